@@ -16,6 +16,7 @@ LABELS = np.array([3, 0, 3, 8, 1, 1, 3])
 PAIRS = np.array([complex(a, b) for a in SPECIAL[3:6] for b in SPECIAL[:2]])
 BYTES = np.uint8([200, 100, 3])
 HALF = np.float16([2, 1, 2])
+Z = np.array([1 + 2j, -1j, 1 - 1j])
 XP, FP = np.array([-1.0, 0.0, 0.5, 2.0]), np.array([3.0, -1.0, 7.0, 0.5])
 WHOLE = RNG.integers(-5, 6, (3, 4))
 MORE = RNG.integers(-5, 6, (4, 2))
@@ -40,16 +41,18 @@ PARTS = (0.3, np.array([0.0, 0.25, 1.0]))
 METHODS = ("lower", "higher", "nearest", "midpoint", "hazen", "weibull", "median_unbiased",
            "normal_unbiased", "interpolated_inverted_cdf")  # fmt: skip
 SIGNALS = [((a, v), {"mode": mode})
-           for a, v in ((V, V[:3]), (V[:2], V), (V[:4], V[:4]), (M[0], M[1][:2]))
+           for a, v in ((V, V[:3]), (V[:2], V), (V[:4], V[:4]), (M[0], M[1][:2]), (V, Z))
            for mode in ("full", "same", "valid")]  # fmt: skip
 SETS = of_two((V, LABELS), (LABELS, V), (LABELS, LABELS[:0]), (SPECIAL, SPECIAL[:3]),
-              (SPECIAL[:1], SPECIAL[:1]), (SPECIAL[:1], SPECIAL[:0]), (HALF, HALF + 1))
+              (SPECIAL[:1], SPECIAL[:1]), (SPECIAL[:1], SPECIAL[:0]), (HALF, HALF + 1), (Z, Z[1:]))
 WIDTHS = (0, 2, (1, 3), 11)
 
 CASES = {
     "median": [((CUBE,), options) for options in AXES] + of_one(V, ONE, SPECIAL),
     "quantile": [((CUBE, q), options) for q in PARTS for options in AXES]
-    + [((V, PARTS[1]), {"method": method}) for method in METHODS] + [((SPECIAL, 0.5), {})],
+    + [((V, PARTS[1]), {"method": method}) for method in METHODS]
+    + [((SPECIAL, 0.5), {}), ((V, 1), {}), ((V, 1), {"method": "weibull"}),
+       ((np.float32(M), np.array([0, 1])), {"axis": 0})],
     "percentile": [((CUBE, 30), {"axis": 1}), ((V, np.array([10.0, 90.0])), {})],
     "ptp": [((CUBE,), options) for options in AXES],
     "average": [((M,), {}), ((M,), {"axis": 1}), ((M,), {"axis": 0, "weights": V[2:6] * 1.0}),
@@ -57,21 +60,25 @@ CASES = {
                 ((BYTES,), {"weights": BYTES}), ((V,), {"weights": V > 0}),
                 ((BYTES,), {"weights": np.float32([1, 2, 4])}),
                 ((np.float32([1, 2]),), {"weights": np.float32([3, 4])}),
+                ((Z,), {"weights": BYTES}), ((CUBE[:, 0, 0],), {"weights": Z}),
                 ((CUBE,), {"axis": (0, 1), "weights": CUBE[:, :, 0] ** 2 + 1}),
                 ((CUBE,), {"axis": (1, 0), "weights": CUBE[:, :, 0].T ** 2 + 1})],
     "cov": [((M,), {}), ((M,), {"rowvar": False}), ((M, M[::-1]), {"bias": True}), ((V,), {})],
     "corrcoef": [((M,), {}), ((V,), {}), ((M,), {"rowvar": False})],
-    **dict.fromkeys(("nansum", "nanprod", "nanmin", "nanmax", "nanmean"), EVERYWHERE),
+    **dict.fromkeys(("nansum", "nanprod", "nanmean"), [*EVERYWHERE, ((HOLES + 1j,), {"axis": 0})]),
+    **dict.fromkeys(("nanmin", "nanmax"), EVERYWHERE),
     **dict.fromkeys(("nanvar", "nanstd"),
-                    [*EVERYWHERE, *[((HOLES,), {"axis": 0, "ddof": k}) for k in (1, 3, 4)]]),
-    **dict.fromkeys(("nancumsum", "nancumprod", "nanargmin", "nanargmax"), PLACES),
+                    [*EVERYWHERE, *[((HOLES,), {"axis": 0, "ddof": k}) for k in (1, 3, 4)],
+                     ((HOLES * 1j + V[:6],), {})]),
+    **dict.fromkeys(("nancumsum", "nancumprod"), [*PLACES, ((HOLES + 1j,), {"axis": 1})]),
+    **dict.fromkeys(("nanargmin", "nanargmax"), PLACES),
     "nanmedian": EVERYWHERE,
     "nanquantile": [((HOLES, PARTS[1]), {"axis": 1}), ((HOLES, 0.7), {}), ((V, 0.7), {})],
     "nanpercentile": [((HOLES, 70), {"axis": 0})],
     "nan_to_num": [((SPECIAL,), {}), ((SPECIAL.astype(np.float32),), {"nan": 7, "posinf": 1}),
                    ((SPECIAL.astype(np.float16),), {}), ((PAIRS,), {}),
                    ((V,), {})],
-    "unique": of_one(V, LABELS, WHOLE, SPECIAL, V[:0], HALF)
+    "unique": of_one(V, LABELS, WHOLE, SPECIAL, V[:0], HALF, Z)
     + [((LABELS,), {"return_index": True, "return_inverse": True, "return_counts": True})],
     "union1d": SETS, "intersect1d": SETS, "setdiff1d": SETS, "setxor1d": SETS,
     "bincount": [((LABELS,), {}), ((LABELS,), {"weights": V * 0.5}), ((LABELS[:0],), {}),
@@ -82,21 +89,24 @@ CASES = {
                  for edges in (np.array([-1.0, 2.0, 4.0]), np.array([4.0, 2.0, -1.0]),
                                np.array([]), np.array([3.0]), np.array([2.0, 2.0, 4.0]))]
     + [((SPECIAL, np.array([4.0, 0.0, -1.0])), {}), ((SPECIAL, np.array([2.0, 2.0])), {})],
-    "argwhere": of_one(WHOLE, V - 3), "flatnonzero": of_one(WHOLE, V - 3),
+    "argwhere": of_one(WHOLE, V - 3, Z, V[0], V[0] - 3), "flatnonzero": of_one(WHOLE, V - 3, Z),
     "interp": [((np.concatenate([SPECIAL, XP, [0.3, -9.0]]), XP, FP), options)
                for options in ({}, {"left": -7.0, "right": 5.0})]
     + [((0.25, XP, FP), {}), ((M, XP, FP), {}), ((V, ONE, ONE), {}),
-       ((M, np.array([0.0, 0.0, 1.0]), XP[:3]), {})],
+       ((M, np.array([0.0, 0.0, 1.0]), XP[:3]), {}), ((V, XP[:3], Z), {}),
+       ((V, XP[:3], Z), {"left": 2j, "right": 1.5})],
     "gradient": [((M,), {}), ((M, 2.0, 0.5), {}), ((M,), {"axis": 1, "edge_order": 2}), ((V,), {}),
                  ((M, XP), {"axis": 0}), ((M, XP), {"axis": 0, "edge_order": 2}),
                  ((M,), {"axis": (1, 0)}), ((M, 2.0, XP), {"axis": (1, 0)}),
                  ((M[0], np.uint8([250, 200, 100, 7, 3])), {"edge_order": 2}),
                  ((M[0], np.int8([-120, -100, 0, 100, 127])), {}), ((M, np.uint8(200)), {}),
-                 ((np.float32(M), XP), {"axis": 0}), ((BYTES[::-1].copy(),), {})],
+                 ((np.float32(M), XP), {"axis": 0}), ((Z,), {"edge_order": 2}),
+                 ((BYTES[::-1].copy(),), {})],
     "trapezoid": [((M,), {}), ((M,), {"dx": 0.5, "axis": 0}), ((M, XP), {"axis": 0}),
-                  ((M, M * 2), {}), ((V,), {})],
+                  ((M, M * 2), {}), ((V,), {}), ((Z,), {}), ((Z, V[:3]), {})],
     "convolve": SIGNALS, "correlate": SIGNALS,
-    "polyval": of_two((FP, M), (V, V), (np.array([1.5, 2.0]), V), (V[:0], V)),
+    "polyval": of_two((FP, M), (V, V), (np.array([1.5, 2.0]), V), (V[:0], V), (Z, 2.0), (V, Z),
+                      (BYTES, 2), (np.float32(FP), 0.5)),
     "einsum": [((names, *arrays), {}) for names, *arrays in (
         ("ij,jk->ik", WHOLE, MORE), ("ij,jk", WHOLE, MORE), ("ii->i", WHOLE[:, :3]),
         ("ii", WHOLE[:, :3]), ("ij->ji", WHOLE), ("ij->", WHOLE), ("i,j->ij", V, V), ("i,i", V, V),
@@ -110,7 +120,8 @@ CASES = {
     )] + [(("ij,jk", WHOLE, MORE), {"optimize": how}) for how in (True, "greedy")],
     "inner": of_two((V, V), (WHOLE, STACK), (M, 2.0)),
     "kron": of_two((WHOLE, MORE), (V, WHOLE), (WHOLE, V), (V, V)),
-    "ravel": of_one(M, V, M + 1j), "atleast_1d": of_one(V, M), "atleast_2d": of_one(V, M, M + 1j),
+    "ravel": of_one(M, V, M + 1j), "atleast_1d": of_one(V, M) + [((V, 3, M), {})],
+    "atleast_2d": of_one(V, M, M + 1j) + [((V, 3), {})],
     "swapaxes": [((CUBE, 0, 2), {}), ((M + 1j, -1, 0), {})],
     "diag": [((V,), {"k": k}) for k in (-2, 0, 1)] + [((M,), {"k": k}) for k in (-1, 0, 3)]
     + [((V[:0],), {"k": k}) for k in (0, 2)] + of_one(HALF, np.float16(M), V[:3] + 1j),
@@ -132,12 +143,18 @@ CASES = {
                 ((np.int32([-(2**31)]), np.int32([2**31 - 1])), {})],
     "allclose": [((M, M + 1e-9), {}), ((SPECIAL, SPECIAL), {}), ((M, M + 1), {"rtol": 5.0})],
     "select": [(([V > 2, V < -2], [V, -V], 5), {}), (([M > 0], [M]), {}),
-               (([HALF > 0], [HALF]), {}), (([V > 2], [V + 1j]), {})],
+               (([HALF > 0], [HALF]), {}), (([V > 2], [V + 1j]), {}),
+               (([V > 2, V < 0], [np.float32(V), 1.5], 0), {}),
+               (([HALF > 1, HALF < 3], [0, HALF], 1), {}),
+               (([HALF > 1], [np.complex64(Z)], 2j), {}), (([V > 2, V < 0], [1j, 2]), {})],
     **dict.fromkeys(("fmin", "fmax"), of_two((SPECIAL, SPECIAL[::-1].copy()), (V, 2))),
     "fmod": of_two((V, LABELS + 1), (-V * 1.5, 2.0), (SPECIAL, 2.0), (SPECIAL, -INF),
+                   (np.array([-(2**63), 5]), np.array([-1.5, 2.5])),
                    *[(np.array([low, low, low, high]), np.array([-1, high, low, low]))
                      for low, high in ((np.int8(-128), np.int8(127)), (-(2**63), 2**63 - 1))]),
-    "heaviside": of_two((SPECIAL, 0.5), (V, 2), (np.float32(SPECIAL), 0.5), (V, 0.5)),
-    "sinc": of_one(SPECIAL[:4], V, M.astype(np.float32)),
-    **dict.fromkeys(("degrees", "radians", "deg2rad", "rad2deg"), of_one(SPECIAL, V)),
+    "heaviside": of_two((SPECIAL, 0.5), (V, 2), (np.float32(SPECIAL), 0.5), (V, 0.5),
+                        (np.float32(V), np.int16([0, 1] * 3 + [2]))),
+    "sinc": of_one(SPECIAL[:4], V, M.astype(np.float32), Z),
+    **dict.fromkeys(("degrees", "radians", "deg2rad", "rad2deg"),
+                    of_one(SPECIAL, V, np.int16(V), np.uint16(BYTES))),
 }  # fmt: skip

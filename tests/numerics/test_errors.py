@@ -57,6 +57,9 @@ REFUSED = {
     "the constant of pad does not fit 1 axes": (
         fw.ArgumentError, lambda: fw.pad(V, 1, constant_values=[[1, 2], [3, 4]])
     ),
+    "the mode 'edge' of pad takes no constant_values": (
+        fw.ArgumentError, lambda: fw.pad(V, 1, mode="edge", constant_values=0)
+    ),
     "300 does not fit u8": (
         OverflowError, lambda: fw.pad(np.uint8([1]), 1, constant_values=300)
     ),
@@ -81,6 +84,9 @@ REFUSED = {
     **{f"x of trapezoid must have 7 elements along axis 0 of the array, got {n}": (
         fw.ShapeError, lambda n=n: fw.trapezoid(V, np.arange(float(n)))
     ) for n in (1, 2, 8)},
+    "2 axes to go along and 1 spacings": (
+        fw.ArgumentError, lambda: fw.gradient(np.ones((3, 3)), np.arange(3.0))
+    ),
     "2 axes to go along and 3 spacings": (
         fw.ArgumentError, lambda: fw.gradient(np.ones((3, 3)), 1, 2, 3)
     ),

@@ -134,6 +134,16 @@ EXPLAINED = (
     Reason("instead of (ZeroDivisionError|IndexError|ValueError: cannot reshape array of size 0|"
            "TypeError: numpy boolean subtract|ValueError: not enough values)",
            "NumPy fails where a result is defined", NUMPY, "A call that is well defined"),
+    Reason("shape \\(1, 1\\) instead of \\(\\)", "a rank depends on no extent", LANGUAGE,
+           "a matrix of one element", "^(cov|corrcoef)$"),
+    Reason("is not a (mode|method) of", "modes and methods that ours lack", LANGUAGE,
+           "lacks NumPy's modes", "pad|quantile|percentile"),
+    Reason("must have \\d+ elements along axis", "coordinates and weights of another length",
+           LANGUAGE, "have as many elements as the array", "trapezoid|average|gradient|bincount"),
+    Reason("inf.* instead of .*nan", "infinities that are equal", LANGUAGE, "that infinity",
+           "quantile|percentile|median", not_finite),
+    Reason("shape .* instead of", "NumPy loses the axes of q", LANGUAGE, "keeps the axes of `q`",
+           "nan(quantile|percentile)", lambda call: any(x.size == 0 for x in arrays_of(call))),
 )  # fmt: skip
 
 

@@ -33,7 +33,7 @@ ANY_ELEMENTS = frozenset({
 
 
 # functions of several arrays in a list or tuple
-OF_SEVERAL = frozenset({"concat", "stack"})
+OF_SEVERAL = frozenset({"concat", "stack", "hstack", "vstack", "column_stack", "select"})
 # functions written for numbers of either kind
 FOR_COMPLEX: set[str] = set()
 

@@ -146,10 +146,11 @@ def _joined(body: Callable[..., Any], given: inspect.BoundArguments, names: Any)
 
 
 def _takes_dtype(value: Any) -> bool:
-    """Whether a value is of 16 bits, or a number that takes the dtype of what it meets."""
-    return isinstance(value, Short) or (
-        value.weak if isinstance(value, Tracer) else type(value) in (bool, int, float)
-    )
+    """Whether a value is of 16 bits, or takes the dtype of what it meets: a number, small integers.
+    """
+    if isinstance(value, Tracer):
+        return value.weak or value.element.bits <= 8
+    return isinstance(value, Short) or type(value) in (bool, int, float)
 
 
 def _written(

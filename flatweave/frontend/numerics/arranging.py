@@ -64,30 +64,35 @@ def _of_rank(x: Any, least: int, who: str) -> Any:
     return array
 
 
+def _each_of_rank(arrays: Sequence[Any], least: int, who: str) -> Any:
+    found = tuple(_of_rank(x, least, who) for x in arrays)
+    return found[0] if len(found) == 1 else found
+
+
 @for_complex
 @operation()
-def atleast_1d(x: Any) -> Any:
-    """The array, or a number as an array of one element.
+def atleast_1d(*arrays: Any) -> Any:
+    """The array, or a number as an array of one element; of several a tuple.
 
-    Types: `x: t[..] -> t[..]`. Raises ArgumentError for what is no array.
+    Types: `t[..] -> t[..]`, for each. Raises ArgumentError for what is no array.
 
         >>> fw.atleast_1d(3)
         Array([3], dtype=int64)
     """
-    return _of_rank(x, 1, "atleast_1d")
+    return _each_of_rank(arrays, 1, "atleast_1d")
 
 
 @for_complex
 @operation()
-def atleast_2d(x: Any) -> Any:
-    """The array, or what has one axis as a row of a matrix.
+def atleast_2d(*arrays: Any) -> Any:
+    """The array, or what has one axis as a row of a matrix; of several a tuple.
 
-    Types: `x: t[..] -> t[..]`. Raises ArgumentError for what is no array.
+    Types: `t[..] -> t[..]`, for each. Raises ArgumentError for what is no array.
 
         >>> fw.atleast_2d([1, 2])
         Array([[1, 2]], dtype=int64)
     """
-    return _of_rank(x, 2, "atleast_2d")
+    return _each_of_rank(arrays, 2, "atleast_2d")
 
 
 def _several(arrays: Any, who: str) -> Sequence[Any]:

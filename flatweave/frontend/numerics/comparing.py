@@ -11,7 +11,6 @@ from flatweave.base.errors import ArgumentError
 from flatweave.base.source import user_location
 from flatweave.frontend.call.operation import operation
 from flatweave.frontend.complex.rules import either, for_complex
-from flatweave.frontend.elements.broadcast import zipped
 from flatweave.frontend.elements.elementwise import (
     abs,
     copysign,
@@ -21,13 +20,14 @@ from flatweave.frontend.elements.elementwise import (
     minimum,
     sin,
 )
-from flatweave.frontend.elements.scalars import where
+from flatweave.frontend.elements.scalars import astype, where
 from flatweave.frontend.functions.control import fori_loop
+from flatweave.frontend.functions.generate import generate
 from flatweave.frontend.functions.reductions import all
-from flatweave.frontend.numerics.lines import float_dtype, floating, row_of
+from flatweave.frontend.numerics.lines import parts_of, row_of, together
 from flatweave.frontend.trace.tracers import as_tracer
 from flatweave.frontend.values.array import Tracer
-from flatweave.frontend.values.promotion import common
+from flatweave.frontend.values.promotion import common, operand_dtype
 
 
 @for_complex
@@ -99,28 +99,33 @@ def fmax(x: Any, y: Any) -> Any:
 def degrees(x: Any) -> Any:
     """An angle in radians in degrees; element by element.
 
-    Types: `x: t[..] -> t[..]`, integers in f64. Raises ArgumentError for what is no array.
+    Types: `x: t[..] -> t[..]`, integers as in `sin`. Raises ArgumentError for what is no array.
 
         >>> fw.degrees([0.0, fw.pi])
         Array([  0., 180.], dtype=float64)
     """
-    array: Any = as_tracer(x, "x of degrees")
-    return array * (180 / pi)
+    return _angle(x, "degrees") * (180 / pi)
 
 
 @operation(elementwise=True)
 def radians(x: Any) -> Any:
     """An angle in degrees in radians; element by element.
 
-    Types: `x: t[..] -> t[..]`, integers in f64. Raises ArgumentError for what is no array.
+    Types: `x: t[..] -> t[..]`, integers as in `sin`. Raises ArgumentError for what is no array.
 
         >>> fw.radians([0.0, 90.0]) * 2 == [0.0, fw.pi]
         Array([ True,  True], dtype=bool)
     """
-    array: Any = as_tracer(x, "x of radians")
-    return array * (pi / 180)
+    return _angle(x, "radians") * (pi / 180)
 
 
+def _angle(x: Any, who: str) -> Any:
+    """A number as a float, of the dtype that the functions of angles take it for."""
+    array: Any = as_tracer(x, f"x of {who}")
+    return array if array.weak else array.astype(operand_dtype("sin", (array,)))
+
+
+@for_complex
 @operation(elementwise=True)
 def sinc(x: Any) -> Any:
     """`sin(pi * x) / (pi * x)`, 1 at 0; element by element.
@@ -130,7 +135,7 @@ def sinc(x: Any) -> Any:
         >>> fw.sinc([0.0, 0.5]) * fw.pi / 2
         Array([1.57079633, 1.        ], dtype=float64)
     """
-    array: Any = as_tracer(x, "x of sinc")
+    array = either(x, "x of sinc")
     angle = where(array == 0, 1.0e-20, array) * pi
     return sin(angle) / angle
 
@@ -139,16 +144,16 @@ def sinc(x: Any) -> Any:
 def heaviside(x: Any, y: Any) -> Any:
     """0 below 0, `y` at 0, 1 above; NaN stays NaN; element by element, broadcast.
 
-    Types: `x: t[..], y: t[..] -> t[..]`, integers in f64. Raises ShapeError for shapes that do not
-    fit.
+    Types: `x: t[..], y: t[..] -> t[..]`, integers as in `atan2`. Raises ShapeError for shapes that
+    do not fit.
 
         >>> fw.heaviside([-3.0, 0.0, 2.0], 0.5)
         Array([0. , 0.5, 1. ], dtype=float64)
     """
-    a, b = floating(x, "x of heaviside"), floating(y, "y of heaviside")
-    dtype = float_dtype(a, b)
-    side = where(a < 0, 0.0, 1.0).astype(dtype)
-    return where(isnan(a), a, where(a == 0, b.astype(dtype), side)).astype(dtype)
+    a, b = _numbers(x, y, "heaviside")
+    dtype = operand_dtype("atan2", (a, b))
+    a, b = a.astype(dtype), b.astype(dtype)
+    return where(isnan(a), a, where(a == 0, b, where(a < 0, 0.0, 1.0).astype(dtype)))
 
 
 @operation(elementwise=True)
@@ -161,7 +166,9 @@ def fmod(x: Any, y: Any) -> Any:
         Array([-1,  1], dtype=int64)
     """
     a, b = _numbers(x, y, "fmod")
-    if common((a, b))[0].is_float:
+    dtype = common((a, b))[0]
+    if dtype.is_float:
+        a, b = a.astype(dtype), b.astype(dtype)
         return copysign(abs(a) % abs(b), a)
     rest = a % b
     return where((rest != 0) & ((rest < 0) != (a < 0)), rest - b, rest)
@@ -183,12 +190,15 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
             f"select has {len(condlist)} conditions and {len(choicelist)} choices.",
             where=user_location(), remedy="Give a choice for each condition.",
         )  # fmt: skip
-    found = default
-    for condition, choice in reversed(list(zip(condlist, choicelist, strict=True))):
+    parts = [either(x, "a choice of select") for x in (*choicelist, default)]
+    dtype = together(*parts)
+    *choices, found = (part.astype(dtype) for part in parts)
+    for condition, choice in reversed(list(zip(condlist, choices, strict=True))):
         found = where(condition, choice, found)
     return found
 
 
+@for_complex
 @operation()
 def polyval(p: Any, x: Any) -> Any:
     """The value at `x` of the polynomial with the coefficients `p`, the highest first.
@@ -199,12 +209,13 @@ def polyval(p: Any, x: Any) -> Any:
         Array([2, 3, 6], dtype=int64)
     """
     factors = row_of(p, "p of polyval")
-    array: Any = as_tracer(x, "x of polyval")
-    dtype = common((factors, array))[0]
+    array = either(x, "x of polyval")
+    if parts_of(array).weak:
+        array = array.astype(array.dtype)  # a number has the dtype of an array of it
+    dtype = together(factors, array)
 
     def value(v: Any) -> Any:
-        zero = as_tracer(0).astype(dtype)
-        own = v.astype(dtype)
+        own, zero = v.astype(dtype), astype(0, dtype)
         return fori_loop(0, factors.shape[0], lambda i, y: y * own + factors[i].astype(dtype), zero)
 
-    return zipped(value, [array], "polyval")[0]
+    return generate(array.shape, lambda *at: value(array[at])) if array.ndim else value(array)

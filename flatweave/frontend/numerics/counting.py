@@ -7,15 +7,14 @@ from typing import Any
 from flatweave.base.dtypes import bool_, f64, i64
 from flatweave.frontend.arrays.joining import concat
 from flatweave.frontend.arrays.shapes import reshape
-from flatweave.frontend.arrays.sorting import sort
 from flatweave.frontend.arrays.writing import histogram
 from flatweave.frontend.call.operation import operation
+from flatweave.frontend.complex.rules import either, for_complex
 from flatweave.frontend.elements.elementwise import isnan, maximum
 from flatweave.frontend.functions.control import cond
 from flatweave.frontend.functions.reductions import all, max, min
-from flatweave.frontend.numerics.lines import along, row_of
+from flatweave.frontend.numerics.lines import along, row_of, together
 from flatweave.frontend.standard.arrangement import stack
-from flatweave.frontend.standard.creation import ones_like
 from flatweave.frontend.standard.searching import distinct, isin, nonzero, searchsorted
 from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.faults import check_message
@@ -80,19 +79,24 @@ def digitize(x: Any, bins: Any, right: bool = False) -> Any:
     )
 
 
+@for_complex
 @operation()
 def argwhere(x: Any) -> Any:
     """The indices of the elements that are not 0, a row for each.
 
-    Types: `x: t[..] -> i64[k, rank]`. Raises ShapeError for a scalar.
+    Types: `x: t[..] -> i64[k, rank]`. Raises ArgumentError for what is no array.
 
         >>> fw.argwhere([[0, 3], [5, 0]])
         Array([[0, 1],
                [1, 0]], dtype=int64)
     """
-    return stack(nonzero(x), axis=1)
+    array = either(x, "x of argwhere")
+    if not array.ndim:
+        return argwhere(reshape(array, 1))[:, :0]
+    return stack(nonzero(array), axis=1)
 
 
+@for_complex
 @operation()
 def flatnonzero(x: Any) -> Any:
     """Where the elements are not 0, counted in row-major order.
@@ -102,14 +106,15 @@ def flatnonzero(x: Any) -> Any:
         >>> fw.flatnonzero([[0, 3], [5, 0]])
         Array([1, 2], dtype=int64)
     """
-    return nonzero(reshape(as_tracer(x, "x of flatnonzero"), -1))[0]
+    return nonzero(reshape(either(x, "x of flatnonzero"), -1))[0]
 
 
-def _both(a: Any, b: Any, who: str) -> Any:
-    """The different values of each of two arrays, all in ascending order."""
-    return sort(concat([distinct(x, who, equal_nan=True).values for x in (a, b)]))
+def _in_one(a: Any, b: Any, who: str) -> Any:
+    """The different values of two arrays; of each in how many of them it is, a NaN in one."""
+    return distinct(concat([distinct(x, who, equal_nan=True).values for x in (a, b)]), who)
 
 
+@for_complex
 @operation(static="return_index return_inverse return_counts equal_nan")
 def unique(
     x: Any, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False,
@@ -130,6 +135,7 @@ def unique(
     return parts[0] if len(parts) == 1 else parts
 
 
+@for_complex
 @operation()
 def union1d(a: Any, b: Any) -> Any:
     """The different values in either array, ascending.
@@ -139,9 +145,13 @@ def union1d(a: Any, b: Any) -> Any:
         >>> fw.union1d([3, 1], [2, 3])
         Array([1, 2, 3], dtype=int64)
     """
-    return distinct(_both(a, b, "union1d"), "union1d", equal_nan=True).values
+    arrays = [either(x, "an array of union1d") for x in (a, b)]
+    dtype = together(*arrays)
+    both = concat([reshape(x.astype(dtype), -1) for x in arrays])
+    return distinct(both, "union1d", equal_nan=True).values
 
 
+@for_complex
 @operation()
 def intersect1d(a: Any, b: Any) -> Any:
     """The different values that are in both arrays, ascending.
@@ -151,10 +161,11 @@ def intersect1d(a: Any, b: Any) -> Any:
         >>> fw.intersect1d([3, 1, 3], [2, 3])
         Array([3], dtype=int64)
     """
-    both = _both(a, b, "intersect1d")
-    return both[:-1][both[1:] == both[:-1]]
+    found = _in_one(a, b, "intersect1d")
+    return found.values[found.counts == 2]
 
 
+@for_complex
 @operation()
 def setdiff1d(a: Any, b: Any) -> Any:
     """The different values of the first array that are not in the second, ascending.
@@ -168,6 +179,7 @@ def setdiff1d(a: Any, b: Any) -> Any:
     return values[~isin(values, b)]
 
 
+@for_complex
 @operation()
 def setxor1d(a: Any, b: Any) -> Any:
     """The different values that are in one of two arrays, ascending.
@@ -179,7 +191,5 @@ def setxor1d(a: Any, b: Any) -> Any:
         >>> fw.setxor1d([3, 1], [2, 3])
         Array([1, 2], dtype=int64)
     """
-    both = _both(a, b, "setxor1d")
-    end = ones_like(both[:1], dtype=bool_)
-    apart = concat([end, both[1:] != both[:-1], end])
-    return both[apart[1:] & apart[:-1]]
+    found = _in_one(a, b, "setxor1d")
+    return found.values[found.counts == 1]

@@ -11,15 +11,19 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from flatweave.base.dtypes import DType, f64
 from flatweave.base.errors import ShapeError
 from flatweave.base.records import record
 from flatweave.base.source import user_location
 from flatweave.frontend.arrays.axes import axes_of
 from flatweave.frontend.arrays.shapes import expand_dims, reshape, transpose
+from flatweave.frontend.complex.rules import either
 from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.tracers import as_tracer
 from flatweave.frontend.values.array import describe
+from flatweave.frontend.values.composed import Composed
 from flatweave.frontend.values.promotion import common
 
 
@@ -50,21 +54,37 @@ def lines(x: Any, axis: Any, who: str) -> Lines:
     return Lines(reshape(moved, (*(shape[k] for k in rest), whole)), axes)
 
 
+def parts_of(array: Any) -> Any:
+    """The words or the real part of what is composed of them, of the same shape."""
+    return getattr(array, array.parts[0]) if isinstance(array, Composed) else array
+
+
 def floating(x: Any, what: str) -> Any:
     """An array whose differences and products fit: of floats as it is, any other in f64."""
-    array: Any = as_tracer(x, what)
-    return array if array.element.is_float or array.weak else array.astype(f64)
+    array = either(x, what)
+    is_float = isinstance(array, Composed) or array.element.is_float
+    return array if is_float or array.weak else array.astype(f64)
 
 
-def float_dtype(*arrays: Any) -> DType:
-    """The dtype of floats that several arrays have together."""
-    dtype = common(arrays)[0]
-    return dtype if dtype.is_float else f64
+def together(*arrays: Any) -> Any:
+    """The dtype that several arrays have together, real or complex."""
+    if not any(isinstance(array, Composed) for array in arrays):
+        return common(arrays)[0]
+    weak = {"b": 0, "i": 0, "u": 0, "f": 0.0, "c": 0j}
+    dtypes = [(array.dtype, parts_of(array)) for array in arrays]
+    known = [weak[t.kind] if part.weak and t.kind in weak else t for t, part in dtypes]
+    return np.result_type(*known)
+
+
+def float_dtype(*arrays: Any) -> Any:
+    """The dtype of floats, or of complex numbers, that several arrays have together."""
+    dtype = together(*arrays)
+    return f64 if isinstance(dtype, DType) and not dtype.is_float else dtype
 
 
 def row_of(x: Any, what: str) -> Any:
     """An array of one axis; ShapeError for any other."""
-    array: Any = as_tracer(x, what)
+    array = either(x, what)
     if array.ndim != 1:
         raise ShapeError(
             f"{what} must be one row, got {describe(array)}.",
@@ -83,9 +103,10 @@ def along(given: Any, array: Any, axes: Sequence[int], what: str) -> Any:
             f" {describe(given)}.",
             where=user_location(), remedy="Give an element for each index along these axes.",
         )  # fmt: skip
-    for own, axis in zip(given.extents, axes, strict=True):
+    whole = parts_of(array).extents
+    for own, axis in zip(parts_of(given).extents, axes, strict=True):
         extents.same(
-            own, array.extents[axis],
+            own, whole[axis],
             f"{what} must have {{1}} elements along axis {axis} of the array, got {{0}}.",
             remedy="Give as many as the array has there.",
         )  # fmt: skip

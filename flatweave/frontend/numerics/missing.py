@@ -27,8 +27,10 @@ from flatweave.frontend.functions.reductions import (
     prod,
     sum,
 )
+from flatweave.frontend.numerics.lines import parts_of
 from flatweave.frontend.numerics.order_statistics import at_parts, hundredth, middle
 from flatweave.frontend.standard.dtypes import finfo
+from flatweave.frontend.standard.numbers import conj
 from flatweave.frontend.standard.statistics import var
 from flatweave.frontend.trace.faults import check_message
 from flatweave.frontend.trace.sizes import check
@@ -41,13 +43,14 @@ ALL_NAN = "Leave such lines out first, or use fw.argmin: for it a NaN is the lea
 
 def _filled(x: Any, value: float, who: str) -> tuple[Any, Any]:
     """The array with a number for each NaN; and where there is none, None for what has no NaN."""
-    array: Any = as_tracer(x, f"x of {who}")
-    if array.dtype.kind != "f":
+    array = either(x, f"x of {who}")
+    if array.dtype.kind not in "fc":
         return array, None
     present = ~isnan(array)
     return where(present, array, value), present
 
 
+@for_complex
 @operation(static="axis keepdims", axial=True)
 def nansum(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
     """The sum of the elements that are not NaN: of all, or along `axis`; 0 where there is none.
@@ -61,6 +64,7 @@ def nansum(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
     return sum(_filled(x, 0, "nansum")[0], axis=axis, keepdims=keepdims)
 
 
+@for_complex
 @operation(static="axis keepdims", axial=True)
 def nanprod(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
     """The product of the elements that are not NaN: of all, or along `axis`; 1 where there is none.
@@ -110,6 +114,7 @@ def _extremum(
     return where(all(~present, axis=axis, keepdims=keepdims), NAN, found)
 
 
+@for_complex
 @operation(static="axis keepdims", axial=True)
 def nanmean(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
     """The mean of the elements that are not NaN: of all, or along `axis`; NaN where there is none.
@@ -127,14 +132,15 @@ def nanmean(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
 
 
 def _count(array: Any, present: Any, axis: Any, keepdims: bool) -> Any:
-    """How many elements are there, as a number of the array's dtype."""
-    return sum(present, axis=axis, keepdims=keepdims).astype(array.dtype)
+    """How many elements are there, as a number of the array's dtype or of that of its parts."""
+    return sum(present, axis=axis, keepdims=keepdims).astype(parts_of(array).dtype)
 
 
 def _mean(array: Any, present: Any, axis: Any, keepdims: bool) -> Any:
     return sum(array, axis=axis, keepdims=keepdims) / _count(array, present, axis, keepdims)
 
 
+@for_complex
 @operation(static="axis ddof keepdims", axial=True)
 def nanvar(x: Any, axis: Any = None, ddof: float = 0, keepdims: bool = False) -> Any:
     """The variance of the elements that are not NaN: of all, or along `axis`.
@@ -152,10 +158,12 @@ def nanvar(x: Any, axis: Any = None, ddof: float = 0, keepdims: bool = False) ->
     if present is None:
         return var(filled, axis, ddof, keepdims)
     away = where(present, filled - _mean(filled, present, axis, True), 0)
+    squares = (away * conj(away)).real if isinstance(away, Complex) else away * away
     count = _count(filled, present, axis, keepdims) - ddof
-    return where(count > 0, sum(away * away, axis=axis, keepdims=keepdims) / count, NAN)
+    return where(count > 0, sum(squares, axis=axis, keepdims=keepdims) / count, NAN)
 
 
+@for_complex
 @operation(static="axis ddof keepdims")
 def nanstd(x: Any, axis: Any = None, ddof: float = 0, keepdims: bool = False) -> Any:
     """The square root of the variance of the elements that are not NaN (`nanvar`).
@@ -169,6 +177,7 @@ def nanstd(x: Any, axis: Any = None, ddof: float = 0, keepdims: bool = False) ->
     return sqrt(nanvar(x, axis, ddof, keepdims))
 
 
+@for_complex
 @operation(static="axis", axial=True)
 def nancumsum(x: Any, axis: Any = None) -> Any:
     """The sum of the elements up to each one that are not NaN, in flat order or along `axis`.
@@ -182,6 +191,7 @@ def nancumsum(x: Any, axis: Any = None) -> Any:
     return cumsum(_filled(x, 0, "nancumsum")[0], axis)
 
 
+@for_complex
 @operation(static="axis", axial=True)
 def nancumprod(x: Any, axis: Any = None) -> Any:
     """The product of the elements up to each one that are not NaN, in flat order or along `axis`.

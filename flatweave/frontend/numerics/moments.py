@@ -11,6 +11,7 @@ from flatweave.frontend.arrays.axes import axes_named
 from flatweave.frontend.arrays.joining import concat
 from flatweave.frontend.arrays.shapes import reshape
 from flatweave.frontend.call.operation import operation
+from flatweave.frontend.complex.rules import either, for_complex
 from flatweave.frontend.elements.elementwise import maximum, minimum, sqrt
 from flatweave.frontend.functions.reductions import max, mean, min, sum
 from flatweave.frontend.numerics.lines import along, float_dtype, floating
@@ -35,6 +36,7 @@ def ptp(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
     return max(array, axis, keepdims) - min(array, axis, keepdims)
 
 
+@for_complex
 @operation(static="axis keepdims")
 def average(x: Any, axis: Any = None, weights: Any = None, keepdims: bool = False) -> Any:
     """The mean, or `sum(x * weights) / sum(weights)`: of all, or along `axis`.
@@ -48,10 +50,10 @@ def average(x: Any, axis: Any = None, weights: Any = None, keepdims: bool = Fals
         >>> fw.average([1.0, 2.0], weights=[3.0, 1.0])
         Array(1.25, dtype=float64)
     """
-    array: Any = as_tracer(x, "x of average")
+    array = either(x, "x of average")
     if weights is None:
         return mean(array, axis=axis, keepdims=keepdims)
-    given: Any = as_tracer(weights, "the weights of average")
+    given = either(weights, "the weights of average")
     axes = axes_named(array, None if given.ndim == array.ndim else axis, "average")
     given = along(given, array, axes, "the weights of average")
     dtype = float_dtype(floating(array, "x of average"), given)

@@ -79,7 +79,7 @@ from flatweave.frontend.standard.statistics import (
 )
 from flatweave.frontend.values.array import Array, Tracer
 from flatweave.frontend.values.chunked import Chunked
-from flatweave.frontend.values.complex import Complex
+from flatweave.frontend.values.composed import Composed
 from flatweave.frontend.values.scope import innermost
 from flatweave.frontend.values.tree import Node
 
@@ -176,11 +176,9 @@ FORMS: dict[str, Form] = {
     "shape": Form(lambda a: a.shape), "ndim": Form(lambda a: a.ndim),
     **{name: Form(fn, _required(fn)) for name in numerics.__all__
        if (fn := getattr(numerics, name))},
-    **{f"linalg.{name}": Form(getattr(linalg, name), count) for name, count in {
-        "cholesky": 1, "det": 1, "inv": 1, "solve": 2, "qr": 1, "eigh": 1, "eigvalsh": 1,
-        "matrix_power": 2, "slogdet": 1,
-    }.items()},
-    **{f"fft.{name}": Form(getattr(fft, name)) for name in ("fft", "ifft", "rfft", "irfft")},
+    **{f"{module}.{name}": Form(fn, _required(fn))
+       for module, ours in (("linalg", linalg), ("fft", fft)) for name in ours.__all__
+       if (fn := getattr(ours, name)) and not name.endswith("freq")},  # which takes no array
 }  # fmt: skip
 # not what: left out
 HOW = frozenset({"kind", "stable", "subok", "assume_unique", "copy", "optimize", "sorted"})
@@ -246,9 +244,9 @@ def _without_counterpart(
     name = f"numpy.{_name(func)}" + (" with these arguments" if is_known else "")
     found: list[Any] = []
     plain = _plain((args, named), found)
-    traced = [value for value in found if isinstance(value, Tracer | Complex)]
+    traced = [value for value in found if isinstance(value, Tracer | Composed)]
     for value in traced:
-        first = value.real if isinstance(value, Complex) else value
+        first = getattr(value, value.parts[0]) if isinstance(value, Composed) else value
         if first.is_gone:
             raise first.escaped()
     if traced:

@@ -123,6 +123,11 @@ def at_parts(
     parts: Any = as_tracer(q, f"q of {who}")
     _check_parts(parts)
     found = lines(x, axis, who)
+    whole = not parts.element.is_float
+    if whole and _is_float(found.array):
+        parts = parts.astype(found.array.dtype)
+    elif whole and method == "linear":
+        method = "lower"  # the least or the greatest, itself
 
     def between(line: Any, count: Any, *k: Any) -> Any:
         return _between(method, line, count, parts[k] if k else parts)

@@ -34,7 +34,7 @@ def element_of(value: Any, array: Any) -> Any:
 
 @for_complex
 @operation(static="mode", numbers="pad_width constant_values")
-def pad(x: Any, pad_width: Any, mode: str = "constant", constant_values: Any = 0) -> Any:
+def pad(x: Any, pad_width: Any, mode: str = "constant", constant_values: Any = None) -> Any:
     """The array with more elements before and behind it, along each axis.
 
     `pad_width` is a number for all of them, a pair (before, behind), a pair for each axis, or a
@@ -42,7 +42,8 @@ def pad(x: Any, pad_width: Any, mode: str = "constant", constant_values: Any = 0
     NumPy's names of `mode`, the nearest element ("edge"), or the array mirrored at its edge
     ("symmetric"), at its last element ("reflect"), or begun anew ("wrap").
 
-    Types: `x: t[n, ..] -> t[before + n + behind, ..]`. Raises ArgumentError for another mode,
+    Types: `x: t[n, ..] -> t[before + n + behind, ..]`. Raises ArgumentError for another mode and
+    for constants where the mode takes none,
     NegativeExtentError for a width below 0, ShapeError where there is no element to repeat,
     OverflowError and DTypeError for a constant that is no value of the dtype of `x`.
 
@@ -58,8 +59,13 @@ def pad(x: Any, pad_width: Any, mode: str = "constant", constant_values: Any = 0
             f"{mode!r} is not a mode of pad.",
             where=user_location(), remedy=f'Use one of "constant", {names}.',
         )  # fmt: skip
+    if mode != "constant" and constant_values is not None:
+        raise ArgumentError(
+            f"the mode {mode!r} of pad takes no constant_values.",
+            where=user_location(), remedy='Leave them out, or use mode="constant".',
+        )  # fmt: skip
     widths = _pairs(pad_width, array, "width")
-    fillers = _pairs(constant_values, array, "constant")
+    fillers = _pairs(0 if constant_values is None else constant_values, array, "constant")
     for axis, (width, filler) in enumerate(zip(widths, fillers, strict=True)):
         if mode == "constant":
             array = _with_constants(array, axis, width, [element_of(v, array) for v in filler])

@@ -22,11 +22,10 @@ from flatweave.frontend.complex.rules import either, for_complex
 from flatweave.frontend.elements.broadcast import may_be_one, met
 from flatweave.frontend.functions.generate import generate
 from flatweave.frontend.functions.reductions import sum
+from flatweave.frontend.numerics.lines import parts_of, together
 from flatweave.frontend.standard.products import matmul, tensordot
 from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.extents import ONE
-from flatweave.frontend.values.complex import Complex
-from flatweave.frontend.values.promotion import common
 
 ELLIPSIS = "..."
 
@@ -87,7 +86,8 @@ def einsum(subscripts: str, *operands: Any, optimize: Any = False) -> Any:
         >>> fw.einsum("ij,j->i", [[1, 2], [3, 4]], [10, 100])
         Array([210, 430], dtype=int64)
     """
-    arrays = [either(x, "an operand of einsum") for x in operands]
+    given = [either(x, "an operand of einsum") for x in operands]
+    arrays = [x.astype(x.dtype) if parts_of(x).weak else x for x in given]
     names, wanted = _names(subscripts, [x.ndim for x in arrays])
     parts = _met([_without_twins(Named(x, own)) for x, own in zip(arrays, names, strict=True)])
     found = parts[0]
@@ -96,9 +96,7 @@ def einsum(subscripts: str, *operands: Any, optimize: Any = False) -> Any:
         found = _product(found, part, later)
     found = _summed(found, set(wanted))
     result = transpose(found.array, tuple(found.axes.index(name) for name in wanted))
-    if any(isinstance(x, Complex) for x in arrays):
-        return result
-    return result.astype(common(arrays)[0])
+    return result.astype(together(*arrays))
 
 
 def _names(subscripts: str, ranks: Sequence[int]) -> tuple[list[str], str]:
@@ -141,7 +139,7 @@ def _met(parts: Sequence[Named]) -> list[Named]:
     """The operands without axes of extent 1 that meet longer ones of their name."""
     longest: dict[str, Any] = {}
     for part in parts:
-        for name, extent in zip(part.axes, _extents(part.array), strict=True):
+        for name, extent in zip(part.axes, parts_of(part.array).extents, strict=True):
             known = longest.setdefault(name, extent)
             if ONE not in (known, extent):
                 longest[name] = met(
@@ -154,7 +152,7 @@ def _met(parts: Sequence[Named]) -> list[Named]:
 
 
 def _stretched(part: Named, longest: dict[str, Any]) -> Named:
-    own = dict(zip(part.axes, _extents(part.array), strict=True))
+    own = dict(zip(part.axes, parts_of(part.array).extents, strict=True))
     kept = [name for name in own if own[name] != ONE or longest[name] == ONE]
     array = part.array
     if len(kept) < len(own):
@@ -164,19 +162,13 @@ def _stretched(part: Named, longest: dict[str, Any]) -> Named:
     return Named(array, "".join(kept))
 
 
-def _extents(array: Any) -> Sequence[Any]:
-    """The extents of a real or a complex array."""
-    found: Sequence[Any] = (array.real if isinstance(array, Complex) else array).extents
-    return found
-
-
 def _without_twins(part: Named) -> Named:
     """The diagonal of axes that have one name."""
     if len(set(part.axes)) == len(part.axes):
         return part
     kept = "".join(dict.fromkeys(part.axes))
     own: dict[str, Any] = {}
-    for name, extent in zip(part.axes, _extents(part.array), strict=True):
+    for name, extent in zip(part.axes, parts_of(part.array).extents, strict=True):
         extents.same(own.setdefault(name, extent), extent,
                      f"axis {name} of einsum has {{0}} elements, and {{1}}.")  # fmt: skip
     shape = tuple(part.array.shape[part.axes.index(name)] for name in kept)

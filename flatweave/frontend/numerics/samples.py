@@ -16,20 +16,22 @@ from flatweave.frontend.arrays.axes import axes_named
 from flatweave.frontend.arrays.joining import concat
 from flatweave.frontend.arrays.shapes import axis_of
 from flatweave.frontend.call.operation import operation
+from flatweave.frontend.complex.rules import either, for_complex, whole
 from flatweave.frontend.elements.broadcast import zipped
 from flatweave.frontend.elements.elementwise import isnan, maximum, minimum
-from flatweave.frontend.elements.scalars import where
+from flatweave.frontend.elements.scalars import astype, where
 from flatweave.frontend.functions.control import cond, fori_loop
 from flatweave.frontend.functions.generate import generate
 from flatweave.frontend.functions.reductions import sum
-from flatweave.frontend.numerics.lines import along, floating, row_of
+from flatweave.frontend.numerics.lines import along, floating, parts_of, row_of, together
+from flatweave.frontend.standard.numbers import conj
 from flatweave.frontend.standard.searching import searchsorted
 from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.extents import ZERO
 from flatweave.frontend.trace.faults import check_message
 from flatweave.frontend.trace.sizes import check
 from flatweave.frontend.trace.tracers import as_tracer
-from flatweave.frontend.values.promotion import common
+from flatweave.frontend.values.complex import Complex
 from flatweave.frontend.values.scope import current
 
 MODES = ("full", "same", "valid")
@@ -39,10 +41,11 @@ def _row(x: Any, name: str, who: str) -> Any:
     """An array of one axis with elements in it."""
     array = row_of(x, f"{name} of {who}")
     message = check_message(f"{name} of {who} has no element.", [], "Check the length first.")
-    check(current().apply("gt", array.extents[0], ZERO), "shape", (), message)
+    check(current().apply("gt", parts_of(array).extents[0], ZERO), "shape", (), message)
     return array
 
 
+@for_complex
 @operation()
 def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None) -> Any:
     """The values at `x` of the function whose values at the ascending `xp` are `fp`, straight in
@@ -54,7 +57,13 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None) -> Any
         >>> fw.interp([0.5, 1.5, 9.0], [0.0, 1.0, 2.0], [0.0, 10.0, 30.0])
         Array([ 5., 20., 30.], dtype=float64)
     """
-    places, values = (_row(v, n, "interp").astype(f64) for v, n in ((xp, "xp"), (fp, "fp")))
+    values = _row(fp, "fp", "interp")
+    if isinstance(values, Complex):
+        ends = (whole(values[0] if left is None else left),
+                whole(values[-1] if right is None else right))
+        return Complex(interp(x, xp, values.real, *(end.real for end in ends)),
+                       interp(x, xp, values.imag, *(end.imag for end in ends)))  # fmt: skip
+    places, values = _row(xp, "xp", "interp").astype(f64), values.astype(f64)
     extents.same(
         places.extents[0], values.extents[0], "xp of interp has {0} elements and fp {1}."
     )
@@ -83,6 +92,7 @@ def _part(array: Any, axis: int, start: int | None, stop: int | None) -> Any:
     return array[(*[slice(None)] * axis, slice(start, stop))]
 
 
+@for_complex
 @operation(static="axis")
 def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
     """The integral of samples along an axis by the trapezoidal rule, at `x` or `dx` apart.
@@ -93,11 +103,11 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
         >>> fw.trapezoid([1.0, 2.0, 3.0])
         Array(4.0, dtype=float64)
     """
-    array: Any = as_tracer(y, "y of trapezoid")
+    array = either(y, "y of trapezoid")
     at = axis_of(array, axis, "trapezoid")
     apart: Any = dx
     if x is not None:
-        places: Any = as_tracer(x, "x of trapezoid")
+        places = either(x, "x of trapezoid")
         if places.ndim == 1:
             places = along(places, array, [at], "x of trapezoid")
         apart = _part(places, at, 1, None) - _part(places, at, None, -1)
@@ -105,12 +115,13 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
     return sum(apart * both / 2.0, axis=at)
 
 
+@for_complex
 @operation(static="axis edge_order")
 def gradient(f: Any, *spacing: Any, axis: Any = None, edge_order: int = 1) -> Any:
     """Differences over distances, central ones of second order, at the ends of order `edge_order`.
 
-    The spacing is a distance or the coordinates of the samples, one for all axes or one for each;
-    1 if not given. Of several axes a tuple of arrays, one for each, in the order of `axis`.
+    The spacing is a distance for all axes, or for each a distance or the samples' coordinates; 1 if
+    not given. Of several axes a tuple of arrays, one for each, in the order of `axis`.
 
     Types: `f: t[..] -> t[..]`, integers in f64. Raises ShapeError for an axis with too few elements
     or another number of coordinates, ArgumentError for another order or number of spacings,
@@ -126,16 +137,16 @@ def gradient(f: Any, *spacing: Any, axis: Any = None, edge_order: int = 1) -> An
             f"edge_order of gradient is 1 or 2, got {edge_order!r}.",
             where=user_location(), remedy="Leave it out for 1.",
         )  # fmt: skip
-    given = list(spacing) or [1.0]
-    if len(given) == 1:
+    given = [floating(h, "a spacing of gradient") for h in spacing or [1.0]]
+    if len(given) == 1 and not given[0].ndim:
         given *= len(axes)
     if len(given) != len(axes):
         raise ArgumentError(
             f"gradient has {len(axes)} axes to go along and {len(given)} spacings.",
-            where=user_location(), remedy="Give one for all of them, or one for each.",
+            where=user_location(), remedy="Give a distance for all of them, or one for each.",
         )  # fmt: skip
     found = tuple(
-        _slopes(array, at, floating(h, "a spacing of gradient"), edge_order).astype(array.dtype)
+        _slopes(array, at, h, edge_order).astype(array.dtype)
         for at, h in zip(axes, given, strict=True)
     )
     return found[0] if len(found) == 1 else found
@@ -180,6 +191,7 @@ def _one_sided(a: Any, b: Any, c: Any, d1: Any, d2: Any) -> Any:
     return -(d1 + both) / (d1 * both) * a + both / (d1 * d2) * b - d1 / (d2 * both) * c
 
 
+@for_complex
 @operation(static="mode")
 def convolve(a: Any, v: Any, mode: str = "full") -> Any:
     """Sums of products of one row with the other one reversed, at each shift of it.
@@ -197,9 +209,11 @@ def convolve(a: Any, v: Any, mode: str = "full") -> Any:
     return _convolved(_row(a, "a", "convolve"), _row(v, "v", "convolve"), mode, "convolve")
 
 
+@for_complex
 @operation(static="mode")
 def correlate(a: Any, v: Any, mode: str = "valid") -> Any:
     """Sums of products of one row with the other one, at each shift of it; `mode` as `convolve`'s.
+    Of complex numbers `v` is conjugated.
 
     Types: `a: t[n], v: t[m] -> t[n + m - 1]`, or the longer length, or
     `t[max(n, m) - min(n, m) + 1]`. Raises ShapeError for an empty row, ArgumentError for another
@@ -209,6 +223,7 @@ def correlate(a: Any, v: Any, mode: str = "valid") -> Any:
         Array([2, 3], dtype=int64)
     """
     array, other = _row(a, "a", "correlate"), _row(v, "v", "correlate")
+    other = conj(other) if isinstance(other, Complex) else other
     return _convolved(array, other[::-1], mode, "correlate", array.shape[0] < other.shape[0])
 
 
@@ -219,7 +234,7 @@ def _convolved(a: Any, v: Any, mode: str, who: str, is_turned: Any = False) -> A
             f"{mode!r} is not a mode of {who}.",
             where=user_location(), remedy='Use "full", "same" or "valid".',
         )  # fmt: skip
-    dtype = common((a, v))[0]
+    dtype = together(a, v)
     a, v = a.astype(dtype), v.astype(dtype)
     n, m = a.shape[0], v.shape[0]
     if current().depth:
@@ -256,7 +271,7 @@ def _by_element(a: Any, v: Any, mode: str, is_turned: Any) -> Any:
 def _in_parts(a: Any, v: Any, mode: str, is_turned: Any) -> Any:
     """The shifts at which all of `v`, the shorter row, lies within `a`; and those around them."""
     n, m = a.shape[0], v.shape[0]
-    zero = as_tracer(0).astype(a.dtype)
+    zero = astype(0, a.dtype)
 
     def summed(count: Any, term: Any) -> Any:
         return fori_loop(0, count, lambda j, total: total + term(j), zero)
