@@ -90,14 +90,14 @@ class DType:
         """The least value: -inf for floats."""
         if self.is_float:
             return float("-inf")
-        return int(np.iinfo(self.numpy.name).min) if self.is_integer else False
+        return -(2 ** (self.bits - 1)) if self.kind == "i" else 0 if self.is_integer else False
 
     @property
     def high(self) -> int | float | bool:
         """The greatest value: inf for floats."""
         if self.is_float:
             return float("inf")
-        return int(np.iinfo(self.numpy.name).max) if self.is_integer else True
+        return 2 ** (self.bits - (self.kind == "i")) - 1 if self.is_integer else True
 
 
 bool_ = DType("bool", "b", 1, np.dtype(np.bool_), "i1", "bool")

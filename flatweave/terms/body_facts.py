@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from math import prod
 
 from flatweave.base.dtypes import i64
 from flatweave.terms.control import Apply
+from flatweave.terms.differences import LEAST
 from flatweave.terms.ranges import is_inside
 from flatweave.terms.syntax import ArrayType, Atom, Const, Op, Var
 
@@ -23,6 +24,7 @@ class BodyFacts:
         self._spaces: list[Sequence[Atom]] = [[]]
         self._shapes: dict[Sequence[Atom], None] = {}
         self._lengths: set[Atom] = set()
+        self._least: dict[Atom, int] = {}
 
     def bind(self, var: Var, made: Op | None) -> None:
         """A variable of this body, and what makes it; None for a parameter."""
@@ -40,10 +42,13 @@ class BodyFacts:
     def assume_below(self, var: Var, extent: Atom) -> None:
         """A variable is an index into this extent."""
         self._below[var] = extent
+        self._assume_least(extent, 1)
 
     def assume_space(self, shape: Sequence[Atom]) -> None:
         """This body runs for elements of this space only, so none of these extents is 0."""
         self._spaces.append(shape)
+        for extent in shape:
+            self._assume_least(extent, 1)
 
     def assume_elements(self, shape: Sequence[Atom]) -> None:
         """Where this body runs it reads an element of an array of this shape."""
@@ -54,13 +59,14 @@ class BodyFacts:
         """An array has this shape: its size was checked to fit."""
         if len(shape) > 1:
             self._shapes[tuple(shape)] = None
+            self._lengths.update(shape)
 
     def is_length(self, atom: Atom) -> bool:
         """Whether an i64 is an extent of an argument, or of an array whose size was checked to fit:
         from 0 on and below 2^60."""
         scope: BodyFacts | None = self
         while scope is not None:
-            if atom in scope._lengths or any(atom in shape for shape in scope._shapes):
+            if atom in scope._lengths:
                 return True
             scope = scope.outer
         return False
@@ -74,6 +80,7 @@ class BodyFacts:
         """From here on `var` is at least `reach` away from both ends of 0 to `extent`."""
         assert isinstance(var, Var)
         self._inside[var] = extent, reach
+        self._assume_least(extent, 2 * reach + 1)
 
     def inside(self, var: Atom) -> tuple[Atom, int] | None:
         """The extent that `var` stays inside of, and how far from its ends, where known."""
@@ -108,30 +115,23 @@ class BodyFacts:
         """A number that an i64 is known to be no less than, as an extent or as a part of one."""
         if isinstance(extent, Const):
             return int(extent.value)
-        found = int(i64.low)
+        found = LEAST
         scope: BodyFacts | None = self
         while scope is not None:
-            for known, least in scope._extents():
-                if known == extent:
-                    found = max(found, least)
-                elif (more := self._more(known, extent)) is not None:
-                    found = max(found, least - more)
+            found = max(found, scope._least.get(extent, LEAST))
             scope = scope.outer
         return found
 
-    def _extents(self) -> Iterator[tuple[Atom, int]]:
-        """Extents of this body that have indices, and the least number of these."""
-        yield from ((extent, 1) for extent in self._below.values())
-        yield from ((extent, 1) for shape in self._spaces for extent in shape)
-        yield from ((extent, 2 * reach + 1) for extent, reach in self._inside.values())
-
-    def _more(self, extent: Atom, part: Atom) -> int | None:
-        """The constant that makes an extent of one of its parts; none is less than 0."""
-        made = self.definition(extent)
-        if not isinstance(made, Apply) or made.fn != "add" or made.args[0] != part:
-            return None
-        more = made.args[1]
-        return int(more.value) if isinstance(more, Const) and more.value >= 0 else None
+    def _assume_least(self, extent: Atom, least: int) -> None:
+        """An extent has at least so many indices; so has, but for a constant that is added to make
+        the extent, what that is added to."""
+        if isinstance(extent, Const):
+            return
+        self._least[extent] = max(least, self._least.get(extent, LEAST))
+        match self.definition(extent):
+            case Apply(fn="add", args=(part, Const(value=more))) if more >= 0:
+                known = self._least.get(part, LEAST)
+                self._least[part] = max(least - int(more), known)
 
     def fits(self, extents: Sequence[Atom]) -> bool:
         """Whether these are extents of one space or array, so that their product does not wrap."""

@@ -86,6 +86,8 @@ def _offset(facts: Facts, atom: Atom) -> tuple[Atom, int]:
             break
         total += int(distance.value) if made.fn == "add" else -int(distance.value)
         base = made.args[0]
+    if not total:
+        return base, 0
     low, high = _range(facts, base)
     fits = low + total >= LEAST and high + total <= GREATEST
     if not fits and 0 < total <= GREATEST:
