@@ -6,6 +6,7 @@ import os
 import shutil
 from collections.abc import Iterator
 from functools import cache
+from pathlib import Path
 
 os.environ.setdefault("FLATWEAVE_VERIFY", "1")  # before the first import of flatweave
 
@@ -15,6 +16,9 @@ import pytest
 from flatweave.base.config import config
 from flatweave.base.errors import Unsupported
 from flatweave.runtime.devices import cuda, opencl
+from tests.sharing import FOLDERS, shared_build
+
+FOLDER = Path(__file__).parent
 
 # TEST_TARGETS=opencl pytest -m needs_opencl tests/language: the same tests elsewhere
 TARGETS = os.environ.get("TEST_TARGETS", "interp,cpu").split(",")
@@ -76,6 +80,14 @@ def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(10_000, 10, 10)
+
+
+@pytest.fixture(autouse=True)
+def sharing(request) -> Iterator[None]:
+    """Tests of values compile equal programs once."""
+    shared_build.is_on = request.path.relative_to(FOLDER).parts[0] in FOLDERS
+    yield
+    shared_build.is_on = False
 
 
 @pytest.fixture(scope="module")

@@ -9,6 +9,14 @@ from typing import Any
 import pytest
 
 
+def every_case(step: int, cases: Iterable[tuple[Any, ...]]) -> list[Any]:
+    """The same for cases of several parameters."""
+    return [
+        case if k % step == 0 else pytest.param(*case, marks=pytest.mark.slow)
+        for k, case in enumerate(cases)
+    ]
+
+
 def every(step: int, values: Iterable[Any]) -> list[Any]:
     """All values; those between each `step`-th are slow."""
     return [

@@ -41,7 +41,7 @@ def compiler():
     return nvrtc
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("name", every(2, PROGRAMS))
 def test_every_text_compiles(compiler, name):
     """No header, no driver, no device is needed."""
     ptx = compiler.ptx(cuda.emit(lowered(program(name), CUDA).unit))
@@ -81,7 +81,7 @@ def test_what_the_compiler_refuses_is_our_fault(compiler):
 
 
 @pytest.mark.parametrize("warps", every(2, [1, 2, 8]))
-@pytest.mark.parametrize("name", IN_SIMULATOR)
+@pytest.mark.parametrize("name", every(2, IN_SIMULATOR))
 def test_the_kernels_run_without_races(name, warps):
     """Blocks and warps take turns at random, and what they share is always published first."""
     made = program(name)

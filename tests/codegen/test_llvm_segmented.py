@@ -17,6 +17,7 @@ from flatweave.terms.build import index
 from flatweave.terms.syntax import constant
 from tests.codegen.llvm_programs import run_kernel
 from tests.codegen.test_llvm_collectives import SETS as SHARED_SETS
+from tests.quick import every
 
 WIDTHS = [1, 8, 16, 32, 64]
 WITHOUT_AVX512 = isa.of(frozenset(f for f in processor().features if "avx512" not in f))
@@ -49,7 +50,7 @@ def inputs(dtype: DType, n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 @pytest.mark.parametrize("chosen", SETS, ids=str)
 @pytest.mark.parametrize("dtype", [d for d in DTYPES if d is not bool_], ids=str)
-@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("width", every(2, WIDTHS))
 def test_what_starts_close_is_stored_side_by_side(
     width: int, dtype: DType, chosen: str
 ) -> None:

@@ -18,6 +18,7 @@ from flatweave.lower.machine.machine import CPU_AVX512, CUDA, OPENCL
 from flatweave.lower.program import lower
 from flatweave.terms.traverse import walk_lets
 from tests.codegen.device_programs import PROGRAMS, affine, arguments, traced
+from tests.quick import every
 
 MACHINES = {"cpu": CPU_AVX512, "opencl": OPENCL, "cuda": CUDA}
 LOWER = Path(flatweave.__file__).parent / "lower"
@@ -119,7 +120,7 @@ def apart() -> dict[str, str]:
 
 
 @pytest.mark.parametrize("machine", ["opencl", "cuda"])
-@pytest.mark.parametrize("primitive", PRIMITIVES)
+@pytest.mark.parametrize("primitive", every(2, PRIMITIVES))
 def test_the_same_functions_write_the_kernels(primitive, machine):
     """Apart from named files, whatever writes kernels for threads writes the CPU's, too."""
     added = frozenset().union(*(writers(n, machine) for n in PRIMITIVES[primitive])) - on_cpu()

@@ -17,6 +17,7 @@ from flatweave.runtime.unlocked import simplify
 from tests.codegen.hot_loops import innermost_loops
 from tests.codegen.levels import LEVELS, in_force
 from tests.language.test_contractions import distances, product
+from tests.quick import every
 
 TRIPLE = "aarch64-unknown-linux-gnu"
 F32 = np.arange(1000, dtype=np.float32)
@@ -89,7 +90,7 @@ def spills(assembly: str) -> list[str]:
 
 
 @pytest.mark.parametrize("level", LEVELS)
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("name", every(2, PROGRAMS))
 def test_loops_keep_their_vectors_in_registers(name, level):
     """Or the known number of moves, and no more."""
     program, *operands = PROGRAMS[name]

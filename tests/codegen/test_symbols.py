@@ -5,6 +5,8 @@ import sys
 
 import pytest
 
+from tests.quick import every_case
+
 PYTHON = {
     "PyErr_CheckSignals", "PyErr_Fetch", "PyGILState_Ensure", "PyGILState_Release",
     "PyObject_CallFunction", "Py_DecRef",
@@ -24,13 +26,13 @@ LIBRARY = {f"{name}{kind}" for name in ("sin", "cos", "tan", "fmod") for kind in
 COPIES = {"memcpy", "memmove", "memset", "bzero", "__chkstk"}
 
 
-@pytest.mark.parametrize("triple, cpu, given", [
+@pytest.mark.parametrize("triple, cpu, given", every_case(2, [
     ("x86_64-unknown-linux-gnu", "x86-64-v3", GLIBC),
     ("aarch64-unknown-linux-gnu", "generic", GLIBC),
     ("x86_64-apple-darwin", "x86-64-v3", MACOS),
     ("arm64-apple-darwin", "apple-m1", MACOS),
     ("x86_64-pc-windows-msvc-elf", "x86-64-v3", WINDOWS),
-])  # fmt: skip
+]))  # fmt: skip
 def test_every_name_is_there(triple, cpu, given):
     """The support code takes exactly what systems/table.py names; kernels take nothing but C99."""
     command = [sys.executable, "-m", "tests.codegen.symbols_wanted", triple, cpu]

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.docs.blocks import HOW_TOS, programs, shown
+from tests.quick import every
 from tests.shape.tree import PACKAGE, ROOT
 
 GOLDEN = Path("tests/passes/golden.py")
@@ -48,7 +49,7 @@ def copied(folder):
     shutil.copy(ROOT / GOLDEN, folder / GOLDEN)
 
 
-@pytest.mark.parametrize("path", HOW_TOS, ids=shown)
+@pytest.mark.parametrize("path", every(3, HOW_TOS), ids=shown)
 def test_the_change_works(path, tmp_path):
     """Applied to a copy of the package, it makes the page's program hold."""
     page = path.read_text(encoding="utf-8")

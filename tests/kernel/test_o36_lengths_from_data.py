@@ -6,11 +6,12 @@ import pytest
 import flatweave as fw
 from flatweave import kernel as fk
 from tests.kernel.programs import check, refused
+from tests.quick import every
 
 RNG = np.random.default_rng(36)
 
 
-@pytest.mark.parametrize("n", [0, 1, 63, 64, 65, 1023, 5000])
+@pytest.mark.parametrize("n", every(2, [0, 1, 63, 64, 65, 1023, 5000]))
 @pytest.mark.parametrize("share", [0, 1, 2])
 def test_filter(n, share):
     """None, some or all are kept, in their order."""

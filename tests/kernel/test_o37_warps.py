@@ -6,6 +6,7 @@ import pytest
 import flatweave as fw
 from flatweave import kernel as fk
 from tests.kernel.programs import check, refused
+from tests.quick import every_case
 
 XS = np.random.default_rng(37).integers(-9, 10, 1024)
 
@@ -54,7 +55,9 @@ def fold(xs):
         (lambda p: fk.warp_reduce(lambda a, b: a + b, p), lambda r: r.sum()),
     ],
 )  # fmt: skip
-@pytest.mark.parametrize(("width", "block"), [(32, 128), (64, 128), (32, 32), (128, 1024)])
+@pytest.mark.parametrize(
+    ("width", "block"), every_case(2, [(32, 128), (64, 128), (32, 32), (128, 1024)])
+)
 def test_what_lanes_do_together(fn, want, width, block):
     """One element for each lane, or several."""
     rows = XS.reshape(-1, width)

@@ -6,6 +6,7 @@ import pytest
 import flatweave as fw
 from flatweave import kernel as fk
 from tests.kernel.programs import check
+from tests.quick import every
 
 N = 1024
 PLACES = {
@@ -31,7 +32,7 @@ PLACES = {
 
 
 @pytest.mark.parametrize("length", [N, 1000])
-@pytest.mark.parametrize("name", PLACES)
+@pytest.mark.parametrize("name", every(2, PLACES))
 def test_places(name, length):
     """What stands there, read and written, as NumPy has it."""
     place = PLACES[name]

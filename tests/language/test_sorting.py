@@ -1,5 +1,6 @@
 """sort, argsort, sort_by_key: stable, for every dtype, against NumPy's ranks."""
 
+import itertools
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 import flatweave as fw
 from flatweave.base.config import config
 from tests.language.agreement import DTYPES, FLOATS, agree, same
+from tests.quick import every_case
 
 LENGTHS = [0, 1, 2, 127, 128, 129, 1023, 1025, 2**16 + 3]
 SPECIAL = [0.0, -0.0, np.nan, -np.nan, np.inf, -np.inf, 1.0, -1.0, 1e-40, -1e-40]
@@ -50,8 +52,9 @@ def same_bits(found: Any, expected: np.ndarray) -> None:
     assert values.tobytes() == np.ascontiguousarray(expected).tobytes()
 
 
-@pytest.mark.parametrize("descending", [False, True])
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(
+    ("descending", "dtype"), every_case(2, itertools.product([False, True], DTYPES))
+)
 def test_every_dtype(target, dtype, descending):
     """Values and places, up and down, of every length around the steps of a machine."""
     sort = fw.jit(lambda x: fw.sort(x, descending=descending))

@@ -19,12 +19,13 @@ from flatweave.base.config import config
 from flatweave.passes.array_pass import ArrayPass
 from tests.laws.programs import random_args, random_program
 from tests.laws.small_blocks import Small, blocks
+from tests.quick import every
 
 SIZES = (0, 1, 2, 17, 129)
 LARGEST = 1025
 THREADS = (1, 2, 3, 7)
-GROUPS = range(10)
-PROGRAMS = max(50, settings.default.max_examples)  # 1,000 in `make test-all`
+GROUPS = range(5)
+PROGRAMS = settings.default.max_examples  # 25, and 1,000 in `make test-all`
 
 seeds = st.integers(0, 10**6)
 
@@ -94,7 +95,7 @@ def test_most_sweeps_have_several_blocks() -> None:
     assert several > 0.7 * sweeps
 
 
-@settings(max_examples=15, deadline=None, derandomize=True)
+@settings(max_examples=5, deadline=None, derandomize=True)
 @given(seeds)
 def test_text_reads_back(seed: int) -> None:
     """parse(print(program)) is the program, before and after the passes."""
@@ -103,7 +104,7 @@ def test_text_reads_back(seed: int) -> None:
         assert same(parse_program(print_program(stage)), stage)
 
 
-@settings(max_examples=10, deadline=None, derandomize=True)
+@settings(max_examples=4, deadline=None, derandomize=True)
 @given(seeds)
 def test_the_passes_are_deterministic(seed: int) -> None:
     """The same program gives the same text at every stage."""
@@ -116,7 +117,7 @@ def stage_texts(program: Program) -> list[str]:
     return [print_program(stage) for stage in pipeline.optimise(program).values()]
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", every(2, range(4)))
 def test_large_inputs_give_the_same_bits_for_every_number_of_threads(seed: int) -> None:
     """Blocks of the size that they have: the results do not depend on threads."""
     program, dtypes = random_program(seed + 40, 8)

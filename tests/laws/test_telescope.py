@@ -40,7 +40,7 @@ DIFFERENCES = (by_slices, by_map, by_index, by_generate)
 
 
 @pytest.mark.parametrize("differences", DIFFERENCES)
-@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("dtype", every(2, TYPES))
 def test_running_sums(differences, dtype, target):
     """Of any values of every width, wrapping ones too; inclusive, exclusive and on the way."""
     bounds = np.iinfo(dtype)
@@ -139,11 +139,12 @@ def test_rows_between_offsets(name, dtype, target):
     """From 0 and from behind, in each dtype; no rows, and rows with nothing in them."""
     program, wanted = PROGRAMS[name]
     random = Random(name)
+    differences = DIFFERENCES[(list(PROGRAMS).index(name) + dtype(0).itemsize // 4) % 4]
+    f = fw.jit(lambda p, v: program(p, v, differences(p)))
 
     for k, rows in enumerate((0, 1, 2, 3, 40, 129)):
         offsets = offsets_of(random, rows, random.choice([0, 0, 5]))
         values = np.round(np.random.default_rng(k).standard_normal(int(offsets[-1]) + 3), 2)
-        f = fw.jit(lambda p, v, d=DIFFERENCES[k % 4]: program(p, v, d(p)))
         found = f(offsets.astype(dtype), values)
         parts = [values[a:z] for a, z in zip(offsets[:-1], offsets[1:], strict=True)]
         if wanted is None:

@@ -1,5 +1,7 @@
 """Sorts of rows by one thread: networks of registers against NumPy's ranks, to the last bit."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -15,7 +17,7 @@ from flatweave.terms.traverse import walk_lets
 from tests.codegen.levels import LEVELS, in_force
 from tests.language.agreement import DTYPES
 from tests.language.test_sorting import order_of, same_bits, samples
-from tests.quick import every
+from tests.quick import every, every_case
 
 LENGTHS = [0, 1, 2, 3, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129, 255, 257, 500, 1023,
            1024, 1025, 2500]  # fmt: skip
@@ -33,8 +35,9 @@ def rows_of(dtype, n, seed=0):
     return samples(dtype, ROWS * n, seed).reshape(ROWS, n)
 
 
-@pytest.mark.parametrize("descending", [False, True])
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(
+    ("descending", "dtype"), every_case(2, itertools.product([False, True], DTYPES))
+)
 def test_every_dtype(dtype, descending):
     """NaN last, -0.0 and 0.0 in the order they came in, of every length around the registers."""
     sort = fw.jit(lambda x: fw.map(lambda row: fw.sort(row, descending=descending), x))

@@ -10,6 +10,7 @@ from flatweave.base.config import config
 from tests.nests.check import THREADS, difference
 from tests.nests.failing import AROUND, DRAWS, WORK, random_failing
 from tests.nests.program import draw, expected, function_of, passed, source_of
+from tests.quick import every
 
 NESTS = 16
 GROUPS = 4
@@ -51,7 +52,7 @@ def check(seeds, target, counts):
             assert not said, f"seed {seed}, draw {k}, {given}\n{source_of(made.nest)}\n{said}"
 
 
-@pytest.mark.parametrize("group", range(GROUPS))
+@pytest.mark.parametrize("group", every(2, range(GROUPS)))
 def test_nests_that_fail_on_the_cpu(group):
     """As plain Python fails, for any number of threads."""
     check(range(group, NESTS, GROUPS), "cpu", THREADS)
@@ -62,7 +63,7 @@ def test_nests_that_fail_on_the_interpreter():
     check(range(NESTS, NESTS + 8), "interp", (1,))
 
 
-@pytest.mark.parametrize("group", range(2))
+@pytest.mark.parametrize("group", every(2, range(2)))
 def test_nests_that_fail_by_row(group):
     """Rows one after the other."""
     with fw.schedule(version="by-row"):

@@ -6,7 +6,7 @@ from tests.nests.check import THREADS, first_failure
 from tests.nests.program import random_nest
 from tests.nests.report import report
 
-NESTS = 50
+NESTS = 20
 GROUPS = 10
 NODES = 14  # about as many, at most, in each nest: `make test-all` has larger ones
 
@@ -23,7 +23,7 @@ def test_random_nests_on_the_cpu(group):
 @pytest.mark.parametrize("group", range(4))
 def test_random_nests_on_the_interpreter(group):
     """The reference meaning, operation by operation."""
-    for seed in range(NESTS + group, NESTS + 60, 4):
+    for seed in range(NESTS + group, NESTS + 40, 4):
         failure = first_failure(random_nest(seed, NODES), "interp", (1,))
 
         assert failure is None, report(failure)

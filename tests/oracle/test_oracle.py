@@ -21,9 +21,10 @@ from tests.oracle.program import OPERATIONS, source_of
 from tests.oracle.report import report
 from tests.oracle.shrink import shrunk
 from tests.oracle.vocabulary import random_program
+from tests.quick import every
 
-PROGRAMS = 110
-GROUPS = 20
+PROGRAMS = 50
+GROUPS = 10
 OPERATORS = [op for dtype in DTYPES for op in scalar_operators(dtype) + tuple_operators(dtype)]
 
 
@@ -44,13 +45,13 @@ def test_random_programs_on_each_level(level: str) -> None:
             processor()
         except ArgumentError as refused:
             pytest.skip(str(refused))
-        for seed in range(PROGRAMS, PROGRAMS + 25):
+        for seed in range(PROGRAMS, PROGRAMS + 10):
             failure = first_failure(random_program(seed, 1), runs_of(seed, 2))
 
             assert failure is None, report(failure, seed)
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2, 3, 11, 49])
+@pytest.mark.parametrize("seed", every(2, [0, 1, 2, 3, 11, 49]))
 def test_every_call_gives_the_same_bits(seed: int) -> None:
     """Floats that rounding tells apart, NaNs too, on one to seven threads."""
     program = random_program(seed, 3, exact=False)

@@ -7,6 +7,8 @@ import textwrap
 
 import pytest
 
+from tests.quick import every, every_case
+
 PREPARED = """
     import multiprocessing, os, signal, sys, threading, time
     import numpy as np
@@ -196,11 +198,11 @@ BUSY = """
 """
 
 
-@pytest.mark.parametrize("script, answer", [
+@pytest.mark.parametrize("script, answer", every_case(3, [
     (COMPILING, "True"), (HELD, "[True, True]"), (OWN, "True 0"), (HANDLER, "True 0"),
     (FIRST, "True"), (UNLOCKED, "True"), (BEGUN, "True True"), (MULTIPROCESSING, "True"),
     (BUSY, "True"),
-], ids=["compiling", "held", "own", "handler", "first", "unlocked", "begun", "multiprocessing",
+]), ids=["compiling", "held", "own", "handler", "first", "unlocked", "begun", "multiprocessing",
         "busy"])  # fmt: skip
 def test_a_fork_works_while_another_thread(script, answer):
     """Compiles, holds a lock, traces, waits for the compiler, or is inside LLVM or a kernel."""
@@ -244,7 +246,9 @@ IMPORTING = """
 """
 
 
-@pytest.mark.parametrize("slow", ["flatweave.passes.fuse", "llvmlite.binding", "flatweave.targets"])
+@pytest.mark.parametrize(
+    "slow", every(3, ["flatweave.passes.fuse", "llvmlite.binding", "flatweave.targets"])
+)
 def test_a_fork_waits_for_the_import_of_the_compiler(slow):
     """The child, where the importing thread is not, finds every module whole."""
     text = textwrap.dedent(IMPORTING).replace("SLOW", slow)

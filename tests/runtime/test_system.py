@@ -12,6 +12,7 @@ from flatweave.base.config import PORTABLE, SYSTEM
 from flatweave.runtime.native import text_of_support
 from flatweave.runtime.systems import limits
 from flatweave.runtime.systems.table import ANY, CPUS, SYSTEMS, column, system
+from tests.quick import every
 
 TOTAL = float(np.arange(300_000.0).sum() * 2) - 6.0
 PLACES = {
@@ -21,7 +22,7 @@ PLACES = {
 }
 
 
-@pytest.mark.parametrize("name", PLACES)
+@pytest.mark.parametrize("name", every(3, PLACES))
 def test_it_runs_as_on_another_system(name, tmp_path):
     """By what the table says, with none of what Python has on Linux alone; the second process finds
     what the first one kept, in the same files."""

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import flatweave as fw
+from tests.quick import every
 
 XS = np.arange(100.0, dtype=np.float32)
 
@@ -59,7 +60,7 @@ def work(program):
     return calls, text.count("\n")
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("name", every(3, PROGRAMS))
 def test_four_times_the_program_is_four_times_the_work(name):
     """From the trace over passes, verifier and lowering to the text for LLVM."""
     calls, lines = work(PROGRAMS[name](8))

@@ -36,7 +36,7 @@ def test_small_cases_in_the_simulator(example, name):
             assert agree(ours(), theirs()), program
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", every(2, NAMES))
 def test_small_cases_on_the_cpu_and_code_for_gpus(example, name):
     """What the runner shows for each kernel; its CUDA C compiles for sm_80 and sm_90."""
     module = example(f"kernels.{name}")
@@ -48,7 +48,7 @@ def test_small_cases_on_the_cpu_and_code_for_gpus(example, name):
 
 
 @pytest.mark.needs_opencl
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", every(3, NAMES))
 def test_small_cases_on_a_gpu(example, name):
     """The same as OpenCL; what waits for another block is refused there."""
     with fw.target("opencl"):

@@ -6,13 +6,14 @@ import sys
 
 import pytest
 
+from tests.quick import every
 from tests.shape.tree import ROOT
 
 FOLDER = ROOT / "examples" / "nests"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem != "__main__")
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", every(2, NAMES))
 def test_small_cases_agree(example, target, name):
     """What the runner shows for each program, on every target."""
     for program, _, ours, theirs, agree in example(f"nests.{name}").cases(True):
