@@ -5,9 +5,8 @@
 
     @fw.jit
     def longest_run(xs):                                  # of equal neighbours
-        same = fw.map(lambda a, b: a == b, xs[1:], xs[:-1])
-        ends = fw.scan(lambda a, b: fw.where(b == 0, 0, a + b), 0, same.astype(fw.i64))
-        return fw.max(ends) + 1
+        begins = xs != fw.rotate(xs, -1)                  # as the first element always does
+        return fw.max(fw.segmented_reduce(fw.add, 0, begins, fw.full(xs.shape, 1)))
 
     longest_run(np.array([3, 3, 1, 1, 1, 2]))             # Array(3, dtype=int64)
 
@@ -23,6 +22,7 @@ The tour, in the order in which a program travels through the folders:
     scalar/       the table of functions on single values
     array_ir/     programs: their text and their meaning, in NumPy
     ops/          the vocabulary: map, reduce, scan, .., one file each
+    operator_checks/ operators that no law covers are tried on a few elements
     passes/       program to program: fuse, share, simplify
     lower/        programs become kernels
     kernel_ir/    kernels: loops over a grid of blocks, warps and threads

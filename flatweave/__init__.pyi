@@ -633,7 +633,7 @@ def expand_dims(xs: Flat, axis: Axes = 0) -> Array: ...
 def expand_dims(xs: Any, axis: Axes = 0) -> Any: ...
 def expand_reduce(
     size: Callable[[Any], Any], get: Callable[[Any, Any], Any], op: Callable[[Any, Any], Any],
-    initial: Any, xs: Any
+    initial: Any, xs: Any, *, check: builtins.bool = True
 ) -> Any: ...
 expm1: Unary
 def eye(
@@ -696,7 +696,8 @@ greater: Binary
 greater_equal: Binary
 heaviside: Binary
 def histogram(
-    n: Any, idx: ArrayLike, vals: Any = 1, op: Callable[[Any, Any], Any] = ..., identity: Any = 0
+    n: Any, idx: ArrayLike, vals: Any = 1, op: Callable[[Any, Any], Any] = ..., identity: Any = 0,
+    *, check: builtins.bool = True
 ) -> Array: ...
 def hstack(arrays: Sequence[Any]) -> Array: ...
 hypot: Binary
@@ -899,9 +900,15 @@ def percentile(
     keepdims: builtins.bool = False
 ) -> Array: ...
 @overload
-def permute(op: Callable[[Any, Any], Any], defaults: Flat, idx: ArrayLike, vals: Any) -> Array: ...
+def permute(
+    op: Callable[[Any, Any], Any], defaults: Flat, idx: ArrayLike, vals: Any, *,
+    check: builtins.bool = True
+) -> Array: ...
 @overload
-def permute(op: Callable[[Any, Any], Any], defaults: Any, idx: ArrayLike, vals: Any) -> Any: ...
+def permute(
+    op: Callable[[Any, Any], Any], defaults: Any, idx: ArrayLike, vals: Any, *,
+    check: builtins.bool = True
+) -> Any: ...
 def permute_dims(x: ArrayLike, axes: Axes) -> Array: ...
 pi: float
 def polyval(p: ArrayLike, x: ArrayLike) -> Array: ...
@@ -943,16 +950,22 @@ def ravel(x: ArrayLike) -> Array: ...
 real: Unary
 reciprocal: Unary
 @overload
-def reduce(op: Callable[[Any, Any], Any], initial: Any, xs: Flat) -> Array: ...
+def reduce(
+    op: Callable[[Any, Any], Any], initial: Any, xs: Flat, *, check: builtins.bool = True
+) -> Array: ...
 @overload
-def reduce(op: Callable[[Any, Any], Any], initial: Any, xs: Any) -> Any: ...
+def reduce(
+    op: Callable[[Any, Any], Any], initial: Any, xs: Any, *, check: builtins.bool = True
+) -> Any: ...
 @overload
 def reduce_by_index(
-    dest: Flat, op: Callable[[Any, Any], Any], identity: Any, idx: ArrayLike, vals: Any
+    dest: Flat, op: Callable[[Any, Any], Any], identity: Any, idx: ArrayLike, vals: Any, *,
+    check: builtins.bool = True
 ) -> Array: ...
 @overload
 def reduce_by_index(
-    dest: Any, op: Callable[[Any, Any], Any], identity: Any, idx: ArrayLike, vals: Any
+    dest: Any, op: Callable[[Any, Any], Any], identity: Any, idx: ArrayLike, vals: Any, *,
+    check: builtins.bool = True
 ) -> Any: ...
 remainder: Binary
 def repeat(x: ArrayLike, repeats: ArrayLike, axis: Axes | None = None) -> Array: ...
@@ -984,12 +997,12 @@ rsqrt: Unary
 @overload
 def scan(
     op: Callable[[Any, Any], Any], initial: Any, xs: Flat, *, exclusive: builtins.bool = False,
-    reverse: builtins.bool = False
+    reverse: builtins.bool = False, check: builtins.bool = True
 ) -> Array: ...
 @overload
 def scan(
     op: Callable[[Any, Any], Any], initial: Any, xs: Any, *, exclusive: builtins.bool = False,
-    reverse: builtins.bool = False
+    reverse: builtins.bool = False, check: builtins.bool = True
 ) -> Any: ...
 @overload
 def scatter(dest: Flat, idx: ArrayLike, vals: Any) -> Array: ...
@@ -999,19 +1012,23 @@ def searchsorted(x1: ArrayLike, x2: ArrayLike, side: str = "left", sorter: Any =
 def segmented_iota(flags: ArrayLike) -> Array: ...
 @overload
 def segmented_reduce(
-    op: Callable[[Any, Any], Any], initial: Any, flags: ArrayLike, xs: Flat
+    op: Callable[[Any, Any], Any], initial: Any, flags: ArrayLike, xs: Flat, *,
+    check: builtins.bool = True
 ) -> Array: ...
 @overload
 def segmented_reduce(
-    op: Callable[[Any, Any], Any], initial: Any, flags: ArrayLike, xs: Any
+    op: Callable[[Any, Any], Any], initial: Any, flags: ArrayLike, xs: Any, *,
+    check: builtins.bool = True
 ) -> Any: ...
 @overload
 def segmented_scan(
-    op: Callable[[Any, Any], Any], initial: Any, flags: ArrayLike, xs: Flat
+    op: Callable[[Any, Any], Any], initial: Any, flags: ArrayLike, xs: Flat, *,
+    check: builtins.bool = True
 ) -> Array: ...
 @overload
 def segmented_scan(
-    op: Callable[[Any, Any], Any], initial: Any, flags: ArrayLike, xs: Any
+    op: Callable[[Any, Any], Any], initial: Any, flags: ArrayLike, xs: Any, *,
+    check: builtins.bool = True
 ) -> Any: ...
 def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Array: ...
 def setdiff1d(a: ArrayLike, b: ArrayLike) -> Array: ...

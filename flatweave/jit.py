@@ -31,7 +31,7 @@ from flatweave.frontend.call.anywhere import AUTO, entry_for, shared_by
 from flatweave.frontend.call.compiled import Compiled, Entry
 from flatweave.frontend.call.depth import too_deep
 from flatweave.frontend.call.donation import Leaves, claim, given_plainly
-from flatweave.frontend.call.eager import COMPILER, compile_program
+from flatweave.frontend.call.eager import COMPILER, compile_program, first_calls
 from flatweave.frontend.call.quick import Known, put, quick
 from flatweave.frontend.call.schedule import in_force
 from flatweave.frontend.call.signature import flat_of, leaves_of
@@ -165,7 +165,7 @@ class Jitted(Generic[P, R]):
         """What runs the calls of a new signature."""
         if any(type(value) is Chunked for value in flat):
             made = functools.partial(self._traced, call)
-            return opened("chunks").InChunks(made, flat)  # type: ignore[no-any-return]
+            return opened("chunks").InChunks(made, flat, self.checks)  # type: ignore[no-any-return]
         return entry_for(
             target,
             lambda target: Entry(lambda special: self._make(call, target, schedule, special)),
@@ -180,7 +180,8 @@ class Jitted(Generic[P, R]):
         donated = tuple(sorted({number for _, number in call.given if number >= 0}))
         schedule = replace(schedule, donated=donated)
         executable = compile_program(traced.program, target, self.checks, schedule)
-        return Compiled(traced, executable, donated=len(donated))
+        checks = first_calls(traced.program, target) if self.checks else None
+        return Compiled(traced, executable, donated=len(donated), checks=checks)
 
     def _traced(self, call: Call, special: Specialisation) -> Traced:
         """The function's trace for the signature of a call."""
@@ -262,7 +263,7 @@ def jit(
     default what `fw.target` or FLATWEAVE_TARGET say. Arguments named in `static_argnames`, or at
     the positions `static_argnums`, are Python values that the trace sees. Those that `donate` names
     or numbers are given away: results are written where they are, and nobody uses them again.
-    `checks=False` leaves out the checks of indices.
+    `checks=False` leaves out the checks of indices, and operators are not tried.
     `deterministic=False` allows groupings that depend on timing. Arguments and results are arrays,
     numbers and trees of them. `devices` names several targets that share each call, which is a map
     or a reduction: ["cpu", "cuda:0"].

@@ -12,6 +12,7 @@ from flatweave.base.source import Location
 INDEX = "index"  # a read outside an array
 NEGATIVE = "negative_extent"  # an array of fewer than no elements
 NOT_ASSOCIATIVE = "not_associative"  # an operator that groups elements in more than one way
+NOT_COMMUTATIVE = "not_commutative"  # one that combines elements in any order
 NOT_NEUTRAL = "not_neutral"  # a neutral element that changes what it meets
 OVERFLOW = "overflow"  # more elements than an i64 can count
 SAME = "same"  # extents that differ: a call is tried again with those of 1 broadcast

@@ -133,6 +133,20 @@ def scatter_store(dest: Values, indices: Value, columns: Values) -> Values:
     return results
 
 
+def met(dest: Values, indices: Value, columns: Values) -> tuple[Values, Value]:
+    """What meets at each index: the element there, then those that are written, in order. The flags
+    say where the next index begins."""
+    kept = np.flatnonzero((indices >= 0) & (indices < len(dest[0])))
+    order = kept[np.argsort(indices[kept], kind="stable")]
+    targets = indices[order]
+    first = np.flatnonzero(np.diff(targets, prepend=-1) != 0)
+    both = tuple(
+        np.insert(x[order], first, there[targets[first]])
+        for x, there in zip(columns, dest, strict=True)
+    )
+    return both, np.insert(np.zeros(len(order), bool), first, True)
+
+
 def scatter_reduce(
     interp: Interp, env: Env, fn: Lambda, dest: Values, indices: Value, columns: Values
 ) -> Values:

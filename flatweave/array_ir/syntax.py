@@ -13,12 +13,19 @@ is listed in `ops/`; lets, lambdas, scalar work and control are in `terms/`. The
 from __future__ import annotations
 
 from flatweave.base.records import record
+from flatweave.base.source import Location
 from flatweave.terms.syntax import Lambda
 
 
 @record
 class Program:
-    """What one traced function became."""
+    """What one traced function became.
+
+    `unproven` are the calls whose operators are tried on the data of the first call, `trusted`
+    those whose operators never are. Both belong to the program as traced: passes drop them.
+    """
 
     name: str
     fn: Lambda
+    unproven: tuple[Location, ...] = ()
+    trusted: tuple[Location, ...] = ()

@@ -115,7 +115,7 @@ class Switches:
     verify: bool = False
     # the pass after which compilation stops
     stop_after: str | None = None
-    # try operators and neutral elements on the data before a program runs
+    # try operators and neutral elements on all data before a program runs; report dropped elements
     debug: bool = False
     # print the time of every stage
     time: bool = False

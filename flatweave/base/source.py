@@ -97,6 +97,11 @@ class Location:
         return self.spot.function
 
     @property
+    def instruction(self) -> object:
+        """What two locations of one call share: found without looking into the source."""
+        return self.spot if self._code is None else (self._code, self._lasti)
+
+    @property
     def is_known(self) -> bool:
         """Whether there is a line to show."""
         return self.line > 0

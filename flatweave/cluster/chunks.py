@@ -9,6 +9,7 @@ import numpy as np
 
 from flatweave.array_ir.fault import Fault
 from flatweave.array_ir.syntax import Program
+from flatweave.base.config import config
 from flatweave.base.errors import UserError
 from flatweave.base.pieces import Piece, memory_behind
 from flatweave.base.source import user_location
@@ -27,21 +28,26 @@ from flatweave.frontend.trace.faults import user_error
 from flatweave.frontend.trace.trace import Traced
 from flatweave.frontend.values.chunked import Chunked
 from flatweave.frontend.values.tree import unflatten
+from flatweave.operator_checks.first_calls import FirstCalls
+from flatweave.operator_checks.lazy_arrays import MANY, Lazy, Unknown
 from flatweave.runtime.ownership import is_frozen, owner_of
 from flatweave.terms.syntax import ArrayType
 from flatweave.terms.traverse import walk_lets
 
+Values = np.ndarray[Any, np.dtype[Any]]
 _DIVIDED: dict[Any, Divided] = {}
 
 
 class Steps:
     """A trace that is divided: `split` are the numbers of its parameters that are in chunks.
 
-    Other arguments in chunks have one row, which is broadcast: the client has it.
+    Other arguments in chunks have one row, which is broadcast: the client has it. Operators are
+    tried on the first chunk.
     """
 
-    def __init__(self, traced: Traced, split: Sequence[int]) -> None:
+    def __init__(self, traced: Traced, split: Sequence[int], checks: bool) -> None:
         self.traced = traced
+        self.checks = FirstCalls(traced.program) if checks and traced.program.unproven else None
         self.split = frozenset(split)
         self.divided = _divided(traced.program, self.split)
         self._tree = chunked_tree(traced.tree)
@@ -53,6 +59,9 @@ class Steps:
             x.load(0, 1) if type(x) is Chunked and k not in self.split else x
             for k, x in enumerate([*flat, *self.traced.hidden])
         ]
+        if self.checks is not None and not config.debug:
+            self.checks([first_chunk(x) if type(x) is Chunked else x for x in args])
+            self.checks = None if self.checks.is_done else self.checks
         results = results_of(self.divided, place, args)
         place.finish([p for x in results if isinstance(x, Chunked) for p in x.pieces])
         written = _writable(args)
@@ -75,14 +84,17 @@ class Steps:
 class InChunks(Specialised[Steps]):
     """One signature of a function some of whose arguments are in chunks, as some of `flat` are."""
 
-    def __init__(self, make: Callable[[Specialisation], Traced], flat: Sequence[Any]) -> None:
+    def __init__(
+        self, make: Callable[[Specialisation], Traced], flat: Sequence[Any], checks: bool = True
+    ) -> None:
         split = {n for n, value in enumerate(arrays_of(flat)) if type(value) is Chunked}
 
         def made(special: Specialisation) -> Steps:
             traced = make(special._replace(in_chunks=True))
             params = enumerate(traced.program.fn.params)
             arrays = [k for k, var in params if isinstance(var.type, ArrayType)]
-            return Steps(traced, [arrays[n] for n in split if (n, 0) not in special.unit_axes])
+            chunks = [arrays[n] for n in split if (n, 0) not in special.unit_axes]
+            return Steps(traced, chunks, checks)
 
         super().__init__(made)
 
@@ -124,6 +136,20 @@ def _kept(xs: Chunked, written: set[int], place: Place) -> Chunked:
         pieces.append(piece)
     xs.pieces = tuple(pieces)
     return xs
+
+
+def first_chunk(array: Chunked) -> Lazy:
+    """An array of which the first rows are known, those of its first chunk."""
+    bounds = array.bounds
+    rows = next((end for end in bounds if end), 0)
+
+    def at(i: Values, *rest: Values) -> Values:
+        end = int(i.max(initial=0)) + 1
+        if end > min(rows, MANY):
+            raise Unknown
+        return np.asarray(array.load(0, end)[(i, *rest)])
+
+    return Lazy(array.dtype, array.shape, at)
 
 
 def _divided(program: Program, split: frozenset[int]) -> Divided:

@@ -5,6 +5,7 @@
     opened("fft")                                     what few programs use: fw.fft, fw.linalg,
                                                       fw.random, and what functions mean for complex
                                                       numbers and for floats of 16 bits,
+                                                      operators that no law covers,
                                                       target="auto", devices=[..], .page(), what a
                                                       profile and a notebook show, NumPy's functions
                                                       on arrays of ours, and those that the standard
@@ -37,6 +38,7 @@ SELDOM = {
     "fft": "flatweave.frontend.standard.fft",
     "here": "flatweave.cluster.here",
     "linalg": "flatweave.frontend.standard.linalg",
+    "operators": "flatweave.operator_checks.first_calls",
     "notebook": "flatweave.notebook.values",
     "short": "flatweave.frontend.functions.short",
     "page": "flatweave.page.write",

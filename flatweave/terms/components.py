@@ -21,3 +21,9 @@ def component_functions(fn: Lambda) -> list[str] | None:
             return None
         names.append(op.fn)
     return names
+
+
+def is_lawful(fn: Lambda) -> bool:
+    """Whether an operator is known to be associative: each of its components is."""
+    names = component_functions(fn)
+    return names is not None and all(TABLE[name].associative for name in names)

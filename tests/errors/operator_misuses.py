@@ -33,8 +33,15 @@ def operator_of_tuples_that_subtracts():
 
 
 def operator_that_averages():
-    with config.scoped(debug=True):
-        fw.reduce(lambda a, b: (a + b) / 2, 0.0, np.array([1.0, 2.0, 4.0, np.inf]))
+    fw.reduce(lambda a, b: (a + b) / 2, 0.0, np.array([1.0, 2.0, 4.0, np.inf]))
+
+
+def operator_of_an_exponential_average():
+    fw.jit(lambda xs: fw.scan(lambda y, x: 0.75 * y + 0.25 * x, xs[0], xs))(I / 1)
+
+
+def operator_that_does_not_commute():
+    fw.permute(lambda a, b: fw.where(b > 2, b, a), np.zeros(3), I % 2, I / 1)
 
 
 def operator_of_tuples_that_is_tried():

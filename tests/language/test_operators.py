@@ -1,4 +1,5 @@
-"""Operators must be associative: those seen not to be are refused, others tried if asked for."""
+"""Operators must be associative: those seen not to be are refused, others tried on all elements
+where that is asked for. What the first call tries is in tests/operator_checks."""
 
 import operator
 from functools import reduce
@@ -101,10 +102,37 @@ def test_what_is_written_is_what_is_tried(tried):
         fw.reduce_by_index(np.array([0, -1]), fw.maximum, 0, at, values)
 
 
-def test_nothing_is_tried_unless_asked_for(target):
-    """A program that was compiled before is tried as soon as the switch is on."""
-    average = fw.jit(lambda xs: fw.reduce(lambda a, b: (a + b) // 2, 0, xs))
+def test_all_elements_are_tried_where_that_is_asked_for(target):
+    """In every call, also of a program that was compiled before; not where `check` is False."""
+    total = fw.jit(lambda xs, check=True: fw.reduce(
+        lambda a, b: fw.minimum(a + b, 100), 0, xs, check=check), static_argnames=["check"]
+    )  # fmt: skip
+    late = np.concatenate([np.full(50, 40), [-90]])
 
-    average(XS)
-    with config.scoped(debug=True), pytest.raises(fw.OperatorError, match="not associative"):
-        average(XS)
+    assert total(XS) == 15
+    total(late)
+    with config.scoped(debug=True):
+        with pytest.raises(fw.OperatorError, match="not associative"):
+            total(late)
+        total(late, check=False)
+
+
+def test_what_is_dropped_is_reported(capsys):
+    """How many elements, and the first of them; of the rows of a map together."""
+    with config.scoped(target="interp", debug=True):
+        fw.scatter(np.zeros(3), [0, 3, -1, 2], np.ones(4))
+        fw.histogram(3, [1, 7])
+        fw.permute(fw.add, np.zeros((2, 2)), ([0, 5], [1, 1]), np.ones(2))
+        rows = np.array([[0, 1], [2, 3], [4, 0]])
+        fw.jit(lambda m: fw.map(lambda r: fw.histogram(3, r), m))(rows)
+        fw.reduce_by_index(np.zeros(3), fw.add, 0.0, [0, 1], np.ones(2))
+    fw.scatter(np.zeros(3), [9], np.ones(1))
+
+    found = [line.partition(": ")[2] for line in capsys.readouterr().err.splitlines()]
+    assert found == [
+        "2 of 4 elements dropped, the index is outside; the first is element 1, with index 3",
+        "1 of 2 elements dropped, the index is outside; the first is element 1, with index 7",
+        "1 of 2 elements dropped, the index is outside; the first is element 1, with index -1"
+        " or another one",
+        "2 of 6 elements dropped, the index is outside; the first is element 1, with index 3",
+    ]

@@ -28,9 +28,15 @@ from flatweave.frontend.elements.broadcast import (
 from flatweave.frontend.elements.conversion import taken
 from flatweave.frontend.elements.elementwise import add
 from flatweave.frontend.elements.independent import independent, restricted
-from flatweave.frontend.elements.lambdas import neutral, operator, shape_text, with_zeros
+from flatweave.frontend.elements.lambdas import (
+    expect_neutral,
+    neutral,
+    operator,
+    shape_text,
+    with_zeros,
+)
 from flatweave.frontend.trace import extents
-from flatweave.frontend.trace.tracers import arrays_of, as_tracers, emit
+from flatweave.frontend.trace.tracers import arrays_of, as_tracers, emit, flag_of
 from flatweave.frontend.values.array import Tracer, describe
 from flatweave.frontend.values.scope import current
 from flatweave.frontend.values.tree import Tree, paths, unflatten
@@ -267,14 +273,17 @@ def _combined(given: Given, fn: Lambda, identity: Sequence[Tracer]) -> Any:
     return given.each(write)
 
 
-@operation()
-def permute(op: Callable[[Any, Any], Any], defaults: Any, idx: Any, vals: Any) -> Any:
+@operation(static="check")
+def permute(
+    op: Callable[[Any, Any], Any], defaults: Any, idx: Any, vals: Any, *, check: bool = True
+) -> Any:
     """A copy of `defaults` with `vals[k]` combined into `idx[k]` by `op`.
 
     An index outside `[0, n)`, -1 too, drops its element (Accelerate's permute; van Gils 2023).
     NumPy's `np.add.at(xs, idx, vals)`, where -1 is the last element, is `xs.at[idx].add(vals)`.
     `op` is associative and commutative, on elements of any type. Raises OperatorError when `op`
-    gives no element.
+    gives no element, or is neither on a few elements, which the first call tries unless
+    `check=False`.
 
     Types: `op: (t, t) -> t, defaults: t[n], idx: integer[m], vals: t[m] -> t[n]`.
 
@@ -282,13 +291,15 @@ def permute(op: Callable[[Any, Any], Any], defaults: Any, idx: Any, vals: Any) -
         Array([13, 23], dtype=int64)
     """
     given = Given(defaults, idx, vals, "permute")
-    fn = operator(op, given.tree, [x.element for x in given.dest], "permute")
+    types = [x.element for x in given.dest]
+    fn = operator(op, given.tree, types, "permute", flag_of(check, "check"))
     return _combined(given, fn, ())
 
 
-@operation(renamed="ne=identity")
+@operation(static="check", renamed="ne=identity")
 def reduce_by_index(
-    dest: Any, op: Callable[[Any, Any], Any], identity: Any, idx: Any, vals: Any
+    dest: Any, op: Callable[[Any, Any], Any], identity: Any, idx: Any, vals: Any, *,
+    check: bool = True,
 ) -> Any:
     """As `permute`, with the neutral element `identity`, so that private copies are allowed.
 
@@ -302,22 +313,26 @@ def reduce_by_index(
         >>> fw.reduce_by_index(np.zeros(2, int), fw.add, 0, [0, 0, 1], np.array([1, 2, 3]))
         Array([3, 3], dtype=int64)
     """
-    return _by_index(dest, op, identity, idx, vals, "reduce_by_index")
+    return _by_index(dest, op, identity, idx, vals, "reduce_by_index", check)
 
 
 def _by_index(
-    dest: Any, op: Callable[[Any, Any], Any], identity: Any, idx: Any, vals: Any, who: str
+    dest: Any, op: Callable[[Any, Any], Any], identity: Any, idx: Any, vals: Any, who: str,
+    check: bool,
 ) -> Any:
     """The common part of `reduce_by_index` and `histogram`; messages name the one called."""
     given = Given(dest, idx, vals, who)
     start = neutral(identity, given.tree, given.dest, who)
-    fn = operator(op, given.tree, [x.element for x in given.dest], who)
+    fn = operator(op, given.tree, [x.element for x in given.dest], who, flag_of(check, "check"))
+    if check:
+        expect_neutral(fn, start)
     return _combined(given, fn, start)
 
 
-@operation(renamed="ne=identity")
+@operation(static="check", renamed="ne=identity")
 def histogram(
-    n: Any, idx: Any, vals: Any = 1, op: Callable[[Any, Any], Any] = add, identity: Any = 0
+    n: Any, idx: Any, vals: Any = 1, op: Callable[[Any, Any], Any] = add, identity: Any = 0, *,
+    check: bool = True,
 ) -> Any:
     """`n` bins, each with the elements of `vals` that `idx` sends to it combined by `op`.
 
@@ -338,4 +353,4 @@ def histogram(
     length = extents.scalar_i64(extents.length_of(n, "the number of bins"))
     shapes = [(length.atom, *row) for row in rows]
     dest = [broadcast_to(e, shape) for e, shape in zip(start, shapes, strict=True)]
-    return _by_index(unflatten(tree, dest), op, identity, idx, vals, "histogram")
+    return _by_index(unflatten(tree, dest), op, identity, idx, vals, "histogram", check)

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from flatweave.array_ir.fault import Fault
+from flatweave.base.config import config
 from flatweave.base.errors import UserError
 from flatweave.base.recording import OPEN, run
 from flatweave.base.source import Location
@@ -78,15 +79,27 @@ class Executable(Protocol):
         """The results for flat arguments in the order of the parameters; raises Fault."""
 
 
+class Checks(Protocol):
+    """What is tried in the first calls of a program."""
+
+    is_done: bool
+
+    def __call__(self, args: Sequence[Any]) -> None:
+        """Try it on these arguments; raises Fault."""
+
+
 class Compiled:
     """A trace and its executable."""
 
-    __slots__ = ("executable", "flags", "hidden", "is_one_line", "moved", "traced", "tree")
+    __slots__ = (
+        "checks", "executable", "flags", "hidden", "is_one_line", "moved", "traced", "tree",
+    )  # fmt: skip
 
     def __init__(
         self, traced: Traced, executable: Executable, moved: dict[int, Location] | None = None,
-        donated: int = 0,
+        donated: int = 0, checks: Checks | None = None,
     ) -> None:  # fmt: skip
+        self.checks = checks
         self.traced = traced
         self.executable = executable
         self.hidden = list(traced.hidden)
@@ -102,6 +115,8 @@ class Compiled:
         """The results' leaves; raises Fault."""
         if self.hidden:
             flat = flat + self.hidden
+        if self.checks is not None:
+            self._check(flat)
         if self.flags:
             flat = flat + (given.flags if given else self.flags)
         try:
@@ -109,6 +124,19 @@ class Compiled:
         except Fault as fault:
             self._move(fault)
             raise
+
+    def _check(self, args: list[Any]) -> None:
+        """Try what is not known of the program's operators."""
+        assert self.checks is not None
+        if config.debug:  # all elements are
+            return
+        try:
+            self.checks(args)
+        except Fault as fault:
+            self._move(fault)
+            raise
+        if self.checks.is_done:
+            self.checks = None
 
     def run_all(self, args: list[Any]) -> list[Any]:
         """The same for all that the program takes."""

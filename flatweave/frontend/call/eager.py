@@ -19,7 +19,7 @@ from flatweave.array_ir.syntax import Program
 from flatweave.base.config import config
 from flatweave.base.dtypes import DType
 from flatweave.base.errors import UserError
-from flatweave.base.schedule import Schedule
+from flatweave.base.schedule import CHOSEN, Schedule
 from flatweave.base.source import Location, user_location
 from flatweave.frontend.call.anywhere import entry_for
 from flatweave.frontend.call.compiled import Compiled, Entry, Executable
@@ -48,6 +48,7 @@ COMPILER: list[Build] = []
 _entries: dict[Any, Entry] = {}
 _KNOWN = Known()
 _programs: dict[Any, tuple[Executable, list[Location | None]]] = {}
+_checks: dict[Any, Any] = {}
 _LITERAL = (str, DType, type, slice)
 _STABLE = frozenset(
     fn for fn in vars(operator).values() if callable(fn) and not isinstance(fn, type)
@@ -226,10 +227,29 @@ def shared(traced: Traced, target: str, schedule: Schedule) -> Compiled:
     if found is None:
         executable = compile_program(traced.program, target, True, schedule)
         keep(_programs, key, (executable, lines))
-        return Compiled(traced, executable)
+        return Compiled(traced, executable, checks=_checks_of(traced.program, target, key))
     executable, compiled_lines = found
     pairs = zip(compiled_lines, lines, strict=True)
-    return Compiled(traced, executable, {id(a): b for a, b in pairs if a is not None and b})
+    moved = {id(a): b for a, b in pairs if a is not None and b}
+    return Compiled(traced, executable, moved, checks=_checks_of(traced.program, target, key))
+
+
+def _checks_of(program: Program, target: str, key: Any) -> Any:
+    """What tries the operators of all programs equal to this one."""
+    if program.unproven and key not in _checks:
+        keep(_checks, key, first_calls(program, target))
+    return _checks.get(key) if program.unproven else None
+
+
+def first_calls(program: Program, target: str) -> Any:
+    """What tries the operators of a program in its first calls; None where all are known."""
+    if not program.unproven:
+        return None
+
+    def build(program: Program) -> Executable:
+        return compile_program(program, target, True, CHOSEN)
+
+    return opened("operators").FirstCalls(program, build)
 
 
 def fingerprint(fn: Lambda) -> tuple[Any, ...]:

@@ -38,8 +38,10 @@ from flatweave.frontend.values.tree import (
 )
 from flatweave.ops import Map
 from flatweave.ops.rows import row_type
+from flatweave.scalar.ops import TABLE
+from flatweave.scalar.ops import neutral as neutral_value
 from flatweave.terms.control import Apply
-from flatweave.terms.syntax import ArrayType, Atom, Lambda, Type, Var
+from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Type, Var
 
 
 def need_function(fn: Any, who: str) -> Callable[..., Any]:
@@ -205,9 +207,12 @@ def _need_row_like(leaf: Tracer, element: Tracer, who: str) -> None:
 
 
 def operator(
-    op: Callable[..., Any], tree: Tree, types: Sequence[Type], who: str
+    op: Callable[..., Any], tree: Tree, types: Sequence[Type], who: str, check: bool = True
 ) -> Lambda:
-    """`op` on two elements of these types, giving one; OperatorError when it gives another."""
+    """`op` on two elements of these types, giving one; OperatorError when it gives another.
+
+    Unless `check` is False, or a law covers it, the first call tries it on its data.
+    """
     need_function(op, who)
 
     def body(inside: Scope, params: tuple[Var, ...]) -> list[Atom]:
@@ -227,8 +232,38 @@ def operator(
         ]
 
     fn = current().function([*types, *types], body, "a")
+    trace = current().trace
+    assert trace.where is not None
     _must_associate(fn, op, who)
+    if not check:
+        trace.trusted.append(trace.where)
+    elif not _is_ours(op) and not _is_lawful(fn):
+        trace.unproven.append(trace.where)
     return fn
+
+
+def _is_lawful(fn: Lambda) -> bool:
+    """Whether each component is combined by a function that is associative."""
+    names = [combined_by(fn, k) for k in range(len(fn.results))]
+    return all(name and TABLE[name].associative for name in names)
+
+
+def expect_neutral(fn: Lambda, identity: Sequence[Tracer]) -> None:
+    """Have the first call try a neutral element, unless it is known to be neutral."""
+    for k, given in enumerate(identity):
+        name, atom = combined_by(fn, k), given.atom
+        value = atom.value if isinstance(atom, Const) and name else None
+        if value is None or neutral_value(name, given.element) != value:
+            trace = current().trace
+            assert trace.where is not None
+            trace.unproven.append(trace.where)
+            return
+
+
+def _is_ours(op: Any) -> bool:
+    """Whether an operator is part of what a function of ours computes."""
+    is_public = getattr(op, "__wrapped__", None) is not None and op in OPERATIONS
+    return not is_public and str(getattr(op, "__module__", "")).partition(".")[0] == PACKAGE
 
 
 def combine_lambda(combine: Callable[..., Sequence[Tracer]], types: Sequence[Type]) -> Lambda:

@@ -72,35 +72,39 @@ def map(f: Callable[..., Any], *xs: Any) -> Any:
     return mapped(f, arrays, trees)
 
 
-@operation(renamed="ne=initial")
-def reduce(op: Callable[[Any, Any], Any], initial: Any, xs: Any) -> Any:
+@operation(static="check", renamed="ne=initial")
+def reduce(
+    op: Callable[[Any, Any], Any], initial: Any, xs: Any, *, check: bool = True
+) -> Any:
     """`functools.reduce(op, xs, initial)` for an associative `op`: `initial op xs[0] op xs[1] ..`.
 
     `initial` is applied once, at the left, and need not be neutral; it takes the elements' dtypes.
     Elements may be tuples: `op((x1, y1), (x2, y2))`. Rows of an array of rank n are combined
     element by element. Raises OperatorError when `op` does not give an element back, or is not
-    associative.
+    associative on a few elements, which the first call tries unless `check=False`.
 
     Types: `op: (t, t) -> t, initial: t, xs: t[n] -> t`.
 
         >>> fw.reduce(fw.maximum, 0, np.array([3, 9, 2]))
         Array(9, dtype=int64)
     """
-    return reduction(op, initial, xs, "reduce")
+    return reduction(op, initial, xs, "reduce", check)
 
 
-def reduction(op: Callable[[Any, Any], Any], initial: Any, xs: Any, who: str) -> Any:
+def reduction(
+    op: Callable[[Any, Any], Any], initial: Any, xs: Any, who: str, check: bool
+) -> Any:
     """The reduction that a public function makes; messages name that function."""
     arrays, tree = arrays_of_one_length(xs, who)
     start = neutral(initial, tree, arrays, who)
-    fn = operator(op, tree, [element_type(x) for x in arrays], who)
+    fn = operator(op, tree, [element_type(x) for x in arrays], who, flag_of(check, "check"))
     if any(x.ndim > 1 for x in arrays):
         return unflatten(tree, columns.reduce_rows(fn, start, arrays))
     op_ = Reduce(fn, tuple(e.atom for e in start), tuple(x.atom for x in arrays))
     return unflatten(tree, emit(op_))
 
 
-@operation(static="exclusive reverse", renamed="ne=initial")
+@operation(static="exclusive reverse check", renamed="ne=initial")
 def scan(
     op: Callable[[Any, Any], Any],
     initial: Any,
@@ -108,6 +112,7 @@ def scan(
     *,
     exclusive: bool = False,
     reverse: bool = False,
+    check: bool = True,
 ) -> Any:
     """Every prefix combined by the associative `op`: `y[i] = y[i-1] op x[i]`, from `initial`.
 
@@ -115,7 +120,9 @@ def scan(
     out the last instead. `initial` is applied once and need not be neutral. `reverse` combines
     every suffix, `y[i] = x[i] op y[i+1]`, `initial` at the right. One pass over the data (Merrill
     and Garland 2016).
-    Raises OperatorError when `op` does not give an element back, or is not associative.
+    Raises OperatorError when `op` does not give an element back, or is not associative on a few
+    elements, which the first call tries unless `check=False`. What is not associative, such as
+    `lambda y, x: .9 * y + .1 * x`, is a loop: `fori_loop`.
 
     Types: `op: (t, t) -> t, initial: t, xs: t[n] -> t[n]`.
 
@@ -127,7 +134,8 @@ def scan(
     arrays, tree = arrays_of_one_length(xs, "scan")
     exclusive, reverse = flag_of(exclusive, "exclusive"), flag_of(reverse, "reverse")
     start = neutral(initial, tree, arrays, "scan")
-    fn = operator(op, tree, [element_type(x) for x in arrays], "scan")
+    check = flag_of(check, "check")
+    fn = operator(op, tree, [element_type(x) for x in arrays], "scan", check)
     if any(x.ndim > 1 for x in arrays):
         return unflatten(tree, columns.scan_rows(fn, start, arrays, exclusive, reverse))
     atoms = tuple(x.atom for x in arrays)

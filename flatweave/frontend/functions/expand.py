@@ -186,16 +186,16 @@ def expand(
     return unflatten(found[0], emit(Generate((total,), fn)) if found[1] else [])
 
 
-@operation(renamed="ne=initial")
+@operation(static="check", renamed="ne=initial")
 def expand_reduce(
     size: Callable[[Any], Any], get: Callable[[Any, Any], Any],
-    op: Callable[[Any, Any], Any], initial: Any, xs: Any,
+    op: Callable[[Any, Any], Any], initial: Any, xs: Any, *, check: bool = True,
 ) -> Any:
     """The expansion of each `x` combined by `op`: one result per `x`, `initial` for an empty one.
 
-    `get(x, 0) op .. op get(x, size(x) - 1)`, in order, nothing of it stored. `op` and `initial` are
-    as for `reduce`. Raises NegativeExtentError for a size below 0, OperatorError when `op` gives no
-    element.
+    `get(x, 0) op .. op get(x, size(x) - 1)`, in order, nothing of it stored. `op`, `initial` and
+    `check` are as for `reduce`. Raises NegativeExtentError for a size below 0, OperatorError when
+    `op` gives no element.
 
     Types: `size: t -> integer, get: (t, i64) -> r, op: (r, r) -> r, initial: r,
     xs: t[n] -> r[n]`.
@@ -210,7 +210,8 @@ def expand_reduce(
 
     def one(x: Any) -> Any:
         count = _traced_size(size, x, "a size of expand_reduce")
-        return reduction(op, initial, generate(count, lambda i: get(x, i)), "expand_reduce")
+        found = generate(count, lambda i: get(x, i))
+        return reduction(op, initial, found, "expand_reduce", check)
 
     return map(one, xs)
 

@@ -32,7 +32,7 @@ from flatweave.frontend.elements.scalars import apply, where
 from flatweave.frontend.functions.combinators import map, scan
 from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.extents import ONE, ZERO
-from flatweave.frontend.trace.tracers import emit, tracer_of
+from flatweave.frontend.trace.tracers import emit, flag_of, tracer_of
 from flatweave.frontend.values.array import Tracer, describe
 from flatweave.frontend.values.scope import current
 from flatweave.frontend.values.tree import Tree, flatten, unflatten
@@ -73,14 +73,14 @@ class Segments:
 
 
 def _given(
-    op: Callable[[Any, Any], Any], initial: Any, flags: Any, xs: Any, who: str
+    op: Callable[[Any, Any], Any], initial: Any, flags: Any, xs: Any, who: str, check: bool
 ) -> Segments:
     """The arguments of a segmented operation, checked."""
     arrays, tree = arrays_of_one_length(xs, who)
     starts = flags_of(flags, who)
     extents.same_length([starts, *arrays], who, ["flags", *["xs"] * len(arrays)])
     first = neutral(initial, tree, arrays, who)
-    fn = operator(op, tree, [element_type(x) for x in arrays], who)
+    fn = operator(op, tree, [element_type(x) for x in arrays], who, flag_of(check, "check"))
     return Segments(starts, arrays, tree, op, fn, first, who)
 
 
@@ -144,26 +144,30 @@ def _either(p: Any, a: Any, b: Any) -> Any:
     return unflatten(tree, [where(p, x, y) for x, y in zip(ones, others, strict=True)])
 
 
-@operation(renamed="ne=initial")
-def segmented_scan(op: Callable[[Any, Any], Any], initial: Any, flags: Any, xs: Any) -> Any:
+@operation(static="check", renamed="ne=initial")
+def segmented_scan(
+    op: Callable[[Any, Any], Any], initial: Any, flags: Any, xs: Any, *, check: bool = True
+) -> Any:
     """`scan(op, initial, ..)` of each segment of `xs` separately; a flag starts a segment.
 
     `flags` is an array of bools as long as `xs`; the first element starts a segment whether it is
     flagged or not. Elements may be tuples or rows, as for `scan` (Elsman 2019, section 2.1).
-    Raises ShapeError when lengths differ, DTypeError when flags are no bools, OperatorError when
-    `op` gives no element.
+    Raises ShapeError when lengths differ, DTypeError when flags are no bools, OperatorError for
+    operators as `scan`, whose `check` this is.
 
     Types: `op: (t, t) -> t, initial: t, flags: bool[n], xs: t[n] -> t[n]`.
 
         >>> fw.segmented_scan(fw.add, 0, np.array([True, False, True]), np.array([1, 2, 3]))
         Array([1, 3, 3], dtype=int64)
     """
-    given = _given(op, initial, flags, xs, "segmented_scan")
+    given = _given(op, initial, flags, xs, "segmented_scan", check)
     return unflatten(given.tree, _scanned(given))
 
 
-@operation(renamed="ne=initial")
-def segmented_reduce(op: Callable[[Any, Any], Any], initial: Any, flags: Any, xs: Any) -> Any:
+@operation(static="check", renamed="ne=initial")
+def segmented_reduce(
+    op: Callable[[Any, Any], Any], initial: Any, flags: Any, xs: Any, *, check: bool = True
+) -> Any:
     """`reduce(op, initial, ..)` of each segment of `xs`: as many results as segments start.
 
     One pass over the data, however long the segments are. Flags and errors are those of
@@ -175,7 +179,7 @@ def segmented_reduce(op: Callable[[Any, Any], Any], initial: Any, flags: Any, xs
         >>> fw.segmented_reduce(fw.add, 0, np.array([True, False, True]), np.array([1, 2, 3]))
         Array([3, 3], dtype=int64)
     """
-    given = _given(op, initial, flags, xs, "segmented_reduce")
+    given = _given(op, initial, flags, xs, "segmented_reduce", check)
     if any(x.ndim > 1 for x in given.arrays):
         return unflatten(given.tree, _last_rows(given))
     neutrals = tuple(e.atom for e in given.neutrals)

@@ -15,6 +15,7 @@ from flatweave.array_ir.fault import (
     MEMORY,
     NEGATIVE,
     NOT_ASSOCIATIVE,
+    NOT_COMMUTATIVE,
     NOT_NEUTRAL,
     OVERFLOW,
     PARTS,
@@ -51,9 +52,11 @@ CLASSES: dict[str, type[UserError]] = {
     OVERFLOW: ExtentOverflowError,
     NEGATIVE: NegativeExtentError,
     NOT_ASSOCIATIVE: OperatorError,
+    NOT_COMMUTATIVE: OperatorError,
     NOT_NEUTRAL: OperatorError,
 }
-PLACED = (OVERFLOW, ROW, NOT_ASSOCIATIVE, NOT_NEUTRAL)  # their messages say where it is
+# kinds whose messages say where it is
+PLACED = (OVERFLOW, ROW, NOT_ASSOCIATIVE, NOT_COMMUTATIVE, NOT_NEUTRAL)
 
 
 def check_message(message: str, origins: Sequence[str] = (), remedy: str = "") -> str:

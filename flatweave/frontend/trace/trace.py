@@ -81,7 +81,8 @@ def trace(
     fn = made.root.builder.close(made.params, [value.atom for value in traced])
     if OPEN:
         compiled(name, "trace", begin)
-    return Traced(Program(name, fn), tree, hidden_arguments(made.hidden))
+    program = Program(name, fn, tuple(made.unproven), tuple(made.trusted))
+    return Traced(program, tree, hidden_arguments(made.hidden))
 
 
 def _is_kept_otherwise(value: Any) -> bool:

@@ -65,6 +65,8 @@ class Trace:
         self.frame: FrameType | None = None
         self.asides: frozenset[CodeType] = frozenset()
         self.where: Location | None = None
+        self.unproven: list[Location] = []  # calls whose operators are tried on data
+        self.trusted: list[Location] = []
         self.homes: dict[Var, Scope] = {}
         self.bounds: dict[Var, Atom] = {}
         self.origins: dict[Var, str] = {}

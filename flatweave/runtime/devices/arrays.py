@@ -162,6 +162,15 @@ class Resident:
             self._values = found
         return self._values
 
+    def part(self, begin: int, end: int) -> Values:
+        """Some of the elements, in row-major order, copied to the host."""
+        self.settle()
+        found = np.empty(end - begin, self.dtype)
+        if found.size:
+            offset = begin * self.dtype.itemsize
+            self.device.download(self.memory, found.view(np.uint8), offset)
+        return found
+
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Values:
         return np.asarray(self.values(), dtype)
 

@@ -159,13 +159,13 @@ nest("histogram: of 32-bit places",
      lambda i: fw.map(lambda j: fw.histogram(3, j), i), lambda i: [counts(3, j) for j in i],
      SMALL.astype(np.int32))
 nest("permute: the greatest or the least, as the row's first element says",
-     lambda a, i: fw.map(lambda r, k: fw.reduce_by_index(
-         r, lambda x, y: fw.where(r[0] > 4, fw.maximum(x, y), fw.minimum(x, y)), 0, k, r), a, i),
+     lambda a, i: fw.map(lambda r, k: fw.permute(
+         lambda x, y: fw.where(r[0] > 4, fw.maximum(x, y), fw.minimum(x, y)), r, k, r), a, i),
      lambda a, i: pairwise(
          lambda r, k: combined(max if r[0] > 4 else min, r, k, r), a, i), A, SMALL)
 nest("permute: by an operator that looks up its elements in the row",
-     lambda a, i: fw.map(lambda r, k: fw.reduce_by_index(
-         r, lambda x, y: fw.where(10 * r[x % 5] + x >= 10 * r[y % 5] + y, x, y), 0, k, r + 1),
+     lambda a, i: fw.map(lambda r, k: fw.permute(
+         lambda x, y: fw.where(10 * r[x % 5] + x >= 10 * r[y % 5] + y, x, y), r, k, r + 1),
          a, i),
      lambda a, i: pairwise(lambda r, k: combined(
          lambda x, y: max(x, y, key=lambda v: 10 * r[v % 5] + v), r, k, [x + 1 for x in r]), a, i),

@@ -1,0 +1,1 @@
+"""What operators promise, tried on the data: by default on a few elements of a first call."""

@@ -1,0 +1,331 @@
+"""What an operator promises, tried on elements of the data.
+
+    associative     (x op y) op z  is  x op (y op z)    for neighbours and what op makes of them
+    commutative     x op y  is  y op x                  where the order of the elements is open
+    neutral         ne op x  and  x op ne  are  x
+
+Integers must agree exactly. Floats may differ by 1e-3 of the largest number in play, and what
+differs by more must do so when it is computed in f64, too: the rest is rounding. A result that a
+float comparison chose counts only where that comparison is clear. Results that are not finite say
+nothing, and neither does an operator that fails on the elements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+import numpy as np
+
+from flatweave.array_ir import operators
+from flatweave.array_ir.fault import NOT_ASSOCIATIVE, NOT_COMMUTATIVE, NOT_NEUTRAL, PARTS, Fault
+from flatweave.array_ir.interp import Interp
+from flatweave.base.dtypes import f64
+from flatweave.base.errors import CompilerBug
+from flatweave.scalar import ops as scalar
+from flatweave.scalar.cast import evaluate_cast
+from flatweave.terms.batch import Env, Value, Values, spread, take
+from flatweave.terms.control import Apply, Cast
+from flatweave.terms.syntax import Atom, Const, Lambda, Op, Var
+
+RELATIVE = 1e-3
+UNCLEAR, NOISE = 1e-6, 1e-12  # of the operands, and of the largest number, in a comparison
+ENOUGH = 6  # distinct elements are enough even where each is a fixed point, as of a maximum
+CANDIDATES = 16
+COMPARISONS = frozenset({"eq", "ne", "lt", "le", "gt", "ge", "sign"})
+STEPS = frozenset({"floor", "ceil", "round", "trunc", "floordiv", "mod"})
+ROUNDED = frozenset({"to_f16", "to_bf16"})
+WAY_OUT = (
+    "Elements are grouped as sizes ask for; use fw.fori_loop to combine them one by one, or say"
+    " check=False where the operator keeps its law on all elements that it meets."
+)
+NEUTRAL = "Give the value that leaves the other operand as it is, or use fw.permute, without one."
+UNTOLD = (Fault, CompilerBug, ValueError, IndexError, OverflowError)
+"""What raises where an operator fails on the elements: the run tells of it, if it matters."""
+Law = Callable[..., tuple[Values, Values, Sequence[Values]]]
+
+
+class Broken(Fault):
+    """An operator does not keep a law that it must keep."""
+
+
+class Laws(Interp):
+    """An interpreter that tries operators; raises `Broken` for the first law that one breaks."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._clear: Value | None = None  # in f64: for each candidate whether it says something
+        self._largest = np.zeros(0)
+
+    # -- the laws ---------------------------------------------------------------------------------
+
+    def associates(
+        self, env: Env, fn: Lambda, columns: Values, begins: Value, *, commutes: bool = False,
+        initial: int = 0,
+    ) -> bool:  # fmt: skip
+        """Try neighbours, none across an element where `begins` holds; whether that counts.
+
+        An operator that `commutes` is tried for that, too. The first `initial` elements are no
+        data: what is tried with them does not count.
+        """
+        joined = ~begins[1:]
+        pairs = np.flatnonzero(joined)
+        triples = np.flatnonzero(joined[:-1] & joined[1:])
+        if not pairs.size:
+            return False
+        try:
+            if commutes:
+                self._commutes(env, fn, take(columns, pairs), take(columns, pairs + 1))
+            if not triples.size:
+                return False
+            x, y, z = self._triples(env, fn, columns, triples)
+            of_data = slice(int((triples < initial).sum()), triples.size)
+            return self._associates(env, fn, x, y, z, of_data)
+        except Broken:
+            raise
+        except UNTOLD:
+            return False
+
+    def _triples(
+        self, env: Env, fn: Lambda, columns: Values, at: Value
+    ) -> tuple[Values, Values, Values]:
+        """Three neighbours; of four, three of which one is what the operator makes of two."""
+        own = [take(columns, at + k) for k in range(3)]
+        four = at[:-1][np.diff(at) == 1]
+        if not four.size:
+            return own[0], own[1], own[2]
+        a, b, c, d = (take(columns, four + k) for k in range(4))
+        ab, bc, cd = self._calls(env, fn, [(a, b), (b, c), (c, d)])
+        return (
+            _joined(own[0], ab, a, a), _joined(own[1], c, bc, b), _joined(own[2], d, d, cd)
+        )  # fmt: skip
+
+    def _associates(
+        self, env: Env, fn: Lambda, x: Values, y: Values, z: Values, of_data: slice
+    ) -> bool:
+        """Raise where they do not; whether the triples that are data say something."""
+
+        def law(x: Values, y: Values, z: Values) -> tuple[Values, Values, Sequence[Values]]:
+            first, second = self._calls(env, fn, [(x, y), (y, z)])
+            left, right = self._calls(env, fn, [(first, z), (x, second)])
+            return left, right, [x, y, z, first, second]
+
+        left, right, _ = self._need(law, (x, y, z), NOT_ASSOCIATIVE, _tell_triple)
+        a, b, c = (take(part, of_data) for part in (x, y, z))
+        if not len(a[0]):
+            return False
+        (twice,) = self._calls(env, fn, [(_joined(a, b, c), _joined(a, b, c))])
+        is_fixed = _same(twice, _joined(a, b, c)).reshape(3, -1).all(axis=0)
+        says = _finite([take(left, of_data), take(right, of_data)])
+        says &= ~(_same(a, b) | _same(b, c) | _same(a, c))
+        met = {tuple(v.tobytes() for v in take(a, k)) for k in np.flatnonzero(says)[: 2 * ENOUGH]}
+        return bool((says & ~is_fixed).any()) or len(met) >= ENOUGH
+
+    def _commutes(self, env: Env, fn: Lambda, x: Values, y: Values) -> None:
+        def law(x: Values, y: Values) -> tuple[Values, Values, Sequence[Values]]:
+            one, other = self._calls(env, fn, [(x, y), (y, x)])
+            return one, other, [x, y]
+
+        self._need(law, (x, y), NOT_COMMUTATIVE, _tell_pair)
+
+    def is_neutral(self, env: Env, fn: Lambda, neutral: Values, columns: Values) -> None:
+        """Combine every element with the neutral one, on both sides."""
+        ne = tuple(np.array(v) for v in spread(neutral, len(columns[0])))
+
+        def law(ne: Values, x: Values) -> tuple[Values, Values, Sequence[Values]]:
+            left, right = self._calls(env, fn, [(ne, x), (x, ne)])
+            return _joined(left, right), _joined(x, x), []
+
+        try:
+            if len(columns[0]):
+                self._need(law, (ne, columns), NOT_NEUTRAL, _tell_neutral)
+        except Broken:
+            raise
+        except UNTOLD:
+            return
+
+    # -- how they are tried -----------------------------------------------------------------------
+
+    def _calls(
+        self, env: Env, fn: Lambda, pairs: Sequence[tuple[Values, Values]]
+    ) -> list[Values]:
+        """The operator on several pairs of columns, at once."""
+        sizes = [len(left[0]) for left, _ in pairs]
+        lefts = _joined(*(left for left, _ in pairs))
+        rights = _joined(*(right for _, right in pairs))
+        results = operators.apply(self, env, fn, (*lefts, *rights))
+        ends = np.cumsum(sizes)
+        return [take(results, slice(end - size, end)) for size, end in zip(sizes, ends)]
+
+    def _need(
+        self, law: Law, operands: Sequence[Values], code: str, tell: Callable[..., str]
+    ) -> tuple[Values, Values, Sequence[Values]]:
+        """What the law compares; raises Broken where it differs, in f64, too."""
+        found = law(*operands)
+        broken = _unlike(*found)
+        size = len(operands[0][0])
+        at = np.flatnonzero(broken)[:CANDIDATES]
+        if not at.size:
+            return found
+        chosen = [take(part, at % size) for part in operands]
+        with self._in_f64(_largest([*chosen])):
+            persists = _unlike(*law(*[_wide(part) for part in chosen]))
+            assert self._clear is not None
+            clear = self._clear
+        persists = persists.reshape(-1, at.size).any(axis=0) & clear
+        for k in np.flatnonzero(persists):
+            native = law(*[take(part, slice(k, k + 1)) for part in chosen])
+            raise Broken(code, index=int(at[k]), message=PARTS.join([
+                tell(*[take(part, slice(k, k + 1)) for part in chosen], native[0], native[1]),
+                NEUTRAL if code == NOT_NEUTRAL else WAY_OUT,
+            ]))  # fmt: skip
+        return found
+
+    @contextmanager
+    def _in_f64(self, largest: Value) -> Iterator[None]:
+        self._clear, self._largest = np.ones(len(largest), bool), largest
+        try:
+            yield
+        finally:
+            self._clear = None
+
+    # -- evaluation in f64 ------------------------------------------------------------------------
+
+    def atom(self, env: Env, atom: Atom) -> Value:
+        """The value of an atom; constants are f64 where everything is computed so."""
+        value = super().atom(env, atom)
+        return _wider(value) if self._clear is not None and isinstance(atom, Const) else value
+
+    def _agree(self, env: Env, var: Var, value: Value) -> None:
+        if self._clear is None:
+            super()._agree(env, var, value)
+
+    def evaluate(self, env: Env, op: Op) -> Values:
+        """What an op gives; in f64 where that is asked for."""
+        if self._clear is None:
+            return super().evaluate(env, op)
+        if isinstance(op, Apply):
+            args = [_wider(value) for value in self.atoms(env, op.args)]
+            result = scalar.evaluate(op.fn, *args)
+            self._note(env, op.fn, args)
+            return (result,)
+        if isinstance(op, Cast):
+            value = _wider(self.atom(env, op.arg))
+            if value.dtype.kind == "f" and op.dtype.is_integer:
+                self._mark(env, _near_step(value))
+            return (evaluate_cast(value, f64 if op.dtype.is_float else op.dtype),)
+        return super().evaluate(env, op)
+
+    def _note(self, env: Env, fn: str, args: Sequence[Value]) -> None:
+        """Note where the choice of a function of floats is not clear."""
+        if args[0].dtype.kind != "f":
+            return
+        if fn in COMPARISONS:
+            a, b = args[0], args[1] if len(args) > 1 else np.zeros(())
+            with np.errstate(all="ignore"):
+                unclear = np.abs(a - b) <= UNCLEAR * np.fmax(np.abs(a), np.abs(b))
+                unclear |= np.abs(a - b) <= NOISE * np.max(self._largest, initial=0.0)
+            self._mark(env, unclear)
+        elif fn in STEPS:
+            with np.errstate(all="ignore"):
+                steps = args[0] / args[1] if len(args) > 1 else args[0]
+            self._mark(env, _near_step(2 * steps if fn == "round" else steps))
+        elif fn in ROUNDED or scalar.TABLE[fn].result == "bits":
+            self._mark(env, np.ones((), bool))
+
+    def _mark(self, env: Env, unclear: Value) -> None:
+        assert self._clear is not None
+        if env.size is None or env.positions is None or not self._clear.size:
+            if unclear.any():
+                self._clear[:] = False
+            return
+        whole = np.broadcast_to(unclear, (env.size,))
+        self._clear[env.positions[whole] % self._clear.size] = False
+
+
+def _wider(value: Value) -> Value:
+    return value.astype(np.float64) if value.dtype.kind == "f" else value
+
+
+def _wide(columns: Values) -> Values:
+    return tuple(_wider(column) for column in columns)
+
+
+def _near_step(value: Value) -> Value:
+    """Where a number is nearly a whole one."""
+    with np.errstate(all="ignore"):
+        return np.asarray(np.abs(value - np.rint(value)) <= UNCLEAR * np.fmax(1, np.abs(value)))
+
+
+def _joined(*parts: Values) -> Values:
+    """Columns one after the other."""
+    return tuple(np.concatenate(columns) for columns in zip(*parts, strict=True))
+
+
+def _by_element(column: Value) -> Value:
+    """A column of numbers or of rows as one row of numbers for each element."""
+    return column.reshape(len(column), -1)
+
+
+def _same(a: Values, b: Values) -> Value:
+    """For each element whether both are the same."""
+    alike = [(_by_element(x) == _by_element(y)).all(axis=1) for x, y in zip(a, b, strict=True)]
+    return np.asarray(np.logical_and.reduce(alike))
+
+
+def _finite(parts: Sequence[Values]) -> Value:
+    floats = [column for part in parts for column in part if column.dtype.kind == "f"]
+    sure = [np.isfinite(_by_element(column)).all(axis=1) for column in floats]
+    return np.logical_and.reduce(sure) if sure else np.ones(len(parts[0][0]), bool)
+
+
+def _largest(parts: Sequence[Values]) -> Value:
+    """For each element the largest float of all its parts."""
+    largest = np.zeros(len(parts[0][0]))
+    for column in (column for part in parts for column in part if column.dtype.kind == "f"):
+        sizes = np.abs(_by_element(column).astype(np.float64))
+        largest = np.fmax(largest, sizes.max(axis=1, initial=0.0))
+    return largest
+
+
+def _unlike(left: Values, right: Values, others: Sequence[Values]) -> Value:
+    """For each element whether both sides differ by more than rounding, all of it finite."""
+    unlike = np.zeros(len(left[0]), bool)
+    largest = _largest([left, right, *others])
+    for a, b in zip(left, right, strict=True):
+        x, y = _by_element(a), _by_element(b)
+        if x.dtype.kind != "f":
+            unlike |= (x != y).any(axis=1)
+            continue
+        with np.errstate(all="ignore"):
+            distance = np.abs(x.astype(np.float64) - y.astype(np.float64))
+            unlike |= (distance > RELATIVE * largest[:, None]).any(axis=1)
+    return unlike & _finite([left, right, *others])
+
+
+def shown(columns: Values) -> str:
+    """An element as Python writes it."""
+    parts = [repr(column[0].tolist()) for column in columns]
+    return parts[0] if len(parts) == 1 else f"({', '.join(parts)})"
+
+
+def _tell_triple(x: Values, y: Values, z: Values, left: Values, right: Values) -> str:
+    return (
+        f"this operator is not associative: with x = {shown(x)}, y = {shown(y)} and"
+        f" z = {shown(z)}, op(op(x, y), z) is {shown(left)} and op(x, op(y, z)) is {shown(right)}."
+    )
+
+
+def _tell_pair(x: Values, y: Values, one: Values, other: Values) -> str:
+    return (
+        f"this operator is not commutative: with x = {shown(x)} and y = {shown(y)}, op(x, y) is"
+        f" {shown(one)} and op(y, x) is {shown(other)}."
+    )
+
+
+def _tell_neutral(ne: Values, x: Values, found: Values, _: Values) -> str:
+    left, right = (tuple(c[k : k + 1] for c in found) for k in range(2))
+    return (
+        f"{shown(ne)} is not neutral to this operator: with x = {shown(x)}, op(ne, x) is"
+        f" {shown(left)} and op(x, ne) is {shown(right)}."
+    )

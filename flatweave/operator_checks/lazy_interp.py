@@ -1,0 +1,310 @@
+"""An interpreter that computes elements of arrays as they are read.
+
+    ys = map f xs       ys[3] is f(xs[3]), and nothing else is computed
+
+So it goes through maps, functions of indices, reads, joins, filters and scans that go forward.
+Other operations are interpreted where their arrays are small. What is not known stays unbound:
+whoever reads it gets Unknown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+
+from flatweave.array_ir import operators
+from flatweave.base.dtypes import DType
+from flatweave.operator_checks.laws import Laws
+from flatweave.operator_checks.lazy_arrays import (
+    FAILED,
+    MANY,
+    Array,
+    Lazy,
+    Unknown,
+    raveled,
+    read,
+    row_of,
+    unraveled,
+)
+from flatweave.ops import (
+    CallKernel,
+    Check,
+    Concat,
+    Filter,
+    Generate,
+    Index,
+    Locate,
+    Map,
+    Reshape,
+    Scan,
+    Span,
+)
+from flatweave.terms.batch import Env, Value, Values
+from flatweave.terms.control import For, If, While
+from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Op, Type, Var
+from flatweave.terms.traverse import atoms_in, lambdas_in
+
+FEW = 64  # that a filter begins with
+STEPS = 4000  # lets that are evaluated in all
+
+
+class LazyInterp(Laws):
+    """Runs lambdas on arrays of which few elements are ever needed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._forcing = False
+        self._steps = STEPS
+
+    def _let(self, env: Env, let: Let) -> None:
+        self._steps -= 1
+        if self._steps < 0:
+            raise Unknown
+        try:
+            results = self.evaluate(env, let.op)
+        except FAILED:
+            if env.size is not None:
+                raise
+            return  # whoever reads it is told
+        env.values.update((k, v) for k, v in zip(let.vars, results, strict=True) if v is not None)
+
+    def atom(self, env: Env, atom: Atom) -> Value:
+        """The value of an atom; Unknown where there is none."""
+        if isinstance(atom, Var) and not env.knows(atom):
+            raise Unknown
+        value = super().atom(env, atom)
+        return self._whole(value) if self._forcing else value
+
+    def _arrays(self, env: Env, atoms: Sequence[Atom]) -> list[Any]:
+        return list(self.atoms(env, atoms))
+
+    @staticmethod
+    def _whole(value: Array) -> Value:
+        return value.whole() if isinstance(value, Lazy) else value
+
+    def one_by_one(
+        self, env: Env, fn: Lambda, columns: Sequence[Value], size: int,
+        positions: Value | None = None,
+    ) -> list[Values]:
+        """The results of an element function for each of `size` elements, as a whole."""
+        rows = super().one_by_one(env, fn, columns, size, positions)
+        return [tuple(map(self._whole, row)) for row in rows]
+
+    def _extent(self, env: Env, atom: Atom) -> int | None:
+        try:
+            return int(self.atom(env, atom))
+        except Unknown:
+            return None
+
+    def _shape(self, env: Env, shape: Sequence[Atom]) -> tuple[int | None, ...]:
+        return tuple(self._extent(env, extent) for extent in shape)
+
+    def evaluate(self, env: Env, op: Op) -> Any:
+        """What an op gives: arrays that are computed as they are read."""
+        match op:
+            case Index():
+                return self._index(env, op)
+            case Locate():
+                return self._locate(env, op)
+            case Span(offsets=offsets, row=row):
+                array, at = self.atoms(env, (offsets, row))
+                start = read(array, [np.atleast_1d(at)])
+                end = read(array, [np.atleast_1d(at) + 1])
+                return tuple(x if at.ndim else x[0] for x in (start, end - start))
+            case Map():
+                return self._map(env, op)
+            case Generate():
+                return self._generate(env, op)
+            case Reshape():
+                return self._reshape(env, op)
+            case Concat():
+                return self._concat(env, op)
+            case CallKernel():
+                raise Unknown
+            case For(init=init) | While(init=init) if any(map(_is_array, init)):
+                raise Unknown  # each turn would read those of the turn before
+            case _ if not lambdas_in(op) and not any(map(_is_array, atoms_in(op))):
+                return super().evaluate(env, op)
+            case If() | For() | While() | Check():
+                return super().evaluate(env, op)
+            case _:
+                return self._interpreted(env, op)
+
+    def _interpreted(self, env: Env, op: Op) -> Any:
+        """An operation on small arrays; of large ones, the first elements of a few operations."""
+        match op:
+            case Filter() if not self._forcing:
+                return self._filter(env, op)
+            case Scan(reverse=False) if not self._forcing and self.is_batched(op.fn):
+                return self._scan(env, op)
+        if any(_is_array(a) and self._is_large(env, a) for a in atoms_in(op)):
+            raise Unknown
+        before, self._forcing = self._forcing, True
+        try:
+            return super().evaluate(env, op)
+        finally:
+            self._forcing = before
+
+    def _is_large(self, env: Env, atom: Atom) -> bool:
+        size = self.atom(env, atom).size if not self._forcing else MANY
+        return size is None or size > MANY
+
+    def _index(self, env: Env, op: Index) -> Values:
+        xs: Array = env[op.xs] if isinstance(op.xs, Var) and env.knows(op.xs) else None  # type: ignore[assignment]
+        if xs is None:
+            raise Unknown
+        if env.size == 0:
+            return (np.empty(0, xs.dtype),)
+        indices = np.broadcast_arrays(*(self.atom(env, i) for i in op.indices))
+        found = read(xs, [np.atleast_1d(i) for i in indices])
+        return (found if indices[0].ndim else found.reshape(()),)
+
+    def _locate(self, env: Env, op: Locate) -> Values:
+        ends, position = self.atoms(env, (op.ends, op.position))
+        ends = self._whole(ends)
+        row = np.asarray(np.searchsorted(ends[op.skip :], position, side="right"))
+        before = op.skip + row - 1
+        start = np.where(row > 0, ends[np.clip(before, 0, len(ends) - 1)], 0)
+        return row, np.asarray(start, np.int64)
+
+    def _elements(
+        self, env: Env, fn: Lambda, shape: tuple[int | None, ...],
+        columns: Callable[[Sequence[Value]], Sequence[Value]],
+        row: Callable[[Sequence[int]], Sequence[Any]],
+    ) -> tuple[Lazy, ...]:  # fmt: skip
+        """The results of an element function, element by element."""
+        types = [scalar_of(t).numpy for t in fn.result_types()]
+        shapes = [
+            (*shape, *(self._shape(env, t.shape) if isinstance(t, ArrayType) else ()))
+            for t in fn.result_types()
+        ]
+        depth, rows = len(shape), dict[tuple[int, ...], Values]()
+        last: list[Any] = [None, ()]
+
+        def batch(*indices: Value) -> Values:
+            key = tuple(i.tobytes() for i in indices)
+            if last[0] != key:
+                last[:] = key, self.each(env, fn, columns(indices), len(indices[0]))
+            return last[1]  # type: ignore[no-any-return]
+
+        def alone(k: int, indices: Sequence[Value]) -> Value:
+            found = []
+            for at in zip(*(i.tolist() for i in indices), strict=True):
+                if at[:depth] not in rows:
+                    rows[at[:depth]] = self.call(env, fn, row(at[:depth]))
+                value: Any = rows[at[:depth]][k]
+                inner = [np.array([i]) for i in at[depth:]]
+                found.append(read(value, inner)[0] if inner else value)
+            return np.array(found, types[k])
+
+        batched = self.is_batched(fn)
+        return tuple(
+            Lazy(
+                dtype, shapes[k],
+                (lambda *at, k=k: batch(*at)[k]) if batched else (lambda *at, k=k: alone(k, at)),
+            )
+            for k, dtype in enumerate(types)
+        )  # fmt: skip
+
+    def _map(self, env: Env, op: Map) -> tuple[Lazy, ...]:
+        xs = self._arrays(env, op.xs)
+
+        def row(at: Sequence[int]) -> list[Any]:
+            found = xs
+            for i in at:
+                found = [row_of(x, i) for x in found]
+            return found
+
+        shape = tuple(xs[0].shape[: op.depth])
+        return self._elements(
+            env, op.fn, shape, lambda indices: [read(x, indices) for x in xs], row
+        )
+
+    def _generate(self, env: Env, op: Generate) -> tuple[Lazy, ...]:
+        shape = self._shape(env, op.shape)
+        return self._elements(
+            env, op.fn, shape, lambda indices: indices, lambda at: [np.asarray(i) for i in at]
+        )
+
+    def _reshape(self, env: Env, op: Reshape) -> tuple[Array, ...]:
+        (xs,) = self._arrays(env, (op.xs,))
+        shape = self._shape(env, op.shape)
+        if not isinstance(xs, Lazy) and None not in shape:
+            return (xs.reshape(shape),)
+        own = xs.shape
+        return (
+            Lazy(xs.dtype, shape, lambda *at: read(xs, unraveled(own, raveled(shape, at)))),
+        )
+
+    def _concat(self, env: Env, op: Concat) -> tuple[Lazy, ...]:
+        xs = self._arrays(env, op.xs)
+        sizes = [x.shape[0] for x in xs]
+
+        def at(i: Value, *rest: Value) -> Value:
+            found, begin = np.zeros(len(i), xs[0].dtype), 0
+            for x, size in zip(xs, sizes, strict=True):
+                here = (i >= begin) & ((i < begin + size) if size is not None else True)
+                if here.any():
+                    found[here] = read(x, [i[here] - begin, *(r[here] for r in rest)])
+                if size is None:
+                    if (i >= begin).any() and x is not xs[-1]:
+                        raise Unknown
+                    break
+                begin += size
+            return found
+
+        return (Lazy(xs[0].dtype, (self._extent(env, op.extent), *xs[0].shape[1:]), at),)
+
+    def _filter(self, env: Env, op: Filter) -> tuple[Lazy | None, ...]:
+        """The elements that are kept: the first ones, where counting all would take long."""
+        mask, *xs = self._arrays(env, (op.mask, *op.xs))
+        size: int | None = mask.shape[0]
+        count: Any = None
+        if size is not None and size <= MANY:
+            with suppress(Unknown):
+                count = np.asarray(np.count_nonzero(read(mask, [np.arange(size)])))
+
+        def place(i: Value) -> Value:
+            end = 0
+            while end < (MANY if size is None else min(size, MANY)):
+                end = max(2 * end, FEW) if size is None else min(max(2 * end, FEW), size)
+                kept = np.flatnonzero(read(mask, [np.arange(end)]))
+                if i.max(initial=0) < kept.size:
+                    return kept[i]
+            raise Unknown
+
+        extent = None if count is None else int(count)
+        arrays = [Lazy(x.dtype, (extent,), lambda i, x=x: read(x, [place(i)])) for x in xs]
+        return (count, *arrays)
+
+    def _scan(self, env: Env, op: Scan) -> tuple[Lazy, ...]:
+        """The first prefixes."""
+        xs, starts = self._arrays(env, op.xs), self._arrays(env, op.starts)
+        shape, neutral = xs[0].shape, self.atoms(env, op.neutral)
+
+        def prefixes(*at: Value) -> Values:
+            linear = raveled(shape, at)
+            end = int(linear.max(initial=0)) + 1
+            if end > MANY:
+                raise Unknown
+            first = unraveled(shape, np.arange(end))
+            columns = tuple(read(x, first) for x in xs)
+            flags = tuple(read(s, [np.arange(end)]) for s in starts)
+            found = operators.scan(self, env, op.fn, neutral, columns, op.exclusive, flags)
+            return tuple(column[linear] for column in found)
+
+        return tuple(
+            Lazy(x.dtype, shape, lambda *at, k=k: prefixes(*at)[k]) for k, x in enumerate(xs)
+        )
+
+
+def scalar_of(type_: Type) -> DType:
+    """The dtype of a number, or of an array's elements."""
+    return type_ if isinstance(type_, DType) else type_.dtype
+
+
+def _is_array(atom: Atom) -> bool:
+    return not isinstance(atom.type, DType)
