@@ -55,7 +55,8 @@ def test_into_places(name, size):
             at, vals = fw.expand(lambda x: size, lambda x, i: ((x + i) % 40 - 2, x * 3 + i), xs)
             sums = fw.permute(fw.add, fw.full(37, 5), at, vals)
             line = (fw.full(37, 1), fw.full(37, 0))
-            return sums, fw.reduce_by_index(line, compose, (1, 0), at, (vals % 5, vals), check=False)
+            composed = fw.reduce_by_index(line, compose, (1, 0), at, (vals % 5, vals), check=False)
+            return sums, composed
 
         with config.scoped(target="interp"):
             wanted = fw.jit(f)(xs)

@@ -27,8 +27,10 @@ def programs(idx, vals):
     reverse, of two axes and of an expansion; places outside are dropped."""
     square = fw.generate((7, idx.shape[0]), lambda r, k: idx[k] + r * 3)
     return (
-        fw.permute(compose, (fw.full(70, 1), fw.full(70, 5)), idx, (vals % 3 - 1, vals)),
-        fw.reduce_by_index((fw.full(70, 2), fw.full(70, 3)), compose, (1, 0), idx, (vals, idx)),
+        fw.permute(compose, (fw.full(70, 1), fw.full(70, 5)), idx, (vals % 3 - 1, vals),
+                   check=False),
+        fw.reduce_by_index((fw.full(70, 2), fw.full(70, 3)), compose, (1, 0), idx, (vals, idx),
+                           check=False),
         fw.permute(first, fw.where(fw.iota(70) % 2 == 0, -5, 7), idx, vals),
         fw.histogram(1000, idx, 3),
         fw.permute(fw.maximum, fw.full(9, -1.5), idx, fw.scan(fw.add, 0, vals) * 0.5),
@@ -44,7 +46,8 @@ def few(idx, vals):
     order = fw.scan(fw.add, 0, vals % 3, reverse=True) % 3 - 1
     return (
         fw.permute(first, fw.where(fw.iota(70) % 2 == 0, -5, 7), idx, vals),
-        fw.permute(compose, (fw.full(70, 1), fw.full(70, 5)), idx, (order, vals)),
+        fw.permute(compose, (fw.full(70, 1), fw.full(70, 5)), idx, (order, vals),
+                   check=False),
     )
 
 

@@ -25,7 +25,7 @@ def writes(dest, starts, steps, sizes):
         (starts, steps, sizes, fw.iota(sizes.shape[0])),
     )  # fmt: skip
     return (fw.scatter(dest, index, number),
-            fw.permute(lambda a, b: a * 3 + b, dest, index, number),
+            fw.permute(lambda a, b: a * 3 + b, dest, index, number, check=False),
             fw.permute(fw.add, dest, index, 1))  # fmt: skip
 
 

@@ -236,7 +236,7 @@ def test_what_meets_at_an_index_must_commute():
     with pytest.raises(fw.OperatorError, match="not commutative: with x = 0.0 and y = 1.0"):
         fw.permute(lambda a, b: b + 0 * a, zeros, AT, values)
     with pytest.raises(fw.OperatorError, match="not commutative"):
-        fw.reduce_by_index(zeros, lambda a, b: fw.where(b == 0, a, b), 0.0, AT, values)
+        fw.reduce_by_index(zeros, lambda a, b: a + b + a * a * b, 0.0, AT, values)
     with pytest.raises(fw.OperatorError, match="not associative"):
         fw.permute(lambda a, b: (a + b) / 2, zeros, AT, values)
     keyed = fw.permute(
@@ -244,6 +244,19 @@ def test_what_meets_at_an_index_must_commute():
         (np.zeros(3, int), zeros), AT, (AT, values),
     )  # fmt: skip
     assert keyed[1].tolist() == [10.0, 7.0, 4.0]
+
+
+def test_the_nearest_may_be_any_of_those_that_tie():
+    """An operator that gives one of its operands; not one that always gives the last."""
+    far = np.full(3, 9), np.full(3, -1)
+    elements = np.array([5, 4, 5, 3, 4, 7, 1, 1]), np.arange(8)
+
+    def nearer(a, b):
+        return tuple(fw.where(a[0] <= b[0], x, y) for x, y in zip(a, b, strict=True))
+
+    assert fw.permute(nearer, far, AT, elements)[0].tolist() == [5, 4, 3]
+    with pytest.raises(fw.OperatorError, match="not commutative"):
+        fw.permute(lambda a, b: b, far, AT, elements)
 
 
 def test_an_identity_must_be_neutral():
