@@ -54,7 +54,7 @@ def signs(f, g):
     "scan",
     [
         lambda x, y: fw.scan(affine, (1.0, 0.0), (x, y)),
-        lambda x, y: fw.scan(signs, (0.0, 0.0), (x, y)),
+        lambda x, y: fw.scan(signs, (0.0, 0.0), (x, y), check=False),
         lambda x, y: fw.filter(lambda v: ~(v > 0.0), fw.scan(fw.add, 0.0, x)),
         lambda x, y: fw.scan(
             lambda a, b: fw.sqrt(a * a + b * b), 0.0, x, reverse=True, exclusive=True

@@ -31,7 +31,7 @@ def programs(idx, vals):
                    check=False),
         fw.reduce_by_index((fw.full(70, 2), fw.full(70, 3)), compose, (1, 0), idx, (vals, idx),
                            check=False),
-        fw.permute(first, fw.where(fw.iota(70) % 2 == 0, -5, 7), idx, vals),
+        fw.permute(first, fw.where(fw.iota(70) % 2 == 0, -5, 7), idx, vals, check=False),
         fw.histogram(1000, idx, 3),
         fw.permute(fw.maximum, fw.full(9, -1.5), idx, fw.scan(fw.add, 0, vals) * 0.5),
         fw.permute(first, fw.full(70, 1), idx, fw.scan(fw.add, 0, vals, reverse=True)),
@@ -45,7 +45,7 @@ def few(idx, vals):
     """What differs most among these: no neutral element; a pair in order, behind a scan."""
     order = fw.scan(fw.add, 0, vals % 3, reverse=True) % 3 - 1
     return (
-        fw.permute(first, fw.where(fw.iota(70) % 2 == 0, -5, 7), idx, vals),
+        fw.permute(first, fw.where(fw.iota(70) % 2 == 0, -5, 7), idx, vals, check=False),
         fw.permute(compose, (fw.full(70, 1), fw.full(70, 5)), idx, (order, vals),
                    check=False),
     )
