@@ -44,6 +44,13 @@ def has_tuple(value: object) -> bool:
     return type(value) is tuple or (type(value) is list and any(map(has_tuple, value)))
 
 
+def has_number(value: object) -> bool:
+    """Whether a Python number is among arguments."""
+    return type(value) in (bool, int, float, complex) or (
+        isinstance(value, list) and any(map(has_number, value))
+    )
+
+
 def not_finite(call: Call) -> bool:
     """Whether a number among the arguments is NaN or infinite, or so great that a product is."""
     return any(x.dtype.kind in "fc" and not (abs(x) < 1e18).all() for x in arrays_of(call))
@@ -88,7 +95,11 @@ EXPLAINED = (
     Reason("instead of AttributeError: 'list'|It is a <class 'list'> instead|'(int|float|complex|"
            "bool)' object has no attribute",
            "a list or a number is an array", NUMPY, "A list is as good as an array"),
-    Reason("xs.0. is a scalar", "a tuple is a structure", NUMPY, "A tuple is a structure"),
+    Reason("xs.0. is a scalar|which has 0 axes", "a tuple is a structure", NUMPY,
+           "A tuple is a structure", when=lambda call: has_tuple(call.args)),
+    Reason("^dtype", "NumPy gives an empty result of the argument's dtype", NUMPY,
+           "A call that is well defined", "pinv|polyval",
+           lambda call: any(not x.size for x in arrays_of(call))),
     Reason("dtype|instead of dtype", "float16 is stored, not computed with", NUMPY,
            "never computes in `float16`", "result_type|can_cast", named_short),
     Reason("round is not defined for bool", "bools are no numbers to round", NUMPY,
@@ -97,6 +108,12 @@ EXPLAINED = (
            "Indices are integers", "bincount"),
     Reason("differ, first", "the interpolation between infinities", NUMPY,
            "Between equal infinities", "quantile|percentile", not_finite),
+    Reason("^dtype", "Python numbers take the dtype of what they meet", LANGUAGE,
+           "takes the dtype of what it meets",
+           "clip|1d|append|select|polyval|stack|concat|broadcast_arrays",
+           lambda call: has_number(call.args)),
+    Reason("NumPy needs the values of a traced array", "NumPy asks its first argument alone", NUMPY,
+           "asks its first arguments alone", "repeat|take|isin|where", is_traced),
     Reason("shape", "axis=None is the last axis", NUMPY, "sorts along the last axis", "sort",
            lambda call: "axis" in call.named and call.named["axis"] is None),
     Reason("which has 0 axes|xs is a scalar|of a number has no indices|not enough values to unpack",

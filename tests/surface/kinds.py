@@ -295,7 +295,7 @@ def cuts(d: Draw) -> Any:
         found = d.some((found, 2, 0)) if d.wrong() else found
         return np.int64(found) if d.likely(0.2) else found
     places = sorted(d.whole(-1, size + 1) for _ in range(d.whole(0, 3)))
-    return d.pick((list, tuple, lambda x: range(len(x)), np.array))(places)
+    return d.pick((list, tuple, lambda x: range(len(x)), lambda x: np.array(x, int)))(places)
 
 
 def widths(d: Draw) -> Any:

@@ -142,7 +142,7 @@ def root(z: Complex) -> Complex:
 
 @rule("power")
 def raised(x: Any, y: Any) -> Complex:
-    """e^(y log x); 1 to the power of 0; 0 to a positive power is 0, to any other NaN."""
+    """e^(y log x); 1 to the power of 0; 0 to a power of positive real part is 0, to others NaN."""
     if type(y) is int and y == 2:
         return multiplied(x, x)
     z, w = whole(x), whole(y)
@@ -154,7 +154,7 @@ def raised(x: Any, y: Any) -> Complex:
     is_one = (w.real == 0) & (w.imag == 0)
     safe = Complex(where(is_zero, 1, z.real), where(is_zero, 0, z.imag))
     found = exponential(multiplied(w, logarithm(safe)))
-    is_positive = (w.real > 0) & (w.imag == 0)
+    is_positive = w.real > 0
     real, imag = (
         where(is_zero & is_positive, 0, where(is_zero, math.nan, part))
         for part in (found.real, found.imag)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from flatweave.base.dtypes import c128, f64
 from flatweave.frontend.arrays.shapes import expand_dims, integer, reshape
 from flatweave.frontend.call.operation import operation
 from flatweave.frontend.complex.rules import either, for_complex, number
@@ -28,6 +29,14 @@ def _identity(a: Any) -> Any:
     """An identity matrix for each one of a stack."""
     one, zero = number(1, a), number(0, a)
     return generate(a.shape, lambda s, i, j: where(i == j, one, zero))
+
+
+def _of_one_size(*arrays: Any) -> Any:
+    """Arrays of floats, or of complex numbers with such parts, as wide as the widest."""
+    parts = [x.real if isinstance(x, Complex) else x for x in arrays]
+    if len({part.element for part in parts}) == 1:
+        return arrays
+    return tuple(x.astype(c128 if isinstance(x, Complex) else f64) for x in arrays)
 
 
 def _solved(a: Any, b: Any, who: str) -> Any:
@@ -63,6 +72,7 @@ def solve(x1: Any, x2: Any, /) -> Any:
         )  # fmt: skip
     left, _ = matrices(broadcast_to(a, (*outer, *a.shape[-2:])), "solve", square=True)
     right, others = matrices(broadcast_to(b, (*outer, *b.shape[-2:])), "solve")
+    left, right = _of_one_size(left, right)
     found = unstacked(_solved(left, right, "solve"), others)
     return found[..., 0] if is_vector else found
 

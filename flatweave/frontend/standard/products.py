@@ -120,10 +120,15 @@ def tensordot(x1: Any, x2: Any, *, axes: Any = 2) -> Any:
              for each in (some if isinstance(some, tuple | list) else (some,))]
             for x, some in zip((a, b), axes, strict=True)
         )  # fmt: skip
-    if len(ours) != len(theirs) or any(axis < 0 for axis in ours):
+    if len(ours) != len(theirs) or min(ours, default=0) < 0 or max(theirs, default=-1) >= b.ndim:
         raise ArgumentError(
             "tensordot needs as many axes of one array as of the other.",
             where=user_location(), remedy="For instance axes=1, or axes=((1, 2), (0, 1)).",
+        )  # fmt: skip
+    for own, other in zip(ours, theirs, strict=True):
+        extents.same(
+            a.extents[own], b.extents[other],
+            "tensordot needs axes that meet to have one extent, got {0} and {1}.",
         )  # fmt: skip
     kept = [axis for axis in range(a.ndim) if axis not in ours]
     left = [axis for axis in range(b.ndim) if axis not in theirs]

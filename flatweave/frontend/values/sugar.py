@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
+from inspect import signature
 from typing import Any, NamedTuple
 
 from flatweave.base import foreign
@@ -212,9 +213,10 @@ class Elementwise:
         name = UFUNCS.get(ufunc.__name__, ufunc.__name__)
         if name in LATER:
             opened("numerics")
-        if method != "__call__" or options or name not in METHODS:
+        ours = METHODS.get(name) if method == "__call__" else None
+        if ours is None or (options and not options.keys() <= signature(ours).parameters.keys()):
             return METHODS["foreign_ufunc"](ufunc, method, inputs, options)
-        return METHODS[name](*inputs)
+        return ours(*inputs, **options)
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         return opened("numpy").called(func, types, args, kwargs)
