@@ -120,6 +120,11 @@ REFUSED = {
     "p of polyval must be one row": (
         fw.ShapeError, lambda: fw.polyval(np.ones((1, 2)), V)
     ),
+    "along axis 0 take_along_axis got 2 indices for 3 elements": (
+        fw.ShapeError, lambda: fw.take_along_axis(np.ones((3, 2)), np.zeros((2, 1), int), 1)
+    ),
+    "nanargmin along axis 0 of an array": (fw.ShapeError, lambda: fw.nanargmin(1.0, axis=0)),
+    "ptp along axis 2 of an array": (fw.ShapeError, lambda: fw.ptp(np.ones((2, 2)), axis=2)),
     "from one axis to another": (fw.ArgumentError, lambda: fw.rot90(np.ones((2, 2)), axes=(1, 1))),
 }  # fmt: skip
 

@@ -51,6 +51,10 @@ CALLS = {
     "stacks of rows": lambda xp: [getattr(xp, name)(M) for name in ("hstack", "vstack",
                                                                      "column_stack", "stack")],
     "select": lambda xp: xp.select(M > 4, M),
+    "take_along_axis": lambda xp: [xp.take_along_axis(M[:rows], np.array(at), axis)
+                                   for rows, at, axis in ((3, [[0]], 1), (3, [[0, 3]], N(1)),
+                                                          (1, [[0], [2]], 1), (3, [[1]], 0),
+                                                          (3, [[2, 0, 1, 0]], 0))],
 }  # fmt: skip
 
 

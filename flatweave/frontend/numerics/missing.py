@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from flatweave.frontend.arrays.axes import axes_of
 from flatweave.frontend.call.operation import operation
 from flatweave.frontend.complex.rules import either, for_complex
 from flatweave.frontend.elements.elementwise import isnan, sqrt
@@ -41,9 +42,10 @@ NAN, INF = float("nan"), float("inf")
 ALL_NAN = "Leave such lines out first, or use fw.argmin: for it a NaN is the least."
 
 
-def _filled(x: Any, value: float, who: str) -> tuple[Any, Any]:
+def _filled(x: Any, value: float, who: str, axis: Any) -> tuple[Any, Any]:
     """The array with a number for each NaN; and where there is none, None for what has no NaN."""
     array = either(x, f"x of {who}")
+    axes_of(array, axis, who)
     if array.dtype.kind not in "fc":
         return array, None
     present = ~isnan(array)
@@ -61,7 +63,7 @@ def nansum(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
         >>> fw.nansum([1.0, fw.nan, 2.0])
         Array(3.0, dtype=float64)
     """
-    return sum(_filled(x, 0, "nansum")[0], axis=axis, keepdims=keepdims)
+    return sum(_filled(x, 0, "nansum", axis)[0], axis=axis, keepdims=keepdims)
 
 
 @for_complex
@@ -75,7 +77,7 @@ def nanprod(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
         >>> fw.nanprod([3.0, fw.nan, 2.0])
         Array(6.0, dtype=float64)
     """
-    return prod(_filled(x, 1, "nanprod")[0], axis=axis, keepdims=keepdims)
+    return prod(_filled(x, 1, "nanprod", axis)[0], axis=axis, keepdims=keepdims)
 
 
 @operation(static="axis keepdims", axial=True)
@@ -107,7 +109,7 @@ def nanmax(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
 def _extremum(
     who: str, fold: Callable[..., Any], value: float, x: Any, axis: Any, keepdims: bool
 ) -> Any:
-    filled, present = _filled(x, value, who)
+    filled, present = _filled(x, value, who, axis)
     found = fold(filled, axis=axis, keepdims=keepdims)
     if present is None:
         return found
@@ -125,7 +127,7 @@ def nanmean(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
         >>> fw.nanmean([3.0, fw.nan, 2.0])
         Array(2.5, dtype=float64)
     """
-    filled, present = _filled(x, 0, "nanmean")
+    filled, present = _filled(x, 0, "nanmean", axis)
     if present is None:
         return mean(filled, axis=axis, keepdims=keepdims)
     return _mean(filled, present, axis, keepdims)
@@ -154,7 +156,7 @@ def nanvar(x: Any, axis: Any = None, ddof: float = 0, keepdims: bool = False) ->
         >>> fw.nanvar([1.0, fw.nan, 3.0])
         Array(1.0, dtype=float64)
     """
-    filled, present = _filled(x, 0, "nanvar")
+    filled, present = _filled(x, 0, "nanvar", axis)
     if present is None:
         return var(filled, axis, ddof, keepdims)
     away = where(present, filled - _mean(filled, present, axis, True), 0)
@@ -188,7 +190,7 @@ def nancumsum(x: Any, axis: Any = None) -> Any:
         >>> fw.nancumsum([1.0, fw.nan, 2.0])
         Array([1., 1., 3.], dtype=float64)
     """
-    return cumsum(_filled(x, 0, "nancumsum")[0], axis)
+    return cumsum(_filled(x, 0, "nancumsum", axis)[0], axis)
 
 
 @for_complex
@@ -202,7 +204,7 @@ def nancumprod(x: Any, axis: Any = None) -> Any:
         >>> fw.nancumprod([3.0, fw.nan, 2.0])
         Array([3., 3., 6.], dtype=float64)
     """
-    return cumprod(_filled(x, 1, "nancumprod")[0], axis)
+    return cumprod(_filled(x, 1, "nancumprod", axis)[0], axis)
 
 
 @operation(static="axis keepdims", axial=True)
@@ -234,7 +236,7 @@ def nanargmax(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
 def _place(
     who: str, fold: Callable[..., Any], value: float, x: Any, axis: Any, keepdims: bool
 ) -> Any:
-    filled, present = _filled(x, value, who)
+    filled, present = _filled(x, value, who, axis)
     if present is not None:
         found = as_tracer(all(any(present, axis=axis)))
         message = check_message(f"{who} found no number: all elements are NaN.", [], ALL_NAN)

@@ -7,7 +7,7 @@ from typing import Any
 from flatweave.base.dtypes import f64
 from flatweave.base.errors import ShapeError
 from flatweave.base.source import user_location
-from flatweave.frontend.arrays.axes import axes_named
+from flatweave.frontend.arrays.axes import axes_named, axes_of
 from flatweave.frontend.arrays.joining import concat
 from flatweave.frontend.arrays.shapes import reshape
 from flatweave.frontend.call.operation import operation
@@ -33,6 +33,7 @@ def ptp(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
         Array(6, dtype=int64)
     """
     array: Any = as_tracer(x, "x of ptp")
+    axes_of(array, axis, "ptp")
     return max(array, axis, keepdims) - min(array, axis, keepdims)
 
 

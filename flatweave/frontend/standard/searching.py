@@ -19,14 +19,14 @@ from flatweave.frontend.arrays.sources import full, iota
 from flatweave.frontend.arrays.writing import scatter
 from flatweave.frontend.call.operation import operation
 from flatweave.frontend.complex.rules import either, for_complex
-from flatweave.frontend.elements.broadcast import generated, read
+from flatweave.frontend.elements.broadcast import generated, met, place_along, read_stretched
 from flatweave.frontend.elements.elementwise import clz, isnan
 from flatweave.frontend.elements.scalars import where
 from flatweave.frontend.functions.combinators import filter, map
 from flatweave.frontend.functions.control import cond, fori_loop
 from flatweave.frontend.functions.cumulative import cumsum
 from flatweave.frontend.trace import extents
-from flatweave.frontend.trace.extents import same_length
+from flatweave.frontend.trace.extents import ONE, same_length
 from flatweave.frontend.trace.tracers import as_tracer, tracer_of
 from flatweave.frontend.values.array import describe
 from flatweave.frontend.values.complex import Complex
@@ -80,10 +80,10 @@ def take(x: Any, indices: Any, axis: Any = None) -> Any:
 @operation(static="axis")
 def take_along_axis(x: Any, indices: Any, axis: int | None = -1) -> Any:
     """At each position of `indices`, the element that has this index along `axis`; with None an
-    element of all, in row-major order.
+    element of all, in row-major order. Other axes are broadcast.
 
     Types: `x: t[.., n, ..], indices: integer[.., k, ..] -> t[.., k, ..]`. Raises IndexOutOfBounds
-    for an index outside.
+    for an index outside, ShapeError where other extents differ.
 
         >>> fw.take_along_axis([[1, 2], [3, 4]], np.array([[1], [0]]))
         Array([[2],
@@ -99,13 +99,23 @@ def take_along_axis(x: Any, indices: Any, axis: int | None = -1) -> Any:
             where=user_location(), remedy="Add axes with fw.expand_dims.",
         )  # fmt: skip
     at = axis_of(array, axis, "take_along_axis")
+    shape = list(places.extents)
+    for k, (own, other) in enumerate(zip(places.extents, array.extents, strict=True)):
+        if k != at and own == ONE:
+            shape[k] = other
+        elif k != at and other != ONE:
+            shape[k] = met(
+                (own, other), f"along axis {k} take_along_axis got {{0}} indices for {{1}}"
+                " elements.", [], "Give as many, or one for all.", (own, other),
+            )  # fmt: skip
     checked: Any = array
 
     def element(*i: Any) -> Any:
-        own = read(places, i)
-        return checked[tuple(own if k == at else tracer_of(i[k]) for k in range(array.ndim))]
+        own = read_stretched(places, i)
+        others = [tracer_of(place_along(e, j)) for e, j in zip(array.extents, i, strict=True)]
+        return checked[(*others[:at], own, *others[at + 1 :])]
 
-    return generated(places.extents, element)[0]
+    return generated(shape, element)[0]
 
 
 @operation(static="side")
