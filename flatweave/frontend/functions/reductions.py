@@ -107,8 +107,8 @@ def sum(
     """The sum of all elements, or along the axes `axis`; of bools and small integers in i64 or u64.
 
     `initial` is added once to each result; elements where the bools `where` do not hold are left
-    out. Floats are added in a fixed grouping: the same bits on every run, for every number of
-    threads. Axis 1 of a Ragged is that of each row.
+    out. Floats are added in a fixed grouping: on one target and CPU level they have the same bits
+    on every run, for every number of threads. Axis 1 of a Ragged is that of each row.
 
     Types: `xs: t[..] -> t[..]`, without the axes gone along. Raises AxisError for an axis that is
     not there.
