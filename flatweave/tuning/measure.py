@@ -1,10 +1,12 @@
 """The versions of a program's nests, compiled and run in turn on some inputs.
 
-    nests = measured(compiled, inputs, Limits(until, ..), work)
-    nests[0].seen                  the seconds of both versions of the first nest, for each input
+    trial = Trial(compiled, inputs, only_exact)
+    trial.run(budget, look)                what is left of the seconds of the budget
+    trial.conclude()[0].seen               the seconds of both versions of a nest, for each input
 
 Nests are measured one by one: all flat, then one of them by row. The fastest of several rounds
-counts: what else the machine does makes a run slower, never faster.
+counts: what else the machine does makes a run slower, never faster. The budget is for measuring:
+the round that compiles is not of it, and one more round is always measured.
 """
 
 from __future__ import annotations
@@ -24,6 +26,9 @@ from flatweave.tuning.fit import Seen
 ROUNDS = 15
 SURE, HOPELESS = 3, 3.0
 """After so many rounds, a version that took so many times as long as the other is not run again."""
+LONG = 10.0
+"""Of a run that took so many seconds, what it compiled is little: it is not run again when the
+budget has ended."""
 UNKNOWN = Sizes(-1, -1, -1)
 """The sizes of a nest inside a branch or loop of the host, which differ from turn to turn."""
 
@@ -61,6 +66,7 @@ class Trial:
         }
         self.only_exact = only_exact
         self.seconds: dict[tuple[int | None, int], float] = {}
+        self.first: dict[tuple[int | None, int], float] = {}  # with what they compiled
         self.sizes: dict[tuple[int, int], Sizes] = {}
         self.doing = "compiling"
 
@@ -68,31 +74,32 @@ class Trial:
         """What is being done, for a terminal."""
         return f"tuning {self.flat.program.name}, {self.doing}"
 
-    def run(self, until: float, look: Callable[[], None]) -> None:
-        """Run all versions in rounds until that time; the first round compiles kernels."""
-        for turn in range(1 + ROUNDS if self.by_row else 0):
+    def run(self, budget: float, look: Callable[[], None]) -> float:
+        """Run all versions in rounds for so many seconds; what is left of these."""
+        if not self.by_row:
+            return budget
+        for k in range(len(self.inputs)):
+            self.doing = f"compiling for input {k + 1} of {len(self.inputs)}"
+            self._compile(k, look)
+        begin = time.perf_counter()
+        for turn in range(1, 1 + ROUNDS):
             for k in range(len(self.inputs)):
-                self.doing = f"round {turn + 1}, input {k + 1} of {len(self.inputs)}"
-                if not self._round(k, turn, until, look):
-                    return
+                self.doing = f"round {turn}, input {k + 1} of {len(self.inputs)}"
+                self._round(k, turn, begin + budget, look)
+            if time.perf_counter() > begin + budget:
+                break
+        return max(begin + budget - time.perf_counter(), 0.0)
 
-    def _round(self, k: int, turn: int, until: float, look: Callable[[], None]) -> bool:
-        """Every version once on an input; whether there was time for it."""
+    def _compile(self, k: int, look: Callable[[], None]) -> None:
+        """Every version once on an input, which compiles its kernels; those of other bits go."""
         expected: list[Any] = []
         for version in (None, *self.by_row):
-            if turn > SURE and self._is_hopeless(version, k):
-                continue
-            if time.perf_counter() > until:
-                return False
             look()
             executable = self._executable(version)
             begin = time.perf_counter()
             results = executable.run(self.inputs[k])
-            seconds = time.perf_counter() - begin
-            if turn > 0:
-                known = self.seconds.get((version, k), seconds)
-                self.seconds[version, k] = min(known, seconds)
-            elif version is None:
+            self.first[version, k] = time.perf_counter() - begin
+            if version is None:
                 expected = results
                 self._read_sizes(k, results)
             elif self.only_exact and not _same_bits(results, expected):
@@ -100,7 +107,24 @@ class Trial:
         for version in [each for each in self.by_row if self.only_exact]:
             if not self.nests[version].exact:
                 del self.by_row[version]
-        return True
+
+    def _round(self, k: int, turn: int, until: float, look: Callable[[], None]) -> None:
+        """Every version once on an input, as far as there is time; in the first round always."""
+        for version in (None, *self.by_row):
+            if turn > SURE and self._is_hopeless(version, k):
+                continue
+            is_late = time.perf_counter() > until
+            if is_late and turn > 1:
+                return
+            look()
+            seconds = self.first[version, k]
+            if not (is_late and seconds > LONG):
+                executable = self._executable(version)
+                begin = time.perf_counter()
+                executable.run(self.inputs[k])
+                seconds = time.perf_counter() - begin
+            known = self.seconds.get((version, k), seconds)
+            self.seconds[version, k] = min(known, seconds)
 
     def _is_hopeless(self, version: int | None, k: int) -> bool:
         """Whether more runs of a version would not make it the faster one."""

@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -34,7 +33,6 @@ from flatweave.tuning.measure import Nest, Trial
 
 BUDGET = 10.0
 ROUNDING = "its versions may differ in the last bits: jit(deterministic=False) lets it be tuned"
-UNSEEN = "the budget ended before both versions were measured"
 
 
 @record(eq=True)
@@ -78,10 +76,11 @@ def tune(f: Callable[..., Any], inputs: Any, budget: float = BUDGET) -> Tuning:
     """Measure the versions of a function's nests on inputs, and choose by that from then on.
 
     `inputs` is a tuple of arguments, or a list of such tuples: of the sizes that matter. The
-    thresholds that decide, with sizes, which version runs are fitted to what was measured within
-    `budget` seconds, and kept for this program on this machine: for calls of `f`, and for later
-    processes. Only versions that give the same bits are chosen between, unless `f` is jitted with
-    deterministic=False. `print` shows what was found.
+    thresholds that decide, with sizes, which version runs are fitted to what was measured in
+    `budget` seconds, of which compiling takes none, or in one round. They are kept for this program
+    on this machine: for calls of `f`, and for later processes. Only versions that give the same
+    bits are chosen between, unless `f` is jitted with deterministic=False. `print` shows what was
+    found.
     Raises ArgumentError for a budget or inputs of another kind, what a call of `f` raises, and
     UserError where nothing can be kept.
 
@@ -90,7 +89,6 @@ def tune(f: Callable[..., Any], inputs: Any, budget: float = BUDGET) -> Tuning:
         >>> isinstance(fw.tune(fw.jit(lambda x: x + 1), (np.arange(3),), budget=0.01), fw.Tuning)
         True
     """
-    begin = time.perf_counter()
     calls = _checked(f, inputs, budget)
     jitted = f if isinstance(f, Jitted) else jit(f)
     name = jitted.__name__
@@ -110,7 +108,7 @@ def tune(f: Callable[..., Any], inputs: Any, budget: float = BUDGET) -> Tuning:
         key = key_of(print_program(compiled.traced.program), schedule)
         _check_place(key)
         trial = _trial(compiled, given, jitted.checks, schedule)
-        _run(trial, begin + budget)
+        budget = _run(trial, budget)
         machine = compiler().target_named("cpu").machine.rows_alone
         found = [_tuned(nest, machine, trial.only_exact) for nest in trial.conclude()]
         keep(key, tuple(nest.thresholds for nest in found))
@@ -188,10 +186,11 @@ def _trial(
     return Trial(version, given, schedule.deterministic)
 
 
-def _run(trial: Trial, until: float) -> None:
+def _run(trial: Trial, budget: float) -> float:
+    """What a trial leaves of the budget."""
     try:
         with shown(trial) as look:
-            trial.run(until, look)
+            return trial.run(budget, look)
     except Fault as fault:
         raise user_error(fault) from None
 
@@ -200,8 +199,6 @@ def _tuned(nest: Nest, machine: ByGain, only_exact: bool) -> TunedNest:
     """What is to decide for a nest, by what was seen of it."""
     if only_exact and not nest.exact:
         return TunedNest(nest.where, None, f"as sizes ask for: {ROUNDING}", ())
-    if not nest.seen:
-        return TunedNest(nest.where, None, f"as sizes ask for: {UNSEEN}", ())
     given = machine.of(nest.gain)
     found = fitted(given, nest.seen) if nest.has_sizes else _throughout(nest.seen)
     said = f"{found or given}{'' if found not in (None, given) else ', as before'}"
