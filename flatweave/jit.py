@@ -107,6 +107,9 @@ class Jitted(Generic[P, R]):
     def stages(self, *args: P.args, **kwargs: P.kwargs) -> Stages:
         """Compile for these arguments without running, and show every stage."""
         try:
+            in_chunks = self._in_chunks(args, kwargs)
+            if in_chunks is not None:
+                return in_chunks
             compiled, given = self.taken(*args, **kwargs)
             call = functools.partial(self._called, args, kwargs)
             return Stages(self.__name__, compiled.executable, given, call)
@@ -115,6 +118,14 @@ class Jitted(Generic[P, R]):
         except Exception as error:
             leave_ours_out(error)
             raise
+
+    def _in_chunks(self, args: Any, kwargs: Any) -> Stages | None:
+        """The stages of a call with arrays in chunks; None for any other call."""
+        entry, flat, _ = self._entry(args, kwargs)
+        if not any(type(value) is Chunked for value in flat):
+            return None
+        steps: Any = entry.chosen(flat)[0]
+        return steps.stages(self.__name__)  # type: ignore[no-any-return]
 
     def _called(self, args: Any, kwargs: Any) -> Stages:
         """The stages of a call that has been made, which gives nothing away; an error of it is no
@@ -131,7 +142,7 @@ class Jitted(Generic[P, R]):
         compiled, given = entry.chosen(flat)
         if not isinstance(compiled, Compiled):
             raise Unsupported(
-                "stages shows what one machine runs, and an argument is in chunks.",
+                "tune measures what one machine runs, and an argument is in chunks.",
                 where=user_location(), remedy="Give it a few rows of it: xs.load(0, 1000).",
             )  # fmt: skip
         return compiled, [*given, *compiled.hidden, *compiled.flags]

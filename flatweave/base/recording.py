@@ -110,6 +110,9 @@ class Watcher(Protocol):
     def compiled(self, name: str, stage: str, begin: int, end: int) -> None:
         """A stage of a program's compilation, or a part of one."""
 
+    def sent(self, name: str, chunks: int) -> None:
+        """A program runs on so many chunks, on the workers of a cluster, which tell nobody."""
+
 
 class _Here(threading.local):
     """The call that this thread is in, where somebody watches it."""
@@ -150,6 +153,13 @@ def compiled(name: str, stage: str, begin: int) -> None:
     if not _UNSEEN.get():
         for each in tuple(OPEN):
             each.compiled(name, stage, begin, end)
+
+
+def sent(name: str, chunks: int) -> None:
+    """A program goes to the workers of a cluster, for so many chunks."""
+    if not _UNSEEN.get():
+        for each in tuple(OPEN):
+            each.sent(name, chunks)
 
 
 @contextmanager

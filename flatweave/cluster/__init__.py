@@ -16,6 +16,7 @@
     apart.py        reads of large arrays at computed places, taken out of element functions
     ends.py         rows of varying lengths, by where they begin and end
     known.py        what was found out about arrays, for the next turn of a loop
+    stages.py       what became of each step, to be looked at
     place.py        where that is: here.py, with spill.py for results beyond a bound on memory;
                     on_dask.py, with workers/
     save.py         an array in chunks as files (sinks/)

@@ -17,12 +17,14 @@ from flatweave.cluster.divide import divide
 from flatweave.cluster.drive import results_of
 from flatweave.cluster.here import here
 from flatweave.cluster.place import ChunkFailed, Place
+from flatweave.cluster.stages import stages_of
 from flatweave.cluster.steps import Divided
 from flatweave.frontend.call.compiled import owned
 from flatweave.frontend.call.eager import fingerprint
 from flatweave.frontend.call.on import PLACE
 from flatweave.frontend.call.quick import keep
 from flatweave.frontend.call.special import Specialisation, Specialised, arrays_of
+from flatweave.frontend.call.stages import Stages
 from flatweave.frontend.ragged.chunked import chunked_tree
 from flatweave.frontend.trace.faults import user_error
 from flatweave.frontend.trace.trace import Traced
@@ -70,6 +72,11 @@ class Steps:
             for x in results
         ]
         return unflatten(self._tree, leaves)
+
+    def stages(self, name: str) -> Stages:
+        """What became of the function, step by step."""
+        place = PLACE.get() or here()
+        return stages_of(name, self.traced.program, self.divided, place)
 
     @property
     def tree(self) -> Any:

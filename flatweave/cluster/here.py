@@ -21,10 +21,21 @@ from flatweave.base.recording import run
 from flatweave.base.schedule import CHOSEN
 from flatweave.base.source import user_location
 from flatweave.cluster.local import LocalProgram
-from flatweave.cluster.place import Chunk, ChunkFailed, Cut, Groups, Job, Rows, in_turn, loaded
+from flatweave.cluster.place import (
+    Chunk,
+    ChunkFailed,
+    Cut,
+    Groups,
+    Job,
+    Rows,
+    in_turn,
+    line_of,
+    loaded,
+)
 from flatweave.cluster.progress import Bars
 from flatweave.cluster.sources.stored import Stored, extremes, picked
 from flatweave.cluster.spill import Spilled, Store
+from flatweave.frontend.call.compiled import Executable
 from flatweave.frontend.call.eager import compile_program
 from flatweave.frontend.values.chunked import Held, Piece, Values
 from flatweave.runtime.buffers import buffer_pool
@@ -60,7 +71,7 @@ class Here:
         self._idle = None if memory is None else memory // IDLE
         self._target = target
         self._store = Store(self.memory // 4, folder, self.memory // SHARE)
-        self._made: dict[Program, Any] = {}
+        self._made: dict[Program, Executable] = {}
         self._coming: dict[int, tuple[Rows, Future[list[Values]], int]] = {}
 
     def share(self, value: Any) -> Any:
@@ -99,12 +110,16 @@ class Here:
             buffer_pool().release_idle(self._idle)
         return found
 
-    def _computed(self, program: Program, args: Sequence[Any], chunk: Chunk) -> list[Any]:
+    def compiled(self, program: Program) -> Executable:
         made = self._made.get(program)
         if made is None:
             made = self._made[program] = compile_program(program, self._target, True, CHOSEN)
+        return made
+
+    def _computed(self, program: Program, args: Sequence[Any], chunk: Chunk) -> list[Any]:
+        made, where = self.compiled(program), functools.partial(line_of, program)
         try:
-            return run(program.name, made, list(map(_value, args)))
+            return run(program.name, made, list(map(_value, args)), where)
         except Fault as fault:
             raise ChunkFailed(fault, chunk) from None
 

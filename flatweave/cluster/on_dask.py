@@ -17,12 +17,16 @@ import numpy as np
 from distributed import Future
 
 from flatweave.array_ir.syntax import Program
+from flatweave.base.recording import sent
+from flatweave.base.schedule import CHOSEN
 from flatweave.cluster.local import LocalProgram
 from flatweave.cluster.place import Chunk, Cut, Groups, Job, Rows
 from flatweave.cluster.sources.blocks import Block
 from flatweave.cluster.workers import lost, remote
 from flatweave.cluster.workers.groups import EACH, grouped
 from flatweave.cluster.workers.tasks import Remote, Task, Tasks
+from flatweave.frontend.call.compiled import Executable
+from flatweave.frontend.call.eager import compile_program
 from flatweave.frontend.values.chunked import Held, Piece, Values
 
 APART = 1 << 21
@@ -68,6 +72,7 @@ class OnDask(Tasks):
     ) -> Iterator[tuple[Chunk, list[Any]]]:
         """A task for each chunk, or for a few small ones."""
         jobs = list(jobs)
+        sent(step.program.name, len(jobs))
         groups: Sequence[Sequence[Job]] = [[job] for job in jobs]
         if len(jobs) >= 2 * EACH:
             groups = grouped(step.program, jobs, self._cluster())
@@ -214,6 +219,9 @@ class OnDask(Tasks):
 
     def piece(self, result: Any, rows: int) -> Piece:
         return Remote(result, rows)
+
+    def compiled(self, program: Program) -> Executable:
+        return compile_program(program, "cpu", True, CHOSEN)
 
     def kept(self, values: Values) -> Piece:
         return Held(values)

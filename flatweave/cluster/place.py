@@ -12,9 +12,11 @@ import numpy as np
 from flatweave.array_ir.fault import Fault
 from flatweave.array_ir.syntax import Program
 from flatweave.base.records import record
+from flatweave.base.source import Location
 from flatweave.cluster.local import LocalProgram
 from flatweave.cluster.sources.memory import one
 from flatweave.cluster.sources.stored import read
+from flatweave.frontend.call.compiled import Executable
 from flatweave.frontend.values.chunked import Chunked, Piece, Values
 from flatweave.terms.traverse import walk_lets
 
@@ -157,6 +159,9 @@ class Place(Protocol):
     def piece(self, result: Any, rows: int) -> Piece:
         """A result that is an array, as rows of a Chunked."""
 
+    def compiled(self, program: Program) -> Executable:
+        """A step's program, as this process compiles it: workers do so for their own CPU."""
+
     def kept(self, values: Values) -> Piece:
         """An array of this process, which nobody writes to, as rows of a Chunked."""
 
@@ -183,10 +188,15 @@ def ran(
     return place.run(program, tasks)
 
 
+def line_of(program: Program) -> Location | None:
+    """The user's line that a step ends with."""
+    lines = [let.where for let in walk_lets(program.fn) if let.where and let.where.is_known]
+    return lines[-1] if lines else None
+
+
 def _title(program: Program) -> str:
     """What progress is shown of: the user's line that a step ends with, or the function's name."""
-    lines = [let.where for let in walk_lets(program.fn) if let.where and let.where.is_known]
-    if not lines:
+    where = line_of(program)
+    if where is None:
         return program.name
-    where = lines[-1]
     return f"{os.path.basename(where.file)}:{where.line} {where.text.strip()}"[:TITLE]

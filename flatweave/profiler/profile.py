@@ -94,6 +94,10 @@ class Profile:
         self.threads.setdefault(thread, threading.current_thread().name)
         self.sums.compiled(name, stage, begin, end, thread)
 
+    def sent(self, name: str, chunks: int) -> None:
+        """A program that workers of a cluster run, on so many chunks."""
+        self.sums.sent[name] = self.sums.sent.get(name, 0) + chunks
+
     # -- what is shown ----------------------------------------------------------------------------
 
     def rows(self) -> list[dict[str, Any]]:
@@ -135,9 +139,10 @@ def profile() -> Profile:
     peak, and what compilation took.
 
     All calls that begin and end inside are seen, those of other threads, too: of jitted functions,
-    of `fw` functions at once, and of kernels of `fk`, on every target. Profiles may be nested:
-    both see what is inside both. The child of a fork is not watched. What was seen stays when an
-    error leaves the `with`.
+    of `fw` functions at once, and of kernels of `fk`, on every target; of functions of arrays in
+    chunks each step, though of those on a cluster only how many chunks they had. Profiles may be
+    nested: both see what is inside both. The child of a fork is not watched. What was seen stays
+    when an error leaves the `with`.
 
     Types: nothing `->` a `Profile`, for `with`. Raises ArgumentError where a function is traced.
 

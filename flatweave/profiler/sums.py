@@ -105,6 +105,7 @@ class Sums:
         self.events: list[Event] = []
         self.left_out = 0  # events for which there was no room
         self.peak_bytes = 0
+        self.sent: dict[str, int] = {}  # programs on workers of a cluster, and of how many chunks
         self._sizes: dict[int, int] = {}  # how many different ones each program had
         self._running: dict[Call, Kernels] = {}  # calls that had many launches so far
         self._waiting: deque[tuple[Group, Call]] = deque()

@@ -36,7 +36,13 @@ def table(profile: Profile) -> str:
         _drawn(HEAD, map(_kernel, kernels[:MOST]), RIGHT) if kernels else "",
         f"and {counted(below, 'kernel')} that took less time" if below > 0 else "",
         _drawn(HEAD_OF_CALLS, map(_call, programs), RIGHT_OF_CALLS) if programs else "",
+        *(f"{name}: {on_workers(chunks)}" for name, chunks in sorted(profile.sums.sent.items())),
     )
+
+
+def on_workers(chunks: int) -> str:
+    """What a profile knows of a program that workers run."""
+    return f"{counted(chunks, 'chunk')} on workers of a cluster, whose times Dask's dashboard shows"
 
 
 def _kernel(row: Row) -> list[str]:

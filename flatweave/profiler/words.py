@@ -37,6 +37,7 @@ from flatweave.profiler.passes import (
 )
 from flatweave.profiler.profile import Profile
 from flatweave.profiler.rows import Row, kernel_rows, memory_rate
+from flatweave.profiler.table import on_workers
 from flatweave.terms.syntax import Let
 
 DOES: dict[type[Sink], str] = {
@@ -55,12 +56,40 @@ DOES: dict[type[Sink], str] = {
 def explanation(stages: Stages, profile: Profile) -> Explanation:
     """What became of a call that a profile has seen."""
     profile.sums.settle()
+    if stages.steps:
+        return _in_steps(stages, profile)
     groups = profile.sums.groups.values()
     ran = [group.program for group in groups if group.calls > group.failed]
     if ran:  # another program where axes of extent 1 are broadcast
         stages = replace(stages, executable=ran[-1])
+    return _explained(stages, profile, kernel_rows(profile))
+
+
+def _in_steps(stages: Stages, profile: Profile) -> Explanation:
+    """The passes of each step of a function of arrays in chunks, and what else ran."""
+    rows, sent = kernel_rows(profile), profile.sums.sent
+    names = [step.name for step in stages.steps]
+    passes: list[str] = []
+    for number, step in enumerate(stages.steps, 1):
+        own = [row for row in rows if row["function"] == step.name]
+        found = _explained(step, profile, own, is_here=step.name not in sent)
+        where = on_workers(sent[step.name]) if step.name in sent else _chunks(step, profile)
+        passes += [f"Step {number}, {step.name}: {where}.", *found.passes, found.others]
+    others = [row for row in rows if row["function"] not in names]
+    head = f"{stages.name}: {counted(len(names), 'step')}. {_cost(rows) if rows else ''}"
+    return Explanation(head.rstrip(), tuple(filter(None, passes)), _ran(others))
+
+
+def _chunks(step: Stages, profile: Profile) -> str:
+    groups = [group for group in profile.sums.groups.values() if group.name == step.name]
+    return f"on {counted(sum(group.calls for group in groups), 'chunk')}, one after the other"
+
+
+def _explained(
+    stages: Stages, profile: Profile, rows: Sequence[Row], is_here: bool = True
+) -> Explanation:
+    """The passes of a program, of which some kernels ran, if it is this process that runs it."""
     whole = stages.executable.whole
-    rows = kernel_rows(profile)
     if whole.unit is None:
         said = "the interpreter runs the program as it was written, one operation at a time."
         return Explanation(f"{stages.name}: {said}", (), "")
@@ -73,7 +102,7 @@ def explanation(stages: Stages, profile: Profile) -> Explanation:
     lets = list(launching(whole.program.fn))
     of_passes = [notes_about(let, notes) for let in lets]
     passes = tuple(
-        _pass(number, let, list(moved_by(let, extents, stored)), about, rows)
+        _pass(number, let, list(moved_by(let, extents, stored)), about, rows, is_here)
         for number, (let, about) in enumerate(zip(lets, of_passes, strict=True), 1)
     )
     told = {id(note) for about in of_passes for note in about}
@@ -103,8 +132,9 @@ def _cost(rows: Sequence[Row]) -> str:
 
 
 def _pass(
-    number: int, let: Let, moved: Sequence[Moved], notes: Sequence[Note], rows: Sequence[Row]
-) -> str:
+    number: int, let: Let, moved: Sequence[Moved], notes: Sequence[Note], rows: Sequence[Row],
+    is_here: bool,
+) -> str:  # fmt: skip
     """The paragraph of a pass."""
     lines = listed(lines_of(places_of(let))) or "no line known"
     read = [_sized(each) for each in moved if not each.writes]
@@ -113,7 +143,9 @@ def _pass(
     if written:
         parts.append(f"writes {listed(written)}")
     own = [row for row in rows if row["pass"] == kernel_of(let)]
-    body = [", ".join(parts), *_noted(notes), _ran(own) or "did not run for these arguments"]
+    body = [", ".join(parts), *_noted(notes)]
+    if own or is_here:
+        body.append(_ran(own) or "did not run for these arguments")
     return f"Pass {number}, {lines}: {_does(let)}\n" + indent("\n".join(body), 4)
 
 

@@ -16,7 +16,7 @@ from flatweave.terms.fold import fold_apply, fold_cast
 from flatweave.terms.positions import fold_position
 from flatweave.terms.ranges import fold_range
 from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Let, Op, Type, Var, constant
-from flatweave.terms.traverse import Substitution
+from flatweave.terms.traverse import Substitution, free_vars
 
 
 class Names:
@@ -277,3 +277,16 @@ def lambda_of(fn: str, dtype: DType) -> Lambda:
     a, b = Var("a", dtype), Var("b", dtype)
     out = Var("c", scalar.result_dtype(fn, [dtype, dtype]))
     return Lambda((a, b), (Let((out,), Apply(fn, (a, b))),), (out,))
+
+
+def with_beside(b: Builder, *read: Lambda | Atom) -> tuple[list[Var], list[Var], Substitution]:
+    """What functions and values read from outside, scalars first; new parameters for these; and
+    what puts the parameters in their place."""
+    found = free_vars(read)
+    beside = sorted(found, key=lambda var: isinstance(var.type, ArrayType))
+    renamed = Substitution(fresh=lambda var, type_: b.var(var.name, type_))
+    params = []
+    for var in beside:
+        params.append(b.param(var.name, renamed.type(var.type)))
+        renamed.mapping[var] = params[-1]
+    return beside, params, renamed

@@ -166,6 +166,19 @@ def test_collections_are_computed_by_the_workers(client):
     assert int(total) == 999_000
 
 
+def test_what_workers_run_is_said(client):
+    """Their kernels' times are the dashboard's; how many chunks a step had is known here."""
+    xs, f = fw.Chunked.cut(np.arange(100.0), 30), fw.jit(lambda x: fw.sum(x * 2))
+    with fw.on(client):
+        with fw.profile() as profile:
+            f(xs)
+        said = str(fw.explain(f, xs))
+
+    for text in (str(profile), said):
+        assert "_0: 4 chunks on workers of a cluster, whose times Dask's dashboard shows" in text
+    assert "reduces to a value" in said and "did not run" not in said
+
+
 def test_workers_write_what_they_have(client, tmp_path):
     """Into one file, and what has not been computed on the cluster as well."""
     with fw.on(client):

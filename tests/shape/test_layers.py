@@ -40,7 +40,7 @@ ROOMS = {
     " < standard < numerics",
     "lower": "machine < schedule < traverse < kernel < host < scan < update < sweep < sinks"
     " < scatter < sort < by_row, call_kernel < program",
-    "cluster": "beside, sources < sinks, rules, steps, traced < needs < wraps < local"
+    "cluster": "sources < sinks, rules, steps, traced < needs < wraps < local"
     " < place < exchanges, parts, workers",
     "kernel": "writing < arrays < storage < algorithms < programs",
     "passes": "array_pass, operators, cost, rewrite < monoid, sharing, sweeps"

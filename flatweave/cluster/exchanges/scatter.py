@@ -13,7 +13,6 @@ import numpy as np
 
 from flatweave.array_ir.syntax import Program
 from flatweave.base.dtypes import i64, u64
-from flatweave.cluster.beside import with_beside
 from flatweave.cluster.exchanges.exchange import Client, Divide, Exchange, Made, in_chunks
 from flatweave.cluster.exchanges.parting import Parting
 from flatweave.cluster.exchanges.shuffle import chunks_of, computed, rows_of, shuffled, taking_rows
@@ -21,7 +20,7 @@ from flatweave.cluster.local import LocalProgram
 from flatweave.cluster.place import Job
 from flatweave.ops import Map, Permute, Scatter
 from flatweave.ops.rows import array_type
-from flatweave.terms.build import Builder
+from flatweave.terms.build import Builder, with_beside
 from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Op, Var
 
 

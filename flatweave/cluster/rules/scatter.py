@@ -11,12 +11,11 @@ from typing import Any, ClassVar, cast
 
 from flatweave.array_ir.syntax import Program
 from flatweave.base.dtypes import bool_, i64
-from flatweave.cluster.beside import with_beside
 from flatweave.cluster.rules.rule import Chunk, Joining, Part, Parts, Rule
 from flatweave.ops import Generate, Map, Permute, Scatter
 from flatweave.ops.rows import array_type, scalar_type
 from flatweave.passes.monoid import Monoid, monoid
-from flatweave.terms.build import Builder
+from flatweave.terms.build import Builder, with_beside
 from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Let, Op, Var, constant
 
 

@@ -29,10 +29,13 @@ class Stages:
     """Calls the function, which may compile it for extents of 1, and gives the stages of that."""
     watch: Callable[[], Any] | None = None
     """Runs a kernel in the simulator, and tells who reads and writes what."""
+    steps: tuple[Stages, ...] = ()
+    """Of a function of arrays in chunks, the stages of the program of each step."""
 
     @property
     def text(self) -> Mapping[str, str]:
-        """The text of each stage: array, fused, flat, plan, kernel, and the target's own."""
+        """The text of each stage: array, fused, flat, plan, kernel, and the target's own; of a
+        function of arrays in chunks also its steps."""
         return self.executable.text
 
     @property
@@ -77,7 +80,7 @@ class Stages:
 
     def _repr_html_(self) -> str | None:
         """What a notebook shows: the page in small."""
-        made: str | None = opened("small").small(self)
+        made: str | None = None if self.steps else opened("small").small(self)
         return made
 
     def __repr__(self) -> str:
@@ -96,7 +99,7 @@ class Stages:
         times = [[name, pretty.duration(s)] for name, s in self.seconds.items()]
         if times:
             parts += ["", pretty.table(["stage", "time"], times, right={1})]
-        for stage in ("array", "fused", "kernel"):
+        for stage in ("array", "steps", "fused", "kernel"):
             if stage in self.text:
                 parts += ["", f"---- {stage} ----", self.text[stage].rstrip()]
         return "\n".join(parts)
