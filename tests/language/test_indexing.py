@@ -180,3 +180,16 @@ def test_masks_of_another_shape_are_index_errors(shape, mask):
         with pytest.raises(IndexError) as failure:
             fw.zeros(shape)[key]
         assert isinstance(failure.value, fw.UserError)
+
+
+def test_masks_without_elements():
+    """An extent of 0 in a mask fits every extent of the array; the others must be equal."""
+    for shape, mask in (((3,), (0,)), ((1,), (0,)), ((2, 3), (0,)), ((2, 3), (0, 3)),
+                        ((2, 3), (2, 0)), ((2, 1), (0, 0)), ((2, 0), (2, 0))):  # fmt: skip
+        for dtype in (np.float32, np.complex64, np.float16):
+            x = np.ones(shape, dtype)
+            found = fw.asarray(x)[np.zeros(mask, bool)]
+            same(found, x[np.zeros(mask, bool)])
+            same(fw.asarray(x)[fw.asarray(np.zeros(mask, bool))], found)
+    with pytest.raises(IndexError):
+        fw.ones((2, 3))[np.zeros((3, 0), bool)]

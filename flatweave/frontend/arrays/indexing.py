@@ -98,7 +98,9 @@ def _bound(value: Any, what: str) -> Atom:
 
 
 def _host(xs: Any, key: Any) -> Any:
-    """Integers and slices of a host array, by NumPy."""
+    """Integers and slices of a host array, and masks without elements, by NumPy."""
+    if isinstance(xs, HostArray) and isinstance(key, HostArray | np.ndarray) and not key.size:
+        return _by_no_mask(xs, key)
     parts = key if type(key) is tuple else (key,)
     if type(xs) is not HostArray or not all(type(part) in BASIC for part in parts):
         return NotImplemented
@@ -110,6 +112,14 @@ def _host(xs: Any, key: Any) -> Any:
     except (IndexError, OverflowError, TypeError, ValueError):
         return NotImplemented  # our message says more
     return host_array(np.ascontiguousarray(found).reshape(found.shape))
+
+
+def _by_no_mask(xs: HostArray, mask: Any) -> Any:
+    """What a mask without elements selects; its extents of 0 fit every extent of the array."""
+    pairs = zip(xs.shape, mask.shape, strict=False)
+    if mask.dtype != np.bool_ or mask.ndim > xs.ndim or any(b not in (0, a) for a, b in pairs):
+        return NotImplemented
+    return host_array(np.zeros((0, *xs.shape[mask.ndim :]), xs.dtype))
 
 
 @operation(host=_host)
