@@ -24,7 +24,7 @@ from flatweave.frontend.elements.scalars import astype, where
 from flatweave.frontend.functions.control import fori_loop
 from flatweave.frontend.functions.generate import generate
 from flatweave.frontend.functions.reductions import all
-from flatweave.frontend.numerics.lines import parts_of, row_of, together
+from flatweave.frontend.numerics.lines import row_of, strong, together
 from flatweave.frontend.trace.tracers import as_tracer
 from flatweave.frontend.values.array import Tracer
 from flatweave.frontend.values.promotion import common, operand_dtype
@@ -209,9 +209,7 @@ def polyval(p: Any, x: Any) -> Any:
         Array([2, 3, 6], dtype=int64)
     """
     factors = row_of(p, "p of polyval")
-    array = either(x, "x of polyval")
-    if parts_of(array).weak:
-        array = array.astype(array.dtype)  # a number has the dtype of an array of it
+    array = strong(x, "x of polyval")
     dtype = together(factors, array)
 
     def value(v: Any) -> Any:

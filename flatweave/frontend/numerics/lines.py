@@ -66,6 +66,12 @@ def floating(x: Any, what: str) -> Any:
     return array if is_float or array.weak else array.astype(f64)
 
 
+def strong(x: Any, what: str) -> Any:
+    """An argument as an array of its own dtype, which a Python number has, too."""
+    array = either(x, what)
+    return array.astype(array.dtype) if parts_of(array).weak else array
+
+
 def together(*arrays: Any) -> Any:
     """The dtype that several arrays have together, real or complex."""
     if not any(isinstance(array, Composed) for array in arrays):

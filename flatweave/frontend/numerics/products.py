@@ -18,11 +18,11 @@ from flatweave.base.errors import ArgumentError
 from flatweave.base.source import user_location
 from flatweave.frontend.arrays.shapes import broadcast, reshape, transpose
 from flatweave.frontend.call.operation import operation
-from flatweave.frontend.complex.rules import either, for_complex
+from flatweave.frontend.complex.rules import for_complex
 from flatweave.frontend.elements.broadcast import may_be_one, met
 from flatweave.frontend.functions.generate import generate
 from flatweave.frontend.functions.reductions import sum
-from flatweave.frontend.numerics.lines import parts_of, together
+from flatweave.frontend.numerics.lines import parts_of, strong, together
 from flatweave.frontend.standard.products import matmul, tensordot
 from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.extents import ONE
@@ -40,7 +40,7 @@ def inner(a: Any, b: Any) -> Any:
         >>> fw.inner([1, 2], [3, 4])
         Array(11, dtype=int64)
     """
-    x, y = either(a, "a of inner"), either(b, "b of inner")
+    x, y = strong(a, "a of inner"), strong(b, "b of inner")
     return tensordot(x, y, axes=((-1,), (-1,))) if x.ndim and y.ndim else x * y
 
 
@@ -54,7 +54,7 @@ def kron(a: Any, b: Any) -> Any:
         >>> fw.kron([1, 10], [1, 2])
         Array([ 1,  2, 10, 20], dtype=int64)
     """
-    x, y = either(a, "a of kron"), either(b, "b of kron")
+    x, y = strong(a, "a of kron"), strong(b, "b of kron")
     rank = max(x.ndim, y.ndim)
     left, right = ((1,) * (rank - v.ndim) + tuple(v.shape) for v in (x, y))
     apart = reshape(x, tuple(e for extent in left for e in (extent, 1)))
@@ -86,8 +86,7 @@ def einsum(subscripts: str, *operands: Any, optimize: Any = False) -> Any:
         >>> fw.einsum("ij,j->i", [[1, 2], [3, 4]], [10, 100])
         Array([210, 430], dtype=int64)
     """
-    given = [either(x, "an operand of einsum") for x in operands]
-    arrays = [x.astype(x.dtype) if parts_of(x).weak else x for x in given]
+    arrays = [strong(x, "an operand of einsum") for x in operands]
     names, wanted = _names(subscripts, [x.ndim for x in arrays])
     parts = _met([_without_twins(Named(x, own)) for x, own in zip(arrays, names, strict=True)])
     found = parts[0]
