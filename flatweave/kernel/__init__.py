@@ -104,17 +104,9 @@ from flatweave.kernel.arrays.pulls import (
     zip,
     zip_with,
 )
-from flatweave.kernel.arrays.pushes import (
-    Push,
-    load,
-    make_push,
-    map,
-    push,
-    push_how,
-    push_n,
-    scatter,
-)
+from flatweave.kernel.arrays.pushes import Push, make_push, map, push, scatter
 from flatweave.kernel.arrays.sequential import sequential
+from flatweave.kernel.arrays.shares import load, push_how, push_n
 from flatweave.kernel.arrays.units import (
     concat_p,
     generate,

@@ -67,6 +67,7 @@ class UnitCode(Builder):
     def __init__(self, outer: Builder | None, level: Level) -> None:
         super().__init__(outer=outer)
         self.level = level
+        self.index: Var | None = None  # which of the units it is
 
 
 def level_of(b: Builder) -> Level:

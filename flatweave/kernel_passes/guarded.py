@@ -20,7 +20,7 @@ from flatweave.base.dtypes import DType
 from flatweave.base.errors import Unsupported
 from flatweave.kernel_ir.hierarchy import WarpShared
 from flatweave.kernel_ir.op import KernelOp
-from flatweave.kernel_ir.syntax import StoreCompact, Sync
+from flatweave.kernel_ir.syntax import Lanes, StoreCompact, Sync
 from flatweave.kernel_ir.variation import Variation
 from flatweave.terms.build import Builder
 from flatweave.terms.control import For, If, While
@@ -68,8 +68,13 @@ def _waits(op: Op) -> bool:
     return isinstance(op, Sync | StoreCompact) or (isinstance(op, KernelOp) and op.together)
 
 
-def emit_guarded(e: Emitter, b: Builder, lets: Sequence[Let], active: Atom) -> None:
-    """Emit the code of a warp so that it works only where `active`, and meets all others."""
+def emit_guarded(
+    e: Emitter, b: Builder, lets: Sequence[Let], active: Atom, results: Sequence[Atom] = ()
+) -> None:
+    """Emit the code of a warp so that it works only where `active`, and meets all others.
+
+    `results` are what is read of it from outside.
+    """
     waiting: list[Let] = []
     for k, let in enumerate(lets):
         if isinstance(let.op, WarpShared):
@@ -77,10 +82,10 @@ def emit_guarded(e: Emitter, b: Builder, lets: Sequence[Let], active: Atom) -> N
         elif not _meets(let):
             waiting.append(let)
         else:
-            _emit_if(e, b, waiting, lets[k:], active)
+            _emit_if(e, b, waiting, Lambda((), tuple(lets[k:]), tuple(results)), active)
             waiting = []
             _emit_meeting(e, b, let, active)
-    _emit_if(e, b, waiting, (), active)
+    _emit_if(e, b, waiting, Lambda((), (), tuple(results)), active)
 
 
 def _meets(let: Let) -> bool:
@@ -88,12 +93,12 @@ def _meets(let: Let) -> bool:
 
 
 def _emit_if(
-    e: Emitter, b: Builder, lets: Sequence[Let], after: Sequence[Let], active: Atom
+    e: Emitter, b: Builder, lets: Sequence[Let], after: Lambda, active: Atom
 ) -> None:
     """Lets where `active`; what later ones read is 0 elsewhere."""
     if not lets:
         return
-    read = free_vars(Lambda((), tuple(after), ()))
+    read = free_vars(after)
     wanted = [var for let in lets for var in let.vars if var in read]
     then = b.inner()
     e.body(then, lets)
@@ -104,9 +109,17 @@ def _emit_if(
 
 
 def _emit_meeting(e: Emitter, b: Builder, let: Let, active: Atom) -> None:
-    """A barrier, or a loop with one in it that every warp turns equally often."""
-    if isinstance(let.op, Sync):
+    """A barrier, what lanes do together, or a loop with one in it that every warp turns equally
+    often. A warp without work brings zeros."""
+    if isinstance(let.op, Sync) or (isinstance(let.op, KernelOp) and let.op.together):
         e.body(b, [let])
+        return
+    if isinstance(let.op, Lanes):
+        region = b.inner()
+        emit_guarded(e, region, let.op.body.lets, active, let.op.body.results)
+        found = [e.renaming.atom(atom) for atom in let.op.body.results]
+        lanes = Lanes(let.op.width, region.close([], found))
+        e.renaming.mapping.update(zip(let.vars, b.emit(lanes), strict=True))
         return
     if not isinstance(let.op, For) or not _is_known(let.op):
         raise Unsupported(
@@ -119,7 +132,7 @@ def _emit_meeting(e: Emitter, b: Builder, let: Let, active: Atom) -> None:
     inside = b.inner()
     params = [inside.param(param.name, param.type) for param in op.body.params]
     e.renaming.mapping.update(zip(op.body.params, params, strict=True))
-    emit_guarded(e, inside, op.body.lets, active)
+    emit_guarded(e, inside, op.body.lets, active, op.body.results)
     results = [e.renaming.atom(atom) for atom in op.body.results]
     init = tuple(e.renaming.atom(atom) for atom in op.init)
     made = For(op.lo, op.hi, op.step, inside.close(params, results), init)

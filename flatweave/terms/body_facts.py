@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from math import prod
 
 from flatweave.base.dtypes import i64
@@ -25,6 +25,7 @@ class BodyFacts:
         self._shapes: dict[Sequence[Atom], None] = {}
         self._lengths: set[Atom] = set()
         self._least: dict[Atom, int] = {}
+        self._conditions: list[tuple[Atom | Op, bool]] = []
 
     def bind(self, var: Var, made: Op | None) -> None:
         """A variable of this body, and what makes it; None for a parameter."""
@@ -60,6 +61,24 @@ class BodyFacts:
         if len(shape) > 1:
             self._shapes[tuple(shape)] = None
             self._lengths.update(shape)
+
+    def assume_condition(self, condition: Atom | Op, value: bool) -> None:
+        """This body runs only where a condition is true, or false."""
+        self._conditions.append((condition, value))
+
+    def conditions(self) -> Iterator[tuple[Atom | Op, bool]]:
+        """The conditions that are known to be true or false here."""
+        scope: BodyFacts | None = self
+        while scope is not None:
+            yield from scope._conditions
+            scope = scope.outer
+
+    def indices(self) -> Iterator[Var]:
+        """The variables that are known to be indices here."""
+        scope: BodyFacts | None = self
+        while scope is not None:
+            yield from scope._below
+            scope = scope.outer
 
     def is_length(self, atom: Atom) -> bool:
         """Whether an i64 is an extent of an argument, or of an array whose size was checked to fit:

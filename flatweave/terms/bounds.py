@@ -49,9 +49,9 @@ def bounds_of(made: Mapping[Var, Op], atom: Atom, depth: int = DEPTH) -> Bounds:
         found = bounds_of(made, op.arg, depth - 1)
         if dtype is bool_ and not found.fit(bool_):
             found = None
-    elif depth and isinstance(op, Apply) and op.fn in _RULES and not _is_float(op.args[-1]):
+    elif depth and isinstance(op, Apply) and op.fn in RULES and not _is_float(op.args[-1]):
         known = [bounds_of(made, arg, depth - 1) for arg in op.args]
-        found = _RULES[op.fn](known)
+        found = RULES[op.fn](known)
     return found if found is not None and found.fit(dtype) else whole
 
 
@@ -86,7 +86,11 @@ def _mod(known: Sequence[Bounds]) -> Bounds | None:
 
 
 def _and(known: Sequence[Bounds]) -> Bounds | None:
-    """No bit that a number without a sign has not."""
+    """No bit that a number without a sign has not; multiples of a power of two, which -2**k gives,
+    are in the order of the numbers."""
+    for whole, mask in (known, known[::-1]):
+        if mask.low == mask.high < 0 and -mask.low & (-mask.low - 1) == 0:
+            return Bounds(whole.low & mask.low, whole.high & mask.low)
     highs = [each.high for each in known if each.low >= 0]
     return Bounds(0, min(highs)) if highs else None
 
@@ -127,7 +131,7 @@ def _bits(known: Sequence[Bounds]) -> Bounds:
     return Bounds(0, 64)
 
 
-_RULES: Mapping[str, Rule] = {
+RULES: Mapping[str, Rule] = {
     "add": _corners(int.__add__),
     "sub": lambda known: Bounds(known[0].low - known[1].high, known[0].high - known[1].low),
     "mul": _corners(int.__mul__),

@@ -1,4 +1,4 @@
-"""Kernels that the simulator refuses: races, holes, places outside, waiting for ever."""
+"""Kernels that are refused: races, holes, indices and lengths that do not fit, endless waits."""
 
 import numpy as np
 
@@ -108,3 +108,71 @@ def kernel_of_chunks():
 
 def function_of_arrays_in_a_kernel():
     fk.kernel(lambda xs: fw.sum(xs))(np.arange(8))
+
+
+def index_from_data_outside():
+    picked = fk.kernel(lambda xs, at: fk.map(lambda i: xs[i], at))
+    picked(XS, np.array([3, 64, -1]))
+
+
+def row_from_data_outside():
+    rows = fk.kernel(lambda a, at: fk.map(lambda i: a[i][1], at))
+    rows(XS.reshape(8, 8), np.array([7, 8]))
+
+
+def memory_updated_outside():
+    def block(part):
+        m = fk.fill(fk.replicate(4, 0))
+        fk.for_all(8, lambda t: fk.atomic_inc(m, part[t]))
+        fk.barrier()
+        return m.pull()
+
+    fk.kernel(lambda xs: fk.pconcat_map(block, fk.split_up(8, xs)))(XS)
+
+
+def constant_index_outside_of_memory():
+    Run.blocks(lambda part: fk.singleton(fk.fill(part)[8]))
+
+
+def negative_index_in_a_kernel():
+    fk.kernel(lambda xs: xs[-1])(XS)
+
+
+def part_longer_than_the_array():
+    Run.blocks(lambda part: fk.take(9, part))
+
+
+def part_longer_than_the_argument():
+    fk.kernel(lambda xs: fk.take(65, xs))(XS)
+
+
+def slice_from_data_outside():
+    ends = fk.kernel(lambda xs, at: fk.pull(at.length - 1, lambda k: fk.seq_reduce(
+        lambda a, b: a + b, xs[at[k]:at[k + 1]], 0)))
+    ends(XS, np.array([0, 60, 70]))
+
+
+def pairs_of_an_odd_length():
+    fk.kernel(lambda xs: fk.unpair(fk.pair(xs)))(XS[:7])
+
+
+def interleaved_lengths_that_differ():
+    Run.blocks(lambda part: fk.interleave_p(part, fk.take(4, part)))
+
+
+def shift_by_less_than_nothing():
+    Run.blocks(lambda part: fk.shift_left(-1, 0, part))
+
+
+def search_past_the_end():
+    fk.kernel(lambda xs: fk.pconcat_map(
+        lambda p: fk.seq_while(lambda i: xs[i] != 64, lambda i: i + 1, 0), fk.split_up(32, xs))
+    )(XS)
+
+
+def argument_of_another_dtype():
+    @fk.kernel
+    def twice(xs: fk.Pull[fw.f32]):
+        return fk.map(lambda x: x + x, xs)
+
+    twice(np.ones(3))

@@ -11,9 +11,8 @@ to shared memory are of another type than those to global memory, both have func
 from __future__ import annotations
 
 from flatweave.base.dtypes import DType, bool_
-from flatweave.base.errors import CompilerBug
 from flatweave.codegen.c.dialect import Dialect
-from flatweave.codegen.c.values import buffer_dtype, stored
+from flatweave.codegen.c.values import stored
 from flatweave.kernel_ir.updates import EXCHANGE
 from flatweave.scalar.ops import TABLE
 from flatweave.terms.syntax import BufferType, Var
@@ -49,12 +48,6 @@ def space_of(dialect: Dialect, buffer: Var) -> str:
     assert isinstance(buffer.type, BufferType)
     if buffer.type.space != "shared":
         return GLOBAL
-    dtype = buffer_dtype(buffer)
-    if stored(dtype).bits < 32:
-        raise CompilerBug(
-            f"an atomic update of {dtype} in shared memory: the word around an element may hold "
-            "others, which are stored without it; use 32 or 64 bits"
-        )
     return dialect.shared_space
 
 

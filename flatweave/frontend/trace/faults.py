@@ -40,6 +40,8 @@ from flatweave.frontend.values.promotion import ScalarOverflowError
 LITERAL = ("unsigned_literal", "literal")
 SIZE, PLACE = "unsigned_size", "unsigned_place"  # an extent or an index that is beyond an i64
 ROW = "place_in_row"  # an index outside of a row of a Ragged
+KERNEL_SHAPE = "kernel_shape"  # a length that does not fit, in a kernel
+KERNEL_INDEX = "kernel_index"  # an index outside of an array of a kernel, where none is negative
 CLASSES: dict[str, type[UserError]] = {
     "same": ShapeError,
     "shape": ShapeError,
@@ -49,6 +51,8 @@ CLASSES: dict[str, type[UserError]] = {
     SIZE: ExtentOverflowError,
     PLACE: IndexOutOfBounds,
     ROW: IndexOutOfBounds,
+    KERNEL_INDEX: IndexOutOfBounds,
+    KERNEL_SHAPE: ShapeError,
     OVERFLOW: ExtentOverflowError,
     NEGATIVE: NegativeExtentError,
     NOT_ASSOCIATIVE: OperatorError,
@@ -56,7 +60,9 @@ CLASSES: dict[str, type[UserError]] = {
     NOT_NEUTRAL: OperatorError,
 }
 # kinds whose messages say where it is
-PLACED = (OVERFLOW, ROW, NOT_ASSOCIATIVE, NOT_COMMUTATIVE, NOT_NEUTRAL)
+PLACED = (
+    OVERFLOW, ROW, KERNEL_INDEX, KERNEL_SHAPE, NOT_ASSOCIATIVE, NOT_COMMUTATIVE, NOT_NEUTRAL,
+)  # fmt: skip
 
 
 def check_message(message: str, origins: Sequence[str] = (), remedy: str = "") -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 from flatweave.algorithms.operator import Operator
 from flatweave.frontend.values.scope import entered
-from flatweave.kernel.arrays.pulls import Pull
+from flatweave.kernel.arrays.pulls import Pull, any_index
 from flatweave.kernel.writing.code import here, numbers, trace
 from flatweave.kernel.writing.elements import Kind, kind_of_leaves, leaves_of
 from flatweave.kernel_ir import arrays
@@ -32,7 +32,7 @@ def operator_on(kind: Kind, op: Op, ne: Any) -> Operator:
 def elements_of(kind: Kind, array: Pull) -> arrays.At:
     """What writes an element's atoms."""
     def at(b: Builder, i: Atom) -> Values:
-        found: Values = as_thread(b, (i,), lambda at: tuple(kind.atoms(array[at])))
+        found: Values = as_thread(b, (i,), lambda at: tuple(kind.atoms(array.at(at))))
         return found
 
     return at
@@ -69,6 +69,6 @@ def kind_of_elements(array: Pull) -> Kind:
     code = UnitCode(here().builder, THREAD)
     code.hoists = False
     with entered(trace().scope_of(code)):
-        return kind_of_leaves(*leaves_of(array[0]))
+        return kind_of_leaves(*leaves_of(array.at(any_index(code, array))))
 
 

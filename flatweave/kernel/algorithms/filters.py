@@ -48,7 +48,7 @@ def filter(keep: Callable[[Any], Any], xs: Any) -> Push:
     chunks = (array.length + (CHUNK - 1)) // CHUNK
     counts = force(Pull(chunks, lambda c: _through(array, c, 0, lambda i, at, x: _step(keep, x))))
     places = force(generate(1, lambda _: concat_p(0, scan(_plus, counts, 0))))
-    total = places[chunks]
+    total = places.at(chunks)
 
     def write(put: Put) -> None:
         def thread(c: Any) -> None:
@@ -57,7 +57,7 @@ def filter(keep: Callable[[Any], Any], xs: Any) -> Push:
                 when(kept, lambda: put(at, x))
                 return cond(kept, lambda: 1, lambda: 0)
 
-            _through(array, c, places[c], element)
+            _through(array, c, places.at(c), element)
 
         threads = trace().threads
         for_all(
@@ -81,7 +81,7 @@ def _through(
     first = chunk * CHUNK
     end = minimum(first + CHUNK, array.length)
     before = number(start, "where a chunk begins")
-    found: Tracer = seq_for(first, end, lambda i, at: at + element(i, at, array[i]), before)
+    found: Tracer = seq_for(first, end, lambda i, at: at + element(i, at, array.at(i)), before)
     return found
 
 

@@ -59,7 +59,8 @@ from flatweave.kernel.writing.code import Extent, extent_of, here, level, number
 from flatweave.kernel.writing.elements import Kind, kind_of_leaves, leaves_of
 from flatweave.kernel_ir import arrays
 from flatweave.kernel_ir.arrays import Values
-from flatweave.kernel_ir.hierarchy import BLOCK, GRID, THREAD, Level
+from flatweave.kernel_ir.hierarchy import BLOCK, GRID, THREAD, WARP, Level
+from flatweave.kernel_ir.syntax import Sync
 from flatweave.passes.operators import is_commutative, is_exact
 from flatweave.terms.build import Builder
 from flatweave.terms.syntax import Atom, Const
@@ -83,7 +84,7 @@ def reduce(op: Op, xs: Any, ne: Any) -> Any:
     if around is THREAD:
         kind = kind_of_elements(array)
         start = kind.value(kind.atoms(ne, "the neutral element"))
-        return seq_for(0, array.length, lambda i, s: op(s, array[i]), start)
+        return seq_for(0, array.length, lambda i, s: op(s, array.at(i)), start)
     fold = _Fold(op, array, ne)
     b = here().builder
     if around is BLOCK:
@@ -95,6 +96,7 @@ def reduce(op: Op, xs: Any, ne: Any) -> Any:
             b, fold.operator, fold.elements, fold.warps.width, masked=fold.warps.masked,
             in_any_order=fold.commutes,
         )  # fmt: skip
+        b.emit(Sync(WARP.word))  # what its lanes have read may be written from now on
     return fold.kind.value(found)
 
 
@@ -142,7 +144,7 @@ def _one_by_one(op: Op, array: Pull, start: Any, put: Put, *, exclusive: bool) -
     kind = kind_of_elements(array)
 
     def turn(i: Any, before: Any) -> Any:
-        after = op(before, array[i])
+        after = op(before, array.at(i))
         put(i, before if exclusive else after)
         return after
 

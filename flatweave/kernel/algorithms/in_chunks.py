@@ -56,16 +56,17 @@ def _rows(array: Pull, who: str) -> _Rows:
     row = static(first.length, who)
     if not row:
         return _Rows(Pull(0, lambda i: first[i]), 0, length)
-    return _Rows(Pull(length * row, lambda i: array[i // row][i % row]), row, length)
+    return _Rows(Pull(length * row, lambda i: array.at(i // row).at(i % row)), row, length)
 
 
 def reduce_in_chunks(op: Op, array: Pull, ne: Any) -> Any:
     """The elements combined, which every thread of the block may read behind a barrier; of an array
     of rows, an array of what each combines to."""
     found = _rows(array, "reduce")
-    if not found.count:
-        return ne if found.rows is None else Pull(found.rows, lambda i: ne)
     kind = kind_of_elements(found.elements)
+    if not found.count:
+        none = kind.value(kind.atoms(ne, "the neutral element"))
+        return none if found.rows is None else Pull(found.rows, lambda i: none)
     operator = operator_on(kind, op, ne)
     combined = operator.function(here().builder)
     sums = memory_of(kind, found.rows or 1)
@@ -116,7 +117,7 @@ def length_of_all(array: Pull) -> Any:
 
 def _element(kind: Kind, array: Pull) -> Lambda:
     """Element i, in code of a thread."""
-    return _thread((), lambda i: kind.atoms(array[i]))
+    return _thread((), lambda i: kind.atoms(array.at(i)))
 
 
 def _body(kind: Kind, act: Callable[..., None]) -> Lambda:

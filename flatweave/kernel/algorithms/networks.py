@@ -23,9 +23,10 @@ from flatweave.base.errors import ShapeError
 from flatweave.base.source import user_location
 from flatweave.kernel.arrays.chunks import conc
 from flatweave.kernel.arrays.loops import cond
-from flatweave.kernel.arrays.pulls import Pull, halve, need_pull, static
+from flatweave.kernel.arrays.pulls import Pull, halve, need_even, need_pull, static
 from flatweave.kernel.arrays.pushes import Push, Put, pushed
 from flatweave.kernel.storage.stores import force
+from flatweave.kernel.writing.checks import need
 
 Stage = Callable[[Any], Any]
 Op = Callable[[Any, Any], Any]
@@ -35,6 +36,7 @@ Op = Callable[[Any, Any], Any]
 
 def one_bits(i: int) -> int:
     """The lowest i bits, all 1."""
+    _need_bits(i, "one_bits")
     return (1 << i) - 1
 
 
@@ -45,11 +47,13 @@ def zero_bits(i: int, x: Any) -> Any:
 
 def low_bit(i: int, x: Any) -> Any:
     """Whether bit i of x is 0."""
+    _need_bits(i, "low_bit")
     return (x & (1 << i)) == 0
 
 
 def flip_bit(i: int, x: Any) -> Any:
     """x with bit i flipped."""
+    _need_bits(i, "flip_bit")
     return x ^ (1 << i)
 
 
@@ -60,6 +64,7 @@ def flip_lsbs_to(i: int, x: Any) -> Any:
 
 def flip_bits_from(i: int, j: int, x: Any) -> Any:
     """x with bits i to i + j flipped."""
+    _need_bits(i, "flip_bits_from")
     return x ^ (one_bits(j + 1) << i)
 
 
@@ -98,6 +103,7 @@ def bin_split(k: int, f: Stage) -> Stage:
 
     def stage(xs: Any) -> Pull:
         array = need_pull(xs, "bin_split")
+        _need_bits(k, "bin_split")
         width = _parts(array, 1 << k, "bin_split")
         length = static(f(_part(array, 0, width)).length, "bin_split")
         return Pull(
@@ -108,7 +114,7 @@ def bin_split(k: int, f: Stage) -> Stage:
 
 
 def _part(array: Pull, first: Any, width: int) -> Pull:
-    return Pull(width, lambda i: array[first + i])
+    return Pull(width, lambda i: array.at(first + i))
 
 
 def _parts(array: Pull, count: int, who: str) -> int:
@@ -128,7 +134,7 @@ def fan(op: Op) -> Stage:
     def stage(xs: Any) -> Pull:
         first, second = halve(xs)
         middle = first[static(first.length, "fan") - 1]
-        return conc(first, Pull(second.length, lambda i: op(middle, second[i])))
+        return conc(first, Pull(second.length, lambda i: op(middle, second.at(i))))
 
     return stage
 
@@ -142,7 +148,7 @@ def ilv(f: Stage) -> Stage:
         half = _parts(array, 2, "ilv")
 
         def of(first: Any) -> Any:
-            return f(Pull(half, lambda j: array[2 * j + first]))
+            return f(Pull(half, lambda j: array.at(2 * j + first)))
 
         length = static(of(0).length, "ilv")
         return Pull(2 * length, lambda i: of(i % 2)[i // 2])
@@ -151,11 +157,14 @@ def ilv(f: Stage) -> Stage:
 
 
 def riffle(xs: Any) -> Pull:
-    """The two halves, an element of each in turn: a perfect shuffle."""
-    first, second = halve(need_pull(xs, "riffle"))
+    """The two halves, an element of each in turn: a perfect shuffle. Raises ShapeError for an odd
+    length."""
+    array = need_pull(xs, "riffle")
+    need_even(array.length, "riffle")
+    first, second = halve(array)
     return Pull(
         2 * first.length,
-        lambda i: cond(i % 2 == 0, lambda: first[i // 2], lambda: second[i // 2]),
+        lambda i: cond(i % 2 == 0, lambda: first.at(i // 2), lambda: second.at(i // 2)),
     )
 
 
@@ -177,7 +186,7 @@ def _pairwise(f: Callable[[Any, Any], tuple[Any, Any]], first: int, who: str) ->
         alone = [*range(first), *range(first + 2 * pairs, n)]
 
         def write(put: Put) -> None:
-            both = Pull(pairs, lambda t: f(array[2 * t + first], array[2 * t + first + 1]))
+            both = Pull(pairs, lambda t: f(array.at(2 * t + first), array.at(2 * t + first + 1)))
 
             def of_pair(t: Any, made: Any) -> None:
                 put(2 * t + first, made[0])
@@ -234,8 +243,8 @@ def _by_elements(bit: int, partner: Callable[[Any], Any], f: Op, g: Op, who: str
             other = partner(x)
             return cond(
                 low_bit(bit, x),
-                lambda: f(array[x], array[other]),
-                lambda: g(array[other], array[x]),
+                lambda: f(array.at(x), array.at(other)),
+                lambda: g(array.at(other), array.at(x)),
             )
 
         return Pull(array.length, at)
@@ -253,7 +262,7 @@ def _by_pairs(bit: int, partner: Callable[[Any], Any], f: Op, g: Op, who: str) -
             def of_pair(t: Any, _: Any) -> None:
                 left = insert_zero(bit, t)
                 right = partner(left)
-                a, b = array[left], array[right]
+                a, b = array.at(left), array.at(right)
                 put(left, f(a, b))
                 put(right, g(a, b))
 
@@ -264,8 +273,14 @@ def _by_pairs(bit: int, partner: Callable[[Any], Any], f: Op, g: Op, who: str) -
     return stage
 
 
+def _need_bits(count: int, who: str) -> None:
+    """Expect the number of a bit, or how many there are."""
+    need(0, count, f"{who}({{0}}, ..) of bits.", "Give a whole number from 0 on.", count)
+
+
 def _whole_pairs(array: Pull, bit: int, who: str) -> None:
     n = static(array.length, who)
+    _need_bits(bit, who)
     if n % (2 << bit):
         raise ShapeError(
             f"{who} pairs elements within {2 << bit}, and {n} elements are no multiple of it.",

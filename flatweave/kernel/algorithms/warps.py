@@ -17,6 +17,7 @@ from typing import Any
 
 from flatweave.base.errors import ArgumentError, NestingError
 from flatweave.base.source import user_location
+from flatweave.kernel.arrays.chunks import need_distance
 from flatweave.kernel.arrays.loops import cond
 from flatweave.kernel.arrays.pulls import Pull, static
 from flatweave.kernel.storage.stores import force
@@ -35,14 +36,16 @@ def shuffle(to: Callable[[Any], Any], xs: Any) -> Pull:
 def shuffle_up(d: int, xs: Any) -> Pull:
     """Element i is element i - d; the first d stay what they are."""
     kept = _kept(xs, "shuffle_up")
-    return Pull(kept.length, lambda i: kept[cond(i < d, lambda: i, lambda: i - d)])
+    need_distance(d, "shuffle_up")
+    return Pull(kept.length, lambda i: kept.at(cond(i < d, lambda: i, lambda: i - d)))
 
 
 def shuffle_down(d: int, xs: Any) -> Pull:
     """Element i is element i + d; the last d stay what they are."""
     kept = _kept(xs, "shuffle_down")
+    need_distance(d, "shuffle_down")
     rest = kept.length - d
-    return Pull(kept.length, lambda i: kept[cond(i < rest, lambda: i + d, lambda: i)])
+    return Pull(kept.length, lambda i: kept.at(cond(i < rest, lambda: i + d, lambda: i)))
 
 
 def shuffle_xor(mask: int, xs: Any) -> Pull:
@@ -55,7 +58,7 @@ def shuffle_xor(mask: int, xs: Any) -> Pull:
             where=user_location(),
             remedy="Take a power of two of elements, and a mask below it.",
         )
-    return Pull(n, lambda i: kept[i ^ mask])
+    return Pull(n, lambda i: kept.at(i ^ mask))
 
 
 def warp_reduce(op: Op, xs: Any) -> Any:
@@ -70,16 +73,18 @@ def warp_reduce(op: Op, xs: Any) -> Any:
     while n > 1:
         kept = force(_of_neighbours(op, kept, n))
         n = (n + 1) // 2
-    return kept[0]
+    return kept.at(0)
 
 
 def _of_neighbours(op: Op, xs: Pull, n: int) -> Pull:
     """Pairs combined; an odd one out is left as it is."""
     if n % 2 == 0:
-        return Pull(n // 2, lambda i: op(xs[2 * i], xs[2 * i + 1]))
+        return Pull(n // 2, lambda i: op(xs.at(2 * i), xs.at(2 * i + 1)))
     return Pull(
         n // 2 + 1,
-        lambda i: cond(i < n // 2, lambda: op(xs[2 * i], xs[2 * i + 1]), lambda: xs[2 * i]),
+        lambda i: cond(
+            i < n // 2, lambda: op(xs.at(2 * i), xs.at(2 * i + 1)), lambda: xs.at(2 * i)
+        ),
     )
 
 
@@ -96,7 +101,7 @@ def warp_scan(op: Op, xs: Any) -> Pull:
 
 def _of_distance(op: Op, xs: Pull, d: int) -> Pull:
     return Pull(
-        xs.length, lambda i: cond(i < d, lambda: xs[i], lambda: op(xs[i - d], xs[i]))
+        xs.length, lambda i: cond(i < d, lambda: xs.at(i), lambda: op(xs.at(i - d), xs.at(i)))
     )
 
 

@@ -8,17 +8,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from flatweave.base.errors import ShapeError
-from flatweave.base.plan import CHECK_ERROR, Site
+from flatweave.base.errors import ArgumentError, ShapeError
 from flatweave.base.source import user_location
-from flatweave.frontend.trace.faults import check_message
-from flatweave.frontend.values.array import Tracer
+from flatweave.frontend.values.array import kind_of
 from flatweave.kernel.arrays.loops import cond
-from flatweave.kernel.arrays.pulls import Pull, component, need_pull
-from flatweave.kernel.writing.code import Extent, here, writing
-from flatweave.kernel_ir.host import Fail
-from flatweave.terms.build import index
-from flatweave.terms.syntax import Atom
+from flatweave.kernel.arrays.pulls import Pull, component, element_seen, need_pull
+from flatweave.kernel.writing.checks import need, need_length
+from flatweave.kernel.writing.code import Extent
 
 REMEDY = "Pad it: fk.split_up(k, xs, pad=0) fills the last part up."
 WRONG_SIZE = "fix_size wants {n} elements, and there are {{0}}."
@@ -35,7 +31,7 @@ def split_up(k: int, xs: Any, pad: Any = None) -> Pull:
     if pad is not None and not (isinstance(array.length, int) and array.length % _size(k) == 0):
         return _filled_up(k, array, pad)
     count = parts_of(k, array.length, "split_up")
-    return Pull(count, lambda i: Pull(k, lambda j: array[i * k + j]))
+    return Pull(count, lambda i: Pull(k, lambda j: array.at(i * k + j)))
 
 
 def _filled_up(k: int, array: Pull, value: Any) -> Pull:
@@ -49,8 +45,8 @@ def _filled_up(k: int, array: Pull, value: Any) -> Pull:
             i = first + j
             return cond(
                 first + k <= n,
-                lambda: array[i],
-                lambda: cond(i < n, lambda: array[i], lambda: value),
+                lambda: array.at(i),
+                lambda: cond(i < n, lambda: array.at(i), lambda: value),
             )
 
         return Pull(k, at)
@@ -63,29 +59,23 @@ def coalesce(k: int, xs: Any) -> Pull:
     part, neighbouring threads read neighbours."""
     array = need_pull(xs, "coalesce")
     count = parts_of(k, array.length, "coalesce")
-    return Pull(count, lambda i: Pull(k, lambda j: array[i + count * j]))
+    return Pull(count, lambda i: Pull(k, lambda j: array.at(i + count * j)))
 
 
 def padded(k: int, xs: Any, value: Any) -> Pull:
     """The array with `value` behind it, up to a multiple of k."""
     array = need_pull(xs, "padded")
+    _size(k, "padded")
     n = array.length
     return Pull(
-        (n + (k - 1)) // k * k, lambda i: cond(i < n, lambda: array[i], lambda: value)
+        (n + (k - 1)) // k * k, lambda i: cond(i < n, lambda: array.at(i), lambda: value)
     )
 
 
 def parts_of(k: int, length: Extent, who: str) -> Extent:
     """How many parts of k elements there are; none may be left over."""
     _size(k, who)
-    if isinstance(length, int):
-        if length % k:
-            raise ShapeError(
-                UNEVEN.format(who=who, k=k).format(length),
-                where=user_location(), remedy=REMEDY,
-            )  # fmt: skip
-        return length // k
-    _check_even(k, length, who)
+    need(length % k, 0, UNEVEN.format(who=who, k=k), REMEDY, length)
     count: Extent = length // k
     return count
 
@@ -100,33 +90,13 @@ def _size(k: Any, who: str = "split_up") -> int:
     return k
 
 
-def _check_even(k: int, length: Tracer, who: str) -> None:
-    """Refuse, when it runs, a length that leaves elements over."""
-    uneven = here().apply("ne", (length % k).atom, index(0))
-    _refuse_where(uneven, length, UNEVEN.format(who=who, k=k), REMEDY)
-
-
-def _refuse_where(wrong: Atom, length: Tracer, message: str, remedy: str) -> None:
-    """Refuse, when it runs, a length of which `wrong` holds."""
-    scope, made = here(), writing()
-    text = check_message(message, [], remedy)
-    site = made.sites.add(Site("shape", scope.trace.where, text, 1))
-    made.check(Fail(wrong, CHECK_ERROR, site, length.atom, index(0)))
-
-
 def fix_size(n: int, xs: Any) -> Pull:
     """The array, whose length is known to be n: refused when it runs with another."""
     array = need_pull(xs, "fix_size")
-    if isinstance(array.length, int):
-        if array.length != n:
-            raise ShapeError(
-                WRONG_SIZE.format(n=n).format(array.length),
-                where=user_location(), remedy="Cut or pad it first.",
-            )  # fmt: skip
-        return array
-    other = here().apply("ne", array.length.atom, index(n))
-    _refuse_where(other, array.length, WRONG_SIZE.format(n=n), "Cut or pad it before the call.")
-    return Pull(n, lambda i: array[i])
+    need_length(n, "fix_size")
+    for less, more in ((n, array.length), (array.length, n)):
+        need(less, more, WRONG_SIZE.format(n=n), "Cut or pad it before.", array.length)
+    return array if isinstance(array.length, int) else Pull(n, array.at)
 
 
 def conc(a: Any, b: Any) -> Pull:
@@ -134,7 +104,7 @@ def conc(a: Any, b: Any) -> Pull:
     first, second = need_pull(a, "conc"), need_pull(b, "conc")
     return Pull(
         first.length + second.length,
-        lambda i: cond(i < first.length, lambda: first[i], lambda: second[i - first.length]),
+        lambda i: cond(i < first.length, lambda: first.at(i), lambda: second.at(i - first.length)),
     )
 
 
@@ -149,35 +119,60 @@ def unpair(xs: Any) -> Pull:
     )
 
 
+def need_distance(d: Any, who: str) -> None:
+    """Expect a distance from 0 on."""
+    remedy = "Give a distance from 0 on; the other function shifts the other way."
+    need(0, d, f"{who} by {{0}} elements.", remedy, d)
+
+
 def shift_right(d: int, fill: Any, xs: Any) -> Pull:
-    """Element i is element i - d; the first d are `fill`."""
+    """Element i is element i - d; the first d are `fill`. Raises ShapeError for a d below 0."""
     array = need_pull(xs, "shift_right")
-    return Pull(array.length, lambda i: cond(i < d, lambda: fill, lambda: array[i - d]))
+    need_distance(d, "shift_right")
+    return Pull(array.length, lambda i: cond(i < d, lambda: fill, lambda: array.at(i - d)))
 
 
 def shift_left(d: int, fill: Any, xs: Any) -> Pull:
-    """Element i is element i + d; the last d are `fill`."""
+    """Element i is element i + d; the last d are `fill`. Raises ShapeError for a d below 0."""
     array = need_pull(xs, "shift_left")
+    need_distance(d, "shift_left")
     return Pull(
-        array.length, lambda i: cond(i < array.length - d, lambda: array[i + d], lambda: fill)
+        array.length, lambda i: cond(i < array.length - d, lambda: array.at(i + d), lambda: fill)
     )
 
 
 def rotate(d: int, xs: Any) -> Pull:
     """Element i is element (i + d) mod n."""
     array = need_pull(xs, "rotate")
-    return Pull(array.length, lambda i: array[(i + d) % array.length])
+    return Pull(array.length, lambda i: array.at((i + d) % array.length))
+
+
+def row_length(rows: Pull, who: str) -> Extent:
+    """How long each row of an array of arrays is; of none it is not known."""
+    need(1, rows.length, f"{who} of an array of {{0}} rows: how long they are is not known.",
+         "Ask for the number of rows before.", rows.length)  # fmt: skip
+    return as_row(element_seen(rows), who).length
+
+
+def as_row(row: Any, who: str) -> Pull:
+    """A row of an array of arrays."""
+    if isinstance(row, Pull):
+        return row
+    raise ArgumentError(
+        f"{who} needs an array of pull arrays, and its elements are {kind_of(row)}.",
+        where=user_location(), remedy="Cut the array into rows with split_up(k, xs).",
+    )  # fmt: skip
 
 
 def transpose(xs: Any) -> Pull:
     """Element [i][j] is element [j][i]."""
     rows = need_pull(xs, "transpose")
-    inner = rows[0].length
-    return Pull(inner, lambda i: Pull(rows.length, lambda j: rows[j][i]))
+    inner = row_length(rows, "transpose")
+    return Pull(inner, lambda i: Pull(rows.length, lambda j: rows.at(j).at(i)))
 
 
 def flatten(xs: Any) -> Pull:
     """The rows of a pull array of pull arrays, one after the other."""
     rows = need_pull(xs, "flatten")
-    width = rows[0].length
-    return Pull(rows.length * width, lambda i: rows[i // width][i % width])
+    width = row_length(rows, "flatten")
+    return Pull(rows.length * width, lambda i: rows.at(i // width).at(i % width))

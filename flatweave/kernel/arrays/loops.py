@@ -7,17 +7,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from flatweave.base.dtypes import bool_, i64
-from flatweave.base.errors import ArgumentError, DTypeError, NestingError
+from flatweave.base.errors import DTypeError, NestingError
 from flatweave.base.source import user_location
 from flatweave.frontend.elements.conversion import cast
 from flatweave.frontend.values.promotion import common
 from flatweave.frontend.values.scope import entered
 from flatweave.frontend.values.tree import Tree, unflatten
 from flatweave.kernel.arrays.pulls import Pull, need_pull
+from flatweave.kernel.writing.checks import (
+    Known,
+    failed_at,
+    failed_in,
+    is_endless,
+    need,
+    need_length,
+    until_it_fails,
+)
 from flatweave.kernel.writing.code import (
     Extent,
     extent_of,
@@ -33,10 +42,12 @@ from flatweave.kernel.writing.elements import Kind, leaves_of
 from flatweave.kernel.writing.launch import launch
 from flatweave.kernel_ir.arrays import UnitCode, level_of
 from flatweave.kernel_ir.hierarchy import BLOCK, GRID, THREAD, WARP, ForAll, Level
-from flatweave.terms.build import index
-from flatweave.terms.control import NO_BODY, For, If, While
-from flatweave.terms.syntax import Const, Lambda
+from flatweave.terms.build import Builder, index
+from flatweave.terms.control import Apply, For, If, While
+from flatweave.terms.inequalities import is_at_least
+from flatweave.terms.syntax import Atom, Const, Var
 
+FALSE = Const(False, bool_)
 BELOW = {GRID: BLOCK, BLOCK: THREAD, WARP: THREAD}
 """Who shares the work of a level, unless warps are asked for."""
 
@@ -71,11 +82,13 @@ def for_all(count: Extent, body: Callable[[Any], Any], level: Level | None = Non
     for. Raises NestingError in code of a thread.
     """
     units = below(level, "for_all")
+    need_length(count, "for_all")
     scope, made = here(), trace()
     unit = made.scope_of(UnitCode(scope.builder, units))
     extent = extent_of(count)
     i = unit.builder.param("i", i64, below=extent)
     unit.natural.add(i)
+    unit.builder.index = i  # type: ignore[attr-defined]
     with entered(unit):
         body(numbers([i])[0])
     unit.closed = True
@@ -98,8 +111,12 @@ def seq_for(
     kind, atoms = _state(init)
     code = scope.builder.inner()
     inner = writing().scope_of(code)
-    i = code.param("i", i64, below=end)
-    inner.natural.add(i)
+    i = code.param("i", i64)
+    if is_at_least(Known(scope), first, index(0)):
+        code.assume_index(i, end)
+        inner.natural.add(i)
+    for fn, bound in (("ge", first), ("lt", end)):
+        code.assume_condition(Apply(fn, (i, bound)), True)
     state = [code.param("s", dtype) for dtype in kind.dtypes]
     with entered(inner):
         at = numbers([i])[0]
@@ -109,9 +126,16 @@ def seq_for(
         else:
             results = kind.atoms(body(at, kind.value(state)), "the state of seq_for")
     inner.closed = True
-    fn = code.close([i, *state], results)
-    found = here().emit(For(first, end, index(1), fn, tuple(atoms)))
-    return None if init is None else kind.value(found)
+    failed = failed_in(inner)
+    if failed is not None:
+        state.append(code.param("failed", bool_))
+        results = [*results, code.apply("or", state[-1], failed)]
+        atoms = [*atoms, FALSE]
+    body_of_loop = code.close([i, *state], results)
+    found = here().emit(For(first, end, index(1), body_of_loop, tuple(atoms)))
+    if failed is not None:
+        failed_at(found[-1])
+    return None if init is None else kind.value(found[: len(kind.dtypes)])
 
 
 def _state(init: Any) -> tuple[Kind, list[Any]]:
@@ -125,22 +149,54 @@ def _state(init: Any) -> tuple[Kind, list[Any]]:
 
 def seq_while(holds: Callable[[Any], Any], body: Callable[[Any], Any], init: Any) -> Any:
     """The state after `body` has changed it while `holds(state)`; threads may differ in how often.
+
+    It ends where an index in it is outside of its array, for then the call raises an error.
     """
     scope, made = here(), writing()
     kind, atoms = _state(init)
 
-    def written(fn: Callable[[Any], Any], finish: Callable[[Any], list[Any]]) -> Lambda:
+    def written(
+        fn: Callable[[Any], Any], finish: Callable[[Any], list[Any]]
+    ) -> tuple[Builder, list[Var], list[Any], Atom | None]:
         code = scope.builder.inner()
         inner = made.scope_of(code)
         params = [code.param("s", dtype) for dtype in kind.dtypes]
-        with entered(inner):
+        with entered(inner), until_it_fails():
             results = finish(fn(kind.value(params)))
         inner.closed = True
-        return code.close(params, results)
+        return code, params, results, failed_in(inner)
 
     test = written(holds, lambda found: [_condition(found, "the condition of seq_while")])
     turn = written(body, lambda found: kind.atoms(found, "the state of seq_while"))
-    return kind.value(here().emit(While(test, turn, tuple(atoms))))
+    if test[-1] is None and turn[-1] is None:
+        holds_on, goes_on = (
+            code.close(params, results) for code, params, results, _ in (test, turn)
+        )
+        return kind.value(here().emit(While(holds_on, goes_on, tuple(atoms))))
+    return kind.value(_while_nothing_fails(test, turn, atoms)[:-1])
+
+
+Written = tuple[Builder, list[Var], list[Any], Atom | None]
+
+
+def _while_nothing_fails(test: Written, turn: Written, atoms: list[Any]) -> tuple[Var, ...]:
+    """A loop that ends where a check in it fails, too, which is the last of its results."""
+    code, params, (holds,), failed = test
+    before = code.param("failed", bool_)
+    fails = before if failed is None else code.apply("or", before, failed)
+    condition = code.close(
+        [*params, before], [code.apply("and", holds, code.apply("not", fails))]
+    )
+    again = code.close([*params, before], [fails])
+    code, params, results, failed = turn
+    before = code.param("failed", bool_)
+    fails = before if failed is None else code.apply("or", before, failed)
+    body = code.close([*params, before], [*results, fails])
+    found = here().emit(While(condition, body, (*atoms, FALSE)))
+    if is_endless():  # the loop around this one ends where the last test has failed
+        (ended,) = here().builder.inline(again, found)
+        failed_at(numbers([ended])[0].atom)
+    return found
 
 
 def seq_until(fn: Callable[[Any], Any], holds: Callable[[Any], Any], init: Any) -> Any:
@@ -160,13 +216,10 @@ def seq_reduce(op: Callable[[Any, Any], Any], xs: Any, ne: Any = None) -> Any:
     """
     array = need_pull(xs, "seq_reduce")
     if ne is not None:
-        return seq_for(0, array.length, lambda i, s: op(s, array[i]), _met(op, array, ne))
-    if isinstance(array.length, int) and array.length < 1:
-        raise ArgumentError(
-            "seq_reduce of no elements has no value.",
-            where=user_location(), remedy="Give a neutral element: seq_reduce(op, xs, ne).",
-        )  # fmt: skip
-    return seq_for(1, array.length, lambda i, s: op(s, array[i]), array[0])
+        return seq_for(0, array.length, lambda i, s: op(s, array.at(i)), _met(op, array, ne))
+    need(1, array.length, "seq_reduce of {0} elements has no value.",
+         "Give a neutral element: seq_reduce(op, xs, ne).", array.length)  # fmt: skip
+    return seq_for(1, array.length, lambda i, s: op(s, array.at(i)), array[0])
 
 
 def _met(op: Callable[[Any, Any], Any], array: Pull, ne: Any) -> Any:
@@ -177,7 +230,7 @@ def _met(op: Callable[[Any, Any], Any], array: Pull, ne: Any) -> Any:
     if none or not any(leaf.weak and not leaf.element.is_float for leaf in leaves):
         return ne
     restore = here().snapshot()
-    found, same = leaves_of(op(ne, array[0]), "a combination")
+    found, same = leaves_of(op(ne, array.at(0)), "a combination")
     restore()
     if same != tree:
         return ne
@@ -194,8 +247,9 @@ def cond(p: Any, then: Callable[[], Any], other: Callable[[], Any]) -> Any:
     if isinstance(condition, Const):
         return then() if condition.value else other()
     written = []
-    for fn in (then, other):
+    for fn, value in ((then, True), (other, False)):
         code = scope.builder.inner(optional=True)
+        code.assume_condition(condition, value)
         inner = made.scope_of(code)
         with entered(inner):
             leaves, tree = leaves_of(fn(), "what a branch of cond gives")
@@ -212,8 +266,20 @@ def cond(p: Any, then: Callable[[], Any], other: Callable[[], Any]) -> Any:
         with entered(inner):
             atoms = [cast(leaf, dtype).atom for leaf, dtype in zip(leaves, dtypes, strict=True)]
         inner.closed = True
-        ways.append(code.close([], atoms))
-    return Kind(tree, dtypes).value(here().emit(If(condition, *ways)))
+        ways.append((code, atoms, failed_in(inner)))
+    return Kind(tree, dtypes).value(_either(condition, ways))
+
+
+def _either(
+    condition: Atom, ways: Sequence[tuple[Builder, list[Atom], Atom | None]]
+) -> tuple[Var, ...]:
+    """One of two bodies, whose checks may fail in a loop that ends then."""
+    if all(failed is None for _, _, failed in ways):
+        return here().emit(If(condition, *(code.close([], atoms) for code, atoms, _ in ways)))
+    bodies = (code.close([], [*atoms, failed or FALSE]) for code, atoms, failed in ways)
+    found = here().emit(If(condition, *bodies))
+    failed_at(found[-1])
+    return found[:-1]
 
 
 def when(p: Any, body: Callable[[], Any]) -> None:
@@ -225,11 +291,12 @@ def when(p: Any, body: Callable[[], Any]) -> None:
             body()
         return
     code = scope.builder.inner(optional=True)
+    code.assume_condition(condition, True)
     inner = made.scope_of(code)
     with entered(inner):
         body()
     inner.closed = True
-    here().emit(If(condition, code.close([], []), NO_BODY))
+    _either(condition, [(code, [], failed_in(inner)), (scope.builder.inner(), [], None)])
 
 
 def _condition(p: Any, what: str) -> Any:

@@ -12,14 +12,15 @@ import math
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from flatweave.base.errors import ArgumentError, IndexOutOfBounds, ShapeError
+from flatweave.base.dtypes import i64
+from flatweave.base.errors import ArgumentError, ShapeError
 from flatweave.base.pretty import listed
 from flatweave.base.source import user_location
 from flatweave.frontend.values.array import Tracer, kind_of
 from flatweave.frontend.values.scope import entered
-from flatweave.kernel.writing.code import Extent, here, numbers, place, simplest, writing
-from flatweave.terms.build import index
-from flatweave.terms.syntax import Const
+from flatweave.kernel.writing.checks import Test, guarded, in_row, need, need_length
+from flatweave.kernel.writing.code import Extent, extent_of, here, numbers, place, simplest, writing
+from flatweave.terms.build import Builder, index
 
 At = Callable[[Any], Any]
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ class Pull(Generic[T]):
     """An array as a function. `length` is an int, or a number of the host where it is not known
     when the kernel is written."""
 
-    __slots__ = ("_at", "columns", "each", "length", "made", "memory")
+    __slots__ = ("_at", "columns", "each", "length", "made", "memory", "within")
 
     def __init__(
         self, length: Extent, at: At, memory: Any = None, each: int | None = None
@@ -45,6 +46,7 @@ class Pull(Generic[T]):
         self.memory = memory  # what holds it, if that holds nothing else
         self.columns: tuple[Pull, ...] | None = None  # of what it was zipped, if it was
         self.each = each  # how many elements each thread takes that puts it
+        self.within: tuple[Test, ...] = ()  # when the row is there that it is, if that is not sure
 
     def __class_getitem__(cls, dtype: Any) -> Any:
         return Typed(dtype)
@@ -52,18 +54,17 @@ class Pull(Generic[T]):
     def __getitem__(self, i: Any) -> Any:
         if isinstance(i, slice):
             return _slice(self, i)
-        atom = place(i)
-        if isinstance(atom, Const) and isinstance(self.length, int):
-            if not -self.length <= atom.value < self.length:
-                raise IndexOutOfBounds(
-                    f"index {atom.value} of a pull array of {self.length}.",
-                    where=user_location(),
-                    remedy=f"Indices go from 0 to {self.length - 1}."
-                    if self.length else "It has no elements.",
-                )  # fmt: skip
-            if atom.value < 0:
-                return self._at(numbers([place(self.length + int(atom.value))])[0])
-        return self._at(numbers([atom])[0])
+        return guarded(i, self.length, "a pull array", self._at, self.within)
+
+    def at(self, i: Any) -> Any:
+        """Element i, of which is known that there is one."""
+        return in_row(numbers([place(i)])[0], self.within, self._at)
+
+    def there(self, tests: tuple[Test, ...]) -> Pull:
+        """The same array as a row that is there only where the tests hold."""
+        found = Pull(self.length, self._at, None, self.each)
+        found.within = (*self.within, *tests)
+        return found
 
     def __setitem__(self, i: Any, value: Any) -> None:
         raise ArgumentError(
@@ -118,20 +119,9 @@ def need_pull(xs: Any, who: str) -> Pull:
 
 
 def pull(length: Extent, at: At) -> Pull:
-    """The array of at(0), .. at(length - 1)."""
-    _need_length(length)
+    """The array of at(0), .. at(length - 1). Raises ShapeError for a length below 0."""
+    need_length(length, "pull")
     return Pull(length, at)
-
-
-def _need_length(length: Any) -> None:
-    whole = isinstance(length, int) and not isinstance(length, bool)
-    if not (whole and length >= 0) and not (
-        isinstance(length, Tracer) and length.element.is_integer
-    ):
-        raise ShapeError(
-            f"a length must be a whole number from 0 on, got {length!r}.",
-            where=user_location(), remedy="Give an int, or the length of another array.",
-        )  # fmt: skip
 
 
 def element_seen(xs: Pull) -> Any:
@@ -139,7 +129,14 @@ def element_seen(xs: Pull) -> Any:
     code = here().builder.inner()
     code.hoists = False
     with entered(writing().scope_of(code)):
-        return xs._at(numbers([index(0)])[0])
+        return xs.at(any_index(code, xs))
+
+
+def any_index(code: Builder, xs: Pull) -> Tracer:
+    """The first index; of an array of no elements one of which nothing is known."""
+    if isinstance(xs.length, int) and xs.length == 0:
+        return numbers([code.param("i", i64, below=extent_of(xs.length))])[0]
+    return numbers([index(0)])[0]
 
 
 # -- elements -------------------------------------------------------------------------------------
@@ -153,7 +150,8 @@ def over(fn: Callable[..., Any], who: str, arrays: tuple[Any, ...]) -> Pull:
             f"{who} needs at least one array.",
             where=user_location(), remedy="Use pull(n, f) for a function of the index.",
         )  # fmt: skip
-    return Pull(_common([xs.length for xs in pulls], who), lambda i: fn(*(xs[i] for xs in pulls)))
+    length = _common([xs.length for xs in pulls], who)
+    return Pull(length, lambda i: fn(*(xs.at(i) for xs in pulls)))
 
 
 def _common(lengths: list[Extent], who: str) -> Extent:
@@ -207,7 +205,7 @@ def unzip(xs: Any) -> tuple[Pull, ...]:
 
 def component(xs: Pull, i: Any, part: int) -> Any:
     """One component of element i of an array of tuples; of zipped arrays, without the others."""
-    return xs[i][part] if xs.columns is None else xs.columns[part][i]
+    return xs.at(i)[part] if xs.columns is None else xs.columns[part].at(i)
 
 
 def ix_map(fn: Callable[[Any], Any], xs: Any) -> Any:
@@ -221,6 +219,7 @@ def ix_map(fn: Callable[[Any], Any], xs: Any) -> Any:
 def gather(fn: Callable[[Any], Any], xs: Any, length: Extent) -> Pull:
     """`length` elements, of which number i is element fn(i)."""
     array = need_pull(xs, "gather")
+    need_length(length, "gather")
     return Pull(length, lambda i: array[fn(i)])
 
 
@@ -238,10 +237,23 @@ def _slice(xs: Pull, part: slice) -> Pull:
         bound is None or isinstance(bound, int) for bound in (part.start, part.stop)
     ):
         known, end, _ = part.indices(xs.length)
-        return Pull(max(0, end - known), lambda i: xs[i + known])
+        return Pull(max(0, end - known), lambda i: xs.at(i + known))
     start = _bound(part.start, 0, xs.length)
     stop = _bound(part.stop, xs.length, xs.length)
-    return Pull(stop - start, lambda i: xs[i + start])
+    inside = [
+        need(0, start, "a slice begins at {0}, before the array.", INSIDE, start),
+        need(start, stop, "a slice begins at {0} and ends at {1}, before it.", INSIDE, start, stop),
+        need(stop, xs.length, "a slice ends at {0}, in an array of {1} elements.", INSIDE, stop,
+             xs.length),
+    ]  # fmt: skip
+    length = stop - start
+    for holds in inside:
+        if holds is not None:  # behind a failure there are no elements
+            length = numbers([here().apply("select", holds, place(length), index(0))])[0]
+    return Pull(length, lambda i: xs.at(i + start))
+
+
+INSIDE = "Give bounds from 0 to the length, the first one first: fw.clip brings others inside."
 
 
 def _bound(bound: Any, otherwise: Any, length: Any) -> Any:
@@ -252,23 +264,36 @@ def _bound(bound: Any, otherwise: Any, length: Any) -> Any:
 
 
 def take(n: Extent, xs: Any) -> Any:
-    """The first n elements; of a push array, what it puts there."""
+    """The first n elements; of a push array, what it puts there. Raises ShapeError for an n that is
+    less than 0 or more than there are."""
     if hasattr(xs, "taken"):
         return xs.taken(n)
     array = need_pull(xs, "take")
-    return Pull(n, lambda i: array[i])
+    need_part(n, array.length, "take")
+    return Pull(n, array.at)
+
+
+def need_part(n: Any, length: Extent, who: str) -> None:
+    """Expect 0 <= n <= length."""
+    remedy = "Give a number from 0 to the length."
+    need(0, n, f"{who}({{0}}, xs) of an array of {{1}} elements.", remedy, n, length)
+    need(n, length, f"{who}({{0}}, xs) of an array of {{1}} elements.", remedy, n, length)
 
 
 def drop(n: Extent, xs: Any) -> Pull:
-    """All but the first n elements."""
+    """All but the first n elements. Raises ShapeError for an n that is less than 0 or more than
+    there are."""
     array = need_pull(xs, "drop")
-    return Pull(array.length - n, lambda i: array[i + n])
+    need_part(n, array.length, "drop")
+    return Pull(array.length - n, lambda i: array.at(i + n))
 
 
 def split_at(n: Extent, xs: Any) -> tuple[Pull, Pull]:
-    """The first n elements, and the rest."""
+    """The first n elements, and the rest. Raises ShapeError for an n that is less than 0 or more
+    than there are."""
     array = need_pull(xs, "split_at")
-    return take(n, array), drop(n, array)
+    need_part(n, array.length, "split_at")
+    return Pull(n, array.at), Pull(array.length - n, lambda i: array.at(i + n))
 
 
 def halve(xs: Any) -> tuple[Pull, Pull]:
@@ -278,9 +303,12 @@ def halve(xs: Any) -> tuple[Pull, Pull]:
 
 
 def every_nth(n: int, first: int, xs: Any) -> Pull:
-    """Elements first, first + n, first + 2 n, .."""
+    """Elements first, first + n, first + 2 n, .. Raises ShapeError for steps below 1, and for a
+    first one before the array or behind it."""
     array = need_pull(xs, "every_nth")
-    return Pull((array.length - first + n - 1) // n, lambda i: array[i * n + first])
+    need(1, n, "every_nth({0}, k, xs) has a step below 1.", "Give a step from 1 on.", n)
+    need_part(first, array.length, f"every_nth({n if isinstance(n, int) else 'n'}, ..), from")
+    return Pull((array.length - first + n - 1) // n, lambda i: array.at(i * n + first))
 
 
 def evens(xs: Any) -> Pull:
@@ -301,7 +329,7 @@ def even_odds(xs: Any) -> tuple[Pull, Pull]:
 def reverse(xs: Any) -> Pull:
     """The last element first."""
     array = need_pull(xs, "reverse")
-    return Pull(array.length, lambda i: array[array.length - 1 - i])
+    return Pull(array.length, lambda i: array.at(array.length - 1 - i))
 
 
 def first(xs: Any) -> Any:
@@ -321,22 +349,32 @@ def singleton(value: Any) -> Pull:
 
 
 def replicate(n: Extent, value: Any) -> Pull:
-    """n times the same."""
-    return pull(n, lambda i: value)
+    """n times the same. Raises ShapeError for an n below 0."""
+    need_length(n, "replicate")
+    return Pull(n, lambda i: value)
 
 
 def iterations(n: Extent) -> Pull:
-    """0, 1, .. n - 1"""
-    return pull(n, lambda i: i)
+    """0, 1, .. n - 1. Raises ShapeError for an n below 0."""
+    need_length(n, "iterations")
+    return Pull(n, lambda i: i)
 
 
 # -- parts of one length --------------------------------------------------------------------------
 
 
 def pair(xs: Any) -> Pull:
-    """Neighbours as tuples: (x0, x1), (x2, x3), .."""
+    """Neighbours as tuples: (x0, x1), (x2, x3), .. Raises ShapeError for an odd length."""
     array = need_pull(xs, "pair")
-    return Pull(array.length // 2, lambda i: (array[2 * i], array[2 * i + 1]))
+    need_even(array.length, "pair")
+    return Pull(array.length // 2, lambda i: (array.at(2 * i), array.at(2 * i + 1)))
+
+
+def need_even(length: Extent, who: str) -> None:
+    """Expect a length of which none is left over."""
+    message = f"{who} takes two elements at a time, and {{0}} leave one over."
+    remedy = "Leave the last one out with fk.take, or pad: fk.padded(2, xs, 0)."
+    need(length % 2, 0, message, remedy, length)
 
 
 def rows(shape: tuple[Extent, ...], at: Callable[..., Any]) -> Pull:

@@ -12,8 +12,8 @@ simulator finds both.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, NoReturn
+from collections.abc import Callable
+from typing import Any
 
 from flatweave.base.errors import ArgumentError, NestingError, ShapeError
 from flatweave.base.source import user_location
@@ -21,7 +21,8 @@ from flatweave.frontend.elements.elementwise import minimum
 from flatweave.frontend.values.array import kind_of
 from flatweave.frontend.values.scope import entered
 from flatweave.kernel.arrays.loops import for_all, seq_for, when
-from flatweave.kernel.arrays.pulls import Pull, need_pull, over, static
+from flatweave.kernel.arrays.pulls import Pull, need_part, need_pull, over, static
+from flatweave.kernel.writing.checks import guarded, need_length
 from flatweave.kernel.writing.code import Extent, here, level, simplest, trace
 from flatweave.kernel_ir.hierarchy import GRID, THREAD, Level
 
@@ -30,13 +31,15 @@ class Put:
     """Where a program puts its elements: `put(i, value)`; `put[k](i, value)` in array k of several.
     """
 
-    __slots__ = ("_array", "_put")
+    __slots__ = ("_array", "_put", "room")
 
     def __init__(
-        self, put: Callable[[Any, Any], None], array: Callable[[int], Put] | None = None
-    ) -> None:
+        self, put: Callable[[Any, Any], None], array: Callable[[int], Put] | None = None,
+        room: Extent | None = None,
+    ) -> None:  # fmt: skip
         self._put = put
         self._array = array
+        self.room = room  # how many elements there are where it puts, if that is another length
 
     def __call__(self, i: Any, value: Any) -> None:
         self._put(i, value)
@@ -62,7 +65,7 @@ class Push:
     program may put several arrays, each of its own length: that is known then, too.
     """
 
-    __slots__ = ("_lengths", "_write", "level", "made", "same")
+    __slots__ = ("_lengths", "_write", "into", "level", "made", "same")
 
     def __init__(
         self, length: Extent | None, write: Write, level: Level | None = None,
@@ -73,6 +76,7 @@ class Push:
         self.level = level
         self.made = user_location()
         self.same = same  # the same array as a function, where every element is put by itself
+        self.into = False  # whether memory says how many elements there are, as its own does else
         if length is not None:
             self.know(length)
 
@@ -83,7 +87,7 @@ class Push:
             _write_in_vain(self)
         if len(self._lengths) > 1:
             raise ArgumentError(
-                "a program that gives several arrays has no one length.",
+                "a program that gives several arrays, where one array is needed.",
                 where=user_location(), remedy="Force it and ask each: xs, ys = fk.force(..).",
             )  # fmt: skip
         return self._lengths[0]
@@ -112,6 +116,10 @@ class Push:
         """The length of array k, known from now on."""
         self._lengths[k] = simplest(length)
 
+    def shares_lengths(self, other: Push) -> None:
+        """This is another way to write a program: their lengths are known together."""
+        self._lengths = other._lengths
+
     def write(self, put: Put) -> None:
         """Write the program here."""
         around = level()
@@ -126,26 +134,46 @@ class Push:
 
     def permuted(self, to: Callable[[Any], Any]) -> Push:
         """Element i goes to place to(i)."""
-        return self._with(lambda put: lambda i, value: put(to(i), value))
+        made = self._with(lambda put: lambda i, value: _put_inside(put, to(i), value, made))
+        return made
 
     def mapped(self, fn: Callable[[Any], Any]) -> Push:
         """`fn` of every element."""
-        made = self._with(lambda put: lambda i, value: put(i, fn(value)))
+        made = self._with(lambda put: lambda i, value: put(i, fn(value)), into=self.into)
         if (same := self.same) is not None:
             made.same = lambda: over(fn, "map", (same(),))
         return made
 
     def taken(self, n: Extent) -> Push:
         """What it puts below place n."""
-        made = self._with(lambda put: lambda i, value: when(i < n, lambda: put(i, value)))
+        if self.known_length is not None:
+            need_part(n, self.known_length, "take")
+
+        def below(put: Put, i: Any, value: Any) -> None:
+            if isinstance(n, int) and n < 1:
+                in_vain(lambda: put(i, value))  # which tells what the elements would be
+            else:
+                when(i < n, lambda: put(i, value))
+
+        made = self._with(lambda put: lambda i, value: below(put, i, value))
+        write = made._write
+
+        def checked(put: Put) -> None:
+            write(put)
+            need_part(n, self.length, "take")  # which is known by now
+
+        made._write = checked
         made.know(n)
         if (same := self.same) is not None:
             made.same = lambda: Pull(n, same()._at)
         return made
 
-    def _with(self, wrap: Callable[[Put], Callable[[Any, Any], None]]) -> Push:
+    def _with(
+        self, wrap: Callable[[Put], Callable[[Any, Any], None]], into: bool = False
+    ) -> Push:
         """The same program, which puts elements another way."""
         made = Push(self.known_length, lambda put: None, self.level)
+        made.into = into
 
         def write(put: Put) -> None:
             def told(i: Any, value: Any) -> None:
@@ -154,7 +182,7 @@ class Push:
                 wrapped(i, value)
 
             wrapped = wrap(put)
-            self._write(Put(told))
+            self._write(Put(told, room=put.room if into else None))
             if made.known_length is None:
                 made.know(self.length)
 
@@ -178,13 +206,17 @@ class Push:
 def _write_in_vain(array: Push) -> None:
     """Write a push array where nobody sees it, so that its length is known."""
     made = trace()
+    launches = len(made.kernels)
+    in_vain(lambda: array.write(_nowhere()))
+    del made.kernels[launches:]
+
+
+def in_vain(write: Callable[[], None]) -> None:
+    """Write code that is thrown away."""
     code = here().builder.inner()
     code.hoists = False
-    launches = len(made.kernels)
-    from_here = made.scope_of(code)
-    with entered(from_here):
-        array.write(_nowhere())
-    del made.kernels[launches:]
+    with entered(trace().scope_of(code)):
+        write()
 
 
 def _nowhere(k: int = 0) -> Put:
@@ -202,12 +234,27 @@ def make_push(
 
     With a tuple of lengths it is as many arrays, of which put[k](index, value) puts array k.
     """
-    if not isinstance(length, tuple):
-        return Push(length, write, level)
-    made = Push(None, write, level)
-    for k, each in enumerate(length):
+    lengths = length if isinstance(length, tuple) else (length,)
+    for each in lengths:
+        need_length(each, "make_push")
+
+    def checked(put: Put, k: int) -> Put:
+        return Put(
+            lambda i, value: _put_inside(put, i, value, lengths[k]), lambda j: checked(put[j], j)
+        )
+
+    made = Push(None, lambda put: write(checked(put, 0)), level)
+    for k, each in enumerate(lengths):
         made.know(each, k)
     return made
+
+
+def _put_inside(put: Put, i: Any, value: Any, length: Extent | Push) -> None:
+    """Put at an index that a user says, which is to be inside of what there is."""
+    room = put.room if put.room is not None else length
+    if isinstance(room, Push):
+        room = room.length
+    guarded(i, room, "a push array", lambda at: put(at, value))
 
 
 def push(xs: Any, level: Level | None = None) -> Push:
@@ -221,12 +268,12 @@ def push(xs: Any, level: Level | None = None) -> Push:
         around = _level()
         with trace().taking(array.each):
             if around is THREAD:
-                seq_for(0, array.length, lambda i: put(i, array[i]))
+                seq_for(0, array.length, lambda i: put(i, array.at(i)))
             elif around is GRID:
                 _by_blocks(array, trace().block_elements, put)
             else:
                 _need_static(array.length, around)
-                for_all(array.length, lambda i: put(i, array[i]))
+                for_all(array.length, lambda i: put(i, array.at(i)))
 
     return Push(array.length, write, level, lambda: array)
 
@@ -252,7 +299,7 @@ def _by_blocks(array: Pull, most: int, put: Put) -> None:
     def block(b: Any) -> None:
         base = b * most
         mine = _least(most, n - base)
-        for_all(mine, lambda i: put(base + i, array[base + i]))
+        for_all(mine, lambda i: put(base + i, array.at(base + i)))
 
     for_all((n + (most - 1)) // most, block)
 
@@ -261,97 +308,15 @@ def _least(a: Any, b: Any) -> Any:
     return minimum(a, b)
 
 
-def push_n(n: int, xs: Any) -> Push:
-    """As push, with n neighbours put by each thread: thread t has n t, .. n t + n - 1."""
-    array = need_pull(xs, "push_n")
-
-    def write(put: Put) -> None:
-        _units(n, array, "push_n", lambda t, j, threads: t * n + j, put)
-
-    return Push(array.length, write, same=lambda: array)
-
-
-def load(n: int, xs: Any) -> Push:
-    """As push, with n elements put by each of m threads, m apart: t, t + m, t + 2 m, ..
-
-    Neighbouring threads read neighbours: coalesced on a GPU.
-    """
-    array = need_pull(xs, "load")
-
-    def write(put: Put) -> None:
-        _units(n, array, "load", lambda t, j, threads: t + j * threads, put)
-
-    return Push(array.length, write, same=lambda: array)
-
-
-def push_how(threads: int, how: Callable[[Any], Sequence[Any]], xs: Any) -> Push:
-    """As push, by so many threads, of which thread t puts the elements how(t): a list of indices,
-    [t, t + 256] of 512 elements. Each element must be in one list (the thesis's syncHow)."""
-    array = need_pull(xs, "push_how")
-    if not isinstance(threads, int) or threads < 1:
-        raise ShapeError(
-            f"push_how shares work among {threads!r} threads.",
-            where=user_location(), remedy="Give a whole number from 1 on, such as 256.",
-        )  # fmt: skip
-
-    def thread(t: Any, put: Put) -> None:
-        for i in how(t):
-            put(i, array[i])
-
-    def write(put: Put) -> None:
-        if level() is THREAD:
-            seq_for(0, threads, lambda t: thread(t, put))
-        elif level() is GRID:
-            _refuse_grid("push_how", f"{threads}, how")
-        else:
-            for_all(threads, lambda t: thread(t, put))
-
-    return Push(array.length, write)
-
-
 def scatter(to: Callable[[Any], Any], xs: Any, length: Extent | None = None) -> Push:
     """Element i goes to place to(i) of `length`, another for each i; places that get none have no
     value. `m.write(scatter(to, xs))` writes them into memory that is there."""
     moved = pushed(xs).permuted(to)
     if length is not None:
+        need_length(length, "scatter")
         moved.know(length)
+    moved.into = length is None
     return moved
-
-
-def _refuse_grid(who: str, given: str) -> NoReturn:
-    raise NestingError(
-        f"{who} is for the threads of a block, and this is code of the grid.",
-        where=user_location(),
-        remedy=f"Give blocks their parts first: pconcat_map(lambda part: fk.{who}({given}, part), "
-        "fk.split_up(1024, xs)).",
-    )
-
-
-def _units(
-    n: int, array: Pull, who: str, place: Callable[[Any, Any, int], Any], put: Put
-) -> None:
-    """Each thread of the block puts n elements, in a loop."""
-    if level() is GRID:
-        _refuse_grid(who, str(n))
-    length = static(array.length, who)
-    if level() is THREAD:
-        push(array).write(put)
-        return
-    if n < 1 or length % n:
-        raise ShapeError(
-            f"{who} gives each thread {n} elements, and {length} are no multiple of it.",
-            where=user_location(), remedy="Choose a divisor of the length.",
-        )  # fmt: skip
-    threads = length // n
-
-    def thread(t: Any) -> None:
-        def one(j: Any) -> None:
-            i = place(t, j, threads)
-            put(i, array[i])
-
-        seq_for(0, n, one)
-
-    for_all(threads, thread)
 
 
 def pushed(xs: Any) -> Push:
@@ -374,8 +339,8 @@ def _side_by_side(parts: list[Push]) -> Push:
 
     def write(put: Put) -> None:
         for k, part in enumerate(parts):
+            made.know(part.length, k)  # before the first element is put
             part.write(put[k])
-            made.know(part.length, k)
 
     known = [part.known_length for part in parts]
     if None not in known:

@@ -88,8 +88,7 @@ def _pushed(array: Push, each: int) -> Push:
     def write(put: Put) -> None:
         with trace().taking(each):
             array.write(put)
-        for k in range(array.arrays):
-            made.know(array.length_of(k), k)
 
-    made = Push(array.known_length, write, array.level, array.same)
+    made = Push(None, write, array.level, array.same)
+    made.shares_lengths(array)  # which are known while it is written
     return made

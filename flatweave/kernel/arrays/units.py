@@ -12,9 +12,10 @@ from typing import Any
 
 from flatweave.base.errors import ArgumentError
 from flatweave.base.source import user_location
-from flatweave.kernel.arrays.loops import below, for_all, seq_for
+from flatweave.kernel.arrays.loops import below, for_all, seq_for, when
 from flatweave.kernel.arrays.pulls import Pull, is_static, need_pull, over, static
 from flatweave.kernel.arrays.pushes import Push, Put, pushed
+from flatweave.kernel.writing.checks import need, need_length
 from flatweave.kernel.writing.code import Extent, NotElements, here
 from flatweave.kernel_ir.hierarchy import Level
 
@@ -44,7 +45,7 @@ def _joined(write: Callable[[Put, Push], None]) -> Push:
 
 def _put_part(parts: Pull, u: Any, put: Put, made: Push, who: str) -> None:
     """Part u of arrays of one length, in its place among all of them, which are then known."""
-    part = pushed(parts[u])
+    part = pushed(parts.at(u))
     alone = isinstance(parts.length, int) and parts.length == 1
 
     def length_of(k: int) -> Extent:
@@ -71,10 +72,10 @@ def _elements(parts: Pull) -> Pull:
     Raises NotElements where a part is more than its elements.
     """
     restore = here().snapshot()
-    length = static(as_elements(parts[0]).length, "pconcat")
+    length = static(as_elements(parts.at(0)).length, "pconcat")
     restore()
     return Pull(
-        parts.length * length, lambda i: as_elements(parts[i // length])[i % length]
+        parts.length * length, lambda i: as_elements(parts.at(i // length)).at(i % length)
     )
 
 
@@ -92,18 +93,19 @@ def pconcat_map(fn: Callable[[Any], Any], xs: Any, level: Level | None = None) -
     """`fn` of each element of a pull array, by a unit of the level below; what they give, one
     after the other. `fn` writes code of its unit, in which it may force."""
     array = need_pull(xs, "pconcat_map")
-    return pconcat(Pull(array.length, lambda i: fn(array[i])), level)
+    return pconcat(Pull(array.length, lambda i: fn(array.at(i))), level)
 
 
 def generate(n: Extent, fn: Callable[[Any], Any], level: Level | None = None) -> Push:
     """What fn(0), .. fn(n - 1) give, one after the other, each by a unit of the level below."""
+    need_length(n, "generate")
     return pconcat(Pull(n, fn), level)
 
 
 def p_map(fn: Callable[[Any], Any], xs: Any) -> Pull:
     """`fn` of each element, to be given to units by pconcat."""
     array = need_pull(xs, "p_map")
-    return Pull(array.length, lambda i: fn(array[i]))
+    return Pull(array.length, lambda i: fn(array.at(i)))
 
 
 def p_zip_with(fn: Callable[..., Any], *arrays: Any) -> Pull:
@@ -130,11 +132,11 @@ def concat_p(*arrays: Any) -> Push:
         )
 
     def write(put: Put, made: Push) -> None:
+        made.know(sum(part.length for part in parts))  # before the first element is put
         first: Any = 0
         for part in parts:
             part.write(Put(lambda i, value, first=first: put(first + i, value)))  # type: ignore[misc]
             first = first + part.length
-        made.know(first)
 
     made = _joined(write)
     known = [part.known_length for part in parts]
@@ -144,15 +146,26 @@ def concat_p(*arrays: Any) -> Push:
 
 
 def interleave_p(evens: Any, odds: Any) -> Push:
-    """Two arrays of one length, an element of each in turn, by two programs."""
+    """Two arrays of one length, an element of each in turn, by two programs. Raises ShapeError for
+    two lengths."""
     first, second = pushed(evens), pushed(odds)
 
     def write(put: Put, made: Push) -> None:
+        _need_same(first, second)
+        made.know(2 * first.length)
         first.write(Put(lambda i, value: put(2 * i, value)))
         second.write(Put(lambda i, value: put(2 * i + 1, value)))
-        made.know(2 * first.length)
 
+    if first.known_length is not None and second.known_length is not None:
+        _need_same(first, second)
     return _twice(first, _joined(write))
+
+
+def _need_same(first: Push, second: Push) -> None:
+    """Expect one length of both."""
+    n, m = first.length, second.length
+    for less, more in ((n, m), (m, n)):
+        need(less, more, "interleave_p of {0} and {1} elements.", "Cut both to one length.", n, m)
 
 
 def _twice(half: Push, made: Push) -> Push:
@@ -171,8 +184,8 @@ def unpair_p(xs: Any) -> Push:
             put(2 * i, value[0])
             put(2 * i + 1, value[1])
 
-        pairs.write(Put(both))
         made.know(2 * pairs.length)
+        pairs.write(Put(both))
 
     return _twice(pairs, _joined(write))
 
@@ -183,15 +196,20 @@ def seq_scan(op: Callable[[Any, Any], Any], xs: Any, carry: Any = None) -> Push:
 
     def write(put: Put) -> None:
         def turn(i: Any, before: Any) -> Any:
-            value = op(before, array[i])
+            value = op(before, array.at(i))
             put(i, value)
             return value
 
         if carry is not None:
             seq_for(0, array.length, turn, carry)
         else:
-            start = array[0]
-            put(0, start)
-            seq_for(1, array.length, turn, start)
+            when(array.length > 0, lambda: _from_first(array, put, turn))
 
     return Push(array.length, write)
+
+
+def _from_first(array: Pull, put: Put, turn: Callable[[Any, Any], Any]) -> None:
+    """Prefixes of at least one element."""
+    start = array.at(0)
+    put(0, start)
+    seq_for(1, array.length, turn, start)

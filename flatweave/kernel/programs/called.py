@@ -20,7 +20,7 @@ import numpy as np
 
 from flatweave.array_ir.fault import Fault
 from flatweave.base.config import config
-from flatweave.base.errors import ArgumentError, Unsupported, UserError
+from flatweave.base.errors import ArgumentError, DTypeError, Unsupported, UserError
 from flatweave.base.frames import leave_ours_out
 from flatweave.base.locks import Lock
 from flatweave.base.recording import run
@@ -33,6 +33,7 @@ from flatweave.frontend.call.signature import flat_of, leaves_of
 from flatweave.frontend.call.stages import Stages
 from flatweave.frontend.parameters import Picked
 from flatweave.frontend.trace.faults import out_of_memory, user_error
+from flatweave.frontend.trace.trace import Leaf
 from flatweave.frontend.values.array import kind_of
 from flatweave.frontend.values.chunked import Chunked
 from flatweave.frontend.values.promotion import dtype_of
@@ -91,13 +92,14 @@ class Kernel:
 
     def __init__(
         self, fn: Callable[..., Any], threads: int, static_argnames: Sequence[str],
-        target: str | None,
+        target: str | None, checks: bool = True,
     ) -> None:  # fmt: skip
         functools.update_wrapper(self, fn)
         self.__wrapped__ = fn
         self.__name__: str = getattr(fn, "__name__", type(fn).__name__)
         self.threads = threads
         self.target = target
+        self.checks = checks
         self.static = Picked(fn, tuple(static_argnames), "static")
         self._lock = Lock()
         self._made: dict[Any, Made] = {}
@@ -120,14 +122,15 @@ class Kernel:
         """A call in a jitted function: it fuses with what is around it where it can."""
         _check_dtypes(self.__name__, (*args, *kwargs.values()))
         call = Inside(self.__name__, self.static, args, kwargs)
+        self._expect_typed(call.described())
         body = functools.partial(call.body, self.__wrapped__)
         try:
-            return fused(body, call.leaves)
+            return fused(body, call.leaves, self.checks)
         except NotElements:
             target = where_they_are(self.target or config.target, [])
             machine = target_named(target).machine or CUDA
             program, tree = trace_kernel(
-                self.__name__, body, call.described(), machine, self.threads
+                self.__name__, body, call.described(), machine, self.threads, self.checks
             )
             return call_program(program, tree, call.leaves)
 
@@ -209,9 +212,31 @@ class Kernel:
     def _traced(self, call: Call, target: Target) -> tuple[KernelProgram, Tree]:
         _check_dtypes(self.__name__, call.values)
         leaves = leaves_of(call.values, call.names, frozenset())
+        self._expect_typed(leaves)
         body = functools.partial(call.body, self.__wrapped__)
         machine = target.machine or CUDA
-        return trace_kernel(self.__name__, body, leaves, machine, self.threads)
+        return trace_kernel(self.__name__, body, leaves, machine, self.threads, self.checks)
+
+    def _expect_typed(self, leaves: Sequence[Leaf]) -> None:
+        """Refuse arguments that are no arrays of the dtypes that annotations say."""
+        try:
+            annotations = inspect.get_annotations(self.__wrapped__, eval_str=True)
+        except NameError:  # a name that is defined later, or nowhere
+            return
+        for leaf in leaves:
+            wanted = annotations.get(leaf.name)
+            if not isinstance(wanted, Typed):
+                continue
+            dtype = dtype_of(wanted.dtype)
+            if leaf.dtype is not dtype or not leaf.shape:
+                found = f"an array of {leaf.dtype.name}" if leaf.shape else f"one {leaf.dtype.name}"
+                raise DTypeError(
+                    f"{leaf.name} of the kernel {self.__name__} is a Pull[{dtype.name}], got "
+                    f"{found}.",
+                    where=user_location(),
+                    remedy=f"Convert it: {leaf.name}.astype(fw.{dtype.name}); or annotate another "
+                    "dtype, or none.",
+                )
 
     def __repr__(self) -> str:
         return f"<kernel {self.__name__}>"
@@ -252,17 +277,21 @@ def _example(param: inspect.Parameter, who: str) -> Any:
 
 def kernel(
     f: Callable[..., Any] | None = None, *, threads: int = THREADS,
-    static_argnames: Iterable[str] | str = (), target: str | None = None,
+    static_argnames: Iterable[str] | str = (), target: str | None = None, checks: bool = True,
 ) -> Any:
     """Make a kernel of a function that takes pull arrays and numbers and gives arrays.
 
     `threads` is how many a block has where they are lanes; for_all over more goes in several
     passes. Arguments named in `static_argnames` are Python values that the function sees. `target`
     says where it runs, by default as fw.target and FLATWEAVE_TARGET do.
+
+    An index that is outside of its array when the kernel runs raises IndexOutOfBounds, on every
+    target. `checks=False` leaves out the tests in the code of blocks and threads: an index outside
+    is a crash then, or a wrong value.
     """
     if f is None:
         return functools.partial(
-            kernel, threads=threads, static_argnames=static_argnames, target=target
+            kernel, threads=threads, static_argnames=static_argnames, target=target, checks=checks
         )
     if not callable(f):
         raise ArgumentError(
@@ -276,4 +305,4 @@ def kernel(
             remedy="Choose a multiple of 32; for_all over more goes in several passes.",
         )
     names = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
-    return Kernel(f, threads, names, target)
+    return Kernel(f, threads, names, target, checks)

@@ -21,17 +21,18 @@ from flatweave.kernel.arrays.pushes import Push
 from flatweave.kernel.arrays.units import as_elements
 from flatweave.kernel.storage.stores import Memory
 from flatweave.kernel.writing.code import NotElements, Scopes
-from flatweave.kernel_ir.host import Fail
 from flatweave.lower.kernel.scope import Sites
 from flatweave.ops import Check
 from flatweave.terms.build import Builder
+from flatweave.terms.syntax import Atom
 
 
 class Elements:
     """Elements of arrays that are written in the trace of a jitted function."""
 
-    def __init__(self, scope: Scope) -> None:
+    def __init__(self, scope: Scope, checks: bool) -> None:
         self.scope = scope
+        self.checks = checks
         self.sites = Sites()
         self._scopes = Scopes()
 
@@ -39,15 +40,16 @@ class Elements:
         """The scope whose code goes to a builder."""
         return self._scopes.of(b)
 
-    def check(self, fail: Fail) -> None:
-        """The check of a kernel's host, as one of the program."""
-        site: Site = self.sites.rows[fail.site]
-        holds = self.scope.apply("not", fail.condition)
-        values = (fail.value, fail.extent)[: site.count]
-        self.scope.emit(Check(holds, site.kind, values, site.message))
+    def must(self, scope: Scope, holds: Atom, site: Site, values: tuple[Atom, Atom]) -> bool:
+        """A check of a kernel as one of the program; what fails goes on with an index of 0."""
+        home = scope.check_home((holds, *values))
+        if not home.is_checked(holds):
+            home.checked.add(holds)
+            home.emit(Check(holds, site.kind, values[: site.count], site.message))
+        return False
 
 
-def fused(body: Callable[[list[Any]], Any], args: Sequence[Tracer]) -> Any:
+def fused(body: Callable[[list[Any]], Any], args: Sequence[Tracer], checks: bool = True) -> Any:
     """What a kernel's function gives for traced arrays, as arrays of the jitted function.
 
     Raises NotElements, with nothing emitted, where the kernel is more than its elements.
@@ -55,7 +57,7 @@ def fused(body: Callable[[list[Any]], Any], args: Sequence[Tracer]) -> Any:
     scope = current()
     restore = scope.snapshot()
     made: Any = scope.trace
-    made.elements = Elements(scope)
+    made.elements = Elements(scope, checks)
     try:
         found, tree = flatten(body([_argument(arg) for arg in args]))
         return unflatten(tree, [_result(value) for value in found])
@@ -81,20 +83,20 @@ def _result(value: Any) -> Any:
     array = as_elements(value)
     shape, flat = _shape(array)
     if len(shape) == 1:
-        return generate(shape[0], lambda i: flat[i])
+        return generate(shape[0], flat.at)
     return generate(shape, lambda *at: _at(array, at))
 
 
 def _at(array: Any, at: Sequence[Any]) -> Any:
     for i in at:
-        array = array[i]
+        array = array.at(i)
     return array
 
 
 def _shape(array: Pull) -> tuple[tuple[Any, ...], Pull]:
     """The extents of an array of arrays, to its numbers."""
     restore = current().snapshot()
-    element = array[0]
+    element = array.at(0)
     restore()
     if not isinstance(element, Pull):
         return (array.length,), array

@@ -74,6 +74,8 @@ def unit_of(written: KernelProgram, way: Way) -> Unit:
 
 def simulated(written: KernelProgram, args: Sequence[Any], way: Way) -> list[Any]:
     """The results as the simulator finds them."""
+    if way.threads is not None:  # the sites are those of the kernel for that machine
+        written = written.on(way.machine)
     unit = unit_of(written, way)
     try:
         found = run_to_buffers(

@@ -41,10 +41,10 @@ class Held:
 
 def trace_kernel(
     name: str, body: Callable[[list[Any]], Any], leaves: Sequence[Leaf], machine: Machine,
-    threads: int,
+    threads: int, checks: bool = True,
 ) -> tuple[KernelProgram, Tree]:  # fmt: skip
     """The kernel that `body` writes, and the structure of its results."""
-    made = KernelTrace(name, machine, threads)
+    made = KernelTrace(name, machine, threads, checks)
     with made.running():
         args = [_argument(made, leaf) for leaf in leaves]
         found, outer = flatten(body(args))
@@ -55,7 +55,7 @@ def trace_kernel(
     plan = Plan(params, tuple(each.described for each in held), made.sites.rows)
 
     def again(other: Machine) -> KernelProgram:
-        return trace_kernel(name, body, leaves, other, threads)[0]
+        return trace_kernel(name, body, leaves, other, threads, checks)[0]
 
     return KernelProgram(name, unit, plan, threads, simulate, machine, again), tree
 
@@ -76,6 +76,7 @@ def _argument(made: KernelTrace, leaf: Leaf) -> Any:
     for extent in leaf.shape:
         n = made.scalar_param("n", i64)
         made.root.natural.add(n)
+        made.root.extents.add(n)
         made.hints[n] = extent
         extents.append(Tracer(n, made.root))
     buffer = made.root.bind(hint, BufferType(leaf.dtype))
@@ -83,7 +84,7 @@ def _argument(made: KernelTrace, leaf: Leaf) -> Any:
     flat = read((buffer,), Kind(LEAF, (leaf.dtype,)), total(tuple(extents)))
     if len(extents) == 1:
         return flat
-    return rows(tuple(extents), lambda *at: flat[_ravel(at, extents)])
+    return rows(tuple(extents), lambda *at: flat.at(_ravel(at, extents)))
 
 
 def _ravel(at: Sequence[Any], extents: Sequence[Extent]) -> Any:

@@ -18,7 +18,8 @@ from flatweave.base.errors import ArgumentError, DTypeError, NestingError
 from flatweave.base.source import user_location
 from flatweave.frontend.values.scope import Scope, entered
 from flatweave.kernel.arrays.pulls import Pull
-from flatweave.kernel.storage.stores import Memory, need_memory, written
+from flatweave.kernel.storage.stores import MEMORY_IN_TEXT, Memory, need_memory, written
+from flatweave.kernel.writing.checks import guarded
 from flatweave.kernel.writing.code import emit, here, level, number, place, trace
 from flatweave.kernel.writing.elements import Kind
 from flatweave.kernel_ir.arrays import UnitCode
@@ -26,14 +27,11 @@ from flatweave.kernel_ir.hierarchy import BLOCK, GRID, THREAD, Level
 from flatweave.kernel_ir.updates import ATOMIC, EXCHANGE, Atomic, AtomicUpdate, LockedUpdate
 from flatweave.terms.build import lambda_of
 from flatweave.terms.components import component_functions
-from flatweave.terms.syntax import BufferType, Lambda, Var
+from flatweave.terms.syntax import Atom, BufferType, Lambda, Var
 from flatweave.terms.traverse import free_vars
 
 STRIPES = {GRID: 4096, BLOCK: 64}
 """How many locks the places of memory share: that of the grid, and that of a block."""
-WORD_BITS = 32
-"""Elements of shared memory that a device updates by itself have so many bits at least."""
-
 Op = Callable[[Any, Any], Any]
 
 
@@ -44,19 +42,24 @@ def atomic(op: Op, m: Memory, i: Any, value: Any) -> None:
     """
     need_memory(m, "atomic")
     _in_threads("atomic")
-    at, values = place(i), m.kind.atoms(value)
+    values = m.kind.atoms(value)
     if _space(m) == "local":  # nobody else is at it
         m[i] = op(m[i], value)
         return
     fn = _operator(op, m.kind)
+    guarded(i, m.length, MEMORY_IN_TEXT, lambda at: _apply(fn, m, place(at), values))
+
+
+def _apply(fn: Lambda, m: Memory, at: Atom, values: list[Atom]) -> None:
+    """m[at] = fn(m[at], values), indivisibly."""
     names = component_functions(fn)
-    if names is not None and not any(map(_needs_lock, m.buffers)):
+    if names is not None:
         for name, buffer, atom in zip(names, m.buffers, values, strict=True):
             if name in ATOMIC:
                 emit(Atomic(name, buffer, at, atom))
             else:
                 emit(AtomicUpdate(lambda_of(name, _dtype(buffer)), buffer, at, (atom,)))
-    elif len(values) == 1 and not _needs_lock(m.buffers[0]):
+    elif len(values) == 1:
         emit(AtomicUpdate(fn, m.buffers[0], at, tuple(values)))
     else:
         around = GRID if _space(m) == "global" else BLOCK
@@ -126,15 +129,11 @@ def _update(fn: str, m: Memory, i: Any, value: Any) -> Any:
             remedy="Use fk.atomic(op, m, i, value), which takes any operator and elements of any "
             "kind, and gives nothing back.",
         )
-    at, (atom,) = place(i), m.kind.atoms(value)
-    if _needs_lock(m.buffers[0]):
-        raise DTypeError(
-            f"{what} of {dtype.name} in memory of a {m.buffers[0].type.space}: devices update "  # type: ignore[union-attr]
-            f"words of {WORD_BITS} bits there.",
-            where=user_location(),
-            remedy="Use fk.atomic(op, m, i, value), which takes a lock, or memory of i32.",
-        )
-    return m.kind.value(emit(Atomic(fn, m.buffers[0], at, atom)))
+    (atom,) = m.kind.atoms(value)
+    return guarded(
+        i, m.length, MEMORY_IN_TEXT,
+        lambda at: m.kind.value(emit(Atomic(fn, m.buffers[0], place(at), atom))),
+    )  # fmt: skip
 
 
 NAMES = {"minimum": "min", "maximum": "max"}
@@ -162,14 +161,6 @@ def _space(m: Memory) -> str:
 def _dtype(buffer: Var) -> DType:
     assert isinstance(buffer.type, BufferType)
     return buffer.type.dtype
-
-
-def _needs_lock(buffer: Var) -> bool:
-    """Whether a device may have no way to update an element by itself."""
-    dtype = _dtype(buffer)
-    bits = 8 if dtype is bool_ else dtype.bits
-    assert isinstance(buffer.type, BufferType)
-    return buffer.type.space != "global" and bits < WORD_BITS
 
 
 def _operator(op: Op, kind: Kind) -> Lambda:

@@ -19,24 +19,33 @@ from flatweave.base.dtypes import i64
 from flatweave.base.errors import DTypeError, NestingError, Unsupported
 from flatweave.base.source import user_location
 from flatweave.kernel.arrays.loops import seq_while
-from flatweave.kernel.storage.stores import Memory, need_memory
+from flatweave.kernel.storage.stores import MEMORY_IN_TEXT, Memory, need_memory
+from flatweave.kernel.writing.checks import guarded
 from flatweave.kernel.writing.code import emit, here, level, place, trace
 from flatweave.kernel_ir.hierarchy import BLOCK
 from flatweave.kernel_ir.syntax import Acquire, Backoff, Release, Sync
+from flatweave.terms.syntax import Atom
 
 
 def release(m: Memory, i: Any, value: Any) -> None:
     """m[i] = value, behind all that the block has written so far: who acquires it sees that."""
     _expect_words(m, "release")
-    at, (atom,) = place(i), m.kind.atoms(value)
+    (atom,) = m.kind.atoms(value)
     here().emit(Sync())
-    emit(Release(m.buffers[0], at, atom))
+    guarded(i, m.length, MEMORY_IN_TEXT, lambda at: _release(m, place(at), atom))
+
+
+def _release(m: Memory, at: Atom, value: Atom) -> None:
+    emit(Release(m.buffers[0], at, value))
 
 
 def acquire(m: Memory, i: Any) -> Any:
     """m[i]; what was written before its release may be read from now on."""
     _expect_words(m, "acquire")
-    return m.kind.value(emit(Acquire(m.buffers[0], place(i))))
+    return guarded(
+        i, m.length, MEMORY_IN_TEXT,
+        lambda at: m.kind.value(emit(Acquire(m.buffers[0], place(at)))),
+    )  # fmt: skip
 
 
 def wait_until(holds: Callable[[Any], Any], m: Memory, i: Any) -> Any:

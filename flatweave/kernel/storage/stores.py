@@ -20,6 +20,7 @@ from flatweave.frontend.values.promotion import dtype_of
 from flatweave.frontend.values.tree import LEAF
 from flatweave.kernel.arrays.pulls import Pull, static
 from flatweave.kernel.arrays.pushes import Put, pushed
+from flatweave.kernel.writing.checks import guarded, need, need_length
 from flatweave.kernel.writing.code import Extent, emit, extent_of, here, level, place, trace
 from flatweave.kernel.writing.elements import Kind, kind_of_leaves, leaves_of
 from flatweave.kernel_ir.hierarchy import GRID, MEMORY, THREAD
@@ -28,6 +29,8 @@ from flatweave.kernel_ir.syntax import Load, Store, Sync
 from flatweave.terms.control import Apply, Cast
 from flatweave.terms.syntax import Atom, BufferType, Const, Let, Op, Var
 from flatweave.terms.traverse import free_vars
+
+MEMORY_IN_TEXT = "memory"
 
 
 class Memory:
@@ -45,24 +48,47 @@ class Memory:
         self.length = length
 
     def __getitem__(self, i: Any) -> Any:
+        return guarded(i, self.length, MEMORY_IN_TEXT, self.at)
+
+    def at(self, i: Any) -> Any:
+        """Element i, of which is known that there is one."""
         at = place(i)
         return self.kind.value([emit(Load(buffer, at))[0] for buffer in self.buffers])
 
     def __setitem__(self, i: Any, value: Any) -> None:
-        at = place(i)
-        for buffer, atom in zip(self.buffers, self.kind.atoms(value), strict=True):
-            emit(Store(buffer, at, atom))
+        atoms = self.kind.atoms(value)
+
+        def store(i: Any) -> None:
+            at = place(i)
+            for buffer, atom in zip(self.buffers, atoms, strict=True):
+                emit(Store(buffer, at, atom))
+
+        guarded(i, self.length, MEMORY_IN_TEXT, store)
 
     def __len__(self) -> int:
         return static(self.length, "len")
 
     def pull(self) -> Pull:
         """A pull array of what stands here when it is asked for an element."""
-        return Pull(self.length, lambda i: self[i], self)
+        return Pull(self.length, self.at, self)
 
     def write(self, array: Any) -> None:
-        """Write all elements of an array here, without a barrier."""
-        pushed(array).write(Put(self.__setitem__))
+        """Write all elements of an array here, without a barrier. What `scatter` puts may go
+        anywhere in it; other arrays have at most as many elements.
+
+        Raises ShapeError for a longer array, and IndexOutOfBounds for a place outside.
+        """
+        program = pushed(array)
+        if not program.into:
+            message = "an array of {0} elements is written to memory of {1}."
+            remedy = "Take those that fit: fk.take(n, xs)."
+            need(program.length, self.length, message, remedy, program.length, self.length)
+
+        def store(i: Any, value: Any) -> None:
+            for buffer, atom in zip(self.buffers, self.kind.atoms(value), strict=True):
+                emit(Store(buffer, place(i), atom))
+
+        program.write(Put(store, room=self.length if program.into else None))
 
 
 def need_memory(m: Any, who: str) -> Memory:
@@ -172,6 +198,8 @@ def _make(buffer: Var, dtype: DType, extent: Atom) -> None:
     if around is GRID:
         op = Alloc(dtype, extent, made.sites.add(Site("memory", made.where)))
         made.buffers.append(buffer)
+        if isinstance(extent, Var):
+            made.root.extents.add(extent)  # for there is memory for so many elements
     else:
         assert isinstance(extent, Const)
         op = MEMORY[around](dtype, max(1, int(extent.value)))
@@ -208,6 +236,7 @@ def memory(n: Extent, dtype: Any) -> Memory:
     """Memory of the level whose code this is for n elements, which nobody has written."""
     if level() is not GRID:
         static(n, f"memory of a {level().word}")
+    need_length(n, "memory")
     return memory_of(Kind(LEAF, (dtype_of(dtype),)), n)
 
 

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 from flatweave.base.dtypes import i64
 from flatweave.base.errors import ArgumentError, EscapedArrayError
+from flatweave.base.plan import CHECK_ERROR, Site
 from flatweave.base.source import UNKNOWN, Location, user_location
 from flatweave.frontend.elements.conversion import cast
 from flatweave.frontend.trace.tracers import as_tracer
@@ -22,15 +23,18 @@ from flatweave.frontend.values.scope import STATE, Scope, Trace, asides, entered
 from flatweave.kernel_ir.arrays import UnitCode, level_of
 from flatweave.kernel_ir.hierarchy import GRID, Level
 from flatweave.kernel_ir.host import Fail
-from flatweave.kernel_ir.syntax import Kernel
+from flatweave.kernel_ir.syntax import Kernel, Report
 from flatweave.lower.kernel.scope import Sites
 from flatweave.lower.machine.machine import Machine
 from flatweave.terms.build import Builder, index
+from flatweave.terms.control import NO_BODY, Apply, If
 from flatweave.terms.syntax import Atom, Const, Op, Var
 
 Extent = int | Tracer
 """A length: an int where it is known when the kernel is written, else a number of the host."""
 
+UNITS = 1 << 16
+"""Units of one level that have numbers of their own in reports."""
 PER_THREAD, PER_LANE = 4, 64
 """Elements of an array of the grid for each thread, and for each of so many on a CPU."""
 
@@ -43,9 +47,11 @@ class Writing(Protocol):
     """A kernel, or elements that need none."""
 
     sites: Sites
+    checks: bool
 
-    def check(self, fail: Fail) -> None:
-        """End the program where a condition of the host holds."""
+    def must(self, scope: Scope, holds: Atom, site: Site, values: tuple[Atom, Atom]) -> bool:
+        """End the program with an error unless a condition of a scope holds; whether the code goes
+        on where it does not."""
 
     def scope_of(self, b: Builder) -> Scope:
         """The scope whose code goes to a builder."""
@@ -79,8 +85,11 @@ class KernelTrace(Trace):
     a thread of a block takes, 0 for as many as suit the machine, None where nobody has said it.
     """
 
-    def __init__(self, name: str, machine: Machine, threads: int) -> None:
+    def __init__(self, name: str, machine: Machine, threads: int, checks: bool = True) -> None:
         super().__init__(name)
+        self.checks = checks  # whether indices are tested when it runs
+        self.endless = 0  # loops around that go on until a condition is false
+        self._failed: dict[Scope, Atom] = {}
         self.root = Scope(self, UnitCode(None, GRID), None)
         self.machine = machine
         self.threads = threads
@@ -99,11 +108,33 @@ class KernelTrace(Trace):
         per_thread = PER_THREAD if self.machine.simt else PER_LANE
         return self.threads * (self.each or per_thread)
 
-    def check(self, fail: Fail) -> None:
-        """End the program where a condition of the host holds; once for each condition."""
-        if fail.condition not in self.root.checked:
-            self.root.checked.add(fail.condition)
-            self.root.emit(fail)
+    def must(self, scope: Scope, holds: Atom, site: Site, values: tuple[Atom, Atom]) -> bool:
+        """End the program with an error unless a condition holds; once for each condition. Whether
+        the code goes on where it does not hold."""
+        home = scope.check_home((holds, *values))
+        on_host = level_of(home.builder) is GRID
+        if home.is_checked(holds) or not (on_host or self.checks):
+            return not on_host
+        home.checked.add(holds)
+        number = self.sites.add(site)
+        if on_host:
+            home.emit(Fail(home.apply("not", holds), CHECK_ERROR, number, *values))
+            return False
+        report = home.builder.inner(optional=True)
+        report.emit(Report(CHECK_ERROR, number, unit_of(report), *values))
+        home.emit(If(holds, NO_BODY, report.close([], [])))
+        if self.endless:
+            self.failed_at(scope, scope.apply("not", holds))
+        return True
+
+    def failed_at(self, scope: Scope, failed: Atom) -> None:
+        """A check of a scope has found something wrong where this holds: loops around it end."""
+        before = self._failed.get(scope)
+        self._failed[scope] = failed if before is None else scope.apply("or", before, failed)
+
+    def failed_in(self, scope: Scope) -> Atom | None:
+        """Where a check in the code of a scope has failed, which ends here; None for nowhere."""
+        return self._failed.pop(scope, None)
 
     def scope_of(self, b: Builder) -> Scope:
         """The scope whose code goes to a builder."""
@@ -152,6 +183,21 @@ def _writing(made: Trace) -> Writing | None:
     """What is being written to a trace: a kernel, or elements that need none; or nothing of ours.
     """
     return made if isinstance(made, KernelTrace) else getattr(made, "elements", None)
+
+
+def unit_of(b: Builder) -> Atom:
+    """The number of the unit whose code this is: of several that fail the first one reports."""
+    around: Builder | None = b
+    units: list[Atom] = []
+    while around is not None:
+        if isinstance(around, UnitCode) and around.index is not None:
+            units.append(around.index)
+        around = around.outer
+    found = units.pop() if units else index(0)
+    while units:
+        (scaled,) = b.emit(Apply("mul", (found, index(UNITS))))
+        (found,) = b.emit(Apply("add", (scaled, units.pop())))
+    return found
 
 
 def is_writing(scope: Scope) -> bool:

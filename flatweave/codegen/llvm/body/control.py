@@ -2,6 +2,7 @@
 
     if p f g     p uniform:                   br p, f, g; phis
                  p varying, f and g cheap:    f; g; select p
+                 p varying, g reports:        if no lane runs where not p: f; else as below
                  p varying:                   if any (mask & p): f under mask & p
                                               if any (mask & ~p): g under mask & ~p
                                               select p
@@ -15,9 +16,11 @@ from collections.abc import Sequence
 
 from flatweave.codegen.llvm.body.emitter import Emitter, Handlers, Held, scalar_type
 from flatweave.codegen.llvm.body.shapes import UNIFORM, VARYING, Shape
+from flatweave.kernel_ir.syntax import Report
 from flatweave.scalar.ops import TABLE
 from flatweave.terms.control import Apply, Cast, If
 from flatweave.terms.syntax import Atom, Const, Lambda, Let, Type, Var
+from flatweave.terms.traverse import walk_lets
 
 # Up to this many additions, computing a body for nothing is cheaper than asking who needs it.
 CHEAP = 24
@@ -35,9 +38,46 @@ def emit_if(e: Emitter, let: Let) -> Sequence[Held]:
     if cost(op.then) + cost(op.other) <= CHEAP:
         arms = e.run(op.then), e.run(op.other)
         return _selected(e, let.vars, condition.text, *arms)
-    then = _guarded(e, op.then, e.masked(condition.text))
-    other = _guarded(e, op.other, e.masked(e.negated(condition.text)))
-    return _selected(e, let.vars, condition.text, then, other)
+    if not e.is_rare and reports(op.other):
+        return _unless_any(e, let.vars, condition.text, op)
+    return _masked(e, let.vars, condition.text, op)
+
+
+def _masked(e: Emitter, out: Sequence[Var], condition: str, op: If) -> list[Held]:
+    """Each body for its lanes."""
+    then = _guarded(e, op.then, e.masked(condition))
+    other = _guarded(e, op.other, e.masked(e.negated(condition)))
+    return _selected(e, out, condition, then, other)
+
+
+def _unless_any(e: Emitter, out: Sequence[Var], condition: str, op: If) -> list[Held]:
+    """The first body by all lanes that run here, where none of them reports."""
+    code = e.code
+    rare, usual, after = code.names("rare", "usual", "end")
+    code.branch(e.any(e.masked(e.negated(condition))), rare, usual)
+    arms: list[tuple[list[str], str]] = []
+    for label in (usual, rare):
+        code.label(label)
+        inner = e.inside()
+        inner.is_rare = label is rare
+        held = inner.run(op.then) if label is usual else _masked(inner, out, condition, op)
+        texts = [
+            inner.lanes(each, scalar_type(var.type)) for each, var in zip(held, out, strict=True)
+        ]
+        arms.append((texts, code.block))
+        code.jump(after)
+    code.label(after)
+    (usually, a), (rarely, b) = arms
+    kinds = [e.held_type(var.type, VARYING) for var in out]
+    return [
+        Held(VARYING, code.phi(kind, [(x, a), (y, b)]))
+        for kind, x, y in zip(kinds, usually, rarely, strict=True)
+    ]
+
+
+def reports(body: Lambda) -> bool:
+    """Whether a body records an error."""
+    return any(isinstance(let.op, Report) for let in walk_lets(body))
 
 
 def _branch(e: Emitter, out: Sequence[Var], condition: str, op: If) -> Sequence[Held]:

@@ -63,6 +63,7 @@ class Emitter:
         self.mask: str | None = None
         self.made: dict[Var, Op] = {}
         self.depth = 0  # loops around
+        self.is_rare = False  # code that runs where an error is found
         self._known: dict[tuple[str, ...], str] = {}
 
     def at(self, width: int, shapes: Mapping[Var, Shape] | None = None) -> Emitter:
@@ -70,7 +71,7 @@ class Emitter:
         known = self.shapes if shapes is None else shapes
         known = known if width > 1 else {}
         made = Emitter(self.code, self.isa, self.handlers, self.held, width, known, self.zeros)
-        made.made, made.depth = self.made, self.depth
+        made.made, made.depth, made.is_rare = self.made, self.depth, self.is_rare
         return made
 
     def inside(self, mask: str | None = None) -> Emitter:
