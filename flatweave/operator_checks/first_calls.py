@@ -41,8 +41,10 @@ from flatweave.terms.build import Builder, index
 from flatweave.terms.syntax import ArrayType, Atom, Lambda, Var
 from flatweave.terms.traverse import Substitution
 
-EVERY = 8
-"""So many calls try operators, then those whose number is a power of two."""
+SPENT = 1000
+"""Every call tries operators until so many lets have been evaluated for it in all, about 20 ms;
+then those whose number is a power of two."""
+RUNS = (1, 8)  # the calls that may run a program for it
 
 
 class Runs(Protocol):
@@ -60,25 +62,27 @@ class FirstCalls:
     ) -> None:
         self._program = program
         self._build = build
-        self._calls = 0
+        self._calls = self._spent = 0
         self.is_done = not program.unproven
         self._name = ""
+        self._built: dict[tuple[Var, ...], Runs] = {}
 
     def __call__(self, args: Sequence[Any]) -> None:
         """Try the operators on a call's arguments; raises Broken."""
         self._calls += 1
         number = self._calls
-        if self.is_done or (number > EVERY and number & (number - 1)):
+        if self.is_done or (self._spent > SPENT and number & (number - 1)):
             return
         if number == 1 and self._is_remembered():
             self.is_done = True
             return
         try:
-            self.is_done = self._try(args, with_a_run=number in (1, EVERY))
+            self.is_done = self._try(args, with_a_run=number in RUNS)
         except Broken:
-            self._calls = 0  # the next call with these elements fails as well
+            self._calls = self._spent = 0  # the next call with these elements fails as well
             raise
         if self.is_done:
+            self._built = {}
             self._remember()
 
     def _try(self, args: Sequence[Any], with_a_run: bool) -> bool:
@@ -90,13 +94,17 @@ class FirstCalls:
             if wanted:
                 sampler.know(self._told_by_a_run(wanted, args))
                 sampler.run()
+        self._spent += sampler.spent
         return sampler.is_done
 
     def _told_by_a_run(self, wanted: Sequence[Var], args: Sequence[Any]) -> dict[Var, Array]:
         """Numbers, and the first elements of arrays, that the program computes."""
         assert self._build is not None
         try:
-            results = self._build(corners(self._program, wanted)).run(list(args))
+            key = tuple(wanted)
+            if key not in self._built:
+                self._built[key] = self._build(corners(self._program, wanted))
+            results = self._built[key].run(list(args))
         except (Fault, UserError):  # the run itself tells of it
             return {}
         values = [np.asarray(result) for result in results]

@@ -48,7 +48,7 @@ from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Op, Type, Var
 from flatweave.terms.traverse import atoms_in, lambdas_in
 
 FEW = 64  # that a filter begins with
-STEPS = 4000  # lets that are evaluated in all
+STEPS = 400  # lets that are evaluated in all
 
 
 class LazyInterp(Laws):
@@ -164,11 +164,26 @@ class LazyInterp(Laws):
 
     def _locate(self, env: Env, op: Locate) -> Values:
         ends, position = self.atoms(env, (op.ends, op.position))
-        ends = self._whole(ends)
-        row = np.asarray(np.searchsorted(ends[op.skip :], position, side="right"))
-        before = op.skip + row - 1
-        start = np.where(row > 0, ends[np.clip(before, 0, len(ends) - 1)], 0)
+        first = self._ends_up_to(ends, op.skip, int(np.max(position, initial=0)))
+        row = np.asarray(np.searchsorted(first, position, side="right"))
+        start = np.where(row > 0, first[np.maximum(row - 1, 0)], 0)
         return row, np.asarray(start, np.int64)
+
+    @staticmethod
+    def _ends_up_to(ends: Array, skip: int, position: int) -> Value:
+        """The ends of rows, up to that of the row of a position."""
+        if not isinstance(ends, Lazy):
+            return ends[skip:]
+        count = FEW
+        while True:
+            size = ends.shape[0]
+            count = count if size is None else min(count, size - skip)
+            first = read(ends, [np.arange(skip, skip + count)])
+            if first.size and first[-1] > position:
+                return first
+            if count >= MANY or (size is not None and count == size - skip):
+                raise Unknown
+            count *= 8
 
     def _elements(
         self, env: Env, fn: Lambda, shape: tuple[int | None, ...],

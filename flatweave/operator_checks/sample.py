@@ -56,6 +56,11 @@ class Sampler(LazyInterp):
         """Whether every operator has been tried on elements that count."""
         return not self._pending
 
+    @property
+    def spent(self) -> int:
+        """How many lets the last run evaluated, and one more."""
+        return 1 + STEPS - self._steps
+
     def know(self, values: dict[Var, Array]) -> None:
         """Values of variables of the program that a run told."""
         self._root.values.update(values)  # type: ignore[arg-type]

@@ -7,6 +7,7 @@ import flatweave as fw
 from flatweave.base.config import config
 from flatweave.frontend.call.eager import first_calls
 from flatweave.operator_checks.first_calls import FirstCalls
+from flatweave.operator_checks.sample import Sampler
 
 XS = 1 + np.random.default_rng(5).random(100_000)
 ROWS = XS.reshape(1000, 100)
@@ -103,14 +104,13 @@ def test_neighbours_in_different_segments_are_not_combined():
 def test_no_call_takes_long(monkeypatch):
     """A program whose operator meets nothing that counts is tried now and then."""
     tries = []
-    monkeypatch.setattr(
-        "flatweave.operator_checks.first_calls.Sampler.run", lambda self: tries.append(1)
-    )
+    run = Sampler.run
+    monkeypatch.setattr(Sampler, "run", lambda self: (tries.append(1), run(self)))
     f = fw.jit(pull)
-    for _ in range(100):
+    for _ in range(1000):
         f(np.zeros(4))
 
-    assert len(tries) == 8 + len([16, 32, 64])
+    assert 16 < len(tries) < 128
 
 
 def test_an_error_is_raised_by_every_call():
