@@ -164,26 +164,10 @@ class LazyInterp(Laws):
 
     def _locate(self, env: Env, op: Locate) -> Values:
         ends, position = self.atoms(env, (op.ends, op.position))
-        first = self._ends_up_to(ends, op.skip, int(np.max(position, initial=0)))
+        first = ends_up_to(ends, op.skip, int(np.max(position, initial=0)))
         row = np.asarray(np.searchsorted(first, position, side="right"))
         start = np.where(row > 0, first[np.maximum(row - 1, 0)], 0)
         return row, np.asarray(start, np.int64)
-
-    @staticmethod
-    def _ends_up_to(ends: Array, skip: int, position: int) -> Value:
-        """The ends of rows, up to that of the row of a position."""
-        if not isinstance(ends, Lazy):
-            return ends[skip:]
-        count = FEW
-        while True:
-            size = ends.shape[0]
-            count = count if size is None else min(count, size - skip)
-            first = read(ends, [np.arange(skip, skip + count)])
-            if first.size and first[-1] > position:
-                return first
-            if count >= MANY or (size is not None and count == size - skip):
-                raise Unknown
-            count *= 8
 
     def _elements(
         self, env: Env, fn: Lambda, shape: tuple[int | None, ...],
@@ -323,3 +307,19 @@ def scalar_of(type_: Type) -> DType:
 
 def _is_array(atom: Atom) -> bool:
     return not isinstance(atom.type, DType)
+
+
+def ends_up_to(ends: Array, skip: int, position: int) -> Value:
+    """The ends of rows, up to that of the row of a position."""
+    if not isinstance(ends, Lazy):
+        return ends[skip:]
+    count = FEW
+    while True:
+        size = ends.shape[0]
+        count = count if size is None else min(count, size - skip)
+        first = read(ends, [np.arange(skip, skip + count)])
+        if first.size and first[-1] > position:
+            return first
+        if count >= MANY or (size is not None and count == size - skip):
+            raise Unknown
+        count *= 8
