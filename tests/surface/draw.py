@@ -50,7 +50,7 @@ class Draw:
         first = self.drawn[0]
         if isinstance(first, list | tuple):  # of arrays
             arrays = [self.value(part) for part in first if isinstance(part, Name)]
-            return arrays[0] if arrays else np.asarray(first)
+            return arrays[0] if arrays else np.asarray(first[0] if first else first)
         return np.asarray(self.value(first))
 
     def value(self, given: Any) -> Any:
