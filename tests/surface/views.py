@@ -66,9 +66,9 @@ def _by_value(found: Any, a: Any) -> list[Any]:
 def _argsort(found: Any, a: Any, axis: int | None = -1, stable: bool = False) -> list[Any]:
     """Elements in order; the indices themselves where equal ones keep theirs."""
     found, a = np.asarray(found), np.asarray(a)
-    if stable or not a.ndim:
-        return [found]
     lines, at = (a.ravel(), 0) if axis is None else (a, axis)
+    if stable or not a.ndim or found.ndim != lines.ndim:
+        return [found]
     return [np.take_along_axis(lines, found, at)]
 
 
