@@ -14,6 +14,7 @@ import argparse
 import sys
 import time
 from collections import Counter
+from concurrent.futures import ProcessPoolExecutor, as_completed
 
 from bench import machine
 from tests.surface.run import Tally, run
@@ -27,6 +28,7 @@ def parser() -> argparse.ArgumentParser:
     add("--calls", type=int, default=2000, help="how many calls")
     add("--seed", type=int, default=0, help="of all of them")
     add("--target", default="interp", help="what runs them: interp, cpu")
+    add("--workers", type=int, default=2, help="processes")
     add("--only", default="", help="names of functions, with commas")
     add("--save", action="store_true", help="write a page to bench/results")
     return made
@@ -61,9 +63,13 @@ def main() -> int:
     names = options.only.split(",") if options.only else list(TABLE)
     begun = time.monotonic()
     tally = Tally()
-    for difference in run(options.calls, options.seed, options.target, tally, names):
-        sys.stdout.write(difference + "\n\n")
-        sys.stdout.flush()
+    what = (options.calls, options.seed, options.target, names)
+    with ProcessPoolExecutor(options.workers) as pool:
+        parts = [pool.submit(run, *what, part, options.workers) for part in range(options.workers)]
+        for done in as_completed(parts):
+            sys.stdout.write("".join(f"{each}\n\n" for each in done.result().differences))
+            sys.stdout.flush()
+            tally.merge(done.result())
     text = page(tally, options, time.monotonic() - begun)
     if options.save:
         sys.stdout.write(f"{machine.keep(text, 'surface')}\n")

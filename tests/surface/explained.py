@@ -87,7 +87,7 @@ ORDERED = (
     "floor|ceil|trunc)$"
 )
 EXPLAINED = (
-    Reason("is a tuple, where one array|got a tuple, where one|got .*\\(|is \\(\\), which holds",
+    Reason("^gives \\(|is a tuple, where one array|got a tuple, where one|got .*\\(|is \\(\\), which holds",
            "a tuple is a structure", NUMPY, "A tuple is a structure",
            when=lambda call: has_tuple(call.args) or has_tuple(list(call.named.values()))),
     Reason("instead of TypeError: 'list' object cannot be interpreted",
@@ -110,10 +110,16 @@ EXPLAINED = (
            "Between equal infinities", "quantile|percentile", not_finite),
     Reason("^dtype", "Python numbers take the dtype of what they meet", LANGUAGE,
            "takes the dtype of what it meets",
-           "clip|1d|append|select|polyval|stack|concat|broadcast_arrays",
+           "clip|1d|append|select|polyval|stack|concat|broadcast_arrays|inner",
            lambda call: has_number(call.args)),
     Reason("NumPy needs the values of a traced array", "NumPy asks its first argument alone", NUMPY,
            "asks its first arguments alone", "repeat|take|isin|where", is_traced),
+    Reason("Unsupported: (cov|corrcoef) of complex", "not there", NUMPY,
+           "`cov` of complex numbers is not there", "cov|corrcoef"),
+    Reason("must be one row, got", "a number has no axis", NUMPY, "A number has no axis",
+           "bincount"),
+    Reason("instead of TypeError: `pad_width`", "a number has nothing to pad", NUMPY,
+           "A call that is well defined", "pad", of_no_axes),
     Reason("shape", "axis=None is the last axis", NUMPY, "sorts along the last axis", "sort",
            lambda call: "axis" in call.named and call.named["axis"] is None),
     Reason("which has 0 axes|xs is a scalar|of a number has no indices|not enough values to unpack",
@@ -149,7 +155,8 @@ EXPLAINED = (
     Reason("is known at run time only|needs values, which are", "extents must be known", NUMPY,
            "extents must be known when it is traced", "squeeze|split|unstack", is_traced),
     Reason("instead of (ZeroDivisionError|IndexError|ValueError: cannot reshape array of size 0|"
-           "TypeError: numpy boolean subtract|ValueError: not enough values)",
+           "TypeError: numpy boolean subtract|TypeError: Cannot cast array data|"
+           "ValueError: not enough values)",
            "NumPy fails where a result is defined", NUMPY, "A call that is well defined"),
     Reason("shape \\(1, 1\\) instead of \\(\\)", "a rank depends on no extent", LANGUAGE,
            "a matrix of one element", "^(cov|corrcoef)$"),

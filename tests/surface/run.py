@@ -25,8 +25,17 @@ class Tally:
     explained: Counter[str] = field(default_factory=Counter)
     differences: list[str] = field(default_factory=list)
 
-    def add(self, call: Call) -> str:
-        """One call more; the difference that nothing explains, with the program that shows it."""
+    def merge(self, other: Tally) -> None:
+        """What another process found."""
+        self.calls += other.calls
+        self.raised += other.raised
+        self.names.update(other.names)
+        self.ways.update(other.ways)
+        self.explained.update(other.explained)
+        self.differences += other.differences
+
+    def add(self, call: Call) -> None:
+        """One call more; what nothing explains is kept, with the program that shows it."""
         said = call.difference()
         self.calls += 1
         self.names[call.name] += 1
@@ -35,16 +44,19 @@ class Tally:
         known = reason(call, said) if said else None
         if known is not None:
             self.explained[f"{known.why}: [{known.words}]({known.page})"] += 1
-        if not said or known is not None:
-            return ""
-        self.differences.append(f"{call.seed}: {said}\n{call.text()}")
-        return self.differences[-1]
+        elif said:
+            self.differences.append(f"{call.seed}: {said}\n{call.text()}")
 
 
-def calls(count: int, seed: int, target: str, names: Sequence[str]) -> Iterator[Call]:
-    """Random calls, the functions in turn; of compiled programs several with other values."""
+def calls(
+    count: int, seed: int, target: str, names: Sequence[str], part: int = 0, parts: int = 1
+) -> Iterator[Call]:
+    """Random calls, the functions in turn; of compiled programs several with other values. Several
+    processes make a part of them each."""
     repeated = 1 if target == "interp" else REPEATED
     for i in range(count):
+        if i // repeated % parts != part:
+            continue
         pattern = i // repeated
         step = 1 if repeated == 1 else 37  # so that few calls see many kinds of functions
         name = names[(pattern * step + seed) % len(names)]
@@ -52,11 +64,12 @@ def calls(count: int, seed: int, target: str, names: Sequence[str]) -> Iterator[
 
 
 def run(
-    count: int, seed: int, target: str, tally: Tally, names: Sequence[str] = tuple(TABLE)
-) -> Iterator[str]:
-    """The differences that nothing explains."""
+    count: int, seed: int, target: str, names: Sequence[str] = tuple(TABLE), part: int = 0,
+    parts: int = 1,
+) -> Tally:  # fmt: skip
+    """What becomes of so many calls, or of a part of them."""
+    tally = Tally()
     with config.scoped(target=target):
-        for call in calls(count, seed, target, names):
-            found = tally.add(call)
-            if found:
-                yield found
+        for call in calls(count, seed, target, names, part, parts):
+            tally.add(call)
+    return tally

@@ -101,7 +101,7 @@ QUANTILES = {**OVER, "method": one_of(
 MOMENTS = {**OVER, "dtype": k.dtype, "ddof": one_of(0, 1, 2, 0.5), "where": k.mask}
 SET = row(array(ALL, (1, 1, 0, 2)), array(ALL, (1, 1, 0, 2)), moves=True)
 TRANSFORM = {"n": k.lengths, "axis": axis, "norm": one_of(None, "ortho", "forward", "?")}
-TRANSFORMS = {"s": k.sizes, "axes": one_of((-1,), (0,), [0], (0, -1)), "norm": TRANSFORM["norm"]}
+TRANSFORMS = {"s": k.sizes, "axes": one_of((-1,), (0,), [0]), "norm": TRANSFORM["norm"]}
 FILLED = {"dtype": k.dtype, "shape": k.extents}
 
 TABLE: dict[str, Row] = {

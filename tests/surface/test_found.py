@@ -54,6 +54,7 @@ CALLS = (
     lambda xp: xp.linalg.matrix_norm(np.array([[200, 100]], "u1"), ord=1),
     lambda xp: xp.power(Z.astype("c8"), np.float64(0.015)),
     lambda xp: xp.power(Z, [-1.0, -1.0, 1.0]),
+    lambda xp: xp.divide([3], Z[:1].astype("c8")),
     lambda xp: xp.clip(U, np.nan, np.float32(150.5)),
     lambda xp: xp.roll(M, 7, axis=()),
     lambda xp: np.vecdot(xp.asarray(M), M, axis=0),
@@ -65,12 +66,15 @@ CALLS = (
     lambda xp: xp.linalg.matrix_power(np.array([[1, 1], [0, 1]]), -1),
     lambda xp: abs(xp.linalg.qr(M, mode="r")),
     lambda xp: xp.linalg.diagonal(H),
+    lambda xp: xp.broadcast_arrays(H, Z[:2].astype("c8"), M[:1, :2]),
+    lambda xp: xp.meshgrid(H[0], [1, 2, 3]),
     lambda xp: xp.asarray(M).reshape((3, 2), copy=True),
     lambda xp: xp.asarray(M).ravel(order="F"),
     lambda xp: xp.asarray(M / 3).round(1),
 )
 REFUSED = (
     lambda xp: xp.full(2, 1 - 2j, dtype="u4"),
+    lambda xp: xp.full(2, -1, dtype="uint8"),
     lambda xp: xp.full_like(U, 1 - 2j),
     lambda xp: xp.sum(M, initial=1j),
     lambda xp: xp.mean(M[:1, :1], where=np.array([False, True])),
@@ -99,7 +103,7 @@ def test_what_must_be_refused(call):
     """As NumPy refuses it, or warns of it."""
     with pytest.raises(fw.UserError), fw.target("interp"):
         call(fw)
-    with warnings.catch_warnings(), pytest.raises((ValueError, TypeError, Warning)):
+    with warnings.catch_warnings(), pytest.raises((ValueError, TypeError, Warning, OverflowError)):
         warnings.simplefilter("error")
         call(np)
 

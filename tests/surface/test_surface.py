@@ -3,9 +3,11 @@
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 import flatweave as fw
 from tests.surface.explained import EXPLAINED
+from tests.surface.run import run
 from tests.surface.table import OTHER, TABLE
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -30,3 +32,12 @@ def test_the_docs_explain_what_differs():
     for known in EXPLAINED:
         text = " ".join((ROOT / known.page).read_text(encoding="utf-8").split())
         assert known.words in text, known
+
+
+@pytest.mark.parametrize(("target", "count"), [("interp", 1000), ("cpu", 100)])
+def test_random_calls(target, count):
+    """No difference that the docs do not explain."""
+    tally = run(count, 1, target)
+
+    assert not tally.differences
+    assert tally.calls == count

@@ -14,6 +14,7 @@ from flatweave.base.source import user_location
 from flatweave.frontend.arrays.axes import converted
 from flatweave.frontend.call.operation import operation
 from flatweave.frontend.elements.broadcast import generated, read
+from flatweave.frontend.elements.conversion import must_fit
 from flatweave.frontend.elements.scalars import strong
 from flatweave.frontend.trace.extents import length_of, shape_of
 from flatweave.frontend.trace.faults import check_message
@@ -69,7 +70,7 @@ def full(
     row; `v` is another name for it.
 
     Types: `shape: extents, fill_value: t -> t[shape]`. Raises NegativeExtentError for an extent
-    below 0.
+    below 0, DTypeError for a Python integer that the dtype cannot hold.
 
         >>> fw.full((2, 2), 7)
         Array([[7, 7],
@@ -79,6 +80,9 @@ def full(
     extents = shape_of(shape, "full")
     leaves, tree = arrays_of(v if fill_value is None else fill_value, "the value of full")
     if dtype is not None:
+        for leaf in leaves:
+            if leaf.weak and dtype_of(dtype).is_integer and leaf.element.is_integer:
+                must_fit(leaf, dtype_of(dtype))
         leaves = [converted(leaf, dtype_of(dtype)) for leaf in leaves]
     return unflatten(tree, [_filled(extents, leaf) for leaf in leaves])
 

@@ -12,7 +12,7 @@ from flatweave.frontend.elements.elementwise import abs, hypot, isfinite, isinf,
 from flatweave.frontend.elements.scalars import astype, where
 from flatweave.frontend.values.array import describe
 from flatweave.frontend.values.complex import Complex, complex_dtype
-from flatweave.frontend.values.promotion import any_dtype_of
+from flatweave.frontend.values.promotion import any_dtype_of, common
 
 
 @rule("add")
@@ -45,7 +45,8 @@ def divided(x: Any, y: Any) -> Complex:
     z = whole(x)
     if not isinstance(y, Complex):
         return Complex(z.real / y, z.imag / y)
-    c, d = y.real, y.imag
+    part = common((z.real, z.imag, y.real, y.imag))[0]
+    c, d = (v if v.weak or v.element is part else v.astype(part) for v in (y.real, y.imag))
     is_flat = abs(c) >= abs(d)
     most, least = where(is_flat, c, d), where(is_flat, d, c)
     is_zero = most == 0  # then the parts are divided by 0

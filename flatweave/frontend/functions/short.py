@@ -32,8 +32,10 @@ MOVED = frozenset({
 # elements of several arrays, which are the arguments of these names
 JOINED = {
     "concat": ("arrays",), "stack": ("arrays",), "where": ("a", "b"), "shift": ("xs", "fill"),
-    "gather": ("xs", "default"), "broadcast_arrays": ("arrays",), "backpermute": ("xs",),
+    "gather": ("xs", "default"), "backpermute": ("xs",),
 }  # fmt: skip
+# of several arrays as many results, each of its dtype
+EACH = frozenset({"broadcast_arrays", "meshgrid"})
 # arrays that are written into, and what is written
 WRITTEN = {"scatter": ("dest", "vals"), "replace": ("xs", "values")}
 # functions of arrays of any elements: of tuples, and of these; and compositions of those above
@@ -68,6 +70,8 @@ def on_short(body: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, 
         return _wrapped(body(short.words, *args[1:], **kwargs), short.element)
     if name in JOINED:
         return _joined(body, given, JOINED[name])
+    if name in EACH:
+        return _each(body, args, kwargs)
     if name in WRITTEN:
         return _written(body, given, *WRITTEN[name])
     if name in ORDERED:
@@ -76,6 +80,14 @@ def on_short(body: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, 
         wanted = lifted_short(first).element
     found = _called(body, given, _read)
     return found if wanted is None else map_leaves(lambda x: _as(x, wanted), found)
+
+
+def _each(body: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Words for the arrays of 16 bits, and again for their results."""
+    kinds = [lifted_short(x).element if is_short(x) else None for x in args]
+    words = [x if k is None else _words(x, k) for x, k in zip(args, kinds, strict=True)]
+    pairs = zip(body(*words, **kwargs), kinds, strict=True)
+    return tuple(x if kind is None else OF[kind](x) for x, kind in pairs)
 
 
 def _called(
