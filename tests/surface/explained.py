@@ -53,7 +53,8 @@ def has_number(value: object) -> bool:
 
 def not_finite(call: Call) -> bool:
     """Whether a number among the arguments is NaN or infinite, or so great that a product is."""
-    return any(x.dtype.kind in "fc" and not (abs(x) < 1e18).all() for x in arrays_of(call))
+    sizes = [abs(x.astype(complex)) for x in arrays_of(call) if x.dtype.kind in "fc"]
+    return any(not (size < 1e18).all() for size in sizes)
 
 
 def is_traced(call: Call) -> bool:
@@ -87,7 +88,7 @@ ORDERED = (
     "floor|ceil|trunc)$"
 )
 EXPLAINED = (
-    Reason("^gives \\(|is a tuple, where one array|got a tuple, where one|got .*\\(|is \\(\\), which holds",
+    Reason("^gives \\(|(is|got) a tuple, where one|got .*\\(|is \\(\\), which holds",
            "a tuple is a structure", NUMPY, "A tuple is a structure",
            when=lambda call: has_tuple(call.args) or has_tuple(list(call.named.values()))),
     Reason("instead of TypeError: 'list' object cannot be interpreted",
