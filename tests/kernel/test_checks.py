@@ -55,6 +55,7 @@ def test_an_empty_array_is_not_touched():
         with fw.target(target):
             assert "length 0" in refused(fk.kernel(picks), XS[:0], np.array([0]))
             assert fk.kernel(picks)(XS[:0], XS[:0]).size == 0
+            assert fk.kernel(lambda xs: fk.pull(xs.length, lambda i: xs[i]))(XS[:0]).size == 0
 
 
 def test_what_is_outside_is_not_written():
