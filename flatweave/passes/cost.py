@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from flatweave.ops import Fold, Index, Locate, Prefix
 from flatweave.scalar.ops import TABLE
 from flatweave.terms.control import Apply, Cast, For, If, While
-from flatweave.terms.syntax import Const, Lambda, Op
+from flatweave.terms.syntax import Const, Lambda, Let, Op
 from flatweave.terms.traverse import lambdas_in, needed_for, walk_lets
 
 INNER_LOOP = 16
+SHORT_LOOP = 16
+"""A loop of at most so many iterations, known when compiling, costs a constant."""
 READ = 2
 CHEAP_KEY = 20
 LOCATE = 6
@@ -44,6 +48,24 @@ def _cost(op: Op) -> int:
             return inner + 1
         case _:
             return inner
+
+
+def grows(lets: Iterable[Let]) -> bool:
+    """Whether what these compute costs more the longer some extent is: there is a loop that is not
+    of a few iterations."""
+    return any(
+        _is_long(let.op) or any(grows(fn.lets) for fn in lambdas_in(let.op)) for let in lets
+    )
+
+
+def _is_long(op: Op) -> bool:
+    match op:
+        case Fold(extent=Const(value=count)):
+            return int(count) > SHORT_LOOP
+        case For(lo=Const(value=lo), hi=Const(value=hi), step=Const(value=step)):
+            return int(hi) - int(lo) > SHORT_LOOP * int(step)
+        case _:
+            return isinstance(op, Fold | For | While)
 
 
 def is_power(value: object) -> bool:

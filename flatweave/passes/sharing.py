@@ -9,7 +9,7 @@ from flatweave.array_ir.syntax import Program
 from flatweave.base.records import record
 from flatweave.base.told import Note
 from flatweave.ops import HOST_BODIES, ByRow, Fold, Index, Prefix, Store, Sweep
-from flatweave.passes.cost import INNER_LOOP, cost_of_body, cost_of_result, reads_memory
+from flatweave.passes.cost import INNER_LOOP, cost_of_body, cost_of_result, grows, reads_memory
 from flatweave.terms.control import Apply, For, While
 from flatweave.terms.shifted import is_next
 from flatweave.terms.syntax import Atom, Const, Lambda, Let, Op, Var
@@ -33,21 +33,36 @@ class Uses:
 
     `few` are the elements that are read once, on the host or by sweeps of a few elements; they are
     not among `reads`. `turns`: a loop on the host reads elements in each of its turns, itself or by
-    a sweep.
+    a sweep. `once`: no element is read twice.
     """
 
     reads: int = 0
     few: int = 0
+    once: bool = True
     whole: int = 0
     turns: bool = False
     identity: bool = True
+
+
+@record
+class _Work:
+    """What computing an element takes, arrays that are computed where it reads them included: its
+    cost, and whether that grows with an extent."""
+
+    cost: int
+    grows: bool
+
+    def may_repeat(self, uses: Uses) -> bool:
+        """Whether an element may be computed at each of its reads: what grows with one extent is
+        never repeated for each element of another."""
+        return uses.once or not self.grows
 
 
 def choose_pulls(program: Program) -> dict[Var, int]:
     """The arrays that need not be stored, each with its position among its sweep's results."""
     uses = _Count.of(program)
     chosen: dict[Var, int] = {}
-    work: dict[Var, int] = {}
+    work: dict[Var, _Work] = {}
     for fn in _host_bodies(program.fn):
         for let in fn.lets:
             if not isinstance(let.op, Sweep):
@@ -94,25 +109,31 @@ def is_pull(op: Sweep) -> bool:
     return stores and not any(isinstance(let.op, Prefix) for let in op.body.lets)
 
 
-def _all_work(op: Sweep, position: int, work: dict[Var, int]) -> int:
-    """What a result costs together with the arrays that are computed where it reads them."""
+def _all_work(op: Sweep, position: int, work: Mapping[Var, _Work]) -> _Work:
+    """What a result takes together with the arrays that are computed where it reads them."""
     needed = Lambda((), needed_for(op.body.lets, op.body.results[position : position + 1]), ())
-    reads = (let.op.xs for let in walk_lets(needed) if isinstance(let.op, Index))
-    return cost_of_body(needed) + sum(work.get(xs, 0) for xs in reads if isinstance(xs, Var))
+    reads = [let.op.xs for let in walk_lets(needed) if isinstance(let.op, Index)]
+    pulled = [work[xs] for xs in reads if isinstance(xs, Var) and xs in work]
+    return _Work(
+        cost_of_body(needed) + sum(each.cost for each in pulled),
+        grows(needed.lets) or any(each.grows for each in pulled),
+    )
 
 
-def _pays(producer: Sweep, position: int, uses: Uses, all_work: int) -> bool:
+def _pays(producer: Sweep, position: int, uses: Uses, all_work: _Work) -> bool:
     """See Note [What a read may cost]."""
     cost = cost_of_result(producer.body, position)
     if uses.whole:
         return uses.reads + uses.few > 0 and _is_free(producer, position)
+    if not all_work.may_repeat(uses):
+        return False
     if _is_copy(producer, position):
         return True
-    if uses.few * all_work > FEW * STORING or (uses.turns and cost > STORING // 4):
+    if uses.few * all_work.cost > FEW * STORING or (uses.turns and cost > STORING // 4):
         return False
     if uses.reads <= 1 and uses.identity:
         return True
-    if uses.reads * all_work > LARGEST:
+    if uses.reads * all_work.cost > LARGEST:
         return False
     return (uses.reads - 1) * cost <= STORING and (uses.identity or cost <= STORING)
 
@@ -172,10 +193,12 @@ class _Count:
         use = self.uses.setdefault(xs, Uses())
         in_loop = self.loops > self.loops_around.get(xs, 0)
         few = self.few if self.sweep is not None else 1
+        once = self._visits_once(xs, indices)
+        is_first = not use.reads and not use.few
+        use.once = is_first and not in_loop and (once or few * weight == 1)
         if few and not in_loop:
             use.few += few * weight
             return
-        once = self._visits_once(xs, indices)
         use.reads += 1 if once else weight
         use.turns |= in_loop
         use.identity &= once
@@ -282,6 +305,10 @@ def explain(program: Program) -> list[Note]:
 # against storing a whole array: they say nothing against computing what they need where they need
 # it. There may be FEW of them, so that programs do not grow. What a loop on the host reads in each
 # turn, from an array that stands outside of it, is computed again only if it is cheap.
+#
+# What grows with an extent, as a fold over a row does, is not repeated, whatever it costs by this
+# count: each element of another extent would pay for it. Nor is what reads such an element where
+# that is computed: the cost of a chain is that of all its arrays.
 #
 # Of a chain of arrays, each read twice by the next one, every single read may pay, and yet the last
 # element costs twice as much with each of them: LARGEST ends that.

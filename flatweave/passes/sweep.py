@@ -220,7 +220,7 @@ def _over(
 def _operator(b: Builder, scope: Scope, fn: Lambda, of: str) -> Lambda:
     """The operator of a reduction or scan: scalar work only."""
     for let in walk_lets(fn):
-        if is_hard(let):
+        if is_hard(let, repeats=False):
             raise NestingError(
                 f"{let.op.name} inside the operator of {of}, which combines scalars.",
                 where=let.where,

@@ -16,6 +16,7 @@ from flatweave.ops.rows import array_type
 from flatweave.passes.nests.arrays import at
 from flatweave.passes.nests.hard import has_hard, is_hard, may_fail
 from flatweave.passes.nests.operators import apart, by_keys, keys_of, needs_memory
+from flatweave.passes.nests.repeated import repeated
 from flatweave.passes.nests.row_operators import combines_rows, in_rounds, is_in_rounds
 from flatweave.passes.nests.rows import Rows
 from flatweave.passes.nests.searches import Searches
@@ -158,8 +159,9 @@ def distribute(
     searches = Searches(rows)
     renaming = rows.body.inlining(fn, rows.params)
     own = set(fn.params)
+    stored = repeated(fn)
     for let in fn.lets:
-        add(rows, let, renaming, own, searches, optional)
+        add(rows, let, renaming, own, searches, optional, not stored.isdisjoint(let.vars))
     return rows, [_own(rows, renaming.atom(result)) for result in fn.results]
 
 
@@ -189,9 +191,10 @@ def _own(rows: Rows, result: Atom) -> Atom:
 
 def add(
     rows: Rows, let: Let, renaming: Substitution, own: set[Var], searches: Searches,
-    optional: bool = False,
+    optional: bool = False, stored: bool = False,
 ) -> None:
-    """One let of an element function: done outside, left to each row, or lifted by its rule."""
+    """One let of an element function: done outside, left to each row, or lifted by its rule, as
+    those are that must be `stored`."""
     rows.b.where = rows.body.where = let.where or rows.body.where
     if not optional and _is_invariant(let, own):
         host_let(rows.b, let, renaming)
@@ -211,7 +214,7 @@ def add(
     if isinstance(let.op, Index) and let.op.checked:
         renaming.mapping[let.vars[0]] = _tested(rows.body, renaming.op(let.op))
         return
-    if not is_hard(let, own):
+    if not stored and not is_hard(let, own):
         rows.body.inline_let(let, renaming)
         return
     op = renaming.op(let.op)

@@ -2,7 +2,8 @@
 
     easy    scalar work, reads, arrays made element by element (pulls), folds of these,
             branches and loops over scalars
-    hard    scan, filter, sort, scatter, .. ; rows of varying lengths; arrays in loops and branches
+    hard    scan, filter, sort, scatter, .. ; rows of varying lengths; arrays in loops and branches;
+            arrays whose elements would be computed again and again (`repeated.py`)
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Collection, Iterable
 
 from flatweave.base.dtypes import DType
 from flatweave.ops import Check, Concat, Empty, Generate, Index, Locate, Map, Reduce, Reshape, Span
+from flatweave.passes.nests.repeated import repeated
 from flatweave.terms.control import Apply, Cast, For, If, While
 from flatweave.terms.syntax import ArrayType, Lambda, Let, Op, Var
 from flatweave.terms.traverse import lambdas_in
@@ -20,8 +22,11 @@ SCALAR = (Apply, Cast, Index, Check, Span)
 CONTROL = (If, While, For)
 
 
-def is_hard(let: Let, own: Collection[Var] = ()) -> bool:
-    """Whether a let of an element function needs memory; `own` are variables of such functions."""
+def is_hard(let: Let, own: Collection[Var] = (), *, repeats: bool = True) -> bool:
+    """Whether a let of an element function needs memory; `own` are variables of such functions.
+
+    Not `repeats`: an array that is computed again and again needs none.
+    """
     op = let.op
     if isinstance(op, Locate):
         return op.ends in own  # what is searched is stored
@@ -34,13 +39,16 @@ def is_hard(let: Let, own: Collection[Var] = ()) -> bool:
             return True
     elif not isinstance(op, (*PULLS, *CONTROL)):
         return True
-    return any(has_hard(fn, own) for fn in lambdas_in(op))
+    repeats &= not isinstance(op, Reduce)  # an operator has no memory
+    return any(has_hard(fn, own, repeats=repeats) for fn in lambdas_in(op))
 
 
-def has_hard(fn: Lambda, own: Collection[Var] = ()) -> bool:
+def has_hard(fn: Lambda, own: Collection[Var] = (), *, repeats: bool = True) -> bool:
     """Whether an element function, or one inside it, needs memory."""
+    if repeats and repeated(fn):
+        return True
     inside = {*own, *fn.params, *(var for let in fn.lets for var in let.vars)}
-    return any(is_hard(let, inside) for let in fn.lets)
+    return any(is_hard(let, inside, repeats=repeats) for let in fn.lets)
 
 
 def may_fail(op: Op) -> bool:

@@ -22,7 +22,7 @@
 A map of rows has become one sweep over all elements, and what its function does once for each row
 would be done for each element: n m m steps in place of n m. Now it is what
 `a / fw.sum(a, axis=1)[:, None]` is. Each value depends on some of the sweep's indices, and gets a
-sweep over these.
+sweep over these. A fold that depends on no index becomes a sweep over its own elements.
 
 Where rows have no elements, nothing of them was computed, and reads as `r[0]` stand untested. So if
 a value needs any but the elements that the sweep and its folds walk along, its sweep is empty then.
@@ -38,14 +38,14 @@ from collections.abc import Sequence
 
 from flatweave.array_ir.forms import SWEPT
 from flatweave.array_ir.syntax import Program
-from flatweave.base.dtypes import DType
-from flatweave.ops import ByRow, Fold, Index, Prefix, Store, Sweep
+from flatweave.base.dtypes import DType, i64
+from flatweave.ops import ByRow, Combine, Fold, Index, Prefix, Store, Sweep
 from flatweave.passes.array_pass import array_pass
 from flatweave.passes.rewrite import rewrite
 from flatweave.terms.build import Builder, index
-from flatweave.terms.control import For, If, While
+from flatweave.terms.control import Apply, Cast, For, If, While
 from flatweave.terms.syntax import Atom, Const, Lambda, Let, Op, Var
-from flatweave.terms.traverse import free_vars, lambdas_in, needed_for, walk_lets
+from flatweave.terms.traverse import Substitution, free_vars, lambdas_in, needed_for, walk_lets
 
 FEW_TURNS = 4
 """A fold of so many elements costs less than the array that would hold its results."""
@@ -62,34 +62,67 @@ def hoist_rows(program: Program) -> Program:
     }  # fmt: skip
 
     def rule(b: Builder, op: Op, let: Let) -> Sequence[Atom] | None:
-        if not isinstance(op, Sweep) or len(op.shape) == 1 or id(let) in inside:
+        if not isinstance(op, Sweep) or id(let) in inside:
             return None
-        lets = _hoisted(b, op)
-        if lets is None:
+        body = _hoisted(b, op)
+        if body is None:
             return None
-        body = Lambda(op.body.params, lets, op.body.results)
         return b.emit(op.replace(body=body), let.vars[0].name)
 
     return rewrite(program, rule)
 
 
-def _hoisted(b: Builder, op: Sweep) -> tuple[Let, ...] | None:
-    """The lets of a sweep's body, reading what sweeps emitted here have computed; None: nothing
-    is the same for a row."""
+def _hoisted(b: Builder, op: Sweep) -> Lambda | None:
+    """A sweep's body, reading what sweeps emitted here have computed; None: nothing is the same
+    for a row."""
     found: dict[Indices, list[Let]] = {}
     for let, indices in _indices(op).items():
-        if 0 < len(indices) < len(op.shape) and _loops(let.op) and _is_plain(op, let):
+        if len(indices) < len(op.shape) and _loops(let.op) and _is_plain(op, let):
             found.setdefault(indices, []).append(let)
     if not found:
         return None
     reads: dict[Let, list[Let]] = {}
+    known = Substitution()
+    for let in [each for each in found.get(Indices(), ()) if _folds_alone(op, each)]:
+        found[Indices()].remove(let)
+        reads[let] = []
+        known.mapping.update(zip(let.vars, _over_elements(b, op, let), strict=True))
     for indices, moved in found.items():
         where = tuple(p for p in op.body.params if p in indices)
-        stored = iter(_over(b, op, where, moved))
+        stored, at = iter(_over(b, op, where, moved)), where or (index(0),)
         for let in moved:
             each = zip(let.vars, stored)
-            reads[let] = [Let((v,), Index(a, where, checked=False), let.where) for v, a in each]
-    return tuple(new for let in op.body.lets for new in reads.get(let, [let]))
+            reads[let] = [Let((v,), Index(a, at, checked=False), let.where) for v, a in each]
+    lets = tuple(new for let in op.body.lets for new in reads.get(let, [let]))
+    return known.function(Lambda(op.body.params, lets, op.body.results))
+
+
+def _folds_alone(op: Sweep, let: Let) -> bool:
+    """Whether a fold needs nothing of the sweep but scalar work and reads, and its extent not even
+    that."""
+    if not isinstance(let.op, Fold):
+        return False
+    needed = needed_for(op.body.lets, let.vars)[:-1]
+    own = {var for each in needed for var in each.vars}
+    plain = all(isinstance(each.op, Apply | Cast | Index) for each in needed)
+    return plain and not own & free_vars((let.op.extent, let.op.fn, let.op.neutral)).keys()
+
+
+def _over_elements(b: Builder, op: Sweep, let: Let) -> Sequence[Atom]:
+    """A fold that is the same for all elements, as a sweep: none where there are no elements."""
+    fold = let.op
+    assert isinstance(fold, Fold)
+    needed = needed_for(op.body.lets, let.vars)[:-1]
+    extent = fold.extent
+    if _reads_at_chosen_places((*needed, let), ()):
+        extent = _unless_empty(b, op.shape, extent)
+    inside = b.inner()
+    k = inside.param("k", i64, extent)
+    renaming = inside.inlining(Lambda(fold.body.params, (), ()), [k])
+    for each in (*needed, *fold.body.lets):
+        inside.inline_let(each, renaming)
+    body = inside.close([k], [renaming.atom(atom) for atom in fold.body.results])
+    return b.emit(Sweep((extent,), body, (Combine(b.copy(fold.fn), fold.neutral),)))
 
 
 def _over(
@@ -99,14 +132,15 @@ def _over(
     extents = dict(zip(op.body.params, op.shape, strict=True))
     wanted = [v for let in moved for v in let.vars]
     needed = needed_for(op.body.lets, wanted)
-    first, *others = (extents[p] for p in where)
-    if _reads_at_chosen_places(needed, where):
+    first, *others = (extents[p] for p in where) if where else (index(1),)
+    if not where or _reads_at_chosen_places(needed, where):
         along = [extent for p, extent in extents.items() if p not in where]
         first = _unless_empty(b, along, first)
     shape = (first, *others)
     inside = b.inner()
-    fresh = [inside.param(p.name, p.type, extent) for p, extent in zip(where, shape, strict=True)]
-    renaming = inside.inlining(Lambda(where, (), ()), fresh)
+    names = [p.name for p in where] or ["i"]
+    fresh = [inside.param(n, i64, extent) for n, extent in zip(names, shape, strict=True)]
+    renaming = inside.inlining(Lambda(where, (), ()), fresh[: len(where)])
     for let in needed:
         inside.inline_let(let, renaming)
     body = inside.close(fresh, [renaming.atom(v) for v in wanted])

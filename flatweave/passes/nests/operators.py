@@ -19,7 +19,9 @@ WITH_OPERATORS = (Permute, Reduce, ReduceSegments, Scan, Sort)
 
 def needs_memory(op: Op) -> bool:
     """Whether an operation has an operator or keys that need memory."""
-    return isinstance(op, WITH_OPERATORS) and any(has_hard(fn) for fn in lambdas_in(op))
+    return isinstance(op, WITH_OPERATORS) and any(
+        has_hard(fn, repeats=False) for fn in lambdas_in(op)
+    )
 
 
 def apart(op: Op) -> tuple[list[Let], Op]:

@@ -1,0 +1,55 @@
+"""Fusion never makes a program do more work than a few times what was written."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.laws import work
+
+MOST = 4
+"""How many times the work of the program as it was traced."""
+QUADRATIC = {
+    "a mean of rows that are stacked":
+        "m = fw.stack([v3, v3]); r = m - fw.mean(m, axis=1, keepdims=True)",
+    "covariances": "r = fw.cov(v4)",
+    "correlations of two rows": "r = fw.corrcoef(v3, v3)",
+    "a sum in a map": "r = fw.map(lambda x: x * fw.sum(v1), v0)",
+    "a sum in a map over rows": "r = fw.map(lambda row: row * fw.sum(v0), v2)",
+    "a copy of sums": "s = fw.sum(v2, axis=1)[::-1]; r = v2 - fw.reshape(s, (-1, 1))",
+    "an array of a row that others read whole":
+        "r = fw.map(lambda a: (lambda t: fw.map(lambda e: fw.sum(t * e), v1))("
+        "fw.map(lambda e: fw.max(v3 * e), a)), v2)",
+}
+
+
+def ratio(source: str, extents: dict[str, int] | None = None) -> float:
+    """The work after the last pass against that of the traced program."""
+    traced, fused = work.work_of(source, extents or work.EXTENTS)
+    return fused / max(traced, 1)
+
+
+@pytest.mark.parametrize("text", QUADRATIC.values(), ids=list(QUADRATIC))
+def test_what_grows_with_one_extent_is_not_repeated_for_another(text: str) -> None:
+    """Ten times the extents would show as ten times the ratio."""
+    lines = "\n".join(f"    {line.strip()}" for line in text.split(";"))
+
+    assert ratio(f"{work.HEAD}\n{lines}\n    return r\n") <= MOST
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_random_programs_do_no_more_work_than_a_few_times_theirs(seed: int) -> None:
+    """Vectors and matrices of different extents, read by each other."""
+    source = work.random_source(seed)
+
+    assert ratio(source) <= MOST, source
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("group", range(20))
+def test_many_random_programs_do_no_more_work_than_a_few_times_theirs(group: int) -> None:
+    """The first ones of each group over longer extents."""
+    for seed in range(1000 + group * 50, 1050 + group * 50):
+        source = work.random_source(seed)
+        extents = work.LARGER if seed % 50 < 3 else work.EXTENTS
+
+        assert ratio(source, extents) <= MOST, source
