@@ -24,6 +24,7 @@ from flatweave.lower.by_row.suits import suits
 from flatweave.lower.call_kernel import lower_call
 from flatweave.lower.host.context import Lowering, Program, buffer_type, name_of
 from flatweave.lower.host.given import adopt, tell_unused
+from flatweave.lower.kernel.long_folds import long_fold
 from flatweave.lower.kernel.scope import HostArray, HostScope
 from flatweave.lower.machine.machine import Machine
 from flatweave.lower.scatter.choose import is_divided, lower_scatter, plan_scatter
@@ -317,7 +318,10 @@ def _fold(lowering: Lowering, let: Let, op: Fold) -> None:
     results = inside.call(inside.host, op.fn, [*state, *values])
     body = inside.host.close([k, *state], results)
     neutral = tuple(scalar(atom) for atom in op.neutral)
-    folded = lowering.host.emit(For(index(0), scalar(op.extent), index(1), body, neutral))
+    folded = long_fold(
+        lowering.host, index(0), scalar(op.extent), 1, body, neutral, op.fn,
+        lambda b, operands: inside.call(b, op.fn, operands),
+    )  # fmt: skip
     _bind_results(lowering, let.vars, folded)
 
 

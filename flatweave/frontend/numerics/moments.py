@@ -69,8 +69,8 @@ def cov(
 ) -> Any:
     """The covariances of variables, each a row of `m`, a column without `rowvar`; of `y`, too.
 
-    The sums are divided by the number of observations less 1, by all of them with `bias`, or less
-    `ddof`.
+    They are computed in f64, of what is left without the means. The sums are divided by the number
+    of observations less 1, by all of them with `bias`, or less `ddof`.
 
     Types: `m: t[k, n] -> f64[k, k]`, of one row a number. Raises ShapeError for more than two axes.
 
@@ -96,8 +96,7 @@ def _variables(m: Any, rowvar: bool) -> Any:
             f"cov takes a row for each variable, got {describe(array)}.",
             where=user_location(), remedy="Give a row or a matrix.",
         )  # fmt: skip
-    if array.dtype.kind != "f":
-        array = array.astype(f64)
+    array = array.astype(f64)
     if array.ndim < 2:
         return reshape(array, (1, -1))
     return array if rowvar else array.T

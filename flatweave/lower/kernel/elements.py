@@ -11,6 +11,7 @@ from flatweave.kernel_ir.prefetch import Prefetch
 from flatweave.kernel_ir.syntax import Load, LoadNear, Report
 from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.kernel.fold_in_lanes import fold_in_lanes
+from flatweave.lower.kernel.long_folds import long_fold
 from flatweave.lower.kernel.quotients import Quotient, divide, divisor_of
 from flatweave.lower.machine.machine import Machine
 from flatweave.lower.traverse.position import Position
@@ -257,7 +258,10 @@ class Elements:
         values = self.call(inside, op.body, [k])
         body = inside.close([k, *state], self.call(inside, op.fn, [*state, *values]))
         self.failed = failed
-        return b.emit(For(index(0), extent, index(1), body, self.atoms(op.neutral)))
+        return long_fold(
+            b, index(0), extent, 1, body, self.atoms(op.neutral), op.fn,
+            lambda c, operands: self.call(c, op.fn, operands),
+        )  # fmt: skip
 
     def _fold_in_lanes(self, b: Builder, op: Fold) -> Sequence[Atom]:
         """One element's fold by all lanes, which do not nest: each runs inner folds."""

@@ -18,6 +18,7 @@ from flatweave.base.dtypes import i64
 from flatweave.base.records import replace
 from flatweave.kernel_ir.collectives import ReduceLanes
 from flatweave.kernel_ir.syntax import Lane, Lanes
+from flatweave.lower.kernel.long_folds import long_fold
 from flatweave.lower.machine.machine import Machine
 from flatweave.lower.traverse.stretches import Stretches, stretches_of
 from flatweave.ops import Fold
@@ -92,7 +93,12 @@ def _turns(
         known = [inside.param("s", atom.type) for atom in neutral]
         values = calls.apart(inside, op.body, [inside.emit(Lane(i))[0]])
         body = inside.close([i, *known], _join(calls, inside, op, alone, known, values))
-        return c.emit(For(first, last, index(width), body, tuple(init)))
+        if tuple(init) != neutral:
+            return c.emit(For(first, last, index(width), body, tuple(init)))
+        return long_fold(
+            c, first, last, width, body, neutral, op.fn,
+            lambda d, operands: calls.apart(d, op.fn, operands),
+        )  # fmt: skip
 
     if len(spans) == 1:
         return span(b, *spans[0], neutral)

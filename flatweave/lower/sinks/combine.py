@@ -5,10 +5,10 @@ from __future__ import annotations
 from flatweave.base.dtypes import i64
 from flatweave.kernel_ir.host import Free
 from flatweave.kernel_ir.syntax import Load
+from flatweave.lower.kernel.long_folds import long_fold
 from flatweave.lower.scan.block_partials import scan_block_partials
 from flatweave.lower.sweep.sink import HostSweep, LoweredSink
 from flatweave.terms.build import index
-from flatweave.terms.control import For
 
 
 class CombineSink(LoweredSink):
@@ -32,7 +32,10 @@ class CombineSink(LoweredSink):
         parts = [inside.emit(Load(buffer, block))[0] for buffer in self.partials]
         body = inside.close([block, *state], lowering.call(inside, self.sink.fn, [*state, *parts]))
         neutral = tuple(lowering.scope.scalar(atom) for atom in self.sink.neutral)
-        results = host.emit(For(index(0), sweep.blocks, index(1), body, neutral))
+        results = long_fold(
+            host, index(0), sweep.blocks, 1, body, neutral, self.sink.fn,
+            lambda b, operands: lowering.call(b, self.sink.fn, operands),
+        )  # fmt: skip
         for var, result in zip(self.vars, results, strict=True):
             lowering.scope.bind(var, result)
         for buffer in self.partials:

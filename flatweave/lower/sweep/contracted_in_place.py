@@ -19,10 +19,12 @@ in vain, from the last row's values.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from flatweave.base.dtypes import i64
 from flatweave.base.records import record
 from flatweave.kernel_ir.syntax import Lane, Load, Shared, Store
+from flatweave.lower.kernel.long_folds import chunk, long_fold
 from flatweave.lower.schedule.contraction import Contraction
 from flatweave.lower.sweep.contraction_cells import Cells
 from flatweave.lower.sweep.share_tiles import for_each_tile
@@ -32,8 +34,8 @@ from flatweave.lower.traverse.position import Position
 from flatweave.lower.traverse.register_tiles import Extent, Row, in_lanes, loop
 from flatweave.ops.rows import scalar_type
 from flatweave.terms.build import Builder, index
-from flatweave.terms.control import NO_BODY, For, If
-from flatweave.terms.syntax import Atom
+from flatweave.terms.control import NO_BODY, If
+from flatweave.terms.syntax import Atom, Lambda
 from flatweave.terms.traverse import needed_for
 
 
@@ -101,8 +103,12 @@ class InPlace:
         """Narrow tiles, each from the first step to the last one."""
 
         def act(c: Builder, place: _Place) -> None:
-            before = self.cells.neutral * place.rows
-            self._leave(c, place, self._fold(c, place, (index(0), steps), before))
+            neutral = self.cells.neutral * place.rows
+            found = long_fold(
+                c, index(0), steps, 1, self._step(c, place), neutral, self.cells.fn,
+                partial(_join, self.cells),
+            )  # fmt: skip
+            self._leave(c, place, found)
 
         everything = Extent((index(0), self.rows), (index(0), self.lanes))
         self._panels(b, at, everything, (self.tile.narrow, self.tile.lanes // 2), act)
@@ -123,8 +129,12 @@ class InPlace:
                 end = d.apply("minimum", d.add(k0, index(tile.depth)), steps)
 
                 def some(e: Builder, place: _Place) -> None:
-                    before = self._load(e, extent, place)
-                    self._store(e, extent, place, self._fold(e, place, (k0, end), before))
+                    chunk(
+                        e, (k0, end), tile.depth, self._step(e, place),
+                        self.cells.neutral * place.rows, lambda f: self._load(f, extent, place),
+                        lambda f, values: self._store(f, extent, place, values),
+                        self.cells.fn, self.cells.join,
+                    )  # fmt: skip
 
                 self._panels(d, at, extent, size, some)
 
@@ -166,15 +176,14 @@ class InPlace:
         groups(left, rest, partial=True)
         b.emit(If(b.apply("lt", rest, hi), left.close([], []), NO_BODY))
 
-    def _fold(
-        self, b: Builder, place: _Place, steps: tuple[Atom, Atom], before: Sequence[Atom]
-    ) -> Sequence[Atom]:
-        """The results of a register tile behind some more steps."""
+    def _step(self, b: Builder, place: _Place) -> Lambda:
+        """A step of the fold, from the results of a register tile to the next ones."""
         cells, last = self.cells, b.sub(self.rows, index(1))
         each = len(self.results)
         inside = b.inner()
         k = inside.param("k", i64)
-        known = [inside.param("s", atom.type) for atom in before]
+        neutral = cells.neutral * place.rows
+        known = [inside.param("s", atom.type) for atom in neutral]
         values = cells.lane_values(inside, place.lane, k)
         rows = []
         for r in range(place.rows):
@@ -182,8 +191,7 @@ class InPlace:
             mine = known[r * each : (r + 1) * each]
             rows.append(Row(number, cells.row_values(inside, number, k), mine))
         after = cells.fold(inside, place.lane, k, values, rows)
-        body = inside.close([k, *known], after)
-        return b.emit(For(*steps, index(1), body, tuple(before)))
+        return inside.close([k, *known], after)
 
     def _room(self, b: Builder, extent: Extent, place: _Place, row: int) -> Atom:
         """Where the results of a row of a register tile are, inside of lanes."""
@@ -223,3 +231,12 @@ class InPlace:
         fed = SinkStep(b, b, elements, position, ())
         for sink in self.sinks:
             sink.step(self.writer, fed, ())
+
+
+def _join(cells: Cells, b: Builder, operands: Sequence[Atom]) -> list[Atom]:
+    """The operator on the results of all rows of a register tile."""
+    each, half = len(cells.neutral), len(operands) // 2
+    out: list[Atom] = []
+    for k in range(0, half, each):
+        out += cells.join(b, [*operands[k : k + each], *operands[half + k : half + k + each]])
+    return out

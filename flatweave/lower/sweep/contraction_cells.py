@@ -30,6 +30,7 @@ class Cells:
         self.contraction = contraction
         self.around: dict[Var, Atom] = {}
         fold = contraction.op
+        self.fn = fold.fn
         self.neutral = tuple(writer.kernel.scalar(atom) for atom in fold.neutral)
         self.row_dtypes: Sequence[DType] = list(map(scalar_type, contraction.row_values))
         self.lane_dtypes: Sequence[DType] = list(map(scalar_type, contraction.lane_values))
@@ -92,6 +93,10 @@ class Cells:
             made = elements.atoms(fold.body.results)
             out.extend(elements.call(b, fold.fn, [*row.known, *made]))
         return out
+
+    def join(self, b: Builder, operands: Sequence[Atom]) -> Sequence[Atom]:
+        """The operator of the fold."""
+        return self._elements({}).call(b, self.fn, operands)
 
     def _elements(self, known: dict[Var, Atom]) -> Elements:
         elements = Elements(self.writer.kernel, index(0), self.writer.lowering.checks)

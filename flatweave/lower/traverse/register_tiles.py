@@ -10,8 +10,9 @@
                 for k:  each result = fn(it, body(row value, lane value))
                 registers -> results of the tile
 
-The order in which one result is folded is that of the fold itself: its bits are those it has
-anywhere. What lies behind the last row and lane is computed in vain, from values that are there.
+Where floats are added, the steps of each depth are a block, which is joined to those before it
+(`lower/kernel/long_folds.py`). What lies behind the last row and lane is computed in vain, from
+values that are there.
 """
 
 from __future__ import annotations
@@ -22,10 +23,11 @@ from typing import Protocol
 from flatweave.base.dtypes import DType, i64
 from flatweave.base.records import record
 from flatweave.kernel_ir.syntax import Lane, Lanes, Load, Shared, Store
+from flatweave.lower.kernel.long_folds import chunk
 from flatweave.lower.schedule.plan import RegisterTile
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import NO_BODY, For, If
-from flatweave.terms.syntax import Atom, Var
+from flatweave.terms.syntax import Atom, Lambda, Var
 
 Loop = Callable[[Builder, Atom], None]
 
@@ -42,6 +44,7 @@ class Row:
 class Work(Protocol):
     """What is computed at the points of a contraction; each writes into the body it is given."""
 
+    fn: Lambda
     neutral: tuple[Atom, ...]
     row_dtypes: Sequence[DType]
     lane_dtypes: Sequence[DType]
@@ -62,6 +65,9 @@ class Work(Protocol):
         self, b: Builder, lane: Atom, k: Atom, values: Sequence[Atom], rows: Sequence[Row]
     ) -> Sequence[Atom]:
         """The results of some rows behind one more step, at a lane that has these values."""
+
+    def join(self, b: Builder, operands: Sequence[Atom]) -> Sequence[Atom]:
+        """The operator of the fold."""
 
 
 @record
@@ -245,11 +251,11 @@ class RegisterTiles:
         tile, each = self.tile, len(self.results)
         first = b.mul(group, index(tile.rows))
         rows = [b.add(first, index(r)) for r in range(tile.rows)]
-        before = [value for row in rows for value in self.load(b, panel, row)]
         lane = b.emit(Lane(b.add(extent.lanes[0], b.mul(panel, index(tile.lanes)))))[0]
         inside = b.inner()
         k = inside.param("k", i64)
-        known = [inside.param("s", atom.type) for atom in before]
+        neutral = self.work.neutral * tile.rows
+        known = [inside.param("s", atom.type) for atom in neutral]
         place = inside.emit(Lane(self.place_of(inside, panel, k)))[0]
         of_lane = [inside.emit(Load(room, place))[0] for room in self.lanes]
         start = inside.add(inside.mul(first, index(tile.depth)), k)
@@ -261,9 +267,18 @@ class RegisterTiles:
             of_rows.append(Row(inside.add(extent.rows[0], row), values, mine))
         after = self.work.fold(inside, lane, inside.add(k0, k), of_lane, of_rows)
         body = inside.close([k, *known], after)
-        results = b.emit(For(index(0), count, index(1), body, tuple(before)))
-        for r, row in enumerate(rows):
-            self.store(b, panel, row, results[r * each : (r + 1) * each])
+
+        def load(c: Builder) -> list[Atom]:
+            return [value for row in rows for value in self.load(c, panel, row)]
+
+        def store(c: Builder, values: Sequence[Atom]) -> None:
+            for r, row in enumerate(rows):
+                self.store(c, panel, row, values[r * each : (r + 1) * each])
+
+        chunk(
+            b, (index(0), count), tile.depth, body, neutral, load, store, self.work.fn,
+            self.work.join,
+        )  # fmt: skip
 
 
 def _rooms(b: Builder, dtypes: Sequence[DType], count: int) -> list[Var]:

@@ -1,0 +1,108 @@
+"""Long folds go by blocks, so that rounding errors of sums do not grow with their length.
+
+    end = lo + (hi - lo) // 64 * 64
+    total = neutral
+    for q in lo, lo + 64, .. < end:
+        block = neutral
+        for k in q, q + 1, .. < q + 64:     block = step block k
+        total = fn total block
+    for k in end, end + 1, .. < hi:         total = step total k
+
+So are the blocks themselves: 64 make a block of blocks, and 64 of these one of the third kind. A
+sum of n floats one after the other is wrong by up to n roundings. Here no element takes part in
+more than 4 * 64 + n / 2^18 additions, each of which all lanes of a loop do at once. This is for
+every operator that adds floats; the others have no such error, or one that no grouping changes, as
+products have.
+
+Folds of less than 64 iterations are the last loop alone. As this and the blocks are short, they run
+without a look at whether the call is cancelled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from flatweave.base.dtypes import DType, i64
+from flatweave.terms.build import Builder, index
+from flatweave.terms.control import Apply, For, If
+from flatweave.terms.syntax import Atom, Const, Lambda
+from flatweave.terms.traverse import walk_lets
+
+BLOCK = 64
+"""Iterations of a block, blocks of a block of blocks, and so on."""
+LEVELS = 3
+"""How often blocks make a larger one."""
+Join = Callable[[Builder, Sequence[Atom]], Sequence[Atom]]
+"""What emits the operator on a left and a right operand."""
+
+
+def adds_floats(fn: Lambda) -> bool:
+    """Whether an operator adds floats, which rounds."""
+    return any(
+        isinstance(let.op, Apply) and let.op.fn in ("add", "sub") and _is_float(let.vars[0].type)
+        for let in walk_lets(fn)
+    )
+
+
+def _is_float(type_: object) -> bool:
+    return isinstance(type_, DType) and type_.numpy.kind == "f"
+
+
+def long_fold(
+    b: Builder, lo: Atom, hi: Atom, step: int, body: Lambda, neutral: Sequence[Atom], fn: Lambda,
+    join: Join,
+) -> tuple[Atom, ...]:  # fmt: skip
+    """A loop from lo to hi whose `body` takes a position and the state, and gives the next state;
+    `join` emits `fn`, the operator on states."""
+    start = tuple(neutral)
+    if not adds_floats(fn) or _is_short(lo, hi, step):
+        return b.emit(For(lo, hi, index(step), body, start))
+    size = index(BLOCK * step)
+    end = b.add(lo, b.mul(b.apply("floordiv", b.sub(hi, lo), size), size))
+
+    def blocks(c: Builder, first: Atom, last: Atom, level: int) -> tuple[Atom, ...]:
+        each = index(BLOCK**level * step)
+        inside = c.inner()
+        p = inside.param("p", i64)
+        state = [inside.param("s", atom.type) for atom in start]
+        after = inside.add(p, each)
+        if level > 1:
+            found = blocks(inside, p, inside.apply("minimum", after, last), level - 1)
+        else:
+            found = inside.emit(For(p, after, index(step), inside.copy(body), start))
+        joined = join(inside, [*state, *found])
+        return c.emit(For(first, last, each, inside.close([p, *state], joined), start))
+
+    return b.emit(For(end, hi, index(step), body, blocks(b, lo, end, LEVELS)))
+
+
+def chunk(
+    b: Builder, steps: tuple[Atom, Atom], size: int, body: Lambda, neutral: Sequence[Atom],
+    load: Callable[[Builder], Sequence[Atom]], store: Callable[[Builder, Sequence[Atom]], None],
+    fn: Lambda, join: Join,
+) -> None:  # fmt: skip
+    """Up to `size` iterations of folds whose states are in memory between them. As many as that are
+    a block, whose results are joined to the state."""
+    if not adds_floats(fn):
+        store(b, b.emit(For(*steps, index(1), body, tuple(load(b)))))
+        return
+    whole = b.apply("eq", b.sub(steps[1], steps[0]), index(size))
+    anew, on = b.inner(), b.inner()
+    begin = If(whole, anew.close([], neutral), on.close([], load(on)))
+    found: tuple[Atom, ...] = b.emit(For(*steps, index(1), body, b.emit(begin)))
+    # loaded here, not before the loop, where they would take registers
+    block, rest = b.inner(), b.inner()
+    before, each = load(block), len(fn.results)
+    joined: list[Atom] = []
+    for k in range(0, len(found), each):
+        joined += join(block, [*before[k : k + each], *found[k : k + each]])
+    store(block, joined)
+    store(rest, found)
+    b.emit(If(whole, block.close([], []), rest.close([], [])))
+
+
+def _is_short(lo: Atom, hi: Atom, step: int) -> bool:
+    """Whether a loop is known to be one block at most."""
+    if not isinstance(lo, Const) or not isinstance(hi, Const):
+        return False
+    return int(hi.value) - int(lo.value) <= BLOCK * step

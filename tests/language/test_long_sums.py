@@ -1,0 +1,137 @@
+"""Sums of many floats are near the true one, whatever is summed and however it lies.
+
+A sum of n floats one after the other may be wrong by n roundings, and is by a good part of them
+where all elements are alike. Sums by blocks are not (`lower/kernel/long_folds.py`).
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import flatweave as fw
+
+NEAR = 1e-5
+"""Relative: some 170 roundings of f32. One after the other, 10^6 elements are wrong by 10^-3."""
+N = 10**6
+
+
+def sums(x):
+    """Everything of a matrix that is a sum, over its rows and over its columns."""
+    return (
+        fw.sum(x, axis=1), fw.mean(x, axis=1), fw.sum(x, axis=0), fw.sum(x),
+        fw.map(lambda row: fw.sum(row * 2.0), x), fw.matmul(x, fw.full((x.shape[1],), 1.0, "f4")),
+        fw.sum(fw.reshape(x, (2, -1, 5)), axis=1), fw.cumsum(fw.reshape(x, (-1,)))[-1],
+    )  # fmt: skip
+
+
+def expected(x):
+    """The same by math.fsum."""
+    rows = [math.fsum(row) for row in x]
+    deep = x.reshape(2, -1, 5)
+    of_rows = np.array(rows)
+    return (
+        of_rows, of_rows / x.shape[1], [math.fsum(c) for c in x.T], math.fsum(rows), of_rows * 2,
+        of_rows, [[math.fsum(deep[i, :, j]) for j in range(5)] for i in range(2)], math.fsum(rows),
+    )  # fmt: skip
+
+
+def assert_near(found, wanted, near=NEAR):
+    """Each result within so much of the true value."""
+    for k, (a, b) in enumerate(zip(found, wanted, strict=True)):
+        off = np.max(np.abs(np.asarray(a, "f8") / np.asarray(b) - 1))
+        assert off <= near, f"result {k}: {off}"
+
+
+@pytest.fixture(scope="module")
+def compiled():
+    """The program, compiled once for all shapes."""
+    return fw.jit(sums)
+
+
+@pytest.mark.parametrize("shape", [(1, N), (N, 1), (10, N // 10), (N // 10, 10), (1000, 1000)])
+def test_sums_of_equal_elements(compiled, shape):
+    """All roundings go the same way."""
+    x = np.full(shape, 1.1, "f4")
+
+    assert_near(compiled(x), expected(x))
+
+
+def test_sums_of_random_elements(compiled):
+    """Of one sign, so that a relative error says something."""
+    x = np.random.default_rng(0).random((2, N // 2)).astype("f4")
+
+    assert_near(compiled(x), expected(x))
+
+
+@pytest.mark.parametrize("n", [0, 1, 255, 256, 257, 65_535, 65_536, 65_537, 131_072 + 300])
+def test_no_element_is_lost_where_blocks_end(n):
+    """Around whole blocks, and blocks of blocks, also in lanes: exact in small integers."""
+    x = (np.arange(3 * n, dtype="f4") % 7).reshape(3, n)
+    y = np.arange(3, dtype="f4")
+
+    found = by_rows(x, y)
+
+    assert found[0].tolist() == x.astype("i8").sum(1).tolist()
+    assert found[1].tolist() == (x.astype("i8") * y[:, None].astype("i8")).sum(0).tolist()[:1]
+    assert found[2].tolist() == [[row.sum(), row.max(initial=0)] for row in x.astype("i8")]
+
+
+@fw.jit
+def by_rows(x, y):
+    """Rows in lanes, one column, and rows by an operator that does not only add."""
+    pairs = fw.map(
+        lambda row: fw.reduce(
+            lambda a, b: (a[0] + b[0], fw.maximum(a[1], b[1])), (0.0, 0.0),
+            fw.map(lambda e: (e, e), row),
+        ), x,
+    )  # fmt: skip
+    return fw.sum(x, axis=1), fw.matmul(y, x[:, :1]), fw.stack(pairs, axis=1)
+
+
+@pytest.mark.parametrize("size", [(300, 1000), (20, 10_000)])
+def test_products_of_long_matrices(size):
+    """Contractions in tiles, whose results wait in memory between blocks."""
+    rows, n = size
+    x = np.full((rows, n), 1.1, "f4")
+
+    assert_near([fw.matmul(x, np.ones((n, rows), "f4"))], [np.full((rows, rows), 1.1 * n)])
+
+
+@pytest.mark.slow
+@pytest.mark.needs_opencl
+@pytest.mark.parametrize("shape", [(1, N), (10, N // 10), (1000, 1000)])
+def test_sums_on_devices(shape):
+    """The rule is the same for all targets."""
+    x = np.full(shape, 1.1, "f4")
+
+    assert_near(fw.jit(sums, target="opencl")(x), expected(x))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shape", [(1, 10**8), (10, 10**7), (10**7, 10)])
+def test_sums_of_very_many_elements(compiled, shape):
+    """A hundred million of them."""
+    value = np.float32(1.1)
+    x, v = np.full(shape, value), float(value)
+    rows, columns = np.full(shape[0], v * shape[1]), np.full(shape[1], v * shape[0])
+    deep = np.full((2, 5), v * 10**7)
+
+    assert_near(compiled(x), (
+        rows, rows / shape[1], columns, v * 10**8, rows * 2, rows, deep, v * 10**8,
+    ), 4 * NEAR)  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
+@pytest.mark.parametrize("away", [0.0, 1000.0])
+def test_covariances_are_computed_in_f64(dtype, away):
+    """Also of elements far from 0, whose products f32 cannot tell apart."""
+    x = (np.random.default_rng(1).standard_normal((2, 100_000)) + away).astype(dtype)
+
+    found, alike = fw.cov(x), fw.corrcoef(x)
+
+    assert found.dtype == alike.dtype == fw.float64
+    np.testing.assert_allclose(found, np.cov(x.astype("f8")), rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(alike, np.corrcoef(x.astype("f8")), rtol=1e-9, atol=1e-12)
