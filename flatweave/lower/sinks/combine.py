@@ -5,10 +5,14 @@ from __future__ import annotations
 from flatweave.base.dtypes import i64
 from flatweave.kernel_ir.host import Free
 from flatweave.kernel_ir.syntax import Load
-from flatweave.lower.kernel.long_folds import long_fold
 from flatweave.lower.scan.block_partials import scan_block_partials
 from flatweave.lower.sweep.sink import HostSweep, LoweredSink
+from flatweave.passes.operators import adds_floats
 from flatweave.terms.build import index
+from flatweave.terms.control import For
+
+GROUP = 64
+"""Partial results that are joined to each other before they are joined to those before them."""
 
 
 class CombineSink(LoweredSink):
@@ -30,12 +34,20 @@ class CombineSink(LoweredSink):
         block = inside.param("b", i64)
         state = [inside.param("s", atom.type) for atom in self.sink.neutral]
         parts = [inside.emit(Load(buffer, block))[0] for buffer in self.partials]
-        body = inside.close([block, *state], lowering.call(inside, self.sink.fn, [*state, *parts]))
         neutral = tuple(lowering.scope.scalar(atom) for atom in self.sink.neutral)
-        results = long_fold(
-            host, index(0), sweep.blocks, 1, body, neutral, self.sink.fn,
-            lambda b, operands: lowering.call(b, self.sink.fn, operands),
-        )  # fmt: skip
+        fn, after = self.sink.fn, lowering.call(inside, self.sink.fn, [*state, *parts])
+        if adds_floats(fn):  # no float takes part in many additions: see kernel/long_folds.py
+            total = [inside.param("s", atom.type) for atom in neutral]
+            full = inside.apply("eq", inside.apply("mod", block, index(GROUP)), index(GROUP - 1))
+            joined = lowering.call(inside, fn, [*total, *after])
+            pairs = zip([*neutral, *joined], [*after, *total], strict=True)
+            chosen = [inside.apply("select", full, *pair) for pair in pairs]
+            body = inside.close([block, *state, *total], chosen)
+            found = host.emit(For(index(0), sweep.blocks, index(1), body, neutral * 2))
+            results = lowering.call(host, fn, [*found[len(neutral) :], *found[: len(neutral)]])
+        else:
+            body = inside.close([block, *state], after)
+            results = host.emit(For(index(0), sweep.blocks, index(1), body, neutral))
         for var, result in zip(self.vars, results, strict=True):
             lowering.scope.bind(var, result)
         for buffer in self.partials:
