@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 
+from flatweave.algorithms.long_folds import long_fold
 from flatweave.array_ir.liveness import find_last_uses
 from flatweave.array_ir.syntax import Program as ArrayProgram
 from flatweave.base.dtypes import DType, bool_, i64, u64
@@ -24,7 +25,6 @@ from flatweave.lower.by_row.suits import suits
 from flatweave.lower.call_kernel import lower_call
 from flatweave.lower.host.context import Lowering, Program, buffer_type, name_of
 from flatweave.lower.host.given import adopt, tell_unused
-from flatweave.lower.kernel.long_folds import long_fold
 from flatweave.lower.kernel.scope import HostArray, HostScope
 from flatweave.lower.machine.machine import Machine
 from flatweave.lower.scatter.choose import is_divided, lower_scatter, plan_scatter

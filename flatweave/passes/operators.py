@@ -246,15 +246,3 @@ def makes_nan(fn: Lambda) -> bool:
 def reads_nan(fn: Lambda) -> bool:
     """Whether an operator can tell one NaN from another, so that results depend on which it is."""
     return any(isinstance(let.op, Apply) and let.op.fn in SIGNED for let in walk_lets(fn))
-
-
-def adds_floats(fn: Lambda) -> bool:
-    """Whether an operator adds floats, which rounds."""
-    return any(
-        isinstance(let.op, Apply) and let.op.fn in ("add", "sub") and _is_float(let.vars[0].type)
-        for let in walk_lets(fn)
-    )
-
-
-def _is_float(type_: object) -> bool:
-    return isinstance(type_, DType) and type_.numpy.kind == "f"

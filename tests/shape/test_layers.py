@@ -45,8 +45,8 @@ ROOMS = {
     "kernel": "writing < arrays < storage < algorithms < programs",
     "passes": "array_pass, operators, cost, rewrite < monoid, sharing, sweeps"
     " < nests, branches, spaces",
-    "passes/nests": "hard, arrays, masked < segments, operators, row_function < row_operators"
-    " < rows < searches < distribute < rules, versions < lift, sizes",
+    "passes/nests": "repeated < hard, arrays, masked < segments, operators, row_function"
+    " < row_operators < rows < searches < distribute < rules, versions < lift, sizes",
 }
 ALLOWED_INSIDE_FUNCTIONS = "# optional dependency"
 # The one file that imports modules when it is called, and these: the compiler, its LLVM, and what

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 
+from flatweave.algorithms.long_folds import long_fold
 from flatweave.base.dtypes import bool_, i64, u64
 from flatweave.base.plan import CHECK_ERROR, INDEX_ERROR, Site
 from flatweave.kernel_ir.prefetch import Prefetch
 from flatweave.kernel_ir.syntax import Load, LoadNear, Report
 from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.kernel.fold_in_lanes import fold_in_lanes
-from flatweave.lower.kernel.long_folds import long_fold
 from flatweave.lower.kernel.quotients import Quotient, divide, divisor_of
 from flatweave.lower.machine.machine import Machine
 from flatweave.lower.traverse.position import Position

@@ -14,11 +14,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+from flatweave.algorithms.long_folds import long_fold
 from flatweave.base.dtypes import i64
 from flatweave.base.records import replace
 from flatweave.kernel_ir.collectives import ReduceLanes
 from flatweave.kernel_ir.syntax import Lane, Lanes
-from flatweave.lower.kernel.long_folds import long_fold
 from flatweave.lower.machine.machine import Machine
 from flatweave.lower.traverse.stretches import Stretches, stretches_of
 from flatweave.ops import Fold

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from flatweave.algorithms.long_folds import adds_floats
 from flatweave.base.dtypes import i64
 from flatweave.kernel_ir.host import Free
 from flatweave.kernel_ir.syntax import Load
 from flatweave.lower.scan.block_partials import scan_block_partials
 from flatweave.lower.sweep.sink import HostSweep, LoweredSink
-from flatweave.passes.operators import adds_floats
 from flatweave.terms.build import index
 from flatweave.terms.control import For
 
@@ -36,7 +36,7 @@ class CombineSink(LoweredSink):
         parts = [inside.emit(Load(buffer, block))[0] for buffer in self.partials]
         neutral = tuple(lowering.scope.scalar(atom) for atom in self.sink.neutral)
         fn, after = self.sink.fn, lowering.call(inside, self.sink.fn, [*state, *parts])
-        if adds_floats(fn):  # no float takes part in many additions: see kernel/long_folds.py
+        if adds_floats(fn):  # no float takes part in many additions: see algorithms/long_folds.py
             total = [inside.param("s", atom.type) for atom in neutral]
             full = inside.apply("eq", inside.apply("mod", block, index(GROUP)), index(GROUP - 1))
             joined = lowering.call(inside, fn, [*total, *after])

@@ -21,10 +21,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
+from flatweave.algorithms.long_folds import chunk, long_fold
 from flatweave.base.dtypes import i64
 from flatweave.base.records import record
 from flatweave.kernel_ir.syntax import Lane, Load, Shared, Store
-from flatweave.lower.kernel.long_folds import chunk, long_fold
 from flatweave.lower.schedule.contraction import Contraction
 from flatweave.lower.sweep.contraction_cells import Cells
 from flatweave.lower.sweep.share_tiles import for_each_tile

@@ -11,7 +11,7 @@
                 registers -> results of the tile
 
 Where floats are added, the steps of each depth are a block, which is joined to those before it
-(`lower/kernel/long_folds.py`). What lies behind the last row and lane is computed in vain, from
+(`algorithms/long_folds.py`). What lies behind the last row and lane is computed in vain, from
 values that are there.
 """
 
@@ -20,10 +20,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
+from flatweave.algorithms.long_folds import chunk
 from flatweave.base.dtypes import DType, i64
 from flatweave.base.records import record
 from flatweave.kernel_ir.syntax import Lane, Lanes, Load, Shared, Store
-from flatweave.lower.kernel.long_folds import chunk
 from flatweave.lower.schedule.plan import RegisterTile
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import NO_BODY, For, If

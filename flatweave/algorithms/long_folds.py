@@ -22,11 +22,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from flatweave.base.dtypes import i64
-from flatweave.passes.operators import adds_floats
+from flatweave.base.dtypes import DType, i64
 from flatweave.terms.build import Builder, index
-from flatweave.terms.control import For, If
+from flatweave.terms.control import Apply, For, If
 from flatweave.terms.syntax import Atom, Const, Lambda
+from flatweave.terms.traverse import walk_lets
 
 BLOCK = 64
 """Iterations of a block, blocks of a block of blocks, and so on."""
@@ -34,6 +34,18 @@ LEVELS = 3
 """How often blocks make a larger one."""
 Join = Callable[[Builder, Sequence[Atom]], Sequence[Atom]]
 """What emits the operator on a left and a right operand."""
+
+
+def adds_floats(fn: Lambda) -> bool:
+    """Whether an operator adds floats, which rounds."""
+    return any(
+        isinstance(let.op, Apply) and let.op.fn in ("add", "sub") and _is_float(let.vars[0].type)
+        for let in walk_lets(fn)
+    )
+
+
+def _is_float(type_: object) -> bool:
+    return isinstance(type_, DType) and type_.numpy.kind == "f"
 
 
 def long_fold(
