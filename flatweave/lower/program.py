@@ -315,8 +315,7 @@ def _fold(lowering: Lowering, let: Let, op: Fold) -> None:
     k = inside.host.param("k", i64)
     state = [inside.host.param("s", atom.type) for atom in op.neutral]
     values = inside.call(inside.host, op.body, [k])
-    results = inside.call(inside.host, op.fn, [*state, *values])
-    body = inside.host.close([k, *state], results)
+    body = inside.host.close([k, *state], inside.call(inside.host, op.fn, [*state, *values]))
     neutral = tuple(scalar(atom) for atom in op.neutral)
     folded = long_fold(
         lowering.host, index(0), scalar(op.extent), 1, body, neutral, op.fn,
