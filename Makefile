@@ -49,7 +49,7 @@ test-all: $(VENV)/installed-exchange test
 	$(ORACLE) --bits 50 --runs 1000
 	for level in $(LEVELS); do \
 		FLATWEAVE_CPU=$$level $(BIN)/python -m tests.runs_here || continue; \
-		FLATWEAVE_CPU=$$level $(BIN)/python -m pytest -q -n $(JOBS) tests/language || exit 1; \
+		TEST_LLVM=optimised FLATWEAVE_CPU=$$level $(BIN)/python -m pytest -q -n $(JOBS) tests/language || exit 1; \
 		FLATWEAVE_CPU=$$level $(ORACLE) --programs 300 --seed 20000 || exit 1; done
 	FLATWEAVE_RUNTIME=portable $(BIN)/python -m pytest -q -n $(JOBS) tests/language tests/runtime tests/devices
 	FLATWEAVE_RUNTIME=portable $(ORACLE) --programs 300 --seed 30000

@@ -16,7 +16,7 @@ import pytest
 from flatweave.base.config import config
 from flatweave.base.errors import Unsupported
 from flatweave.runtime.devices import cuda, opencl
-from tests.sharing import FOLDERS, shared_build
+from tests.compiling import test_compiler
 
 FOLDER = Path(__file__).parent
 
@@ -83,11 +83,11 @@ def pytest_collection_finish() -> None:
 
 
 @pytest.fixture(autouse=True)
-def sharing(request) -> Iterator[None]:
-    """Tests of values compile equal programs once."""
-    shared_build.is_on = request.path.relative_to(FOLDER).parts[0] in FOLDERS
+def compiling(request) -> Iterator[None]:
+    """Compile as tests of this folder do (`compiling.py`)."""
+    test_compiler.enter(request.path.relative_to(FOLDER).parts[0])
     yield
-    shared_build.is_on = False
+    test_compiler.enter("")
 
 
 @pytest.fixture(scope="module")

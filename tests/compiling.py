@@ -1,0 +1,85 @@
+"""How tests compile: equal programs once in each process, and most of them without LLVM's passes.
+
+Many cases of one test compile the same program: for each number of threads, for each length, in
+each iteration of a loop that writes `fw.jit(f)`. Where only values are tested, they share one
+executable, if all of their operations come from the same lines, which messages of errors name.
+
+What LLVM's passes do to kernels is a matter of other folders (codegen, lower, laws, oracle, nests,
+examples) and of `make test-all`, which sets TEST_LLVM=optimised for the language's tests.
+"""
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+from flatweave.array_ir.syntax import Program
+from flatweave.base.config import config
+from flatweave.base.records import replace
+from flatweave.base.schedule import Schedule
+from flatweave.codegen.llvm.unit import load
+from flatweave.frontend.call.eager import COMPILER, fingerprint
+from flatweave.runtime import native
+from flatweave.runtime.optimise import LIGHT, RAW
+from flatweave.terms.traverse import walk_lets
+
+SHARING = frozenset(
+    ["examples", "frontend", "language", "laws", "lower", "nests", "numerics", "oracle", "random",
+     "surface"]
+)  # fmt: skip
+"""Folders of tests that look at values: others may look at how a program is compiled."""
+PLAIN = frozenset(["frontend", "language", "numerics", "random", "surface"])
+"""Folders of tests whose kernels LLVM takes as they are, in a fifth of the time."""
+OPTIMISED = os.environ.get("TEST_LLVM") == "optimised"
+MOST = 300  # executables that are held at a time
+
+Build = Callable[[Program, str, bool, Schedule], Any]
+
+
+class TestCompiler:
+    """A compiler that remembers what it has compiled while `is_sharing`, and optimises unless
+    `is_plain`."""
+
+    __test__ = False
+
+    def __init__(self, build: Build) -> None:
+        self.build = build
+        self.is_sharing = self.is_plain = False
+        self.known: dict[Any, Any] = {}
+
+    def enter(self, folder: str) -> None:
+        """A test of this folder begins."""
+        self.is_sharing = folder in SHARING
+        self.is_plain = folder in PLAIN and not OPTIMISED
+
+    def __call__(self, program: Program, target: str, checks: bool, schedule: Schedule) -> Any:
+        if not self.is_sharing:
+            return self.build(program, target, checks, schedule)
+        switches = replace(config.current, threads=None)  # code does not depend on their number
+        lines = tuple(str(let.where) for let in walk_lets(program.fn))
+        key = (
+            target, checks, schedule, switches, self.is_plain, program.name,
+            fingerprint(program.fn), lines,
+        )  # fmt: skip
+        found = self.known.get(key)
+        if found is None:
+            found = self.known[key] = self.build(program, target, checks, schedule)
+            if len(self.known) > MOST:
+                del self.known[next(iter(self.known))]
+        return found
+
+    def level(self, asked: int) -> int:
+        """The optimisation of some text."""
+        return RAW if self.is_plain else asked
+
+    def compile_text(self, text: str, *, level: int = LIGHT) -> native.NativeCode:
+        """As of `native`."""
+        return native.compile_text(text, level=self.level(level))
+
+    def begin(self, text: str) -> Callable[[], native.NativeCode]:
+        """As of `native`."""
+        return native.begin(text, level=self.level(LIGHT))
+
+
+test_compiler = TestCompiler(COMPILER[0])
+COMPILER[0] = test_compiler
+load.begin, load.compile_text = test_compiler.begin, test_compiler.compile_text
