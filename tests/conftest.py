@@ -90,6 +90,12 @@ def compiling(request) -> Iterator[None]:
     test_compiler.enter("")
 
 
+@pytest.fixture
+def compiled_anew(compiling) -> None:
+    """Compile for this test alone: it looks at which kernels its calls needed."""
+    test_compiler.is_sharing = False
+
+
 @pytest.fixture(scope="module")
 def little_to_collect() -> None:
     """What other tests left is no garbage: a collection in this module looks at its own alone."""

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import pytest
+from _pytest.mark import ParameterSet
 
 
 def every_case(step: int, cases: Iterable[tuple[Any, ...]]) -> list[Any]:
@@ -20,6 +21,8 @@ def every_case(step: int, cases: Iterable[tuple[Any, ...]]) -> list[Any]:
 def every(step: int, values: Iterable[Any]) -> list[Any]:
     """All values; those between each `step`-th are slow."""
     return [
-        value if k % step == 0 else pytest.param(value, marks=pytest.mark.slow)
+        value
+        if k % step == 0 or isinstance(value, ParameterSet)  # which has marks of its own
+        else pytest.param(value, marks=pytest.mark.slow)
         for k, value in enumerate(values)
     ]

@@ -20,6 +20,8 @@ INDICES = {
     "outside": UNIFORM + PLACES,
 }
 
+pytestmark = pytest.mark.usefixtures("compiled_anew")
+
 
 def sums(dest, idx, vals):
     """Of floats."""

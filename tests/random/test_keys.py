@@ -99,7 +99,8 @@ MISUSES = {
     "a large seed": (lambda: fw.random.key(2**128), "a seed of philox has 128 bits"),
     "a float": (lambda: fw.random.key(1.5), "a seed must be an integer, got f64"),
     "a computed number": (
-        lambda: fw.random.split(fw.random.key(1), np.int64(3)), "takes a Python number of keys"
+        fw.jit(lambda: fw.random.split(fw.random.key(1), fw.iota(4)[3])),
+        "takes a Python number of keys",
     ),
     "an empty range": (lambda: fw.random.integers(fw.random.key(1), 5, 5), "got \\[5, 5\\)"),
     "a wide range": (
