@@ -74,6 +74,39 @@ def of_no_axes(call: Call) -> bool:
     return np.ndim(call.arrays[first.text] if hasattr(first, "text") else first) == 0
 
 
+def rounds_integers(call: Call) -> bool:
+    """Whether integers are rounded that have no room for the next multiple of a power of ten."""
+    values = arrays_of(call)[0]
+    if values.dtype.kind not in "iu" or not values.size:
+        return False
+    info, unit = np.iinfo(values.dtype), 10 ** -min(call.named.get("decimals", 0), 0)
+    return not info.min + unit <= values.min() <= values.max() <= info.max - unit
+
+
+def has_wrapping_differences(call: Call) -> bool:
+    """Whether the difference of two elements of the first array is no number of its dtype."""
+    values = arrays_of(call)[0]
+    if values.dtype.kind != "i" or not values.size:
+        return False
+    return int(values.max()) - int(values.min()) > np.iinfo(values.dtype).max
+
+
+def has_both_zeros(call: Call) -> bool:
+    """Whether both 0.0 and -0.0 are among the floats."""
+    signs = {bool(s) for x in arrays_of(call) if x.dtype.kind == "f" for s in np.signbit(x[x == 0])}
+    return len(signs) == 2
+
+
+def has_several_nan(call: Call) -> bool:
+    """Whether NaN is there more than once, each different from the other."""
+    return any(np.isnan(x).sum() > 1 for x in arrays_of(call) if x.dtype.kind in "fc")
+
+
+def to_complex(call: Call) -> bool:
+    """Whether complex numbers are given or asked for."""
+    return call.is_complex() or "complex" in str(call.named.get("dtype"))
+
+
 def named_short(call: Call) -> bool:
     """Whether a dtype of 16-bit floats is asked for, or given."""
     return "float16" in (*call.args, *call.named.values()) or any(
@@ -91,7 +124,9 @@ EXPLAINED = (
     Reason("^gives \\(|(is|got) a tuple, where one|got .*\\(|is \\(\\), which holds",
            "a tuple is a structure", NUMPY, "A tuple is a structure",
            when=lambda call: has_tuple(call.args) or has_tuple(list(call.named.values()))),
-    Reason("instead of TypeError: 'list' object cannot be interpreted",
+    Reason("results instead of 1|^shape", "a tuple is a structure", NUMPY, "A tuple is a structure",
+           "reshape|transpose", lambda call: type(call.args[0]) is tuple),
+    Reason("instead of TypeError: ('list' object cannot be interpreted|'axis' must be None)",
            "axes may be in a list", NUMPY, "a list of axes as good as a tuple"),
     Reason("instead of AttributeError: 'list'|It is a <class 'list'> instead|'(int|float|complex|"
            "bool)' object has no attribute",
@@ -99,19 +134,32 @@ EXPLAINED = (
     Reason("xs.0. is a scalar|which has 0 axes", "a tuple is a structure", NUMPY,
            "A tuple is a structure", when=lambda call: has_tuple(call.args)),
     Reason("^dtype", "NumPy gives an empty result of the argument's dtype", NUMPY,
-           "A call that is well defined", "pinv|polyval",
+           "A call that is well defined", "pinv|polyval|nan(quantile|percentile)",
            lambda call: any(not x.size for x in arrays_of(call))),
     Reason("dtype|instead of dtype", "float16 is stored, not computed with", NUMPY,
-           "never computes in `float16`", "result_type|can_cast", named_short),
+           "never computes in `float16`", "result_type|can_cast|quantile|percentile", named_short),
     Reason("round is not defined for bool", "bools are no numbers to round", NUMPY,
            "Bools are not rounded", "round"),
+    Reason("differ, first", "a multiple of a power of ten that no integer holds", NUMPY,
+           "nearest integer that the dtype holds", "round", rounds_integers),
+    Reason("differ, first", "differences of integers that wrap in NumPy", NUMPY,
+           "Differences of integers do not wrap", "quantile|percentile", has_wrapping_differences),
+    Reason("ShapeError: .*of no elements has no value of dtype", "no integer is NaN", NUMPY,
+           "An integer is not NaN", "quantile|percentile"),
+    Reason("np.float64\\(-?0.0\\) instead of|np.float32\\(-?0.0\\) instead of",
+           "which of two equal zeros is kept", NUMPY, "the first of them",
+           "unique", has_both_zeros),
+    Reason("np.int64.* instead of np.int64", "which of several NaN is first", NUMPY,
+           "the first of them", "unique_(inverse|all)", has_several_nan),
+    Reason("BufferError: .*memory cannot be shared", "arrays lie in C order", NUMPY,
+           "one block in C order", "^(as)?array$"),
     Reason("histogram needs integer indices, got f", "whole floats in a list are no indices", NUMPY,
            "Indices are integers", "bincount"),
     Reason("differ, first", "the interpolation between infinities", NUMPY,
            "Between equal infinities", "quantile|percentile", not_finite),
     Reason("^dtype", "Python numbers take the dtype of what they meet", LANGUAGE,
            "takes the dtype of what it meets",
-           "clip|1d|append|select|polyval|stack|concat|broadcast_arrays|inner",
+           "clip|1d|append|select|polyval|stack|concat|broadcast_arrays|inner|dot",
            lambda call: has_number(call.args)),
     Reason("NumPy needs the values of a traced array", "NumPy asks its first argument alone", NUMPY,
            "asks its first arguments alone", "repeat|take|isin|where", is_traced),
@@ -143,7 +191,7 @@ EXPLAINED = (
            "a complex number makes the result complex", NUMPY, "A call that is well defined"),
     Reason("differ, first", "NaN and infinite parts of complex numbers", LANGUAGE,
            "infinities and NaN are as C99", "^(?!fft)",
-           lambda call: call.is_complex() and not_finite(call)),
+           lambda call: to_complex(call) and not_finite(call)),
     Reason("differ, first", "a transform of NaN or infinities", NUMPY,
            "Which results of a transform are NaN", "^fft", not_finite),
     Reason("dtype complex", "eigenvalues are complex", NUMPY, "Eigenvalues of `eig` are always",

@@ -71,12 +71,30 @@ CALLS = (
     lambda xp: xp.asarray(M).reshape((3, 2), copy=True),
     lambda xp: xp.asarray(M).ravel(order="F"),
     lambda xp: xp.asarray(M / 3).round(1),
+    *(lambda xp, name=name: getattr(xp, name)(M, where=True)
+      for name in ("sum", "prod", "min", "max", "any", "all", "mean")),
+    lambda xp: xp.max(M[:0], axis=(), keepdims=True, where=True),
+    lambda xp: np.min(xp.asarray(M), axis=1, where=True),
+    lambda xp: xp.linalg.slogdet(np.array([[np.nan]])),
+    lambda xp: xp.linalg.slogdet(np.array([[[np.inf, 1], [1, 2]], [[-np.inf, 0], [0, 0]]])),
+    lambda xp: xp.prod(np.array([[3], [2]]), dtype="c16", initial=1j),
+    lambda xp: xp.select([True, M > 3], [M, 1.0]),
+    lambda xp: xp.asarray([1j, 0], dtype="bool"),
 )
 REFUSED = (
     lambda xp: xp.full(2, 1 - 2j, dtype="u4"),
     lambda xp: xp.full(2, -1, dtype="uint8"),
     lambda xp: xp.full_like(U, 1 - 2j),
-    lambda xp: xp.sum(M, initial=1j),
+    *(lambda xp, name=name, dtype=dtype: getattr(xp, name)(M.astype(dtype), initial=1j)
+      for name in ("sum", "prod") for dtype in ("f8", "i4", "?")),
+    *(lambda xp, dtype=dtype, value=value: xp.asarray(value, dtype=dtype)
+      for dtype in ("f8", "f2", "i4") for value in ([1j], [[2, 1j]], 1j, Z)),
+    lambda xp: xp.astype(Z, "float16"),
+    lambda xp: xp.select([[1, 0]], [[1, 2]]),
+    lambda xp: xp.asarray([True, False]).round(2),
+    lambda xp: xp.pad(np.array(4), -1),
+    lambda xp: xp.pad(np.array(4), ((1, -1),), mode="reflect"),
+    lambda xp: xp.quantile(np.zeros((0, 2), "u1"), 1),
     lambda xp: xp.mean(M[:1, :1], where=np.array([False, True])),
     lambda xp: xp.sum(M[:1, :1], where=np.array([False, True])),
     lambda xp: xp.roll(M, (1, 2, 3), axis=(0, 1)),
@@ -98,14 +116,35 @@ def test_what_differed(call, is_traced):
     assert not difference(found, wanted, "sums", [M])
 
 
+REFUSALS = (ValueError, TypeError, IndexError, Warning, OverflowError)
+
+
 @pytest.mark.parametrize("call", REFUSED)
 def test_what_must_be_refused(call):
     """As NumPy refuses it, or warns of it."""
     with pytest.raises(fw.UserError), fw.target("interp"):
         call(fw)
-    with warnings.catch_warnings(), pytest.raises((ValueError, TypeError, Warning, OverflowError)):
+    with warnings.catch_warnings(), pytest.raises(REFUSALS):
         warnings.simplefilter("error")
         call(np)
+
+
+def test_quantiles_of_integers():
+    """Their differences do not wrap; where no element is left, there is no integer to give."""
+    with fw.target("interp"):
+        assert fw.nanquantile(np.array([-3, 126, -2], "i1"), 0.9) == pytest.approx(100.4)
+        assert fw.quantile(np.array([-(2**63), 2**63 - 2]), 0.25) == -(2.0**62)
+        assert np.isnan(fw.quantile(np.zeros(0, "u1"), 0.5).to_numpy())
+        for call in (lambda x: fw.nanquantile(x, 1), lambda x: fw.quantile(x, 0.5, method="lower")):
+            with pytest.raises(fw.ShapeError, match="no value of dtype uint8"):
+                fw.jit(call)(np.zeros(0, "u1"))
+
+
+def test_zeros_of_singular_matrices_have_no_sign():
+    """Also where an odd number of rows was exchanged."""
+    m = np.array([[1.0, 2.0], [2.0, 4.0]])
+    with fw.target("interp"):
+        assert not np.signbit([fw.linalg.det(m), fw.linalg.slogdet(m).sign]).any()
 
 
 def test_squeeze_without_an_axis():

@@ -100,6 +100,8 @@ def operation(
             **dict.fromkeys(["shape", *numbers.split()], python_numbers),
             **dict.fromkeys(several, _rows_of), **dict.fromkeys(static.split(), python_value),
         }  # fmt: skip
+        if reduction:
+            convert["where"] = _mask
         first = next((at for at, name in enumerate(named) if name in convert), sys.maxsize)
         known = Operation(
             body.__name__,
@@ -173,6 +175,11 @@ def _rows_of(value: Any) -> Any:
     if isinstance(value, np.ndarray | HostArray) and value.ndim:
         return list(np.asarray(value))
     return value
+
+
+def _mask(value: Any) -> Any:
+    """The `where` of a reduction; True leaves nothing out, as in NumPy."""
+    return None if value is True else value
 
 
 def _must_take(known: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:

@@ -5,13 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from flatweave.base.dtypes import PARTS
-from flatweave.base.errors import DTypeError
-from flatweave.base.source import user_location
 from flatweave.frontend.complex.rules import rule, whole
 from flatweave.frontend.elements.elementwise import abs, hypot, isfinite, isinf, isnan, round
 from flatweave.frontend.elements.scalars import astype, where
 from flatweave.frontend.values.array import describe
-from flatweave.frontend.values.complex import Complex, complex_dtype
+from flatweave.frontend.values.complex import Complex, complex_dtype, not_real
 from flatweave.frontend.values.promotion import any_dtype_of, common
 
 
@@ -161,10 +159,7 @@ def converted(x: Any, dtype: Any, *, copy: bool = True, device: Any = None) -> A
         return Complex(astype(z.real, PARTS[wanted]), astype(z.imag, PARTS[wanted]))
     if any_dtype_of(dtype).kind == "b":
         return (x.real != 0) | (x.imag != 0)
-    raise DTypeError(
-        f"{describe(x)} does not become {any_dtype_of(dtype)}, which has no imaginary part.",
-        where=user_location(), remedy="Take a part: fw.real(x), or abs(x).",
-    )  # fmt: skip
+    raise not_real(describe(x), any_dtype_of(dtype))
 
 
 @rule("where")

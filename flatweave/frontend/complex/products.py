@@ -9,7 +9,7 @@ from flatweave.base.dtypes import DType
 from flatweave.frontend.arrays.axes import along, axes_of
 from flatweave.frontend.arrays.down import scan_along
 from flatweave.frontend.arrays.shapes import axis_of, raveled
-from flatweave.frontend.complex.rules import rule, whole
+from flatweave.frontend.complex.rules import first_value, rule, whole
 from flatweave.frontend.elements.lambdas import combine_lambda
 from flatweave.frontend.elements.scalars import apply
 from flatweave.frontend.trace.tracers import emit, flag_of
@@ -40,19 +40,20 @@ def product(
     initial: Any = None, where: Any = None,
 ) -> Any:  # fmt: skip
     """The product of all elements, or along axes."""
+    initial = first_value(initial, xs, dtype)
     z = whole(xs) if where is None else METHODS["where"](where, xs, 1.0)
     z = whole(z) if dtype is None else METHODS["astype"](whole(z), dtype)
     part = z.real.element
     one = constant(1.0, part), constant(0.0, part)
     axes = axes_of(z.real, axis, "prod")
     if not axes:
-        return z if initial is None else METHODS["mul"](whole(initial), z)
+        return z if initial is None else METHODS["mul"](initial, z)
 
     def reduction(parts: list[Tracer]) -> list[Tracer]:
         return emit(Reduce(_product(part), one, tuple(x.atom for x in parts)))
 
     found = Complex(*along([z.real, z.imag], axes, flag_of(keepdims, "keepdims"), reduction))
-    return found if initial is None else METHODS["mul"](whole(initial), found)
+    return found if initial is None else METHODS["mul"](initial, found)
 
 
 @rule("cumprod")

@@ -14,8 +14,8 @@ from flatweave.base.source import user_location
 from flatweave.frontend.elements.broadcast import generated
 from flatweave.frontend.trace.pairs import lifted
 from flatweave.frontend.trace.tracers import as_tracer, tracer_of
-from flatweave.frontend.values.array import Tracer
-from flatweave.frontend.values.complex import Complex, is_complex, speaks_of_complex
+from flatweave.frontend.values.array import Tracer, describe
+from flatweave.frontend.values.complex import Complex, is_complex, not_real, speaks_of_complex
 from flatweave.frontend.values.composed import Composed
 from flatweave.frontend.values.interop import is_number_list, list_values, no_array
 from flatweave.terms.syntax import constant
@@ -101,6 +101,16 @@ def whole(value: Any, name: str = "") -> Complex:
     if real.weak:
         return Complex(real, as_tracer(0.0))
     return Complex(real, zeros_like(real))
+
+
+def first_value(initial: Any, xs: Any, dtype: Any) -> Complex | None:
+    """The initial value of a sum or product; DTypeError for a complex one of real numbers."""
+    if initial is None:
+        return None
+    value = whole(initial)
+    if not isinstance(xs, Complex) and dtype is None:
+        raise not_real(describe(value), as_tracer(xs).element)
+    return value
 
 
 def zeros_like(x: Tracer) -> Tracer:

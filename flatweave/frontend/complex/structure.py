@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from flatweave.base.dtypes import PARTS
-from flatweave.frontend.complex.rules import rule, whole, zeros_like
+from flatweave.frontend.complex.rules import first_value, rule, whole, zeros_like
 from flatweave.frontend.trace.tracers import as_tracer
 from flatweave.frontend.values.complex import Complex, complex_dtype
 from flatweave.frontend.values.sugar import METHODS
@@ -147,9 +147,7 @@ def _summed(name: str) -> Callable[..., Any]:
         if not isinstance(array, Complex):  # bools
             return METHODS[name](array, *args, dtype=dtype, **options)
         if options.get("initial") is not None:
-            if not isinstance(xs, Complex) and dtype is None:
-                METHODS["astype"](whole(options["initial"]), as_tracer(xs).dtype)  # is refused
-            options["initial"] = whole(options["initial"])
+            options["initial"] = first_value(options["initial"], xs, dtype)
         return moved(array, *args, **options)
 
     return summed

@@ -216,8 +216,6 @@ def rint(x: Any) -> Any:
 def rounded(x: Any, digits: int) -> Any:
     """`round(x, digits)`: to so many decimals; integers stay integers."""
     power = 10.0 ** abs(digits)
-    if x.dtype.kind == "b":
-        return rint(x)
     if x.dtype.kind in "iu" and digits < 0:
         return ((x / power).round() * power).astype(x.dtype)
     if x.dtype.kind in "biu" or not digits:

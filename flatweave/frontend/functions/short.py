@@ -18,6 +18,7 @@ from flatweave.base.dtypes import DType, f32, u16
 from flatweave.frontend.trace.short import lifted_short, narrowed, widened
 from flatweave.frontend.trace.tracers import as_tracer
 from flatweave.frontend.values.array import Tracer
+from flatweave.frontend.values.complex import is_complex
 from flatweave.frontend.values.interop import is_number_list
 from flatweave.frontend.values.short import OF, Short, is_short, is_short_dtype, short_dtype
 from flatweave.frontend.values.tree import flatten, is_irregular, map_leaves, unflatten
@@ -64,7 +65,8 @@ def on_short(body: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, 
     wanted = None if dtype is None else short_dtype(dtype)
     first = args[0] if args else None
     if name == "astype" and wanted is not None:
-        return _converted(body, first, wanted)
+        is_refused = is_complex(first)
+        return body(*args, **kwargs) if is_refused else _converted(body, first, wanted)
     if name in MOVED and is_short(first):
         short = lifted_short(first)
         return _wrapped(body(short.words, *args[1:], **kwargs), short.element)

@@ -7,7 +7,7 @@ from math import pi
 from typing import Any
 
 from flatweave.base.dtypes import f64
-from flatweave.base.errors import ArgumentError
+from flatweave.base.errors import ArgumentError, DTypeError
 from flatweave.base.source import user_location
 from flatweave.frontend.call.operation import operation
 from flatweave.frontend.complex.rules import either, for_complex
@@ -26,7 +26,7 @@ from flatweave.frontend.functions.generate import generate
 from flatweave.frontend.functions.reductions import all
 from flatweave.frontend.numerics.lines import row_of, strong, together
 from flatweave.frontend.trace.tracers import as_tracer
-from flatweave.frontend.values.array import Tracer
+from flatweave.frontend.values.array import Tracer, describe
 from flatweave.frontend.values.promotion import common, operand_dtype
 
 
@@ -180,7 +180,7 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
     """At each place the element of the first choice whose condition holds there; else `default`.
 
     Types: lists of `bool[..]` and `t[..] -> t[..]`. Raises ArgumentError for lists of different
-    lengths, ShapeError for shapes that do not fit.
+    lengths, DTypeError for a condition that is not bool, ShapeError for shapes that do not fit.
 
         >>> fw.select([np.array([True, False, False]), np.array([True, True, False])], [1, 2], 3)
         Array([1, 2, 3], dtype=int64)
@@ -190,10 +190,17 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
             f"select has {len(condlist)} conditions and {len(choicelist)} choices.",
             where=user_location(), remedy="Give a choice for each condition.",
         )  # fmt: skip
+    conditions = [either(x, "a condition of select") for x in condlist]
+    for condition in conditions:
+        if condition.dtype.kind != "b":
+            raise DTypeError(
+                f"a condition of select must be bool, got {describe(condition)}.",
+                where=user_location(), remedy="Compare first, for instance with xs != 0.",
+            )  # fmt: skip
     parts = [either(x, "a choice of select") for x in (*choicelist, default)]
     dtype = together(*parts)
     *choices, found = (part.astype(dtype) for part in parts)
-    for condition, choice in reversed(list(zip(condlist, choices, strict=True))):
+    for condition, choice in reversed(list(zip(conditions, choices, strict=True))):
         found = where(condition, choice, found)
     return found
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from flatweave.base.dtypes import f64
-from flatweave.base.errors import ArgumentError
+from flatweave.base.errors import ArgumentError, ShapeError, UserError
 from flatweave.base.source import user_location
 from flatweave.frontend.arrays.sorting import sort
 from flatweave.frontend.call.operation import operation
@@ -67,8 +67,9 @@ def quantile(
     "interpolated_inverted_cdf". NaN where there is one, and where there is no element.
 
     Types: `x: t[..], q: f64[..] -> t[..]`, the axes of `q` first, without those gone along;
-    integers in f64. Raises ArgumentError for a `q` outside of 0 to 1 and for another method,
-    AxisError for an axis that is not there.
+    integers in f64, or as they are where one of them is the result. Raises ArgumentError for a `q`
+    outside of 0 to 1 and for another method, ShapeError for no elements where the result is an
+    integer, AxisError for an axis that is not there.
 
         >>> fw.quantile([1.0, 2.0, 3.0, 5.0], [0.0, 0.5, 1.0])
         Array([1. , 2.5, 5. ], dtype=float64)
@@ -134,6 +135,8 @@ def at_parts(
 
     array = found.array if method in AT_ONE or _is_float(found.array) else found.array.astype(f64)
     dtype = array.dtype if method in AT_ONE else common((array, parts))[0]
+    if not _is_float(array):
+        _must_have_elements(array, who)
     result = _of_lines(array, parts.shape, between, skips_nan, dtype)
     return found.result(result, keepdims, parts.ndim)
 
@@ -190,10 +193,23 @@ def _of_lines(
     return generate(shape, one) if shape else one()
 
 
+def _must_have_elements(array: Any, who: str) -> None:
+    """Refuse an empty line of integers, whose dtype has no NaN."""
+    length: Any = as_tracer(array.shape[-1])
+    message = f"{who} of no elements has no value of dtype {array.dtype}."
+    _must_hold(length > 0, "shape", ShapeError, message, "Convert it to floats: the result is NaN.")
+
+
 def _check_parts(parts: Tracer) -> None:
     given: Any = parts
     inside = (given >= 0) & (given <= 1)
-    holds = as_tracer(all(inside)).atom
+    _must_hold(all(inside), "argument", ArgumentError, OUTSIDE, WITHIN)
+
+
+def _must_hold(
+    condition: Any, kind: str, error: type[UserError], message: str, remedy: str
+) -> None:
+    holds = as_tracer(condition).atom
     if is_refused(holds):
-        raise ArgumentError(OUTSIDE, where=user_location(), remedy=WITHIN)
-    check(holds, "argument", (), check_message(OUTSIDE, [], WITHIN))
+        raise error(message, where=user_location(), remedy=remedy)
+    check(holds, kind, (), check_message(message, [], remedy))

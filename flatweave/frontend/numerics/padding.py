@@ -64,6 +64,8 @@ def pad(x: Any, pad_width: Any, mode: str = "constant", constant_values: Any = N
             f"the mode {mode!r} of pad takes no constant_values.",
             where=user_location(), remedy='Leave them out, or use mode="constant".',
         )  # fmt: skip
+    if not array.ndim:
+        _must_be_lengths(pad_width)
     widths = _pairs(pad_width, array, "width")
     fillers = _pairs(0 if constant_values is None else constant_values, array, "constant")
     for axis, (width, filler) in enumerate(zip(widths, fillers, strict=True)):
@@ -72,6 +74,15 @@ def pad(x: Any, pad_width: Any, mode: str = "constant", constant_values: Any = N
         else:
             array = _repeated(array, axis, *width, PLACES[mode])
     return array
+
+
+def _must_be_lengths(widths: Any) -> None:
+    """Refuse negative widths where there is no axis to pad."""
+    if isinstance(widths, list | tuple):
+        for width in widths:
+            _must_be_lengths(width)
+    elif not isinstance(widths, Mapping):
+        extents.length_of(widths, "a width of pad")
 
 
 def _pairs(given: Any, array: Any, what: str) -> list[tuple[Any, Any]]:

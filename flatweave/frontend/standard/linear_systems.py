@@ -11,7 +11,7 @@ from flatweave.frontend.complex.rules import either, for_complex, number
 from flatweave.frontend.elements.elementwise import abs, log
 from flatweave.frontend.elements.scalars import where
 from flatweave.frontend.functions.generate import generate
-from flatweave.frontend.functions.reductions import all, prod, sum
+from flatweave.frontend.functions.reductions import all, any, prod, sum
 from flatweave.frontend.standard.arrangement import matrix_transpose
 from flatweave.frontend.standard.broadcasting import broadcast_to
 from flatweave.frontend.standard.elimination import eliminated, factored, joined
@@ -22,6 +22,7 @@ from flatweave.frontend.trace import extents
 from flatweave.frontend.values.complex import Complex
 
 SINGULAR = "{who} of a singular matrix: in some column every element from the diagonal down is 0."
+INF = float("inf")
 LEAST_SQUARES = "Use fw.linalg.pinv(a) @ b for the least squares."
 
 
@@ -105,7 +106,8 @@ def det(x: Any, /) -> Any:
     a, others = matrices(x, "det", square=True)
     _, pivots, odd = eliminated(a, a.shape[2])
     found = prod(pivots, axis=1)
-    return unstacked(where(odd, -found, found), others)
+    signed = where(odd & (found != 0), -found, found)  # no determinant is -0.0 by an exchange
+    return unstacked(signed, others)
 
 
 class Slogdet(NamedTuple):
@@ -120,6 +122,8 @@ class Slogdet(NamedTuple):
 def slogdet(x: Any, /) -> Any:
     """The sign of each determinant and the logarithm of its absolute value: 0 and -inf for 0.
 
+    Of real matrices with NaN the sign is 1 or -1, and the logarithm NaN.
+
     Types: `x: t[.., n, n] -> (t[..], float[..])`. Raises ShapeError for matrices that are not
     square.
 
@@ -129,11 +133,14 @@ def slogdet(x: Any, /) -> Any:
     a, others = matrices(x, "slogdet", square=True)
     _, pivots, odd = eliminated(a, a.shape[2])
     sizes = abs(pivots)
-    directions = where(sizes == 0, number(0, a), pivots / where(sizes == 0, 1, sizes))
-    sign = prod(directions, axis=1)
-    return Slogdet(
-        unstacked(where(odd, -sign, sign), others), unstacked(sum(log(sizes), axis=1), others)
-    )
+    is_singular = any(sizes == 0, axis=1)
+    if isinstance(pivots, Complex):
+        sign = prod(pivots / where(sizes == 0, 1, sizes), axis=1)
+    else:  # of NaN and of infinities, too
+        sign = prod(where(pivots < 0, number(-1, a), number(1, a)), axis=1)
+    sign = where(is_singular, number(0, a), where(odd, -sign, sign))
+    logarithm = where(is_singular, -INF, sum(log(sizes), axis=1))
+    return Slogdet(unstacked(sign, others), unstacked(logarithm, others))
 
 
 @for_complex

@@ -18,7 +18,7 @@ from flatweave.base.errors import ArgumentError, ShapeError, UserError
 from flatweave.base.source import user_location
 from flatweave.frontend.values import brain
 from flatweave.frontend.values.array import Array, HostArray, Tracer, host_array, kind_of
-from flatweave.frontend.values.complex import Complex
+from flatweave.frontend.values.complex import Complex, not_real
 from flatweave.frontend.values.devices import on_device
 from flatweave.frontend.values.foreign_values import checked, is_masked, is_native
 from flatweave.frontend.values.interop import PAD, UNEVEN, Values, contents, no_array, values_of
@@ -84,6 +84,8 @@ def asarray(
     if not copy and isinstance(value, HostArray) and _is(value, wanted):
         return value
     found = (_filled if nulls == "nan" else values_of)(value, name)
+    if found is not None and found.dtype.kind == "c" and not _holds_complex(wanted):
+        raise not_real(name, any_dtype_of(dtype))
     fits = found is not None and _is(found, wanted)
     if copy is False and not (fits and _is_shareable(value)):
         raise BufferError(
@@ -119,6 +121,11 @@ def array(value: Any, dtype: Any = None, *, copy: bool | None = True) -> Array:
 def _is(value: Any, dtype: np.dtype[Any] | None) -> bool:
     """Whether an array has a dtype, where one is asked for; for NumPy, None is a name of f64."""
     return dtype is None or value.dtype == dtype
+
+
+def _holds_complex(dtype: np.dtype[Any] | None) -> bool:
+    """Whether complex numbers keep their meaning in a dtype, as bools in that they are 0 or not."""
+    return dtype is None or dtype.kind in "cb"
 
 
 def _brain_floats(values: Values) -> Values:
@@ -182,8 +189,17 @@ def python_values(value: Any, dtype: Any, name: str) -> Values:
         ) from None  # fmt: skip
     except UserError:
         raise
-    except (ValueError, TypeError):
+    except (ValueError, TypeError) as failure:
+        if isinstance(failure, TypeError) and dtype is not None and _is_complex(value):
+            raise not_real(name, any_dtype_of(dtype)) from None
         raise ShapeError(UNEVEN, where=user_location(), remedy=PAD) from None
+
+
+def _is_complex(value: Any) -> bool:
+    """Whether a Python number is complex, or one in a list."""
+    if isinstance(value, list | tuple):
+        return any(map(_is_complex, value))
+    return isinstance(value, complex)
 
 
 def rows_of(value: Any, name: str) -> Values:

@@ -16,6 +16,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from flatweave.base.dtypes import DType, as_dtype, c64, c128, f32
+from flatweave.base.errors import DTypeError
+from flatweave.base.source import user_location
 from flatweave.frontend.values.array import Array, HostComplex
 from flatweave.frontend.values.chunked import Chunked
 from flatweave.frontend.values.composed import Composed
@@ -122,6 +124,14 @@ def speaks_of_complex(values: Iterable[Any]) -> bool:
         elif is_complex(value) or is_complex_dtype(value):
             return True
     return False
+
+
+def not_real(what: str, dtype: Any) -> DTypeError:
+    """The refusal to make real numbers of complex ones."""
+    return DTypeError(
+        f"{what} does not become {dtype}, which has no imaginary part.",
+        where=user_location(), remedy="Take a part: fw.real(x), or abs(x).",
+    )  # fmt: skip
 
 
 def complex_dtype(spelling: Any) -> DType | None:
