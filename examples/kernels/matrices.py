@@ -82,6 +82,11 @@ def transpose_tiles(a: Any) -> Any:
     return fk.make_push(rows * columns, write)
 
 
+def zero_of(row: Any) -> Any:
+    """0 in the dtype of a row, which may be empty."""
+    return fk.cond(row.length > 0, lambda: row[0] * 0, lambda: 0)
+
+
 # -- product --------------------------------------------------------------------------------------
 
 
@@ -91,7 +96,8 @@ def product_plain(a: Any, b: Any) -> Any:
     n, m, depth = a.length, b[0].length, b.length
 
     def element(i: Any, j: Any) -> Any:
-        return fk.seq_for(0, depth, lambda k, s: s + a[i][k] * b[k][j], (a[0][0] * 0))
+        products = fk.pull(depth, lambda k: a[i][k] * b[k][j])
+        return fk.seq_reduce(lambda x, y: x + y, products, 0)
 
     return fk.pull(n, lambda i: fk.pull(m, lambda j: element(i, j)))
 
@@ -105,7 +111,7 @@ def product_tiles(a: Any, b: Any) -> Any:
     def write(put: Any) -> None:
         def block(number: Any) -> None:
             top, left = number // up(m) * TILE, number % up(m) * TILE
-            sums = fk.fill(fk.replicate(TILE * TILE, a[0][0] * 0))
+            sums = fk.fill(fk.replicate(TILE * TILE, zero_of(a[0])))
 
             def turn(step: Any) -> None:
                 of_a, of_b = tile_of(a, top, step * TILE), tile_of(b, step * TILE, left)

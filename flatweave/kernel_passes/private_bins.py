@@ -29,9 +29,16 @@ from flatweave.kernel_ir.updates import EXCHANGE, Atomic, AtomicUpdate
 from flatweave.kernel_passes.registers import MOST_BYTES
 from flatweave.scalar.ops import TABLE, identity
 from flatweave.terms.build import Builder, index
-from flatweave.terms.control import Apply
+from flatweave.terms.control import Apply, If
 from flatweave.terms.syntax import Atom, BufferType, Const, Lambda, Let, Op, Var, constant
-from flatweave.terms.traverse import Substitution, atoms_in, free_vars, map_field, walk_lets
+from flatweave.terms.traverse import (
+    Substitution,
+    atoms_in,
+    free_vars,
+    lambdas_in,
+    map_field,
+    walk_lets,
+)
 
 
 @record(eq=True)
@@ -98,7 +105,7 @@ def private_bins(op: ForAll, shared: Mapping[Var, int], turns: int) -> tuple[Bin
 def _bins(body: Lambda, buffer: Var, count: int) -> Bins | None:
     """What is to be known of an array that is only updated, by one function; None of others."""
     uses = [let for let in walk_lets(body) if buffer in atoms_in(let.op)]
-    read = {atom for let in walk_lets(body) for atom in atoms_in(let.op)}
+    read = _read(body, body.results)
     names = {_function(let.op) for let in uses}
     update, fn, dtype = uses[0].op, _function(uses[0].op), dtype_in(buffer)
     if fn is None or len(names) > 1 or any(read.intersection(let.vars) for let in uses):
@@ -109,6 +116,20 @@ def _bins(body: Lambda, buffer: Var, count: int) -> Bins | None:
     assert isinstance(update, Atomic | AtomicUpdate)
     own = Var("bins", BufferType(dtype, "local"))
     return Bins(buffer, count, fn, constant(neutral, dtype), update, own)
+
+
+def _read(body: Lambda, results: Sequence[Atom]) -> set[Atom]:
+    """What a body reads to give these of its results: of a branch, those that are read of the
+    `if`."""
+    found = set(results)
+    for let in reversed(body.lets):
+        found.update(atoms_in(let.op))
+        for fn in lambdas_in(let.op):
+            needed = fn.results
+            if isinstance(let.op, If):
+                needed = tuple(a for a, var in zip(needed, let.vars, strict=True) if var in found)
+            found |= _read(fn, needed)
+    return found
 
 
 def _function(op: Op) -> str | None:
@@ -134,19 +155,24 @@ def in_private(fn: Lambda, found: Sequence[Bins]) -> Lambda:
     def lets(let: Let) -> Iterator[Let]:
         op = let.op
         if isinstance(op, Atomic | AtomicUpdate) and op.buffer in of:
-            yield from (replace(new, where=let.where) for new in _combined(op, of[op.buffer]))
+            combined = _combined(op, of[op.buffer], let.vars)
+            yield from (replace(new, where=let.where) for new in combined)
         else:
             yield replace(let, op=map_field(op, lambda atom: atom, body))
 
     return body(fn)
 
 
-def _combined(op: Atomic | AtomicUpdate, bins: Bins) -> Iterator[Let]:
-    """An update in a thread's own bins."""
+def _combined(
+    op: Atomic | AtomicUpdate, bins: Bins, results: Sequence[Var]
+) -> Iterator[Let]:
+    """An update in a thread's own bins; its `results`, which nobody reads, are named all the same
+    where a branch ends with them."""
     at = op.index
     value = op.value if isinstance(op, Atomic) else op.values_[0]
     dtype = dtype_in(bins.buffer)
-    old, new = Var("old", dtype), Var("new", dtype)
+    new = Var("new", dtype)
+    (old,) = results or (Var("old", dtype),)
     yield Let((old,), Load(bins.own, at))
     yield Let((new,), Apply(bins.fn, (old, value)))
     yield Let((), Store(bins.own, at, new))

@@ -19,7 +19,7 @@ XS = np.arange(3000.0)
 @pytest.mark.parametrize("f", [
     lambda xs: fw.filter(lambda x: x > 7, xs),
     fw.sort,
-    lambda xs: fw.scan(lambda a, b: a * b + 1, 1, xs),
+    lambda xs: fw.scan(lambda a, b: a * b + a + b, 1, xs),
     lambda xs: fw.histogram(9, fw.map(lambda x: x.astype("i64") % 9, xs)),
 ])
 def test_program(f):

@@ -77,8 +77,8 @@ KNOWN = {
     ("softmax", "x86-64-v3"): 180,
     ("softmax", "x86-64-v4"): 2,  # one of the registers of rows that are summed side by side
     ("softmax", "neon"): 130,
+    ("product", "x86-64-v2"): 24,  # the index of a lane, read from the stack for each element
     ("distances", "x86-64-v3"): 9,  # of a gather of a panel that is not whole: its mask
-    ("product", "x86-64-v4"): 2,  # reads of a panel that is not whole, whose address is in rbp
 }
 """Moves to the stack and back in all innermost loops of a program, at most; none in others."""
 

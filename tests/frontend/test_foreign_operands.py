@@ -223,4 +223,4 @@ def test_arrays_of_dask_stay_lazy():
 
     for found in (xs * lazy, lazy * xs, np.multiply(xs, lazy), np.concatenate([xs, lazy])):
         assert isinstance(found, da.Array)
-    np.testing.assert_array_equal((xs * lazy).compute(), X * X)
+    np.testing.assert_array_equal((xs * lazy).compute(scheduler="synchronous"), X * X)

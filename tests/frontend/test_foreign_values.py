@@ -239,6 +239,12 @@ def test_damaged_dictionaries():
 
 def test_other_libraries():
     """What reads when it is asked: files, and arrays that are computed then."""
+    dask = pytest.importorskip("dask")
+    with dask.config.set(scheduler="synchronous"):  # whatever a client of another test left
+        read_other_libraries()
+
+
+def read_other_libraries():
     xs = np.arange(6, dtype=np.int16)
     h5py, xarray = pytest.importorskip("h5py"), pytest.importorskip("xarray")
     zarr, arrays = pytest.importorskip("zarr"), pytest.importorskip("dask.array")

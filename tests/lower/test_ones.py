@@ -114,6 +114,7 @@ def test_the_reason_is_told(name):
     assert any("rows have one element each" in note for note in stages.notes)
 
 
+@pytest.mark.usefixtures("compiled_anew")
 def test_longer_rows_have_no_such_reason():
     """What is not needed is not compiled."""
     program = fw.jit(PROGRAMS["sums"][0])

@@ -79,6 +79,7 @@ class Numbered:
     """Stands for the line of a let, in a program that was read from its text."""
 
     is_known = False
+    instruction = None  # of the client's program
 
     def __init__(self, number: int) -> None:
         self.number = number

@@ -12,7 +12,7 @@ from flatweave.base.errors import ArgumentError, ShapeError
 from flatweave.base.source import user_location
 from flatweave.frontend.values.array import kind_of
 from flatweave.kernel.arrays.loops import cond
-from flatweave.kernel.arrays.pulls import Pull, component, element_seen, need_pull
+from flatweave.kernel.arrays.pulls import Pull, component, element_and_code, need_pull
 from flatweave.kernel.writing.checks import need, need_length
 from flatweave.kernel.writing.code import Extent
 
@@ -148,10 +148,13 @@ def rotate(d: int, xs: Any) -> Pull:
 
 
 def row_length(rows: Pull, who: str) -> Extent:
-    """How long each row of an array of arrays is; of none it is not known."""
-    need(1, rows.length, f"{who} of an array of {{0}} rows: how long they are is not known.",
-         "Ask for the number of rows before.", rows.length)  # fmt: skip
-    return as_row(element_seen(rows), who).length
+    """How long each row of an array of arrays is; of none it is not known where a row says it."""
+    row, code = element_and_code(rows)
+    length = as_row(row, who).length
+    if not isinstance(length, int) and code.scope_of(length.atom) is code:
+        need(1, rows.length, f"{who} of an array of {{0}} rows: how long they are is not known.",
+             "Ask for the number of rows before.", rows.length)  # fmt: skip
+    return length
 
 
 def as_row(row: Any, who: str) -> Pull:

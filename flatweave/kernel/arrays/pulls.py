@@ -126,10 +126,15 @@ def pull(length: Extent, at: At) -> Pull:
 
 def element_seen(xs: Pull) -> Any:
     """An element, written where it is thrown away: to see whether it is an array."""
+    return element_and_code(xs)[0]
+
+
+def element_and_code(xs: Pull) -> tuple[Any, Builder]:
+    """An element, and the code that is thrown away, which computes it."""
     code = here().builder.inner()
     code.hoists = False
     with entered(writing().scope_of(code)):
-        return xs.at(any_index(code, xs))
+        return xs.at(any_index(code, xs)), code
 
 
 def any_index(code: Builder, xs: Pull) -> Tracer:

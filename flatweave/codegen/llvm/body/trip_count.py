@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Iterable, Mapping
 
 from flatweave.kernel_ir.host import Alloc, Launch
@@ -22,16 +23,24 @@ SHORT = 1 << 10  # a loop that costs no more than this, all turns together, is s
 
 def cost_of(made: Made, *bodies: Lambda) -> int:
     """About how many lets run; loops inside that are not short count for one."""
-    return sum(_cost(made, let) for body in bodies for let in body.lets)
+    total = 0
+    for body in bodies:
+        own: dict[Var, Op] = {
+            let.vars[0]: let.op for let in body.lets if isinstance(let.op, Apply)
+        }
+        # loops in the body are bounded by what it computes
+        inside = ChainMap(own, made) if own else made  # type: ignore[arg-type]  # never changed
+        total += sum(_cost(inside, let) for let in body.lets)
+    return total
 
 
 def _cost(made: Made, let: Let) -> int:
     match let.op:
         case If(then=then, other=other):
             return 1 + cost_of(made, then, other)
-        case For(body=body) as op if is_short(made, op):
-            return 1 + cost_of(made, body)
-        case For() | While():
+        case For() as op:
+            return 1 + (_cost_of_short(made, op) or 0)
+        case While():
             return 1
         case Backoff() | Launch() | Alloc():
             return LONG
@@ -39,9 +48,15 @@ def _cost(made: Made, let: Let) -> int:
 
 
 def is_short(made: Made, op: For) -> bool:
-    """Whether all turns together cost little."""
+    """Whether all iterations together cost little."""
+    return _cost_of_short(made, op) is not None
+
+
+def _cost_of_short(made: Made, op: For) -> int | None:
+    """What all iterations of a short loop cost together; None of one that is not short."""
     turns = trip_count_bound(made, op)
-    return turns is not None and turns * (1 + cost_of(made, op.body)) <= SHORT
+    total = SHORT + 1 if turns is None else turns * (1 + cost_of(made, op.body))
+    return total if total <= SHORT else None
 
 
 def trip_count_bound(made: Made, op: For) -> int | None:
