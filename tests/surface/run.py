@@ -43,7 +43,7 @@ class Tally:
         self.raised += call.raised
         known = reason(call, said) if said else None
         if known is not None:
-            self.explained[f"{known.why}: [{known.words}]({known.page})"] += 1
+            self.explained[f"{known.why}: [{known.words}](../../{known.page})"] += 1
         elif said:
             self.differences.append(f"{call.seed}: {said}\n{call.text()}")
 
