@@ -187,7 +187,7 @@ class Sampler(LazyInterp):
             self._visit(inside, fn)
 
     def _turn(self, env: Env, body: Lambda, state: Sequence[Any]) -> Values:
-        """One turn of a loop; the state behind it."""
+        """The state after one iteration of a loop."""
         inside = env.inner()
         inside.values.update(zip(body.params, state, strict=True))
         self._visit(inside, body, whole=True)

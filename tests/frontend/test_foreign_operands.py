@@ -89,7 +89,7 @@ class Higher(Plain):
 
 
 class Measured(np.ndarray):
-    """xs subclass of NumPy's arrays with a meaning of its own."""
+    """A subclass of NumPy's arrays that computes its universal functions itself."""
 
     def __array_ufunc__(self, ufunc, method, *inputs, **options):
         plain = [np.asarray(x) if isinstance(x, np.ndarray) else x for x in inputs]

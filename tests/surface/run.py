@@ -67,7 +67,7 @@ def run(
     count: int, seed: int, target: str, names: Sequence[str] = tuple(TABLE), part: int = 0,
     parts: int = 1,
 ) -> Tally:  # fmt: skip
-    """What becomes of so many calls, or of a part of them."""
+    """Run this many calls, or a part of them, and report the results."""
     tally = Tally()
     with config.scoped(target=target):
         for call in calls(count, seed, target, names, part, parts):
