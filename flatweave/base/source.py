@@ -156,7 +156,7 @@ def user_location() -> Location:
 def function_location(code: CodeType) -> Location:
     """Where a function was defined, for messages such as `op was defined at ..`."""
     line = code.co_firstlineno
-    text = linecache.getline(code.co_filename, line).rstrip("\r\n")
+    text = source_line(code.co_filename, line)
     return Location(shown_path(code.co_filename), line, text, None, None, code.co_qualname)
 
 
@@ -166,7 +166,7 @@ def resolve(code: CodeType, lasti: int) -> Spot:
     line, end_line, start, end = positions or (None, None, None, None)
     if line is None:
         line = code.co_firstlineno
-    text = linecache.getline(code.co_filename, line).rstrip("\r\n")
+    text = source_line(code.co_filename, line)
     if start is None or end is None or not text:
         column, end_column = None, None
     else:
@@ -174,6 +174,12 @@ def resolve(code: CodeType, lasti: int) -> Spot:
         end_column = characters(text, end) if end_line == line else len(text)
     file = shown_path(code.co_filename)
     return Spot(file, line, text, column, end_column, code.co_qualname)
+
+
+def source_line(file: str, line: int) -> str:
+    """A line of a file as it is now: an editor, or a reload, may have changed it since the last."""
+    linecache.checkcache(file)
+    return linecache.getline(file, line).rstrip("\r\n")
 
 
 def characters(text: str, byte_offset: int) -> int:

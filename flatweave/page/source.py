@@ -7,11 +7,10 @@ A place is an expression, by its columns, where Python knows them.
 
 from __future__ import annotations
 
-import linecache
 from collections.abc import Iterable, Iterator
 
 from flatweave.base.html import Markup, joined, tag
-from flatweave.base.source import Location
+from flatweave.base.source import Location, source_line
 
 FAR = 12  # lines between two that are shown, and do not matter
 Spots = dict[int, list[str]]
@@ -46,7 +45,7 @@ class Source:
             if number is None:
                 rows.append(tag("li", "…", class_="gap"))
                 continue
-            text = texts.get((file, number)) or linecache.getline(file, number).rstrip("\r\n")
+            text = texts.get((file, number)) or source_line(file, number)
             code = (tag("b", number), tag("code", text or " "))
             if number in spots:
                 marks = " ".join(spots[number])

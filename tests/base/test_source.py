@@ -112,3 +112,20 @@ def test_a_function_has_a_place_too():
 
     assert place.text.startswith("def run(")
     assert place.excerpt().endswith("    def run(text: str, file: str) -> Location:")
+
+
+def test_the_line_is_that_of_the_file_as_it_is_now(tmp_path):
+    """A file that is edited and reloaded shows its new lines, not those that were read before."""
+    file = tmp_path / "edited.py"
+
+    def reloaded(text: str) -> tuple[Location, Location]:
+        file.write_text(text)
+        scope = {"__name__": "user", "outer": outer}
+        exec(compile(text, str(file), "exec"), scope)
+        return scope["here"], function_location(scope["f"].__code__)
+
+    before = [place.text for place in reloaded("here = outer()\ndef f(): pass\n")]
+    after = [place.text for place in reloaded("# longer\nhere = outer(1 + 2)\ndef f(x): pass\n")]
+
+    assert before == ["here = outer()", "def f(): pass"]
+    assert after == ["here = outer(1 + 2)", "def f(x): pass"]

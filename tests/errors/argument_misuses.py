@@ -389,3 +389,19 @@ def chunks_of_text():
 
 def field_of_chunks_of_numbers():
     fw.Chunked([np.arange(3)])["price"]
+
+
+def sum_of_a_neighbourhood():
+    fw.stencil(lambda n: fw.sum(n), X, (3,))
+
+
+def python_sum_of_a_neighbourhood():
+    fw.stencil(lambda n: sum(n), X, (3,))
+
+
+def numpy_sum_of_a_neighbourhood():
+    fw.stencil(lambda n: np.sum(n), X, (3,))
+
+
+def neighbourhood_as_a_result():
+    fw.stencil(lambda n: n, X, (3,))

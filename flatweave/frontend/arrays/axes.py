@@ -102,7 +102,8 @@ def need_elements(array: Tracer, axis: Any, who: str) -> None:
         extent = array.extents[number]
         message = f"zero-size array to reduction operation {who} which has no identity."
         remedy = (
-            f"Use fw.reduce(fw.{who}imum, initial, xs), which gives initial for an empty array."
+            f"Give an initial value, fw.{who}(xs, initial=v), which is the result where there is no"
+            " element."
         )
         if who.startswith("arg"):
             message = f"attempt to get {who} of an empty sequence."

@@ -27,6 +27,7 @@ from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.extents import ONE, ZERO
 from flatweave.frontend.trace.tracers import arrays_of, as_tracers, emit
 from flatweave.frontend.values.array import Tracer, describe, kind_of, shown
+from flatweave.frontend.values.interop import no_array
 from flatweave.frontend.values.scope import Scope, current
 from flatweave.frontend.values.tree import LEAF, Tree, spelled, unflatten
 from flatweave.ops import Generate
@@ -39,6 +40,11 @@ FOLDS = 8  # a wider reach costs a division instead
 
 class Neighbourhood:
     """What a stencil's function receives: `n[di, dj]` is the element at that distance."""
+
+    instead_of_array = (
+        "Read its elements: n[-1], n[0, 1]; a list of them is an array, fw.sum([n[i] for i in"
+        " (-1, 0, 1)])."
+    )
 
     def __init__(
         self, arrays: Sequence[Tracer], tree: Tree, at: Sequence[Atom], reach: Sequence[int],
@@ -55,6 +61,12 @@ class Neighbourhood:
     def shape(self) -> tuple[int, ...]:
         """The extents of the neighbourhood, all odd."""
         return tuple(2 * reach + 1 for reach in self._reach)
+
+    def _no_array(self, *args: Any, **options: Any) -> Any:
+        """Python would read n[0], n[1], .. up to the edge, and leave out what is before them."""
+        raise no_array(self)
+
+    __iter__ = __array__ = __contains__ = _no_array
 
     def __getitem__(self, distance: Any) -> Any:
         """The element at a distance from the centre, one constant for each axis."""

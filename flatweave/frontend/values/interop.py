@@ -130,6 +130,8 @@ def no_array(value: Any, name: str = "", otherwise: str = "") -> ArgumentError:
     elif type(value).__module__.startswith("flatweave.kernel"):
         what = f"{kind_of(value)} of a kernel, where an array is needed"
         remedy = "Use functions of flatweave.kernel: fk.reduce(op, xs, ne), fk.zip_with(f, xs, ys)."
+    elif instead := getattr(type(value), "instead_of_array", ""):
+        what, remedy = f"{kind_of(value)}, where an array is needed", instead
     elif isinstance(value, Node):
         what = f"{kind_of(value)}, where one array is needed"
         remedy = "Go through its rows with fw.map, or work on rows.values and rows.offsets."
