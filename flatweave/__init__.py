@@ -203,6 +203,7 @@ from flatweave.frontend.functions.combinators import (
     partition,
     reduce,
     scan,
+    store,
     zip_with,
 )
 from flatweave.frontend.functions.control import cond, fori_loop, while_loop
@@ -347,7 +348,7 @@ __all__ = [
     "rint", "roll", "rot90", "rotate", "rsqrt", "scan", "scatter", "schedule", "searchsorted",
     "segmented_iota", "segmented_reduce", "segmented_scan", "select", "setdiff1d", "setxor1d",
     "shift", "sign", "signbit", "sin", "sinc", "sinh", "sort", "sort_by_key", "split", "sqrt",
-    "square", "squeeze", "stack", "std", "stencil", "sub", "subtract", "swapaxes", "take",
+    "square", "squeeze", "stack", "std", "stencil", "store", "sub", "subtract", "swapaxes", "take",
     "take_along_axis", "tan", "tanh", "target", "tensordot", "tile", "transpose", "trapezoid",
     "tril", "triu", "true_divide", "truediv", "trunc", "tune", "u16", "u32", "u64", "u8", "uint16",
     "uint32", "uint64", "uint8", "union1d", "unique", "unique_all", "unique_counts",

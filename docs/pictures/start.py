@@ -108,7 +108,38 @@ def operations() -> str:
     return p.text()
 
 
-PICTURES = {"ragged.svg": ragged, "fusion.svg": fusion, "operations.svg": operations}
+def stored() -> str:
+    """Three programs that differ in what makes y: which of them store it."""
+    p = Steps(700, 356)
+    p.word(12, 24, "z[i] = y[i - 1] + y[i] + y[i + 1]")
+    xs = [(f"x{k}", 0) for k in range(6)]
+    ys = [(f"y{k}", 1) for k in range(6)]
+    zs = [(f"z{k}", 2) for k in range(1, 5)]
+    right = LEFT + 6 * CELL + 20
+    p.word(12, 60, "y = 2 * x is cheap: computed again at each read, and not stored")
+    p.cells(74, "x", xs)
+    p.row(124, LEFT + CELL, zs)
+    p.word(12, 141, "z")
+    p.word(12, 186, "y = sums of rows x0, x1, .. is not: stored once, and loaded three times")
+    p.cells(200, "x", xs)
+    p.cells(250, "y, in memory", ys)
+    p.row(300, LEFT + CELL, zs)
+    p.word(12, 317, "z")
+    p.word(right, 267, "fw.store(2 * x) is stored, too")
+    for y in (100, 276):
+        for k in range(1, 5):
+            for step in (-1, 0, 1):
+                x = LEFT + (k + 0.5) * CELL
+                p.arrow(x + step * CELL, y, x + 8 * step, y + 22)
+    for k in range(6):
+        p.arrow(LEFT + (k + 0.5) * CELL, 226, LEFT + (k + 0.5) * CELL, 248)
+    return p.text()
+
+
+PICTURES = {
+    "ragged.svg": ragged, "fusion.svg": fusion, "operations.svg": operations,
+    "stored.svg": stored,
+}  # fmt: skip
 
 if __name__ == "__main__":
     for name, drawn in PICTURES.items():

@@ -18,11 +18,13 @@ class Map(Op):
     """`fn` on the elements along the first `depth` axes of arrays of one shape.
 
     With depth equal to the rank an element is a scalar; with less it is an array, so maps nest.
+    At a `barrier` the results are stored, and every reader loads them: nothing is fused across it.
     """
 
     fn: Lambda
     xs: tuple[Atom, ...]
     depth: int = 1
+    barrier: bool = False
     traced: ClassVar[bool] = True
 
     def shape(self) -> tuple[Atom, ...]:

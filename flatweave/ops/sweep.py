@@ -72,6 +72,11 @@ class Sink(Part):
         """A sentence for each thing that does not fit, given the results that the sink takes."""
         return iter(())
 
+    @property
+    def is_open(self) -> bool:
+        """Whether it stores an array that fusion may leave out."""
+        return False
+
     def counted(self, taken: tuple[Atom, ...]) -> Atom | None:
         """The flag whose number before an element says where that goes."""
         return None
@@ -116,13 +121,18 @@ class SinkOp(Op):
 
 @op
 class Store(Sink):
-    """The array of all results, of the sweep's shape."""
+    """The array of all results, of the sweep's shape; at a `barrier` every reader loads it."""
 
+    barrier: bool = False
     early: ClassVar[bool] = True
 
     @property
     def arity(self) -> int:
         return 1
+
+    @property
+    def is_open(self) -> bool:
+        return not self.barrier
 
     def binders(self, shape: tuple[Atom, ...], taken: tuple[Atom, ...]) -> tuple[Var, ...]:
         return (Var("t", ArrayType(scalar_type(taken[0]), shape)),)

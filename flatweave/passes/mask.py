@@ -154,7 +154,7 @@ class _Host:
         assert isinstance(op, Sweep)
         stores = op.shape[0] in made.sinks  # with them, a filter of its own
         kinds_fit = all(
-            isinstance(sink, Combine | Compact) or (stores and isinstance(sink, Store))
+            isinstance(sink, Combine | Compact) or (stores and sink.is_open)
             for sink in op.sinks
         )
         if not kinds_fit or not self._reads_in_place(made, let):
@@ -198,8 +198,8 @@ class _Host:
         op = let.op
         if not isinstance(op, Sweep) or len(op.shape) != 1 or op.shape[0] not in made.flags:
             return False
-        kinds = Store | Combine | Compact | ScatterReduce | ScatterStore
-        fits = all(isinstance(sink, kinds) for sink in op.sinks)
+        kinds = Combine | Compact | ScatterReduce | ScatterStore
+        fits = all(sink.is_open or isinstance(sink, kinds) for sink in op.sinks)
         return fits and self._reads_in_place(made, let) and _cost(made, let) <= STORING
 
     # -- passes of their own ----------------------------------------------------------------------

@@ -186,6 +186,8 @@ def _why(var: Var, let: Let, loops: int, use: Use) -> Why:
 def _why_in_place(let: Let, maker: Sweep, use: Use, reader: Sweep) -> Why:
     """Why a sweep that reads an array in place is not part of the sweep that makes it."""
     line = _line(use.where)
+    if any(isinstance(sink, Store) and sink.barrier for sink in maker.sinks):
+        return 0, "fw.store keeps it in memory", "Without fw.store it is fused where that pays."
     between = _made_between(let, use)
     if between is not None:
         said = f"{line} needs {_line(between.where)} first, which goes over all of it"

@@ -8,7 +8,7 @@ from math import inf, prod
 from flatweave.array_ir.syntax import Program
 from flatweave.base.records import record
 from flatweave.base.told import Note
-from flatweave.ops import HOST_BODIES, ByRow, Fold, Index, Prefix, Store, Sweep
+from flatweave.ops import HOST_BODIES, ByRow, Fold, Index, Prefix, Sweep
 from flatweave.passes.cost import INNER_LOOP, cost_of_body, cost_of_result, grows, reads_memory
 from flatweave.terms.control import Apply, For, While
 from flatweave.terms.shifted import is_next
@@ -82,7 +82,7 @@ def _stored(let: Let, op: Sweep) -> Iterator[tuple[Var, int]]:
     """Each array that a sweep stores, and which of the body's results it is."""
     position = 0
     for sink, vars_ in zip(op.sinks, op.binders_by_sink(let.vars), strict=True):
-        if isinstance(sink, Store):
+        if sink.is_open:
             yield vars_[0], position
         position += sink.arity
 
@@ -105,7 +105,7 @@ def _host_bodies(fn: Lambda) -> list[Lambda]:
 
 def is_pull(op: Sweep) -> bool:
     """Whether a sweep only stores elements, each of which can be computed on its own."""
-    stores = all(isinstance(sink, Store) for sink in op.sinks)
+    stores = all(sink.is_open for sink in op.sinks)
     return stores and not any(isinstance(let.op, Prefix) for let in op.body.lets)
 
 

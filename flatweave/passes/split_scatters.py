@@ -49,7 +49,7 @@ def split_scatters(program: Program) -> Program:
 
     def rule(b: Builder, op: Op, let: Let) -> Sequence[Atom] | None:
         match op:
-            case Map(xs=xs, depth=1) if _single(let.op, once):
+            case Map(xs=xs, depth=1, barrier=False) if _single(let.op, once):
                 return _mapped(b, op, _parts(b, xs), [var.name for var in let.vars])
             case Permute() | Scatter() if _single(let.op, once):
                 return _scattered(b, op, _parts(b, (op.indices, *op.xs)))

@@ -129,7 +129,7 @@ def _translate(b: Builder, scope: Scope, let: Let) -> Sequence[Atom]:
         case Cast(dtype=dtype, arg=arg):
             return (b.cast(scope.atom(arg), dtype),)
         case Map():
-            return _stores(b, pulls_of_map(scope, let.op))
+            return _stores(b, pulls_of_map(scope, let.op), let.op.barrier)
         case Generate():
             return _stores(b, pulls_of_generate(scope, let.op))
         case Reduce():
@@ -192,13 +192,13 @@ def _elements(pulls: Sequence[Pull], b: Builder, indices: tuple[Atom, ...]) -> S
     return [pull.at(b, indices) for pull in pulls]
 
 
-def _stores(b: Builder, pulls: Sequence[Pull]) -> list[Atom]:
+def _stores(b: Builder, pulls: Sequence[Pull], barrier: bool = False) -> list[Atom]:
     """One sweep for all pulls of one shape."""
     done: dict[int, Atom] = {}
     for shape in dict.fromkeys(pull.shape for pull in pulls):
         alike = [k for k, pull in enumerate(pulls) if pull.shape == shape]
         body = body_over(b, shape, partial(_elements, [pulls[k] for k in alike]))
-        stored = b.emit(Sweep(shape, body, tuple(Store() for _ in alike)))
+        stored = b.emit(Sweep(shape, body, tuple(Store(barrier) for _ in alike)))
         done.update(zip(alike, stored, strict=True))
     return [done[k] for k in range(len(pulls))]
 

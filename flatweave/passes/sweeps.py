@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from flatweave.ops import Combine, Compact, Index, Prefix, Store, Sweep
+from flatweave.ops import Combine, Compact, Index, Prefix, Sweep
 from flatweave.passes.operators import is_commutative
 from flatweave.terms.build import Names
 from flatweave.terms.syntax import Atom, Lambda, Let, Var
@@ -35,11 +35,12 @@ def read_elsewhere(op: Sweep) -> set[Var]:
 
 
 def stored_by(let: Let) -> dict[Var, Atom]:
-    """Each array that a sweep stores, with the result of the body that it stores."""
+    """Each array that a sweep stores, with the result of the body that it stores; arrays at a
+    barrier are not among them."""
     assert isinstance(let.op, Sweep)
     groups = let.op.binders_by_sink(let.vars)
     parts = zip(let.op.sinks, groups, let.op.portions(), strict=True)
-    return {group[0]: taken[0] for sink, group, taken in parts if isinstance(sink, Store)}
+    return {group[0]: taken[0] for sink, group, taken in parts if sink.is_open}
 
 
 def atoms_used(fn: Lambda) -> Iterator[Atom]:

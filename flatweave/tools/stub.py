@@ -59,7 +59,7 @@ STRUCTURED = {
     ),
     **dict.fromkeys(("scatter", "reduce_by_index"), "dest"),
     "astype": "x", "clip": "x", "concat": "arrays", "full": "fill_value", "permute": "defaults",
-    "replicate": "v", "sort_by_key": "values", "where": "a b",
+    "replicate": "v", "sort_by_key": "values", "store": "x", "where": "a b",
 }  # fmt: skip
 # what takes elements of any structure, rows among them, and gives what its function makes of them
 OF_ELEMENTS = ("expand", "expand_reduce", "map", "zip_with")

@@ -137,6 +137,7 @@ PROGRAMS: dict[str, tuple[Any, ...]] = {
     "three neighbours": (lambda xs: xs[2:] + xs[1:-1] * xs[:-2], XS),
     "backwards": (lambda xs: fw.cumsum(xs)[::-1], XS),
     "rotated": (lambda xs: (fw.rotate(xs, 5) - xs, fw.cumsum(fw.rotate(xs, -1))), XS),
+    "stored": (lambda xs: (lambda y: y[1:] - y[:-1])(fw.store(xs * 2)), XS),
     "rotated by an argument": (lambda xs, k: fw.rotate(xs, k) - xs, XS, 26),
     "on a ring": (around, XS),
     "periodic": (

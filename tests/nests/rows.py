@@ -226,6 +226,8 @@ def put_together(w: Writer, dtype: str, fuel: int) -> Made | None:
 
 @chosen(ROWS, 2)
 def turned(w: Writer, dtype: str, fuel: int) -> Made | None:
+    if w.chance(0.3):
+        return node(Row(dtype), "fw.store({0})", lambda xs: xs, w.row(dtype, fuel - 1))
     if w.chance(0.5):
         return node(Row(dtype), "fw.reverse({0})", lambda xs: xs[::-1], w.row(dtype, fuel - 1))
     f, g = w.shares(fuel, 2)

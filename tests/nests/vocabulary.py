@@ -9,8 +9,8 @@ INSIDE = (
     "expand", "expand_reduce", "filter", "fori_loop", "full", "gather", "generate", "histogram",
     "iota", "map", "max", "maximum", "min", "minimum", "partition", "permute", "prod", "reduce",
     "reduce_by_index", "replicate", "replicated_iota", "reverse", "rotate", "scan", "scatter",
-    "segmented_iota", "segmented_reduce", "segmented_scan", "sort", "sort_by_key", "stencil", "sum",
-    "where", "while_loop",
+    "segmented_iota", "segmented_reduce", "segmented_scan", "sort", "sort_by_key", "stencil",
+    "store", "sum", "where", "while_loop",
 )  # fmt: skip
 
 

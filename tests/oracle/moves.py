@@ -124,6 +124,7 @@ def choose_concat(w: Writer) -> Known:
 
 MOVES = {
     "reverse": ("fw.reverse({0})", lambda x: x[::-1]),
+    "store": ("fw.store({0})", lambda x: x),
     "rotate by 3": ("fw.rotate({0}, 3)", lambda x: np.roll(x, -3)),
     "rotate back": ("fw.rotate({0}, -1)", lambda x: np.roll(x, 1)),
     "backward": ("{0}[::-1]", lambda x: x[::-1]),
@@ -141,8 +142,8 @@ MOVES = {
                         lambda x: 3 * np.arange(len(x))),
     "nines": ("fw.replicate({0}.shape[0], np.int16(9))", lambda x: np.full(len(x), 9, np.int16)),
 }  # fmt: skip
-KEEP_LENGTH = ("reverse", "rotate by 3", "rotate back", "backward", "reversed by index", "places",
-               "places by three", "nines")  # fmt: skip
+KEEP_LENGTH = ("reverse", "store", "rotate by 3", "rotate back", "backward", "reversed by index",
+               "places", "places by three", "nines")  # fmt: skip
 
 
 def move_source(x: str, *, move: str) -> str:

@@ -30,9 +30,14 @@ from flatweave.frontend.ragged.nest import mapped
 from flatweave.frontend.ragged.ragged import Ragged
 from flatweave.frontend.ragged.selection import gathered
 from flatweave.frontend.trace.extents import known_part, same_length
+from flatweave.frontend.trace.pairs import lifted
+from flatweave.frontend.trace.short import lifted_short
 from flatweave.frontend.trace.tracers import as_tracer, as_tracers, emit, flag_of, tracer_of
 from flatweave.frontend.values.array import Tracer
-from flatweave.frontend.values.tree import LEAF, Tree, paths, unflatten
+from flatweave.frontend.values.composed import Composed
+from flatweave.frontend.values.interop import is_number_list
+from flatweave.frontend.values.scope import current
+from flatweave.frontend.values.tree import LEAF, Tree, is_node, map_leaves, paths, unflatten
 from flatweave.ops import Map, Reduce, Scan
 
 
@@ -210,6 +215,38 @@ def partition(p: Callable[[Any], Any], xs: Any) -> Any:
     for part, is_first in ((holds, True), (others, False)):
         known_part(part[0].extents[0], arrays[0].extents[0], mask.atom, is_first=is_first)
     return unflatten(tree, holds), unflatten(tree, others)
+
+
+@operation()
+def store(x: Any) -> Any:
+    """`x` itself, kept in memory: what reads it loads its elements, and computes none of them
+    again.
+
+    Fusion leaves out arrays whose elements it can compute where they are read; nothing is fused
+    across a `store`, and `stages.manifest` lists the array. `x` is any structure of arrays and
+    Ragged values. In an element function the arrays of all rows are stored in one array.
+    Numbers, and arguments of the compiled function, are given back as they are. Raises
+    ArgumentError for what is no array.
+
+    Types: `x: t -> t`.
+
+        >>> fw.store(np.array([1, 2]) * 2)
+        Array([2, 4], dtype=int64)
+    """
+    return map_leaves(_stored, x, lambda value: is_node(value) or is_number_list(value))
+
+
+def _stored(x: Any) -> Any:
+    if isinstance(x, Ragged):
+        return Ragged.made(map_leaves(_stored, x.values, is_node), x.offsets)
+    value = lifted(lifted_short(x))
+    if isinstance(value, Composed):
+        return value.made(*(_stored(getattr(value, part)) for part in value.parts))
+    array = as_tracer(value, "x of store")
+    if not array.ndim or array.atom in current().trace.params:
+        return array
+    same = current().function([array.element], lambda inside, params: params, "x")
+    return emit(Map(same, (array.atom,), array.ndim, barrier=True))[0]
 
 
 zip_with = map

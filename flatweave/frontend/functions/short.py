@@ -45,7 +45,7 @@ ANY_ELEMENTS = frozenset({
     "expand", "replicate", "vmap", "ragged", "row", "ravel", "swapaxes", "atleast_1d", "atleast_2d",
     "hstack", "vstack", "column_stack", "append", "split", "fliplr", "flipud", "rot90", "diag",
     "pad", "select", "unique", "unique_all", "unique_counts", "unique_inverse", "unique_values",
-    "union1d", "intersect1d", "setdiff1d", "setxor1d", "nan_to_num",
+    "union1d", "intersect1d", "setdiff1d", "setxor1d", "nan_to_num", "store",
 })  # fmt: skip
 # results like the arguments, which are compared as f32
 ORDERED = {"sort": ("xs",), "sort_by_key": ("keys", "values")}

@@ -102,7 +102,7 @@ class _Kept:
     def _is_made(self, op: Op) -> bool:
         """Whether an array is made element by element of kept elements in place."""
         match op:
-            case Map(fn=fn, xs=xs, depth=1):
+            case Map(fn=fn, xs=xs, depth=1, barrier=False):
                 made = self.arrays >= {*xs} and not self._reads(fn)
             case Generate(shape=(extent,), fn=fn):
                 made = extent is self.count and self._in_place(fn, fn.params[0])

@@ -7,7 +7,7 @@
 
 An element function computes its arrays where it reads them, and stores none. An element whose cost
 grows with one extent is not computed again for each element of another: such an array is stored for
-all rows, as the results of hard operations are.
+all rows, as the results of hard operations are; so is what the user wants in memory.
 """
 
 from __future__ import annotations
@@ -29,11 +29,13 @@ Reads = defaultdict[Atom, float]
 
 def repeated(fn: Lambda) -> set[Var]:
     """The arrays of an element function that are to be stored."""
+    asked = {var for let in fn.lets if isinstance(let.op, Map) and let.op.barrier
+             for var in let.vars}  # fmt: skip
     dear = [let for let in fn.lets if isinstance(let.op, Map | Generate) and grows(let.op.fn)]
     if not dear:
-        return set()
+        return asked
     reads = _reads(fn)
-    return {
+    return asked | {
         var for let in dear for var in let.vars
         if any(reads[each] > FEW_READS for each in let.vars)
     }  # fmt: skip

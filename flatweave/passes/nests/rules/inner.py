@@ -21,6 +21,10 @@ from flatweave.terms.traverse import free_vars
 @rule(Map, Generate, Nest)
 def lift_inner(rows: Rows, op: Op) -> Sequence[Atom]:
     """The inner element function over the elements of all rows, in one flat space."""
+    if isinstance(op, Map) and op.barrier:
+        segments, xs = rows.line(op.xs)
+        made = rows.b.emit(Map(rows.b.copy(op.fn), tuple(xs), 1, barrier=True))
+        return [rows.bind_line(segments, each, array_type(op.xs[0]).shape) for each in made]
     if isinstance(op, Map):
         op = as_generate(rows.body, op)
     if isinstance(op, Generate):
