@@ -8,6 +8,12 @@
 They stand beside `for_all` in code that is not yet divided among threads.
 `kernel_passes/sequentialize.py` writes what the threads do; no machine, verifier or simulator
 meets one of these.
+
+    try_operator (a: f64, b: f64 => ..) [0.0f64] n 0
+        (i: i64 => .. in x)                     element i
+
+tries the operator of a reduction or scan. A first call of the kernel runs it in the simulator
+(`operator_checks/in_kernels.py`); it is in no code that a machine runs (`without_tries`).
 """
 
 from __future__ import annotations
@@ -16,9 +22,11 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from flatweave.base.dtypes import i64
+from flatweave.base.records import replace
 from flatweave.kernel_ir.op import KernelOp
 from flatweave.terms.rules import function_misfits, operator_misfits, types_misfit
-from flatweave.terms.syntax import Atom, Lambda, op, types_of
+from flatweave.terms.syntax import Atom, Lambda, Let, op, types_of
+from flatweave.terms.traverse import map_field, walk_lets
 
 
 @op
@@ -81,3 +89,38 @@ def _misfits(op: ReduceAll | ScanAll) -> Iterator[str]:
         yield f"{op.count} elements are no whole rows of {op.row}"
     if op.each < 0:
         yield f"each thread takes {op.each} elements"
+
+
+@op
+class TryOperator(KernelOp):
+    """Tries an associative `fn` on `element(i)` for i below `length`, in rows of `row` neighbours,
+    one row for 0. Where `neutral` is given, it must be."""
+
+    fn: Lambda
+    neutral: tuple[Atom, ...]
+    length: Atom
+    row: int
+    element: Lambda
+    effect: ClassVar[bool] = True
+    stands = frozenset({"block", "warp"})
+
+    def misfits(self) -> Iterator[str]:
+        types = self.element.result_types()
+        yield from operator_misfits(self.fn, types)
+        yield from function_misfits("the element", self.element, (i64,), types)
+
+
+def tries_in(fn: Lambda) -> list[Let]:
+    """The lets of a body that try operators."""
+    return [let for let in walk_lets(fn) if isinstance(let.op, TryOperator)]
+
+
+def without_tries(fn: Lambda) -> Lambda:
+    """A body without them."""
+    return replace(
+        fn,
+        lets=tuple(
+            replace(let, op=map_field(let.op, lambda atom: atom, without_tries))
+            for let in fn.lets if not isinstance(let.op, TryOperator)
+        ),
+    )  # fmt: skip

@@ -53,6 +53,8 @@ class Broken(Fault):
 class Laws(Interp):
     """An interpreter that tries operators; raises `Broken` for the first law that one breaks."""
 
+    way_out, neutral = WAY_OUT, NEUTRAL  # what to do about it
+
     def __init__(self) -> None:
         super().__init__()
         self._clear: Value | None = None  # in f64: for each candidate whether it says something
@@ -188,7 +190,7 @@ class Laws(Interp):
             native = law(*[take(part, slice(k, k + 1)) for part in chosen])
             raise Broken(code, index=int(at[k]), message=PARTS.join([
                 tell(*[take(part, slice(k, k + 1)) for part in chosen], native[0], native[1]),
-                NEUTRAL if code == NOT_NEUTRAL else WAY_OUT,
+                self.neutral if code == NOT_NEUTRAL else self.way_out,
             ]))  # fmt: skip
         return found
 

@@ -16,26 +16,24 @@ from typing import Any
 
 import numpy as np
 
-from flatweave.array_ir import operators
 from flatweave.array_ir.syntax import Program
 from flatweave.base.dtypes import DType
+from flatweave.operator_checks.in_kernels import FirstBlocks
 from flatweave.operator_checks.laws import Broken
-from flatweave.operator_checks.lazy_arrays import FAILED, Array, Unknown, read, row_of, unraveled
-from flatweave.operator_checks.lazy_interp import STEPS, LazyInterp
-from flatweave.ops import Generate, Map, Nest, Permute, Reduce, ReduceSegments, Scan
-from flatweave.terms.batch import Env, Value, Values
+from flatweave.operator_checks.lazy_arrays import FAILED, Array, Unknown, row_of, unraveled
+from flatweave.operator_checks.lazy_interp import STEPS
+from flatweave.operator_checks.neighbours import ROWS, Neighbours
+from flatweave.ops import CallKernel, Generate, Map, Nest, Permute, Reduce, ReduceSegments, Scan
+from flatweave.terms.batch import Env, Values
 from flatweave.terms.components import is_lawful
 from flatweave.terms.control import For, If, While
-from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Op, Var
+from flatweave.terms.syntax import Lambda, Let, Op, Var
 from flatweave.terms.traverse import free_vars, needed_for
 
-FIRST, MORE = 8, 4  # elements from the start, and from the middle and the end
-ROWS = 3  # elements of which each is an array; rows of a map, turns of a loop
-WRITES = 64
-TRIED = (Reduce, Scan, ReduceSegments, Permute)
+TRIED = (Reduce, Scan, ReduceSegments, Permute, CallKernel)
 
 
-class Sampler(LazyInterp):
+class Sampler(Neighbours):
     """Tries those operators of a program that calls at certain lines were given."""
 
     def __init__(self, program: Program, given: Sequence[Any]) -> None:
@@ -93,6 +91,8 @@ class Sampler(LazyInterp):
     def _is_tried(self, let: Let) -> bool:
         if not isinstance(let.op, TRIED) or let.where is None:
             return False
+        if isinstance(let.op, CallKernel):
+            return let.op.program.tried is not None
         known = isinstance(let.op, Reduce) and let.op.known
         return not known and let.where.instruction in self._lines
 
@@ -198,90 +198,29 @@ class Sampler(LazyInterp):
     def _try(self, env: Env, let: Let) -> None:
         """Try one operator; it is done where that counts."""
         op = let.op
-        if isinstance(op, Permute):
-            counts = self._try_writes(env, op) or is_lawful(op.fn)
+        if isinstance(op, CallKernel):
+            counts = self._try_kernel(env, op)
+        elif isinstance(op, Permute):
+            counts = self.try_writes(env, op) or is_lawful(op.fn)
         else:
             assert isinstance(op, Reduce | Scan | ReduceSegments)
             arrays = self._arrays(env, op.xs)
             flags = op.starts if isinstance(op, Scan) else ()
             flags = (op.starts,) if isinstance(op, ReduceSegments) else flags
-            columns, begins = self._neighbours(op.fn, arrays, self._arrays(env, flags))
+            columns, begins = self.neighbours(op.fn, arrays, self._arrays(env, flags))
             count = begins.size
             if not (isinstance(op, Scan) and op.reverse):
-                columns, begins = self._after_initial(env, op.neutral, columns, begins)
+                columns, begins = self.after_initial(env, op.neutral, columns, begins)
             counts = self.associates(
                 env, op.fn, columns, begins, initial=begins.size - count
             )
         if counts:
             self._pending.pop(let, None)
 
-    def _neighbours(
-        self, fn: Lambda, arrays: Sequence[Array], flags: Sequence[Array]
-    ) -> tuple[Values, Value]:
-        """A few elements, and where one of them has no neighbour before it."""
-        shape = arrays[0].shape
-        if any(isinstance(param.type, ArrayType) for param in fn.params):
-            return self._few_rows(arrays, flags)
-        size = arrays[0].size
-        count = FIRST if size is None else min(size, FIRST)
-        parts = [np.arange(count)]
-        if size is not None and size > 2 * FIRST + 2 * MORE:
-            parts += [np.arange(size // 2, size // 2 + MORE), np.arange(size - MORE, size)]
-        while True:
-            at = np.concatenate(parts)
-            indices = unraveled(shape, at)
-            try:
-                columns = tuple(read(x, indices) for x in arrays)
-                begins = np.diff(at, prepend=-2) != 1
-                for flag in flags:
-                    begins |= read(flag, indices if flag.ndim == len(shape) else [at])
-                return columns, begins
-            except Unknown:
-                if len(parts) == 1:
-                    raise
-                parts = parts[:1]
-
-    def _after_initial(
-        self, env: Env, initial: Sequence[Atom], columns: Values, begins: Value
-    ) -> tuple[Values, Value]:
-        """The elements with the initial one before them, where it is known."""
+    def _try_kernel(self, env: Env, op: CallKernel) -> bool:
+        """Try the operators of a kernel where its first blocks meet them."""
+        tries = FirstBlocks(op.program.tried, self._steps)
         try:
-            first = tuple(map(self._whole, self.atoms(env, initial)))
-        except Unknown:
-            return columns, begins
-        pairs = list(zip(first, columns, strict=True))
-        if not begins.size or any(f.shape != x.shape[1:] for f, x in pairs):
-            return columns, begins
-        joined = tuple(np.concatenate([f[None], x]) for f, x in pairs)
-        return joined, np.concatenate([[True, False], begins[1:]])
-
-    def _few_rows(
-        self, arrays: Sequence[Array], flags: Sequence[Array]
-    ) -> tuple[Values, Value]:
-        """The first elements, of which some are arrays."""
-        count = ROWS if arrays[0].shape[0] is None else min(ROWS, arrays[0].shape[0])
-        rows = [[self._whole(row_of(x, i)) for i in range(count)] for x in arrays]
-        begins = np.arange(count) == 0
-        for flag in flags:
-            begins |= read(flag, [np.arange(count)])
-        return tuple(np.stack(row) for row in rows if row), begins
-
-    def _try_writes(self, env: Env, op: Permute) -> bool:
-        """Try what meets at one index: what is there, then what is written, in order."""
-        targets, values = self._arrays(env, op.dest), self._arrays(env, op.xs)
-        (indices,) = self._arrays(env, (op.indices,))
-        extent, count = targets[0].shape[0], indices.shape[0]
-        if extent is None:
-            raise Unknown
-        at = np.arange(WRITES if count is None else min(count, WRITES))
-        index = read(indices, [at])
-        inside = (index >= 0) & (index < extent)
-        if not inside.any():
-            return False
-        # the elements that are written to, under indices of their own
-        places, index = np.unique(index[inside], return_inverse=True)
-        there = tuple(read(x, [places]) for x in targets)
-        columns, begins = operators.met(there, index, tuple(read(x, [at[inside]]) for x in values))
-        if op.neutral:
-            self.is_neutral(env, op.fn, self.atoms(env, op.neutral), columns)
-        return self.associates(env, op.fn, columns, begins, commutes=True)
+            return tries.run(self._arrays(env, op.args))
+        finally:
+            self._steps -= tries.spent

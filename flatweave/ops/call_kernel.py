@@ -30,7 +30,8 @@ class KernelProgram:
     `unit` is a Unit of the kernel IR, which a process that only runs programs need not import.
     `threads` is how many a block has on machines whose threads are lanes; `simulate(program, args)`
     gives the results for flat arguments, and raises Fault. `again(machine)` traces it for another
-    one: what warps do together is written for the lanes of each.
+    one: what warps do together is written for the lanes of each. `tried` is the unit with the
+    operators that a first call tries, if there are any.
     """
 
     name: str
@@ -40,6 +41,7 @@ class KernelProgram:
     simulate: Callable[[KernelProgram, Sequence[Any]], list[Any]]
     machine: Any
     again: Callable[[Any], KernelProgram]
+    tried: Any = None
 
     def on(self, machine: Any) -> KernelProgram:
         """The kernel as it is written for a machine."""

@@ -22,8 +22,9 @@ from flatweave.array_ir.interp import run
 from flatweave.array_ir.syntax import Program
 from flatweave.base.pretty import counted
 from flatweave.base.source import Location
+from flatweave.operator_checks.in_kernels import FirstBlocks
 from flatweave.operator_checks.laws import Laws
-from flatweave.ops import Permute, Reduce, ReduceSegments, Scan, Scatter
+from flatweave.ops import CallKernel, Permute, Reduce, ReduceSegments, Scan, Scatter
 from flatweave.terms.batch import Env, Value, Values
 from flatweave.terms.components import is_lawful
 from flatweave.terms.syntax import Lambda, Let, Op
@@ -91,6 +92,8 @@ class _Auditor(Laws):
                 self._try(env, fn, columns, self.atom(env, starts).reshape(-1))
             case Permute():
                 self._try_writes(env, op)
+            case CallKernel() if op.program.tried is not None:
+                FirstBlocks(op.program.tried, 0).run(self.atoms(env, op.args))
             case Scatter(indices=indices, dest=dest):
                 self._drop(op, self.atom(env, indices), len(self.atom(env, dest[0])))
         return super().evaluate(env, op)

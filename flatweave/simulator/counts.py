@@ -9,11 +9,14 @@ sectors of 32 bytes and lines of 128: an access touches as many as its elements 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from flatweave.base.records import record
-from flatweave.terms.batch import Value
+from flatweave.kernel_ir.folds_of_blocks import TryOperator
+from flatweave.terms.batch import Env, Value
+from flatweave.terms.syntax import Let
 
 WARP, BANKS, BANK, SECTOR, LINE = 32, 32, 4, 32, 128
 
@@ -136,6 +139,12 @@ class Counter:
 
     def shuffle(self, many: int) -> None:
         """The lanes of a warp exchange values so many times."""
+
+    def lets(self, many: int) -> None:
+        """A body of so many lets is run."""
+
+    def operator(self, warp: Any, env: Env, let: Let, op: TryOperator) -> None:
+        """A warp comes to an operator that may be tried."""
 
     def access(
         self, space: str, what: str, places: Value, itemsize: int, threads: Value | None, *,

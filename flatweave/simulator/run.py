@@ -54,11 +54,11 @@ def run_to_buffers(
     """
     if schedule is None:
         schedule = InOrder() if seed is None else Shuffled(seed)
-    host = _Host(unit, threads, schedule, counter or Counter())
+    host = Host(unit, threads, schedule, counter or Counter())
     values = [_argument(param, arg) for param, arg in zip(unit.host.params, args, strict=True)]
     try:
         results = host.pure(Env(), unit.host, values)
-    except _Failed as stop:
+    except Failed as stop:
         return stop.failure
     host.expect_no_leaks(results)
     return list(results)
@@ -78,7 +78,7 @@ def _result(value: Any) -> Any:
     return value.data if isinstance(value, Buffer) else value[()]
 
 
-class _Failed(Exception):
+class Failed(Exception):
     """The program ends with a failure."""
 
     def __init__(self, failure: Failure) -> None:
@@ -86,12 +86,13 @@ class _Failed(Exception):
         self.failure = failure
 
 
-class _Host(Runner):
+class Host(Runner):
     """Runs the host lambda: memory with its owners, launches, failures."""
 
     def __init__(
         self, unit: ir.Unit, threads: int, schedule: Schedule, counter: Counter
     ) -> None:
+        self.unit = unit
         self.kernels = {kernel.name: kernel for kernel in unit.complete().kernels}
         self.threads = threads
         self.schedule = schedule
@@ -109,12 +110,12 @@ class _Host(Runner):
                     rows = _Rows(kernel, self.schedule, self.counter)
                     rows.run(blocks, self.atoms(env, args))
                 else:
-                    self._launch(kernel, blocks, self.atoms(env, args))
+                    self.launch(kernel, blocks, self.atoms(env, args))
                 return ()
             case h.Fail(condition=condition, code=code, site=site, value=value, extent=extent):
                 if self.atom(env, condition):
                     numbers = self.number(env, value), self.number(env, extent)
-                    raise _Failed(Failure(code, site, -1, *numbers))
+                    raise Failed(Failure(code, site, -1, *numbers))
                 return ()
             case h.Threads():
                 return (np.asarray(self.threads),)
@@ -122,13 +123,14 @@ class _Host(Runner):
                 return (np.asarray(True),)
         return self._owners(env, op)
 
-    def _launch(self, kernel: ir.Kernel, blocks: int, args: Values) -> None:
+    def launch(self, kernel: ir.Kernel, blocks: int, args: Values) -> None:
+        """Run a kernel; raises Failed."""
         progress = Progress(self.schedule, self.counter)
         self.counter.launch(kernel.name, blocks)
         launch(kernel, blocks, args, self.threads, progress)
         self.counter.done()
         if progress.failure is not None:
-            raise _Failed(progress.failure)
+            raise Failed(progress.failure)
 
     def _chosen(self, env: Env, op: h.Launch) -> str:
         """The kernel that a launch runs."""
@@ -148,11 +150,13 @@ class _Host(Runner):
     def _alloc(self, env: Env, let: Let, op: h.Alloc) -> Buffer:
         count = self.number(env, op.count)
         if count < 0 or count * op.dtype.bytes > MOST_BYTES:
-            raise _Failed(Failure(OUT_OF_MEMORY, op.site, 0, count, DTYPES.index(op.dtype)))
-        self.allocated.append(
-            Buffer.fresh(let.vars[0].name, op.dtype, count, made=let.where)
-        )
+            raise Failed(Failure(OUT_OF_MEMORY, op.site, 0, count, DTYPES.index(op.dtype)))
+        self.allocated.append(self.alloc(let, op, count))
         return self.allocated[-1]
+
+    def alloc(self, let: Let, op: h.Alloc, count: int) -> Buffer:
+        """Memory for so many elements."""
+        return Buffer.fresh(let.vars[0].name, op.dtype, count, made=let.where)
 
     def _owners(self, env: Env, op: Op) -> Values:
         match op:
@@ -207,7 +211,7 @@ class _Host(Runner):
                 )
 
 
-class _Rows(_Host):
+class _Rows(Host):
     """Runs a kernel whose code is that of a host, block by block."""
 
     def __init__(self, kernel: ir.Kernel, schedule: Schedule, counter: Counter) -> None:
@@ -221,8 +225,8 @@ class _Rows(_Host):
         for self.block in range(blocks):
             try:
                 self.pure(Env(), fn, args)
-            except _Failed as stop:
-                raise _Failed(replace(stop.failure, index=self.row)) from None
+            except Failed as stop:
+                raise Failed(replace(stop.failure, index=self.row)) from None
         self.expect_no_leaks(())
 
     def other(self, env: Env, let: Let, op: Op) -> Steps:

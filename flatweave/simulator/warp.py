@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from flatweave.base.errors import CompilerBug
 from flatweave.kernel_ir import collectives as c
 from flatweave.kernel_ir import syntax as ir
 from flatweave.kernel_ir.acquire_lanes import AcquireLanes
+from flatweave.kernel_ir.folds_of_blocks import TryOperator
 from flatweave.kernel_ir.hierarchy import LEVELS, WARP, ForAll, Local, WarpShared
 from flatweave.kernel_ir.shuffle_lanes import ShuffleLanes
 from flatweave.kernel_ir.thread_memory import ThreadMemory
@@ -31,9 +34,16 @@ class Warp(Updater):
         super().__init__(agent, progress)
         self.number = number
 
+    def call(self, env: Env, fn: Lambda, args: Sequence[Value]) -> Steps:
+        self.progress.counts.lets(len(fn.lets))
+        return super().call(env, fn, args)
+
     def other(self, env: Env, let: Let, op: Op) -> Steps:
         self.agent.let = let
         match op:
+            case TryOperator():
+                self.progress.counts.operator(self, env, let, op)
+                return ()
             case ir.Sync(level=level):
                 if LEVELS[level] is WARP:
                     self.agent.warp_times.epoch += 1

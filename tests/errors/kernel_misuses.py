@@ -170,6 +170,18 @@ def search_past_the_end():
     )(XS)
 
 
+def operator_of_a_block_that_weighs():
+    Run.blocks(lambda part: fk.scan(lambda y, x: y + 2 * x, part, 0))
+
+
+def neutral_element_of_a_block_that_counts():
+    Run.blocks(lambda part: fk.singleton(fk.reduce(lambda a, b: a + b, part, 5)))
+
+
+def neutral_element_of_a_block_that_is_tried():
+    Run.blocks(lambda part: fk.singleton(fk.reduce(lambda a, b: a + b + a * b, part, 1)))
+
+
 def argument_of_another_dtype():
     @fk.kernel
     def twice(xs: fk.Pull[fw.f32]):

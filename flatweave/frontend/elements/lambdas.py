@@ -234,15 +234,15 @@ def operator(
     fn = current().function([*types, *types], body, "a")
     trace = current().trace
     assert trace.where is not None
-    _must_associate(fn, op, who)
+    must_associate(fn, op, who)
     if not check:
         trace.trusted.append(trace.where)
-    elif not _is_ours(op) and not _is_lawful(fn):
+    elif not is_ours(op) and not is_lawful(fn):
         trace.unproven.append(trace.where)
     return fn
 
 
-def _is_lawful(fn: Lambda) -> bool:
+def is_lawful(fn: Lambda) -> bool:
     """Whether each component is combined by a function that is associative."""
     names = [combined_by(fn, k) for k in range(len(fn.results))]
     return all(name and TABLE[name].associative for name in names)
@@ -250,17 +250,21 @@ def _is_lawful(fn: Lambda) -> bool:
 
 def expect_neutral(fn: Lambda, identity: Sequence[Tracer]) -> None:
     """Have the first call try a neutral element, unless it is known to be neutral."""
-    for k, given in enumerate(identity):
-        name, atom = combined_by(fn, k), given.atom
-        value = atom.value if isinstance(atom, Const) and name else None
-        if value is None or neutral_value(name, given.element) != value:
-            trace = current().trace
-            assert trace.where is not None
-            trace.unproven.append(trace.where)
-            return
+    if not all(is_known_neutral(fn, k, given.atom) for k, given in enumerate(identity)):
+        trace = current().trace
+        assert trace.where is not None
+        trace.unproven.append(trace.where)
 
 
-def _is_ours(op: Any) -> bool:
+def is_known_neutral(fn: Lambda, k: int, atom: Atom) -> bool:
+    """Whether a value is known to be neutral to what combines part `k` of two elements."""
+    name = combined_by(fn, k)
+    if not name or not isinstance(atom, Const):
+        return False
+    return bool(neutral_value(name, atom.dtype) == atom.value)
+
+
+def is_ours(op: Any) -> bool:
     """Whether an operator is part of what a function of ours computes."""
     is_public = getattr(op, "__wrapped__", None) is not None and op in OPERATIONS
     return not is_public and str(getattr(op, "__module__", "")).partition(".")[0] == PACKAGE
@@ -282,7 +286,10 @@ NOT_ASSOCIATIVE = {
 }  # fmt: skip
 
 
-def _must_associate(fn: Lambda, op: Any, who: str) -> None:
+def must_associate(
+    fn: Lambda, op: Any, who: str, where: Location | None = None,
+    one_by_one: str = "go one by one with fw.fori_loop",
+) -> None:  # fmt: skip
     """Refuse an operator that is known not to be associative."""
     for k in range(len(fn.results)):
         name = combined_by(fn, k)
@@ -290,10 +297,10 @@ def _must_associate(fn: Lambda, op: Any, who: str) -> None:
             origin = defined_at(op)
             raise OperatorError(
                 f"the operator of {who} is {NOT_ASSOCIATIVE[name]}, which is not associative.",
-                where=user_location(),
+                where=where or user_location(),
                 origins=[f"{name_of(op)} was written at {origin}"] if origin else [],
                 remedy="Elements are grouped as sizes ask for. Add what is negated, multiply by"
-                " what is inverted, or go one by one with fw.fori_loop.",
+                f" what is inverted, or {one_by_one}.",
             )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from flatweave.algorithms.operator import Operator
+from flatweave.algorithms.operator import Combine, Operator
 from flatweave.frontend.values.scope import entered
 from flatweave.kernel.arrays.pulls import Pull, any_index
 from flatweave.kernel.writing.code import here, numbers, trace
@@ -14,19 +14,32 @@ from flatweave.kernel_ir import arrays
 from flatweave.kernel_ir.arrays import UnitCode, Values
 from flatweave.kernel_ir.hierarchy import THREAD
 from flatweave.terms.build import Builder
-from flatweave.terms.syntax import Atom, Var
+from flatweave.terms.syntax import Atom, Lambda, Var
 
 Op = Callable[[Any, Any], Any]
 
 
 def operator_on(kind: Kind, op: Op, ne: Any) -> Operator:
     """A function of two elements as an operator on their atoms."""
+    return Operator(combine_on(kind, op), tuple(kind.atoms(ne, "the neutral element")))
+
+
+def function_on(kind: Kind, op: Op) -> Lambda:
+    """A function of two elements as a lambda over the atoms of both."""
+    combine, size = combine_on(kind, op), len(kind.dtypes)
+    return here().builder.function(
+        [*kind.dtypes, *kind.dtypes], lambda b, *atoms: combine(b, atoms[:size], atoms[size:])
+    )
+
+
+def combine_on(kind: Kind, op: Op) -> Combine:
+    """A function of two elements as one of their atoms."""
 
     def combine(b: Builder, left: Values, right: Values) -> Values:
         with entered(trace().scope_of(b)):
             return tuple(kind.atoms(op(kind.value(left), kind.value(right)), "a combination"))
 
-    return Operator(combine, tuple(kind.atoms(ne, "the neutral element")))
+    return combine
 
 
 def elements_of(kind: Kind, array: Pull) -> arrays.At:

@@ -36,6 +36,7 @@ from flatweave.base.dtypes import i64
 from flatweave.base.errors import NestingError
 from flatweave.base.records import record
 from flatweave.base.source import user_location
+from flatweave.frontend.elements.lambdas import must_associate
 from flatweave.frontend.elements.scalars import where
 from flatweave.frontend.values.tree import unflatten
 from flatweave.kernel.algorithms.as_code import (
@@ -50,6 +51,7 @@ from flatweave.kernel.algorithms.in_chunks import (
     scan_in_chunks,
     takes_chunks,
 )
+from flatweave.kernel.algorithms.laws import ONE_BY_ONE, Check, keep_laws
 from flatweave.kernel.arrays.loops import seq_for
 from flatweave.kernel.arrays.pulls import Pull, need_pull
 from flatweave.kernel.arrays.pushes import Push, Put
@@ -70,22 +72,24 @@ REGISTERS = 4
 """Registers of a step on a machine of vectors: additions that do not wait for each other."""
 
 
-def reduce(op: Op, xs: Any, ne: Any) -> Any:
+def reduce(op: Op, xs: Any, ne: Any, *, check: bool = True) -> Any:
     """The elements combined in their order; `ne` is neutral, and the result of no elements.
 
     By an operator that is seen to commute, such as +, in another order, which is always the same.
 
-    In code of a block or warp all its threads share the work and may read the result.
+    In code of a block or warp all its threads share the work and may read the result. There `op`
+    must be associative: OperatorError for one that is not, as fw.reduce says. The first call tries
+    it on a few elements of the first block, unless `check` is False.
     """
     array = need_pull(xs, "reduce")
     around = _level_for("reduce")
     if around is BLOCK and takes_chunks(array):
-        return reduce_in_chunks(op, array, ne)
+        return reduce_in_chunks(op, array, ne, Check(check, user_location()))
     if around is THREAD:
         kind = kind_of_elements(array)
         start = kind.value(kind.atoms(ne, "the neutral element"))
         return seq_for(0, array.length, lambda i, s: op(s, array.at(i)), start)
-    fold = _Fold(op, array, ne)
+    fold = _Fold(op, array, ne, "reduce", Check(check, user_location()))
     b = here().builder
     if around is BLOCK:
         found = reduce_by_warps(
@@ -100,14 +104,18 @@ def reduce(op: Op, xs: Any, ne: Any) -> Any:
     return fold.kind.value(found)
 
 
-def scan(op: Op, xs: Any, ne: Any, before: Any = None, *, exclusive: bool = False) -> Push:
+def scan(
+    op: Op, xs: Any, ne: Any, before: Any = None, *, exclusive: bool = False, check: bool = True
+) -> Push:
     """All prefixes; they go on from `before`, if it is given. With `exclusive` element i is what
     stands before i.
 
     Elements are computed twice where a block has several warps: force them before if they are
-    expensive. What is put must not be what `xs` reads.
+    expensive. What is put must not be what `xs` reads. `op` and `ne` keep the laws that `reduce`
+    asks for, and are tried unless `check` is False.
     """
     array = need_pull(xs, "scan")
+    tried = Check(check, user_location())
 
     def write(put: Put) -> None:
         around = _level_for("scan")
@@ -115,9 +123,9 @@ def scan(op: Op, xs: Any, ne: Any, before: Any = None, *, exclusive: bool = Fals
             _one_by_one(op, array, ne if before is None else before, put, exclusive=exclusive)
             return
         if around is BLOCK and takes_chunks(array):
-            scan_in_chunks(op, array, ne, before, put, exclusive=exclusive)
+            scan_in_chunks(op, array, ne, before, put, exclusive=exclusive, check=tried)
             return
-        fold = _Fold(op, array, ne)
+        fold = _Fold(op, array, ne, "scan", tried)
         first = None if before is None else tuple(fold.kind.atoms(before, "what stands before"))
 
         def put_there(c: Builder, i: Atom, values: Values) -> None:
@@ -167,11 +175,13 @@ def _level_for(who: str) -> Any:
 class _Fold:
     """An operator and the elements it is for, as code of the machine's warps and lanes."""
 
-    def __init__(self, op: Op, array: Pull, ne: Any) -> None:
+    def __init__(self, op: Op, array: Pull, ne: Any, who: str, check: Check) -> None:
         made = trace()
         self.kind = kind = kind_of_elements(array)
         self.operator = operator_on(kind, op, ne)
-        self.commutes = is_commutative(self.operator.function(here().builder))
+        combined = self.operator.function(here().builder)
+        keep_laws(op, combined, kind, array, self.operator.neutral, who, check)
+        self.commutes = is_commutative(combined)
         self.elements = arrays.Pull(extent_of(array.length), elements_of(kind, array))
         machine = made.machine
         width = machine.lanes(list(kind.dtypes))
@@ -232,8 +242,8 @@ def look_back(op: Callable[[Any, Any], Any], chain: Chain, block: Any, total: An
     at = place(block, "the block")
     mine = tuple(chain.kind.atoms(total, "what a block has"))
     slots, operator = chain.slots, operator_on(chain.kind, op, chain.first)
-
     b, machine = here().builder, trace().machine
+    must_associate(operator.function(b), op, "look_back", one_by_one=ONE_BY_ONE)
     if not machine.simt:
         return chain.kind.value(algorithm.go_on(b, slots, at, mine, operator.combine)[0])
     look = lanes_look_back(

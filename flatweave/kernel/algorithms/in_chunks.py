@@ -12,6 +12,7 @@ from flatweave.base.records import record
 from flatweave.frontend.values.scope import entered
 from flatweave.frontend.values.tree import unflatten
 from flatweave.kernel.algorithms.as_code import kind_of_elements, operator_on
+from flatweave.kernel.algorithms.laws import Check, keep_laws
 from flatweave.kernel.arrays.pulls import Pull, element_seen, static
 from flatweave.kernel.arrays.pushes import Put
 from flatweave.kernel.storage.stores import barrier, memory_of
@@ -59,7 +60,7 @@ def _rows(array: Pull, who: str) -> _Rows:
     return _Rows(Pull(length * row, lambda i: array.at(i // row).at(i % row)), row, length)
 
 
-def reduce_in_chunks(op: Op, array: Pull, ne: Any) -> Any:
+def reduce_in_chunks(op: Op, array: Pull, ne: Any, check: Check) -> Any:
     """The elements combined, which every thread of the block may read behind a barrier; of an array
     of rows, an array of what each combines to."""
     found = _rows(array, "reduce")
@@ -69,6 +70,9 @@ def reduce_in_chunks(op: Op, array: Pull, ne: Any) -> Any:
         return none if found.rows is None else Pull(found.rows, lambda i: none)
     operator = operator_on(kind, op, ne)
     combined = operator.function(here().builder)
+    keep_laws(
+        op, combined, kind, found.elements, operator.neutral, "reduce", check, row=found.row
+    )
     sums = memory_of(kind, found.rows or 1)
 
     def keep(r: Any, *values: Any) -> None:
@@ -84,7 +88,7 @@ def reduce_in_chunks(op: Op, array: Pull, ne: Any) -> Any:
 
 
 def scan_in_chunks(
-    op: Op, array: Pull, ne: Any, before: Any, put: Put, *, exclusive: bool
+    op: Op, array: Pull, ne: Any, before: Any, put: Put, *, exclusive: bool, check: Check
 ) -> None:
     """Puts all prefixes; of an array of rows those of each row, one row after the other."""
     found = _rows(array, "scan")
@@ -92,13 +96,17 @@ def scan_in_chunks(
         return
     kind = kind_of_elements(found.elements)
     operator = operator_on(kind, op, ne)
+    combined = operator.function(here().builder)
+    keep_laws(
+        op, combined, kind, found.elements, operator.neutral, "scan", check, row=found.row
+    )
     first = () if before is None else tuple(kind.atoms(before, "what stands before"))
 
     def keep(i: Any, *values: Any) -> None:
         put(i, unflatten(kind.tree, list(values)))
 
     emit(ScanAll(
-        operator.function(here().builder), operator.neutral, found.count, found.row,
+        combined, operator.neutral, found.count, found.row,
         _element(kind, found.elements), _body(kind, keep), _each(),
         exclusive, first,
     ))  # fmt: skip

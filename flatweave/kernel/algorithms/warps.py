@@ -17,6 +17,8 @@ from typing import Any
 
 from flatweave.base.errors import ArgumentError, NestingError
 from flatweave.base.source import user_location
+from flatweave.kernel.algorithms.as_code import function_on, kind_of_elements
+from flatweave.kernel.algorithms.laws import Check, keep_laws
 from flatweave.kernel.arrays.chunks import need_distance
 from flatweave.kernel.arrays.loops import cond
 from flatweave.kernel.arrays.pulls import Pull, static
@@ -61,8 +63,9 @@ def shuffle_xor(mask: int, xs: Any) -> Pull:
     return Pull(n, lambda i: kept.at(i ^ mask))
 
 
-def warp_reduce(op: Op, xs: Any) -> Any:
-    """All elements combined in their order: neighbours, then neighbours of those."""
+def warp_reduce(op: Op, xs: Any, *, check: bool = True) -> Any:
+    """All elements combined in their order: neighbours, then neighbours of those. `op` must be
+    associative, and is tried unless `check` is False."""
     kept = _kept(xs, "warp_reduce")
     n = static(kept.length, "warp_reduce")
     if n < 1:
@@ -70,6 +73,7 @@ def warp_reduce(op: Op, xs: Any) -> Any:
             "warp_reduce of no elements has no value.",
             where=user_location(), remedy="Give the warp one element at least.",
         )  # fmt: skip
+    _expect_associative(op, kept, n, "warp_reduce", check)
     while n > 1:
         kept = force(_of_neighbours(op, kept, n))
         n = (n + 1) // 2
@@ -88,11 +92,12 @@ def _of_neighbours(op: Op, xs: Pull, n: int) -> Pull:
     )
 
 
-def warp_scan(op: Op, xs: Any) -> Pull:
+def warp_scan(op: Op, xs: Any, *, check: bool = True) -> Pull:
     """All prefixes, in log n steps: after the one with distance d, element i combines the last 2 d
-    that end at it."""
+    that end at it. `op` must be associative, and is tried unless `check` is False."""
     kept = _kept(xs, "warp_scan")
     n, d = static(kept.length, "warp_scan"), 1
+    _expect_associative(op, kept, n, "warp_scan", check)
     while d < n:
         kept = force(_of_distance(op, kept, d))
         d *= 2
@@ -103,6 +108,13 @@ def _of_distance(op: Op, xs: Pull, d: int) -> Pull:
     return Pull(
         xs.length, lambda i: cond(i < d, lambda: xs.at(i), lambda: op(xs.at(i - d), xs.at(i)))
     )
+
+
+def _expect_associative(op: Op, xs: Pull, n: int, who: str, check: bool) -> None:
+    """Refuse an operator that does not associate, where it combines anything."""
+    if n > 1:
+        kind = kind_of_elements(xs)
+        keep_laws(op, function_on(kind, op), kind, xs, (), who, Check(check, user_location()))
 
 
 def _kept(xs: Any, who: str) -> Pull:

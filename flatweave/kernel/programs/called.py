@@ -43,13 +43,14 @@ from flatweave.frontend.values.tree import Tree
 from flatweave.kernel.arrays.pulls import Typed
 from flatweave.kernel.programs.build import build
 from flatweave.kernel.programs.fused import fused
-from flatweave.kernel.programs.inside import Inside, call_program
+from flatweave.kernel.programs.inside import Inside, call_program, program_of
 from flatweave.kernel.programs.simulated import Way, schedule_for, simulated, watched
 from flatweave.kernel.programs.tracing import trace_kernel
 from flatweave.kernel.writing.code import NotElements, is_writing
 from flatweave.lower.machine.machine import CUDA
 from flatweave.ops import KernelProgram
 from flatweave.pipeline import Executable
+from flatweave.runtime.door import opened
 from flatweave.simulator.counts import Counting, Counts
 from flatweave.simulator.schedules import Schedule
 from flatweave.targets import Target, target_named
@@ -65,13 +66,19 @@ class Made:
         self.traced = traced
         self.tree = tree
         self.executable = executable
+        tried = traced.tried is not None
+        self._checks = opened("operators").FirstCalls(program_of(traced)) if tried else None
 
     def __call__(self, flat: list[Any]) -> Any:
         return self.finished(flat, lambda: run(self.traced.name, self.executable, flat))
 
     def finished(self, flat: list[Any], run: Callable[[], list[Any]]) -> Any:
-        """What a run gives, in the structure of the function's result; or the user's error."""
+        """What a run gives, in the structure of the function's result; or the user's error. First
+        the operators are tried, as long as they have not met elements that count."""
         try:
+            if self._checks is not None:
+                self._checks(flat)
+                self._checks = None if self._checks.is_done else self._checks
             return rebuilt(self, run(), flat)
         except Fault as fault:
             raise user_error(fault) from None

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from flatweave.array_ir.syntax import Program
 from flatweave.base.source import user_location
 from flatweave.frontend.elements.conversion import cast
 from flatweave.frontend.parameters import Picked
@@ -16,6 +17,8 @@ from flatweave.frontend.values.scope import current
 from flatweave.frontend.values.tree import Tree, flatten, paths, portions, unflatten
 from flatweave.kernel_ir.text import print_unit
 from flatweave.ops import KERNELS, CallKernel, KernelProgram
+from flatweave.terms.build import Builder
+from flatweave.terms.syntax import ArrayType
 
 
 class Inside:
@@ -66,12 +69,12 @@ def _strong(value: Tracer) -> Tracer:
 
 def call_program(program: KernelProgram, tree: Tree, leaves: Sequence[Tracer]) -> Any:
     """What a kernel gives for traced arrays, run as it was written."""
-    digest = hashlib.sha256(f"{print_unit(program.unit)}{program.plan.results}".encode())
-    name = f"{program.name}_{digest.hexdigest()[:12]}"
-    KERNELS.setdefault(name, program)
-    current().trace.where = user_location()
+    trace = current().trace
+    trace.where = user_location()
+    if program.tried is not None:
+        trace.unproven.append(trace.where)
     args = [atom for leaf in leaves for atom in (*leaf.extents, leaf.atom)]
-    found = iter(emit(CallKernel(name, tuple(args))))
+    found = iter(emit(CallKernel(_known_as(program), tuple(args))))
     results = []
     for result in program.plan.results:
         for extent in result.extents or ():
@@ -79,3 +82,26 @@ def call_program(program: KernelProgram, tree: Tree, leaves: Sequence[Tracer]) -
                 current().natural.add(next(found).atom)  # type: ignore[arg-type]
         results.append(next(found))
     return unflatten(tree, results)
+
+
+def program_of(kernel: KernelProgram) -> Program:
+    """A program that does nothing else than to call a kernel. Its types say nothing of extents,
+    which are numbers among its parameters."""
+    b, where = Builder(), user_location()
+    b.where = where
+    params = [
+        b.param("x", ArrayType(param.dtype, ()) if param.is_array else param.dtype)
+        for param in kernel.plan.params
+    ]
+    results = b.emit(CallKernel(_known_as(kernel), tuple(params)))
+    return Program(kernel.name, b.close(params, results), (where,))
+
+
+def _known_as(kernel: KernelProgram) -> str:
+    """The name of a kernel in programs."""
+    text = f"{print_unit(kernel.unit)}{kernel.plan.results}"
+    if kernel.tried is not None:
+        text += print_unit(kernel.tried)
+    name = f"{kernel.name}_{hashlib.sha256(text.encode()).hexdigest()[:12]}"
+    KERNELS.setdefault(name, kernel)
+    return name

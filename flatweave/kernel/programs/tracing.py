@@ -50,14 +50,14 @@ def trace_kernel(
         found, outer = flatten(body(args))
         results = unflatten(outer, [_result(made, value) for value in found])
     held, tree = flatten(results)
-    unit = finish(made, [atom for each in held for atom in each.atoms])
+    unit, tried = finish(made, [atom for each in held for atom in each.atoms])
     params = tuple(_param(var) for var in made.params)
     plan = Plan(params, tuple(each.described for each in held), made.sites.rows)
 
     def again(other: Machine) -> KernelProgram:
         return trace_kernel(name, body, leaves, other, threads, checks)[0]
 
-    return KernelProgram(name, unit, plan, threads, simulate, machine, again), tree
+    return KernelProgram(name, unit, plan, threads, simulate, machine, again, tried), tree
 
 
 def _param(var: Var) -> Param:

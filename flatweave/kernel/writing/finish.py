@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from flatweave.base.errors import Unsupported
 from flatweave.base.records import replace
 from flatweave.kernel.writing.code import KernelTrace
+from flatweave.kernel_ir.folds_of_blocks import tries_in, without_tries
 from flatweave.kernel_ir.host import Free, Retain
 from flatweave.kernel_ir.op import KernelOp
 from flatweave.kernel_ir.syntax import Unit
@@ -16,8 +17,9 @@ from flatweave.terms.syntax import Atom, Lambda, Let, Var
 from flatweave.terms.traverse import free_vars, map_field, walk_lets
 
 
-def finish(made: KernelTrace, results: Sequence[Atom]) -> Unit:
-    """The unit of a traced kernel; its host gives these results."""
+def finish(made: KernelTrace, results: Sequence[Atom]) -> tuple[Unit, Unit | None]:
+    """The unit of a traced kernel; its host gives these results. And the same with the operators
+    that are tried, if there are any."""
     builder = made.root.builder
     _only_kernel_code(made)
     kept: set[Var] = set()
@@ -29,10 +31,14 @@ def finish(made: KernelTrace, results: Sequence[Atom]) -> Unit:
     builder.lets = _freeing(builder.lets, set(made.buffers) - kept)
     host = builder.close(made.params, results)
     shape = made.machine.block_of(made.threads)
+    names = builder.names.apart()
     kernels = [
-        sequentialize(kernel, builder.names, shape) for kernel in made.kernels
+        replace(kernel, body=without_tries(kernel.body)) for kernel in made.kernels
     ]
-    return Unit(host, tuple(kernels))
+    unit = Unit(host, tuple(sequentialize(kernel, builder.names, shape) for kernel in kernels))
+    if not any(tries_in(kernel.body) for kernel in made.kernels):
+        return unit, None
+    return unit, Unit(host, tuple(sequentialize(k, names, shape) for k in made.kernels))
 
 
 def _freeing(lets: Sequence[Let], buffers: set[Var]) -> list[Let]:

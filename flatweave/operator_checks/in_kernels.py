@@ -1,0 +1,166 @@
+"""The operators of a kernel, tried where the first block of each launch meets them.
+
+    FirstBlocks(laws, tried, spend).run(args)      whether all were tried on elements that count
+
+The kernel runs in the simulator until that is so, or until so many lets have been evaluated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from flatweave.base.config import config
+from flatweave.base.dtypes import DType
+from flatweave.kernel_ir import host as h
+from flatweave.kernel_ir.folds_of_blocks import TryOperator, tries_in
+from flatweave.kernel_ir.syntax import Kernel, Load, Unit
+from flatweave.operator_checks.laws import Broken, Laws
+from flatweave.operator_checks.lazy_arrays import FAILED, Array, Unknown, read, unraveled
+from flatweave.simulator.access import Accessor
+from flatweave.simulator.agents import Agent
+from flatweave.simulator.counts import Counter
+from flatweave.simulator.faults import Misuse
+from flatweave.simulator.memory import Buffer
+from flatweave.simulator.run import Failed, Host
+from flatweave.simulator.schedules import InOrder
+from flatweave.terms.batch import Env, Value, Values
+from flatweave.terms.components import is_lawful
+from flatweave.terms.syntax import Let, Op
+
+FIRST = 8  # elements on which an operator is tried
+ONE_BY_ONE = (
+    "Elements are grouped by lanes, warps and blocks; use fk.seq_reduce in a thread to combine them"
+    " one by one, or say check=False where the operator keeps its law on all elements that it"
+    " meets."
+)
+NEUTRAL = (
+    "It is combined once for each part of the elements. Give the value that leaves the other"
+    " operand as it is, and combine the result with what you start from."
+)
+
+
+class Enough(Exception):
+    """All operators were tried, or it would take long."""
+
+
+class KernelLaws(Laws):
+    """Tries operators in code of a kernel, which may read memory."""
+
+    way_out, neutral = ONE_BY_ONE, NEUTRAL
+
+    def evaluate(self, env: Env, op: Op) -> Values:
+        """What an op gives; a load what is in memory now."""
+        if not isinstance(op, Load):
+            return super().evaluate(env, op)
+        buffer: Any = env[op.buffer]
+        found = buffer.load(np.atleast_1d(self.atom(env, op.index)), None)
+        return (found if env.size is not None else found.reshape(()),)
+
+
+class FirstBlocks(Counter):
+    """Tries the operators of a kernel; `spent` is how many lets were evaluated."""
+
+    def __init__(self, tried: Unit, most: int) -> None:
+        self.tried = tried
+        self.pending = {id(let.op) for kernel in tried.kernels for let in tries_in(kernel.body)}
+        self.laws = KernelLaws()
+        self.most, self.spent = most, 0
+
+    def run(self, args: Sequence[Array]) -> bool:
+        """Whether all were tried on elements that count; raises Broken."""
+        try:
+            _Host(self.tried, self).run(args)
+        except Broken:
+            raise
+        except (Enough, Failed, Misuse, *FAILED):
+            pass  # what is wrong, the run itself reports
+        return not self.pending
+
+    def lets(self, many: int) -> None:
+        """So many lets are evaluated."""
+        self.spent += many
+        if self.spent > self.most and not config.debug:
+            raise Enough
+
+    def operator(self, warp: Accessor, env: Env, let: Let, op: TryOperator) -> None:
+        """Try an operator on the first elements of its array."""
+        if id(op) not in self.pending and not config.debug:
+            return
+        count = int(warp.atom(env, op.length))
+        count = count if config.debug else min(count, FIRST)
+        self.spent += len(op.fn.lets) + len(op.element.lets)
+        columns = warp.apply(env, op.element, (np.arange(count),))
+        begins = np.arange(count) % (op.row or max(count, 1)) == 0
+        try:
+            counts = self.laws.associates(env, op.fn, columns, begins)
+            if op.neutral:
+                self.laws.is_neutral(env, op.fn, warp.atoms(env, op.neutral), columns)
+        except Broken as broken:
+            broken.where = let.where
+            raise
+        if counts or is_lawful(op.fn):  # what associates by its own functions needs no more
+            self.pending.discard(id(op))
+        if not self.pending and not config.debug:
+            raise Enough
+
+
+class _Host(Host):
+    """Runs a kernel whose memory nobody watches, and of each launch the first block."""
+
+    def __init__(self, unit: Unit, tries: FirstBlocks) -> None:
+        super().__init__(unit, 1, InOrder(), tries)
+
+    def run(self, args: Sequence[Array]) -> None:
+        """All of the host's code."""
+        values = [
+            np.asarray(arg, param.type.numpy) if isinstance(param.type, DType)
+            else _Given.of_array(param.name, arg)
+            for param, arg in zip(self.unit.host.params, args, strict=True)
+        ]  # fmt: skip
+        self.pure(Env(), self.unit.host, values)  # type: ignore[arg-type]
+
+    def launch(self, kernel: Kernel, blocks: int, args: Values) -> None:
+        """The first block of a launch."""
+        super().launch(kernel, blocks if config.debug else min(blocks, 1), args)
+
+    def alloc(self, let: Let, op: h.Alloc, count: int) -> Buffer:
+        """Memory that costs nothing before it is written."""
+        return _Unwatched(
+            let.vars[0].name, np.zeros(count, op.dtype.numpy), np.zeros(count, np.bool_)
+        )
+
+
+class _Unwatched(Buffer):
+    """Memory of which nobody notes who uses it."""
+
+    def load(self, at: Value, by: Agent | None) -> Value:
+        return super().load(at, None)
+
+    def store(self, at: Value, values: Value, by: Agent | None) -> None:
+        super().store(at, values, None)
+
+
+class _Given(Buffer):
+    """An array of the caller's, of which those elements are read that a kernel loads."""
+
+    array: Array
+
+    @classmethod
+    def of_array(cls, name: str, array: Array) -> _Given:
+        """A buffer that has all of it."""
+        size = array.size
+        if size is None:
+            raise Unknown
+        found = cls(
+            name, np.broadcast_to(np.zeros((), array.dtype), (size,)),
+            np.broadcast_to(np.True_, (size,)), kept_by_caller=True,
+        )  # fmt: skip
+        object.__setattr__(found, "array", array)
+        return found
+
+    def load(self, at: Value, by: Agent | None) -> Value:
+        self.inside(at)
+        return read(self.array, unraveled(self.array.shape, at))
