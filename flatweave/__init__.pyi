@@ -31,6 +31,7 @@ from flatweave.base.errors import UserError as UserError
 from flatweave.frontend.call.on import on as on
 from flatweave.frontend.call.schedule import schedule as schedule
 from flatweave.frontend.call.stages import Stages as Stages
+from flatweave.frontend.functions.callbacks import ShapeDtypeStruct as ShapeDtypeStruct
 from flatweave.frontend.standard import fft as fft, linalg as linalg
 from flatweave.frontend.standard.dtypes import FloatInfo, IntegerInfo
 from flatweave.frontend.standard.searching import UniqueAll, UniqueCounts, UniqueInverse
@@ -930,6 +931,10 @@ def prod(
 def ptp(x: Ragged, axis: Axes | None = None, keepdims: builtins.bool = False) -> Any: ...
 @overload
 def ptp(x: ArrayLike, axis: Axes | None = None, keepdims: builtins.bool = False) -> Array: ...
+def pure_callback(
+    callback: Callable[..., Any], result_shape_dtypes: Any, *args: Any,
+    vmap_method: str | None = None, **kwargs: Any
+) -> Array: ...
 @overload
 def quantile(
     x: Ragged, q: ArrayLike, axis: Axes | None = None, method: str = "linear",
@@ -1141,36 +1146,37 @@ __all__ = [
     "ArgumentError", "Array", "ArrayLike", "Chunked", "CompilerBug", "DTypeError", "DeviceError",
     "EscapedArrayError", "Explanation", "ExtentOverflowError", "IndexOutOfBounds", "Jitted",
     "KernelError", "NegativeExtentError", "NestingError", "NotTraceableError", "OperatorError",
-    "OutOfMemory", "Profile", "Ragged", "ShapeError", "Stages", "Tuning", "Unsupported",
-    "UserError", "__version__", "absolute", "acos", "acosh", "add", "allclose", "append", "arange",
-    "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctan2", "arctanh", "argmax", "argmin",
-    "argsort", "argwhere", "array", "asarray", "asin", "asinh", "astype", "atan", "atan2", "atanh",
-    "atleast_1d", "atleast_2d", "average", "backpermute", "bf16", "bfloat16", "bincount",
-    "bitwise_and", "bitwise_count", "bitwise_invert", "bitwise_left_shift", "bitwise_not",
-    "bitwise_or", "bitwise_right_shift", "bitwise_xor", "bool_", "broadcast", "broadcast_arrays",
-    "broadcast_shapes", "broadcast_to", "c128", "c64", "can_cast", "cbrt", "ceil", "clip", "clz",
-    "column_stack", "complex128", "complex64", "concat", "concatenate", "cond", "conj", "convolve",
-    "copysign", "corrcoef", "correlate", "cos", "cosh", "count_nonzero", "cov", "ctz", "cumprod",
-    "cumsum", "cumulative_prod", "cumulative_sum", "deg2rad", "degrees", "diag", "diff", "digitize",
-    "divide", "dot", "e", "einsum", "empty", "empty_like", "equal", "erf", "erfc", "exp", "exp2",
-    "expand", "expand_dims", "expand_reduce", "explain", "expm1", "eye", "f16", "f32", "f64", "fft",
-    "finfo", "flatnonzero", "flip", "fliplr", "flipud", "float16", "float32", "float64", "floor",
-    "floor_divide", "floordiv", "fma", "fmax", "fmin", "fmod", "fori_loop", "from_dlpack", "full",
-    "full_like", "gather", "generate", "getitem", "gradient", "greater", "greater_equal",
-    "heaviside", "histogram", "hstack", "hypot", "i16", "i32", "i64", "i8", "iinfo", "imag", "inf",
-    "inner", "int16", "int32", "int64", "int8", "interp", "intersect1d", "invert", "iota",
-    "isclose", "isdtype", "isfinite", "isin", "isinf", "isnan", "jit", "kron", "left_shift", "less",
-    "less_equal", "linalg", "linspace", "log", "log10", "log1p", "log2", "logaddexp", "logical_and",
-    "logical_not", "logical_or", "logical_xor", "matmul", "matrix_transpose", "maximum", "mean",
-    "median", "meshgrid", "minimum", "mod", "moveaxis", "mul", "mul_hi", "multiply", "nan",
-    "nan_to_num", "nanargmax", "nanargmin", "nancumprod", "nancumsum", "nanmax", "nanmean",
-    "nanmedian", "nanmin", "nanpercentile", "nanprod", "nanquantile", "nanstd", "nansum", "nanvar",
-    "neg", "negative", "newaxis", "nextafter", "nonzero", "not_equal", "on", "ones", "ones_like",
-    "pad", "partition", "percentile", "permute", "permute_dims", "pi", "polyval", "popcount",
-    "positive", "power", "prod", "profile", "ptp", "quantile", "rad2deg", "radians", "ragged",
-    "random", "ravel", "real", "reciprocal", "reduce", "reduce_by_index", "remainder", "repeat",
-    "replace", "replicate", "replicated_iota", "reshape", "result_type", "reverse", "right_shift",
-    "rint", "roll", "rot90", "rotate", "rsqrt", "scan", "scatter", "schedule", "searchsorted",
+    "OutOfMemory", "Profile", "Ragged", "ShapeDtypeStruct", "ShapeError", "Stages", "Tuning",
+    "Unsupported", "UserError", "__version__", "absolute", "acos", "acosh", "add", "allclose",
+    "append", "arange", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctan2", "arctanh",
+    "argmax", "argmin", "argsort", "argwhere", "array", "asarray", "asin", "asinh", "astype",
+    "atan", "atan2", "atanh", "atleast_1d", "atleast_2d", "average", "backpermute", "bf16",
+    "bfloat16", "bincount", "bitwise_and", "bitwise_count", "bitwise_invert", "bitwise_left_shift",
+    "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor", "bool_", "broadcast",
+    "broadcast_arrays", "broadcast_shapes", "broadcast_to", "c128", "c64", "can_cast", "cbrt",
+    "ceil", "clip", "clz", "column_stack", "complex128", "complex64", "concat", "concatenate",
+    "cond", "conj", "convolve", "copysign", "corrcoef", "correlate", "cos", "cosh", "count_nonzero",
+    "cov", "ctz", "cumprod", "cumsum", "cumulative_prod", "cumulative_sum", "deg2rad", "degrees",
+    "diag", "diff", "digitize", "divide", "dot", "e", "einsum", "empty", "empty_like", "equal",
+    "erf", "erfc", "exp", "exp2", "expand", "expand_dims", "expand_reduce", "explain", "expm1",
+    "eye", "f16", "f32", "f64", "fft", "finfo", "flatnonzero", "flip", "fliplr", "flipud",
+    "float16", "float32", "float64", "floor", "floor_divide", "floordiv", "fma", "fmax", "fmin",
+    "fmod", "fori_loop", "from_dlpack", "full", "full_like", "gather", "generate", "getitem",
+    "gradient", "greater", "greater_equal", "heaviside", "histogram", "hstack", "hypot", "i16",
+    "i32", "i64", "i8", "iinfo", "imag", "inf", "inner", "int16", "int32", "int64", "int8",
+    "interp", "intersect1d", "invert", "iota", "isclose", "isdtype", "isfinite", "isin", "isinf",
+    "isnan", "jit", "kron", "left_shift", "less", "less_equal", "linalg", "linspace", "log",
+    "log10", "log1p", "log2", "logaddexp", "logical_and", "logical_not", "logical_or",
+    "logical_xor", "matmul", "matrix_transpose", "maximum", "mean", "median", "meshgrid", "minimum",
+    "mod", "moveaxis", "mul", "mul_hi", "multiply", "nan", "nan_to_num", "nanargmax", "nanargmin",
+    "nancumprod", "nancumsum", "nanmax", "nanmean", "nanmedian", "nanmin", "nanpercentile",
+    "nanprod", "nanquantile", "nanstd", "nansum", "nanvar", "neg", "negative", "newaxis",
+    "nextafter", "nonzero", "not_equal", "on", "ones", "ones_like", "pad", "partition",
+    "percentile", "permute", "permute_dims", "pi", "polyval", "popcount", "positive", "power",
+    "prod", "profile", "ptp", "pure_callback", "quantile", "rad2deg", "radians", "ragged", "random",
+    "ravel", "real", "reciprocal", "reduce", "reduce_by_index", "remainder", "repeat", "replace",
+    "replicate", "replicated_iota", "reshape", "result_type", "reverse", "right_shift", "rint",
+    "roll", "rot90", "rotate", "rsqrt", "scan", "scatter", "schedule", "searchsorted",
     "segmented_iota", "segmented_reduce", "segmented_scan", "select", "setdiff1d", "setxor1d",
     "shift", "sign", "signbit", "sin", "sinc", "sinh", "sort", "sort_by_key", "split", "sqrt",
     "square", "squeeze", "stack", "std", "stencil", "store", "sub", "subtract", "swapaxes", "take",

@@ -44,7 +44,7 @@ from flatweave.passes.mask import mask
 from flatweave.passes.nests.hoist_rows import hoist_rows
 from flatweave.passes.nests.lift import lift
 from flatweave.passes.nests.sizes import sizes
-from flatweave.passes.reasons import reasons
+from flatweave.passes.reasons import calls, reasons
 from flatweave.passes.simplify import simplify
 from flatweave.passes.spaces.merge_axes import merge_axes
 from flatweave.passes.split_scatters import split_scatters
@@ -149,7 +149,7 @@ class Executable:
         """Why arrays that are no results are stored, what is computed more than once, and of the
         kernels that sizes choose among, by what, and why each ran that did."""
         again = [line for explain, program in self.decided for line in explain(program)]
-        stored = [] if self.program is None else reasons(self.program)
+        stored = [] if self.program is None else [*calls(self.program), *reasons(self.program)]
         made, later = self.runnable.made or frozenset(), self.unit.later if self.unit else ()
         ran = [
             Note(each.why, each.why.where, reason=each.why.reason, kernel=each.name)

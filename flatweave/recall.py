@@ -20,12 +20,14 @@ from flatweave.array_ir.syntax import Program
 from flatweave.array_ir.text import print_program
 from flatweave.base.config import config
 from flatweave.base.dtypes import DTYPES
+from flatweave.base.host_functions import LOCAL, HostCall, Operand
 from flatweave.base.locks import Lock
 from flatweave.base.plan import Param, Plan, Result, Site
 from flatweave.base.records import replace
 from flatweave.base.schedule import Schedule
 from flatweave.base.told import Note, StoredArray
 from flatweave.on_cpu import OnCpu
+from flatweave.ops import Callback
 from flatweave.runtime.cache import process_cache
 from flatweave.runtime.cpu import CpuProgram
 from flatweave.runtime.door import compiler, opened
@@ -51,7 +53,7 @@ def build(program: Program, target: str, checks: bool, schedule: Schedule) -> An
             begin_support()
         return compiler().build(program, target, checks, schedule)
 
-    if target == "interp" or not is_wanted() or not facts():
+    if target == "interp" or not is_wanted() or not facts() or calls_local(program):
         return compiled()
     if target != "cpu":
         return opened("recalled").build(program, target, f"{schedule} {checks}", compiled)
@@ -63,6 +65,13 @@ def build(program: Program, target: str, checks: bool, schedule: Schedule) -> An
     if isinstance(made.runnable, OnCpu):
         kept.keep(made.runnable.program, made.cpu)
     return made
+
+
+def calls_local(program: Program) -> bool:
+    """Whether a program calls a Python function that another process does not find."""
+    return bool(LOCAL) and any(
+        isinstance(let.op, Callback) and let.op.is_local for let in walk_lets(program.fn)
+    )
 
 
 def with_tuned(program: Program, target: str, schedule: Schedule) -> Schedule:
@@ -96,6 +105,7 @@ class Kept:
                 cpu, tuple((param.dtype.name, param.is_array) for param in plan.params),
                 tuple((result.dtype.name, result.extents) for result in plan.results),
                 table.groups, self.plain_sites(plan), _plain_image(program.native.code),
+                plain_calls(plan),
             )  # fmt: skip
         except Unfit:
             return
@@ -134,11 +144,11 @@ class Kept:
         if content is None:
             return None
         try:
-            cpu, params, results, groups, sites, image = content
+            cpu, params, results, groups, sites, image, calls = content
             plan = Plan(
                 tuple(Param(_DTYPES[name], is_array) for name, is_array in params),
                 tuple(Result(_DTYPES[name], extents) for name, extents in results),
-                dict(self.sites(sites)),
+                dict(self.sites(sites)), calls_of(calls),
             )
             if not recall_support(_name("support")):
                 return None
@@ -250,6 +260,28 @@ class Recalled:
     def notes(self) -> list[Note]:
         """Why arrays that could be fused were stored, or are computed more than once."""
         return self.whole.notes  # type: ignore[no-any-return]
+
+
+def plain_calls(plan: Plan) -> Content:
+    """The calls of Python functions as numbers, texts and tuples."""
+    return tuple(
+        (
+            call.fn, call.method, call.mapped, *(
+                tuple((each.dtype, each.memory, each.varying, each.mapped) for each in operands)
+                for operands in (call.operands, call.results)
+            ), site,
+        )
+        for call, site in plan.calls
+    )  # fmt: skip
+
+
+def calls_of(content: Content) -> tuple[tuple[HostCall, int], ...]:
+    """The same as they were."""
+    return tuple(
+        (HostCall(fn, method, mapped, *(tuple(Operand(*each) for each in part) for part in parts)),
+         site)
+        for fn, method, mapped, *parts, site in content
+    )  # fmt: skip
 
 
 def add_sites(plan: Plan, more: Mapping[int, Site]) -> None:

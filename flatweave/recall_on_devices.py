@@ -23,7 +23,7 @@ from flatweave.kernel_ir.parts import parts_of
 from flatweave.kernel_ir.syntax import Unit
 from flatweave.kernel_ir.text import parse_unit, print_unit
 from flatweave.on_device import OnDevice
-from flatweave.recall import Kept, Recalled, add_sites, get, put
+from flatweave.recall import Kept, Recalled, add_sites, calls_of, get, plain_calls, put
 from flatweave.runtime.cache import process_cache
 from flatweave.runtime.devices import cuda, opencl
 from flatweave.runtime.devices.device import Device
@@ -62,7 +62,7 @@ class KeptOnDevice(Kept):
             content = (
                 tuple((param.dtype.name, param.is_array) for param in plan.params),
                 tuple((result.dtype.name, result.extents) for result in plan.results),
-                print_unit(Unit(unit.host, ())), self.plain_sites(plan),
+                print_unit(Unit(unit.host, ())), self.plain_sites(plan), plain_calls(plan),
             )  # fmt: skip
         except Unfit:
             return
@@ -90,11 +90,11 @@ class KeptOnDevice(Kept):
         if content is None:
             return None
         try:
-            params, results, host, sites = content
+            params, results, host, sites, calls = content
             plan = Plan(
                 tuple(Param(_DTYPES[name], is_array) for name, is_array in params),
                 tuple(Result(_DTYPES[name], extents) for name, extents in results),
-                dict(self.sites(sites)),
+                dict(self.sites(sites)), calls_of(calls),
             )
             return RecalledOnDevice(self, find, plan, parse_unit(host), compiled)
         except DAMAGED:

@@ -54,7 +54,7 @@ SWEPT = Form(
     host=HOST_BODIES
     | READS
     | {"suits", "sweep", "empty", "reshape", "fold", "radix_sort", "sort_row", "sort_rows",
-       "call_kernel"},
+       "call_kernel", "callback"},
     element=CONTROL | READS | {"fold", "prefix"},
     scalar=True,
 )

@@ -22,6 +22,7 @@ from flatweave.array_ir.fault import NEGATIVE, Fault, memory_fault
 from flatweave.array_ir.syntax import Program
 from flatweave.base.dtypes import DType, as_dtype, i64
 from flatweave.base.errors import CompilerBug
+from flatweave.base.source import Location
 from flatweave.scalar import ops as scalar
 from flatweave.scalar.cast import evaluate_cast
 from flatweave.terms.batch import Env, Value, Values, assign, empty_columns, spread
@@ -58,6 +59,7 @@ class Interp:
 
     def __init__(self) -> None:
         self._batched: dict[Lambda, bool] = {}
+        self.where: Location | None = None  # the line of the let at hand
 
     # -- lambdas ----------------------------------------------------------------------------------
 
@@ -92,6 +94,7 @@ class Interp:
         return self.atoms(inside, fn.results)
 
     def _let(self, env: Env, let: Let) -> None:
+        self.where = let.where
         try:
             results = self.evaluate(env, let.op)
         except Fault as fault:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from flatweave.base.dtypes import DType
+from flatweave.base.host_functions import HostCall
 from flatweave.base.records import record
 from flatweave.base.source import Location
 
@@ -46,11 +47,15 @@ class Site:
 
 @record(eq=True)
 class Plan:
-    """The shape of a call; `sites` grow while kernels are written later."""
+    """The shape of a call; `sites` grow while kernels are written later.
+
+    `calls` are those of Python functions, each with the number of its site.
+    """
 
     params: tuple[Param, ...]
     results: tuple[Result, ...]
     sites: Mapping[int, Site]
+    calls: tuple[tuple[HostCall, int], ...] = ()
 
 
 @record(eq=True)

@@ -205,6 +205,19 @@ class Fail(KernelOp):
 
 
 @op
+class CallHost(KernelOp):
+    """Calls a Python function: what is done is call `number` of the plan (`base/plan.py`).
+
+    Its arguments are the values of the call, then the buffers that its results are written to.
+    """
+
+    number: int
+    args: tuple[Atom, ...]
+    effect: ClassVar[bool] = True
+    stands = ON_HOST
+
+
+@op
 class Threads(KernelOp):
     """How many threads the launch may use (uniform i64; a host value)."""
 

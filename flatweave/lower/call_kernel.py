@@ -1,4 +1,5 @@
-"""A kernel of the kernel tier in a program: its host code becomes part of the program's host."""
+"""What a program calls as it was written: a kernel, whose host code becomes part of the program's,
+or a Python function, a step of its own."""
 
 from __future__ import annotations
 
@@ -6,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from flatweave.base.records import replace
-from flatweave.kernel_ir.host import Launch
-from flatweave.kernel_ir.syntax import Kernel, Unit
+from flatweave.kernel_ir.host import Alloc, CallHost, Free, Launch
+from flatweave.kernel_ir.syntax import Kernel, Load, Unit
 from flatweave.kernel_passes.by_words import by_words
 from flatweave.kernel_passes.distribute import distribute
 from flatweave.kernel_passes.needless_barriers import needless_barriers
@@ -19,7 +20,8 @@ from flatweave.kernel_passes.warp_phases import warp_phases
 from flatweave.lower.host.context import Lowering
 from flatweave.lower.kernel.scope import HostArray
 from flatweave.lower.machine.machine import Machine
-from flatweave.ops import CallKernel, KernelProgram
+from flatweave.ops import Callback, CallKernel, KernelProgram
+from flatweave.terms.build import index
 from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Op
 from flatweave.terms.traverse import map_field
 
@@ -34,7 +36,38 @@ def unit_for(program: KernelProgram, machine: Machine) -> Unit:
     return unit if machine.streaming_from is None else stream(unit, machine.streaming_from)
 
 
-def lower_call(lowering: Lowering, let: Let, op: CallKernel) -> None:
+def lower_call(lowering: Lowering, let: Let, op: CallKernel | Callback) -> None:
+    """Call a kernel or a Python function here."""
+    if isinstance(op, Callback):
+        _lower_callback(lowering, let, op)
+    else:
+        _lower_kernel(lowering, let, op)
+
+
+def _lower_callback(lowering: Lowering, let: Let, op: Callback) -> None:
+    """Call it; a result that is a number is read from a buffer of one element."""
+    calls, host = lowering.program.calls, lowering.host
+    args: list[Atom] = []
+    for atom in op.given():
+        held = lowering.scope.find(atom)
+        args.append(held.buffer if isinstance(held, HostArray) else held)
+    made = []
+    for result in op.results:
+        shape = tuple(map(lowering.scope.scalar, result.total or result.shape))
+        site = lowering.site()
+        (buffer,) = host.emit(Alloc(result.dtype, host.product(shape), site), "buffer")
+        made.append(HostArray(buffer, shape))
+    calls.append((op.described, lowering.site()))
+    host.emit(CallHost(len(calls) - 1, (*args, *(array.buffer for array in made))))
+    for var, array in zip(let.vars, made, strict=True):
+        if array.shape:
+            lowering.scope.bind(var, array)
+        else:
+            lowering.scope.bind(var, host.emit(Load(array.buffer, index(0)))[0])
+            host.emit(Free(array.buffer))
+
+
+def _lower_kernel(lowering: Lowering, let: Let, op: CallKernel) -> None:
     """Run the host code of a kernel here, its launches among the program's own."""
     program, made = op.program.on(lowering.machine), lowering.program
     unit = unit_for(program, lowering.machine)

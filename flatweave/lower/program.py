@@ -40,6 +40,7 @@ from flatweave.lower.sweep.launches import lower_sweep
 from flatweave.lower.traverse.row_of_position import Rows
 from flatweave.ops import (
     ByRow,
+    Callback,
     CallKernel,
     Check,
     Empty,
@@ -93,9 +94,8 @@ def lower(
     flat, described = _results(lowering, program.fn.results, results)
     params = [*params, *given.flags]
     unit = Unit(host.close(params, flat), tuple(shared.kernels), tuple(shared.later))
-    flags = [Param(bool_, False)] * len(given.flags)
-    described_params = (*(_param(param) for param in program.fn.params), *flags)
-    plan = Plan(described_params, described, shared.sites.rows)
+    described_params = (*map(_param, program.fn.params), *[Param(bool_, False)] * len(given.flags))
+    plan = Plan(described_params, described, shared.sites.rows, tuple(shared.calls))
     return Lowered(unit, plan, shared.plans, shared.notes)
 
 
@@ -220,7 +220,7 @@ def _lower_let(lowering: Lowering, let: Let) -> None:
             bind(let.vars[0], suits(lowering, let.op))
         case ByRow():
             lower_by_row(lowering, let, let.op, partial(lower_body, owned=False))
-        case CallKernel():
+        case Callback() | CallKernel():
             lower_call(lowering, let, let.op)
         case RadixSort():
             lower_radix_sort(lowering, let)

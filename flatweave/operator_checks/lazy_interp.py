@@ -30,6 +30,7 @@ from flatweave.operator_checks.lazy_arrays import (
     unraveled,
 )
 from flatweave.ops import (
+    Callback,
     CallKernel,
     Check,
     Concat,
@@ -122,7 +123,7 @@ class LazyInterp(Laws):
                 return self._reshape(env, op)
             case Concat():
                 return self._concat(env, op)
-            case CallKernel():
+            case Callback() | CallKernel():
                 raise Unknown
             case For(init=init) | While(init=init) if any(map(_is_array, init)):
                 raise Unknown  # each turn would read those of the turn before

@@ -22,6 +22,7 @@ from flatweave.base.source import Location
 from flatweave.base.told import StoredArray
 from flatweave.ops import (
     ByRow,
+    Callback,
     CallKernel,
     CombineRows,
     CombineSegments,
@@ -115,7 +116,7 @@ def _host_bodies(fn: Lambda) -> Iterator[Lambda]:
 
 def _arrays(let: Let) -> Iterator[tuple[Var, Atom | None]]:
     """The arrays that a let makes, each with the array that it is an update of."""
-    if isinstance(let.op, ByRow | CallKernel | Empty | RadixSort | SortRow | SortRows):
+    if isinstance(let.op, ByRow | Callback | CallKernel | Empty | RadixSort | SortRow | SortRows):
         yield from ((var, None) for var in let.vars if isinstance(var.type, ArrayType))
     if isinstance(let.op, Sweep):
         for sink, vars_ in zip(let.op.sinks, let.op.binders_by_sink(let.vars), strict=True):

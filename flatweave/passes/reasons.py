@@ -10,11 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from flatweave.array_ir.syntax import Program
+from flatweave.base.host_functions import LIBRARIES, SEQUENTIAL
 from flatweave.base.records import record
 from flatweave.base.source import Location
 from flatweave.base.told import Note
 from flatweave.ops import (
     HOST_BODIES,
+    Callback,
     CallKernel,
     CombineRows,
     CombineSegments,
@@ -100,6 +102,30 @@ def reasons(program: Program) -> list[Note]:
     return lines
 
 
+def calls(program: Program) -> list[Note]:
+    """A line for each Python function that the program calls."""
+    found = []
+    for let in walk_lets(program.fn):
+        if isinstance(let.op, Callback):
+            name = let.op.called
+            library = LIBRARIES.get(let.op.fn)
+            reason = "it is called on the host, once for all rows" if let.op.rows else (
+                "it is called on the host"
+            )  # fmt: skip
+            if let.op.method == SEQUENTIAL and let.op.rows:
+                reason = "it is called on the host, once for each row"
+            if library:
+                reason = f"{reason}: a step of {library}, whose bits it gives"
+            if let.op.is_local:
+                reason += (
+                    "; the program is compiled anew in each process, as its module does not have it"
+                    " under its name"
+                )
+            text = f"{_line(let.where)}: {name}: {reason}"
+            found.append(Note(text, let.where, what=name, reason=reason))
+    return found
+
+
 def _line(where: Location | None) -> str:
     return f"{where.file}:{where.line}" if where else "the program"
 
@@ -144,6 +170,8 @@ def _what(var: Var, let: Let) -> tuple[str, Location | None]:
         return "what is sorted", let.where
     if isinstance(op, CallKernel):
         return f"what {op.program.name} gives", let.where
+    if isinstance(op, Callback):
+        return f"what {op.called} gives", let.where
     if isinstance(op, Empty):
         return "what is put together of parts", let.where
     assert isinstance(op, Sweep)
@@ -163,6 +191,8 @@ def _why(var: Var, let: Let, loops: int, use: Use) -> Why:
     match op:
         case CallKernel():
             return 0, f"the kernel {op.program.name} at {line} reads memory", INLINE
+        case Callback():
+            return 0, f"the function {op.called} that {line} calls reads memory", ""
         case RadixSort() | SortRow() | SortRows():
             return 0, f"the sort at {line} moves all of it", ""
         case While() | For():

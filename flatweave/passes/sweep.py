@@ -38,6 +38,7 @@ from flatweave.base.errors import NestingError
 from flatweave.ops import (
     HOST_BODIES,
     ByRow,
+    Callback,
     CallKernel,
     Check,
     Combine,
@@ -87,7 +88,7 @@ from flatweave.scalar import ops as scalar
 from flatweave.terms.build import Builder, Names, index
 from flatweave.terms.control import Apply, Cast, For, If, While
 from flatweave.terms.syntax import Atom, Lambda, Let, Type, Var, constant
-from flatweave.terms.traverse import walk_lets
+from flatweave.terms.traverse import map_field, walk_lets
 
 ARRAY_OPS = (
     Map, Generate, Reduce, ReduceSegments, Scan, SinkOp, Permute, Reshape, Concat, Sort, SortRows,
@@ -173,6 +174,8 @@ def _keep(b: Builder, scope: Scope, let: Let) -> Sequence[Atom]:
             return b.emit(Check(scope.atom(condition), kind, scope.atoms(values), message))
         case CallKernel(kernel=kernel, args=args):
             return b.emit(CallKernel(kernel, scope.atoms(args)))
+        case Callback() as op:
+            return b.emit(map_field(op, scope.atom, lambda fn: fn))
         case Suits(rows=rows, values_=values, longest=longest):
             sizes = scope.atoms((rows, values, longest))
             return b.emit(Suits(let.op.version, let.op.gain, let.op.exact, *sizes))

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from flatweave.array_ir.syntax import Program
 from flatweave.base.dtypes import DType
-from flatweave.ops import CallKernel
+from flatweave.ops import Callback, CallKernel
 from flatweave.scalar.ops import TABLE
 from flatweave.terms.control import Apply
 from flatweave.terms.syntax import ArrayType, Atom, Lambda, Op
@@ -32,7 +32,7 @@ def _is_exact(op: Op) -> bool:
     match op:
         case Apply(fn=name, args=args):
             return TABLE[name].ulps == 0 or not any(_is_float(arg) for arg in args)
-        case CallKernel():
+        case Callback() | CallKernel():
             return False
     operator: Lambda | None = getattr(op, "fn", None)
     if operator is None or not any(_is_float(atom) for atom in _folded(op)):

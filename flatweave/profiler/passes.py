@@ -13,11 +13,11 @@ from flatweave.array_ir.extents import Extents, bytes_of
 from flatweave.base.records import record
 from flatweave.base.source import Location
 from flatweave.base.told import Note, StoredArray
-from flatweave.ops import ByRow, CallKernel, RadixSort, SortRow, SortRows, Sweep
+from flatweave.ops import ByRow, Callback, CallKernel, RadixSort, SortRow, SortRows, Sweep
 from flatweave.terms.syntax import ArrayType, Lambda, Let
 from flatweave.terms.traverse import free_vars, lambdas_in
 
-LAUNCHING = (Sweep, RadixSort, SortRow, SortRows, ByRow, CallKernel)
+LAUNCHING = (Sweep, RadixSort, SortRow, SortRows, ByRow, Callback, CallKernel)
 
 
 @record
@@ -43,6 +43,8 @@ def kernel_of(let: Let) -> str:
     """What the kernels of an operation are called after."""
     if isinstance(let.op, CallKernel):
         return str(let.op.program.name)
+    if isinstance(let.op, Callback):
+        return let.op.called
     return let.vars[0].name if let.vars else "sweep"
 
 

@@ -1,5 +1,8 @@
 """A compiled program on the CPU: arguments into slots, one call, results out of slots.
 
+A Python function that the program calls gets views of the operands. One that outlives the call
+keeps its memory alive.
+
 A result that is part of an argument is a view of it where nobody can write to that, else a copy;
 of one that the caller has given away it is a view in any case.
 """
@@ -9,15 +12,26 @@ from __future__ import annotations
 import ctypes
 import math
 import struct
+import weakref
 from typing import Any
 
 import numpy as np
 
 from flatweave.base.dtypes import DType
 from flatweave.base.errors import CompilerBug
+from flatweave.base.host_functions import HostCall
 from flatweave.base.plan import Plan, Result, Status
 from flatweave.runtime.address import address_of
-from flatweave.runtime.execute import NativeProgram, adopt, dropper
+from flatweave.runtime.execute import (
+    LONGEST,
+    NativeProgram,
+    Owner,
+    adopt,
+    dropper,
+    escaper,
+    owners_of,
+    retainer,
+)
 from flatweave.runtime.later import Table
 from flatweave.runtime.ownership import is_frozen
 from flatweave.runtime.support import Code
@@ -43,6 +57,7 @@ class CpuProgram:
         self._unpack = struct.Struct("<" + results).unpack_from
         self._start = 8 * len(plan.params)
         self._slots = ctypes.c_char * (self._start + struct.calcsize("<" + results))
+        self._calls = [_Call(call, site, plan) for call, site in plan.calls]
 
     def run(self, args: list[Any]) -> list[Any] | Status:
         """The results for flat arguments; the status instead when the program failed."""
@@ -52,7 +67,7 @@ class CpuProgram:
             array = values[at]
             values[at] = address_of(array) if array.size else _DATA_OF_NOTHING
         self._pack(slots, 0, *values)
-        status = self.native.run(slots)
+        status = self.native.run(slots, _Caller(self._calls, args) if self._calls else None)
         if not status.is_ok:
             return status
         return self._results(self._unpack(slots, self._start), args)
@@ -82,6 +97,89 @@ class CpuProgram:
             if owner not in (0, value):  # a token, which counted owners while the program ran
                 dropper()(owner)
         return found
+
+
+class _Call:
+    """A call of a Python function, and how its values are stored: of a buffer data and owner."""
+
+    def __init__(self, call: HostCall, site: int, plan: Plan) -> None:
+        self.call = call
+        self.where = plan.sites[site].where
+        self.arrays = [is_array for _, is_array in call.kinds()]
+        results = [(each.memory, True) for each in call.results]
+        codes = "".join(
+            "QQ" if is_array else _CODES[dtype] for dtype, is_array in (*call.kinds(), *results)
+        )
+        self._values = struct.Struct("<" + codes)
+
+    def values(self, address: int) -> tuple[list[Any], list[int]]:
+        """The numbers of a call, and pairs of data and owner; and where its results go."""
+        words = (ctypes.c_char * self._values.size).from_address(address)
+        found = iter(self._values.unpack(words))
+        values = [(next(found), next(found)) if array else next(found) for array in self.arrays]
+        return values, list(found)[::2]
+
+
+def _store(results: list[Any], targets: list[int]) -> None:
+    for found, target in zip(results, targets, strict=True):
+        np.ndarray(found.shape, found.dtype, _Borrowed.from_address(target))[...] = found
+
+
+class _Borrowed(ctypes.c_char * LONGEST):  # type: ignore[misc]
+    """Memory of an argument, which lives as long as the arguments do."""
+
+    args: list[Any]
+
+
+class _Caller:
+    """Calls the Python functions of one run; `context` is its context's address."""
+
+    def __init__(self, calls: list[_Call], args: list[Any]) -> None:
+        self.calls = calls
+        self.args = args
+        self.context = 0
+
+    def __call__(self, address: int, number: int) -> None:
+        call = self.calls[number]
+        views: list[tuple[weakref.ref[Owner], int]] = []
+
+        def read(at: tuple[int, int], dtype: np.dtype[Any], count: int) -> Any:
+            return self._view(views, at, dtype, count)
+
+        values, targets = call.values(address)
+        try:
+            _store(call.call.run(values, read, call.where), targets)
+        except BaseException:
+            for owner in self._kept(views):
+                others = sum(view() is not None for view, at in views if at == owner)
+                for _ in range(owners_of(owner) - others):
+                    dropper()(owner)
+            raise
+        self._kept(views)
+
+    def _view(
+        self, views: list[tuple[weakref.ref[Owner], int]], at: tuple[int, int],
+        dtype: np.dtype[Any], count: int,
+    ) -> Any:  # fmt: skip
+        """A view of a buffer that keeps its memory alive."""
+        data, owner = at
+        if not count:
+            return np.empty(0, dtype)
+        if data != owner:
+            borrowed = _Borrowed.from_address(data)
+            borrowed.args = self.args
+            return np.ndarray(count, dtype, borrowed)
+        retainer()(data)
+        kept = Owner.from_address(data)
+        views.append((weakref.ref(kept), data))
+        return np.ndarray(count, dtype, kept)
+
+    def _kept(self, views: list[tuple[weakref.ref[Owner], int]]) -> set[int]:
+        """The buffers of which a view is alive: the end of the run leaves them alone."""
+        kept = {owner for view, owner in views if view() is not None}
+        for owner in kept:
+            escaper()(self.context, owner)
+        return kept
 
 
 def _result_code(result: Result) -> str:

@@ -32,6 +32,7 @@ CANCELLED = 8
 PEAK_BYTES = 10
 RAISED = 13
 TABLE = 17
+CALLER = 21
 HEADER_BYTES = 64  # before the data of a buffer; they begin with the number of its references
 LONGEST = 2**46  # bytes; what an Owner says it has, only so that any array fits
 
@@ -61,8 +62,12 @@ class NativeProgram:
         self.peak_bytes = 0  # most bytes of buffers alive at once in the last call
         self._call = runner()
 
-    def run(self, slots: Any) -> Status:
-        """Call the program; `slots` is a ctypes array or an address."""
+    def run(self, slots: Any, caller: Any = None) -> Status:
+        """Call the program; `slots` is a ctypes array or an address.
+
+        `caller(values, number)` calls a Python function of the program; its `context` is set to the
+        address of the context of the run.
+        """
         threads = config.threads or POOL.default
         if threads > POOL.ready:
             POOL.ensure(threads)
@@ -74,6 +79,8 @@ class NativeProgram:
         poller = ident if ident == threading.main_thread().ident else 0
         words = context.words
         words[TABLE] = self.table.address
+        if caller is not None:
+            words[CALLER], caller.context = id(caller), context.address
         call = watched() if OPEN else None
         trail = trails.begin(words, self.table, call) if call is not None else None
         failed = self._call(context.address, self.entry, slots, threads, poller)
@@ -104,6 +111,19 @@ def runner() -> Callable[[int, int, Any, int, int], int]:
     pointer, word = ctypes.c_void_p, ctypes.c_int64
     prototype = ctypes.CFUNCTYPE(word, pointer, pointer, pointer, word, word)
     return prototype(support().address("fw_run"))
+
+
+@functools.cache
+def retainer() -> Callable[[int], None]:
+    """fw_retain(data): take one more reference to a buffer."""
+    return ctypes.CFUNCTYPE(None, ctypes.c_void_p)(support().address("fw_retain"))
+
+
+@functools.cache
+def escaper() -> Callable[[int, int], None]:
+    """fw_escape(ctx, data): the end of a call leaves a buffer alone, whatever happens."""
+    pointer = ctypes.c_void_p
+    return ctypes.CFUNCTYPE(None, pointer, pointer)(support().address("fw_escape"))
 
 
 @functools.cache

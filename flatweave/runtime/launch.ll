@@ -198,6 +198,20 @@ out:
   ret i1 %failed
 }
 
+; Calls a Python function by its number among the program's, with values and buffers in memory; what
+; it raises cancels the call: true.
+define i1 @fw_call_host(ptr %ctx, i64 %number, ptr %args) {
+  %stopped = call i1 @is_stopped(ptr %ctx)
+  br i1 %stopped, label %out, label %call
+call:
+  %caller.at = getelementptr i64, ptr %ctx, i64 21
+  %caller = load ptr, ptr %caller.at
+  %failed = call i1 @call_python(ptr %ctx, ptr %caller, ptr %args, i64 %number)
+  ret i1 %failed
+out:
+  ret i1 true
+}
+
 ; Launches a kernel by its number in the program's table. One that is not there is made first, by
 ; the Python function in the table; what that raises cancels the call.
 define i1 @fw_launch_by_number(ptr %ctx, i64 %number, ptr %args, i64 %nblocks) {

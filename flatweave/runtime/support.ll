@@ -12,6 +12,7 @@
 ;   16 lock of the list of buffers    17 the program's table of kernels (runtime/later.py)
 ;   18 the context of the call, in one of a thread that runs rows, and 19 the row that it is at
 ;   20 the trail of a call that is watched, or 0 (launch.ll)
+;   21 the Python function that calls those of the user (runtime/host_calls.py)
 ; Such a thread's has slots 32 to 65 besides: its own memory (codegen/llvm/unit/row_memory.py).
 
 declare i32 @PyGILState_Ensure()

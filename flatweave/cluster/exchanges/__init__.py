@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from flatweave.cluster.exchanges.callback import CallbackExchange
 from flatweave.cluster.exchanges.control import BranchExchange, ForExchange, WhileExchange
 from flatweave.cluster.exchanges.element import ElementExchange
 from flatweave.cluster.exchanges.exchange import Exchange
@@ -14,8 +15,8 @@ from flatweave.cluster.exchanges.sort import SortExchange
 from flatweave.terms.syntax import Op
 
 EXCHANGES: tuple[Exchange, ...] = (
-    BranchExchange(), ElementExchange(), ForExchange(), JoinedExchange(), PermuteExchange(),
-    ScatterExchange(), SortExchange(), WhileExchange(),
+    BranchExchange(), CallbackExchange(), ElementExchange(), ForExchange(), JoinedExchange(),
+    PermuteExchange(), ScatterExchange(), SortExchange(), WhileExchange(),
 )  # fmt: skip
 
 

@@ -40,6 +40,9 @@ class Client(Protocol):
     def value(self, atom: Atom) -> Any:
         """A value that is whole, or a Chunked."""
 
+    def entire(self, atom: Atom) -> Any:
+        """The same, an array in chunks put together."""
+
     def shared(self, var: Var) -> Any:
         """What every task is given for a value that is whole, or an array that it needs all of."""
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from flatweave.base.errors import CompilerBug
 from flatweave.kernel_ir import syntax as k
+from flatweave.kernel_ir.host import CallHost
 from flatweave.runtime.devices.programs import Running
 from flatweave.terms.control import For, While
 from flatweave.terms.syntax import Atom, Const, Lambda, Let, Op, Var
@@ -72,7 +73,7 @@ class Maker:
     def is_steady(self, body: Lambda) -> bool:
         """Whether a loop's body has no loop in it, and reads nothing that kernels have written."""
         return not any(
-            isinstance(let.op, For | While)
+            isinstance(let.op, For | While | CallHost)
             or (isinstance(let.op, k.Load) and let.vars[0] not in self.given)
             for let in walk_lets(body)
         )

@@ -8,6 +8,7 @@ IR. Scalars are Python numbers; i64 arithmetic, most of what a host does, is don
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Callable
 from typing import Any
@@ -21,6 +22,7 @@ from flatweave.codegen.c.values import scalar_type
 from flatweave.kernel_ir import host as h
 from flatweave.kernel_ir import syntax as k
 from flatweave.runtime.devices.arrays import Stop
+from flatweave.runtime.devices.host_calls import call_host
 from flatweave.runtime.devices.programs import HostSteps, Running, stored
 from flatweave.scalar.cast import evaluate_cast
 from flatweave.scalar.ops import evaluate
@@ -33,7 +35,9 @@ KEPT = 256  # combinations of extents whose sizes are known
 
 def host_steps(unit: k.Unit, plan: Plan) -> HostSteps:
     """The function that runs a unit's host program."""
-    host, maker = unit.host, Maker(_MAKERS, _given_alone(unit.host, plan))
+    host = unit.host
+    makers: Makers = {**_MAKERS, h.CallHost: functools.partial(_call_host, plan)}
+    maker = Maker(makers, _given_alone(host, plan))
     numbers = [maker.number(param) for param in host.params]
     pairs = zip(numbers, host.params, strict=True)
     extents = [number for number, param in pairs if param.type is i64]
@@ -324,6 +328,15 @@ def _fail(maker: Maker, let: Let) -> Step:
             raise Stop(Status(code, site, -1, int(value(frame)), int(extent(frame))))
 
     return step
+
+
+def _call_host(plan: Plan, maker: Maker, let: Let) -> Step:
+    op: h.CallHost = let.op  # type: ignore[assignment]
+    args = [maker.get(atom) for atom in op.args]
+    call, site = plan.calls[op.number]
+    return lambda running, frame: call_host(
+        running, call, [get(frame) for get in args], plan.sites[site].where
+    )
 
 
 def _threads(maker: Maker, let: Let) -> Step:

@@ -37,9 +37,10 @@ from flatweave.frontend.values.chunked import Chunked
 from flatweave.frontend.values.complex import is_complex
 from flatweave.frontend.values.interop import is_number_list, list_values
 from flatweave.frontend.values.tree import Tree, flatten, portions, unflatten
+from flatweave.ops import Callback
 from flatweave.runtime.door import opened
 from flatweave.scalar.symbols import SYMBOLS
-from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Op, Part, Type, Var
+from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Let, Op, Part, Type, Var
 from flatweave.terms.traverse import walk_lets
 
 Build = Callable[[Program, str, bool, Schedule], Executable]
@@ -259,9 +260,15 @@ def fingerprint(fn: Lambda) -> tuple[Any, ...]:
     """
     params = tuple((param.name, _type_key(param.type)) for param in fn.params)
     lets = tuple(
-        (tuple(var.name for var in let.vars), let.op.name, _field_key(let.op)) for let in fn.lets
+        (tuple(var.name for var in let.vars), let.op.name, _field_key(let.op), _line_of(let))
+        for let in fn.lets
     )
     return params, lets, tuple(_field_key(atom) for atom in fn.results)
+
+
+def _line_of(let: Let) -> str:
+    """The line of a call of a Python function, which what it raises tells."""
+    return str(let.where) if isinstance(let.op, Callback) else ""
 
 
 def _field_key(field: Any) -> Any:

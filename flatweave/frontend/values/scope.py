@@ -138,6 +138,7 @@ class Scope:
         self.optional = optional
         self.depth: int = outer.depth + 1 if outer else 0
         self.closed = False
+        self.is_mapped: bool = outer is not None and outer.is_mapped
         self.checked: set[Atom] = set()  # conditions that a check here has found to hold
         self.shapes: dict[tuple[Atom, ...], None] = {}  # of arrays that fit (`trace/sizes.py`)
         self.natural: set[Var] = set()
@@ -268,6 +269,7 @@ class Scope:
     ) -> Lambda:
         """A lambda over parameters of these types, its body traced by a Python function."""
         inside = self.inner()
+        inside.is_mapped = True
         params = tuple(inside.bind(hint, type_) for type_ in types)
         with entered(inside):
             results = body(inside, params)

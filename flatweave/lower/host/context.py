@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from flatweave.base.dtypes import DType, bool_, i64
+from flatweave.base.host_functions import HostCall
 from flatweave.base.locks import Lock
 from flatweave.base.plan import Site
 from flatweave.base.records import record
@@ -69,6 +70,7 @@ class Program:
         self.until: Let | None = None  # till then they have a second owner
         self.tuned: Mapping[Op, Thresholds | None] = {}
         self.notes: list[Note] = []
+        self.calls: list[tuple[HostCall, int]] = []
         self.lock = Lock()
 
 

@@ -23,6 +23,7 @@ from flatweave.base.dtypes import DType, i64
 from flatweave.base.records import record
 from flatweave.ops import (
     ByRow,
+    Callback,
     Check,
     Filter,
     Generate,
@@ -75,6 +76,8 @@ def in_versions(b: Builder, op: Op) -> Sequence[Atom]:
 
 def _gain(fn: Lambda) -> str | None:
     """What makes it worth while to do a row by itself; nothing that is the same for all rows."""
+    if any(isinstance(let.op, Callback) for let in walk_lets(fn)):
+        return None  # a function of the host is called from the host
     varies: set[Atom] = set(fn.params)
     gains: set[str | None] = set()
     for let in fn.lets:

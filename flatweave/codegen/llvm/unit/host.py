@@ -25,6 +25,7 @@ from flatweave.codegen.llvm.memory.access import from_memory, stored, to_memory
 from flatweave.kernel_ir.host import (
     Adopt,
     Alloc,
+    CallHost,
     Fail,
     Free,
     IsUnique,
@@ -198,6 +199,21 @@ def _kernel(numbers: Mapping[str, int], e: Emitter, name: str) -> str:
     return str(numbers[name]) if name in numbers else e.code.module.name_of(f"@k_{name}")
 
 
+def emit_call_host(e: Emitter, let: Let) -> Sequence[Held]:
+    """fw_call_host: of each buffer its data and its owner."""
+    op: CallHost = let.op  # type: ignore[assignment]
+    slots: list[tuple[Type, str]] = []
+    for atom in op.args:
+        held = e.hold(atom)
+        slots.append((atom.type, held.text))
+        if isinstance(atom.type, BufferType):
+            slots.append((atom.type, held.owner or NOBODY))
+    e.code.declare("i1 @fw_call_host(ptr, i64, ptr) nounwind")
+    call = f"call i1 @fw_call_host(ptr %ctx, i64 {op.number}, ptr {_stored(e, slots)})"
+    leave_if(e, e.code.let(call))
+    return ()
+
+
 def emit_fail(e: Emitter, let: Let) -> Sequence[Held]:
     """End the program where the condition holds."""
     op: Fail = let.op  # type: ignore[assignment]
@@ -220,6 +236,7 @@ HANDLERS: Handlers = {
     **Memory(SHARED).handlers,
     Adopt: emit_adopt,
     Trim: emit_trim,
+    CallHost: emit_call_host,
     Fail: emit_fail,
     Threads: emit_threads,
 }

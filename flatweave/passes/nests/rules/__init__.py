@@ -2,6 +2,7 @@
 
 from flatweave.passes.nests.rules import (
     branch,
+    callback,
     filter,
     inner,
     loop,
@@ -12,5 +13,5 @@ from flatweave.passes.nests.rules import (
 )
 
 __all__ = [
-    "branch", "filter", "inner", "loop", "reduce_segments", "scan", "scatter", "sort",
+    "branch", "callback", "filter", "inner", "loop", "reduce_segments", "scan", "scatter", "sort",
 ]  # fmt: skip

@@ -1,0 +1,282 @@
+"""Python functions that a program calls on the host: their names, and how one call is made.
+
+    name = register(np.linalg.inv, inverse, "")     inv_3f2a9c01d2e4: what programs call it by
+    FUNCTIONS[name](values)                         the arrays that it returns
+
+A name that ends in a digest means the same function in every process: the function is found by its
+module and name. Other names belong to this process.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import itertools
+import math
+import sys
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from flatweave.base.dtypes import as_dtype
+from flatweave.base.errors import DTypeError, ShapeError
+from flatweave.base.locks import Lock
+from flatweave.base.records import record
+from flatweave.base.source import Location
+
+Values = np.ndarray[Any, np.dtype[Any]]
+Function = Callable[[Sequence[Values]], Sequence[Any]]
+"""Takes the operands; gives the results."""
+Read = Callable[[Any, "np.dtype[Any]", int], Values]
+"""The first elements of an array of a call, under one axis; how it is given depends on the target.
+"""
+FUNCTIONS: dict[str, Function] = {}
+LOCAL: set[str] = set()
+"""The names that mean nothing in another process."""
+LIBRARIES: dict[str, str] = {}
+"""The library that a function belongs to, by its name: those that Flatweave calls by itself."""
+SEQUENTIAL, EXPAND, BROADCAST, STACKED = "sequential", "expand_dims", "broadcast_all", "stacked"
+METHODS = (SEQUENTIAL, EXPAND, BROADCAST)
+"""How a mapped function is called: for each row, or once with the rows along a first axis. STACKED
+is BROADCAST where all rows have one shape, and SEQUENTIAL elsewhere."""
+_NAMES: dict[tuple[int, str], str] = {}
+_NUMBERS = itertools.count()
+_PROCESS = f"{uuid.uuid4().hex[:8]}n"
+_lock = Lock()
+
+
+def register(fn: Any, call: Function, how: str, library: str = "") -> str:
+    """The name of a function for programs; `call` calls it, and `how` says which way. `library` is
+    the one that it belongs to."""
+    with _lock:
+        name = _NAMES.get((id(fn), how))
+        if name is None:
+            found = _path_of(fn)
+            short = "".join(c for c in called(fn) if c.isalnum() or c == "_") or "function"
+            if found is None:
+                name = f"{short}_{_PROCESS}{next(_NUMBERS)}"
+                LOCAL.add(name)
+            else:
+                digest = hashlib.sha256(f"{found} {how}".encode()).hexdigest()[:12]
+                name = f"{short}_{digest}"
+            _NAMES[id(fn), how] = name
+            FUNCTIONS[name] = functools.partial(_called, fn, call)
+            if library:
+                LIBRARIES[name] = library
+        return name
+
+
+def _called(fn: Any, call: Function, values: Sequence[Values]) -> Sequence[Any]:
+    """Calls it; the function lives as long as its name, which is found by its address."""
+    return call(values)
+
+
+def called(fn: Any) -> str:
+    """What people call a function."""
+    return str(getattr(fn, "__name__", type(fn).__name__))
+
+
+def _path_of(fn: Any) -> str | None:
+    """The module and name of a function that is found by them; None for any other."""
+    module, name = getattr(fn, "__module__", None), getattr(fn, "__qualname__", None)
+    if not isinstance(module, str) or not isinstance(name, str):
+        return None
+    found: Any = sys.modules.get(module)
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    return f"{module}:{name}" if found is fn else None
+
+
+@record(eq=True)
+class Operand:
+    """What the function takes or gives, by its dtypes for the function and in memory.
+
+    `varying` says of each axis whether its extent differs from row to row; None for a number.
+    """
+
+    dtype: str
+    memory: str
+    varying: tuple[bool, ...] | None
+    mapped: bool
+
+
+@record(eq=True)
+class HostCall:
+    """A call of a function by its name, for one set of operands or for many `mapped` rows.
+
+    Its values come one after the other: the number of rows where it is mapped; each operand with
+    its extents; the extents of each result. An array with its elements for all rows is flat.
+    """
+
+    fn: str
+    method: str
+    mapped: bool
+    operands: tuple[Operand, ...]
+    results: tuple[Operand, ...]
+
+    def kinds(self) -> Iterator[tuple[str, bool]]:
+        """For each value its dtype in memory, and whether it is an array."""
+        if self.mapped:
+            yield "i64", False
+        for each in self.operands:
+            yield each.memory, each.varying is not None
+            yield from (("i64", varies) for varies in each.varying or ())
+        for each in self.results:
+            yield from (("i64", varies) for varies in each.varying or ())
+
+    def run(self, values: Sequence[Any], read: Read, where: Location | None) -> list[Values]:
+        """The results as flat arrays; errors of the function have a note of the user's line."""
+        given = iter(values)
+        rows = int(next(given)) if self.mapped else 1
+        operands = [_Rows(each, next(given), given, read, rows) for each in self.operands]
+        results = [_Rows(each, None, given, read, rows) for each in self.results]
+        call = _Call(self.fn, operands, results, rows, where)
+        if not self.mapped:
+            return call.whole([operand.whole() for operand in operands])
+        is_even = all(each.is_even for each in (*operands, *results))
+        if self.method == SEQUENTIAL or not is_even:
+            return call.row_by_row()
+        if not rows:
+            return [np.empty(0, result.memory) for result in results]
+        if self.method == EXPAND:
+            return call.whole([operand.expanded() for operand in operands])
+        return call.whole([operand.broadcast() for operand in operands])
+
+
+class _Rows:
+    """An operand, or what a result must be like, for all rows."""
+
+    def __init__(
+        self, kind: Operand, value: Any, given: Iterator[Any], read: Read, rows: int
+    ) -> None:
+        self.kind = kind
+        self.rows = rows
+        self.memory = as_dtype(kind.memory).numpy
+        self.dtype = as_dtype(kind.dtype).dtype
+        index = np.dtype(np.int64)
+        extents = [
+            read(next(given), index, rows).tolist() if varies else int(next(given))
+            for varies in kind.varying or ()
+        ]
+        self.is_even = not any(kind.varying or ())
+        columns = [x if isinstance(x, list) else [x] * rows for x in extents]
+        self.shapes: list[tuple[int, ...]] = list(zip(*columns, strict=True))
+        if self.is_even:
+            self.shapes = [tuple(x for x in extents if isinstance(x, int))]
+        self.values = np.empty(0)
+        if kind.varying is None:
+            self.values = np.asarray(value, self.memory)
+        elif value is not None:
+            count = sum(map(math.prod, self.shapes))
+            count *= rows if kind.mapped and self.is_even else 1
+            self.values = read(value, self.memory, count)
+            self.values.setflags(write=False)
+
+    def shape(self, row: int) -> tuple[int, ...]:
+        """The shape of one row in memory."""
+        return self.shapes[0] if self.is_even else self.shapes[row]
+
+    @property
+    def whole_shape(self) -> tuple[int, ...]:
+        """The shape of all rows in memory, with the rows along its first axis."""
+        return (self.rows, *self.shapes[0]) if self.kind.mapped else self.shapes[0]
+
+    def seen(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """The shape in memory of what the function sees: pairs of floats are complex numbers."""
+        return shape[:-1] if self.dtype.kind == "c" else shape
+
+    def _viewed(self, values: Values, shape: tuple[int, ...]) -> Values:
+        return values.view(self.dtype).reshape(self.seen(shape))
+
+    def whole(self) -> Values:
+        """The array; a mapped one with the rows along its first axis."""
+        return self._viewed(self.values, self.whole_shape)
+
+    def expanded(self) -> Values:
+        """The same; one that is not mapped has a first axis of extent 1."""
+        return self.whole() if self.kind.mapped else self.whole()[np.newaxis]
+
+    def broadcast(self) -> Values:
+        """The same; one that is not mapped is repeated along the first axis."""
+        whole = self.whole()
+        return whole if self.kind.mapped else np.broadcast_to(whole, (self.rows, *whole.shape))
+
+    def each(self) -> Iterator[Values]:
+        """The array of each row."""
+        start = 0
+        for row in range(self.rows):
+            shape = self.shape(row)
+            end = start + math.prod(shape)
+            yield self._viewed(self.values[start:end] if self.kind.mapped else self.values, shape)
+            start = end if self.kind.mapped else 0
+
+
+class _Call:
+    """One call in progress: what the function gives is checked, and laid out as in memory."""
+
+    def __init__(
+        self, name: str, operands: Sequence[_Rows], results: Sequence[_Rows], rows: int,
+        where: Location | None,
+    ) -> None:  # fmt: skip
+        self.fn = FUNCTIONS[name]
+        self.called = name.rpartition("_")[0]
+        self.operands = operands
+        self.results = results
+        self.rows = rows
+        self.where = where
+
+    def whole(self, operands: Sequence[Values]) -> list[Values]:
+        """The results of one call for all rows."""
+        found = self._call(operands)
+        return [
+            self._flat(value, result, result.whole_shape)
+            for value, result in zip(found, self.results, strict=True)
+        ]
+
+    def row_by_row(self) -> list[Values]:
+        """The results of a call for each row, one after the other."""
+        parts: list[list[Values]] = [[np.empty(0, result.memory)] for result in self.results]
+        each_row = zip(*(operand.each() for operand in self.operands), strict=True)
+        for row in range(self.rows):
+            found = self._call(next(each_row) if self.operands else ())
+            for part, value, result in zip(parts, found, self.results, strict=True):
+                part.append(self._flat(value, result, result.shape(row)))
+        return [np.concatenate(part) for part in parts]
+
+    def _call(self, operands: Sequence[Values]) -> Sequence[Any]:
+        try:
+            return self.fn(operands)
+        except Exception as failure:
+            if self.where is not None and not hasattr(failure, "where"):
+                failure.add_note(f"raised in {self.called}, which {self.where} calls")
+            elif getattr(failure, "where", self.where) is None:
+                failure.where = self.where  # type: ignore[attr-defined]
+            raise
+
+    def _flat(self, value: Any, result: _Rows, shape: tuple[int, ...]) -> Values:
+        """What the function gave for a result, as in memory."""
+        wanted = result.seen(shape)
+        found = as_result(value, wanted, result.dtype, self.called, self.where)
+        return np.ascontiguousarray(found).reshape(-1).view(result.memory)
+
+
+def as_result(
+    value: Any, shape: tuple[int, ...], dtype: np.dtype[Any], who: str, where: Location | None
+) -> Values:
+    """What a function gave as an array; ShapeError or DTypeError where it is another one than was
+    declared. Python numbers take the declared dtype."""
+    has_dtype = hasattr(value, "dtype")
+    found = np.asarray(value) if has_dtype else np.asarray(value, dtype)
+    if found.dtype != dtype:
+        raise DTypeError(
+            f"{who} gives an array of {found.dtype}, where {dtype} was declared.",
+            where=where, remedy=f"Convert it: result.astype({dtype}), or declare {found.dtype}.",
+        )  # fmt: skip
+    if found.shape != shape:
+        raise ShapeError(
+            f"{who} gives an array of shape {found.shape}, where {shape} was declared.",
+            where=where, remedy="Declare the shape that the function gives.",
+        )  # fmt: skip
+    return found
