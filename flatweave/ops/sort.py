@@ -42,10 +42,12 @@ def in_order(interp: Interp, env: Env, fn: Lambda, xs: Sequence[Atom]) -> Values
 
 @op
 class Sort(Op):
-    """Arrays of rank 1 and one extent, their elements moved together."""
+    """Arrays of rank 1 and one extent, their elements moved together; of a known number, the
+    sort of an element function may be done `in_registers`."""
 
     fn: Lambda
     xs: tuple[Atom, ...]
+    in_registers: bool = False
     traced: ClassVar[bool] = True
 
     def result_types(self) -> tuple[Type, ...]:

@@ -12,6 +12,7 @@ loop over arrays) cannot be a pull and raises Unsupported.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import prod
 
 from flatweave.base.dtypes import i64
 from flatweave.base.errors import Unsupported
@@ -27,14 +28,20 @@ from flatweave.ops import (
     Map,
     Reduce,
     Reshape,
+    Sort,
     Span,
 )
 from flatweave.ops.rows import array_type
 from flatweave.passes.monoid import monoid
+from flatweave.passes.nests.small_sorts import Sorted
 from flatweave.passes.rewrite import tested
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import Apply, Cast, For, If, While
-from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Op, Type, Var, constant
+from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Let, Op, Type, Var, constant
+from flatweave.terms.traverse import free_vars
+
+FEW = 64
+"""Elements of a known number up to which they are computed as so many scalars."""
 
 
 @record
@@ -43,6 +50,8 @@ class Pull:
 
     shape: tuple[Atom, ...]
     at: Callable[[Builder, tuple[Atom, ...]], Atom]
+    in_scalars: bool = False
+    """Whether it is a known number of scalars, which are best read at constant indices."""
 
     def below(self, leading: tuple[Atom, ...]) -> Pull:
         """The array that is left when the leading axes are indexed."""
@@ -166,6 +175,8 @@ def _translate_let(b: Builder, scope: Scope, let: Let) -> Sequence[Value]:
             return pulls_of_map(scope, let.op)
         case Generate():
             return pulls_of_generate(scope, let.op)
+        case Sort():
+            return _pulls_of_sort(b, scope, let.op)
         case Reshape(xs=xs, shape=shape):
             return (pull_of_reshape(scope.pull(xs), scope.atoms(shape)),)
         case Reduce():
@@ -212,6 +223,7 @@ def _result_pulls(
     depth: int,
     shapes: Sequence[tuple[Atom, ...]],
     element: Callable[[Builder, tuple[Atom, ...]], list[Value]],
+    in_scalars: bool = False,
 ) -> list[Pull]:
     """One pull for each result of an element function over `depth` axes."""
     emitted: dict[tuple[Builder, tuple[Atom, ...]], list[Value]] = {}
@@ -226,7 +238,20 @@ def _result_pulls(
 
         return read
 
-    return [Pull(shapes[k], at(k)) for k in range(count)]
+    return [Pull(shapes[k], at(k), in_scalars and _count(shapes[k]) > 0) for k in range(count)]
+
+
+def _count(shape: Sequence[Atom]) -> int:
+    """How many elements an array has, where they are known and few; else 0."""
+    known = [int(extent.value) for extent in shape if isinstance(extent, Const)]
+    count = prod(known)
+    return count if len(known) == len(shape) and count <= FEW else 0
+
+
+def _reads_scalars(scope: Scope, op: Op) -> bool:
+    """Whether an operation reads arrays that are in scalars."""
+    values = map(scope.value, free_vars(op))
+    return any(isinstance(value, Pull) and value.in_scalars for value in values)
 
 
 def pulls_of_map(scope: Scope, op: Map) -> list[Pull]:
@@ -240,7 +265,7 @@ def pulls_of_map(scope: Scope, op: Map) -> list[Pull]:
         ]
         return translate(b, scope, op.fn, args)
 
-    return _result_pulls(len(shapes), op.depth, shapes, element)
+    return _result_pulls(len(shapes), op.depth, shapes, element, _reads_scalars(scope, op))
 
 
 def pulls_of_generate(scope: Scope, op: Generate) -> list[Pull]:
@@ -250,14 +275,38 @@ def pulls_of_generate(scope: Scope, op: Generate) -> list[Pull]:
     def element(b: Builder, indices: tuple[Atom, ...]) -> list[Value]:
         return translate(b, scope, op.fn, indices)
 
-    return _result_pulls(len(shapes), len(op.shape), shapes, element)
+    return _result_pulls(len(shapes), len(op.shape), shapes, element, _reads_scalars(scope, op))
+
+
+def _pulls_of_sort(b: Builder, scope: Scope, op: Sort) -> list[Pull]:
+    """sort fn xs   as   (i => the i-th of scalars in a network)"""
+    arrays = [scope.pull(x) for x in op.xs]
+    (extent,) = arrays[0].shape
+    assert isinstance(extent, Const)
+    places = range(int(extent.value))
+    elements = [[x.at(b, (index(i),)) for x in arrays] for i in places]
+    network = Sorted(b, translate_lambda(b, scope, op.fn), elements)
+
+    def column(k: int) -> Callable[[Builder, tuple[Atom, ...]], Atom]:
+        def at(b: Builder, indices: tuple[Atom, ...]) -> Atom:
+            if isinstance(indices[0], Const):
+                return network.at(int(indices[0].value))[k]
+            found = network.at(places[-1])[k]
+            for i in places[:-1]:
+                here = b.apply("eq", indices[0], index(i))
+                found = b.apply("select", here, network.at(i)[k], found)
+            return found
+
+        return at
+
+    return [Pull(x.shape, column(k), in_scalars=True) for k, x in enumerate(arrays)]
 
 
 def pull_of_reshape(xs: Pull, shape: tuple[Atom, ...]) -> Pull:
     def at(b: Builder, indices: tuple[Atom, ...]) -> Atom:
         return xs.at(b, b.unravel(b.ravel(indices, shape), xs.shape))
 
-    return Pull(shape, at)
+    return Pull(shape, at, xs.in_scalars)
 
 
 def pull_of_concat(scope: Scope, op: Concat) -> Pull:
@@ -269,13 +318,18 @@ def pull_of_concat(scope: Scope, op: Concat) -> Pull:
         if not rest:
             return first.at(b, indices)
         j, extent = indices[0], first.shape[0]
+        if isinstance(j, Const) and isinstance(extent, Const):
+            if j.value < extent.value:
+                return first.at(b, indices)
+            return at(b, (b.sub(j, extent), *indices[1:]), rest)
         here, behind = b.inner(optional=True), b.inner(optional=True)
         own = first.at(here, indices)
         later = at(behind, (behind.sub(j, extent), *indices[1:]), rest)
         chosen = If(b.apply("lt", j, extent), here.close([], [own]), behind.close([], [later]))
         return b.emit(chosen)[0]
 
-    return Pull((scope.atom(op.extent), *parts[0].shape[1:]), at)
+    shape = (scope.atom(op.extent), *parts[0].shape[1:])
+    return Pull(shape, at, all(_count(part.shape) for part in parts) and _count(shape) > 0)
 
 
 def ends_of_row(b: Builder, offsets: Pull, row: Atom) -> tuple[Atom, Atom]:
@@ -292,10 +346,14 @@ def _translate_reduce(b: Builder, scope: Scope, op: Reduce) -> Sequence[Value]:
     """reduce fn ne xs   ==>   fold n (k => xs k) fn neutral, and ne once"""
     arrays = [scope.pull(x) for x in op.xs]
     extent = arrays[0].shape[0]
+    fn, total = translate_lambda(b, scope, op.fn), scope.atoms(op.neutral)
+    if isinstance(extent, Const) and any(x.in_scalars for x in arrays):
+        for i in range(int(extent.value)):
+            total = b.inline(fn, [*total, *(x.at(b, (index(i),)) for x in arrays)])
+        return total
+    over = monoid(b, fn, total, known=op.known)
     inside = b.inner()
     k = inside.param("k", i64, extent)
-    fn = translate_lambda(b, scope, op.fn)
-    over = monoid(b, fn, scope.atoms(op.neutral), known=op.known)
     body = inside.close([k], over.enter([x.at(inside, (k,)) for x in arrays]))
     return over.leave(b, b.emit(Fold(extent, body, over.fn, over.neutral)))
 

@@ -45,7 +45,8 @@ ROOMS = {
     "kernel": "writing < arrays < storage < algorithms < programs",
     "passes": "array_pass, operators, cost, rewrite < monoid, sharing, sweeps"
     " < nests, branches, spaces",
-    "passes/nests": "repeated < hard, arrays, masked < segments, operators, row_function"
+    "passes/nests": "repeated < hard, arrays, masked < segments, operators, row_function,"
+    " small_sorts"
     " < row_operators < rows < searches < distribute < rules, versions < lift, sizes",
 }
 ALLOWED_INSIDE_FUNCTIONS = "# optional dependency"

@@ -103,12 +103,13 @@ def middle(x: Any, axis: Any, keepdims: bool, who: str, skips_nan: bool) -> Any:
     """Medians, with or without what is NaN."""
 
     def between(line: Any, count: Any) -> Any:
-        low, high = line[(count - 1) // 2], line[count // 2]
+        low, high = _as_float(line[(count - 1) // 2]), _as_float(line[count // 2])
         return where(count % 2 == 1, low, (low + high) / 2)
 
     found = lines(x, axis, who)
-    array = found.array if _is_float(found.array) else found.array.astype(f64)
-    return found.result(_of_lines(array, (), between, skips_nan, array.dtype), keepdims)
+    array = found.array
+    dtype = array.dtype if _is_float(array) else f64.numpy
+    return found.result(_of_lines(array, (), between, skips_nan, dtype), keepdims)
 
 
 def at_parts(
@@ -133,9 +134,10 @@ def at_parts(
     def between(line: Any, count: Any, *k: Any) -> Any:
         return _between(method, line, count, parts[k] if k else parts)
 
-    array = found.array if method in AT_ONE or _is_float(found.array) else found.array.astype(f64)
-    dtype = array.dtype if method in AT_ONE else common((array, parts))[0]
-    if not _is_float(array):
+    array = found.array
+    is_one = method in AT_ONE
+    dtype = array.dtype if is_one else common((_as_float(array), parts))[0].numpy
+    if is_one and not _is_float(array):
         _must_have_elements(array, who)
     result = _of_lines(array, parts.shape, between, skips_nan, dtype)
     return found.result(result, keepdims, parts.ndim)
@@ -149,7 +151,7 @@ def _between(method: str, line: Any, count: Any, part: Any) -> Any:
     alpha, beta = BETWEEN[method]
     place = n * at + (alpha + at * (1 - alpha - beta)) - 1
     low = _kept(floor(place), count)
-    a, b = line[low], line[minimum(low + 1, count - 1)]
+    a, b = _as_float(line[low]), _as_float(line[minimum(low + 1, count - 1)])
     along = minimum(maximum(place - low, 0), 1)
     if method == "midpoint":
         along = where(along > 0, 0.5, 0.0)
@@ -163,6 +165,11 @@ def _kept(place: Any, count: Any) -> Any:
     return minimum(maximum(place, 0).astype(count.dtype), count - 1)
 
 
+def _as_float(x: Any) -> Any:
+    """Integers in f64: sorted before that, as narrow as they are."""
+    return x if _is_float(x) else x.astype(f64)
+
+
 def _is_float(array: Any) -> bool:
     return array.dtype.kind == "f"  # type: ignore[no-any-return]
 
@@ -174,7 +181,7 @@ def _of_lines(
     length: Any = as_tracer(array.shape[-1])
     ascending: Any = sort(array, axis=-1)
     counts: Any = sum(~isnan(array), axis=-1) if skips_nan and _is_float(array) else None
-    none: Any = as_tracer(NAN if _is_float(array) else 0).astype(dtype)
+    none: Any = as_tracer(NAN if dtype.kind == "f" else 0).astype(dtype)
 
     def one(*at: Any) -> Any:
         place = at[len(before) :]

@@ -18,8 +18,8 @@ from flatweave.base.dtypes import DType, i32, i64, u32, u64
 from flatweave.base.records import record
 from flatweave.ops.rows import scalar_type
 from flatweave.terms.build import Builder
-from flatweave.terms.control import Apply, Cast
-from flatweave.terms.syntax import Atom, Const, Lambda, Let, constant
+from flatweave.terms.invertible import steps_back, undone
+from flatweave.terms.syntax import Atom, Lambda, Let, constant
 
 PLACE = 32
 """Bits of an element's place."""
@@ -37,7 +37,7 @@ class Words:
     @staticmethod
     def of(fn: Lambda) -> Words:
         """The words of a sort."""
-        undo = _steps_back(fn)
+        undo = steps_back(fn)
         bits = [scalar_type(key).bits for key in fn.results]
         if undo is not None:
             return Words(fn, undo, (tuple(bits),))
@@ -83,40 +83,7 @@ class Words:
         unsigned = _unsigned(scalar_type(word))
         value = b.apply("xor", b.cast(word, unsigned), _high(unsigned))
         value = b.cast(value, scalar_type(self.fn.results[0]))
-        for let in reversed(self.undo):
-            match let.op:
-                case Cast(arg=arg):
-                    value = b.cast(value, scalar_type(arg))
-                case Apply(fn="xor", args=args):
-                    value = b.apply("xor", value, *(x for x in args if isinstance(x, Const)))
-                case _:
-                    value = b.apply("not", value)
-        return value
-
-
-def _steps_back(fn: Lambda) -> tuple[Let, ...] | None:
-    """The steps from the one element to its one key, if each of them can be undone."""
-    if len(fn.params) != 1 or len(fn.results) != 1:
-        return None
-    value: Atom = fn.params[0]
-    for let in fn.lets:
-        if not _can_be_undone(let, value):
-            return None
-        value = let.vars[0]
-    return fn.lets if value == fn.results[0] else None
-
-
-def _can_be_undone(let: Let, value: Atom) -> bool:
-    """Whether a step takes `value`, and every result is that of one value."""
-    match let.op:
-        case Cast(dtype=dtype, arg=arg):
-            whole = not dtype.is_float and not scalar_type(arg).is_float
-            return arg == value and whole and dtype.bits >= scalar_type(arg).bits
-        case Apply(fn="xor", args=args):
-            return value in args and any(isinstance(arg, Const) for arg in args)
-        case Apply(fn="not", args=args):
-            return args == (value,)
-    return False
+        return undone(b, self.undo, value)
 
 
 def _unsigned(dtype: DType) -> DType:

@@ -1,7 +1,7 @@
 """What an element function cannot compute by itself: what would have to store arrays for it.
 
     easy    scalar work, reads, arrays made element by element (pulls), folds of these,
-            branches and loops over scalars
+            branches and loops over scalars, sorts in registers
     hard    scan, filter, sort, scatter, .. ; rows of varying lengths; arrays in loops and branches;
             arrays whose elements would be computed again and again (`repeated.py`)
 """
@@ -11,7 +11,19 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 
 from flatweave.base.dtypes import DType
-from flatweave.ops import Check, Concat, Empty, Generate, Index, Locate, Map, Reduce, Reshape, Span
+from flatweave.ops import (
+    Check,
+    Concat,
+    Empty,
+    Generate,
+    Index,
+    Locate,
+    Map,
+    Reduce,
+    Reshape,
+    Sort,
+    Span,
+)
 from flatweave.passes.nests.repeated import repeated
 from flatweave.terms.control import Apply, Cast, For, If, While
 from flatweave.terms.syntax import ArrayType, Lambda, Let, Op, Var
@@ -30,7 +42,7 @@ def is_hard(let: Let, own: Collection[Var] = (), *, repeats: bool = True) -> boo
     op = let.op
     if isinstance(op, Locate):
         return op.ends in own  # what is searched is stored
-    if isinstance(op, SCALAR):
+    if isinstance(op, SCALAR) or (isinstance(op, Sort) and op.in_registers):
         return False
     if isinstance(op, CONTROL) and any(isinstance(var.type, ArrayType) for var in let.vars):
         return True

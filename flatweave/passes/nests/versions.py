@@ -93,7 +93,7 @@ def _gain_of(let: Let) -> str | None:
         return "loops" if is_hard(let) else None
     if combines_rows(let.op):
         return "loops"
-    return "sorts" if isinstance(let.op, Sort) else None
+    return "sorts" if isinstance(let.op, Sort) and not let.op.in_registers else None
 
 
 def _is_exact(fn: Lambda) -> bool:

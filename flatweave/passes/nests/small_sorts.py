@@ -1,0 +1,176 @@
+"""Sorts of a known number of scalars, which an element function does in registers.
+
+    i => a = .. ; ys = sort f [xs: f32[25]]         i => a = .. ; ys = sort f [xs] in_registers=true
+         m = index ys [12]                   ==>         m = index ys [12]
+         in m                                            in m
+
+Leaves alone sorts that an array of the element function's results needs, or an operation that needs
+memory: the scalars would be computed again for each of its elements. The others compare and
+exchange scalars, and store nothing (`Sorted`):
+
+    equal keys are equal elements     Batcher's network of the keys, which tell the elements
+    up to CARRIED elements            neighbours exchanged, elements along with their keys
+    more                              Batcher's network of the keys; of each place that is asked
+                                      for, the element of that rank among equal keys is chosen
+
+All are stable: neighbours change places only where the second comes before the first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from flatweave.base.dtypes import DType, bool_
+from flatweave.ops import Sort
+from flatweave.ops.rows import array_type
+from flatweave.passes.nests.hard import has_hard, is_hard
+from flatweave.passes.nests.repeated import repeated
+from flatweave.terms.build import Builder
+from flatweave.terms.control import For, If, While
+from flatweave.terms.invertible import steps_back, undone
+from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Let, constant
+from flatweave.terms.traverse import free_vars, map_field, needed_for, walk_lets
+
+MOST = 64
+CARRIED = 16
+"""Elements up to which a network moves them along with their keys."""
+
+
+def in_registers(fn: Lambda) -> Lambda:
+    """A body of the host, with the small sorts of element functions in registers."""
+    if not any(_is_small(let) for let in walk_lets(fn)):
+        return fn
+    lets = tuple(
+        _with_bodies(let, in_registers if isinstance(let.op, If | While | For) else _in_row)
+        for let in fn.lets
+    )
+    return Lambda(fn.params, lets, fn.results)
+
+
+def _with_bodies(let: Let, change: Callable[[Lambda], Lambda]) -> Let:
+    return Let(let.vars, map_field(let.op, lambda atom: atom, change), let.where)
+
+
+def _in_row(fn: Lambda) -> Lambda:
+    """An element function, or a body in one."""
+    if not any(_is_small(let) for let in walk_lets(fn)):
+        return fn
+    lets = [_with_bodies(let, _in_row) for let in fn.lets]
+    own = {*fn.params, *(var for let in lets for var in let.vars)}
+    stored = repeated(Lambda(fn.params, tuple(lets), fn.results))
+    roots = [result for result in fn.results if isinstance(result.type, ArrayType)]
+    for let in lets:
+        if not _is_small(let) and (is_hard(let, own) or not stored.isdisjoint(let.vars)):
+            roots += free_vars(let.op)
+    blocked = {var for let in needed_for(lets, roots) for var in let.vars}
+    made = [let if blocked.intersection(let.vars) else _made(let) for let in lets]
+    return Lambda(fn.params, tuple(made), fn.results)
+
+
+def _made(let: Let) -> Let:
+    if not _is_small(let):
+        return let
+    return Let(let.vars, let.op.replace(in_registers=True), let.where)
+
+
+def _is_small(let: Let) -> bool:
+    """Whether a let sorts a known number of elements, few enough."""
+    op = let.op
+    if not isinstance(op, Sort) or has_hard(op.fn):
+        return False
+    (extent,) = array_type(op.xs[0]).shape
+    most = MOST if len(op.fn.results) == 1 else CARRIED
+    return isinstance(extent, Const) and 0 < int(extent.value) <= most
+
+
+# -- the network ----------------------------------------------------------------------------------
+
+Elements = Sequence[Sequence[Atom]]
+"""For each place the scalars of its element."""
+
+
+class Sorted:
+    """Sorted scalars: the element for each place, as it is asked for."""
+
+    def __init__(self, b: Builder, fn: Lambda, elements: Elements) -> None:
+        self.b = b
+        self.steps = steps_back(fn)
+        self.elements = elements
+        self.keys: Elements = [b.inline(fn, element) for element in elements]
+        self.places: dict[int, Sequence[Atom]] = {}
+        count = len(elements)
+        if self.steps is None and (count <= CARRIED or len(fn.results) > 1):
+            self.places.update(enumerate(_carried(b, self.keys, elements)))
+            return
+        self.ordered = [key for (key,) in self.keys]
+        for low, high in exchanges(count):
+            pair = self.ordered[low], self.ordered[high]
+            self.ordered[low] = b.apply("minimum", *pair)
+            self.ordered[high] = b.apply("maximum", *pair)
+
+    def at(self, place: int) -> Sequence[Atom]:
+        """The scalars of the element at a place."""
+        if place not in self.places:
+            key = self.ordered[place]
+            if self.steps is not None:
+                self.places[place] = [undone(self.b, self.steps, key)]
+            else:
+                self.places[place] = self._of_rank(place, key)
+        return self.places[place]
+
+    def _of_rank(self, place: int, key: Atom) -> Sequence[Atom]:
+        """The element with a key that has as many of its kind before it as the place asks for."""
+        b, dtype = self.b, key.type
+        assert isinstance(dtype, DType)
+        before: Atom = constant(place, dtype)
+        one = constant(1, dtype)
+        for (own,) in self.keys:
+            less = b.apply("lt", own, key)
+            before = b.apply("select", less, b.apply("sub", before, one), before)
+        found = self.elements[-1]
+        for (own,), element in zip(self.keys, self.elements, strict=True):
+            is_equal = b.apply("eq", own, key)
+            here = b.apply("and", is_equal, b.apply("eq", before, constant(0, dtype)))
+            found = _selected(b, here, element, found)
+            before = b.apply("select", is_equal, b.apply("sub", before, one), before)
+        return found
+
+
+def _carried(b: Builder, keys: Elements, elements: Elements) -> Elements:
+    """Elements in order of their keys: each moves to the front past those that come after it."""
+    rows = [(*key, *element) for key, element in zip(keys, elements, strict=True)]
+    count = len(keys[0])
+    for end in range(1, len(rows)):
+        for second in range(end, 0, -1):
+            a, c = rows[second - 1], rows[second]
+            exchanged = _comes_before(b, c[:count], a[:count])
+            rows[second - 1] = _selected(b, exchanged, c, a)
+            rows[second] = _selected(b, exchanged, a, c)
+    return [row[count:] for row in rows]
+
+
+def _selected(b: Builder, flag: Atom, a: Sequence[Atom], c: Sequence[Atom]) -> tuple[Atom, ...]:
+    return tuple(b.apply("select", flag, x, y) for x, y in zip(a, c, strict=True))
+
+
+def _comes_before(b: Builder, keys: Sequence[Atom], others: Sequence[Atom]) -> Atom:
+    """Whether keys are less than others, the first key first."""
+    found: Atom = constant(False, bool_)
+    for key, other in zip(reversed(keys), reversed(others), strict=True):
+        tie = b.apply("and", b.apply("eq", key, other), found)
+        found = b.apply("or", b.apply("lt", key, other), tie)
+    return found
+
+
+def exchanges(count: int) -> Iterator[tuple[int, int]]:
+    """Batcher's odd-even merge sort: the places that are compared, one pair after the other."""
+    merged = 1
+    while merged < count:
+        distance = merged
+        while distance:
+            for start in range(distance % merged, count - distance, 2 * distance):
+                for low in range(start, min(start + distance, count - distance)):
+                    if low // (2 * merged) == (low + distance) // (2 * merged):
+                        yield low, low + distance
+            distance //= 2
+        merged *= 2
