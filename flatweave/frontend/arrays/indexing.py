@@ -139,10 +139,10 @@ def getitem(xs: Any, key: Any) -> Any:
     parts = [listed_index(part) for part in parts]
     parts = [as_tracer(part, "an index") if is_mask(part) else part for part in parts]
     if not any(map(is_mask, parts)):
-        return _at(array, _expanded(array, parts))
+        return _at(array, expanded(array, parts))
     if len(parts) == 1 and not is_single(parts[0]):
         return masked(array, parts[0])
-    return _with_masks(*with_axes(array, _expanded(array, parts)))
+    return _with_masks(*with_axes(array, expanded(array, parts)))
 
 
 def _at(array: Tracer, parts: Sequence[Any]) -> Tracer:
@@ -161,7 +161,7 @@ def _with_masks(array: Tracer, parts: Sequence[Any]) -> Tracer:
     return masked(_at(array, [*[slice(None)] * mask.ndim, *rest]), mask)
 
 
-def _expanded(array: Tracer, parts: list[Any]) -> list[Any]:
+def expanded(array: Tracer, parts: list[Any]) -> list[Any]:
     """The key with its Ellipsis replaced by whole slices, and as many added at the end; one that
     stands for no axis stays, since index arrays on either side of it are apart."""
     used = sum(map(rank_in, parts))

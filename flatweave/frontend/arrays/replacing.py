@@ -6,15 +6,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from flatweave.base.dtypes import bool_
 from flatweave.base.errors import ArgumentError
 from flatweave.base.source import user_location
-from flatweave.frontend.arrays.indexing import getitem
+from flatweave.frontend.arrays.indexing import Slice, expanded, getitem, sliced
 from flatweave.frontend.arrays.shapes import axis_of, broadcast, raveled, reshaped
 from flatweave.frontend.arrays.writing import scatter
 from flatweave.frontend.call.operation import operation
-from flatweave.frontend.elements.broadcast import generated, read
+from flatweave.frontend.elements.broadcast import generated, read, read_stretched
 from flatweave.frontend.elements.conversion import taken
 from flatweave.frontend.elements.lambdas import shape_text
 from flatweave.frontend.elements.scalars import where
@@ -22,9 +24,13 @@ from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.extents import ONE, ZERO
 from flatweave.frontend.trace.tracers import arrays_of, as_tracer, as_tracers, extent_of, tracer_of
 from flatweave.frontend.values.array import Tracer
+from flatweave.frontend.values.scope import current
 from flatweave.frontend.values.sugar import METHODS
 from flatweave.frontend.values.tree import Node, Tree, unflatten
-from flatweave.terms.syntax import Atom
+from flatweave.terms.syntax import Atom, Const, constant
+
+WIDEST_STEP = 4
+"""Of how many elements a slice must take one for its array to be gone through as a whole."""
 
 
 @operation()
@@ -63,8 +69,65 @@ def _alike(values: Any, leaves: list[Tracer], tree: Tree, what: str) -> list[Tra
 
 def _replaced(array: Tracer, key: Any, value: Tracer) -> Tracer:
     """The values are written at the places of a key."""
+    slices = wide_slices(array, key)
+    if slices is not None:
+        return in_slices(array, slices, value, lambda old, new: new)
     written: Any = scatter(raveled(array), *placed(array, key, value))
     return reshaped(written, array.extents)
+
+
+def wide_slices(array: Tracer, key: Any) -> list[Slice] | None:
+    """What a key selects along each axis, where that is known to be a good part of any large array:
+    every step is small, and no bound but the other end is far from either end."""
+    parts = list(key) if isinstance(key, tuple) else [key]
+    if not parts or not all(part is Ellipsis or _is_wide(part) for part in parts):
+        return None
+    whole = [part for part in expanded(array, parts) if part is not Ellipsis]
+    return [sliced(part, extent) for part, extent in zip(whole, array.extents, strict=True)]
+
+
+def _is_wide(part: Any) -> bool:
+    if not isinstance(part, slice):
+        return False
+    if not all(bound is None or type(bound) is int for bound in (part.start, part.stop, part.step)):
+        return False
+    ends = (part.start or 0) >= 0 and (part.stop is None or part.stop < 0)
+    return ends and 1 <= (1 if part.step is None else part.step) <= WIDEST_STEP
+
+
+def in_slices(
+    array: Tracer, slices: Sequence[Slice], value: Tracer,
+    combine: Callable[[Tracer, Tracer], Tracer],
+) -> Tracer:  # fmt: skip
+    """Elements inside of slices combined with their values, others as they are: each asks where it
+    is, so that what makes the array and its values fuses, and nothing is scattered."""
+    lengths = [each.length for each in slices]
+    value = broadcast(value, [tracer_of(length) for length in lengths]) if value.ndim else value
+
+    def at(*place: Atom) -> Tracer:
+        scope = current()
+        inside: Atom = constant(True, bool_)
+        own: list[Atom] = []
+        for i, each, extent in zip(place, slices, array.extents, strict=True):
+            number = extents.sub(i, each.start)
+            if each.start != ZERO:
+                inside = scope.apply("and", inside, scope.apply("ge", i, each.start))
+            if each.step != ONE:
+                rest = extents.mod(number, each.step)
+                inside = scope.apply("and", inside, scope.apply("eq", rest, ZERO))
+                number = extents.floordiv(number, each.step)
+            if each.length != extent:
+                inside = scope.apply("and", inside, scope.apply("lt", number, each.length))
+            own.append(number)
+        old = read(array, place)
+        if isinstance(inside, Const):
+            return combine(old, read_stretched(value, own))
+        found: Tracer = METHODS["cond"](
+            tracer_of(inside), lambda: combine(old, read_stretched(value, own)), lambda: old
+        )
+        return found
+
+    return generated(array.extents, at)[0]
 
 
 def placed(array: Tracer, key: Any, value: Tracer) -> tuple[Tracer, Tracer]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from flatweave.frontend.arrays.replacing import placed
+from flatweave.frontend.arrays.replacing import in_slices, placed, wide_slices
 from flatweave.frontend.arrays.shapes import raveled, reshaped
 from flatweave.frontend.arrays.writing import permute
 from flatweave.frontend.call.operation import operation
@@ -71,7 +71,11 @@ def update(xs: Any, key: Any, values: Any, how: str) -> Any:
     """A copy of `xs` in which `values` are combined with what is at the places of a key."""
     array = as_tracer(xs, f"the array of at[..].{how}")
     what = f"the values of at[..].{how}"
-    places, value = placed(array, key, taken(as_tracer(values, what), array.element, what))
+    value = taken(as_tracer(values, what), array.element, what)
+    slices = wide_slices(array, key)
+    if slices is not None:
+        return in_slices(array, slices, value, METHODS[OPERATORS[how]])
+    places, value = placed(array, key, value)
     combined: Any = permute(METHODS[OPERATORS[how]], raveled(array), places, value)
     return reshaped(combined, array.extents)
 
