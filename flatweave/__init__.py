@@ -19,6 +19,7 @@ The tour, in the order in which a program travels through the folders:
 
     frontend/     Python calls become a program of the array language
     terms/        what programs are made of: variables, lets, lambdas, control
+    access/       where elements read: sums over axes
     scalar/       the table of functions on single values
     array_ir/     programs: their text and their meaning, in NumPy
     ops/          the vocabulary: map, reduce, scan, .., one file each

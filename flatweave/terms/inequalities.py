@@ -13,12 +13,13 @@ and its cast to a wider one are one term.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 from flatweave.base.dtypes import DType, bool_, i64
 from flatweave.terms.bounds import RULES, Bounds, bounds_of_dtype
 from flatweave.terms.control import Apply, Cast
+from flatweave.terms.sums import Sum
 from flatweave.terms.syntax import Atom, Const, Op, Var
 
 LONGEST = 2**60 - 1
@@ -48,28 +49,8 @@ class Known(Protocol):
     def indices(self) -> Iterator[Var]: ...
 
 
-class Sum:
-    """Terms, how often each is added, and a constant."""
-
-    __slots__ = ("more", "terms")
-
-    def __init__(self, terms: Mapping[Atom, int], more: int) -> None:
-        self.terms = {atom: count for atom, count in terms.items() if count}
-        self.more = more
-
-    def plus(self, other: Sum, times: int) -> Sum:
-        """This sum and a multiple of another."""
-        terms = dict(self.terms)
-        for atom, count in other.terms.items():
-            terms[atom] = terms.get(atom, 0) + times * count
-        return Sum(terms, self.more + times * other.more)
-
-    @property
-    def key(self) -> tuple[object, ...]:
-        return (frozenset(self.terms.items()), self.more)
-
-
-ONE = Sum({}, 1)
+ZERO: Sum[Atom] = Sum({})
+ONE: Sum[Atom] = Sum({}, 1)
 
 
 def is_index(known: Known, atom: Atom, extent: Atom) -> bool:
@@ -91,14 +72,14 @@ class Proof:
     def __init__(self, known: Known) -> None:
         self.known = known
         self._ranges: dict[Atom, Bounds] = {}
-        self._facts: dict[Atom, list[Sum]] = {}
-        self._conditions: list[Sum] | None = None
+        self._facts: dict[Atom, list[Sum[Atom]]] = {}
+        self._conditions: list[Sum[Atom]] | None = None
 
-    def holds(self, goal: Sum) -> bool:
+    def holds(self, goal: Sum[Atom]) -> bool:
         """Whether a sum is at least 0."""
         return self._holds(goal, STEPS, {})
 
-    def _holds(self, goal: Sum, steps: int, seen: dict[tuple[object, ...], int]) -> bool:
+    def _holds(self, goal: Sum[Atom], steps: int, seen: dict[tuple[object, ...], int]) -> bool:
         if self._low(goal) >= 0:
             return True
         if seen.get(goal.key, 0) >= steps or len(seen) > TRIES or len(goal.terms) > MOST:
@@ -107,7 +88,7 @@ class Proof:
         for atom, count in goal.terms.items():
             either = self._one_of(atom, count)
             if either and all(
-                self._holds(goal.plus(Sum({atom: 1}, 0), -count).plus(each, count), steps - 1, seen)
+                self._holds(goal.plus(Sum({atom: 1}), -count).plus(each, count), steps - 1, seen)
                 for each in either
             ):
                 return True
@@ -119,14 +100,14 @@ class Proof:
                     return True
         return False
 
-    def _one_of(self, atom: Atom, count: int) -> list[Sum]:
+    def _one_of(self, atom: Atom, count: int) -> list[Sum[Atom]]:
         """The sums of which a term is the one that makes a goal less."""
         made = self.known.definition(atom)
         if isinstance(made, Apply) and made.fn == ("minimum" if count > 0 else "maximum"):
             return [self.sum(arg) for arg in made.args if _is_whole(arg)]
         return []
 
-    def _low(self, goal: Sum) -> int:
+    def _low(self, goal: Sum[Atom]) -> int:
         """The least value of a sum whose terms know nothing of each other."""
         low = goal.more
         for atom, count in goal.terms.items():
@@ -136,7 +117,7 @@ class Proof:
 
     # -- terms ------------------------------------------------------------------------------------
 
-    def sum(self, atom: Atom, depth: int = DEPTH) -> Sum:
+    def sum(self, atom: Atom, depth: int = DEPTH) -> Sum[Atom]:
         """What an integer is the sum of, where nothing wraps on the way; else of itself."""
         if isinstance(atom, Const):
             return Sum({}, int(atom.value))
@@ -148,9 +129,9 @@ class Proof:
             found = self._combined(made, depth - 1)
             if found is not None:
                 return found
-        return Sum({atom: 1}, 0)
+        return Sum({atom: 1})
 
-    def _combined(self, made: Apply, depth: int) -> Sum | None:
+    def _combined(self, made: Apply, depth: int) -> Sum[Atom] | None:
         """A sum, difference or multiple of sums, if it does not wrap."""
         dtype = made.args[0].type
         ends = RULES[made.fn]([self.range(arg, depth) for arg in made.args])
@@ -162,7 +143,7 @@ class Proof:
         if a.terms and b.terms:
             return None
         a, b = (b, a) if b.terms else (a, b)
-        return Sum({}, 0).plus(a, b.more)
+        return ZERO.plus(a, b.more)
 
     def range(self, atom: Atom, depth: int = DEPTH) -> Bounds:
         """The least and the greatest value that an integer has."""
@@ -206,7 +187,7 @@ class Proof:
 
     # -- facts ------------------------------------------------------------------------------------
 
-    def _about(self, atom: Atom) -> list[Sum]:
+    def _about(self, atom: Atom) -> list[Sum[Atom]]:
         """Sums that are not negative, and of which this is a term."""
         if atom not in self._facts:
             mine = [fact for fact in self._made(atom) if atom in fact.terms]
@@ -215,9 +196,9 @@ class Proof:
             ]
         return self._facts[atom]
 
-    def _made(self, atom: Atom) -> Iterator[Sum]:
+    def _made(self, atom: Atom) -> Iterator[Sum[Atom]]:
         """What follows from how a term is made, and from the index that it is."""
-        own = Sum({atom: 1}, 0)
+        own = Sum({atom: 1})
         inside = self.known.inside(atom)
         if inside is not None:
             yield self.sum(inside[0]).plus(own, -1).plus(ONE, -1 - inside[1])
@@ -227,7 +208,7 @@ class Proof:
         match made.fn:
             case "minimum" | "maximum":
                 sign = 1 if made.fn == "minimum" else -1
-                yield from (Sum({}, 0).plus(self.sum(arg), sign).plus(own, -sign)
+                yield from (ZERO.plus(self.sum(arg), sign).plus(own, -sign)
                             for arg in made.args)  # fmt: skip
             case "floordiv":
                 yield from self._of_quotient(own, *made.args)
@@ -255,12 +236,12 @@ class Proof:
             return True
         return self._conditions is not None and self.holds(self.sum(divisor).plus(ONE, -1))
 
-    def _of_quotient(self, own: Sum, whole: Atom, divisor: Atom) -> Iterator[Sum]:
+    def _of_quotient(self, own: Sum[Atom], whole: Atom, divisor: Atom) -> Iterator[Sum[Atom]]:
         """whole - d q >= 0 and d q + d - 1 - whole >= 0; below the rows of a space of rows."""
         if isinstance(divisor, Const) and divisor.value > 0:
             by, rest = int(divisor.value), self.sum(whole)
             yield rest.plus(own, -by)
-            yield Sum({}, by - 1).plus(own, by).plus(rest, -1)
+            yield ZERO.plus(own, by).plus(rest, -1).plus(ONE, by - 1)
             for fact in self._from_conditions():
                 if fact.terms == rest.terms:  # whole >= least, so q >= least // d
                     least = rest.more - fact.more
@@ -270,7 +251,7 @@ class Proof:
             if rows is not None:
                 yield self.sum(rows).plus(own, -1).plus(ONE, -1)
 
-    def _from_conditions(self) -> list[Sum]:
+    def _from_conditions(self) -> list[Sum[Atom]]:
         """Comparisons that hold where this is."""
         if self._conditions is None:
             self._conditions = []
@@ -282,7 +263,7 @@ class Proof:
                     self._conditions += self._made(term)
         return self._conditions
 
-    def _said(self, condition: Atom | Op, value: bool, depth: int = DEPTH) -> Iterator[Sum]:
+    def _said(self, condition: Atom | Op, value: bool, depth: int = DEPTH) -> Iterator[Sum[Atom]]:
         """What a condition says that is true or false."""
         made: Op | None = None
         if depth:
@@ -299,10 +280,10 @@ class Proof:
         elif made.fn in ("lt", "le", "gt", "ge", "eq", "ne") and all(map(_is_whole, made.args)):
             yield from self._compared(made.fn if value else OPPOSITE[made.fn], made.args)
 
-    def _compared(self, fn: str, args: Sequence[Atom]) -> Iterator[Sum]:
+    def _compared(self, fn: str, args: Sequence[Atom]) -> Iterator[Sum[Atom]]:
         """What a comparison says that is true."""
         more = self.sum(args[0]).plus(self.sum(args[1]), -1)
-        less = Sum({}, 0).plus(more, -1)
+        less = ZERO.plus(more, -1)
         match fn:
             case "lt" | "gt":
                 yield (less if fn == "lt" else more).plus(ONE, -1)

@@ -11,7 +11,6 @@ from flatweave.base.schedule import CHOSEN
 from flatweave.lower.machine.machine import CPU_AVX512, CUDA
 from flatweave.lower.schedule.choose import plan_sweep
 from flatweave.lower.schedule.facts import SweepFacts
-from flatweave.lower.schedule.neighbours import find_neighbours
 from flatweave.lower.schedule.panels import LEAST, TALLER
 from flatweave.lower.schedule.plan import Lanes
 from flatweave.lower.schedule.verify import verify_plan
@@ -45,6 +44,11 @@ def sweep(fn, *args):
     return [let.op for let in walk_lets(program.fn) if isinstance(let.op, Sweep)][-1]
 
 
+def neighbours(fn, *args):
+    """What that sweep reads of other rows."""
+    return SweepFacts.of(sweep(fn, *args)).neighbours
+
+
 def plan(fn, *args, machine=CPU_AVX512):
     """The plan of that sweep."""
     return plan_sweep(SweepFacts.of(sweep(fn, *args)), machine, CHOSEN)
@@ -56,10 +60,9 @@ SQUARE = np.ones((4, 4), np.float32)
 @pytest.mark.parametrize("boundary", ["clamp", "mirror", "wrap"])
 def test_the_furthest_row_is_found_whatever_is_beyond_the_edges(boundary):
     """Three rows are read, of which the one below is the last; one is stored."""
-    found = find_neighbours(
-        sweep(lambda xs: fw.stencil(lambda n: n[-1, 0] + n[1, 1] + n[0, 0], xs, (3, 3), boundary),
-              SQUARE)
-    )  # fmt: skip
+    found = neighbours(
+        lambda xs: fw.stencil(lambda n: n[-1, 0] + n[1, 1] + n[0, 0], xs, (3, 3), boundary), SQUARE
+    )
 
     assert found is not None
     assert len(found.furthest) == 1
@@ -68,9 +71,7 @@ def test_the_furthest_row_is_found_whatever_is_beyond_the_edges(boundary):
 
 def test_every_array_has_a_furthest_row():
     """Also one that is read at the element's own place alone."""
-    found = find_neighbours(
-        sweep(lambda xs, ys: five_point(xs) + ys, SQUARE, SQUARE.astype(np.float64))
-    )
+    found = neighbours(lambda xs, ys: five_point(xs) + ys, SQUARE, SQUARE.astype(np.float64))
 
     assert found is not None
     assert sorted(read.xs.type.dtype.bytes for read in found.furthest) == [4, 8]
@@ -88,7 +89,7 @@ def test_every_array_has_a_furthest_row():
 )  # fmt: skip
 def test_others_have_no_neighbours(fn):
     """Nothing of the rows around is shared, or not by rows that follow each other."""
-    assert find_neighbours(sweep(fn, SQUARE)) is None
+    assert neighbours(fn, SQUARE) is None
 
 
 def test_stencils_are_visited_in_panels():

@@ -14,7 +14,7 @@ ROWS = [
     ("base",),
     ("scalar", "runtime"),
     ("terms",),
-    ("array_ir", "kernel_ir"),
+    ("access", "array_ir", "kernel_ir"),
     ("ops", "on_cpu", "on_device", "simulator", "algorithms"),
     ("operator_checks",),
     ("frontend", "passes", "schedule", "kernel_passes", "codegen"),

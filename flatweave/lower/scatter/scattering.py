@@ -116,7 +116,7 @@ class Scattering:
         """What visits the elements in a kernel, `width` lanes at a time, or as their body asks."""
         lowering, plan, variant = self.lowering, self.plan, variant or self.plan.variants[-1]
         if width is not None:
-            lanes = arrange_lanes(lowering.machine, self.op, width)
+            lanes = arrange_lanes(lowering.machine, self.op, self.facts.known, width)
             plan = replace(plan, traversal=replace(lanes, along=plan.traversal.along))
         return KernelWriter(
             lowering, self.facts, plan, variant, (), kernel, self.total, self.total

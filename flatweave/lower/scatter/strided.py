@@ -25,9 +25,9 @@ from flatweave.lower.kernel.elements import Elements, rows_of
 from flatweave.lower.machine.machine import Machine
 from flatweave.lower.scatter.division import Division
 from flatweave.lower.scatter.scattering import Scattering, ceil_div
+from flatweave.lower.schedule.division import along_rows
 from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.plan import When
-from flatweave.lower.schedule.strides import Course, course_of, courses_along_rows
 from flatweave.lower.sweep.writer import KernelWriter
 from flatweave.lower.traverse.row_of_position import RowOf
 from flatweave.ops import Prefix, ScatterReduce, ScatterStore
@@ -105,7 +105,7 @@ def _is_strided(facts: SweepFacts) -> bool:
         return False
     if any(isinstance(let.op, Prefix) for let in walk_lets(op.body)):
         return False
-    return course_of(courses_along_rows(op, located), op.body.results[0]) is Course.LINEAR
+    return along_rows(op, located).is_linear(op.body.results[0], op.body.params[0])
 
 
 class _Tile:
@@ -122,7 +122,7 @@ class _Tile:
         self.lo = lo
         self.hi = hi
         self.rows = rows_of(writer.kernel, writer.located)
-        self.courses = courses_along_rows(writer.op, writer.located)
+        self.known = along_rows(writer.op, writer.located)
 
     def write(self, b: Builder) -> None:
         """All rows, one after the other; what a row's elements share is computed once."""
@@ -187,7 +187,7 @@ class _Tile:
         elements = self._elements(start, {})
         elements.located, elements.row = self.writer.located, RowOf(row, start)
         lets = self.writer.op.body.lets
-        elements.emit(b, [let for let in lets if self._is(let.vars[0], Course.FIXED)])
+        elements.emit(b, [let for let in lets if not self.known.along(let.vars[0])])
         return elements.env
 
     def _elements(self, p: Atom, known: dict[Var, Atom]) -> Elements:
@@ -195,9 +195,6 @@ class _Tile:
         elements = Elements(writer.kernel, p, writer.lowering.checks)
         elements.env.update({**known, writer.op.body.params[0]: p})
         return elements
-
-    def _is(self, var: Var, course: Course) -> bool:
-        return course_of(self.courses, var) is course
 
     def _place(self, b: Builder, fixed: dict[Var, Atom], p: Atom) -> Atom:
         """The index that the element at p writes to."""

@@ -98,7 +98,7 @@ def _short_rows(
     """How long the rows are, where short ones have another plan."""
     if not machine.threads_are_long or scatter:
         return None
-    return extent_of_short(facts.op, arrange_lanes(machine, facts.op, 1).lanes)
+    return extent_of_short(facts.op, arrange_lanes(machine, facts.op, facts.known, 1).lanes)
 
 
 def _plan(
@@ -113,7 +113,7 @@ def _plan(
     if machine.simt and facts.located is not None and along is Along.EITHER:
         along = along_on_device(op)
     tile = choose_register_tile(facts.contraction, machine)
-    lanes = arrange_lanes(machine, op, tiling.width, short=short)
+    lanes = arrange_lanes(machine, op, facts.known, tiling.width, short=short)
     panel = choose_panel(facts, machine, lanes)
     tiling = taller(tiling) if panel else tiling
     tiling = tiling if wishes.seq_factor is None else blocks_of(wishes.seq_factor, tiling, machine)

@@ -29,6 +29,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from flatweave.access.analyse import Accesses
 from flatweave.base.dtypes import DType
 from flatweave.base.records import record, replace
 from flatweave.ops import Check, Fold, Index, Locate, Prefix, Store, Sweep
@@ -104,7 +105,7 @@ class Contraction:
         return [scalar_type(v) for v in (*self.op.neutral, *self.row_values, *self.lane_values)]
 
 
-def find_contraction(op: Sweep) -> Contraction | None:
+def find_contraction(op: Sweep, known: Accesses) -> Contraction | None:
     """The contraction that a sweep is; None where it is none."""
     stored = all(isinstance(sink, Store) for sink in op.sinks)
     if op.reverse or not op.sinks or not stored:
@@ -113,12 +114,12 @@ def find_contraction(op: Sweep) -> Contraction | None:
         return None
     fold = _only_fold(op.body)
     if fold is not None and len(op.shape) > 2:
-        return _with_leading(op, fold)
+        return _with_leading(op, fold, known)
     if fold is None or not _is_outside(fold, op.body):
         return None
     if len(op.shape) == 2:
         row, lane = op.body.params
-        return _sorted(op, fold, None, row, lane, op.body.lets, (op.shape[0], op.shape[1]))
+        return _sorted(known, fold, None, row, lane, op.body.lets, (op.shape[0], op.shape[1]))
     around, outer = fold, fold.op
     assert isinstance(outer, Fold)
     inner = _only_fold(outer.body)
@@ -126,40 +127,31 @@ def find_contraction(op: Sweep) -> Contraction | None:
         return None
     (row,), (lane,) = outer.body.params, op.body.params
     lets = (*needed_for(op.body.lets, tuple(free_vars(outer.body))), *outer.body.lets)
-    return _sorted(op, inner, around, row, lane, lets, (outer.extent, op.shape[0]))
+    return _sorted(known, inner, around, row, lane, lets, (outer.extent, op.shape[0]))
 
 
-def _with_leading(op: Sweep, fold: Let) -> Contraction | None:
+def _with_leading(op: Sweep, fold: Let, known: Accesses) -> Contraction | None:
     """A contraction for each position of the leading axes, that reads lanes side by side."""
     *leading, row, lane = op.body.params
-    apart = _depending_on(op.body, (row, lane))
-    before = tuple(let for let in op.body.lets if not apart & set(let.vars))
+    apart = {row, lane}
+    before = tuple(let for let in op.body.lets if not apart & known.along(let.vars[0]))
     bound = {*op.body.params, *(var for let in op.body.lets for var in let.vars)}
     inner = fold.op
     assert isinstance(inner, Fold)
     longest = at_most(inner.extent, op.body, bound)
     uniform = not bound & free_vars((inner.fn, inner.neutral)).keys()
-    if not uniform or longest is None or inner.extent in apart:
+    if not uniform or longest is None or apart & known.along(inner.extent):
         return None
     if not all(_is_scalar(let) for let in before):
         return None
     lets = [let for let in op.body.lets if let not in before]
-    found = _sorted(op, fold, None, row, lane, lets, (op.shape[-2], op.shape[-1]))
+    found = _sorted(known, fold, None, row, lane, lets, (op.shape[-2], op.shape[-1]))
     if found is None or found.bounds:
         return None
     reads = [let.op for let in found.of_lane if isinstance(let.op, Index)]
     if any(lane in read.indices[:-1] for read in reads):
         return None
     return replace(found, longest=longest, leading=tuple(leading), before=before)
-
-
-def _depending_on(fn: Lambda, params: Sequence[Var]) -> set[Atom]:
-    """The variables of a body that follow from some of its parameters."""
-    found: set[Atom] = set(params)
-    for let in fn.lets:
-        if any(var in found for var in free_vars(let.op)):
-            found.update(let.vars)
-    return found
 
 
 def at_most(extent: Atom, body: Lambda, bound: set[Var]) -> Atom | None:
@@ -204,7 +196,7 @@ def _is_outside(let: Let, *bodies: Lambda) -> bool:
 
 
 def _sorted(
-    op: Sweep, fold: Let, around: Let | None, row: Var, lane: Var, before: Sequence[Let],
+    known: Accesses, fold: Let, around: Let | None, row: Var, lane: Var, before: Sequence[Let],
     extents: tuple[Atom, Atom],
 ) -> Contraction | None:  # fmt: skip
     """The contraction, if all that the fold's body computes varies as it must."""
@@ -212,20 +204,18 @@ def _sorted(
     assert isinstance(inner, Fold)
     (k,) = inner.body.params
     lets = (*needed_for(before, tuple(free_vars(inner.body))), *inner.body.lets)
-    known = dict(zip((row, lane, k), (*extents, inner.extent), strict=True))
-    varies: dict[Var, frozenset[Var]] = {row: frozenset({row}), lane: frozenset({lane})}
+    space = dict(zip((row, lane, k), (*extents, inner.extent), strict=True))
     groups: dict[frozenset[Var], list[Let]] = {}
     bounds: list[tuple[Atom, Atom]] = []
     for let in lets:
-        along = frozenset[Var]().union(*(varies.get(v, ()) for v in free_vars(let.op)))
+        along = known.along(let.vars[0]) & {row, lane}
         if isinstance(let.op, Index):
-            needed = _bounds(let.op, known)
+            needed = _bounds(let.op, space)
             if needed is None or len(along) > 1:
                 return None
             bounds += needed
         elif not _is_scalar(let):
             return None
-        varies.update(dict.fromkeys(let.vars, along))
         groups.setdefault(along, []).append(let)
     both = tuple(groups.get(frozenset({row, lane}), ()))
     taken = {*inner.body.results, *(v for let in both for v in free_vars(let.op))}
@@ -242,11 +232,11 @@ def _sorted(
     )  # fmt: skip
 
 
-def _bounds(read: Index, known: dict[Var, Atom]) -> list[tuple[Atom, Atom]] | None:
+def _bounds(read: Index, space: dict[Var, Atom]) -> list[tuple[Atom, Atom]] | None:
     """What must hold for a read to be inside; None where that is not known from extents."""
     if not read.checked:
         return []
-    if not all(isinstance(i, Var) and i in known for i in read.indices):
+    if not all(isinstance(i, Var) and i in space for i in read.indices):
         return None
     pairs = zip(read.indices, array_type(read.xs).shape, strict=True)
-    return [(known[i], extent) for i, extent in pairs if isinstance(i, Var) and known[i] != extent]
+    return [(space[i], extent) for i, extent in pairs if isinstance(i, Var) and space[i] != extent]

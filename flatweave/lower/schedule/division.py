@@ -19,10 +19,10 @@ The names are those of `fw.schedule(expand=..)`; where nothing is forced, it is 
 
 from __future__ import annotations
 
+from flatweave.access.analyse import Accesses
 from flatweave.base.records import record, replace
 from flatweave.lower.machine.machine import ROW_LANES, Machine
 from flatweave.lower.schedule.plan import Along
-from flatweave.lower.schedule.strides import Course, course_of, courses_along_rows
 from flatweave.ops import CombineRows, Fold, Index, Locate, Prefix, Store, Sweep
 from flatweave.passes.cost import cost_of_body
 from flatweave.passes.operators import is_commutative
@@ -69,20 +69,26 @@ def find_located(op: Sweep) -> Locate | None:
     return next((op_ for op_ in found if op_.position is op.body.params[0]), None)
 
 
+def along_rows(op: Sweep, located: Locate) -> Accesses:
+    """What a sweep computes, along the rows that it finds its positions in."""
+    of_row = [var for let in op.body.lets if let.op == located for var in let.vars]
+    return Accesses(op.body.params, op.body.lets, of_row)
+
+
 def is_filled(op: Sweep, located: Locate) -> bool:
     """Whether all elements of a row are one cheap value, which an empty row has, too.
 
     Nothing is read but at the row, nothing is checked, and the elements are stored.
     """
     rows = [let.vars[0] for let in op.body.lets if let.op == located]
-    known = courses_along_rows(op, located)
+    known = along_rows(op, located)
     for let in op.body.lets:
         if isinstance(let.op, Index):
             if let.op.checked or list(let.op.indices) != rows:
                 return False
         elif let.op != located and not isinstance(let.op, Apply | Cast):
             return False
-    fixed = all(course_of(known, atom) is Course.FIXED for atom in op.body.results)
+    fixed = not any(map(known.along, op.body.results))
     stored = all(isinstance(sink, Store) for sink in op.sinks)
     return fixed and stored and cost_of_body(op.body) <= CHEAP
 
@@ -90,10 +96,10 @@ def is_filled(op: Sweep, located: Locate) -> bool:
 def reads_in_place(op: Sweep, located: Locate) -> bool:
     """Whether an element is a few operations on what stands at its position and at its row: then
     it may be computed in vain, where a row has fewer elements than there are lanes."""
-    known, position = courses_along_rows(op, located), op.body.params[0]
+    known, position = along_rows(op, located), op.body.params[0]
     for let in op.body.lets:
         if isinstance(let.op, Index):
-            at = [i for i in let.op.indices if course_of(known, i) is not Course.FIXED]
+            at = filter(known.along, let.op.indices)
             if let.op.checked or any(i is not position for i in at):
                 return False
         elif let.op != located and not isinstance(let.op, Apply | Cast):
@@ -154,9 +160,9 @@ def along_on_device(op: Sweep) -> Along:
 
 def side_by_side(op: Sweep, located: Locate) -> int:
     """How many reads and stores of neighbours are side by side in memory."""
-    known = courses_along_rows(op, located)
+    known = along_rows(op, located)
     reads = [let.op for let in op.body.lets if isinstance(let.op, Index)]
-    linear = sum(any(course_of(known, i) is Course.LINEAR for i in read.indices) for read in reads)
+    linear = sum(any(known.is_linear(i, op.body.params[0]) for i in read.indices) for read in reads)
     pairs = zip(op.sinks, op.portions(), strict=True)
     return linear + sum(len(sink.consecutive(taken)) for sink, taken in pairs)
 

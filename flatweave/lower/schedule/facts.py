@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from flatweave.access.analyse import Accesses
 from flatweave.base.records import record
+from flatweave.lower.schedule.arrangement import accesses_of
 from flatweave.lower.schedule.contraction import Contraction, at_most, find_contraction
 from flatweave.lower.schedule.division import find_located
 from flatweave.lower.schedule.head_flags import HeadFlags, find_head_flags
-from flatweave.lower.schedule.neighbours import Neighbours, find_neighbours
 from flatweave.lower.schedule.plan import Lanes
 from flatweave.lower.schedule.scan_levels import ScanLevels, ScanRecord, find_scan_levels
 from flatweave.lower.schedule.short_rows import Ones, find_column, find_ones
-from flatweave.lower.schedule.stencil import Stencil, find_stencil
+from flatweave.lower.schedule.stencil import Neighbours, Stencil, find_neighbours, find_stencil
 from flatweave.ops import Check, Fold, Index, Locate, Sweep
 from flatweave.terms.syntax import Atom
 from flatweave.terms.traverse import walk_lets
@@ -20,6 +21,7 @@ from flatweave.terms.traverse import walk_lets
 class SweepFacts:
     """Facts of a sweep, found once: plans are made of them, emission reads them.
 
+    `known` is what its values are along its axes and those of its folds.
     `located` are the rows among which it locates its own positions; `heads` says which of its
     values only ask where those rows begin. `contraction` is the fold that its space is tiled for,
     `neighbours` what it reads of rows around an element's own, `stencil` what it reads at several
@@ -28,6 +30,7 @@ class SweepFacts:
     """
 
     op: Sweep
+    known: Accesses
     scans: ScanLevels
     located: Locate | None
     heads: HeadFlags | None
@@ -42,9 +45,10 @@ class SweepFacts:
         """The facts of a sweep."""
         located = find_located(op)
         scans, heads = find_scan_levels(op), find_head_flags(op, located)
+        known = accesses_of(op)
         return SweepFacts(
-            op, scans, located, heads, find_contraction(op), find_neighbours(op), find_ones(op),
-            find_stencil(op), find_column(op),
+            op, known, scans, located, heads, find_contraction(op, known),
+            find_neighbours(op, known), find_ones(op), find_stencil(op, known), find_column(op),
         )  # fmt: skip
 
     def of_one(self, lanes: Lanes) -> Ones | None:

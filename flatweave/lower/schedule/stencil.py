@@ -23,14 +23,15 @@ from collections.abc import Iterator, Sequence
 from itertools import product
 from math import prod
 
+from flatweave.access.analyse import Accesses
+from flatweave.access.near import Span, find_span
 from flatweave.base.dtypes import DType, i64
-from flatweave.base.records import record, replace
+from flatweave.base.records import record
 from flatweave.lower.machine.machine import Machine
 from flatweave.lower.schedule.plan import NO_SHARED_TILE, SharedTile
 from flatweave.ops import Index, Locate, Prefix, Store, Sweep
-from flatweave.terms.control import Apply
-from flatweave.terms.shifted import Makers, makers_of
-from flatweave.terms.syntax import ArrayType, Atom, Const, Var
+from flatweave.ops.rows import array_type, scalar_type
+from flatweave.terms.syntax import Atom, Var
 
 DIVIDED = 25
 """Cycles of a division of 64 bits by an extent, and of its rest: some 100 instructions."""
@@ -44,22 +45,7 @@ BLOCKS_AT_ONCE = 2
 """So many blocks find room in the memory that one may have; multiprocessors have several times
 that."""
 TILED_AXES = 3
-FURTHEST = 1 << 16
-"""From an element's own place."""
 HUNDREDTHS = 100
-
-
-@record
-class Span:
-    """Where an index lies: from `lo` to `hi` away from the element's own, where no one of `ends` is
-    less than that. Counted from the end `mirrored` back, if there is one. What is not `sure` is so
-    where no edge is near."""
-
-    lo: int
-    hi: int
-    sure: bool = True
-    ends: tuple[Atom, ...] = ()
-    mirrored: Atom | None = None
 
 
 @record
@@ -82,8 +68,7 @@ class Around:
     @property
     def dtype(self) -> DType:
         """Of its elements."""
-        assert isinstance(self.xs.type, ArrayType)
-        return self.xs.type.dtype
+        return array_type(self.xs).dtype
 
     @property
     def rows(self) -> int:
@@ -106,23 +91,26 @@ class Stencil:
     arrays: tuple[Around, ...]
 
 
-def find_stencil(op: Sweep) -> Stencil | None:
+def find_stencil(op: Sweep, known: Accesses) -> Stencil | None:
     """Of a sweep that stores its elements, each at its own position; None if it is none."""
     plain = not op.reverse and all(isinstance(sink, Store) for sink in op.sinks)
     if not plain or any(isinstance(let.op, Prefix | Locate) for let in op.body.lets):
         return None
-    made, found = makers_of(op.body.lets), dict[Var, dict[tuple[Atom, ...], Near]]()
-    for let in op.body.lets:
-        if not isinstance(let.op, Index) or len(let.op.indices) != len(op.shape):
-            continue
-        pairs = zip(let.op.indices, op.body.params, strict=True)
-        spans = [_span(at, own, made) for at, own in pairs]
-        known = tuple(span for span in spans if span is not None and span.mirrored is None)
-        if len(known) == len(spans):
-            assert isinstance(let.op.xs, Var)
-            found.setdefault(let.op.xs, {})[let.op.indices] = Near(let.op, known)
+    found: dict[Var, dict[tuple[Atom, ...], Near]] = {}
+    for read in _reads(op):
+        spans = [find_span(known, *pair) for pair in zip(read.indices, op.body.params, strict=True)]
+        near = tuple(span for span in spans if span is not None)
+        if len(near) == len(spans):
+            assert isinstance(read.xs, Var)
+            found.setdefault(read.xs, {})[read.indices] = Near(read, near)
     arrays = tuple(_around(xs, tuple(at.values())) for xs, at in found.items() if len(at) > 1)
     return Stencil(arrays) if arrays else None
+
+
+def _reads(op: Sweep) -> list[Index]:
+    """The reads of arrays of a sweep's rank."""
+    reads = [let.op for let in op.body.lets if isinstance(let.op, Index)]
+    return [read for read in reads if len(read.indices) == len(op.shape)]
 
 
 def _around(xs: Var, reads: tuple[Near, ...]) -> Around:
@@ -132,73 +120,40 @@ def _around(xs: Var, reads: tuple[Near, ...]) -> Around:
     return Around(xs, reads, lo, hi)
 
 
-# -- where indices lie ----------------------------------------------------------------------------
+# -- rows -----------------------------------------------------------------------------------------
 
 
-def _span(at: Atom, own: Var, made: Makers) -> Span | None:
-    """Where an index lies; None where that is not known."""
-    if at is own:
-        return Span(0, 0)
-    op = made.get(at) if isinstance(at, Var) else None
-    if not isinstance(op, Apply) or at.type is not i64:
+@record(eq=True)
+class Neighbours:
+    """What a sweep reads of rows around an element's own: for each array the read of the furthest
+    row, which a step asks for ahead, and the bytes that a column of all these rows has, those that
+    are stored included."""
+
+    furthest: tuple[Index, ...]
+    column_bytes: int
+
+
+def find_neighbours(op: Sweep, known: Accesses) -> Neighbours | None:
+    """Of a sweep that reads several rows of an array, all at its own indices of the axes before."""
+    if len(op.shape) < 2 or op.reverse:
         return None
-    first, *others = op.args
-    span = _span(first, own, made)
-    match op.fn:
-        case "add" | "sub" if span is not None:
-            return _moved(span, others[0], 1 if op.fn == "add" else -1)
-        case "sub":
-            return _back(first, _span(others[0], own, made))
-        case "abs":
-            return _positive(span)
-        case "maximum" | "minimum" if span is None:
-            return _clipped(op.fn, _span(others[0], own, made), first)
-        case "maximum" | "minimum":
-            return _clipped(op.fn, span, others[0])
-        case "select":
-            return _likely([_span(other, own, made) for other in others])
-        case "mod":
-            return _likely([span])
-    return None
-
-
-def _moved(span: Span, by: Atom, sign: int) -> Span | None:
-    """x + c"""
-    if not isinstance(by, Const) or abs(int(by.value)) > FURTHEST:
+    *before, row, column = op.body.params
+    rows: dict[Var, dict[int, Index]] = {}
+    for read in _reads(op):
+        *lead, i, j = read.indices
+        span = find_span(known, i, row)
+        if span is None or lead != before or find_span(known, j, column) is None:
+            return None
+        assert isinstance(read.xs, Var)
+        rows.setdefault(read.xs, {}).setdefault(span.inner, read)
+    if all(len(reads) == 1 for reads in rows.values()):
         return None
-    distance = sign * int(by.value)
-    return replace(span, lo=span.lo + distance, hi=span.hi + distance)
-
-
-def _back(end: Atom, span: Span | None) -> Span | None:
-    """end - x"""
-    if span is None or span.mirrored not in (None, end):
-        return None
-    mirrored = end if span.mirrored is None else None
-    return Span(-span.hi, -span.lo, span.sure, (*span.ends, end), mirrored)
-
-
-def _positive(span: Span | None) -> Span | None:
-    """abs (own + d): own is 0 or more, and so is the distance of an end from it."""
-    return None if span is None else replace(span, hi=max(span.hi, -span.lo))
-
-
-def _clipped(fn: str, span: Span | None, end: Atom) -> Span | None:
-    """maximum x 0, and minimum x (extent - 1)"""
-    if span is None or span.mirrored is not None:
-        return None
-    if fn == "minimum":
-        return replace(span, lo=min(span.lo, 0), ends=(*span.ends, end))
-    at_front = isinstance(end, Const) and int(end.value) <= 0
-    return replace(span, hi=max(span.hi, 0), sure=span.sure and at_front)
-
-
-def _likely(spans: Sequence[Span | None]) -> Span | None:
-    """The nearest of several: others go round an edge."""
-    known = [span for span in spans if span is not None]
-    if not known:
-        return None
-    return replace(min(known, key=lambda span: max(abs(span.lo), abs(span.hi))), sure=False)
+    bytes_read = sum(
+        (max(at) - min(at) + 1) * array_type(xs).dtype.bytes for xs, at in rows.items()
+    )
+    bytes_stored = sum(scalar_type(result).bytes for result in op.body.results)
+    furthest = tuple(at[max(at)] for at in rows.values())
+    return Neighbours(furthest, bytes_read + bytes_stored)
 
 
 # -- tiles ----------------------------------------------------------------------------------------

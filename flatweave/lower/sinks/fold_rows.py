@@ -17,8 +17,8 @@ from collections.abc import Callable, Sequence
 from flatweave.base.dtypes import i64
 from flatweave.kernel_ir.collectives import ReduceLanes, ShiftLanes
 from flatweave.kernel_ir.syntax import Lane, Lanes, Shared, Store
+from flatweave.lower.schedule.division import along_rows
 from flatweave.lower.schedule.plan import Along
-from flatweave.lower.schedule.strides import Course, course_of, courses_along_rows
 from flatweave.lower.sinks.combine_segments import SegmentSink
 from flatweave.lower.sinks.fold_rows_elements import SHORT, WIDTH, RowElements
 from flatweave.lower.sinks.segment_rows import fill, located_rows, results_of
@@ -170,11 +170,9 @@ class _Folder:
         """Whether lanes on rows of their own would read memory far apart."""
         op, located = self.writer.op, self.writer.located
         assert located is not None
-        courses = courses_along_rows(op, located)
+        known = along_rows(op, located)
         reads = [let.op for let in walk_lets(op.body) if isinstance(let.op, Index)]
-        return any(
-            course_of(courses, i) is not Course.FIXED for read in reads for i in read.indices
-        )
+        return any(known.along(i) for read in reads for i in read.indices)
 
     def are_even(self, b: Builder) -> Atom:
         """Whether a row for each lane leaves few lanes idle."""

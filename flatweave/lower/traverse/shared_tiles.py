@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from math import prod
 
+from flatweave.access.near import Span
 from flatweave.base.dtypes import bool_, i64, u32, u64
 from flatweave.base.records import record
 from flatweave.kernel_ir.syntax import Load, Store
 from flatweave.lower.machine.machine import Machine
-from flatweave.lower.schedule.stencil import Span
 from flatweave.lower.traverse.flat import flat
 from flatweave.lower.traverse.position import Position, State
 from flatweave.terms.build import Builder, index

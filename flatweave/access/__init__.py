@@ -1,0 +1,1 @@
+"""Where elements read and write: one analysis for passes, lowering and emission."""

@@ -1,0 +1,180 @@
+"""Where the elements of a body are read: each of its values as a sum over the body's axes.
+
+sweep [n, m] (i, j =>
+    a: i64 = sub i 1                    i - 1
+    b: i64 = maximum a 0                maximum(i - 1, 0)
+    c: i64 = index cols [j]             index(cols, j)
+    d: i64 = add c 4                    index(cols, j) + 4
+    x: f32 = index xs [b, d]            along i and j; by nothing known from one j to the next
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import Any
+
+from flatweave.access.value import (
+    NOTHING,
+    Factor,
+    Modified,
+    Term,
+    Value,
+    factors_of,
+    product,
+    size_of,
+)
+from flatweave.base.dtypes import i64
+from flatweave.terms.control import Apply
+from flatweave.terms.sums import Sum
+from flatweave.terms.syntax import Atom, Const, Let, Op, Var, constant
+from flatweave.terms.traverse import free_vars, lambdas_in
+
+MOST_TERMS = 32
+"""Of a sum; a longer one is opaque: its variable is the term."""
+MOST_INSIDE = 256
+"""Functions and terms inside a function; a larger one is opaque: its variable is the term."""
+NOWHERE: frozenset[Var] = frozenset()
+
+
+class Accesses:
+    """The values of a body and of the functions inside it, over some `axes`.
+
+    What is bound outside of the body, and what is `uniform`, is the same along all axes.
+    """
+
+    def __init__(
+        self, axes: Collection[Var], lets: Iterable[Let], uniform: Collection[Var] = ()
+    ) -> None:
+        self.made: dict[Var, Op] = {}
+        self._along: dict[Var, frozenset[Var]] = {axis: frozenset((axis,)) for axis in axes}
+        self._along.update(dict.fromkeys(uniform, NOWHERE))
+        self._sums: dict[Atom, Value] = {}
+        self._atoms: dict[Value, Atom] | None = None
+        self._note(lets)
+
+    def _note(self, lets: Iterable[Let]) -> None:
+        """Know of lets, and of those inside them, what they depend on."""
+        for let in lets:
+            along = self._along_all(free_vars(let.op))
+            for fn in lambdas_in(let.op):
+                for param in fn.params:
+                    self._along.setdefault(param, along)
+                self._note(fn.lets)
+            for var in let.vars:
+                self._along.setdefault(var, along)
+            if len(let.vars) == 1:
+                self.made[let.vars[0]] = let.op
+
+    def _along_all(self, variables: Iterable[Var]) -> frozenset[Var]:
+        found = [along for var in variables if (along := self._along.get(var))]
+        if len(found) < 2:
+            return found[0] if found else NOWHERE
+        return NOWHERE.union(*found)
+
+    def along(self, atom: Atom) -> frozenset[Var]:
+        """The axes that a value depends on."""
+        return self._along.get(atom, NOWHERE) if isinstance(atom, Var) else NOWHERE
+
+    # -- sums -------------------------------------------------------------------------------------
+
+    def of(self, atom: Atom) -> Value:
+        """What a value is."""
+        found = self._sums.get(atom)
+        if found is None:
+            found = self._sums[atom] = self._sum(atom)
+        return found
+
+    def _sum(self, atom: Atom) -> Value:
+        if isinstance(atom, Const):
+            return Sum({}, int(atom.value)) if atom.dtype is i64 else Sum({atom: 1})
+        op = self.made.get(atom)
+        if isinstance(op, Apply) and atom.type is i64:
+            found = self._arithmetic(op)
+            if found is not None and len(found.terms) <= MOST_TERMS:
+                return _wrapped(found)
+        return Sum({atom if op is None else self._modified(op) or atom: 1})
+
+    def _arithmetic(self, op: Apply) -> Value | None:
+        if op.fn not in ("add", "sub", "mul"):
+            return None
+        a, b = map(self.of, op.args)
+        if op.fn != "mul":
+            return a.plus(b, 1 if op.fn == "add" else -1)
+        return product(a, b) if len(a.terms) * len(b.terms) <= MOST_TERMS else None
+
+    def atom(self, sum_: Value) -> Atom | None:
+        """A value of the body, looked at before, that is this sum; or a constant."""
+        if not sum_.terms:
+            return constant(sum_.more, i64)
+        if self._atoms is None or len(self._atoms) < len(self._sums):
+            self._atoms = {value: atom for atom, value in reversed(self._sums.items())}
+        found = self._atoms.get(sum_)
+        ((term, count), *others) = sum_.terms.items()
+        if found is None and isinstance(term, Var) and count == 1 and not (others or sum_.more):
+            return term
+        return found
+
+    # -- how values advance -----------------------------------------------------------------------
+
+    def step(self, atom: Atom, axis: Var) -> Value | None:
+        """By how much a value grows from one index of an axis to the next, the others the same;
+        None where that is not the same all along it."""
+        if axis not in self.along(atom):
+            return NOTHING
+        total = NOTHING
+        for term, count in self.of(atom).terms.items():
+            factors = list(factors_of(term))
+            along = [factor for factor in factors if axis in self.along_term(factor)]
+            if along == [axis]:
+                factors.remove(axis)
+                total = total.plus(_product(factors), count)
+            elif along:
+                return None
+        return total
+
+    def is_linear(self, atom: Atom, axis: Var) -> bool:
+        """Whether a value advances along an axis by a number that is the same all along it."""
+        return axis in self.along(atom) and self.step(atom, axis) is not None
+
+    def along_term(self, term: Term) -> frozenset[Var]:
+        """The axes that a term of a sum depends on."""
+        if isinstance(term, Modified):
+            inside = [each for arg in term.args for each in arg.terms]
+            return NOWHERE.union(*map(self.along_term, inside))
+        if isinstance(term, tuple):
+            return NOWHERE.union(*map(self.along_term, term))
+        return self.along(term) if isinstance(term, Var) else NOWHERE
+
+    def _modified(self, op: Op) -> Modified | None:
+        """A function of values and of what is in arrays; None of what has an effect or a body."""
+        if op.effect or any(lambdas_in(op)):
+            return None
+        said = (op.fn, *op.args) if isinstance(op, Apply) else (op.name, *_leaves(op.values()))
+        fn = ".".join(str(each) for each in said if not isinstance(each, Var | Const))
+        args = tuple(self.of(each) for each in said if isinstance(each, Var | Const))
+        size = 1 + sum(map(size_of, args))
+        return Modified(fn, args, size) if size <= MOST_INSIDE else None
+
+
+def _leaves(field: Any) -> Iterator[Any]:
+    """The atoms of a field, and all about it that is no atom."""
+    if isinstance(field, tuple):
+        for each in field:
+            yield from _leaves(each)
+    else:
+        yield field
+
+
+def _product(factors: Sequence[Factor]) -> Value:
+    if not factors:
+        return Sum({}, 1)
+    return Sum({tuple(factors) if len(factors) > 1 else factors[0]: 1})
+
+
+def _wrapped(sum_: Value) -> Value:
+    """The sum with numbers of 64 bits."""
+    numbers = (*sum_.terms.values(), sum_.more)
+    if min(numbers) >= i64.low and max(numbers) <= i64.high:
+        return sum_
+    terms = {term: int(constant(n, i64).value) for term, n in sum_.terms.items()}
+    return Sum(terms, int(constant(sum_.more, i64).value))

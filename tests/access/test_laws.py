@@ -1,0 +1,91 @@
+"""What an analysis says of a value is so, for random bodies on small spaces and on huge numbers."""
+
+from itertools import product
+from random import Random
+
+import numpy as np
+import pytest
+
+from flatweave.access.analyse import Accesses
+from flatweave.access.near import find_span
+from flatweave.access.value import NOTHING, replaced
+from flatweave.terms.sums import Sum
+from tests.access.bodies import AXES, at, environment, random_body, value_of, values_of
+
+SMALL = environment(*product(range(4), range(3), (1, 5), (-2, 9)))
+HUGE = environment(
+    (2**62, 3, 2**62 + 1, -(2**63)), (2**63 - 2, 2**31, 2**33, 2**63 - 1), (-(2**63), -1, 3, 5)
+)
+BODIES = 120
+
+
+def bodies(first):
+    """A share of the random bodies, each with what is known of it."""
+    for seed in range(first, BODIES, 4):
+        lets = random_body(Random(seed))
+        yield lets, Accesses(AXES, lets)
+
+
+@pytest.fixture(autouse=True)
+def wrapping():
+    """Integers wrap."""
+    with np.errstate(all="ignore"):
+        yield
+
+
+@pytest.mark.parametrize("first", range(4))
+def test_a_sum_has_the_value_of_what_it_is_of(first):
+    """Also where integers wrap; and what is said to have a value has it."""
+    for lets, known in bodies(first):
+        for env in (SMALL, HUGE):
+            values = values_of(lets, env)
+            for let in lets:
+                found = known.of(let.vars[0])
+                assert np.all(value_of(found, env) == values[let.vars[0]]), (lets, found)
+                assert np.all(at(values, known.atom(found)) == values[let.vars[0]])
+
+
+@pytest.mark.parametrize("first", range(4))
+def test_a_value_depends_on_its_axes_alone(first):
+    """Along other axes it stays the same, and so do its terms."""
+    for lets, known in bodies(first):
+        for axis in AXES:
+            here = values_of(lets, SMALL)
+            there = values_of(lets, {**SMALL, axis: SMALL[axis] + 1})
+            for var in (let.vars[0] for let in lets):
+                inside = any(axis in known.along_term(term) for term in known.of(var).terms)
+                if axis not in known.along(var) or not inside:
+                    assert np.all(here[var] == there[var])
+
+
+@pytest.mark.parametrize("first", range(4))
+def test_a_step_leads_to_the_next_value(first):
+    """Along each axis; and f(i + 1) is f(i) with i + 1 for i."""
+    steps = 0
+    for lets, known in bodies(first):
+        for axis, env in product(AXES, (SMALL, HUGE)):
+            here, there = values_of(lets, env), values_of(lets, {**env, axis: env[axis] + 1})
+            for var in (let.vars[0] for let in lets):
+                at_next = replaced(known.of(var), {axis: Sum({axis: 1}, 1)})
+                assert np.all(value_of(at_next, env) == there[var])
+                step = known.step(var, axis)
+                steps += step is not None and step != NOTHING
+                if step is not None:
+                    assert np.all(here[var] + value_of(step, env) == there[var])
+    assert steps > 20
+
+
+@pytest.mark.parametrize("first", range(4))
+def test_an_index_is_within_its_span(first):
+    """Where it is sure, and no end comes before the element."""
+    spans = 0
+    for lets, known in bodies(first):
+        values = values_of(lets, SMALL)
+        for axis, let in product(AXES, lets):
+            span, own = find_span(known, let.vars[0], axis), SMALL[axis]
+            if span is not None and span.sure:
+                spans += 1
+                wide = np.all([own == own, *(at(values, end) >= own for end in span.ends)], axis=0)
+                away = (values[let.vars[0]] - own)[wide]
+                assert np.all((span.lo <= away) & (away <= span.hi)), (lets, span)
+    assert spans > 10
