@@ -5,13 +5,16 @@ each iteration of a loop that writes `fw.jit(f)`. Where only values are tested, 
 executable, if all of their operations come from the same lines, which messages of errors name.
 
 What LLVM's passes do to kernels is a matter of other folders (codegen, lower, laws, oracle, nests,
-examples) and of `make test-all`, which sets TEST_LLVM=optimised for the language's tests.
+examples) and of `make test-all`, which sets TEST_LLVM=optimised for the language's tests. The same
+folders verify a program after every pass; these verify the last one only.
 """
 
 import os
 from collections.abc import Callable
 from typing import Any
 
+from flatweave import pipeline
+from flatweave.array_ir.forms import Form
 from flatweave.array_ir.syntax import Program
 from flatweave.base.config import config
 from flatweave.base.records import replace
@@ -28,11 +31,12 @@ SHARING = frozenset(
 )  # fmt: skip
 """Folders of tests that look at values: others may look at how a program is compiled."""
 PLAIN = frozenset(["frontend", "language", "numerics", "random", "surface"])
-"""Folders of tests whose kernels LLVM takes as they are, in a fifth of the time."""
+"""Folders of tests whose kernels skip LLVM's passes, and whose programs are verified once."""
 OPTIMISED = os.environ.get("TEST_LLVM") == "optimised"
 MOST = 300  # executables that are held at a time
 
 Build = Callable[[Program, str, bool, Schedule], Any]
+Verify = Callable[[str, Form, Program, Program], None]
 
 
 class TestCompiler:
@@ -41,8 +45,10 @@ class TestCompiler:
 
     __test__ = False
 
-    def __init__(self, build: Build) -> None:
+    def __init__(self, build: Build, verify: Verify) -> None:
         self.build = build
+        self.verify = verify
+        self.last_pass: tuple[str, Form, Program, Program] | None = None
         self.is_sharing = self.is_plain = False
         self.known: dict[Any, Any] = {}
 
@@ -53,7 +59,7 @@ class TestCompiler:
 
     def __call__(self, program: Program, target: str, checks: bool, schedule: Schedule) -> Any:
         if not self.is_sharing:
-            return self.build(program, target, checks, schedule)
+            return self.build_verified(program, target, checks, schedule)
         switches = replace(config.current, threads=None)  # code does not depend on their number
         lines = tuple(str(let.where) for let in walk_lets(program.fn))
         key = (
@@ -62,10 +68,25 @@ class TestCompiler:
         )  # fmt: skip
         found = self.known.get(key)
         if found is None:
-            found = self.known[key] = self.build(program, target, checks, schedule)
+            found = self.known[key] = self.build_verified(program, target, checks, schedule)
             if len(self.known) > MOST:
                 del self.known[next(iter(self.known))]
         return found
+
+    def build_verified(self, *what: Any) -> Any:
+        """The executable; what its last pass gave is well-formed."""
+        self.last_pass = None
+        executable, last = self.build(*what), self.last_pass
+        if last is not None:
+            self.verify(*last)
+        return executable
+
+    def verify_pass(self, *step: Any) -> None:
+        """As of `pipeline`; of tests of values, `build_verified` verifies the last pass."""
+        if self.is_plain:
+            self.last_pass = step
+        else:
+            self.verify(*step)
 
     def level(self, asked: int) -> int:
         """The optimisation of some text."""
@@ -80,6 +101,7 @@ class TestCompiler:
         return native.begin(text, level=self.level(LIGHT))
 
 
-test_compiler = TestCompiler(COMPILER[0])
+test_compiler = TestCompiler(COMPILER[0], pipeline._verify)
+pipeline._verify = test_compiler.verify_pass
 COMPILER[0] = test_compiler
 load.begin, load.compile_text = test_compiler.begin, test_compiler.compile_text

@@ -4,6 +4,7 @@ import gc
 import importlib
 import os
 import shutil
+import sys
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -17,6 +18,13 @@ from flatweave.base.config import config
 from flatweave.base.errors import Unsupported
 from flatweave.runtime.devices import cuda, opencl
 from tests.compiling import test_compiler
+from tests.costs import Costs
+from tests.quick import not_sampled
+
+# Tests start about a hundred processes. Without bytecode on disk, each of them compiles all of
+# flatweave's modules again, which takes longer than most of these tests.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 FOLDER = Path(__file__).parent
 
@@ -64,9 +72,18 @@ def threads(request) -> Iterator[int]:
         yield request.param
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Tests are charged for the processor's time."""
+    config.pluginmanager.register(Costs())
+
+
+@pytest.hookimpl(tryfirst=True)  # before marks select
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The interpreter has no threads: on it, a test for each number of threads runs once."""
+    """The interpreter has no threads: on it, a test for each number of threads runs once. `make
+    test` leaves out most cases of sampled tests."""
     items[:] = [item for item in items if not _is_repeated(item)]
+    for item in not_sampled(items):
+        item.add_marker(pytest.mark.slow)
 
 
 def _is_repeated(item: pytest.Item) -> bool:

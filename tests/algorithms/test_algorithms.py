@@ -51,6 +51,7 @@ def test_lengths_that_are_known(name):
         case.agree(simulated(case.unit(64, length=n), arguments(n)), arguments(n))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("shape", ALL_SHAPES, ids=str)
 @pytest.mark.parametrize("name", every(2, CASES))
 def test_block_shapes(name, shape):
@@ -61,6 +62,7 @@ def test_block_shapes(name, shape):
         case.agree(simulated(made, arguments(n), seed=n), arguments(n))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("shape", CPU_SHAPES, ids=str)
 @pytest.mark.parametrize("name", CASES)
 def test_machine_code(name, shape):
@@ -72,6 +74,7 @@ def test_machine_code(name, shape):
         case.agree(on_cpu(unit, shape, arguments(n), results), arguments(n))
 
 
+@pytest.mark.sampled
 @pytest.mark.needs_opencl
 @pytest.mark.parametrize("shape", OPENCL_SHAPES, ids=str)
 @pytest.mark.parametrize("name", CASES)
@@ -84,6 +87,7 @@ def test_opencl(name, shape):
         case.agree(found, arguments(n))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", CASES)
 def test_cuda_compiles(name):
     """By NVRTC, where it is."""

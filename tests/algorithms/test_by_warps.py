@@ -106,6 +106,7 @@ FIRST = (3, -7)
 NAMES = ("sum", "reduce", "scan", "scan_exclusive", "scan_from", "segmented_scan")
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("name", NAMES)
 def test_the_simulator(name, shape):
@@ -117,6 +118,7 @@ def test_the_simulator(name, shape):
         made.agree(simulated(distributed(unit, shape), arguments(n)), arguments(n))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("shape", CPU_SHAPES, ids=str)
 @pytest.mark.parametrize("name", NAMES)
 def test_machine_code(name, shape):
@@ -127,6 +129,7 @@ def test_machine_code(name, shape):
         made.agree(on_cpu(made.unit(0), shape, arguments(n), results), arguments(n))
 
 
+@pytest.mark.sampled
 @pytest.mark.needs_opencl
 @pytest.mark.parametrize("shape", OPENCL_SHAPES, ids=str)
 @pytest.mark.parametrize("name", NAMES)

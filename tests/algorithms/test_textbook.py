@@ -202,6 +202,7 @@ def test_the_simulator(name):
         assert simulated(made, args)[0].tolist() == expected
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("shape", CPU_SHAPES, ids=str)
 @pytest.mark.parametrize("name", KERNELS)
 def test_machine_code(name, shape):

@@ -16,6 +16,7 @@ SMALL |= dict.fromkeys(("kernel_mandel", "kernel_mandel1", "kernel_mandel2", "ke
 TOOLS = Tools(exclude=("numba", "jax", "awkward", "c", "processes"))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", every(3, ROWS))
 def test_program_agrees_with_its_peers(name):
     """What is timed computes the same thing."""

@@ -20,6 +20,7 @@ def counts_of(name, q, machine=CUDA):
     return _counts_of(*CASES[name], q, machine)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("q", [4])
 @pytest.mark.parametrize("name", CASES)
 def test_every_benchmark(name, q):
@@ -40,6 +41,7 @@ def test_every_factor(name, q):
     test_every_benchmark(name, q)
 
 
+@pytest.mark.sampled
 @pytest.mark.needs_opencl
 @pytest.mark.parametrize("name", CASES)
 def test_on_opencl(name):

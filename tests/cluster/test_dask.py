@@ -28,6 +28,7 @@ def client():
         yield client
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     "name", [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in PROGRAMS]
 )

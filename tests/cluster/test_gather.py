@@ -46,6 +46,7 @@ def by_owner():
     PLACE.reset(token)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("name", "rows"),
     [

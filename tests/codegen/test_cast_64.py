@@ -45,6 +45,7 @@ def floats(dtype):
         return np.concatenate([near, *limits, near + near.dtype.type(0.5)])
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize(("source", "target"), PAIRS, ids=str)
 def test_every_lane_is_rounded_once(level, source, target):

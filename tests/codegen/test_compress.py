@@ -60,6 +60,7 @@ def flags_of(width):
     return np.concatenate(bits, axis=1)[:, :width].reshape(-1)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("name", every(2, DTYPES))
 def test_kept_lanes_are_side_by_side(level, name):

@@ -41,6 +41,7 @@ def compiler():
     return nvrtc
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", every(2, PROGRAMS))
 def test_every_text_compiles(compiler, name):
     """No header, no driver, no device is needed."""
@@ -60,6 +61,7 @@ def test_every_text_becomes_machine_code(compiler, name, architecture):
     assert compiler.cubin(text, architecture).startswith(b"\x7fELF")
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_every_scalar_function_compiles(compiler, dtype):
     """The scalar table spells all its rows for CUDA, too."""
@@ -80,6 +82,7 @@ def test_what_the_compiler_refuses_is_our_fault(compiler):
         compiler.ptx("int f() { return undefined_name; }")
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("warps", every(2, [1, 2, 8]))
 @pytest.mark.parametrize("name", every(2, IN_SIMULATOR))
 def test_the_kernels_run_without_races(name, warps):

@@ -43,6 +43,7 @@ def test_every_op_has_a_program():
     assert {op.__name__ for op in {**KERNEL_HANDLERS, **HOST_HANDLERS}} == said | everywhere
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", every(2, SETS))
 def test_every_op_is_selected(name):
     """LLVM makes assembly for the CPU of each instruction set, whatever machine this is."""
@@ -55,6 +56,7 @@ def test_every_op_is_selected(name):
     assert len(done.stdout.splitlines()) == 2 * len(PROGRAMS) + 1
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("level", LEVELS)
 def test_every_op_is_right(level):
     """Compiled for each level that this machine can run, against the simulator."""

@@ -96,6 +96,7 @@ def check(steps, dtype, width):
     np.testing.assert_array_equal(stored, wanted)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", PLACES)
 @pytest.mark.parametrize(("dtype", "width"), [("float32", 8), ("uint8", 16), ("bool", 4)])
 def test_what_is_loaded_and_stored(name, dtype, width):

@@ -87,6 +87,7 @@ def test_operators_that_do_not_commute(width: int) -> None:
     np.testing.assert_array_equal(np.stack([sa, sb], 1), expected)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("dtype", every(2, DTYPES), ids=str)
 @pytest.mark.parametrize("fn", ["add", "mul", "minimum", "maximum", "and", "or", "xor"])
 def test_scalar_operators_of_every_dtype(fn: str, dtype: DType) -> None:
@@ -181,6 +182,7 @@ def test_operators_with_loops(width: int) -> None:
     assert total[0] == np.gcd.reduce(xs)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("chosen", SETS)
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.6, 1.0])
 @pytest.mark.parametrize("width", WIDTHS)
@@ -317,6 +319,7 @@ def test_float_sums_are_the_same_at_every_run() -> None:
 # -- store_compact -----------------------------------------------------------------------------
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("chosen", SETS, ids=str)
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("width", WIDTHS)

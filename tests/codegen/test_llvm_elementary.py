@@ -107,12 +107,14 @@ def check(loops, name, dtype):
     assert np.array_equal(np.signbit(found[zeros]), np.signbit(expected[zeros]))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("name", "dtype"), CASES, ids=str)
 def test_our_own_functions_are_accurate(own, name, dtype):
     """At most 4 ulp for numbers of every size, subnormals, infinities and NaN."""
     check(own, name, dtype)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("name", "dtype"), CASES, ids=str)
 def test_every_width_gives_the_same_bits(own, portable, name, dtype):
     """The tail of a loop, its vector body, and a machine without vscalef agree."""

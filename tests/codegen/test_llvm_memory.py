@@ -63,6 +63,7 @@ def test_reversed_copy_of_every_dtype(dtype: DType, width: int) -> None:
     np.testing.assert_array_equal(zs, xs[::-1])
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("width", WIDTHS)
 def test_gather_and_scatter(dtype: DType, width: int) -> None:
@@ -83,6 +84,7 @@ def test_gather_and_scatter(dtype: DType, width: int) -> None:
     np.testing.assert_array_equal(ys, expected)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("width", WIDTHS)
 def test_streaming_stores(dtype: DType, width: int) -> None:

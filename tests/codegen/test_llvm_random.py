@@ -103,6 +103,7 @@ class Random:
         return scope
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("seed", every(3, range(60)))
 def test_every_width_gives_the_same(seed: int) -> None:
     """The same statements on 1, 4, 16 and 64 lanes, and for a CPU without AVX-512."""

@@ -61,6 +61,7 @@ def casts():
     return Loops(Module(InstructionSet()), loops)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("name", "dtype"), CASES, ids=str)
 def test_a_row_means_what_numpy_says_at_every_width(rows, name, dtype):
     """Sums wrap, zero divides, NaN propagates, and tails agree with vector bodies."""
@@ -76,6 +77,7 @@ def test_a_row_means_what_numpy_says_at_every_width(rows, name, dtype):
         assert not wrong.any(), [(a[first], found[first], expected[first]) for a in arrays]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("source", DTYPES, ids=str)
 def test_a_conversion_means_what_numpy_says_at_every_width(casts, source):
     """What does not fit an integer becomes its nearest end, NaN becomes 0."""

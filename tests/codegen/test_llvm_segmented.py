@@ -48,6 +48,7 @@ def inputs(dtype: DType, n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return starts, xs.astype(dtype.numpy), random.integers(1, 5, n)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("chosen", SETS, ids=str)
 @pytest.mark.parametrize("dtype", [d for d in DTYPES if d is not bool_], ids=str)
 @pytest.mark.parametrize("width", every(2, WIDTHS))

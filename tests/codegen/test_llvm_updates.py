@@ -22,6 +22,7 @@ def columns() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return places, keep, random.integers(0, 100, COUNT)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("dtype", ["bool", "i8", "u16", "i32", "f32", "u64", "f64"])
 @pytest.mark.parametrize("width", WIDTHS)
 def test_swaps_of_one_word(width: int, dtype: str) -> None:

@@ -119,6 +119,7 @@ def apart() -> dict[str, str]:
     return {file: machine for machine, files in rows for file in re.findall(r"`(.*?)`", files)}
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("machine", ["opencl", "cuda"])
 @pytest.mark.parametrize("primitive", every(2, PRIMITIVES))
 def test_the_same_functions_write_the_kernels(primitive, machine):

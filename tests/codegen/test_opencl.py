@@ -38,6 +38,7 @@ IN_ORDER = ("reduce_runs", "scan_order", "scan_of_scan", "filter_of_scan", "perm
 OPTIMISED = ("map", "reduce", "scan_order", "filter", "permute")
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", every(2, PROGRAMS))
 def test_it_agrees_with_the_interpreter(name):
     """Sizes around warps and blocks, with many blocks from a thousand elements on."""
@@ -48,6 +49,7 @@ def test_it_agrees_with_the_interpreter(name):
         agree(runnable.run(args), expected(made, args))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("shape", ["single_pass", "one_warp"])
 @pytest.mark.parametrize("name", every(2, IN_ORDER))
 def test_it_agrees_in_other_shapes(name, shape):
@@ -59,6 +61,7 @@ def test_it_agrees_in_other_shapes(name, shape):
         agree(runnable.run(args), expected(made, args))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", OPTIMISED)
 def test_it_agrees_when_optimised(name):
     """The numbers and compiler options that users get."""
@@ -68,6 +71,7 @@ def test_it_agrees_when_optimised(name):
     agree(on_opencl(made, OPENCL, optimised=True).run(args), expected(made, args))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_every_dtype(dtype):
     """Element by element, combined in order, compacted and combined in place."""
@@ -87,6 +91,7 @@ def test_every_dtype(dtype):
     agree(on_opencl(made, SHAPES["two_pass"]).run(args), expected(made, args))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_every_scalar_function(dtype):
     """Exact rows give the interpreter's bits, elementary functions agree to a few ulp."""

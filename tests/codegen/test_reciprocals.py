@@ -89,6 +89,7 @@ def values_of(dtype: DType, divisors: list[int]) -> np.ndarray:
     return np.ascontiguousarray(values[: values.size // BLOCK * BLOCK])
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("first", every(4, range(4)))
 @pytest.mark.parametrize("dtype", [i8, u8], ids=str)
 def test_bytes_by_every_divisor(isa, dtype, first):
@@ -99,6 +100,7 @@ def test_bytes_by_every_divisor(isa, dtype, first):
     check(isa, dtype, range(low + first, high + 1, 4), values, [32])
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("dtype", [i16, u16], ids=str)
 def test_every_value_of_16_bits(isa, dtype):
     """By divisors of every kind."""
@@ -108,6 +110,7 @@ def test_every_value_of_16_bits(isa, dtype):
     check(isa, dtype, divisors_of(dtype), values, [16])
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("dtype", every(2, sorted(WIDE, key=DTYPES.index)), ids=str)
 def test_edges_and_random_values(isa, dtype):
     """One lane and several registers give the same."""
@@ -116,6 +119,7 @@ def test_edges_and_random_values(isa, dtype):
     check(isa, dtype, divisors, values_of(dtype, divisors), [1, 16])
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("bounds", every(3, [
     Bounds(0, 0), Bounds(0, 2**31 - 1), Bounds(-(2**31), 2**31 - 1), Bounds(0, 2**32 - 1),
     Bounds(-(2**32), 2**32), Bounds(-5, 3), Bounds(-(2**62), -(2**40)), Bounds(-(2**63), 0),

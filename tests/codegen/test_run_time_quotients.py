@@ -44,6 +44,7 @@ def level(request):
         yield here()
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("most", [None, EDGE - 1], ids=["any", "small"])
 @pytest.mark.parametrize("dtype", [np.int64, np.uint64, np.int32, np.uint32, np.int8], ids=str)
 def test_quotients_are_rounded_down(dtype, most, level):

@@ -120,6 +120,7 @@ def test_no_more_registers_than_the_model_says(name, architecture):
         assert taken.spilled == 0, kernel
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", every(2, KEPT))
 def test_values_of_any_number_of_elements(name):
     """One element for a lane and several, blocks that are not full, and none at all."""

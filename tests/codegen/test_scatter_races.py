@@ -44,6 +44,7 @@ CASES = [
 ]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("name", "f"), CASES)
 def test_nobody_races(monkeypatch, name, f):
     """On a CPU with small parts, so that there are several of each kind."""

@@ -236,6 +236,7 @@ def test_they_stand_beside_other_sinks(n):
     agree(on_cpu("siblings").run(args), interp.run(program("siblings"), args))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     "machine", every(2, [CPU, DEVICE, small_blocks(CUDA)]), ids=lambda m: m.name
 )
@@ -249,6 +250,7 @@ def test_segments_in_the_simulator(machine, name):
             agree(simulated(made, args, 3, n), interp.run(program(name), args))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", every(2, OF_ROWS))
 @pytest.mark.parametrize("machine", [CPU, DEVICE, small_blocks(CUDA)], ids=lambda m: m.name)
 @pytest.mark.parametrize("shape", every(3, SHAPES))

@@ -62,6 +62,7 @@ def test_a_pass_counts_scans_and_moves():
     assert launches[1:] == [f"{moved}{suffix}" for suffix in suffixes]
 
 
+@pytest.mark.sampled
 @pytest.mark.needs_opencl
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_every_dtype_on_opencl(dtype):

@@ -90,6 +90,7 @@ def spills(assembly: str) -> list[str]:
     return [line for loop in loops for line in loop.spills()]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("name", every(2, PROGRAMS))
 def test_loops_keep_their_vectors_in_registers(name, level):
@@ -104,6 +105,7 @@ def test_loops_keep_their_vectors_in_registers(name, level):
     assert found or (name, level) not in KNOWN, "nothing is moved any more: take it from the list"
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_loops_of_neon_keep_their_vectors_in_registers(name):
     """Selected for aarch64, on whatever machine this is."""

@@ -27,6 +27,7 @@ def check(bfs, graph, root):
     assert np.asarray(tree.parents).tolist() == least_parents(rows_of(graph), levels)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", GRAPHS)
 def test_graphs_of_every_shape(example, target, name):
     """Levels are found among the vertices of a star, and along the edges of a path."""

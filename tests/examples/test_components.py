@@ -15,6 +15,7 @@ def check(example, graph):
     assert np.asarray(labels).tolist() == parts_of(rows_of(graph))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", GRAPHS)
 def test_graphs_of_every_shape(example, target, name):
     """A direction keeps no edge from joining."""

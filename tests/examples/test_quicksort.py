@@ -23,6 +23,7 @@ def test_numbers_in_any_order_and_nan_last(example, target):
     check()
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("dtype", DTYPES[1:])
 def test_every_dtype(example, target, dtype):
     """Numbers keep theirs."""

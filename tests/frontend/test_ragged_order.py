@@ -142,6 +142,7 @@ def test_gather_and_reverse(target):
     ]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", ["min", "max", "argmin", "argmax"])
 def test_rows_without_elements(target, name):
     """The first of them is named; `initial`, `where` and leaving them out avoid the error."""

@@ -35,6 +35,7 @@ def lines(n):
     return rng.choice([1, -1], n), rng.integers(-9, 9, n)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("threads", [32, 128])
 @pytest.mark.parametrize("length", every(2, LENGTHS))
 def test_a_block_combines_its_elements_in_order(length, threads):

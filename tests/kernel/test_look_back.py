@@ -70,6 +70,7 @@ def test_sums_and_compositions_of_any_number_of_blocks(blocks):
                 assert np.array_equal(one, other)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("number", every(2, range(len(fk.schedules.adversaries(5)))))
 @pytest.mark.parametrize("blocks, threads", [(2, None), (5, None), (3, 128)])
 def test_blocks_may_stall_and_start_late(number, blocks, threads):

@@ -77,6 +77,7 @@ def shuffle_exchange(xs):
     return fk.repeated(LOG, lambda part: fk.on_evens(both)(fk.riffle(part)))(xs)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     "sort",
     [bitonic(fk.ilv1, fk.vee1), bitonic(fk.ilv2, fk.vee2), vsort(fk.ilv_vee1), vsort(fk.ilv_vee2),

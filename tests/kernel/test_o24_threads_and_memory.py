@@ -13,6 +13,7 @@ def plus(a, b):
     return a + b
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("threads", [1, 32, 33, 96, 256, 1024])
 @pytest.mark.parametrize("n", every(2, [1, 31, 33, 96, 100, 256, 1500, 2048]))
 def test_any_number_of_threads_for_any_number_of_elements(threads, n):

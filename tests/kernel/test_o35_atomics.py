@@ -56,6 +56,7 @@ NATIVE = [
 ]  # fmt: skip
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("shared", [False, True], ids=["global", "shared"])
 @pytest.mark.parametrize("dtype", [fw.i8, fw.u16, fw.i32, fw.u64], ids=lambda dtype: dtype.name)
 def test_instructions(dtype, shared):
@@ -67,6 +68,7 @@ def test_instructions(dtype, shared):
         check(scatter(lambda start=start: dtype(start), update, shared), AT, values, want=want)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("shared", [False, True], ids=["global", "shared"])
 @pytest.mark.parametrize("dtype", [fw.f32, fw.f64], ids=lambda dtype: dtype.name)
 def test_floats(dtype, shared):
@@ -88,6 +90,7 @@ def test_bools():
         scatter(lambda: fw.bool_(False), fk.atomic_add), AT, values)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("shared", [False, True], ids=["global", "shared"])
 @pytest.mark.parametrize("dtype", [fw.u8, fw.i16, fw.i32, fw.f64], ids=lambda dtype: dtype.name)
 def test_any_operator(dtype, shared):
@@ -177,6 +180,7 @@ def test_by_any_number_of_threads(threads, bits):
         assert [x.tolist() for x in found] == [sums.tolist(), (2 * sums).tolist()]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("shared", [False, True], ids=["global", "shared"])
 @pytest.mark.parametrize(
     "dtype", [fw.i8, fw.u32, fw.i64, fw.f32, fw.f64, fw.bool_], ids=lambda dtype: dtype.name

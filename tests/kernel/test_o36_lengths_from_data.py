@@ -11,6 +11,7 @@ from tests.quick import every
 RNG = np.random.default_rng(36)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("n", every(2, [0, 1, 63, 64, 65, 1023, 5000]))
 @pytest.mark.parametrize("share", [0, 1, 2])
 def test_filter(n, share):

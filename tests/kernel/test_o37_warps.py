@@ -43,6 +43,7 @@ def fold(xs):
     return found
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("fn", "want"),
     [
@@ -79,6 +80,7 @@ def test_reduce_and_scan_of_a_warp_go_from_register_to_register():
     assert in_registers.text["ptx"].count("shfl.sync") >= 2
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("width", [1, 2, 3, 7, 31, 33])
 def test_order_is_kept(width):
     """Products of matrices, by any number of lanes."""
@@ -112,6 +114,7 @@ def test_a_barrier_of_a_warp_is_not_the_blocks():
           want=(XS[:256].reshape(-1, 64)[:, ::-1] + 1).astype(np.int32).ravel())
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("threads", [32, 64, 96, 1024])
 @pytest.mark.parametrize("warps", [1, 3, 5])
 def test_virtual_warps(threads, warps):

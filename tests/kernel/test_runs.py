@@ -31,6 +31,7 @@ PLACES = {
 }
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("length", [N, 1000])
 @pytest.mark.parametrize("name", every(2, PLACES))
 def test_places(name, length):

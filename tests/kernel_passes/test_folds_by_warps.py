@@ -154,6 +154,7 @@ def test_without_memory_for_one_warp():
     assert "__shfl" not in kernel.text["opencl"]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("schedule", adversaries(), ids=str)
 def test_in_adverse_orders(schedule):
     """Warps that are far ahead, or stalled."""

@@ -56,6 +56,7 @@ def check(kernel, keys, xs, wanted):
         np.testing.assert_array_equal(kernel(keys, xs), wanted)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", UPDATES)
 @pytest.mark.parametrize("bins", [1, 4])
 def test_updates(name, bins):

@@ -100,6 +100,7 @@ def test_a_machine_without_registers_keeps_its_width():
     assert widths == [8, 1]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("dtype", ["u1", "i2", "f4", "f8", "?"])
 @pytest.mark.parametrize("n", [0, 1, 2, 17, 63, 65, 127, 128, 129, 1025, 40000])
 def test_any_element_in_steps_of_any_width(dtype, n):
@@ -134,6 +135,7 @@ def test_any_element_in_steps_of_any_width(dtype, n):
     assert np.array_equal(bits(xs), [int(x).bit_length() for x in whole])
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("count", [*range(1, 35), 63, 64, 65, 100, 127, 129, 255, 257])
 def test_blocks_of_any_number_of_threads(count):
     """Each is written once, in whatever step it falls."""

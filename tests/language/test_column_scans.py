@@ -20,6 +20,7 @@ def test_sums_down_columns(rows, columns, target):
     np.testing.assert_array_equal(fw.cumsum(xs, axis=0), np.cumsum(xs, 0))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("axis", [0, 1, 2, -2])
 def test_every_axis_of_three(axis, threads):
     """Blocks lie along one axis, neighbours along the last."""
@@ -30,6 +31,7 @@ def test_every_axis_of_three(axis, threads):
     np.testing.assert_array_equal(found, np.cumsum(xs, axis))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("dtype", [np.bool_, np.int8, np.uint32, np.int64])
 def test_integers_wrap_and_widen(dtype):
     """As NumPy's do."""

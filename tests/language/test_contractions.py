@@ -72,6 +72,7 @@ def test_products_of_all_shapes(shape, target):
     np.testing.assert_array_equal(fw.dot(a, b), a @ b)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("shape", SHAPES[5:], ids=str)
 def test_nearest_rows(shape, threads):
     """The first of the nearest, in a fold around the one over coordinates."""

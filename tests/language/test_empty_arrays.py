@@ -46,6 +46,7 @@ def test_functions_keep_the_dtype(name):
                 alike(ours, getattr(np, name)(x))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("dtype", [np.float32, np.complex128])
 @pytest.mark.parametrize("name", ["pinv", "svdvals", "matrix_rank", "matrix_norm"])
 def test_matrices_without_elements(name, dtype):

@@ -41,6 +41,7 @@ def test_each_source_as_often(target, size):
         same(found[4], small[small > 3])
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", ["owner", "private", "partition", None])
 @pytest.mark.parametrize("size", every(2, [2, 4, 9, 70]))
 def test_into_places(name, size):

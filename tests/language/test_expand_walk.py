@@ -56,6 +56,7 @@ def expected(sizes, xs):
             suffixes)  # fmt: skip
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("shape", "threads"), [*((shape, 2) for shape in SHAPES), ("short", 1), ("long", 3),
                            ("mostly empty", 7), ("one giant", 7)],
@@ -68,6 +69,7 @@ def test_every_consumer(shape, threads):
         same(fw.jit(consumers)(sizes, xs), expected(sizes, xs))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("shape", ["none", "nothing", "short", "mostly empty", "long"])
 @pytest.mark.parametrize("target", ["interp", OPENCL])
 def test_every_machine(shape, target):
@@ -115,6 +117,7 @@ def test_each_result_is_a_sum_of_its_own(target, extent):
     same(found, (xs[rows] * table[places]).sum(axis=1))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("shape", ["none", "nothing", "short", "mostly empty", "long", "one giant"])
 @pytest.mark.parametrize("variant", every(2, [
     "per-source", "per-warp", "per-block", "2-per-block", "128-per-block", "balanced",

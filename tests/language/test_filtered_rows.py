@@ -33,6 +33,7 @@ MEANINGS = {
 }  # fmt: skip
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("fold", FOLDS)
 @pytest.mark.parametrize("dtype", [np.int64, np.float64])
 def test_kept_elements_of_rows_of_many_lengths(fold, dtype):

@@ -56,6 +56,7 @@ def one_by_one(sizes, xs, values):
             (np.array([row.sum() for row in rows]), np.array(greatest)))  # fmt: skip
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("kind", LENGTHS)
 @pytest.mark.parametrize("variant", [None, "per-source", "per-block", "16-per-block"])
 def test_rows_of_every_length(kind, variant):

@@ -30,6 +30,7 @@ def test_some_results_of_many():
     same(fw.jit(f)(LARGE, places), (LARGE[sources], places - (ends - LARGE)[sources]))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("threads", [1, 2, 3])
 def test_a_reduction_of_more_than_two_thousand_million_results(threads):
     """The first, the last, and how many they are: in one pass that stores nothing."""

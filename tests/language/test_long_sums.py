@@ -51,6 +51,7 @@ def compiled():
     return fw.jit(sums)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("shape", [(1, N), (N, 1), (10, N // 10), (N // 10, 10), (1000, 1000)])
 def test_sums_of_equal_elements(compiled, shape):
     """All roundings go the same way."""
@@ -124,6 +125,7 @@ def test_sums_of_very_many_elements(compiled, shape):
     ), 4 * NEAR)  # fmt: skip
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
 @pytest.mark.parametrize("away", [0.0, 1000.0])
 def test_covariances_are_computed_in_f64(dtype, away):

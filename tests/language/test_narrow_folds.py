@@ -26,6 +26,7 @@ def expected(x, w):
     return *sums, last, x.sum(0) + 3, np.maximum(x.max(0), -5)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("rows", [1, 4095, 4096, 9001])
 def test_values_down_columns(rows, threads):
     """Of whole numbers, so that every grouping is exact; with ties."""

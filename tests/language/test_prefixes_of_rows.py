@@ -93,6 +93,7 @@ def test_functions_of_a_scan_are_composed_in_order(threads, shape):
 LENGTHS = [(3, 1), (70, 63), (70, 64), (70, 65), (5, 129), (300, 128), (3, 1025), (2, 100_000)]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("shape", LENGTHS)
 @pytest.mark.parametrize("exclusive", [False, True])
 def test_stored_prefixes_begin_anew_in_each_row(threads, shape, exclusive):

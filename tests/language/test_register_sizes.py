@@ -31,6 +31,7 @@ PROGRAMS = {
 }
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("dtype", [np.int8, np.float64])
 def test_values_do_not_depend_on_registers(level, dtype):

@@ -43,6 +43,7 @@ def in_every_way(program, *args):
                 yield program(*args)
 
 
+@pytest.mark.sampled
 @EVERY
 @pytest.mark.parametrize("dtype", every(3, [np.int8, np.int64, np.float64, *OTHERS]))
 def test_rows_of_every_length(lengths, dtype):
@@ -55,6 +56,7 @@ def test_rows_of_every_length(lengths, dtype):
         same(found, expected)
 
 
+@pytest.mark.sampled
 @EVERY
 @pytest.mark.parametrize("level", every(2, LEVELS))
 def test_registers_of_every_size(lengths, level):

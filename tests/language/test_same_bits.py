@@ -49,6 +49,7 @@ def signs(f, g):
     return total, f[1] + fw.copysign(1.0, total)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize(
     "scan",

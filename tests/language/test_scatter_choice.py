@@ -50,6 +50,7 @@ def way(f, *args, threads):
     return "owner"
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("f", [sums, last])
 @pytest.mark.parametrize(
     ("kind", "expected"),
@@ -65,6 +66,7 @@ def test_elements_are_sorted_if_they_go_far_from_each_other(f, kind, expected):
     assert way(f, dest, idx, vals, threads=1) == expected
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("each", "dtype", "expected"),
     [
@@ -96,6 +98,7 @@ def test_one_owner_is_enough_for_what_its_first_cache_holds(places, threads, exp
     assert way(last, np.zeros(places), idx, vals, threads=threads) == expected
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("kind", INDICES)
 def test_every_way_leaves_the_same_bits(kind):
     """Whatever data and threads choose: sums that round, and NaNs that meet."""
@@ -108,6 +111,7 @@ def test_every_way_leaves_the_same_bits(kind):
         assert np.array_equal(other.view(np.uint64), found[0].view(np.uint64))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("where", ["one block", "every block", "the destination", "a constant"])
 def test_nans_of_some_blocks_leave_the_same_bits(where):
     """A partition tests elements only where a block has a NaN; owners test all of them."""

@@ -47,6 +47,7 @@ def sums(dest, idx, vals):
     return fw.reduce_by_index(dest, fw.add, 0, idx, vals)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("extent", every(2, EXTENTS))
 @pytest.mark.parametrize("name", VARIANTS)
 def test_sums_of_integers(parts, name, extent):
@@ -57,6 +58,7 @@ def test_sums_of_integers(parts, name, extent):
         same(forced(name, sums, dest, idx, vals), meant(sums, dest, idx, vals))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     "dtype", every(2, [np.bool_, np.int8, np.uint16, np.int32, np.uint64, np.float32])
 )
@@ -76,6 +78,7 @@ def test_elements_of_every_width(name, fn, dtype):
     same(forced(name, f, dest, idx, vals), meant(f, dest, idx, vals))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", VARIANTS)
 def test_histograms(parts, name):
     """Counts, where no value is read; of values that add the same number of any width."""
@@ -100,6 +103,7 @@ def test_private_copies_of_a_known_neutral_element(fn):
     same(forced("private", f, dest, idx, vals), meant(f, dest, idx, vals))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("fn", ["add", "mul", "minimum", "maximum"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_private_copies_leave_floats_as_they_are(fn, dtype):
@@ -173,6 +177,7 @@ def depths(dtypes, n: int, seed: int) -> tuple[np.ndarray, ...]:
     return tuple((rng.integers(-20, 20, n) / 4).astype(dtype) for dtype in dtypes)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", ["owner", "partition", "cas", "locks"])
 @pytest.mark.parametrize("elements", every(2, ELEMENTS))
 def test_tuples_whose_components_mix(parts, name, elements):
@@ -305,6 +310,7 @@ def is_partitioned(f, idx, vals, threads, expected):
         return any("partition" in name for name, _, there in f.stages(idx, vals).launched if there)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", VARIANTS)
 def test_a_costly_body_and_rows(name):
     """Elements that are computed on the way, by rows of a matrix, from an expansion."""

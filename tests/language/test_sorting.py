@@ -138,6 +138,7 @@ def test_the_order_does_not_depend_on_threads(threads, n):
     same_bits(found, values[order])
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("count", [1, 3])
 @pytest.mark.parametrize("dtype", [np.uint32, np.float32, np.int64])
 def test_a_million(dtype, count):

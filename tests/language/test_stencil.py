@@ -52,6 +52,7 @@ def test_rank_two(target, boundary, shape):
           expected(x, shape, boundary), x)  # fmt: skip
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("boundary", ["clamp", "wrap"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int8])
 def test_rows_of_all_lengths(dtype, boundary):

@@ -37,6 +37,7 @@ def neighbours(x):
     return fw.generate(n, lambda i: x[fw.clip(i - 1, 0, n - 1)] - x[fw.clip(i + 1, 0, n - 1)])
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("dtype", [np.int64, np.float32, np.uint8])
 def test_wherever_they_begin(level, dtype):

@@ -54,6 +54,7 @@ def random_filter(seed: int) -> tuple[Program, list[DType]]:
     return w.program(params), dtypes
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("group", GROUPS)
 def test_the_interpreter_gives_the_same(group: int) -> None:
     """Before and after; and most programs are changed."""
@@ -72,6 +73,7 @@ def test_the_interpreter_gives_the_same(group: int) -> None:
     assert moved > 0.5 * len(seeds)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("group", GROUPS)
 def test_machine_code_gives_the_same(group: int) -> None:
     """Blocks of one step, with kept elements anywhere in them."""

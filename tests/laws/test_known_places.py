@@ -47,6 +47,7 @@ def untested(program):
     return sum(not op.checked for op in reads), len(reads)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("first", range(4))
 def test_an_untested_read_lies_inside(first):
     """Every program gives the same before and after the passes, or fails alike."""

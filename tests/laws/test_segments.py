@@ -140,6 +140,7 @@ def test_it_is_the_scan_of_pairs() -> None:
         np.testing.assert_array_equal(found, scan_of_pairs(flags, xs, ys))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("exclusive", "reverse"), WAYS, ids=ids)
 @pytest.mark.parametrize("machine", ["one pass", "two passes"])
 def test_several_warps_in_the_simulator(machine: str, exclusive: bool, reverse: bool) -> None:

@@ -39,6 +39,7 @@ def by_generate(p):
 DIFFERENCES = (by_slices, by_map, by_index, by_generate)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("differences", DIFFERENCES)
 @pytest.mark.parametrize("dtype", every(2, TYPES))
 def test_running_sums(differences, dtype, target):
@@ -133,6 +134,7 @@ def max_of_pairs(a, b):
     return fw.where(ahead, b[0], a[0]), fw.where(ahead, b[1], a[1])
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", PROGRAMS)
 @pytest.mark.parametrize("dtype", every(2, [np.int32, np.uint32, np.int64]))
 def test_rows_between_offsets(name, dtype, target):
@@ -165,6 +167,7 @@ def test_differences_that_wrap(target):
     assert np.array_equal(f(p), sizes * (sizes + 1) // 2)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16, np.int32, np.uint32])
 def test_rows_of_narrow_offsets_that_wrap(dtype, target):
     """Each row begins at its offset as that is, whatever the sizes add up to."""

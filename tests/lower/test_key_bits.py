@@ -36,6 +36,7 @@ def keys_of(kind, count):
 KINDS = ["near zero", "all bits", "ends", "apart", "alike", "halves"]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("count", [0, 1, 129, 3001])
 def test_two_keys_are_one_number(kind, count, threads):

@@ -33,6 +33,7 @@ def keys_of(kind, count):
     raise ValueError(kind)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("kind", ["random", "floats", "halves", "few"])
 @pytest.mark.parametrize("count", [0, 1, 2, 63, 129, 1025, 70_000])
 def test_the_order_is_that_of_a_stable_sort(kind, count, threads):

@@ -39,6 +39,7 @@ def whole_numbers(shape):
     return np.random.default_rng(1).integers(-4, 5, shape).astype(np.float32)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("target", ["cpu", "interp"])
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_rows_of_few_elements(name, target, threads):

@@ -143,6 +143,7 @@ SIZES = [
 ]  # fmt: skip
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int8])
 @pytest.mark.parametrize("size", SIZES, ids=str)
 def test_values_are_those_of_numpy(size, dtype):

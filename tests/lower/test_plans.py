@@ -77,6 +77,7 @@ def plan(name, machine=CPU_AVX512, wishes=CHOSEN) -> SweepPlan:
     return plan_of(SweepFacts.of(sweeps(name)[-1]), machine, wishes)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("machine", [CPU_AVX512, OPENCL, CUDA], ids=lambda m: m.name)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_every_plan_keeps_the_rules_and_is_read_back(name, machine):

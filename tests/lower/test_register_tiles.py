@@ -119,6 +119,7 @@ def test_wrong_tiles_are_refused(changes, message):
         verify_plan(plan, facts(lambda a: fw.map(fw.sum, a), F32), CPU_AVX512)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("square", [0, 2, 4])
 @pytest.mark.parametrize("f", [product, product_of_rows, distances, nearest])
 @pytest.mark.parametrize(
@@ -150,6 +151,7 @@ def test_the_kernel_in_the_simulator(f, shape, square):
         agree(simulated(unit, flat(a, b), threads=threads, seed=rows), expected(made, flat(a, b)))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("shape", [(3, 1, 2, 5), (2, 5, 7, 9), (1, 9, 9, 3), (2, 2, 17, 6)])
 @pytest.mark.parametrize("narrow", [0, 1])
 def test_the_kernel_in_place_in_the_simulator(shape, narrow):

@@ -45,6 +45,7 @@ def test_rows_of_one_length(target, dtype):
             same_bits(np.ravel(down), orders(xs.ravel(), ends, descending=True))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("longest", [1, 2, 5, SHORT, SHORT + 3])
 def test_rows_of_many_lengths(target, longest, threads):
     """Empty ones among them, at the end, too."""

@@ -35,6 +35,7 @@ def rows_of(dtype, n, seed=0):
     return samples(dtype, ROWS * n, seed).reshape(ROWS, n)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("descending", "dtype"), every_case(2, itertools.product([False, True], DTYPES))
 )
@@ -50,6 +51,7 @@ def test_every_dtype(dtype, descending):
         same_bits(places(xs), np.array(order, np.int64).reshape(ROWS, n))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("dtype", [np.uint32, np.float32, np.int64, np.float64])
 def test_every_width_of_registers(dtype, level):
@@ -98,6 +100,7 @@ def test_rows_of_all_lengths_in_one_call(threads):
     same_bits(fw.map(fw.sort, fw.ragged(values, lengths=lengths)).values, np.concatenate(expected))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("machine", [CPU_AVX512, cpu(128, 16)], ids=["sixteen", "four"])
 @pytest.mark.parametrize("n", every(3, [0, 1, 40, 300]))
 def test_the_simulator_agrees(machine, n):

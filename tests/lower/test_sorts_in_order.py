@@ -29,6 +29,7 @@ def disturbed(kind, keys):
     raise ValueError(kind)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("kind", ["rises", "falls", "but the last", "but the first"])
 @pytest.mark.parametrize("dtype", [np.uint8, np.float64])
 def test_values_go_along(target, kind, dtype):

@@ -52,6 +52,7 @@ def check(seeds, target, counts):
             assert not said, f"seed {seed}, draw {k}, {given}\n{source_of(made.nest)}\n{said}"
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("group", every(2, range(GROUPS)))
 def test_nests_that_fail_on_the_cpu(group):
     """As plain Python fails, for any number of threads."""

@@ -21,6 +21,7 @@ def numpys(name, rows, **options):
                 else OF_NOTHING.get(name, np.nan) for row in rows]  # fmt: skip
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", FOLDS)
 def test_of_each_row(target, name):
     """Along axis 1; those that need elements, of rows that have some."""

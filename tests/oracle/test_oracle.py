@@ -28,6 +28,7 @@ GROUPS = 10
 OPERATORS = [op for dtype in DTYPES for op in scalar_operators(dtype) + tuple_operators(dtype)]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("group", range(GROUPS))
 def test_random_programs_give_what_numpy_gives(group: int) -> None:
     """Of any dtype, on none, few and some thousand elements, for any number of threads."""
@@ -45,7 +46,7 @@ def test_random_programs_on_each_level(level: str) -> None:
             processor()
         except ArgumentError as refused:
             pytest.skip(str(refused))
-        for seed in range(PROGRAMS, PROGRAMS + 10):
+        for seed in range(PROGRAMS, PROGRAMS + 4):
             failure = first_failure(random_program(seed, 1), runs_of(seed, 2))
 
             assert failure is None, report(failure, seed)

@@ -26,6 +26,7 @@ def test_what_is_not_random_is_found(name):
         list(figures(BAD[name]))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("generator", ["philox", "threefry"])
 @pytest.mark.parametrize("stream", STREAMS)
 def test_words_are_random(generator, stream):

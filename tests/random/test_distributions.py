@@ -14,6 +14,7 @@ MANY = 40_000
 NORMAL = statistics.NormalDist()
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("generator", ["philox", "threefry"])
 @pytest.mark.parametrize("dtype", [fw.f32, fw.f64])
 def test_floats_have_their_shape(generator, dtype):

@@ -22,6 +22,7 @@ def test_no_two_uses_share_numbers(generator):
     assert len(np.unique(found)) == len(found)
 
 
+@pytest.mark.sampled
 @GENERATORS
 def test_an_array_of_keys_is_what_split_gives(target, generator):
     """For a computed number of keys, none among them."""
@@ -35,6 +36,7 @@ def test_an_array_of_keys_is_what_split_gives(target, generator):
         ]
 
 
+@pytest.mark.sampled
 @GENERATORS
 def test_numbers_inside_of_map(target, generator):
     """Elements, rows, and rows of computed lengths, each as if drawn alone."""

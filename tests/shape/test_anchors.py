@@ -30,7 +30,7 @@ def test_every_more_has_its_section():
     missing = [
         f'{source.name}:{node.lineno}: more="{value}"'
         for source in python_files("flatweave")
-        for node in ast.walk(source.tree)
+        for node in source.nodes
         if isinstance(node, ast.keyword) and node.arg == "more"
         if isinstance(node.value, ast.Constant) and isinstance(value := node.value.value, str)
         if value and value.removeprefix("docs/errors.md#") not in anchors()

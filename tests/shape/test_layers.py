@@ -99,7 +99,7 @@ def modules_named(source: Source, node: ast.AST) -> Iterator[tuple[str, ...]]:
 
 def imports(source: Source) -> Iterator[tuple[int, Path]]:
     """Each import of a file of ours: the line, and the file read."""
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         for name in modules_named(source, node):
             if name[0] != "flatweave":
                 continue
@@ -190,13 +190,13 @@ def test_one_lazy_door():
     users = {
         name
         for name, source in sources.items()
-        for node in ast.walk(source.tree)
+        for node in source.nodes
         if (isinstance(node, ast.Attribute) and node.attr in hidden)
         or (isinstance(node, ast.Name) and node.id in hidden)
     }
     names = {
         node.value
-        for node in ast.walk(sources[DOOR].tree)
+        for node in sources[DOOR].nodes
         if isinstance(node, ast.Constant) and str(node.value).startswith("flatweave.")
     }
 

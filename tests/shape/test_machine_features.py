@@ -14,14 +14,14 @@ ALLOWED = (
 FEATURE = re.compile(r"avx|sse\d|neon\b|vbmi|\bbmi|llvm\.x86|llvm\.aarch64", re.IGNORECASE)
 
 
-def words(tree):
+def words(source):
     """The names and the strings of a file but for its docstrings, with their lines."""
     said = {
         id(node.value)
-        for node in ast.walk(tree)
+        for node in source.nodes
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
     }
-    for node in ast.walk(tree):
+    for node in source.nodes:
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in said:
             yield node.lineno, node.value
         elif isinstance(node, ast.Name):
@@ -38,7 +38,7 @@ def test_features_are_named_in_one_room():
         f"{source.name}:{line}: {word[:60]}"
         for source in python_files("flatweave")
         if not source.name.startswith(ROOMS + ALLOWED)
-        for line, word in words(source.tree)
+        for line, word in words(source)
         if FEATURE.search(word)
     ]
 
@@ -53,7 +53,7 @@ def test_the_kind_of_lanes_is_asked_by_plans():
         for source in python_files("flatweave")
         if source.name.startswith("flatweave/lower/") and not source.name.startswith(places)
         if source.name != "flatweave/lower/traverse/steps.py"
-        for node in ast.walk(source.tree)
+        for node in source.nodes
         if isinstance(node, ast.Attribute) and node.attr == "simt"
     ]
 

@@ -28,7 +28,7 @@ def test_no_class_has_a_name_that_says_nothing():
     wrong = [
         f"{source.name}:{node.lineno} {node.name}"
         for source in python_files(*FOLDERS)
-        for node in ast.walk(source.tree)
+        for node in source.nodes
         if isinstance(node, ast.ClassDef) and any(fnmatch(node.name, name) for name in CLASSES)
     ]
 

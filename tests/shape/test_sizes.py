@@ -28,7 +28,7 @@ def test_classes_are_short():
     long = [
         f"{source.name}:{node.lineno} {node.name}: {length} lines"
         for source in python_files(*FOLDERS)
-        for node in ast.walk(source.tree)
+        for node in source.nodes
         if isinstance(node, ast.ClassDef)
         and (length := (node.end_lineno or node.lineno) - node.lineno + 1) > CLASS
     ]

@@ -16,7 +16,7 @@ def test_only_config_reads_the_environment():
         f"{source.name}:{node.lineno}"
         for source in python_files("flatweave")
         if source.name != PLACE
-        for node in ast.walk(source.tree)
+        for node in source.nodes
         if (isinstance(node, ast.Attribute) and node.attr in READERS)
         or (isinstance(node, ast.ImportFrom) and READERS & {name.name for name in node.names})
     ]

@@ -2,7 +2,7 @@
 
 import ast
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -28,11 +28,16 @@ class Source:
         """The text's lines."""
         return self.text.splitlines()
 
-    @property
+    @cached_property
+    def nodes(self) -> list[ast.AST]:
+        """All nodes of the tree."""
+        return list(ast.walk(self.tree))
+
+    @cached_property
     def functions(self) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
         """Every function in the file, however deep."""
         kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
-        return [node for node in ast.walk(self.tree) if isinstance(node, kinds)]
+        return [node for node in self.nodes if isinstance(node, kinds)]
 
 
 @cache

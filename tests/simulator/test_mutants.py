@@ -93,6 +93,7 @@ def test_in_every_order(machine, name):
         assert all(map(agree, found, wanted)), schedule
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("machine", "name"), ON)
 def test_each_broken_copy_is_found(machine, name):
     """Of the kernels that run on these arguments, chains of blocks where there are enough."""
@@ -224,6 +225,7 @@ def units_of(kernel, threads):
     return unit_of(made.traced, Way(threads=threads)), args
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("kernel", "wanted", "threads", "redundant"),
     [

@@ -105,6 +105,7 @@ def test_the_order_of_units(schedule, first):
     assert sorted(out[:40]) == list(range(40))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("schedule", schedules.adversaries(), ids=repr)
 def test_a_user_may_ask_for_each(schedule):
     """And gets the same results."""

@@ -60,7 +60,7 @@ def work(program):
     return calls, text.count("\n")
 
 
-@pytest.mark.parametrize("name", every(3, PROGRAMS))
+@pytest.mark.parametrize("name", every(4, PROGRAMS))
 def test_four_times_the_program_is_four_times_the_work(name):
     """From the trace over passes, verifier and lowering to the text for LLVM."""
     calls, lines = work(PROGRAMS[name](8))

@@ -153,6 +153,7 @@ PROGRAMS = {
 }  # fmt: skip
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_values(name, target):
     """Those of NumPy."""
@@ -164,6 +165,7 @@ def test_values(name, target):
         np.testing.assert_allclose(np.asarray(a), b, rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_passes_and_arrays(name):
     """One pass over the data, and no array but the results, where that can be."""

@@ -55,6 +55,7 @@ def agrees(module, args):
     )
 
 
+@pytest.mark.sampled
 @pytest.mark.filterwarnings("ignore:overflow encountered")
 @pytest.mark.parametrize("name", SOME)
 def test_a_program_agrees_with_what_was_used_before(example, name):

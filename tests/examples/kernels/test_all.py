@@ -28,6 +28,7 @@ def has_nvrtc():
     return True
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", every(2, NAMES))
 def test_small_cases_in_the_simulator(example, name):
     """It finds no race, and no read of what nobody wrote."""
@@ -36,6 +37,7 @@ def test_small_cases_in_the_simulator(example, name):
             assert agree(ours(), theirs()), program
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", every(2, NAMES))
 def test_small_cases_on_the_cpu_and_code_for_gpus(example, name):
     """What the runner shows for each kernel; its CUDA C compiles for sm_80 and sm_90."""
@@ -47,6 +49,7 @@ def test_small_cases_on_the_cpu_and_code_for_gpus(example, name):
             assert nvrtc.cubin(text, architecture).startswith(b"\x7fELF"), program
 
 
+@pytest.mark.sampled
 @pytest.mark.needs_opencl
 @pytest.mark.parametrize("name", every(3, NAMES))
 def test_small_cases_on_a_gpu(example, name):

@@ -11,6 +11,7 @@ SIZES = [0, 1, 127, 129, 2047, 2048, 2049, 5000]
 WARPS = ["kogge_stone", "sklansky2", "sklansky4", "brent_kung", "warp_scan"]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("extent", [1, 2, 32, 64, 1024])
 @pytest.mark.parametrize("name", WARPS)
 def test_scans_by_warps(example, composed, name, extent):

@@ -39,6 +39,7 @@ def kernel(example, name, n):
 NETWORKS = ["tsort1", "tsort2", "vsort", "psort", "sort_oe", "bmerge", "tmerge", "bpmerge", "shex"]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("target", ["cpu", "interp"])
 @pytest.mark.parametrize("name", NETWORKS)
 def test_zeros_and_ones(example, name, target):

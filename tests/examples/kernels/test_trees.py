@@ -11,6 +11,7 @@ from flatweave import kernel as fk
 SCANS = ["sklansky", "sklansky2", "sklansky3", "sklansky4", "kogge_stone", "brent_kung"]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("extent", [1, 2, 32, 64])
 @pytest.mark.parametrize("name", [*SCANS, "by_chunks"])
 @pytest.mark.parametrize("target", ["cpu", "interp"])

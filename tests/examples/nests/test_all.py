@@ -13,6 +13,7 @@ FOLDER = ROOT / "examples" / "nests"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem != "__main__")
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", every(2, NAMES))
 def test_small_cases_agree(example, target, name):
     """What the runner shows for each program, on every target."""

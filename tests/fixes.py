@@ -1,0 +1,13 @@
+"""The table of `fixes.md`: which tests would find a fault again that users were told of."""
+
+import re
+from pathlib import Path
+
+TABLE = Path(__file__).with_name("fixes.md")
+ROW = re.compile(r"^\| ([\w-]+) \| (`.+`) \|$", re.MULTILINE)
+
+
+def named_by_fixes() -> dict[str, list[str]]:
+    """The tests of each fix: `language/test_masks.py::test_single_bools`."""
+    text = TABLE.read_text(encoding="utf-8")
+    return {name: re.findall(r"`(.+?)`", tests) for name, tests in ROW.findall(text)}
