@@ -27,7 +27,7 @@ def test_every_fix_names_its_tests():
     """Add a row to tests/fixes.md with the tests that fail without the fix."""
     notes = {path.name.removesuffix(".fix.md") for path in (ROOT / "changes").glob("*.fix.md")}
 
-    assert not notes - FIXES.keys(), sorted(notes - FIXES.keys())
+    assert not (missing := sorted(notes - FIXES.keys())), f"add to tests/fixes.md: {missing}"
 
 
 def test_the_named_by_fixes_exist():
