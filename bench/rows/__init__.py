@@ -7,6 +7,7 @@ from bench.rows import (
     bfs,
     black_scholes,
     chain,
+    computed_once,
     deposit,
     dot,
     embarbb,
@@ -52,6 +53,7 @@ FILES = (
     bfs,
     overhead,
     alignment,
+    computed_once,
     nests,
     kernels,
 )

@@ -24,7 +24,7 @@ more to it than scalar work and reads. The store that nobody reads any more is l
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence, Set
 
 from flatweave.array_ir.forms import SWEPT
 from flatweave.array_ir.syntax import Program
@@ -32,25 +32,31 @@ from flatweave.base.dtypes import i64
 from flatweave.ops import Index, Store, Sweep
 from flatweave.passes.array_pass import array_pass
 from flatweave.passes.rewrite import Rewriter, tested
-from flatweave.passes.sharing import choose_pulls, explain, is_pull
+from flatweave.passes.sharing import (
+    Choice,
+    choose_pulls,
+    explain,
+    is_pull,
+    needed_beyond,
+    read_instead,
+)
 from flatweave.terms.build import Builder, index
 from flatweave.terms.syntax import Atom, Let, Op, Var
-from flatweave.terms.traverse import free_vars, lambdas_in, needed_for
+from flatweave.terms.traverse import free_vars, lambdas_in
 
 
 @array_pass(takes=(SWEPT,), explain=explain)
 def fuse(program: Program) -> Program:
     """Compute pull arrays where they are read, wherever that pays."""
-    chosen = choose_pulls(program)
-    return _Puller(chosen).run(program)
+    return _Puller(choose_pulls(program)).run(program)
 
 
 class _Puller(Rewriter):
     """Replaces reads of chosen arrays by what computes the element."""
 
-    def __init__(self, chosen: dict[Var, int]) -> None:
+    def __init__(self, choice: Choice) -> None:
         super().__init__(self._pull)
-        self.chosen = chosen
+        self.chosen, self.stored = choice.pulled, choice.stored
         self.producers: dict[Var, tuple[_Producer, int]] = {}
         self.elements: dict[tuple[Builder, _Producer, tuple[Atom, ...]], _Element] = {}
         self.on_host = True
@@ -67,7 +73,9 @@ class _Puller(Rewriter):
         if found:
             made = b.definition(found[0][0])
             assert isinstance(made, Sweep)
-            producer = _Producer(made)
+            vars_ = [var for var in map(self.renaming.atom, let.vars) if isinstance(var, Var)]
+            stored = {self.renaming.atom(v) for v in let.vars if v in self.stored}
+            producer = _Producer(Let(tuple(vars_), made, let.where), stored)
             self.producers.update((fresh, (producer, position)) for fresh, position in found)
 
     def _pull(self, b: Builder, op: Op, let: Let) -> Sequence[Atom] | None:
@@ -93,7 +101,10 @@ class _Puller(Rewriter):
 class _Producer:
     """A sweep of which elements are computed where they are read."""
 
-    def __init__(self, sweep: Sweep) -> None:
+    def __init__(self, let: Let, stored: Set[Atom]) -> None:
+        sweep = let.op
+        assert isinstance(sweep, Sweep)
+        self.read = read_instead(let, stored)
         self.shape = sweep.shape
         self.body = sweep.body
         self.makers = {var: k for k, let in enumerate(sweep.body.lets) for var in let.vars}
@@ -108,7 +119,8 @@ class _Producer:
         """Whether a result is scalar work and reads, with no loop and no branch."""
         result = self.body.results[position : position + 1]
         checked = [atom for k in self.effects for atom in free_vars(self.body.lets[k].op)]
-        needed = needed_for(self.body.lets, (*result, *checked))
+        needed = [let for root in (*result, *checked)
+                  for let in needed_beyond(self.body, root, self.read)]  # fmt: skip
         return not any(lambdas_in(let.op) for let in needed)
 
 
@@ -129,6 +141,7 @@ class _Element:
     def __init__(self, b: Builder, producer: _Producer, indices: tuple[Atom, ...]) -> None:
         self.b = b
         self.producer = producer
+        self.indices = indices
         self.renaming = b.inlining(producer.body, indices)
         self.done: set[int] = set()
         self._inline(producer.effects)
@@ -136,9 +149,21 @@ class _Element:
     def result(self, position: int) -> Atom:
         """One of the results; what it shares with others stands in the body already."""
         atom = self.producer.body.results[position]
-        maker = self.producer.makers.get(atom) if isinstance(atom, Var) else None
-        self._inline([] if maker is None else [maker])
+        self._inline(self._makers([atom]))
         return self.renaming.atom(atom)
+
+    def _makers(self, used: Iterable[Atom]) -> list[int]:
+        """The lets that make some values; those that are stored are read."""
+        producer = self.producer
+        for atom in used:
+            array = producer.read.get(atom)
+            if isinstance(atom, Var) and array and atom not in self.renaming.mapping:
+                read = Index(array, self.indices, checked=False)
+                self.renaming.mapping[atom] = self.b.emit(read)[0]
+        return [
+            producer.makers[atom] for atom in used
+            if isinstance(atom, Var) and atom in producer.makers and atom not in producer.read
+        ]  # fmt: skip
 
     def _inline(self, waiting: Sequence[int]) -> None:
         """Emit some lets, and those before them that they depend on."""
@@ -149,7 +174,6 @@ class _Element:
             if number not in self.done:
                 self.done.add(number)
                 needed.append(number)
-                used = free_vars(producer.body.lets[number].op)
-                behind += [producer.makers[var] for var in used if var in producer.makers]
+                behind += self._makers(free_vars(producer.body.lets[number].op))
         for number in sorted(needed):
             self.b.inline_let(producer.body.lets[number], self.renaming)

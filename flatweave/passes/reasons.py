@@ -37,9 +37,8 @@ from flatweave.ops import (
     Suits,
     Sweep,
 )
-from flatweave.passes.cost import READ, cost_of_body
+from flatweave.passes.cost import READ, STORING, cost_of_body
 from flatweave.passes.manifest import stored
-from flatweave.passes.sharing import STORING
 from flatweave.passes.sweeps import is_ordered
 from flatweave.terms.control import For, If, While
 from flatweave.terms.syntax import Atom, Lambda, Let, Var

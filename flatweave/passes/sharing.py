@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from math import inf, prod
 
 from flatweave.array_ir.syntax import Program
 from flatweave.base.records import record
 from flatweave.base.told import Note
-from flatweave.ops import HOST_BODIES, ByRow, Fold, Index, Prefix, Sweep
-from flatweave.passes.cost import INNER_LOOP, cost_of_body, cost_of_result, grows, reads_memory
+from flatweave.ops import HOST_BODIES, ByRow, Fold, Index, Prefix, Store, Sweep
+from flatweave.passes.cost import (
+    INNER_LOOP,
+    LARGEST,
+    LONG,
+    STORING,
+    cost_of_body,
+    cost_of_result,
+    may_repeat,
+    reads_memory,
+    times,
+    work,
+)
 from flatweave.terms.control import Apply, For, While
 from flatweave.terms.shifted import is_next
 from flatweave.terms.syntax import Atom, Const, Lambda, Let, Op, Var
-from flatweave.terms.traverse import atoms_in, lambdas_in, needed_for, walk_lets
+from flatweave.terms.traverse import atoms_in, free_vars, lambdas_in, needed_for
 
-STORING = 24
-"""What storing an element and reading it again costs, in units of one addition: f64 on a Xeon with
-AVX-512, additions and products each after the other, 10 of them where arrays stay in the second
-cache, 18 in the one that cores share, 28 in memory by one thread and 16 by two."""
-LARGEST = 40 * STORING
-"""What is computed at several reads may not grow beyond this, by all that it is made of: for chains
-of 4 to 7 averages of three neighbours, 2^22 f32, one thread took 9.7, 6.1, 7.0, 9.8 ms with a
-quarter of it, 9.1, 6.1, 7.0, 9.4 with this, and 9.1, 8.4, 16.0, 16.6 without a bound."""
 FEW = 64
 """So many elements are computed rather than that a whole array is stored for them."""
 
@@ -33,7 +36,7 @@ class Uses:
 
     `few` are the elements that are read once, on the host or by sweeps of a few elements; they are
     not among `reads`. `turns`: a loop on the host reads elements in each of its turns, itself or by
-    a sweep. `once`: no element is read twice.
+    a sweep. `once`: no element is read twice. `sites`: in which bodies, and at which indices.
     """
 
     reads: int = 0
@@ -42,49 +45,103 @@ class Uses:
     whole: int = 0
     turns: bool = False
     identity: bool = True
+    sites: frozenset[tuple[int, tuple[Atom, ...]]] = frozenset()
 
 
 @record
-class _Work:
-    """What computing an element takes, arrays that are computed where it reads them included: its
-    cost, and whether that grows with an extent."""
+class Choice:
+    """The arrays that need not be stored, each with its position among its sweep's results; and
+    those that somebody uses and that are."""
 
-    cost: int
-    grows: bool
-
-    def may_repeat(self, uses: Uses) -> bool:
-        """Whether an element may be computed at each of its reads: what grows with one extent is
-        never repeated for each element of another."""
-        return uses.once or not self.grows
+    pulled: dict[Var, int]
+    stored: set[Var]
 
 
-def choose_pulls(program: Program) -> dict[Var, int]:
-    """The arrays that need not be stored, each with its position among its sweep's results."""
+def choose_pulls(program: Program) -> Choice:
+    """Which arrays of a program are computed where they are read."""
     uses = _Count.of(program)
     chosen: dict[Var, int] = {}
-    work: dict[Var, _Work] = {}
+    pulled: dict[Atom, float] = {}
     for fn in _host_bodies(program.fn):
         for let in fn.lets:
             if not isinstance(let.op, Sweep):
                 continue
             alone = is_pull(let.op)
+            closed = _closed(let, let.op)
+            costs: dict[Var, float] = {}
             for var, k in _stored(let, let.op):
-                if var not in uses:
+                if var not in uses or var in closed:
                     continue
-                all_work = _all_work(let.op, k, work)
-                if _pays(let.op, k, uses[var], all_work) if alone else _is_free(let.op, k):
+                root = let.op.body.results[k : k + 1]
+                costs[var] = work(needed_for(let.op.body.lets, root), pulled)
+                if _pays(let.op, k, uses[var], costs[var]) if alone else _is_free(let.op, k):
                     chosen[var] = k
-                    work[var] = all_work
-    return chosen
+            if alone:
+                for var in _shared(let, uses, chosen):
+                    del chosen[var]
+            pulled.update((var, cost) for var, cost in costs.items() if var in chosen)
+    stored = {var for var in uses if var not in chosen}
+    return Choice(chosen, stored)
+
+
+def _shared(let: Let, uses: Mapping[Var, Uses], chosen: Mapping[Var, int]) -> list[Var]:
+    """The chosen results of a sweep that are stored after all: what they have in common with other
+    results would be computed once more for them. See Note [What results have in common]."""
+    assert isinstance(let.op, Sweep)
+    body = let.op.body
+    makers: dict[Atom, int] = {var: k for k, each in enumerate(body.lets) for var in each.vars}
+    alive = [(var, body.results[k]) for var, k in _stored(let, let.op) if var in uses]
+    alive.sort(key=lambda each: makers.get(each[1], -1))
+    stored = {var for var, _ in alive if var not in chosen}
+    found: list[Var] = []
+    for var, atom in alive if len(alive) > 1 else ():
+        if var in stored:
+            continue
+        mine = needed_beyond(body, atom, read_instead(let, stored))
+        for other, root in alive:
+            if other is var or (other not in stored and uses[other].sites == uses[var].sites):
+                continue
+            theirs = needed_beyond(body, root, read_instead(let, stored - {other}))
+            if work([each for each in mine if each in theirs], {}) > STORING:
+                stored.add(var)
+                found.append(var)
+                break
+    return found
+
+
+def read_instead(let: Let, stored: Set[Atom]) -> dict[Atom, Var]:
+    """The values of a sweep's body that cost more than to read them, each with the array that
+    stores it."""
+    assert isinstance(let.op, Sweep)
+    body = let.op.body
+    found = ((body.results[k], var) for var, k in _stored(let, let.op) if var in stored)
+    return {atom: var for atom, var in found if work(needed_for(body.lets, [atom]), {}) > STORING}
+
+
+def needed_beyond(fn: Lambda, root: Atom, known: Mapping[Atom, Var]) -> dict[Let, None]:
+    """The lets that a value depends on where some others are read from memory, in order."""
+    wanted: set[Atom] = {root} - known.keys()
+    found = []
+    for let in reversed(fn.lets):
+        if not wanted.isdisjoint(let.vars):
+            wanted |= free_vars(let.op).keys() - known.keys()
+            found.append(let)
+    return dict.fromkeys(reversed(found))
 
 
 def _stored(let: Let, op: Sweep) -> Iterator[tuple[Var, int]]:
     """Each array that a sweep stores, and which of the body's results it is."""
     position = 0
     for sink, vars_ in zip(op.sinks, op.binders_by_sink(let.vars), strict=True):
-        if sink.is_open:
+        if isinstance(sink, Store):
             yield vars_[0], position
         position += sink.arity
+
+
+def _closed(let: Let, op: Sweep) -> set[Var]:
+    """The arrays that no reader may compute."""
+    groups = zip(op.sinks, op.binders_by_sink(let.vars), strict=True)
+    return {var for sink, vars_ in groups if not sink.is_open for var in vars_}
 
 
 def _is_free(op: Sweep, position: int) -> bool:
@@ -109,31 +166,22 @@ def is_pull(op: Sweep) -> bool:
     return stores and not any(isinstance(let.op, Prefix) for let in op.body.lets)
 
 
-def _all_work(op: Sweep, position: int, work: Mapping[Var, _Work]) -> _Work:
-    """What a result takes together with the arrays that are computed where it reads them."""
-    needed = Lambda((), needed_for(op.body.lets, op.body.results[position : position + 1]), ())
-    reads = [let.op.xs for let in walk_lets(needed) if isinstance(let.op, Index)]
-    pulled = [work[xs] for xs in reads if isinstance(xs, Var) and xs in work]
-    return _Work(
-        cost_of_body(needed) + sum(each.cost for each in pulled),
-        grows(needed.lets) or any(each.grows for each in pulled),
-    )
-
-
-def _pays(producer: Sweep, position: int, uses: Uses, all_work: _Work) -> bool:
-    """See Note [What a read may cost]."""
+def _pays(producer: Sweep, position: int, uses: Uses, whole_cost: float) -> bool:
+    """See Note [What a read may cost]; `whole_cost` is with all arrays that are computed there."""
     cost = cost_of_result(producer.body, position)
     if uses.whole:
         return uses.reads + uses.few > 0 and _is_free(producer, position)
-    if not all_work.may_repeat(uses):
+    if not uses.once and whole_cost > LARGEST:
         return False
     if _is_copy(producer, position):
         return True
-    if uses.few * all_work.cost > FEW * STORING or (uses.turns and cost > STORING // 4):
+    if not uses.once and uses.few * whole_cost > FEW * STORING:
+        return False
+    if uses.turns and cost > STORING // 4:
         return False
     if uses.reads <= 1 and uses.identity:
         return True
-    if uses.reads * all_work.cost > LARGEST:
+    if not may_repeat(whole_cost, uses.reads):
         return False
     return (uses.reads - 1) * cost <= STORING and (uses.identity or cost <= STORING)
 
@@ -164,6 +212,7 @@ class _Count:
         self.sweep: Sweep | None = None
         self.space: tuple[tuple[Var, Atom], ...] = ()
         self.loops = 0
+        self.within: Lambda | None = None
         self.few = 0  # how many elements the sweep has, if they are few
 
     @staticmethod
@@ -175,6 +224,7 @@ class _Count:
 
     def body(self, fn: Lambda, weight: int) -> None:
         """Count what stands in a function that is called `weight` times for each element."""
+        around, self.within = self.within, fn
         for let in fn.lets:
             self.makers.update((var, let.op) for var in let.vars)
             self.loops_around.update((var, self.loops) for var in let.vars)
@@ -185,12 +235,14 @@ class _Count:
                     self._sweep(let.op)
                 case _:
                     self._other(let.op, weight)
+        self.within = around
         for atom in fn.results:
             if self.sweep is None or atom not in self.sweep.body.results:
                 self._whole(atom)
 
     def _read(self, xs: Var, indices: Sequence[Atom], weight: int) -> None:
         use = self.uses.setdefault(xs, Uses())
+        use.sites |= {(id(self.within), tuple(indices))}
         in_loop = self.loops > self.loops_around.get(xs, 0)
         few = self.few if self.sweep is not None else 1
         once = self._visits_once(xs, indices)
@@ -247,7 +299,7 @@ class _Count:
             around, self.loops = (self.space, self.loops), self.loops + (is_loop and on_host)
             if isinstance(op, Fold) and inner is op.body:
                 self.space = (*self.space, (inner.params[0], op.extent))
-            self.body(inner, weight * (INNER_LOOP if is_loop and not on_host else 1))
+            self.body(inner, weight * (_rounds(op) if is_loop and not on_host else 1))
             self.space, self.loops = around
 
     def _maker(self, atom: Atom) -> Op | None:
@@ -271,10 +323,16 @@ class _Count:
         return inf
 
 
+def _rounds(op: Op) -> int:
+    """How often the body of a loop counts."""
+    often = times(op)
+    return INNER_LOOP if often >= LONG else int(often)
+
+
 def explain(program: Program) -> list[Note]:
     """A line for each producer that is computed at more than one read."""
     uses = _Count.of(program)
-    chosen = choose_pulls(program)
+    chosen = choose_pulls(program).pulled
     lines = []
     for fn in _host_bodies(program.fn):
         for let in fn.lets:
@@ -306,9 +364,17 @@ def explain(program: Program) -> list[Note]:
 # it. There may be FEW of them, so that programs do not grow. What a loop on the host reads in each
 # turn, from an array that stands outside of it, is computed again only if it is cheap.
 #
-# What grows with an extent, as a fold over a row does, is not repeated, whatever it costs by this
-# count: each element of another extent would pay for it. Nor is what reads such an element where
-# that is computed: the cost of a chain is that of all its arrays.
+# All of this is bounded by `cost.may_repeat`: what an element costs, with all arrays that are
+# computed where it reads them, times its reads. A loop of an extent that is not known costs more
+# than that alone, so a fold over a row, a search or a scan is never repeated.
 #
 # Of a chain of arrays, each read twice by the next one, every single read may pay, and yet the last
 # element costs twice as much with each of them: LARGEST ends that.
+#
+# Note [What results have in common]
+#
+# A sweep that stores a and b computes what both need once. Where b is computed at its read and a is
+# stored, that work is done twice: q = search(xs), and a histogram of q * 2. So the element of b
+# reads a where it needs it, if that is cheaper. Where neither is the value that both need, as in
+# a = f(x) * 2, b = f(x) * 3, both are stored; unless all who read them read both at the same index,
+# as one body computes f(x) once.

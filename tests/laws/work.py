@@ -9,6 +9,7 @@ where it is read costs what it should not: a mean over rows in each element of t
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from math import prod
 from random import Random
@@ -19,23 +20,40 @@ import numpy as np
 import flatweave as fw
 from flatweave.array_ir import interp
 from flatweave.array_ir.interp import Interp
-from flatweave.ops import Index
+from flatweave.array_ir.syntax import Program
+from flatweave.base.dtypes import f64
+from flatweave.ops import Combine, CombineRows, Fold, Index, Prefix, Reduce, Scan, Sweep
 from flatweave.pipeline import optimise
-from flatweave.terms.batch import Env, Values
+from flatweave.scalar.ops import TABLE
+from flatweave.terms.batch import Env, Value, Values
 from flatweave.terms.control import Apply, Cast, If
-from flatweave.terms.syntax import Op
+from flatweave.terms.syntax import Let, Op
 
 EXTENTS = {"n": 13, "m": 19, "k": 29, "1": 1, "2": 2}
 LARGER = {"n": 101, "m": 120, "k": 150, "1": 1, "2": 2}
+BOUND = 1.5
+COMBINED = 2
+SLACK = 64
 Shape = tuple[str, ...]
 
 
 class Counting(Interp):
-    """An interpreter that counts: an operation or read on scalars is one for each element."""
+    """An interpreter that counts: an operation or read on scalars is one for each element.
+
+    `lines` counts what is done with floats by the lines that ask for it, weighted by its cost: that
+    is the user's work, and not how rows and elements are found.
+    """
 
     def __init__(self) -> None:
         super().__init__()
         self.work = 0
+        self.lines: Counter[int] = Counter()
+        self.line = 0
+
+    def _let(self, env: Env, let: Let) -> None:
+        around, self.line = self.line, let.where.line if let.where else self.line
+        super()._let(env, let)
+        self.line = around
 
     def evaluate(self, env: Env, op: Op) -> Values:
         """What an op gives."""
@@ -44,26 +62,65 @@ class Counting(Interp):
             self.work += results[0].size
         elif not isinstance(op, If):
             self.work += sum(value.size for value in results)
+        self.lines[self.line] += self._cost(env, op, results)
         return results
 
+    def _cost(self, env: Env, op: Op, results: Values) -> int:
+        """What an op on floats costs; a reduction is COMBINED for each element."""
+        match op:
+            case Apply(fn=fn) if results[0].dtype.kind == "f":
+                return TABLE[fn].cost * results[0].size
+            case Reduce(xs=xs) | Scan(xs=xs):
+                return COMBINED * sum(_floats(self.atom(env, x)) for x in xs)
+            case Fold(extent=extent, neutral=neutral) if results[0].dtype.kind == "f":
+                times = np.broadcast_to(self.atom(env, extent), results[0].shape).sum()
+                return COMBINED * int(times) * len(neutral)
+            case Prefix(args=args):
+                return COMBINED * sum(map(_floats, results[: len(args)]))
+            case Sweep(shape=shape, sinks=sinks):
+                size = prod(int(self.atom(env, extent)) for extent in shape)
+                folds = (each for each in sinks if isinstance(each, Combine | CombineRows))
+                floats = sum(e.type is f64 for each in folds for e in each.neutral)
+                return COMBINED * size * floats
+        return 0
 
-def work_of(source: str, extents: Mapping[str, int]) -> tuple[int, int]:
-    """What a program costs as it is traced, and after the last pass."""
+
+def _floats(value: Value) -> int:
+    return value.size if value.dtype.kind == "f" else 0
+
+
+def programs_of(source: str, extents: Mapping[str, int]) -> tuple[Program, Program, Sequence[Any]]:
+    """A program as it is traced and after the last pass, and its arguments."""
     scope: dict[str, Any] = {"fw": fw}
     exec(compile(source, "<program>", "exec"), scope)
     rng = np.random.default_rng(0)
     inputs = [rng.random(tuple(extents[e] for e in shape)) for shape in INPUTS]
     compiled, given = fw.jit(scope["program"], target="interp").taken(*inputs)
     program = compiled.traced.program
-    after = [program, *optimise(program).values()][-1]
-    return counted(program, given), counted(after, given)
+    return program, [program, *optimise(program).values()][-1], given
 
 
-def counted(program: Any, given: Sequence[Any]) -> int:
+def work_of(source: str, extents: Mapping[str, int]) -> tuple[int, int]:
+    """What a program costs as it is traced, and after the last pass."""
+    traced, after, given = programs_of(source, extents)
+    return counted(traced, given).work, counted(after, given).work
+
+
+def repeated(source: str, extents: Mapping[str, int]) -> dict[int, tuple[int, int]]:
+    """The lines that do more than they say: what they do as traced, and after the last pass."""
+    traced, after, given = programs_of(source, extents)
+    written, done = counted(traced, given).lines, counted(after, given).lines
+    return {
+        line: (written[line], cost) for line, cost in done.items()
+        if cost > BOUND * written[line] + SLACK
+    }  # fmt: skip
+
+
+def counted(program: Program, given: Sequence[Any]) -> Counting:
     """The work of one run."""
     counting = Counting()
     interp.run(program, given[: len(program.fn.params)], counting)
-    return counting.work
+    return counting
 
 
 # -- programs --------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from flatweave.frontend.arrays.axes import converted
 from flatweave.frontend.arrays.columns import unravel
 from flatweave.frontend.arrays.joining import concat
 from flatweave.frontend.arrays.shapes import axis_of, raveled, reshape, reshaped
-from flatweave.frontend.arrays.sorting import argsort, sort
+from flatweave.frontend.arrays.sorting import argsort, sort, sort_by_key
 from flatweave.frontend.arrays.sources import full, iota
 from flatweave.frontend.arrays.writing import scatter
 from flatweave.frontend.call.operation import operation
@@ -245,8 +245,13 @@ def distinct(x: Any, who: str, equal_nan: bool = False) -> UniqueAll:
     array = either(x, f"x of {who}")
     flat: Any = array if array.ndim == 1 else reshape(array, -1)
     n = flat.shape[0]
-    order: Any = argsort(_order_of(flat) if isinstance(flat, Complex) else flat)
-    ascending = flat[order]
+    order: Any
+    ascending: Any
+    if isinstance(flat, Complex):
+        order = argsort(_order_of(flat))
+        ascending = flat[order]
+    else:
+        ascending, order = sort_by_key(flat, iota(n))
 
     def is_first(i: Any) -> Any:
         value, before = ascending[i], ascending[where(i == 0, 0, i - 1)]

@@ -22,10 +22,12 @@
 A map of rows has become one sweep over all elements, and what its function does once for each row
 would be done for each element: n m m steps in place of n m. Now it is what
 `a / fw.sum(a, axis=1)[:, None]` is. Each value depends on some of the sweep's indices, and gets a
-sweep over these. A fold that depends on no index becomes a sweep over its own elements.
+sweep over these. A fold that depends on no index becomes a sweep over its own elements. A check of
+a row is made once for it, too.
 
 Where rows have no elements, nothing of them was computed, and reads as `r[0]` stand untested. So if
-a value needs any but the elements that the sweep and its folds walk along, its sweep is empty then.
+a value needs any but the elements that the sweep and its folds walk along, its sweep is empty then,
+and so is that of a check.
 
 Leaves alone: what costs no loop, or one of few turns that are known; what lies in a branch, which
 need not be taken; scans, whose values depend on what came before; the program of a single row
@@ -35,16 +37,19 @@ need not be taken; scans, whose values depend on what came before; the program o
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 from flatweave.array_ir.forms import SWEPT
 from flatweave.array_ir.syntax import Program
-from flatweave.base.dtypes import DType, i64
-from flatweave.ops import ByRow, Combine, Fold, Index, Prefix, Store, Sweep
+from flatweave.base.dtypes import DType, bool_, i64
+from flatweave.ops import ByRow, Check, Combine, Fold, Index, Prefix, Sink, Store, Sweep
+from flatweave.ops.rows import scalar_type
 from flatweave.passes.array_pass import array_pass
+from flatweave.passes.cost import length
 from flatweave.passes.rewrite import rewrite
-from flatweave.terms.build import Builder, index
+from flatweave.terms.build import Builder, index, lambda_of
 from flatweave.terms.control import Apply, Cast, For, If, While
-from flatweave.terms.syntax import Atom, Const, Lambda, Let, Op, Var
+from flatweave.terms.syntax import Atom, Const, Lambda, Let, Op, Var, constant
 from flatweave.terms.traverse import Substitution, free_vars, lambdas_in, needed_for, walk_lets
 
 FEW_TURNS = 4
@@ -76,12 +81,19 @@ def _hoisted(b: Builder, op: Sweep) -> Lambda | None:
     """A sweep's body, reading what sweeps emitted here have computed; None: nothing is the same
     for a row."""
     found: dict[Indices, list[Let]] = {}
+    checks: dict[Indices, list[Let]] = {}
     for let, indices in _indices(op).items():
-        if len(indices) < len(op.shape) and _loops(let.op) and _is_plain(op, let):
-            found.setdefault(indices, []).append(let)
-    if not found:
+        if len(indices) < len(op.shape) and _is_plain(op, let):
+            if _loops(let.op):
+                found.setdefault(indices, []).append(let)
+            elif indices and isinstance(let.op, Check) and _is_long(op, indices):
+                checks.setdefault(indices, []).append(let)
+    if not found and not checks:
         return None
     reads: dict[Let, list[Let]] = {}
+    for indices, moved in checks.items():
+        _check_rows(b, op, tuple(p for p in op.body.params if p in indices), moved)
+        reads.update((let, []) for let in moved)
     known = Substitution()
     for let in [each for each in found.get(Indices(), ()) if _folds_alone(op, each)]:
         found[Indices()].remove(let)
@@ -129,22 +141,44 @@ def _over(
     b: Builder, op: Sweep, where: tuple[Var, ...], moved: Sequence[Let]
 ) -> Sequence[Atom]:
     """The arrays of what `moved` computes, over these of the sweep's indices."""
-    extents = dict(zip(op.body.params, op.shape, strict=True))
     wanted = [v for let in moved for v in let.vars]
-    needed = needed_for(op.body.lets, wanted)
+    lets = needed_for(op.body.lets, wanted)
+    return _rows(b, op, where, Lambda((), lets, tuple(wanted)), tuple(Store() for _ in wanted))
+
+
+def _check_rows(b: Builder, op: Sweep, where: tuple[Var, ...], checks: Sequence[Let]) -> None:
+    """Make these checks once for each row."""
+    roots = [atom for let in checks for atom in free_vars(let.op)]
+    needed = {*needed_for(op.body.lets, roots), *checks}
+    lets = tuple(let for let in op.body.lets if let in needed)
+    conditions = tuple(let.op.condition for let in checks if isinstance(let.op, Check))
+    every = tuple(
+        Combine(lambda_of("and", bool_), (constant(True, bool_),)) for _ in conditions
+    )
+    holds = _rows(b, op, where, Lambda((), lets, conditions), every)
+    for let, each in zip(checks, holds, strict=True):
+        assert isinstance(let.op, Check)
+        # the rows have checked it: this keeps them alive, and never fails
+        values = tuple(constant(0, scalar_type(value)) for value in let.op.values_)
+        b.emit(Check(each, let.op.kind, values, let.op.message))
+
+
+def _rows(
+    b: Builder, op: Sweep, where: tuple[Var, ...], fn: Lambda, sinks: tuple[Sink, ...]
+) -> Sequence[Atom]:
+    """A sweep over some of the sweep's indices, of these lets and results of its body."""
+    extents = dict(zip(op.body.params, op.shape, strict=True))
     first, *others = (extents[p] for p in where) if where else (index(1),)
-    if not where or _reads_at_chosen_places(needed, where):
+    checked = any(isinstance(let.op, Check) for let in fn.lets)
+    if not where or checked or _reads_at_chosen_places(fn.lets, where):
         along = [extent for p, extent in extents.items() if p not in where]
         first = _unless_empty(b, along, first)
     shape = (first, *others)
     inside = b.inner()
     names = [p.name for p in where] or ["i"]
     fresh = [inside.param(n, i64, extent) for n, extent in zip(names, shape, strict=True)]
-    renaming = inside.inlining(Lambda(where, (), ()), fresh[: len(where)])
-    for let in needed:
-        inside.inline_let(let, renaming)
-    body = inside.close(fresh, [renaming.atom(v) for v in wanted])
-    return b.emit(Sweep(shape, body, tuple(Store() for _ in wanted)))
+    results = inside.inline(Lambda(where, fn.lets, fn.results), fresh[: len(where)])
+    return b.emit(Sweep(shape, inside.close(fresh, results), sinks))
 
 
 def _reads_at_chosen_places(lets: Sequence[Let], walked: Sequence[Atom]) -> bool:
@@ -175,6 +209,12 @@ def _indices(op: Sweep) -> dict[Let, Indices]:
         known.update((v, used) for v in let.vars)
         found[let] = used
     return found
+
+
+def _is_long(op: Sweep, indices: Indices) -> bool:
+    """Whether rows are of more than a few elements, as far as is known."""
+    rest = [e for p, e in zip(op.body.params, op.shape, strict=True) if p not in indices]
+    return prod(length(extent) for extent in rest) > FEW_TURNS
 
 
 def _loops(op: Op) -> bool:

@@ -21,9 +21,8 @@ from collections.abc import Callable, Iterable, Sequence
 from flatweave.base.dtypes import DType, bool_, i64
 from flatweave.ops import Check, Filter, Generate, Index, Map, Permute, Reduce, Scatter
 from flatweave.ops.rows import array_type
-from flatweave.passes.cost import cost_of_body
+from flatweave.passes.cost import STORING, cost_of_body
 from flatweave.passes.monoid import monoid
-from flatweave.passes.sharing import STORING
 from flatweave.terms.build import Builder, Names, index, lambda_of
 from flatweave.terms.control import Apply, Cast, For, If, While
 from flatweave.terms.syntax import Atom, Lambda, Let, Op, Var, constant

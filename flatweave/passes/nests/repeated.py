@@ -5,119 +5,165 @@
         u = map (y => reduce max 0 (mul y t)) [ys]  for each element of ys: stored
         u = map (v => exp v) [t]                    one
 
-An element function computes its arrays where it reads them, and stores none. An element whose cost
-grows with one extent is not computed again for each element of another: such an array is stored for
-all rows, as the results of hard operations are; so is what the user wants in memory.
+An element function computes its arrays where it reads them, and stores none. What is read so often
+that its work would pass the bound of `cost.may_repeat` is stored for all rows, as the results of
+hard operations are; so is what the user wants in memory. Reads are counted with the loops around
+them: each index of a loop that an array is read along visits every element once, and other loops
+repeat that. Ten reads for each of m windows are ten of each element.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Sequence
-from math import inf
+from collections.abc import Iterable, Sequence
 
-from flatweave.ops import Concat, Generate, Index, Map, Reduce, Reshape
-from flatweave.passes.cost import SHORT_LOOP
-from flatweave.terms.control import For, If, While
-from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Let, Var
-from flatweave.terms.traverse import free_vars, lambdas_in
+from flatweave.base.records import record
+from flatweave.ops import Concat, Generate, Index, Map, Reshape
+from flatweave.ops.rows import array_type
+from flatweave.passes.cost import AS_READ, READ, Sizes, length, may_repeat, times, work
+from flatweave.terms.control import Apply, For, If, While
+from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Op, Var
+from flatweave.terms.traverse import free_vars, lambdas_in, walk_lets
 
-FEW_READS = 2
-"""An element that is read so often, for its mean and its variance, is computed as often."""
-Reads = defaultdict[Atom, float]
+SUMS = ("add", "sub", "minimum", "maximum", "select")
+
+
+@record
+class Axis:
+    """A loop: its extent, what varies along it, and which of that are its own indices."""
+
+    extent: Atom
+    varies: Sequence[Var]
+    indices: Sequence[Var]
+
+
+Space = tuple[Axis, ...]
 
 
 def repeated(fn: Lambda) -> set[Var]:
     """The arrays of an element function that are to be stored."""
-    asked = {var for let in fn.lets if isinstance(let.op, Map) and let.op.barrier
-             for var in let.vars}  # fmt: skip
-    dear = [let for let in fn.lets if isinstance(let.op, Map | Generate) and grows(let.op.fn)]
-    if not dear:
+    made = [let for let in fn.lets if isinstance(let.op, Map | Generate)]
+    asked = {
+        var for let in made if isinstance(let.op, Map) and let.op.barrier for var in let.vars
+    }  # fmt: skip
+    costs: dict[Atom, float] = {}
+    if made:
+        work(fn.lets, costs)
+    if all(cost <= AS_READ for cost in costs.values()):
         return asked
-    reads = _reads(fn)
-    return asked | {
-        var for let in dear for var in let.vars
-        if any(reads[each] > FEW_READS for each in let.vars)
-    }  # fmt: skip
+    costs.update((var, READ) for var in asked)
+    return asked | _Reads(fn, costs).stored
 
 
-def grows(fn: Lambda) -> bool:
-    """Whether a call costs more the longer some extent is: there are loops, or folds of arrays."""
-    return any(_grows(let) for let in fn.lets)
+class _Reads:
+    """How often each element of an array is read by a call of an element function.
 
+    A space is the loops around. `spaces` knows for each variable how many of them are around what
+    makes it.
+    """
 
-def _grows(let: Let) -> bool:
-    op = let.op
-    if isinstance(op, Reduce):
-        return any(_is_long(x) for x in op.xs)
-    return isinstance(op, For | While) or any(grows(fn) for fn in lambdas_in(op))
+    def __init__(self, fn: Lambda, costs: dict[Atom, float]) -> None:
+        self.makers: dict[Atom, Op] = {var: let.op for let in walk_lets(fn) for var in let.vars}
+        self.sizes = Sizes(self.makers)
+        self.costs = costs
+        self.reads: defaultdict[Atom, float] = defaultdict(float)
+        self.stored: set[Var] = set()
+        self.spaces: dict[Atom, int] = {}
+        self.roots: dict[Atom, frozenset[Atom]] = {}
+        self.terms: dict[Atom, frozenset[Atom]] = {}
+        self._body(fn, (), 1)
 
+    def _body(self, fn: Lambda, space: Space, often: float) -> None:
+        """Count the reads of a function that is called for each element of a space, so often."""
+        self.spaces.update((var, len(space)) for var in fn.params)
+        self.spaces.update((var, len(space)) for let in fn.lets for var in let.vars)
+        for result in fn.results:
+            self._whole(result, space, often)
+        for let in reversed(fn.lets):
+            self._let(let, space, often)
 
-def _is_long(array: Atom) -> bool:
-    assert isinstance(array.type, ArrayType)
-    extent = array.type.shape[0]
-    return not isinstance(extent, Const) or int(extent.value) > SHORT_LOOP
+    def _let(self, let: Let, space: Space, often: float) -> None:
+        op = let.op
+        arrays = [var for var in let.vars if _is_array(var)]
+        if isinstance(op, Map | Generate | Reshape | Concat):
+            often = max((self.reads[var] for var in arrays), default=0)
+        if isinstance(op, Map | Generate) and not self._may_repeat(arrays, often):
+            self.stored.update(arrays)
+            often = 1
+        match op:
+            case Map(xs=xs, fn=fn):
+                along = [p for x, p in zip(xs, fn.params, strict=True) if self._is_iota(x)]
+                axes = [Axis(extent, fn.params, along) for extent in op.shape()]
+                self._body(fn, (*space, *axes), often)
+                for x, param in zip(xs, fn.params, strict=True):
+                    self._whole(x, space, self.reads[param] if _is_array(param) else often)
+            case Generate(shape=shape, fn=fn):
+                pairs = zip(shape, fn.params, strict=True)
+                self._body(fn, (*space, *(Axis(e, (p,), (p,)) for e, p in pairs)), often)
+            case Reshape(xs=xs):
+                self._whole(xs, space, often)
+            case Concat(xs=xs):
+                for x in xs:
+                    self._whole(x, space, often)
+            case Index(xs=xs, indices=indices):
+                self._element(xs, indices, space, often)
+            case If() | For() | While():
+                rounds = 1 if isinstance(op, If) else times(op)
+                for body in lambdas_in(op):
+                    self._body(body, space, often * rounds)
+            case _:
+                for var in free_vars(op):
+                    self._whole(var, space, often)
+                for inner in lambdas_in(op):
+                    self._body(inner, space, often)
 
+    def _may_repeat(self, arrays: list[Var], often: float) -> bool:
+        return all(may_repeat(self.costs.get(var, READ), often) for var in arrays)
 
-def _reads(fn: Lambda) -> Reads:
-    """How often each element of an array is read where all results are; of scalars nothing."""
-    reads: Reads = defaultdict(float)
-    for result in fn.results:
-        reads[result] += _is_array(result)
-    for let in reversed(fn.lets):
-        _count(reads, let)
-    return reads
+    def _whole(self, array: Atom, space: Space, often: float) -> None:
+        """Each element is read for each of a space."""
+        if _is_array(array):
+            around = [axis.extent for axis in space[self.spaces.get(array, 0) :]]
+            self.reads[array] += often * self.sizes.of(around).over(self.sizes.of(()))
 
+    def _element(self, array: Atom, indices: Sequence[Atom], space: Space, often: float) -> None:
+        """One element is read for each of a space: each once along a loop by whose index it is."""
+        around = space[self.spaces.get(array, 0) :]
+        left = [axis for axis in around if self._uses(indices, axis.varies)]
+        own = []
+        for index, extent in zip(indices, array_type(array).shape, strict=True):
+            terms = self._terms(index)
+            along = [axis for axis in left if not set(axis.indices).isdisjoint(terms)]
+            if along:
+                left.remove(max(along, key=lambda axis: length(axis.extent)))
+            else:
+                own.append(extent)
+        extents = [axis.extent for axis in left]
+        self.reads[array] += often * self.sizes.of(extents).over(self.sizes.of(own))
 
-def _count(reads: Reads, let: Let) -> None:
-    """Add what a let reads, whose own results are read as often as is known by now."""
-    op = let.op
-    often = max((reads[var] for var in let.vars if _is_array(var)), default=1)
-    match op:
-        case Map(xs=xs, fn=fn):
-            inside = _reads(fn)
-            for x, param in zip(xs, fn.params, strict=True):
-                reads[x] += often * (inside[param] if _is_array(param) else 1)
-            _inside(reads, fn, (), often)
-        case Generate(fn=fn):
-            _inside(reads, fn, fn.params, often)
-        case Reduce(xs=xs):
-            for x in xs:
-                reads[x] += 1
-        case Reshape(xs=xs):
-            reads[xs] += often
-        case Concat(xs=xs):
-            for x in xs:
-                reads[x] += often
-        case Index(xs=xs):
-            reads[xs] += 1
-        case If(then=then, other=other):
-            for branch in (then, other):
-                for var, count in _reads(branch).items():
-                    reads[var] += count
-        case For() | While():
-            for body in lambdas_in(op):
-                _inside(reads, body, (), often)
-        case _:
-            for var in free_vars(op):
-                reads[var] += _is_array(var)
+    def _is_iota(self, array: Atom) -> bool:
+        made = self.makers.get(array)
+        return isinstance(made, Generate) and made.fn.results == made.fn.params
 
+    def _uses(self, atoms: Iterable[Atom], params: Sequence[Var]) -> bool:
+        """Whether atoms depend on some of these."""
+        return any(not self._roots(atom).isdisjoint(params) for atom in atoms)
 
-def _inside(reads: Reads, fn: Lambda, params: Sequence[Var], often: float) -> None:
-    """Add the reads of arrays from around a function that is called for each of many elements: at
-    its own indices it reads each element once, otherwise nobody knows how often."""
-    once = {let.op.xs for let in fn.lets if isinstance(let.op, Index) and _is_own(let.op, params)}
-    elsewhere = {
-        var for let in fn.lets for var in free_vars(let.op)
-        if not (isinstance(let.op, Index) and _is_own(let.op, params))
-    }  # fmt: skip
-    for var in free_vars(fn):
-        if _is_array(var):
-            reads[var] += often if var in once and var not in elsewhere else inf
+    def _roots(self, atom: Atom) -> frozenset[Atom]:
+        """The parameters that an atom depends on."""
+        if atom not in self.roots:
+            op = self.makers.get(atom)
+            own = frozenset[Atom]((atom,) if op is None else ())
+            self.roots[atom] = own.union(*map(self._roots, free_vars(op) if op else ()))
+        return self.roots[atom]
 
-
-def _is_own(op: Index, params: Collection[Var]) -> bool:
-    return bool(params) and set(params) <= set(op.indices)
+    def _terms(self, index: Atom) -> frozenset[Atom]:
+        """The indices of which an index is the sum, between bounds, with others."""
+        if index not in self.terms:
+            op = self.makers.get(index)
+            parts = op.args[-2:] if isinstance(op, Apply) and op.fn in SUMS else ()
+            self.terms[index] = frozenset((index,)).union(*map(self._terms, parts))
+        return self.terms[index]
 
 
 def _is_array(atom: Atom) -> bool:
