@@ -191,7 +191,7 @@ class Jitted(Generic[P, R]):
         donated = tuple(sorted({number for _, number in call.given if number >= 0}))
         schedule = replace(schedule, donated=donated)
         executable = compile_program(traced.program, target, self.checks, schedule)
-        checks = first_calls(traced.program, target) if self.checks else None
+        checks = first_calls(traced.program) if self.checks else None
         return Compiled(traced, executable, donated=len(donated), checks=checks)
 
     def _traced(self, call: Call, special: Specialisation) -> Traced:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -31,12 +32,13 @@ from flatweave.frontend.trace.trace import Traced
 from flatweave.frontend.values.chunked import Chunked
 from flatweave.frontend.values.tree import unflatten
 from flatweave.operator_checks.first_calls import FirstCalls
-from flatweave.operator_checks.lazy_arrays import MANY, Lazy, Unknown
 from flatweave.runtime.ownership import is_frozen, owner_of
-from flatweave.terms.syntax import ArrayType
+from flatweave.terms.syntax import ArrayType, Var
 from flatweave.terms.traverse import walk_lets
 
 Values = np.ndarray[Any, np.dtype[Any]]
+FIRST = 1 << 13
+"""Elements of an array in chunks on which operators are tried."""
 _DIVIDED: dict[Any, Divided] = {}
 
 
@@ -62,7 +64,7 @@ class Steps:
             for k, x in enumerate([*flat, *self.traced.hidden])
         ]
         if self.checks is not None and not config.debug:
-            self.checks([first_chunk(x) if type(x) is Chunked else x for x in args])
+            self.checks(of_first_chunks(self.traced.program, args))
             self.checks = None if self.checks.is_done else self.checks
         results = results_of(self.divided, place, args)
         place.finish([p for x in results if isinstance(x, Chunked) for p in x.pieces])
@@ -145,18 +147,19 @@ def _kept(xs: Chunked, written: set[int], place: Place) -> Chunked:
     return xs
 
 
-def first_chunk(array: Chunked) -> Lazy:
-    """An array of which the first rows are known, those of its first chunk."""
-    bounds = array.bounds
-    rows = next((end for end in bounds if end), 0)
-
-    def at(i: Values, *rest: Values) -> Values:
-        end = int(i.max(initial=0)) + 1
-        if end > min(rows, MANY):
-            raise Unknown
-        return np.asarray(array.load(0, end)[(i, *rest)])
-
-    return Lazy(array.dtype, array.shape, at)
+def of_first_chunks(program: Program, args: Sequence[Any]) -> list[Any]:
+    """Arguments as a call has them of which each array in chunks has its first rows alone."""
+    params, found = program.fn.params, list(args)
+    chunked = [(k, x) for k, x in enumerate(args) if type(x) is Chunked]
+    for k, array in chunked:
+        alike = [x for _, x in chunked if x.shape[0] == array.shape[0]]
+        rows = min(next((end for end in x.bounds if end), 0) for x in alike)
+        rows = min(rows, max(1, FIRST // max(1, math.prod(array.shape[1:]))))
+        found[k] = np.asarray(array.load(0, rows))
+        extent = params[k].type.shape[0]  # type: ignore[union-attr]
+        if isinstance(extent, Var):
+            found[params.index(extent)] = rows
+    return found
 
 
 def _divided(program: Program, split: frozenset[int]) -> Divided:

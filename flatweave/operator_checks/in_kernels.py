@@ -28,7 +28,7 @@ from flatweave.simulator.run import Failed, Host
 from flatweave.simulator.schedules import InOrder
 from flatweave.terms.batch import Env, Value, Values
 from flatweave.terms.components import is_lawful
-from flatweave.terms.syntax import Let, Op
+from flatweave.terms.syntax import Lambda, Let, Op
 
 FIRST = 8  # elements on which an operator is tried
 ONE_BY_ONE = (
@@ -51,13 +51,18 @@ class KernelLaws(Laws):
 
     way_out, neutral = ONE_BY_ONE, NEUTRAL
 
+    def is_batched(self, fn: Lambda) -> bool:
+        """Code of threads works on many elements at once."""
+        return True
+
     def evaluate(self, env: Env, op: Op) -> Values:
         """What an op gives; a load what is in memory now."""
         if not isinstance(op, Load):
             return super().evaluate(env, op)
         buffer: Any = env[op.buffer]
-        found = buffer.load(np.atleast_1d(self.atom(env, op.index)), None)
-        return (found if env.size is not None else found.reshape(()),)
+        at = self.atom(env, op.index)
+        found = buffer.load(np.atleast_1d(at), None)
+        return (found if at.ndim else found.reshape(()),)
 
 
 class FirstBlocks(Counter):

@@ -81,30 +81,30 @@ class Laws(Interp):
                 self._commutes(env, fn, take(columns, pairs), take(columns, pairs + 1))
             if not triples.size:
                 return False
-            x, y, z = self._triples(env, fn, columns, triples)
-            of_data = slice(int((triples < initial).sum()), triples.size)
-            return self._associates(env, fn, x, y, z, of_data)
+            return self._associates(env, fn, *self._triples(env, fn, columns, triples, initial))
         except Broken:
             raise
         except UNTOLD:
             return False
 
     def _triples(
-        self, env: Env, fn: Lambda, columns: Values, at: Value
-    ) -> tuple[Values, Values, Values]:
-        """Three neighbours; of four, three of which one is what the operator makes of two."""
+        self, env: Env, fn: Lambda, columns: Values, at: Value, initial: int
+    ) -> tuple[Values, Values, Values, Value]:
+        """Three neighbours; of four, three of which one is what the operator makes of two. And
+        which of them have none of the first `initial` elements."""
         own = [take(columns, at + k) for k in range(3)]
         four = at[:-1][np.diff(at) == 1]
-        if not four.size:
-            return own[0], own[1], own[2]
+        if not four.size or not self.is_batched(fn):  # of rows each call takes long
+            return own[0], own[1], own[2], at >= initial
         a, b, c, d = (take(columns, four + k) for k in range(4))
         ab, bc, cd = self._calls(env, fn, [(a, b), (b, c), (c, d)])
         return (
-            _joined(own[0], ab, a, a), _joined(own[1], c, bc, b), _joined(own[2], d, d, cd)
+            _joined(own[0], ab, a, a), _joined(own[1], c, bc, b), _joined(own[2], d, d, cd),
+            np.concatenate([at, four, four, four]) >= initial,
         )  # fmt: skip
 
     def _associates(
-        self, env: Env, fn: Lambda, x: Values, y: Values, z: Values, of_data: slice
+        self, env: Env, fn: Lambda, x: Values, y: Values, z: Values, of_data: Value
     ) -> bool:
         """Raise where they do not; whether the triples that are data say something."""
 

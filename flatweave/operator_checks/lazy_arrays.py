@@ -19,10 +19,8 @@ from flatweave.terms.batch import Value
 
 Shape = tuple[int | None, ...]
 At = Callable[..., Value]
-MANY = 1 << 13
+MANY = 1 << 17
 """Arrays of more elements are never computed as a whole."""
-NARROW = 64
-"""Elements along each axis that are copied from a device, or from a run."""
 
 
 class Unknown(Exception):
@@ -94,17 +92,6 @@ def row_of(array: Array, i: int) -> Array:
     if isinstance(array, Lazy) and array.ndim == 1:
         return np.asarray(read(array, [np.array([i])])[0])
     return array.row(i) if isinstance(array, Lazy) else np.asarray(array[i])
-
-
-def corner(values: Value, shape: Shape) -> Lazy:
-    """An array of which only the first elements along each axis are known."""
-
-    def at(*indices: Value) -> Value:
-        if any((i >= extent).any() for i, extent in zip(indices, values.shape, strict=True)):
-            raise Unknown
-        return np.asarray(values[indices])
-
-    return Lazy(values.dtype, shape, at)
 
 
 def raveled(shape: Shape, indices: Sequence[Value]) -> Value:

@@ -9,13 +9,12 @@ whoever reads it gets Unknown.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
-from flatweave.array_ir import operators
 from flatweave.base.dtypes import DType
 from flatweave.operator_checks.laws import Laws
 from flatweave.operator_checks.lazy_arrays import (
@@ -29,6 +28,7 @@ from flatweave.operator_checks.lazy_arrays import (
     row_of,
     unraveled,
 )
+from flatweave.operator_checks.lazy_prefixes import FEW, LIKE_A_LET, filtered, scanned
 from flatweave.ops import (
     Callback,
     CallKernel,
@@ -44,12 +44,11 @@ from flatweave.ops import (
     Span,
 )
 from flatweave.terms.batch import Env, Value, Values
-from flatweave.terms.control import For, If, While
+from flatweave.terms.control import Apply, Cast, For, If, While
 from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Op, Type, Var
 from flatweave.terms.traverse import atoms_in, lambdas_in
 
-FEW = 64  # that a filter begins with
-STEPS = 400  # lets that are evaluated in all
+STEPS = 300  # lets that are evaluated in all
 
 
 class LazyInterp(Laws):
@@ -61,7 +60,7 @@ class LazyInterp(Laws):
         self._steps = STEPS
 
     def _let(self, env: Env, let: Let) -> None:
-        self._steps -= 1
+        self._steps -= 1 + ((env.size or 0) // LIKE_A_LET)
         if self._steps < 0:
             raise Unknown
         try:
@@ -71,6 +70,16 @@ class LazyInterp(Laws):
                 raise
             return  # whoever reads it is told
         env.values.update((k, v) for k, v in zip(let.vars, results, strict=True) if v is not None)
+
+    @contextmanager
+    def within(self, share: int) -> Iterator[None]:
+        """Evaluate no more than one of so many of the lets that are left."""
+        others = self._steps - self._steps // share
+        self._steps -= others
+        try:
+            yield
+        finally:
+            self._steps = max(self._steps, 0) + others
 
     def atom(self, env: Env, atom: Atom) -> Value:
         """The value of an atom; Unknown where there is none."""
@@ -106,6 +115,8 @@ class LazyInterp(Laws):
     def evaluate(self, env: Env, op: Op) -> Any:
         """What an op gives: arrays that are computed as they are read."""
         match op:
+            case Apply() | Cast():
+                return super().evaluate(env, op)
             case Index():
                 return self._index(env, op)
             case Locate():
@@ -138,20 +149,27 @@ class LazyInterp(Laws):
         """An operation on small arrays; of large ones, the first elements of a few operations."""
         match op:
             case Filter() if not self._forcing:
-                return self._filter(env, op)
-            case Scan(reverse=False) if not self._forcing and self.is_batched(op.fn):
-                return self._scan(env, op)
-        if any(_is_array(a) and self._is_large(env, a) for a in atoms_in(op)):
-            raise Unknown
+                mask, *xs = self._arrays(env, (op.mask, *op.xs))
+                return filtered(mask, xs)
+            case Scan() if not self._forcing and self.is_batched(op.fn) and not (
+                op.reverse and op.starts
+            ):
+                xs, starts = self._arrays(env, op.xs), self._arrays(env, op.starts)
+                return scanned(self, env, op, xs, starts)
+        for atom in filter(_is_array, atoms_in(op)):
+            self._steps -= self._size(env, atom) // LIKE_A_LET
         before, self._forcing = self._forcing, True
         try:
             return super().evaluate(env, op)
         finally:
             self._forcing = before
 
-    def _is_large(self, env: Env, atom: Atom) -> bool:
-        size = self.atom(env, atom).size if not self._forcing else MANY
-        return size is None or size > MANY
+    def _size(self, env: Env, atom: Atom) -> int:
+        """The elements of an array; Unknown for more than are ever computed."""
+        size = self.atom(env, atom).size
+        if size is None or size > MANY:
+            raise Unknown
+        return int(size)
 
     def _index(self, env: Env, op: Index) -> Values:
         xs: Array = env[op.xs] if isinstance(op.xs, Var) and env.knows(op.xs) else None  # type: ignore[assignment]
@@ -257,48 +275,6 @@ class LazyInterp(Laws):
             return found
 
         return (Lazy(xs[0].dtype, (self._extent(env, op.extent), *xs[0].shape[1:]), at),)
-
-    def _filter(self, env: Env, op: Filter) -> tuple[Lazy | None, ...]:
-        """The elements that are kept: the first ones, where counting all would take long."""
-        mask, *xs = self._arrays(env, (op.mask, *op.xs))
-        size: int | None = mask.shape[0]
-        count: Any = None
-        if size is not None and size <= MANY:
-            with suppress(Unknown):
-                count = np.asarray(np.count_nonzero(read(mask, [np.arange(size)])))
-
-        def place(i: Value) -> Value:
-            end = 0
-            while end < (MANY if size is None else min(size, MANY)):
-                end = max(2 * end, FEW) if size is None else min(max(2 * end, FEW), size)
-                kept = np.flatnonzero(read(mask, [np.arange(end)]))
-                if i.max(initial=0) < kept.size:
-                    return kept[i]
-            raise Unknown
-
-        extent = None if count is None else int(count)
-        arrays = [Lazy(x.dtype, (extent,), lambda i, x=x: read(x, [place(i)])) for x in xs]
-        return (count, *arrays)
-
-    def _scan(self, env: Env, op: Scan) -> tuple[Lazy, ...]:
-        """The first prefixes."""
-        xs, starts = self._arrays(env, op.xs), self._arrays(env, op.starts)
-        shape, neutral = xs[0].shape, self.atoms(env, op.neutral)
-
-        def prefixes(*at: Value) -> Values:
-            linear = raveled(shape, at)
-            end = int(linear.max(initial=0)) + 1
-            if end > MANY:
-                raise Unknown
-            first = unraveled(shape, np.arange(end))
-            columns = tuple(read(x, first) for x in xs)
-            flags = tuple(read(s, [np.arange(end)]) for s in starts)
-            found = operators.scan(self, env, op.fn, neutral, columns, op.exclusive, flags)
-            return tuple(column[linear] for column in found)
-
-        return tuple(
-            Lazy(x.dtype, shape, lambda *at, k=k: prefixes(*at)[k]) for k, x in enumerate(xs)
-        )
 
 
 def scalar_of(type_: Type) -> DType:

@@ -3,7 +3,8 @@ end."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 
 import numpy as np
 
@@ -14,7 +15,9 @@ from flatweave.ops import Permute
 from flatweave.terms.batch import Env, Value, Values
 from flatweave.terms.syntax import ArrayType, Atom, Lambda
 
-FIRST, MORE = 8, 4  # elements from the start, and from the middle and the end
+FIRST, MORE = 64, 16  # elements from the start, and from the middle and the end
+FEW = 8  # where those take long, or there are fewer
+SHARE = 2  # of the lets that are left, one in so many may go into the elements
 ROWS = 3  # elements of which each is an array; rows of a map, turns of a loop
 WRITES = 64
 
@@ -30,23 +33,15 @@ class Neighbours(LazyInterp):
         if any(isinstance(param.type, ArrayType) for param in fn.params):
             return self._few_rows(arrays, flags)
         size = arrays[0].size
-        count = FIRST if size is None else min(size, FIRST)
-        parts = [np.arange(count)]
-        if size is not None and size > 2 * FIRST + 2 * MORE:
-            parts += [np.arange(size // 2, size // 2 + MORE), np.arange(size - MORE, size)]
-        while True:
-            at = np.concatenate(parts)
+        for at in _positions(size):
             indices = unraveled(shape, at)
-            try:
+            with suppress(Unknown), self.within(SHARE):
                 columns = tuple(read(x, indices) for x in arrays)
                 begins = np.diff(at, prepend=-2) != 1
                 for flag in flags:
                     begins |= read(flag, indices if flag.ndim == len(shape) else [at])
                 return columns, begins
-            except Unknown:
-                if len(parts) == 1:
-                    raise
-                parts = parts[:1]
+        raise Unknown
 
     def after_initial(
         self, env: Env, initial: Sequence[Atom], columns: Values, begins: Value
@@ -92,3 +87,21 @@ class Neighbours(LazyInterp):
         if op.neutral:
             self.is_neutral(env, op.fn, self.atoms(env, op.neutral), columns)
         return self.associates(env, op.fn, columns, begins, commutes=True)
+
+
+def _positions(size: int | None) -> Iterator[Value]:
+    """Where elements are read, until that is known of all of them."""
+    if size is None or size > FIRST + 2 * MORE:
+        first = np.arange(FIRST)
+        if size is not None:
+            yield np.concatenate(
+                [first, np.arange(size // 2, size // 2 + MORE), np.arange(size - MORE, size)]
+            )
+        yield first
+    elif size > FEW:
+        yield np.arange(size)
+    for count in (FEW, 3):
+        if size is None or count < size:
+            yield np.arange(count)
+    if size is not None:
+        yield np.arange(max(size - FEW, 0), size)

@@ -10,7 +10,7 @@ possible, the caller may give what a run tells of them (`wanted`, `know`).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -20,28 +20,84 @@ from flatweave.array_ir.syntax import Program
 from flatweave.base.dtypes import DType
 from flatweave.operator_checks.in_kernels import FirstBlocks
 from flatweave.operator_checks.laws import Broken
-from flatweave.operator_checks.lazy_arrays import FAILED, Array, Unknown, row_of, unraveled
+from flatweave.operator_checks.lazy_arrays import FAILED, Unknown, row_of, unraveled
 from flatweave.operator_checks.lazy_interp import STEPS
 from flatweave.operator_checks.neighbours import ROWS, Neighbours
 from flatweave.ops import CallKernel, Generate, Map, Nest, Permute, Reduce, ReduceSegments, Scan
 from flatweave.terms.batch import Env, Values
 from flatweave.terms.components import is_lawful
 from flatweave.terms.control import For, If, While
-from flatweave.terms.syntax import Lambda, Let, Op, Var
+from flatweave.terms.syntax import Lambda, Let, Op
 from flatweave.terms.traverse import free_vars, needed_for
 
 TRIED = (Reduce, Scan, ReduceSegments, Permute, CallKernel)
 
 
+class Untried:
+    """The operators of a program that have not met elements that count, and where they are.
+
+    It is kept from call to call; calls on several threads may use it at once.
+    """
+
+    def __init__(self, program: Program) -> None:
+        self._lines = {line.instruction for line in program.unproven}
+        self.around: set[Let] = set()  # the lets whose functions have some
+        self.slices: dict[tuple[Lambda, bool], list[tuple[Let, bool]]] = {}
+        self.batched: dict[Lambda, bool] = {}
+        self.lets = dict.fromkeys(self._found_in(program.fn))
+
+    def _found_in(self, fn: Lambda) -> list[Let]:
+        """The lets of a body whose operators are tried, in the order of the program."""
+        found: list[Let] = []
+        for let in fn.lets:
+            inside = [each for inner in bodies(let.op) for each in self._found_in(inner)]
+            if self._is_tried(let):
+                found.append(let)
+            elif inside:
+                self.around.add(let)
+                found += inside
+        return found
+
+    def _is_tried(self, let: Let) -> bool:
+        if not isinstance(let.op, TRIED) or let.where is None:
+            return False
+        if isinstance(let.op, CallKernel):
+            return let.op.program.tried is not None
+        known = isinstance(let.op, Reduce) and let.op.known
+        return not known and let.where.instruction in self._lines
+
+    def slice(self, fn: Lambda, whole: bool) -> list[tuple[Let, bool]]:
+        """The lets of a body that are needed to try the operators in it, and which are read."""
+        if (fn, whole) not in self.slices:
+            chosen = {let for let in fn.lets if let in self.lets or let in self.around}
+            roots = [var for let in fn.lets if let in chosen for var in free_vars(let.op)]
+            read = set(needed_for(fn.lets, [*roots, *(fn.results if whole else ())]))
+            self.slices[fn, whole] = [
+                (let, let in read) for let in fn.lets if let in read or let in chosen
+            ]
+        return self.slices[fn, whole]
+
+
+def bodies(op: Op) -> Sequence[Lambda]:
+    """The functions of an operation that are entered."""
+    match op:
+        case Map(fn=fn) | Generate(fn=fn) | Nest(fn=fn) | For(body=fn) | While(body=fn):
+            return (fn,)
+        case If(then=then, other=other):
+            return (then, other)
+    return ()
+
+
 class Sampler(Neighbours):
     """Tries those operators of a program that calls at certain lines were given."""
 
-    def __init__(self, program: Program, given: Sequence[Any]) -> None:
+    def __init__(
+        self, program: Program, given: Sequence[Any], untried: Untried | None = None
+    ) -> None:
         super().__init__()
         self.program = program
-        self._lines = {line.instruction for line in program.unproven}
-        self._slices: dict[Lambda, tuple[Let, ...]] = {}
-        self._pending = dict.fromkeys(self._found_in(program.fn))
+        self._untried = untried or Untried(program)
+        self._batched = self._untried.batched
         self._root = Env()
         for param, value in zip(program.fn.params, given, strict=True):
             if value is not None:
@@ -52,16 +108,12 @@ class Sampler(Neighbours):
     @property
     def is_done(self) -> bool:
         """Whether every operator has been tried on elements that count."""
-        return not self._pending
+        return not self._untried.lets
 
     @property
     def spent(self) -> int:
         """How many lets the last run evaluated, and one more."""
         return 1 + STEPS - self._steps
-
-    def know(self, values: dict[Var, Array]) -> None:
-        """Values of variables of the program that a run told."""
-        self._root.values.update(values)  # type: ignore[arg-type]
 
     def run(self) -> None:
         """Try the operators that have not been tried; raises Broken."""
@@ -69,74 +121,14 @@ class Sampler(Neighbours):
         with suppress(Unknown):
             self._visit(self._root, self.program.fn)
 
-    def wanted(self) -> list[Var]:
-        """What a run would have to tell: what is read where an operator could not be tried."""
-        found: dict[Var, None] = {}
-        for let in self.program.fn.lets:
-            if self._has_pending(let):
-                found.update(free_vars(let.op))
-        return [var for var in found if not self._is_known(var)]
-
-    # -- where the operators are ------------------------------------------------------------------
-
-    def _found_in(self, fn: Lambda) -> Iterator[Let]:
-        """The lets of a body whose operators are tried, in the order of the program."""
-        for let in fn.lets:
-            if self._is_tried(let):
-                yield let
-            else:
-                for inner in self._bodies(let.op):
-                    yield from self._found_in(inner)
-
-    def _is_tried(self, let: Let) -> bool:
-        if not isinstance(let.op, TRIED) or let.where is None:
-            return False
-        if isinstance(let.op, CallKernel):
-            return let.op.program.tried is not None
-        known = isinstance(let.op, Reduce) and let.op.known
-        return not known and let.where.instruction in self._lines
-
-    @staticmethod
-    def _bodies(op: Op) -> Sequence[Lambda]:
-        """The functions of an operation that are entered."""
-        match op:
-            case Map(fn=fn) | Generate(fn=fn) | Nest(fn=fn) | For(body=fn) | While(body=fn):
-                return (fn,)
-            case If(then=then, other=other):
-                return (then, other)
-        return ()
-
-    def _has_pending(self, let: Let) -> bool:
-        if let in self._pending:
-            return True
-        return any(
-            self._has_pending(inside) for body in self._bodies(let.op) for inside in body.lets
-        )
-
-    def _slice(self, fn: Lambda, whole: bool) -> tuple[Let, ...]:
-        """The lets of a body that are needed to try the operators in it."""
-        if fn not in self._slices:
-            chosen = [let for let in fn.lets if self._has_pending(let)]
-            roots = [var for let in chosen for var in free_vars(let.op)]
-            needed = set(needed_for(fn.lets, [*roots, *(fn.results if whole else ())]))
-            needed.update(chosen)
-            self._slices[fn] = tuple(let for let in fn.lets if let in needed)
-        return self._slices[fn]
-
-    def _is_known(self, var: Var) -> bool:
-        value: Any = self._root.values.get(var)
-        return isinstance(value, np.ndarray | np.generic)
-
     # -- bodies -----------------------------------------------------------------------------------
 
     def _visit(self, env: Env, fn: Lambda, whole: bool = False) -> None:
         """Evaluate what is needed of a body, and try the operators in it."""
-        for let in self._slice(fn, whole):
-            if not all(env.knows(var) for var in let.vars) or not let.vars:
-                self._let(env, let)
-            if self._has_pending(let):
+        for let, is_read in self._untried.slice(fn, whole):
+            if let in self._untried.around or let in self._untried.lets:
                 try:
-                    if let in self._pending:
+                    if let in self._untried.lets:
                         self._try(env, let)
                     else:
                         self._enter(env, let.op)
@@ -144,7 +136,9 @@ class Sampler(Neighbours):
                     broken.where = broken.where or let.where
                     raise
                 except FAILED:
-                    continue
+                    pass
+            if is_read:
+                self._let(env, let)
 
     def _enter(self, env: Env, op: Op) -> None:
         """Try the operators inside the functions of an operation, on its first elements."""
@@ -215,7 +209,7 @@ class Sampler(Neighbours):
                 env, op.fn, columns, begins, initial=begins.size - count
             )
         if counts:
-            self._pending.pop(let, None)
+            self._untried.lets.pop(let, None)
 
     def _try_kernel(self, env: Env, op: CallKernel) -> bool:
         """Try the operators of a kernel where its first blocks meet them."""

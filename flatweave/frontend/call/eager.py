@@ -19,7 +19,7 @@ from flatweave.array_ir.syntax import Program
 from flatweave.base.config import config
 from flatweave.base.dtypes import DType
 from flatweave.base.errors import UserError
-from flatweave.base.schedule import CHOSEN, Schedule
+from flatweave.base.schedule import Schedule
 from flatweave.base.source import Location, user_location
 from flatweave.frontend.call.anywhere import entry_for
 from flatweave.frontend.call.compiled import Compiled, Entry, Executable
@@ -228,29 +228,23 @@ def shared(traced: Traced, target: str, schedule: Schedule) -> Compiled:
     if found is None:
         executable = compile_program(traced.program, target, True, schedule)
         keep(_programs, key, (executable, lines))
-        return Compiled(traced, executable, checks=_checks_of(traced.program, target, key))
+        return Compiled(traced, executable, checks=_checks_of(traced.program, key))
     executable, compiled_lines = found
     pairs = zip(compiled_lines, lines, strict=True)
     moved = {id(a): b for a, b in pairs if a is not None and b}
-    return Compiled(traced, executable, moved, checks=_checks_of(traced.program, target, key))
+    return Compiled(traced, executable, moved, checks=_checks_of(traced.program, key))
 
 
-def _checks_of(program: Program, target: str, key: Any) -> Any:
+def _checks_of(program: Program, key: Any) -> Any:
     """What tries the operators of all programs equal to this one."""
     if program.unproven and key not in _checks:
-        keep(_checks, key, first_calls(program, target))
+        keep(_checks, key, first_calls(program))
     return _checks.get(key) if program.unproven else None
 
 
-def first_calls(program: Program, target: str) -> Any:
+def first_calls(program: Program) -> Any:
     """What tries the operators of a program in its first calls; None where all are known."""
-    if not program.unproven:
-        return None
-
-    def build(program: Program) -> Executable:
-        return compile_program(program, target, True, CHOSEN)
-
-    return opened("operators").FirstCalls(program, build)
+    return opened("operators").FirstCalls(program) if program.unproven else None
 
 
 def fingerprint(fn: Lambda) -> tuple[Any, ...]:
