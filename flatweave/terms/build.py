@@ -210,7 +210,8 @@ class Builder(BodyFacts):
         )
 
     def inline_let(self, let: Let, renaming: Substitution) -> None:
-        """Emit a let of a function that is inlined here."""
+        """Emit a let of a function that is inlined here; it keeps its line."""
+        around, self.where = self.where, let.where or self.where
         match let.op:
             case Apply(fn=fn, args=args):
                 atom = self.apply(fn, *(renaming.atom(arg) for arg in args))
@@ -219,6 +220,7 @@ class Builder(BodyFacts):
                 renaming.mapping[let.vars[0]] = self.cast(renaming.atom(arg), dtype)
             case _:
                 self.append(renaming.let(let))
+        self.where = around
 
     def copy(self, fn: Lambda) -> Lambda:
         """`fn` with every binder renamed, so that it can stand in the program once more."""

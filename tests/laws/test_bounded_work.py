@@ -66,12 +66,13 @@ def test_what_is_stored_is_not_computed_again(text: str) -> None:
     assert ratio(f"{work.HEAD}\n{lines}\n    return r\n") <= work.BOUND
 
 
-@pytest.mark.parametrize("seed", range(10))
-def test_random_programs_do_no_more_work_than_a_few_times_theirs(seed: int) -> None:
-    """Vectors and matrices of different extents, read by each other."""
-    source = work.random_source(seed)
+@pytest.mark.parametrize("group", range(10))
+def test_no_line_of_a_random_program_is_computed_twice(group: int) -> None:
+    """Vectors, matrices and nests of different extents, in up to three steps."""
+    for seed in range(group * 50, group * 50 + 50):
+        source = work.random_source(seed, 1, 3)
 
-    assert ratio(source) <= MOST, source
+        assert not work.repeated(source, work.EXTENTS), source
 
 
 @pytest.mark.slow

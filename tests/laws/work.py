@@ -3,12 +3,15 @@
     source = random_source(7)          def program(v0, v1, v2, v3): v4 = fw.sum(v2, axis=1) ..
     traced, fused = work_of(source)    scalar operations and reads that the interpreter evaluates
 
+    python -m tests.laws.work --programs 10000     those that do more than 4 times what they say
+
 Nearly every step reads arrays of other extents than its result has, so that a step that is computed
 where it is read costs what it should not: a mean over rows in each element of the rows, say.
 """
 
 from __future__ import annotations
 
+import argparse
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from math import prod
@@ -22,17 +25,18 @@ from flatweave.array_ir import interp
 from flatweave.array_ir.interp import Interp
 from flatweave.array_ir.syntax import Program
 from flatweave.base.dtypes import f64
-from flatweave.ops import Combine, CombineRows, Fold, Index, Prefix, Reduce, Scan, Sweep
+from flatweave.ops import Combine, CombineRows, Fold, Index, Locate, Prefix, Reduce, Scan, Sweep
+from flatweave.passes.cost import LONG, may_repeat
 from flatweave.pipeline import optimise
 from flatweave.scalar.ops import TABLE
 from flatweave.terms.batch import Env, Value, Values
 from flatweave.terms.control import Apply, Cast, If
-from flatweave.terms.syntax import Let, Op
+from flatweave.terms.syntax import Lambda, Let, Op, Var
+from flatweave.terms.traverse import free_vars, walk_lets
 
 EXTENTS = {"n": 13, "m": 19, "k": 29, "1": 1, "2": 2}
 LARGER = {"n": 101, "m": 120, "k": 150, "1": 1, "2": 2}
 BOUND = 1.5
-COMBINED = 2
 SLACK = 64
 Shape = tuple[str, ...]
 
@@ -40,48 +44,76 @@ Shape = tuple[str, ...]
 class Counting(Interp):
     """An interpreter that counts: an operation or read on scalars is one for each element.
 
-    `lines` counts what is done with floats by the lines that ask for it, weighted by its cost: that
-    is the user's work, and not how rows and elements are found.
+    `lines` counts the operations on floats by the lines that ask for them, weighted by their cost,
+    and `folded` what is combined: that is the user's work, and not how rows are found. What is the
+    same for all elements of a row counts once for it.
     """
 
     def __init__(self) -> None:
         super().__init__()
-        self.work = 0
+        self.work = self.folded = 0
         self.lines: Counter[int] = Counter()
         self.line = 0
+        self.same: dict[Let, float] = {}
+        self.let: Let | None = None
 
     def _let(self, env: Env, let: Let) -> None:
-        around, self.line = self.line, let.where.line if let.where else self.line
+        around = self.line, self.let
+        self.line, self.let = let.where.line if let.where else self.line, let
         super()._let(env, let)
-        self.line = around
+        self.line, self.let = around
 
     def evaluate(self, env: Env, op: Op) -> Values:
         """What an op gives."""
+        let = self.let
+        if isinstance(op, Sweep):
+            axes = zip(op.body.params, self.shape(env, op.shape), strict=True)
+            self._note(env, op.body, dict(axes), {})
         results = super().evaluate(env, op)
         if isinstance(op, Apply | Cast | Index):
             self.work += results[0].size
         elif not isinstance(op, If):
             self.work += sum(value.size for value in results)
-        self.lines[self.line] += self._cost(env, op, results)
+        if isinstance(op, Apply) and results[0].dtype.kind == "f":
+            same = self.same.get(let, 1) if let else 1
+            self.lines[self.line] += int(TABLE[op.fn].cost * results[0].size / same)
+        self.folded += self._folded(env, op, results)
         return results
 
-    def _cost(self, env: Env, op: Op, results: Values) -> int:
-        """What an op on floats costs; a reduction is COMBINED for each element."""
+    def _note(
+        self, env: Env, fn: Lambda, axes: dict[Var, int], known: dict[Var, set[Var]]
+    ) -> None:
+        """For how many elements of a sweep each value of its body is the same."""
+        known = {**known, **{axis: {axis} for axis in axes}}
+        rows: dict[Var, float] = {}
+        for let in fn.lets:
+            used = set[Var]().union(*(known.get(var, set()) for var in free_vars(let.op)))
+            if isinstance(let.op, Locate):
+                used = set(let.vars[:1])
+                count = max(1, len(self.atom(env, let.op.ends)) - let.op.skip)
+                rows[let.vars[0]] = prod(axes.values()) / count
+            known.update(dict.fromkeys(let.vars, used))
+            by_row = [each for row, each in rows.items() if row in used]
+            if by_row and used.isdisjoint(axes):
+                self.same[let] = max(1.0, min(by_row))
+            else:
+                self.same[let] = prod(size for axis, size in axes.items() if axis not in used)
+
+    def _folded(self, env: Env, op: Op, results: Values) -> int:
+        """How many floats an op combines."""
         match op:
-            case Apply(fn=fn) if results[0].dtype.kind == "f":
-                return TABLE[fn].cost * results[0].size
             case Reduce(xs=xs) | Scan(xs=xs):
-                return COMBINED * sum(_floats(self.atom(env, x)) for x in xs)
+                return sum(_floats(self.atom(env, x)) for x in xs)
             case Fold(extent=extent, neutral=neutral) if results[0].dtype.kind == "f":
+                same = self.same.get(self.let, 1) if self.let else 1
                 times = np.broadcast_to(self.atom(env, extent), results[0].shape).sum()
-                return COMBINED * int(times) * len(neutral)
+                return int(times * len(neutral) / same)
             case Prefix(args=args):
-                return COMBINED * sum(map(_floats, results[: len(args)]))
+                return sum(map(_floats, results[: len(args)]))
             case Sweep(shape=shape, sinks=sinks):
-                size = prod(int(self.atom(env, extent)) for extent in shape)
                 folds = (each for each in sinks if isinstance(each, Combine | CombineRows))
                 floats = sum(e.type is f64 for each in folds for e in each.neutral)
-                return COMBINED * size * floats
+                return prod(self.shape(env, shape)) * floats
         return 0
 
 
@@ -106,14 +138,28 @@ def work_of(source: str, extents: Mapping[str, int]) -> tuple[int, int]:
     return counted(traced, given).work, counted(after, given).work
 
 
-def repeated(source: str, extents: Mapping[str, int]) -> dict[int, tuple[int, int]]:
+def repeated(source: str, extents: Mapping[str, int]) -> dict[str, tuple[int, int]]:
     """The lines that do more than they say: what they do as traced, and after the last pass."""
     traced, after, given = programs_of(source, extents)
-    written, done = counted(traced, given).lines, counted(after, given).lines
-    return {
-        line: (written[line], cost) for line, cost in done.items()
-        if cost > BOUND * written[line] + SLACK
-    }  # fmt: skip
+    written, done = counted(traced, given), counted(after, given)
+    costs: Counter[int] = Counter()
+    for let in walk_lets(traced.fn):
+        if isinstance(let.op, Apply) and let.vars[0].type is f64 and let.where:
+            costs[let.where.line] += TABLE[let.op.fn].cost
+    found = {
+        source.split("\n")[line - 1].strip(): (written.lines[line], cost)
+        for line, cost in done.lines.items()
+        if cost > BOUND * written.lines[line] + SLACK
+        and not may_repeat(costs[line], _reads(cost / max(1, written.lines[line])))
+    }
+    if done.folded > BOUND * written.folded + SLACK:
+        found["folds"] = written.folded, done.folded
+    return found
+
+
+def _reads(ratio: float) -> float:
+    """How many reads a ratio stands for: more than a program has come from a loop."""
+    return ratio if ratio < min(EXTENTS["n"], EXTENTS["k"]) - 1 else LONG
 
 
 def counted(program: Program, given: Sequence[Any]) -> Counting:
@@ -331,11 +377,36 @@ STEPS: tuple[Callable[[Writer], None], ...] = (
 )  # fmt: skip
 
 
-def random_source(seed: int) -> str:
-    """The program of a seed."""
+def random_source(seed: int, least: int = 3, most: int = 9) -> str:
+    """The program of a seed, in so many steps."""
     w = Writer(Random(seed))
-    for _ in range(w.random.randint(3, 9)):
+    for _ in range(w.random.randint(least, most)):
         w.random.choice(STEPS)(w)
     made = list(w.shapes)[len(INPUTS) :] or ["v0"]
     ends = [name for name in made if name not in w.read][-3:]
     return "\n".join([HEAD, *w.lines, f"    return {', '.join(ends or made[-1:])},", ""])
+
+
+def main() -> None:
+    """Count the work of many programs, and print those that do too much."""
+    options = argparse.ArgumentParser()
+    options.add_argument("--programs", type=int, default=100)
+    options.add_argument("--seed", type=int, default=0)
+    options.add_argument("--most", type=float, default=4.0)
+    told = options.parse_args()
+    ratios = []
+    for seed in range(told.seed, told.seed + told.programs):
+        written, done = work_of(random_source(seed), EXTENTS)
+        ratios.append(done / max(written, 1))
+        if ratios[-1] > told.most:
+            print(f"{seed}: {ratios[-1]:.2f}", flush=True)
+        if len(ratios) % 500 == 0 or len(ratios) == told.programs:
+            ranked = sorted(ratios)
+            parts = (("median", 0.5), ("99 %", 0.99), ("99.9 %", 0.999), ("most", 1.0))
+            said = ", ".join(f"{n} {ranked[int((len(ranked) - 1) * at)]:.2f}" for n, at in parts)
+            above = sum(ratio > told.most for ratio in ratios)
+            print(f"{len(ratios)} programs, {above} above {told.most:g}: {said}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
