@@ -21,7 +21,9 @@ from flatweave.access.value import (
     Value,
     factors_of,
     product,
+    replaced,
     size_of,
+    variables_in,
 )
 from flatweave.base.dtypes import i64
 from flatweave.terms.control import Apply
@@ -71,6 +73,10 @@ class Accesses:
             return found[0] if found else NOWHERE
         return NOWHERE.union(*found)
 
+    def definition(self, atom: Atom) -> Op | None:
+        """The op that binds a variable of the body alone."""
+        return self.made.get(atom) if isinstance(atom, Var) else None
+
     def along(self, atom: Atom) -> frozenset[Var]:
         """The axes that a value depends on."""
         return self._along.get(atom, NOWHERE) if isinstance(atom, Var) else NOWHERE
@@ -106,13 +112,12 @@ class Accesses:
         """A value of the body, looked at before, that is this sum; or a constant."""
         if not sum_.terms:
             return constant(sum_.more, i64)
+        ((term, count), *others) = sum_.terms.items()
+        if isinstance(term, Var) and count == 1 and not (others or sum_.more):
+            return term
         if self._atoms is None or len(self._atoms) < len(self._sums):
             self._atoms = {value: atom for atom, value in reversed(self._sums.items())}
-        found = self._atoms.get(sum_)
-        ((term, count), *others) = sum_.terms.items()
-        if found is None and isinstance(term, Var) and count == 1 and not (others or sum_.more):
-            return term
-        return found
+        return self._atoms.get(sum_)
 
     # -- how values advance -----------------------------------------------------------------------
 
@@ -131,6 +136,12 @@ class Accesses:
             elif along:
                 return None
         return total
+
+    def moved(self, atom: Atom, axis: Var, to: Value) -> Value | None:
+        """What a value is at another index of an axis; None where it is opaque along that."""
+        value = self.of(atom)
+        known = (var is axis or axis not in self.along(var) for var in variables_in(value))
+        return replaced(value, {axis: to}) if all(known) else None
 
     def is_linear(self, atom: Atom, axis: Var) -> bool:
         """Whether a value advances along an axis by a number that is the same all along it."""

@@ -13,11 +13,11 @@ Sums and products of i64 are exact, as both sides of their laws wrap alike.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from flatweave.base.records import record
 from flatweave.terms.sums import Sum
-from flatweave.terms.syntax import Atom, Const
+from flatweave.terms.syntax import Atom, Const, Var
 
 
 @record(eq=True)
@@ -63,6 +63,16 @@ def product(a: Value, b: Value) -> Value:
 
 def _in_order(factor: Factor) -> tuple[str, int]:
     return repr(factor), id(factor)
+
+
+def variables_in(value: Value) -> Iterator[Var]:
+    """The variables of a value, those inside functions included."""
+    for factor in (factor for term in value.terms for factor in factors_of(term)):
+        if isinstance(factor, Var):
+            yield factor
+        elif isinstance(factor, Modified):
+            for arg in factor.args:
+                yield from variables_in(arg)
 
 
 def replaced(value: Value, values: Mapping[Factor, Value]) -> Value:

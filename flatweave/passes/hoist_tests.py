@@ -40,6 +40,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from flatweave.access.analyse import Accesses
+from flatweave.access.value import NOTHING, Modified, Value
 from flatweave.array_ir.forms import FLAT
 from flatweave.array_ir.syntax import Program
 from flatweave.base.dtypes import bool_, i64
@@ -50,8 +52,7 @@ from flatweave.passes.array_pass import array_pass
 from flatweave.passes.rewrite import rewrite
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import Apply, If
-from flatweave.terms.linear import Sums, Terms, added
-from flatweave.terms.shifted import makers_of
+from flatweave.terms.sums import Sum
 from flatweave.terms.syntax import Atom, Const, Lambda, Let, Op, Var
 from flatweave.terms.traverse import free_vars
 
@@ -85,7 +86,9 @@ class Read:
 def _hoisted(b: Builder, op: Op, let: Let) -> Sequence[Atom] | None:
     if not isinstance(op, Sweep) or len(op.shape) != 1:
         return None
-    body = _Body(b, op)
+    if not any(isinstance(each.op, Index) and each.op.checked for each in op.body.lets):
+        return None
+    body = _Body(op)
     if not body.reads:
         return None
     lets = body.hoisted(b, _inside(b, list(body.reads.values()), op.shape[0]))
@@ -114,14 +117,11 @@ def _inside(b: Builder, reads: Sequence[Read], count: Atom) -> Atom:
 class _Body:
     """A sweep's body, and its tested reads at positions that advance with the sweep's."""
 
-    def __init__(self, b: Builder, op: Sweep) -> None:
+    def __init__(self, op: Sweep) -> None:
         self.lets = op.body.lets
-        self.made = makers_of(self.lets)
-        self.varying = {*op.body.params, *(var for let in self.lets for var in let.vars)}
+        self.known = Accesses(op.body.params, self.lets)
+        self.bound = {*op.body.params, *(var for let in self.lets for var in let.vars)}
         (self.p,) = op.body.params
-        self.sums = Sums(b)
-        for let in self.lets:
-            self.sums.note(let)
         found = [self._tested(let) for let in self.lets]
         self.reads = {read.let: read for read in found if read is not None}
 
@@ -129,31 +129,35 @@ class _Body:
         op = let.op
         if not isinstance(op, Index) or not op.checked or len(op.indices) != 1:
             return None
-        place = self._if_natural(op.indices[0])
-        if place == self.p:
-            return Read(let, op, place, ZERO)
+        place = self._if_natural(self.known.of(op.indices[0]))
+        at = self.known.atom(place)
+        assert at is not None
         ends = self._ends(place)
         if ends:
-            return Read(let, op, place, None, ends)
-        terms, provided = self._chosen(self.sums.of(place))
-        behind = [term for term in terms if term != self.p]
-        if len(behind) != 1 or behind[0] in self.varying or set(terms.values()) != {1}:
-            return None
-        return Read(let, op, place, behind[0], (), provided) if self.p in terms else None
+            return Read(let, op, at, None, ends)
+        moved, provided = self._chosen(place)
+        behind = self._outside(moved.plus(Sum({self.p: 1}), -1))
+        return None if behind is None else Read(let, op, at, behind, (), provided)
 
-    def _chosen(self, terms: Terms) -> tuple[Terms, tuple[Atom, ...]]:
+    def _outside(self, value: Value) -> Atom | None:
+        """The atom that a value is, if it is the same for all elements."""
+        atom = self.known.atom(value)
+        return None if atom in self.bound else atom
+
+    def _chosen(self, place: Value) -> tuple[Value, tuple[Atom, ...]]:
         """A sum in which the first choice stands for each one that goes one way in all elements,
         and what these choices depend on."""
         provided = []
-        for term in list(terms):
-            chosen = self._apply(term, "select")
-            if chosen and chosen[0] not in self.varying and terms[term] == 1:
-                others = {atom: n for atom, n in terms.items() if atom != term}
-                terms = added(others, self.sums.of(chosen[1]))
-                provided.append(chosen[0])
-        return terms, tuple(provided)
+        for term, count in place.terms.items():
+            match term:
+                case Modified(fn="select", args=(condition, then, _)) if count == 1:
+                    chosen = self._outside(condition)
+                    if chosen is not None:
+                        place = place.plus(Sum({term: 1}), -1).plus(then)
+                        provided.append(chosen)
+        return place, tuple(provided)
 
-    def _ends(self, place: Atom) -> tuple[Atom, ...]:
+    def _ends(self, place: Value) -> tuple[Atom, ...]:
         """Where a clipped position ends, the same for all elements; none for any other."""
         for outer, inner in (("minimum", "maximum"), ("maximum", "minimum")):
             for x, end in self._bounded(place, outer):
@@ -161,20 +165,23 @@ class _Body:
                     return end, other
         return ()
 
-    def _bounded(self, atom: Atom, fn: str) -> list[tuple[Atom, Atom]]:
+    def _bounded(self, place: Value, fn: str) -> list[tuple[Value, Atom]]:
         """What is bounded by a minimum or a maximum, and by what, the same for all elements."""
-        a, b = self._apply(atom, fn) or (atom, atom)
-        return [(x, end) for x, end in ((a, b), (b, a)) if x != end and end not in self.varying]
+        a, b = self._args(place, fn) or (place, place)
+        ends = ((x, self._outside(end)) for x, end in ((a, b), (b, a)) if x != end)
+        return [(x, end) for x, end in ends if end is not None]
 
-    def _if_natural(self, i: Atom) -> Atom:
+    def _if_natural(self, i: Value) -> Value:
         """An index that counts from the end where it is negative, as it is where it is not."""
-        chosen = self._apply(i, "select")
-        negative = chosen and self._apply(chosen[0], "lt")
-        return chosen[2] if chosen and negative == (chosen[2], ZERO) else i
+        chosen = self._args(i, "select")
+        negative = chosen and self._args(chosen[0], "lt")
+        return chosen[2] if chosen and negative == (chosen[2], NOTHING) else i
 
-    def _apply(self, atom: Atom, fn: str) -> tuple[Atom, ...] | None:
-        op = self.made.get(atom) if isinstance(atom, Var) else None
-        return op.args if isinstance(op, Apply) and op.fn == fn else None
+    def _args(self, value: Value, fn: str) -> tuple[Value, ...] | None:
+        """The arguments of the function that a value is, if it is this one."""
+        (term, *others) = value.terms or (None,)
+        alone = value == Sum({term: 1}) and not others
+        return term.args if alone and isinstance(term, Modified) and term.fn == fn else None
 
     def hoisted(self, b: Builder, inside: Atom) -> list[Let]:
         """The body with its tested reads in branches; a read waits until it is needed."""

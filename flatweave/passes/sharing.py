@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence, Set
 from math import inf, prod
 
+from flatweave.access.analyse import Accesses
 from flatweave.array_ir.syntax import Program
 from flatweave.base.records import record
 from flatweave.base.told import Note
@@ -22,7 +23,7 @@ from flatweave.passes.cost import (
     work,
 )
 from flatweave.terms.control import Apply, For, While
-from flatweave.terms.shifted import is_next
+from flatweave.terms.sums import Sum
 from flatweave.terms.syntax import Atom, Const, Lambda, Let, Op, Var
 from flatweave.terms.traverse import atoms_in, free_vars, lambdas_in, needed_for
 
@@ -276,8 +277,10 @@ class _Count:
         for start, k in (place.args, place.args[::-1]):
             size = self._maker(extents[k]) if isinstance(k, Var) and k in extents else None
             if isinstance(size, Apply) and size.fn == "sub" and size.args[1] == start:
+                assert self.sweep is not None
+                values = Accesses(tuple(extents), self.sweep.body.lets)
                 for i in extents:
-                    if is_next(i, size.args[0], self.makers, i, start, self.makers):
+                    if values.moved(start, i, Sum({i: 1}, 1)) == values.of(size.args[0]):
                         assert isinstance(k, Var)
                         return i, k
         return None

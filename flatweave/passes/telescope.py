@@ -52,6 +52,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeGuard
 
+from flatweave.access.analyse import Accesses
+from flatweave.access.value import Value
 from flatweave.array_ir.forms import FLAT
 from flatweave.array_ir.syntax import Program
 from flatweave.base.dtypes import DType, i64
@@ -62,8 +64,7 @@ from flatweave.passes.rewrite import Rewriter
 from flatweave.terms.build import Builder, index
 from flatweave.terms.components import component_functions
 from flatweave.terms.control import Apply, Cast, If
-from flatweave.terms.linear import Sums
-from flatweave.terms.shifted import Makers, is_next, makers_of
+from flatweave.terms.sums import Sum
 from flatweave.terms.syntax import Atom, Lambda, Let, Op, Var, constant
 from flatweave.terms.traverse import needed_for
 
@@ -79,7 +80,7 @@ def telescope(program: Program) -> Program:
 
 
 @record
-class Sum:
+class Ends:
     """A sum of differences up to index i: `end`, the term f(i + 1), and f(0).
 
     An exclusive one has not come to `end` yet: it is `start`, the term f(i), less f(0).
@@ -88,7 +89,7 @@ class Sum:
     i: Var
     start: Atom
     end: Atom
-    made: Makers
+    known: Accesses
     first: Atom
     exclusive: bool
 
@@ -101,7 +102,7 @@ class _Telescope(Rewriter):
 
     def __init__(self) -> None:
         super().__init__(self._rule)
-        self.ends: dict[Atom, Sum] = {}
+        self.ends: dict[Atom, Ends] = {}
         self.narrow: dict[Atom, Narrow] = {}
 
     def _rule(self, b: Builder, op: Op, let: Let) -> Sequence[Atom] | None:
@@ -109,8 +110,9 @@ class _Telescope(Rewriter):
             return None
         located = _at_starts(b, op, self.ends)
         located = _at_narrow_starts(b, located or op, self.narrow) or located
-        sums = {} if op.reverse else _sums(b, located or op)
-        narrow = {} if op.reverse else _narrow_sums(op)
+        scans = not op.reverse and any(isinstance(let.op, Prefix) for let in op.body.lets)
+        sums = _sums(b, located or op) if scans else {}
+        narrow = _narrow_sums(op) if scans else {}
         if not sums and not narrow:
             return None if located is None else b.emit(located, let.vars[0].name)
         made = _without_scans(located or op, sums)
@@ -133,27 +135,27 @@ def _stored(op: Sweep, atoms: Sequence[Var]) -> list[tuple[Var, Var]]:
 # -- sums of differences --------------------------------------------------------------------------
 
 
-def _sums(b: Builder, op: Sweep) -> dict[Var, Sum]:
+def _sums(b: Builder, op: Sweep) -> dict[Var, Ends]:
     """The scans of a sweep that add up differences of neighbours; emits their first terms."""
-    (i,), made = op.body.params, makers_of(op.body.lets)
-    found: dict[Var, Sum] = {}
+    (i,), known = op.body.params, Accesses(op.body.params, op.body.lets)
+    found: dict[Var, Ends] = {}
     firsts: dict[Atom, Atom | None] = {}
     for let in op.body.lets:
-        pair = _neighbours(let.op, i, made) if isinstance(let.op, Prefix) else None
+        pair = _neighbours(let.op, i, known) if isinstance(let.op, Prefix) else None
         if pair is None or not isinstance(let.op, Prefix):
             continue
         if pair[0] not in firsts:
             firsts[pair[0]] = _at_zero(b, op, pair[0])
         first = firsts[pair[0]]
         if first is not None:
-            found[let.vars[0]] = Sum(i, *pair, made, first, let.op.exclusive)
+            found[let.vars[0]] = Ends(i, *pair, known, first, let.op.exclusive)
     return found
 
 
-def _neighbours(op: Prefix, i: Var, made: Makers) -> tuple[Atom, Atom] | None:
+def _neighbours(op: Prefix, i: Var, known: Accesses) -> tuple[Atom, Atom] | None:
     """f(i) and f(i + 1) of a running sum of their differences."""
     size = _added(op)
-    return None if size is None else _distance(size, i, made)
+    return None if size is None else _distance(size, i, known)
 
 
 def _added(op: Prefix) -> Atom | None:
@@ -167,13 +169,17 @@ def _added(op: Prefix) -> Atom | None:
     return size if dtype.is_integer and zero == constant(0, dtype) else None
 
 
-def _distance(size: Atom, i: Var, made: Makers) -> tuple[Atom, Atom] | None:
+def _distance(size: Atom, i: Var, known: Accesses) -> tuple[Atom, Atom] | None:
     """f(i) and f(i + 1) of a size that is their difference."""
-    distance = made.get(size) if isinstance(size, Var) else None
+    distance = known.definition(size)
     if not isinstance(distance, Apply) or distance.fn != "sub":
         return None
     behind, before = distance.args
-    return (before, behind) if is_next(i, behind, made, i, before, made) else None
+    return (before, behind) if known.moved(before, i, _next(i)) == known.of(behind) else None
+
+
+def _next(i: Var) -> Value:
+    return Sum({i: 1}, 1)
 
 
 def _at_zero(b: Builder, op: Sweep, before: Atom) -> Atom | None:
@@ -189,7 +195,7 @@ def _at_zero(b: Builder, op: Sweep, before: Atom) -> Atom | None:
     return b.emit(If(there, first, none.close([], [constant(0, before.type)])), "first")[0]
 
 
-def _without_scans(op: Sweep, sums: dict[Var, Sum]) -> Sweep:
+def _without_scans(op: Sweep, sums: dict[Var, Ends]) -> Sweep:
     """The sweep with a difference in the place of each sum."""
     lets = []
     for let in op.body.lets:
@@ -207,32 +213,61 @@ def _with(op: Sweep, lets: Sequence[Let]) -> Sweep:
 # -- positions in such rows -----------------------------------------------------------------------
 
 
-def _at_starts(b: Builder, op: Sweep, known: dict[Atom, Sum]) -> Sweep | None:
+def _at_starts(b: Builder, op: Sweep, known: dict[Atom, Ends]) -> Sweep | None:
     """The sweep with f(s) of each row s as where the row begins; None where it has none."""
-    lets: list[Let] = []
-    made, sums, changed = makers_of(op.body.lets), Sums(b), False
-    rows: list[tuple[Sum, Var, Var]] = []
-    for let in op.body.lets:
-        if isinstance(let.op, Locate) and let.op.ends in known and not let.op.skip:
-            s, start = let.vars
-            rows.append((known[let.op.ends], s, start))
-        begins = _start_of_row(let, rows, made)
-        if begins is not None:
-            let, changed = Let(let.vars, Apply("add", begins), let.where), True
-        lets += sums.shortened(let) if rows else [let]
-    return _with(op, lets) if changed else None
+    rows = [
+        (known[let.op.ends], let.vars) for let in op.body.lets
+        if isinstance(let.op, Locate) and let.op.ends in known and not let.op.skip
+    ]  # fmt: skip
+    if not rows:
+        return None
+    values = Accesses([*op.body.params, *(vars_[0] for _, vars_ in rows)], op.body.lets)
+    begins = [_start_of_row(let, rows, values) for let in op.body.lets]
+    if not any(begins):
+        return None
+    lets = [Let(let.vars, Apply("add", at), let.where) if at else let
+            for let, at in zip(op.body.lets, begins, strict=True)]  # fmt: skip
+    values = Accesses(op.body.params, lets)
+    return _with(op, [short for let in lets for short in shortened_sum(b, values, let)])
 
 
 def _start_of_row(
-    let: Let, rows: Sequence[tuple[Sum, Var, Var]], made: Makers
+    let: Let, rows: Sequence[tuple[Ends, tuple[Var, ...]]], known: Accesses
 ) -> tuple[Atom, Atom] | None:
     """Where a row begins and f(0), if a let computes f at that row."""
     if len(let.vars) != 1 or let.vars[0].type is not i64 or not isinstance(let.op, PLAIN):
         return None
-    for ends, s, start in rows:
-        if is_next(ends.i, ends.end, ends.made, s, let.vars[0], made):
+    for ends, (s, start) in rows:
+        if known.moved(let.vars[0], s, _next(ends.i)) == ends.known.of(ends.end):
             return start, ends.first
     return None
+
+
+def shortened_sum(b: Builder, known: Accesses, let: Let) -> list[Let]:
+    """The lets that add up what is left of a sum in which something goes away."""
+    op = let.op
+    if not isinstance(op, Apply) or op.fn not in ("add", "sub") or let.vars[0].type is not i64:
+        return [let]
+    (var,), left = let.vars, _parts(known.of(let.vars[0]))
+    before = {term for arg in op.args for term in _parts(known.of(arg))}
+    atoms = [(known.atom(term), n) for term, n in left.items()]
+    if len(left) == len(before) or not 1 < len(left) <= 4 or {1} - {*left.values()}:
+        return [let]
+    (first, _), *others = sorted(atoms, key=lambda part: -part[1])
+    lets: list[Let] = []
+    for k, (atom, n) in enumerate(others, 1):
+        if first is None or atom is None or abs(n) > 1:
+            return [let]
+        total = var if k == len(others) else b.var(var.name, i64)
+        lets.append(Let((total,), Apply("add" if n == 1 else "sub", (first, atom)), let.where))
+        first = total
+    return lets
+
+
+def _parts(value: Value) -> dict[Value, int]:
+    """The terms of a sum, and its constant."""
+    parts: dict[Value, int] = {Sum({term: 1}): n for term, n in value.terms.items()}
+    return {**parts, Sum({}, value.more): 1} if value.more else parts
 
 
 # -- ends that are sums of narrower differences ---------------------------------------------------
@@ -250,16 +285,16 @@ class Narrow:
 
 def _narrow_sums(op: Sweep) -> dict[Var, Narrow]:
     """The sums of a sweep, as i64, of differences of neighbours in fewer bits."""
-    (i,), made = op.body.params, makers_of(op.body.lets)
+    (i,), known = op.body.params, Accesses(op.body.params, op.body.lets)
     found: dict[Var, Narrow] = {}
     for let in op.body.lets:
         if not isinstance(let.op, Prefix) or let.op.exclusive:
             continue
         size = _added(let.op)
-        wide = made.get(size) if isinstance(size, Var) else None
+        wide = None if size is None else known.definition(size)
         if not isinstance(wide, Cast) or wide.dtype is not i64:
             continue
-        dtype, pair = wide.arg.type, _distance(wide.arg, i, made)
+        dtype, pair = wide.arg.type, _distance(wide.arg, i, known)
         if pair is not None and isinstance(dtype, DType) and dtype.is_integer and dtype.bits < 64:
             found[let.vars[0]] = Narrow(op, *pair, dtype)
     return found
@@ -267,14 +302,16 @@ def _narrow_sums(op: Sweep) -> dict[Var, Narrow]:
 
 def _at_narrow_starts(b: Builder, op: Sweep, known: dict[Atom, Narrow]) -> Sweep | None:
     """The sweep with f(s) of each row s, cast, as where the row begins if no f has wrapped."""
+    rows = [
+        (known[let.op.ends], let.vars) for let in op.body.lets
+        if _is_at_own_position(let.op, op) and let.op.ends in known
+    ]  # fmt: skip
+    if not rows:
+        return None
+    values = Accesses([*op.body.params, *(vars_[0] for _, vars_ in rows)], op.body.lets)
     lets: list[Let] = []
-    made = makers_of(op.body.lets)
-    rows: list[tuple[Narrow, Var, Var]] = []
     for let in op.body.lets:
-        if _is_at_own_position(let.op, op) and let.op.ends in known:
-            s, start = let.vars
-            rows.append((known[let.op.ends], s, start))
-        lets += _chosen_start(b, op.shape[0], let, rows, made) or [let]
+        lets += _chosen_start(b, op.shape[0], let, rows, values) or [let]
     return _with(op, lets) if len(lets) > len(op.body.lets) else None
 
 
@@ -285,17 +322,18 @@ def _is_at_own_position(op: Op, sweep: Sweep) -> TypeGuard[Locate]:
 
 
 def _chosen_start(
-    b: Builder, count: Atom, let: Let, rows: Sequence[tuple[Narrow, Var, Var]], made: Makers
-) -> list[Let]:
+    b: Builder, count: Atom, let: Let, rows: Sequence[tuple[Narrow, tuple[Var, ...]]],
+    known: Accesses,
+) -> list[Let]:  # fmt: skip
     """The lets that choose where a row begins, for one that casts f at that row; none for any
     other."""
     if not isinstance(let.op, Cast) or let.op.dtype is not i64:
         return []
-    for ends, s, start in rows:
-        (i,), of_ends = ends.op.body.params, makers_of(ends.op.body.lets)
-        if not is_next(i, ends.end, of_ends, s, let.op.arg, made):
+    for ends, (s, start) in rows:
+        (i,), of_ends = ends.op.body.params, Accesses(ends.op.body.params, ends.op.body.lets)
+        if known.moved(let.op.arg, s, _next(i)) != of_ends.of(ends.end):
             continue
-        if any(_is_choice(op, start, let.vars[0], made) for op in made.values()):
+        if any(_is_choice(op, start, let.vars[0], known) for op in known.made.values()):
             continue
         first = _at_zero(b, ends.op, ends.start)
         if first is None:
@@ -311,9 +349,9 @@ def _chosen_start(
     return []
 
 
-def _is_choice(op: Op, start: Var, as_said: Var, made: Makers) -> bool:
+def _is_choice(op: Op, start: Var, as_said: Var, known: Accesses) -> bool:
     """Whether an op chooses already between a row's start plus something and what f is there."""
     if not isinstance(op, Apply) or op.fn != "select" or op.args[2] != as_said:
         return False
-    begins = made.get(op.args[1]) if isinstance(op.args[1], Var) else None
+    begins = known.definition(op.args[1])
     return isinstance(begins, Apply) and begins.fn == "add" and start in begins.args

@@ -1,13 +1,14 @@
-"""Terms at the next index, and sums in which something goes away."""
+"""Values at the next index, and sums in which something goes away."""
 
 import pytest
 
 import flatweave.ops  # noqa: F401  the operations that texts may name
+from flatweave.access.analyse import Accesses
 from flatweave.array_ir.text import parse_program
 from flatweave.base.dtypes import i64
+from flatweave.passes.telescope import shortened_sum
 from flatweave.terms.build import Builder
-from flatweave.terms.linear import Sums
-from flatweave.terms.shifted import is_next, makers_of
+from flatweave.terms.sums import Sum
 from flatweave.terms.syntax import Var
 
 
@@ -31,7 +32,7 @@ def body(text):
         ("j: i64 = add i 1\na: i64 = mul i 3\nz: i64 = mul j 3", True),
         ("j: i64 = add i 1\na: i64 = mul i 3\nz: i64 = mul j 4", False),
         ("j: i64 = add i 1\na: i64 = mul i c\nz: i64 = mul j c", True),
-        ("j: i64 = add i 1\na: i64 = mul i c\nz: i64 = mul c j", False),
+        ("j: i64 = add i 1\na: i64 = mul i c\nz: i64 = mul c j", True),
         ("j: i64 = add i 1\na: i64 = index xs [i]\nz: i64 = index xs [j]", True),
         ("j: i64 = add i 1\nb: i32 = index ys [i]\nd: i32 = index ys [j]\n"
          "a: i64 = cast i64 b\nz: i64 = cast i64 d", True),
@@ -45,10 +46,10 @@ def body(text):
 def test_the_next_of_a_term(text, holds):
     """What reads, casts and computes alike at i and at i + 1; a scan is no term of the index."""
     i, lets = body(text)
-    made = makers_of(lets.values())
+    known = Accesses([i], lets.values())
     (a,), (z,) = lets["a"].vars, lets["z"].vars
 
-    assert is_next(i, z, made, i, a, made) is holds
+    assert (known.moved(a, i, Sum({i: 1}, 1)) == known.of(z)) is holds
 
 
 def test_terms_of_two_bodies():
@@ -58,9 +59,16 @@ def test_terms_of_two_bodies():
     b = Builder()
     square = b.mul(s, s)
 
-    made = makers_of(lets.values())
-    assert is_next(i, lets["z"].vars[0], made, s, square, makers_of(b.lets))
-    assert not is_next(i, lets["j"].vars[0], made, s, square, makers_of(b.lets))
+    known = Accesses([i], lets.values())
+    next_ = Accesses([s], b.lets).moved(square, s, Sum({i: 1}, 1))
+    assert next_ == known.of(lets["z"].vars[0])
+    assert next_ != known.of(lets["j"].vars[0])
+
+
+def shortened(b):
+    """The lets of a builder, shorter where something goes away."""
+    known = Accesses([], b.lets)
+    return [let for each in b.lets for let in shortened_sum(b, known, each)]
 
 
 def test_what_is_added_and_subtracted_goes_away():
@@ -68,8 +76,7 @@ def test_what_is_added_and_subtracted_goes_away():
     b = Builder()
     p, start, first = (b.param(name, i64) for name in ("p", "start", "first"))
     q = b.add(b.add(start, first), b.sub(p, start))
-    sums = Sums(b)
-    *kept, last = [let for each in b.lets for let in sums.shortened(each)]
+    *kept, last = shortened(b)
 
     assert [let.op for let in kept] == [let.op for let in b.lets[:2]]
     assert (last.vars, last.op.fn, last.op.args) == ((q,), "add", (first, p))
@@ -80,6 +87,5 @@ def test_what_is_added_twice_stays():
     b = Builder()
     x, y = b.param("x", i64), b.param("y", i64)
     b.sub(b.add(b.add(x, y), b.add(x, y)), y)
-    sums = Sums(b)
 
-    assert [let for each in b.lets for let in sums.shortened(each)] == b.lets
+    assert shortened(b) == b.lets
