@@ -18,6 +18,7 @@ from flatweave.ops import Generate, Index, Locate, Map
 from flatweave.ops.nests.nest import Nest
 from flatweave.ops.nests.span import Span
 from flatweave.ops.rows import array_type
+from flatweave.terms.bounds import RULES, Bounds
 from flatweave.terms.control import Apply, Cast, For, If
 from flatweave.terms.syntax import Atom, Const, Lambda, Let, Var
 from flatweave.terms.traverse import atoms_in, lambdas_in, walk_lets
@@ -219,10 +220,11 @@ def applied(fn: str, args: Sequence[Interval | None]) -> Interval | None:
         return _selected(*args)
     if any(arg is None for arg in args):
         return EVERYTHING
-    ends = [arg for arg in args if arg is not None]
-    rule = RULES.get(fn)
-    found = rule(*ends) if rule else EVERYTHING
-    return found if found and found[0] >= -(2**63) and found[1] < 2**63 else EVERYTHING
+    ends = [Bounds(*arg) for arg in args if arg is not None]
+    if fn in CONDITIONS:
+        return CONDITIONS[fn](*ends)
+    found = RULES[fn](ends) if fn in RULES else None
+    return found if found and found.fit(i64) else EVERYTHING
 
 
 def _selected(
@@ -233,40 +235,12 @@ def _selected(
     return other if condition == (0, 0) else joined(then, other)
 
 
-def _mul(a: Interval, b: Interval) -> Interval:
-    ends = [x * y for x in a for y in b]
-    return min(ends), max(ends)
-
-
-def _floordiv(a: Interval, b: Interval) -> Interval | None:
-    if b[0] <= 0:
-        return EVERYTHING
-    ends = [x // y for x in a for y in b]
-    return min(ends), max(ends)
-
-
-def _mod(a: Interval, b: Interval) -> Interval | None:
-    if b[0] <= 0:
-        return EVERYTHING
-    same = b[0] == b[1] and a[0] // b[0] == a[1] // b[0]
-    return (a[0] % b[0], a[1] % b[0]) if same else (0, b[1] - 1)
-
-
 def _certain(holds: bool, fails: bool) -> Interval:
     """A condition: it holds for all, for none, or for some."""
     return (1, 1) if holds else (0, 0) if fails else (0, 1)
 
 
-RULES: dict[str, Callable[..., Interval | None]] = {
-    "add": lambda a, b: (a[0] + b[0], a[1] + b[1]),
-    "sub": lambda a, b: (a[0] - b[1], a[1] - b[0]),
-    "neg": lambda a: (-a[1], -a[0]),
-    "mul": _mul,
-    "floordiv": _floordiv,
-    "mod": _mod,
-    "minimum": lambda a, b: (min(a[0], b[0]), min(a[1], b[1])),
-    "maximum": lambda a, b: (max(a[0], b[0]), max(a[1], b[1])),
-    "abs": lambda a: (0 if a[0] <= 0 <= a[1] else min(map(abs, a)), max(map(abs, a))),
+CONDITIONS: dict[str, Callable[..., Interval]] = {
     "lt": lambda a, b: _certain(a[1] < b[0], a[0] >= b[1]),
     "le": lambda a, b: _certain(a[1] <= b[0], a[0] > b[1]),
     "gt": lambda a, b: _certain(a[0] > b[1], a[1] <= b[0]),

@@ -80,6 +80,8 @@ def _mod(known: Sequence[Bounds]) -> Bounds | None:
     a, b = known
     if b.low <= 0:
         return Bounds(b.low + 1, 0) if b.high < 0 else None
+    if b.low == b.high and a.low // b.low == a.high // b.low:
+        return Bounds(a.low % b.low, a.high % b.low)
     if a.low >= 0 and a.high < b.low:
         return a
     return Bounds(0, min(a.high, b.high - 1) if a.low >= 0 else b.high - 1)

@@ -36,6 +36,17 @@ def test_ranges_are_followed_through_arithmetic():
     assert known(made, p) == Bounds(7, 79)
 
 
+def test_a_remainder_of_one_period_keeps_its_range():
+    """10 to 12, by 8, is 2 to 4; 7 to 9 wraps."""
+    x, y = Var("x", i64), Var("y", i64)
+    low = Apply("maximum", (x, Const(10, i64)))
+    z, w = Var("z", i64), Var("w", i64)
+    made = {y: low, z: Apply("minimum", (y, Const(12, i64))), w: Apply("mod", (z, Const(8, i64)))}
+
+    assert known(made, w) == Bounds(2, 4)
+    assert known({**made, w: Apply("mod", (z, Const(11, i64)))}, w) == Bounds(0, 10)
+
+
 def test_what_may_wrap_has_the_bounds_of_its_dtype():
     """2**31 - 1, plus 1, is -2**31 in 32 bits."""
     x, y = Var("x", i32), Var("y", i32)
