@@ -23,6 +23,7 @@ The tour, in the order in which a program travels through the folders:
     scalar/       the table of functions on single values
     array_ir/     programs: their text and their meaning, in NumPy
     ops/          the vocabulary: map, reduce, scan, .., one file each
+    gradients/    derivatives: program to program, before any pass
     operator_checks/ operators that no law covers are tried on a few elements
     passes/       program to program: fuse, share, simplify
     lower/        programs become kernels
@@ -210,6 +211,7 @@ from flatweave.frontend.functions.combinators import (
 )
 from flatweave.frontend.functions.control import cond, fori_loop, while_loop
 from flatweave.frontend.functions.cumulative import cumprod, cumsum
+from flatweave.frontend.functions.derivatives import grad, jvp, value_and_grad, vjp
 from flatweave.frontend.functions.expand import expand, expand_reduce, replicated_iota
 from flatweave.frontend.functions.generate import generate
 from flatweave.frontend.functions.reductions import (
@@ -334,10 +336,10 @@ __all__ = [
     "eye", "f16", "f32", "f64", "fft", "finfo", "flatnonzero", "flip", "fliplr", "flipud",
     "float16", "float32", "float64", "floor", "floor_divide", "floordiv", "fma", "fmax", "fmin",
     "fmod", "fori_loop", "from_dlpack", "full", "full_like", "gather", "generate", "getitem",
-    "gradient", "greater", "greater_equal", "heaviside", "histogram", "hstack", "hypot", "i16",
-    "i32", "i64", "i8", "iinfo", "imag", "inf", "inner", "int16", "int32", "int64", "int8",
+    "grad", "gradient", "greater", "greater_equal", "heaviside", "histogram", "hstack", "hypot",
+    "i16", "i32", "i64", "i8", "iinfo", "imag", "inf", "inner", "int16", "int32", "int64", "int8",
     "interp", "intersect1d", "invert", "iota", "isclose", "isdtype", "isfinite", "isin", "isinf",
-    "isnan", "jit", "kron", "left_shift", "less", "less_equal", "linalg", "linspace", "log",
+    "isnan", "jit", "jvp", "kron", "left_shift", "less", "less_equal", "linalg", "linspace", "log",
     "log10", "log1p", "log2", "logaddexp", "logical_and", "logical_not", "logical_or",
     "logical_xor", "matmul", "matrix_transpose", "maximum", "mean", "median", "meshgrid", "minimum",
     "mod", "moveaxis", "mul", "mul_hi", "multiply", "nan", "nan_to_num", "nanargmax", "nanargmin",
@@ -355,8 +357,8 @@ __all__ = [
     "take_along_axis", "tan", "tanh", "target", "tensordot", "tile", "transpose", "trapezoid",
     "tril", "triu", "true_divide", "truediv", "trunc", "tune", "u16", "u32", "u64", "u8", "uint16",
     "uint32", "uint64", "uint8", "union1d", "unique", "unique_all", "unique_counts",
-    "unique_inverse", "unique_values", "unstack", "var", "vecdot", "vmap", "vstack", "where",
-    "while_loop", "zeros", "zeros_like", "zip_with",
+    "unique_inverse", "unique_values", "unstack", "value_and_grad", "var", "vecdot", "vjp", "vmap",
+    "vstack", "where", "while_loop", "zeros", "zeros_like", "zip_with",
 ]  # fmt: skip
 
 

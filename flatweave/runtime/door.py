@@ -36,6 +36,7 @@ SELDOM = {
     "complex": "flatweave.frontend.complex.rules",
     "dask": "flatweave.cluster.on_dask",
     "fft": "flatweave.frontend.standard.fft",
+    "gradients": "flatweave.gradients.derive",
     "here": "flatweave.cluster.here",
     "linalg": "flatweave.frontend.standard.linalg",
     "operators": "flatweave.operator_checks.first_calls",

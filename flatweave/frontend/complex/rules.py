@@ -28,7 +28,7 @@ ANY_ELEMENTS = frozenset({
     "map", "zip_with", "reduce", "scan", "filter", "partition", "generate", "cond", "while_loop",
     "fori_loop", "backpermute", "scatter", "permute", "reduce_by_index", "expand",
     "expand_reduce", "segmented_scan", "segmented_reduce", "replicate", "vmap", "stencil",
-    "histogram", "ragged", "row", "store",
+    "histogram", "ragged", "row", "store", "jvp", "vjp", "grad", "value_and_grad",
 })  # fmt: skip
 
 

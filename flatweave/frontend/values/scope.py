@@ -33,7 +33,7 @@ import numpy as np
 from flatweave.base.dtypes import DType, as_dtype, i64
 from flatweave.base.source import Location
 from flatweave.terms.build import Builder, index
-from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Op, Type, Var
+from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Let, Op, Type, Var
 
 Values = np.ndarray[Any, np.dtype[Any]]
 
@@ -135,6 +135,7 @@ class Scope:
         self.trace = trace
         self.builder = builder
         self.outer = outer
+        self.beyond = outer  # where values may come from, too
         self.optional = optional
         self.depth: int = outer.depth + 1 if outer else 0
         self.closed = False
@@ -154,7 +155,25 @@ class Scope:
         scope: Scope | None = self
         while scope is not None:
             yield scope
-            scope = scope.outer
+            scope = scope.beyond
+
+    def section(self) -> Scope:
+        """A scope for a part of this body: its values cannot be used after it has been closed."""
+        made = Scope(self.trace, self.builder, self.outer, self.optional)
+        made.beyond, made.is_mapped = self, self.is_mapped
+        return made
+
+    def end(self, section: Scope, start: int) -> tuple[Let, ...]:
+        """Close a section, and take its operations out of the body again: those from `start` on.
+        What is known of their variables stays known."""
+        section.closed = True
+        lets = tuple(self.builder.lets[start:])
+        del self.builder.lets[start:]
+        self.checked |= section.checked
+        self.shapes.update(section.shapes)
+        for here, there in zip(section.facts(), self.facts(), strict=True):
+            there |= here
+        return lets
 
     def holds(self, other: Scope) -> bool:
         """Whether what `other` binds may be read here: it is this scope or one around it."""

@@ -1,0 +1,223 @@
+"""Arguments and results of differentiated functions: which of their leaves have tangents.
+
+    {"w": f64[n], "k": i64, "rows": Ragged}      leaves w, k, the values of rows
+    tangents                                     {"w": f64[n], "k": None, "rows": Ragged}
+
+A tangent has its primal's structure and dtype; that of a Ragged shares the offsets, that of an
+integer is None. A complex number has two floats in a program, a float of 16 bits one word, whose
+tangent is an f32 there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from flatweave.base.dtypes import f32
+from flatweave.base.errors import DTypeError, ShapeError
+from flatweave.base.records import record
+from flatweave.base.source import user_location
+from flatweave.frontend.elements.conversion import cast
+from flatweave.frontend.ragged.ragged import Ragged
+from flatweave.frontend.trace import extents
+from flatweave.frontend.trace.pairs import lifted
+from flatweave.frontend.trace.short import lifted_short, narrowed, widened
+from flatweave.frontend.trace.tracers import as_tracer, tracer_of
+from flatweave.frontend.values.array import Tracer, describe
+from flatweave.frontend.values.complex import Complex, is_complex
+from flatweave.frontend.values.interop import is_number_list
+from flatweave.frontend.values.scope import current
+from flatweave.frontend.values.short import Short, is_short
+from flatweave.frontend.values.tree import Tree, flatten, paths, spelled, unflatten
+from flatweave.ops import Reshape
+from flatweave.terms.syntax import Atom, Let, Type, Var
+from flatweave.terms.traverse import Substitution
+
+Rebuild = Callable[[Iterator[Any]], Any]
+
+
+@record
+class Leaf:
+    """One array or number of an argument or a result, as the trace has it."""
+
+    value: Tracer | Complex | Short
+    path: str
+
+    @property
+    def has_tangent(self) -> bool:
+        """Whether it is a float or a complex number."""
+        return not isinstance(self.value, Tracer) or self.value.element.is_float
+
+    @property
+    def parts(self) -> list[Tracer]:
+        """The arrays of the program that it consists of."""
+        if isinstance(self.value, Tracer):
+            return [self.value]
+        return [getattr(self.value, name) for name in self.value.parts]
+
+    def with_parts(self, parts: Sequence[Tracer]) -> Any:
+        """The same of other arrays."""
+        return parts[0] if isinstance(self.value, Tracer) else type(self.value).made(*parts)
+
+    def tangent(self, atoms: Sequence[Atom], *, conjugate: bool = False) -> Any:
+        """A tangent, as the user sees it, of those of the parts."""
+        parts = [tracer_of(atom) for atom in atoms]
+        if isinstance(self.value, Short):
+            return narrowed(parts[0], self.value.element)
+        if isinstance(self.value, Complex):
+            return Complex(parts[0], -parts[1] if conjugate else parts[1])
+        return parts[0]
+
+    def tangent_atoms(self, given: Any, what: str, *, conjugate: bool = False) -> list[Atom]:
+        """A user's tangent as those of the parts: its shape is checked, its dtype converted."""
+        if isinstance(self.value, Complex):
+            z = lifted(given) if is_complex(given) else Complex(as_tracer(given), as_tracer(0.0))
+            parts = [z.real, z.imag]
+            if conjugate:
+                parts[1] = -parts[1]
+            pairs = zip(parts, self.parts, strict=True)
+            return [self._like(part, of, what) for part, of in pairs]
+        found = widened(given) if is_short(given) else as_tracer(given, what)
+        return [self._like(found, self.parts[0], what)]
+
+    def _like(self, given: Tracer, part: Tracer, what: str) -> Atom:
+        dtype = part.element if part.element.is_float else f32
+        if given.ndim != part.ndim:
+            raise ShapeError(
+                f"{what} must have the shape of what it belongs to, {describe(self.value)}, got"
+                f" {describe(given)}.",
+                where=user_location(), remedy="Give an array of that shape.",
+            )  # fmt: skip
+        if not (given.element.is_float or given.weak):
+            raise DTypeError(
+                f"{what} must be floating, got {describe(given)}.",
+                where=user_location(), remedy="Convert it with astype(fw.f64).",
+            )  # fmt: skip
+        for one, wanted in zip(given.extents, part.extents, strict=True):
+            extents.same(
+                one, wanted,
+                f"{what} has an extent of {{0}} where what it belongs to has {{1}}.",
+                remedy="Give an array of the same shape.",
+            )  # fmt: skip
+        return as_shaped(cast(given, dtype), part).atom
+
+
+def as_shaped(array: Tracer, like: Tracer) -> Tracer:
+    """An array whose extents, which are known to be equal, are written as those of another."""
+    if array.extents == like.extents:
+        return array
+    return tracer_of(current().emit(Reshape(array.atom, like.extents))[0])
+
+
+@record
+class Opened:
+    """The leaves of a value, its structure, and a function that rebuilds it from other leaves."""
+
+    leaves: list[Leaf]
+    tree: Tree
+    rebuild: Callable[[Sequence[Any]], Any]
+
+    @property
+    def spelled(self) -> str:
+        """The structure as messages show it."""
+        return spelled(self.tree, [describe(leaf.value) for leaf in self.leaves])
+
+
+def _is_leaf(value: Any) -> bool:
+    is_whole = isinstance(value, Ragged | Complex | Short)
+    return is_whole or is_number_list(value)
+
+
+def opened(value: Any, path: str, name: str) -> Opened:
+    """An argument or a result taken apart; `name` is what messages call it."""
+    found, tree = flatten(value, _is_leaf)
+    leaves: list[Leaf] = []
+    makers: list[Rebuild] = []
+    for part, where in zip(found, paths(tree, path), strict=True):
+        if isinstance(part, Ragged):
+            inner = opened(part.values, f"{where}.values", name)
+            leaves += inner.leaves
+            makers.append(_rows(part, inner))
+        else:
+            leaves.append(Leaf(_traced(part, name), where))
+            makers.append(next)
+    return Opened(leaves, tree, lambda values: _rebuilt(tree, makers, iter(values)))
+
+
+def _rows(rows: Ragged, inner: Opened) -> Rebuild:
+    count = len(inner.leaves)
+
+    def rebuild(values: Iterator[Any]) -> Any:
+        made = inner.rebuild([next(values) for _ in range(count)])
+        return Ragged.made(made, _here(rows.offsets))
+
+    return rebuild
+
+
+def _here(offsets: Any) -> Tracer:
+    """Offsets in the body at hand, where what derivatives emit stands."""
+    return tracer_of(offsets.atom if isinstance(offsets, Tracer) else as_tracer(offsets).atom)
+
+
+def _rebuilt(tree: Tree, makers: Sequence[Rebuild], values: Iterator[Any]) -> Any:
+    return unflatten(tree, [made(values) for made in makers])
+
+
+def _traced(value: Any, name: str) -> Any:
+    if is_complex(value):
+        return lifted(value)
+    return lifted_short(value) if is_short(value) else as_tracer(value, name)
+
+
+def tangents_given(value: Any, of: Opened, what: str) -> list[Any]:
+    """A user's tangents for the leaves of a value: None where they give none."""
+    found, tree = flatten(value, lambda part: part is None or _is_leaf(part))
+    expected = flatten(of.rebuild([0.0] * len(of.leaves)), lambda part: isinstance(part, Ragged))
+    if tree != expected[1]:
+        raise ShapeError(
+            f"{what} must have the structure {of.spelled}, got"
+            f" {spelled(tree, [_described(part) for part in found])}.",
+            where=user_location(),
+            remedy="Give an array for each of its floats, and None for each of its integers.",
+        )
+    given: list[Any] = []
+    for part, rows in zip(found, expected[0], strict=True):
+        if isinstance(rows, Ragged):
+            values = part.values if isinstance(part, Ragged) else part
+            given += flatten(values, lambda leaf: leaf is None or _is_leaf(leaf))[0]
+        else:
+            given.append(part)
+    return given
+
+
+def _described(value: Any) -> str:
+    if value is None or isinstance(value, Ragged):
+        return "None" if value is None else "a Ragged"
+    return describe(_traced(value, "a tangent"))
+
+
+def types_of_parts(leaves: Sequence[Leaf]) -> list[Type]:
+    """The types of the arrays that leaves consist of."""
+    return [part.atom.type for leaf in leaves for part in leaf.parts]
+
+
+def bound_to(leaves: Sequence[Leaf], params: Sequence[Var]) -> list[Any]:
+    """Leaves of the same kinds that consist of parameters."""
+    made: list[Any] = []
+    rest = iter(params)
+    for leaf in leaves:
+        parts = [Tracer(next(rest), current(), part.weak) for part in leaf.parts]
+        made.append(leaf.with_parts(parts))
+    return made
+
+
+def splice(lets: Sequence[Let], primals: Substitution) -> None:
+    """Emit operations that were derived from a lambda into the body at hand; the lambda's
+    parameters become what they are called with."""
+    scope = current()
+    for let in lets:
+        moved = primals.let(let)
+        scope.builder.append(moved)
+        scope.builder.adopt(moved)
+        for var in moved.vars:
+            scope.adopt(var)

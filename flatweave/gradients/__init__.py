@@ -1,0 +1,9 @@
+"""Derivatives: a traced program becomes another traced program, before any pass runs.
+
+    forward.py    each operation is followed by its tangent
+    reverse.py    after the operations, from the last to the first, what each adds to cotangents
+    table.py      the rule of each operation, or why it has none
+
+A rule stands in the file of its family of operations. The front end traces a function, has it
+transformed and emits the result into the trace in progress, so derivatives nest.
+"""

@@ -1,0 +1,184 @@
+"""Rules of branches and loops.
+
+    s = for lo hi (i, s => .. in f(i, s)) s0
+    forward     s, ds = for lo hi (i, s, ds => .. in f(i, s), f'(i, s) ds) s0 ds0
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+
+from flatweave.gradients.activity import state_of
+from flatweave.gradients.forward import Forward
+from flatweave.gradients.reverse import Back, Reverse
+from flatweave.gradients.sinks import Sink, flat
+from flatweave.gradients.values import dtype_of, generate, live, owned, shape_of, tangent_type
+from flatweave.ops import Reshape
+from flatweave.terms.build import Builder, index
+from flatweave.terms.control import For, If, While
+from flatweave.terms.syntax import Atom, Lambda, Let, Var, constant
+from flatweave.terms.traverse import Substitution
+
+
+def if_forward(f: Forward, let: Let) -> None:
+    """Both branches give tangents; before each array its extents, as `if` wants them."""
+    op = let.op
+    assert isinstance(op, If)
+    moving = set(f.active(let))
+    numbers = [k for k, var in enumerate(let.vars) if var in moving]
+    made = If(op.condition, _branch(f, op.then, numbers), _branch(f, op.other, numbers))
+    found = bind_more(f.b, let, made)
+    at = 0
+    for k in numbers:
+        var = let.vars[k]
+        at += len(shape_of(var))
+        f.set(var, as_shaped(f.b, found[at], var))
+        at += 1
+
+
+def _branch(f: Forward, fn: Lambda, numbers: Sequence[int]) -> Lambda:
+    """A branch that gives the tangents of some results, too."""
+    with f.inside((), optional=True) as inner:
+        f.run(fn.lets)
+        more: list[Atom] = []
+        for k in numbers:
+            tangent = f.dense(fn.results[k])
+            more += [*shape_of(fn.results[k]), owned(inner, tangent)]
+        return inner.close((), (*fn.results, *more))
+
+
+def bind_more(b: Builder, let: Let, op: If) -> list[Var]:
+    """Emit a branch that binds what `let` does, and more: the variables for that."""
+    renaming = Substitution(fresh=lambda var, type_: b.var(var.name, type_))
+    binders = op.binders()
+    renaming.mapping.update(zip(binders, let.vars, strict=False))
+    more = [renaming.binder(binder) for binder in binders[len(let.vars) :]]
+    b.append(Let((*let.vars, *more), op, let.where))
+    return more
+
+
+def as_shaped(b: Builder, tangent: Atom, of: Atom) -> Atom:
+    """An array under the extents of another one, which are as great."""
+    shape = shape_of(of)
+    return tangent if shape_of(tangent) == shape else b.emit(Reshape(tangent, shape))[0]
+
+
+def while_forward(f: Forward, let: Let) -> None:
+    """The tangents of the state are state; the condition does not see them."""
+    op = let.op
+    assert isinstance(op, While)
+    body, inits, vars_ = _body(f, op.body, let, op.init, 0)
+    more = [f.b.var(var.name, var.type) for var in body.params[len(op.init) :]]
+    renaming = Substitution(dict(zip(op.body.params, op.condition.params, strict=True)))
+    extra = [Var(var.name, renaming.type(var.type)) for var in more]
+    condition = Lambda((*op.condition.params, *extra), op.condition.lets, op.condition.results)
+    f.emit(let, op.replace(condition=condition, body=body, init=(*op.init, *inits)), vars_)
+
+
+def for_forward(f: Forward, let: Let) -> None:
+    """The tangents of the state are state."""
+    op = let.op
+    assert isinstance(op, For)
+    body, inits, vars_ = _body(f, op.body, let, op.init, 1)
+    f.emit(let, op.replace(body=body, init=(*op.init, *inits)), vars_)
+
+
+def _body(
+    f: Forward, fn: Lambda, let: Let, init: Sequence[Atom], first: int
+) -> tuple[Lambda, list[Atom], list[Var]]:
+    """The body of a loop on values and tangents, what the tangents begin with, and their
+    variables; the state begins with parameter `first`."""
+    state = fn.params[first:]
+    flags = state_of(fn, state, init, set(f.tangents))
+    numbers = [k for k, flag in enumerate(flags) if flag]
+    inits = [f.dense(init[k]) for k in numbers]
+    with f.inside(fn.params, optional=True) as inner:
+        params = f.params([state[k] for k in numbers])
+        f.run(fn.lets)
+        tangents = [owned(inner, f.dense(fn.results[k])) for k in numbers]
+        made = inner.close((*fn.params, *params), (*fn.results, *tangents))
+    return made, inits, [let.vars[k] for k in numbers]
+
+
+def if_reverse(r: Reverse, let: Let) -> Back:
+    """The branch that was taken, in reverse; the other one contributes nothing."""
+    r.keep(let)
+    op = let.op
+    assert isinstance(op, If)
+
+    def back() -> None:
+        found = [(k, r.known(var)) for k, var in enumerate(let.vars) if tangent_type(var.type)]
+        known = [(k, c) for k, c in found if c is not None]
+        bodies = [_reversed(r, fn, known) for fn in (op.then, op.other)]
+        merged = Merged(bodies[0].b, bodies[1].b)
+        for number, body in enumerate(bodies):
+            for sink in body.sinks:
+                merged.add(number, sink)
+        if not merged.sinks:
+            return
+        made = r.b.emit(If(op.condition, *merged.branches()))
+        for rebuild in merged.sinks:
+            r.sink(rebuild(made))
+
+    return back
+
+
+def _reversed(r: Reverse, fn: Lambda, known: Sequence[tuple[int, Atom]]) -> Reverse:
+    """A branch in reverse; what it contributes are its sinks."""
+    fn = r.b.copy(fn)
+    body = r.inner((), optional=True)
+    body.run(fn.lets)
+    body.pull([(fn.results[k], as_shaped(body.b, c, fn.results[k])) for k, c in known])
+    return body
+
+
+class Merged:
+    """The sinks of two branches as results of both: what one contributes is nothing in the other.
+
+    Nothing is 0 at an index outside, or no values where their number is known in a branch only.
+    """
+
+    def __init__(self, then: Builder, other: Builder) -> None:
+        self.builders = then, other
+        self.results: tuple[list[Atom], list[Atom]] = [], []
+        self.sinks: list[Callable[[Sequence[Atom]], Sink]] = []
+
+    def add(self, number: int, sink: Sink) -> None:
+        """Have both branches give what one of them contributes."""
+        b = self.builders[number]
+        varies = any(extent in b.own for extent in sink.batch)
+        sink = flat(b, sink) if varies else sink
+        value = self._give(number, sink.value, 0.0, varies)
+        dims: list[int | Callable[[Sequence[Atom]], Atom] | Atom] = []
+        for dim in sink.dims:
+            is_computed = not isinstance(dim, int) and dim in b.own
+            dims.append(self._give(number, dim, -1, varies) if is_computed else dim)  # type: ignore[arg-type]
+
+        def rebuild(made: Sequence[Atom]) -> Sink:
+            return Sink(
+                sink.target, tuple(dim(made) if callable(dim) else dim for dim in dims), value(made)
+            )
+
+        self.sinks.append(rebuild)
+
+    def _give(
+        self, number: int, atom: Atom, nothing: float, varies: bool
+    ) -> Callable[[Sequence[Atom]], Atom]:
+        """A result of one branch, and its extents before it; the number of it among all."""
+        own, other = self.builders[number], self.builders[1 - number]
+        shape = shape_of(atom)
+        empty = tuple(index(0) for _ in shape) if varies else shape
+        filler = constant(nothing, dtype_of(atom.type))
+        self.results[number].extend([*shape, owned(own, atom)])
+        self.results[1 - number].extend([
+            *empty, generate(other, empty, lambda *_: [filler])[0] if shape else filler
+        ])  # fmt: skip
+        return operator.itemgetter(len(self.results[0]) - 1)
+
+    def branches(self) -> list[Lambda]:
+        """Both bodies."""
+        return [
+            Lambda((), live(b.lets, results), tuple(results))
+            for b, results in zip(self.builders, self.results, strict=True)
+        ]

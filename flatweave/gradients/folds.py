@@ -1,0 +1,194 @@
+"""Rules of operators: reduce, scan, segments, permute.
+
+Forward, an operator on values becomes one on pairs of a value and its tangent, which is associative
+where the first one is. Where tangents are combined without a look at the values, as sums are, they
+are combined in an operation of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from flatweave.base.errors import Unsupported
+from flatweave.gradients.activity import components
+from flatweave.gradients.chains import Chain, ChainReverse
+from flatweave.gradients.forward import Forward
+from flatweave.gradients.reverse import Back, Reverse
+from flatweave.gradients.rewrites import as_loop, as_scan, as_segments, of_rank_one
+from flatweave.gradients.values import (
+    chosen,
+    dtype_of,
+    generate,
+    read,
+    read_inside,
+    shape_of,
+    tangent_type,
+)
+from flatweave.ops import Permute, Reduce, ReduceSegments, Scan
+from flatweave.terms.build import Builder, index, lambda_of
+from flatweave.terms.control import Apply
+from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Var, constant
+from flatweave.terms.traverse import free_vars, needed_for
+
+
+def fold_forward(f: Forward, let: Let) -> None:
+    """reduce op ne xs  ==>  reduce (a, da, b, db => ..) (ne, dne) (xs, dxs)"""
+    op = let.op
+    assert isinstance(op, Reduce | Scan | ReduceSegments)
+    flags = components(op.fn, op.neutral, op.xs, set(f.tangents))
+    moving = [k for k, flag in enumerate(flags) if flag]
+    fn, tangents = dual(f, op.fn, flags)
+    neutral = tuple(f.dense(op.neutral[k]) for k in moving)
+    xs = tuple(f.dense(op.xs[k]) for k in moving)
+    skipped = len(let.vars) - len(flags)  # the number of segments
+    vars_ = [let.vars[skipped + k] for k in moving]
+    if tangents is None:
+        f.emit(let, op.replace(fn=fn, neutral=(*op.neutral, *neutral), xs=(*op.xs, *xs)), vars_)
+        return
+    f.keep(let)
+    found = f.b.emit(op.replace(fn=tangents, neutral=neutral, xs=xs))[skipped:]
+    for var, tangent in zip(vars_, found, strict=True):
+        f.set(var, tangent)
+
+
+def dual(f: Forward, fn: Lambda, flags: Sequence[bool]) -> tuple[Lambda, Lambda | None]:
+    """An operator on values and tangents; and that on tangents alone, if it reads no values."""
+    half = len(flags)
+    lefts, rights = fn.params[:half], fn.params[half:]
+    with f.inside(fn.params) as inner:
+        das = f.params([a for a, flag in zip(lefts, flags, strict=True) if flag])
+        dbs = f.params([b for b, flag in zip(rights, flags, strict=True) if flag])
+        f.run(fn.lets)
+        found = [f.dense(atom) for atom, flag in zip(fn.results, flags, strict=True) if flag]
+        lets = tuple(inner.lets)
+    both = Lambda((*lefts, *das, *rights, *dbs), lets, (*fn.results, *found))
+    alone = Lambda((*das, *dbs), needed_for(lets, found), tuple(found))
+    reads = any(var in fn.params for var in free_vars(alone))
+    return both, None if reads else f.b.copy(alone)
+
+
+def reduce_reverse(r: Reverse, let: Let) -> Back | None:
+    """The cotangents of all partial results, then those of elements; `neutral` is the first."""
+    op = let.op
+    assert isinstance(op, Reduce)
+    if _rows(op.fn):
+        r.run(as_loop(r.b, let, op))
+        return None
+    if any(len(shape_of(x)) > 1 for x in op.xs):
+        r.run(of_rank_one(r.b, let, op))
+        return None
+    r.keep(let)
+
+    def back() -> None:
+        chain = ChainReverse(r, Chain(op.fn, op.neutral, op.xs))
+        given = _known(r, let.vars)
+        states = chain.of_result(given)
+        chain.finish(states, None)
+        is_empty = r.b.apply("eq", shape_of(op.xs[0])[0], index(0))
+        for k, c in given.items():
+            r.add(op.neutral[k], chosen(r.b, is_empty, c, constant(0.0, dtype_of(c.type))))
+
+    return back
+
+
+def scan_reverse(r: Reverse, let: Let) -> Back | None:
+    """A linear recurrence the other way."""
+    op = let.op
+    assert isinstance(op, Scan)
+    if _rows(op.fn):
+        raise Unsupported(
+            "the derivative of a scan of rows.",
+            where=let.where, remedy="Scan tuples of numbers, or write it with fw.fori_loop.",
+        )  # fmt: skip
+    if any(len(shape_of(x)) > 1 for x in op.xs):
+        r.run(of_rank_one(r.b, let, op))
+        return None
+    r.keep(let)
+
+    def back() -> None:
+        chain = ChainReverse(r, Chain(op.fn, op.neutral, op.xs, op.reverse, op.starts))
+        given = _known(r, let.vars)
+        states = chain.of_all(given, op.exclusive)
+        chain.finish(states, given if op.exclusive else None)
+
+    return back
+
+
+def segments_reverse(r: Reverse, let: Let) -> Back | None:
+    """A scan of the segments, of which the last elements are kept."""
+    op = let.op
+    assert isinstance(op, ReduceSegments)
+    r.run(as_scan(r.b, let, op))
+    return None
+
+
+def permute_forward(f: Forward, let: Let) -> None:
+    """A sum of tangents where values are added; else elements are sorted by where they go."""
+    op = let.op
+    assert isinstance(op, Permute)
+    if not is_sum(op.fn):
+        f.run(as_segments(f.b, let, op))
+        return
+    f.keep(let)
+    moving = [k for k, pair in enumerate(zip(op.dest, op.xs, strict=True))
+              if any(f.of(x) is not None for x in pair)]  # fmt: skip
+    for k in moving:
+        dtype = dtype_of(op.dest[k].type)
+        made = Permute(
+            lambda_of("add", dtype), (constant(0.0, dtype),), (f.dense(op.dest[k]),), op.indices,
+            (f.dense(op.xs[k]),),
+        )  # fmt: skip
+        f.set(let.vars[k], f.b.emit(made)[0])
+
+
+def permute_reverse(r: Reverse, let: Let) -> Back | None:
+    """A gather where values are added; else elements are sorted by where they go."""
+    op = let.op
+    assert isinstance(op, Permute)
+    if not is_sum(op.fn):
+        r.run(as_segments(r.b, let, op))
+        return None
+    r.keep(let)
+    (size,) = shape_of(op.dest[0])
+
+    def back() -> None:
+        for k, given in _known(r, let.vars).items():
+            r.add(op.dest[k], given)
+            if r.is_active(op.xs[k]):
+                r.add(op.xs[k], _gather(r.b, given, op.indices, size))
+
+    return back
+
+
+def _gather(b: Builder, xs: Atom, indices: Atom, size: Atom) -> Atom:
+    """The elements at these indices, 0 for those outside."""
+    nothing = constant(0.0, dtype_of(xs.type))
+
+    def write(inner: Builder, at: list[Var]) -> list[Atom]:
+        return [read_inside(inner, xs, read(inner, indices, at), size, nothing)]
+
+    return generate(b, shape_of(indices), write)[0]
+
+
+def _known(r: Reverse, vars_: Sequence[Var]) -> dict[int, Atom]:
+    """The cotangents that there are, by number."""
+    found = [(k, r.known(var)) for k, var in enumerate(vars_) if tangent_type(var.type)]
+    return {k: c for k, c in found if c is not None}
+
+
+def is_sum(fn: Lambda) -> bool:
+    """Whether an operator adds each component."""
+    half = len(fn.results)
+    sums = {
+        let.vars[0]: let.op.args
+        for let in fn.lets if isinstance(let.op, Apply) and let.op.fn == "add"
+    }  # fmt: skip
+    return all(
+        isinstance(result, Var) and set(sums.get(result, ())) == {fn.params[k], fn.params[half + k]}
+        for k, result in enumerate(fn.results)
+    )
+
+
+def _rows(fn: Lambda) -> bool:
+    """Whether an operator combines rows."""
+    return any(isinstance(param.type, ArrayType) for param in fn.params)

@@ -1,0 +1,141 @@
+"""Reverse mode: after all operations, from the last to the first, what each adds to cotangents.
+
+    y = sin x                    y = sin x
+    z = mul y a         ==>      z = mul y a
+    in z                         y' = mul z' a
+                                 x' = mul y' (cos x)
+
+A rule emits the operation, perhaps with more results to save, and gives a function that is called
+when the cotangents of the results are known; or it runs simpler operations in its place. Inside a
+body, contributions to variables from around it are collected as sinks (`sinks.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from flatweave.gradients.activity import is_active, is_read, results_of
+from flatweave.gradients.sinks import Sink, gathered, whole
+from flatweave.gradients.values import add, zero_tangent
+from flatweave.terms.build import Builder
+from flatweave.terms.syntax import Atom, Let, Var
+
+Back = Callable[[], None]
+Rules = Callable[[Let], Any]
+
+
+class Reverse:
+    """A body whose operations are emitted, and then what they add to cotangents.
+
+    `active` has the active variables of the whole program. Between the first part and the second
+    `b` may become another builder.
+    """
+
+    def __init__(self, b: Builder, rules: Rules, active: set[Var]) -> None:
+        self.b = b
+        self.rules = rules
+        self.active = active
+        self.on_host = True
+        self.own: set[Var] = set()
+        self.tape: list[tuple[Let, Back]] = []
+        self.found: dict[Var, Atom] = {}
+        self.waiting: dict[Var, list[Sink]] = {}
+        self.sinks: list[Sink] = []
+
+    def inner(self, params: Sequence[Var], optional: bool = False) -> Reverse:
+        """A body inside this one, with these parameters: an element function, or an `optional`
+        one, a branch or a loop's."""
+        made = Reverse(self.b.inner(optional), self.rules, self.active)
+        made.on_host = self.on_host and optional
+        made.bind(params)
+        return made
+
+    def bind(self, params: Sequence[Var]) -> None:
+        """Enter variables as parameters of this body."""
+        for param in params:
+            self.b.bind(param, None)
+        self.own.update(params)
+
+    def is_active(self, atom: Atom) -> bool:
+        """Whether an atom depends on what is differentiated."""
+        return is_active(atom, self.active)
+
+    def run(self, lets: Sequence[Let]) -> None:
+        """Emit operations; remember what those that are active will do in reverse."""
+        for let in lets:
+            self.b.where = let.where or self.b.where
+            self.own.update(let.vars)
+            if not is_read(let.op, self.active) or not (made := results_of(let, self.active)):
+                self.keep(let)
+                continue
+            self.active.update(made)
+            back = self.rules(let).reverse(self, let)
+            if back is not None:  # else it was rewritten
+                self.tape.append((let, back))
+
+    def keep(self, let: Let) -> None:
+        """Emit an operation as it is."""
+        self.b.append(let)
+        self.b.adopt(let)
+
+    def pull(self, seeds: Sequence[tuple[Atom, Atom]]) -> None:
+        """Propagate cotangents of some values back to the parameters. Each call starts anew."""
+        self.found, self.waiting, self.sinks = {}, {}, []
+        for atom, cotangent in seeds:
+            self.add(atom, cotangent)
+        for let, back in reversed(self.tape):
+            if any(var in self.found or var in self.waiting for var in let.vars):
+                self.b.where = let.where or self.b.where
+                back()
+
+    def add(self, atom: Atom, cotangent: Atom) -> None:
+        """Add to the cotangent of a value."""
+        if not self.is_active(atom):
+            return
+        assert isinstance(atom, Var)
+        if atom not in self.own:
+            self.sinks.append(whole(atom, cotangent))
+            return
+        known = self.found.get(atom)
+        self.found[atom] = cotangent if known is None else add(self.b, known, cotangent)
+
+    def add_at(self, xs: Atom, indices: Sequence[Atom], cotangent: Atom) -> None:
+        """Add to the cotangent of one element of an array."""
+        if self.is_active(xs):
+            assert isinstance(xs, Var)
+            self.sink(Sink(xs, tuple(indices), cotangent))
+
+    def sink(self, sink: Sink) -> None:
+        """Add contributions to a variable of this body, or of one around it."""
+        if not self.is_active(sink.target):
+            return
+        if sink.target in self.own:
+            self.waiting.setdefault(sink.target, []).append(sink)
+        else:
+            self.sinks.append(sink)
+
+    def known(self, atom: Atom) -> Atom | None:
+        """The cotangent of a value; None where it is zero."""
+        if not isinstance(atom, Var):
+            return None
+        for sink in self.waiting.pop(atom, ()):
+            part = gathered(self.b, sink)
+            before = self.found.get(atom)
+            self.found[atom] = part if before is None else add(self.b, before, part)
+        return self.found.get(atom)
+
+    def cotangent(self, atom: Atom) -> Atom:
+        """The cotangent of a value, zeros where there is none."""
+        found = self.known(atom)
+        return zero_tangent(self.b, atom) if found is None else found
+
+    @contextmanager
+    def emitting(self, b: Builder) -> Iterator[None]:
+        """Emit into another builder."""
+        before, self.b = self.b, b
+        try:
+            yield
+        finally:
+            self.b = before

@@ -1,0 +1,230 @@
+"""What a body adds to cotangents of variables from around it.
+
+    generate [n, m] (i, j => .. xs[j, i] ..)      Sink(xs, dims=(1, 0), value: f64[n, m])
+    generate [n] (i => .. xs[k[i]] ..)            Sink(xs, dims=(at: i64[n],), value: f64[n])
+    generate [n] (i => .. s ..)                   Sink(s, dims=(), value: f64[n])
+
+A sink has for each axis of its target the axis of its values that it goes along, an index that is
+the same for all of them, or the index of each. Where no index is computed the contributions are the
+values read the other way round, summed over the axes that the target does not have. Else they are
+written by `permute add`.
+
+A body of one element has sinks for that element; `carry` makes those for all of them.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping, Sequence
+
+from flatweave.base.records import record, replace
+from flatweave.gradients.values import (
+    dtype_of,
+    generate,
+    owned,
+    read,
+    shape_of,
+    sum_of,
+    tangent_type,
+    zero,
+)
+from flatweave.ops import Permute, Reshape
+from flatweave.terms.build import Builder, index, lambda_of
+from flatweave.terms.control import If
+from flatweave.terms.syntax import Atom, Lambda, Var, constant
+
+Dim = int | Atom
+
+
+@record
+class Sink:
+    """Contributions to a variable: values, and where in it each goes."""
+
+    target: Var
+    dims: tuple[Dim, ...]
+    value: Atom
+
+    @property
+    def batch(self) -> tuple[Atom, ...]:
+        """The shape of the values."""
+        return shape_of(self.value)
+
+
+def whole(target: Var, value: Atom) -> Sink:
+    """A contribution to all of a variable."""
+    return Sink(target, tuple(range(len(shape_of(target)))), value)
+
+
+def is_plain(sink: Sink) -> bool:
+    """Whether no index is computed: each value is known by the index in the target."""
+    axes = [dim for dim in sink.dims if isinstance(dim, int)]
+    fixed = all(isinstance(dim, int) or not shape_of(dim) for dim in sink.dims)
+    return fixed and len(set(axes)) == len(axes)
+
+
+def gathered(b: Builder, sink: Sink) -> Atom:
+    """The contributions as one value of the target's type."""
+    type_ = tangent_type(sink.target.type)
+    assert type_ is not None
+    if not sink.dims:
+        return b.emit(sum_of(dtype_of(type_), (sink.value,)))[0] if sink.batch else sink.value
+    if is_plain(sink):
+        return _transposed(b, sink)
+    return permuted(b, sink, zero(b, type_))
+
+
+def _transposed(b: Builder, sink: Sink) -> Atom:
+    """The values read at the indices in the target, summed over the other axes."""
+    shape, batch = shape_of(sink.target), sink.batch
+    rest = [axis for axis in range(len(batch)) if axis not in sink.dims]
+    if not rest and sink.dims == tuple(range(len(shape))) and shape == batch:
+        return sink.value
+    dtype = dtype_of(sink.value.type)
+
+    def write(inner: Builder, at: list[Var]) -> list[Atom]:
+        guards: list[Atom] = []
+        places: dict[int, Atom] = {}
+        for i, extent, dim in zip(at, shape, sink.dims, strict=True):
+            if not isinstance(dim, int):
+                guards += [] if extent == index(1) else [inner.apply("eq", i, dim)]
+                continue
+            places[dim] = i
+            if batch[dim] != extent:
+                guards.append(inner.apply("lt", i, batch[dim]))
+        if not guards:
+            return [_summed(inner, sink, places, rest)]
+        holds = guards[0]
+        for guard in guards[1:]:
+            holds = inner.apply("and", holds, guard)
+        nothing = constant(0.0, dtype)
+        if not batch:
+            return [inner.apply("select", holds, sink.value, nothing)]
+        then = inner.inner(optional=True)
+        taken = then.close((), [_summed(then, sink, places, rest)])
+        return list(inner.emit(If(holds, taken, Lambda((), (), (nothing,)))))
+
+    return generate(b, shape, write)[0]
+
+
+def _summed(b: Builder, sink: Sink, places: dict[int, Atom], rest: Sequence[int]) -> Atom:
+    """The values at these indices, summed over the axes that have none."""
+    batch = sink.batch
+    if not rest:
+        return read(b, sink.value, [places[axis] for axis in range(len(batch))])
+
+    def write(inner: Builder, at: list[Var]) -> list[Atom]:
+        every = {**places, **dict(zip(rest, at, strict=True))}
+        return [read(inner, sink.value, [every[axis] for axis in range(len(batch))])]
+
+    (values,) = generate(b, [batch[axis] for axis in rest], write)
+    return b.emit(sum_of(dtype_of(values.type), (values,)))[0]
+
+
+def permuted(b: Builder, sink: Sink, into: Atom) -> Atom:
+    """The contributions added to `into`, each at its index."""
+    shape, dtype = shape_of(sink.target), dtype_of(sink.value.type)
+    sink = flat(b, sink)
+    (count,) = sink.batch
+
+    def write(inner: Builder, at: list[Var]) -> list[Atom]:
+        return [inner.ravel([_index(inner, dim, at) for dim in sink.dims], shape)]
+
+    (places,) = generate(b, [count], write)
+    size = shape[0] if len(shape) == 1 else b.product(shape)
+    dest = into if len(shape) == 1 else b.emit(Reshape(into, (size,)))[0]
+    nothing = constant(0.0, dtype)
+    op = Permute(lambda_of("add", dtype), (nothing,), (dest,), places, (sink.value,))
+    (found,) = b.emit(op)
+    return found if len(shape) == 1 else b.emit(Reshape(found, shape))[0]
+
+
+def _index(b: Builder, dim: Dim, at: Sequence[Atom]) -> Atom:
+    """The index in the target of the value at these indices."""
+    if isinstance(dim, int):
+        return at[dim]
+    return read(b, dim, at) if shape_of(dim) else dim
+
+
+def flat(b: Builder, sink: Sink) -> Sink:
+    """The same with values of rank 1, of which each has its indices."""
+    batch = sink.batch
+    if not batch:
+        (value,) = generate(b, [index(1)], lambda *_: [sink.value])
+        return replace(sink, value=value)
+    if len(batch) == 1:
+        return sink
+    size = b.product(batch)
+
+    def reshaped(array: Atom) -> Atom:
+        return b.emit(Reshape(array, (size,)))[0]
+
+    def along(dim: Dim) -> Atom:
+        if not isinstance(dim, int):
+            return reshaped(dim) if shape_of(dim) else dim
+        return generate(b, [size], lambda inner, at: [inner.unravel(at[0], batch)[dim]])[0]
+
+    return Sink(sink.target, tuple(map(along, sink.dims)), reshaped(sink.value))
+
+
+def is_ragged(inner: Builder, sink: Sink) -> bool:
+    """Whether the values of a sink differ in number from element to element."""
+    return any(extent in inner.own for extent in sink.batch)
+
+
+@record
+class Carried:
+    """What a body gives of a sink: its results, and the sink of these for all elements."""
+
+    results: list[Atom]
+    rebuild: Callable[[Sequence[Atom]], Sink]
+
+
+def carry(inner: Builder, sink: Sink, rank: int, places: Mapping[Atom, int]) -> Carried:
+    """The sink of all elements, given the sink of one. Elements have `rank` axes; `places` maps an
+    element's indices to axes."""
+    results: list[Atom] = [owned(inner, sink.value)]
+    dims: list[Callable[[Sequence[Atom]], Dim]] = []
+    for dim in sink.dims:
+        if isinstance(dim, int):
+            dims.append(_always(dim + rank))
+        elif dim in places:
+            dims.append(_always(places[dim]))
+        elif dim not in inner.own:
+            dims.append(_always(dim))
+        else:
+            dims.append(operator.itemgetter(len(results)))
+            results.append(_spread(inner, dim, sink.batch))
+
+    def rebuild(arrays: Sequence[Atom]) -> Sink:
+        return Sink(sink.target, tuple(dim(arrays) for dim in dims), arrays[0])
+
+    return Carried(results, rebuild)
+
+
+def carry_rows(inner: Builder, sink: Sink) -> Carried:
+    """The same where elements differ in their number of values, which are concatenated."""
+    sink = flat(inner, sink)
+    results: list[Atom] = [owned(inner, sink.value)]
+    dims: list[Callable[[Sequence[Atom]], Dim]] = []
+    for dim in sink.dims:
+        if isinstance(dim, int) or dim in inner.own:
+            dims.append(operator.itemgetter(len(results)))
+            results.append(_spread(inner, dim, sink.batch))
+        else:
+            dims.append(_always(dim))
+
+    def rebuild(arrays: Sequence[Atom]) -> Sink:
+        return Sink(sink.target, tuple(dim(arrays) for dim in dims), arrays[0])
+
+    return Carried(results, rebuild)
+
+
+def _always(dim: Dim) -> Callable[[Sequence[Atom]], Dim]:
+    return lambda _: dim
+
+
+def _spread(b: Builder, dim: Dim, batch: Sequence[Atom]) -> Atom:
+    """The index of each value."""
+    if not isinstance(dim, int) and (shape_of(dim) or not batch):
+        return owned(b, dim)
+    return generate(b, batch, lambda _, at: [at[dim] if isinstance(dim, int) else dim])[0]

@@ -1,0 +1,99 @@
+"""Mistakes with derivatives."""
+
+import numpy as np
+
+import flatweave as fw
+
+X = np.array([1.0, 2.0, 3.0])
+ROWS = fw.ragged([[1, 2], [3]])
+
+
+def grad_of_an_array():
+    fw.grad(X)
+
+
+def grad_by_an_integer():
+    fw.grad(lambda a: a * 2.0)(3)
+
+
+def grad_by_integer_rows():
+    fw.grad(lambda r: fw.sum(r.values) * 1.0)(ROWS)
+
+
+def grad_by_no_argument():
+    fw.grad(lambda a: a * 2.0, argnums=1)(3.0)
+
+
+def grad_by_a_name():
+    fw.grad(lambda a: a * 2.0, argnums="a")
+
+
+def grad_of_an_array_result():
+    fw.grad(lambda a: a * 2.0)(X)
+
+
+def grad_of_two_results():
+    fw.grad(lambda a: (a, a))(1.0)
+
+
+def grad_of_an_integer_result():
+    fw.grad(lambda a: a.astype(fw.i64))(1.0)
+
+
+def vjp_of_a_number():
+    fw.vjp(1.0, X)
+
+
+def cotangent_of_another_length():
+    fw.vjp(lambda x: x * 2, X)[1](X[:2])
+
+
+def cotangent_of_another_rank():
+    fw.vjp(lambda x: x * 2, X)[1](1.0)
+
+
+def cotangent_of_another_structure():
+    fw.vjp(lambda x: (x, x), X)[1](X)
+
+
+def cotangent_of_integers():
+    fw.vjp(lambda x: x * 2, X)[1](np.array([1, 2, 3]))
+
+
+def tangent_of_another_length():
+    fw.jvp(lambda x: x * 2, (X,), (X[:2],))
+
+
+def tangents_without_a_tuple():
+    fw.jvp(lambda x: x * 2, X, X)
+
+
+def tangents_for_fewer_arguments():
+    fw.jvp(lambda x, y: x * y, (X, X), (X,))
+
+
+def back_outside_of_its_body():
+    def called_outside(x):
+        kept = []
+
+        def body(a):
+            kept.append(fw.vjp(fw.sin, a)[1])
+            return a
+
+        fw.map(body, x)
+        return kept[0](1.0)
+
+    fw.jit(called_outside)(X)
+
+
+def grad_through_a_loop_that_grows():
+    fw.grad(lambda x: fw.sum(fw.while_loop(
+        lambda s: s[0].shape[0] < 9, lambda s: (fw.concat([s[0], s[0]]),), (x,)
+    )[0]))(X)
+
+
+def grad_through_a_callback():
+    def body(x):
+        return fw.sum(fw.pure_callback(np.sin, fw.ShapeDtypeStruct(x.shape, fw.f64), x))
+
+    fw.grad(body)(X)

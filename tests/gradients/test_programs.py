@@ -1,0 +1,70 @@
+"""Both modes of every rule, next to each other and to central differences; compiled, too."""
+
+import numpy as np
+import pytest
+
+import flatweave as fw
+from tests.gradients.laws import check, floats_of, mapped
+from tests.gradients.programs import CONTROL, ELEMENTWISE, FOLDS, MOVES, NESTS, PROGRAMS, SCANS
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_both_modes_agree_with_central_differences(name):
+    """<jvp v, u> = <v, vjp u>, and (f(x + h v) - f(x - h v)) / 2 h = jvp v."""
+    f, *args = PROGRAMS[name]
+
+    check(f, *args)
+
+
+COMPILED = [
+    ELEMENTWISE["a gather"], ELEMENTWISE["matrices"], MOVES["sort"], MOVES["filter"],
+    MOVES["scatter to equal indices"], FOLDS["product with a zero"], SCANS["linear functions"],
+    SCANS["products of segments"], NESTS["softmax"], CONTROL["cond of elements"],
+    CONTROL["fori_loop"],
+]  # fmt: skip
+
+
+def test_compiled_gradients_agree_with_the_interpreter():
+    """One program with many gradients in it."""
+    def random(like):
+        return rng.normal(size=like.shape) if like.ndim else float(rng.normal())
+
+    rng = np.random.default_rng(0)
+    cotangents = [mapped(fw.jit(f, target="interp")(*args), random) for f, *args in COMPILED]
+
+    def gradients(cotangents, every):
+        return [
+            fw.vjp(program[0], *args)[1](cotangent)
+            for program, args, cotangent in zip(COMPILED, every, cotangents, strict=True)
+        ]
+
+    every = [tuple(args) for _, *args in COMPILED]
+    expected = fw.jit(gradients, target="interp")(cotangents, every)
+    found = fw.jit(gradients, target="cpu")(cotangents, every)
+    again = fw.jit(gradients, target="cpu")(cotangents, every)
+
+    for one, other in zip(floats_of(found), floats_of(expected), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-12)
+    for one, other in zip(floats_of(found), floats_of(again), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_every_program_compiled(name):
+    """The same on the CPU."""
+    f, *args = PROGRAMS[name]
+    rng = np.random.default_rng(0)
+    cotangent = mapped(
+        fw.jit(f, target="interp")(*args),
+        lambda like: rng.normal(size=like.shape) if like.ndim else float(rng.normal()),
+    )
+
+    def gradient(cotangent, *args):
+        return fw.vjp(f, *args)[1](cotangent)
+
+    expected = fw.jit(gradient, target="interp")(cotangent, *args)
+    found = fw.jit(gradient, target="cpu")(cotangent, *args)
+
+    for one, other in zip(floats_of(found), floats_of(expected), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9)
