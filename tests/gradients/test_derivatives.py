@@ -134,7 +134,7 @@ def test_derivatives_of_derivatives():
     """Each is a program like any other."""
     equal(fw.grad(fw.grad(fw.sin))(0.3), -np.sin(0.3))
     equal(fw.grad(fw.grad(lambda x: fw.sin(x) ** 2))(0.0), 2)  # whose first derivative is 0
-    f = lambda x: fw.sum(fw.sin(x) * x * x)  # noqa: E731
+    f = lambda x: fw.sum(fw.sin(x) * x * x)
     second = 2 * np.sin(X) + 4 * X * np.cos(X) - X * X * np.sin(X)
     equal(fw.jvp(fw.grad(f), (X,), (np.ones(5),))[1], second)
     equal(fw.grad(lambda x: fw.sum(fw.grad(f)(x)))(X), second)
@@ -166,7 +166,7 @@ def test_what_does_not_contribute_has_the_derivative_zero():
     equal(fw.grad(lambda x: fw.sum(fw.sqrt(x)[1:]))(zero), [0, 0.25])
     equal(fw.grad(lambda x: fw.sum(fw.filter(lambda a: a > 1, fw.log(x))))(zero), [0, 0.25])
     equal(fw.grad(lambda x: fw.max(fw.sqrt(x)))(zero), [0, 0.25])
-    branches = lambda a: fw.cond(a > 0, lambda: fw.sqrt(a), lambda: a * 0)  # noqa: E731
+    branches = lambda a: fw.cond(a > 0, lambda: fw.sqrt(a), lambda: a * 0)
     equal(fw.map(fw.grad(branches), zero), [0, 0.25])
 
 
@@ -176,7 +176,7 @@ def test_the_first_of_equals_is_chosen():
 
     equal(fw.grad(fw.max)(ties), [0, 1, 0])
     equal(fw.grad(lambda x: fw.sum(fw.scan(fw.maximum, 0.0, x)))(ties), [1, 2, 0])
-    by_index = lambda x: fw.reduce_by_index(fw.zeros(1), fw.maximum, 0.0, [0, 0, 0], x)[0]  # noqa: E731
+    by_index = lambda x: fw.reduce_by_index(fw.zeros(1), fw.maximum, 0.0, [0, 0, 0], x)[0]
     equal(fw.grad(by_index)(ties), [0, 1, 0])
 
 
