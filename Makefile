@@ -32,9 +32,9 @@ tests: $(STAMP)
 # what macOS and Windows run (runtime/portable.ll), on Linux: threads, buffers, forks
 PORTABLE := tests/runtime/test_pool.py tests/runtime/test_buffers.py tests/runtime/test_later.py
 
-# the language on OpenCL where there is a device: the part of make test-opencl that takes 20 seconds
-OPENCL := TEST_TARGETS=opencl $(BIN)/python -m pytest -q -n $(JOBS) -m needs_opencl
-OPENCL_QUICK := $(foreach what,arguments branches contractions control jit long_folds numbers \
+# the language on OpenCL where there is a device: the part of make test-opencl that takes 15 seconds
+OPENCL := TEST_TARGETS=opencl $(BIN)/python -m pytest -q -n $(JOBS)
+OPENCL_QUICK := -m "needs_opencl and not slow" $(foreach what,arguments branches contractions control jit long_folds numbers \
 	shapes sources trees writes,tests/language/test_$(what).py)
 
 # all of make test, the tests marked `slow`, which say more of what others say, with the libraries that Ragged values come from, then what takes an hour: many
@@ -61,7 +61,7 @@ test-all: $(VENV)/installed-exchange test
 
 # every test that runs on each target, on an OpenCL device, and random nests; needs one
 test-opencl: $(STAMP)
-	$(OPENCL) --dist worksteal tests
+	$(OPENCL) -m needs_opencl --dist worksteal tests
 	$(BIN)/python -m tests.nests --target opencl --workers $(JOBS) --nests 300 --seed 40000
 
 # the language's tests as aarch64 code: LLVM selects every kernel for NEON and for SVE2, and an

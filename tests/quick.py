@@ -5,7 +5,7 @@
     @pytest.mark.parametrize("shape", every(3, SHAPES))     the first, the fourth, ..
 
 Where values alone are tested (`compiling.PLAIN`), the interpreter runs every case of a test for
-both targets, and the cases for the CPU are sampled. Tests of `fixes.md` are not.
+all targets, and the cases for other targets are sampled. Tests of `fixes.md` are not.
 """
 
 from collections import defaultdict
@@ -61,5 +61,5 @@ def _is_sampled(item: pytest.Item, test: str) -> bool:
         return False
     given = item.callspec.params if hasattr(item, "callspec") else {}
     return item.get_closest_marker("sampled") is not None or (
-        name.partition("/")[0] in PLAIN and given.get("target") == "cpu"
+        name.partition("/")[0] in PLAIN and given.get("target", "interp") != "interp"
     )
