@@ -4,7 +4,7 @@
 
     @pytest.mark.parametrize("shape", every(3, SHAPES))     the first, the fourth, ..
 
-Where values alone are tested (`compiling.PLAIN`), the interpreter runs every case of a test for
+Where values alone are tested (`SAMPLED`), the interpreter runs every case of a test for
 all targets, and the cases for other targets are sampled. Tests of `fixes.md` are not.
 """
 
@@ -22,6 +22,7 @@ SHARE = 0.34
 # Multiples of the golden ratio, modulo 1, fill any interval evenly and have no period: each value
 # of each parameter gets its share of the samples.
 GOLDEN = 0.6180339887498949
+SAMPLED = PLAIN | {"examples"}
 OF_FIXES = frozenset(test for tests in named_by_fixes().values() for test in tests)
 
 
@@ -61,5 +62,5 @@ def _is_sampled(item: pytest.Item, test: str) -> bool:
         return False
     given = item.callspec.params if hasattr(item, "callspec") else {}
     return item.get_closest_marker("sampled") is not None or (
-        name.partition("/")[0] in PLAIN and given.get("target", "interp") != "interp"
+        name.partition("/")[0] in SAMPLED and given.get("target", "interp") != "interp"
     )

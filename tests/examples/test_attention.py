@@ -27,6 +27,7 @@ def test_each_row_adds_up_to_one(example, target, lengths):
         assert np.allclose(ours, powers / powers.sum(), rtol=1e-12)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("queries, keys", SIZES)
 def test_each_sequence_by_itself(example, target, queries, keys):
     """Weights and mixes are those of NumPy, sequence by sequence; values have another extent."""
@@ -54,6 +55,7 @@ def test_fewer_sequences_of_keys_than_of_queries(example, target):
         example("attention").attention(part([1, 2]), part([3]), part([3]))
 
 
+@pytest.mark.sampled
 def test_long_sequences_for_every_number_of_threads(example, threads):
     """A few sequences are hundreds of times as long as the others."""
     attention = example("attention")

@@ -45,6 +45,7 @@ def test_random_graphs(example, target):
     each()
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("wide", [0, 1, 10**6])
 def test_both_ways_to_the_next_level_agree(example, monkeypatch, wide):
     """Always along edges, sometimes, always among vertices: not seen in the result."""

@@ -85,6 +85,7 @@ def test_what_python_reads_is_read(example, target):
     check()
 
 
+@pytest.mark.sampled
 def test_the_sample_on_any_number_of_threads(example, threads):
     """A text of many blocks: lists and names are cut everywhere."""
     debian = example("debian")

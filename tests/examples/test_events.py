@@ -22,6 +22,7 @@ def plain_masses(rows):
     return found
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("count", [0, 1, 2, 500])
 def test_masses_are_those_of_plain_python(example, target, count):
     """Of no collisions, of some without muons, of many."""

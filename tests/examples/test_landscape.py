@@ -43,6 +43,7 @@ def plain_paint(triangles, colours, height, width):
     return np.array([[seen.get((y, x), (0, SKY))[1] for x in range(width)] for y in range(height)])
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("number", [0, 1, 40])
 def test_the_nearest_is_on_top(example, target, number):
     """Triangles that cross each other, reach over the edges, or are lines and points."""
@@ -67,6 +68,7 @@ def test_the_nearest_is_on_top(example, target, number):
     assert np.array_equal(found, plain_paint(corners, colours.tolist(), 20, 24))
 
 
+@pytest.mark.sampled
 def test_the_land_is_the_same_on_every_target(example, threads):
     """Land below and sky above; all of it is f32 arithmetic that every target rounds alike."""
     landscape = example("landscape")

@@ -18,6 +18,7 @@ def test_sobel_agrees_with_numpy(example, target, noise):
     assert sobel.is_close(sobel.sobel(noise), sobel.numpy_sobel(noise))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("size", [3, 5, 7])
 def test_blur_agrees_with_numpy(example, target, noise, size):
     """For every size of the square."""

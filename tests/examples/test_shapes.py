@@ -120,6 +120,7 @@ def test_figure_four(example, target):
     )
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("number", [0, 1, 127, 129])
 def test_many_triangles_on_any_number_of_threads(example, threads, number):
     """Among them mere points, which expand to one line of one point."""

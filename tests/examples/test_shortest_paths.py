@@ -54,6 +54,7 @@ def with_lengths(example, rows, seed=0):
     return example("shortest_paths").with_lengths(graph, lengths)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("stride", [0.0, 3.0, np.inf])
 @pytest.mark.parametrize("name", GRAPHS)
 def test_graphs_of_every_shape(example, name, stride):
@@ -85,6 +86,7 @@ def test_the_picture_in_the_file(example, target):
     assert np.asarray(paths.parents).tolist() == [0, 0, 1, 2]
 
 
+@pytest.mark.sampled
 def test_a_large_graph_on_any_number_of_threads(example, threads):
     """NumPy, Bellman's and Ford's way, finds the same."""
     module = example("shortest_paths")

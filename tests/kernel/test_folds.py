@@ -84,6 +84,7 @@ def test_warps_and_threads_do_so_too(level):
     check(totals, xs, want=xs.reshape(-1, 40).sum(axis=1))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("dtype", ["u1", "i2", "i4", "f4", "f8"])
 def test_exclusive_and_from_a_start_of_any_dtype(dtype):
     """What stands before an element, going on from 3."""

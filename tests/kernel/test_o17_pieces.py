@@ -120,6 +120,7 @@ def test_longer_arrays_stay_as_they_are(most):
 DTYPES = [fw.i8, fw.u8, fw.i16, fw.u16, fw.i32, fw.u32, fw.i64, fw.u64, fw.f32, fw.f64]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("dtype", DTYPES, ids=lambda dtype: dtype.name)
 def test_scalars(dtype):
     """O5, O6: all dtypes, comparisons, choices between tuples, functions of fw."""

@@ -87,6 +87,7 @@ def flat(value):
 LONG = pytest.param(1025, 1024, marks=pytest.mark.slow)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("n", "q"), [(129, 4), (1000, 16), LONG])
 def test_a_block_with_any_factor(n, q):
     """Lengths of which the factor is no divisor, one element, and a chunk longer than the block."""
@@ -236,6 +237,7 @@ def test_as_many_as_suit_the_machine():
     assert factor(4096, 64, CUDA.block_of(4096)) == 2
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("dtype", ["u1", "u2", "u4", "i8", "f8"])
 def test_chunks_meet_in_no_bank(dtype):
     """Elements of any size: a word is left out of a tile where all banks had one."""

@@ -66,6 +66,7 @@ def test_by_any_number_of_threads(threads):
         np.testing.assert_array_equal(scan()(xs), xs.cumsum())
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("threads", [None, 64])
 def test_in_any_order(seed, threads):

@@ -12,7 +12,8 @@ WAITING = ("fk.wait_until(", "fk.chain(")
 
 
 @pytest.mark.parametrize(
-    "target", ["interp", pytest.param("opencl", marks=pytest.mark.needs_opencl)]
+    "target",
+    ["interp", pytest.param("opencl", marks=[pytest.mark.needs_opencl, pytest.mark.slow])],
 )
 def test_its_programs_run(target):
     """One after the other, each with the names of those before it; what OpenCL cannot do is an

@@ -97,7 +97,7 @@ def test_most_sweeps_have_several_blocks() -> None:
     assert several > 0.7 * sweeps
 
 
-@settings(max_examples=5, deadline=None, derandomize=True)
+@settings(max_examples=3, deadline=None, derandomize=True)
 @given(seeds)
 def test_text_reads_back(seed: int) -> None:
     """parse(print(program)) is the program, before and after the passes."""
@@ -106,7 +106,7 @@ def test_text_reads_back(seed: int) -> None:
         assert same(parse_program(print_program(stage)), stage)
 
 
-@settings(max_examples=4, deadline=None, derandomize=True)
+@settings(max_examples=2, deadline=None, derandomize=True)
 @given(seeds)
 def test_the_passes_are_deterministic(seed: int) -> None:
     """The same program gives the same text at every stage."""

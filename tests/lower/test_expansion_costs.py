@@ -66,6 +66,7 @@ def by_numpy(sizes):
     return np.bincount((of * 7 + within * 3) % 19, minlength=19), of * 100 + within
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("f", [counted, stored])
 def test_values(f):
     """Whatever blocks choose, and nobody races."""

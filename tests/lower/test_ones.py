@@ -124,6 +124,7 @@ def test_longer_rows_have_no_such_reason():
     assert not any("one element" in n for n in program.stages(whole_numbers((200, 2))).notes)
 
 
+@pytest.mark.sampled
 def test_products_with_one_column(target, threads):
     """The same program for others, with rows of the first as they are, and turned."""
     products = fw.jit(lambda a, b, c: (a @ b, a.T @ c))

@@ -30,6 +30,7 @@ def in_rows(values, ends, order):
     return values[starts + order]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("dtype", [np.uint8, np.float64])
 def test_rows_of_one_length(target, dtype):
     """Of every length around those that there is code for; NaN last, both zeros as they came."""
@@ -77,6 +78,7 @@ def test_keys_of_several_parts(target):
         same_bits(np.asarray(dearest)[i], b[i][np.argsort(np.exp(np.sin(b[i])), kind="stable")])
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("level", LEVELS)
 def test_every_width_of_registers(level):
     """The last lanes have no row."""

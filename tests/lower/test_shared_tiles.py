@@ -227,6 +227,7 @@ def test_the_same_of_tuples_and_slices():
     in_both(sliced, values((12, 37)))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("shape", [(0, 5), (1, 1), (2, 3)], ids=str)
 def test_the_same_of_few(shape):
     """Also where rows are fewer than the neighbours, and folded several times."""

@@ -22,6 +22,7 @@ def launched(f, *args):
     return {row["kernel"].rpartition("_")[2] for row in profile.rows() if row["launches"]}
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("dtype", [np.uint8, np.float32, np.float64])
 def test_every_length_around_the_registers(dtype, threads):
     """Values go along with equal keys in the order they came in, up and down."""
@@ -34,6 +35,7 @@ def test_every_length_around_the_registers(dtype, threads):
         same_bits(down, order_of(keys, descending=True))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("level", LEVELS)
 def test_every_width_of_registers(level):
     """On either side of the length that the level sorts at once."""

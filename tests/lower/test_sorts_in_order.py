@@ -53,6 +53,7 @@ def test_different_keys_in_reverse(target, n, threads):
     same_bits(second, np.arange(n) % 3)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("level", LEVELS)
 def test_every_width_of_registers(level):
     """The last element has nothing behind it, wherever it is in its register."""

@@ -30,14 +30,14 @@ def test_every_fix_names_its_tests():
     assert not (missing := sorted(notes - FIXES.keys())), f"add to tests/fixes.md: {missing}"
 
 
-def test_the_named_by_fixes_exist():
+def test_the_tests_of_fixes_exist():
     """A test that is renamed or moved is renamed in tests/fixes.md, too."""
     missing = [test for test in TESTS if found(test) is None]
 
     assert not missing, "\n".join(missing)
 
 
-def test_the_named_by_fixes_are_quick():
+def test_the_tests_of_fixes_are_quick():
     """No mark `slow` on the test or on its file."""
     slow = []
     for test in TESTS:

@@ -84,6 +84,7 @@ def agree(a, b):
     return a.shape == b.shape and bool(np.allclose(a, b, rtol=1e-10, atol=1e-10))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("machine", "name"), ALL)
 def test_in_every_order(machine, name):
     """No race, nobody waits for ever, the same results."""

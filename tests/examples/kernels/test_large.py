@@ -68,6 +68,7 @@ def test_scans_for_every_number_of_threads(example, threads, name):
     assert np.array_equal(example("kernels.large_scan").KERNELS[name](xs), xs.cumsum())
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("n", [1, 2, 1023, 1025, 5000])
 def test_sorts_of_any_length(example, n):
     """Keys of which many are equal, negative ones, and infinite ones."""
@@ -80,6 +81,7 @@ def test_sorts_of_any_length(example, n):
         assert np.array_equal(sort(keys), np.sort(keys))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("n", "extent"), [(0, 1), (1, 1), (5, 10), (3000, 7), (700, 5000)])
 def test_counting(example, target, n, extent):
     """Few keys, few numbers, numbers that no key is."""

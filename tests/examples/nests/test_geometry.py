@@ -47,6 +47,7 @@ def test_a_centre_without_points_stays(example, target):
     assert np.array_equal(found, [[0, 1], [4, 0], [90, 90]])
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("size", [0, 1, 130])
 def test_neighbours(example, target, size):
     """The nearest first; within reach perhaps none but itself."""

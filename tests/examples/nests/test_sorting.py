@@ -15,6 +15,7 @@ def ragged(lengths, dtype=np.float64):
     return fw.ragged(values.astype(dtype), lengths=np.array(lengths, np.int64))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("extents", EXTENTS)
 @pytest.mark.parametrize("dtype", [np.uint8, np.uint32])
 def test_radix_sort_of_rows(example, target, extents, dtype):
@@ -28,6 +29,7 @@ def test_radix_sort_of_rows(example, target, extents, dtype):
     assert np.array_equal(found, np.sort(rows, axis=1))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("lengths", LENGTHS)
 def test_radix_sort_of_ragged_rows(example, target, lengths):
     """The same function takes rows of any lengths."""
@@ -39,6 +41,7 @@ def test_radix_sort_of_ragged_rows(example, target, lengths):
     assert found.tolist() == [sorted(row) for row in rows.tolist()]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("lengths", LENGTHS)
 def test_running_sums_and_greatest_values(example, target, lengths):
     """Of empty rows there are none."""
@@ -52,6 +55,7 @@ def test_running_sums_and_greatest_values(example, target, lengths):
     assert greatest.tolist() == [sorted(row, reverse=True)[:3] for row in rows.tolist()]
 
 
+@pytest.mark.sampled
 def test_rows_of_every_number_of_threads(example, threads):
     """Thousands of rows in several blocks."""
     sorting = example("nests.sorting")
