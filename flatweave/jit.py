@@ -187,7 +187,8 @@ class Jitted(Generic[P, R]):
         self, call: Call, target: str, schedule: Schedule, special: Specialisation
     ) -> Compiled:
         """Trace and compile the function for the signature of a call."""
-        traced = self._traced(call, special)
+        with config.scoped(target=target):
+            traced = self._traced(call, special)
         donated = tuple(sorted({number for _, number in call.given if number >= 0}))
         schedule = replace(schedule, donated=donated)
         executable = compile_program(traced.program, target, self.checks, schedule)

@@ -127,7 +127,9 @@ class OperationCall:
 
     def make(self, target: str, schedule: Schedule, special: Specialisation) -> Compiled:
         """Trace the call and compile it, or take what was compiled for an equal program."""
-        return shared(self.traced(special), target, schedule)
+        with config.scoped(target=target):
+            traced = self.traced(special)
+        return shared(traced, target, schedule)
 
     def traced(self, special: Specialisation) -> Traced:
         """The trace of the call."""

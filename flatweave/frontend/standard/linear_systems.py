@@ -1,55 +1,82 @@
-"""Equations, inverses, determinants, powers and Cholesky factors of matrices and stacks of them."""
+"""Equations, inverses, determinants, powers and Cholesky factors of matrices and stacks of them.
+
+LAPACK computes them: outside of traces at once, in a program as a step of the host.
+"""
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from flatweave.base.dtypes import c128, f64
-from flatweave.frontend.arrays.shapes import expand_dims, integer, reshape
+import numpy as np
+
+from flatweave.frontend.arrays.shapes import expand_dims, integer
 from flatweave.frontend.call.operation import operation
 from flatweave.frontend.complex.rules import either, for_complex, number
-from flatweave.frontend.elements.elementwise import abs, log
 from flatweave.frontend.elements.scalars import where
+from flatweave.frontend.functions.combinators import map
 from flatweave.frontend.functions.generate import generate
-from flatweave.frontend.functions.reductions import all, any, prod, sum
-from flatweave.frontend.standard.arrangement import matrix_transpose
 from flatweave.frontend.standard.broadcasting import broadcast_to
-from flatweave.frontend.standard.elimination import eliminated, factored, joined
-from flatweave.frontend.standard.numbers import conj
+from flatweave.frontend.standard.library import (
+    Values,
+    at_once,
+    dtype_of,
+    failed,
+    floats,
+    is_divided,
+    kept,
+    like,
+    matrices,
+    part_of,
+    real_of,
+    square,
+    step,
+)
 from flatweave.frontend.standard.products import matmul, shape_of_both
-from flatweave.frontend.standard.stacks import matrices, must_hold, unstacked
 from flatweave.frontend.trace import extents
 from flatweave.frontend.values.complex import Complex
 
-SINGULAR = "{who} of a singular matrix: in some column every element from the diagonal down is 0."
-INF = float("inf")
+SINGULAR = "of a singular matrix: in some column every element from the diagonal down is 0."
 LEAST_SQUARES = "Use fw.linalg.pinv(a) @ b for the least squares."
 
 
-def _identity(a: Any) -> Any:
-    """An identity matrix for each one of a stack."""
-    one, zero = number(1, a), number(0, a)
-    return generate(a.shape, lambda s, i, j: where(i == j, one, zero))
+def _solution(a: Values, b: Values) -> Values:
+    try:
+        return np.linalg.solve(a, b)
+    except np.linalg.LinAlgError as failure:
+        if "Singular" not in str(failure):
+            raise
+        raise failed("solve", SINGULAR, LEAST_SQUARES) from None
 
 
-def _of_one_size(*arrays: Any) -> Any:
-    """Arrays of floats, or of complex numbers with such parts, as wide as the widest."""
-    parts = [x.real if isinstance(x, Complex) else x for x in arrays]
-    if len({part.element for part in parts}) == 1:
-        return arrays
-    return tuple(x.astype(c128 if isinstance(x, Complex) else f64) for x in arrays)
+def _inverse(a: Values) -> Values:
+    try:
+        return np.linalg.inv(a)
+    except np.linalg.LinAlgError:
+        raise failed("inv", SINGULAR, LEAST_SQUARES) from None
 
 
-def _solved(a: Any, b: Any, who: str) -> Any:
-    """x with a x = b: [s, n, m]."""
-    n = a.shape[2]
-    work, pivots, _ = eliminated(joined(a, b), n)
-    must_hold(all(pivots != 0), SINGULAR.format(who=who), LEAST_SQUARES)
-    return work[:, :, n:]
+def _determinant(a: Values) -> Values:
+    return np.asarray(np.linalg.det(a))
+
+
+def _logarithm(a: Values) -> tuple[Any, Any]:
+    return tuple(np.linalg.slogdet(a))  # type: ignore[return-value]
+
+
+def _factor(a: Values, upper: bool = False) -> Values:
+    try:
+        return np.linalg.cholesky(a, upper=False) if not upper else np.conj(
+            np.swapaxes(np.linalg.cholesky(a), -1, -2)
+        )  # fmt: skip
+    except np.linalg.LinAlgError:
+        raise failed(
+            "cholesky", "of a matrix that is not positive definite.",
+            "Look at its eigenvalues: fw.linalg.eigvalsh(x).",
+        ) from None  # fmt: skip
 
 
 @for_complex
-@operation()
+@operation(host=at_once(_solution, square, floats))
 def solve(x1: Any, x2: Any, /) -> Any:
     """x with `x1 @ x = x2`; of a vector a vector. Raises ArgumentError for a singular matrix,
     ShapeError where the right side has another number of rows.
@@ -63,23 +90,27 @@ def solve(x1: Any, x2: Any, /) -> Any:
     is_vector = b.ndim == 1
     if is_vector:
         b = expand_dims(b, -1)
+    a, b = matrices(a, "solve", is_square=True), matrices(b, "solve")
+    extents.same(
+        part_of(a).extents[-1], part_of(b).extents[-2],
+        "solve needs a value on the right side for each row, got {1} for {0} rows.", [],
+        "Give one value, or one row of values, for each row of the matrix.",
+    )  # fmt: skip
     outer = shape_of_both(a, b)
-    rows, values = (x.real if isinstance(x, Complex) else x for x in (a, b))
-    if rows.ndim > 1 and values.ndim > 1:
-        extents.same(
-            rows.extents[-1], values.extents[-2],
-            "solve needs a value on the right side for each row, got {1} for {0} rows.", [],
-            "Give one value, or one row of values, for each row of the matrix.",
-        )  # fmt: skip
-    left, _ = matrices(broadcast_to(a, (*outer, *a.shape[-2:])), "solve", square=True)
-    right, others = matrices(broadcast_to(b, (*outer, *b.shape[-2:])), "solve")
-    left, right = _of_one_size(left, right)
-    found = unstacked(_solved(left, right, "solve"), others)
+    if outer:  # stacks are aligned from their first axes where rows of a map lie before them
+        a, b = broadcast_to(a, (*outer, *a.shape[-2:])), broadcast_to(b, (*outer, *b.shape[-2:]))
+    found = _solved(a, b)
     return found[..., 0] if is_vector else found
 
 
+def _solved(a: Any, b: Any) -> Any:
+    if is_divided(a):
+        return map(_solved, a, b)
+    return step(_solution, [a, b], [like(b, *b.shape[-2:], dtype=dtype_of(a, b))])[0]
+
+
 @for_complex
-@operation()
+@operation(host=at_once(_inverse, square))
 def inv(x: Any, /) -> Any:
     """The inverse of each matrix. Raises ArgumentError for a singular one.
 
@@ -89,12 +120,14 @@ def inv(x: Any, /) -> Any:
         Array([[0.5 , 0.  ],
                [0.  , 0.25]], dtype=float64)
     """
-    a, others = matrices(x, "inv", square=True)
-    return unstacked(_solved(a, _identity(a), "inv"), others)
+    a = matrices(x, "inv", is_square=True)
+    if is_divided(a):
+        return map(inv, a)
+    return step(_inverse, [a], [like(a, *a.shape[-2:])])[0]
 
 
 @for_complex
-@operation()
+@operation(host=at_once(_determinant, square))
 def det(x: Any, /) -> Any:
     """The determinant of each matrix.
 
@@ -103,11 +136,10 @@ def det(x: Any, /) -> Any:
         >>> fw.linalg.det([[2.0, 0.0], [0.0, 3.0]])
         Array(6.0, dtype=float64)
     """
-    a, others = matrices(x, "det", square=True)
-    _, pivots, odd = eliminated(a, a.shape[2])
-    found = prod(pivots, axis=1)
-    signed = where(odd & (found != 0), -found, found)  # no determinant is -0.0 by an exchange
-    return unstacked(signed, others)
+    a = matrices(x, "det", is_square=True)
+    if is_divided(a):
+        return map(det, a)
+    return step(_determinant, [a], [like(a)])[0]
 
 
 class Slogdet(NamedTuple):
@@ -118,11 +150,9 @@ class Slogdet(NamedTuple):
 
 
 @for_complex
-@operation()
+@operation(host=at_once(_logarithm, square, kind=Slogdet))
 def slogdet(x: Any, /) -> Any:
     """The sign of each determinant and the logarithm of its absolute value: 0 and -inf for 0.
-
-    Of real matrices with NaN the sign is 1 or -1, and the logarithm NaN.
 
     Types: `x: t[.., n, n] -> (t[..], float[..])`. Raises ShapeError for matrices that are not
     square.
@@ -130,21 +160,14 @@ def slogdet(x: Any, /) -> Any:
         >>> fw.linalg.slogdet([[1.0, 0.0], [0.0, -1.0]])[0]
         Array(-1.0, dtype=float64)
     """
-    a, others = matrices(x, "slogdet", square=True)
-    _, pivots, odd = eliminated(a, a.shape[2])
-    sizes = abs(pivots)
-    is_singular = any(sizes == 0, axis=1)
-    if isinstance(pivots, Complex):
-        sign = prod(pivots / where(sizes == 0, 1, sizes), axis=1)
-    else:  # of NaN and of infinities, too
-        sign = prod(where(pivots < 0, number(-1, a), number(1, a)), axis=1)
-    sign = where(is_singular, number(0, a), where(odd, -sign, sign))
-    logarithm = where(is_singular, -INF, sum(log(sizes), axis=1))
-    return Slogdet(unstacked(sign, others), unstacked(logarithm, others))
+    a = matrices(x, "slogdet", is_square=True)
+    if is_divided(a):
+        return Slogdet(*map(lambda each: tuple(slogdet(each)), a))
+    return Slogdet(*step(_logarithm, [a], [like(a), like(a, dtype=real_of(a))]))
 
 
 @for_complex
-@operation(static="upper")
+@operation(static="upper", host=at_once(_factor, square))
 def cholesky(x: Any, /, *, upper: bool = False) -> Any:
     """The factor L with `L @ L^H = x`, of lower triangular form, or with `upper` its transpose.
 
@@ -156,21 +179,23 @@ def cholesky(x: Any, /, *, upper: bool = False) -> Any:
         Array([[2., 0.],
                [1., 2.]], dtype=float64)
     """
-    a, others = matrices(x, "cholesky", square=True)
-    stacks, n, _ = a.shape
-    found = factored(a)
-    real = found.real if isinstance(found, Complex) else found
-    sizes = generate((stacks, n), lambda s, i: real[s, i, i])
-    must_hold(
-        all(sizes > 0), "cholesky of a matrix that is not positive definite.",
-        "Look at its eigenvalues: fw.linalg.eigvalsh(x).",
-    )  # fmt: skip
-    lower = unstacked(found, others)
-    return conj(matrix_transpose(lower)) if upper else lower
+    a = matrices(x, "cholesky", is_square=True)
+    if is_divided(a):
+        return map(lambda each: cholesky(each, upper=upper), a)
+    return step(_factor, [a], [like(a, *a.shape[-2:])], upper=upper)[0]
+
+
+def _power(x: Any, n: Any, /) -> Any:
+    """The short cut of powers of floats; integers stay integers, which NumPy's matmul is slow at.
+    """
+    a = square(x)
+    if a is None or type(n) is not int or np.asarray(x).dtype.kind not in "fc":
+        return NotImplemented
+    return kept(np.linalg.matrix_power(_inverse(a) if n < 0 else a, abs(n)))
 
 
 @for_complex
-@operation(static="n")
+@operation(static="n", host=_power)
 def matrix_power(x: Any, n: int, /) -> Any:
     """Each matrix multiplied with itself n times; its inverse for n below 0.
 
@@ -182,12 +207,12 @@ def matrix_power(x: Any, n: int, /) -> Any:
                [0, 1]], dtype=int64)
     """
     n = integer(n, "n of matrix_power")
-    a, others = matrices(x, "matrix_power", square=True)
+    a: Any = matrices(x, "matrix_power", is_square=True)
     given: Any = either(x, "x of matrix_power")
     if n >= 0 and not isinstance(given, Complex) and not given.element.is_float:
-        a = reshape(given, a.shape)  # integers stay integers
+        a = given  # integers stay integers
     if n < 0:
-        a, n = _solved(a, _identity(a), "matrix_power"), -n
+        a, n = inv(a), -n
     found: Any = None
     while n:
         if n & 1:
@@ -195,4 +220,10 @@ def matrix_power(x: Any, n: int, /) -> Any:
         n >>= 1
         if n:
             a = matmul(a, a)
-    return unstacked(_identity(a) if found is None else found, others)
+    return _identity(a) if found is None else found
+
+
+def _identity(a: Any) -> Any:
+    """An identity matrix for each one of a stack."""
+    one, zero = number(1, a), number(0, a)
+    return generate(a.shape, lambda *at: where(at[-2] == at[-1], one, zero))

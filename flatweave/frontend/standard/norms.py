@@ -17,7 +17,6 @@ from flatweave.frontend.functions.generate import generate
 from flatweave.frontend.functions.reductions import max, min, sum
 from flatweave.frontend.standard.arrangement import moveaxis, stack
 from flatweave.frontend.standard.broadcasting import broadcast_arrays
-from flatweave.frontend.standard.rotations import size
 from flatweave.frontend.standard.spectra import svdvals
 from flatweave.frontend.standard.statistics import count_nonzero
 from flatweave.frontend.trace import extents
@@ -27,6 +26,11 @@ from flatweave.frontend.values.complex import Complex
 from flatweave.terms.build import index
 
 INF = math.inf
+
+
+def size(z: Any) -> Any:
+    """The square of the absolute value."""
+    return z.real * z.real + z.imag * z.imag if isinstance(z, Complex) else z * z
 
 
 def _floats(x: Any, who: str) -> Any:

@@ -1,4 +1,7 @@
-"""Eigenvalues, singular values and what is made of them; QR factors."""
+"""Eigenvalues, singular values and what is made of them; QR factors.
+
+LAPACK computes them: outside of traces at once, in a program as a step of the host.
+"""
 
 from __future__ import annotations
 
@@ -6,27 +9,31 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from flatweave.base.dtypes import i64
 from flatweave.base.errors import ArgumentError
 from flatweave.base.source import user_location
-from flatweave.frontend.arrays.shapes import reshape
-from flatweave.frontend.arrays.sorting import argsort
 from flatweave.frontend.call.operation import operation
-from flatweave.frontend.complex.rules import for_complex, number
-from flatweave.frontend.elements.elementwise import abs, maximum, minimum
-from flatweave.frontend.elements.scalars import where
-from flatweave.frontend.functions.control import cond
-from flatweave.frontend.functions.generate import generate
-from flatweave.frontend.functions.reductions import max, sum
-from flatweave.frontend.standard.arrangement import matrix_transpose
-from flatweave.frontend.standard.numbers import conj
-from flatweave.frontend.standard.products import matmul
-from flatweave.frontend.standard.reflections import reflected
-from flatweave.frontend.standard.rotations import diagonal, orthogonal
-from flatweave.frontend.standard.schur import eigen
-from flatweave.frontend.standard.stacks import matrices, unstacked
+from flatweave.frontend.complex.rules import for_complex
+from flatweave.frontend.elements.elementwise import minimum
+from flatweave.frontend.functions.callbacks import ShapeDtypeStruct
+from flatweave.frontend.functions.combinators import map
+from flatweave.frontend.standard.broadcasting import broadcast_to
+from flatweave.frontend.standard.library import (
+    Values,
+    at_once,
+    complex_of,
+    failed,
+    is_divided,
+    like,
+    matrices,
+    real_of,
+    rectangular,
+    square,
+    step,
+)
 from flatweave.frontend.trace.tracers import as_tracer
-from flatweave.frontend.values.array import Array, host_array
-from flatweave.frontend.values.short import is_short
+
+MODES = ("reduced", "complete", "r")
 
 
 class QR(NamedTuple):
@@ -59,8 +66,86 @@ class SVD(NamedTuple):
     Vh: Any
 
 
+def _converged(compute: Any, who: str, *args: Any, **options: Any) -> Any:
+    """What LAPACK gives; ArgumentError where its rounds do not end, as with NaN."""
+    try:
+        return compute(*args, **options)
+    except np.linalg.LinAlgError as failure:
+        raise failed(who, f"fails: {failure}.", "See whether there are NaN in it.") from None
+
+
+def _orthogonal(a: Values, mode: str = "reduced") -> Any:
+    if mode not in MODES:
+        raise ValueError(mode)
+    found = np.linalg.qr(a, mode)  # type: ignore[call-overload]
+    return found if mode == "r" else tuple(found)
+
+
+def _hermitian(a: Values) -> tuple[Any, ...]:
+    return tuple(_converged(np.linalg.eigh, "eigh", a))
+
+
+def _hermitian_values(a: Values) -> Any:
+    return _converged(np.linalg.eigvalsh, "eigvalsh", a)
+
+
+def _singular(a: Values, full_matrices: bool = True) -> tuple[Any, ...]:
+    return tuple(_converged(np.linalg.svd, "svd", a, full_matrices))
+
+
+def _singular_values(a: Values) -> Any:
+    return _converged(np.linalg.svd, "svdvals", a, compute_uv=False)
+
+
+def _bounds(lengths: Values, a: Values, rtol: Any) -> Values:
+    """Below what each matrix's singular values are taken for 0."""
+    if rtol is None:
+        rtol = max(a.shape[-2:]) * np.finfo(lengths.dtype).eps
+    return np.asarray(np.max(lengths, axis=-1, initial=0) * rtol)[..., None]
+
+
+def _rank(a: Values, rtol: Any = None) -> Values:
+    lengths = _singular_values(a)
+    return np.asarray(np.sum(lengths > _bounds(lengths, a, rtol), axis=-1))
+
+
+def _pseudo_inverse(a: Values, rtol: Any = None) -> Values:
+    u, lengths, vh = _converged(np.linalg.svd, "pinv", a, full_matrices=False)
+    counts = lengths > _bounds(lengths, a, rtol)
+    scales = np.where(counts, 1 / np.where(counts, lengths, 1), 0).astype(lengths.dtype)
+    return np.asarray(np.matmul(
+        np.conj(np.swapaxes(vh, -1, -2)) * scales[..., None, :], np.conj(np.swapaxes(u, -1, -2))
+    ))  # fmt: skip
+
+
+def _general(a: Values) -> tuple[Any, ...]:
+    part = np.result_type(a.dtype, np.complex64)
+    found = _converged(np.linalg.eig, "eig", a)
+    return tuple(np.asarray(each, part) for each in found)
+
+
+def _general_values(a: Values) -> Any:
+    return np.asarray(
+        _converged(np.linalg.eigvals, "eigvals", a), np.result_type(a.dtype, np.complex64)
+    )
+
+
+def _relative(compute: Any) -> Any:
+    """The short cut of a function with a bound of its own, a number or one for each matrix."""
+    plain = at_once(compute, rectangular)
+
+    def host(x: Any, /, *, rtol: Any = None) -> Any:
+        if rtol is not None:
+            if not isinstance(rtol, int | float | np.ndarray):
+                return NotImplemented
+            rtol = np.asarray(rtol)
+        return plain(x, rtol=rtol)
+
+    return host
+
+
 @for_complex
-@operation(static="mode")
+@operation(static="mode", host=at_once(_orthogonal, rectangular, kind=QR))
 def qr(x: Any, /, *, mode: str = "reduced") -> Any:
     """Q with orthogonal columns of length 1 and upper triangular R, `x = Q @ R`.
 
@@ -73,41 +158,30 @@ def qr(x: Any, /, *, mode: str = "reduced") -> Any:
         >>> fw.linalg.qr([[2.0, 0.0], [0.0, 3.0]]).R.shape
         (2, 2)
     """
-    if mode not in ("reduced", "complete", "r"):
+    if mode not in MODES:
         raise ArgumentError(
             f'mode of qr is "reduced", "complete" or "r", got {mode!r}.',
             where=user_location(), remedy='Leave it out for "reduced".',
         )  # fmt: skip
-    a, others = matrices(x, "qr")
-    q, r = reflected(a)
-    if mode != "complete":
-        rank = minimum(as_tracer(a.shape[1]), as_tracer(a.shape[2]))
-        q, r = q[:, :, :rank], r[:, :rank, :]
+    a = matrices(x, "qr")
+    if is_divided(a):
+        return map(lambda each: qr(each, mode=mode), a)
+    m, n = a.shape[-2:]
+    k = m if mode == "complete" else _least(a)
+    upper = like(a, k, n)
     if mode == "r":
-        return unstacked(r, others)
-    return QR(unstacked(q, others), unstacked(r, others))
+        return step(_orthogonal, [a], [upper], mode=mode)[0]
+    return QR(*step(_orthogonal, [a], [like(a, m, k), upper], mode=mode))
 
 
-def _lower(a: Any) -> Any:
-    """Hermitian matrices by their lower triangles."""
-    def element(s: Any, i: Any, j: Any) -> Any:
-        below, value = j <= i, a[s, maximum(i, j), minimum(i, j)]
-        return where(below, value, conj(value))
-
-    return generate(a.shape, element)
-
-
-def _ascending(values: Any, vectors: Any) -> tuple[Any, Any]:
-    order = argsort(values, axis=1)
-    stacks, n = values.shape
-    return (
-        generate((stacks, n), lambda s, i: values[s, order[s, i]]),
-        generate(vectors.shape, lambda s, i, j: vectors[s, i, order[s, j]]),
-    )
+def _least(a: Any) -> Any:
+    """The smaller extent of a matrix."""
+    m, n = a.shape[-2:]
+    return minimum(as_tracer(m), as_tracer(n))
 
 
 @for_complex
-@operation()
+@operation(host=at_once(_hermitian, square, kind=Eigh))
 def eigh(x: Any, /) -> Any:
     """The eigenvalues, ascending, and eigenvectors of Hermitian matrices, of which the lower
     triangle is read.
@@ -118,13 +192,15 @@ def eigh(x: Any, /) -> Any:
         >>> fw.linalg.eigh([[3.0, 0.0], [0.0, 2.0]])[0]
         Array([2., 3.], dtype=float64)
     """
-    a, others = matrices(x, "eigh", square=True)
-    values, vectors = _ascending(*diagonal(_lower(a)))
-    return Eigh(unstacked(values, others), unstacked(vectors, others))
+    a = matrices(x, "eigh", is_square=True)
+    if is_divided(a):
+        return map(eigh, a)
+    n = a.shape[-1]
+    return Eigh(*step(_hermitian, [a], [like(a, n, dtype=real_of(a)), like(a, n, n)]))
 
 
 @for_complex
-@operation()
+@operation(host=at_once(_hermitian_values, square))
 def eigvalsh(x: Any, /) -> Any:
     """The eigenvalues of Hermitian matrices, ascending; the lower triangle is read.
 
@@ -133,38 +209,14 @@ def eigvalsh(x: Any, /) -> Any:
         >>> fw.linalg.eigvalsh([[3.0, 0.0], [0.0, 2.0]])
         Array([2., 3.], dtype=float64)
     """
-    return eigh(x).eigenvalues
-
-
-def _singular(a: Any) -> tuple[Any, Any, Any]:
-    """Matrices times unitary ones, so that the columns are orthogonal and their lengths descend;
-    the lengths; and the unitary matrices."""
-    columns, lengths, v = orthogonal(a)
-    order = argsort(-lengths, axis=1)
-    return (
-        generate(columns.shape, lambda s, i, j: columns[s, i, order[s, j]]),
-        generate(lengths.shape, lambda s, i: lengths[s, order[s, i]]),
-        generate(v.shape, lambda s, i, j: v[s, i, order[s, j]]),
-    )
-
-
-def _left(columns: Any, rank: Any) -> Any:
-    """Orthogonal columns made as long as 1, and as many more as a basis has."""
-    q, r = reflected(columns[:, :, :rank])
-    one = number(1, r)
-
-    def element(s: Any, i: Any, j: Any) -> Any:
-        has = j < rank
-        corner = cond(has, lambda: r[s, j, j], lambda: one)
-        length = abs(corner)
-        none = ~has | (length == 0)
-        return q[s, i, j] * where(none, one, corner / where(none, 1, length))
-
-    return generate(q.shape, element)
+    a = matrices(x, "eigvalsh", is_square=True)
+    if is_divided(a):
+        return map(eigvalsh, a)
+    return step(_hermitian_values, [a], [like(a, a.shape[-1], dtype=real_of(a))])[0]
 
 
 @for_complex
-@operation(static="full_matrices")
+@operation(static="full_matrices", host=at_once(_singular, rectangular, kind=SVD))
 def svd(x: Any, /, *, full_matrices: bool = True) -> Any:
     """U, S and Vh with `x = U @ diag(S) @ Vh`; S descends.
 
@@ -176,17 +228,17 @@ def svd(x: Any, /, *, full_matrices: bool = True) -> Any:
         >>> fw.linalg.svd([[0.0, 2.0], [1.0, 0.0]])[1]
         Array([2., 1.], dtype=float64)
     """
-    a, others = matrices(x, "svd")
-    columns, lengths, v = _singular(a)
-    rank = minimum(as_tracer(a.shape[1]), as_tracer(a.shape[2]))
-    u, vh = _left(columns, rank), conj(matrix_transpose(v))
-    if not full_matrices:
-        u, vh = u[:, :, :rank], vh[:, :rank, :]
-    return SVD(*(unstacked(part, others) for part in (u, lengths[:, :rank], vh)))
+    a = matrices(x, "svd")
+    if is_divided(a):
+        return map(lambda each: svd(each, full_matrices=full_matrices), a)
+    (m, n), k = a.shape[-2:], _least(a)
+    u, vh = (like(a, m, m), like(a, n, n)) if full_matrices else (like(a, m, k), like(a, k, n))
+    lengths = like(a, k, dtype=real_of(a))
+    return SVD(*step(_singular, [a], [u, lengths, vh], full_matrices=full_matrices))
 
 
 @for_complex
-@operation()
+@operation(host=at_once(_singular_values, rectangular))
 def svdvals(x: Any, /) -> Any:
     """The singular values of each matrix, descending.
 
@@ -195,25 +247,22 @@ def svdvals(x: Any, /) -> Any:
         >>> fw.linalg.svdvals([[0.0, 2.0], [1.0, 0.0]])
         Array([2., 1.], dtype=float64)
     """
-    a, others = matrices(x, "svdvals")
-    rank = minimum(as_tracer(a.shape[1]), as_tracer(a.shape[2]))
-    return unstacked(_singular(a)[1][:, :rank], others)
+    a = matrices(x, "svdvals")
+    if is_divided(a):
+        return map(svdvals, a)
+    return step(_singular_values, [a], [like(a, _least(a), dtype=real_of(a))])[0]
 
 
-def _bounds(lengths: Any, a: Any, rtol: Any) -> Any:
-    """Below what each matrix's singular values are taken for 0."""
+def _with_bound(compute: Any, a: Any, rtol: Any, result: ShapeDtypeStruct) -> Any:
+    """A function with a bound for each matrix, where one is given."""
     if rtol is None:
-        eps = float(np.finfo(lengths.dtype).eps)
-        rtol = maximum(as_tracer(a.shape[1]), as_tracer(a.shape[2])) * eps
-    given = as_tracer(rtol, "rtol")
-    most = max(lengths, axis=1, initial=0)
-    if not given.ndim:
-        return most * given
-    return most * reshape(given, (lengths.shape[0],))
+        return step(compute, [a], [result])[0]
+    bound: Any = as_tracer(rtol, "rtol").astype(real_of(a).numpy)
+    return step(compute, [a, broadcast_to(bound, a.shape[:-2])], [result])[0]
 
 
 @for_complex
-@operation()
+@operation(host=_relative(_rank))
 def matrix_rank(x: Any, /, *, rtol: Any = None) -> Any:
     """How many singular values of each matrix are above `rtol` times the greatest one.
 
@@ -224,16 +273,14 @@ def matrix_rank(x: Any, /, *, rtol: Any = None) -> Any:
         >>> fw.linalg.matrix_rank([[1.0, 2.0], [2.0, 4.0]])
         Array(1, dtype=int64)
     """
-    a, others = matrices(x, "matrix_rank")
-    lengths = _singular(a)[1]
-    bounds = _bounds(lengths, a, rtol)
-    rank = minimum(as_tracer(a.shape[1]), as_tracer(a.shape[2]))
-    counted = generate(lengths.shape, lambda s, i: (lengths[s, i] > bounds[s]) & (i < rank))
-    return unstacked(sum(counted, axis=1), others)
+    a = matrices(x, "matrix_rank")
+    if rtol is None and is_divided(a):
+        return map(matrix_rank, a)
+    return _with_bound(_rank, a, rtol, like(a, dtype=i64))
 
 
 @for_complex
-@operation()
+@operation(host=_relative(_pseudo_inverse))
 def pinv(x: Any, /, *, rtol: Any = None) -> Any:
     """The pseudo-inverse of each matrix; singular values up to `rtol` times the greatest are 0.
 
@@ -242,58 +289,17 @@ def pinv(x: Any, /, *, rtol: Any = None) -> Any:
         >>> fw.linalg.pinv([[2.0], [0.0]]).shape
         (1, 2)
     """
-    a, others = matrices(x, "pinv")
-    columns, lengths, v = _singular(a)
-    bounds = _bounds(lengths, a, rtol)
-    rank = minimum(as_tracer(a.shape[1]), as_tracer(a.shape[2]))
-    u = _left(columns, rank)[:, :, :rank]
-
-    def scaled(s: Any, i: Any, j: Any) -> Any:
-        has = lengths[s, j] > bounds[s]
-        return where(has, v[s, i, j] / where(has, lengths[s, j], 1), number(0, v))
-
-    wide = generate((v.shape[0], v.shape[1], rank), scaled)
-    return unstacked(matmul(wide, conj(matrix_transpose(u))), others)
-
-
-def _eigen(x: Any, who: str) -> Any:
-    """Eigenvalues and eigenvectors by NumPy's LAPACK."""
-    values = np.asarray(x)
-    if is_short(values):
-        values = values.astype(np.float32)
-    if values.ndim < 2 or values.shape[-1] != values.shape[-2]:
-        raise ArgumentError(
-            f"{who} takes square matrices, got {values.dtype}{list(values.shape)}.",
-            where=user_location(), remedy="Give an array of two axes or more.",
-        )  # fmt: skip
-    if values.dtype.kind not in "fc":
-        values = values.astype(np.float64)
-    part = np.complex64 if values.dtype.itemsize == 4 or values.dtype == np.complex64 else complex
-    try:
-        return [np.asarray(found, dtype=part) for found in np.linalg.eig(values)]
-    except np.linalg.LinAlgError as failure:
-        raise ArgumentError(
-            f"{who}: {failure}.", where=user_location(), remedy="See whether there are NaN in it."
-        ) from None
-
-
-def _host_eig(x: Any) -> Any:
-    if not isinstance(x, Array | np.ndarray):
-        return NotImplemented
-    values, vectors = _eigen(x, "eig")
-    return Eig(host_array(values), host_array(np.ascontiguousarray(vectors)))
-
-
-def _host_eigvals(x: Any) -> Any:
-    return NotImplemented if not isinstance(x, Array | np.ndarray) else _host_eig(x).eigenvalues
+    a = matrices(x, "pinv")
+    if rtol is None and is_divided(a):
+        return map(pinv, a)
+    m, n = a.shape[-2:]
+    return _with_bound(_pseudo_inverse, a, rtol, like(a, n, m))
 
 
 @for_complex
-@operation(host=_host_eig)
+@operation(host=at_once(_general, square, kind=Eig))
 def eig(x: Any, /) -> Any:
     """The eigenvalues and eigenvectors of square matrices, both complex, in no order.
-
-    Outside of jitted functions they are NumPy's; inside it takes some n^4 operations.
 
     Types: `x: t[.., n, n] -> (complex[.., n], complex[.., n, n])`. Raises ShapeError for matrices
     that are not square.
@@ -301,13 +307,15 @@ def eig(x: Any, /) -> Any:
         >>> fw.linalg.eig([[2.0, 0.0], [0.0, 3.0]])[0].real
         Array([2., 3.], dtype=float64)
     """
-    a, others = matrices(x, "eig", square=True)
-    values, vectors = eigen(a)
-    return Eig(unstacked(values, others), unstacked(vectors, others))
+    a = matrices(x, "eig", is_square=True)
+    if is_divided(a):
+        return map(eig, a)
+    n, dtype = a.shape[-1], complex_of(a)
+    return Eig(*step(_general, [a], [like(a, n, dtype=dtype), like(a, n, n, dtype=dtype)]))
 
 
 @for_complex
-@operation(host=_host_eigvals)
+@operation(host=at_once(_general_values, square))
 def eigvals(x: Any, /) -> Any:
     """The eigenvalues of square matrices, complex, in no order: as those of `eig`.
 
@@ -316,5 +324,7 @@ def eigvals(x: Any, /) -> Any:
         >>> fw.linalg.eigvals([[2.0, 0.0], [0.0, 3.0]]).real
         Array([2., 3.], dtype=float64)
     """
-    a, others = matrices(x, "eigvals", square=True)
-    return unstacked(eigen(a)[0], others)
+    a = matrices(x, "eigvals", is_square=True)
+    if is_divided(a):
+        return map(eigvals, a)
+    return step(_general_values, [a], [like(a, a.shape[-1], dtype=complex_of(a))])[0]

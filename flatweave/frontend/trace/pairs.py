@@ -66,17 +66,17 @@ def interleaved(value: Any) -> Any:
     if passed is not None:
         return Interleaved(Tracer(passed, current().home((passed,))))
 
-    if real.ndim:
+    if real.ndim and not current().is_mapped:
         pairs = Weave((*real.extents, TWO), (real.atom, imag.atom))
         return Interleaved(emit(pairs)[0])
 
-    def part(number: Atom) -> Tracer:
-        scope = current()
-        is_real = scope.apply("eq", number, ZERO)
-        atom = scope.apply("select", is_real, real.atom, imag.atom)
+    def part(*at: Atom) -> Tracer:
+        scope, parts = current(), (_read(real, at[:-1]), _read(imag, at[:-1]))
+        is_real = scope.apply("eq", at[-1], ZERO)
+        atom = scope.apply("select", is_real, *(each.atom for each in parts))
         return Tracer(atom, scope.home((atom,)))
 
-    return Interleaved(_generated((TWO,), part))
+    return Interleaved(_generated((*real.extents, TWO), part))
 
 
 def lifted(value: Any) -> Any:

@@ -1,0 +1,184 @@
+"""What NumPy and SciPy do better: calls of a library, at once or as a step of a program.
+
+    @operation(host=at_once(_inverse, (SQUARE,)))       outside of traces, on what is here
+    def inv(x): return step(_inverse, [a], [like(a)])   callback inverse_3f2a stacked [] [..] ..
+
+Outside of traces an argument that the library does not take as it is, or refuses, goes the way of
+traced ones, where errors are told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from flatweave.base.dtypes import COMPLEX, PARTS, DType, as_dtype, f64
+from flatweave.base.errors import ArgumentError, ShapeError, UserError
+from flatweave.base.host_functions import STACKED, register
+from flatweave.base.source import user_location
+from flatweave.frontend.complex.rules import either
+from flatweave.frontend.functions.callbacks import ShapeDtypeStruct, traced
+from flatweave.frontend.trace import extents
+from flatweave.frontend.values.array import Array, HostArray, describe, host_array
+from flatweave.frontend.values.complex import Complex
+from flatweave.frontend.values.interop import is_number_list, list_values
+from flatweave.frontend.values.scope import current
+from flatweave.frontend.values.short import is_short
+
+LAPACK = "NumPy's LAPACK"
+Values = np.ndarray[Any, np.dtype[Any]]
+
+
+# -- outside of traces ----------------------------------------------------------------------------
+
+
+def floats(x: Any) -> Values | None:
+    """An array that is here, of floats or complex numbers; None for any other value."""
+    if type(x) is not np.ndarray:
+        if isinstance(x, Array):
+            x = np.asarray(x)
+        elif is_number_list(x):
+            x = list_values(x)
+        if type(x) is not np.ndarray:
+            return None
+    kind = x.dtype.char
+    if kind in "dfDF":
+        return x  # type: ignore[no-any-return]
+    if is_short(x):
+        return x.astype(np.float32)
+    return x.astype(np.float64) if kind in "?bBhHiIlLqQ" else None
+
+
+def square(x: Any) -> Values | None:
+    """The same of square matrices."""
+    found = floats(x)
+    if found is None or found.ndim < 2 or found.shape[-1] != found.shape[-2]:
+        return None
+    return found
+
+
+def rectangular(x: Any) -> Values | None:
+    """The same of matrices."""
+    found = floats(x)
+    return None if found is None or found.ndim < 2 else found
+
+
+def at_once(
+    compute: Callable[..., Any], *taken: Callable[[Any], Values | None], kind: Any = None
+) -> Callable[..., Any]:
+    """The short cut of a function for arrays that are here: `compute` on them; a tuple of results
+    is one of a `kind`."""
+
+    count = len(taken)
+
+    def host(*args: Any, **options: Any) -> Any:
+        if len(args) != count:
+            return NotImplemented
+        given = []
+        for take, arg in zip(taken, args):
+            values = take(arg)
+            if values is None:
+                return NotImplemented
+            given.append(values)
+        try:
+            found = compute(*given, **options)
+        except UserError as failure:
+            failure.where = user_location()
+            raise
+        except (TypeError, ValueError, IndexError):
+            return NotImplemented
+        return kind(*map(kept, found)) if type(found) is tuple else kept(found)
+
+    return host
+
+
+def kept(values: Any) -> HostArray:
+    """A result, in row-major order."""
+    array = np.asarray(values)
+    return host_array(array if array.flags.c_contiguous else np.ascontiguousarray(array))
+
+
+# -- in traces ------------------------------------------------------------------------------------
+
+
+def matrices(x: Any, who: str, is_square: bool = False) -> Any:
+    """An argument as matrices of floats or complex numbers, or a stack of some."""
+    array = either(x, f"x of {who}")
+    plain = part_of(array)
+    if plain.ndim < 2:
+        raise ShapeError(
+            f"{who} takes matrices, got {describe(array)}.",
+            where=user_location(), remedy="Give an array of two axes or more.",
+        )  # fmt: skip
+    if is_square:
+        extents.same(
+            plain.extents[-2], plain.extents[-1],
+            f"{who} takes square matrices, got {{0}} rows and {{1}} columns.",
+            remedy="Look at how the matrix was made.",
+        )  # fmt: skip
+    return array if plain.element.is_float else array.astype(f64)
+
+
+def part_of(array: Any) -> Any:
+    """The array, or of complex numbers the real parts."""
+    return array.real if isinstance(array, Complex) else array
+
+
+def real_of(array: Any) -> DType:
+    """The dtype of the parts of numbers."""
+    found: DType = part_of(array).element
+    return found
+
+
+def dtype_of(*arrays: Any) -> DType:
+    """The dtype of numbers, of several arrays the one that holds all of them."""
+    kinds = [
+        next(kind for kind in COMPLEX.values() if PARTS[kind] is real_of(array))
+        if isinstance(array, Complex) else real_of(array)
+        for array in arrays
+    ]  # fmt: skip
+    return as_dtype(np.result_type(*(kind.numpy for kind in kinds)))
+
+
+def complex_of(array: Any) -> DType:
+    """The dtype of complex numbers with the parts of an array."""
+    return next(kind for kind in COMPLEX.values() if PARTS[kind] is real_of(array))
+
+
+def like(array: Any, *ends: Any, dtype: Any = None) -> ShapeDtypeStruct:
+    """The description of an array with other extents in the place of the last two."""
+    return ShapeDtypeStruct((*array.shape[:-2], *ends), dtype or dtype_of(array))
+
+
+def step(
+    compute: Callable[..., Any], operands: Sequence[Any], results: Sequence[ShapeDtypeStruct],
+    library: str = LAPACK, run: Callable[..., Any] | None = None, **options: Any,
+) -> list[Any]:  # fmt: skip
+    """What a function of stacks gives in a program; `options` are known. `run` calls it, where that
+    takes more."""
+
+    def call(values: Sequence[Any]) -> Sequence[Any]:
+        found = (run or compute)(*values, **options)
+        parts = found if isinstance(found, tuple) else (found,)
+        return [
+            np.asarray(part, as_dtype(result.dtype).dtype)
+            for part, result in zip(parts, results, strict=True)
+        ]
+
+    who = compute.__name__.removeprefix("_")
+    kinds = ", ".join(str(result.dtype) for result in results)
+    name = register(compute, call, f"{sorted(options.items())} {kinds}", library)
+    return traced(name, results, operands, STACKED, who)
+
+
+def is_divided(array: Any) -> bool:
+    """Whether an array may be one in chunks, whose first axis must be mapped over."""
+    scope = current()
+    return scope.trace.in_chunks and scope.outer is None and part_of(array).ndim > 2
+
+
+def failed(who: str, why: str, remedy: str) -> ArgumentError:
+    """The error for what the library cannot compute."""
+    return ArgumentError(f"{who} {why}", remedy=remedy)

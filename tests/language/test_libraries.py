@@ -1,0 +1,139 @@
+"""What LAPACK and the transforms of SciPy and NumPy compute: their bits, in every place."""
+
+import numpy as np
+import pytest
+
+import flatweave as fw
+from flatweave.frontend.call import eager
+from flatweave.frontend.standard import fft
+
+DRAW = np.random.default_rng(3)
+STACK = DRAW.normal(size=(4, 3, 3))
+HERMITIAN = STACK @ np.swapaxes(STACK, 1, 2) + np.eye(3)
+LINE = DRAW.normal(size=(3, 12))
+OF_MATRICES = {
+    "inv": STACK, "det": STACK, "slogdet": STACK, "cholesky": HERMITIAN, "qr": STACK,
+    "eigh": HERMITIAN, "eigvalsh": HERMITIAN, "svd": STACK, "svdvals": STACK, "eig": STACK,
+    "eigvals": STACK, "matrix_rank": STACK, "pinv": STACK,
+}  # fmt: skip
+OF_LINES = ["fft", "ifft", "rfft", "irfft", "hfft", "ihfft"]
+
+
+def parts(found):
+    """The arrays of a result."""
+    return [np.asarray(each) for each in (found if isinstance(found, tuple) else (found,))]
+
+
+def same(found, wanted):
+    """Equal to the last bit."""
+    for mine, theirs in zip(parts(found), parts(wanted), strict=True):
+        assert mine.tobytes() == theirs.astype(mine.dtype).tobytes()
+        assert mine.shape == theirs.shape
+
+
+@pytest.mark.parametrize("name", OF_MATRICES)
+def test_matrices(name):
+    """At once, of a view, in a program, mapped, and in chunks."""
+    f, x = getattr(fw.linalg, name), OF_MATRICES[name]
+    wanted = parts(f(x))
+    if name not in ("matrix_rank", "pinv"):
+        same(tuple(wanted), getattr(np.linalg, name)(x))
+    wide = np.zeros((4, 3, 6))
+    wide[..., ::2] = x
+    for found in (
+        f(wide[..., ::2]), fw.jit(f)(x), fw.map(f, x), fw.jit(f)(fw.Chunked([x[:1], x[1:]])),
+        fw.jit(f, target="interp")(x),
+    ):  # fmt: skip
+        same(found, tuple(wanted))
+
+
+@pytest.mark.parametrize("name", OF_LINES)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_lines(name, dtype):
+    """The same of transforms; floats of 32 bits stay such."""
+    f, x = getattr(fw.fft, name), LINE.astype(dtype)
+    wanted = f(x)
+    assert np.asarray(wanted).dtype.itemsize == dtype().itemsize * (
+        1 + (np.asarray(wanted).dtype.kind == "c")
+    )
+    np.testing.assert_allclose(wanted, getattr(np.fft, name)(x), atol=1e-5)
+    wide = np.zeros((3, 24), dtype)
+    wide[:, ::2] = x
+    for found in (
+        f(wide[:, ::2]), fw.jit(f)(x), fw.map(f, x), fw.jit(f)(fw.Chunked([x[:1], x[1:]])),
+    ):  # fmt: skip
+        same(found, wanted)
+
+
+def test_nothing_is_traced_outside_of_programs(monkeypatch):
+    """Calls with arrays that are here go straight to the library."""
+    monkeypatch.setattr(eager, "_entry", None)
+    fw.linalg.solve([[2.0, 0], [0, 4]], [1.0, 2.0])
+    fw.linalg.matrix_power(STACK, -2)
+    fw.fft.fft([1.0, 2.0], n=4, norm="ortho")
+    fw.fft.irfftn(LINE, s=(3, 4))
+
+
+def test_rows_of_different_lengths():
+    """One after the other."""
+    rows = fw.ragged([[1.0, 2.0, 3.0], [4.0], [5.0, 6.0]])
+    found = fw.map(lambda r: fw.abs(fw.fft.fft(r)), rows)
+    for row, mine in zip([[1.0, 2, 3], [4.0], [5.0, 6]], found, strict=True):
+        np.testing.assert_allclose(mine, abs(np.fft.fft(row)))
+    norms = fw.map(lambda r: fw.linalg.det(r[:, None] * r[None, :] + fw.eye(r.shape[0])), rows)
+    np.testing.assert_allclose(norms, [15, 17, 62])
+
+
+@pytest.mark.parametrize("way", ["at once", "jitted", "mapped", "interp"])
+def test_what_lapack_refuses(way):
+    """Singular and indefinite matrices, with the line of the call."""
+
+    def run(f, x):
+        if way == "mapped":
+            return fw.map(f, x[None])
+        return f(x) if way == "at once" else fw.jit(f, target="cpu" if way == "jitted" else way)(x)
+
+    for f, x, match in (
+        (lambda a: fw.linalg.solve(a, np.ones(2)), np.ones((2, 2)), "solve of a singular matrix"),
+        (fw.linalg.inv, np.zeros((2, 2)), "inv of a singular matrix"),
+        (fw.linalg.cholesky, -np.eye(2), "not positive definite"),
+        (fw.linalg.eigvals, np.full((2, 2), np.nan), "eigvals fails"),
+    ):
+        with pytest.raises(fw.ArgumentError, match=match) as caught:
+            run(f, x)
+        assert "test_libraries.py" in str(caught.value.where)
+
+
+def test_other_dtypes():
+    """Integers and bools are f64, floats of 16 bits f32; of two dtypes the one that holds both."""
+    whole = np.array([[2, 1], [1, 3]])
+    for f in (fw.linalg.inv, fw.jit(fw.linalg.inv)):
+        assert f(whole).dtype == np.float64
+        assert f(whole.astype(np.float16)).dtype == np.float32
+    for f in (fw.linalg.solve, fw.jit(fw.linalg.solve)):
+        assert f(whole.astype("f"), whole.astype("D")).dtype == np.complex128
+        assert f(whole.astype("F"), whole.astype("f")).dtype == np.complex64
+
+
+def test_a_bound_for_each_matrix():
+    """`rtol` may be an array, also one that is computed."""
+    x, rtol = np.array([[[1.0, 0], [0, 0.1]]] * 2), np.array([0.5, 0.01])
+    for f in (fw.linalg.matrix_rank, fw.jit(lambda x, rtol: fw.linalg.matrix_rank(x, rtol=rtol))):
+        found = f(x, rtol=rtol) if f is fw.linalg.matrix_rank else f(x, rtol)
+        assert np.asarray(found).tolist() == [1, 2]
+
+
+def test_without_scipy(monkeypatch):
+    """NumPy computes the transforms."""
+    monkeypatch.setattr(fft, "_library", lambda: (np.fft, "NumPy's transforms"))
+    same(fw.fft.rfft(LINE), np.fft.rfft(LINE))
+    f = fw.jit(lambda x: fw.fft.irfft(x, n=7, norm="forward"))
+    same(f(LINE), np.fft.irfft(LINE, n=7, norm="forward"))
+
+
+def test_notes_mark_steps_of_libraries():
+    """And what they are given is stored for them."""
+    f = fw.jit(lambda x: fw.linalg.inv(x * 2) + 1)
+    notes = "\n".join(f.stages(np.eye(3)).notes)
+    assert "inverse: it is called on the host: a step of NumPy's LAPACK, whose bits" in notes
+    assert "inverse" in str(fw.explain(f, np.eye(3)))
