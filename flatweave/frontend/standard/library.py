@@ -45,7 +45,7 @@ def floats(x: Any) -> Values | None:
             return None
     kind = x.dtype.char
     if kind in "dfDF":
-        return x  # type: ignore[no-any-return]
+        return x
     if is_short(x):
         return x.astype(np.float32)
     return x.astype(np.float64) if kind in "?bBhHiIlLqQ" else None

@@ -60,7 +60,7 @@ def _determinant(a: Values) -> Values:
 
 
 def _logarithm(a: Values) -> tuple[Any, Any]:
-    return tuple(np.linalg.slogdet(a))  # type: ignore[return-value]
+    return tuple(np.linalg.slogdet(a))
 
 
 def _factor(a: Values, upper: bool = False) -> Values:
