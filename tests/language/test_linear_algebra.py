@@ -30,6 +30,22 @@ def test_solutions():
     near(fw.linalg.solve(a, b), np.linalg.solve(a, b))
 
 
+TINY = {np.float64: (1e-170, 1e-300), np.float32: (1e-25, 1e-36)}
+
+
+@pytest.mark.parametrize("dtype", TINY)
+def test_factors_of_tiny_columns(dtype):
+    """Of columns whose squares are 0, at first or when others are gone."""
+    rtol = 50 * np.finfo(dtype).eps
+    for t in TINY[dtype]:
+        for a in ([[1, t], [1, 2 * t]], [[t, 1], [2 * t, 1]], [[1, 1], [0, t]],
+                  [[t, t, 1], [2 * t, 3 * t, 1], [3 * t, -t, 2]]):
+            a = np.array(a, dtype)
+            q, r = map(np.asarray, fw.linalg.qr(a))
+            np.testing.assert_allclose(abs(r), abs(np.linalg.qr(a)[1]), rtol=rtol)
+            np.testing.assert_allclose(q.T @ q, np.eye(len(a)), atol=rtol)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_equations(kind):
     """Solutions, inverses and determinants, of stacks and of a single matrix."""
