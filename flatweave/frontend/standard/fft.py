@@ -10,14 +10,9 @@ take longer.
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
-from flatweave.base.config import config
-from flatweave.base.dtypes import DType, f64
+from flatweave.base.dtypes import f64
 from flatweave.base.errors import ArgumentError, DTypeError, ShapeError
 from flatweave.base.source import user_location
 from flatweave.frontend.arrays.axes import axes_named
@@ -26,13 +21,17 @@ from flatweave.frontend.call.operation import operation
 from flatweave.frontend.complex.rules import either, for_complex, whole
 from flatweave.frontend.elements.elementwise import sqrt
 from flatweave.frontend.elements.scalars import where
-from flatweave.frontend.functions.callbacks import ShapeDtypeStruct
-from flatweave.frontend.functions.combinators import map
 from flatweave.frontend.functions.control import cond
 from flatweave.frontend.functions.generate import generate
 from flatweave.frontend.standard.arrangement import moveaxis
 from flatweave.frontend.standard.frequencies import fftfreq, fftshift, ifftshift, rfftfreq
-from flatweave.frontend.standard.library import complex_of, floats, kept, part_of, real_of, step
+from flatweave.frontend.standard.library import complex_of, real_of
+from flatweave.frontend.standard.library_transforms import (
+    at_once,
+    is_on_device,
+    norm_of,
+    transformed,
+)
 from flatweave.frontend.standard.real_transforms import of_reals, to_reals
 from flatweave.frontend.standard.transforms import fourier
 from flatweave.frontend.trace.extents import ZERO
@@ -42,92 +41,13 @@ from flatweave.frontend.trace.tracers import as_tracer
 from flatweave.frontend.values.array import describe
 from flatweave.frontend.values.complex import Complex
 from flatweave.frontend.values.scope import current
-from flatweave.terms.syntax import Const
 
 FORWARD, INVERSE = -1, 1
-OF_REALS = frozenset({"rfft", "ihfft", "rfftn"})
-NORMS = ("backward", "ortho", "forward")
-
-
-@functools.cache
-def _library() -> tuple[Any, str]:
-    """The library, and what notes call it."""
-    try:
-        from scipy import fft as found  # optional dependency
-    except ImportError:
-        return np.fft, "NumPy's transforms"
-    return found, "SciPy's transforms"
-
-
-def _at_once(name: str) -> Callable[..., Any]:
-    """The short cut for arrays that are here; what the library refuses goes the way of others."""
-
-    def host(x: Any, /, **options: Any) -> Any:
-        values = None if _is_on_device() else floats(x)
-        if values is None or (name in OF_REALS and values.dtype.kind == "c"):
-            return NotImplemented
-        lengths = options.get("s")
-        if lengths is not None:
-            if not _are_lengths(lengths):
-                return NotImplemented
-            if options.get("axes") is None:
-                options["axes"] = tuple(range(-len(lengths), 0))
-        if "n" in options and options["n"] is not None and not _are_lengths((options["n"],)):
-            return NotImplemented
-        try:
-            return kept(getattr(_library()[0], name)(values, **options))
-        except (TypeError, ValueError, IndexError):
-            return NotImplemented
-
-    return host
-
-
-def _are_lengths(lengths: Any) -> bool:
-    return isinstance(lengths, tuple | list) and all(type(n) is int and n > 0 for n in lengths)
-
-
-def _is_on_device() -> bool:
-    """Whether what is called runs on a device."""
-    return config.target.partition(":")[0] in ("cuda", "opencl")
-
-
-def _step(
-    name: str, rows: Any, width: Any, dtype: DType, norm: Any, *length: Any
-) -> Any:
-    """The transform of each row by the library; it is given the length where that does not follow.
-    """
-    compute, library = getattr(_library()[0], name), _library()[1]
-    scope = current()
-    if scope.trace.in_chunks and scope.outer is None and _are_several(rows):
-        return map(lambda row: _step(name, row, width, dtype, norm, *length), rows)
-
-    def run(x: Any, *n: Any, norm: Any) -> Any:
-        return compute(x, *(int(np.ravel(each)[0]) for each in n), norm=norm)
-
-    result = ShapeDtypeStruct((*rows.shape[:-1], width), dtype)
-    return step(compute, [rows, *length], [result], library, run, norm=_norm(norm))[0]
-
-
-def _are_several(rows: Any) -> bool:
-    """Whether rows, and not one row, may be divided among chunks."""
-    plain = part_of(rows)
-    return plain.ndim == 2 and not isinstance(plain.extents[0], Const)
-
-
-def _norm(norm: Any) -> str:
-    """The name of a way to divide; None is "backward"."""
-    norm = "backward" if norm is None else norm
-    if norm not in NORMS:
-        raise ArgumentError(
-            f"norm of a transform is one of {', '.join(NORMS)}, got {norm!r}.",
-            where=user_location(), remedy='Leave it out for "backward".',
-        )  # fmt: skip
-    return str(norm)
 
 
 def _scaled(z: Any, n: Any, norm: Any, sign: int) -> Any:
     """A transform of length n, divided as `norm` says."""
-    norm = _norm(norm)
+    norm = norm_of(norm)
     if norm == "ortho":
         return z / sqrt(as_tracer(n).astype(z.real.dtype if isinstance(z, Complex) else z.dtype))
     return z / n if (norm == "forward") == (sign == FORWARD) else z
@@ -179,11 +99,11 @@ def _complex(x: Any, n: Any, axis: Any, norm: Any, sign: int, who: str) -> Any:
     given = _resized(rows, n)
     length = given.shape[1]
     _expect_elements(length, who)
-    if _is_on_device():
+    if is_on_device():
         found = _scaled(fourier(whole(given), sign), length, norm, sign)
     else:
         name = "fft" if sign == FORWARD else "ifft"
-        found = _step(name, given, length, complex_of(given), norm)
+        found = transformed(name, given, length, complex_of(given), norm)
     return _back(found, others, at)
 
 
@@ -199,11 +119,11 @@ def _half(x: Any, n: Any, axis: Any, norm: Any, sign: int, who: str) -> Any:
     given = as_tracer(_resized(rows, n))
     _expect_elements(given.shape[1], who)
     length = given.shape[1]
-    if _is_on_device():
+    if is_on_device():
         found = _scaled(of_reals(given, sign), length, norm, sign)
     else:
         name = "rfft" if sign == FORWARD else "ihfft"
-        found = _step(name, given, as_tracer(length) // 2 + 1, complex_of(given), norm)
+        found = transformed(name, given, as_tracer(length) // 2 + 1, complex_of(given), norm)
     return _back(found, others, at)
 
 
@@ -215,9 +135,9 @@ def _mirrored(x: Any, n: Any, axis: Any, norm: Any, sign: int, who: str) -> Any:
     length = 2 * (given - 1) if n is None else as_tracer(n)
     for extent in (given, length):
         _expect_elements(extent, who)
-    if not _is_on_device():
+    if not is_on_device():
         name = "irfft" if sign == INVERSE else "hfft"
-        return _back(_step(name, rows, length, real_of(rows), norm, length), others, at)
+        return _back(transformed(name, rows, length, real_of(rows), norm, length), others, at)
     half = whole(rows)
 
     def element(row: Any, k: Any) -> Complex:
@@ -230,7 +150,7 @@ def _mirrored(x: Any, n: Any, axis: Any, norm: Any, sign: int, who: str) -> Any:
 
 
 @for_complex
-@operation(static="axis norm", host=_at_once("fft"))
+@operation(static="axis norm", host=at_once("fft"))
 def fft(x: Any, /, *, n: Any = None, axis: int = -1, norm: str = "backward") -> Any:
     """The Fourier transform along an axis, cut or filled with 0 to `n` elements.
 
@@ -246,7 +166,7 @@ def fft(x: Any, /, *, n: Any = None, axis: int = -1, norm: str = "backward") -> 
 
 
 @for_complex
-@operation(static="axis norm", host=_at_once("ifft"))
+@operation(static="axis norm", host=at_once("ifft"))
 def ifft(x: Any, /, *, n: Any = None, axis: int = -1, norm: str = "backward") -> Any:
     """The inverse of `fft`.
 
@@ -259,7 +179,7 @@ def ifft(x: Any, /, *, n: Any = None, axis: int = -1, norm: str = "backward") ->
     return _complex(x, n, axis, norm, INVERSE, "ifft")
 
 
-@operation(static="axis norm", host=_at_once("rfft"))
+@operation(static="axis norm", host=at_once("rfft"))
 def rfft(x: Any, /, *, n: Any = None, axis: int = -1, norm: str = "backward") -> Any:
     """The first n // 2 + 1 elements of the transform of real numbers: the others mirror them.
 
@@ -273,7 +193,7 @@ def rfft(x: Any, /, *, n: Any = None, axis: int = -1, norm: str = "backward") ->
 
 
 @for_complex
-@operation(static="axis norm", host=_at_once("irfft"))
+@operation(static="axis norm", host=at_once("irfft"))
 def irfft(x: Any, /, *, n: Any = None, axis: int = -1, norm: str = "backward") -> Any:
     """The inverse of `rfft`: n real numbers, 2 (m - 1) of m if no `n` is given.
 
@@ -287,7 +207,7 @@ def irfft(x: Any, /, *, n: Any = None, axis: int = -1, norm: str = "backward") -
 
 
 @for_complex
-@operation(static="axis norm", host=_at_once("hfft"))
+@operation(static="axis norm", host=at_once("hfft"))
 def hfft(x: Any, /, *, n: Any = None, axis: int = -1, norm: str = "backward") -> Any:
     """The real transform of numbers whose second half mirrors the first, which is given.
 
@@ -300,7 +220,7 @@ def hfft(x: Any, /, *, n: Any = None, axis: int = -1, norm: str = "backward") ->
     return _mirrored(x, n, axis, norm, FORWARD, "hfft")
 
 
-@operation(static="axis norm", host=_at_once("ihfft"))
+@operation(static="axis norm", host=at_once("ihfft"))
 def ihfft(x: Any, /, *, n: Any = None, axis: int = -1, norm: str = "backward") -> Any:
     """The inverse of `hfft`: the first n // 2 + 1 elements.
 
@@ -334,7 +254,7 @@ def _axes(x: Any, s: Any, axes: Any, who: str, least: int = 0) -> list[tuple[Any
 
 
 @for_complex
-@operation(static="axes norm", numbers="s", host=_at_once("fftn"))
+@operation(static="axes norm", numbers="s", host=at_once("fftn"))
 def fftn(x: Any, /, *, s: Any = None, axes: Any = None, norm: str = "backward") -> Any:
     """The Fourier transform along several axes, or all; `s` has their lengths.
 
@@ -350,7 +270,7 @@ def fftn(x: Any, /, *, s: Any = None, axes: Any = None, norm: str = "backward") 
 
 
 @for_complex
-@operation(static="axes norm", numbers="s", host=_at_once("ifftn"))
+@operation(static="axes norm", numbers="s", host=at_once("ifftn"))
 def ifftn(x: Any, /, *, s: Any = None, axes: Any = None, norm: str = "backward") -> Any:
     """The inverse of `fftn`.
 
@@ -365,7 +285,7 @@ def ifftn(x: Any, /, *, s: Any = None, axes: Any = None, norm: str = "backward")
     return x
 
 
-@operation(static="axes norm", numbers="s", host=_at_once("rfftn"))
+@operation(static="axes norm", numbers="s", host=at_once("rfftn"))
 def rfftn(x: Any, /, *, s: Any = None, axes: Any = None, norm: str = "backward") -> Any:
     """The transform of real numbers along several axes, of which the last is given by half.
 
@@ -384,7 +304,7 @@ def rfftn(x: Any, /, *, s: Any = None, axes: Any = None, norm: str = "backward")
 
 
 @for_complex
-@operation(static="axes norm", numbers="s", host=_at_once("irfftn"))
+@operation(static="axes norm", numbers="s", host=at_once("irfftn"))
 def irfftn(x: Any, /, *, s: Any = None, axes: Any = None, norm: str = "backward") -> Any:
     """The inverse of `rfftn`.
 
