@@ -15,7 +15,7 @@ which the import of the compiler took twice as long.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, dataclass_transform, overload
 
@@ -76,6 +76,7 @@ def _record(cls: type[Any], eq: bool, frozen: bool) -> type[Any]:
     if frozen:
         content["__setattr__"] = content["__delattr__"] = _refuse
     values = _values(names)
+    content["__values__"] = staticmethod(values)
     content.setdefault("__repr__", _repr)
     content.setdefault("__reduce__", lambda self: (type(self), values(self)))
     if eq:
@@ -122,7 +123,7 @@ def _initialiser(
             )
         return values
 
-    def __init__(self: Any, *args: Any, **named: Any) -> None:
+    def fill(self: Any, args: tuple[Any, ...], named: dict[str, Any]) -> None:
         if named or len(args) != count:
             args = complete(args, named)
         for put, value in zip(puts, args):
@@ -130,7 +131,68 @@ def _initialiser(
         for put in clears:
             put(self, None)
 
+    made = _OF_FEW[count] if count in _OF_FEW and not clears else _of_many
+    return made(fill, tuple(defaults.values()), puts)
+
+
+Fill = Callable[[Any, tuple[Any, ...], dict[str, Any]], None]
+Put = Callable[[Any, Any], None]
+
+
+def _of_many(fill: Fill, defaults: Sequence[Any], puts: Sequence[Put]) -> Callable[..., None]:
+    def __init__(self: Any, *args: Any, **named: Any) -> None:
+        fill(self, args, named)
+
     return __init__
+
+
+# Nearly all records that are built have few fields, given by position: for them no tuple of the
+# values is built, and no loop goes over it.
+
+
+def _of_two(fill: Fill, defaults: Sequence[Any], puts: Sequence[Put]) -> Callable[..., None]:
+    default_a, default_b = defaults
+    put_a, put_b = puts
+
+    def __init__(
+        self: Any, a: Any = default_a, b: Any = default_b, /, *more: Any, **named: Any
+    ) -> None:
+        if named or more or a is REQUIRED or b is REQUIRED:
+            return fill(self, _given((a, b, *more), defaults), named)
+        put_a(self, a)
+        put_b(self, b)
+
+    return __init__
+
+
+def _of_three(fill: Fill, defaults: Sequence[Any], puts: Sequence[Put]) -> Callable[..., None]:
+    default_a, default_b, default_c = defaults
+    put_a, put_b, put_c = puts
+
+    def __init__(
+        self: Any, a: Any = default_a, b: Any = default_b, c: Any = default_c, /,
+        *more: Any, **named: Any,
+    ) -> None:  # fmt: skip
+        if named or more or a is REQUIRED or b is REQUIRED or c is REQUIRED:
+            return fill(self, _given((a, b, c, *more), defaults), named)
+        put_a(self, a)
+        put_b(self, b)
+        put_c(self, c)
+
+    return __init__
+
+
+def _given(values: tuple[Any, ...], defaults: Sequence[Any]) -> tuple[Any, ...]:
+    """The values without those at the end that are defaults; there may be too many."""
+    count = len(values)
+    if count > len(defaults):
+        return values
+    while count and values[count - 1] is defaults[count - 1]:
+        count -= 1
+    return values[:count]
+
+
+_OF_FEW = {2: _of_two, 3: _of_three}
 
 
 def _compare(
@@ -177,5 +239,8 @@ else:
 
     def replace(thing: T, /, **changes: Any) -> T:
         """A record like this one but for some fields."""
-        kept = {name: getattr(thing, name) for name in thing.__match_args__}
-        return type(thing)(**kept | changes)
+        values = [
+            changes.pop(name) if name in changes else getattr(thing, name)
+            for name in thing.__match_args__
+        ]
+        return type(thing)(*values, **changes)

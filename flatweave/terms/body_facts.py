@@ -114,7 +114,7 @@ class BodyFacts:
 
     def is_below(self, atom: Atom, extent: Atom) -> bool:
         """Whether 0 <= atom < extent is known from how `atom` was made."""
-        return is_inside(self, atom, extent) or self.bound(atom) == extent
+        return self.bound(atom) == extent or is_inside(self, atom, extent)
 
     def bound(self, atom: Atom) -> Atom | None:
         """An extent that an i64 is known to be an index into; None where none is known."""

@@ -89,12 +89,39 @@ class Const:
 Atom = Var | Const
 
 
-class Op:
-    """Base of every operation; subclasses are frozen records declared with `@op`."""
+ATOM, ATOMS, LAMBDA, PARTS_OF_IT = "atom", "atoms", "lambda", "parts"
+HELD = {
+    "Atom": ATOM, "Var": ATOM, "tuple[Atom, ...]": ATOMS, "tuple[Var, ...]": ATOMS,
+    "Lambda": LAMBDA,
+    "int": None, "str": None, "bool": None, "DType": None, "tuple[int, ...]": None,
+}  # fmt: skip
+"""What terms a field of this annotation holds; of any other one, parts or nothing."""
+
+
+class Node:
+    """What ops and parts have in common: fields, which say by their annotations what they hold."""
 
     __slots__ = ()
     name: ClassVar[str]
     fields: ClassVar[tuple[str, ...]]
+    held: ClassVar[tuple[tuple[int, str], ...]]
+    """The fields that hold terms: their position and what they hold, as `traverse.py` reads it."""
+    has_bodies: ClassVar[bool]
+    """Whether a field may hold lambdas."""
+
+    def values(self) -> tuple[Any, ...]:
+        """What the fields hold."""
+        found: tuple[Any, ...] = self.__values__(self)  # type: ignore[attr-defined]
+        return found
+
+    def replace(self, **changes: Any) -> Any:
+        return replace(self, **changes)  # type: ignore[type-var]
+
+
+class Op(Node):
+    """Base of every operation; subclasses are frozen records declared with `@op`."""
+
+    __slots__ = ()
     effect: ClassVar[bool] = False
     traced: ClassVar[bool] = False
     """Whether it is an operation on arrays as users write them, in any place."""
@@ -115,25 +142,11 @@ class Op:
         """A sentence for each thing about the fields that does not fit (`rules.py`)."""
         return iter(())
 
-    def values(self) -> tuple[Any, ...]:
-        return tuple(getattr(self, name) for name in self.fields)
 
-    def replace(self, **changes: Any) -> Any:
-        return replace(self, **changes)  # type: ignore[type-var]
-
-
-class Part:
+class Part(Node):
     """Base of records that are a piece of an op, such as a sink of a sweep."""
 
     __slots__ = ()
-    name: ClassVar[str]
-    fields: ClassVar[tuple[str, ...]]
-
-    def values(self) -> tuple[Any, ...]:
-        return tuple(getattr(self, name) for name in self.fields)
-
-    def replace(self, **changes: Any) -> Any:
-        return replace(self, **changes)  # type: ignore[type-var]
 
 
 OPS: dict[str, type[Op]] = {}
@@ -150,6 +163,9 @@ def op(cls: type[_T]) -> type[_T]:
     made: Any = record(cls)
     made.name = _snake(made.__name__)
     made.fields = tuple(f.name for f in fields(made))
+    held = [HELD.get(str(f.type), PARTS_OF_IT) for f in fields(made)]
+    made.held = tuple((k, what) for k, what in enumerate(held) if what is not None)
+    made.has_bodies = any(what in (LAMBDA, PARTS_OF_IT) for what in held)
     table: dict[str, Any] = PARTS if issubclass(made, Part) else OPS
     if made.name in table:
         raise TypeError(f"two operations are called {made.name}")

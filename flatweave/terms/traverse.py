@@ -6,10 +6,21 @@ import operator
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
-from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Let, Op, Part, Type, Var
+from flatweave.terms.syntax import (
+    ATOM,
+    ATOMS,
+    LAMBDA,
+    ArrayType,
+    Atom,
+    Const,
+    Lambda,
+    Let,
+    Node,
+    Type,
+    Var,
+)
 
 Rename = Callable[[Atom], Atom]
-NODES = (Op, Part)
 
 
 def atoms_in(field: Any) -> list[Atom]:
@@ -22,11 +33,24 @@ def atoms_in(field: Any) -> list[Atom]:
 def lambdas_in(field: Any) -> list[Lambda]:
     """Every lambda that is directly part of a field or op."""
     lambdas: list[Lambda] = []
-    _collect(field, [], lambdas)
+    if getattr(field, "has_bodies", True):
+        _collect(field, [], lambdas)
     return lambdas
 
 
 def _collect(field: Any, atoms: list[Atom], lambdas: list[Lambda]) -> None:
+    if isinstance(field, Node):
+        values = field.values()
+        for k, what in field.held:
+            if what is ATOMS:
+                atoms.extend(values[k])
+            elif what is ATOM:
+                atoms.append(values[k])
+            elif what is LAMBDA:
+                lambdas.append(values[k])
+            else:
+                _collect(values[k], atoms, lambdas)
+        return
     kind = type(field)
     if kind is Var or kind is Const:
         atoms.append(field)
@@ -34,13 +58,7 @@ def _collect(field: Any, atoms: list[Atom], lambdas: list[Lambda]) -> None:
         lambdas.append(field)
     elif kind is tuple:
         for item in field:
-            if type(item) is Var:
-                atoms.append(item)
-            else:
-                _collect(item, atoms, lambdas)
-    elif kind is not str and isinstance(field, NODES):
-        for name in field.fields:
-            _collect(getattr(field, name), atoms, lambdas)
+            _collect(item, atoms, lambdas)
 
 
 def free_vars(node: Any) -> dict[Var, None]:
@@ -99,6 +117,8 @@ def _collect_type(type_: Type, bound: Collection[Var], found: dict[Var, None]) -
 
 def map_field(field: Any, on_atom: Rename, on_lambda: Callable[[Lambda], Lambda]) -> Any:
     """A copy of a field or op with its atoms and lambdas replaced."""
+    if isinstance(field, Node):
+        return _map_node(field, on_atom, on_lambda)
     kind = type(field)
     if kind is Var or kind is Const:
         return on_atom(field)
@@ -107,11 +127,24 @@ def map_field(field: Any, on_atom: Rename, on_lambda: Callable[[Lambda], Lambda]
     if kind is tuple:
         mapped = [map_field(item, on_atom, on_lambda) for item in field]
         return field if all(map(operator.is_, mapped, field)) else tuple(mapped)
-    if kind is not str and isinstance(field, NODES):
-        values = [getattr(field, name) for name in field.fields]
-        mapped = [map_field(value, on_atom, on_lambda) for value in values]
-        return field if all(map(operator.is_, mapped, values)) else kind(*mapped)
     return field
+
+
+def _map_node(node: Node, on_atom: Rename, on_lambda: Callable[[Lambda], Lambda]) -> Any:
+    before = node.values()
+    after = list(before)
+    for k, what in node.held:
+        if what is ATOMS:
+            atoms = tuple(map(on_atom, before[k]))
+            if not all(map(operator.is_, atoms, before[k])):
+                after[k] = atoms
+        elif what is ATOM:
+            after[k] = on_atom(before[k])
+        elif what is LAMBDA:
+            after[k] = on_lambda(before[k])
+        else:
+            after[k] = map_field(before[k], on_atom, on_lambda)
+    return node if all(map(operator.is_, after, before)) else type(node)(*after)
 
 
 class Substitution:
@@ -159,8 +192,9 @@ def walk_lets(fn: Lambda) -> Iterator[Let]:
     """Every let of a lambda and of the lambdas inside it, outermost first."""
     for let in fn.lets:
         yield let
-        for inner in lambdas_in(let.op):
-            yield from walk_lets(inner)
+        if let.op.has_bodies:
+            for inner in lambdas_in(let.op):
+                yield from walk_lets(inner)
 
 
 def needed_for(lets: Sequence[Let], roots: Sequence[Atom]) -> tuple[Let, ...]:
