@@ -169,9 +169,12 @@ def optimise(program: Program, passes: Sequence[ArrayPass] = ARRAY_PASSES) -> di
     """A traced program after each pass, by number and name; the last is what is lowered."""
     after: dict[str, Program] = {}
     form = TRACED
+    given: dict[ArrayPass, Program] = {}  # by each pass, the last time
     for number, step in enumerate(passes):
         check_wanted()
-        before, program = program, step(program)
+        before = program
+        if given.get(step) is not program:  # a pass gives its own result back
+            given[step] = program = step(program)
         form = step.form_after(form)
         if config.verify:
             _verify(step.__name__, form, before, program)

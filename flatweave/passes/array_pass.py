@@ -17,29 +17,37 @@ from flatweave.array_ir.syntax import Program
 from flatweave.base.errors import CompilerBug
 from flatweave.base.pretty import listed
 from flatweave.base.told import Note
+from flatweave.terms.syntax import Op
+from flatweave.terms.traverse import walk_lets
 
 Rewrite = Callable[[Program], Program]
 Explain = Callable[[Program], list[Note]]
+About = Callable[[Op], bool]
 
 
 class ArrayPass:
     """A pure function from program to program, with its forms.
 
-    `explain` tells people what it decides about a program that it is given.
+    `explain` tells people what it decides about a program that it is given. A program without an
+    operation that the pass is `about` is given back as it is, at the price of a look at each let.
     """
 
     __name__: str
 
     def __init__(
-        self, rewrite: Rewrite, takes: tuple[Form, ...], gives: Form | None, explain: Explain | None
-    ) -> None:
+        self, rewrite: Rewrite, takes: tuple[Form, ...], gives: Form | None,
+        explain: Explain | None, about: About | None,
+    ) -> None:  # fmt: skip
         functools.update_wrapper(self, rewrite)
         self.rewrite = rewrite
         self.takes = takes
         self.gives = gives
         self.explain = explain
+        self.about = about
 
     def __call__(self, program: Program) -> Program:
+        if self.about is not None and not any(self.about(let.op) for let in walk_lets(program.fn)):
+            return program
         return self.rewrite(program)
 
     def accepts(self, form: Form) -> bool:
@@ -61,10 +69,12 @@ class ArrayPass:
 
 
 def array_pass(
-    *, takes: tuple[Form, ...], gives: Form | None = None, explain: Explain | None = None
-) -> Callable[[Rewrite], ArrayPass]:
-    """Declare a pass; without `gives` it gives the form that it took."""
-    return lambda rewrite: ArrayPass(rewrite, takes, gives, explain)
+    *, takes: tuple[Form, ...], gives: Form | None = None, explain: Explain | None = None,
+    about: About | None = None,
+) -> Callable[[Rewrite], ArrayPass]:  # fmt: skip
+    """Declare a pass; without `gives` it gives the form that it took, and without `about` it may
+    change any program."""
+    return lambda rewrite: ArrayPass(rewrite, takes, gives, explain, about)
 
 
 def check_order(passes: Iterable[ArrayPass], first: Form, last: Form | None = None) -> None:

@@ -25,28 +25,31 @@ from flatweave.passes.array_pass import array_pass
 from flatweave.terms.build import index, lambda_of
 from flatweave.terms.control import Cast
 from flatweave.terms.syntax import Atom, Lambda, Let, Op, Var
-from flatweave.terms.traverse import free_vars, map_field
+from flatweave.terms.traverse import free_vars, map_field, same
 
 
 @array_pass(takes=(TRACED, FLAT))
 def dce(program: Program) -> Program:
     """Keep what the results and the checks need."""
-    return Program(program.name, _live_body(program.fn))
+    fn = _live_body(program.fn)
+    return program if fn is program.fn else Program(program.name, fn)
 
 
 def _live_body(fn: Lambda) -> Lambda:
-    live: set[Var] = set(free_vars(Lambda((), (), fn.results)))
+    live: set[Var] = set(free_vars(fn.results))
     kept: list[Let] = []
     for let in reversed(fn.lets):
         if not let.op.effect and not any(var in live for var in let.vars):
             continue
         trimmed = _trim(let, live)
-        trimmed = Let(trimmed.vars, _live_op(trimmed.op), trimmed.where)
+        if trimmed.op.has_bodies:
+            op = _live_op(trimmed.op)
+            trimmed = trimmed if op is trimmed.op else Let(trimmed.vars, op, trimmed.where)
         live.update(free_vars(trimmed.op))
-        for var in trimmed.vars:
-            live.update(free_vars(Lambda((), (), (var,))))
+        live.update(free_vars(trimmed.vars))
         kept.append(trimmed)
-    return Lambda(fn.params, tuple(reversed(kept)), fn.results)
+    lets = tuple(reversed(kept))
+    return fn if same(lets, fn.lets) else Lambda(fn.params, lets, fn.results)
 
 
 def _live_op(op: Op) -> Op:

@@ -100,7 +100,7 @@ class _Row:
     stored: dict[Var, Atom]
 
 
-@array_pass(takes=(FLAT,), gives=FLAT)
+@array_pass(takes=(FLAT,), gives=FLAT, about=lambda op: isinstance(op, Fold))
 def flatten(program: Program) -> Program:
     """sweep [n] (i => fold e(i) ..)   ==>   sweep [sum of e] (p => ..) [combine_rows ..]"""
     return rewrite(program, _flattened)

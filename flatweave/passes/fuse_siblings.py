@@ -38,13 +38,14 @@ from flatweave.passes.rewrite import Rewriter
 from flatweave.passes.sweeps import STREAMS, LocalNames, is_ordered, read_elsewhere, stored_by
 from flatweave.terms.build import Builder
 from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Op, Var
-from flatweave.terms.traverse import free_vars, map_field
+from flatweave.terms.traverse import free_vars, map_field, same
 
 
 @array_pass(takes=(FLAT,))
 def fuse_siblings(program: Program) -> Program:
     """Merge sweeps over the same shape, in every host body."""
-    return Program(program.name, _body(program.fn))
+    fn = _body(program.fn)
+    return program if fn is program.fn else Program(program.name, fn)
 
 
 def _body(fn: Lambda) -> Lambda:
@@ -54,8 +55,9 @@ def _body(fn: Lambda) -> Lambda:
         if not _is_live(let, readers):
             continue  # what fusion left behind would only be in the way
         op = map_field(let.op, lambda a: a, _body) if _is_control(let.op) else let.op
-        row.place(Let(let.vars, op, let.where))
-    return Lambda(fn.params, row.lets(), fn.results)
+        row.place(let if op is let.op else Let(let.vars, op, let.where))
+    lets = row.lets()
+    return fn if same(lets, fn.lets) else Lambda(fn.params, lets, fn.results)
 
 
 def _is_control(op: Op) -> bool:

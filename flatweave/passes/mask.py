@@ -60,11 +60,11 @@ from flatweave.passes.array_pass import array_pass
 from flatweave.passes.cost import READ, STORING, cost_of_body
 from flatweave.passes.sweeps import STREAMS, atoms_used, is_ordered, read_elsewhere
 from flatweave.terms.control import Apply, Cast
-from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Var
+from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Op, Var
 from flatweave.terms.traverse import atoms_in, free_vars, lambdas_in, map_field
 
 
-@array_pass(takes=(SWEPT,))
+@array_pass(takes=(SWEPT,), about=lambda op: _filters(op))
 def mask(program: Program) -> Program:
     """Move consumers of kept elements to all elements, in every host body."""
     return Program(program.name, _body(program.fn))
@@ -112,7 +112,7 @@ class _Host:
     def run(self) -> bool:
         """Whether anything was moved."""
         for k, let in enumerate(self.before):
-            if k in self.gone or k in self.made or not _filters(let):
+            if k in self.gone or k in self.made or not _filters(let.op):
                 continue
             made = AllElements.of(let)
             self._take_in(made, k)
@@ -237,9 +237,8 @@ class _Host:
         return not any(_takes_over(each) & arrays for each in self.before[k + 1 : c + 1])
 
 
-def _filters(let: Let) -> bool:
+def _filters(op: Op) -> bool:
     """Whether a sweep keeps some elements, in order."""
-    op = let.op
     if not isinstance(op, Sweep) or op.reverse:
         return False
     return any(isinstance(sink, Compact) for sink in op.sinks)

@@ -41,7 +41,7 @@ Parts = Sequence[tuple[Atom, ...]]
 """The arrays of each part."""
 
 
-@array_pass(takes=(TRACED,))
+@array_pass(takes=(TRACED,), about=lambda op: isinstance(op, Concat))
 def split_scatters(program: Program) -> Program:
     """permute fn dest (concat a b) (concat xs ys)   ==>   permute fn (permute fn dest a xs) b ys"""
     uses = Counter(_atoms(program.fn))

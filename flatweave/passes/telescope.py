@@ -72,7 +72,7 @@ PLAIN = (Apply, Cast, Index)
 """What is evaluated once more, on the host: the function at 0."""
 
 
-@array_pass(takes=(FLAT,))
+@array_pass(takes=(FLAT,), about=lambda op: isinstance(op, Prefix))
 def telescope(program: Program) -> Program:
     """prefix (add) [0] [sub f(i+1) f(i)]   ==>   sub f(i+1) f(0)"""
     walk = _Telescope()

@@ -23,6 +23,12 @@ from flatweave.terms.syntax import (
 Rename = Callable[[Atom], Atom]
 
 
+def same(a: Sequence[object], b: Sequence[object]) -> bool:
+    """Whether two sequences hold the same things, not only equal ones: what nothing has changed is
+    not built again, and keeps what is known of it."""
+    return len(a) == len(b) and all(map(operator.is_, a, b))
+
+
 def atoms_in(field: Any) -> list[Atom]:
     """Every atom of a field or op, but for those inside its lambdas."""
     atoms: list[Atom] = []
@@ -126,7 +132,7 @@ def map_field(field: Any, on_atom: Rename, on_lambda: Callable[[Lambda], Lambda]
         return on_lambda(field)
     if kind is tuple:
         mapped = [map_field(item, on_atom, on_lambda) for item in field]
-        return field if all(map(operator.is_, mapped, field)) else tuple(mapped)
+        return field if same(mapped, field) else tuple(mapped)
     return field
 
 
@@ -136,7 +142,7 @@ def _map_node(node: Node, on_atom: Rename, on_lambda: Callable[[Lambda], Lambda]
     for k, what in node.held:
         if what is ATOMS:
             atoms = tuple(map(on_atom, before[k]))
-            if not all(map(operator.is_, atoms, before[k])):
+            if not same(atoms, before[k]):
                 after[k] = atoms
         elif what is ATOM:
             after[k] = on_atom(before[k])
@@ -144,7 +150,7 @@ def _map_node(node: Node, on_atom: Rename, on_lambda: Callable[[Lambda], Lambda]
             after[k] = on_lambda(before[k])
         else:
             after[k] = map_field(before[k], on_atom, on_lambda)
-    return node if all(map(operator.is_, after, before)) else type(node)(*after)
+    return node if same(after, before) else type(node)(*after)
 
 
 class Substitution:

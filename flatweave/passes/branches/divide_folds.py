@@ -66,7 +66,7 @@ Ready = Callable[[Builder, Let], Sequence[Atom]]
 """The results of a fold, made elsewhere."""
 
 
-@array_pass(takes=(FLAT,))
+@array_pass(takes=(FLAT,), about=lambda op: isinstance(op, Fold))
 def divide_folds(program: Program) -> Program:
     """Divide folds down columns where rows are many and columns are few."""
     return Program(program.name, _Divider(program.fn).program(program.fn))

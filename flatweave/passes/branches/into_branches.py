@@ -49,14 +49,14 @@ from flatweave.passes.rewrite import rewrite
 from flatweave.passes.sweeps import read_elsewhere, stored_by
 from flatweave.terms.control import Apply, Cast, If
 from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Var
-from flatweave.terms.traverse import Substitution, free_vars, map_field
+from flatweave.terms.traverse import Substitution, free_vars, map_field, same
 
 
-@array_pass(takes=(SWEPT,))
+@array_pass(takes=(SWEPT,), about=lambda op: isinstance(op, If))
 def into_branches(program: Program) -> Program:
     """Move sweeps into the branches that store what they read, in every host body."""
     moved = Program(program.name, _body(program.fn))
-    return rewrite(moved, lambda b, op, let: None) if moved.fn != program.fn else program
+    return program if moved.fn is program.fn else rewrite(moved, lambda b, op, let: None)
 
 
 def _body(fn: Lambda) -> Lambda:
@@ -69,13 +69,15 @@ def _body(fn: Lambda) -> Lambda:
         else:
             lets[at : move.place + 1] = move.done(lets, at)
             at += len(move.before)  # the branch stands there now: perhaps another one follows
-    return Lambda(fn.params, tuple(map(_inner, lets)), fn.results)
+    lets = list(map(_inner, lets))
+    return fn if same(lets, fn.lets) else Lambda(fn.params, tuple(lets), fn.results)
 
 
 def _inner(let: Let) -> Let:
     if not isinstance(let.op, HOST_BODIES):
         return let
-    return Let(let.vars, map_field(let.op, lambda atom: atom, _body), let.where)
+    op = map_field(let.op, lambda atom: atom, _body)
+    return let if op is let.op else Let(let.vars, op, let.where)
 
 
 @record

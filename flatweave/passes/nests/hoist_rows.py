@@ -57,7 +57,7 @@ FEW_TURNS = 4
 Indices = frozenset[Var]
 
 
-@array_pass(takes=(SWEPT,))
+@array_pass(takes=(SWEPT,), about=lambda op: isinstance(op, Check | Fold | For | While))
 def hoist_rows(program: Program) -> Program:
     """sweep [n, m] (i, j => .. fold over k of f(i, k) ..)  ==>  a sweep [n] of the folds before"""
     inside = {

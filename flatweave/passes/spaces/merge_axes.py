@@ -48,7 +48,7 @@ from flatweave.terms.syntax import Atom, Let, Op, Var
 from flatweave.terms.traverse import Substitution, free_vars
 
 
-@array_pass(takes=(FLAT,))
+@array_pass(takes=(FLAT,), about=lambda op: isinstance(op, Sweep) and len(op.shape) > 2)
 def merge_axes(program: Program) -> Program:
     """Merge the last axes of sweeps over three or more, where all reads go along both."""
     return rewrite(program, _merged)
