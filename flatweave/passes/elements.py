@@ -42,6 +42,8 @@ from flatweave.terms.traverse import free_vars
 
 FEW = 64
 """Elements of a known number up to which they are computed as so many scalars."""
+SHORT = 16
+"""Of tuples, up to which a reduction is not a loop: its state is so many registers."""
 
 
 @record
@@ -347,7 +349,8 @@ def _translate_reduce(b: Builder, scope: Scope, op: Reduce) -> Sequence[Value]:
     arrays = [scope.pull(x) for x in op.xs]
     extent = arrays[0].shape[0]
     fn, total = translate_lambda(b, scope, op.fn), scope.atoms(op.neutral)
-    if isinstance(extent, Const) and any(x.in_scalars for x in arrays):
+    is_short = len(total) > 1 and 0 < _count((extent,)) <= SHORT
+    if isinstance(extent, Const) and (is_short or any(x.in_scalars for x in arrays)):
         for i in range(int(extent.value)):
             total = b.inline(fn, [*total, *(x.at(b, (index(i),)) for x in arrays)])
         return total

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from flatweave.base.dtypes import DType, bool_, i64
+from flatweave.base.dtypes import DType, bool_, i32, i64
 from flatweave.base.errors import ArgumentError, DTypeError, ShapeError
 from flatweave.base.source import user_location
 from flatweave.frontend.arrays.axes import along, axes_of, fold, need_elements
 from flatweave.frontend.call.operation import operation
 from flatweave.frontend.elements.broadcast import generated, met, zipped
+from flatweave.frontend.elements.conversion import cast
 from flatweave.frontend.elements.lambdas import combine_lambda, single
 from flatweave.frontend.elements.scalars import apply, select, strong, truth
 from flatweave.frontend.ragged.along import along_rows
@@ -33,6 +34,8 @@ from flatweave.ops import Reduce
 from flatweave.scalar import ops as scalar
 from flatweave.terms.syntax import Const, constant
 
+SHORT = 64
+"""Elements of a known number up to which they are compared in order."""
 FUNCTIONS = {
     "sum": "add", "prod": "mul", "min": "minimum", "max": "maximum", "any": "or", "all": "and",
 }  # fmt: skip
@@ -277,8 +280,13 @@ def _extremum(who: str, better: str, xs: Any, axis: Any, keepdims: bool) -> Any:
         return as_tracer(0).astype(i64)
     dtype = array.element
     worst = dtype.high if better == "lt" else dtype.low
-    neutral = (constant(worst, dtype), Const(2**63 - 1, i64))
     not_better = {"lt": "ge", "gt": "le"}[better]
+
+    def in_order(v: Tracer, i: Tracer, w: Tracer, j: Tracer) -> list[Tracer]:
+        wins = apply(better, w, v)
+        if dtype.is_float:  # a NaN is not worse than anything
+            wins = apply("and", apply("not", apply(not_better, w, v)), apply("eq", v, v))
+        return [select(wins, w, v), select(wins, j, i)]
 
     def combine(v: Tracer, i: Tracer, w: Tracer, j: Tracer) -> list[Tracer]:
         # of equal values the first stands, unless it is the neutral element
@@ -290,9 +298,15 @@ def _extremum(who: str, better: str, xs: Any, axis: Any, keepdims: bool) -> Any:
         return [select(second, w, v), select(second, j, i)]
 
     def reduction(xs: list[Tracer]) -> list[Tracer]:
-        places = generated(xs[0].extents, tracer_of)[0]
-        fn = combine_lambda(combine, [dtype, i64])
-        return emit(Reduce(fn, neutral, (xs[0].atom, places.atom), known=True))[1:]
+        (extent,) = xs[0].extents
+        is_short = isinstance(extent, Const) and int(extent.value) <= SHORT
+        # a few elements are combined one after the other: the first stays without a comparison
+        kind, start = (i32, 0) if is_short else (i64, 2**63 - 1)
+        places = generated((extent,), lambda i: cast(tracer_of(i), kind))[0]
+        fn = combine_lambda(in_order if is_short else combine, [dtype, kind])
+        neutral = (constant(worst, dtype), constant(start, kind))
+        found = emit(Reduce(fn, neutral, (xs[0].atom, places.atom), known=True))[1]
+        return [cast(found, i64)]
 
     return along([array], axes_of(array, axis, who), keepdims, reduction)[0]
 

@@ -11,7 +11,7 @@ from flatweave.base.dtypes import bool_, i64, u8
 from flatweave.base.errors import ArgumentError, ShapeError
 from flatweave.base.source import user_location
 from flatweave.frontend.arrays.axes import converted
-from flatweave.frontend.arrays.columns import unravel
+from flatweave.frontend.arrays.columns import compacted, unravel
 from flatweave.frontend.arrays.joining import concat
 from flatweave.frontend.arrays.shapes import axis_of, raveled, reshape, reshaped
 from flatweave.frontend.arrays.sorting import argsort, sort, sort_by_key
@@ -49,7 +49,8 @@ def nonzero(x: Any) -> Any:
             where=user_location(), remedy="Compare it: x != 0.",
         )  # fmt: skip
     flat: Any = raveled(array)
-    places: Any = filter(lambda i: flat[i] != 0, iota(flat.shape[0]))
+    mask = as_tracer(flat if array.element is bool_ else flat != 0)
+    (places,) = compacted(mask, [as_tracer(iota(flat.shape[0]))])
     if array.ndim == 1:
         return (places,)
     found = map(

@@ -17,7 +17,7 @@ from flatweave.kernel_ir.prefetch import Prefetch
 from flatweave.kernel_ir.syntax import Lane, Load
 from flatweave.terms.control import Apply, For
 from flatweave.terms.syntax import Atom, BufferType, Op, Var
-from flatweave.terms.traverse import walk_lets
+from flatweave.terms.traverse import lambdas_in, walk_lets
 
 LEAST = 12
 """From so many lets on a turn is much work."""
@@ -41,7 +41,8 @@ def _runs(op: For) -> dict[Var, tuple[int, Var | None]]:
     lets, counter = list(walk_lets(op.body)), op.body.params[0]
     lanes: dict[Atom, Var | None] = {}
     asked = {let.op.buffer for let in lets if isinstance(let.op, Prefetch)}
-    bound = {counter, *(var for let in lets for var in let.vars)}
+    params = (var for let in lets for fn in lambdas_in(let.op) for var in fn.params)
+    bound = {counter, *params, *(var for let in lets for var in let.vars)}
     for let in lets:
         if _counts_from(let.op, counter):
             lanes[let.vars[0]] = None
