@@ -17,6 +17,7 @@ from bench.rows import (
     kernels,
     nests,
     overhead,
+    pairs,
     permute,
     recurrence,
     render,
@@ -54,6 +55,7 @@ FILES = (
     overhead,
     alignment,
     computed_once,
+    pairs,
     nests,
     kernels,
 )
