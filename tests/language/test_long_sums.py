@@ -101,6 +101,53 @@ def test_products_of_long_matrices(size):
     assert_near([fw.matmul(x, np.ones((n, rows), "f4"))], [np.full((rows, rows), 1.1 * n)])
 
 
+def binned(x, few, many, skewed):
+    """Sums of bins, the last ones with a maximum next to them."""
+    zeros, (n,) = np.zeros(1000, "f4"), x.shape
+    return (
+        fw.histogram(1, fw.full((n,), 0), x), fw.histogram(16, few, x),
+        fw.reduce_by_index(zeros, fw.add, 0, many, x), fw.permute(fw.add, zeros, skewed, x),
+        fw.asarray(zeros).at[many].add(x),
+        fw.histogram(
+            16, few, (x, x), lambda a, b: (a[0] + b[0], fw.maximum(a[1], b[1])), (0, -np.inf)
+        ),
+    )  # fmt: skip
+
+
+def assert_bins_near(found, value, few, many, skewed, near):
+    """Each bin is as often the value as elements went to it."""
+    counts = [np.bincount(k, minlength=n) for k, n in ((few, 16), (many, 1000), (skewed, 1000))]
+    every, ten = [len(few)], counts[1]
+    *sums, (pairs, greatest) = found
+    for bins, count in zip(sums, [every, counts[0], ten, counts[2], ten], strict=True):
+        np.testing.assert_allclose(bins, np.asarray(count) * float(value), near)
+    np.testing.assert_allclose(pairs, counts[0] * float(value), near)
+    assert (np.asarray(greatest) == value).all()
+
+
+def bins_of(n):
+    """Few bins, many, and one that gets most elements."""
+    k = np.arange(n)
+    return k % 16, k % 1000, np.where(k % 10, 7, k % 1000)
+
+
+@pytest.mark.parametrize("n", [N])
+def test_bins_of_many_elements(n):
+    """Copies of bins hold f64, so that no bin loses what it is sent."""
+    x, places = np.full(n, 1.1, "f4"), bins_of(n)
+
+    assert_bins_near(fw.jit(binned)(x, *places), x[0], *places, 1e-7)
+
+
+@pytest.mark.slow
+@pytest.mark.needs_opencl
+def test_bins_of_many_elements_on_devices():
+    """These combine groups of elements in a tree."""
+    x, places = np.full(10 * N, 1.1, "f4"), bins_of(10 * N)
+
+    assert_bins_near(fw.jit(binned, target="opencl")(x, *places), x[0], *places, 2e-5)
+
+
 @pytest.mark.slow
 @pytest.mark.needs_opencl
 @pytest.mark.parametrize("shape", [(1, N), (10, N // 10), (1000, 1000)])

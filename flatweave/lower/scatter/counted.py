@@ -1,9 +1,14 @@
-"""Elements that all add the same integer are counted: copies hold numbers of 32 bits."""
+"""What private copies hold instead of elements.
+
+Elements that all add the same integer are counted: copies hold numbers of 32 bits. Sums of f32 are
+f64, so that the error of a bin does not grow with its elements.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from flatweave.base.dtypes import DType, f32, f64
 from flatweave.ops import ScatterReduce, Sweep
 from flatweave.terms.build import Builder
 from flatweave.terms.components import component_functions
@@ -28,3 +33,16 @@ def times_added(b: Builder, op: Sweep, counts: Sequence[Atom]) -> list[Atom]:
         for count, value in zip(counts, op.body.results[1:], strict=True)
         if isinstance(value, Const)
     ]
+
+
+def widened(op: Sweep) -> tuple[Sequence[str], Sequence[DType]] | None:
+    """The functions that combine the components, and dtypes in which sums round seldom; None where
+    no component is such a sum."""
+    (sink,) = op.sinks
+    assert isinstance(sink, ScatterReduce)
+    dtypes = [type_ for type_ in sink.fn.result_types() if isinstance(type_, DType)]
+    names = component_functions(sink.fn)
+    if names is None or ("add", f32) not in zip(names, dtypes, strict=True):
+        return None
+    pairs = zip(names, dtypes, strict=True)
+    return names, [f64 if pair == ("add", f32) else pair[1] for pair in pairs]

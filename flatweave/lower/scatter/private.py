@@ -14,14 +14,17 @@ each turn of the loop over elements, so that a turn seldom waits for what the la
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from flatweave.base.dtypes import DType, i64, u32
+from flatweave.kernel_ir.arrays import Values
 from flatweave.kernel_ir.host import Alloc, Free, Role
+from flatweave.kernel_ir.op import dtype_in
 from flatweave.kernel_ir.syntax import BlockIndex, Load, Store
 from flatweave.lower.host.context import Own
 from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.machine.machine import Machine
-from flatweave.lower.scatter.counted import is_counted, times_added
+from flatweave.lower.scatter.counted import is_counted, times_added, widened
 from flatweave.lower.scatter.division import Division
 from flatweave.lower.scatter.scattering import UNROLLED, Scattering, Source, bytes_of, ceil_div
 from flatweave.lower.scatter.visit import visit_share
@@ -101,8 +104,9 @@ class Private(Division):
         suffix = "" if when is When.ALWAYS else "_private"
         self.role = Role.VARIANT if suffix else Role.PASS
         self.counts = is_counted(scattering.op)
+        self.names, self.sums = widened(scattering.op) or ((), scattering.dtypes)
         self.dtypes: Sequence[DType] = (
-            [u32] * len(scattering.dtypes) if self.counts else scattering.dtypes
+            [u32] * len(scattering.dtypes) if self.counts else self.sums
         )
         deterministic = scattering.lowering.schedule.deterministic
         self.exact = is_exact(scattering.sink.fn) or not deterministic
@@ -125,6 +129,16 @@ class Private(Division):
         if not isinstance(sink, ScatterReduce):
             return NOT_COMBINED
         return super().obstacle(machine, facts) if neutral_of(sink) else NO_NEUTRAL
+
+    def combine(
+        self, kernel: KernelBuilder, b: Builder, old: Sequence[Atom], new: Sequence[Atom]
+    ) -> Values:
+        """old fn new, in the dtypes of sums."""
+        if not self.names:
+            return self.scattering.combine(kernel, b, old, new)
+        wide = [b.cast(atom, dtype) for atom, dtype in zip(new, self.sums, strict=True)]
+        pairs = zip(self.names, old, wide, strict=True)
+        return tuple(b.apply(name, left, right) for name, left, right in pairs)
 
     def blocks(self, host: Builder) -> Atom:
         """How many blocks fill copies."""
@@ -217,6 +231,7 @@ class _OwnCopy:
         first = [self.kernel.scalar(atom) for atom in self.private.neutral]
         if self.private.counts:
             first = [Const(0, u32)] * len(first)
+        first = [b.cast(a, dtype) for a, dtype in zip(first, self.private.dtypes, strict=True)]
 
         def step(c: Builder, position: Position, state: State) -> State:
             at = c.add(self.base, position.flat)
@@ -232,7 +247,8 @@ class _OwnCopy:
         """One element into this block's copy of a turn."""
         at = b.add(self.bases[turn], place)
         if not self.private.counts:
-            self.scattering.write(self.kernel, b, self.copies, at, values)
+            join = partial(self.private.combine, self.kernel)
+            self.scattering.write(self.kernel, b, self.copies, at, values, join)
             return
         for buffer in self.copies:
             b.emit(Store(buffer, at, b.add(b.emit(Load(buffer, at))[0], Const(1, u32))))
@@ -253,18 +269,19 @@ def _write_combine(private: Private, kernel: KernelBuilder, own: Sequence[Var]) 
         j = position.flat
         inside = c.inner()
         k = inside.param("k", i64)
-        params = [inside.param("s", dtype) for dtype in scattering.dtypes]
+        params = [inside.param("s", dtype) for dtype in private.sums]
         at = inside.add(inside.mul(k, stride), j)
         more = _copied(private, inside, copies, at)
-        combined = scattering.combine(kernel, inside, params, more)
-        init = tuple(c.emit(Load(buffer, j))[0] for buffer in dest)
+        combined = private.combine(kernel, inside, params, more)
+        held = [c.emit(Load(buffer, j))[0] for buffer in dest]
+        init = tuple(c.cast(a, dtype) for a, dtype in zip(held, private.sums, strict=True))
         body = inside.close([k, *params], combined)
         results = c.emit(For(index(0), count, index(1), body, init))
         for buffer, value in zip(dest, results, strict=True):
-            c.emit(Store(buffer, j, value))
+            c.emit(Store(buffer, j, c.cast(value, dtype_in(buffer))))
         return state
 
-    width = lowering.machine.lanes(list(scattering.dtypes))
+    width = lowering.machine.lanes(list(private.sums))
     walk = flat(lowering.machine, extent, width)
     walk.block(b, lo, hi, (), step)
 
