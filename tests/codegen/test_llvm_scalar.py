@@ -39,22 +39,35 @@ def row_loop(name, dtype, width):
     )  # fmt: skip
 
 
+def asked_for(request, *names):
+    """The parameters of these names that the tests of this file have in this run."""
+    given = [
+        item.callspec.params
+        for item in request.session.items
+        if item.path == request.path and hasattr(item, "callspec")
+    ]
+    return {tuple(params[name] for name in names) for params in given if params.keys() >= {*names}}
+
+
 @pytest.fixture(scope="module")
-def rows():
-    """All rows with an exact meaning, compiled at once."""
-    loops = [row_loop(n, d, width) for n, d in CASES for width in WIDTHS]
+def rows(request):
+    """The rows with an exact meaning that this run tests, compiled at once."""
+    asked = asked_for(request, "name", "dtype")
+    loops = [row_loop(*case, width) for case in CASES if case in asked for width in WIDTHS]
     return Loops(Module(InstructionSet()), loops)
 
 
 @pytest.fixture(scope="module")
-def casts():
-    """All conversions, compiled at once."""
+def casts(request):
+    """The conversions that this run tests, compiled at once."""
+    asked = asked_for(request, "source")
     loops = [
         Loop(
             f"{source}_{target}_{width}", [source], target, width,
             lambda body, args, s=source, t=target, w=width: emit_cast(body, s, t, w, args[0]),
         )
         for source in DTYPES
+        if (source,) in asked
         for target in DTYPES
         for width in WIDTHS
     ]  # fmt: skip
