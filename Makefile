@@ -47,7 +47,8 @@ LAWS := tests/laws tests/terms tests/array_ir tests/frontend tests/language
 
 test-all: $(VENV)/installed-exchange test
 	$(BIN)/python -m pytest -q -n $(JOBS) --dist worksteal -m slow
-	$(BIN)/python -m pytest -q -n $(JOBS) --dist worksteal --hypothesis-profile=thorough $(LAWS)
+	TEST_LLVM=optimised $(BIN)/python -m pytest -q -n $(JOBS) --dist worksteal \
+		--hypothesis-profile=thorough $(LAWS)
 	$(ORACLE) --programs 5000 --seed 10000
 	$(BIN)/python -m tests.nests --workers $(JOBS) --nests 3000 --seed 10000
 	FLATWEAVE_SCHEDULE=version=by-row $(BIN)/python -m tests.nests --workers $(JOBS) --nests 1000 --seed 15000

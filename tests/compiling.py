@@ -39,6 +39,15 @@ Build = Callable[[Program, str, bool, Schedule], Any]
 Verify = Callable[[str, Form, Program, Program], None]
 
 
+def compares_outside_of_jit() -> bool:
+    """Whether calls outside of jit are compared on this target.
+
+    Outside of jit, each operation is a program of its own, which takes as long to compile as the
+    whole: `make test` interprets these, `make test-all` compiles them, too.
+    """
+    return config.target == "interp" or OPTIMISED
+
+
 class TestCompiler:
     """A compiler that remembers what it has compiled while `is_sharing`, and optimises unless
     `is_plain`."""

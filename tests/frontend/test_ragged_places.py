@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import flatweave as fw
+from tests.compiling import compares_outside_of_jit
 from tests.language.agreement import same
 from tests.quick import every
 
@@ -21,8 +22,10 @@ class Hit(NamedTuple):
 
 def both(f, *args):
     """A function's result, which is the same in a trace."""
-    found = f(*args)
     jitted = fw.jit(f)(*args)
+    if not compares_outside_of_jit():
+        return lists(jitted)
+    found = f(*args)
     assert repr(lists(jitted)) == repr(lists(found))
     return lists(found)
 

@@ -6,9 +6,8 @@ from typing import Any
 import numpy as np
 
 import flatweave as fw
-from flatweave.base.config import config
 from flatweave.frontend.values.tree import flatten, map_leaves
-from tests.compiling import OPTIMISED
+from tests.compiling import compares_outside_of_jit
 
 DTYPES = [np.bool_, np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32,
           np.uint64, np.float32, np.float64]  # fmt: skip
@@ -35,13 +34,9 @@ def same(found: Any, expected: Any, ulps: int = 0) -> None:
 
 
 def agree(f: Callable[..., Any], expected: Any, *args: Any, ulps: int = 0) -> None:
-    """The jitted call and the one outside jit both give what NumPy gives.
-
-    Outside of jit, each operation is a program of its own, which takes as long to compile as the
-    whole: `make test` interprets these, `make test-all` compiles them, too.
-    """
+    """The jitted call and the one outside jit both give what NumPy gives."""
     same(fw.jit(f)(*args), expected, ulps)
-    if config.target == "interp" or OPTIMISED:
+    if compares_outside_of_jit():
         same(f(*(map_leaves(ours, arg) for arg in args)), expected, ulps)
 
 
