@@ -11,9 +11,10 @@ least, those first that no other's range depends on, until lengths are left.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from flatweave.terms.control import Apply
+from flatweave.terms.sums import Sum
 from flatweave.terms.syntax import Atom, Const, Op, Var
 
 LEAST, GREATEST = -(2**63), 2**63 - 1
@@ -36,26 +37,20 @@ class Lengths(Protocol):
     def is_length(self, atom: Atom) -> bool: ...
 
 
-class Sum:
-    """Terms, how often each is added, a constant; and the least and the greatest value."""
+ONE: Sum[Atom] = Sum({}, 1)
 
-    __slots__ = ("high", "low", "more", "terms")
 
-    def __init__(self, terms: Mapping[Atom, int], more: int, low: int, high: int) -> None:
-        self.terms, self.more, self.low, self.high = terms, more, low, high
+class Whole(NamedTuple):
+    """A sum that does not wrap, with the least and the greatest value that it has."""
 
-    def plus(self, other: Sum, sign: int) -> Sum:
-        """The sum of two, or their difference."""
-        names = (*self.terms, *(name for name in other.terms if name not in self.terms))
-        terms = {a: self.terms.get(a, 0) + sign * other.terms.get(a, 0) for a in names}
-        ends = (other.low, other.high) if sign > 0 else (-other.high, -other.low)
-        left = {atom: count for atom, count in terms.items() if count}
-        return Sum(left, self.more + sign * other.more, self.low + ends[0], self.high + ends[1])
+    sum: Sum[Atom]
+    low: int
+    high: int
 
 
 def least_difference(facts: Lengths, a: Atom, b: Atom) -> int:
     """A number that a - b is known to be no less than; LEAST where none is known."""
-    left = _sum(facts, a).plus(_sum(facts, b), -1)
+    left = _whole(facts, a).sum.plus(_whole(facts, b).sum, -1)
     for _ in range(MOST):
         index = _first(facts, left.terms)
         if index is None:
@@ -66,18 +61,20 @@ def least_difference(facts: Lengths, a: Atom, b: Atom) -> int:
     return left.more + sum(n * facts.least(x) for x, n in left.terms.items())
 
 
-def _sum(facts: Lengths, atom: Atom, depth: int = DEPTH) -> Sum:
+def _whole(facts: Lengths, atom: Atom, depth: int = DEPTH) -> Whole:
     """What an i64 is the sum of, of terms that do not wrap on the way; else of itself."""
     if isinstance(atom, Const):
         value = int(atom.value)
-        return Sum({}, value, value, value)
+        return Whole(Sum({}, value), value, value)
     made = facts.definition(atom) if depth else None
     if isinstance(made, Apply) and made.fn in ("add", "sub"):
-        a, b = (_sum(facts, arg, depth - 1) for arg in made.args)
-        both = a.plus(b, 1 if made.fn == "add" else -1)
-        if both.low >= LEAST and both.high <= GREATEST and len(both.terms) <= MOST:
+        a, b = (_whole(facts, arg, depth - 1) for arg in made.args)
+        sign = 1 if made.fn == "add" else -1
+        ends = (b.low, b.high) if sign > 0 else (-b.high, -b.low)
+        both = Whole(a.sum.plus(b.sum, sign), a.low + ends[0], a.high + ends[1])
+        if both.low >= LEAST and both.high <= GREATEST and len(both.sum.terms) <= MOST:
             return both
-    return Sum({atom: 1}, 0, *_ends(facts, atom, depth))
+    return Whole(Sum({atom: 1}), *_ends(facts, atom, depth))
 
 
 def _ends(facts: Lengths, atom: Atom, depth: int) -> tuple[int, int]:
@@ -85,7 +82,7 @@ def _ends(facts: Lengths, atom: Atom, depth: int) -> tuple[int, int]:
     known = facts.inside(atom)
     if known is not None:
         extent, reach = known
-        return reach, (_sum(facts, extent, depth - 1).high if depth else GREATEST) - 1 - reach
+        return reach, (_whole(facts, extent, depth - 1).high if depth else GREATEST) - 1 - reach
     if facts.is_length(atom):
         return 0, LONGEST
     return facts.least(atom), GREATEST
@@ -101,21 +98,17 @@ def _first(facts: Lengths, terms: Mapping[Atom, int]) -> Var | None:
     return None
 
 
-def _behind(facts: Lengths, index: Var) -> Sum:
+def _behind(facts: Lengths, index: Var) -> Sum[Atom]:
     """Where the range of an index ends."""
     known = facts.inside(index)
     assert known is not None
-    return _sum(facts, known[0])
+    return _whole(facts, known[0]).sum
 
 
-def _at_its_end(facts: Lengths, whole: Sum, index: Var) -> Sum:
+def _at_its_end(facts: Lengths, whole: Sum[Atom], index: Var) -> Sum[Atom]:
     """A sum in which an index is where it makes that least."""
-    count = whole.terms[index]
-    known = facts.inside(index)
+    count, known = whole.terms[index], facts.inside(index)
     assert known is not None
-    end = Sum({}, known[1], 0, 0)
-    if count < 0:
-        end = _behind(facts, index).plus(Sum({}, 1 + known[1], 0, 0), -1)
-    rest = Sum({x: n for x, n in whole.terms.items() if x != index}, whole.more, 0, 0)
-    scaled = Sum({x: n * abs(count) for x, n in end.terms.items()}, end.more * abs(count), 0, 0)
-    return rest.plus(scaled, 1 if count > 0 else -1)
+    low: Sum[Atom] = Sum({}, known[1])
+    end = low if count > 0 else _behind(facts, index).plus(low, -1).plus(ONE, -1)
+    return whole.plus(Sum({index: 1}), -count).plus(end, count)
