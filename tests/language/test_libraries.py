@@ -5,7 +5,7 @@ import pytest
 
 import flatweave as fw
 from flatweave.frontend.call import eager
-from flatweave.frontend.standard import library_transforms
+from flatweave.frontend.standard import library_transforms, small_matrices
 
 DRAW = np.random.default_rng(3)
 STACK = DRAW.normal(size=(4, 3, 3))
@@ -137,3 +137,50 @@ def test_notes_mark_steps_of_libraries():
     notes = "\n".join(f.stages(np.eye(3)).notes)
     assert "inverse: it is called on the host: a step of NumPy's LAPACK, whose bits" in notes
     assert "inverse" in str(fw.explain(f, np.eye(3)))
+
+
+def small_stack(n, dtype, count=10_000):
+    """Matrices that need exchanges of rows, one of them with a 0 in its corner."""
+    stack = np.random.default_rng(n).normal(size=(count // 2, 2, n, n)).astype(dtype)
+    stack[0, 1, 0, 0] = 0 if n > 1 else 1
+    return stack
+
+
+@pytest.mark.parametrize("n, dtype", [(1, "d"), (2, "f"), (3, "d"), (4, "d")])
+def test_stacks_of_small_matrices(n, dtype):
+    """By a program, with a matrix in each lane; a view of them as well."""
+    a = small_stack(n, dtype)
+    b = small_stack(n + 4, dtype)[..., :n, :2]
+    near = {"rtol": 2e-2 if dtype == "f" else 1e-7, "atol": 1e-3 if dtype == "f" else 1e-9}
+    kept = np.abs(np.linalg.det(a)) > 1e-2
+    for view in (a, np.ascontiguousarray(np.swapaxes(a, 0, 1)).swapaxes(0, 1)):
+        assert small_matrices.are_small(view)
+        np.testing.assert_allclose(fw.linalg.det(view), np.linalg.det(a), **near)
+        found = np.asarray(fw.linalg.inv(view))
+        assert (found.dtype, found.shape) == (a.dtype, a.shape)
+        np.testing.assert_allclose(found[kept], np.linalg.inv(a)[kept], **near)
+    found = np.asarray(fw.linalg.solve(a, b))
+    np.testing.assert_allclose(found[kept], np.linalg.solve(a, b)[kept], **near)
+    positive = a @ np.swapaxes(a, -1, -2) + np.eye(n, dtype=dtype)
+    for upper in (False, True):
+        found = fw.linalg.cholesky(positive, upper=upper)
+        np.testing.assert_allclose(found, np.linalg.cholesky(positive, upper=upper), **near)
+
+
+def test_one_small_matrix_that_is_refused():
+    """Of many; determinants of singular matrices are 0, and NaN stays where it is."""
+    a = small_stack(3, "d")
+    a[7, 1, :, 1] = 0
+    b = a[..., :1]
+    for f, match in (
+        (lambda: fw.linalg.inv(a), "inv of a singular matrix"),
+        (lambda: fw.linalg.solve(a, b), "solve of a singular matrix"),
+        (lambda: fw.linalg.cholesky(a), "not positive definite"),
+    ):
+        with pytest.raises(fw.ArgumentError, match=match) as caught:
+            f()
+        assert "test_libraries.py" in str(caught.value.where)
+    a[3, 0, 2, 2] = np.nan
+    found = np.asarray(fw.linalg.det(a))
+    assert found[7, 1] == 0
+    assert np.isnan(found).sum() == 1

@@ -28,6 +28,10 @@ from flatweave.frontend.values.scope import current
 from flatweave.frontend.values.short import is_short
 
 LAPACK = "NumPy's LAPACK"
+SINGULAR = "of a singular matrix: in some column every element from the diagonal down is 0."
+LEAST_SQUARES = "Use fw.linalg.pinv(a) @ b for the least squares."
+INDEFINITE = "of a matrix that is not positive definite."
+EIGENVALUES = "Look at its eigenvalues: fw.linalg.eigvalsh(x)."
 Values = np.ndarray[Any, np.dtype[Any]]
 
 
@@ -66,10 +70,11 @@ def rectangular(x: Any) -> Values | None:
 
 
 def at_once(
-    compute: Callable[..., Any], *taken: Callable[[Any], Values | None], kind: Any = None
-) -> Callable[..., Any]:
+    compute: Callable[..., Any], *taken: Callable[[Any], Values | None], kind: Any = None,
+    small: Callable[..., Any] | None = None,
+) -> Callable[..., Any]:  # fmt: skip
     """The short cut of a function for arrays that are here: `compute` on them; a tuple of results
-    is one of a `kind`."""
+    is one of a `kind`. `small` computes stacks of small matrices, and gives None for others."""
 
     count = len(taken)
 
@@ -83,9 +88,11 @@ def at_once(
                 return NotImplemented
             given.append(values)
         try:
+            if small is not None and (result := small(*given, **options)) is not None:
+                return result
             found = compute(*given, **options)
         except UserError as failure:
-            failure.where = user_location()
+            failure.where = failure.where or user_location()
             raise
         except (TypeError, ValueError, IndexError):
             return NotImplemented

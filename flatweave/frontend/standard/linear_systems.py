@@ -17,6 +17,10 @@ from flatweave.frontend.functions.combinators import map
 from flatweave.frontend.functions.generate import generate
 from flatweave.frontend.standard.broadcasting import broadcast_to
 from flatweave.frontend.standard.library import (
+    EIGENVALUES,
+    INDEFINITE,
+    LEAST_SQUARES,
+    SINGULAR,
     Values,
     at_once,
     dtype_of,
@@ -32,11 +36,9 @@ from flatweave.frontend.standard.library import (
     step,
 )
 from flatweave.frontend.standard.products import matmul, shape_of_both
+from flatweave.frontend.standard.small_matrices import determinant, factor, inverse, solution
 from flatweave.frontend.trace import extents
 from flatweave.frontend.values.complex import Complex
-
-SINGULAR = "of a singular matrix: in some column every element from the diagonal down is 0."
-LEAST_SQUARES = "Use fw.linalg.pinv(a) @ b for the least squares."
 
 
 def _solution(a: Values, b: Values) -> Values:
@@ -69,14 +71,11 @@ def _factor(a: Values, upper: bool = False) -> Values:
             np.swapaxes(np.linalg.cholesky(a), -1, -2)
         )  # fmt: skip
     except np.linalg.LinAlgError:
-        raise failed(
-            "cholesky", "of a matrix that is not positive definite.",
-            "Look at its eigenvalues: fw.linalg.eigvalsh(x).",
-        ) from None  # fmt: skip
+        raise failed("cholesky", INDEFINITE, EIGENVALUES) from None
 
 
 @for_complex
-@operation(host=at_once(_solution, square, floats))
+@operation(host=at_once(_solution, square, floats, small=solution))
 def solve(x1: Any, x2: Any, /) -> Any:
     """x with `x1 @ x = x2`; of a vector a vector. Raises ArgumentError for a singular matrix,
     ShapeError where the right side has another number of rows.
@@ -110,7 +109,7 @@ def _solved(a: Any, b: Any) -> Any:
 
 
 @for_complex
-@operation(host=at_once(_inverse, square))
+@operation(host=at_once(_inverse, square, small=inverse))
 def inv(x: Any, /) -> Any:
     """The inverse of each matrix. Raises ArgumentError for a singular one.
 
@@ -127,7 +126,7 @@ def inv(x: Any, /) -> Any:
 
 
 @for_complex
-@operation(host=at_once(_determinant, square))
+@operation(host=at_once(_determinant, square, small=determinant))
 def det(x: Any, /) -> Any:
     """The determinant of each matrix.
 
@@ -167,7 +166,7 @@ def slogdet(x: Any, /) -> Any:
 
 
 @for_complex
-@operation(static="upper", host=at_once(_factor, square))
+@operation(static="upper", host=at_once(_factor, square, small=factor))
 def cholesky(x: Any, /, *, upper: bool = False) -> Any:
     """The factor L with `L @ L^H = x`, of lower triangular form, or with `upper` its transpose.
 

@@ -1,0 +1,187 @@
+"""Stacks of small matrices: a matrix in each lane, its elements in registers.
+
+    inverses(a: f64[s, 4, 4], n=4)     weave (map (m => eliminated m) a)
+
+LAPACK takes one matrix after the other, most of the time for the calls. The loops over rows and
+columns are unrolled, so the program is one for each n, and n is small.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from flatweave.base.config import config
+from flatweave.frontend.call.operation import operation
+from flatweave.frontend.complex.rules import number
+from flatweave.frontend.elements.elementwise import abs, sqrt
+from flatweave.frontend.elements.scalars import where
+from flatweave.frontend.functions.combinators import map
+from flatweave.frontend.functions.reductions import all
+from flatweave.frontend.standard.arrangement import stack
+from flatweave.frontend.standard.library import (
+    EIGENVALUES,
+    INDEFINITE,
+    LEAST_SQUARES,
+    SINGULAR,
+    Values,
+)
+from flatweave.frontend.trace.faults import check_message
+from flatweave.frontend.trace.sizes import check
+
+MANY = 10_000
+"""Matrices of a stack for which it is worth while to compile a program."""
+LARGEST = 4
+"""Rows of a matrix: of more of them the program takes longer than 0.3 s to compile."""
+Rows = list[list[Any]]
+
+
+def are_small(a: Values) -> bool:
+    """Whether an array is such a stack."""
+    return (
+        a.ndim > 2 and 0 < a.shape[-1] <= LARGEST and a.dtype.kind == "f"
+        and math.prod(a.shape[:-2]) >= MANY and config.target != "interp"
+    )  # fmt: skip
+
+
+def determinant(a: Values) -> Any:
+    """The determinants of a stack of small matrices; None for another array."""
+    return _shaped(a, a.shape[:-2], determinants) if are_small(a) else None
+
+
+def inverse(a: Values) -> Any:
+    """Their inverses."""
+    return _shaped(a, a.shape, inverses) if are_small(a) else None
+
+
+def factor(a: Values, upper: bool = False) -> Any:
+    """Their Cholesky factors."""
+    return _shaped(a, a.shape, functools.partial(factors, upper=upper)) if are_small(a) else None
+
+
+def solution(a: Values, b: Values) -> Any:
+    """The solutions for as many right sides; None where they are no such stack."""
+    fits = b.dtype == a.dtype and b.shape[:-1] == a.shape[:-1] and 0 < b.shape[-1] <= LARGEST
+    if not fits or not are_small(a):
+        return None
+    n, k = b.shape[-2:]
+    return solutions(a.reshape(-1, n, n), b.reshape(-1, n, k), n, k).reshape(b.shape)
+
+
+def _shaped(a: Values, shape: tuple[int, ...], compute: Callable[..., Any]) -> Any:
+    n = a.shape[-1]
+    return compute(np.ascontiguousarray(a).reshape(-1, n, n), n).reshape(shape)
+
+
+# -- one program for each size --------------------------------------------------------------------
+
+
+@operation(static="n")
+def determinants(a: Any, n: int) -> Any:
+    """The determinants of matrices of n rows."""
+    return map(lambda m: _eliminated(_elements(m, n, n))[1], a)
+
+
+@operation(static="n")
+def inverses(a: Any, n: int) -> Any:
+    """The inverses of matrices of n rows."""
+
+    def inverted(m: Any) -> tuple[Any, ...]:
+        left, right = _elements(m, n, n), _identity(m, n)
+        return _solved([row + other for row, other in zip(left, right, strict=True)])
+
+    return _kept(map(inverted, a), f"inv {SINGULAR}")
+
+
+@operation(static="n k")
+def solutions(a: Any, b: Any, n: int, k: int) -> Any:
+    """The solutions of systems of n rows for k right sides each."""
+
+    def solved(m: Any, sides: Any) -> tuple[Any, ...]:
+        left, right = _elements(m, n, n), _elements(sides, n, k)
+        return _solved([row + other for row, other in zip(left, right, strict=True)])
+
+    return _kept(map(solved, a, b), f"solve {SINGULAR}")
+
+
+@operation(static="n upper")
+def factors(a: Any, n: int, upper: bool = False) -> Any:
+    """The Cholesky factors of matrices of n rows."""
+
+    def factored(m: Any) -> tuple[Any, ...]:
+        rows, good = _elements(m, n, n), True
+        lower = [[number(0, row[0]) for _ in range(n)] for row in rows]
+        for i in range(n):
+            for j in range(i + 1):
+                left = rows[i][j]
+                for k in range(j):
+                    left = left - lower[i][k] * lower[j][k]
+                if i == j:
+                    good = (left > 0) & good
+                lower[i][j] = sqrt(left) if i == j else left / lower[j][j]
+        places = [(j, i) if upper else (i, j) for i in range(n) for j in range(n)]
+        return (good, *(lower[i][j] for i, j in places))
+
+    return _kept(map(factored, a), f"cholesky {INDEFINITE}", EIGENVALUES)
+
+
+def _elements(m: Any, rows: int, columns: int) -> Rows:
+    return [[m[i, j] for j in range(columns)] for i in range(rows)]
+
+
+def _identity(m: Any, n: int) -> Rows:
+    like = m[0, 0]
+    return [[number(float(i == j), like) for j in range(n)] for i in range(n)]
+
+
+def _eliminated(rows: Rows) -> tuple[list[Any], Any]:
+    """Make rows an upper triangle, with the greatest pivot of each column; the pivots, and their
+    product with the sign of the exchanges."""
+    pivots: list[Any] = []
+    product: Any = None
+    for k in range(len(rows)):
+        for i in range(k + 1, len(rows)):
+            swaps = abs(rows[i][k]) > abs(rows[k][k])
+            for j in range(k, len(rows[0])):
+                upper, lower = rows[k][j], rows[i][j]
+                rows[k][j] = where(swaps, lower, upper)
+                rows[i][j] = where(swaps, upper, lower)
+            if product is None:
+                product = number(1, rows[0][0])
+            product = where(swaps, -product, product)
+        pivot = rows[k][k]
+        pivots.append(pivot)
+        product = pivot if product is None else product * pivot
+        by = where(pivot == 0, number(0, pivot), 1 / pivot)
+        for i in range(k + 1, len(rows)):
+            times = rows[i][k] * by
+            for j in range(k + 1, len(rows[0])):
+                rows[i][j] = rows[i][j] - times * rows[k][j]
+    return pivots, product
+
+
+def _solved(rows: Rows) -> tuple[Any, ...]:
+    """Whether no pivot is 0, and the solution of a system of rows with their right sides."""
+    n = len(rows)
+    pivots, _ = _eliminated(rows)
+    for k in reversed(range(n)):
+        for j in range(n, len(rows[0])):
+            value = rows[k][j]
+            for m in range(k + 1, n):
+                value = value - rows[k][m] * rows[m][j]
+            rows[k][j] = value / pivots[k]
+    good = pivots[0] != 0
+    for pivot in pivots[1:]:
+        good = good & (pivot != 0)
+    return (good, *(value for row in rows for value in row[n:]))
+
+
+def _kept(found: tuple[Any, ...], message: str, remedy: str = LEAST_SQUARES) -> Any:
+    """The elements of all matrices side by side; ArgumentError where one was refused."""
+    good, *elements = found
+    check(all(good).atom, "argument", (), check_message(message, [], remedy))
+    return stack(elements, axis=1) if len(elements) > 1 else elements[0]
