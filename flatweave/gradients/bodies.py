@@ -219,7 +219,7 @@ class Space:
                 carried.append(carry(inner, sink, 1, places))
                 groups += [-1] * len(carried[-1].results)
                 continue
-            carried.append(carry_rows(inner, sink))
+            carried.append(carry_rows(inner, sink, places))
             length = shape_of(carried[-1].results[0])[0]
             if length not in lengths:
                 lengths.append(length)

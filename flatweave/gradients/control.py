@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from flatweave.gradients.activity import state_of
 from flatweave.gradients.forward import Forward
 from flatweave.gradients.reverse import Back, Reverse
-from flatweave.gradients.sinks import Sink, flat
+from flatweave.gradients.sinks import Along, Dim, Sink, flat, spread
 from flatweave.gradients.values import dtype_of, generate, live, owned, shape_of, tangent_type
 from flatweave.ops import Reshape
 from flatweave.terms.build import Builder, index
@@ -150,9 +150,11 @@ class Merged:
         varies = any(extent in b.own for extent in sink.batch)
         sink = flat(b, sink) if varies else sink
         value = self._give(number, sink.value, 0.0, varies)
-        dims: list[int | Callable[[Sequence[Atom]], Atom] | Atom] = []
+        dims: list[Dim | Callable[[Sequence[Atom]], Atom]] = []
         for dim in sink.dims:
-            is_computed = not isinstance(dim, int) and dim in b.own
+            if isinstance(dim, Along) and dim.start in b.own:
+                dim = spread(b, dim, sink.batch)
+            is_computed = not isinstance(dim, int | Along) and dim in b.own
             dims.append(self._give(number, dim, -1, varies) if is_computed else dim)  # type: ignore[arg-type]
 
         def rebuild(made: Sequence[Atom]) -> Sink:

@@ -2,12 +2,13 @@
 
     generate [n, m] (i, j => .. xs[j, i] ..)      Sink(xs, dims=(1, 0), value: f64[n, m])
     generate [n] (i => .. xs[k[i]] ..)            Sink(xs, dims=(at: i64[n],), value: f64[n])
+    generate [n] (i => .. xs[i + 3] ..)           Sink(xs, dims=(Along(0, 3),), value: f64[n])
     generate [n] (i => .. s ..)                   Sink(s, dims=(), value: f64[n])
 
-A sink has for each axis of its target the axis of its values that it goes along, an index that is
-the same for all of them, or the index of each. Where no index is computed the contributions are the
-values read the other way round, summed over the axes that the target does not have. Else they are
-written by `permute add`.
+A sink has for each axis of its target the axis of its values that it goes along, perhaps from some
+index on or down from one, an index that is the same for all of them, or the index of each. Where no
+index is computed the contributions are the values read the other way round, summed over the axes
+that the target does not have. Else they are written by `permute add`.
 
 A body of one element has sinks for that element; `carry` makes those for all of them.
 """
@@ -28,12 +29,32 @@ from flatweave.gradients.values import (
     tangent_type,
     zero,
 )
-from flatweave.ops import Permute, Reshape
+from flatweave.ops import Permute, Reshape, Span
 from flatweave.terms.build import Builder, index, lambda_of
-from flatweave.terms.control import If
-from flatweave.terms.syntax import Atom, Lambda, Var, constant
+from flatweave.terms.control import Apply, If
+from flatweave.terms.syntax import Atom, Const, Lambda, Var, constant
 
-Dim = int | Atom
+NOWHERE: Mapping[Atom, int] = {}
+
+
+@record
+class Along:
+    """The indices `start + i`, or `start - i` going down, at index `i` along an axis."""
+
+    axis: int
+    start: Atom
+    down: bool = False
+
+    def index(self, b: Builder, i: Atom) -> Atom:
+        """The index in the target."""
+        return b.sub(self.start, i) if self.down else b.add(self.start, i)
+
+    def back(self, b: Builder, at: Atom) -> Atom:
+        """The index along the axis, given that in the target."""
+        return b.sub(self.start, at) if self.down else b.sub(at, self.start)
+
+
+Dim = int | Along | Atom
 
 
 @record
@@ -57,9 +78,14 @@ def whole(target: Var, value: Atom) -> Sink:
 
 def is_plain(sink: Sink) -> bool:
     """Whether no index is computed: each value is known by the index in the target."""
-    axes = [dim for dim in sink.dims if isinstance(dim, int)]
-    fixed = all(isinstance(dim, int) or not shape_of(dim) for dim in sink.dims)
+    axes = [_axis(dim) for dim in sink.dims if isinstance(dim, int | Along)]
+    fixed = all(isinstance(dim, int | Along) or not shape_of(dim) for dim in sink.dims)
     return fixed and len(set(axes)) == len(axes)
+
+
+def _axis(dim: Dim) -> int | None:
+    """The axis that a dimension goes along."""
+    return dim.axis if isinstance(dim, Along) else dim if isinstance(dim, int) else None
 
 
 def gathered(b: Builder, sink: Sink) -> Atom:
@@ -76,7 +102,8 @@ def gathered(b: Builder, sink: Sink) -> Atom:
 def _transposed(b: Builder, sink: Sink) -> Atom:
     """The values read at the indices in the target, summed over the other axes."""
     shape, batch = shape_of(sink.target), sink.batch
-    rest = [axis for axis in range(len(batch)) if axis not in sink.dims]
+    used = {_axis(dim) for dim in sink.dims}
+    rest = [axis for axis in range(len(batch)) if axis not in used]
     if not rest and sink.dims == tuple(range(len(shape))) and shape == batch:
         return sink.value
     dtype = dtype_of(sink.value.type)
@@ -85,6 +112,12 @@ def _transposed(b: Builder, sink: Sink) -> Atom:
         guards: list[Atom] = []
         places: dict[int, Atom] = {}
         for i, extent, dim in zip(at, shape, sink.dims, strict=True):
+            if isinstance(dim, Along):
+                near = dim.back(inner, i)
+                places[dim.axis] = near
+                guards.append(inner.apply("ge", near, index(0)))
+                guards.append(inner.apply("lt", near, batch[dim.axis]))
+                continue
             if not isinstance(dim, int):
                 guards += [] if extent == index(1) else [inner.apply("eq", i, dim)]
                 continue
@@ -142,6 +175,8 @@ def _index(b: Builder, dim: Dim, at: Sequence[Atom]) -> Atom:
     """The index in the target of the value at these indices."""
     if isinstance(dim, int):
         return at[dim]
+    if isinstance(dim, Along):
+        return dim.index(b, at[dim.axis])
     return read(b, dim, at) if shape_of(dim) else dim
 
 
@@ -159,9 +194,11 @@ def flat(b: Builder, sink: Sink) -> Sink:
         return b.emit(Reshape(array, (size,)))[0]
 
     def along(dim: Dim) -> Atom:
-        if not isinstance(dim, int):
+        if not isinstance(dim, int | Along):
             return reshaped(dim) if shape_of(dim) else dim
-        return generate(b, [size], lambda inner, at: [inner.unravel(at[0], batch)[dim]])[0]
+        return generate(
+            b, [size], lambda inner, at: [_index(inner, dim, inner.unravel(at[0], batch))]
+        )[0]
 
     return Sink(sink.target, tuple(map(along, sink.dims)), reshaped(sink.value))
 
@@ -185,15 +222,23 @@ def carry(inner: Builder, sink: Sink, rank: int, places: Mapping[Atom, int]) -> 
     results: list[Atom] = [owned(inner, sink.value)]
     dims: list[Callable[[Sequence[Atom]], Dim]] = []
     for dim in sink.dims:
+        moved = None if isinstance(dim, int | Along) else _along(inner, dim, places)
         if isinstance(dim, int):
             dims.append(_always(dim + rank))
+        elif isinstance(dim, Along) and dim.start not in inner.own:
+            dims.append(_always(replace(dim, axis=dim.axis + rank)))
+        elif moved is not None:
+            dims.append(_always(moved))
+        elif isinstance(dim, Along):
+            dims.append(operator.itemgetter(len(results)))
+            results.append(spread(inner, dim, sink.batch))
         elif dim in places:
             dims.append(_always(places[dim]))
         elif dim not in inner.own:
             dims.append(_always(dim))
         else:
             dims.append(operator.itemgetter(len(results)))
-            results.append(_spread(inner, dim, sink.batch))
+            results.append(spread(inner, dim, sink.batch))
 
     def rebuild(arrays: Sequence[Atom]) -> Sink:
         return Sink(sink.target, tuple(dim(arrays) for dim in dims), arrays[0])
@@ -201,15 +246,44 @@ def carry(inner: Builder, sink: Sink, rank: int, places: Mapping[Atom, int]) -> 
     return Carried(results, rebuild)
 
 
-def carry_rows(inner: Builder, sink: Sink) -> Carried:
+def _along(b: Builder, dim: Atom, places: Mapping[Atom, int]) -> Along | None:
+    """An index that is a parameter of the body and an offset from around it."""
+    match b.definition(dim) if dim in b.own else None:
+        case Apply(fn="add", args=(i, start)) if i in places and start not in b.own:
+            return Along(places[i], start)
+        case Apply(fn="add", args=(start, i)) if i in places and start not in b.own:
+            return Along(places[i], start)
+        case Apply(fn="sub", args=(start, i)) if i in places and start not in b.own:
+            return Along(places[i], start, down=True)
+        case Apply(fn="sub", args=(i, Const(value=less))) if i in places:
+            return Along(places[i], index(-int(less)))
+    return None
+
+
+def _whole_rows(inner: Builder, sink: Sink, dim: Along, places: Mapping[Atom, int]) -> Along | None:
+    """Rows that are cut by offsets, one row for each element: concatenated, they are all elements
+    from the first offset on."""
+    for let in inner.lets:
+        match let.op:
+            case Span(offsets=offsets, row=row) if row in places and offsets not in inner.own:
+                if let.vars == (dim.start, *sink.batch) and not dim.down:
+                    assert inner.outer is not None
+                    return Along(0, read(inner.outer, offsets, [index(0)]))
+    return None
+
+
+def carry_rows(inner: Builder, sink: Sink, places: Mapping[Atom, int] = NOWHERE) -> Carried:
     """The same where elements differ in their number of values, which are concatenated."""
     sink = flat(inner, sink)
     results: list[Atom] = [owned(inner, sink.value)]
     dims: list[Callable[[Sequence[Atom]], Dim]] = []
     for dim in sink.dims:
-        if isinstance(dim, int) or dim in inner.own:
+        rows = _whole_rows(inner, sink, dim, places) if isinstance(dim, Along) else None
+        if rows is not None:
+            dims.append(_always(rows))
+        elif isinstance(dim, int | Along) or dim in inner.own:
             dims.append(operator.itemgetter(len(results)))
-            results.append(_spread(inner, dim, sink.batch))
+            results.append(spread(inner, dim, sink.batch))
         else:
             dims.append(_always(dim))
 
@@ -223,8 +297,10 @@ def _always(dim: Dim) -> Callable[[Sequence[Atom]], Dim]:
     return lambda _: dim
 
 
-def _spread(b: Builder, dim: Dim, batch: Sequence[Atom]) -> Atom:
+def spread(b: Builder, dim: Dim, batch: Sequence[Atom]) -> Atom:
     """The index of each value."""
-    if not isinstance(dim, int) and (shape_of(dim) or not batch):
+    if not isinstance(dim, int | Along) and (shape_of(dim) or not batch):
         return owned(b, dim)
-    return generate(b, batch, lambda _, at: [at[dim] if isinstance(dim, int) else dim])[0]
+    if not isinstance(dim, int | Along):
+        return generate(b, batch, lambda *_: [dim])[0]
+    return generate(b, batch, lambda inner, at: [_index(inner, dim, at)])[0]
