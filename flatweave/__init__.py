@@ -200,6 +200,7 @@ from flatweave.frontend.elements.scalars import (
     where,
 )
 from flatweave.frontend.functions.callbacks import ShapeDtypeStruct, pure_callback
+from flatweave.frontend.functions.check_grads import check_grads
 from flatweave.frontend.functions.combinators import (
     filter as filter,
     map as map,
@@ -212,6 +213,7 @@ from flatweave.frontend.functions.combinators import (
 from flatweave.frontend.functions.control import cond, fori_loop, while_loop
 from flatweave.frontend.functions.cumulative import cumprod, cumsum
 from flatweave.frontend.functions.derivatives import grad, jvp, value_and_grad, vjp
+from flatweave.frontend.functions.jacobians import hessian, jacfwd, jacrev, stop_gradient
 from flatweave.frontend.functions.expand import expand, expand_reduce, replicated_iota
 from flatweave.frontend.functions.generate import generate
 from flatweave.frontend.functions.reductions import (
@@ -328,37 +330,38 @@ __all__ = [
     "bfloat16", "bincount", "bitwise_and", "bitwise_count", "bitwise_invert", "bitwise_left_shift",
     "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor", "bool_", "broadcast",
     "broadcast_arrays", "broadcast_shapes", "broadcast_to", "c128", "c64", "can_cast", "cbrt",
-    "ceil", "clip", "clz", "column_stack", "complex128", "complex64", "concat", "concatenate",
-    "cond", "conj", "convolve", "copysign", "corrcoef", "correlate", "cos", "cosh", "count_nonzero",
-    "cov", "ctz", "cumprod", "cumsum", "cumulative_prod", "cumulative_sum", "deg2rad", "degrees",
-    "diag", "diff", "digitize", "divide", "dot", "e", "einsum", "empty", "empty_like", "equal",
-    "erf", "erfc", "exp", "exp2", "expand", "expand_dims", "expand_reduce", "explain", "expm1",
-    "eye", "f16", "f32", "f64", "fft", "finfo", "flatnonzero", "flip", "fliplr", "flipud",
-    "float16", "float32", "float64", "floor", "floor_divide", "floordiv", "fma", "fmax", "fmin",
-    "fmod", "fori_loop", "from_dlpack", "full", "full_like", "gather", "generate", "getitem",
-    "grad", "gradient", "greater", "greater_equal", "heaviside", "histogram", "hstack", "hypot",
-    "i16", "i32", "i64", "i8", "iinfo", "imag", "inf", "inner", "int16", "int32", "int64", "int8",
-    "interp", "intersect1d", "invert", "iota", "isclose", "isdtype", "isfinite", "isin", "isinf",
-    "isnan", "jit", "jvp", "kron", "left_shift", "less", "less_equal", "linalg", "linspace", "log",
-    "log10", "log1p", "log2", "logaddexp", "logical_and", "logical_not", "logical_or",
-    "logical_xor", "matmul", "matrix_transpose", "maximum", "mean", "median", "meshgrid", "minimum",
-    "mod", "moveaxis", "mul", "mul_hi", "multiply", "nan", "nan_to_num", "nanargmax", "nanargmin",
-    "nancumprod", "nancumsum", "nanmax", "nanmean", "nanmedian", "nanmin", "nanpercentile",
-    "nanprod", "nanquantile", "nanstd", "nansum", "nanvar", "neg", "negative", "newaxis",
-    "nextafter", "nonzero", "not_equal", "on", "ones", "ones_like", "pad", "partition",
-    "percentile", "permute", "permute_dims", "pi", "polyval", "popcount", "positive", "power",
-    "prod", "profile", "ptp", "pure_callback", "quantile", "rad2deg", "radians", "ragged", "random",
-    "ravel", "real", "reciprocal", "reduce", "reduce_by_index", "remainder", "repeat", "replace",
-    "replicate", "replicated_iota", "reshape", "result_type", "reverse", "right_shift", "rint",
-    "roll", "rot90", "rotate", "rsqrt", "scan", "scatter", "schedule", "searchsorted",
-    "segmented_iota", "segmented_reduce", "segmented_scan", "select", "setdiff1d", "setxor1d",
-    "shift", "sign", "signbit", "sin", "sinc", "sinh", "sort", "sort_by_key", "split", "sqrt",
-    "square", "squeeze", "stack", "std", "stencil", "store", "sub", "subtract", "swapaxes", "take",
-    "take_along_axis", "tan", "tanh", "target", "tensordot", "tile", "transpose", "trapezoid",
-    "tril", "triu", "true_divide", "truediv", "trunc", "tune", "u16", "u32", "u64", "u8", "uint16",
-    "uint32", "uint64", "uint8", "union1d", "unique", "unique_all", "unique_counts",
-    "unique_inverse", "unique_values", "unstack", "value_and_grad", "var", "vecdot", "vjp", "vmap",
-    "vstack", "where", "while_loop", "zeros", "zeros_like", "zip_with",
+    "ceil", "check_grads", "clip", "clz", "column_stack", "complex128", "complex64", "concat",
+    "concatenate", "cond", "conj", "convolve", "copysign", "corrcoef", "correlate", "cos", "cosh",
+    "count_nonzero", "cov", "ctz", "cumprod", "cumsum", "cumulative_prod", "cumulative_sum",
+    "deg2rad", "degrees", "diag", "diff", "digitize", "divide", "dot", "e", "einsum", "empty",
+    "empty_like", "equal", "erf", "erfc", "exp", "exp2", "expand", "expand_dims", "expand_reduce",
+    "explain", "expm1", "eye", "f16", "f32", "f64", "fft", "finfo", "flatnonzero", "flip", "fliplr",
+    "flipud", "float16", "float32", "float64", "floor", "floor_divide", "floordiv", "fma", "fmax",
+    "fmin", "fmod", "fori_loop", "from_dlpack", "full", "full_like", "gather", "generate",
+    "getitem", "grad", "gradient", "greater", "greater_equal", "heaviside", "hessian", "histogram",
+    "hstack", "hypot", "i16", "i32", "i64", "i8", "iinfo", "imag", "inf", "inner", "int16", "int32",
+    "int64", "int8", "interp", "intersect1d", "invert", "iota", "isclose", "isdtype", "isfinite",
+    "isin", "isinf", "isnan", "jacfwd", "jacrev", "jit", "jvp", "kron", "left_shift", "less",
+    "less_equal", "linalg", "linspace", "log", "log10", "log1p", "log2", "logaddexp", "logical_and",
+    "logical_not", "logical_or", "logical_xor", "matmul", "matrix_transpose", "maximum", "mean",
+    "median", "meshgrid", "minimum", "mod", "moveaxis", "mul", "mul_hi", "multiply", "nan",
+    "nan_to_num", "nanargmax", "nanargmin", "nancumprod", "nancumsum", "nanmax", "nanmean",
+    "nanmedian", "nanmin", "nanpercentile", "nanprod", "nanquantile", "nanstd", "nansum", "nanvar",
+    "neg", "negative", "newaxis", "nextafter", "nonzero", "not_equal", "on", "ones", "ones_like",
+    "pad", "partition", "percentile", "permute", "permute_dims", "pi", "polyval", "popcount",
+    "positive", "power", "prod", "profile", "ptp", "pure_callback", "quantile", "rad2deg",
+    "radians", "ragged", "random", "ravel", "real", "reciprocal", "reduce", "reduce_by_index",
+    "remainder", "repeat", "replace", "replicate", "replicated_iota", "reshape", "result_type",
+    "reverse", "right_shift", "rint", "roll", "rot90", "rotate", "rsqrt", "scan", "scatter",
+    "schedule", "searchsorted", "segmented_iota", "segmented_reduce", "segmented_scan", "select",
+    "setdiff1d", "setxor1d", "shift", "sign", "signbit", "sin", "sinc", "sinh", "sort",
+    "sort_by_key", "split", "sqrt", "square", "squeeze", "stack", "std", "stencil", "stop_gradient",
+    "store", "sub", "subtract", "swapaxes", "take", "take_along_axis", "tan", "tanh", "target",
+    "tensordot", "tile", "transpose", "trapezoid", "tril", "triu", "true_divide", "truediv",
+    "trunc", "tune", "u16", "u32", "u64", "u8", "uint16", "uint32", "uint64", "uint8", "union1d",
+    "unique", "unique_all", "unique_counts", "unique_inverse", "unique_values", "unstack",
+    "value_and_grad", "var", "vecdot", "vjp", "vmap", "vstack", "where", "while_loop", "zeros",
+    "zeros_like", "zip_with",
 ]  # fmt: skip
 
 

@@ -556,6 +556,10 @@ class c64(Array, metaclass=Kind):
 def can_cast(from_: Any, to: Any) -> builtins.bool: ...
 cbrt: Unary
 ceil: Unary
+def check_grads(
+    f: Callable[..., Any], args: Sequence[Any], order: int, modes: Sequence[str] = ('fwd', 'rev'),
+    atol: float | None = None, rtol: float | None = None, eps: float | None = None
+) -> None: ...
 @overload
 def clip(x: Flat, min: Any = None, max: Any = None) -> Array: ...
 @overload
@@ -699,6 +703,7 @@ def gradient(f: ArrayLike, *spacing: Any, axis: Axes | None = None, edge_order: 
 greater: Binary
 greater_equal: Binary
 heaviside: Binary
+def hessian(f: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Callable[..., Any]: ...
 def histogram(
     n: Any, idx: ArrayLike, vals: Any = 1, op: Callable[[Any, Any], Any] = ..., identity: Any = 0,
     *, check: builtins.bool = True
@@ -736,6 +741,8 @@ isfinite: Unary
 def isin(x1: ArrayLike, x2: ArrayLike, *, invert: builtins.bool = False) -> Array: ...
 isinf: Unary
 isnan: Unary
+def jacfwd(f: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Callable[..., Any]: ...
+def jacrev(f: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Callable[..., Any]: ...
 def jvp(
     f: Callable[..., Any], primals: Any, tangents: Any, *, has_aux: builtins.bool = False
 ) -> Array: ...
@@ -1077,6 +1084,7 @@ def std(
 def stencil(
     f: Callable[[Any], Any], xs: ArrayLike, shape: Shape, boundary: Any = "clamp"
 ) -> Any: ...
+def stop_gradient(x: ArrayLike) -> Array: ...
 @overload
 def store(x: Flat) -> Array: ...
 @overload
@@ -1164,35 +1172,36 @@ __all__ = [
     "bfloat16", "bincount", "bitwise_and", "bitwise_count", "bitwise_invert", "bitwise_left_shift",
     "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor", "bool_", "broadcast",
     "broadcast_arrays", "broadcast_shapes", "broadcast_to", "c128", "c64", "can_cast", "cbrt",
-    "ceil", "clip", "clz", "column_stack", "complex128", "complex64", "concat", "concatenate",
-    "cond", "conj", "convolve", "copysign", "corrcoef", "correlate", "cos", "cosh", "count_nonzero",
-    "cov", "ctz", "cumprod", "cumsum", "cumulative_prod", "cumulative_sum", "deg2rad", "degrees",
-    "diag", "diff", "digitize", "divide", "dot", "e", "einsum", "empty", "empty_like", "equal",
-    "erf", "erfc", "exp", "exp2", "expand", "expand_dims", "expand_reduce", "explain", "expm1",
-    "eye", "f16", "f32", "f64", "fft", "finfo", "flatnonzero", "flip", "fliplr", "flipud",
-    "float16", "float32", "float64", "floor", "floor_divide", "floordiv", "fma", "fmax", "fmin",
-    "fmod", "fori_loop", "from_dlpack", "full", "full_like", "gather", "generate", "getitem",
-    "grad", "gradient", "greater", "greater_equal", "heaviside", "histogram", "hstack", "hypot",
-    "i16", "i32", "i64", "i8", "iinfo", "imag", "inf", "inner", "int16", "int32", "int64", "int8",
-    "interp", "intersect1d", "invert", "iota", "isclose", "isdtype", "isfinite", "isin", "isinf",
-    "isnan", "jit", "jvp", "kron", "left_shift", "less", "less_equal", "linalg", "linspace", "log",
-    "log10", "log1p", "log2", "logaddexp", "logical_and", "logical_not", "logical_or",
-    "logical_xor", "matmul", "matrix_transpose", "maximum", "mean", "median", "meshgrid", "minimum",
-    "mod", "moveaxis", "mul", "mul_hi", "multiply", "nan", "nan_to_num", "nanargmax", "nanargmin",
-    "nancumprod", "nancumsum", "nanmax", "nanmean", "nanmedian", "nanmin", "nanpercentile",
-    "nanprod", "nanquantile", "nanstd", "nansum", "nanvar", "neg", "negative", "newaxis",
-    "nextafter", "nonzero", "not_equal", "on", "ones", "ones_like", "pad", "partition",
-    "percentile", "permute", "permute_dims", "pi", "polyval", "popcount", "positive", "power",
-    "prod", "profile", "ptp", "pure_callback", "quantile", "rad2deg", "radians", "ragged", "random",
-    "ravel", "real", "reciprocal", "reduce", "reduce_by_index", "remainder", "repeat", "replace",
-    "replicate", "replicated_iota", "reshape", "result_type", "reverse", "right_shift", "rint",
-    "roll", "rot90", "rotate", "rsqrt", "scan", "scatter", "schedule", "searchsorted",
-    "segmented_iota", "segmented_reduce", "segmented_scan", "select", "setdiff1d", "setxor1d",
-    "shift", "sign", "signbit", "sin", "sinc", "sinh", "sort", "sort_by_key", "split", "sqrt",
-    "square", "squeeze", "stack", "std", "stencil", "store", "sub", "subtract", "swapaxes", "take",
-    "take_along_axis", "tan", "tanh", "target", "tensordot", "tile", "transpose", "trapezoid",
-    "tril", "triu", "true_divide", "truediv", "trunc", "tune", "u16", "u32", "u64", "u8", "uint16",
-    "uint32", "uint64", "uint8", "union1d", "unique", "unique_all", "unique_counts",
-    "unique_inverse", "unique_values", "unstack", "value_and_grad", "var", "vecdot", "vjp", "vmap",
-    "vstack", "where", "while_loop", "zeros", "zeros_like", "zip_with"
+    "ceil", "check_grads", "clip", "clz", "column_stack", "complex128", "complex64", "concat",
+    "concatenate", "cond", "conj", "convolve", "copysign", "corrcoef", "correlate", "cos", "cosh",
+    "count_nonzero", "cov", "ctz", "cumprod", "cumsum", "cumulative_prod", "cumulative_sum",
+    "deg2rad", "degrees", "diag", "diff", "digitize", "divide", "dot", "e", "einsum", "empty",
+    "empty_like", "equal", "erf", "erfc", "exp", "exp2", "expand", "expand_dims", "expand_reduce",
+    "explain", "expm1", "eye", "f16", "f32", "f64", "fft", "finfo", "flatnonzero", "flip", "fliplr",
+    "flipud", "float16", "float32", "float64", "floor", "floor_divide", "floordiv", "fma", "fmax",
+    "fmin", "fmod", "fori_loop", "from_dlpack", "full", "full_like", "gather", "generate",
+    "getitem", "grad", "gradient", "greater", "greater_equal", "heaviside", "hessian", "histogram",
+    "hstack", "hypot", "i16", "i32", "i64", "i8", "iinfo", "imag", "inf", "inner", "int16", "int32",
+    "int64", "int8", "interp", "intersect1d", "invert", "iota", "isclose", "isdtype", "isfinite",
+    "isin", "isinf", "isnan", "jacfwd", "jacrev", "jit", "jvp", "kron", "left_shift", "less",
+    "less_equal", "linalg", "linspace", "log", "log10", "log1p", "log2", "logaddexp", "logical_and",
+    "logical_not", "logical_or", "logical_xor", "matmul", "matrix_transpose", "maximum", "mean",
+    "median", "meshgrid", "minimum", "mod", "moveaxis", "mul", "mul_hi", "multiply", "nan",
+    "nan_to_num", "nanargmax", "nanargmin", "nancumprod", "nancumsum", "nanmax", "nanmean",
+    "nanmedian", "nanmin", "nanpercentile", "nanprod", "nanquantile", "nanstd", "nansum", "nanvar",
+    "neg", "negative", "newaxis", "nextafter", "nonzero", "not_equal", "on", "ones", "ones_like",
+    "pad", "partition", "percentile", "permute", "permute_dims", "pi", "polyval", "popcount",
+    "positive", "power", "prod", "profile", "ptp", "pure_callback", "quantile", "rad2deg",
+    "radians", "ragged", "random", "ravel", "real", "reciprocal", "reduce", "reduce_by_index",
+    "remainder", "repeat", "replace", "replicate", "replicated_iota", "reshape", "result_type",
+    "reverse", "right_shift", "rint", "roll", "rot90", "rotate", "rsqrt", "scan", "scatter",
+    "schedule", "searchsorted", "segmented_iota", "segmented_reduce", "segmented_scan", "select",
+    "setdiff1d", "setxor1d", "shift", "sign", "signbit", "sin", "sinc", "sinh", "sort",
+    "sort_by_key", "split", "sqrt", "square", "squeeze", "stack", "std", "stencil", "stop_gradient",
+    "store", "sub", "subtract", "swapaxes", "take", "take_along_axis", "tan", "tanh", "target",
+    "tensordot", "tile", "transpose", "trapezoid", "tril", "triu", "true_divide", "truediv",
+    "trunc", "tune", "u16", "u32", "u64", "u8", "uint16", "uint32", "uint64", "uint8", "union1d",
+    "unique", "unique_all", "unique_counts", "unique_inverse", "unique_values", "unstack",
+    "value_and_grad", "var", "vecdot", "vjp", "vmap", "vstack", "where", "while_loop", "zeros",
+    "zeros_like", "zip_with"
 ]

@@ -97,3 +97,19 @@ def grad_through_a_callback():
         return fw.sum(fw.pure_callback(np.sin, fw.ShapeDtypeStruct(x.shape, fw.f64), x))
 
     fw.grad(body)(X)
+
+
+def jacobian_of_rows():
+    fw.jacrev(lambda r: r * 2)(fw.ragged([[1.0], []]))
+
+
+def jacobian_by_an_integer():
+    fw.jacfwd(lambda a: a * 2.0)(3)
+
+
+def hessian_of_an_array():
+    fw.hessian(X)
+
+
+def check_of_another_mode():
+    fw.check_grads(fw.sin, (X,), order=1, modes=("back",))

@@ -193,3 +193,24 @@ def test_a_store_and_its_derivative():
     """A barrier passes tangents and cotangents on."""
     equal(fw.grad(lambda x: fw.sum(fw.store(x * x) * 2))(X), 4 * X)
     equal(fw.jvp(lambda x: fw.store(x * x), (X,), (X,))[1], 2 * X * X)
+
+
+def test_some_of_the_rows():
+    """The others have the derivative 0."""
+    weights = np.array([1.0, 10.0])
+
+    found = fw.grad(lambda r: fw.sum(fw.sum(r[1:] * r[1:], axis=1) * weights))(ROWS)
+
+    equal(found.values, [0, 0, 60, 90, -20])
+
+
+def test_shifted_reads():
+    """Reads at an offset, backwards, and of an array of another length."""
+    u = np.arange(1.0, 6.0)
+
+    equal(fw.vjp(lambda x: x[2:], X)[1](u[:3])[0], [0, 0, 1, 2, 3])
+    equal(fw.vjp(lambda x: x[:-1][::-1], X)[1](u[:4])[0], [4, 3, 2, 1, 0])
+    equal(fw.vjp(lambda x: fw.generate(2, lambda i: x[i + 1] * x[4 - i]), X)[1](u[:2])[0],
+          [0, X[4], 2 * X[3], 2 * X[2], X[1]])  # fmt: skip
+    equal(fw.vjp(lambda x: fw.generate(5, lambda i: x[0]), X)[1](u)[0], [15, 0, 0, 0, 0])
+    equal(fw.vjp(fw.roll, X, 2)[1](u)[0], [3, 4, 5, 1, 2])

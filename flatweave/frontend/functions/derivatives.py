@@ -38,6 +38,7 @@ from flatweave.terms.syntax import Atom, Lambda
 from flatweave.terms.traverse import Substitution
 
 P = ParamSpec("P")
+Numbers = int | tuple[int, ...]
 
 
 @record
@@ -123,7 +124,7 @@ def jvp(f: Callable[..., Any], primals: Any, tangents: Any, *, has_aux: bool = F
         >>> fw.jvp(fw.sin, (0.0,), (2.0,))
         (Array(0.0, dtype=float64), Array(2.0, dtype=float64))
     """
-    _need_function(f, "jvp(f, (x,), (v,))")
+    need_function(f, "jvp(f, (x,), (v,))")
     for value, name in ((primals, "primals"), (tangents, "tangents")):
         if not isinstance(value, tuple | list):
             raise ArgumentError(
@@ -169,15 +170,17 @@ def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
         >>> back(3.0)
         (Array(3.0, dtype=float64),)
     """
-    _need_function(f, "vjp(f, x)")
+    need_function(f, "vjp(f, x)")
     if innermost() is None:
         out = _call(f, *primals)
         value, rest = (out[0], (out[1],)) if has_aux else (out, ())
         return value, lambda cotangents: _back(f, has_aux, cotangents, *primals), *rest
-    return _vjp(f, primals, has_aux, "vjp")
+    return in_trace(f, primals, "vjp", has_aux)
 
 
-def _vjp(f: Callable[..., Any], primals: Sequence[Any], has_aux: bool, who: str) -> Any:
+def in_trace(
+    f: Callable[..., Any], primals: Sequence[Any], who: str, has_aux: bool = False
+) -> Any:
     """The value and the function for cotangents, in a trace."""
     function = traced(f, primals, who, has_aux)
     scope = current()
@@ -206,7 +209,7 @@ def _vjp(f: Callable[..., Any], primals: Sequence[Any], has_aux: bool, who: str)
     return _with_aux(function, value, back) if has_aux else (value, back)
 
 
-def _need_function(f: Any, form: str) -> None:
+def need_function(f: Any, form: str) -> None:
     """ArgumentError for what cannot be called."""
     if not callable(f):
         raise ArgumentError(
@@ -222,7 +225,7 @@ def _of_primals(f: Callable[..., Any], *primals: Any) -> Any:
 def _of_cotangents(
     f: Callable[..., Any], has_aux: bool, cotangents: Any, *primals: Any
 ) -> Any:
-    return _vjp(f, primals, has_aux, "vjp")[1](cotangents)
+    return in_trace(f, primals, "vjp", has_aux)[1](cotangents)
 
 
 _of_primals.__name__ = _of_cotangents.__name__ = "vjp"
@@ -234,7 +237,7 @@ _back = operation(static="has_aux")(_of_cotangents)
 class Plan:
     """What a gradient is of: which arguments, and whether the function gives more than a value."""
 
-    argnums: int | tuple[int, ...]
+    argnums: Numbers
     has_aux: bool
     with_value: bool
     who: str
@@ -255,7 +258,7 @@ def grad(
         >>> fw.grad(lambda x: fw.sum(x * x))(np.array([1.0, 3.0]))
         Array([2., 6.], dtype=float64)
     """
-    return _of_gradient(f, Plan(_numbers(argnums, "grad"), bool(has_aux), False, "grad"))
+    return _of_gradient(f, Plan(numbers_of(argnums, "grad"), bool(has_aux), False, "grad"))
 
 
 def value_and_grad(
@@ -270,11 +273,11 @@ def value_and_grad(
         >>> fw.value_and_grad(lambda x: x * x)(3.0)
         (Array(9.0, dtype=float64), Array(6.0, dtype=float64))
     """
-    plan = Plan(_numbers(argnums, "value_and_grad"), bool(has_aux), True, "value_and_grad")
+    plan = Plan(numbers_of(argnums, "value_and_grad"), bool(has_aux), True, "value_and_grad")
     return _of_gradient(f, plan)
 
 
-def _numbers(argnums: Any, who: str) -> int | tuple[int, ...]:
+def numbers_of(argnums: Any, who: str) -> Numbers:
     """The numbers of arguments; ArgumentError for anything else."""
     several = argnums if isinstance(argnums, tuple | list) else (argnums,)
     if not several or any(isinstance(n, bool) or not isinstance(n, int) for n in several):
@@ -286,7 +289,7 @@ def _numbers(argnums: Any, who: str) -> int | tuple[int, ...]:
 
 
 def _of_gradient(f: Callable[..., Any], plan: Plan) -> Callable[..., Any]:
-    _need_function(f, f"{plan.who}(f)(x)")
+    need_function(f, f"{plan.who}(f)(x)")
 
     @functools.wraps(f, updated=())
     def gradient(*args: Any, **kwargs: Any) -> Any:
@@ -297,30 +300,13 @@ def _of_gradient(f: Callable[..., Any], plan: Plan) -> Callable[..., Any]:
 
 
 def _gradient(f: Callable[..., Any], plan: Plan, *args: Any) -> Any:
-    numbers = plan.argnums if isinstance(plan.argnums, tuple) else (plan.argnums,)
-    chosen: list[int] = []
-    for number in numbers:
-        if not -len(args) <= number < len(args):
-            raise ArgumentError(
-                f"argnums of {plan.who} has {number}, but the call has"
-                f" {counted(len(args), 'argument')} by position.",
-                where=user_location(), remedy="Arguments by position are numbered from 0.",
-            )  # fmt: skip
-        chosen.append(number % len(args))
-    for number in chosen:
-        _need_floats(args[number], number, plan.who)
-
-    def of_chosen(*values: Any) -> Any:
-        every = list(args)
-        for number, value in zip(chosen, values, strict=True):
-            every[number] = value
-        result = f(*every)
-        value = result[0] if plan.has_aux else result
-        _need_scalar(value, f, plan.who)
+    def of_scalar(*values: Any) -> Any:
+        result = of_chosen(*values)
+        _need_scalar(result[0] if plan.has_aux else result, f, plan.who)
         return result
 
-    of_chosen.__name__ = name_of(f)
-    found = _vjp(of_chosen, [args[number] for number in chosen], plan.has_aux, plan.who)
+    of_chosen, primals = chosen_arguments(f, plan.argnums, args, plan.who)
+    found = in_trace(of_scalar, primals, plan.who, plan.has_aux)
     gradients = found[1](1.0)
     made = gradients if isinstance(plan.argnums, tuple) else gradients[0]
     if plan.with_value:
@@ -328,7 +314,33 @@ def _gradient(f: Callable[..., Any], plan: Plan, *args: Any) -> Any:
     return (made, found[2]) if plan.has_aux else made
 
 
-def _need_floats(value: Any, number: int, who: str) -> None:
+def chosen_arguments(
+    f: Callable[..., Any], argnums: Numbers, args: Sequence[Any], who: str
+) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    """A function of the arguments that are chosen, and these; ArgumentError where there is no such
+    one, DTypeError for one without floats."""
+    chosen: list[int] = []
+    for number in argnums if isinstance(argnums, tuple) else (argnums,):
+        if not -len(args) <= number < len(args):
+            raise ArgumentError(
+                f"argnums of {who} has {number}, but the call has"
+                f" {counted(len(args), 'argument')} by position.",
+                where=user_location(), remedy="Arguments by position are numbered from 0.",
+            )  # fmt: skip
+        chosen.append(number % len(args))
+        need_floats(args[chosen[-1]], chosen[-1], who)
+
+    def of_chosen(*values: Any) -> Any:
+        every = list(args)
+        for number, value in zip(chosen, values, strict=True):
+            every[number] = value
+        return f(*every)
+
+    of_chosen.__name__ = name_of(f)
+    return of_chosen, tuple(args[number] for number in chosen)
+
+
+def need_floats(value: Any, number: int, who: str) -> None:
     """Refuse to differentiate by an argument without floats."""
     taken = opened(value, "", f"argument {number + 1} of {who}")
     if any(leaf.has_tangent for leaf in taken.leaves):

@@ -116,6 +116,7 @@ class Opened:
     leaves: list[Leaf]
     tree: Tree
     rebuild: Callable[[Sequence[Any]], Any]
+    has_rows: bool
 
     @property
     def spelled(self) -> str:
@@ -141,7 +142,8 @@ def opened(value: Any, path: str, name: str) -> Opened:
         else:
             leaves.append(Leaf(_traced(part, name), where))
             makers.append(next)
-    return Opened(leaves, tree, lambda values: _rebuilt(tree, makers, iter(values)))
+    has_rows = any(isinstance(part, Ragged) for part in found)
+    return Opened(leaves, tree, lambda values: _rebuilt(tree, makers, iter(values)), has_rows)
 
 
 def _rows(rows: Ragged, inner: Opened) -> Rebuild:
@@ -172,7 +174,9 @@ def _traced(value: Any, name: str) -> Any:
 def tangents_given(value: Any, of: Opened, what: str) -> list[Any]:
     """A user's tangents for the leaves of a value: None where they give none."""
     found, tree = flatten(value, lambda part: part is None or _is_leaf(part))
-    expected = flatten(of.rebuild([0.0] * len(of.leaves)), lambda part: isinstance(part, Ragged))
+    expected = flatten(
+        of.rebuild([0.0] * len(of.leaves)), lambda part: part is None or isinstance(part, Ragged)
+    )
     if tree != expected[1]:
         raise ShapeError(
             f"{what} must have the structure {of.spelled}, got"
@@ -182,6 +186,8 @@ def tangents_given(value: Any, of: Opened, what: str) -> list[Any]:
         )
     given: list[Any] = []
     for part, rows in zip(found, expected[0], strict=True):
+        if rows is None:
+            continue  # there is none in the value either
         if isinstance(rows, Ragged):
             values = part.values if isinstance(part, Ragged) else part
             given += flatten(values, lambda leaf: leaf is None or _is_leaf(leaf))[0]

@@ -1,0 +1,99 @@
+"""Derivatives of a function compared with differences of its values.
+
+    forward    jvp f x v    =  (f(x + h v) - f(x - h v)) / 2 h
+    reverse    <jvp f x v, u>  =  <v, vjp f x u>
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from flatweave.base.errors import ArgumentError
+from flatweave.base.source import user_location
+from flatweave.frontend.functions.derivatives import jvp, need_function, vjp
+from flatweave.frontend.values.tree import flatten, unflatten
+
+MODES = ("fwd", "rev")
+
+
+def check_grads(
+    f: Callable[..., Any], args: Sequence[Any], order: int, modes: Sequence[str] = MODES,
+    atol: float | None = None, rtol: float | None = None, eps: float | None = None,
+) -> None:  # fmt: skip
+    """Compare derivatives of `f` at `args` with central differences along a random direction.
+
+    `order` derivatives are compared, each of the one before; `modes` are "fwd" and "rev". `eps` is
+    the step, by default 1e-6 for f64 and 1e-3 for f32; choose arguments that are further than that
+    from ties and predicates. Raises AssertionError where derivatives differ by more than `atol`
+    and `rtol` allow, ArgumentError for another mode.
+
+    Types: `f: (a, b, ..) -> r, args: (a, b, ..)`.
+
+        >>> fw.check_grads(fw.sin, (0.5,), order=2)
+    """
+    need_function(f, "check_grads(f, (x,), order=1)")
+    if not isinstance(args, tuple | list) or any(mode not in MODES for mode in modes):
+        raise ArgumentError(
+            "check_grads needs a tuple of arguments, and modes out of 'fwd' and 'rev'.",
+            where=user_location(), remedy="Call it as fw.check_grads(f, (x,), order=1).",
+        )  # fmt: skip
+    point = tuple(args)
+    narrow = any(x.dtype.itemsize < 8 for x in _floats(point))
+    step = eps or (1e-3 if narrow else 1e-6)
+    close = atol or (1e-2 if narrow else 1e-5), rtol or (1e-2 if narrow else 1e-5)
+    rng = np.random.default_rng(order)
+    along = _random(point, rng)
+    value, slope = jvp(f, point, along)
+    across = _random(value, rng)
+    if "fwd" in modes:
+        ends = (f(*_moved(point, along, sign * step)) for sign in (1, -1))
+        pairs = zip(*map(_floats, ends), strict=True)
+        for (ahead, behind), found in zip(pairs, _floats(slope), strict=True):
+            _must_be_close((ahead - behind) / (2 * step), found, close, f"jvp of order {order}")
+    if "rev" in modes:
+        back = vjp(f, *point)[1](across)
+        pairs = zip(_floats(across), _floats(slope), strict=True)
+        expected = sum(float(np.sum(u * d)) for u, d in pairs)
+        pairs = zip(_floats(along), _floats(back), strict=True)
+        found = sum(float(np.sum(v * c)) for v, c in pairs)
+        _must_be_close(expected, found, close, f"vjp of order {order}")
+    if order > 1 and "fwd" in modes:
+        check_grads(lambda *xs: jvp(f, xs, along)[1], point, order - 1, modes, atol, rtol, eps)
+    if order > 1 and "rev" in modes:
+        check_grads(lambda *xs: vjp(f, *xs)[1](across), point, order - 1, modes, atol, rtol, eps)
+
+
+def _must_be_close(expected: Any, found: Any, close: tuple[float, float], what: str) -> None:
+    """AssertionError for numbers that differ."""
+    np.testing.assert_allclose(found, expected, atol=close[0], rtol=close[1], err_msg=what)
+
+
+def _is_float(leaf: Any) -> bool:
+    return np.asarray(leaf).dtype.kind == "f"
+
+
+def _floats(value: Any) -> list[Any]:
+    """The floats of a structure."""
+    return [np.asarray(leaf) for leaf in flatten(value)[0] if _is_float(leaf)]
+
+
+def _random(value: Any, rng: np.random.Generator) -> Any:
+    """A value of the same structure with random floats; the rest of it stays as it is."""
+    leaves, tree = flatten(value)
+    return unflatten(tree, [
+        rng.normal(size=np.shape(leaf)).astype(np.asarray(leaf).dtype) if _is_float(leaf) else leaf
+        for leaf in leaves
+    ])  # fmt: skip
+
+
+def _moved(value: Any, along: Any, step: float) -> Any:
+    """The floats of a structure moved along a direction."""
+    leaves, tree = flatten(value)
+    pairs = zip(leaves, flatten(along)[0], strict=True)
+    return unflatten(tree, [
+        np.asarray(np.asarray(x) + step * v, np.asarray(x).dtype) if _is_float(x) else x
+        for x, v in pairs
+    ])  # fmt: skip

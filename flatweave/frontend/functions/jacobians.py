@@ -1,0 +1,239 @@
+"""Jacobians and Hessians, a check of derivatives against differences, and values held constant.
+
+    jacrev(f)(x)       for each element of f(x) its gradient: f(x).shape + x.shape
+    jacfwd(f)(x)       the same, column by column: fewer steps where x is smaller than f(x)
+    hessian(f)         jacfwd(jacrev(f))
+
+All rows, or columns, are elements of one map: seeds are lanes, not calls in a loop.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from flatweave.base.dtypes import i32
+from flatweave.base.errors import Unsupported
+from flatweave.base.source import user_location
+from flatweave.frontend.arrays.shapes import reshape, transpose
+from flatweave.frontend.arrays.sources import iota
+from flatweave.frontend.call.operation import operation
+from flatweave.frontend.elements.scalars import astype, where
+from flatweave.frontend.functions.combinators import map
+from flatweave.frontend.functions.derivatives import (
+    Numbers,
+    chosen_arguments,
+    in_trace,
+    jvp,
+    need_function,
+    numbers_of,
+)
+from flatweave.frontend.functions.differentiable import Leaf, Opened, opened
+from flatweave.frontend.trace.tracers import as_tracer, tracer_of
+from flatweave.frontend.values.array import Tracer
+from flatweave.frontend.values.scope import Scope, current
+from flatweave.ops import Map
+from flatweave.terms.syntax import Atom, Var
+
+
+def jacrev(f: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Callable[..., Any]:
+    """The Jacobian of a function by arguments `argnums`, row by row in reverse mode.
+
+    For each array of the result there is the structure of the argument, of arrays of the shapes
+    `result.shape + argument.shape`; integers have None. Raises DTypeError for an integer argument.
+
+    Types: `f: (a, b, ..) -> r ->` a function `(a, b, ..) -> r of a`.
+
+        >>> fw.jacrev(lambda x: x * x)(np.array([1.0, 3.0]))
+        Array([[2., 0.],
+               [0., 6.]], dtype=float64)
+    """
+    return _of_rows(f, "jacrev", numbers_of(argnums, "jacrev"))
+
+
+def jacfwd(f: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Callable[..., Any]:
+    """The Jacobian as `jacrev` has it, column by column in forward mode.
+
+    Raises DTypeError for an integer argument.
+
+    Types: `f: (a, b, ..) -> r ->` a function `(a, b, ..) -> r of a`.
+
+        >>> fw.jacfwd(lambda x: x * x)(np.array([1.0, 3.0]))
+        Array([[2., 0.],
+               [0., 6.]], dtype=float64)
+    """
+    return _of_rows(f, "jacfwd", numbers_of(argnums, "jacfwd"))
+
+
+def hessian(f: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Callable[..., Any]:
+    """The second derivatives of a function: `jacfwd(jacrev(f))`.
+
+    Raises DTypeError for an integer argument.
+
+    Types: `f: (a, b, ..) -> r ->` a function `(a, b, ..) -> r of a of a`.
+
+        >>> fw.hessian(lambda x: fw.prod(x))(np.array([2.0, 3.0]))
+        Array([[0., 1.],
+               [1., 0.]], dtype=float64)
+    """
+    need_function(f, "hessian(f)(x)")
+    return jacfwd(jacrev(f, argnums), argnums)
+
+
+def _of_rows(f: Callable[..., Any], who: str, argnums: Numbers) -> Callable[..., Any]:
+    need_function(f, f"{who}(f)(x)")
+
+    @functools.wraps(f, updated=())
+    def jacobian(*args: Any, **kwargs: Any) -> Any:
+        call = _jacrev if who == "jacrev" else _jacfwd
+        return call(functools.partial(f, **kwargs) if kwargs else f, argnums, *args)
+
+    return jacobian
+
+
+def _by_rows(f: Callable[..., Any], argnums: Numbers, *args: Any) -> Any:
+    of_chosen, primals = chosen_arguments(f, argnums, args, "jacrev")
+    taken = _arrays(primals, "jacrev")
+    value, back = in_trace(of_chosen, primals, "jacrev")
+    out = _arrays(value, "jacrev")
+    rows: list[Any] = []
+    for number, leaf in enumerate(out.leaves):
+        if not leaf.has_tangent:
+            rows.append(None)
+            continue
+
+        def row(i: Any, number: int = number, leaf: Leaf = leaf) -> Any:
+            seeds = [None] * len(out.leaves)
+            seeds[number] = _one_hot(leaf, i)
+            return back(out.rebuild(seeds))
+
+        rows.append(_single(taken, argnums, _every(leaf, row, taken, number_first=True)))
+    return out.rebuild(rows)
+
+
+def _by_columns(f: Callable[..., Any], argnums: Numbers, *args: Any) -> Any:
+    of_chosen, primals = chosen_arguments(f, argnums, args, "jacfwd")
+    taken = _arrays(primals, "jacfwd")
+    out = _arrays(of_chosen(*primals), "jacfwd")
+    columns: list[Any] = []
+    for number, leaf in enumerate(taken.leaves):
+        if not leaf.has_tangent:
+            columns.append([None] * len(out.leaves))
+            continue
+
+        def column(i: Any, number: int = number, leaf: Leaf = leaf) -> Any:
+            seeds = [None] * len(taken.leaves)
+            seeds[number] = _one_hot(leaf, i)
+            return jvp(of_chosen, primals, taken.rebuild(seeds))[1]
+
+        columns.append(_every(leaf, column, out, number_first=False))
+    found = [
+        _single(taken, argnums, [column[k] for column in columns]) if leaf.has_tangent else None
+        for k, leaf in enumerate(out.leaves)
+    ]
+    return out.rebuild(found)
+
+
+def _named(body: Callable[..., Any], name: str) -> Callable[..., Any]:
+    body.__name__ = name
+    return operation(static="argnums")(body)
+
+
+_jacrev, _jacfwd = _named(_by_rows, "jacrev"), _named(_by_columns, "jacfwd")
+
+
+def _arrays(value: Any, who: str) -> Opened:
+    """The leaves of a value that is made of arrays of real numbers."""
+    taken = opened(value, "", f"an argument or the result of {who}")
+    if taken.has_rows or not all(isinstance(leaf.value, Tracer) for leaf in taken.leaves):
+        raise Unsupported(
+            f"{who} of a Ragged or of complex numbers: it is of arrays of real numbers.",
+            where=user_location(),
+            remedy="Give rows.values, or the real and the imaginary part, as arguments.",
+        )
+    return taken
+
+
+def _single(taken: Opened, argnums: Numbers, leaves: Sequence[Any]) -> Any:
+    """Arrays in the structure of the arguments that were chosen."""
+    found = taken.rebuild(leaves)
+    return found if isinstance(argnums, tuple) else found[0]
+
+
+def _one_hot(leaf: Leaf, i: Any) -> Any:
+    """1 at a flat index, else 0."""
+    x = leaf.parts[0]
+    dtype = x.element
+    if not x.ndim:
+        return astype(as_tracer(1.0), dtype)
+    flat = where(iota(_size(x)) == i, 1.0, 0.0)
+    return reshape(astype(flat, dtype), x.shape)
+
+
+def _size(x: Tracer) -> Any:
+    size: Any = 1
+    for extent in x.shape:
+        size = size * extent
+    return size
+
+
+def _every(
+    leaf: Leaf, derivative: Callable[[Any], Any], of: Opened, *, number_first: bool
+) -> list[Any]:
+    """The derivatives for all elements of a leaf; its axes come first or last."""
+    x = leaf.parts[0]
+    if not x.ndim:
+        return [part and part.value for part in _leaves(derivative(0), of)]
+    rows = map(derivative, iota(_size(x)))
+    found: list[Any] = []
+    for part in _leaves(rows, of):
+        if part is None:
+            found.append(None)
+            continue
+        rest = part.value.shape[1:]
+        if number_first:
+            found.append(reshape(part.value, (*x.shape, *rest)))
+        else:
+            axes = [*range(1, part.value.ndim), 0]
+            found.append(reshape(transpose(part.value, axes), (*rest, *x.shape)))
+    return found
+
+
+def _leaves(value: Any, of: Opened) -> list[Leaf | None]:
+    """The leaves of tangents of a value; None for its integers."""
+    given = iter(opened(value, "", "a derivative").leaves)
+    return [next(given) if leaf.has_tangent else None for leaf in of.leaves]
+
+
+@operation()
+def stop_gradient(x: Any) -> Any:
+    """`x` itself, which derivatives take for a constant; `x` is any structure of arrays.
+
+    Raises ArgumentError for what is no array.
+
+    Types: `x: t -> t`.
+
+        >>> fw.grad(lambda x: x * fw.stop_gradient(x))(3.0)
+        Array(3.0, dtype=float64)
+    """
+    taken = opened(x, "", "x of stop_gradient")
+    return taken.rebuild([leaf.with_parts([_held(part) for part in leaf.parts]) if leaf.has_tangent
+                          else leaf.value for leaf in taken.leaves])  # fmt: skip
+
+
+def _held(x: Tracer) -> Tracer:
+    """The same bits, read as an integer in between: no tangent goes through that."""
+    def same(scope: Scope, value: Atom) -> Atom:
+        if x.element.is_float:
+            return scope.apply("from_bits", scope.apply("bits", value))
+        return scope.cast(scope.cast(value, i32), x.element)
+
+    if not x.ndim:
+        return tracer_of(same(current(), x.atom), x.weak)
+
+    def body(inside: Scope, params: tuple[Var, ...]) -> list[Atom]:
+        return [same(inside, params[0])]
+
+    function = current().function([x.element], body)
+    return tracer_of(current().emit(Map(function, (x.atom,), x.ndim))[0])
