@@ -1,11 +1,15 @@
 """Compiling takes time in proportion to the program: work is counted, so a busy machine is none."""
 
+import functools
 import sys
 
 import numpy as np
 import pytest
 
 import flatweave as fw
+from flatweave.lower.machine.machine import CUDA
+from flatweave.lower.program import lower
+from flatweave.pipeline import ARRAY_PASSES, optimise
 from tests.quick import every
 
 XS = np.arange(100.0, dtype=np.float32)
@@ -43,20 +47,26 @@ PROGRAMS = {
 }
 
 
-def work(program):
-    """The calls of Python functions, and the lines of LLVM, on the way from the call to LLVM."""
+def counted(run):
+    """What a function gives, and how many Python functions are called meanwhile."""
     calls = 0
 
     def count(frame, event, arg):
         nonlocal calls
         calls += event == "call"
 
-    compiled = fw.jit(program, target="cuda")
     sys.setprofile(count)
     try:
-        text = compiled.stages(XS).text["llvm"]
+        given = run()
     finally:
         sys.setprofile(None)
+    return given, calls
+
+
+def work(program):
+    """The calls of Python functions, and the lines of LLVM, on the way from the call to LLVM."""
+    compiled = fw.jit(program, target="cuda")
+    text, calls = counted(lambda: compiled.stages(XS).text["llvm"])
     return calls, text.count("\n")
 
 
@@ -68,6 +78,113 @@ def test_four_times_the_program_is_four_times_the_work(name):
 
     assert more_calls < 4.8 * calls
     assert more_lines < 4.8 * lines
+
+
+ROWS = np.array([0, 1, 2, 2])
+
+
+def cells(n):
+    """Sums over the particles in n cells around each particle: folds of a row, one by one."""
+
+    def program(xs, ys, first):
+        def of_one(i):
+            sums = [0.0, 0.0]
+            for c in range(n):
+                low, high = first[c], first[c + 1]
+                near = fw.map(lambda j, low=low: xs[low + j] - xs[i], fw.iota(high - low))
+                sums[0] += fw.sum(near)
+                sums[1] += fw.sum(near * near) * ys[i]
+            return tuple(sums)
+
+        return fw.map(of_one, fw.iota(xs.shape[0]))
+
+    return program, (XS[:4], XS[:4], np.zeros(20, np.int64))
+
+
+def triangles(n):
+    """Filters, searches, and expansions of what they find."""
+
+    def program(source, target):
+        total = 0
+        for k in range(n):
+            kept = fw.filter(lambda e, k=k: e % (k + 2) != 0, fw.iota(source.shape[0]))
+            low = fw.searchsorted(source, target[kept])
+            high = low + kept % 2
+            total += fw.sum(fw.expand_reduce(
+                lambda ends: ends[1] - ends[0], lambda ends, i: target[ends[0] + i], fw.add, 0,
+                (low, high),
+            ))  # fmt: skip
+        return total
+
+    return program, (ROWS, ROWS)
+
+
+def fields(n):
+    """Flags, segments and histograms of a text."""
+
+    def program(text):
+        found = []
+        for k in range(n):
+            ends = text == 44 + k
+            begins = fw.concat([fw.full(1, True), ends[:-1]])
+            number = fw.cumsum(begins.astype(fw.i64)) - 1
+            found += [fw.max(fw.histogram(text.shape[0], number, fw.where(ends, 0, 1)))]
+            found += [fw.segmented_reduce(fw.add, 0, begins, text.astype(fw.i64))]
+        return tuple(found)
+
+    return program, (np.array([44, 3, 45], np.uint8),)
+
+
+def transform(n):
+    """Reads at computed places between scans."""
+
+    def program(real, imaginary):
+        i = fw.iota(real.shape[0])
+        for k in range(n):
+            angle = (i % (2 << k)) * (-3.14 / (1 << k))
+            r, m = real[(i ^ (1 << k)) % i.shape[0]], imaginary[(i ^ (1 << k)) % i.shape[0]]
+            real, imaginary = (
+                fw.cumsum(real + fw.cos(angle) * r - fw.sin(angle) * m),
+                fw.cumsum(imaginary + fw.cos(angle) * m + fw.sin(angle) * r),
+            )
+        return real, imaginary
+
+    return program, (XS[:4], XS[:4])
+
+
+def work_of_passes(unrolled, n):
+    """The calls of Python functions in each pass, by its number and name, and in the lowering."""
+    program, args = unrolled(n)
+    compiled, _ = fw.jit(program, target="interp").taken(*args)
+    array, calls = compiled.traced.program, {}
+    for number, step in enumerate(ARRAY_PASSES):
+        array, calls[f"{number} {step.__name__}"] = counted(functools.partial(step, array))
+    _, calls["lower"] = counted(lambda: lower(array, CUDA))
+    return calls
+
+
+@pytest.mark.parametrize("unrolled", [cells, triangles, fields, transform])
+def test_each_pass_takes_work_in_proportion_to_what_python_loops_unroll(unrolled):
+    """1, 2, 4 and 8 times: what is added doubles with what is unrolled, but for a little."""
+    one, two, four, eight = (work_of_passes(unrolled, n) for n in (1, 2, 4, 8))
+    grown = {
+        name: (one[name], two[name], four[name], calls) for name, calls in eight.items()
+        if calls - four[name] > 2.2 * (four[name] - two[name]) + 100
+    }  # fmt: skip
+
+    assert not grown
+
+
+def test_a_pass_is_not_run_on_what_it_gave():
+    """Nor one without an operation that it is about: maps and sums leave little to do."""
+    compiled, _ = fw.jit(lambda xs: fw.sum(xs * 2), target="interp").taken(XS)
+    after = list(optimise(compiled.traced.program).values())
+    names = [step.__name__ for step in ARRAY_PASSES]
+    again = [name for name, a, b in zip(names[1:], after, after[1:], strict=False) if a is b]
+
+    idle = ["hoist_rows", "into_branches", "flatten", "telescope", "divide_folds", "merge_axes"]
+    assert {*again} >= {*idle}
+    assert again.count("cse") == 2
 
 
 def test_equal_kernels_are_emitted_once():

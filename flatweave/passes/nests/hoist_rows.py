@@ -82,8 +82,9 @@ def _hoisted(b: Builder, op: Sweep) -> Lambda | None:
     for a row."""
     found: dict[Indices, list[Let]] = {}
     checks: dict[Indices, list[Let]] = {}
+    plain = _plain(op)
     for let, indices in _indices(op).items():
-        if len(indices) < len(op.shape) and _is_plain(op, let):
+        if len(indices) < len(op.shape) and let in plain:
             if _loops(let.op):
                 found.setdefault(indices, []).append(let)
             elif indices and isinstance(let.op, Check) and _is_long(op, indices):
@@ -229,8 +230,13 @@ def _loops(op: Op) -> bool:
     return any(_loops(let.op) for fn in lambdas_in(op) for let in fn.lets)
 
 
-def _is_plain(op: Sweep, let: Let) -> bool:
-    """Whether what a let gives are numbers, computed without a scan."""
-    needed = needed_for(op.body.lets, let.vars)
-    numbers = all(isinstance(v.type, DType) for v in let.vars)
-    return numbers and not any(isinstance(each.op, Prefix) for each in needed)
+def _plain(op: Sweep) -> set[Let]:
+    """The lets that give numbers, computed without a scan."""
+    scanned: set[Var] = set()
+    found: set[Let] = set()
+    for let in op.body.lets:
+        if isinstance(let.op, Prefix) or not scanned.isdisjoint(free_vars(let.op)):
+            scanned.update(let.vars)
+        elif all(isinstance(v.type, DType) for v in let.vars):
+            found.add(let)
+    return found
