@@ -149,6 +149,7 @@ class Executable:
         """Why arrays that are no results are stored, what is computed more than once, and of the
         kernels that sizes choose among, by what, and why each ran that did."""
         again = [line for explain, program in self.decided for line in explain(program)]
+        again.sort(key=lambda note: -note.cost)
         stored = [] if self.program is None else [*calls(self.program), *reasons(self.program)]
         made, later = self.runnable.made or frozenset(), self.unit.later if self.unit else ()
         ran = [

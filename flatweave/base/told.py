@@ -41,15 +41,18 @@ class Note(Told):
     """What would help, if anything is known to."""
     kernel: str
     """The kernel that runs for this reason; "" where it is about none."""
+    cost: float
+    """What is computed again for each element, in additions; 0 where nothing is."""
 
     def __new__(
         cls, text: str, where: Location | None = None, *, what: str = "", name: str = "",
-        array: str = "", reason: str = "", remedy: str = "", kernel: str = "",
+        array: str = "", reason: str = "", remedy: str = "", kernel: str = "", cost: float = 0,
     ) -> Note:  # fmt: skip
         """A sentence about this line; without a `reason`, the whole of it is one."""
         made = super().__new__(cls, text)
         made.where, made.what, made.name, made.array = where, what, name, array
         made.reason, made.remedy, made.kernel = reason or text, remedy, kernel
+        made.cost = cost
         return made
 
 

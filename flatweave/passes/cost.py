@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from flatweave.base.records import record
+from flatweave.base.source import Location
+from flatweave.base.told import Note
 from flatweave.ops import Concat, Empty, Fold, Generate, Index, Locate, Map, Prefix, Reduce, Reshape
 from flatweave.ops.rows import array_type
 from flatweave.scalar.ops import TABLE
 from flatweave.terms.control import Apply, Cast, For, If, While
 from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Let, Op
-from flatweave.terms.traverse import lambdas_in, needed_for, walk_lets
+from flatweave.terms.traverse import free_vars, lambdas_in, needed_for, walk_lets
 
 INNER_LOOP = 16
 STORING = 24
@@ -112,6 +115,22 @@ class Sizes:
         return a if a.roots or not b.roots else b
 
 
+class Roots:
+    """The parameters that values depend on, by the operations that make them."""
+
+    def __init__(self, makers: Mapping[Any, Op]) -> None:
+        self.makers = makers
+        self.known: dict[Atom, frozenset[Atom]] = {}
+
+    def of(self, atom: Atom) -> frozenset[Atom]:
+        """Those of a value."""
+        if atom not in self.known:
+            op = self.makers.get(atom)
+            own = frozenset[Atom]((atom,) if op is None else ())
+            self.known[atom] = own.union(*map(self.of, free_vars(op) if op else ()))
+        return self.known[atom]
+
+
 def may_repeat(cost: float, reads: float) -> bool:
     """Whether what costs so much may be computed at each of so many reads; a loop that is not of a
     few iterations may not, as it costs LONG."""
@@ -177,6 +196,38 @@ def times(op: Op) -> float:
 def length(extent: Atom) -> float:
     """An extent, or LONG where it is not known."""
     return float(extent.value) if isinstance(extent, Const) else LONG
+
+
+@record
+class Again:
+    """A value that is computed at more than one read: its line, how often, what it costs, and
+    whether only few elements are read."""
+
+    where: Location | None
+    reads: float
+    cost: float
+    few: bool = False
+
+
+def notes_on(values: Iterable[Again]) -> list[Note]:
+    """A note for each line that has such values; what costs most comes first."""
+    lines: dict[tuple[str, bool], list[Again]] = {}
+    for value in values:
+        if value.cost > READ:
+            place = f"{value.where.file}:{value.where.line}" if value.where else "the program"
+            lines.setdefault((place, value.few), []).append(value)
+    found = []
+    for (place, few), group in lines.items():
+        reads, cost = max(value.reads for value in group), sum(value.cost for value in group)
+        subject = "a map is" if len(group) == 1 else f"{len(group)} maps are"
+        what = f"{subject} computed at each of {reads:g} reads, for {cost:g} additions each"
+        why = f"to store and read an element costs {STORING}"
+        if few:
+            why = "these are all that is read of it"
+        spent = sum((value.reads - 1) * value.cost for value in group)
+        text, where = f"{place}: {what}: {why}", group[0].where
+        found.append(Note(text, where, what=what, reason=why, cost=spent))
+    return sorted(found, key=lambda note: -note.cost)
 
 
 def is_power(value: object) -> bool:

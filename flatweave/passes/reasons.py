@@ -96,8 +96,8 @@ def reasons(program: Program) -> list[Note]:
         _, why, remedy = min((_why(array.var, let, loops, use) for use in found), default=unread)
         what, where = _what(array.var, let)
         text = f"{_line(where)}: {what} is stored ({array.type}): {why}"
-        facts = {"what": what, "name": array.name, "array": array.type}
-        lines.append(Note(text, where, **facts, reason=why, remedy=remedy))
+        lines.append(Note(text, where, what=what, name=array.name, array=array.type, reason=why,
+                          remedy=remedy))  # fmt: skip
     return lines
 
 

@@ -15,9 +15,13 @@ from flatweave.passes.cost import (
     LARGEST,
     LONG,
     STORING,
+    Again,
+    Roots,
     cost_of_body,
     cost_of_result,
+    length,
     may_repeat,
+    notes_on,
     reads_memory,
     times,
     work,
@@ -37,7 +41,8 @@ class Uses:
 
     `few` are the elements that are read once, on the host or by sweeps of a few elements; they are
     not among `reads`. `turns`: a loop on the host reads elements in each of its turns, itself or by
-    a sweep. `once`: no element is read twice. `sites`: in which bodies, and at which indices.
+    a sweep. `once`: no element is read twice. `visits`: how
+    often each is read, at extents of LONG. `sites`: in which bodies, and at which indices.
     """
 
     reads: int = 0
@@ -46,16 +51,18 @@ class Uses:
     whole: int = 0
     turns: bool = False
     identity: bool = True
+    visits: float = 0
     sites: frozenset[tuple[int, tuple[Atom, ...]]] = frozenset()
 
 
 @record
 class Choice:
     """The arrays that need not be stored, each with its position among its sweep's results; and
-    those that somebody uses and that are."""
+    those that somebody uses and that are. `costs` is what an element of the first ones costs."""
 
     pulled: dict[Var, int]
     stored: set[Var]
+    costs: Mapping[Atom, float]
 
 
 def choose_pulls(program: Program) -> Choice:
@@ -82,7 +89,7 @@ def choose_pulls(program: Program) -> Choice:
                     del chosen[var]
             pulled.update((var, cost) for var, cost in costs.items() if var in chosen)
     stored = {var for var in uses if var not in chosen}
-    return Choice(chosen, stored)
+    return Choice(chosen, stored, pulled)
 
 
 def _shared(let: Let, uses: Mapping[Var, Uses], chosen: Mapping[Var, int]) -> list[Var]:
@@ -182,7 +189,7 @@ def _pays(producer: Sweep, position: int, uses: Uses, whole_cost: float) -> bool
         return False
     if uses.reads <= 1 and uses.identity:
         return True
-    if not may_repeat(whole_cost, uses.reads):
+    if not may_repeat(whole_cost, max(uses.reads, uses.visits)):
         return False
     return (uses.reads - 1) * cost <= STORING and (uses.identity or cost <= STORING)
 
@@ -210,6 +217,7 @@ class _Count:
         self.uses: dict[Var, Uses] = {}
         self.loops_around: dict[Var, int] = {}
         self.makers: dict[Var, Op] = {}
+        self.roots = Roots(self.makers)
         self.sweep: Sweep | None = None
         self.space: tuple[tuple[Var, Atom], ...] = ()
         self.loops = 0
@@ -253,6 +261,7 @@ class _Count:
             use.few += few * weight
             return
         use.reads += 1 if once else weight
+        use.visits += 1 if once else self._visits(indices)
         use.turns |= in_loop
         use.identity &= once
 
@@ -268,6 +277,15 @@ class _Count:
             return False
         pairs = zip(indices, shape, strict=True)
         return all(extents[i] == e for i, e in pairs if isinstance(i, Var))
+
+    def _visits(self, indices: Sequence[Atom]) -> float:
+        """How often an element is read along the loops that its indices do not depend on; where
+        all loops inside are such, one read serves them."""
+        used = frozenset[Atom]().union(*map(self.roots.of, indices))
+        loops = list(self.space)
+        while loops and loops[-1][0] not in used:
+            loops.pop()
+        return prod(length(extent) for param, extent in loops if param not in used)
 
     def _row_at(self, position: Atom, extents: Mapping[Var, Atom]) -> tuple[Var, Var] | None:
         """The i and k of f(i) + k, where k goes from 0 to f(i + 1) - f(i): a place in row i."""
@@ -333,25 +351,21 @@ def _rounds(op: Op) -> int:
 
 
 def explain(program: Program) -> list[Note]:
-    """A line for each producer that is computed at more than one read."""
+    """What is computed at more than one read."""
     uses = _Count.of(program)
-    chosen = choose_pulls(program).pulled
-    lines = []
+    choice = choose_pulls(program)
+    found = []
     for fn in _host_bodies(program.fn):
         for let in fn.lets:
-            if not isinstance(let.op, Sweep) or not is_pull(let.op):
-                continue
-            for k, var in enumerate(let.vars):
+            for var, k in _stored(let, let.op) if isinstance(let.op, Sweep) else ():
                 use = uses.get(var, Uses())
-                reads = use.reads + use.few
-                if var in chosen and reads > 1:
-                    cost = cost_of_result(let.op.body, k)
-                    place = f"{let.where.file}:{let.where.line}" if let.where else var
-                    what = f"a map is computed at each of {reads} reads, for {cost} additions each"
-                    why = f"to store and read an element costs {STORING}"
-                    text = f"{place}: {what}: {why}"
-                    lines.append(Note(text, let.where, what=what, reason=why))
-    return lines
+                if var not in choice.costs or use.reads + use.few < 2:
+                    continue
+                assert isinstance(let.op, Sweep)
+                needed = needed_for(let.op.body.lets, let.op.body.results[k : k + 1])
+                where = next((each.where for each in reversed(needed) if each.where), let.where)
+                found.append(Again(where, use.reads + use.few, choice.costs[var], use.reads == 0))
+    return notes_on(found)
 
 
 # Note [What a read may cost]
@@ -369,7 +383,8 @@ def explain(program: Program) -> list[Note]:
 #
 # All of this is bounded by `cost.may_repeat`: what an element costs, with all arrays that are
 # computed where it reads them, times its reads. A loop of an extent that is not known costs more
-# than that alone, so a fold over a row, a search or a scan is never repeated.
+# than that alone, so a fold over a row, a search or a scan is never repeated. A read is made again
+# along the loops that it does not depend on: exp(x)[None, :] in a matrix is stored.
 #
 # Of a chain of arrays, each read twice by the next one, every single read may pay, and yet the last
 # element costs twice as much with each of them: LARGEST ends that.

@@ -83,7 +83,7 @@ class Counting(Interp):
     def _note(
         self, env: Env, fn: Lambda, axes: dict[Var, int], known: dict[Var, set[Var]]
     ) -> None:
-        """For how many elements of a sweep each value of its body is the same."""
+        """For how many elements in a row each value of a sweep's body is the same."""
         known = {**known, **{axis: {axis} for axis in axes}}
         rows: dict[Var, float] = {}
         for let in fn.lets:
@@ -97,7 +97,9 @@ class Counting(Interp):
             if by_row and used.isdisjoint(axes):
                 self.same[let] = max(1.0, min(by_row))
             else:
-                self.same[let] = prod(size for axis, size in axes.items() if axis not in used)
+                sizes = list(axes.items())
+                last = max((k for k, (axis, _) in enumerate(sizes) if axis in used), default=-1)
+                self.same[let] = prod(size for _, size in sizes[last + 1 :])
 
     def _folded(self, env: Env, op: Op, results: Values) -> int:
         """How many floats an op combines."""

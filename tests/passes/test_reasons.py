@@ -74,6 +74,25 @@ def neighbours(xs):
     return doubled[1:] * doubled[:-1]
 
 
+def ends(xs):
+    powers = fw.exp(xs)
+    return powers[0], powers[-1]
+
+
+def shared_rows(xs):
+    def of(row):
+        powers = fw.exp(row)
+        return powers / fw.sum(powers)
+
+    return fw.map(of, fw.reshape(xs, (3, 3)))
+
+
+def two_lines(xs):
+    doubled = xs * 2
+    roots = fw.sqrt(xs)
+    return doubled[1:] * doubled[:-1], roots[1:] * roots[:-1], roots[2:] * 3
+
+
 def fused(xs):
     return fw.sum(fw.filter(lambda v: v > 3, fw.cumsum(xs * 2)))
 
@@ -98,6 +117,12 @@ NOTES = {
     " belongs to",
     neighbours: "line 1: a map is computed at each of 2 reads, for 3 additions each: to store and"
     " read an element costs 24",
+    ends: "line 1: a map is computed at each of 2 reads, for 16 additions each: these are all that"
+    " is read of it",
+    shared_rows: "line 2: a map is computed at each of 2 reads, for 16 additions each: to store and"
+    " read an element costs 24",
+    two_lines: "line 2: a map is computed at each of 3 reads, for 10 additions each: to store and"
+    " read an element costs 24",
 }
 
 
@@ -105,6 +130,13 @@ NOTES = {
 def test_the_reason(f):
     """What is stored, and which line asks for it."""
     assert opened(f, SIZES if f is expanded else XS)[0] == NOTES[f]
+
+
+def test_what_costs_most_comes_first():
+    """One note for each line, by what computing it again costs."""
+    again = [note for note in opened(two_lines, XS) if "computed at each" in note]
+
+    assert [note[:7] for note in again] == ["line 2:", "line 1:"]
 
 
 def test_nothing_to_say():

@@ -35,6 +35,7 @@ from flatweave.passes.array_pass import array_pass
 from flatweave.passes.nests import rules
 from flatweave.passes.nests.distribute import host_body, is_nested
 from flatweave.passes.nests.masked import masked
+from flatweave.passes.nests.repeated import explain
 from flatweave.passes.nests.small_sorts import in_registers
 from flatweave.passes.nests.versions import in_versions
 from flatweave.terms.build import Builder, Names
@@ -43,7 +44,7 @@ from flatweave.terms.traverse import Substitution
 __all__ = ["lift", "rules"]
 
 
-@array_pass(takes=(TRACED,))
+@array_pass(takes=(TRACED,), explain=explain)
 def lift(program: Program) -> Program:
     """Give every nested operation that needs memory to all rows at once."""
     program = Program(program.name, in_registers(masked(program.fn)))

@@ -15,17 +15,48 @@ repeat that. Ten reads for each of m windows are ten of each element.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
+from flatweave.array_ir.syntax import Program
 from flatweave.base.records import record
-from flatweave.ops import Concat, Generate, Index, Map, Reshape
+from flatweave.base.told import Note
+from flatweave.ops import Concat, Generate, Index, Map, Nest, Reshape
 from flatweave.ops.rows import array_type
-from flatweave.passes.cost import AS_READ, READ, Sizes, length, may_repeat, times, work
+from flatweave.passes.cost import (
+    AS_READ,
+    READ,
+    Again,
+    Roots,
+    Sizes,
+    length,
+    may_repeat,
+    notes_on,
+    times,
+    work,
+)
 from flatweave.terms.control import Apply, For, If, While
 from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Op, Var
 from flatweave.terms.traverse import free_vars, lambdas_in, walk_lets
 
 SUMS = ("add", "sub", "minimum", "maximum", "select")
+
+
+def explain(program: Program) -> list[Note]:
+    """The arrays of element functions that are computed at more than one read."""
+    ops = (let.op for let in walk_lets(program.fn))
+    nests = [op.fn for op in ops if isinstance(op, Map | Generate | Nest)]
+    return notes_on(value for fn in nests for value in _again(fn))
+
+
+def _again(fn: Lambda) -> Iterator[Again]:
+    costs: dict[Atom, float] = {}
+    work(fn.lets, costs)
+    if any(cost > AS_READ for cost in costs.values()):
+        counted = _Reads(fn, costs)
+        for let in fn.lets:
+            for var in let.vars if isinstance(let.op, Map | Generate) else ():
+                if var not in counted.stored and counted.reads[var] > 1:
+                    yield Again(let.where, counted.reads[var], costs[var])
 
 
 @record
@@ -69,7 +100,7 @@ class _Reads:
         self.reads: defaultdict[Atom, float] = defaultdict(float)
         self.stored: set[Var] = set()
         self.spaces: dict[Atom, int] = {}
-        self.roots: dict[Atom, frozenset[Atom]] = {}
+        self.roots = Roots(self.makers)
         self.terms: dict[Atom, frozenset[Atom]] = {}
         self._body(fn, (), 1)
 
@@ -147,15 +178,7 @@ class _Reads:
 
     def _uses(self, atoms: Iterable[Atom], params: Sequence[Var]) -> bool:
         """Whether atoms depend on some of these."""
-        return any(not self._roots(atom).isdisjoint(params) for atom in atoms)
-
-    def _roots(self, atom: Atom) -> frozenset[Atom]:
-        """The parameters that an atom depends on."""
-        if atom not in self.roots:
-            op = self.makers.get(atom)
-            own = frozenset[Atom]((atom,) if op is None else ())
-            self.roots[atom] = own.union(*map(self._roots, free_vars(op) if op else ()))
-        return self.roots[atom]
+        return any(not self.roots.of(atom).isdisjoint(params) for atom in atoms)
 
     def _terms(self, index: Atom) -> frozenset[Atom]:
         """The indices of which an index is the sum, between bounds, with others."""
