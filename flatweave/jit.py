@@ -107,25 +107,25 @@ class Jitted(Generic[P, R]):
     def stages(self, *args: P.args, **kwargs: P.kwargs) -> Stages:
         """Compile for these arguments without running, and show every stage."""
         try:
-            in_chunks = self._in_chunks(args, kwargs)
-            if in_chunks is not None:
-                return in_chunks
-            compiled, given = self.taken(*args, **kwargs)
+            steps, given = self._chosen(args, kwargs)
+            if not isinstance(steps, Compiled):  # an argument is in chunks
+                return steps.stages(self.__name__)  # type: ignore[no-any-return]
             call = functools.partial(self._called, args, kwargs)
-            return Stages(self.__name__, compiled.executable, given, call)
+            return Stages(self.__name__, steps.executable, given, call)
         except RecursionError as error:
             raise too_deep(error, self.__name__) from None
         except Exception as error:
             leave_ours_out(error)
             raise
 
-    def _in_chunks(self, args: Any, kwargs: Any) -> Stages | None:
-        """The stages of a call with arrays in chunks; None for any other call."""
+    def _chosen(self, args: Any, kwargs: Any) -> tuple[Any, list[Any]]:
+        """What a call runs, compiled or in chunks, and the arguments it brings."""
         entry, flat, _ = self._entry(args, kwargs)
-        if not any(type(value) is Chunked for value in flat):
-            return None
-        steps: Any = entry.chosen(flat)[0]
-        return steps.stages(self.__name__)  # type: ignore[no-any-return]
+        chosen: Any
+        chosen, given = entry.chosen(flat)
+        if not isinstance(chosen, Compiled):
+            return chosen, given
+        return chosen, [*given, *chosen.hidden, *chosen.flags]
 
     def _called(self, args: Any, kwargs: Any) -> Stages:
         """The stages of a call that has been made, which gives nothing away; an error of it is no
@@ -138,14 +138,13 @@ class Jitted(Generic[P, R]):
     def taken(self, *args: P.args, **kwargs: P.kwargs) -> tuple[Compiled, list[Any]]:
         """What a call with these arguments runs, and the arguments it brings: flat, and those that
         the function reads beside."""
-        entry, flat, _ = self._entry(args, kwargs)
-        compiled, given = entry.chosen(flat)
+        compiled, given = self._chosen(args, kwargs)
         if not isinstance(compiled, Compiled):
             raise Unsupported(
                 "tune measures what one machine runs, and an argument is in chunks.",
                 where=user_location(), remedy="Give it a few rows of it: xs.load(0, 1000).",
             )  # fmt: skip
-        return compiled, [*given, *compiled.hidden, *compiled.flags]
+        return compiled, given
 
     def forget(self) -> None:
         """Let the next calls compile anew."""

@@ -48,6 +48,18 @@ def asarray_of_text():
     fw.asarray("1, 2, 3")
 
 
+def asarray_of_complex_numbers_as_floats():
+    fw.asarray(np.array([1j]), fw.f64)
+
+
+def select_of_lists_of_different_lengths():
+    fw.select([I > 1, I > 2], [I])
+
+
+def quantile_of_no_integers():
+    fw.quantile(np.zeros(0, np.int64), 0.5, method="lower")
+
+
 def asarray_of_uneven_lists():
     fw.asarray([[1, 2], [3]])
 

@@ -17,6 +17,11 @@ class Run:
         fk.kernel(lambda xs: fk.pconcat_map(block, fk.split_up(8, xs))).simulate(XS)
 
     @staticmethod
+    def scaled(xs, a: fw.f32):
+        """A number of one dtype."""
+        return fk.map(lambda x: a * x, xs)
+
+    @staticmethod
     def threads(put_some):
         """A push array of 8 elements that the threads of a block put."""
 
@@ -188,3 +193,11 @@ def argument_of_another_dtype():
         return fk.map(lambda x: x + x, xs)
 
     twice(np.ones(3))
+
+
+def number_of_another_dtype():
+    fk.kernel(Run.scaled)(np.ones(3, "f4"), np.float64(2))
+
+
+def array_where_a_number_is_annotated():
+    fk.kernel(Run.scaled)(np.ones(3, "f4"), np.ones(3, "f4"))

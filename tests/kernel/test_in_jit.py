@@ -138,3 +138,22 @@ def test_refused():
     )
     nested = fw.jit(lambda rows: fw.map(lambda row: fw.sum(sums_of_blocks(row)[0]), rows))
     assert "inside an element function" in refused(nested, XS.reshape(4, 16))
+
+
+def test_annotated_numbers():
+    """Python numbers are taken; others have the dtype that is annotated."""
+    @fk.kernel
+    def scaled(xs, a: fw.f64):
+        return fk.map(lambda x: a * x, xs)
+
+    xs = np.arange(4.0)
+    with fw.target("interp"):
+        assert np.array_equal(scaled(xs, 2), 2 * xs)
+        assert np.array_equal(scaled(xs, np.float64(2)), 2 * xs)
+        assert np.array_equal(fw.jit(lambda v: scaled(v, 2))(xs), 2 * xs)
+        assert np.array_equal(fw.jit(lambda v: scaled(v, fw.sum(v)))(xs), 6 * xs)
+        for a in (np.float32(2), xs):
+            with pytest.raises(fw.DTypeError, match="a of the kernel scaled is one f64"):
+                scaled(xs, a)
+            with pytest.raises(fw.DTypeError, match="a of the kernel scaled is one f64"):
+                fw.jit(lambda v, a=a: scaled(v, fw.asarray(a)))(xs)

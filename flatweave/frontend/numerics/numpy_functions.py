@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from flatweave.base.errors import ArgumentError, NotTraceableError, UserError
-from flatweave.base.foreign import has_functions
+from flatweave.base.operand_owners import has_functions
 from flatweave.base.source import user_location
 from flatweave.frontend import numerics
 from flatweave.frontend.arrays.dot import dot

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from inspect import signature
 from typing import Any, NamedTuple
 
-from flatweave.base import foreign
+from flatweave.base import operand_owners
 from flatweave.base.errors import ArgumentError, ShapeError
 from flatweave.base.source import user_location
 from flatweave.runtime.door import opened
@@ -61,18 +61,18 @@ OPERATORS = {
 def applied(name: str, array: Any, other: Any) -> Any:
     """`array op other`, by the other's library where the operation belongs to it."""
     known = OPERATORS[name]
-    if not foreign.is_foreign(other, known.reflected):
+    if not operand_owners.is_foreign(other, known.reflected):
         return METHODS[name](array, other)
     elements = array._elements()
-    if elements is None and foreign.has_protocol(other):
+    if elements is None and operand_owners.has_protocol(other):
         return METHODS["inside_a_program"](name, array, other, known.reflected)
-    return foreign.computed_right(array, elements, known.python, other, known.reflected)
+    return operand_owners.computed_right(array, elements, known.python, other, known.reflected)
 
 
 def reflected(name: str, other: Any, array: Any) -> Any:
     """`other op array`, which Python asks of the array where the other declines."""
     known = OPERATORS[name]
-    if not foreign.is_foreign(other, known.direct):
+    if not operand_owners.is_foreign(other, known.direct):
         return METHODS[name](other, array)
     elements = array._elements()
     return NotImplemented if elements is None else known.python(other, elements)
@@ -82,7 +82,7 @@ class Elementwise:
     """What `x + y`, `x < y` and `x.astype(..)` mean, for arrays and Ragged values."""
 
     __slots__ = ()
-    __array_priority__ = foreign.PRIORITY
+    __array_priority__ = operand_owners.PRIORITY
 
     def _elements(self) -> Any:
         """The elements for another library, as an array of NumPy; None inside a program."""
@@ -206,7 +206,7 @@ class Elementwise:
         return METHODS["rounded"](self, digits)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
-        if any(foreign.has_protocol(x) for x in (*inputs, *options.get("out", ()))):
+        if any(operand_owners.has_protocol(x) for x in (*inputs, *options.get("out", ()))):
             plain = [x._elements() if isinstance(x, Elementwise) else x for x in inputs]
             is_here = not any(x is None for x in plain)
             return getattr(ufunc, method)(*plain, **options) if is_here else NotImplemented

@@ -20,6 +20,7 @@ import numpy as np
 
 from flatweave.array_ir.fault import Fault
 from flatweave.base.config import config
+from flatweave.base.dtypes import DType
 from flatweave.base.errors import ArgumentError, DTypeError, Unsupported, UserError
 from flatweave.base.frames import leave_ours_out
 from flatweave.base.locks import Lock
@@ -232,17 +233,19 @@ class Kernel:
             return
         for leaf in leaves:
             wanted = annotations.get(leaf.name)
-            if not isinstance(wanted, Typed):
+            if not isinstance(wanted, Typed | DType):
                 continue
-            dtype = dtype_of(wanted.dtype)
-            if leaf.dtype is not dtype or not leaf.shape:
+            is_array = isinstance(wanted, Typed)
+            dtype = dtype_of(wanted.dtype if isinstance(wanted, Typed) else wanted)
+            fits = leaf.dtype is dtype or (leaf.weak and not is_array)
+            if not fits or bool(leaf.shape) is not is_array:
                 found = f"an array of {leaf.dtype.name}" if leaf.shape else f"one {leaf.dtype.name}"
+                kind = f"a Pull[{dtype.name}]" if is_array else f"one {dtype.name}"
                 raise DTypeError(
-                    f"{leaf.name} of the kernel {self.__name__} is a Pull[{dtype.name}], got "
-                    f"{found}.",
+                    f"{leaf.name} of the kernel {self.__name__} is {kind}, got {found}.",
                     where=user_location(),
-                    remedy=f"Convert it: {leaf.name}.astype(fw.{dtype.name}); or annotate another "
-                    "dtype, or none.",
+                    remedy=f"Convert it: fw.asarray({leaf.name}, fw.{dtype.name}); or annotate "
+                    "another dtype, or none.",
                 )
 
     def __repr__(self) -> str:

@@ -34,6 +34,7 @@ class Inside:
         self.static = {i for i, name in enumerate(names) if static.holds(i, name)}
         self.leaves: list[Tracer] = []
         self.names: list[str] = []
+        self.weak: list[bool] = []  # which of them are Python numbers
         self.trees = []
         for i, value in enumerate(self.args):
             if i in self.static:
@@ -41,13 +42,15 @@ class Inside:
             found, tree = flatten(value)
             self.trees.append(tree)
             self.names += paths(tree, names[i] or f"args{i}")
-            self.leaves += [_strong(as_tracer(leaf, f"an argument of {who}")) for leaf in found]
+            traced = [as_tracer(leaf, f"an argument of {who}") for leaf in found]
+            self.weak += [leaf.weak for leaf in traced]
+            self.leaves += [_strong(leaf) for leaf in traced]
 
     def described(self) -> list[Leaf]:
         """The leaves as the trace of a kernel sees them."""
         return [
-            Leaf(leaf.element, name, f"the call of {self.who}", (0,) * leaf.ndim)
-            for leaf, name in zip(self.leaves, self.names, strict=True)
+            Leaf(leaf.element, name, f"the call of {self.who}", (0,) * leaf.ndim, weak=weak)
+            for leaf, name, weak in zip(self.leaves, self.names, self.weak, strict=True)
         ]
 
     def body(self, fn: Callable[..., Any], leaves: list[Any]) -> Any:
