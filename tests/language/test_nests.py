@@ -192,5 +192,9 @@ def test_an_operator_reads_what_is_sorted_beforehand():
     found = fw.jit(lambda rows: fw.map(lambda row: fw.reduce(
         lambda a, b: a + b + fw.max(fw.sort(row), initial=0), 0, row), rows))(rows)  # fmt: skip
     assert found.tolist() == [10, 0, 25]
+    flags, values = np.array([True, False]), np.array([1, 2])
+    assert fw.segmented_reduce(lesser, 0, flags, values).tolist() == [0]  # of two: in registers
     with pytest.raises(fw.Unsupported, match="reduce_segments with an operator that needs memory"):
-        fw.segmented_reduce(lesser, 0, np.array([True, False]), np.array([1, 2]))
+        fw.segmented_reduce(
+            lambda a, b: fw.min(fw.sort(fw.iota(a + b)), initial=0), 0, flags, values, check=False
+        )
