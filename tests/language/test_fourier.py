@@ -102,3 +102,15 @@ def test_single_precision():
 
     assert found.dtype == np.complex64
     close(found, np.fft.fft(z), 3e-7)
+
+
+@pytest.mark.needs_opencl
+@pytest.mark.parametrize("name", every(3, ["fft", "ifft", "rfft", "irfft"]))
+def test_on_a_device(name):
+    """There transforms are kernels: of powers of 2 and of other lengths, by one program."""
+    transform = fw.jit(getattr(fw.fft, name), target="opencl")
+    for n in (1, 2, 12, 64, 1024):
+        x = numbers(3, n + (name == "irfft"))
+        x = x.real if name == "rfft" else x
+        close(np.asarray(transform(x)), getattr(np.fft, name)(x), 1e-14)
+    assert "callback" not in transform.stages(x).text["array"]

@@ -65,6 +65,18 @@ def test_lines(name, dtype):
         same(found, wanted)
 
 
+@pytest.mark.parametrize("name", ["fftn", "ifftn", "rfftn", "irfftn"])
+def test_several_axes(name):
+    """At once, in a program and mapped, where they are counted from the last one."""
+    x, f = DRAW.normal(size=(2, 4, 3, 5)), getattr(fw.fft, name)
+    for axes in (None, (0, 2), (-1, 1)):
+        wanted = getattr(np.fft, name)(x, axes=axes)
+        for found in (f(x, axes=axes), fw.jit(lambda x, a=axes: f(x, axes=a))(x)):
+            np.testing.assert_allclose(found, wanted, atol=1e-12)
+    wanted = np.stack([getattr(np.fft, name)(each, axes=(0, 2)) for each in x])
+    np.testing.assert_allclose(fw.map(lambda each: f(each, axes=(0, 2)), x), wanted, atol=1e-12)
+
+
 def test_nothing_is_traced_outside_of_programs(monkeypatch):
     """Calls with arrays that are here go straight to the library."""
     monkeypatch.setattr(eager, "_entry", None)

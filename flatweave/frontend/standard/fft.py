@@ -31,6 +31,7 @@ from flatweave.frontend.standard.library_transforms import (
     is_on_device,
     norm_of,
     transformed,
+    transformed_along,
 )
 from flatweave.frontend.standard.real_transforms import of_reals, to_reals
 from flatweave.frontend.standard.transforms import fourier
@@ -53,11 +54,16 @@ def _scaled(z: Any, n: Any, norm: Any, sign: int) -> Any:
     return z / n if (norm == "forward") == (sign == FORWARD) else z
 
 
+def _numbers(x: Any, who: str) -> Any:
+    """An array of floats or complex numbers."""
+    array: Any = either(x, f"x of {who}")
+    is_whole = not isinstance(array, Complex) and not array.element.is_float
+    return array.astype(f64) if is_whole else array
+
+
 def _rows(x: Any, axis: Any, who: str) -> tuple[Any, Any, int]:
     """The lines of an array along an axis as the rows of a matrix, what is left, and the axis."""
-    array: Any = either(x, f"x of {who}")
-    if not isinstance(array, Complex) and not array.element.is_float:
-        array = array.astype(f64)
+    array = _numbers(x, who)
     at = axis_of(array.real if isinstance(array, Complex) else array, axis, who)
     lines = moveaxis(array, at, -1)
     count: Any = 1
@@ -253,6 +259,21 @@ def _axes(x: Any, s: Any, axes: Any, who: str, least: int = 0) -> list[tuple[Any
     return list(zip([None] * len(chosen) if s is None else s, chosen, strict=True))
 
 
+def _along(x: Any, lines: list[tuple[Any, int]], norm: Any, sign: int, who: str) -> Any:
+    """The transform along several axes: one step of the library, where lengths stay as they are, or
+    one axis after the other."""
+    axes = [axis for _, axis in lines]
+    is_step = axes and len({*axes}) == len(axes) and all(n is None for n, _ in lines)
+    if not is_step or is_on_device() or current().trace.in_chunks:
+        for n, axis in lines:
+            x = _complex(x, n, axis, norm, sign, who)
+        return x
+    array = _numbers(x, who)
+    for axis in axes:
+        _expect_elements(array.shape[axis], who)
+    return transformed_along(who, array, tuple(axis - array.ndim for axis in axes), norm)
+
+
 @for_complex
 @operation(static="axes norm", numbers="s", host=at_once("fftn"))
 def fftn(x: Any, /, *, s: Any = None, axes: Any = None, norm: str = "backward") -> Any:
@@ -264,9 +285,7 @@ def fftn(x: Any, /, *, s: Any = None, axes: Any = None, norm: str = "backward") 
         Array([[1., 1.],
                [1., 1.]], dtype=float64)
     """
-    for n, axis in _axes(x, s, axes, "fftn"):
-        x = _complex(x, n, axis, norm, FORWARD, "fftn")
-    return x
+    return _along(x, _axes(x, s, axes, "fftn"), norm, FORWARD, "fftn")
 
 
 @for_complex
@@ -280,9 +299,7 @@ def ifftn(x: Any, /, *, s: Any = None, axes: Any = None, norm: str = "backward")
         Array([[1., 1.],
                [1., 1.]], dtype=float64)
     """
-    for n, axis in _axes(x, s, axes, "ifftn"):
-        x = _complex(x, n, axis, norm, INVERSE, "ifftn")
-    return x
+    return _along(x, _axes(x, s, axes, "ifftn"), norm, INVERSE, "ifftn")
 
 
 @operation(static="axes norm", numbers="s", host=at_once("rfftn"))

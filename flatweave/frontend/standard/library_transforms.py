@@ -14,7 +14,7 @@ from flatweave.base.errors import ArgumentError
 from flatweave.base.source import user_location
 from flatweave.frontend.functions.callbacks import ShapeDtypeStruct
 from flatweave.frontend.functions.combinators import map
-from flatweave.frontend.standard.library import floats, kept, part_of, step
+from flatweave.frontend.standard.library import complex_of, floats, kept, part_of, step
 from flatweave.frontend.values.scope import current
 from flatweave.terms.syntax import Const
 
@@ -79,6 +79,13 @@ def transformed(
 
     result = ShapeDtypeStruct((*rows.shape[:-1], width), dtype)
     return step(compute, [rows, *length], [result], library, run, norm=norm_of(norm))[0]
+
+
+def transformed_along(name: str, array: Any, axes: tuple[int, ...], norm: Any) -> Any:
+    """The transform along several axes, counted from the last one."""
+    compute, library = getattr(_library()[0], name), _library()[1]
+    result = ShapeDtypeStruct(array.shape, complex_of(array))
+    return step(compute, [array], [result], library, axes=axes, norm=norm_of(norm))[0]
 
 
 def _are_several(rows: Any) -> bool:
