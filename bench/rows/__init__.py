@@ -23,6 +23,7 @@ from bench.rows import (
     render,
     run_lengths,
     scan,
+    searches,
     segment_sum,
     segments,
     sieve,
@@ -56,6 +57,7 @@ FILES = (
     alignment,
     computed_once,
     pairs,
+    searches,
     nests,
     kernels,
 )
