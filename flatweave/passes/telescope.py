@@ -251,12 +251,13 @@ def shortened_sum(b: Builder, known: Accesses, let: Let) -> list[Let]:
     (var,), left = let.vars, _parts(known.of(let.vars[0]))
     before = {term for arg in op.args for term in _parts(known.of(arg))}
     atoms = [(known.atom(term), n) for term, n in left.items()]
-    if len(left) == len(before) or not 1 < len(left) <= 4 or {1} - {*left.values()}:
+    once = {*left.values()} <= {1, -1} and 1 in left.values()
+    if len(left) == len(before) or not 1 < len(left) <= 4 or not once:
         return [let]
     (first, _), *others = sorted(atoms, key=lambda part: -part[1])
     lets: list[Let] = []
     for k, (atom, n) in enumerate(others, 1):
-        if first is None or atom is None or abs(n) > 1:
+        if first is None or atom is None:
             return [let]
         total = var if k == len(others) else b.var(var.name, i64)
         lets.append(Let((total,), Apply("add" if n == 1 else "sub", (first, atom)), let.where))

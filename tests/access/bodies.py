@@ -17,12 +17,12 @@ PLAIN = ("add", "sub", "add", "sub", "mul", "minimum", "maximum")
 OTHERS = ("abs", "mod", "floordiv", "select", "index", "xor")
 
 
-def random_body(random, length=9):
+def random_body(random, length=9, plain=PLAIN, share=0.7):
     """Lets, of which each may read those before it."""
     lets, pool = [], [OWN, OWN, OTHER, N, M]
     for number in range(length):
         a, b = random.choice(pool), random.choice([*pool, constant(random.randint(-3, 3), i64)])
-        fn = random.choice(PLAIN if random.random() < 0.7 else OTHERS)
+        fn = random.choice(plain if random.random() < share else OTHERS)
         if fn == "index":
             k = Var(f"k{number}", i64)
             lets.append(Let((k,), Apply("mod", (a, constant(11, i64)))))

@@ -9,6 +9,8 @@ import pytest
 from flatweave.access.analyse import Accesses
 from flatweave.access.near import find_span
 from flatweave.access.value import NOTHING, replaced
+from flatweave.passes.telescope import shortened_sum
+from flatweave.terms.build import Builder
 from flatweave.terms.sums import Sum
 from tests.access.bodies import AXES, at, environment, random_body, value_of, values_of
 
@@ -73,6 +75,21 @@ def test_a_step_leads_to_the_next_value(first):
                 if step is not None:
                     assert np.all(here[var] + value_of(step, env) == there[var])
     assert steps > 20
+
+
+@pytest.mark.parametrize("first", range(4))
+def test_a_shortened_sum_has_the_same_value(first):
+    """Where terms go away, and where they are added several times."""
+    shorter = 0
+    for seed in range(first, 2 * BODIES, 4):
+        lets = random_body(Random(seed), plain=("add", "sub"), share=1)
+        known = Accesses(AXES, lets)
+        made = [let for each in lets for let in shortened_sum(Builder(), known, each)]
+        shorter += made != lets
+        for env in (SMALL, HUGE):
+            before, after = values_of(lets, env), values_of(made, env)
+            assert all(np.all(before[var] == after[var]) for var in before)
+    assert shorter
 
 
 @pytest.mark.parametrize("first", range(4))

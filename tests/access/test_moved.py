@@ -89,3 +89,12 @@ def test_what_is_added_twice_stays():
     b.sub(b.add(b.add(x, y), b.add(x, y)), y)
 
     assert shortened(b) == b.lets
+
+
+def test_what_is_left_twice_stays():
+    """x + z + (x - z + y) is 2 x + y, which no sum of two says."""
+    b = Builder()
+    x, y, z = (b.param(name, i64) for name in "xyz")
+    b.add(b.add(x, z), b.add(b.sub(x, z), y))
+
+    assert shortened(b) == b.lets

@@ -45,14 +45,20 @@ from flatweave.array_ir.forms import FLAT
 from flatweave.array_ir.syntax import Program
 from flatweave.base.dtypes import i64
 from flatweave.base.records import record, replace
-from flatweave.ops import Combine, Fold, Index, Prefix, Store, Sweep
+from flatweave.ops import Combine, Fold, Index, Store, Sweep
 from flatweave.passes.array_pass import array_pass
-from flatweave.passes.branches.divide_products import Product, folds_of_product, is_cheap, readers
+from flatweave.passes.branches.divide_products import (
+    Product,
+    even_folds,
+    folds_of_product,
+    is_cheap,
+    readers,
+)
 from flatweave.passes.rewrite import Rewriter
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import If
 from flatweave.terms.syntax import Atom, Const, Lambda, Let, Op, Var
-from flatweave.terms.traverse import Substitution, free_vars, lambdas_in, needed_for, walk_lets
+from flatweave.terms.traverse import Substitution, free_vars, needed_for
 
 MANY_ROWS = 4096
 BLOCK = 1 << 14
@@ -61,7 +67,6 @@ LEAST = 64
 WIDEST = 4096
 """Columns from which on there are enough for all lanes of all threads."""
 NARROW = 4
-MOST_FOLDS = 4
 Ready = Callable[[Builder, Let], Sequence[Atom]]
 """The results of a fold, made elsewhere."""
 
@@ -121,29 +126,15 @@ def _divided(b: Builder, op: Sweep, folds: list[Let]) -> Sequence[Atom]:
 
 def _folds(op: Sweep) -> list[Let]:
     """The folds of a sweep over columns, if they go down these and there is nothing else to it."""
-    body = op.body
-    if len(op.shape) != 1 or op.reverse or not all(isinstance(s, Store) for s in op.sinks):
-        return []
-    if any(isinstance(let.op, Prefix) or let.op.effect for let in walk_lets(body)):
-        return []
-    found = [let for let in body.lets if isinstance(let.op, Fold)]
-    others = [let for let in body.lets if let not in found]
-    inside = [each for let in others for fn in lambdas_in(let.op) for each in walk_lets(fn)]
-    bound = {*body.params, *(var for let in body.lets for var in let.vars)}
-    extents = {let.op.extent for let in found if isinstance(let.op, Fold)}
-    if len(extents) != 1 or extents & bound or len(found) > MOST_FOLDS or inside:
-        return []
-    return found if all(_goes_down(let.op, op.body, bound) for let in found) else []
+    found = even_folds(op) if len(op.shape) == 1 else []
+    return found if all(_goes_down(let.op, op.body) for let in found) else []
 
 
-def _goes_down(fold: Op, body: Lambda, bound: set[Var]) -> bool:
-    """Whether a fold reads rows, each at the sweep's own column, and does scalar work."""
+def _goes_down(fold: Op, body: Lambda) -> bool:
+    """Whether a fold reads rows, each at the sweep's own column."""
     assert isinstance(fold, Fold)
-    lets = fold.body.lets
-    if bound & free_vars((fold.fn, fold.neutral)).keys() or any(lambdas_in(x.op) for x in lets):
-        return False
-    row, (column,) = fold.body.params[0], body.params
-    reads = [let.op.indices for let in lets if isinstance(let.op, Index)]
+    (row,), (column,) = fold.body.params, body.params
+    reads = [let.op.indices for let in fold.body.lets if isinstance(let.op, Index)]
     along_row = any(at[-1] == row for at in reads if len(at) > 1)
     return not along_row and any(at == (row, column) for at in reads)
 

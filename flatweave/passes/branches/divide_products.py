@@ -71,32 +71,38 @@ def readers(fn: Lambda) -> Counter[Var]:
     return found
 
 
-def folds_of_product(op: Sweep) -> list[Let]:
-    """The folds of a sweep over two axes or more, if they are of one extent and meet arrays along
-    several of its axes."""
-    body = op.body
-    if len(op.shape) < 2 or op.reverse or not all(isinstance(s, Store) for s in op.sinks):
+def even_folds(op: Sweep) -> list[Let]:
+    """The folds of a sweep that stores its elements, if all have one extent that is known outside,
+    and if they and what is around them do scalar work alone."""
+    body, stored = op.body, all(isinstance(sink, Store) for sink in op.sinks)
+    if op.reverse or not stored:
         return []
     if any(isinstance(let.op, Prefix) or let.op.effect for let in walk_lets(body)):
         return []
     found = [let for let in body.lets if isinstance(let.op, Fold)]
+    folds = [let.op for let in found if isinstance(let.op, Fold)]
     bound = {*body.params, *(var for let in body.lets for var in let.vars)}
-    extents = {let.op.extent for let in found if isinstance(let.op, Fold)}
-    if len(extents) != 1 or extents & bound or len(found) > MOST_FOLDS:
+    outside = ((fold.extent, fold.fn, fold.neutral) for fold in folds)
+    if len({fold.extent for fold in folds}) != 1 or len(folds) > MOST_FOLDS:
         return []
-    if any(lambdas_in(let.op) for let in body.lets if let not in found):
+    if bound & free_vars(tuple(outside)).keys():
         return []
-    return found if all(_is_product(let.op, body, bound) for let in found) else []
+    others = [let for let in body.lets if let not in found]
+    scalar = [*others, *(let for fold in folds for let in fold.body.lets)]
+    return [] if any(lambdas_in(let.op) for let in scalar) else found
 
 
-def _is_product(fold: Op, body: Lambda, bound: set[Var]) -> bool:
-    """Whether a fold does scalar work, and reads along more than one axis of the space."""
+def folds_of_product(op: Sweep) -> list[Let]:
+    """The folds of a sweep over two axes or more that meet arrays along several of its axes."""
+    found = even_folds(op) if len(op.shape) > 1 else []
+    return found if all(_is_product(let.op, op.body) for let in found) else []
+
+
+def _is_product(fold: Op, body: Lambda) -> bool:
+    """Whether a fold reads along more than one axis of the space."""
     assert isinstance(fold, Fold)
-    lets = fold.body.lets
-    if bound & free_vars((fold.fn, fold.neutral)).keys() or any(lambdas_in(x.op) for x in lets):
-        return False
     (step,) = fold.body.params
-    reads = [let.op.indices for let in lets if isinstance(let.op, Index)]
+    reads = [let.op.indices for let in fold.body.lets if isinstance(let.op, Index)]
     axes = {frozenset(at) & set(body.params) for at in reads if step in at}
     return len({axis for axis in axes if axis}) > 1
 
