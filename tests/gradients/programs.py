@@ -172,11 +172,40 @@ CONTROL = {
         ), X,
     ),
 }  # fmt: skip
+LIBRARY = {
+    "median": (fw.median, X),
+    "einsum": (lambda m: fw.einsum("ij,kj->ik", m, m), M),
+    "roll and pad": (lambda x: fw.pad(fw.roll(x, 2) * x, 2), X),
+    "interp": (lambda x: fw.interp(x, np.array([-2.0, 0, 2, 4]), np.array([1.0, 3, 2, 5])), X),
+    "take_along_axis": (lambda m: fw.take_along_axis(m, fw.argsort(m, axis=1), axis=1), M),
+    "convolve": (lambda x: fw.convolve(x, np.array([1.0, 2.0, 3.0])), X),
+    "nanmean": (lambda x: fw.nanmean(fw.where(x > 0, x, np.nan)), X),
+    "random": (lambda x: x * fw.random.normal(fw.random.key(0), 5), X),
+    "partition": (lambda x: fw.partition(lambda a: a > 0, x), X),
+    "expand_reduce": (
+        lambda x: fw.expand_reduce(lambda a: 3, lambda a, i: a * x[i], fw.add, 0.0, x), X,
+    ),
+    "at multiply": (lambda x: x.at[[0, 1, 1]].multiply(x[:3]), X),
+    "sorted rows of a Ragged": (lambda r: fw.sort(r, axis=1), ROWS),
+    "extremes of rows": (lambda r: fw.max(r, axis=1, initial=-10.0), ROWS),
+    "products of rows of a Ragged": (lambda r: fw.prod(r, axis=1), ROWS),
+    "rows of rows": (
+        lambda r: fw.map(lambda row: fw.map(lambda a: fw.prod(row * a), row), r), ROWS,
+    ),
+    "filtered rows": (
+        lambda r: fw.map(lambda row: fw.filter(lambda a: a > 1.5, row) * 2, r), ROWS,
+    ),
+    "loops in rows": (
+        lambda m, x: fw.map(
+            lambda row: fw.fori_loop(0, 3, lambda i, s: s + fw.sum(row * x[:4]) * x[i], 1.0), m
+        ), M, X,
+    ),
+}  # fmt: skip
 PROGRAMS = {
     f"{family}: {name}": program
     for family, programs in (
         ("elementwise", ELEMENTWISE), ("moves", MOVES), ("folds", FOLDS), ("scans", SCANS),
-        ("nests", NESTS), ("control", CONTROL),
+        ("nests", NESTS), ("control", CONTROL), ("library", LIBRARY),
     )
     for name, program in programs.items()
 }  # fmt: skip

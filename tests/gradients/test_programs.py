@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import flatweave as fw
+from flatweave.base.config import config
 from tests.gradients.laws import check, floats_of, mapped
 from tests.gradients.programs import CONTROL, ELEMENTWISE, FOLDS, MOVES, NESTS, PROGRAMS, SCANS
 
@@ -47,6 +48,25 @@ def test_compiled_gradients_agree_with_the_interpreter():
         np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-12)
     for one, other in zip(floats_of(found), floats_of(again), strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+def test_the_same_bits_for_every_number_of_threads():
+    """Of sums, scans and writes that meet, over many blocks."""
+    rng = np.random.default_rng(0)
+    x, at = rng.normal(size=100_000), rng.integers(0, 50, 100_000)
+
+    @fw.jit(target="cpu")
+    def gradient(x, at):
+        return fw.grad(lambda x: fw.sum(
+            fw.cumsum(x)[at] * fw.reduce_by_index(fw.zeros(50), fw.add, 0.0, at, x * x)[at]
+        ))(x)  # fmt: skip
+
+    found = []
+    for threads in (1, 2, 3, 7):
+        with config.scoped(threads=threads):
+            found.append(np.asarray(gradient(x, at)).tobytes())
+
+    assert len(set(found)) == 1
 
 
 @pytest.mark.slow
