@@ -6,6 +6,9 @@
     s' = for 0 n (k, s' => s = tape[n - 1 - k], .. in f'(i, s) s') s'0
 
 What the way back does not read is not saved. A `while` is run once before to count its iterations.
+So is a loop whose arrays change length, to count their elements: the way back reads the tape of
+such an array from its end on.
+
 The reverse loop's state holds sums of the contributions to outer variables. In an element function,
 contributions to an array of the host are saved for each iteration, as rows.
 """
@@ -17,6 +20,7 @@ from collections.abc import Callable, Sequence
 from flatweave.base.dtypes import i64
 from flatweave.base.errors import Unsupported
 from flatweave.gradients.activity import state_of
+from flatweave.gradients.control import as_shaped
 from flatweave.gradients.reverse import Back, Reverse
 from flatweave.gradients.sinks import Sink, carry, carry_rows, flat, gathered, is_plain, permuted
 from flatweave.gradients.values import (
@@ -34,7 +38,7 @@ from flatweave.ops import Generate, Index, Reshape, Scatter
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import Apply, For, While
 from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Type, Var
-from flatweave.terms.traverse import free_vars
+from flatweave.terms.traverse import Substitution, free_vars
 
 Loop = For | While
 
@@ -43,79 +47,109 @@ def loop_reverse(r: Reverse, let: Let) -> Back:
     """A loop that saves its states, and one that goes back."""
     op = let.op
     assert isinstance(op, For | While)
-    first = int(isinstance(op, For))
-    state = op.body.params[first:]
-    if any(extent in state for param in state for extent in shape_of(param)):
+    state = state_params(op)
+    if not r.on_host and any(_varying(param, state) for param in state):
         raise Unsupported(
-            "reverse mode of a loop whose arrays change length.",
+            "reverse mode of a loop in an element function, whose arrays change length.",
             where=let.where,
             remedy="Keep the arrays at one length and say in the state how much of them counts.",
         )
     flags = state_of(op.body, state, op.init, r.active)
     way_back = WayBack(r, op, [k for k, flag in enumerate(flags) if flag])
-    count = _iterations(r.b, op)
-    tapes = _run_forward(r, let, op, count, way_back.saved())
-    way_back.read(count, tapes)
+    saved = way_back.saved()
+    growing = [k for k in saved if _varying(state[k], state)]
+    count, totals = _counted(r.b, op, growing)
+    tapes = _run_forward(r, let, op, count, saved, totals)
+    way_back.read(count, tapes, totals)
     return lambda: way_back.emit(r, let)
 
 
-def _iterations(b: Builder, op: Loop) -> Atom:
-    """How often the body runs."""
+def state_params(op: Loop) -> tuple[Var, ...]:
+    """The parameters of a loop's body that are its state."""
+    return op.body.params[int(isinstance(op, For)) :]
+
+
+def _varying(param: Var, state: Sequence[Var]) -> list[Var]:
+    """The extents of a part of the state that are state themselves."""
+    extents = dict.fromkeys(shape_of(param))
+    return [var for var in extents if isinstance(var, Var) and var in state]
+
+
+def _counted(b: Builder, op: Loop, growing: Sequence[int]) -> tuple[Atom, dict[int, Atom]]:
+    """How often the body runs, and how many elements parts of its state have in all iterations:
+    known of a `for` whose arrays keep their lengths, else counted by the loop itself."""
+    if isinstance(op, For) and not growing:
+        return _iterations(b, op), {}
+    body, inner = b.copy(op.body), b.inner(optional=True)
+    for param in body.params:
+        inner.bind(param, None)
+    for each in body.lets:
+        inner.append(each)
+        inner.adopt(each)
+    state = body.params[int(isinstance(op, For)) :]
+    counters = [inner.param("k", i64) for _ in (0, *growing)]
+    steps = [index(1), *(inner.product(shape_of(state[k])) for k in growing)]
+    more = [inner.add(k, step) for k, step in zip(counters, steps, strict=True)]
+    made = inner.close((*body.params, *counters), (*body.results, *more))
+    init = (*op.init, *(index(0) for _ in counters))
     if isinstance(op, For):
-        span = b.sub(b.cast(op.hi, i64), b.cast(op.lo, i64))
-        step = b.cast(op.step, i64)
-        whole = span if step == index(1) else b.apply(
-            "floordiv", b.add(span, b.sub(step, index(1))), step
-        )  # fmt: skip
-        return b.apply("maximum", whole, index(0))
-    condition, body = b.copy(op.condition), b.copy(op.body)
-    following = b.function([i64], lambda one, k: [one.add(k, index(1))], optional=True)
-    lets = (*body.lets, *following.lets)
-    made = Lambda((*body.params, *following.params), lets, (*body.results, *following.results))
-    test = Lambda((*condition.params, b.var("k", i64)), condition.lets, condition.results)
-    return b.emit(While(test, made, (*op.init, index(0)), op.through_memory))[-1]
+        found = b.emit(op.replace(body=made, init=init))
+    else:
+        test = b.copy(op.condition)
+        extra = [b.var("k", i64) for _ in counters]
+        condition = Lambda((*test.params, *extra), test.lets, test.results)
+        found = b.emit(op.replace(condition=condition, body=made, init=init))
+    count, *totals = found[len(op.init) :]
+    return count, dict(zip(growing, totals, strict=True))
+
+
+def _iterations(b: Builder, op: For) -> Atom:
+    """How often the body runs."""
+    span = b.sub(b.cast(op.hi, i64), b.cast(op.lo, i64))
+    step = b.cast(op.step, i64)
+    if step != index(1):
+        span = b.apply("floordiv", b.add(span, b.sub(step, index(1))), step)
+    return b.apply("maximum", span, index(0))
 
 
 def _run_forward(
-    r: Reverse, let: Let, op: Loop, count: Atom, saved: Sequence[int]
+    r: Reverse, let: Let, op: Loop, count: Atom, saved: Sequence[int], totals: dict[int, Atom]
 ) -> dict[int, Var]:
     """Emit the loop with tapes of these parts of its state, by number."""
-    first = int(isinstance(op, For))
-    state = op.body.params[first:]
-    sizes = {k: r.b.product(shape_of(state[k])) for k in saved}
+    state = state_params(op)
     inner = r.b.inner(optional=True)
     for param in op.body.params:
         inner.bind(param, None)
     for each in op.body.lets:
         inner.append(each)
         inner.adopt(each)
-    types = [
-        ArrayType(dtype_of(state[k].type), (r.b.mul(count, sizes[k]),)) for k in saved
-    ]  # fmt: skip
-    counters = [] if first else [inner.param("k", i64)]
-    if isinstance(op, For):
-        at = _number(inner, op, op.body.params[0])
-    else:
-        (at,) = counters
-    tapes = [inner.param("tape", type_) for type_ in types]
-    written = [
-        _written(inner, tape, at, state[k], sizes[k]) for k, tape in zip(saved, tapes, strict=True)
-    ]  # fmt: skip
+    counters = [inner.param("k", i64) for _ in range(isinstance(op, While))]
+    starts = {k: inner.param("k", i64) for k in totals}
+    at = _number(inner, op, op.body.params[0]) if isinstance(op, For) else counters[0]
+    tapes: list[Var] = []
     more = [inner.add(at, index(1)) for _ in counters]
-    body = inner.close(
-        (*op.body.params, *counters, *tapes), (*op.body.results, *more, *written)
-    )
-    init = (*op.init, *(index(0) for _ in counters), *(zero(r.b, type_) for type_ in types))
+    written: list[Atom] = []
+    for k in saved:
+        size = (inner if k in totals else r.b).product(shape_of(state[k]))
+        total = totals[k] if k in totals else r.b.mul(count, size)
+        tapes.append(inner.param("tape", ArrayType(dtype_of(state[k].type), (total,))))
+        start = starts[k] if k in totals else inner.mul(at, size)
+        written.append(_written(inner, tapes[-1], start, state[k], size))
+        if k in totals:
+            more.append(inner.add(start, size))
+    extra = (*counters, *starts.values(), *tapes)
+    body = inner.close((*op.body.params, *extra), (*op.body.results, *more, *written))
+    init = (*op.init, *(index(0) for _ in more), *(zero(r.b, tape.type) for tape in tapes))
     if isinstance(op, For):
         made: Loop = op.replace(body=body, init=init)
     else:
-        extra = [r.b.var(var.name, var.type) for var in (*counters, *tapes)]
         test = op.condition
-        condition = Lambda((*test.params, *extra), test.lets, test.results)
+        unread = [r.b.var(var.name, var.type) for var in extra]
+        condition = Lambda((*test.params, *unread), test.lets, test.results)
         made = op.replace(condition=condition, body=body, init=init)
-    bound = [r.b.var(var.name, var.type) for var in (*counters, *tapes)]
+    bound = [r.b.var(var.name, var.type) for var in extra]
     r.keep(Let((*let.vars, *bound), made, let.where))
-    return dict(zip(saved, bound[len(counters) :], strict=True))
+    return dict(zip(saved, bound[len(more) :], strict=True))
 
 
 def _number(b: Builder, op: For, i: Atom) -> Atom:
@@ -125,12 +159,11 @@ def _number(b: Builder, op: For, i: Atom) -> Atom:
     return ahead if step == index(1) else b.apply("floordiv", ahead, step)
 
 
-def _written(b: Builder, tape: Var, at: Atom, value: Atom, size: Atom) -> Atom:
-    """A tape with the value of an iteration."""
+def _written(b: Builder, tape: Var, start: Atom, value: Atom, size: Atom) -> Atom:
+    """A tape with a value from `start` on."""
     if not shape_of(value):
-        places, values = generate(b, [index(1)], lambda *_: [at, value])
+        places, values = generate(b, [index(1)], lambda *_: [start, value])
         return b.emit(Scatter((tape,), places, (values,)))[0]
-    start = b.mul(at, size)
     (places,) = generate(b, [size], lambda inner, p: [inner.add(start, p[0])])
     flat_ = value if len(shape_of(value)) == 1 else b.emit(Reshape(value, (size,)))[0]
     return b.emit(Scatter((tape,), places, (flat_,)))[0]
@@ -143,14 +176,23 @@ class WayBack:
         self.op, self.moving = op, list(moving)
         self.first = int(isinstance(op, For))
         fn = r.b.copy(op.body)
-        self.params = fn.params
+        self.params, self.state = fn.params, fn.params[self.first :]
         body = self.body = r.inner(fn.params, optional=True)
         r.active.update(fn.params[self.first + k] for k in self.moving)
         body.run(fn.lets)
-        self.given = [body.b.param("c", _tangent(fn.params[self.first + k])) for k in self.moving]
-        body.pull([(fn.results[k], c) for k, c in zip(self.moving, self.given, strict=True)])
-        before = [body.cotangent(fn.params[self.first + k]) for k in self.moving]
-        self.results: list[Atom] = [owned(body.b, c) for c in before]
+        state = self.state
+        self.given: list[Var] = []
+        seeds: list[tuple[Atom, Atom]] = []
+        for k in self.moving:
+            extents = {extent: body.b.param("n", i64) for extent in _varying(state[k], state)}
+            type_ = Substitution({**extents}).type(_tangent(state[k]))
+            self.given += [*extents.values(), body.b.param("c", type_)]
+            seeds.append((fn.results[k], as_shaped(body.b, self.given[-1], fn.results[k])))
+        body.pull(seeds)
+        self.results: list[Atom] = []
+        for k in self.moving:
+            before = body.cotangent(state[k])
+            self.results += [*_varying(state[k], state), owned(body.b, before)]
         self.k = body.b.param("k", i64)
         self.totals: dict[Var, Var] = {}
         self.rows: list[tuple[Var, Atom]] = []
@@ -197,23 +239,29 @@ class WayBack:
         """Which parts of the state the way back reads."""
         atoms = [*self.results, *(atom for atom, _ in self._row_atoms)]
         used = free_vars(Lambda((), self.lets, tuple(atoms)))
-        return [k for k, param in enumerate(self.params[self.first :]) if param in used]
+        return [k for k, param in enumerate(self.state) if param in used]
 
-    def read(self, count: Atom, tapes: dict[int, Var]) -> None:
-        """Have the body begin with reading what was saved."""
+    def read(self, count: Atom, tapes: dict[int, Var], totals: dict[int, Atom]) -> None:
+        """Have the body begin with reading what was saved; what changes length is read from the
+        end of its tape on."""
+        self.tape_ends = list(totals.values())
         b = self.body.b
         before = len(b.lets)
         self.count = count
         at = b.sub(b.sub(count, index(1)), self.k)
         if isinstance(self.op, For):
             self._bind_counter(b, self.op, at)
-        for k, tape in tapes.items():
-            param = self.params[self.first + k]
+        ends: dict[Var, Atom] = {}
+        for k, tape in sorted(tapes.items(), key=lambda item: len(shape_of(self.state[item[0]]))):
+            param = self.state[k]
             shape = shape_of(param)
             if not shape:
                 b.append(Let((param,), Index(tape, (at,), checked=False)))
                 continue
             start = b.mul(at, b.product(shape))
+            if k in totals:
+                end = b.param("k", i64)
+                start = ends[end] = b.sub(end, b.product(shape))
             inner = b.inner()
             indices = [inner.param("i", i64, extent) for extent in shape]
             place = inner.add(start, inner.ravel(indices, shape))
@@ -222,8 +270,9 @@ class WayBack:
         reads = b.lets[before:]
         self._write_rows(b, at)
         rows = b.lets[before + len(reads) :]
-        params = (self.k, *self.given, *self.totals.values(), *(var for var, _ in self.rows))
-        results = (*self.results, *(atom for _, atom in self.rows))
+        rest = (*self.totals.values(), *(var for var, _ in self.rows))
+        params = (self.k, *self.given, *rest, *ends)
+        results = (*self.results, *(atom for _, atom in self.rows), *ends.values())
         lets = live((*reads, *self.lets, *rows), results)
         self.step = Lambda(params, lets, results)
 
@@ -240,18 +289,28 @@ class WayBack:
         for atom, size in self._row_atoms:
             type_ = ArrayType(dtype_of(atom.type), (b.mul(self.count, size),))
             tape = b.param("rows", type_)
-            self.rows.append((tape, _written(b, tape, at, atom, size)))
+            self.rows.append((tape, _written(b, tape, b.mul(at, size), atom, size)))
 
     def emit(self, r: Reverse, let: Let) -> None:
         """The loop that goes back."""
-        given = [r.cotangent(let.vars[k]) for k in self.moving]
+        given: list[Atom] = []
+        widths: list[int] = []
+        for k in self.moving:
+            shape = zip(shape_of(self.state[k]), shape_of(let.vars[k]), strict=True)
+            extents = {here: there for here, there in shape if here in self.state}
+            given += [*extents.values(), r.cotangent(let.vars[k])]
+            widths.append(len(extents))
         totals = [zero(r.b, var.type) for var in self.totals.values()]
         rows = [zero(r.b, var.type) for var, _ in self.rows]
-        loop = For(index(0), self.count, index(1), r.b.copy(self.step), (*given, *totals, *rows))
+        state = (*given, *totals, *rows, *self.tape_ends)
+        loop = For(index(0), self.count, index(1), r.b.copy(self.step), state)
         made = r.b.emit(loop)
-        for k, c in zip(self.moving, made, strict=False):
-            r.add(self.op.init[k], c)
-        rest = made[len(self.moving) :]
+        number = 0
+        for k, width in zip(self.moving, widths, strict=True):
+            number += width
+            r.add(self.op.init[k], as_shaped(r.b, made[number], self.op.init[k]))
+            number += 1
+        rest = made[number:]
         for target, c in zip(self.totals, rest, strict=False):
             r.add(target, c)
         rows_made = rest[len(totals) :]

@@ -86,10 +86,12 @@ def back_outside_of_its_body():
     fw.jit(called_outside)(X)
 
 
-def grad_through_a_loop_that_grows():
-    fw.grad(lambda x: fw.sum(fw.while_loop(
-        lambda s: s[0].shape[0] < 9, lambda s: (fw.concat([s[0], s[0]]),), (x,)
-    )[0]))(X)
+def grad_through_rows_that_grow():
+    def body(x):
+        return fw.sum(fw.map(lambda a: fw.sum(fw.fori_loop(
+            0, 2, lambda i, s: fw.concat([s, s * a]), x[:1])), x))
+
+    fw.grad(body)(X)
 
 
 def grad_through_a_callback():

@@ -164,6 +164,27 @@ CONTROL = {
             lambda s: s[0] < 100, lambda s: (s[0] * s[1], s[1] + 0.5), (x[0], x[1])
         ), X,
     ),
+    "arrays that grow": (
+        lambda x: fw.while_loop(
+            lambda s: s[0].shape[0] < 19,
+            lambda s: (fw.concat([s[0], s[0] * s[1]]), s[1] * fw.sum(s[0])), (x, 0.3),
+        ), X,
+    ),
+    "arrays that shrink": (
+        lambda x: fw.fori_loop(0, 3, lambda i, s: s[1:] * s[:-1] + x[i], x), X,
+    ),
+    "matrices that change shape": (
+        lambda m: fw.fori_loop(0, 2, lambda i, s: s[:-1].T * 1.5 + s[0, 0], m), M,
+    ),
+    "filters in a loop": (
+        lambda x: fw.fori_loop(0, 3, lambda i, s: fw.filter(lambda a: a > -1, s * 1.1 - 0.5), x),
+        X,
+    ),
+    "loops that shrink in a loop": (
+        lambda x: fw.fori_loop(0, 2, lambda i, s: fw.while_loop(
+            lambda t: t.shape[0] > 2, lambda t: t[1:] * 1.1, s
+        ) * 2, x), X,
+    ),
     "while_loop of elements": (
         lambda x: fw.map(
             lambda a: fw.while_loop(
