@@ -215,7 +215,7 @@ def _build(
     passes: Sequence[ArrayPass],
 ) -> Executable:  # fmt: skip
     chosen = target_named(target)
-    record.keep("array", print_program(program))
+    record.promise("array", functools.partial(print_program, program))
     machine = chosen.machine
     if machine is None:
         return Executable(Interpreted(program), record.text, None, None, chosen, {}, traced=program)
@@ -223,7 +223,7 @@ def _build(
     with record.laps.stage("passes"):
         after = optimise(program, passes)
     swept = [program, *after.values()][-1]
-    record.keep("fused", print_program(swept))
+    record.promise("fused", functools.partial(print_program, swept))
     if config.stop_after in PASSES:
         record.laps.tell()
         interpreted = Interpreted(swept)
@@ -231,7 +231,7 @@ def _build(
             interpreted, record.text, swept, None, chosen, record.laps.seconds, traced=program
         )
     check_wanted()
-    record.text["flat"] = record.text["fused"]
+    record.text["flat"] = functools.partial(record.text.__getitem__, "fused")
     with record.laps.stage("lower"):
         lowered = lower(swept, machine, checks=checks, schedule=schedule)
     check_wanted()

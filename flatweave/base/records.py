@@ -182,6 +182,24 @@ def _of_three(fill: Fill, defaults: Sequence[Any], puts: Sequence[Put]) -> Calla
     return __init__
 
 
+def _of_four(fill: Fill, defaults: Sequence[Any], puts: Sequence[Put]) -> Callable[..., None]:
+    default_a, default_b, default_c, default_d = defaults
+    put_a, put_b, put_c, put_d = puts
+
+    def __init__(
+        self: Any, a: Any = default_a, b: Any = default_b, c: Any = default_c,
+        d: Any = default_d, /, *more: Any, **named: Any,
+    ) -> None:  # fmt: skip
+        if named or more or a is REQUIRED or b is REQUIRED or c is REQUIRED or d is REQUIRED:
+            return fill(self, _given((a, b, c, d, *more), defaults), named)
+        put_a(self, a)
+        put_b(self, b)
+        put_c(self, c)
+        put_d(self, d)
+
+    return __init__
+
+
 def _given(values: tuple[Any, ...], defaults: Sequence[Any]) -> tuple[Any, ...]:
     """The values without those at the end that are defaults; there may be too many."""
     count = len(values)
@@ -192,7 +210,7 @@ def _given(values: tuple[Any, ...], defaults: Sequence[Any]) -> tuple[Any, ...]:
     return values[:count]
 
 
-_OF_FEW = {2: _of_two, 3: _of_three}
+_OF_FEW = {2: _of_two, 3: _of_three, 4: _of_four}
 
 
 def _compare(

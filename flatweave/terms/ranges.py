@@ -129,7 +129,14 @@ def _gap_of_sums(facts: Facts, a: Atom, b: Atom) -> int:
         if va == extent:
             return ca - (cb + more - 1 - known[1])
     gap = _range(facts, va)[0] + ca - _range(facts, vb)[1] - cb
-    return gap if gap >= -UNKNOWN else max(gap, least_difference(facts, a, b))
+    if gap >= -UNKNOWN or not (_is_sum(facts, a) or _is_sum(facts, b) or known is not None):
+        return gap  # nothing else could say more: there is no sum to take apart
+    return max(gap, least_difference(facts, a, b))
+
+
+def _is_sum(facts: Facts, atom: Atom) -> bool:
+    made = facts.definition(atom)
+    return isinstance(made, Apply) and made.fn in ("add", "sub")
 
 
 def _at_least(facts: Facts, a: Atom, b: Atom, gap: int = 0) -> bool:
