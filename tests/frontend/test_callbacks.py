@@ -296,6 +296,15 @@ def test_threads_call_side_by_side():
     assert not wrong
 
 
+@pytest.fixture
+def interruptible():
+    """SIGINT raises KeyboardInterrupt, also where the shell that began the tests ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_ends_the_call(target):
     """Ctrl-C does not wait for the function."""
     def slow(x):

@@ -49,11 +49,11 @@ def test_spmv_is_one_kernel_and_its_result(example):
     assert result.startswith("f32[") and result.endswith("- 1] (result)")
 
 
-def test_sparse_times_dense_is_one_kernel_and_its_result(example):
-    """Each element of the product is a sum of its own."""
+def test_sparse_times_dense_stores_only_its_result(example):
+    """Each element of the product is a sum of its own; a pass over the rows checks their sizes."""
     stages = opened(example("sparse_matrices").spmm, ROWS, np.ones((5, 3), np.float32))
 
-    assert stages.kernels == 1
+    assert stages.kernels == 2
     (result,) = stored_types(stages)
     assert result.endswith("(result)")
 
