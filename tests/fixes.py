@@ -1,4 +1,4 @@
-"""The table of `fixes.md`: which tests would find a fault again that users were told of."""
+"""The table of `fixes.md`: which tests would find each announced fault again."""
 
 import re
 from pathlib import Path

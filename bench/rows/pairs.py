@@ -102,7 +102,7 @@ def lines(n: int) -> Arrays:
 
 
 def products(x: Any, i: Any) -> Any:
-    """Eight values that belong to a place."""
+    """Eight values for each element."""
     return fw.generate(8, lambda k: x[i + k] * x[i])
 
 

@@ -65,7 +65,7 @@ def as_of_peers(tools: Tools, trades: Any, times: Any, prices: Any) -> dict[str,
 
 
 def first_words(lines: Any) -> Any:
-    """The index of the first space of each line, its length where there is none."""
+    """The index of the first space of each line; its length where it has no space."""
 
     def one(line: Any) -> Any:
         length = line.shape[0]

@@ -36,7 +36,7 @@ FUNCTIONS: dict[str, Function] = {}
 LOCAL: set[str] = set()
 """The names that mean nothing in another process."""
 LIBRARIES: dict[str, str] = {}
-"""The library that a function belongs to, by its name: those that Flatweave calls by itself."""
+"""The library that a function belongs to, by name; None for a function of the user."""
 SEQUENTIAL, EXPAND, BROADCAST, STACKED = "sequential", "expand_dims", "broadcast_all", "stacked"
 METHODS = (SEQUENTIAL, EXPAND, BROADCAST)
 """How a mapped function is called: for each row, or once with the rows along a first axis. STACKED
@@ -236,7 +236,7 @@ class _Call:
         ]
 
     def row_by_row(self) -> list[Values]:
-        """The results of a call for each row, one after the other."""
+        """The results of calls for each row, in order."""
         parts: list[list[Values]] = [[np.empty(0, result.memory)] for result in self.results]
         each_row = zip(*(operand.each() for operand in self.operands), strict=True)
         for row in range(self.rows):

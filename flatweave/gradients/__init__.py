@@ -4,6 +4,6 @@
     reverse.py    after the operations, from the last to the first, what each adds to cotangents
     table.py      the rule of each operation, or why it has none
 
-A rule stands in the file of its family of operations. The front end traces a function, has it
+Each family of operations has a file with its rules. The front end traces a function, has it
 transformed and emits the result into the trace in progress, so derivatives nest.
 """

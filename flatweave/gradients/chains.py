@@ -40,7 +40,7 @@ Matrix = Mapping[Pair, Atom]
 
 @record
 class Chain:
-    """Elements combined one after the other from `neutral` on, from the end where `reverse`; a flag
+    """Elements combined in order from `neutral` on, from the end where `reverse`; a flag
     in `starts` begins anew."""
 
     fn: Lambda

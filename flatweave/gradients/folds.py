@@ -2,7 +2,7 @@
 
 Forward, an operator on values becomes one on pairs of a value and its tangent, which is associative
 where the first one is. Where tangents are combined without a look at the values, as sums are, they
-are combined in an operation of their own.
+are combined in a separate operation.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ class Forward:
         return self.tangents.get(atom) if isinstance(atom, Var) else None
 
     def dense(self, atom: Atom) -> Atom:
-        """The tangent of an atom, zeros where there is none."""
+        """The tangent of an atom; zeros for a constant."""
         found = self.of(atom)
         return zero_tangent(self.b, atom) if found is None else found
 

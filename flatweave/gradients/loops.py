@@ -5,7 +5,7 @@
     s, tape = for lo hi (i, s, tape => in f(i, s), tape with s at i - lo) s0 tape0
     s' = for 0 n (k, s' => s = tape[n - 1 - k], .. in f'(i, s) s') s'0
 
-What the way back does not read is not saved. A `while` is run once before to count its iterations.
+Only what the reverse pass reads is saved. A `while` is run once before to count its iterations.
 So is a loop whose arrays change length, to count their elements: the way back reads the tape of
 such an array from its end on.
 

@@ -1,4 +1,4 @@
-"""Rules of operations that move elements: what is moved is moved back."""
+"""Rules of operations that move elements: cotangents move the inverse way."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@
                                  x' = mul y' (cos x)
 
 A rule emits the operation, perhaps with more results to save, and gives a function that is called
-when the cotangents of the results are known; or it runs simpler operations in its place. Inside a
+when the cotangents of the results are known; or it runs simpler operations instead. Inside a
 body, contributions to variables from around it are collected as sinks (`sinks.py`).
 """
 
@@ -127,7 +127,7 @@ class Reverse:
         return self.found.get(atom)
 
     def cotangent(self, atom: Atom) -> Atom:
-        """The cotangent of a value, zeros where there is none."""
+        """The cotangent of a value; zeros if nothing contributes to it."""
         found = self.known(atom)
         return zero_tangent(self.b, atom) if found is None else found
 

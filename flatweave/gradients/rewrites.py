@@ -1,4 +1,4 @@
-"""Operations written with simpler ones, which have rules of their own.
+"""Operations rewritten with simpler ones, which have rules.
 
     permute op dest at xs           sort by `at`, scan of segments, the last element of each
     reduce_segments op ne starts    scan op ne starts, the last element of each

@@ -121,7 +121,7 @@ def _over(fn: Callable[[Expr, Expr], Expr]) -> Rule:
 
 
 def _first(y: Expr, a: Expr, b: Expr, below: str) -> Sequence[Partial]:
-    """Of two operands the one that is chosen: the first of equals, and the first that is NaN."""
+    """Which of two operands is chosen: the first of equals, and the first NaN."""
     first = Expr(a.b, a.b.apply("or", a(below, b).atom, a("isnan").atom))
     return [Where(first), Where(first("not"))]
 

@@ -181,7 +181,7 @@ def _index(b: Builder, dim: Dim, at: Sequence[Atom]) -> Atom:
 
 
 def flat(b: Builder, sink: Sink) -> Sink:
-    """The same with values of rank 1, of which each has its indices."""
+    """The same with values of rank 1 and the indices of each."""
     batch = sink.batch
     if not batch:
         (value,) = generate(b, [index(1)], lambda *_: [sink.value])

@@ -138,7 +138,7 @@ def chosen(b: Builder, condition: Atom, a: Atom, other: Atom) -> Atom:
 def times(b: Builder, tangent: Atom, factor: Atom, fn: str = "mul") -> Atom:
     """`tangent * factor`, or over it, where a tangent of zero stays zero next to inf and NaN.
 
-    What does not contribute has the derivative 0. The test leaves the derivative of the product
+    A value that does not contribute has derivative 0. The test leaves the derivative of the product
     itself as it is, so that derivatives of derivatives are right where a cotangent is 0.
     """
     product = b.apply(fn, tangent, factor)

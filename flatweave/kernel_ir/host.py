@@ -206,7 +206,7 @@ class Fail(KernelOp):
 
 @op
 class CallHost(KernelOp):
-    """Calls a Python function: what is done is call `number` of the plan (`base/plan.py`).
+    """Calls a Python function, number `number` of the plan (`base/plan.py`).
 
     Its arguments are the values of the call, then the buffers that its results are written to.
     """

@@ -1,5 +1,5 @@
 """What a program calls as it was written: a kernel, whose host code becomes part of the program's,
-or a Python function, a step of its own."""
+or a Python function, as one host step."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ class Neighbours(LazyInterp):
         inside = (index >= 0) & (index < extent)
         if not inside.any():
             return False
-        # the elements that are written to, under indices of their own
+        # the elements that are written to, renumbered
         places, index = np.unique(index[inside], return_inverse=True)
         there = tuple(read(x, [places]) for x in targets)
         columns, begins = operators.met(there, index, tuple(read(x, [at[inside]]) for x in values))

@@ -63,7 +63,7 @@ KERNELS: dict[str, KernelProgram] = {}
 
 @op
 class CallKernel(Op):
-    """Runs a kernel; it stands on the host alone."""
+    """Runs a kernel; only the host body may hold it."""
 
     kernel: str
     args: tuple[Atom, ...]
@@ -150,7 +150,7 @@ def _varying(shape: Sequence[Atom]) -> tuple[bool, ...]:
 
 @op
 class Callback(Op):
-    """Calls a function of `base/host_functions.py`; it stands on the host alone."""
+    """Calls a function of `base/host_functions.py`; only the host body may hold it."""
 
     fn: str
     method: str

@@ -38,7 +38,7 @@ LOCATE = 6
 
 @record
 class Term:
-    """A factor times extents that nobody knows."""
+    """A factor times unknown extents."""
 
     factor: float
     roots: Counter[Atom]
@@ -87,7 +87,7 @@ def _cost(op: Op) -> int:
 
 class Sizes:
     """How large extents are next to one another: the leading term of each, as a factor and the
-    extents that nobody knows, by the operations that compute them."""
+    unknown extents, by the operations that compute them."""
 
     def __init__(self, makers: Mapping[Atom, Op]) -> None:
         self.makers = makers

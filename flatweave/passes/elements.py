@@ -41,9 +41,9 @@ from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Let, Op, Type
 from flatweave.terms.traverse import free_vars
 
 FEW = 64
-"""Elements of a known number up to which they are computed as so many scalars."""
+"""Arrays of a known length up to this are computed as scalars."""
 SHORT = 16
-"""Of tuples, up to which a reduction is not a loop: its state is so many registers."""
+"""Reductions of tuples of at most so many elements are unrolled: their state is in registers."""
 
 
 @record

@@ -155,7 +155,7 @@ class Host(Runner):
         return self.allocated[-1]
 
     def alloc(self, let: Let, op: h.Alloc, count: int) -> Buffer:
-        """Memory for so many elements."""
+        """Memory for a number of elements."""
         return Buffer.fresh(let.vars[0].name, op.dtype, count, made=let.where)
 
     def _owners(self, env: Env, op: Op) -> Values:

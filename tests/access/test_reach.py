@@ -1,4 +1,4 @@
-"""How many elements at the ends of rows are visited apart: as far as the body tests."""
+"""How many elements at the ends of rows have separate loops: as far as the body tests."""
 
 import numpy as np
 import pytest

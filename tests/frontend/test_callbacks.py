@@ -116,7 +116,7 @@ def test_in_loops_and_branches(any_target):
 
 @pytest.mark.parametrize("method", ["sequential", "expand_dims", "broadcast_all"])
 def test_mapped(target, method):
-    """Each row by itself, or all rows along a first axis."""
+    """Each row separately, or all rows along a first axis."""
     shapes = []
 
     def add(x, y, k):
@@ -160,7 +160,7 @@ def test_mapped_in_a_map(target):
 
 
 def test_rows_of_different_lengths(any_target):
-    """They are called for one after the other."""
+    """One call for each row, in order."""
     rows = fw.ragged([[3.0, 1, 2], [], [5, 4]])
     sort = fw.map(
         lambda r: fw.pure_callback(np.sort, Struct(r.shape, r.dtype), r, vmap_method="sequential"),
@@ -279,7 +279,7 @@ def test_a_callback_calls_jitted_functions(target):
 
 
 def test_threads_call_side_by_side():
-    """Each call has its own values."""
+    """Calls do not share values."""
     f = fw.jit(lambda x: fw.pure_callback(doubled, Struct(x.shape, x.dtype), x + 1) + 1)
     wrong = []
 

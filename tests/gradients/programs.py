@@ -18,7 +18,7 @@ LONG = np.random.default_rng(3).uniform(0.9, 1.1, 257)
 
 
 def affine(f, g):
-    """Linear functions, one after the other."""
+    """Linear functions, composed in order."""
     return f[0] * g[0], f[1] * g[0] + g[1]
 
 

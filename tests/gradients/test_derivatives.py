@@ -32,7 +32,7 @@ class Model:
 
 
 def test_structures():
-    """A gradient has its argument's structure, with None for integers."""
+    """A gradient has the structure of its argument, with None for integers."""
     given = {"a": 2.0, "b": (3.0, 1), "m": Model(X, 3)}
 
     found = fw.grad(lambda d: d["a"] * d["b"][0] * fw.sum(d["m"].w) * d["m"].n)(given)
@@ -53,7 +53,7 @@ def test_rows():
 
 @pytest.mark.parametrize("dtype", [fw.f16, fw.f32, fw.f64])
 def test_dtypes(dtype):
-    """A cotangent has its primal's dtype."""
+    """A cotangent has the dtype of its primal."""
     xs = np.array([1.0, 2.0, 3.0]).astype(dtype.numpy)
 
     found = fw.grad(lambda xs: fw.sum(xs * xs))(xs)

@@ -58,7 +58,7 @@ SLICES = (
 
 @pytest.mark.parametrize("n", [0, 1, 2, 3, 8, 65])
 def test_slices_of_any_length(target, n):
-    """Slices that leave out few places at the ends, of arrays that may have none but these."""
+    """Slices that leave out a few elements at the ends, of arrays that may be as short as that."""
     x = np.arange(n) - n // 2
 
     def changed(x):

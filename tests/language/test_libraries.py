@@ -1,4 +1,4 @@
-"""What LAPACK and the transforms of SciPy and NumPy compute: their bits, in every place."""
+"""What LAPACK and the transforms of SciPy and NumPy compute: their bits, eager, jitted, mapped."""
 
 import numpy as np
 import pytest
@@ -117,7 +117,7 @@ def test_what_lapack_refuses(way):
 
 
 def test_other_dtypes():
-    """Integers and bools are f64, floats of 16 bits f32; of two dtypes the one that holds both."""
+    """Integers and bools become f64, floats of 16 bits f32; two dtypes are promoted."""
     whole = np.array([[2, 1], [1, 3]])
     for f in (fw.linalg.inv, fw.jit(fw.linalg.inv)):
         assert f(whole).dtype == np.float64

@@ -1,4 +1,4 @@
-"""Reductions of a few elements in element functions: of pairs, extremes with their places."""
+"""Reductions of a few elements in element functions: of pairs, argmin and argmax."""
 
 import numpy as np
 import pytest

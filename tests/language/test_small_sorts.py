@@ -54,7 +54,7 @@ CASES = [
 
 @pytest.mark.parametrize(("dtype", "n"), [(dtype, n) for dtype, sizes in CASES for n in sizes])
 def test_values_and_places(target, dtype, n):
-    """The elements at some places, to the last bit, and where they came from."""
+    """The elements at some positions, to the last bit, and where they came from."""
     m = rows_of(dtype, n)
     places = (0, n // 2, n - 1)
 
@@ -73,7 +73,7 @@ def test_values_and_places(target, dtype, n):
 
 
 def test_what_reads_them(target):
-    """At computed places, added up, in part, reversed, by a loop; and the extremes of a list."""
+    """At computed positions, added up, in part, reversed, by a loop; and the extremes of a list."""
     m = rows_of(np.int32, 6)
     ordered = np.sort(m, axis=1)
 

@@ -92,7 +92,7 @@ def test_kept_elements_are_stored():
 
 
 def test_nothing_is_copied_that_is_there():
-    """Arguments and numbers are in memory; what nobody reads is not stored."""
+    """Arguments and numbers are in memory; an unread value is not stored."""
     x = np.arange(9.0)
     assert kept(lambda x: fw.sum(fw.store(x)), x) == ([], 1)
     assert kept(lambda x: fw.map(lambda v: fw.store(v * 2) + 1, x), x)[0] == []

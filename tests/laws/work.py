@@ -380,7 +380,7 @@ STEPS: tuple[Callable[[Writer], None], ...] = (
 
 
 def random_source(seed: int, least: int = 3, most: int = 9) -> str:
-    """The program of a seed, in so many steps."""
+    """The program of a seed, with a number of steps."""
     w = Writer(Random(seed))
     for _ in range(w.random.randint(least, most)):
         w.random.choice(STEPS)(w)

@@ -136,7 +136,7 @@ def fields(n):
 
 
 def transform(n):
-    """Reads at computed places between scans."""
+    """Reads at computed positions between scans."""
 
     def program(real, imaginary):
         i = fw.iota(real.shape[0])

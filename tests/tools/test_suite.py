@@ -9,7 +9,7 @@ from tests.quick import GOLDEN, SHARE, not_sampled
 
 
 def cases(test, marks=("sampled",), **parameters):
-    """The items of a test of one parameter: its place in pytest's list, and what it is called."""
+    """The items of a test of one parameter: its position in pytest's list, and its name."""
     ((name, values),) = parameters.items()
     return [
         SimpleNamespace(

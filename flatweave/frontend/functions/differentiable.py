@@ -103,7 +103,7 @@ class Leaf:
 
 
 def as_shaped(array: Tracer, like: Tracer) -> Tracer:
-    """An array whose extents, which are known to be equal, are written as those of another."""
+    """An array with the extent variables of another; both are known to be equal."""
     if array.extents == like.extents:
         return array
     return tracer_of(current().emit(Reshape(array.atom, like.extents))[0])
@@ -130,7 +130,7 @@ def _is_leaf(value: Any) -> bool:
 
 
 def opened(value: Any, path: str, name: str) -> Opened:
-    """An argument or a result taken apart; `name` is what messages call it."""
+    """The leaves of an argument or a result; messages call it `name`."""
     found, tree = flatten(value, _is_leaf)
     leaves: list[Leaf] = []
     makers: list[Rebuild] = []

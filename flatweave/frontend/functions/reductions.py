@@ -300,7 +300,7 @@ def _extremum(who: str, better: str, xs: Any, axis: Any, keepdims: bool) -> Any:
     def reduction(xs: list[Tracer]) -> list[Tracer]:
         (extent,) = xs[0].extents
         is_short = isinstance(extent, Const) and int(extent.value) <= SHORT
-        # a few elements are combined one after the other: the first stays without a comparison
+        # a few elements are combined in order: the first needs no comparison
         kind, start = (i32, 0) if is_short else (i64, 2**63 - 1)
         places = generated((extent,), lambda i: cast(tracer_of(i), kind))[0]
         fn = combine_lambda(in_order if is_short else combine, [dtype, kind])

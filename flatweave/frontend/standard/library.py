@@ -4,7 +4,7 @@
     def inv(x): return step(_inverse, [a], [like(a)])   callback inverse_3f2a stacked [] [..] ..
 
 Outside of traces an argument that the library does not take as it is, or refuses, goes the way of
-traced ones, where errors are told.
+traced ones, which raise the errors.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ def real_of(array: Any) -> DType:
 
 
 def dtype_of(*arrays: Any) -> DType:
-    """The dtype of numbers, of several arrays the one that holds all of them."""
+    """The common dtype of arrays or numbers."""
     kinds = [
         next(kind for kind in COMPLEX.values() if PARTS[kind] is real_of(array))
         if isinstance(array, Complex) else real_of(array)
@@ -155,7 +155,7 @@ def complex_of(array: Any) -> DType:
 
 
 def like(array: Any, *ends: Any, dtype: Any = None) -> ShapeDtypeStruct:
-    """The description of an array with other extents in the place of the last two."""
+    """The description of an array with other extents for the last two axes."""
     return ShapeDtypeStruct((*array.shape[:-2], *ends), dtype or dtype_of(array))
 
 

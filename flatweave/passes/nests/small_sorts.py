@@ -13,7 +13,7 @@ exchange scalars, and store nothing (`Sorted`):
     more                              Batcher's network of the keys; of each place that is asked
                                       for, the element of that rank among equal keys is chosen
 
-All are stable: neighbours change places only where the second comes before the first.
+All are stable: neighbours are swapped only where the second comes before the first.
 """
 
 from __future__ import annotations
@@ -86,11 +86,11 @@ def _is_small(let: Let) -> bool:
 # -- the network ----------------------------------------------------------------------------------
 
 Elements = Sequence[Sequence[Atom]]
-"""For each place the scalars of its element."""
+"""The scalars of the element at each position."""
 
 
 class Sorted:
-    """Sorted scalars: the element for each place, as it is asked for."""
+    """Sorted scalars: computes the element at a position on demand."""
 
     def __init__(self, b: Builder, fn: Lambda, elements: Elements) -> None:
         self.b = b
@@ -109,7 +109,7 @@ class Sorted:
             self.ordered[high] = b.apply("maximum", *pair)
 
     def at(self, place: int) -> Sequence[Atom]:
-        """The scalars of the element at a place."""
+        """The scalars of the element at a position."""
         if place not in self.places:
             key = self.ordered[place]
             if self.steps is not None:
@@ -163,7 +163,7 @@ def _comes_before(b: Builder, keys: Sequence[Atom], others: Sequence[Atom]) -> A
 
 
 def exchanges(count: int) -> Iterator[tuple[int, int]]:
-    """Batcher's odd-even merge sort: the places that are compared, one pair after the other."""
+    """Batcher's odd-even merge sort: the pairs of positions to compare, in order."""
     merged = 1
     while merged < count:
         distance = merged
