@@ -37,6 +37,11 @@ def greatest(a: Any, b: Any) -> Any:
     return np.where((a > b) | (a != a), a, b)
 
 
+def with_sign(x: Any, sign: Any) -> Any:
+    """The sign of a number; which one a NaN of arithmetic has is unspecified (IEEE 754, 6.3)."""
+    return np.copysign(x, np.where(np.isnan(sign), np.ones_like(sign), sign))
+
+
 def clip(x: Any, low: Any, high: Any) -> Any:
     """Values below `low` become `low`, those above `high` become `high`."""
     return least(greatest(x, low), high)
@@ -176,7 +181,9 @@ SCALARS = {
     "rint": Scalar("fw.rint({0})", np.rint, "f", 1),
     "sqrt": Scalar("fw.sqrt({0})", np.sqrt, "f", 1),
     "reciprocal": Scalar("fw.reciprocal({0})", np.reciprocal, "f", 1),
-    "copysign": Scalar("fw.copysign({0}, {1})", np.copysign, "f"),
+    "copysign": Scalar(
+        "fw.copysign({0}, fw.where(fw.isnan({1}), 1.0, {1}))", with_sign, "f"
+    ),
     "as_f16": Scalar("fw.astype(fw.astype({0}, fw.f16), fw.f32)", as_f16, "f", 1),
     "as_bf16": Scalar("fw.astype(fw.astype({0}, fw.bf16), fw.f32)", as_bf16, "f", 1),
     "isnan": Scalar("fw.isnan({0})", np.isnan, "f", 1),
