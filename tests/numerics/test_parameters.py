@@ -132,3 +132,27 @@ def test_remainders_have_the_sign_of_the_dividend():
     y = np.array([2.0, -2.0, -2.0, -1.0, np.inf])
     with fw.target("interp"):
         assert np.signbit(fw.fmod(x, y)).tolist() == np.signbit(np.fmod(x, y)).tolist()
+
+
+@pytest.mark.parametrize("far", [2**64, -2**64, 2**63, 2**63 - 1, -2**63, 2**64 + 1])
+def test_diagonals_outside_of_a_matrix(far):
+    """All are alike, also where their number has more than 64 bits."""
+    k = 4 if far > 0 else -4
+
+    for function, *args in ((fw.eye, 3, 4), (fw.tril, M), (fw.triu, M)):
+        assert np.array_equal(function(*args, k=far), function(*args, k=k))
+
+
+@pytest.mark.parametrize(
+    "ends", [(2**64, 2**64 + 2), (2**63 - 1, 2**63 + 2), (-(2**63), -(2**63) - 2, -1)]
+)
+def test_integers_of_more_bits_are_no_arange(ends):
+    """They do not begin again from the other end."""
+    with pytest.raises(fw.UserError, match="arange reaches"):
+        fw.arange(*ends)
+
+
+def test_an_arange_up_to_the_last_integer():
+    """With the dtype that holds it."""
+    assert fw.arange(2**64 - 2, 2**64, dtype=fw.u64).tolist() == [2**64 - 2, 2**64 - 1]
+    assert fw.arange(-2**63, -2**63 + 2).tolist() == [-2**63, -2**63 + 1]

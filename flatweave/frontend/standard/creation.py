@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from flatweave.base.dtypes import DType, bf16, bool_, f64, i64
+from flatweave.base.dtypes import DType, bf16, bool_, f64, i64, u64
 from flatweave.base.errors import ArgumentError, ShapeError
 from flatweave.base.source import user_location
 from flatweave.frontend.arrays.shapes import integer
@@ -16,10 +16,11 @@ from flatweave.frontend.elements.broadcast import generated, read
 from flatweave.frontend.elements.conversion import cast
 from flatweave.frontend.elements.scalars import apply, select, strong
 from flatweave.frontend.trace.extents import shape_of
+from flatweave.frontend.trace.sizes import MOST
 from flatweave.frontend.trace.tracers import as_tracer, scalar_of, tracer_of
 from flatweave.frontend.values.array import Tracer, describe, host_array
 from flatweave.frontend.values.devices import on_device
-from flatweave.frontend.values.promotion import dtype_of
+from flatweave.frontend.values.promotion import ScalarOverflowError, dtype_of, fits
 from flatweave.terms.syntax import constant
 
 
@@ -144,7 +145,8 @@ def arange(
     """start, start + step, .. below `stop`; arange(n) is 0, 1, .. n - 1.
 
     Numbers of Python decide how many there are; for a length that is computed see `iota`. The dtype
-    is i64, or f64 where a float is among them. Raises ArgumentError for a step of 0.
+    is i64, or f64 where a float is among them. Raises ArgumentError for a step of 0,
+    ScalarOverflowError for integers of more than 64 bits.
 
     Types: `start, stop, step: numbers -> i64[n]` or `f64[n]`.
 
@@ -168,6 +170,13 @@ def arange(
     wanted = dtype_of(dtype) if dtype is not None else f64 if floats else i64
     own = f64 if floats or wanted.is_float else i64
     count = max(0, math.ceil((end - first) / step))
+    ends = (first, first + step * (count - 1)) if own is i64 and count else ()
+    for number in ends:
+        if not fits(number, u64 if wanted is u64 else i64):
+            raise ScalarOverflowError(
+                f"arange reaches {number}, which does not fit {wanted}.", where=user_location(),
+                remedy="Give numbers of 64 bits, with dtype=fw.u64 from 2**63 on, or floats.",
+            )  # fmt: skip
     begin, by = constant(first, own), constant(step, own)
 
     def element(i: Any) -> Tracer:
@@ -224,7 +233,7 @@ def eye(
     on_device(device, "eye")
     shape = shape_of((n_rows, n_rows if n_cols is None else n_cols), "eye")
     wanted = f64 if dtype is None else dtype_of(dtype)
-    by = tracer_of(constant(integer(k, "k of eye"), i64))
+    by = _diagonal(k, "eye")
     zero, one = (tracer_of(constant(wanted.numpy.type(v).item(), wanted)) for v in (0, 1))
 
     def element(i: Any, j: Any) -> Tracer:
@@ -232,6 +241,11 @@ def eye(
         return on if wanted is bool_ else select(on, one, zero)
 
     return generated(shape, element)[0]
+
+
+def _diagonal(k: int, who: str) -> Tracer:
+    """The number of a diagonal; those outside of every matrix are equal."""
+    return tracer_of(constant(max(-MOST, min(integer(k, f"k of {who}"), MOST)), i64))
 
 
 def _triangle(x: Any, k: int, fn: str, who: str) -> Tracer:
@@ -242,7 +256,7 @@ def _triangle(x: Any, k: int, fn: str, who: str) -> Tracer:
             f"{who} takes matrices, got {describe(array)}.",
             where=user_location(), remedy="Give an array of two axes or more.",
         )  # fmt: skip
-    by = tracer_of(constant(integer(k, f"k of {who}"), i64))
+    by = _diagonal(k, who)
     zero = tracer_of(constant(0, array.element))
 
     def element(*at: Any) -> Tracer:
