@@ -296,7 +296,8 @@ def _largest(parts: Sequence[Values]) -> Value:
     """For each element the largest float of all its parts."""
     largest = np.zeros(len(parts[0][0]))
     for column in (column for part in parts for column in part if column.dtype.kind == "f"):
-        sizes = np.abs(_by_element(column).astype(np.float64))
+        with np.errstate(invalid="ignore"):  # of signalling NaN
+            sizes = np.abs(_by_element(column).astype(np.float64))
         largest = np.fmax(largest, sizes.max(axis=1, initial=0.0))
     return largest
 

@@ -215,3 +215,12 @@ def test_a_program_of_many_steps_costs_little():
 def program_of(f, *args):
     """The program of a function as traced."""
     return fw.jit(f).taken(*args)[0].traced.program
+
+
+@pytest.mark.filterwarnings("error")
+def test_signalling_nan_are_tried_without_a_warning():
+    """NumPy warns where it converts one."""
+    xs = np.ones(100, np.float32)
+    xs[::3] = np.array([0x7FA00001], np.uint32).view(np.float32)[0]
+
+    fw.jit(lambda x: fw.reduce(lambda a, b: fw.maximum(a, b) + 0 * b, -np.inf, x))(xs)
