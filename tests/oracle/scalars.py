@@ -39,6 +39,8 @@ def greatest(a: Any, b: Any) -> Any:
 
 def with_sign(x: Any, sign: Any) -> Any:
     """The sign of a number; which one a NaN of arithmetic has is unspecified (IEEE 754, 6.3)."""
+    if isinstance(sign, float):  # a literal, which leaves the dtype as it is
+        return np.copysign(x, sign)
     return np.copysign(x, np.where(np.isnan(sign), np.ones_like(sign), sign))
 
 
