@@ -10,14 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Container, Sequence
 
+from flatweave.gradients.scalars import NONE
 from flatweave.gradients.values import bound, tangent_type
 from flatweave.ops import Reduce, ReduceSegments, Scan
-from flatweave.scalar.ops import TABLE
 from flatweave.terms.control import Apply, Cast, For, If, While
 from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Let, Op, Var
 from flatweave.terms.traverse import free_vars
-
-WHOLE = frozenset({"floor", "ceil", "round", "trunc", "sign", "floordiv", "bits", "from_bits"})
 
 
 def is_read(op: Op, active: Container[Var]) -> bool:
@@ -36,7 +34,7 @@ def results_of(let: Let, active: set[Var]) -> list[Var]:
     """The results of an operation that are active, given that something it reads is."""
     match let.op:
         case Apply(fn=fn):
-            return bound(let) if fn not in WHOLE and TABLE[fn].result != "bool" else []
+            return [] if fn in NONE else bound(let)
         case Cast(arg=arg):
             return [var for var in bound(let) if _has_tangent(arg) and _is_float(let.vars[0])]
         case If(then=then, other=other):

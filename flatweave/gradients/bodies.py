@@ -16,15 +16,7 @@ from flatweave.base.records import record
 from flatweave.gradients.forward import Forward
 from flatweave.gradients.reverse import Back, Reverse
 from flatweave.gradients.sinks import Carried, carry, carry_rows, is_ragged
-from flatweave.gradients.values import (
-    closed,
-    element,
-    generate,
-    owned,
-    read,
-    shape_of,
-    tangent_type,
-)
+from flatweave.gradients.values import closed, element, owned, part, read, shape_of
 from flatweave.ops import Generate, Map, Nest, Reshape
 from flatweave.ops.map import element_type
 from flatweave.terms.build import Builder
@@ -90,11 +82,11 @@ def map_reverse(r: Reverse, let: Let) -> Back:
         moving = [k for k, x in enumerate(op.xs) if r.is_active(x)]
         r.active.update(fn.params[k] for k in moving)
         body.run(fn.lets)
-        cotangents = _known(r, let.vars)
-        given = [body.b.param("c", element_type(c, op.depth)) for _, c in cotangents]
-        body.pull([(fn.results[k], c) for (k, _), c in zip(cotangents, given, strict=True)])
+        cotangents = r.known_among(let.vars)
+        given = [body.b.param("c", element_type(c, op.depth)) for c in cotangents.values()]
+        body.pull([(fn.results[k], c) for k, c in zip(cotangents, given, strict=True)])
         found = [(op.xs[k], body.known(fn.params[k])) for k in moving]
-        space = Space(op.shape(), (*fn.params, *given), (*op.xs, *(c for _, c in cotangents)))
+        space = Space(op.shape(), (*fn.params, *given), (*op.xs, *cotangents.values()))
         space.emit(r, body, [(x, c) for x, c in found if c is not None])
 
     return back
@@ -111,9 +103,8 @@ def generate_reverse(r: Reverse, let: Let) -> Back:
         body = r.inner(())
         _bind_indices(body, fn.params, op.shape)
         body.run(fn.lets)
-        body.pull([
-            (fn.results[k], element(body.b, c, fn.params)) for k, c in _known(r, let.vars)
-        ])  # fmt: skip
+        known = r.known_among(let.vars)
+        body.pull([(fn.results[k], element(body.b, c, fn.params)) for k, c in known.items()])
         Space(op.shape, fn.params).emit(r, body, [])
 
     return back
@@ -133,7 +124,7 @@ def nest_reverse(r: Reverse, let: Let) -> Back:
         body.run(fn.lets)
         rows = fn.results[len(op.lengths) :]
         seeds: list[tuple[Atom, Atom]] = []
-        for k, c in _known(r, let.vars[first:]):
+        for k, c in r.known_among(let.vars[first:]).items():
             group = op.groups[k]
             offsets = let.vars[2 + 2 * group] if group >= 0 else None
             seeds.append((rows[k], _row(body.b, c, offsets, fn.params[0], rows[k])))
@@ -141,12 +132,6 @@ def nest_reverse(r: Reverse, let: Let) -> Back:
         Space((op.count,), fn.params).emit(r, body, [])
 
     return back
-
-
-def _known(r: Reverse, vars_: Sequence[Var]) -> list[tuple[int, Atom]]:
-    """The cotangents that there are, by number."""
-    found = [(k, r.known(var)) for k, var in enumerate(vars_) if tangent_type(var.type)]
-    return [(k, c) for k, c in found if c is not None]
 
 
 def _bind_indices(body: Reverse, params: Sequence[Var], shape: Sequence[Atom]) -> None:
@@ -159,10 +144,7 @@ def _row(b: Builder, xs: Atom, offsets: Atom | None, i: Atom, like: Atom) -> Ato
     """What belongs to one element among the results of a nest."""
     if offsets is None:
         return element(b, xs, [i])
-    start = read(b, offsets, [i])
-    return generate(
-        b, shape_of(like), lambda inner, at: [read(inner, xs, [inner.add(start, at[0]), *at[1:]])]
-    )[0]
+    return part(b, xs, read(b, offsets, [i]), shape_of(like))
 
 
 @record

@@ -19,6 +19,7 @@ from flatweave.base.records import record
 from flatweave.gradients.activity import components
 from flatweave.gradients.bodies import Space
 from flatweave.gradients.reverse import Reverse
+from flatweave.gradients.rewrites import ends_of_segments
 from flatweave.gradients.sinks import whole
 from flatweave.gradients.values import (
     chosen,
@@ -190,18 +191,11 @@ class ChainReverse:
 
     def _last(self) -> tuple[Atom, ...]:
         """Flags of the elements that end a segment, which the scan the other way begins at."""
-        if not self.chain.starts:
-            return ()
-        extent, step = self.chain.extent, -1 if self.chain.reverse else 1
-
-        def write(b: Builder, at: list[Var]) -> list[Atom]:
-            near = b.add(at[0], index(step))
-            end = b.sub(extent, index(1))
-            inside = b.apply("minimum", b.apply("maximum", near, index(0)), end)
-            outside = b.apply("ne", near, inside)
-            return [b.apply("or", outside, read(b, self.chain.starts[0], [inside]))]
-
-        return generate(self.r.b, [extent], write)
+        chain = self.chain
+        return tuple(
+            ends_of_segments(self.r.b, starts, chain.extent, reverse=chain.reverse)
+            for starts in chain.starts
+        )
 
     def _scan(
         self, pairs: Sequence[Pair], matrix: Sequence[Atom], vector: Sequence[Atom]

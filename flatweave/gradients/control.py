@@ -7,18 +7,20 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from flatweave.gradients.activity import state_of
 from flatweave.gradients.forward import Forward
 from flatweave.gradients.reverse import Back, Reverse
 from flatweave.gradients.sinks import Along, Dim, Sink, flat, spread
-from flatweave.gradients.values import dtype_of, generate, live, owned, shape_of, tangent_type
+from flatweave.gradients.values import dtype_of, generate, live, owned, shape_of
 from flatweave.ops import Reshape
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import For, If, While
 from flatweave.terms.syntax import Atom, Lambda, Let, Var, constant
 from flatweave.terms.traverse import Substitution
+
+Loop = For | While
 
 
 def if_forward(f: Forward, let: Let) -> None:
@@ -64,35 +66,40 @@ def as_shaped(b: Builder, tangent: Atom, of: Atom) -> Atom:
     return tangent if shape_of(tangent) == shape else b.emit(Reshape(tangent, shape))[0]
 
 
-def while_forward(f: Forward, let: Let) -> None:
-    """The tangents of the state are state; the condition does not see them."""
+def loop_forward(f: Forward, let: Let) -> None:
+    """The tangents of the state are state; a condition does not see them."""
     op = let.op
-    assert isinstance(op, While)
-    body, inits, vars_ = _body(f, op.body, let, op.init, 0)
-    more = [f.b.var(var.name, var.type) for var in body.params[len(op.init) :]]
-    renaming = Substitution(dict(zip(op.body.params, op.condition.params, strict=True)))
-    extra = [Var(var.name, renaming.type(var.type)) for var in more]
-    condition = Lambda((*op.condition.params, *extra), op.condition.lets, op.condition.results)
-    f.emit(let, op.replace(condition=condition, body=body, init=(*op.init, *inits)), vars_)
+    assert isinstance(op, For | While)
+    body, inits, vars_ = _body(f, op, let)
+    f.emit(let, with_state(f.b, op, body, inits), vars_)
 
 
-def for_forward(f: Forward, let: Let) -> None:
-    """The tangents of the state are state."""
-    op = let.op
-    assert isinstance(op, For)
-    body, inits, vars_ = _body(f, op.body, let, op.init, 1)
-    f.emit(let, op.replace(body=body, init=(*op.init, *inits)), vars_)
+def state_params(op: Loop) -> tuple[Var, ...]:
+    """The parameters of a loop's body that are its state."""
+    return op.body.params[int(isinstance(op, For)) :]
 
 
-def _body(
-    f: Forward, fn: Lambda, let: Let, init: Sequence[Atom], first: int
-) -> tuple[Lambda, list[Atom], list[Var]]:
+def with_state(b: Builder, op: Loop, body: Lambda, init: Sequence[Atom]) -> Loop:
+    """The loop with more state: its body has parameters and results for that at the end, and a
+    condition does not see it."""
+    made: Loop = op.replace(body=body, init=(*op.init, *init))
+    if isinstance(op, For):
+        return made
+    test, count = op.condition, len(op.init)
+    renaming = Substitution(dict(zip(body.params, test.params, strict=False)))
+    unread = [b.var(var.name, renaming.type(var.type)) for var in body.params[count:]]
+    condition = Lambda((*test.params, *unread), test.lets, test.results)
+    made = made.replace(condition=condition)
+    return made
+
+
+def _body(f: Forward, op: Loop, let: Let) -> tuple[Lambda, list[Atom], list[Var]]:
     """The body of a loop on values and tangents, what the tangents begin with, and their
-    variables; the state begins with parameter `first`."""
-    state = fn.params[first:]
-    flags = state_of(fn, state, init, set(f.tangents))
+    variables."""
+    fn, state = op.body, state_params(op)
+    flags = state_of(fn, state, op.init, set(f.tangents))
     numbers = [k for k, flag in enumerate(flags) if flag]
-    inits = [f.dense(init[k]) for k in numbers]
+    inits = [f.dense(op.init[k]) for k in numbers]
     with f.inside(fn.params, optional=True) as inner:
         params = f.params([state[k] for k in numbers])
         f.run(fn.lets)
@@ -108,8 +115,7 @@ def if_reverse(r: Reverse, let: Let) -> Back:
     assert isinstance(op, If)
 
     def back() -> None:
-        found = [(k, r.known(var)) for k, var in enumerate(let.vars) if tangent_type(var.type)]
-        known = [(k, c) for k, c in found if c is not None]
+        known = r.known_among(let.vars)
         bodies = [_reversed(r, fn, known) for fn in (op.then, op.other)]
         merged = Merged(bodies[0].b, bodies[1].b)
         for number, body in enumerate(bodies):
@@ -124,12 +130,12 @@ def if_reverse(r: Reverse, let: Let) -> Back:
     return back
 
 
-def _reversed(r: Reverse, fn: Lambda, known: Sequence[tuple[int, Atom]]) -> Reverse:
+def _reversed(r: Reverse, fn: Lambda, known: Mapping[int, Atom]) -> Reverse:
     """A branch in reverse; what it contributes are its sinks."""
     fn = r.b.copy(fn)
     body = r.inner((), optional=True)
     body.run(fn.lets)
-    body.pull([(fn.results[k], as_shaped(body.b, c, fn.results[k])) for k, c in known])
+    body.pull([(fn.results[k], as_shaped(body.b, c, fn.results[k])) for k, c in known.items()])
     return body
 
 

@@ -15,15 +15,7 @@ from flatweave.gradients.chains import Chain, ChainReverse
 from flatweave.gradients.forward import Forward
 from flatweave.gradients.reverse import Back, Reverse
 from flatweave.gradients.rewrites import as_loop, as_scan, as_segments, of_rank_one
-from flatweave.gradients.values import (
-    chosen,
-    dtype_of,
-    generate,
-    read,
-    read_inside,
-    shape_of,
-    tangent_type,
-)
+from flatweave.gradients.values import chosen, dtype_of, generate, read, read_inside, shape_of
 from flatweave.ops import Permute, Reduce, ReduceSegments, Scan
 from flatweave.terms.build import Builder, index, lambda_of
 from flatweave.terms.control import Apply
@@ -81,7 +73,7 @@ def reduce_reverse(r: Reverse, let: Let) -> Back | None:
 
     def back() -> None:
         chain = ChainReverse(r, Chain(op.fn, op.neutral, op.xs))
-        given = _known(r, let.vars)
+        given = r.known_among(let.vars)
         states = chain.of_result(given)
         chain.finish(states, None)
         is_empty = r.b.apply("eq", shape_of(op.xs[0])[0], index(0))
@@ -107,7 +99,7 @@ def scan_reverse(r: Reverse, let: Let) -> Back | None:
 
     def back() -> None:
         chain = ChainReverse(r, Chain(op.fn, op.neutral, op.xs, op.reverse, op.starts))
-        given = _known(r, let.vars)
+        given = r.known_among(let.vars)
         states = chain.of_all(given, op.exclusive)
         chain.finish(states, given if op.exclusive else None)
 
@@ -152,7 +144,7 @@ def permute_reverse(r: Reverse, let: Let) -> Back | None:
     (size,) = shape_of(op.dest[0])
 
     def back() -> None:
-        for k, given in _known(r, let.vars).items():
+        for k, given in r.known_among(let.vars).items():
             r.add(op.dest[k], given)
             if r.is_active(op.xs[k]):
                 r.add(op.xs[k], _gather(r.b, given, op.indices, size))
@@ -168,12 +160,6 @@ def _gather(b: Builder, xs: Atom, indices: Atom, size: Atom) -> Atom:
         return [read_inside(inner, xs, read(inner, indices, at), size, nothing)]
 
     return generate(b, shape_of(indices), write)[0]
-
-
-def _known(r: Reverse, vars_: Sequence[Var]) -> dict[int, Atom]:
-    """The cotangents that there are, by number."""
-    found = [(k, r.known(var)) for k, var in enumerate(vars_) if tangent_type(var.type)]
-    return {k: c for k, c in found if c is not None}
 
 
 def is_sum(fn: Lambda) -> bool:

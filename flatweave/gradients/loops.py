@@ -20,7 +20,7 @@ from collections.abc import Callable, Sequence
 from flatweave.base.dtypes import i64
 from flatweave.base.errors import Unsupported
 from flatweave.gradients.activity import state_of
-from flatweave.gradients.control import as_shaped
+from flatweave.gradients.control import Loop, as_shaped, state_params, with_state
 from flatweave.gradients.reverse import Back, Reverse
 from flatweave.gradients.sinks import Sink, carry, carry_rows, flat, gathered, is_plain, permuted
 from flatweave.gradients.values import (
@@ -39,8 +39,6 @@ from flatweave.terms.build import Builder, index
 from flatweave.terms.control import Apply, For, While
 from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Type, Var
 from flatweave.terms.traverse import Substitution, free_vars
-
-Loop = For | While
 
 
 def loop_reverse(r: Reverse, let: Let) -> Back:
@@ -64,11 +62,6 @@ def loop_reverse(r: Reverse, let: Let) -> Back:
     return lambda: way_back.emit(r, let)
 
 
-def state_params(op: Loop) -> tuple[Var, ...]:
-    """The parameters of a loop's body that are its state."""
-    return op.body.params[int(isinstance(op, For)) :]
-
-
 def _varying(param: Var, state: Sequence[Var]) -> list[Var]:
     """The extents of a part of the state that are state themselves."""
     extents = dict.fromkeys(shape_of(param))
@@ -80,27 +73,32 @@ def _counted(b: Builder, op: Loop, growing: Sequence[int]) -> tuple[Atom, dict[i
     known of a `for` whose arrays keep their lengths, else counted by the loop itself."""
     if isinstance(op, For) and not growing:
         return _iterations(b, op), {}
-    body, inner = b.copy(op.body), b.inner(optional=True)
+    once = _copied(b, op)
+    body, state, inner = once.body, state_params(once), _inside(b, once.body)
+    counters = [inner.param("k", i64) for _ in (0, *growing)]
+    steps = [index(1), *(inner.product(shape_of(state[k])) for k in growing)]
+    more = [inner.add(k, step) for k, step in zip(counters, steps, strict=True)]
+    made = inner.close((*body.params, *counters), (*body.results, *more))
+    found = b.emit(with_state(b, once, made, [index(0) for _ in counters]))
+    count, *totals = found[len(op.init) :]
+    return count, dict(zip(growing, totals, strict=True))
+
+
+def _copied(b: Builder, op: Loop) -> Loop:
+    """The loop once more."""
+    made: Loop = op.replace(body=b.copy(op.body))
+    return made.replace(condition=b.copy(made.condition)) if isinstance(made, While) else made
+
+
+def _inside(b: Builder, body: Lambda) -> Builder:
+    """A builder that has a loop's body, and may add to it."""
+    inner = b.inner(optional=True)
     for param in body.params:
         inner.bind(param, None)
     for each in body.lets:
         inner.append(each)
         inner.adopt(each)
-    state = body.params[int(isinstance(op, For)) :]
-    counters = [inner.param("k", i64) for _ in (0, *growing)]
-    steps = [index(1), *(inner.product(shape_of(state[k])) for k in growing)]
-    more = [inner.add(k, step) for k, step in zip(counters, steps, strict=True)]
-    made = inner.close((*body.params, *counters), (*body.results, *more))
-    init = (*op.init, *(index(0) for _ in counters))
-    if isinstance(op, For):
-        found = b.emit(op.replace(body=made, init=init))
-    else:
-        test = b.copy(op.condition)
-        extra = [b.var("k", i64) for _ in counters]
-        condition = Lambda((*test.params, *extra), test.lets, test.results)
-        found = b.emit(op.replace(condition=condition, body=made, init=init))
-    count, *totals = found[len(op.init) :]
-    return count, dict(zip(growing, totals, strict=True))
+    return inner
 
 
 def _iterations(b: Builder, op: For) -> Atom:
@@ -117,12 +115,7 @@ def _run_forward(
 ) -> dict[int, Var]:
     """Emit the loop with tapes of these parts of its state, by number."""
     state = state_params(op)
-    inner = r.b.inner(optional=True)
-    for param in op.body.params:
-        inner.bind(param, None)
-    for each in op.body.lets:
-        inner.append(each)
-        inner.adopt(each)
+    inner = _inside(r.b, op.body)
     counters = [inner.param("k", i64) for _ in range(isinstance(op, While))]
     starts = {k: inner.param("k", i64) for k in totals}
     at = _number(inner, op, op.body.params[0]) if isinstance(op, For) else counters[0]
@@ -139,14 +132,8 @@ def _run_forward(
             more.append(inner.add(start, size))
     extra = (*counters, *starts.values(), *tapes)
     body = inner.close((*op.body.params, *extra), (*op.body.results, *more, *written))
-    init = (*op.init, *(index(0) for _ in more), *(zero(r.b, tape.type) for tape in tapes))
-    if isinstance(op, For):
-        made: Loop = op.replace(body=body, init=init)
-    else:
-        test = op.condition
-        unread = [r.b.var(var.name, var.type) for var in extra]
-        condition = Lambda((*test.params, *unread), test.lets, test.results)
-        made = op.replace(condition=condition, body=body, init=init)
+    init = [*(index(0) for _ in more), *(zero(r.b, tape.type) for tape in tapes)]
+    made = with_state(r.b, op, body, init)
     bound = [r.b.var(var.name, var.type) for var in extra]
     r.keep(Let((*let.vars, *bound), made, let.where))
     return dict(zip(saved, bound[len(more) :], strict=True))
@@ -174,11 +161,10 @@ class WayBack:
 
     def __init__(self, r: Reverse, op: Loop, moving: Sequence[int]) -> None:
         self.op, self.moving = op, list(moving)
-        self.first = int(isinstance(op, For))
         fn = r.b.copy(op.body)
-        self.params, self.state = fn.params, fn.params[self.first :]
+        self.params, self.state = fn.params, state_params(op.replace(body=fn))
         body = self.body = r.inner(fn.params, optional=True)
-        r.active.update(fn.params[self.first + k] for k in self.moving)
+        r.active.update(self.state[k] for k in self.moving)
         body.run(fn.lets)
         state = self.state
         self.given: list[Var] = []

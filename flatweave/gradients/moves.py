@@ -11,6 +11,7 @@ from flatweave.gradients.values import (
     chosen,
     dtype_of,
     generate,
+    part,
     read,
     read_inside,
     shape_of,
@@ -95,19 +96,10 @@ def concat_reverse(r: Reverse, let: Let) -> Back:
         start: Atom = index(0)
         for x in op.xs:
             if r.is_active(x):
-                r.add(x, _part(r.b, given, start, shape_of(x)))
+                r.add(x, part(r.b, given, start, shape_of(x)))
             start = r.b.add(start, shape_of(x)[0])
 
     return back
-
-
-def _part(b: Builder, xs: Atom, start: Atom, shape: Sequence[Atom]) -> Atom:
-    """The elements of an array from `start` on."""
-
-    def write(inner: Builder, at: list[Var]) -> list[Atom]:
-        return [read(inner, xs, [inner.add(at[0], start), *at[1:]])]
-
-    return generate(b, shape, write)[0]
 
 
 def weave_reverse(r: Reverse, let: Let) -> Back:

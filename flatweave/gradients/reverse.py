@@ -18,7 +18,7 @@ from typing import Any
 
 from flatweave.gradients.activity import is_active, is_read, results_of
 from flatweave.gradients.sinks import Sink, gathered, whole
-from flatweave.gradients.values import add, zero_tangent
+from flatweave.gradients.values import add, tangent_type, zero_tangent
 from flatweave.terms.build import Builder
 from flatweave.terms.syntax import Atom, Let, Var
 
@@ -125,6 +125,11 @@ class Reverse:
             before = self.found.get(atom)
             self.found[atom] = part if before is None else add(self.b, before, part)
         return self.found.get(atom)
+
+    def known_among(self, vars_: Sequence[Var]) -> dict[int, Atom]:
+        """The cotangents of those variables that have one, by number."""
+        found = [(k, self.known(var)) for k, var in enumerate(vars_) if tangent_type(var.type)]
+        return {k: c for k, c in found if c is not None}
 
     def cotangent(self, atom: Atom) -> Atom:
         """The cotangent of a value; zeros if nothing contributes to it."""

@@ -78,19 +78,22 @@ def as_scan(b: Builder, let: Let, op: ReduceSegments) -> Lets:
 
     def write(inner: Builder) -> None:
         scanned = inner.emit(Scan(inner.copy(op.fn), op.neutral, op.xs, starts=(op.starts,)))
-        is_last = _before_starts(inner, op.starts)
+        is_last = ends_of_segments(inner, op.starts, shape_of(op.starts)[0])
         inner.append(Let(let.vars, Filter(is_last, scanned), let.where))
 
     return _written(b, write)
 
 
-def _before_starts(b: Builder, starts: Atom) -> Atom:
-    """Where the next element starts a segment, and at the last element."""
-    (extent,) = shape_of(starts)
+def ends_of_segments(
+    b: Builder, starts: Atom, extent: Atom, *, reverse: bool = False
+) -> Atom:
+    """Where the next element starts a segment, and at the last element; in reverse the other way
+    round."""
 
     def write(inner: Builder, at: list[Var]) -> list[Atom]:
-        end = inner.sub(extent, index(1))
-        near = inner.apply("minimum", inner.add(at[0], index(1)), end)
+        step, bound = ("sub", "maximum") if reverse else ("add", "minimum")
+        end = index(0) if reverse else inner.sub(extent, index(1))
+        near = inner.apply(bound, inner.apply(step, at[0], index(1)), end)
         return [inner.apply("or", inner.apply("eq", at[0], end), read(inner, starts, [near]))]
 
     return generate(b, [extent], write)[0]
@@ -128,7 +131,7 @@ def as_segments(b: Builder, let: Let, op: Permute) -> Lets:
         zeros = [constant(0.0 if d.is_float else 0, d) for d in dtypes]
         fn = _begun_anew(inner, op.fn)
         scanned = inner.emit(Scan(fn, (constant(False, bool_), *zeros), (first, *ordered)))[1:]
-        is_last = _before_starts(inner, first)
+        is_last = ends_of_segments(inner, first, total)
         _, *totals = inner.emit(Filter(is_last, scanned))
         body = inner.inner()
         i = body.param("i", i64, size)

@@ -62,8 +62,8 @@ RULES: MappingProxyType[type[Op], Rule] = MappingProxyType({
     SortRows: Rule(moves.sort_forward, moves.sort_reverse),
     Scatter: Rule(moves.scatter_forward, moves.scatter_reverse),
     If: Rule(control.if_forward, control.if_reverse),
-    For: Rule(control.for_forward, loops.loop_reverse),
-    While: Rule(control.while_forward, loops.loop_reverse),
+    For: Rule(control.loop_forward, loops.loop_reverse),
+    While: Rule(control.loop_forward, loops.loop_reverse),
 })  # fmt: skip
 
 _INTEGERS = "It reads integers alone."

@@ -105,6 +105,15 @@ def read_inside(b: Builder, xs: Atom, place: Atom, size: Atom, other: Atom) -> A
     return b.emit(If(inside, taken, Lambda((), (), (other,))))[0]
 
 
+def part(b: Builder, xs: Atom, start: Atom, shape: Sequence[Atom]) -> Atom:
+    """The elements of an array from `start` on, under a shape."""
+
+    def write(inner: Builder, at: list[Var]) -> list[Atom]:
+        return [read(inner, xs, [inner.add(at[0], start), *at[1:]])]
+
+    return generate(b, shape, write)[0]
+
+
 def element(b: Builder, xs: Atom, indices: Sequence[Atom]) -> Atom:
     """What an array has at its first indices: a scalar, or an array of the remaining axes."""
     rest = shape_of(xs)[len(indices) :]
