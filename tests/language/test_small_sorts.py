@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import flatweave as fw
-from flatweave.passes.nests.small_sorts import exchanges
+from flatweave.terms.comparisons import exchanges
 from tests.language.agreement import same
 
 RNG = np.random.default_rng(31)

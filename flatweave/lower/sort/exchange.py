@@ -22,17 +22,15 @@ from flatweave.kernel_ir.swap_lanes import SwapLanes
 from flatweave.kernel_ir.syntax import Lane, Load, Store
 from flatweave.lower.sort.lines import scalar_loop
 from flatweave.terms.build import Builder, index
+from flatweave.terms.comparisons import exchanges
 from flatweave.terms.control import NO_BODY, Apply, If
 from flatweave.terms.syntax import Atom, Const, Var
 
 Register = Sequence[Atom]
 """A register of elements: the words of one in each lane."""
 
-EIGHT = (
-    (0, 1), (2, 3), (4, 5), (6, 7), (0, 2), (1, 3), (4, 6), (5, 7), (1, 2), (5, 6),
-    (0, 4), (1, 5), (2, 6), (3, 7), (2, 4), (3, 5), (1, 2), (3, 4), (5, 6),
-)  # fmt: skip
-"""Places to compare that sort eight (Batcher's merges of odd and even places)."""
+EIGHT = tuple(exchanges(8))
+"""Positions to compare that sort eight."""
 HALVED = tuple((k, k + d) for d in (4, 2, 1) for k in range(8) if not k & d)
 """Places to compare that sort eight of which both halves are halved already."""
 

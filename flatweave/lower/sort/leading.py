@@ -25,6 +25,7 @@ from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.kernel.spread import spread
 from flatweave.lower.sort.digit_pass import Keyed
 from flatweave.terms.build import Builder, index, lambda_of
+from flatweave.terms.comparisons import comes_before
 from flatweave.terms.control import NO_BODY, For, If, While
 from flatweave.terms.syntax import Atom, BufferType, Let, Var, constant
 
@@ -155,7 +156,7 @@ class Mend:
         back, stay = inside.inner(), inside.inner()
         after = self._go_back(back, keyed, kernel, at, first, keys, left)
         moved = inside.emit(
-            If(_less(inside, keys, before), back.close([], [after]), stay.close([], [left]))
+            If(comes_before(inside, keys, before), back.close([], [after]), stay.close([], [left]))
         )
         body, budget = inside.close([at, left], moved), b.mul(size, index(STEPS))
         begin = b.add(first, index(1))
@@ -193,7 +194,7 @@ class Mend:
         test, turn = b.inner(), b.inner()
         i, rest = test.param("i", i64), test.param("left", i64)
         before = test.apply("maximum", test.sub(i, index(1)), first)
-        greater = _less(test, keys, keyed.keys_at(test, kernel, before))
+        greater = comes_before(test, keys, keyed.keys_at(test, kernel, before))
         inner = test.apply("and", test.apply("gt", i, first), test.apply("gt", rest, index(0)))
         holds = test.close([i, rest], [test.apply("and", inner, greater)])
         i, rest = turn.param("i", i64), turn.param("left", i64)
@@ -205,13 +206,3 @@ class Mend:
         for buffer, value in zip(buffers, element, strict=True):
             b.emit(Store(buffer, place, value))
         return after
-
-
-def _less(b: Builder, keys: Sequence[Atom], others: Sequence[Atom]) -> Atom:
-    """Whether some keys come before others, the first of which counts most."""
-    *upper, (key, other) = zip(keys, others, strict=True)
-    found = b.apply("lt", key, other)
-    for key, other in reversed(upper):
-        rest = b.apply("and", b.apply("eq", key, other), found)
-        found = b.apply("or", b.apply("lt", key, other), rest)
-    return found

@@ -18,14 +18,15 @@ All are stable: neighbours are swapped only where the second comes before the fi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
-from flatweave.base.dtypes import DType, bool_
+from flatweave.base.dtypes import DType
 from flatweave.ops import Sort
 from flatweave.ops.rows import array_type
 from flatweave.passes.nests.hard import has_hard, is_hard
 from flatweave.passes.nests.repeated import repeated
 from flatweave.terms.build import Builder
+from flatweave.terms.comparisons import comes_before, exchanges
 from flatweave.terms.control import For, If, While
 from flatweave.terms.invertible import steps_back, undone
 from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Let, constant
@@ -143,7 +144,7 @@ def _carried(b: Builder, keys: Elements, elements: Elements) -> Elements:
     for end in range(1, len(rows)):
         for second in range(end, 0, -1):
             a, c = rows[second - 1], rows[second]
-            exchanged = _comes_before(b, c[:count], a[:count])
+            exchanged = comes_before(b, c[:count], a[:count])
             rows[second - 1] = _selected(b, exchanged, c, a)
             rows[second] = _selected(b, exchanged, a, c)
     return [row[count:] for row in rows]
@@ -151,26 +152,3 @@ def _carried(b: Builder, keys: Elements, elements: Elements) -> Elements:
 
 def _selected(b: Builder, flag: Atom, a: Sequence[Atom], c: Sequence[Atom]) -> tuple[Atom, ...]:
     return tuple(b.apply("select", flag, x, y) for x, y in zip(a, c, strict=True))
-
-
-def _comes_before(b: Builder, keys: Sequence[Atom], others: Sequence[Atom]) -> Atom:
-    """Whether keys are less than others, the first key first."""
-    found: Atom = constant(False, bool_)
-    for key, other in zip(reversed(keys), reversed(others), strict=True):
-        tie = b.apply("and", b.apply("eq", key, other), found)
-        found = b.apply("or", b.apply("lt", key, other), tie)
-    return found
-
-
-def exchanges(count: int) -> Iterator[tuple[int, int]]:
-    """Batcher's odd-even merge sort: the pairs of positions to compare, in order."""
-    merged = 1
-    while merged < count:
-        distance = merged
-        while distance:
-            for start in range(distance % merged, count - distance, 2 * distance):
-                for low in range(start, min(start + distance, count - distance)):
-                    if low // (2 * merged) == (low + distance) // (2 * merged):
-                        yield low, low + distance
-            distance //= 2
-        merged *= 2
