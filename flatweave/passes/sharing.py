@@ -11,6 +11,7 @@ from flatweave.base.records import record
 from flatweave.base.told import Note
 from flatweave.ops import HOST_BODIES, ByRow, Fold, Index, Prefix, Store, Sweep
 from flatweave.passes.cost import (
+    AS_READ,
     INNER_LOOP,
     LARGEST,
     LONG,
@@ -41,8 +42,8 @@ class Uses:
 
     `few` are the elements that are read once, on the host or by sweeps of a few elements; they are
     not among `reads`. `turns`: a loop on the host reads elements in each of its turns, itself or by
-    a sweep. `once`: no element is read twice. `visits`: how
-    often each is read, at extents of LONG. `sites`: in which bodies, and at which indices.
+    a sweep. `once`: no element is read twice. `visits`: how often each is read, at extents of LONG.
+    `sites`: in which bodies, and at which indices.
     """
 
     reads: int = 0
@@ -155,7 +156,7 @@ def _closed(let: Let, op: Sweep) -> set[Var]:
 def _is_free(op: Sweep, position: int) -> bool:
     """Whether a result, an iota for instance, costs next to nothing and reads nothing."""
     needed = Lambda(op.body.params, needed_for(op.body.lets, op.body.results[position:][:1]), ())
-    return cost_of_body(needed) <= STORING // 8 and not reads_memory(needed)
+    return cost_of_body(needed) <= AS_READ and not reads_memory(needed)
 
 
 def _host_bodies(fn: Lambda) -> list[Lambda]:
@@ -222,6 +223,7 @@ class _Count:
         self.space: tuple[tuple[Var, Atom], ...] = ()
         self.loops = 0
         self.within: Lambda | None = None
+        self.accesses: dict[tuple[Var, ...], Accesses] = {}
         self.few = 0  # how many elements the sweep has, if they are few
 
     @staticmethod
@@ -295,18 +297,25 @@ class _Count:
         for start, k in (place.args, place.args[::-1]):
             size = self._maker(extents[k]) if isinstance(k, Var) and k in extents else None
             if isinstance(size, Apply) and size.fn == "sub" and size.args[1] == start:
-                assert self.sweep is not None
-                values = Accesses(tuple(extents), self.sweep.body.lets)
+                values = self._along(tuple(extents))
                 for i in extents:
                     if values.moved(start, i, Sum({i: 1}, 1)) == values.of(size.args[0]):
                         assert isinstance(k, Var)
                         return i, k
         return None
 
+    def _along(self, axes: tuple[Var, ...]) -> Accesses:
+        """The values of the sweep at hand over some axes."""
+        assert self.sweep is not None
+        if axes not in self.accesses:
+            self.accesses[axes] = Accesses(axes, self.sweep.body.lets)
+        return self.accesses[axes]
+
     def _sweep(self, op: Sweep) -> None:
         for atom in atoms_in((op.shape, op.sinks)):
             self._whole(atom)
         self.sweep, self.space = op, tuple(zip(op.body.params, op.shape, strict=True))
+        self.accesses.clear()
         most = prod(self._most(extent) for extent in op.shape)
         self.few = int(most) if most <= FEW else 0
         self.body(op.body, 1)

@@ -282,6 +282,7 @@ class Narrow:
     start: Atom
     end: Atom
     dtype: DType
+    known: Accesses
 
 
 def _narrow_sums(op: Sweep) -> dict[Var, Narrow]:
@@ -297,7 +298,7 @@ def _narrow_sums(op: Sweep) -> dict[Var, Narrow]:
             continue
         dtype, pair = wide.arg.type, _distance(wide.arg, i, known)
         if pair is not None and isinstance(dtype, DType) and dtype.is_integer and dtype.bits < 64:
-            found[let.vars[0]] = Narrow(op, *pair, dtype)
+            found[let.vars[0]] = Narrow(op, *pair, dtype, known)
     return found
 
 
@@ -331,8 +332,8 @@ def _chosen_start(
     if not isinstance(let.op, Cast) or let.op.dtype is not i64:
         return []
     for ends, (s, start) in rows:
-        (i,), of_ends = ends.op.body.params, Accesses(ends.op.body.params, ends.op.body.lets)
-        if known.moved(let.op.arg, s, _next(i)) != of_ends.of(ends.end):
+        (i,) = ends.op.body.params
+        if known.moved(let.op.arg, s, _next(i)) != ends.known.of(ends.end):
             continue
         if any(_is_choice(op, start, let.vars[0], known) for op in known.made.values()):
             continue
