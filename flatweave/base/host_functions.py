@@ -36,7 +36,7 @@ FUNCTIONS: dict[str, Function] = {}
 LOCAL: set[str] = set()
 """The names that mean nothing in another process."""
 LIBRARIES: dict[str, str] = {}
-"""The library that a function belongs to, by name; None for a function of the user."""
+"""The libraries of functions that are not the user's, by the names of the functions."""
 SEQUENTIAL, EXPAND, BROADCAST, STACKED = "sequential", "expand_dims", "broadcast_all", "stacked"
 METHODS = (SEQUENTIAL, EXPAND, BROADCAST)
 """How a mapped function is called: for each row, or once with the rows along a first axis. STACKED

@@ -32,10 +32,10 @@ from flatweave.frontend.trace.short import lifted_short
 from flatweave.frontend.trace.tracers import as_tracer, emit
 from flatweave.frontend.values.array import Tracer, host_array, kind_of
 from flatweave.frontend.values.complex import Interleaved
-from flatweave.frontend.values.interop import is_number_list
+from flatweave.frontend.values.interop import is_one_array
 from flatweave.frontend.values.scope import current, innermost
 from flatweave.frontend.values.short import OF, Short
-from flatweave.frontend.values.tree import LEAF, Tree, flatten, is_node, spelled, unflatten
+from flatweave.frontend.values.tree import LEAF, Tree, flatten, spelled, unflatten
 from flatweave.ops import Argument, Callback, Returned
 from flatweave.terms.build import index
 
@@ -112,7 +112,7 @@ def pure_callback(
                 " dtype).",
             )  # fmt: skip
     structs = [ShapeDtypeStruct(each.shape, each.dtype) for each in results]
-    leaves, given = flatten((args, kwargs), _is_value)
+    leaves, given = flatten((args, kwargs), is_one_array)
 
     def call(values: Sequence[Any]) -> Sequence[Any]:
         positional, named = unflatten(given, values)
@@ -128,11 +128,6 @@ def pure_callback(
         raise
 
 
-def _is_value(value: Any) -> bool:
-    """Whether a value is one array, of complex numbers, too, or a list of numbers."""
-    return is_node(value) or is_number_list(value)
-
-
 def _is_described(value: Any) -> bool:
     return hasattr(value, "shape") and hasattr(value, "dtype")
 
@@ -141,7 +136,7 @@ def _leaves_of(value: Any, tree: Tree, who: str) -> list[Any]:
     """The arrays of what a function gave; ArgumentError for another structure than was declared."""
     if tree is LEAF or tree == LEAF:
         return [value]
-    leaves, found = flatten(value, _is_value)
+    leaves, found = flatten(value, is_one_array)
     if found != tree:
         raise ArgumentError(
             f"{who} gives {spelled(found, ['*'] * found.size)}, where"

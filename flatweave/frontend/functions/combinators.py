@@ -35,7 +35,7 @@ from flatweave.frontend.trace.short import lifted_short
 from flatweave.frontend.trace.tracers import as_tracer, as_tracers, emit, flag_of, tracer_of
 from flatweave.frontend.values.array import Tracer
 from flatweave.frontend.values.composed import Composed
-from flatweave.frontend.values.interop import is_number_list
+from flatweave.frontend.values.interop import is_one_array
 from flatweave.frontend.values.scope import current
 from flatweave.frontend.values.tree import LEAF, Tree, is_node, map_leaves, paths, unflatten
 from flatweave.ops import Map, Reduce, Scan
@@ -233,7 +233,7 @@ def store(x: Any) -> Any:
         >>> fw.store(np.array([1, 2]) * 2)
         Array([2, 4], dtype=int64)
     """
-    return map_leaves(_stored, x, lambda value: is_node(value) or is_number_list(value))
+    return map_leaves(_stored, x, is_one_array)
 
 
 def _stored(x: Any) -> Any:

@@ -87,8 +87,7 @@ def traced(f: Callable[..., Any], args: Sequence[Any], who: str, has_aux: bool =
     taken = opened(tuple(args), "", f"an argument of {who}")
     moving = [leaf for leaf in taken.leaves if leaf.has_tangent]
     scope = current()
-    unproven, start = len(scope.trace.unproven), len(scope.builder.lets)
-    before = dict(scope.builder._known)
+    unproven = len(scope.trace.unproven)
     section = scope.section()
     params = tuple(section.bind("x", type_) for type_ in types_of_parts(moving))
     with entered(section):
@@ -99,8 +98,7 @@ def traced(f: Callable[..., Any], args: Sequence[Any], who: str, has_aux: bool =
         result, aux = result if has_aux else (result, None)
         out = opened(result, "", f"the result of {name_of(f)}")
         besides = opened(aux, "", f"the result of {name_of(f)}") if has_aux else None
-    scope.builder._known = before  # what f computes is emitted later
-    lets = scope.end(section, start)
+    lets = scope.end(section)
     scope.trace.trusted += scope.trace.unproven[unproven:]  # operators are tried where f is called
     del scope.trace.unproven[unproven:]
     results = tuple(part.atom for leaf in out.leaves for part in leaf.parts)
@@ -289,14 +287,20 @@ def numbers_of(argnums: Any, who: str) -> Numbers:
 
 
 def _of_gradient(f: Callable[..., Any], plan: Plan) -> Callable[..., Any]:
-    need_function(f, f"{plan.who}(f)(x)")
+    return derived(f, plan.who, _value_and_grad if plan.with_value else _grad, plan)
+
+
+def derived(
+    f: Callable[..., Any], who: str, call: Callable[..., Any], plan: Any
+) -> Callable[..., Any]:
+    """The function `who(f)`: `call(f, plan, *args)`; derivatives are by arguments by position."""
+    need_function(f, f"{who}(f)(x)")
 
     @functools.wraps(f, updated=())
-    def gradient(*args: Any, **kwargs: Any) -> Any:
-        call = _value_and_grad if plan.with_value else _grad
+    def derivative(*args: Any, **kwargs: Any) -> Any:
         return call(functools.partial(f, **kwargs) if kwargs else f, plan, *args)
 
-    return gradient
+    return derivative
 
 
 def _gradient(f: Callable[..., Any], plan: Plan, *args: Any) -> Any:

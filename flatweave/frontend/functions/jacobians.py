@@ -9,7 +9,6 @@ All rows, or columns, are elements of one map: seeds are lanes, not calls in a l
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -24,6 +23,7 @@ from flatweave.frontend.functions.combinators import map
 from flatweave.frontend.functions.derivatives import (
     Numbers,
     chosen_arguments,
+    derived,
     in_trace,
     jvp,
     need_function,
@@ -49,7 +49,7 @@ def jacrev(f: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Callabl
         Array([[2., 0.],
                [0., 6.]], dtype=float64)
     """
-    return _of_rows(f, "jacrev", numbers_of(argnums, "jacrev"))
+    return derived(f, "jacrev", _jacrev, numbers_of(argnums, "jacrev"))
 
 
 def jacfwd(f: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Callable[..., Any]:
@@ -63,7 +63,7 @@ def jacfwd(f: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Callabl
         Array([[2., 0.],
                [0., 6.]], dtype=float64)
     """
-    return _of_rows(f, "jacfwd", numbers_of(argnums, "jacfwd"))
+    return derived(f, "jacfwd", _jacfwd, numbers_of(argnums, "jacfwd"))
 
 
 def hessian(f: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Callable[..., Any]:
@@ -79,17 +79,6 @@ def hessian(f: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Callab
     """
     need_function(f, "hessian(f)(x)")
     return jacfwd(jacrev(f, argnums), argnums)
-
-
-def _of_rows(f: Callable[..., Any], who: str, argnums: Numbers) -> Callable[..., Any]:
-    need_function(f, f"{who}(f)(x)")
-
-    @functools.wraps(f, updated=())
-    def jacobian(*args: Any, **kwargs: Any) -> Any:
-        call = _jacrev if who == "jacrev" else _jacfwd
-        return call(functools.partial(f, **kwargs) if kwargs else f, argnums, *args)
-
-    return jacobian
 
 
 def _by_rows(f: Callable[..., Any], argnums: Numbers, *args: Any) -> Any:

@@ -282,19 +282,21 @@ def _extremum(who: str, better: str, xs: Any, axis: Any, keepdims: bool) -> Any:
     worst = dtype.high if better == "lt" else dtype.low
     not_better = {"lt": "ge", "gt": "le"}[better]
 
-    def in_order(v: Tracer, i: Tracer, w: Tracer, j: Tracer) -> list[Tracer]:
-        wins = apply(better, w, v)
+    def wins(v: Tracer, w: Tracer) -> Tracer:
         if dtype.is_float:  # a NaN is not worse than anything
-            wins = apply("and", apply("not", apply(not_better, w, v)), apply("eq", v, v))
-        return [select(wins, w, v), select(wins, j, i)]
+            return apply("and", apply("not", apply(not_better, w, v)), apply("eq", v, v))
+        return apply(better, w, v)
+
+    def in_order(v: Tracer, i: Tracer, w: Tracer, j: Tracer) -> list[Tracer]:
+        second = wins(v, w)
+        return [select(second, w, v), select(second, j, i)]
 
     def combine(v: Tracer, i: Tracer, w: Tracer, j: Tracer) -> list[Tracer]:
         # of equal values the first stands, unless it is the neutral element
-        wins, ties = apply(better, w, v), apply("eq", w, v)
-        if dtype.is_float:  # a NaN is not worse than anything
-            wins = apply("and", apply("not", apply(not_better, w, v)), apply("eq", v, v))
+        second, ties = wins(v, w), apply("eq", w, v)
+        if dtype.is_float:
             ties = apply("or", ties, apply("and", apply("isnan", w), apply("isnan", v)))
-        second = apply("or", wins, apply("and", ties, j < i))
+        second = apply("or", second, apply("and", ties, j < i))
         return [select(second, w, v), select(second, j, i)]
 
     def reduction(xs: list[Tracer]) -> list[Tracer]:

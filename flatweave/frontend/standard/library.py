@@ -141,11 +141,7 @@ def real_of(array: Any) -> DType:
 
 def dtype_of(*arrays: Any) -> DType:
     """The common dtype of arrays or numbers."""
-    kinds = [
-        next(kind for kind in COMPLEX.values() if PARTS[kind] is real_of(array))
-        if isinstance(array, Complex) else real_of(array)
-        for array in arrays
-    ]  # fmt: skip
+    kinds = [complex_of(x) if isinstance(x, Complex) else real_of(x) for x in arrays]
     return as_dtype(np.result_type(*(kind.numpy for kind in kinds)))
 
 

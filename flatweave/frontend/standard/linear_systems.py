@@ -67,11 +67,10 @@ def _logarithm(a: Values) -> tuple[Any, Any]:
 
 def _factor(a: Values, upper: bool = False) -> Values:
     try:
-        return np.linalg.cholesky(a, upper=False) if not upper else np.conj(
-            np.swapaxes(np.linalg.cholesky(a), -1, -2)
-        )  # fmt: skip
+        lower = np.linalg.cholesky(a)
     except np.linalg.LinAlgError:
         raise failed("cholesky", INDEFINITE, EIGENVALUES) from None
+    return np.conj(np.swapaxes(lower, -1, -2)) if upper else lower
 
 
 @for_complex

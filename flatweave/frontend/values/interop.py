@@ -22,7 +22,7 @@ from flatweave.frontend.values.array import HostArray, Tracer, kind_of
 from flatweave.frontend.values.foreign_values import checked, held_by, is_masked
 from flatweave.frontend.values.promotion import ScalarOverflowError
 from flatweave.frontend.values.times import Times
-from flatweave.frontend.values.tree import Node
+from flatweave.frontend.values.tree import Node, is_node
 
 Values = np.ndarray[Any, np.dtype[Any]]
 NUMBER = (bool, int, float, complex, np.generic)
@@ -156,6 +156,12 @@ def is_compressed(value: Any) -> bool:
 def is_sparse(value: Any) -> bool:
     """Whether a value is a sparse matrix in any form."""
     return is_compressed(value) or all(hasattr(value, part) for part in ("nnz", "tocsr"))
+
+
+def is_one_array(value: Any) -> bool:
+    """Whether a value is a leaf of a structure: one array, of complex numbers, too, or a list of
+    numbers."""
+    return is_node(value) or is_number_list(value)
 
 
 def is_number_list(value: Any) -> bool:

@@ -136,6 +136,7 @@ class Scope:
         self.builder = builder
         self.outer = outer
         self.beyond = outer  # where values may come from, too
+        self.begun: tuple[int, dict[Any, Atom]] = 0, {}  # what the body had before a section
         self.optional = optional
         self.depth: int = outer.depth + 1 if outer else 0
         self.closed = False
@@ -161,12 +162,14 @@ class Scope:
         """A scope for a part of this body: its values cannot be used after it has been closed."""
         made = Scope(self.trace, self.builder, self.outer, self.optional)
         made.beyond, made.is_mapped = self, self.is_mapped
+        made.begun = len(self.builder.lets), dict(self.builder._known)
         return made
 
-    def end(self, section: Scope, start: int) -> tuple[Let, ...]:
-        """Close a section, and take its operations out of the body again: those from `start` on.
+    def end(self, section: Scope) -> tuple[Let, ...]:
+        """Close a section, and take its operations out of the body again, which are emitted later.
         What is known of their variables stays known."""
         section.closed = True
+        start, self.builder._known = section.begun
         lets = tuple(self.builder.lets[start:])
         del self.builder.lets[start:]
         self.checked |= section.checked
