@@ -26,8 +26,8 @@ from flatweave.runtime.origin import facts
 from flatweave.terms.batch import Value
 
 SPENT = 300
-"""Every call tries operators until so many lets have been evaluated for it in all, about 5 ms; then
-those whose number is a power of two."""
+"""The lets that are evaluated to try operators, about 5 ms: until then every call tries them, then
+calls whose number is a power of two."""
 
 
 class FirstCalls:

@@ -73,7 +73,7 @@ class LazyInterp(Laws):
 
     @contextmanager
     def within(self, share: int) -> Iterator[None]:
-        """Evaluate no more than one of so many of the lets that are left."""
+        """Evaluate at most this fraction of the lets that are left: 1 / share."""
         others = self._steps - self._steps // share
         self._steps -= others
         try:

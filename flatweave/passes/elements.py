@@ -43,7 +43,7 @@ from flatweave.terms.traverse import free_vars
 FEW = 64
 """Arrays of a known length up to this are computed as scalars."""
 SHORT = 16
-"""Reductions of tuples of at most so many elements are unrolled: their state is in registers."""
+"""Reductions of tuples are unrolled up to this length: their state is in registers."""
 
 
 @record

@@ -141,7 +141,7 @@ class Counter:
         """The lanes of a warp exchange values so many times."""
 
     def lets(self, many: int) -> None:
-        """A body of so many lets is run."""
+        """A body runs; `many` is the number of its lets."""
 
     def operator(self, warp: Any, env: Env, let: Let, op: TryOperator) -> None:
         """A warp comes to an operator that may be tried."""
