@@ -36,8 +36,8 @@ from flatweave.passes.branches.into_branches import into_branches
 from flatweave.passes.cse import cse
 from flatweave.passes.dce import dce
 from flatweave.passes.flatten import flatten
-from flatweave.passes.fuse import fuse
-from flatweave.passes.fuse_siblings import fuse_siblings
+from flatweave.passes.fusion.fuse import fuse
+from flatweave.passes.fusion.fuse_siblings import fuse_siblings
 from flatweave.passes.hoist_tests import hoist_tests
 from flatweave.passes.manifest import stored
 from flatweave.passes.mask import mask

@@ -247,7 +247,7 @@ IMPORTING = """
 
 
 @pytest.mark.parametrize(
-    "slow", every(3, ["flatweave.passes.fuse", "llvmlite.binding", "flatweave.targets"])
+    "slow", every(3, ["flatweave.passes.fusion.fuse", "llvmlite.binding", "flatweave.targets"])
 )
 def test_a_fork_waits_for_the_import_of_the_compiler(slow):
     """The child, where the importing thread is not, finds every module whole."""

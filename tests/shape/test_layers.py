@@ -43,7 +43,7 @@ ROOMS = {
     "cluster": "sources < sinks, rules, steps, traced < needs < wraps < local"
     " < place < exchanges, parts, workers",
     "kernel": "writing < arrays < storage < algorithms < programs",
-    "passes": "array_pass, operators, cost, rewrite < monoid, sharing, sweeps"
+    "passes": "array_pass, operators, cost, rewrite < monoid, sweeps < fusion"
     " < nests, branches, spaces",
     "passes/nests": "repeated < hard, arrays, masked < segments, operators, row_function,"
     " small_sorts"

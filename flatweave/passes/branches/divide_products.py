@@ -30,7 +30,7 @@ from flatweave.base.dtypes import i64
 from flatweave.base.records import record
 from flatweave.ops import HOST_BODIES, Combine, Fold, Index, Prefix, Store, Sweep
 from flatweave.passes.cost import STORING, cost_of_body
-from flatweave.passes.sharing import is_pull
+from flatweave.passes.fusion.sharing import is_pull
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import Apply, Cast
 from flatweave.terms.syntax import Atom, Lambda, Let, Op, Var

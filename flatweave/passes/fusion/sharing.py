@@ -2,58 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence, Set
-from math import inf, prod
+from collections.abc import Iterator, Mapping, Set
 
-from flatweave.access.analyse import Accesses
 from flatweave.array_ir.syntax import Program
 from flatweave.base.records import record
 from flatweave.base.told import Note
-from flatweave.ops import HOST_BODIES, ByRow, Fold, Index, Prefix, Store, Sweep
+from flatweave.ops import HOST_BODIES, Index, Prefix, Store, Sweep
 from flatweave.passes.cost import (
     AS_READ,
-    INNER_LOOP,
     LARGEST,
-    LONG,
     STORING,
     Again,
-    Roots,
     cost_of_body,
     cost_of_result,
-    length,
     may_repeat,
     notes_on,
     reads_memory,
-    times,
     work,
 )
-from flatweave.terms.control import Apply, For, While
-from flatweave.terms.sums import Sum
-from flatweave.terms.syntax import Atom, Const, Lambda, Let, Op, Var
-from flatweave.terms.traverse import atoms_in, free_vars, lambdas_in, needed_for
-
-FEW = 64
-"""So many elements are computed rather than that a whole array is stored for them."""
-
-
-@record(frozen=False)
-class Uses:
-    """How an array is read: element reads, weighted by loops, and uses as a whole.
-
-    `few` are the elements that are read once, on the host or by sweeps of a few elements; they are
-    not among `reads`. `turns`: a loop on the host reads elements in each of its turns, itself or by
-    a sweep. `once`: no element is read twice. `visits`: how often each is read, at extents of LONG.
-    `sites`: in which bodies, and at which indices.
-    """
-
-    reads: int = 0
-    few: int = 0
-    once: bool = True
-    whole: int = 0
-    turns: bool = False
-    identity: bool = True
-    visits: float = 0
-    sites: frozenset[tuple[int, tuple[Atom, ...]]] = frozenset()
+from flatweave.passes.fusion.uses import FEW, Uses, uses_of
+from flatweave.terms.syntax import Atom, Lambda, Let, Var
+from flatweave.terms.traverse import free_vars, lambdas_in, needed_for
 
 
 @record
@@ -68,7 +37,7 @@ class Choice:
 
 def choose_pulls(program: Program) -> Choice:
     """Which arrays of a program are computed where they are read."""
-    uses = _Count.of(program)
+    uses = uses_of(program)
     chosen: dict[Var, int] = {}
     pulled: dict[Atom, float] = {}
     for fn in _host_bodies(program.fn):
@@ -205,163 +174,9 @@ def _is_copy(op: Sweep, position: int) -> bool:
     return let.op.indices == op.body.params and op.body.results[position] in let.vars
 
 
-class _Count:
-    """Counts how each array of a program is used.
-
-    `sweep` is the sweep in whose body a use stands, and `space` the indices of that sweep and of
-    the folds around, each with its extent: a read that uses every one of them once, on an array of
-    those extents, visits each element once. So does a read of all elements of all rows between
-    offsets. `loops` is the number of host loops around.
-    """
-
-    def __init__(self) -> None:
-        self.uses: dict[Var, Uses] = {}
-        self.loops_around: dict[Var, int] = {}
-        self.makers: dict[Var, Op] = {}
-        self.roots = Roots(self.makers)
-        self.sweep: Sweep | None = None
-        self.space: tuple[tuple[Var, Atom], ...] = ()
-        self.loops = 0
-        self.within: Lambda | None = None
-        self.accesses: dict[tuple[Var, ...], Accesses] = {}
-        self.few = 0  # how many elements the sweep has, if they are few
-
-    @staticmethod
-    def of(program: Program) -> dict[Var, Uses]:
-        """The uses of each variable that is used at all."""
-        count = _Count()
-        count.body(program.fn, 1)
-        return count.uses
-
-    def body(self, fn: Lambda, weight: int) -> None:
-        """Count what stands in a function that is called `weight` times for each element."""
-        around, self.within = self.within, fn
-        for let in fn.lets:
-            self.makers.update((var, let.op) for var in let.vars)
-            self.loops_around.update((var, self.loops) for var in let.vars)
-            match let.op:
-                case Index(xs=Var() as xs, indices=indices):
-                    self._read(xs, indices, weight)
-                case Sweep():
-                    self._sweep(let.op)
-                case _:
-                    self._other(let.op, weight)
-        self.within = around
-        for atom in fn.results:
-            if self.sweep is None or atom not in self.sweep.body.results:
-                self._whole(atom)
-
-    def _read(self, xs: Var, indices: Sequence[Atom], weight: int) -> None:
-        use = self.uses.setdefault(xs, Uses())
-        use.sites |= {(id(self.within), tuple(indices))}
-        in_loop = self.loops > self.loops_around.get(xs, 0)
-        few = self.few if self.sweep is not None else 1
-        once = self._visits_once(xs, indices)
-        is_first = not use.reads and not use.few
-        use.once = is_first and not in_loop and (once or few * weight == 1)
-        if few and not in_loop:
-            use.few += few * weight
-            return
-        use.reads += 1 if once else weight
-        use.visits += 1 if once else self._visits(indices)
-        use.turns |= in_loop
-        use.identity &= once
-
-    def _visits_once(self, xs: Var, indices: Sequence[Atom]) -> bool:
-        """Whether the reads at `indices` over the whole space touch each element at most once."""
-        extents, shape = dict(self.space), getattr(xs.type, "shape", ())
-        row = self._row_at(indices[0], extents) if len(indices) < len(extents) else None
-        if row is not None:
-            i, k = row
-            del extents[i], extents[k]
-            indices, shape = indices[1:], shape[1:]
-        if len(indices) != len(extents) or set(indices) != set(extents):
-            return False
-        pairs = zip(indices, shape, strict=True)
-        return all(extents[i] == e for i, e in pairs if isinstance(i, Var))
-
-    def _visits(self, indices: Sequence[Atom]) -> float:
-        """How often an element is read along the loops that its indices do not depend on; where
-        all loops inside are such, one read serves them."""
-        used = frozenset[Atom]().union(*map(self.roots.of, indices))
-        loops = list(self.space)
-        while loops and loops[-1][0] not in used:
-            loops.pop()
-        return prod(length(extent) for param, extent in loops if param not in used)
-
-    def _row_at(self, position: Atom, extents: Mapping[Var, Atom]) -> tuple[Var, Var] | None:
-        """The i and k of f(i) + k, where k goes from 0 to f(i + 1) - f(i): a place in row i."""
-        place = self._maker(position)
-        if not isinstance(place, Apply) or place.fn != "add":
-            return None
-        for start, k in (place.args, place.args[::-1]):
-            size = self._maker(extents[k]) if isinstance(k, Var) and k in extents else None
-            if isinstance(size, Apply) and size.fn == "sub" and size.args[1] == start:
-                values = self._along(tuple(extents))
-                for i in extents:
-                    if values.moved(start, i, Sum({i: 1}, 1)) == values.of(size.args[0]):
-                        assert isinstance(k, Var)
-                        return i, k
-        return None
-
-    def _along(self, axes: tuple[Var, ...]) -> Accesses:
-        """The values of the sweep at hand over some axes."""
-        assert self.sweep is not None
-        if axes not in self.accesses:
-            self.accesses[axes] = Accesses(axes, self.sweep.body.lets)
-        return self.accesses[axes]
-
-    def _sweep(self, op: Sweep) -> None:
-        for atom in atoms_in((op.shape, op.sinks)):
-            self._whole(atom)
-        self.sweep, self.space = op, tuple(zip(op.body.params, op.shape, strict=True))
-        self.accesses.clear()
-        most = prod(self._most(extent) for extent in op.shape)
-        self.few = int(most) if most <= FEW else 0
-        self.body(op.body, 1)
-        self.sweep, self.space = None, ()
-
-    def _other(self, op: Op, weight: int) -> None:
-        for atom in atoms_in(op):
-            self._whole(atom)
-        is_loop, on_host = isinstance(op, Fold | While | For | ByRow), self.sweep is None
-        for inner in lambdas_in(op):
-            around, self.loops = (self.space, self.loops), self.loops + (is_loop and on_host)
-            if isinstance(op, Fold) and inner is op.body:
-                self.space = (*self.space, (inner.params[0], op.extent))
-            self.body(inner, weight * (_rounds(op) if is_loop and not on_host else 1))
-            self.space, self.loops = around
-
-    def _maker(self, atom: Atom) -> Op | None:
-        return self.makers.get(atom) if isinstance(atom, Var) else None
-
-    def _whole(self, atom: Atom) -> None:
-        if isinstance(atom, Var):
-            self.uses.setdefault(atom, Uses()).whole += 1
-
-    def _most(self, extent: Atom) -> float:
-        """An upper bound of an extent."""
-        if isinstance(extent, Const):
-            return float(extent.value)
-        match self._maker(extent):
-            case Apply(fn="minimum", args=(a, b)):
-                return min(self._most(a), self._most(b))
-            case Apply(fn="maximum", args=(a, b)):
-                return max(self._most(a), self._most(b))
-            case Apply(fn="sub", args=(a, Const(value=value))):
-                return self._most(a) - float(value)
-        return inf
-
-
-def _rounds(op: Op) -> int:
-    """How often the body of a loop counts."""
-    often = times(op)
-    return INNER_LOOP if often >= LONG else int(often)
-
-
 def explain(program: Program) -> list[Note]:
     """What is computed at more than one read."""
-    uses = _Count.of(program)
+    uses = uses_of(program)
     choice = choose_pulls(program)
     found = []
     for fn in _host_bodies(program.fn):

@@ -31,8 +31,7 @@ from flatweave.array_ir.syntax import Program
 from flatweave.base.dtypes import i64
 from flatweave.ops import Index, Store, Sweep
 from flatweave.passes.array_pass import array_pass
-from flatweave.passes.rewrite import Rewriter, tested
-from flatweave.passes.sharing import (
+from flatweave.passes.fusion.sharing import (
     Choice,
     choose_pulls,
     explain,
@@ -40,6 +39,7 @@ from flatweave.passes.sharing import (
     needed_beyond,
     read_instead,
 )
+from flatweave.passes.rewrite import Rewriter, tested
 from flatweave.terms.build import Builder, index
 from flatweave.terms.syntax import Atom, Let, Op, Var
 from flatweave.terms.traverse import free_vars, lambdas_in

@@ -1,0 +1,1 @@
+"""Fusion: what is computed where it is read, and which sweeps become one."""
