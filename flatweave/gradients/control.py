@@ -176,7 +176,10 @@ class Merged:
         """A result of one branch, and its extents before it; the number of it among all."""
         own, other = self.builders[number], self.builders[1 - number]
         shape = shape_of(atom)
-        empty = tuple(index(0) for _ in shape) if varies else shape
+        # where this branch is not taken, an extent of it may be negative
+        empty = tuple(
+            index(0) if varies else other.apply("maximum", extent, index(0)) for extent in shape
+        )
         filler = constant(nothing, dtype_of(atom.type))
         self.results[number].extend([*shape, owned(own, atom)])
         self.results[1 - number].extend([

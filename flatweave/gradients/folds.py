@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from flatweave.base.errors import Unsupported
 from flatweave.gradients.activity import components
 from flatweave.gradients.chains import Chain, ChainReverse
 from flatweave.gradients.forward import Forward
@@ -88,10 +87,8 @@ def scan_reverse(r: Reverse, let: Let) -> Back | None:
     op = let.op
     assert isinstance(op, Scan)
     if _rows(op.fn):
-        raise Unsupported(
-            "the derivative of a scan of rows.",
-            where=let.where, remedy="Scan tuples of numbers, or write it with fw.fori_loop.",
-        )  # fmt: skip
+        r.run(as_loop(r.b, let, op))
+        return None
     if any(len(shape_of(x)) > 1 for x in op.xs):
         r.run(of_rank_one(r.b, let, op))
         return None

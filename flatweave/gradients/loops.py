@@ -18,7 +18,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from flatweave.base.dtypes import i64
-from flatweave.base.errors import Unsupported
 from flatweave.gradients.activity import state_of
 from flatweave.gradients.control import Loop, as_shaped, state_params, with_state
 from flatweave.gradients.reverse import Back, Reverse
@@ -26,15 +25,15 @@ from flatweave.gradients.sinks import Sink, carry, carry_rows, flat, gathered, i
 from flatweave.gradients.values import (
     add,
     dtype_of,
-    generate,
     live,
     owned,
     read,
     shape_of,
     tangent_type,
+    with_part,
     zero,
 )
-from flatweave.ops import Generate, Index, Reshape, Scatter
+from flatweave.ops import Generate, Index
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import Apply, For, While
 from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Type, Var
@@ -46,12 +45,6 @@ def loop_reverse(r: Reverse, let: Let) -> Back:
     op = let.op
     assert isinstance(op, For | While)
     state = state_params(op)
-    if not r.on_host and any(_varying(param, state) for param in state):
-        raise Unsupported(
-            "reverse mode of a loop in an element function, whose arrays change length.",
-            where=let.where,
-            remedy="Keep the arrays at one length and say in the state how much of them counts.",
-        )
     flags = state_of(op.body, state, op.init, r.active)
     way_back = WayBack(r, op, [k for k, flag in enumerate(flags) if flag])
     saved = way_back.saved()
@@ -127,7 +120,7 @@ def _run_forward(
         total = totals[k] if k in totals else r.b.mul(count, size)
         tapes.append(inner.param("tape", ArrayType(dtype_of(state[k].type), (total,))))
         start = starts[k] if k in totals else inner.mul(at, size)
-        written.append(_written(inner, tapes[-1], start, state[k], size))
+        written.append(with_part(inner, tapes[-1], start, state[k], size))
         if k in totals:
             more.append(inner.add(start, size))
     extra = (*counters, *starts.values(), *tapes)
@@ -146,21 +139,11 @@ def _number(b: Builder, op: For, i: Atom) -> Atom:
     return ahead if step == index(1) else b.apply("floordiv", ahead, step)
 
 
-def _written(b: Builder, tape: Var, start: Atom, value: Atom, size: Atom) -> Atom:
-    """A tape with a value from `start` on."""
-    if not shape_of(value):
-        places, values = generate(b, [index(1)], lambda *_: [start, value])
-        return b.emit(Scatter((tape,), places, (values,)))[0]
-    (places,) = generate(b, [size], lambda inner, p: [inner.add(start, p[0])])
-    flat_ = value if len(shape_of(value)) == 1 else b.emit(Reshape(value, (size,)))[0]
-    return b.emit(Scatter((tape,), places, (flat_,)))[0]
-
-
 class WayBack:
     """The body of a loop in reverse: cotangents of the state after it become those before it."""
 
     def __init__(self, r: Reverse, op: Loop, moving: Sequence[int]) -> None:
-        self.op, self.moving = op, list(moving)
+        self.op, self.moving, self.around = op, list(moving), r.b
         fn = r.b.copy(op.body)
         self.params, self.state = fn.params, state_params(op.replace(body=fn))
         body = self.body = r.inner(fn.params, optional=True)
@@ -186,7 +169,8 @@ class WayBack:
         self._row_atoms: list[tuple[Atom, Atom]] = []
         sums: dict[Var, Atom] = {}
         for sink in body.sinks:
-            if not shape_of(sink.target) or r.on_host or sink.target in r.own:
+            varies = any(extent in body.b.own for extent in sink.batch)
+            if not shape_of(sink.target) or r.on_host or sink.target in r.own or varies:
                 self._add_up(body.b, sink, sums)
             else:
                 self._keep(body.b, sink)
@@ -207,16 +191,9 @@ class WayBack:
 
     def _keep(self, b: Builder, sink: Sink) -> None:
         """Keep the contributions of each iteration as rows of one length."""
-        if any(extent in b.own for extent in sink.batch):
-            raise Unsupported(
-                "reverse mode of a loop in an element function, whose body reads an outer array at"
-                " a number of places that varies.",
-                where=b.where,
-                remedy="Pass what it reads as elements, or loop on the host.",
-            )
+        size = self.around.product(sink.batch) if sink.batch else index(1)
         sink = flat(b, sink) if sink.batch else sink
         carried = carry_rows(b, sink) if sink.batch else carry(b, sink, 1, {})
-        size = sink.batch[0] if sink.batch else index(1)
         start = len(self._row_atoms)
         self._row_atoms += [(atom, size) for atom in carried.results]
         self.sinks.append((start, len(carried.results), carried.rebuild))
@@ -273,9 +250,9 @@ class WayBack:
 
     def _write_rows(self, b: Builder, at: Atom) -> None:
         for atom, size in self._row_atoms:
-            type_ = ArrayType(dtype_of(atom.type), (b.mul(self.count, size),))
+            type_ = ArrayType(dtype_of(atom.type), (self.around.mul(self.count, size),))
             tape = b.param("rows", type_)
-            self.rows.append((tape, _written(b, tape, b.mul(at, size), atom, size)))
+            self.rows.append((tape, with_part(b, tape, b.mul(at, size), atom, size)))
 
     def emit(self, r: Reverse, let: Let) -> None:
         """The loop that goes back."""

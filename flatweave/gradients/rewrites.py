@@ -12,7 +12,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from flatweave.base.dtypes import bool_, i64, u64
-from flatweave.gradients.values import dtype_of, element, generate, owned, read, shape_of
+from flatweave.gradients.values import (
+    chosen,
+    dtype_of,
+    element,
+    generate,
+    owned,
+    read,
+    shape_of,
+    with_part,
+    zero,
+)
 from flatweave.ops import (
     Concat,
     Filter,
@@ -26,7 +36,7 @@ from flatweave.ops import (
 )
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import For
-from flatweave.terms.syntax import Atom, Lambda, Let, Var, constant
+from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Var, constant
 
 Lets = tuple[Let, ...]
 
@@ -56,21 +66,54 @@ def of_rank_one(b: Builder, let: Let, op: Reduce | Scan) -> Lets:
     return _written(b, write)
 
 
-def as_loop(b: Builder, let: Let, op: Reduce) -> Lets:
-    """A reduction of rows, one row after the other."""
+def as_loop(b: Builder, let: Let, op: Reduce | Scan) -> Lets:
+    """Rows combined one after the other; a scan writes each state to where it belongs."""
+    half, extent = len(op.xs), shape_of(op.xs[0])[0]
 
     def write(inner: Builder) -> None:
-        types = [atom.type for atom in op.neutral]
+        sizes = [inner.product(shape_of(ne)) for ne in op.neutral]
+        results = [
+            zero(inner, ArrayType(dtype_of(ne.type), (inner.mul(extent, size),)))
+            for ne, size in zip(op.neutral, sizes, strict=True) if isinstance(op, Scan)
+        ]  # fmt: skip
+        init = (*op.neutral, *results)
 
         def step(body: Builder, i: Var, *state: Var) -> Sequence[Atom]:
-            rows = [element(body, x, [i]) for x in op.xs]
-            return [owned(body, atom) for atom in body.inline(op.fn, [*state, *rows])]
+            backward = isinstance(op, Scan) and op.reverse
+            at = body.sub(body.sub(extent, index(1)), i) if backward else i
+            before: Sequence[Atom] = state[:half]
+            for flags in op.starts if isinstance(op, Scan) else ():
+                anew = read(body, flags, [at])
+                before = [
+                    _either(body, anew, ne, s) for ne, s in zip(op.neutral, before, strict=True)
+                ]
+            rows = [element(body, x, [at]) for x in op.xs]
+            pair = [*rows, *before] if backward else [*before, *rows]
+            after = [owned(body, atom) for atom in body.inline(op.fn, pair)]
+            if isinstance(op, Reduce):
+                return after
+            kept = before if op.exclusive else after
+            return [*after, *(
+                with_part(body, result, body.mul(at, size), value, size)
+                for result, size, value in zip(state[half:], sizes, kept, strict=True)
+            )]  # fmt: skip
 
-        fn = inner.function([i64, *types], step, optional=True)
-        loop = For(index(0), shape_of(op.xs[0])[0], index(1), fn, op.neutral)
-        inner.append(Let(let.vars, loop, let.where))
+        fn = inner.function([i64, *(atom.type for atom in init)], step, optional=True)
+        loop = For(index(0), extent, index(1), fn, init)
+        if isinstance(op, Reduce):
+            inner.append(Let(let.vars, loop, let.where))
+            return
+        for var, flat in zip(let.vars, inner.emit(loop)[half:], strict=True):
+            inner.append(Let((var,), Reshape(flat, shape_of(var)), let.where))
 
     return _written(b, write)
+
+
+def _either(b: Builder, condition: Atom, one: Atom, other: Atom) -> Atom:
+    """One of two arrays of one shape."""
+    return generate(b, shape_of(one), lambda inner, at: [
+        chosen(inner, condition, read(inner, one, at), read(inner, other, at))
+    ])[0]  # fmt: skip
 
 
 def as_scan(b: Builder, let: Let, op: ReduceSegments) -> Lets:

@@ -25,8 +25,8 @@ from flatweave.gradients.values import (
     owned,
     read,
     shape_of,
-    sum_of,
     tangent_type,
+    total,
     zero,
 )
 from flatweave.ops import Permute, Reshape, Span
@@ -93,7 +93,7 @@ def gathered(b: Builder, sink: Sink) -> Atom:
     type_ = tangent_type(sink.target.type)
     assert type_ is not None
     if not sink.dims:
-        return b.emit(sum_of(dtype_of(type_), (sink.value,)))[0] if sink.batch else sink.value
+        return total(b, sink.value)
     if is_plain(sink):
         return _transposed(b, sink)
     return permuted(b, sink, zero(b, type_))
@@ -150,7 +150,7 @@ def _summed(b: Builder, sink: Sink, places: dict[int, Atom], rest: Sequence[int]
         return [read(inner, sink.value, [every[axis] for axis in range(len(batch))])]
 
     (values,) = generate(b, [batch[axis] for axis in rest], write)
-    return b.emit(sum_of(dtype_of(values.type), (values,)))[0]
+    return total(b, values)
 
 
 def permuted(b: Builder, sink: Sink, into: Atom) -> Atom:

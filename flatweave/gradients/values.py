@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from flatweave.base.dtypes import DType, f32, i64, u16
-from flatweave.ops import Generate, Index, Map, Reduce
+from flatweave.ops import Generate, Index, Map, Reduce, Reshape, Scatter
 from flatweave.ops.rows import under
 from flatweave.terms.build import Builder, index, lambda_of
 from flatweave.terms.control import If
@@ -114,6 +114,16 @@ def part(b: Builder, xs: Atom, start: Atom, shape: Sequence[Atom]) -> Atom:
     return generate(b, shape, write)[0]
 
 
+def with_part(b: Builder, xs: Atom, start: Atom, value: Atom, size: Atom) -> Atom:
+    """An array of rank 1 with a value of so many elements from `start` on."""
+    if not shape_of(value):
+        places, values = generate(b, [index(1)], lambda *_: [start, value])
+        return b.emit(Scatter((xs,), places, (values,)))[0]
+    (places,) = generate(b, [size], lambda inner, p: [inner.add(start, p[0])])
+    flat = value if len(shape_of(value)) == 1 else b.emit(Reshape(value, (size,)))[0]
+    return b.emit(Scatter((xs,), places, (flat,)))[0]
+
+
 def element(b: Builder, xs: Atom, indices: Sequence[Atom]) -> Atom:
     """What an array has at its first indices: a scalar, or an array of the remaining axes."""
     rest = shape_of(xs)[len(indices) :]
@@ -130,13 +140,14 @@ def add(b: Builder, x: Atom, y: Atom) -> Atom:
 
 
 def total(b: Builder, xs: Atom) -> Atom:
-    """The sum of all elements of an array."""
-    return b.emit(sum_of(xs.type.dtype, (xs,)))[0] if isinstance(xs.type, ArrayType) else xs
-
-
-def sum_of(dtype: DType, xs: tuple[Atom, ...]) -> Reduce:
-    """The sum of all elements as an operation."""
-    return Reduce(lambda_of("add", dtype), (constant(0.0, dtype),), xs)
+    """The sum of all elements of an array, row by row."""
+    if not isinstance(xs.type, ArrayType):
+        return xs
+    extent, *rest = xs.type.shape
+    if rest:
+        (xs,) = generate(b, [extent], lambda inner, at: [total(inner, element(inner, xs, at))])
+    dtype = dtype_of(xs.type)
+    return b.emit(Reduce(lambda_of("add", dtype), (constant(0.0, dtype),), (xs,)))[0]
 
 
 def chosen(b: Builder, condition: Atom, a: Atom, other: Atom) -> Atom:

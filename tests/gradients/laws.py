@@ -32,7 +32,8 @@ def floats_of(value: Any) -> list[np.ndarray]:
 def mapped(value: Any, fn: Callable[[np.ndarray], Any]) -> Any:
     """The same structure with each float array replaced, and None for everything else."""
     if isinstance(value, fw.Ragged):
-        return fw.Ragged(mapped(value.values, fn), value.offsets)
+        values = mapped(value.values, fn)
+        return None if values is None else fw.Ragged(values, value.offsets)
     if isinstance(value, dict):
         return {name: mapped(part, fn) for name, part in value.items()}
     if isinstance(value, tuple | list):

@@ -111,6 +111,10 @@ SCANS = {
     "an operator that reads more": (
         lambda w, x: fw.scan(lambda a, b: a * b * w, 1.0, x, check=False), 1.3, X,
     ),
+    "matrices as rows": (lambda s: fw.scan(lambda a, b: a @ b, fw.eye(2), s), STACK),
+    "matrices as rows from the end, exclusive": (
+        lambda s: fw.scan(lambda a, b: a @ b, fw.eye(2), s, exclusive=True, reverse=True), STACK,
+    ),
     "segments": (lambda x: fw.segmented_scan(mul, 1.0, STARTS, x), X),
     "sums of segments": (lambda x: fw.segmented_reduce(fw.add, 0.0, STARTS, x * x), X),
     "products of segments": (lambda c, x: fw.segmented_reduce(mul, c, STARTS, x), 1.5, X),
@@ -120,6 +124,10 @@ SCANS = {
 }  # fmt: skip
 NESTS = {
     "sums of rows": (lambda r: fw.sum(r * r, axis=1), ROWS),
+    "rows of rows as an argument": (
+        lambda r: fw.map(lambda rows: fw.map(lambda row: fw.sum(row * row), rows), r),
+        fw.Ragged(ROWS, [0, 2, 2, 3]),
+    ),
     "softmax": (lambda r: fw.map(lambda row: fw.exp(row) / fw.sum(fw.exp(row)), r), ROWS),
     "rows and an array from around": (
         lambda r, x: fw.map(lambda row: fw.sum(row * x[:1]) * x[2], r), ROWS, X,
@@ -132,6 +140,13 @@ NESTS = {
     "rows of a matrix": (lambda m, x: fw.map(lambda row: fw.sum(row * row) * x[0], m), M, X),
     "products of rows": (lambda m: fw.map(fw.prod, m), M),
     "scans of rows": (lambda m: fw.map(lambda row: fw.cumsum(row * row), m), M),
+    "rows with numbers from around them": (
+        lambda r, x: fw.map(lambda row: fw.map(lambda a: x, row), r), ROWS, X,
+    ),
+    "a row of computed length in one branch": (
+        lambda x: fw.map(lambda a: fw.sum(fw.cond(
+            a > 0, lambda: fw.full(fw.astype(a, fw.i64), a), lambda: x * a)), x), X,
+    ),
     "sorted rows": (lambda m: fw.map(fw.sort, m), M),
     "rows of computed lengths": (lambda x: fw.map(lambda k: x[:k] * 2, AT), X),
     "sums of such rows": (lambda x: fw.map(lambda a, k: fw.sum(fw.iota(k) * a), x, AT), X),
@@ -175,6 +190,25 @@ CONTROL = {
     ),
     "matrices that change shape": (
         lambda m: fw.fori_loop(0, 2, lambda i, s: s[:-1].T * 1.5 + s[0, 0], m), M,
+    ),
+    "arrays of elements that shrink": (
+        lambda r: fw.map(lambda row: fw.while_loop(
+            lambda s: s.shape[0] > 1, lambda s: s[1:] * s[:-1] + s[0], row
+        ), r), ROWS,
+    ),
+    "filters in a loop of elements": (
+        lambda r, x: fw.map(lambda row: fw.fori_loop(
+            0, 3, lambda i, s: fw.filter(lambda a: a > -0.5, s * x[i] - 0.7), row
+        ), r), ROWS, X,
+    ),
+    "loops of elements that read some of an array": (
+        lambda r, x: fw.map(lambda row: fw.fori_loop(
+            0, 3, lambda i, s: s * fw.sum(fw.filter(lambda a: a > s, x)), fw.sum(row) + 0.1
+        ), r), ROWS, X,
+    ),
+    "loops of elements that read all of an array": (
+        lambda n, x: fw.map(lambda a: fw.fori_loop(
+            0, n, lambda i, s: fw.min(x, initial=a + 0.3), a), x), 2, X,
     ),
     "filters in a loop": (
         lambda x: fw.fori_loop(0, 3, lambda i, s: fw.filter(lambda a: a > -1, s * 1.1 - 0.5), x),

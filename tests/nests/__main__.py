@@ -3,6 +3,7 @@
     python -m tests.nests --nests 3000 --seed 0              all agree, or reports
     python -m tests.nests --nests 3000 --target interp       what the reference interpreter gives
     python -m tests.nests --only 4711                        one nest, shown and run
+    python -m tests.nests --gradients --nests 2000           derivatives, next to differences
 
 A nest that the compiler refuses is a failure, unless --allow-unsupported counts it apart. Nests run
 in processes of their own: a crash or an endless loop is one nest's failure.
@@ -34,6 +35,7 @@ def parser() -> argparse.ArgumentParser:
     add("--draws", type=int, default=DRAWS, help=f"arguments for each nest, at most {DRAWS}")
     add("--target", default="cpu", help="what runs them")
     add("--threads", type=numbers, default=(1, 2, 3, 7), help="numbers of threads, in turns")
+    add("--gradients", action="store_true", help="compare derivatives, not values")
     add("--no-shrink", action="store_true", help="report failures as they are found")
     add("--allow-unsupported", action="store_true", help="count what is refused apart")
     return made
@@ -44,10 +46,11 @@ def main() -> int:
     options = parser().parse_args()
     wanted = Wanted(
         options.target, options.threads, options.most, min(options.draws, DRAWS),
-        not options.no_shrink, options.allow_unsupported,
+        not options.no_shrink, options.gradients, options.allow_unsupported,
     )  # fmt: skip
     if options.only is not None:
-        sys.stdout.write(source_of(random_nest(options.only, options.most)) + "\n")
+        nest = random_nest(options.only, options.most, wanted.gradients)
+        sys.stdout.write(source_of(nest) + "\n")
         outcome = tried(options.only, wanted)
         sys.stdout.write(outcome.said or outcome.refused or "no difference\n")
         return bool(outcome.said)

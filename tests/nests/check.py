@@ -26,6 +26,7 @@ class Run:
 
     target: str = "cpu"
     threads: int = 1
+    derivatives: bool = False
 
 
 @dataclass(frozen=True)

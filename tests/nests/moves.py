@@ -187,8 +187,8 @@ def permuted(w: Writer, dtype: str, fuel: int) -> Made | None:
                         w.row(dtype, h), idx, x)  # fmt: skip
 
         def into(dest: Made) -> Made:
-            both = tupled([cast(beside(w, dest, 1), "int64"), dest])
-            vals = tupled([cast(idx, "int64"), x])
+            both = tupled([cast(beside(w, dest, 1), op.dtypes[0]), dest])
+            vals = tupled([cast(idx, op.dtypes[0]), x])
             return pick(node(both.type, "fw.permute({0}, {1}, {2}, {3})", plain.permute,
                              op.node, both, idx, vals), 1)  # fmt: skip
 

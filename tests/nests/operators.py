@@ -85,19 +85,46 @@ def pair_operators(dtype: str) -> list[Operator]:
     return found
 
 
-def some_operator(w: Writer, dtype: str, pair: float = 0.0) -> Operator:
+def product(a: Any, b: Any) -> Any:
+    """The product of complex numbers."""
+    return a[0] * b[0] - a[1] * b[1], a[0] * b[1] + a[1] * b[0]
+
+
+def smooth_operators(w: Writer, dtype: str, pairs: bool) -> list[Operator]:
+    """More of them where floats are any numbers."""
+    if not w.smooth or dtype != "float64":
+        return []
+    one, two = (dtype,), (dtype, dtype)
+    if pairs:
+        return [
+            Operator("lambda a, b: (a[0] * b[0], a[1] * b[0] + b[1])", affine, two),
+            Operator("lambda a, b: (a[0] * b[0] - a[1] * b[1], a[0] * b[1] + a[1] * b[0])",
+                     product, two, True),
+        ]  # fmt: skip
+    return [
+        Operator("lambda a, b: a * b", operator.mul, one, True, "1"),
+        Operator("fw.mul", operator.mul, one, True, "1"),
+        Operator("lambda a, b: a + b + a * b", lambda a, b: a + b + a * b, one, True, "0"),
+    ]
+
+
+def operators(w: Writer, dtype: str, pair: float) -> list[Operator]:
+    """Those whose last part has a dtype; sometimes those on pairs."""
+    pairs = w.chance(pair) if pair else False
+    some = pair_operators(dtype) if pairs else scalar_operators(dtype)
+    return some + smooth_operators(w, dtype, pairs)
+
+
+def some_operator(w: Writer, dtype: str, pair: float = -1.0) -> Operator:
     """One whose last part has a dtype; sometimes one on pairs."""
-    if w.chance(pair):
-        return w.random.choice(pair_operators(dtype))
-    return w.random.choice(scalar_operators(dtype))
+    return w.random.choice(operators(w, dtype, pair))
 
 
 def with_neutral(w: Writer, dtype: str) -> Operator:
-    return w.random.choice([op for op in scalar_operators(dtype) if op.neutral])
+    return w.random.choice([op for op in operators(w, dtype, 0) if op.neutral])
 
 
-def commutative(w: Writer, dtype: str, pair: float = 0.0) -> Operator:
-    some = pair_operators(dtype) if w.chance(pair) else scalar_operators(dtype)
-    return w.random.choice([op for op in some if op.commutes])
+def commutative(w: Writer, dtype: str, pair: float = -1.0) -> Operator:
+    return w.random.choice([op for op in operators(w, dtype, pair) if op.commutes])
 
 

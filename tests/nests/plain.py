@@ -39,6 +39,8 @@ def columns(count: int | None, found: Sequence[Any]) -> Values:
 def cast(dtype: str, x: Any) -> Any:
     """Floats to integers: the ends of the range for what is beyond; integers wrap."""
     kind = np.dtype(dtype)
+    if isinstance(x, kind.type):
+        return x
     if kind.kind in "iu" and isinstance(x, np.floating):
         info = np.iinfo(kind)
         return kind.type(max(info.min, min(info.max, int(x))))
@@ -112,13 +114,11 @@ def segmented_iota(flags: list[Any]) -> list[Any]:
 
 def total(dtype: str, function: Callable[[Any, Any], Any], start: Any, xs: list[Any]) -> Any:
     """A sum or product in a wider dtype."""
-    kind = np.dtype(dtype).type
-    return functools.reduce(function, [kind(x) for x in xs], kind(start))
+    return functools.reduce(function, [cast(dtype, x) for x in xs], cast(dtype, start))
 
 
 def totals(dtype: str, function: Callable[[Any, Any], Any], xs: list[Any]) -> list[Any]:
-    kind = np.dtype(dtype).type
-    return list(itertools.accumulate([kind(x) for x in xs], function))
+    return list(itertools.accumulate([cast(dtype, x) for x in xs], function))
 
 
 def extreme(function: Callable[[Any, Any], Any], xs: list[Any], initial: Any) -> Any:

@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from random import Random
 from typing import Any
@@ -19,6 +19,7 @@ import numpy as np
 import flatweave as fw
 from tests.nests import control, data, grids, guards, moves, plain, rows, scalars, stencils
 from tests.nests.data import Shape
+from tests.nests.near import mapped, noticing
 from tests.nests.tree import Budget, Made, Name, Node, TooMuch, evaluate, text_of
 from tests.nests.types import Row, Type
 from tests.nests.writer import Writer, node
@@ -36,6 +37,7 @@ class Nest:
     seed: int
     args: tuple[Name, ...]
     body: Made
+    smooth: bool = False  # floats are any numbers; its derivatives are compared
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,7 @@ class Given:
 
 def outer_types(w: Writer) -> list[Type]:
     """Types of arguments that are equally long along axis 0: what the nest goes through."""
-    dtype = w.number()
+    dtype = "float64" if w.smooth else w.number()
     kinds: list[Type] = [
         Row(Row(dtype), regular=True),
         Row(Row(dtype), regular=True),
@@ -73,21 +75,54 @@ def result_type(w: Writer) -> Type:
     return (part(), part()) if w.chance(0.2) else part()
 
 
-def random_nest(seed: int, most: int = 30) -> Nest:
-    """The nest of a seed: the first one that some arguments do not make too great."""
-    for attempt in range(100):
-        nest = _attempt(seed, Random(f"{seed} {attempt}"), most)
+def random_nest(seed: int, most: int = 30, smooth: bool = False) -> Nest:
+    """The nest of a seed: the first one that some arguments do not make too great, or smooth."""
+    for attempt in range(300):
+        nest = _attempt(seed, Random(f"{seed} {attempt}"), most, smooth)
         try:
             for k in range(DRAWS):
                 expected(nest, draw(nest, k))
         except TooMuch:
             continue
-        return nest
+        if not smooth or (source_of(nest).count("fw.") > 2 and smooth_draws(nest)):
+            return nest
     raise AssertionError(f"seed {seed} gives no nest")
 
 
-def _attempt(seed: int, random: Random, most: int) -> Nest:
-    w = Writer(random)
+def smooth_draws(nest: Nest) -> list[Given]:
+    """Arguments at which no choice is close to another, and whose floats matter."""
+    draws = [draw(nest, k) for k in range(DRAWS)]
+    return [given for given in draws if is_smooth(nest, given) and _moves(nest, given)]
+
+
+def _moves(nest: Nest, given: Given) -> bool:
+    """Whether results depend on the floats among the arguments."""
+    moved = tuple(mapped(lambda x: x + 1e-5, value) for value in given.values)
+    one, other = expected(nest, given), expected(nest, replace(given, values=moved))
+    return floats_in(one, nest.body.type) != floats_in(other, nest.body.type)
+
+
+def is_smooth(nest: Nest, given: Given) -> bool:
+    """Whether no choice is close to another one at some arguments."""
+    values = tuple(map(noticing, given.values))
+    try:
+        expected(nest, replace(given, values=values))
+    except TooMuch:
+        return False
+    return True
+
+
+def floats_in(value: Any, type_: Type) -> list[float]:
+    """The floats of a value, in order."""
+    if isinstance(type_, tuple):
+        return [x for part, t in zip(value, type_, strict=True) for x in floats_in(part, t)]
+    if isinstance(type_, Row):
+        return [x for part in value for x in floats_in(part, type_.of)]
+    return [float(value)] if type_ == "float64" else []
+
+
+def _attempt(seed: int, random: Random, most: int, smooth: bool) -> Nest:
+    w = Writer(random, smooth)
     outer = [w.name(type_, "a") for type_ in outer_types(w)]
     beside = [w.name(type_, "a") for type_ in
               random.sample(["int64", w.number(), Row("int64"), Row(w.number())],
@@ -100,7 +135,7 @@ def _attempt(seed: int, random: Random, most: int) -> Nest:
         body = w.make(Row(parts[0]), fuel)
     else:
         body = _over(w, outer, gives, fuel)
-    return Nest(seed, (*outer, *beside), body)
+    return Nest(seed, (*outer, *beside), body, smooth)
 
 
 def _over(w: Writer, outer: list[Name], gives: Type, fuel: int) -> Node:
@@ -134,6 +169,8 @@ def draw(nest: Nest, number: int) -> Given:
     values = tuple(
         data.value_of(arg.type, random, shape.extents) for arg in nest.args
     )
+    if nest.smooth:
+        values = tuple(mapped(lambda x: x / 4 + random.uniform(-0.12, 0.12), v) for v in values)
     return Given(values, shape)
 
 

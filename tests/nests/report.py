@@ -18,6 +18,8 @@ def report(failure: Failure) -> str:
     for arg, value in zip(nest.args, given.values, strict=True):
         lines.append(f"{arg.name} = {passed_text(value, arg.type, given.shape.extents)}")
     names = ", ".join(arg.name for arg in nest.args)
+    if run.derivatives:
+        return "\n".join([*lines, f"fw.check_grads(nest, ({names},), 1)", ""])
     lines += [
         f"found = fw.jit(nest, target={run.target!r})({names})",
         "for part in found if isinstance(found, tuple) else [found]:", "    print(part.tolist())",

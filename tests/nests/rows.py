@@ -114,7 +114,8 @@ def operated(w: Writer, dtype: str, fuel: int) -> Made | None:
     if dtype == "bool":
         return None
     f, g = w.shares(fuel, 2)
-    text = w.random.choice(["+", "-"] if dtype == "float64" else ["+", "-", "*", "^"])
+    texts = ["+", "-", "*", "^"] if dtype != "float64" else ["+", "-", "*"][: 2 + w.smooth]
+    text = w.random.choice(texts)
     scalar = {"+": operator.add, "-": operator.sub, "*": operator.mul, "^": operator.xor}[text]
     row = w.row(dtype, f)
     if w.chance(0.6):
@@ -315,7 +316,7 @@ def summed_up(w: Writer, dtype: str, fuel: int) -> Made | None:
     if dtype not in ("int64", "float64"):
         return None
     text, function = w.random.choice([("cumsum", operator.add), ("cumprod", operator.mul)])
-    if dtype == "float64":
+    if dtype == "float64" and not w.smooth:
         text, function = "cumsum", operator.add
     return node(Row(dtype), f"fw.{text}({{0}})", partial(plain.totals, dtype, function),
                 w.row(given, fuel - 1))  # fmt: skip

@@ -47,7 +47,8 @@ def arithmetic(w: Writer, dtype: str, fuel: int) -> Made | None:
         text, meaning = ("//", operator.floordiv) if divide else ("%", operator.mod)
         return node(dtype, f"({{0}} {text} {{1}})", meaning, a, n)
     text = w.random.choice(["+", "+", "-", "*"])
-    b = w.literal(dtype) if text == "*" and dtype == "float64" else w.make(dtype, g)
+    exact = dtype == "float64" and not w.smooth
+    b = w.literal(dtype) if text == "*" and exact else w.make(dtype, g)
     return node(dtype, f"({{0}} {text} {{1}})", INFIX[text], a, b)
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from tests.nests import plain
 from tests.nests.check import Failure, Prepared
+from tests.nests.derivatives import PreparedDerivatives
 from tests.nests.program import Given, Nest, source_of
 from tests.nests.tree import Function, Made, Name, Node, TooMuch, free_names, nodes_of
 from tests.nests.types import Row, Type
@@ -29,7 +30,8 @@ def smallest(failure: Failure, seconds: float = SECONDS) -> Failure:
         if time.monotonic() > end:
             return None
         try:
-            found = Prepared(nest, run.target).failure(given, run.threads)
+            made = PreparedDerivatives if run.derivatives else Prepared
+            found = made(nest, run.target).failure(given, run.threads)
         except (TooMuch, ValueError, IndexError, ZeroDivisionError):
             return None  # it has no meaning
         return found if found is not None and found.kind == failure.kind else None

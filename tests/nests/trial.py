@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tests.nests import derivatives
 from tests.nests.check import first_failure
 from tests.nests.program import DRAWS, random_nest, source_of
 from tests.nests.report import report
@@ -22,6 +23,7 @@ class Wanted:
     most: int
     draws: int = DRAWS
     shrink: bool = True
+    gradients: bool = False  # derivatives are compared, not values
     allow_unsupported: bool = False  # what the compiler refuses is counted, and no failure
 
     @property
@@ -42,9 +44,12 @@ class Outcome:
 
 def tried(seed: int, wanted: Wanted) -> Outcome:
     """One nest, with all its arguments."""
-    nest = random_nest(seed, wanted.most)
+    nest = random_nest(seed, wanted.most, wanted.gradients)
     operations = called(source_of(nest))
-    failure = first_failure(nest, wanted.target, wanted.threads, wanted.draws)
+    if wanted.gradients:
+        failure = derivatives.first_failure(nest, wanted.target, wanted.draws)
+    else:
+        failure = first_failure(nest, wanted.target, wanted.threads, wanted.draws)
     if failure is None:
         return Outcome(seed, "", "", operations)
     if failure.refused and wanted.allow_unsupported:

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import math
+import operator
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -35,13 +37,28 @@ def chosen(table: dict[Choice, int], weight: int) -> Callable[[Choice], Choice]:
         return choice
 
     return enter
+CURVED: dict[str, Callable[..., Any]] = {
+    "({0} * {1})": operator.mul,
+    "fw.sin({0})": lambda x: like(x, math.sin(x)),
+    "fw.tanh({0})": lambda x: like(x, math.tanh(x)),
+    "fw.exp(fw.cos({0}))": lambda x: like(x, math.exp(math.cos(x))),
+    "fw.log(fw.hypot({0}, 1.5))": lambda x: like(x, math.log(math.hypot(x, 1.5))),
+    "({0} / fw.sqrt(2.0 + fw.sin({1})))": lambda x, y: x / like(y, math.sqrt(2 + math.sin(y))),
+    "fw.abs({0})": abs,
+}  # fmt: skip
+
+
+def like(x: Any, value: float) -> Any:
+    """A number of the type of another: literals are constants."""
+    return type(x)(value) if isinstance(x, np.float64) else np.float64(value)
 
 
 class Writer:
     """Makes trees of a wanted type, from names in scope."""
 
-    def __init__(self, random: Random) -> None:
+    def __init__(self, random: Random, smooth: bool = False) -> None:
         self.random = random
+        self.smooth = smooth  # floats are any numbers, and mostly what is computed
         self.scope: list[Name] = []
         self.depth = 0
         self.count = 0
@@ -58,6 +75,8 @@ class Writer:
 
     def number(self) -> str:
         """A dtype of numbers."""
+        if self.smooth and self.chance(0.75):
+            return "float64"
         return self.random.choice([*NUMBERS, "int64", "int64", "int64"])
 
     def integer(self) -> str:
@@ -123,6 +142,8 @@ class Writer:
             return tupled(parts)
         if fuel <= 0 or self.chance(0.06):
             return self.leaf(type_)
+        if self.smooth and type_ == "float64" and self.chance(0.3):
+            return curved(self, fuel)
         table = SCALARS if isinstance(type_, str) else ROWS if isinstance(type_.of, str) else GRIDS
         for _ in range(20):
             (choice,) = self.random.choices(list(table), list(table.values()))
@@ -221,6 +242,13 @@ def literal(dtype: str, value: int) -> Node:
 
 def length(row: Made) -> Node:
     return node("int64", "{0}.shape[0]", lambda xs: np.int64(len(xs)), row)
+
+
+def curved(w: Writer, fuel: int) -> Node:
+    """A smooth function of numbers that are not far from 0."""
+    text = w.random.choice(list(CURVED))
+    parts = [w.make("float64", share) for share in w.shares(fuel, text.count("{"))]
+    return node("float64", text, CURVED[text], *parts)
 
 
 def modulo(made: Made, n: int) -> Node:

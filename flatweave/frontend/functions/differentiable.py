@@ -173,10 +173,12 @@ def _traced(value: Any, name: str) -> Any:
 
 def tangents_given(value: Any, of: Opened, what: str) -> list[Any]:
     """A user's tangents for the leaves of a value: None where they give none."""
+    return _given(value, of.rebuild([0.0] * len(of.leaves)), of, what)
+
+
+def _given(value: Any, like: Any, of: Opened, what: str) -> list[Any]:
     found, tree = flatten(value, lambda part: part is None or _is_leaf(part))
-    expected = flatten(
-        of.rebuild([0.0] * len(of.leaves)), lambda part: part is None or isinstance(part, Ragged)
-    )
+    expected = flatten(like, lambda part: part is None or isinstance(part, Ragged))
     if tree != expected[1]:
         raise ShapeError(
             f"{what} must have the structure {of.spelled}, got"
@@ -190,7 +192,10 @@ def tangents_given(value: Any, of: Opened, what: str) -> list[Any]:
             continue  # there is none in the value either
         if isinstance(rows, Ragged):
             values = part.values if isinstance(part, Ragged) else part
-            given += flatten(values, lambda leaf: leaf is None or _is_leaf(leaf))[0]
+            if values is None:
+                given += [None] * len(opened(rows.values, "", "").leaves)
+            else:
+                given += _given(values, rows.values, of, what)
         else:
             given.append(part)
     return given
