@@ -12,6 +12,7 @@ loop over arrays) cannot be a pull and raises Unsupported.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import product
 from math import prod
 
 from flatweave.base.dtypes import i64
@@ -345,20 +346,28 @@ def _shape(scope: Scope, type_: Type) -> tuple[Atom, ...]:
 
 
 def _translate_reduce(b: Builder, scope: Scope, op: Reduce) -> Sequence[Value]:
-    """reduce fn ne xs   ==>   fold n (k => xs k) fn neutral, and ne once"""
+    """reduce fn ne xs   ==>   fold n (k => xs k) fn neutral for each axis inside the one before,
+    and ne once"""
     arrays = [scope.pull(x) for x in op.xs]
-    extent = arrays[0].shape[0]
+    shape = arrays[0].shape
     fn, total = translate_lambda(b, scope, op.fn), scope.atoms(op.neutral)
-    is_short = len(total) > 1 and 0 < _count((extent,)) <= SHORT
-    if isinstance(extent, Const) and (is_short or any(x.in_scalars for x in arrays)):
-        for i in range(int(extent.value)):
-            total = b.inline(fn, [*total, *(x.at(b, (index(i),)) for x in arrays)])
+    count = _count(shape)
+    is_short = len(total) > 1 and 0 < count <= SHORT
+    if count and (is_short or any(x.in_scalars for x in arrays)):
+        for at in product(*(range(int(e.value)) for e in shape if isinstance(e, Const))):
+            total = b.inline(fn, [*total, *(x.at(b, tuple(map(index, at))) for x in arrays)])
         return total
     over = monoid(b, fn, total, known=op.known)
-    inside = b.inner()
-    k = inside.param("k", i64, extent)
-    body = inside.close([k], over.enter([x.at(inside, (k,)) for x in arrays]))
-    return over.leave(b, b.emit(Fold(extent, body, over.fn, over.neutral)))
+
+    def folded(b: Builder, indices: tuple[Atom, ...]) -> Sequence[Atom]:
+        if len(indices) == len(shape):
+            return over.enter([x.at(b, indices) for x in arrays])
+        inside = b.inner()
+        k = inside.param("k", i64, shape[len(indices)])
+        body = inside.close([k], folded(inside, (*indices, k)))
+        return b.emit(Fold(shape[len(indices)], body, over.fn, over.neutral))
+
+    return over.leave(b, folded(b, ()))
 
 
 def _translate_control(b: Builder, scope: Scope, op: If | While | For) -> Sequence[Value]:

@@ -79,9 +79,9 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None) -> Any
         a, b, start, end = values[low], values[high], places[low], places[high]
         slope = (b - a) / (end - start)
         found = slope * (v - start) + a
+        found = where(isnan(found) & ((v == start) | (k >= n - 1)), a, found)
         found = where(isnan(found), slope * (v - end) + b, found)
         found = where(isnan(found) & (a == b), a, found)
-        found = where((v == start) | (k >= n - 1), a, found)
         found = where(v > places[n - 1], last, where(v < places[0], first, found))
         return where(isnan(v), v, found)
 

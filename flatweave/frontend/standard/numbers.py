@@ -35,8 +35,8 @@ def logaddexp(x: Any, y: Any) -> Any:
         a, b = (v if v.weak else v.astype(dtype) for v in (a, b))
     apart = a - b
     most = maximum(a, b)
-    # of two infinities of one sign the difference is NaN
-    return where(a == b, most + LOG_2, most + log1p(exp(-abs(apart))))
+    # of two infinities of one sign the difference is NaN; each of two equals has half of the slope
+    return where(a == b, a * 0.5 + b * 0.5 + LOG_2, most + log1p(exp(-abs(apart))))
 
 
 @operation(elementwise=True)

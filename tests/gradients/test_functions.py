@@ -1,0 +1,77 @@
+"""Gradients of NumPy's functions where a formula is easily wrong: ends, ties, knots, zeros."""
+
+import math
+
+import numpy as np
+import pytest
+
+import flatweave as fw
+
+X = np.array([1.0, 2.0, 3.0])
+KNOTS = np.arange(5.0)
+CASES = {
+    "interp between knots": (lambda v: fw.sum(fw.interp(v, KNOTS, KNOTS**2)), X + 0.5, [3, 5, 7]),
+    "interp at knots": (lambda v: fw.sum(fw.interp(v, KNOTS, KNOTS**2)), X, [3, 5, 7]),
+    "interp outside": (lambda v: fw.interp(v, KNOTS, KNOTS), 5.5, 0),
+    "interp of values": (lambda fp: fw.interp(1.5, KNOTS[:3], fp), X, [0, 0.5, 0.5]),
+    "interp of values at a knot": (lambda fp: fw.interp(1.0, KNOTS[:3], fp), X, [0, 1, 0]),
+    "logaddexp of equals": (lambda v: fw.logaddexp(v, 1.0), 1.0, 0.5),
+    "logaddexp of itself": (lambda v: fw.logaddexp(v, v), 1.0, 1),
+    "logaddexp with nothing": (lambda v: fw.logaddexp(v, -np.inf), 1.0, 1),
+    "cov": (fw.cov, X, [-1, 0, 1]),
+    "cov of rows": (lambda m: fw.sum(fw.cov(m)), np.array([X, X[::-1]]), np.zeros((2, 3))),
+    "sinc at 0": (fw.sinc, 0.0, 0),
+    "hypot at 0": (lambda v: fw.hypot(v, 0.0), 0.0, 0),
+    "hypot": (lambda v: fw.hypot(v, 4.0), 3.0, 0.6),
+    "power 0": (lambda v: v**0, 0.0, 0),
+    "power 1.0 at 0": (lambda v: v**1.0, 0.0, 1),
+    "power of a negative number": (lambda v: v**3.0, -2.0, 12),
+    "exponents of 0": (lambda y: fw.power(0.0, y), 2.0, 0),
+    "exponents": (lambda y: fw.power(2.0, y), 3.0, 8 * math.log(2)),
+    "remainder by its divisor": (lambda m: 7.5 % m, 2.0, -3),
+    "fmod by its divisor": (lambda m: fw.fmod(-7.5, m), 2.0, 3),
+    "nan_to_num": (lambda v: fw.sum(fw.nan_to_num(v)), np.array([1.0, np.nan]), [1, 0]),
+    "nanmean": (fw.nanmean, np.array([1.0, np.nan, 3.0]), [0.5, 0, 0.5]),
+    "quantile": (lambda v: fw.quantile(v, 0.25), X, [0.5, 0.5, 0]),
+    "median": (fw.median, X, [0, 1, 0]),
+    "where with log of 0": (
+        lambda v: fw.sum(fw.where(v > 0, fw.log(v), 0.0)), np.array([0.0, 2.0]), [0, 0.5]
+    ),
+    "max of ties along an axis": (
+        lambda v: fw.sum(fw.max(v, axis=1)), np.array([[1.0, 1.0], [0.0, 2.0]]), [[1, 0], [0, 1]]
+    ),
+    "elements read twice": (lambda v: fw.sum(fw.take(v, np.array([0, 0, 2]))), X, [2, 0, 1]),
+    "at[0].add": (lambda v: fw.sum(v.at[0].add(v[1]) * np.array([2.0, 1.0, 1.0])), X, [2, 3, 1]),
+    "at[1].set": (lambda v: fw.sum(v.at[1].set(0.0)), X, [1, 0, 1]),
+    "unique": (
+        lambda v: fw.sum(fw.unique(v) * np.arange(2)), np.array([2.0, 1.0, 1.0]), [1, 0, 0]
+    ),
+    "pad with the edges": (lambda v: fw.sum(fw.pad(v, 1, mode="edge")), X, [2, 1, 2]),
+    "arccos at its end": (fw.arccos, 1.0, -np.inf),
+    "sqrt at 0": (fw.sqrt, 0.0, np.inf),
+    "trapezoid": (fw.trapezoid, X, [0.5, 1, 0.5]),
+    "through f32": (lambda v: fw.sum(v.astype(fw.f32) ** 2), X, 2 * X),
+    "through integers": (lambda v: fw.sum(v * v.astype(fw.i64)), X, X),
+    "copysign": (lambda v: fw.copysign(v, -1.0), 2.0, -1),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_gradients(name):
+    """Each gradient is what a hand derives."""
+    f, x, expected = CASES[name]
+
+    found = fw.jit(fw.grad(f), target="interp")(x)
+
+    np.testing.assert_allclose(np.asarray(found), expected, rtol=1e-12, atol=1e-12)
+
+
+def test_a_reduction_over_two_axes_inside_an_element_function_is_compiled():
+    """What a number contributes to a matrix is added up over both axes, in each row."""
+    rows = fw.ragged([[1.0, 2.0], [], [3.0]])
+
+    def by_factor(row):
+        square = row[:, None] * row[None, :]
+        return fw.grad(lambda t: fw.sum(square * t))(2.0)
+
+    np.testing.assert_array_equal(fw.map(by_factor, rows), [9.0, 0.0, 9.0])
