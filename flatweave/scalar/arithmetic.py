@@ -3,7 +3,8 @@
     add minimum floordiv ..   operands and result of one dtype, e.g.  i8: 100 + 100 = -56
 
 Integers wrap. Division by an integer zero gives 0, quotients round down, remainders take the
-divisor's sign. minimum and maximum give NaN where an operand is NaN, and the second of equal zeros.
+divisor's sign. minimum and maximum are those of IEEE 754: NaN where an operand is NaN, and -0.0 is
+below 0.0. So they commute, and the order in which many operands meet changes no bit of a number.
 """
 
 from __future__ import annotations
@@ -57,17 +58,17 @@ def _power(a: Values, b: Values) -> Values:
 
 
 def _minimum(a: Values, b: Values) -> Values:
-    """The smaller operand: NaN wins; of equal operands the second."""
+    """The smaller operand: NaN wins; -0.0 is below 0.0."""
     if a.dtype.kind != "f":
         return np.asarray(np.minimum(a, b))
-    return np.where((a < b) | np.isnan(a), a, b)
+    return np.where((a < b) | np.isnan(a) | ((a == b) & np.signbit(a)), a, b)
 
 
 def _maximum(a: Values, b: Values) -> Values:
-    """The greater operand: NaN wins; of equal operands the second."""
+    """The greater operand: NaN wins; -0.0 is below 0.0."""
     if a.dtype.kind != "f":
         return np.asarray(np.maximum(a, b))
-    return np.where((a > b) | np.isnan(a), a, b)
+    return np.where((a > b) | np.isnan(a) | ((a == b) & ~np.signbit(a)), a, b)
 
 
 def _exact_fma(a: float, b: float, c: float) -> float:
@@ -160,7 +161,9 @@ ROWS = (
         c=c.by_kind(
             b=c.plain("({0} && {1})"),
             iu=c.plain("({0} < {1} ? {0} : {1})"),
-            f=c.plain("({0} < {1} || {0} != {0} ? {0} : {1})"),
+            f=c.plain(
+                "({0} < {1} || {0} != {0} || ({0} == {1} && signbit({0})) ? {0} : {1})"
+            ),
         ),
     ),
     ScalarFn(
@@ -168,7 +171,9 @@ ROWS = (
         c=c.by_kind(
             b=c.plain("({0} || {1})"),
             iu=c.plain("({0} > {1} ? {0} : {1})"),
-            f=c.plain("({0} > {1} || {0} != {0} ? {0} : {1})"),
+            f=c.plain(
+                "({0} > {1} || {0} != {0} || ({0} == {1} && !signbit({0})) ? {0} : {1})"
+            ),
         ),
     ),
     _whole("floor", np.floor, "floor"),

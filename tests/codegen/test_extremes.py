@@ -1,11 +1,13 @@
-"""minimum and maximum of floats: NaN wins, with its bits; of equal zeros the second."""
+"""minimum and maximum of floats: NaN wins, with its bits; -0.0 is below 0.0."""
 
 import numpy as np
 import pytest
 
 import flatweave as fw
 from flatweave.base.config import config
+from tests.conftest import missing_opencl
 
+SLOW = [pytest.mark.slow]
 LEVELS = ["x86-64-v2", "x86-64-v3", "native"]
 
 ODD = [np.nan, -np.nan, 0.0, -0.0, np.inf, -np.inf, 1.5, -1.5, 1e-40]
@@ -14,7 +16,8 @@ ODD = [np.nan, -np.nan, 0.0, -0.0, np.inf, -np.inf, 1.5, -1.5, 1e-40]
 def meant(fn, a, b):
     """As the table of scalar functions says it."""
     wins = a > b if fn == "maximum" else a < b
-    return np.where(wins | np.isnan(a), a, b)
+    ties = (a == b) & (np.signbit(a) == (fn == "minimum"))
+    return np.where(wins | ties | np.isnan(a), a, b)
 
 
 @pytest.mark.parametrize("level", LEVELS)
@@ -53,3 +56,42 @@ def test_a_nan_stays_whenever_it_comes(dtype, level):
             greatest, least, running = every(x)
             assert np.isnan(greatest) and np.isnan(least) and np.isnan(pair(x))
             assert np.array_equal(np.asarray(running), np.maximum.accumulate(x), equal_nan=True)
+
+
+def of_zeros(x, rows, places):
+    """Extremes by all that folds: flat, rows, columns, nests, scans, segments, bins."""
+    low, high = fw.minimum, fw.maximum
+    deep = fw.map(lambda r: fw.min(fw.map(lambda e: fw.min(fw.sqrt(r)) + fw.sqrt(e), r)), rows)
+    return (
+        fw.min(x), fw.max(x), fw.min(rows, axis=1), fw.max(rows, axis=0), deep,
+        fw.scan(low, np.inf, x), fw.segmented_reduce(high, -np.inf, places == 0, x),
+        fw.histogram(3, places, x, low, np.inf), fw.fmin(x, -x),
+    )  # fmt: skip
+
+
+WHERE = [
+    pytest.param(level, dtype, marks=[] if (level, dtype) == ("native", np.float32) else SLOW)
+    for level in (*LEVELS, "opencl") for dtype in (np.float32, np.float64)
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("level", "dtype"), WHERE)
+def test_zeros_are_ordered_wherever_they_meet(level, dtype):
+    """The interpreter's bits, in whole steps and in rests, wherever the negative one is."""
+    is_device = level == "opencl"
+    options = {"target": "opencl"} if is_device else {"target": "cpu", "cpu": level, "threads": 2}
+    if is_device and missing_opencl():
+        pytest.skip(missing_opencl())
+    f = fw.jit(of_zeros)
+    for n, at in ((3, 0), (3, 2), (51, 17), (51, 50), (6003, 6002), (6003, 3000)):
+        for sign in (1, -1):
+            x = np.full(n, 0.0 * sign, dtype)
+            x[at] = -x[at]
+            given = x, x.reshape(-1, 3), np.arange(n) % 3
+            with config.scoped(**options):
+                found = f(*given)
+            with config.scoped(target="interp"):
+                wanted = f(*given)
+            for mine, meant_ in zip(found, wanted, strict=True):
+                a, b = np.asarray(mine), np.asarray(meant_)
+                assert np.array_equal(a, b) and np.array_equal(np.signbit(a), np.signbit(b))

@@ -28,13 +28,13 @@ class Scalar:
 
 
 def least(a: Any, b: Any) -> Any:
-    """The smaller operand: NaN wins; of equal operands the second."""
-    return np.where((a < b) | (a != a), a, b)
+    """The smaller operand: NaN wins; -0.0 is below 0.0."""
+    return np.where((a < b) | (a != a) | ((a == b) & np.signbit(a)), a, b)
 
 
 def greatest(a: Any, b: Any) -> Any:
-    """The greater operand: NaN wins; of equal operands the second."""
-    return np.where((a > b) | (a != a), a, b)
+    """The greater operand: NaN wins; -0.0 is below 0.0."""
+    return np.where((a > b) | (a != a) | ((a == b) & ~np.signbit(a)), a, b)
 
 
 def with_sign(x: Any, sign: Any) -> Any:

@@ -105,14 +105,14 @@ def test_shifts_by_the_width_or_more_lose_every_bit(dtype):
         assert apply("shl", dtype, [5], [-1]) == [0]
 
 
-def test_least_and_greatest_propagate_nan_and_keep_the_second_of_equal_zeros():
-    """NaN wins on either side; between zeros the order of operands decides."""
+def test_least_and_greatest_propagate_nan_and_order_zeros():
+    """NaN wins on either side; -0.0 is below 0.0, whatever the order of operands."""
     assert np.isnan(apply("minimum", f32, [NAN, 1, NAN], [1, NAN, NAN])).all()
     assert np.isnan(apply("maximum", f64, [NAN, 1, NAN], [1, NAN, NAN])).all()
     for left, right in ((0.0, -0.0), (-0.0, 0.0)):
-        for name in ("minimum", "maximum"):
-            kept = apply(name, f64, [left], [right])[0]
-            assert math.copysign(1, kept) == math.copysign(1, right)
+        for name, sign in (("minimum", -1), ("maximum", 1)):
+            for dtype in (f32, f64):
+                assert math.copysign(1, apply(name, dtype, [left], [right])[0]) == sign
 
 
 def test_rounding_goes_to_even():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from flatweave.base.dtypes import DType
 from flatweave.codegen.llvm.isa import byte_tables
 from flatweave.codegen.llvm.isa.portable import InstructionSet
-from flatweave.codegen.llvm.text.module import Body
+from flatweave.codegen.llvm.text.module import Body, suffix, vec
 
 
 class Neon(InstructionSet):
@@ -24,3 +24,11 @@ class Neon(InstructionSet):
         """tbl by a table."""
         name = "@llvm.aarch64.neon.tbl1.v16i8"
         return byte_tables.compress(body, kept, lanes, text, mask, name)
+
+    def extreme(
+        self, body: Body, name: str, dtype: DType, width: int, text: str, other: str
+    ) -> str | None:
+        """fmin and fmax, which LLVM calls as IEEE 754 does, and so do we."""
+        kind, symbol = vec(dtype, width), f"@llvm.{name}.{suffix(dtype, width)}"
+        body.declare(f"{kind} {symbol}({kind}, {kind})")
+        return body.let(f"call {kind} {symbol}({kind} {text}, {kind} {other})")

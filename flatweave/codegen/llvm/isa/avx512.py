@@ -25,6 +25,7 @@ _WORDS = {dtype.bits: dtype for dtype in (u8, u16, u32, u64)}
 _ONE = {64: "di", 32: "si", 16: "hi", 8: "qi"}  # vperm*, by bits of an element
 _TWO = {64: "q", 32: "d", 16: "hi", 8: "qi"}  # vpermi2*
 _FLOATS = {64: "pd", 32: "ps"}
+_RANGE = {"minimum": 4, "maximum": 5}  # vrange: the sign is that of the operand it gives
 _NAN_AS_IT_IS = 0x11  # vfixupimm: of the classes 0 and 1, quiet and signalling NaNs, the operand
 _MOST_REGISTERS = 4  # that a permute takes its values from
 _LEAST_LANES = 32  # from so many on a word beats a vector of comparisons
@@ -192,6 +193,27 @@ class Avx512(Avx2):
         symbol = f"@llvm.ldexp.{suffix(dtype, width)}.{suffix(i32, width)}"
         body.declare(f"{kind} {symbol}({kind}, {exponents})")
         return body.let(f"call {kind} {symbol}({kind} {text}, {exponents} {exponent})")
+
+    def extreme(
+        self, body: Body, name: str, dtype: DType, width: int, text: str, other: str
+    ) -> str | None:
+        """vrange, which orders zeros, and gives the other operand where one is NaN."""
+        lanes = min(width, self.register_bits // dtype.bits)
+        if lanes * dtype.bits < _LEAST or width % lanes:
+            return None
+        kind, mask, bits = vec(dtype, lanes), f"i{max(8, lanes)}", lanes * dtype.bits
+        symbol = f"{kind} @llvm.x86.avx512.mask.range.{_FLOATS[dtype.bits]}.{bits}"
+        rounded = bits == self.register_bits
+        body.declare(f"{symbol}({kind}, {kind}, i32, {kind}, {mask}{', i32' if rounded else ''})")
+        found = []
+        for k in range(width // lanes):
+            a, b = (_part_of(body, dtype, width, whole, k, lanes) for whole in (text, other))
+            more = f"i32 {_RANGE[name]}, {kind} zeroinitializer, {mask} -1{', i32 4' * rounded}"
+            found.append(body.let(f"call {symbol}({kind} {a}, {kind} {b}, {more})"))
+        numbers = joined(body, dtype.llvm, found, lanes)
+        for operand in (other, text):
+            numbers = self.unless_nan(body, dtype, width, numbers, operand) or numbers
+        return numbers
 
     def unless_nan(
         self, body: Body, dtype: DType, width: int, text: str, other: str

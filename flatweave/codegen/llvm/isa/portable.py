@@ -168,6 +168,13 @@ class InstructionSet:
         """x * 2**k in one instruction, rounded once, for k as wide as x; None if there is none."""
         return None
 
+    def extreme(
+        self, body: Body, name: str, dtype: DType, width: int, text: str, other: str
+    ) -> str | None:
+        """The minimum or maximum: NaN wins, -0.0 is below 0.0; None if no instruction orders zeros.
+        """
+        return None
+
     def unless_nan(
         self, body: Body, dtype: DType, width: int, text: str, other: str
     ) -> str | None:

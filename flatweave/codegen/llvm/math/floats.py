@@ -1,24 +1,49 @@
 """Floats in LLVM: order, rounding, sign, quotients and remainders as NumPy has them.
 
-    minimum(x, y)    x86's vminps and a NaN test: NaN wins; of equal zeros the second
+    minimum(x, y)    NaN wins, -0.0 is below 0.0: x86's vrangeps, or vminps with operands by sign
     mod(x, y)        exact by one fma while |x / y| is small, by `frem` in the lanes where it is not
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from flatweave.codegen.llvm.text.values import Value, call_function, rarely
 
 
 def minimum(a: Value, b: Value) -> Value:
-    """The smaller operand: NaN wins; of equal operands the second."""
-    return _in_one_line("minimum", lambda a, b: _unless_nan((a < b).where(a, b), a), a, b)
+    """The smaller operand: NaN wins; -0.0 is below 0.0."""
+    return _extreme("minimum", a, b)
 
 
 def maximum(a: Value, b: Value) -> Value:
-    """The greater operand: NaN wins; of equal operands the second."""
-    return _in_one_line("maximum", lambda a, b: _unless_nan((a > b).where(a, b), a), a, b)
+    """The greater operand: NaN wins; -0.0 is below 0.0."""
+    return _extreme("maximum", a, b)
+
+
+def _extreme(name: str, a: Value, b: Value) -> Value:
+    """One of the two. A literal comes first: LLVM knows its sign, which leaves vminps alone."""
+    if b.is_constant or a.is_constant:
+        first, second = (b, a) if b.is_constant else (a, b)
+        return _in_one_line(f"{name}_by_sign", partial(_by_sign, name), first, second)
+    return _in_one_line(name, partial(_by_range, name), a, b)
+
+
+def _by_range(name: str, a: Value, b: Value) -> Value:
+    """By an instruction that orders zeros, where there is one."""
+    text = a.body.module.isa.extreme(a.body, name, a.dtype, a.width, a.text, b.text)
+    return _by_sign(name, a, b) if text is None else Value(a.body, a.dtype, a.width, text)
+
+
+def _by_sign(name: str, a: Value, b: Value) -> Value:
+    """vminps and vmaxps give the second of equal operands: of zeros the right one, if a negative
+    one is the second of a minimum, and the first of a maximum."""
+    is_negative = a.bits() < 0
+    low, high = is_negative.where(b, a), is_negative.where(a, b)
+    first, second = (low, high) if name == "minimum" else (high, low)
+    smaller = first < second if name == "minimum" else first > second
+    return _unless_nan(smaller.where(first, second), first)
 
 
 def _unless_nan(found: Value, a: Value) -> Value:

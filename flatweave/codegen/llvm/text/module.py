@@ -31,6 +31,11 @@ class Instructions(Protocol):
     def scale(self, body: Body, dtype: DType, width: int, text: str, exponent: str) -> str | None:
         """x * 2**k in one instruction, if there is one."""
 
+    def extreme(
+        self, body: Body, name: str, dtype: DType, width: int, text: str, other: str
+    ) -> str | None:
+        """The minimum or maximum, as IEEE 754 has them, if there are instructions for it."""
+
     def unless_nan(
         self, body: Body, dtype: DType, width: int, text: str, other: str
     ) -> str | None:
