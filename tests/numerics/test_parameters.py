@@ -156,3 +156,25 @@ def test_an_arange_up_to_the_last_integer():
     """With the dtype that holds it."""
     assert fw.arange(2**64 - 2, 2**64, dtype=fw.u64).tolist() == [2**64 - 2, 2**64 - 1]
     assert fw.arange(-2**63, -2**63 + 2).tolist() == [-2**63, -2**63 + 1]
+
+
+@pytest.mark.parametrize("shift", [-2**63, 2**63 - 1, np.int8(-128), np.uint8(1), np.uint64(4)])
+def test_rolls_by_any_integer(shift):
+    """Also by those without a negative of their dtype."""
+    x = np.arange(12).reshape(3, 4)
+    n = int(shift)
+
+    assert np.array_equal(fw.roll(x, shift), np.roll(x, n % 12))
+    assert np.array_equal(fw.roll(x, (shift, 1), (0, 1)), np.roll(x, (n % 3, 1), (0, 1)))
+    assert np.array_equal(fw.jit(fw.roll)(x.ravel(), shift), np.roll(x.ravel(), n % 12))
+    assert fw.roll(x[:0], shift).shape == (0, 4)
+
+
+@pytest.mark.parametrize("offset", [-2**63, 2**63 - 1, np.int8(-128), np.uint8(1), -1])
+def test_diagonals_of_any_offset(offset):
+    """Also of those without a negative of their dtype; outside of the matrix there is nothing."""
+    x = np.arange(12).reshape(3, 4)
+    near = max(-9, min(int(offset), 9))
+
+    assert np.array_equal(fw.linalg.diagonal(x, offset=offset), np.diagonal(x, near))
+    assert int(fw.linalg.trace(x, offset=offset)) == int(np.trace(x, near))

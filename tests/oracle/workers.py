@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import multiprocessing
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from typing import Generic, TypeVar
@@ -71,7 +71,7 @@ class Worker(Generic[Found]):
 
 
 def outcomes(
-    tried: Callable[[int], Found], seeds: range, *, seconds: float, workers: int,
+    tried: Callable[[int], Found], seeds: Iterable[int], *, seconds: float, workers: int,
     until: float = float("inf"),
 ) -> Iterator[Found | Lost]:  # fmt: skip
     """The outcome of every seed; `seconds` for each, none begun after `until` seconds."""

@@ -247,13 +247,24 @@ def rotate(xs: Any, k: Any, axis: int = 0) -> Any:
     """
     leaves, tree = arrays_of(xs, "xs of rotate")
     by = extent_of(k, "the distance of rotate")
-    return unflatten(tree, [_rotated(leaf, by, axis) for leaf in leaves])
+    found = []
+    for leaf in leaves:
+        number = axis_of(leaf, axis, "rotate")
+        found.append(_from(leaf, extents.mod(by, leaf.extents[number]), number))
+    return unflatten(tree, found)
 
 
-def _rotated(array: Tracer, by: Atom, axis: int) -> Tracer:
-    number = axis_of(array, axis, "rotate")
+def rotated_right(array: Tracer, by: Any, number: int) -> Tracer:
+    """Axis `number` moved to the right by any integer, whose negative need not be one."""
     extent = array.extents[number]
-    start = extents.mod(by, extent)  # in [0, n), so that one subtraction brings i + start inside
+    distance = extents.mod(extent_of(by, "the shift of roll"), extent)
+    return _from(array, extents.sub(extent, distance), number)
+
+
+def _from(array: Tracer, start: Atom, number: int) -> Tracer:
+    """The elements from `start` on, then those before it; `start` is not beyond the end, so that
+    one subtraction brings i + start inside."""
+    extent = array.extents[number]
 
     def at(*place: Atom) -> Tracer:
         moved = extents.add(place[number], start)

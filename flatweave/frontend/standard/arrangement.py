@@ -17,7 +17,7 @@ from flatweave.frontend.arrays.shapes import (
     raveled,
     reshaped,
     reverse,
-    rotate,
+    rotated_right,
     transposed,
 )
 from flatweave.frontend.call.operation import operation
@@ -256,7 +256,7 @@ def roll(x: Any, shift: Any, axis: Any = None) -> Any:
 
 def _rolled(array: Any, shifts: list[Any], axes: list[int]) -> Any:
     for by, at in zip(shifts, axes, strict=True):
-        array = rotate(array, -as_tracer(by), at)
+        array = rotated_right(array, by, at)
     return array
 
 

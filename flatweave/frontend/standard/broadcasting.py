@@ -17,10 +17,9 @@ from flatweave.frontend.trace.tracers import as_tracer
 
 @operation()
 def broadcast_to(x: Any, shape: Any) -> Any:
-    """The array repeated along new leading axes and along axes of extent 1.
+    """`broadcast`, under the standard's name.
 
-    Types: `x: t[..], shape: extents -> t[shape]`. Raises ShapeError where an extent is neither 1
-    nor that of the shape.
+    Types: `x: t[..], shape: extents -> t[shape]`. Raises ShapeError as `broadcast` does.
 
         >>> fw.broadcast_to(np.array([1, 2]), (2, 2))
         Array([[1, 2],

@@ -20,7 +20,8 @@ from flatweave.frontend.standard.broadcasting import broadcast_arrays
 from flatweave.frontend.standard.spectra import svdvals
 from flatweave.frontend.standard.statistics import count_nonzero
 from flatweave.frontend.trace import extents
-from flatweave.frontend.trace.tracers import as_tracer
+from flatweave.frontend.trace.sizes import MOST
+from flatweave.frontend.trace.tracers import as_tracer, extent_of, tracer_of
 from flatweave.frontend.values.array import describe
 from flatweave.frontend.values.complex import Complex
 from flatweave.terms.build import index
@@ -123,7 +124,8 @@ def diagonal(x: Any, /, *, offset: Any = 0) -> Any:
             where=user_location(), remedy="Give an array of two axes or more.",
         )  # fmt: skip
     *others, rows, columns = array.shape
-    by = as_tracer(offset, "the offset of diagonal")
+    given = tracer_of(extent_of(offset, "the offset of diagonal"))
+    by: Any = maximum(given, -MOST)  # whose negative is an integer, too
     down, right = maximum(-by, 0), maximum(by, 0)
     length = maximum(minimum(as_tracer(rows) - down, as_tracer(columns) - right), 0)
 

@@ -137,20 +137,17 @@ def searchsorted(x1: Any, x2: Any, side: str = "left", sorter: Any = None) -> An
             f'side of searchsorted is "left" or "right", got {side!r}.',
             where=user_location(), remedy='Leave it out for "left".',
         )  # fmt: skip
-    keys: Any = as_tracer(x1, "what searchsorted looks in")
+    keys = _row(
+        x1, "what searchsorted looks in",
+        "searchsorted looks in one row of ascending values, got {}.",
+        "Map it over the rows: fw.map(fw.searchsorted, xs, ys).",
+    )  # fmt: skip
     values: Any = as_tracer(x2, "the values of searchsorted")
-    if keys.ndim != 1:
-        raise ShapeError(
-            f"searchsorted looks in one row of ascending values, got {describe(keys)}.",
-            where=user_location(), remedy="Map it over the rows: fw.map(fw.searchsorted, xs, ys).",
-        )  # fmt: skip
     if sorter is not None:
-        order: Any = as_tracer(sorter, "the sorter")
-        if order.ndim != 1:
-            raise ShapeError(
-                f"the sorter of searchsorted has one axis, got {describe(order)}.",
-                where=user_location(), remedy="Give what fw.argsort(x1) gives.",
-            )  # fmt: skip
+        order = _row(
+            sorter, "the sorter", "the sorter of searchsorted has one axis, got {}.",
+            "Give what fw.argsort(x1) gives.",
+        )  # fmt: skip
         same_length([keys, order], "searchsorted", ["x1", "sorter"])
         keys = keys[order]
     n = keys.shape[0]
@@ -171,6 +168,14 @@ def searchsorted(x1: Any, x2: Any, side: str = "left", sorter: Any = None) -> An
     flat: Any = raveled(values)
     found = map(place, flat)
     return found if values.ndim == 1 else reshaped(found, values.extents)
+
+
+def _row(x: Any, name: str, message: str, remedy: str) -> Any:
+    """An array of one axis; ShapeError for any other."""
+    array = as_tracer(x, name)
+    if array.ndim != 1:
+        raise ShapeError(message.format(describe(array)), where=user_location(), remedy=remedy)
+    return array
 
 
 def _is_below(key: Any, value: Any, is_left: bool, is_float: bool) -> Any:
