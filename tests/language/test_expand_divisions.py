@@ -10,8 +10,8 @@ from flatweave.codegen import cuda
 from flatweave.kernel_ir.verify import verify
 from flatweave.lower.machine.machine import CUDA
 from flatweave.lower.program import lower
-from flatweave.lower.schedule.plan import Along
 from flatweave.lower.traverse import by_search, mixed_order
+from flatweave.nest.schedule import Along
 from flatweave.runtime.devices import nvrtc
 from flatweave.terms.build import Builder, index
 from flatweave.terms.syntax import Const
@@ -139,7 +139,7 @@ def test_lanes_search_on_their_own():
     """Or a block decides, where nothing is combined along rows and order does not matter."""
     def along(wish):
         plans = lower(swept(summed), CUDA, schedule=Schedule(expand=wish)).sweeps
-        return [plan.traversal.along for plan in plans.values() if plan.scatter][0]
+        return [plan.plain.rows.along for plan in plans.values() if plan.scatter][0]
 
     assert along(None) is along("balanced") is Along.COST
     assert along("balanced-search") is along("16-per-block-search") is Along.SEARCH

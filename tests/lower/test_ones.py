@@ -154,4 +154,4 @@ def test_one_column_is_no_row():
     """Lanes lie along the fold, or along the rows, where they would be idle."""
     text = fw.jit(lambda a, b: a @ b).stages(np.ones((3, 4)), np.ones((4, 5))).text["plan"]
 
-    assert "lanes=row-by-row" in text and "lanes=folds" in text
+    assert "axis=last" in text and "axis=fold" in text

@@ -12,8 +12,8 @@ from flatweave.lower.machine.machine import CPU_AVX512, CUDA
 from flatweave.lower.schedule.choose import plan_sweep
 from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.panels import LEAST, TALLER
-from flatweave.lower.schedule.plan import Lanes
 from flatweave.lower.schedule.verify import verify_plan
+from flatweave.nest.schedule import BY_PANELS, Axis, Split, Tail
 from flatweave.ops import Sweep
 from flatweave.terms.traverse import walk_lets
 
@@ -96,20 +96,20 @@ def test_stencils_are_visited_in_panels():
     """As wide as the nearest cache allows, of taller blocks; not on a GPU."""
     made, plain = plan(five_point, SQUARE), plan(lambda xs: fw.transpose(xs) * 1.0, SQUARE)
 
-    assert (made.traversal.panel, plain.traversal.panel) == (PANEL, 0)
-    assert made.tiling.most == TALLER * plain.tiling.most
-    assert plan(five_point, SQUARE.astype(np.float64)).traversal.panel == PANEL // 2
-    assert plan(five_point, SQUARE, machine=CUDA).traversal.panel == 0
+    assert (made.plain.panel, plain.plain.panel) == (PANEL, 0)
+    assert made.bind.most == TALLER * plain.bind.most
+    assert plan(five_point, SQUARE.astype(np.float64)).plain.panel == PANEL // 2
+    assert plan(five_point, SQUARE, machine=CUDA).plain.panel == 0
     narrow = replace(CPU_AVX512, first_level=64)
-    assert plan(five_point, SQUARE, machine=narrow).traversal.panel == LEAST
+    assert plan(five_point, SQUARE, machine=narrow).plain.panel == LEAST
 
 
 def test_ends_of_rows_are_visited_by_steps_that_overlap():
     """Also those that need no panels; where positions go on from row to row, there are none."""
-    assert plan(five_point, SQUARE).traversal.overlaps
-    assert plan(lambda xs: fw.transpose(xs) * 1.0, SQUARE).traversal.overlaps
-    assert not plan(lambda xs: xs * 2, SQUARE).traversal.overlaps
-    assert not plan(five_point, SQUARE, machine=CUDA).traversal.overlaps
+    assert plan(five_point, SQUARE).plain.lanes.tail is Tail.SHIFT
+    assert plan(lambda xs: fw.transpose(xs) * 1.0, SQUARE).plain.lanes.tail is Tail.SHIFT
+    assert plan(lambda xs: xs * 2, SQUARE).plain.lanes.tail is Tail.SCALAR
+    assert plan(five_point, SQUARE, machine=CUDA).plain.lanes.tail is Tail.PREDICATE
 
 
 def test_panels_and_overlaps_are_of_rows():
@@ -117,13 +117,15 @@ def test_panels_and_overlaps_are_of_rows():
     made, facts = plan(five_point, SQUARE), SweepFacts.of(sweep(five_point, SQUARE))
 
     verify_plan(made, facts, CPU_AVX512)
+    plain, lanes = made.plain, made.plain.lanes
     for wrong in (
-        replace(made.traversal, lanes=Lanes.FLAT, overlaps=False),
-        replace(made.traversal, lanes=Lanes.FLAT, panel=0),
-        replace(made.traversal, panel=PANEL + 1),
+        plain.but(replace(lanes, axis=Axis.SPACE, tail=Tail.SCALAR)),
+        plain.only(type(lanes)).but(replace(lanes, axis=Axis.SPACE)),
+        plain.but(Split(Axis.LAST, PANEL + 1)),
+        plain.only(type(lanes), type(BY_PANELS)),
     ):
-        with pytest.raises(CompilerBug, match=r"panels of|overlap"):
-            verify_plan(replace(made, traversal=wrong), facts, CPU_AVX512)
+        with pytest.raises(CompilerBug, match=r"panels|overlap"):
+            verify_plan(replace(made, versions=(wrong,)), facts, CPU_AVX512)
 
 
 def test_each_step_asks_for_the_row_behind_the_furthest_that_it_reads():

@@ -14,20 +14,23 @@ from flatweave.lower.program import lower, plan_of
 from flatweave.lower.scatter.choose import VARIANTS
 from flatweave.lower.schedule.division import LONG_ROW, ROW_AT_ONCE
 from flatweave.lower.schedule.facts import SweepFacts
-from flatweave.lower.schedule.plan import (
-    Along,
-    Carry,
-    Evaluation,
-    How,
-    Lanes,
-    ScatterChoice,
-    SweepPlan,
-    Tiling,
-    Variant,
-    When,
-)
+from flatweave.lower.schedule.plan import Carry, ScatterChoice, SweepPlan, When
 from flatweave.lower.schedule.text import parse_plans, print_plans
 from flatweave.lower.schedule.verify import verify_plan
+from flatweave.nest.schedule import (
+    ALWAYS,
+    Along,
+    Axis,
+    Bind,
+    Cache,
+    Guard,
+    How,
+    Memory,
+    Rows,
+    Stream,
+    Vectorize,
+    Version,
+)
 from flatweave.ops import Sweep
 from flatweave.terms.traverse import walk_lets
 
@@ -90,39 +93,39 @@ def test_every_plan_keeps_the_rules_and_is_read_back(name, machine):
 
 def test_what_is_stored_streams_where_it_fills_the_caches():
     """Two kernels, and the size from which on the first one runs; a sum has one kernel."""
-    streaming, plain = plan("map").variants
+    streaming, plain = plan("map").versions
 
-    assert (streaming.streaming, streaming.least) == (True, CPU_AVX512.streaming_from // 8)
-    assert plain == Variant("plain")
-    assert plan("sum").variants == (Variant("plain"),)
-    assert plan("map", CUDA).variants == (Variant("plain"),)
+    assert streaming.guard == Guard(elements=CPU_AVX512.streaming_from // 8)
+    assert streaming.steps == (*plain.steps, Stream())
+    assert plain.guard == ALWAYS
+    assert len(plan("sum").versions) == len(plan("map", CUDA).versions) == 1
 
 
 def test_long_rows_have_kernels_of_their_own():
     """Rows one by one where they are long on average; a call compiles the one that it runs."""
-    rows, plain = plan("ragged_sums").variants
+    rows, plain = plan("ragged_sums").versions
 
-    assert (rows.name, rows.along, rows.row_length) == ("rows", Along.ROW, ROW_AT_ONCE)
-    assert plan("ragged_map").variants[0].row_length == LONG_ROW
-    assert plain == Variant("plain", along=Along.POSITIONS)
-    names = [variant.name for variant in plan("ragged_map").variants]
+    assert (rows.name, rows.rows.along, rows.guard) == ("rows", Along.ROW, Guard(mean=ROW_AT_ONCE))
+    assert plan("ragged_map").versions[0].guard.mean == LONG_ROW
+    assert (plain.rows.along, plain.guard) == (Along.POSITIONS, ALWAYS)
+    names = [version.name for version in plan("ragged_map").versions]
     assert names == ["streaming-rows", "streaming", "rows", "plain"]
-    assert plan("ragged_sums", CUDA).variants == (Variant("plain"),)
+    assert len(plan("ragged_sums", CUDA).versions) == 1
 
 
 def test_lanes_lie_along_memory():
     """Along positions, along the last axis, or along the fold of one element."""
-    assert plan("map").traversal.lanes is Lanes.FLAT
-    assert plan("transpose").traversal.lanes is Lanes.ROW_BY_ROW
-    assert plan("row_sums").traversal.lanes is Lanes.FOLDS
-    assert plan("row_sums", CUDA).traversal.lanes is Lanes.FLAT
+    assert plan("map").plain.lanes.axis is Axis.SPACE
+    assert plan("transpose").plain.lanes.axis is Axis.LAST
+    assert plan("row_sums").plain.lanes.axis is Axis.FOLD
+    assert plan("row_sums", CUDA).plain.lanes.axis is Axis.SPACE
 
 
 def test_operators_that_do_not_commute_keep_their_order():
     """Each lane has a run of its own where tiles are turned; else steps are combined in order."""
-    assert plan("sum").combines.hows == (How.LANEWISE,)
-    assert plan("reduce_in_order").combines.hows == (How.BLOCKED,)
-    assert plan("reduce_in_order", CUDA).combines.hows == (How.ORDERED,)
+    assert plan("sum").plain.combines.hows == (How.LANEWISE,)
+    assert plan("reduce_in_order").plain.combines.hows == (How.BLOCKED,)
+    assert plan("reduce_in_order", CUDA).plain.combines.hows == (How.ORDERED,)
 
 
 def test_scans_are_carried_as_the_machine_can():
@@ -135,23 +138,23 @@ def test_scans_are_carried_as_the_machine_can():
 
 def test_predicates_are_evaluated_once():
     """Where a block may wait for the one before, a warp at a time: not on a GPU."""
-    assert plan("filter").evaluation is Evaluation.ONCE
-    assert plan("filter_expensive").evaluation is Evaluation.ONCE
-    assert plan("filter_expensive", CUDA).evaluation is Evaluation.TWICE
+    assert plan("filter").plain.step(Cache) == Cache(Memory.SCRATCH)
+    assert plan("filter_expensive").plain.step(Cache) == Cache(Memory.SCRATCH)
+    assert plan("filter_expensive", CUDA).plain.step(Cache) is None
 
 
 def test_closed_segments_are_counted_with_their_bits_saved():
     """The last pass reads the bits, not the elements that say where segments begin."""
     (level,) = plan("segmented_reduce").levels
 
-    assert level.aggregations[0].hows == (How.SAVED,)
+    assert level.factors[0].hows == (How.SAVED,)
 
 
 def test_ragged_sums_fold_rows_whose_heads_are_flagged():
     """On a CPU, where a warp goes its own way."""
-    assert plan("ragged_sums").folds_rows
-    assert plan("ragged_sums").traversal.flagged
-    assert not plan("ragged_sums", CUDA).folds_rows
+    assert plan("ragged_sums").plain.rows.folded
+    assert plan("ragged_sums").plain.rows.flagged
+    assert not plan("ragged_sums", CUDA).plain.rows.folded
 
 
 def test_scattering_tries_what_pays():
@@ -209,29 +212,32 @@ def test_a_wish_leaves_the_variants_that_grant_it(wishes):
     """What it decides is no longer a condition."""
     name, wanted = FORCED[wishes]
 
-    assert [v.name for v in plan(name, wishes=schedule_of(wishes)).variants] == wanted
+    assert [v.name for v in plan(name, wishes=schedule_of(wishes)).versions] == wanted
 
 
 def test_a_filter_is_evaluated_as_wished():
     """Whatever its body costs; a sweep with no such choice is as it was."""
-    assert plan("filter", wishes=schedule_of("filter=once")).evaluation is Evaluation.ONCE
-    assert plan("filter_expensive", wishes=schedule_of("filter=twice")) == replace(
-        plan("filter_expensive"), evaluation=Evaluation.TWICE
-    )
+    assert plan("filter", wishes=schedule_of("filter=once")).plain.step(Cache) is not None
+    twice = plan("filter_expensive", wishes=schedule_of("filter=twice")).versions
+    once = plan("filter_expensive").versions
+    assert [v.steps for v in twice] == [
+        tuple(step for step in v.steps if not isinstance(step, Cache)) for v in once
+    ]
     assert plan("scan", wishes=schedule_of("filter=once,rows=rows")) == plan("scan")
 
 
+PLAIN = Version("plain", steps=(Vectorize(Axis.SPACE, 32),))
 WRONG = {
-    "no word for its flags": {"tiling": Tiling(128, 128, 1024)},
-    "not whole steps": {"tiling": Tiling(32, 32, 1000)},
+    "no word for its flags": {"versions": (PLAIN.but(Vectorize(Axis.SPACE, 128)),)},
+    "not whole steps": {"bind": Bind(32, 1000)},
     "levels of scans": {"levels": ()},
-    "has a condition": {"variants": (Variant("plain", least=7),)},
-    "no condition stands before the last": {"variants": (Variant("a"), Variant("b"))},
-    "two variants have one name": {"variants": (Variant("a", least=9), Variant("a"))},
-    "evaluates once only where": {"evaluation": Evaluation.ONCE},
-    "rows that are not there": {
-        "variants": (Variant("a", least=9, along=Along.ROW), Variant("plain")),
-    },
+    "has a guard": {"versions": (replace(PLAIN, guard=Guard(7)),)},
+    "no guard precedes the last": {"versions": (PLAIN, replace(PLAIN, name="b"))},
+    "two versions have one name": {"versions": (replace(PLAIN, guard=Guard(9)), PLAIN)},
+    "evaluates once only where": {"versions": (PLAIN.but(Cache(Memory.SCRATCH)),)},
+    "rows that are not there": {"versions": (PLAIN.but(Rows(Along.ROW)),)},
+    "what lanes lie along": {"versions": (Version("plain"),)},
+    "two steps of one kind": {"versions": (replace(PLAIN, steps=PLAIN.steps * 2),)},
 }
 
 
@@ -257,16 +263,16 @@ def test_emission_obeys_a_given_plan():
     """A plan that was read back, with another tiling: the block is as large as it says."""
     program = swept("map")
     ((name, chosen),) = lower(program, CPU_AVX512).sweeps.items()
-    smaller = replace(chosen, tiling=Tiling(chosen.tiling.width, 64, 64))
+    smaller = replace(chosen, bind=Bind(64, 64))
     lowered = lower(program, CPU_AVX512, plans=parse_plans(print_plans({name: smaller})))
 
     assert dict(lowered.sweeps) == {name: smaller}
     widths = {let.op.width for k in lowered.unit.complete().kernels for let in walk_lets(k.body)
               if let.op.name == "lanes"}  # fmt: skip
-    assert widths == {1, chosen.tiling.width}
+    assert widths == {1, chosen.plain.width}
 
 
-@pytest.mark.parametrize("text", ["tiling width=3", "sweep a\n    sinks x=1", "sweep a colour=red"])
+@pytest.mark.parametrize("text", ["bind least=3", "sweep a\n    sinks x=1", "sweep a colour=red"])
 def test_what_is_no_plan_is_not_read(text):
     """The message says what is not there."""
     with pytest.raises(CompilerBug):
@@ -301,5 +307,5 @@ def test_stages_show_the_plan():
     """`plan` is a stage like the others."""
     text = fw.jit(PROGRAMS["filter"][0]).stages(XS).text["plan"]
 
-    assert "sinks=compact" in text
-    assert "variant name=streaming" in text
+    assert "cache at=scratch" in text
+    assert "version name=streaming" in text

@@ -12,10 +12,10 @@ from flatweave.kernel_ir.verify import verify
 from flatweave.lower.machine.machine import CPU_AVX512, CUDA, OPENCL, cpu
 from flatweave.lower.program import lower, plan_of
 from flatweave.lower.schedule.facts import SweepFacts
-from flatweave.lower.schedule.plan import NO_TILE, RegisterTile
 from flatweave.lower.schedule.register_tile import LEAST_WORK
 from flatweave.lower.schedule.text import parse_plans, print_plans
 from flatweave.lower.schedule.verify import verify_plan
+from flatweave.nest.schedule import RegisterTile
 from flatweave.ops import Sweep
 from flatweave.terms.traverse import walk_lets
 from tests.codegen.device_programs import agree, expected, flat, simulated, traced
@@ -46,7 +46,16 @@ def facts(f, *args):
 
 def tile(f, *args, machine=CPU_AVX512):
     """The tile that is chosen."""
-    return plan_of(facts(f, *args), machine, schedule_of("store=plain")).tile
+    plan = plan_of(facts(f, *args), machine, schedule_of("store=plain"))
+    return plan.versions[0].step(RegisterTile)
+
+
+def in_tiles(plan, other):
+    """The plan with other register tiles."""
+    tiles = [version.step(RegisterTile) for version in plan.versions]
+    return replace(plan, versions=tuple(
+        version.but(other(tile)) if tile else version
+        for version, tile in zip(plan.versions, tiles, strict=True)))  # fmt: skip
 
 
 @pytest.mark.parametrize("f", [product, product_of_rows, product_by_index, distances, nearest])
@@ -88,17 +97,16 @@ def test_lanes_that_lie_along_the_fold_are_turned():
 def test_threads_have_no_register_tiles():
     """They divide by themselves."""
     for machine in (CUDA, OPENCL):
-        assert tile(product, F32, F32, machine=machine) == NO_TILE
+        assert tile(product, F32, F32, machine=machine) is None
 
 
 def test_small_products_are_not_tiled():
     """What a tile costs first is more than a small product."""
-    variant = plan_of(facts(product, F32, F32), CPU_AVX512, schedule_of("store=plain")).variants[
-        0
-    ]
-    assert (variant.tiled, variant.work) == (True, LEAST_WORK)
-    lanes = plan_of(facts(product, F32, F32), CPU_AVX512, schedule_of("contraction=lanes"))
-    assert not any(each.tiled for each in lanes.variants)
+    found = facts(product, F32, F32)
+    tiled, *_ = plan_of(found, CPU_AVX512, schedule_of("store=plain")).versions
+    assert tiled.step(RegisterTile) and tiled.guard.work == LEAST_WORK
+    lanes = plan_of(found, CPU_AVX512, schedule_of("contraction=lanes"))
+    assert not any(each.step(RegisterTile) for each in lanes.versions)
 
 
 @pytest.mark.parametrize(
@@ -114,7 +122,7 @@ def test_wrong_tiles_are_refused(changes, message):
     found = facts(product, F32, F32)
     plan = plan_of(found, CPU_AVX512, TILES)
     with pytest.raises(CompilerBug, match=message):
-        verify_plan(replace(plan, tile=replace(SMALL, **changes)), found, CPU_AVX512)
+        verify_plan(in_tiles(plan, lambda _: replace(SMALL, **changes)), found, CPU_AVX512)
     with pytest.raises(CompilerBug, match="no contraction"):
         verify_plan(plan, facts(lambda a: fw.map(fw.sum, a), F32), CPU_AVX512)
 
@@ -140,8 +148,7 @@ def test_the_kernel_in_the_simulator(f, shape, square):
     plans = parse_plans(print_plans(lower(program, cpu(256, 16), schedule=TILES).sweeps))
     small = {False: replace(SMALL, square=square), True: replace(SMALL, in_place=True, narrow=2)}
     plans = {
-        name: replace(plan, tile=small[plan.tile.in_place]) if plan.tile != NO_TILE else plan
-        for name, plan in plans.items()
+        name: in_tiles(plan, lambda tile: small[tile.in_place]) for name, plan in plans.items()
     }
     unit = lower(program, cpu(256, 16), schedule=TILES, plans=plans)
 
@@ -164,11 +171,8 @@ def test_the_kernel_in_place_in_the_simulator(shape, narrow):
     program = list(pipeline.optimise(made).values())[-1]
     plans = parse_plans(print_plans(lower(program, cpu(256, 16), schedule=TILES).sweeps))
     small = replace(SMALL, in_place=True, narrow=narrow)
-    assert any(plan.tile.in_place for plan in plans.values())
-    plans = {
-        name: replace(plan, tile=small) if plan.tile.in_place else plan
-        for name, plan in plans.items()
-    }
+    plans = {name: in_tiles(plan, lambda _: small) for name, plan in plans.items()}
+    assert small in [step for plan in plans.values() for v in plan.versions for step in v.steps]
     unit = lower(program, cpu(256, 16), schedule=TILES, plans=plans)
 
     verify(unit.unit)

@@ -14,10 +14,11 @@ from flatweave.base.schedule import CHOSEN, Schedule
 from flatweave.codegen import cuda
 from flatweave.lower.machine.machine import CPU_AVX512, CUDA, OPENCL
 from flatweave.lower.program import lower, plan_of
+from flatweave.lower.schedule.choose import shared_tile_of
 from flatweave.lower.schedule.facts import SweepFacts
-from flatweave.lower.schedule.plan import NO_SHARED_TILE
 from flatweave.lower.schedule.text import parse_plans, print_plans
 from flatweave.lower.schedule.verify import verify_plan
+from flatweave.nest.schedule import SharedTile
 from flatweave.ops import Sweep
 from flatweave.runtime.devices import nvrtc
 from flatweave.simulator.counts import Counting
@@ -103,8 +104,10 @@ def facts(f, *args):
 
 def tile(f, *args, machine=CUDA):
     """The tile of the last sweep of a program, and how its neighbours are read."""
-    plan = plan_of(facts(f, *args), machine, CHOSEN)
-    return plan.stencil, any(variant.shared for variant in plan.variants)
+    found = facts(f, *args)
+    plan = plan_of(found, machine, CHOSEN)
+    tile = shared_tile_of(found, machine, plan.plain.lanes, ())
+    return tile, any(version.step(SharedTile) for version in plan.versions)
 
 
 def wide(reach):
@@ -166,9 +169,9 @@ def test_tiles_where_reuse_pays():
 def test_no_tiles_where_halos_are_wider():
     """Nor on a CPU, whose shared memory is a part of its caches."""
     ends = lambda xs: fw.stencil(lambda n: n[-1500] + n[1500], xs, 3001)
-    assert tile(ends, values((4,)))[0] == NO_SHARED_TILE
-    assert tile(five, values((4, 4)), machine=CPU_AVX512)[0] == NO_SHARED_TILE
-    large = replace(CUDA, shared_bytes=4096)
+    assert tile(ends, values((4,)))[0] is None
+    assert tile(five, values((4, 4)), machine=CPU_AVX512)[0] is None
+    large = replace(CUDA, shared_bytes=8192)
     assert prod(tile(five, values((4, 4), np.float64), machine=large)[0].shape) < 2048
 
 
@@ -178,7 +181,7 @@ def test_the_plan_says_why():
     chosen, wished = lower(program, CUDA), lower(program, CUDA, schedule=TILES)
     text = print_plans(chosen.sweeps)
 
-    assert "stencil shape=32,64 reads=500 loads=109" in text
+    assert "shared-tile shape=32,64 reads=500 loads=109" in text
     assert parse_plans(text) == chosen.sweeps
     assert "1.09 reads for a result instead of 5.00: through the caches 38.00 cycles" in str(
         [later.why.reason for later in chosen.unit.later]
@@ -192,10 +195,12 @@ def test_wrong_tiles_are_refused():
     """By the rules of plans."""
     found = facts(five, values((4, 4)))
     plan = plan_of(found, CUDA, TILES)
+    tile = plan.versions[0].step(SharedTile)
 
     for shape, message in (((3, 32), "whole steps"), ((2048,), "of 2 axes"), ((512, 64), "fit")):
         with pytest.raises(CompilerBug, match=message):
-            verify_plan(replace(plan, stencil=replace(plan.stencil, shape=shape)), found, CUDA)
+            wrong = plan.versions[0].but(replace(tile, shape=shape))
+            verify_plan(replace(plan, versions=(wrong,)), found, CUDA)
     with pytest.raises(CompilerBug, match="no stencil"):
         verify_plan(plan, facts(lambda xs: xs * 2, values((4, 4))), CUDA)
 
@@ -207,7 +212,7 @@ def in_both(f, xs, machine=SMALL):
     """The same bits in tiles and through the caches, in the simulator, where nobody races."""
     made = traced("f", f, xs)
     tiles, caches = (lowered(made, machine, wish) for wish in (TILES, CACHES))
-    assert any(v.shared for plan in tiles.sweeps.values() for v in plan.variants)
+    assert any(v.step(SharedTile) for plan in tiles.sweeps.values() for v in plan.versions)
     through = simulated(caches, flat(xs), threads=1, seed=0)
     for ours, theirs in zip(simulated(tiles, flat(xs), threads=3, seed=1), through, strict=True):
         assert ours.dtype == theirs.dtype

@@ -123,4 +123,4 @@ def test_extents_that_are_known_choose_when_the_program_is_compiled():
     plan = program.stages(np.ones(300)).text["plan"]
 
     assert np.array_equal(program(np.ones(300)), np.full(100, 3.0))
-    assert "lanes=flat" in plan and "short" not in plan and "lanes=folds" not in plan
+    assert "axis=space" in plan and "below" not in plan and "axis=fold" not in plan

@@ -19,7 +19,8 @@ from flatweave.kernel_ir.host import Adopt, Alloc, IsUnique, Retain
 from flatweave.lower.host.context import Lowering
 from flatweave.lower.kernel.scope import HostArray
 from flatweave.lower.schedule.facts import SweepFacts
-from flatweave.lower.schedule.plan import Lanes, SweepPlan
+from flatweave.lower.schedule.plan import SweepPlan
+from flatweave.nest.schedule import Axis, RegisterTile
 from flatweave.ops import Check, Index, Store
 from flatweave.terms.control import If
 from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Var
@@ -130,11 +131,12 @@ def _is_like(source: Var, var: Var) -> bool:
 
 def _goes_once(facts: SweepFacts, plan: SweepPlan) -> bool:
     """Whether a sweep visits each position once, and only stores."""
-    op, walk = facts.op, plan.traversal
+    op, lanes = facts.op, plan.plain.lanes
     is_plain = not facts.scans.depth and facts.located is None and not op.reverse
     return (
-        is_plain and walk.lanes is Lanes.FLAT and not walk.reach
-        and not (plan.ones or plan.short)
+        is_plain and lanes.axis is Axis.SPACE and not lanes.peel
         and all(isinstance(sink, Store) for sink in op.sinks)
-        and not any(variant.tiled for variant in plan.variants)
+        and not any(
+            version.step(RegisterTile) or version.guard.of_short_rows for version in plan.versions
+        )
     )  # fmt: skip

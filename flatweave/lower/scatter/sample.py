@@ -82,7 +82,7 @@ def _write(s: Scattering, kernel: KernelBuilder, result: Var) -> None:
     count = b.apply("maximum", count, index(1))
     first = runs.apply("floordiv", runs.mul(k, writer.total), count)
     last = runs.apply("minimum", runs.add(first, index(NEIGHBOURS)), writer.total)
-    one = min(1, writer.traversal.width)  # 0: folds may use the lanes
+    one = min(1, writer.version.width)  # 0: folds may use the lanes
     walk = writer.traverse((), width=one)
     _, *after = walk.block(runs, first, last, (NONE, far, known), step)
     body = runs.close([k, far, known], after)

@@ -13,7 +13,7 @@ from functools import cached_property, partial
 
 from flatweave.algorithms.operator import Combine
 from flatweave.base.dtypes import DType, bool_, i64, u64
-from flatweave.base.records import record, replace
+from flatweave.base.records import record
 from flatweave.kernel_ir.arrays import Values
 from flatweave.kernel_ir.host import Role, Threads
 from flatweave.kernel_ir.syntax import Load, Shared, Store, StoreCompact
@@ -22,12 +22,13 @@ from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.scan.called_operator import called_for_nan
 from flatweave.lower.schedule.arrangement import arrange_lanes
 from flatweave.lower.schedule.facts import SweepFacts
-from flatweave.lower.schedule.plan import SweepPlan, Variant
-from flatweave.lower.schedule.words import why_variant
-from flatweave.lower.sweep.conditions import SUFFIXES, holds
+from flatweave.lower.schedule.plan import SweepPlan
+from flatweave.lower.schedule.words import why_version
+from flatweave.lower.sweep.conditions import holds, suffix
 from flatweave.lower.sweep.scanned_body import ScannedBody
 from flatweave.lower.sweep.writer import KernelWriter, call_operator
 from flatweave.lower.traverse.position import Position, State, count_lanes
+from flatweave.nest.schedule import ALWAYS, Cache, RFactor, Rows, Stream, Version
 from flatweave.ops import ScatterReduce, ScatterStore
 from flatweave.ops.rows import scalar_type
 from flatweave.terms.build import Builder, index
@@ -76,50 +77,51 @@ class Scattering:
         return self.lowering.later(self.let, suffix, needs, write, own, why)
 
     def visiting(
-        self, suffix: str, write: Callable[[KernelWriter, Sequence[Var]], None], own: Own,
+        self, name: str, write: Callable[[KernelWriter, Sequence[Var]], None], own: Own,
         why: str,
-    ) -> list[tuple[Variant, Declared]]:  # fmt: skip
+    ) -> list[tuple[Version, Declared]]:  # fmt: skip
         """Kernels that visit the elements, one for each variant of the plan."""
 
-        def made(variant: Variant) -> Declared:
-            reasons = [why, why_variant(variant, self.plan.variants)]
+        def made(version: Version) -> Declared:
+            reasons = [why, why_version(version, self.plan.versions)]
             return self.later(
-                f"{suffix}{SUFFIXES.get(variant.name, '')}",
-                lambda kernel, params: write(self.writer(kernel, variant), params), own,
+                f"{name}{suffix(version)}",
+                lambda kernel, params: write(self.writer(kernel, version), params), own,
                 "; ".join(reason for reason in reasons if reason),
             )  # fmt: skip
 
-        return [(variant, made(variant)) for variant in self.plan.variants]
+        return [(version, made(version)) for version in self.plan.versions]
 
     def launch(
-        self, kernels: Sequence[tuple[Variant, Declared]], blocks: Atom, role: Role, host: Builder,
-        own: Sequence[Atom], alone: Sequence[tuple[Variant, Declared]] = (), is_alone: Atom = NO,
+        self, kernels: Sequence[tuple[Version, Declared]], blocks: Atom, role: Role, host: Builder,
+        own: Sequence[Atom], alone: Sequence[tuple[Version, Declared]] = (), is_alone: Atom = NO,
     ) -> None:  # fmt: skip
         """Launch the kernel of the first variant whose condition holds, of those that run `alone`
         where `is_alone`."""
         options = [
-            (host.apply("and", is_alone, self._holds(host, variant)), kernel)
-            for variant, kernel in alone
+            (host.apply("and", is_alone, self._holds(host, version)), kernel)
+            for version, kernel in alone
         ]
         *others, (_, last) = kernels
-        options += [(self._holds(host, variant), kernel) for variant, kernel in others]
+        options += [(self._holds(host, version), kernel) for version, kernel in others]
         self.lowering.launch_first(options, last, blocks, role, host, own)
 
-    def _holds(self, host: Builder, variant: Variant) -> Atom:
-        if variant.always:
+    def _holds(self, host: Builder, version: Version) -> Atom:
+        if version.guard == ALWAYS:
             return YES
-        return holds(self.lowering, host, variant, self.facts, (self.total,), self.total)
+        return holds(self.lowering, host, version, self.facts, (self.total,), self.total)
 
     def writer(
-        self, kernel: KernelBuilder, variant: Variant | None = None, width: int | None = None
+        self, kernel: KernelBuilder, version: Version | None = None, width: int | None = None
     ) -> KernelWriter:
         """What visits the elements in a kernel, `width` lanes at a time, or as their body asks."""
-        lowering, plan, variant = self.lowering, self.plan, variant or self.plan.variants[-1]
+        lowering, version = self.lowering, version or self.plan.plain
         if width is not None:
             lanes = arrange_lanes(lowering.machine, self.op, self.facts.known, width)
-            plan = replace(plan, traversal=replace(lanes, along=plan.traversal.along))
+            along = Rows(version.rows.along)
+            version = version.only(Stream, Cache, RFactor).but(lanes, along)
         return KernelWriter(
-            lowering, self.facts, plan, variant, (), kernel, self.total, self.total
+            lowering, self.facts, self.plan, version, (), kernel, self.total, self.total
         )
 
     def combine(

@@ -23,12 +23,13 @@ from flatweave.lower.scatter.division import SCANS, Division
 from flatweave.lower.scatter.flagged import YES
 from flatweave.lower.scatter.scattering import Scattering, ceil_div
 from flatweave.lower.schedule.facts import SweepFacts
-from flatweave.lower.schedule.plan import Along, When
+from flatweave.lower.schedule.plan import When
 from flatweave.lower.schedule.scatter_variant import NOT_COMBINED, neutral_of, scattering_sink
 from flatweave.lower.sweep.writer import KernelWriter, call_operator
 from flatweave.lower.traverse.flat import flat
 from flatweave.lower.traverse.position import Position, State
 from flatweave.lower.traverse.traversal import Traversal
+from flatweave.nest.schedule import Along
 from flatweave.ops import Prefix, ScatterReduce
 from flatweave.ops.rows import scalar_type
 from flatweave.terms.build import Builder, index
@@ -182,11 +183,11 @@ class Copies:
     def walk(self, *, meets: bool) -> Traversal:
         """Steps of a lane for each element. Where lanes of a warp meet in a step, and warps cannot
         do so alone, all of them take equally many."""
-        traversal = self.writer.traversal
         if meets and not self.machine.warps_meet_alone:
             alike = {Along.ROWS: Along.POSITIONS, Along.COST: Along.SEARCH}
-            along = alike.get(traversal.along, traversal.along)
-            self.writer.traversal = replace(traversal, along=along)
+            version = self.writer.version
+            along = alike.get(version.rows.along, version.rows.along)
+            self.writer.version = version.but(replace(version.rows, along=along))
         return self.writer.traverse(())
 
     def clear(self, count: Atom, neutral: Sequence[Atom]) -> None:

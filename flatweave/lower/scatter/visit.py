@@ -13,9 +13,9 @@ from collections.abc import Callable, Sequence
 
 from flatweave.base.dtypes import i64
 from flatweave.lower.scatter.scattering import UNROLLED, Source, Stage, one_by_one
-from flatweave.lower.schedule.plan import Lanes
 from flatweave.lower.sweep.writer import KernelWriter
 from flatweave.lower.traverse.position import Position, State
+from flatweave.nest.schedule import Axis
 from flatweave.ops import Sweep
 from flatweave.passes.cost import cost_of_body
 from flatweave.terms.build import Builder, index
@@ -75,7 +75,7 @@ def neighbours(op: Sweep) -> int:
 
 def _is_in_a_row(writer: KernelWriter) -> bool:
     """Whether elements are visited one after the other, by nothing but their position."""
-    by_row = writer.traversal.lanes is Lanes.ROW_BY_ROW
+    by_row = writer.version.lanes.axis is Axis.LAST
     turned = by_row or writer.op.reverse or writer.located is not None or writer.scans.depth > 0
     return len(writer.shape) == 1 and not turned
 
@@ -120,7 +120,7 @@ def _one_by_one(b: Builder, source: Source, lo: Atom, hi: Atom, act: Act) -> Non
         _act_if(c, mine, place, values, 0, act)
         return after
 
-    one = min(1, source.writer.traversal.width)  # 0: folds may use the lanes
+    one = min(1, source.writer.version.width)  # 0: folds may use the lanes
     source.writer.traverse((), width=one).block(b, lo, hi, source.carries, step)
 
 

@@ -1,4 +1,4 @@
-"""Along what the lanes of a step lie, so that most reads are consecutive (`plan.Lanes`)."""
+"""Along what the lanes of a step lie, so that most reads are consecutive (`plan.Axis`)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from flatweave.access.analyse import Accesses
 from flatweave.lower.machine.machine import Machine
-from flatweave.lower.schedule.plan import Lanes, Traversal
+from flatweave.nest.schedule import Axis, Tail, Vectorize
 from flatweave.ops import Fold, Index, Locate, Prefix, Store, Sweep
 from flatweave.terms.control import Apply, For, If, While
 from flatweave.terms.syntax import ArrayType, Atom, Lambda
@@ -22,23 +22,23 @@ def accesses_of(op: Sweep) -> Accesses:
 
 def arrange_lanes(
     machine: Machine, op: Sweep, known: Accesses, width: int, *, short: bool = False
-) -> Traversal:
+) -> Vectorize:
     """The arrangement under which most reads are consecutive; threads divide by themselves.
 
     Where rows are `short`, lanes are not along each of them, as most would be idle.
     """
     if machine.simt:
-        return Traversal(Lanes.FLAT, width)
+        return Vectorize(Axis.SPACE, width, Tail.PREDICATE)
     along_folds = _folds_run_along_memory(op, known)
     if along_folds and not short:
-        return Traversal(Lanes.FOLDS, 0, fold_width=width)
+        return Vectorize(Axis.FOLD, width)
     along_last_axis = along_folds or not short
     if along_last_axis and len(op.shape) > 1 and not op.reverse and _needs_indices(op):
-        return Traversal(Lanes.ROW_BY_ROW, width, reach=find_reach(op, known))
+        return Vectorize(Axis.LAST, width, peel=find_reach(op, known))
     if not (along_folds or machine.one_block) and _is_one_row_of_folds(op):
-        return Traversal(Lanes.ROW_BY_ROW, width, reach=find_reach(op, known))
+        return Vectorize(Axis.LAST, width, peel=find_reach(op, known))
     apart = len(op.shape) == 1 and not machine.one_block  # a row of its own is often all ends
-    return Traversal(Lanes.FLAT, width, reach=find_reach(op, known) if apart else 0)
+    return Vectorize(Axis.SPACE, width, peel=find_reach(op, known) if apart else 0)
 
 
 def _is_one_row_of_folds(op: Sweep) -> bool:

@@ -22,7 +22,7 @@ from __future__ import annotations
 from flatweave.access.analyse import Accesses
 from flatweave.base.records import record, replace
 from flatweave.lower.machine.machine import ROW_LANES, Machine
-from flatweave.lower.schedule.plan import Along
+from flatweave.nest.schedule import Along
 from flatweave.ops import CombineRows, Fold, Index, Locate, Prefix, Store, Sweep
 from flatweave.passes.cost import cost_of_body
 from flatweave.passes.operators import is_commutative

@@ -8,10 +8,10 @@ from flatweave.lower.schedule.arrangement import accesses_of
 from flatweave.lower.schedule.contraction import Contraction, at_most, find_contraction
 from flatweave.lower.schedule.division import find_located
 from flatweave.lower.schedule.head_flags import HeadFlags, find_head_flags
-from flatweave.lower.schedule.plan import Lanes
 from flatweave.lower.schedule.scan_levels import ScanLevels, ScanRecord, find_scan_levels
 from flatweave.lower.schedule.short_rows import Ones, find_column, find_ones
 from flatweave.lower.schedule.stencil import Neighbours, Stencil, find_neighbours, find_stencil
+from flatweave.nest.schedule import Axis
 from flatweave.ops import Check, Fold, Index, Locate, Sweep
 from flatweave.terms.syntax import Atom
 from flatweave.terms.traverse import walk_lets
@@ -51,12 +51,12 @@ class SweepFacts:
             find_neighbours(op, known), find_ones(op), find_stencil(op, known), find_column(op),
         )  # fmt: skip
 
-    def of_one(self, lanes: Lanes) -> Ones | None:
+    def of_one(self, axis: Axis) -> Ones | None:
         """What the sweep is over rows of one element, where lanes would lie so."""
-        if lanes is Lanes.ROW_BY_ROW and not self.scans.depth:
+        if axis is Axis.LAST and not self.scans.depth:
             return self.column
-        fits = Lanes.ROW_BY_ROW if self.scans.depth else Lanes.FOLDS
-        return self.ones if lanes is fits else None
+        fits = Axis.LAST if self.scans.depth else Axis.FOLD
+        return self.ones if axis is fits else None
 
     @property
     def can_fail(self) -> bool:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from flatweave.base.records import replace
 from flatweave.lower.machine.machine import Machine
 from flatweave.lower.schedule.facts import SweepFacts
-from flatweave.lower.schedule.plan import Lanes, Tiling, Traversal
+from flatweave.nest.schedule import Axis, Bind, Vectorize
 from flatweave.passes.operators import is_commutative
 
 LEAST = 256
@@ -23,10 +23,10 @@ TALLER = 4
 """Times as many elements of a block: rows around it are read for its sake alone."""
 
 
-def choose_panel(facts: SweepFacts, machine: Machine, lanes: Traversal) -> int:
+def choose_panel(facts: SweepFacts, machine: Machine, lanes: Vectorize) -> int:
     """Columns of a panel; 0 where there are no neighbours, or the order of visits matters."""
     found = facts.neighbours
-    if found is None or lanes.lanes is not Lanes.ROW_BY_ROW or machine.one_block:
+    if found is None or lanes.axis is not Axis.LAST or machine.one_block:
         return 0
     free = all(sink.in_any_order(is_commutative) for sink in facts.op.sinks)
     if facts.scans.depth or not free:
@@ -35,6 +35,6 @@ def choose_panel(facts: SweepFacts, machine: Machine, lanes: Traversal) -> int:
     return 1 << most.bit_length() - 1
 
 
-def taller(tiling: Tiling) -> Tiling:
-    """The tiling of blocks that are visited in panels."""
-    return replace(tiling, most=tiling.most * TALLER)
+def taller(bind: Bind) -> Bind:
+    """Blocks that are visited in panels."""
+    return replace(bind, most=bind.most * TALLER)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from flatweave.lower.machine.machine import WIDEST, Machine
 from flatweave.lower.schedule.contraction import Contraction
-from flatweave.lower.schedule.plan import NO_TILE, RegisterTile
+from flatweave.nest.schedule import RegisterTile
 from flatweave.ops.rows import scalar_type
 
 LEAST_WORK = 1 << 15
@@ -40,17 +40,17 @@ WIDEST_SQUARE = 16
 """Lanes of a square that stays in registers while it is turned."""
 
 
-def choose_register_tile(found: Contraction | None, machine: Machine) -> RegisterTile:
+def choose_register_tile(found: Contraction | None, machine: Machine) -> RegisterTile | None:
     """The tile of a contraction on a machine whose lanes are those of registers."""
     if found is None or machine.simt:
-        return NO_TILE
+        return None
     width = machine.lanes(found.dtypes)
     lanes = width * min(VECTORS, max(1, WIDEST // width))
     vectors = lanes // width
     results, values = len(found.op.neutral), len(found.lane_values)
     rows = (machine.registers - SPARE - vectors * values) // (vectors * results)
     if rows < 2:
-        return NO_TILE
+        return None
     bytes_each = sum(scalar_type(value).bytes for value in found.lane_values)
     depth = min(DEPTH, machine.first_level // (lanes * bytes_each) // width * width)
     if found.leading:

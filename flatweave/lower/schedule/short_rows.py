@@ -27,7 +27,7 @@ from collections.abc import Sequence
 from flatweave.base.dtypes import i64
 from flatweave.base.records import record
 from flatweave.lower.machine.machine import Machine
-from flatweave.lower.schedule.plan import Lanes
+from flatweave.nest.schedule import Axis
 from flatweave.ops import Combine, Fold, Locate, Prefix, Store, Sweep
 from flatweave.terms.build import Builder, Names, index
 from flatweave.terms.syntax import Atom, Const, Var
@@ -87,17 +87,17 @@ def _folded_extent(op: Sweep) -> Atom | None:
     return folded.pop() if len(folded) == 1 and not folded & made else None
 
 
-def extent_of_short(op: Sweep, lanes: Lanes) -> Atom | None:
+def extent_of_short(op: Sweep, axis: Axis) -> Atom | None:
     """How long the rows are along which lanes lie, where sweeps of short ones have another plan:
     those that neither scan nor look for rows in memory."""
     plain = all(isinstance(sink, Store | Combine) for sink in op.sinks)
     if not plain or _locates(op) or any(isinstance(let.op, Prefix) for let in walk_lets(op.body)):
         return None
     folds = any(isinstance(let.op, Fold) for let in walk_lets(op.body))
-    match lanes:
-        case Lanes.FOLDS:
+    match axis:
+        case Axis.FOLD:
             return _folded_extent(op)
-        case Lanes.ROW_BY_ROW if not folds:
+        case Axis.LAST if not folds:
             return op.shape[-1]
     return None
 

@@ -28,7 +28,7 @@ from flatweave.access.near import Span, find_span
 from flatweave.base.dtypes import DType, i64
 from flatweave.base.records import record
 from flatweave.lower.machine.machine import Machine
-from flatweave.lower.schedule.plan import NO_SHARED_TILE, SharedTile
+from flatweave.nest.schedule import SharedTile
 from flatweave.ops import Index, Locate, Prefix, Store, Sweep
 from flatweave.ops.rows import array_type, scalar_type
 from flatweave.terms.syntax import Atom, Var
@@ -159,14 +159,16 @@ def find_neighbours(op: Sweep, known: Accesses) -> Neighbours | None:
 # -- tiles ----------------------------------------------------------------------------------------
 
 
-def choose_shared_tile(stencil: Stencil | None, rank: int, machine: Machine) -> SharedTile:
+def choose_shared_tile(
+    stencil: Stencil | None, rank: int, machine: Machine
+) -> SharedTile | None:
     """The tile that costs the least, of those whose halos are no wider than they are."""
     if stencil is None or not machine.far_bytes:
-        return NO_SHARED_TILE
+        return None
     tiles = [_tile(stencil, shape, machine) for shape in _shapes(rank, machine)
              if _fits(stencil, shape, machine)]  # fmt: skip
     return min(tiles, key=lambda tile: (tile.tiled, -prod(tile.shape), tile.shape),
-               default=NO_SHARED_TILE)  # fmt: skip
+               default=None)  # fmt: skip
 
 
 def _shapes(rank: int, machine: Machine) -> Iterator[tuple[int, ...]]:

@@ -1,19 +1,23 @@
 """Plans as text, and back: a line for each record, its fields as key=value, defaults left out.
 
-    sweep n_7 sinks=compact
-        tiling width=32 least=10912 most=15392
-        traversal lanes=flat width=32
+    sweep n_7
+        bind least=10912 most=15392
         level carry=look-back
-            aggregation hows=counted
-        variant name=streaming least=524288 streaming=true
-        variant name=plain
+            rfactor hows=counted
+        version name=streaming
+            guard elements=524288
+            vectorize axis=space width=32
+            stream
+        version name=plain
+            vectorize axis=space width=32
 
-A field that is a record, or several, stands on lines of its own, further in.
+A record inside another has a line of its own, further in, which begins with its kind.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from enum import Enum
 from types import UnionType
 from typing import Any, get_args, get_origin, get_type_hints
@@ -40,14 +44,19 @@ def _print(head: str, record: Any, margin: str, lines: list[str]) -> None:
         if value in (field.default, ()):
             continue
         if is_record(value):
-            inner.append((field.name, value))
+            inner.append(value)
         elif isinstance(value, tuple) and is_record(value[0]):
-            inner += [(_singular(field.name), each) for each in value]
+            inner += value
         else:
             words.append(f"{field.name}={_word(value)}")
     lines.append(margin + " ".join(words))
-    for keyword, value in inner:
-        _print(keyword, value, margin + INDENT, lines)
+    for value in inner:
+        _print(_keyword(type(value)), value, margin + INDENT, lines)
+
+
+def _keyword(kind: type) -> str:
+    """The word that a record's line begins with."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "-", kind.__name__).lower()
 
 
 def _word(value: Any) -> str:
@@ -56,10 +65,6 @@ def _word(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     return str(value.value if isinstance(value, Enum) else value)
-
-
-def _singular(name: str) -> str:
-    return name.removesuffix("s")
 
 
 def parse_plans(text: str) -> dict[str, SweepPlan]:
@@ -83,35 +88,34 @@ def _parse(kind: Any, lines: list[str], depth: int, skip: int = 1) -> Any:
     if unknown:
         raise CompilerBug(f"{kind.__name__} has no {', '.join(sorted(unknown))}.")
     values: dict[str, Any] = {name: _read(hints[name], text) for name, text in given.items()}
-    keywords = {_keyword(name, hint): name for name, hint in hints.items()}
+    inner = {_keyword(each): (name, each) for name, hint in hints.items() for each in _kinds(hint)}
     while lines and lines[0].startswith(INDENT * (depth + 1)):
         keyword = lines[0].split()[0]
-        name = keywords.get(keyword, "")
-        if not name:
+        if keyword not in inner:
             raise CompilerBug(f"{kind.__name__} has no {keyword!r}.")
-        hint = hints[name]
-        if get_origin(hint) is tuple:
-            made = _parse(get_args(hint)[0], lines, depth + 1)
-            values[name] = (*values.get(name, ()), made)
-        else:
-            values[name] = _parse(hint, lines, depth + 1)
+        name, each = inner[keyword]
+        made = _parse(each, lines, depth + 1)
+        values[name] = (*values.get(name, ()), made) if _is_tuple(hints[name]) else made
     for field in fields(kind):  # an empty tuple is left out
         if field.name not in values and field.default is REQUIRED:
             values[field.name] = ()
     return kind(**values)
 
 
-def _keyword(name: str, hint: Any) -> str:
-    return _singular(name) if get_origin(hint) is tuple else name
+def _is_tuple(hint: Any) -> bool:
+    return get_origin(hint) is tuple
+
+
+def _kinds(hint: Any) -> Iterator[type]:
+    """The kinds of records that a field holds."""
+    if _is_tuple(hint) or isinstance(hint, UnionType):
+        for each in get_args(hint):
+            yield from _kinds(each)
+    elif hasattr(hint, "__fields__"):
+        yield hint
 
 
 def _read(hint: Any, text: str) -> Any:
-    if get_origin(hint) is tuple:
+    if _is_tuple(hint):
         return tuple(_read(get_args(hint)[0], part) for part in text.split(",") if part)
-    if isinstance(hint, UnionType):
-        return _read(next(each for each in get_args(hint) if each is not type(None)), text)
-    if hint is bool:
-        return text == "true"
-    return hint(text)
-
-
+    return text == "true" if hint is bool else hint(text)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from flatweave.base.dtypes import DType, bool_
-from flatweave.base.records import replace
 from flatweave.lower.machine.machine import ROW_LANES, WIDEST, Machine
 from flatweave.lower.schedule.arrangement import folds_down_columns
-from flatweave.lower.schedule.plan import Tiling
+from flatweave.nest.schedule import Bind
 from flatweave.ops import Prefix, Sweep
 from flatweave.ops.rows import scalar_type
 from flatweave.passes.cost import cost_of_body
@@ -20,10 +19,10 @@ def element_dtypes(sweep: Sweep) -> list[DType]:
     return [*read, *(scalar_type(result) for result in sweep.body.results)]
 
 
-def choose_tiling(
+def choose_blocks(
     machine: Machine, sweep: Sweep, *, in_order: bool, along_rows: bool = False,
     streams: list[DType] | None = None,
-) -> Tiling:  # fmt: skip
+) -> tuple[int, Bind]:  # fmt: skip
     """Lanes of a step, and the least and most elements of a block, from what the body costs.
 
     `streams`: what moves for each element, where that is not all that is read and stored.
@@ -40,7 +39,7 @@ def choose_tiling(
     step = width * machine.warps
     most = max(step, machine.block_bytes // bytes_each // step * step)
     least = min(most, max(step, machine.block_work // cost // step * step))
-    return Tiling(width, least, most)
+    return width, Bind(least, most)
 
 
 def _lanes_of_scans(machine: Machine, sweep: Sweep) -> int:
@@ -56,10 +55,10 @@ def _lanes_of_scans(machine: Machine, sweep: Sweep) -> int:
     return min(machine.lanes(carried), 4 * machine.lanes(element_dtypes(sweep)))
 
 
-def blocks_of(each: int, tiling: Tiling, machine: Machine) -> Tiling:
-    """The tiling in which every thread of a block takes so many elements, one in each step."""
-    size = each * tiling.width * machine.warps
-    return replace(tiling, least=size, most=size)
+def blocks_of(each: int, width: int, machine: Machine) -> Bind:
+    """Blocks of which every thread takes so many elements, one in each step."""
+    size = each * width * machine.warps
+    return Bind(size, size)
 
 
 def _at_once(sweep: Sweep) -> int:

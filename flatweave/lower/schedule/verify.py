@@ -9,54 +9,103 @@ from flatweave.base.errors import CompilerBug
 from flatweave.lower.machine.machine import WIDEST, Machine
 from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.packing import packing_of_scans
-from flatweave.lower.schedule.plan import (
-    Along,
-    Carry,
-    Evaluation,
-    How,
-    Lanes,
-    RegisterTile,
-    SweepPlan,
-    When,
-)
+from flatweave.lower.schedule.plan import Carry, SweepPlan, When
 from flatweave.lower.schedule.short_rows import extent_of_short
+from flatweave.nest.schedule import (
+    ALWAYS,
+    BY_PANELS,
+    Along,
+    Axis,
+    Cache,
+    How,
+    Memory,
+    RegisterTile,
+    Reorder,
+    SharedTile,
+    Tail,
+    Vectorize,
+    Version,
+)
 
 
 def verify_plan(plan: SweepPlan, facts: SweepFacts, machine: Machine) -> None:
     """Raise CompilerBug with all that is wrong with a plan."""
-    wrong = [*_tiling(plan, machine), *_scans(plan, facts, machine), *_variants(plan, facts)]
-    if any(each.shared for each in plan.variants):
-        wrong += _shared_tile(plan, facts, machine)
+    wrong = [*_versions(plan), *_scans(plan, facts, machine)]
+    for version in plan.versions:
+        if not wrong:
+            wrong += _schedule(plan, version, facts, machine)
     if wrong:
         raise CompilerBug("A plan breaks its rules: " + "; ".join(wrong) + ".")
-    for ones in plan.ones:
-        left = facts.of_one(plan.traversal.lanes)
+
+
+def _versions(plan: SweepPlan) -> Iterator[str]:
+    *others, last = plan.versions
+    if last.guard != ALWAYS:
+        yield f"the last version, {last.name}, has a guard"
+    if any(each.guard == ALWAYS for each in others):
+        yield "a version with no guard precedes the last"
+    names = {(each.name, each.guard.short_rows) for each in plan.versions}
+    if len(names) != len(plan.versions):
+        yield "two versions have one name"
+    if plan.scatter and plan.scatter[-1].when is not When.ALWAYS:
+        yield "no variant of scattering is left where no condition holds"
+
+
+def _schedule(
+    plan: SweepPlan, version: Version, facts: SweepFacts, machine: Machine
+) -> Iterator[str]:
+    """What is wrong with the steps of a version."""
+    if len({type(each) for each in version.steps}) != len(version.steps):
+        yield f"two steps of one kind in {version.name}"
+    if version.step(Vectorize) is None:
+        yield f"{version.name} does not say what lanes lie along"
+        return
+    own = plan.plain.lanes.axis
+    if version.guard.one:
+        left = facts.of_one(own)
         if left is None:
-            raise CompilerBug("A plan is for rows of one element, of a sweep that has none.")
-        verify_plan(ones, SweepFacts.of(left.op), machine)
-    for short in plan.short:
-        if extent_of_short(facts.op, plan.traversal.lanes) is None:
-            raise CompilerBug("A plan is for short rows, of a sweep that has none.")
-        verify_plan(short, facts, machine)
+            yield "a version is for rows of one element, of a sweep that has none"
+            return
+        facts = SweepFacts.of(left.op)
+    if version.guard.below and extent_of_short(facts.op, own) is None:
+        yield "a version is for short rows, of a sweep that has none"
+    yield from _aggregation(version.combines.hows, version.combines.run_width)
+    yield from _lanes(plan, version, facts.scans.depth > 0, machine)
+    if facts.located is None and version.rows.along is not Along.EITHER:
+        yield "a version goes along rows that are not there"
+    if tile := version.step(RegisterTile):
+        yield from _register_tile(tile, facts)
+    if shared := version.step(SharedTile):
+        yield from _shared_tile(plan, version, shared, facts, machine)
+    cache = version.step(Cache)
+    counts = all(record.compact is not None for record in facts.scans.records)
+    once = cache is not None and cache.at is Memory.SCRATCH
+    if once and not (facts.scans.depth == 1 and counts and machine.warps == 1):
+        yield "a block evaluates once only where all that it passes on is a number of elements"
 
 
-def _tiling(plan: SweepPlan, machine: Machine) -> Iterator[str]:
-    tiling, step = plan.tiling, plan.tiling.width * machine.warps
-    if not 1 <= tiling.width <= WIDEST:
-        yield f"a step of {tiling.width} lanes has no word for its flags"
-    if not 1 <= tiling.least <= tiling.most:
-        yield f"blocks of {tiling.least} to {tiling.most} elements"
-    if tiling.most % step:
-        yield f"a block of {tiling.most} elements is not whole steps of {step}"
-    lanes = plan.traversal
-    if (lanes.width == 0) is not (lanes.lanes is Lanes.FOLDS):
-        yield f"lanes {lanes.lanes.value} of width {lanes.width}"
-    if lanes.panel and lanes.lanes is not Lanes.ROW_BY_ROW:
-        yield "panels of what is not visited row by row"
-    if lanes.overlaps and (lanes.lanes is not Lanes.ROW_BY_ROW or plan.levels):
+def _lanes(
+    plan: SweepPlan, version: Version, scans: bool, machine: Machine
+) -> Iterator[str]:
+    """Lanes, blocks, panels, and the ends of rows."""
+    bind, lanes, panel = plan.bind, version.lanes, version.panel
+    if not 1 <= lanes.width <= WIDEST:
+        yield f"a step of {lanes.width} lanes has no word for its flags"
+    if not 1 <= bind.least <= bind.most:
+        yield f"blocks of {bind.least} to {bind.most} elements"
+    if version is plan.plain and bind.most % (lanes.width * machine.warps):
+        yield f"a block of {bind.most} elements is not whole steps of {lanes.width}"
+    by_row = lanes.axis is Axis.LAST
+    if (lanes.tail is Tail.PREDICATE) is not machine.simt:
+        yield "lanes are idle where they are threads, and only there"
+    if lanes.tail in (Tail.SHIFT, Tail.SHIFT_OR_MASK) and (not by_row or scans):
         yield "steps that overlap of a sweep with scans, or of what is not visited row by row"
-    if lanes.panel and (lanes.panel % lanes.width or plan.levels):
-        yield f"panels of {lanes.panel} columns, in steps of {lanes.width}, of a sweep with scans"
+    if version.step(Reorder) != (BY_PANELS if panel else None):
+        yield "loops are panels, rows and columns, in this order, or there are no panels"
+    if panel and not by_row:
+        yield "panels of what is not visited row by row"
+    if panel and (panel % lanes.width or scans):
+        yield f"panels of {panel} columns, in steps of {lanes.width}, of a sweep with scans"
 
 
 def _scans(plan: SweepPlan, facts: SweepFacts, machine: Machine) -> Iterator[str]:
@@ -72,15 +121,10 @@ def _scans(plan: SweepPlan, facts: SweepFacts, machine: Machine) -> Iterator[str
             yield "a scan goes on from no other block where a launch is one block, and only there"
         if level.from_heads and number:
             yield "only scans of the first level are reduced from their heads"
-        if sum(len(each.hows) for each in level.aggregations) != len(records):
+        if sum(len(each.hows) for each in level.factors) != len(records):
             yield f"level {number + 1} does not say how each of its {len(records)} scans combines"
-        for each in level.aggregations:
+        for each in level.factors:
             yield from _aggregation(each.hows, each.run_width)
-    yield from _aggregation(plan.combines.hows, plan.combines.run_width)
-    counts = all(record.compact is not None for record in facts.scans.records)
-    once = plan.evaluation is Evaluation.ONCE
-    if once and not (facts.scans.depth == 1 and counts and machine.warps == 1):
-        yield "a block evaluates once only where all that it passes on is a number of elements"
 
 
 def _aggregation(hows: tuple[How, ...], run_width: int) -> Iterator[str]:
@@ -104,27 +148,13 @@ def _register_tile(tile: RegisterTile, facts: SweepFacts) -> Iterator[str]:
         yield f"squares of {tile.square} lanes do not fill register tiles"
 
 
-def _shared_tile(plan: SweepPlan, facts: SweepFacts, machine: Machine) -> Iterator[str]:
-    shape, threads = plan.stencil.shape, plan.tiling.width * machine.warps
+def _shared_tile(
+    plan: SweepPlan, version: Version, tile: SharedTile, facts: SweepFacts, machine: Machine
+) -> Iterator[str]:
+    shape, threads = tile.shape, version.lanes.width * machine.warps
     if facts.stencil is None or plan.levels:
         yield "tiles in shared memory of what is no stencil"
     elif len(shape) != len(facts.op.shape) or prod(shape) % threads:
         yield f"a tile of {shape} is not whole steps of {threads}, of {len(facts.op.shape)} axes"
     elif sum(around.bytes_of(shape) for around in facts.stencil.arrays) > machine.shared_bytes:
         yield f"a tile of {shape} does not fit into {machine.shared_bytes} bytes"
-
-
-def _variants(plan: SweepPlan, facts: SweepFacts) -> Iterator[str]:
-    *others, last = plan.variants
-    if not last.always:
-        yield f"the last variant, {last.name}, has a condition"
-    if any(each.always for each in others):
-        yield "a variant with no condition stands before the last"
-    if len({each.name for each in plan.variants}) != len(plan.variants):
-        yield "two variants have one name"
-    if facts.located is None and any(each.along not in (None, Along.EITHER) for each in others):
-        yield "a variant goes along rows that are not there"
-    if any(each.tiled for each in plan.variants):
-        yield from _register_tile(plan.tile, facts)
-    if plan.scatter and plan.scatter[-1].when is not When.ALWAYS:
-        yield "no variant of scattering is left where no condition holds"

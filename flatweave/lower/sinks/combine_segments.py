@@ -17,6 +17,7 @@ from flatweave.lower.sinks.segments import (
 from flatweave.lower.sweep.sink import HostSweep, LoweredSink, Share, SinkStep
 from flatweave.lower.sweep.writer import KernelWriter
 from flatweave.lower.traverse.position import State
+from flatweave.nest.schedule import Tail
 from flatweave.terms.build import index
 from flatweave.terms.syntax import Atom
 
@@ -34,7 +35,8 @@ class SegmentSink(LoweredSink):
 
     def enter(self, writer: KernelWriter, share: Share) -> State:
         places = self.places(writer, share)
-        kind = LockstepSegmentWriter if writer.plan.lockstep else SegmentWriter
+        lockstep = writer.version.lanes.tail is Tail.PREDICATE
+        kind = LockstepSegmentWriter if lockstep else SegmentWriter
         self.writer = kind(
             writer.lowering, writer.kernel, self.sink, self.taken, self.segmented, places
         )

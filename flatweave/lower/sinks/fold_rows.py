@@ -18,7 +18,6 @@ from flatweave.base.dtypes import i64
 from flatweave.kernel_ir.collectives import ReduceLanes, ShiftLanes
 from flatweave.kernel_ir.syntax import Lane, Lanes, Shared, Store
 from flatweave.lower.schedule.division import along_rows
-from flatweave.lower.schedule.plan import Along
 from flatweave.lower.sinks.combine_segments import SegmentSink
 from flatweave.lower.sinks.fold_rows_elements import SHORT, WIDTH, RowElements
 from flatweave.lower.sinks.segment_rows import fill, located_rows, results_of
@@ -27,6 +26,7 @@ from flatweave.lower.sweep.sink import Share
 from flatweave.lower.sweep.writer import KernelWriter
 from flatweave.lower.traverse.position import State
 from flatweave.lower.traverse.row_of_position import RowOf, Rows
+from flatweave.nest.schedule import Along
 from flatweave.ops import Index
 from flatweave.ops.rows import scalar_type
 from flatweave.terms.build import Builder, index, lambda_of
@@ -44,7 +44,7 @@ def write_rows(writer: KernelWriter, sinks: Sequence[SegmentSink]) -> None:
     block, lo, hi = writer.block()
     rows = writer.rows()
     folder = _Folder(writer, sinks, rows, block, lo, hi)
-    along = writer.traversal.along
+    along = writer.version.rows.along
     if along is Along.ROW:
         at_once = folder.elements.at_once
         return folder.write(b, folder.side_by_side if at_once else folder.one_by_one)

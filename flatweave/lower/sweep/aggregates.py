@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from flatweave.algorithms.lanes import reduce_step
 from flatweave.lower.kernel.elements import Elements
 from flatweave.lower.scan.segmented import reduce_from_last_head
-from flatweave.lower.schedule.plan import Aggregation, How
 from flatweave.lower.schedule.scan_levels import ScanRecord
 from flatweave.lower.sweep.scanned_body import ScannedBody
 from flatweave.lower.sweep.writer import KernelWriter
 from flatweave.lower.traverse.position import Position, State, count_lanes, while_active
 from flatweave.lower.traverse.traversal import Traversal
+from flatweave.nest.schedule import How, RFactor
 from flatweave.terms.build import Builder
 from flatweave.terms.syntax import Atom
 from flatweave.terms.traverse import needed_for
@@ -31,7 +31,7 @@ class Aggregates:
         """The aggregate of the block for one chain; the chains before it are known."""
         writer = self.writer
         plan = writer.plan.levels[level]
-        how, *others = plan.aggregations
+        how, *others = plan.factors
         by_heads = [records[k] for k in plan.from_heads]
         rest = [k for k in records if k not in by_heads]
         found = self._reduce(level, rest, how, lo, hi, carried) if rest else {}
@@ -45,7 +45,7 @@ class Aggregates:
         return tuple(atom for record in records for atom in found[record])
 
     def _reduce(
-        self, level: int, records: Sequence[ScanRecord], how: Aggregation, lo: Atom, hi: Atom,
+        self, level: int, records: Sequence[ScanRecord], how: RFactor, lo: Atom, hi: Atom,
         carried: State,
     ) -> dict[ScanRecord, State]:  # fmt: skip
         """What the elements lo to hi combine to for some records of one chain."""
@@ -73,7 +73,7 @@ class Aggregates:
         return by_link
 
     def arrange(
-        self, records: Sequence[ScanRecord], plan: Aggregation
+        self, records: Sequence[ScanRecord], plan: RFactor
     ) -> tuple[list[ScanRecord], list[ScanRecord], Traversal]:
         """What each lane accumulates, what is combined across lanes at each step; the traversal."""
         writer = self.writer

@@ -1,4 +1,4 @@
-"""The conditions of variants, as the host finds them out from sizes."""
+"""The guards of versions, as the host finds them out from sizes."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from flatweave.kernel_ir.host import SharedIsApart
 from flatweave.lower.host.context import YES, Lowering
 from flatweave.lower.machine.machine import Machine
 from flatweave.lower.schedule.facts import SweepFacts
-from flatweave.lower.schedule.plan import NO_SHARED_TILE, SharedTile, Variant
+from flatweave.lower.schedule.short_rows import extent_of_short
 from flatweave.lower.sweep.fold_work import ceil_div
+from flatweave.nest.schedule import Axis, Guard, SharedTile, Version
 from flatweave.ops import Locate
 from flatweave.terms.build import Builder, index
 from flatweave.terms.syntax import Atom
@@ -21,29 +22,47 @@ SUFFIXES = {
     "streaming": "_s", "rows": "_rows", "streaming-rows": "_rows_s", "fill": "_fill",
     "tiled": "_tiled", "shared": "_shared",
 }  # fmt: skip
-"""What is added to the name of a sweep's kernel for a variant."""
+"""What is added to the name of a sweep's kernel for a version."""
+
+
+def suffix(version: Version) -> str:
+    """What is added to the name of a sweep's kernel for a version."""
+    rows = "_ones" if version.guard.one else "_short" if version.guard.below else ""
+    return rows + SUFFIXES.get(version.name, "")
+
+
+def are_short(lowering: Lowering, guard: Guard, facts: SweepFacts, axis: Axis) -> Atom:
+    """Whether rows are as short as a version asks for, of a sweep whose lanes else lie along
+    `axis`."""
+    ones = facts.of_one(axis)
+    rows = ones.extent if guard.one and ones else extent_of_short(facts.op, axis)
+    assert rows is not None
+    extent = lowering.scope.scalar(rows)
+    if guard.one:
+        return lowering.host.apply("eq", extent, index(1))
+    return lowering.host.apply("lt", extent, index(guard.below))
 
 
 def holds(
-    lowering: Lowering, host: Builder, variant: Variant, facts: SweepFacts,
-    shape: Sequence[Atom], total: Atom, stencil: SharedTile = NO_SHARED_TILE,
+    lowering: Lowering, host: Builder, version: Version, facts: SweepFacts,
+    shape: Sequence[Atom], total: Atom,
 ) -> Atom:  # fmt: skip
-    """Whether the sizes of a sweep are those that a variant is for; and the device, where a tile of
-    its elements is one of a `stencil`."""
-    located = facts.located
-    conditions: list[Atom] = []
-    if variant.tiled:
-        conditions += _is_tiled(lowering, host, variant, facts, shape, total)
-    if variant.shared and not variant.wished:
-        conditions += _is_shared(host, stencil, lowering.machine, shape, total)
-    if variant.least:
-        conditions.append(host.apply("ge", total, index(variant.least)))
-    if variant.multiple > 1:
-        rest = host.apply("mod", shape[-1], index(variant.multiple))
+    """Whether the sizes of a sweep are those that a version is for; and the device, where it reads
+    from tiles in shared memory."""
+    guard, conditions = version.guard, list[Atom]()
+    if guard.inside:
+        conditions += _is_tiled(lowering, host, guard, facts, shape, total)
+    tile = version.step(SharedTile)
+    if guard.worth and tile is not None:
+        conditions += _is_shared(host, tile, lowering.machine, shape, total)
+    if guard.elements:
+        conditions.append(host.apply("ge", total, index(guard.elements)))
+    if guard.multiple > 1:
+        rest = host.apply("mod", shape[-1], index(guard.multiple))
         conditions.append(host.apply("eq", rest, index(0)))
-    if variant.row_length:
-        assert located is not None
-        least = host.mul(rows_of_host(lowering, located), index(variant.row_length))
+    if guard.mean:
+        assert facts.located is not None
+        least = host.mul(rows_of_host(lowering, facts.located), index(guard.mean))
         conditions.append(host.apply("ge", total, least))
     first, *others = conditions or [YES]
     for other in others:
@@ -52,7 +71,7 @@ def holds(
 
 
 def _is_tiled(
-    lowering: Lowering, host: Builder, variant: Variant, facts: SweepFacts,
+    lowering: Lowering, host: Builder, guard: Guard, facts: SweepFacts,
     shape: Sequence[Atom], total: Atom,
 ) -> list[Atom]:  # fmt: skip
     """Whether a contraction is large enough, and all that it reads is there."""
@@ -60,16 +79,16 @@ def _is_tiled(
     assert found is not None
     around = [] if found.outer is None else [lowering.scope.scalar(found.outer.extent)]
     steps = lowering.scope.scalar(found.longest)
-    least: Atom = index(variant.work)
+    least: Atom = index(guard.work)
     for extent in (steps, *around):  # a product of all extents might not fit
         each = host.apply("maximum", extent, index(1))
         least = host.apply("floordiv", host.add(least, host.sub(each, index(1))), each)
     bounds = [[lowering.scope.scalar(e) for e in pair] for pair in found.bounds]
-    narrowest = index(variant.narrowest)
+    narrowest = index(guard.narrowest)
     sides = (*around, *shape[len(found.leading) :])
-    large = [host.apply("ge", e, narrowest) for e in sides if variant.narrowest]
-    if variant.steps:
-        large.append(host.apply("ge", steps, index(variant.steps)))
+    large = [host.apply("ge", e, narrowest) for e in sides if guard.narrowest]
+    if guard.steps:
+        large.append(host.apply("ge", steps, index(guard.steps)))
     return [host.apply("ge", total, least), *large, *(host.apply("le", a, b) for a, b in bounds)]
 
 

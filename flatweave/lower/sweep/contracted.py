@@ -53,7 +53,7 @@ class _Contracted:
         self.writer = writer
         self.contraction = contraction
         self.sinks = sinks
-        self.tile = writer.plan.tile
+        self.tile = writer.register_tile
         steps = writer.kernel.scalar(contraction.op.extent)
         self.tiles = RegisterTiles(writer.b, self.tile, Cells(writer, contraction), steps)
 

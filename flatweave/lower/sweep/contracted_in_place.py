@@ -64,7 +64,7 @@ class InPlace:
         self.writer = writer
         self.contraction = contraction
         self.sinks = sinks
-        self.tile = writer.plan.tile
+        self.tile = writer.register_tile
         self.cells = Cells(writer, contraction)
         *self.leading, self.rows, self.lanes = writer.shape
         count = self.tile.most_rows * self.tile.most_lanes

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from flatweave.lower.host.context import Lowering
 from flatweave.lower.schedule.facts import SweepFacts
-from flatweave.lower.schedule.plan import Lanes, SweepPlan
+from flatweave.lower.schedule.plan import SweepPlan
+from flatweave.nest.schedule import Axis
 from flatweave.passes.cost import cost_of_body
 from flatweave.terms.build import Builder, index
 from flatweave.terms.syntax import Atom
@@ -20,7 +21,7 @@ def fewer_with_folds(
     lowering: Lowering, facts: SweepFacts, plan: SweepPlan, total: Atom, size: Atom
 ) -> Atom:
     """The elements of a block: `size`, or fewer."""
-    if not plan.tiling.folds:
+    if not plan.bind.folds:
         return size
     host, machine = lowering.host, lowering.machine
     work: Atom = index(1)
@@ -36,8 +37,8 @@ def fewer_with_folds(
 
 def _step(lowering: Lowering, facts: SweepFacts, plan: SweepPlan) -> Atom:
     """The elements that lanes take at once: a block has some times as many."""
-    width = index(max(plan.traversal.width, 1))
-    if plan.traversal.lanes is not Lanes.ROW_BY_ROW:
+    width = index(max(plan.plain.width, 1))
+    if plan.plain.lanes.axis is not Axis.LAST:
         return width
     host = lowering.host
     row = host.apply("maximum", lowering.scope.scalar(facts.op.shape[-1]), index(1))

@@ -28,6 +28,7 @@ from flatweave.lower.traverse.flat import flat
 from flatweave.lower.traverse.position import Position, State
 from flatweave.lower.traverse.shared_tiles import InShared, TileOf, unravelled
 from flatweave.lower.traverse.warp_share import warp_index
+from flatweave.nest.schedule import SharedTile
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import NO_BODY, If
 from flatweave.terms.syntax import Atom, Var
@@ -48,9 +49,11 @@ class _InTiles:
         self.writer = writer
         self.stencil = stencil
         self.sinks = sinks
-        self.tile = writer.plan.stencil.shape
+        tile = writer.version.step(SharedTile)
+        assert tile is not None
+        self.tile = tile.shape
         self.machine = writer.lowering.machine
-        self.width = writer.traversal.width
+        self.width = writer.version.width
 
     def write(self) -> None:
         """A loop over this block's share of the tiles."""

@@ -39,8 +39,8 @@ class KeptScans:
         self.writer = writer
         kept = kept_of(writer.facts)
         assert kept is not None
-        self.kept, self.width = kept, writer.plan.tiling.width
-        self.each = writer.plan.tiling.most // (self.width * writer.lowering.machine.warps)
+        self.kept, self.width = kept, writer.version.width
+        self.each = writer.plan.bind.most // (self.width * writer.lowering.machine.warps)
         records = writer.scans.records
         self.prefixes = {
             record: [self._room(atom) for atom in _values_of(record).neutral] for record in records

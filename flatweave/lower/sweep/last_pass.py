@@ -45,7 +45,7 @@ class LastPass:
         """Evaluate the block and feed its sinks; the carries behind its last element."""
         writer, fold_step = self.writer, self.aggregates.fold_step
         combines = writer.facts.combines
-        lanewise, ordered, plain = self.aggregates.arrange(combines, writer.plan.combines)
+        lanewise, ordered, plain = self.aggregates.arrange(combines, writer.version.combines)
         walk = along_head_flags(plain, writer.heads, writer.kernel, writer.b)
         records = (*lanewise, *ordered)
         lets = writer.heads.lets if writer.heads else writer.op.body.lets
@@ -106,7 +106,7 @@ class LastPass:
             cheap = cost_of_body(Lambda((), lets, ())) <= cost_of_body(record.fn)
             stretches = stretches_of(
                 writer.lowering.machine, record.fn, writer.scalars(record.neutral), op.body.lets,
-                record.args, op.body.params[0], writer.plan.tiling.most,
+                record.args, op.body.params[0], writer.plan.bind.most,
             )  # fmt: skip
             if stretches is not None and (cheap or len(records) == 1):
                 mine = replace(walk, accumulators=walk.accumulators[number : number + 1])
@@ -172,7 +172,7 @@ class LastPass:
         b, machine = writer.b, writer.lowering.machine
         leads: Atom = FALSE
         if any(sink.carries for sink in self.sinks):
-            lo, _, hi = steps_of(machine).share(b, lo, hi, writer.traversal.width)
+            lo, _, hi = steps_of(machine).share(b, lo, hi, writer.version.width)
             leads = b.apply("eq", slot_of_warp(b, machine, block), index(0))
         share = Share(lo, hi, writer.total, leads)
         order = sorted(self.sinks, key=lambda sink: not sink.carries)

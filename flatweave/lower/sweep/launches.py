@@ -11,10 +11,11 @@ depend on the number of threads.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from functools import cached_property
 
 from flatweave.algorithms.words import NOTHING
-from flatweave.base.records import record
+from flatweave.base.records import replace
 from flatweave.kernel_ir.host import Free
 from flatweave.lower.host.context import Declared, Lowering
 from flatweave.lower.host.fill import fill
@@ -24,13 +25,14 @@ from flatweave.lower.scan.block_partials import scan_block_partials
 from flatweave.lower.scan.look_back import make_chain, make_words
 from flatweave.lower.scan.one_block import make_only_block
 from flatweave.lower.scan.two_pass import KnownPrefixes
+from flatweave.lower.schedule.choose import shared_tile_of
 from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.packing import packing_of_scans
-from flatweave.lower.schedule.plan import Carry, SweepPlan, Variant
+from flatweave.lower.schedule.plan import Carry, SweepPlan
 from flatweave.lower.schedule.scan_levels import ScanRecord
-from flatweave.lower.schedule.short_rows import extent_of_short, first_long
-from flatweave.lower.schedule.words import WHY_ONES, WHY_SHORT, why_variant
-from flatweave.lower.sweep.conditions import SUFFIXES, holds, rows_of_host
+from flatweave.lower.schedule.short_rows import Ones
+from flatweave.lower.schedule.words import why_version
+from flatweave.lower.sweep.conditions import are_short, holds, rows_of_host, suffix
 from flatweave.lower.sweep.contracted import write_contracted
 from flatweave.lower.sweep.fold_work import ceil_div, fewer_with_folds
 from flatweave.lower.sweep.in_tiles import write_in_tiles
@@ -38,6 +40,7 @@ from flatweave.lower.sweep.passes import Passes
 from flatweave.lower.sweep.sink import HostSweep, LoweredSink
 from flatweave.lower.sweep.writer import KernelWriter
 from flatweave.lower.traverse.sources import groups
+from flatweave.nest.schedule import ALWAYS, Guard, RegisterTile, SharedTile, Version
 from flatweave.terms.build import index
 from flatweave.terms.syntax import Atom, Const, Let, Var
 
@@ -47,19 +50,6 @@ def lower_sweep(
 ) -> None:
     """Emit the launch of one sweep into the host program and bind its results."""
     SweepLowering(lowering, let, facts, plan, sinks).run()
-
-
-@record
-class _ShortRows:
-    """Rows that have a plan of their own: when they are there, the plan, the sweep that it is of,
-    the end of its kernels' names, the reason to tell; and the extent that is 1."""
-
-    there: Atom
-    plan: SweepPlan
-    facts: SweepFacts
-    suffix: str
-    why: str
-    extent: Atom | None = None
 
 
 class SweepLowering:
@@ -80,16 +70,16 @@ class SweepLowering:
 
     def _blocks(self, total: Atom) -> tuple[Atom, Atom]:
         """Elements of a block, and how many blocks: both from sizes alone."""
-        host, tiling, located = self.host, self.plan.tiling, self.facts.located
-        if self.plan.sources and located is not None:
-            return total, groups(host, rows_of_host(self.lowering, located), self.plan.sources)
+        host, bind, located = self.host, self.plan.bind, self.facts.located
+        if bind.rows and located is not None:
+            return total, groups(host, rows_of_host(self.lowering, located), bind.rows)
         least = max((sink.least_blocks for sink in self.sinks), default=0)
         if self.lowering.machine.one_block:
             return total, index(1) if least else host.apply("minimum", total, index(1))
-        step = tiling.width * self.lowering.machine.warps
+        step = self.plan.plain.lanes.width * self.lowering.machine.warps
         wanted = host.apply("floordiv", total, index(self.lowering.machine.blocks_wanted * step))
-        size = host.apply("maximum", host.mul(wanted, index(step)), index(tiling.least))
-        size = host.apply("minimum", size, index(tiling.most))
+        size = host.apply("maximum", host.mul(wanted, index(step)), index(bind.least))
+        size = host.apply("minimum", size, index(bind.most))
         size = fewer_with_folds(self.lowering, self.facts, self.plan, total, size)
         size = self._whole_steps_of_short(size)
         blocks = host.apply("floordiv", host.add(total, host.sub(size, index(1))), size)
@@ -97,28 +87,20 @@ class SweepLowering:
 
     def _whole_steps_of_short(self, size: Atom) -> Atom:
         """Short rows are divided at whole steps: what streams begins on a cache line."""
-        for rows in self._short_rows():
-            width = max(rows.plan.traversal.width, 1)
+        guards = {version.guard.short_rows: version for version in reversed(self.plan.versions)}
+        for guard, version in reversed(guards.items()):
+            if guard == ALWAYS:
+                continue
+            there, width = self._are_short(guard), max(version.width, 1)
             if not isinstance(size, Const) or size.value % width:
                 steps = ceil_div(self.host, size, index(width))
                 whole = self.host.mul(steps, index(width))
-                size = self.host.apply("select", rows.there, whole, size)
+                size = self.host.apply("select", there, whole, size)
         return size
 
-    def _short_rows(self) -> Iterator[_ShortRows]:
-        """Rows of one element, and other short ones, where they have a plan."""
-        facts, scalar = self.facts, self.lowering.scope.scalar
-        for plan in self.plan.ones:
-            ones = facts.of_one(self.plan.traversal.lanes)
-            assert ones is not None
-            extent = scalar(ones.extent)
-            there = self.host.apply("eq", extent, index(1))
-            yield _ShortRows(there, plan, SweepFacts.of(ones.op), "_ones", WHY_ONES, extent)
-        for plan in self.plan.short:
-            rows = extent_of_short(facts.op, self.plan.traversal.lanes)
-            assert rows is not None
-            there = self.host.apply("lt", scalar(rows), index(first_long(self.lowering.machine)))
-            yield _ShortRows(there, plan, facts, "_short", WHY_SHORT)
+    def _are_short(self, guard: Guard) -> Atom:
+        """Whether rows are as short as a version asks for."""
+        return are_short(self.lowering, guard, self.facts, self.plan.plain.lanes.axis)
 
     def run(self) -> None:
         for sink in self.sinks:
@@ -165,7 +147,7 @@ class SweepLowering:
         aggregates = [
             lowering.alloc_like(atom, slots) for _, neutral in parts for atom in neutral
         ]
-        writer = self._writer(lowering.kernel(let, "_first"), self.plan.variants[-1])
+        writer = self._writer(lowering.kernel(let, "_first"), self.plan.plain)
         Passes(writer, self.sinks).write_aggregates(level, aggregates)
         lowering.launch(writer.kernel, blocks)
         first = [atom for record in records for atom in record.first]
@@ -177,62 +159,52 @@ class SweepLowering:
     # -- the kernels ------------------------------------------------------------------------------
 
     def _launch(self) -> None:
-        """Launch the first variant whose condition holds; a kernel of a choice, or of a branch of
-        the program, is written when somebody asks for it."""
-        *others, last = self.plan.variants
+        """Launch the first version whose guard holds; a kernel of a choice, or of a branch of the
+        program, is written when somebody asks for it."""
+        *others, last = self.plan.versions
         in_branch = self.lowering.may_not_run and self.lowering.machine.shares_memory
-        if not others and not in_branch and not (self.plan.ones or self.plan.short):
-            said = why_variant(last, self.plan.variants, self.plan.stencil)
-            if said:
+        if not others and not in_branch:
+            if said := self._why(last):
                 self.lowering.note(said)
             kernel = self.lowering.kernel(self.sweep.let)
             self._write(kernel, last)
             self.lowering.launch(kernel, self.sweep.blocks)
             return
         plain = self._later(last)
-        tiled = sum(variant.tiled for variant in others)
-        variants = [(self._holds(variant, self.facts), self._later(variant)) for variant in others]
-        variants[tiled:tiled] = self._of_short()
-        self.lowering.launch_first(variants, plain, self.sweep.blocks)
+        versions = {
+            version: (self._holds(version), self._later(version))
+            for version in sorted(others, key=lambda each: each.guard.of_short_rows)
+        }
+        chosen = [versions[version] for version in others]
+        self.lowering.launch_first(chosen, plain, self.sweep.blocks)
 
-    def _of_short(self) -> Iterator[tuple[Atom, Declared]]:
-        """The variants for short rows."""
-        for rows in self._short_rows():
-            for variant in rows.plan.variants:
-                large = self._holds(variant, rows.facts)
-                condition = self.host.apply("and", rows.there, large)
-                yield condition, self._later_of_short(rows, variant)
+    def _why(self, version: Version) -> str:
+        plan, machine = self.plan, self.lowering.machine
+        stencil = shared_tile_of(self.facts, machine, plan.plain.lanes, plan.scatter)
+        return why_version(version, plan.versions, stencil)
 
-    def _holds(self, variant: Variant, facts: SweepFacts) -> Atom:
-        shape = [self.lowering.scope.scalar(extent) for extent in facts.op.shape]
-        total, stencil = self.sweep.total, self.plan.stencil
-        return holds(self.lowering, self.host, variant, facts, shape, total, stencil)
+    @cached_property
+    def _ones(self) -> tuple[Ones, SweepFacts] | None:
+        """What the sweep is over rows of one element."""
+        ones = self.facts.of_one(self.plan.plain.lanes.axis)
+        return (ones, SweepFacts.of(ones.op)) if ones else None
 
-    def _later(self, variant: Variant) -> Declared:
+    def _holds(self, version: Version) -> Atom:
+        lowering, guard, facts = self.lowering, version.guard, self.facts
+        if guard.one and self._ones:
+            facts = self._ones[1]
+        shape = [lowering.scope.scalar(extent) for extent in facts.op.shape]
+        if not guard.of_short_rows:
+            return holds(lowering, self.host, version, facts, shape, self.sweep.total)
+        there = self._are_short(guard)
+        large = holds(lowering, self.host, version, facts, shape, self.sweep.total)
+        return self.host.apply("and", there, large)
+
+    def _later(self, version: Version) -> Declared:
         return self.lowering.later(
-            self.sweep.let, SUFFIXES.get(variant.name, ""), self._needs(),
-            lambda kernel, own: self._write(kernel, variant),
-            why=why_variant(variant, self.plan.variants, self.plan.stencil),
-        )
-
-    def _later_of_short(self, rows: _ShortRows, variant: Variant) -> Declared:
-        sweep = self.sweep
-
-        def write(kernel: KernelBuilder, own: Sequence[Var]) -> None:
-            if rows.extent is not None:
-                kernel.know(rows.extent, index(1))
-            sinks = [sink.fed(taken) for sink, taken in zip(
-                self.sinks, rows.facts.op.portions(), strict=True)]  # fmt: skip
-            writer = KernelWriter(
-                self.lowering, rows.facts, rows.plan, variant, (), kernel, sweep.total, sweep.size
-            )
-            Passes(writer, sinks).write()
-
-        reasons = (rows.why, why_variant(variant, rows.plan.variants))
-        return self.lowering.later(
-            sweep.let, rows.suffix + SUFFIXES.get(variant.name, ""), self._needs(), write,
-            why="; ".join(filter(None, reasons)),
-        )
+            self.sweep.let, suffix(version), self._needs(),
+            lambda kernel, own: self._write(kernel, version), why=self._why(version),
+        )  # fmt: skip
 
     def _needs(self) -> list[Atom]:
         """The host values that a kernel of the sweep may capture."""
@@ -243,20 +215,26 @@ class SweepLowering:
             needs.extend(sink.needs())
         return needs
 
-    def _write(self, kernel: KernelBuilder, variant: Variant) -> None:
-        writer = self._writer(kernel, variant)
-        if variant.tiled:
-            write_contracted(writer, self.sinks)
-        elif variant.shared:
-            write_in_tiles(writer, self.sinks)
-        elif self.plan.folds_rows:
-            self.sinks[0].write_alone(writer, self.sinks)
+    def _write(self, kernel: KernelBuilder, version: Version) -> None:
+        writer, sinks = self._writer(kernel, version), self.sinks
+        if version.guard.one:
+            portions = writer.op.portions()
+            sinks = [sink.fed(taken) for sink, taken in zip(sinks, portions, strict=True)]
+        if version.step(RegisterTile):
+            write_contracted(writer, sinks)
+        elif version.step(SharedTile):
+            write_in_tiles(writer, sinks)
+        elif version.rows.folded:
+            sinks[0].write_alone(writer, sinks)
         else:
-            Passes(writer, self.sinks).write()
+            Passes(writer, sinks).write()
 
-    def _writer(self, kernel: KernelBuilder, variant: Variant) -> KernelWriter:
-        sweep = self.sweep
+    def _writer(self, kernel: KernelBuilder, version: Version) -> KernelWriter:
+        sweep, facts, plan, chains = self.sweep, self.facts, self.plan, self.sweep.chains
+        if version.guard.one and self._ones:
+            ones, facts = self._ones
+            kernel.know(self.lowering.scope.scalar(ones.extent), index(1))
+            plan, chains = replace(plan, levels=()), []
         return KernelWriter(
-            self.lowering, self.facts, self.plan, variant, sweep.chains, kernel, sweep.total,
-            sweep.size,
+            self.lowering, facts, plan, version, chains, kernel, sweep.total, sweep.size
         )

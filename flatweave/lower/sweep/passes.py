@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from flatweave.lower.scan.look_back import Chain, WordChain
 from flatweave.lower.scan.one_block import OnlyBlock
 from flatweave.lower.scan.two_pass import store_aggregate
-from flatweave.lower.schedule.plan import Evaluation, How, Lanes
 from flatweave.lower.schedule.scan_levels import with_slots
 from flatweave.lower.sweep.kept_scans import KeptScans
 from flatweave.lower.sweep.last_pass import LastPass
@@ -19,6 +18,7 @@ from flatweave.lower.sweep.writer import KernelWriter
 from flatweave.lower.traverse.position import State
 from flatweave.lower.traverse.saved_bits import room_for_bits
 from flatweave.lower.traverse.warp_share import slot_of_warp
+from flatweave.nest.schedule import Axis, How, Memory
 from flatweave.terms.build import index
 from flatweave.terms.syntax import Atom, Var
 
@@ -29,7 +29,7 @@ class Passes:
     def __init__(self, writer: KernelWriter, sinks: Sequence[LoweredSink]) -> None:
         self.writer = writer
         self.compacts = {sink.number: sink.compacted for sink in sinks if sink.compacted}
-        kept = KeptScans(writer) if writer.kept else None
+        kept = KeptScans(writer) if writer.evaluated_at is Memory.REGISTERS else None
         self.prefixes = Prefixes(writer, kept)
         self.last_pass = LastPass(writer, sinks, kept)
 
@@ -39,11 +39,12 @@ class Passes:
     def write_block(self, block: Atom, lo: Atom, hi: Atom) -> None:
         """All passes over one block."""
         writer = self.writer
-        if writer.plan.evaluation is Evaluation.ONCE:
+        if writer.evaluated_at is Memory.SCRATCH:
             return self._keep(block, lo, hi)
+        width, most = writer.version.width, writer.plan.bind.most
         for record, how in writer.hows().items():
             if how is How.SAVED:
-                writer.saved_bits[record] = room_for_bits(writer.b, writer.plan.tiling, lo)
+                writer.saved_bits[record] = room_for_bits(writer.b, width, most, lo)
         carried = self.prefixes.find(block, lo, hi)
         writer.scratch = self._write_combining(carried)
         ends = list(self.last_pass.write(block, lo, hi, carried))
@@ -55,7 +56,7 @@ class Passes:
     def _write_combining(self, carried: State) -> WriteCombining | None:
         """Scratch memory for kept elements that go around the caches."""
         writer = self.writer
-        in_order = writer.traversal.lanes is not Lanes.ROW_BY_ROW
+        in_order = writer.version.lanes.axis is not Axis.LAST
         if not (writer.streaming and self.compacts and in_order):
             return None
         slots = {k: writer.scans.slot_of_count(k) for k in self.compacts}
@@ -66,7 +67,7 @@ class Passes:
         writer = self.writer
         (chain,), (records,) = writer.chains, writer.scans.levels
         assert isinstance(chain, Chain | WordChain)
-        kept = SingleEvaluation(writer.kernel, self.compacts, writer.plan.tiling.most)
+        kept = SingleEvaluation(writer.kernel, self.compacts, writer.plan.bind.most)
         writer.scratch = kept
         writer.ends.extend(index(kept.room) for _ in records)
         counts = self.last_pass.write(block, lo, hi, tuple(index(0) for _ in records))

@@ -139,5 +139,5 @@ class LoweredSink:
         raise NotImplementedError
 
     def write_alone(self, writer: KernelWriter, sinks: Sequence[LoweredSink]) -> None:
-        """Write a kernel of its own for `sinks`, all of its kind (`SweepPlan.folds_rows`)."""
+        """Write a kernel of its own for `sinks`, all of its kind (`Rows.folded`)."""
         raise NotImplementedError

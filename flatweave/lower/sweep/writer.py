@@ -17,16 +17,7 @@ from flatweave.lower.scan.one_block import OnlyBlock
 from flatweave.lower.scan.two_pass import KnownPrefixes
 from flatweave.lower.schedule.division import side_by_side
 from flatweave.lower.schedule.facts import SweepFacts
-from flatweave.lower.schedule.plan import (
-    NO_AGGREGATION,
-    Aggregation,
-    Along,
-    Evaluation,
-    How,
-    Lanes,
-    SweepPlan,
-    Variant,
-)
+from flatweave.lower.schedule.plan import SweepPlan
 from flatweave.lower.schedule.scan_levels import ScanRecord
 from flatweave.lower.sweep.single_evaluation import SingleEvaluation
 from flatweave.lower.sweep.write_combining import WriteCombining
@@ -44,6 +35,19 @@ from flatweave.lower.traverse.saved_bits import SavedBits
 from flatweave.lower.traverse.sources import groups, share_of
 from flatweave.lower.traverse.traversal import Space, Traversal
 from flatweave.lower.traverse.turns import Turns
+from flatweave.nest.schedule import (
+    NO_REDUCTION,
+    Along,
+    Axis,
+    Cache,
+    How,
+    Memory,
+    RegisterTile,
+    RFactor,
+    Stream,
+    Tail,
+    Version,
+)
 from flatweave.ops.rows import scalar_type
 from flatweave.passes.cost import cost_of_body
 from flatweave.terms.build import Builder, index
@@ -62,7 +66,7 @@ class KernelWriter:
     """A sweep's kernel under construction."""
 
     def __init__(
-        self, lowering: Lowering, facts: SweepFacts, plan: SweepPlan, variant: Variant,
+        self, lowering: Lowering, facts: SweepFacts, plan: SweepPlan, version: Version,
         chains: Sequence[Chain | WordChain | KnownPrefixes | OnlyBlock], kernel: KernelBuilder,
         total: Atom, size: Atom,
     ) -> None:  # fmt: skip
@@ -72,17 +76,16 @@ class KernelWriter:
         self.op = facts.op
         self.scans = facts.scans
         self.located = facts.located
-        self.heads = facts.heads if plan.traversal.flagged else None
-        self.traversal = plan.traversal
-        if variant.along is not None:
-            self.traversal = replace(plan.traversal, along=variant.along)
+        self.heads = facts.heads if version.rows.flagged else None
+        self.version = version
         self.chains = chains
         self.kernel = kernel
-        self.streaming = variant.streaming
+        self.streaming = version.step(Stream) is not None
         self.b = kernel.body
         self.ends: list[Atom] = []
         self.scratch: WriteCombining | SingleEvaluation | None = None
-        self.kept = plan.evaluation is Evaluation.KEPT
+        cache = version.step(Cache)
+        self.evaluated_at = cache.at if cache else None
         self.saved_bits: dict[ScanRecord, SavedBits] = {}
         self.total = kernel.capture(total)
         self.size = kernel.capture(size)
@@ -93,9 +96,9 @@ class KernelWriter:
         if self.lowering.machine.one_block:
             return index(0), index(0), self.total
         block = self.b.emit(BlockIndex())[0]
-        if self.located is not None and self.plan.sources:
+        if self.located is not None and self.plan.bind.rows:
             rows = rows_of(self.kernel, self.located)
-            blocks = groups(self.b, rows.count, self.plan.sources)
+            blocks = groups(self.b, rows.count, self.plan.bind.rows)
             share = self._share_of_sources(self.b, block, blocks)
             return block, *share
         lo = self.b.mul(block, self.size)
@@ -103,14 +106,14 @@ class KernelWriter:
 
     def share(self, b: Builder, block: Atom, blocks: Atom) -> tuple[Atom, Atom]:
         """Where the elements of one of `blocks` equal parts start and stop."""
-        if self.located is not None and self.plan.sources:
+        if self.located is not None and self.plan.bind.rows:
             return self._share_of_sources(b, block, blocks)
         blocks = b.apply("maximum", blocks, index(1))  # so that a division needs no guard
         lo = b.apply("floordiv", b.mul(block, self.total), blocks)
         return lo, b.apply("floordiv", b.mul(b.add(block, index(1)), self.total), blocks)
 
     def _share_of_sources(self, b: Builder, block: Atom, blocks: Atom) -> tuple[Atom, Atom]:
-        sources, rows, mix = self.plan.sources, self.rows(), self.traversal.mixed
+        sources, rows, mix = self.plan.bind.rows, self.rows(), self.version.rows.mixed
         return share_of(sources, b, rows, self.total, block, blocks, mix=mix)
 
     def call(self, b: Builder, fn: Lambda, args: Sequence[Atom]) -> tuple[Atom, ...]:
@@ -133,41 +136,44 @@ class KernelWriter:
         found: dict[ScanRecord, How] = {}
         for records, level in zip(self.scans.levels, self.plan.levels, strict=True):
             rest = [r for k, r in enumerate(records) if k not in level.from_heads]
-            found.update(zip(rest, level.aggregations[0].hows, strict=True))
+            found.update(zip(rest, level.factors[0].hows, strict=True))
         return found
 
     def scalars(self, atoms: Sequence[Atom]) -> tuple[Atom, ...]:
         return tuple(self.kernel.scalar(atom) for atom in atoms)
 
     def traverse(
-        self, accumulators: Sequence[Operator], how: Aggregation = NO_AGGREGATION,
+        self, accumulators: Sequence[Operator], how: RFactor = NO_REDUCTION,
         width: int | None = None,
     ) -> Traversal:  # fmt: skip
         """How this sweep visits the positions of a block, to combine them so."""
-        plan, kept = self.traversal, tuple(accumulators)
+        lanes, kept = self.version.lanes, tuple(accumulators)
         space = Space(self.lowering.machine, self.shape, self.total, self.op.reverse)
         if how.run_width:
             return Blocked(space, how.run_width, kept, how.heavy)
-        width = plan.width if width is None else width
+        width = self.version.width if width is None else width
         if self.located is not None:
             return self._along_rows(space, width, kept)
-        if self.kept:
-            each = self.plan.tiling.most // (width * self.lowering.machine.warps)
+        if self.evaluated_at is Memory.REGISTERS:
+            each = self.plan.bind.most // (width * self.lowering.machine.warps)
             return Turns(space, width, kept, each)
-        match plan.lanes:
-            case Lanes.FOLDS:
+        match lanes.axis:
+            case Axis.FOLD:
                 return OneByOne(space, 0, kept)
-            case Lanes.ROW_BY_ROW:
-                ends = (plan.reach, plan.panel, plan.overlaps, plan.masked)
-                return RowByRow(space, width, kept, *ends)
+            case Axis.LAST:
+                masks = lanes.tail is Tail.SHIFT_OR_MASK
+                shifts = masks or lanes.tail is Tail.SHIFT
+                panel = self.version.panel
+                return RowByRow(space, width, kept, lanes.peel, panel, shifts, masks)
             case _:
-                return Flat(space, width, kept, plan.reach)
+                return Flat(space, width, kept, lanes.peel)
 
     def _along_rows(
         self, space: Space, width: int, accumulators: tuple[Operator, ...]
     ) -> Traversal:
-        made = (space, width, accumulators, self.rows(), self.traversal.reach, self.traversal.mixed)
-        match self.traversal.along:
+        lanes, rows = self.version.lanes, self.version.rows
+        made = (space, width, accumulators, self.rows(), lanes.peel, rows.mixed)
+        match rows.along:
             case Along.ROW if width:
                 return ByRow(*made)
             case Along.ROWS if width > 1:
@@ -191,8 +197,16 @@ class KernelWriter:
         assert self.located is not None
         return rows_of(self.kernel, self.located)
 
+    @property
+    def register_tile(self) -> RegisterTile:
+        """The tile of a version that keeps results in registers."""
+        tile = self.version.step(RegisterTile)
+        assert tile is not None
+        return tile
+
     def elements(self, position: Position) -> Elements:
-        fold_width = self.traversal.fold_width if position.alone else 1
+        lanes = self.version.lanes
+        fold_width = lanes.width if position.alone and lanes.axis is Axis.FOLD else 1
         elements = Elements(
             self.kernel, position.flat, self.lowering.checks, fold_width
         )

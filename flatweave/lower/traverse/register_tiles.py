@@ -24,7 +24,7 @@ from flatweave.algorithms.long_folds import chunk
 from flatweave.base.dtypes import DType, i64
 from flatweave.base.records import record
 from flatweave.kernel_ir.syntax import Lane, Lanes, Load, Shared, Store
-from flatweave.lower.schedule.plan import RegisterTile
+from flatweave.nest.schedule import RegisterTile
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import NO_BODY, For, If
 from flatweave.terms.syntax import Atom, Lambda, Var

@@ -13,7 +13,6 @@ from flatweave.base.dtypes import u64
 from flatweave.base.records import record
 from flatweave.kernel_ir.collectives import Ballot, InSet
 from flatweave.kernel_ir.syntax import Load, Shared, Store
-from flatweave.lower.schedule.plan import Tiling
 from flatweave.lower.traverse.position import Position
 from flatweave.terms.build import Builder, index
 from flatweave.terms.syntax import Atom, Var
@@ -45,7 +44,7 @@ class SavedBits:
         return b.apply("floordiv", b.sub(base, self.lo), index(self.width))
 
 
-def room_for_bits(b: Builder, tiling: Tiling, lo: Atom) -> SavedBits:
-    """Room for the bits of a block that begins at `lo` and goes in whole steps."""
-    steps = tiling.most // tiling.width
-    return SavedBits(b.emit(Shared(u64, steps + 1))[0], lo, tiling.width)
+def room_for_bits(b: Builder, width: int, most: int, lo: Atom) -> SavedBits:
+    """Room for the bits of a block of up to `most` elements that begins at `lo`, in whole steps."""
+    steps = most // width
+    return SavedBits(b.emit(Shared(u64, steps + 1))[0], lo, width)

@@ -1,0 +1,119 @@
+"""The versions of a sweep's schedule: where stores go and what lanes go along, by sizes; and those
+that wishes leave."""
+
+from __future__ import annotations
+
+from flatweave.base.records import replace
+from flatweave.base.schedule import Schedule
+from flatweave.lower.machine.machine import Machine
+from flatweave.lower.schedule.division import (
+    FILLED_ROW,
+    LONG_ROW,
+    PERMUTING,
+    ROW_AT_ONCE,
+    Division,
+    folds_at_once,
+    is_filled,
+)
+from flatweave.lower.schedule.facts import SweepFacts
+from flatweave.nest.schedule import (
+    ALWAYS,
+    Along,
+    Axis,
+    Guard,
+    RegisterTile,
+    Rows,
+    SharedTile,
+    Stream,
+    Version,
+)
+from flatweave.ops.rows import scalar_type
+from flatweave.terms.syntax import Atom
+
+
+def versions_of(
+    facts: SweepFacts, machine: Machine, plain: Version, division: Division, wishes: Schedule
+) -> tuple[Version, ...]:
+    """Every combination of where stores go and of what lanes go along, the plainest last."""
+    stores = _streaming(facts, machine, plain, division)
+    rows, heads = plain.rows, facts.heads
+    by_rows = facts.located is not None and rows.along is Along.EITHER and plain.width > 0
+    if rows.flagged and heads is not None and not (heads.needs_rows or rows.folded):
+        by_rows = False
+    if not by_rows:
+        return *stores, plain
+    free = wishes.rows is None and wishes.store != "streaming"
+    if free and facts.located is not None and is_filled(facts.op, facts.located):
+        return _runs(machine, stores, plain)
+    found = []
+    for version in stores:
+        found.append(_along(version, Along.ROW, f"{version.name}-rows", LONG_ROW))
+        found.append(_along(version, Along.POSITIONS))
+    by_row = _along(plain, Along.ROW, "rows", _least_row(facts, rows))
+    return *found, by_row, _along(plain, Along.POSITIONS)
+
+
+def _along(version: Version, along: Along, name: str = "", mean: int = 0) -> Version:
+    """The version whose lanes go along rows so, for rows of a mean length or more."""
+    chosen = version.but(replace(version.rows, along=along))
+    return replace(chosen, name=name or version.name, guard=replace(version.guard, mean=mean))
+
+
+def _least_row(facts: SweepFacts, rows: Rows) -> int:
+    """The mean length from which on lanes go along each row."""
+    if facts.located is None or not rows.folded:
+        return LONG_ROW
+    return ROW_AT_ONCE if folds_at_once(facts.op, facts.located) else LONG_ROW
+
+
+def _runs(machine: Machine, stores: tuple[Version, ...], plain: Version) -> tuple[Version, ...]:
+    """Runs are filled; but where the lanes of a step are permuted at once, results that go around
+    the caches are faster by position, and so are those of rows most of which are empty."""
+    if machine.vector_bytes < PERMUTING:
+        return (_along(plain, Along.FILL, "fill"),)
+    around = [_along(version, Along.POSITIONS, mean=FILLED_ROW) for version in stores]
+    return *around, _along(plain, Along.FILL, "fill", 1), _along(plain, Along.POSITIONS)
+
+
+def wished(versions: tuple[Version, ...], wishes: Schedule) -> tuple[Version, ...]:
+    """The versions that wishes leave, without the conditions that they decide."""
+    left = list(versions)
+    for wish, kind, free in (
+        (wishes.store, Stream, {"elements": 0}),
+        (wishes.contraction, RegisterTile, {"work": 0, "narrowest": 0, "steps": 0}),
+        (wishes.stencil, SharedTile, {"worth": False}),
+    ):
+        if wish in ("plain", "lanes", "caches"):
+            left = [v for v in left if not v.step(kind)]
+        elif wish is not None:
+            left = [_freed(v, **free) if v.step(kind) else v for v in left]
+    if wishes.rows == "positions":
+        left = [v for v in left if not v.guard.mean]
+    elif wishes.rows == "rows":
+        left = [_freed(v, mean=0) for v in left if v.guard.mean] or left
+    always = next(k for k, v in enumerate(left) if v.guard == ALWAYS)
+    return tuple(left[: always + 1])  # later ones never run
+
+
+def _freed(version: Version, **conditions: int) -> Version:
+    """The version without some conditions."""
+    return replace(version, guard=replace(version.guard, **conditions))  # type: ignore[arg-type]
+
+
+def _streaming(
+    facts: SweepFacts, machine: Machine, plain: Version, division: Division
+) -> tuple[Version, ...]:
+    """Stores that fill the caches go around them, where blocks begin on whole cache lines."""
+    op, least = facts.op, machine.streaming_from
+    anywhere = facts.located is not None and division.sources
+    if least is None or op.reverse or plain.width < 2 or anywhere:
+        return ()
+    stored: list[Atom] = []
+    for sink, taken in zip(op.sinks, op.portions(), strict=True):
+        stored.extend(sink.consecutive(taken))
+    if not stored:
+        return ()
+    least //= sum(scalar_type(atom).bytes for atom in stored)
+    multiple = plain.width if plain.lanes.axis is Axis.LAST else 1
+    streaming = plain.but(Stream())
+    return (replace(streaming, name="streaming", guard=Guard(least, multiple)),)

@@ -1,0 +1,1 @@
+"""The loops of a sweep and their schedule, before any kernel is written."""

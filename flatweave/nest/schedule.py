@@ -1,0 +1,329 @@
+"""The schedule of a sweep's loops, as data: an ordered list of steps, for each version of a kernel.
+
+    version name=streaming
+        guard elements=524288 multiple=32
+        split axis=last by=1024
+        reorder loops=panel,row,column
+        vectorize axis=last width=32 tail=shift peel=1
+        stream
+
+All axes of a sweep are fused and split into blocks, which are bound to the grid (`Bind`): versions
+share that. Inside a block there are three kinds of loops: the space of the sweep, as one loop or
+by rows; the folds of its elements; and rows whose ends are data, for which a strategy has a name.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import TypeVar
+
+from flatweave.base.records import record, replace
+
+
+class Axis(Enum):
+    """The loop that the lanes of a step lie along."""
+
+    SPACE = "space"
+    """all axes of the sweep fused: every read is at the element's own position"""
+    LAST = "last"
+    """the last axis, each row by itself: broadcasts, stencils, transposes"""
+    FOLD = "fold"
+    """the folds of one element at a time (sums of rows), which are split over the lanes"""
+
+
+class Tail(Enum):
+    """What becomes of the elements that do not fill a step."""
+
+    SCALAR = "scalar"
+    """they are visited one by one"""
+    PREDICATE = "predicate"
+    """lanes without an element are idle: where lanes are threads, which take the same branches"""
+    SHIFT = "shift"
+    """shift-inwards: the last step ends where the row does and lies over the one before it"""
+    SHIFT_OR_MASK = "shift-or-mask"
+    """the same; what is left of a row that is shorter than a step goes by a predicated step"""
+
+
+class Along(Enum):
+    """What the lanes of a step go along in a sweep that locates its positions among rows."""
+
+    EITHER = "either"
+    """rows one by one where they are long, else positions: a version for each"""
+    POSITIONS = "positions"
+    ROW = "row"
+    """one row after the other"""
+    ROWS = "rows"
+    """a row for each lane"""
+    WARPS = "warps"
+    """a row for each warp, lanes along it"""
+    SEARCH = "search"
+    """positions, each lane finding its own row"""
+    COST = "cost"
+    """one of the last three, which each block finds from its rows"""
+    FILL = "fill"
+    """one row after the other, whole steps that may go on into the next row"""
+
+
+class Memory(Enum):
+    """Where elements that were evaluated are stored until it is known where they go."""
+
+    REGISTERS = "registers"
+    """of each thread, which has some for as many elements as it takes"""
+    SCRATCH = "scratch"
+    """memory of the block, from which they are copied when the output offset is known"""
+
+
+class How(Enum):
+    """How the elements of a block are combined for one scan or reduction."""
+
+    LANEWISE = "lanewise"
+    """each lane by itself, lanes joined in the end: for operators that commute"""
+    ORDERED = "ordered"
+    """across the lanes of each step, in order"""
+    BLOCKED = "blocked"
+    """a consecutive run of elements for each lane, lanes joined in order"""
+    COUNTED = "counted"
+    """flags are counted"""
+    SAVED = "saved"
+    """flags are counted and saved as bits for the last pass"""
+
+
+# -- steps -----------------------------------------------------------------------------------------
+
+
+@record(eq=True)
+class Bind:
+    """All axes, fused, are split into blocks of `least` to `most` elements, which are bound to the
+    grid; or, with `rows`, into blocks of so many of the rows that positions are located among.
+
+    Blocks have fewer elements, with `folds`, where the folds of one are long when the program runs.
+    """
+
+    least: int
+    most: int
+    rows: int = 0
+    folds: bool = False
+
+
+@record(eq=True)
+class RFactor:
+    """How one pass splits the reduction of a block over lanes, for each scan record or reduction.
+
+    In the blocked layout a run has `run_width` lanes; a `heavy` body is a loop over the columns of
+    a tile instead of being written out for each.
+    """
+
+    hows: tuple[How, ...]
+    run_width: int = 0
+    heavy: bool = False
+
+
+NO_REDUCTION = RFactor(())
+
+
+@record(eq=True)
+class Split:
+    """An axis is cut into panels of `by` elements, which become a loop of their own."""
+
+    axis: Axis
+    by: int
+
+
+@record(eq=True)
+class Reorder:
+    """The order of a block's loops, the outermost first."""
+
+    loops: tuple[Loop, ...]
+
+
+class Loop(Enum):
+    """A loop of a block."""
+
+    PANEL = "panel"
+    ROW = "row"
+    COLUMN = "column"
+
+
+BY_PANELS = Reorder((Loop.PANEL, Loop.ROW, Loop.COLUMN))
+"""So many columns of all rows of a block before those after them (`panels.py`)."""
+
+
+@record(eq=True)
+class Vectorize:
+    """Lanes lie along an axis, `width` in a step; `tail` says how a row ends.
+
+    With a `peel`, positions that far from both ends of the last axis are visited separately, so
+    that the tests of a stencil's boundary fall away elsewhere.
+    """
+
+    axis: Axis
+    width: int
+    tail: Tail = Tail.SCALAR
+    peel: int = 0
+
+
+@record(eq=True)
+class Rows:
+    """The strategy for rows whose ends are data: what lanes go `along`.
+
+    Where rows are `flagged`, only their heads are looked for; where they are `mixed`, they are
+    visited in an order without pattern; where they are `folded`, all that a sweep does is to
+    combine them.
+    """
+
+    along: Along = Along.EITHER
+    flagged: bool = False
+    mixed: bool = False
+    folded: bool = False
+
+
+@record(eq=True)
+class Cache:
+    """Elements are evaluated once, and stored `at` a memory until it is known where they go.
+
+    Without this step they are evaluated once more then, as the inputs are in a cache by that time.
+    """
+
+    at: Memory
+
+
+@record(eq=True)
+class RegisterTile:
+    """How a contraction is divided: `rows` by `lanes` results stay in registers while the fold
+    takes `depth` steps, on values packed for tiles of `most_rows` by `most_lanes` results. Values
+    of lanes that lie along the fold in memory are turned in squares of `square` lanes. Where values
+    are read `in_place` nothing is packed, and where half the lanes are enough register tiles have
+    these and `narrow` rows, and take all steps at once.
+    """
+
+    rows: int
+    lanes: int
+    depth: int
+    most_rows: int
+    most_lanes: int
+    square: int = 0
+    in_place: bool = False
+    narrow: int = 0
+
+
+@record(eq=True)
+class SharedTile:
+    """The tile of elements for which a block puts into shared memory what they read around them.
+
+    In hundredths: how many elements a result reads of arrays that are read at several places
+    (`reads`), and how many are put into a tile for it (`loads`); the cycles of 32 results, through
+    the caches (`cached`) and in tiles (`tiled`), as `stencil.py` counts them.
+    """
+
+    shape: tuple[int, ...]
+    reads: int = 0
+    loads: int = 0
+    cached: int = 0
+    tiled: int = 0
+
+    @property
+    def pays(self) -> bool:
+        """Whether that takes fewer cycles, sizes aside."""
+        return self.tiled < self.cached
+
+
+@record(eq=True)
+class Stream:
+    """Results are stored around the caches."""
+
+
+Step = Split | Reorder | Vectorize | RFactor | Rows | Cache | RegisterTile | SharedTile | Stream
+AnyStep = TypeVar("AnyStep", bound=Step)
+
+
+# -- versions -------------------------------------------------------------------------------------
+
+
+@record(eq=True)
+class Guard:
+    """The sizes that a version runs for, as the host finds them.
+
+    There are `elements` or more; the last axis is a multiple of `multiple`; rows that are data have
+    at least `mean` elements on average. Of a contraction, all reads are `inside` the arrays, folds
+    go over `work` elements or more in all, each over `steps`, and there are `narrowest` rows and
+    lanes. A tile in shared memory is `worth` it. Rows have `one` element each, or fewer than
+    `below`.
+    """
+
+    elements: int = 0
+    multiple: int = 1
+    mean: int = 0
+    inside: bool = False
+    work: int = 0
+    narrowest: int = 0
+    steps: int = 0
+    worth: bool = False
+    one: bool = False
+    below: int = 0
+
+    @property
+    def short_rows(self) -> Guard:
+        """What it asks of rows that are short."""
+        return Guard(one=self.one, below=self.below)
+
+    @property
+    def of_short_rows(self) -> bool:
+        """Whether it asks for rows that are short."""
+        return self.short_rows != ALWAYS
+
+
+ALWAYS = Guard()
+
+
+@record(eq=True)
+class Version:
+    """One kernel of a sweep: the first whose guard holds runs. Its schedule is its `steps`."""
+
+    name: str
+    guard: Guard = ALWAYS
+    steps: tuple[Step, ...] = ()
+
+    def step(self, kind: type[AnyStep]) -> AnyStep | None:
+        """The step of a kind, of which there is one at most."""
+        return next((each for each in self.steps if isinstance(each, kind)), None)
+
+    def but(self, *steps: Step) -> Version:
+        """The same version with these steps instead of those of their kinds."""
+        others = {type(each): each for each in steps}
+        kept = [others.pop(type(each), each) for each in self.steps]
+        return replace(self, steps=(*kept, *others.values()))
+
+    def only(self, *kinds: type[Step]) -> Version:
+        """The same version with the steps of some kinds alone."""
+        return replace(self, steps=tuple(each for each in self.steps if isinstance(each, kinds)))
+
+    @property
+    def lanes(self) -> Vectorize:
+        """What lanes lie along."""
+        found = self.step(Vectorize)
+        assert found is not None
+        return found
+
+    @property
+    def width(self) -> int:
+        """Elements of a step: 0 where lanes lie along the folds of one."""
+        return 0 if self.lanes.axis is Axis.FOLD else self.lanes.width
+
+    @property
+    def rows(self) -> Rows:
+        """The strategy for rows that are data."""
+        return self.step(Rows) or NO_ROWS
+
+    @property
+    def combines(self) -> RFactor:
+        """How the reductions that the sinks make are split over lanes."""
+        return self.step(RFactor) or NO_REDUCTION
+
+    @property
+    def panel(self) -> int:
+        """Columns of a panel; 0 where there are none."""
+        found = self.step(Split)
+        return found.by if found else 0
+
+
+NO_ROWS = Rows()
