@@ -32,6 +32,7 @@ from flatweave.frontend.call.on import on as on
 from flatweave.frontend.call.schedule import schedule as schedule
 from flatweave.frontend.call.stages import Stages as Stages
 from flatweave.frontend.functions.callbacks import ShapeDtypeStruct as ShapeDtypeStruct
+from flatweave.frontend.functions.custom_rules import CustomJvp, CustomVjp
 from flatweave.frontend.standard import fft as fft, linalg as linalg
 from flatweave.frontend.standard.dtypes import FloatInfo, IntegerInfo
 from flatweave.frontend.standard.searching import UniqueAll, UniqueCounts, UniqueInverse
@@ -560,6 +561,7 @@ def check_grads(
     f: Callable[..., Any], args: Sequence[Any], order: int, modes: Sequence[str] = ('fwd', 'rev'),
     atol: float | None = None, rtol: float | None = None, eps: float | None = None
 ) -> None: ...
+def checkpoint(f: Callable[P, R]) -> Callable[P, R]: ...
 @overload
 def clip(x: Flat, min: Any = None, max: Any = None) -> Array: ...
 @overload
@@ -608,6 +610,8 @@ def cumulative_sum(
     x: ArrayLike, *, axis: Axes | None = None, dtype: DTypeLike | None = None,
     include_initial: builtins.bool = False
 ) -> Array: ...
+def custom_jvp(f: Callable[..., Any], nondiff_argnums: Sequence[int] | int = ()) -> CustomJvp: ...
+def custom_vjp(f: Callable[..., Any], nondiff_argnums: Sequence[int] | int = ()) -> CustomVjp: ...
 deg2rad: Unary
 degrees: Unary
 def diag(x: ArrayLike, k: int = 0) -> Array: ...
@@ -750,6 +754,8 @@ def kron(a: ArrayLike, b: ArrayLike) -> Array: ...
 left_shift: Binary
 less: Binary
 less_equal: Binary
+def linear_transpose(f: Callable[..., Any], *primals: Any) -> Callable[..., Any]: ...
+def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]: ...
 def linspace(
     start: Any, stop: Any, num: int, dtype: DTypeLike | None = None, device: str | None = None,
     endpoint: builtins.bool = True
@@ -1147,7 +1153,9 @@ def var(
     x: ArrayLike, axis: Axes | None = None, correction: float = 0.0, keepdims: builtins.bool = False
 ) -> Array: ...
 def vecdot(x1: ArrayLike, x2: ArrayLike, *, axis: int = -1) -> Array: ...
-def vjp(f: Callable[..., Any], *primals: Any, has_aux: builtins.bool = False) -> Array: ...
+def vjp(
+    f: Callable[..., Any], *primals: Any, has_aux: builtins.bool = False
+) -> tuple[Any, ...]: ...
 def vstack(arrays: Sequence[Any]) -> Array: ...
 @overload
 def where(p: ArrayLike, a: ArrayLike, b: ArrayLike) -> Array: ...
@@ -1172,36 +1180,36 @@ __all__ = [
     "bfloat16", "bincount", "bitwise_and", "bitwise_count", "bitwise_invert", "bitwise_left_shift",
     "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor", "bool_", "broadcast",
     "broadcast_arrays", "broadcast_shapes", "broadcast_to", "c128", "c64", "can_cast", "cbrt",
-    "ceil", "check_grads", "clip", "clz", "column_stack", "complex128", "complex64", "concat",
-    "concatenate", "cond", "conj", "convolve", "copysign", "corrcoef", "correlate", "cos", "cosh",
-    "count_nonzero", "cov", "ctz", "cumprod", "cumsum", "cumulative_prod", "cumulative_sum",
-    "deg2rad", "degrees", "diag", "diff", "digitize", "divide", "dot", "e", "einsum", "empty",
-    "empty_like", "equal", "erf", "erfc", "exp", "exp2", "expand", "expand_dims", "expand_reduce",
-    "explain", "expm1", "eye", "f16", "f32", "f64", "fft", "finfo", "flatnonzero", "flip", "fliplr",
-    "flipud", "float16", "float32", "float64", "floor", "floor_divide", "floordiv", "fma", "fmax",
-    "fmin", "fmod", "fori_loop", "from_dlpack", "full", "full_like", "gather", "generate",
-    "getitem", "grad", "gradient", "greater", "greater_equal", "heaviside", "hessian", "histogram",
-    "hstack", "hypot", "i16", "i32", "i64", "i8", "iinfo", "imag", "inf", "inner", "int16", "int32",
-    "int64", "int8", "interp", "intersect1d", "invert", "iota", "isclose", "isdtype", "isfinite",
-    "isin", "isinf", "isnan", "jacfwd", "jacrev", "jit", "jvp", "kron", "left_shift", "less",
-    "less_equal", "linalg", "linspace", "log", "log10", "log1p", "log2", "logaddexp", "logical_and",
-    "logical_not", "logical_or", "logical_xor", "matmul", "matrix_transpose", "maximum", "mean",
-    "median", "meshgrid", "minimum", "mod", "moveaxis", "mul", "mul_hi", "multiply", "nan",
-    "nan_to_num", "nanargmax", "nanargmin", "nancumprod", "nancumsum", "nanmax", "nanmean",
-    "nanmedian", "nanmin", "nanpercentile", "nanprod", "nanquantile", "nanstd", "nansum", "nanvar",
-    "neg", "negative", "newaxis", "nextafter", "nonzero", "not_equal", "on", "ones", "ones_like",
-    "pad", "partition", "percentile", "permute", "permute_dims", "pi", "polyval", "popcount",
-    "positive", "power", "prod", "profile", "ptp", "pure_callback", "quantile", "rad2deg",
-    "radians", "ragged", "random", "ravel", "real", "reciprocal", "reduce", "reduce_by_index",
-    "remainder", "repeat", "replace", "replicate", "replicated_iota", "reshape", "result_type",
-    "reverse", "right_shift", "rint", "roll", "rot90", "rotate", "rsqrt", "scan", "scatter",
-    "schedule", "searchsorted", "segmented_iota", "segmented_reduce", "segmented_scan", "select",
-    "setdiff1d", "setxor1d", "shift", "sign", "signbit", "sin", "sinc", "sinh", "sort",
-    "sort_by_key", "split", "sqrt", "square", "squeeze", "stack", "std", "stencil", "stop_gradient",
-    "store", "sub", "subtract", "swapaxes", "take", "take_along_axis", "tan", "tanh", "target",
-    "tensordot", "tile", "transpose", "trapezoid", "tril", "triu", "true_divide", "truediv",
-    "trunc", "tune", "u16", "u32", "u64", "u8", "uint16", "uint32", "uint64", "uint8", "union1d",
-    "unique", "unique_all", "unique_counts", "unique_inverse", "unique_values", "unstack",
-    "value_and_grad", "var", "vecdot", "vjp", "vmap", "vstack", "where", "while_loop", "zeros",
-    "zeros_like", "zip_with"
+    "ceil", "check_grads", "checkpoint", "clip", "clz", "column_stack", "complex128", "complex64",
+    "concat", "concatenate", "cond", "conj", "convolve", "copysign", "corrcoef", "correlate", "cos",
+    "cosh", "count_nonzero", "cov", "ctz", "cumprod", "cumsum", "cumulative_prod", "cumulative_sum",
+    "custom_jvp", "custom_vjp", "deg2rad", "degrees", "diag", "diff", "digitize", "divide", "dot",
+    "e", "einsum", "empty", "empty_like", "equal", "erf", "erfc", "exp", "exp2", "expand",
+    "expand_dims", "expand_reduce", "explain", "expm1", "eye", "f16", "f32", "f64", "fft", "finfo",
+    "flatnonzero", "flip", "fliplr", "flipud", "float16", "float32", "float64", "floor",
+    "floor_divide", "floordiv", "fma", "fmax", "fmin", "fmod", "fori_loop", "from_dlpack", "full",
+    "full_like", "gather", "generate", "getitem", "grad", "gradient", "greater", "greater_equal",
+    "heaviside", "hessian", "histogram", "hstack", "hypot", "i16", "i32", "i64", "i8", "iinfo",
+    "imag", "inf", "inner", "int16", "int32", "int64", "int8", "interp", "intersect1d", "invert",
+    "iota", "isclose", "isdtype", "isfinite", "isin", "isinf", "isnan", "jacfwd", "jacrev", "jit",
+    "jvp", "kron", "left_shift", "less", "less_equal", "linalg", "linear_transpose", "linearize",
+    "linspace", "log", "log10", "log1p", "log2", "logaddexp", "logical_and", "logical_not",
+    "logical_or", "logical_xor", "matmul", "matrix_transpose", "maximum", "mean", "median",
+    "meshgrid", "minimum", "mod", "moveaxis", "mul", "mul_hi", "multiply", "nan", "nan_to_num",
+    "nanargmax", "nanargmin", "nancumprod", "nancumsum", "nanmax", "nanmean", "nanmedian", "nanmin",
+    "nanpercentile", "nanprod", "nanquantile", "nanstd", "nansum", "nanvar", "neg", "negative",
+    "newaxis", "nextafter", "nonzero", "not_equal", "on", "ones", "ones_like", "pad", "partition",
+    "percentile", "permute", "permute_dims", "pi", "polyval", "popcount", "positive", "power",
+    "prod", "profile", "ptp", "pure_callback", "quantile", "rad2deg", "radians", "ragged", "random",
+    "ravel", "real", "reciprocal", "reduce", "reduce_by_index", "remainder", "repeat", "replace",
+    "replicate", "replicated_iota", "reshape", "result_type", "reverse", "right_shift", "rint",
+    "roll", "rot90", "rotate", "rsqrt", "scan", "scatter", "schedule", "searchsorted",
+    "segmented_iota", "segmented_reduce", "segmented_scan", "select", "setdiff1d", "setxor1d",
+    "shift", "sign", "signbit", "sin", "sinc", "sinh", "sort", "sort_by_key", "split", "sqrt",
+    "square", "squeeze", "stack", "std", "stencil", "stop_gradient", "store", "sub", "subtract",
+    "swapaxes", "take", "take_along_axis", "tan", "tanh", "target", "tensordot", "tile",
+    "transpose", "trapezoid", "tril", "triu", "true_divide", "truediv", "trunc", "tune", "u16",
+    "u32", "u64", "u8", "uint16", "uint32", "uint64", "uint8", "union1d", "unique", "unique_all",
+    "unique_counts", "unique_inverse", "unique_values", "unstack", "value_and_grad", "var",
+    "vecdot", "vjp", "vmap", "vstack", "where", "while_loop", "zeros", "zeros_like", "zip_with"
 ]

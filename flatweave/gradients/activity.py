@@ -2,8 +2,8 @@
 
     active = {x};   y = mul x 2.0;  i = cast i64 y;  z = cast f64 i         active = {x, y}
 
-An operation on functions is taken to pass on to all its results what any of its operands is. Loops,
-branches and operators are looked into, since a state of which one part is active is common.
+Most operations on functions are taken to pass on to all results what any of their operands is.
+Maps, loops, branches and operators are looked into: a state of which one part is active is common.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Container, Sequence
 
 from flatweave.gradients.scalars import NONE
 from flatweave.gradients.values import bound, tangent_type
-from flatweave.ops import Reduce, ReduceSegments, Scan
+from flatweave.ops import Map, Reduce, ReduceSegments, Scan
 from flatweave.terms.control import Apply, Cast, For, If, While
 from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Let, Op, Var
 from flatweave.terms.traverse import free_vars
@@ -45,6 +45,10 @@ def results_of(let: Let, active: set[Var]) -> list[Var]:
             flags = state_of(body, body.params[1:], init, active)
         case Reduce(fn=fn, neutral=neutral, xs=xs) | Scan(fn=fn, neutral=neutral, xs=xs):
             flags = components(fn, neutral, xs, active)
+        case Map(fn=fn, xs=xs):
+            pairs = zip(fn.params, xs, strict=True)
+            inside = active.union(param for param, x in pairs if is_active(x, active))
+            flags = given(fn, inside)
         case ReduceSegments(fn=fn, neutral=neutral, xs=xs):
             flags = [False, *components(fn, neutral, xs, active)]
         case _:

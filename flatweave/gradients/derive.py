@@ -2,6 +2,7 @@
 
     derived = forward(b, fn, results, tangents)      the operations, and the tangents of results
     taped = reverse(b, fn)                           the operations; taped.back(b, cotangents)
+    linear = linearized(b, fn, results)              the operations; linear.along(b, tangents)
 """
 
 from __future__ import annotations
@@ -9,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from flatweave.base.records import record
+from flatweave.gradients.activity import is_active, spread
 from flatweave.gradients.forward import Forward
 from flatweave.gradients.reverse import Reverse
 from flatweave.gradients.table import rule_of
-from flatweave.gradients.values import tangent_type
+from flatweave.gradients.values import live, tangent_type, zero
 from flatweave.terms.build import Builder
 from flatweave.terms.syntax import Atom, Lambda, Let, Var
-from flatweave.terms.traverse import needed_for
+from flatweave.terms.traverse import Substitution, free_vars
 
 
 @record
@@ -48,13 +50,19 @@ class Taped:
     r: Reverse
     params: tuple[Var, ...]
 
+    def is_linear(self, derived: Derived) -> bool:
+        """Whether cotangents of the parameters do not depend on the parameters, but for tests."""
+        active: set[Var] = set(self.params)
+        spread((*self.lets, *derived.lets), active)
+        return not any(is_active(atom, active) for atom in derived.atoms)
+
     def back(self, b: Builder, seeds: Sequence[tuple[Atom, Atom]]) -> Derived:
         """The cotangents of the parameters, given those of some values."""
         inner = _inner(b)
         with self.r.emitting(inner):
             self.r.pull(seeds)
             found = [self.r.cotangent(param) for param in self.params]
-        return Derived(needed_for(inner.lets, found), found)
+        return Derived(live(inner.lets, found), found)
 
 
 def reverse(b: Builder, fn: Lambda) -> Taped:
@@ -66,10 +74,50 @@ def reverse(b: Builder, fn: Lambda) -> Taped:
     return Taped(tuple(inner.lets), r, fn.params)
 
 
+@record
+class Linearized:
+    """The operations of a lambda, and those that compute tangents of results given `tangents`."""
+
+    lets: tuple[Let, ...]
+    linear: tuple[Let, ...]
+    tangents: tuple[Var, ...]
+    results: list[Atom]
+
+    def along(self, b: Builder, tangents: Sequence[Atom | None]) -> Derived:
+        """The tangents of the results, given those of the parameters; None is zero."""
+        inner = _inner(b)
+        here = Substitution(fresh=lambda var, type_: b.var(var.name, type_))
+        for param, tangent in zip(self.tangents, tangents, strict=True):
+            here.mapping[param] = zero(inner, param.type) if tangent is None else tangent
+        lets = (*inner.lets, *(here.let(let) for let in self.linear))
+        found = [here.atom(atom) for atom in self.results]
+        return Derived(live(lets, found), found)
+
+
+def linearized(b: Builder, fn: Lambda, results: Sequence[Atom]) -> Linearized:
+    """A lambda with its derivative. What depends on no tangent is computed with the lambda."""
+    f = Forward(_inner(b), rule_of)
+    for param in fn.params:
+        f.b.bind(param, None)
+    tangents = f.params(fn.params)
+    f.run(fn.lets)
+    found = [f.dense(atom) for atom in results]
+    own = {var for let in fn.lets for var in let.vars}
+    kept, moving = set(fn.lets), set(tangents)
+    lets, linear = list(fn.lets), list[Let]()
+    for let in f.b.lets:
+        if let in kept:
+            continue
+        # results of the lambda that come with tangents are known from the lambda itself
+        vars_ = tuple(b.var(var.name, var.type) if var in own else var for var in let.vars)
+        depends = any(var in moving for var in free_vars(let.op))
+        (linear if depends else lets).append(Let(vars_, let.op, let.where))
+        moving.update(vars_ if depends else ())
+    return Linearized(tuple(lets), tuple(linear), tuple(tangents), found)
+
+
 def _inner(b: Builder) -> Builder:
     """A builder of operations that are moved to another one: all of them stay in it."""
     inner = b.inner()
     inner.hoists = False
     return inner
-
-

@@ -11,11 +11,14 @@ from types import MappingProxyType
 
 from flatweave.base.errors import Unsupported
 from flatweave.base.records import record
-from flatweave.gradients import bodies, control, elementwise, folds, loops, moves, reads
+from flatweave.gradients import bodies, control, custom, elementwise, folds, loops, moves, reads
 from flatweave.gradients.forward import Forward
 from flatweave.gradients.reverse import Back, Reverse
 from flatweave.ops import (
+    Callback,
+    CallKernel,
     Concat,
+    Custom,
     Filter,
     Generate,
     Index,
@@ -61,6 +64,7 @@ RULES: MappingProxyType[type[Op], Rule] = MappingProxyType({
     Sort: Rule(moves.sort_forward, moves.sort_reverse),
     SortRows: Rule(moves.sort_forward, moves.sort_reverse),
     Scatter: Rule(moves.scatter_forward, moves.scatter_reverse),
+    Custom: Rule(custom.custom_forward, custom.custom_reverse),
     If: Rule(control.if_forward, control.if_reverse),
     For: Rule(control.loop_forward, loops.loop_reverse),
     While: Rule(control.loop_forward, loops.loop_reverse),
@@ -85,8 +89,11 @@ def rule_of(let: Let) -> Rule:
     op = let.op
     rule = RULES.get(type(op))
     if rule is None:
+        is_foreign = isinstance(op, Callback | CallKernel)
         raise Unsupported(
             f"{op.name} has no derivative. {NONE.get(op.name, '')}".rstrip(),
-            where=let.where, remedy="Keep it away from what is differentiated.",
+            where=let.where,
+            remedy="Call it in a function whose derivative fw.custom_vjp or fw.custom_jvp gives."
+            if is_foreign else "Keep it away from what is differentiated.",
         )
     return rule

@@ -4,7 +4,17 @@ What a user calls is often a composition of these, written in `frontend/`: a tra
 `generate` that reads its argument with swapped indices.
 """
 
-from flatweave.ops.calls import KERNELS, Argument, Callback, CallKernel, KernelProgram, Returned
+from flatweave.ops.calls import (
+    KERNELS,
+    Argument,
+    Back,
+    Callback,
+    CallKernel,
+    Custom,
+    Inlined,
+    KernelProgram,
+    Returned,
+)
 from flatweave.ops.check import Check
 from flatweave.ops.concat import Concat
 from flatweave.ops.empty import Empty
@@ -43,10 +53,10 @@ from flatweave.ops.sweep import (
 from flatweave.ops.weave import InTurn, Weave
 
 __all__ = [
-    "HOST_BODIES", "KERNELS", "Argument", "ByRow", "CallKernel", "Callback", "Check", "Combine",
-    "CombineRows", "CombineSegments", "Compact", "Concat", "Empty", "Filter", "Fold", "Generate",
-    "Index", "InTurn", "Insert", "KernelProgram", "Locate", "Map", "Nest", "Permute", "Prefix",
-    "RadixSort", "Reduce", "ReduceSegments", "Reshape", "Returned", "Scan", "Scatter",
-    "ScatterReduce", "ScatterStore", "Sink", "SinkOp", "Sort", "SortRow", "SortRows", "Span",
-    "Store", "Suits", "Sweep", "Weave",
+    "HOST_BODIES", "KERNELS", "Argument", "Back", "ByRow", "CallKernel", "Callback", "Check",
+    "Combine", "CombineRows", "CombineSegments", "Compact", "Concat", "Custom", "Empty", "Filter",
+    "Fold", "Generate", "Index", "InTurn", "Inlined", "Insert", "KernelProgram", "Locate", "Map",
+    "Nest", "Permute", "Prefix", "RadixSort", "Reduce", "ReduceSegments", "Reshape", "Returned",
+    "Scan", "Scatter", "ScatterReduce", "ScatterStore", "Sink", "SinkOp", "Sort", "SortRow",
+    "SortRows", "Span", "Store", "Suits", "Sweep", "Weave",
 ]  # fmt: skip

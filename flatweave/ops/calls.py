@@ -11,6 +11,11 @@ array. What the name stands for is in KERNELS; the name has a digest of the kern
 A Python function is called once; or, where there are `rows`, by `method` for all rows of a nest:
 then mapped operands are flat, row after row, and so are the results. The extents are those of one
 row; one that differs from row to row is an array.
+
+    y: f64 = custom f (x: f64 => .. in fx) [x] ((x: f64, dx: f64 => .. in fx, dfx)) () () 0
+
+A function with rules for its derivative. Derivatives replace it by a rule. Where no derivative is
+taken, its body replaces it, before any pass.
 """
 
 from __future__ import annotations
@@ -28,8 +33,10 @@ from flatweave.base.records import record
 from flatweave.base.source import Location
 from flatweave.terms.batch import Env, Value, Values
 from flatweave.terms.build import index
-from flatweave.terms.rules import index_misfits, types_misfit
-from flatweave.terms.syntax import ArrayType, Atom, Op, Part, Type, Var, op
+from flatweave.terms.control import with_extents
+from flatweave.terms.rules import function_misfits, index_misfits, types_misfit
+from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Op, Part, Type, Var, op, types_of
+from flatweave.terms.traverse import Substitution
 
 
 @record
@@ -227,6 +234,78 @@ def _sent(fields: tuple[Any, ...], function: Function | None, is_local: bool) ->
         FUNCTIONS[op.fn] = function
         LOCAL.update([op.fn] if is_local else [])
     return op
+
+
+@op
+class Custom(Op):
+    """A function with rules for its derivative; without any, it is computed again in reverse.
+
+    `jvp` takes the operands and their tangents, and gives the results and their tangents. `vjp`
+    gives the results, and its `back` takes cotangents of them. `transpose` takes all operands but
+    the last `linear` ones, then cotangents of the results. A function gives extents before each
+    array; tangents have those of their primals.
+    """
+
+    called: str
+    fn: Lambda
+    operands: tuple[Atom, ...]
+    jvp: tuple[Lambda, ...]
+    vjp: tuple[Lambda, ...]
+    transpose: tuple[Lambda, ...]
+    linear: int
+    traced = True
+
+    def result_types(self) -> tuple[Type, ...]:
+        return tuple(var.type for var in self.binders())
+
+    def binders(self) -> tuple[Var, ...]:
+        inner = {*self.fn.params, *(var for let in self.fn.lets for var in let.vars)}
+
+        def extent(k: int, bound: Sequence[Var]) -> Atom:
+            given = self.fn.results[k]
+            return bound[k] if given in inner else given
+
+        return with_extents(self.fn.result_types(), extent)
+
+    def misfits(self) -> Iterator[str]:
+        yield from function_misfits("the function", self.fn, types_of(self.operands))
+
+    def evaluate(self, interp: Interp, env: Env) -> Values:
+        return interp.call(env, self.fn, interp.atoms(env, self.operands))
+
+
+@op
+class Back(Op):
+    """The end of a `vjp`: from cotangents of the results to those of the operands."""
+
+    fn: Lambda
+
+    def result_types(self) -> tuple[Type, ...]:
+        return ()
+
+
+class Inlined(Substitution):
+    """A substitution that puts in the bodies of custom functions, where `inlines`."""
+
+    inlines = False
+
+    def lets(self, lets: Sequence[Let]) -> list[Let]:
+        """The operations, renamed."""
+        found: list[Let] = []
+        for let in lets:
+            if self.inlines and isinstance(let.op, Custom):
+                fn = let.op.fn
+                self.mapping.update(zip(fn.params, map(self.atom, let.op.operands), strict=True))
+                found += self.lets(fn.lets)
+                self.mapping.update(zip(let.vars, map(self.atom, fn.results), strict=True))
+            else:
+                found.append(self.let(let))
+        return found
+
+    def function(self, fn: Lambda) -> Lambda:
+        params = tuple(self.binder(param) for param in fn.params)
+        lets = tuple(self.lets(fn.lets))
+        return Lambda(params, lets, tuple(self.atom(atom) for atom in fn.results))
 
 
 def _first(array: Value, dtype: np.dtype[np.generic], count: int) -> Value:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from flatweave.base.dtypes import DType, bool_, i64
 from flatweave.scalar import ops as scalar
@@ -32,6 +32,23 @@ class Cast(Op):
         return (self.dtype,)
 
 
+def with_extents(
+    types: Sequence[Type], extent: Callable[[int, Sequence[Var]], Atom]
+) -> tuple[Var, ...]:
+    """Fresh variables for results of which each array comes after its extents; `extent` says what
+    result k is as an extent, given the variables so far."""
+    bound: list[Var] = []
+    for k, type_ in enumerate(types):
+        if isinstance(type_, ArrayType):
+            first = k - type_.rank
+            if first < 0 or any(var.type is not i64 for var in bound[first:]):
+                raise TypeError(f"before result {k}, an array, its extents are no results")
+            shape = tuple(extent(i, bound) for i in range(first, k))
+            type_ = ArrayType(type_.dtype, shape)
+        bound.append(Var("t", type_))
+    return tuple(bound)
+
+
 NO_BODY = Lambda((), (), ())
 """A branch in which nothing happens."""
 
@@ -52,16 +69,7 @@ class If(Op):
         return tuple(var.type for var in self.binders())
 
     def binders(self) -> tuple[Var, ...]:
-        bound: list[Var] = []
-        for k, type_ in enumerate(self.then.result_types()):
-            if isinstance(type_, ArrayType):
-                first = k - type_.rank
-                if first < 0 or any(var.type is not i64 for var in bound[first:]):
-                    raise TypeError(f"before result {k}, an array, its extents are no results")
-                shape = tuple(self._extent(i, bound) for i in range(first, k))
-                type_ = ArrayType(type_.dtype, shape)
-            bound.append(Var("t", type_))
-        return tuple(bound)
+        return with_extents(self.then.result_types(), self._extent)
 
     def _extent(self, k: int, bound: Sequence[Var]) -> Atom:
         """Result k as an extent: what both bodies give, or the variable for it."""

@@ -134,6 +134,7 @@ def public(package: Any) -> list[str]:
 def imported(package: Any) -> Iterator[str]:
     """What is taken from where it is declared."""
     yield "from flatweave import random as random"
+    yield "from flatweave.frontend.functions.custom_rules import CustomJvp, CustomVjp"
     yield "from flatweave.frontend.standard import fft as fft, linalg as linalg"
     yield "from flatweave.frontend.standard.dtypes import FloatInfo, IntegerInfo"
     yield (

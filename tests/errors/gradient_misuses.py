@@ -86,14 +86,6 @@ def back_outside_of_its_body():
     fw.jit(called_outside)(X)
 
 
-def grad_through_rows_that_grow():
-    def body(x):
-        return fw.sum(fw.map(lambda a: fw.sum(fw.fori_loop(
-            0, 2, lambda i, s: fw.concat([s, s * a]), x[:1])), x))
-
-    fw.grad(body)(X)
-
-
 def grad_through_a_callback():
     def body(x):
         return fw.sum(fw.pure_callback(np.sin, fw.ShapeDtypeStruct(x.shape, fw.f64), x))

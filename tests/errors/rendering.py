@@ -9,6 +9,7 @@ import pytest
 import flatweave as fw
 from tests.errors import (
     argument_misuses,
+    custom_rule_misuses,
     gradient_misuses,
     kernel_misuses,
     misuses,
@@ -24,7 +25,7 @@ CASES: dict[str, Callable[[], None]] = {
     name: case
     for module in (
         misuses, argument_misuses, nest_misuses, ragged_misuses, operator_misuses, kernel_misuses,
-        vmap_misuses, trace_misuses, gradient_misuses,
+        vmap_misuses, trace_misuses, gradient_misuses, custom_rule_misuses,
     )
     for name, case in vars(module).items()
     if callable(case) and getattr(case, "__module__", "") == module.__name__

@@ -60,7 +60,7 @@ def branch(condition: Tracer, then: Callable[[], Any], other: Callable[[], Any])
     shapes = [_shape(first.leaves[i], second.leaves[i]) for i in range(len(names))]
     bodies = [body.close(_results(body.leaves, shapes)) for body in (first, second)]
     results = current().emit(If(condition.atom, *bodies), "y")
-    return _bound(results, [leaf.ndim for leaf in first.leaves], weak, first.tree)
+    return bound_results(results, [leaf.ndim for leaf in first.leaves], weak, first.tree)
 
 
 def _of_one_kind(first: Body, second: Body) -> None:
@@ -120,7 +120,7 @@ def _results(leaves: Leaves, shapes: Sequence[Sequence[Atom | None]]) -> list[At
     return found
 
 
-def _bound(
+def bound_results(
     vars_: Sequence[Var], ranks: Sequence[int], weak: Sequence[bool], tree: Tree
 ) -> Any:
     """The results as the user sees them."""

@@ -31,11 +31,11 @@ from flatweave.frontend.functions.differentiable import (
 )
 from flatweave.frontend.trace.tracers import tracer_of
 from flatweave.frontend.values.array import Tracer, kind_of
-from flatweave.frontend.values.scope import current, entered, innermost
+from flatweave.frontend.values.scope import Scope, current, entered, innermost
 from flatweave.frontend.values.tree import LEAF
+from flatweave.ops import Inlined
 from flatweave.runtime.door import opened as module
 from flatweave.terms.syntax import Atom, Lambda
-from flatweave.terms.traverse import Substitution
 
 P = ParamSpec("P")
 Numbers = int | tuple[int, ...]
@@ -50,7 +50,7 @@ class Function:
     args: Opened
     out: Opened
     aux: Opened | None
-    primals: Substitution
+    primals: Inlined
 
     @property
     def moving_results(self) -> list[Atom]:
@@ -104,7 +104,7 @@ def traced(f: Callable[..., Any], args: Sequence[Any], who: str, has_aux: bool =
     results = tuple(part.atom for leaf in out.leaves for part in leaf.parts)
     fn = Lambda(params, lets, results)
     atoms = [part.atom for leaf in moving for part in leaf.parts]
-    primals = Substitution(dict(zip(params, atoms, strict=True)))
+    primals = Inlined(dict(zip(params, atoms, strict=True)))
     return Function(fn, taken, out, besides, primals)
 
 
@@ -130,14 +130,7 @@ def jvp(f: Callable[..., Any], primals: Any, tangents: Any, *, has_aux: bool = F
                 where=user_location(), remedy="Call it as fw.jvp(f, (x,), (v,)).",
             )  # fmt: skip
     function = traced(f, tuple(primals), "jvp", has_aux)
-    given = tangents_given(tuple(tangents), function.args, "tangents of jvp")
-    atoms: list[Atom | None] = []
-    for leaf, tangent in zip(function.args.leaves, given, strict=True):
-        if not leaf.has_tangent:
-            continue
-        what = f"the tangent of argument{leaf.path}"
-        count = len(leaf.parts)
-        atoms += [None] * count if tangent is None else leaf.tangent_atoms(tangent, what)
+    atoms = tangent_atoms(function, tangents, "jvp")
     made = module("gradients").forward(
         current().builder, function.fn, atoms, function.moving_results
     )
@@ -148,13 +141,47 @@ def jvp(f: Callable[..., Any], primals: Any, tangents: Any, *, has_aux: bool = F
     )  # fmt: skip
 
 
+def tangent_atoms(function: Function, tangents: Sequence[Any], who: str) -> list[Atom | None]:
+    """Tangents that are given for the arguments, as those of the parameters."""
+    given = tangents_given(tuple(tangents), function.args, f"tangents of {who}")
+    atoms: list[Atom | None] = []
+    for leaf, tangent in zip(function.args.leaves, given, strict=True):
+        if not leaf.has_tangent:
+            continue
+        what = f"the tangent of argument{leaf.path}"
+        count = len(leaf.parts)
+        atoms += [None] * count if tangent is None else leaf.tangent_atoms(tangent, what)
+    return atoms
+
+
+def cotangent_atoms(function: Function, cotangents: Any) -> list[tuple[Atom, Atom]]:
+    """Cotangents that are given for the result: each atom of it with its cotangent."""
+    given = tangents_given(cotangents, function.out, "the cotangent")
+    seeds: list[tuple[Atom, Atom]] = []
+    for leaf, cotangent in zip(function.out.leaves, given, strict=True):
+        if leaf.has_tangent and cotangent is not None:
+            what = f"the cotangent of result{leaf.path}"
+            atoms = function.leaf(leaf).tangent_atoms(cotangent, what, conjugate=True)
+            seeds += zip([part.atom for part in leaf.parts], atoms, strict=True)
+    return seeds
+
+
+def need_inside(scope: Scope, who: str) -> None:
+    """Refuse a call of a function that belongs to a body, outside of it."""
+    if not current().holds(scope):
+        raise EscapedArrayError(
+            f"the function that {who} gives is called outside of the body {who} was called in.",
+            where=user_location(), remedy="Call it there, and return what it gives.",
+        )  # fmt: skip
+
+
 def _with_aux(function: Function, *found: Any) -> tuple[Any, ...]:
     """Results, and what is not differentiated."""
     assert function.aux is not None
     return (*found, function.here(function.aux))
 
 
-def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
+def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
     """`f(*primals)`, and a function from cotangents of it to those of the primals: reverse mode.
 
     The cotangents of the primals are a tuple, each of its primal's structure; of integers they are
@@ -178,7 +205,7 @@ def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
 
 def in_trace(
     f: Callable[..., Any], primals: Sequence[Any], who: str, has_aux: bool = False
-) -> Any:
+) -> tuple[Any, ...]:
     """The value and the function for cotangents, in a trace."""
     function = traced(f, primals, who, has_aux)
     scope = current()
@@ -186,19 +213,8 @@ def in_trace(
     splice(taped.lets, function.primals)
 
     def back(cotangents: Any) -> Any:
-        if not current().holds(scope):
-            raise EscapedArrayError(
-                "the function that vjp gives is called outside of the body that vjp was called in.",
-                where=user_location(), remedy="Call it there, and return what it gives.",
-            )  # fmt: skip
-        given = tangents_given(cotangents, function.out, "the cotangent")
-        seeds: list[tuple[Atom, Atom]] = []
-        for leaf, cotangent in zip(function.out.leaves, given, strict=True):
-            if leaf.has_tangent and cotangent is not None:
-                here = function.leaf(leaf)
-                what = f"the cotangent of result{leaf.path}"
-                atoms = here.tangent_atoms(cotangent, what, conjugate=True)
-                seeds += zip([part.atom for part in leaf.parts], atoms, strict=True)
+        need_inside(scope, "vjp")
+        seeds = cotangent_atoms(function, cotangents)
         made = taped.back(current().builder, seeds)
         splice(made.lets, function.primals)
         return function.tangents(function.args, made.atoms, conjugate=True)

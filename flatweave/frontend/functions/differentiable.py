@@ -29,9 +29,8 @@ from flatweave.frontend.values.interop import is_number_list
 from flatweave.frontend.values.scope import current
 from flatweave.frontend.values.short import Short, is_short
 from flatweave.frontend.values.tree import Tree, flatten, paths, spelled, unflatten
-from flatweave.ops import Reshape
-from flatweave.terms.syntax import Atom, Let, Type, Var
-from flatweave.terms.traverse import Substitution
+from flatweave.ops import Inlined, Reshape
+from flatweave.terms.syntax import Atom, Let, Type
 
 Rebuild = Callable[[Iterator[Any]], Any]
 
@@ -212,22 +211,23 @@ def types_of_parts(leaves: Sequence[Leaf]) -> list[Type]:
     return [part.atom.type for leaf in leaves for part in leaf.parts]
 
 
-def bound_to(leaves: Sequence[Leaf], params: Sequence[Var]) -> list[Any]:
-    """Leaves of the same kinds that consist of parameters."""
+def bound_to(leaves: Sequence[Leaf], atoms: Sequence[Atom]) -> list[Any]:
+    """Leaves of the same kinds that consist of these atoms."""
     made: list[Any] = []
-    rest = iter(params)
+    rest = iter(atoms)
     for leaf in leaves:
         parts = [Tracer(next(rest), current(), part.weak) for part in leaf.parts]
         made.append(leaf.with_parts(parts))
     return made
 
 
-def splice(lets: Sequence[Let], primals: Substitution) -> None:
+def splice(lets: Sequence[Let], primals: Inlined) -> None:
     """Emit operations that were derived from a lambda into the body at hand; the lambda's
-    parameters become what they are called with."""
+    parameters become what they are called with. Where no derivative is to come, custom functions
+    are called as they are."""
     scope = current()
-    for let in lets:
-        moved = primals.let(let)
+    primals.inlines = not scope.order
+    for moved in primals.lets(lets):
         scope.builder.append(moved)
         scope.builder.adopt(moved)
         for var in moved.vars:

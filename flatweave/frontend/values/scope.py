@@ -141,6 +141,8 @@ class Scope:
         self.depth: int = outer.depth + 1 if outer else 0
         self.closed = False
         self.is_mapped: bool = outer is not None and outer.is_mapped
+        self.order: int = outer.order if outer else 0  # how many derivatives are taken of this
+        self.is_transposed: bool = outer is not None and outer.is_transposed  # a rule, by tangents
         self.checked: set[Atom] = set()  # conditions that a check here has found to hold
         self.shapes: dict[tuple[Atom, ...], None] = {}  # of arrays that fit (`trace/sizes.py`)
         self.natural: set[Var] = set()
@@ -162,6 +164,7 @@ class Scope:
         """A scope for a part of this body: its values cannot be used after it has been closed."""
         made = Scope(self.trace, self.builder, self.outer, self.optional)
         made.beyond, made.is_mapped = self, self.is_mapped
+        made.order = self.order + 1
         made.begun = len(self.builder.lets), dict(self.builder._known)
         return made
 

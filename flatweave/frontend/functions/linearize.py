@@ -1,0 +1,124 @@
+"""Derivatives as linear functions that are called later: `linearize`, and `linear_transpose`.
+
+    out, f_jvp = linearize(f, x)         f(x), and v to the derivative of f at x along v
+    transpose = linear_transpose(f, x)   of a linear f: the cotangent of f(x) to that of x
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from flatweave.base.errors import ArgumentError
+from flatweave.base.source import user_location
+from flatweave.frontend.call.operation import operation
+from flatweave.frontend.elements.lambdas import name_of
+from flatweave.frontend.functions.callbacks import ShapeDtypeStruct
+from flatweave.frontend.functions.derivatives import (
+    cotangent_atoms,
+    need_function,
+    need_inside,
+    tangent_atoms,
+    traced,
+)
+from flatweave.frontend.functions.differentiable import splice
+from flatweave.frontend.values.scope import current, innermost
+from flatweave.frontend.values.tree import map_leaves
+from flatweave.runtime.door import opened as module
+
+Function = Callable[..., Any]
+
+
+def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:
+    """`f(*primals)`, and its derivative there as a function of tangents.
+
+    That function takes a tangent for each primal, of its structure, and None for integers. In a
+    program what does not depend on tangents is computed once, however often the function is called;
+    outside of one, each call computes `f` once more. Raises ShapeError for tangents that are not
+    like the primals.
+
+    Types: `f: (a, b, ..) -> r, primals: a, b, .. -> (r, (a, b, ..) -> r)`.
+
+        >>> value, slope = fw.linearize(fw.sin, 0.0)
+        >>> slope(2.0), slope(3.0)
+        (Array(2.0, dtype=float64), Array(3.0, dtype=float64))
+    """
+    need_function(f, "linearize(f, x)")
+    if innermost() is None:
+        return _call(f, *primals), lambda *tangents: _slope(f, tangents, *primals)
+    scope = current()
+    function = traced(f, primals, "linearize")
+    made = module("gradients").linearized(scope.builder, function.fn, function.moving_results)
+    splice(made.lets, function.primals)
+
+    def along(*tangents: Any) -> Any:
+        need_inside(scope, "linearize")
+        atoms = tangent_atoms(function, tangents, "linearize")
+        found = made.along(current().builder, atoms)
+        splice(found.lets, function.primals)
+        return function.tangents(function.out, found.atoms)
+
+    return function.value(), along
+
+
+def linear_transpose(f: Callable[..., Any], *primals: Any) -> Callable[..., Any]:
+    """The transpose of a linear function: from cotangents of its result to a tuple of those of its
+    arguments.
+
+    Of the primals, only shapes and dtypes matter: outside of programs a `ShapeDtypeStruct` will do.
+    Raises ArgumentError for a function that is not linear.
+
+    Types: `f: (a, b, ..) -> r, primals: a, b, .. ->` a function `r -> (a, b, ..)`.
+
+        >>> fw.linear_transpose(lambda x: 3 * x[:2], np.zeros(3))(np.array([1.0, 2.0]))
+        (Array([3., 6., 0.], dtype=float64),)
+    """
+    need_function(f, "linear_transpose(f, x)")
+    if innermost() is None:
+        given = [map_leaves(_zeros, primal) for primal in primals]
+        return lambda cotangent: _transpose(f, cotangent, *given)
+    scope = current()
+    function = traced(f, primals, "linear_transpose")
+    taped = module("gradients").reverse(scope.builder, function.fn)
+
+    splice(taped.lets, function.primals)
+
+    def transpose(cotangent: Any) -> Any:
+        need_inside(scope, "linear_transpose")
+        made = taped.back(current().builder, cotangent_atoms(function, cotangent))
+        if not taped.is_linear(made):
+            raise ArgumentError(
+                f"linear_transpose of {name_of(f)}, which is not linear.",
+                where=user_location(), remedy="Use fw.vjp, or fw.linearize before.",
+            )  # fmt: skip
+        splice(made.lets, function.primals)
+        return function.tangents(function.args, made.atoms, conjugate=True)
+
+    return transpose
+
+
+def _zeros(primal: Any) -> Any:
+    """An argument for its shape and dtype."""
+    if not isinstance(primal, ShapeDtypeStruct):
+        return primal
+    return np.zeros(primal.shape, primal.dtype.dtype)
+
+
+def _of_primals(f: Function, *primals: Any) -> Any:
+    return f(*primals)
+
+
+def _of_tangents(f: Function, tangents: Any, *primals: Any) -> Any:
+    return linearize(f, *primals)[1](*tangents)
+
+
+def _of_cotangent(f: Function, cotangent: Any, *primals: Any) -> Any:
+    return linear_transpose(f, *primals)(cotangent)
+
+
+_of_primals.__name__ = _of_tangents.__name__ = "linearize"
+_of_cotangent.__name__ = "linear_transpose"
+_call, _slope = operation()(_of_primals), operation()(_of_tangents)
+_transpose = operation()(_of_cotangent)
