@@ -62,3 +62,23 @@ def test_a_fold_of_neighbours_in_a_long_pass():
 
     windows = np.lib.stride_tricks.sliding_window_view(x, 8)[:-1]
     same(f(x), (windows * windows[:, :1]).max(1))
+
+
+@pytest.mark.parametrize("n", [3, 16])
+def test_triangles(target, n):
+    """A fold that goes up to the position in a row of a length that is known."""
+    m, t = RNG.normal(size=(40, n)), RNG.normal(size=n)
+
+    @fw.jit
+    def program(m, t):
+        def before(row, i):
+            return fw.sum(fw.generate((i,), lambda j: row[j] * t[i]))
+
+        return (
+            fw.generate((m.shape[0], n), lambda r, i: before(m[r], i)),
+            fw.map(lambda row: fw.map(lambda i: before(row, i) ** 2, np.arange(n)), m),
+        )
+
+    expected = (np.cumsum(m, axis=1) - m) * t
+    for found, wanted in zip(program(m, t), (expected, expected**2), strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-9)

@@ -83,8 +83,8 @@ def _folded_extent(op: Sweep) -> Atom | None:
     """How long the rows are that are folded, if all have one length."""
     lets = op.body.lets
     folded = {let.op.extent for let in lets if isinstance(let.op, Fold)}
-    made = {var for let in lets for var in let.vars}
-    return folded.pop() if len(folded) == 1 and not folded & made else None
+    own = {*op.body.params, *(var for let in lets for var in let.vars)}
+    return folded.pop() if len(folded) == 1 and not folded & own else None
 
 
 def extent_of_short(op: Sweep, axis: Axis) -> Atom | None:
