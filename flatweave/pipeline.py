@@ -50,6 +50,7 @@ from flatweave.passes.spaces.merge_axes import merge_axes
 from flatweave.passes.split_scatters import split_scatters
 from flatweave.passes.sweep import sweep
 from flatweave.passes.telescope import telescope
+from flatweave.passes.unpermute import unpermute
 from flatweave.runtime.deep import check_wanted, on_deep_stack
 from flatweave.targets import TARGET_OF_TEXT, TARGETS, Interpreted, Runnable, Target, target_named
 from flatweave.terms.traverse import walk_lets
@@ -58,6 +59,7 @@ ARRAY_PASSES: tuple[ArrayPass, ...] = (
     simplify,  # extents that were checked to be equal become one: fusion compares them
     lift,  # nested operations that need memory become flat ones; the rest of a nest stays nested
     split_scatters,  # while joined arrays are seen as such
+    unpermute,  # while sorts are seen as such
     sweep,  # every array operation in its normal form; the only pass that lowering needs
     cse,
     hoist_rows,  # before fusion, which sees sweeps over the rows beside those over the elements

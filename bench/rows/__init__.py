@@ -14,6 +14,7 @@ from bench.rows import (
     expansion,
     filter,
     histogram,
+    irregular,
     kernels,
     nests,
     overhead,
@@ -58,6 +59,7 @@ FILES = (
     computed_once,
     pairs,
     searches,
+    irregular,
     nests,
     kernels,
 )

@@ -19,6 +19,11 @@ def kept(row):
     return fw.filter(lambda x: x % 3 == 0, row)
 
 
+def ends(k):
+    """The last one less the first one; 5 if nothing is kept."""
+    return fw.cond(k.shape[0] > 0, lambda: k[-1] - k[0], lambda: 5)
+
+
 FOLDS = {
     "sum": lambda r: fw.sum(kept(r)),
     "squares": lambda r: fw.sum(kept(r) * kept(r)),
@@ -26,10 +31,12 @@ FOLDS = {
     "count": lambda r: kept(r).shape[0],
     "last": lambda r: fw.reduce(lambda a, b: b, -1, kept(r)),
     "twice": lambda r: fw.sum(fw.filter(lambda x: x > 9, kept(r) - 1)),
+    "ends": lambda r: ends(kept(r) + 5),
 }
 MEANINGS = {
     "sum": np.sum, "squares": lambda k: np.sum(k * k), "extreme": lambda k: np.max(k, initial=-7),
     "count": len, "last": lambda k: ([-1, *k])[-1], "twice": lambda k: np.sum((k - 1)[k - 1 > 9]),
+    "ends": lambda k: k[-1] - k[0] if len(k) else 5,
 }  # fmt: skip
 
 

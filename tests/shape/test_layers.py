@@ -46,7 +46,7 @@ ROOMS = {
     "kernel": "writing < arrays < storage < algorithms < programs",
     "passes": "array_pass, operators, cost, rewrite < monoid, sweeps < fusion"
     " < nests, branches, spaces",
-    "passes/nests": "repeated < hard, arrays, masked < segments, operators, row_function,"
+    "passes/nests": "repeated < hard, arrays < masked, segments, operators, row_function,"
     " small_sorts"
     " < row_operators < rows < searches < distribute < rules, versions < lift, sizes",
 }

@@ -28,7 +28,7 @@ from flatweave.lower.schedule.register_tile import (
     choose_register_tile,
 )
 from flatweave.lower.schedule.scan_levels import ScanRecord
-from flatweave.lower.schedule.short_rows import extent_of_short, first_long, is_short
+from flatweave.lower.schedule.short_rows import Length, first_long, is_short, length_of_short
 from flatweave.lower.schedule.stencil import choose_shared_tile
 from flatweave.lower.schedule.tiling import blocks_of, choose_blocks, element_dtypes
 from flatweave.lower.schedule.versions import versions_of, wished
@@ -56,7 +56,7 @@ from flatweave.ops import Fold, Locate, Store
 from flatweave.ops.rows import scalar_type
 from flatweave.passes.cost import cost_of_body
 from flatweave.passes.operators import is_commutative
-from flatweave.terms.syntax import Atom, Lambda, Var
+from flatweave.terms.syntax import Const, Lambda
 from flatweave.terms.traverse import needed_for, walk_lets
 
 LARGEST_TILE = 800
@@ -74,13 +74,13 @@ def plan_sweep(
     How it writes to computed places is planned already, and whether its elements are visited
     `in_order` there. Versions for short rows follow those that are faster whatever the rows are.
     """
-    extent = _short_rows(facts, machine, scatter)
-    short = is_short(extent, machine)
+    length = _short_rows(facts, machine, scatter)
+    short = is_short(length, machine)
     plan = _plan(facts, machine, wishes, scatter, in_order=in_order, short=short)
     if short:
         return plan
     special = _of_one(facts, machine, wishes, plan.plain.lanes)
-    if isinstance(extent, Var):
+    if length is not None and not isinstance(length.elements, Const):
         found = _plan(facts, machine, wishes, scatter, in_order=in_order, short=True).versions
         below = first_long(machine)
         special += [
@@ -93,11 +93,12 @@ def plan_sweep(
 
 def _short_rows(
     facts: SweepFacts, machine: Machine, scatter: tuple[ScatterChoice, ...]
-) -> Atom | None:
+) -> Length | None:
     """How long the rows are, where short ones have versions of their own."""
     if not machine.threads_are_long or scatter:
         return None
-    return extent_of_short(facts.op, arrange_lanes(machine, facts.op, facts.known, 1).axis)
+    axis = arrange_lanes(machine, facts.op, facts.known, 1).axis
+    return length_of_short(facts.op, axis, facts.known)
 
 
 def _plan(

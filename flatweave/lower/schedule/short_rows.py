@@ -17,19 +17,23 @@ folded.
 
 Of rows of 2 to 15 elements (with AVX-512) lanes take as many at once as there are lanes: each folds
 a row of its own, or, where rows are not folded, steps go on from one row into the next. They gather
-what they read.
+what they read. Rows between offsets count by their mean length: the elements of the array that a
+fold reads, over the number of offsets.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from flatweave.access.analyse import Accesses
 from flatweave.base.dtypes import i64
 from flatweave.base.records import record
 from flatweave.lower.machine.machine import Machine
 from flatweave.nest.schedule import Axis
-from flatweave.ops import Combine, Fold, Locate, Prefix, Store, Sweep
+from flatweave.ops import Combine, Fold, Index, Locate, Prefix, Store, Sweep
+from flatweave.ops.rows import array_type
 from flatweave.terms.build import Builder, Names, index
+from flatweave.terms.control import Apply
 from flatweave.terms.syntax import Atom, Const, Var
 from flatweave.terms.traverse import Substitution, walk_lets
 
@@ -37,6 +41,14 @@ SHORT_BYTES = 4
 """Rows of a register of elements of so many bytes keep the lanes busy that go along them, and those
 are no gathers: 16 elements with AVX-512, 8 with AVX2, where 10^6 f64 in rows of 8 are summed in
 0.09 ms, and in 0.17 by gathers."""
+
+
+@record
+class Length:
+    """How long rows are on average: so many elements in so many rows."""
+
+    elements: Atom
+    rows: Atom = index(1)
 
 
 @record
@@ -87,19 +99,41 @@ def _folded_extent(op: Sweep) -> Atom | None:
     return folded.pop() if len(folded) == 1 and not folded & own else None
 
 
-def extent_of_short(op: Sweep, axis: Axis) -> Atom | None:
+def length_of_short(op: Sweep, axis: Axis, known: Accesses) -> Length | None:
     """How long the rows are along which lanes lie, where sweeps of short ones have another plan:
-    those that neither scan nor look for rows in memory."""
+    those that do not scan, and of which lanes do not go along rows in memory."""
     plain = all(isinstance(sink, Store | Combine) for sink in op.sinks)
-    if not plain or _locates(op) or any(isinstance(let.op, Prefix) for let in walk_lets(op.body)):
+    if not plain or any(isinstance(let.op, Prefix) for let in walk_lets(op.body)):
         return None
+    if axis is Axis.FOLD:
+        extent = None if _locates(op) else _folded_extent(op)
+        return Length(extent) if extent is not None else _mean_length(op, known)
     folds = any(isinstance(let.op, Fold) for let in walk_lets(op.body))
-    match axis:
-        case Axis.FOLD:
-            return _folded_extent(op)
-        case Axis.LAST if not folds:
-            return op.shape[-1]
+    if axis is Axis.LAST and not folds and not _locates(op):
+        return Length(op.shape[-1])
     return None
+
+
+def _mean_length(op: Sweep, known: Accesses) -> Length | None:
+    """How long the rows are on average that offsets cut, where all folds go along such rows."""
+    folds = [let.op for let in walk_lets(op.body) if isinstance(let.op, Fold)]
+    found = {_cut_by_offsets(fold, known) for fold in folds}
+    pair = found.pop() if len(found) == 1 else None
+    return pair and Length(*pair)
+
+
+def _cut_by_offsets(fold: Fold, known: Accesses) -> tuple[Atom, Atom] | None:
+    """The extents of what a fold goes along, and of the offsets between which it does."""
+    distance = known.definition(fold.extent)
+    if not isinstance(distance, Apply) or distance.fn != "sub":
+        return None
+    ends = [known.definition(arg) for arg in distance.args]
+    offsets = {end.xs for end in ends if isinstance(end, Index)}
+    reads = (let.op for let in fold.body.lets if isinstance(let.op, Index))
+    along = [read.xs for read in reads if fold.body.params[0] in known.along(read.indices[-1])]
+    if len(offsets) != 1 or not all(isinstance(end, Index) for end in ends) or not along:
+        return None
+    return array_type(along[0]).shape[-1], array_type(offsets.pop()).shape[0]
 
 
 def first_long(machine: Machine) -> int:
@@ -107,9 +141,11 @@ def first_long(machine: Machine) -> int:
     return machine.vector_bytes // SHORT_BYTES
 
 
-def is_short(extent: Atom | None, machine: Machine) -> bool:
+def is_short(length: Length | None, machine: Machine) -> bool:
     """Whether it is known that rows are short."""
-    return isinstance(extent, Const) and int(extent.value) < first_long(machine)
+    if length is None or length.rows != index(1) or not isinstance(length.elements, Const):
+        return False
+    return int(length.elements.value) < first_long(machine)
 
 
 def _locates(op: Sweep) -> bool:

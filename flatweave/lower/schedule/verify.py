@@ -10,7 +10,7 @@ from flatweave.lower.machine.machine import WIDEST, Machine
 from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.packing import packing_of_scans
 from flatweave.lower.schedule.plan import Carry, SweepPlan, When
-from flatweave.lower.schedule.short_rows import extent_of_short
+from flatweave.lower.schedule.short_rows import length_of_short
 from flatweave.nest.schedule import (
     ALWAYS,
     BY_PANELS,
@@ -67,7 +67,7 @@ def _schedule(
             yield "a version is for rows of one element, of a sweep that has none"
             return
         facts = SweepFacts.of(left.op)
-    if version.guard.below and extent_of_short(facts.op, own) is None:
+    if version.guard.below and length_of_short(facts.op, own, facts.known) is None:
         yield "a version is for short rows, of a sweep that has none"
     yield from _aggregation(version.combines.hows, version.combines.run_width)
     yield from _lanes(plan, version, facts.scans.depth > 0, machine)

@@ -9,7 +9,7 @@ from flatweave.kernel_ir.host import SharedIsApart
 from flatweave.lower.host.context import YES, Lowering
 from flatweave.lower.machine.machine import Machine
 from flatweave.lower.schedule.facts import SweepFacts
-from flatweave.lower.schedule.short_rows import extent_of_short
+from flatweave.lower.schedule.short_rows import length_of_short
 from flatweave.lower.sweep.fold_work import ceil_div
 from flatweave.nest.schedule import Axis, Guard, SharedTile, Version
 from flatweave.ops import Locate
@@ -34,13 +34,13 @@ def suffix(version: Version) -> str:
 def are_short(lowering: Lowering, guard: Guard, facts: SweepFacts, axis: Axis) -> Atom:
     """Whether rows are as short as a version asks for, of a sweep whose lanes else lie along
     `axis`."""
-    ones = facts.of_one(axis)
-    rows = ones.extent if guard.one and ones else extent_of_short(facts.op, axis)
-    assert rows is not None
-    extent = lowering.scope.scalar(rows)
-    if guard.one:
-        return lowering.host.apply("eq", extent, index(1))
-    return lowering.host.apply("lt", extent, index(guard.below))
+    host, scalar, ones = lowering.host, lowering.scope.scalar, facts.of_one(axis)
+    if guard.one and ones:
+        return host.apply("eq", scalar(ones.extent), index(1))
+    length = length_of_short(facts.op, axis, facts.known)
+    assert length is not None
+    long = host.mul(scalar(length.rows), index(guard.below))
+    return host.apply("lt", scalar(length.elements), long)
 
 
 def holds(

@@ -8,7 +8,12 @@
 This is the law of `mask.py` inside a row, where it saves more than an array: without the filter the
 row may need no memory at all. It holds for consumers that read the kept elements in place: maps of
 them, and what takes these maps' results: a reduction, a scatter, a histogram. How many are kept is
-the number of flags that hold. Reads, checks and branches go into a branch.
+the number of flags that hold. Reads, checks and branches go into a branch. The first and the last
+kept element are read where the first and the last flag hold:
+
+    n, k = filter m [x]                       q = reduce minimum most [map select m [iota] most]
+    a = index k [0]                    ==>    check 0 < n
+                                              a = index x [q]
 
 Leaves alone filters of which anything else is read, and maps that do more with an element than
 storing it costs: that is better done for kept elements only.
@@ -18,11 +23,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
+from flatweave.array_ir.fault import INDEX
 from flatweave.base.dtypes import DType, bool_, i64
 from flatweave.ops import Check, Filter, Generate, Index, Map, Permute, Reduce, Scatter
 from flatweave.ops.rows import array_type
 from flatweave.passes.cost import STORING, cost_of_body
 from flatweave.passes.monoid import monoid
+from flatweave.passes.nests.arrays import at, each
 from flatweave.terms.build import Builder, Names, index, lambda_of
 from flatweave.terms.control import Apply, Cast, For, If, While
 from flatweave.terms.syntax import Atom, Lambda, Let, Op, Var, constant
@@ -34,6 +41,9 @@ from flatweave.terms.traverse import (
     map_field,
     walk_lets,
 )
+
+NONE = {"minimum": index((1 << 63) - 1), "maximum": index(-(1 << 63))}
+"""The extremes of no positions."""
 
 
 def masked(fn: Lambda) -> Lambda:
@@ -72,9 +82,13 @@ class _Kept:
         self.where = let.where
         self.count, *arrays = let.vars
         self.arrays: set[Atom] = {*arrays}  # of kept elements, and of what maps make of them
+        self.asked: dict[str, None] = {}  # the extremes of their positions that are read at
         self.behind = behind
+        self.lasts = {own.vars[0] for own in walk_lets(Lambda((), tuple(behind), ()))
+                      if _is_one_less(own.op, self.count)}  # fmt: skip
         self.move = all(map(self._fits, behind)) and not self.arrays & {*results}
         self.renaming = Substitution(dict(zip(arrays, let.op.xs, strict=True)))
+        self.ends: dict[str, Atom] = {}
 
     # -- whether all that reads kept elements can move --------------------------------------------
 
@@ -84,8 +98,7 @@ class _Kept:
         if self._is_made(op):
             self.arrays.update(let.vars)
             return True
-        read = self.arrays & {*free_vars(op)}
-        if not read:
+        if self._reads_ends(op):
             return True
         match op:
             case Reduce(fn=fn, neutral=neutral, xs=xs):
@@ -112,6 +125,26 @@ class _Kept:
     def _reads(self, fn: Lambda) -> bool:
         return bool(self.arrays & {*free_vars(fn)})
 
+    def _reads_ends(self, op: Op) -> bool:
+        """Whether all that an operation reads of kept elements is the first and the last one."""
+        if isinstance(op, Index) and op.xs in self.arrays:
+            name = self._extreme(op)
+            self.asked.update({name: None} if name else {})
+            return name is not None
+        if self.arrays & {*atoms_in(op)}:
+            return False
+        return all(
+            not self.arrays & {*fn.results} and all(self._reads_ends(let.op) for let in fn.lets)
+            for fn in lambdas_in(op)
+        )
+
+    def _extreme(self, op: Index) -> str | None:
+        """The extreme of the positions of kept elements that a read of these stands for."""
+        (place,) = op.indices
+        if place == index(0):
+            return "minimum"
+        return "maximum" if place in self.lasts else None
+
     def _in_place(self, fn: Lambda, place: Var) -> bool:
         """Whether a function uses its index to read kept elements there, and reads no others."""
         if self.arrays & {*fn.results} or place in fn.results:
@@ -137,17 +170,15 @@ class _Kept:
         b.lets.append(Let((self.count,), count, self.where))
         for let in self.behind:
             b.where = let.where
-            atoms = self._over_all(let)
-            if atoms is None:
-                b.lets.append(self.renaming.let(let))
+            if not self.arrays & {*let.vars} and self._reads_ends(let.op):
+                b.lets.extend(map(self.renaming.let, self._at_ends(let)))
             else:
+                atoms = self._over_all(let)
                 self.renaming.mapping.update(zip(let.vars, atoms, strict=True))
         return b.lets
 
-    def _over_all(self, let: Let) -> Iterable[Atom] | None:
-        """What takes the place of a let's results; None for one that reads no kept elements."""
-        if not self.arrays & {*let.vars, *free_vars(let.op)}:
-            return None
+    def _over_all(self, let: Let) -> Iterable[Atom]:
+        """What takes the place of a let's results."""
         op = self.renaming.op(let.op)
         match op:
             case Map(fn=fn, xs=xs):
@@ -162,6 +193,44 @@ class _Kept:
                 (places,) = self._select((indices,), (index(-1),))
                 return self.b.emit(op.replace(indices=places))
         raise AssertionError(let)
+
+    def _at_ends(self, let: Let) -> list[Let]:
+        """A let whose reads of the first and the last kept element are where their flags are."""
+        op = let.op
+        if self.asked and op == Apply("gt", (self.count, index(0))):
+            return [Let(let.vars, self._is_some(), let.where)]
+        if not isinstance(op, Index) or op.xs not in self.arrays:
+            return [Let(let.vars, map_field(op, lambda atom: atom, self._body_at_ends), let.where)]
+        name = self._extreme(op)
+        assert name is not None
+        read = Let(let.vars, Index(op.xs, (self._end(name),), checked=False), let.where)
+        if not op.checked:
+            return [read]
+        some = Var("t", bool_)
+        # it fails where none is kept
+        values = (index(0) if name == "minimum" else index(-1), index(0))
+        check = Check(some, INDEX, values, "0", op.row)
+        return [Let((some,), self._is_some(), let.where), Let((), check, let.where), read]
+
+    def _is_some(self) -> Apply:
+        """Whether any element is kept: an extreme of the positions is not that of none."""
+        name = next(iter(self.asked))
+        return Apply("ne", (self._end(name), NONE[name]))
+
+    def _body_at_ends(self, fn: Lambda) -> Lambda:
+        lets = tuple(made for let in fn.lets for made in self._at_ends(let))
+        return Lambda(fn.params, lets, fn.results)
+
+    def _end(self, name: str) -> Atom:
+        """The least or the greatest position at which the flag holds."""
+        if name not in self.ends:
+            (extent,) = array_type(self.filter.mask).shape
+            neutral = NONE[name]
+            places = each(self.b, extent, lambda c, j: c.apply(
+                "select", at(c, self.filter.mask, j), j, neutral))  # fmt: skip
+            fold = Reduce(lambda_of(name, i64), (neutral,), (places,), known=True)
+            (self.ends[name],) = self.b.emit(fold)
+        return self.ends[name]
 
     def _map(self, fn: Lambda, xs: Sequence[Atom]) -> tuple[Var, ...]:
         return self.b.emit(Map(fn, tuple(xs), 1))
@@ -197,6 +266,14 @@ class _Kept:
             return self.b.emit(op.replace(xs=self._select(op.xs, made.neutral)))
         pairs = Reduce(made.fn, made.neutral, (self.filter.mask, *op.xs), known=True)
         return made.leave(self.b, self.b.emit(pairs))
+
+
+def _is_one_less(op: Op, count: Atom) -> bool:
+    """Whether an operation takes 1 from a count."""
+    return isinstance(op, Apply) and (
+        (op.fn == "add" and {*op.args} == {index(-1), count})
+        or (op.fn == "sub" and op.args == (count, index(1)))
+    )
 
 
 def _as_number() -> Lambda:
