@@ -29,12 +29,17 @@ from flatweave.base.source import Location
 Values = np.ndarray[Any, np.dtype[Any]]
 Function = Callable[[Sequence[Values]], Sequence[Any]]
 """Takes the operands; gives the results."""
+Place = Callable[[int, "np.dtype[Any]", int], Values]
+"""The memory of a result of a call, by its number, under one axis."""
 Read = Callable[[Any, "np.dtype[Any]", int], Values]
 """The first elements of an array of a call, under one axis; how it is given depends on the target.
 """
 FUNCTIONS: dict[str, Function] = {}
 LOCAL: set[str] = set()
 """The names that mean nothing in another process."""
+Fill = Callable[[Sequence[Values], Values], object]
+"""Writes the only result of a function into the memory that it is given."""
+FILLS: dict[str, Fill] = {}
 LIBRARIES: dict[str, str] = {}
 """The libraries of functions that are not the user's, by the names of the functions."""
 SEQUENTIAL, EXPAND, BROADCAST, STACKED = "sequential", "expand_dims", "broadcast_all", "stacked"
@@ -126,15 +131,19 @@ class HostCall:
         for each in self.results:
             yield from (("i64", varies) for varies in each.varying or ())
 
-    def run(self, values: Sequence[Any], read: Read, where: Location | None) -> list[Values]:
-        """The results as flat arrays; errors of the function have a note of the user's line."""
+    def run(
+        self, values: Sequence[Any], read: Read, where: Location | None,
+        place: Place | None = None,
+    ) -> list[Values]:  # fmt: skip
+        """The results as flat arrays, which may be in their `place`; errors of the function get a
+        note that names the user's line."""
         given = iter(values)
         rows = int(next(given)) if self.mapped else 1
         operands = [_Rows(each, next(given), given, read, rows) for each in self.operands]
         results = [_Rows(each, None, given, read, rows) for each in self.results]
         call = _Call(self.fn, operands, results, rows, where)
         if not self.mapped:
-            return call.whole([operand.whole() for operand in operands])
+            return call.whole([operand.whole() for operand in operands], place)
         is_even = all(each.is_even for each in (*operands, *results))
         if self.method == SEQUENTIAL or not is_even:
             return call.row_by_row()
@@ -220,6 +229,7 @@ class _Call:
         self, name: str, operands: Sequence[_Rows], results: Sequence[_Rows], rows: int,
         where: Location | None,
     ) -> None:  # fmt: skip
+        self.name = name
         self.fn = FUNCTIONS[name]
         self.called = name.rpartition("_")[0]
         self.operands = operands
@@ -227,8 +237,14 @@ class _Call:
         self.rows = rows
         self.where = where
 
-    def whole(self, operands: Sequence[Values]) -> list[Values]:
+    def whole(self, operands: Sequence[Values], place: Place | None = None) -> list[Values]:
         """The results of one call for all rows."""
+        fill = FILLS.get(self.name) if place else None
+        if fill is not None and place is not None:
+            (result,) = self.results
+            out = place(0, result.memory, math.prod(result.whole_shape))
+            fill(operands, out.reshape(result.whole_shape))
+            return [out]
         found = self._call(operands)
         return [
             self._flat(value, result, result.whole_shape)

@@ -37,7 +37,8 @@ class Schedule:
     how often the elements of a filter are evaluated; `contraction`: results of folds in register
     tiles, or one in each lane; `stencil`: neighbours from tiles in shared memory, or through the
     caches; `version`: whether the rows of a nest are done one after the other
-    or all at once; `seq_factor`: how many elements of a block each of its threads takes. Where a
+    or all at once; `product`: whether products of matrices of floats are the library's or the
+    program's own; `seq_factor`: how many elements of a block each of its threads takes. Where a
     sweep has no such choice, they say nothing.
 
     `tuned` has thresholds for the nests of one program that have versions, in their order; where
@@ -51,6 +52,7 @@ class Schedule:
     rows: str | None = None
     filter: str | None = None
     contraction: str | None = None
+    product: str | None = None
     stencil: str | None = None
     version: str | None = None
     seq_factor: int | None = None
@@ -74,6 +76,8 @@ class UnknownWord(ValueError):
 
 CHOSEN = Schedule()
 """Nothing is forced."""
+OF_CHUNKS = Schedule(product="kernels")
+"""Programs of chunks share the cores, which a library would take for itself."""
 
 
 def expand_variant(value: object) -> str | None:
@@ -132,6 +136,7 @@ VARIANTS: Mapping[str, Callable[[object], str | int | None]] = {
     "rows": _one_of("rows", "positions"),
     "filter": _one_of("once", "twice"),
     "contraction": _one_of("tiles", "lanes"),
+    "product": _one_of("library", "kernels"),
     "stencil": stencil_variant,
     "version": version_variant,
     "seq_factor": seq_factor,
@@ -142,7 +147,7 @@ VARIANTS: Mapping[str, Callable[[object], str | int | None]] = {
 def schedule_of(value: object) -> Schedule:
     """names such as permute=partition,expand=balanced: expand, permute, store=streaming or plain, \
 rows=rows or positions, filter=once or twice, contraction=tiles or lanes, \
-stencil=tiles or caches, version=by-row or flat, \
+product=library or kernels, stencil=tiles or caches, version=by-row or flat, \
 seq_factor=8 or another number"""
     if isinstance(value, Schedule):
         return value

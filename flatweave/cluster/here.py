@@ -18,7 +18,7 @@ from flatweave.array_ir.syntax import Program
 from flatweave.base import pretty
 from flatweave.base.errors import ArgumentError
 from flatweave.base.recording import run
-from flatweave.base.schedule import CHOSEN
+from flatweave.base.schedule import OF_CHUNKS
 from flatweave.base.source import user_location
 from flatweave.cluster.local import LocalProgram
 from flatweave.cluster.place import (
@@ -113,7 +113,7 @@ class Here:
     def compiled(self, program: Program) -> Executable:
         made = self._made.get(program)
         if made is None:
-            made = self._made[program] = compile_program(program, self._target, True, CHOSEN)
+            made = self._made[program] = compile_program(program, self._target, True, OF_CHUNKS)
         return made
 
     def _computed(self, program: Program, args: Sequence[Any], chunk: Chunk) -> list[Any]:

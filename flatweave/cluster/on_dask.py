@@ -18,7 +18,7 @@ from distributed import Future
 
 from flatweave.array_ir.syntax import Program
 from flatweave.base.recording import sent
-from flatweave.base.schedule import CHOSEN
+from flatweave.base.schedule import OF_CHUNKS
 from flatweave.cluster.local import LocalProgram
 from flatweave.cluster.place import Chunk, Cut, Groups, Job, Rows
 from flatweave.cluster.sources.blocks import Block
@@ -221,7 +221,7 @@ class OnDask(Tasks):
         return Remote(result, rows)
 
     def compiled(self, program: Program) -> Executable:
-        return compile_program(program, "cpu", True, CHOSEN)
+        return compile_program(program, "cpu", True, OF_CHUNKS)
 
     def kept(self, values: Values) -> Piece:
         return Held(values)

@@ -15,7 +15,7 @@ from flatweave.array_ir import interp
 from flatweave.array_ir.syntax import Program
 from flatweave.base.config import config
 from flatweave.base.recording import run
-from flatweave.base.schedule import CHOSEN
+from flatweave.base.schedule import OF_CHUNKS
 from flatweave.frontend.call.eager import compile_program, fingerprint
 from flatweave.frontend.call.quick import keep
 from flatweave.terms.syntax import ArrayType, Lambda, Let, Var
@@ -58,6 +58,6 @@ def _compiled(program: Program) -> Any:
     key = config.cpu, program.name, fingerprint(program.fn), lines
     made = _MADE.get(key)
     if made is None:
-        made = compile_program(program, "cpu", True, CHOSEN)
+        made = compile_program(program, "cpu", True, OF_CHUNKS)
         keep(_MADE, key, made)
     return made

@@ -16,7 +16,7 @@ from flatweave.base.dtypes import i64, u64
 from flatweave.ops import Check, Fold, Generate, Index, Sweep
 from flatweave.ops.rows import array_type
 from flatweave.terms.build import Builder, Names, index
-from flatweave.terms.control import Apply, Cast, For
+from flatweave.terms.control import Apply, Cast, For, If
 from flatweave.terms.syntax import Atom, Const, Lambda, Let, Op, Var
 from flatweave.terms.traverse import Substitution, map_field
 
@@ -108,12 +108,15 @@ def _unchecked(b: Builder, op: Index) -> Index:
 
 
 def emit(b: Builder, op: Op, hints: Sequence[str] = ()) -> Sequence[Atom]:
-    """Emit an op; scalar work is folded and shared."""
+    """Emit an op; scalar work is folded and shared, and of a branch whose condition is known the
+    body that is taken stays."""
     match op:
         case Apply(fn=fn, args=args):
             return (b.apply(fn, *args),)
         case Cast(dtype=dtype, arg=arg):
             return (b.cast(arg, dtype),)
+        case If(condition=Const(value=value), then=then, other=other):
+            return b.inline(then if value else other, [])
         case _:
             return b.emit(op, hints[0] if hints else "t")
 

@@ -122,7 +122,8 @@ class _Call:
 
 def _store(results: list[Any], targets: list[int]) -> None:
     for found, target in zip(results, targets, strict=True):
-        np.ndarray(found.shape, found.dtype, _Borrowed.from_address(target))[...] = found
+        if found.size and address_of(found) != target:
+            np.ndarray(found.shape, found.dtype, _Borrowed.from_address(target))[...] = found
 
 
 class _Borrowed(ctypes.c_char * LONGEST):  # type: ignore[misc]
@@ -147,8 +148,12 @@ class _Caller:
             return self._view(views, at, dtype, count)
 
         values, targets = call.values(address)
+
+        def place(number: int, dtype: np.dtype[Any], count: int) -> Any:
+            return np.ndarray(count, dtype, _Borrowed.from_address(targets[number]))
+
         try:
-            _store(call.call.run(values, read, call.where), targets)
+            _store(call.call.run(values, read, call.where, place), targets)
         except BaseException:
             for owner in self._kept(views):
                 others = sum(view() is not None for view, at in views if at == owner)

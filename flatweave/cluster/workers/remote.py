@@ -22,7 +22,7 @@ from flatweave.array_ir.syntax import Program
 from flatweave.array_ir.text import parse_program
 from flatweave.base.config import Overrides, config
 from flatweave.base.records import record
-from flatweave.base.schedule import CHOSEN
+from flatweave.base.schedule import OF_CHUNKS
 from flatweave.base.version import FORMAT, VERSION
 from flatweave.cluster.sources.memory import one
 from flatweave.cluster.sources.stored import extremes, picked, read
@@ -222,7 +222,7 @@ def _one(rows: Iterator[Any], results: Sequence[Any], kind: str, *what: Any) -> 
 def _compiled(text: str) -> Any:
     """The program of a text, compiled."""
     read = parse_program(text)
-    return compile_program(Program(read.name, _numbered(read.fn, [0])), "cpu", True, CHOSEN)
+    return compile_program(Program(read.name, _numbered(read.fn, [0])), "cpu", True, OF_CHUNKS)
 
 
 def _numbered(fn: Lambda, count: list[int]) -> Lambda:

@@ -7,7 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from flatweave.frontend.arrays.axes import reduced_by
+from flatweave.frontend.arrays.products_at_once import by_numpy, of_tensors
 from flatweave.frontend.call.operation import operation
 from flatweave.frontend.elements.broadcast import generated, read, zipped
 from flatweave.frontend.elements.scalars import apply
@@ -17,7 +20,7 @@ from flatweave.frontend.values.array import Tracer
 from flatweave.terms.syntax import Atom, constant
 
 
-@operation()
+@operation(host=by_numpy(np.dot, of_tensors))
 def dot(x: Any, y: Any) -> Any:
     """The inner product of vectors; of matrices, and of a matrix with a vector, their product; of
     arrays of more axes the sums over the last axis of `x` and the last but one of `y`.

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
+
+import numpy as np
 
 from flatweave.base.errors import ArgumentError, ShapeError
 from flatweave.base.source import user_location
 from flatweave.frontend.arrays.dot import dot
+from flatweave.frontend.arrays.products_at_once import by_numpy, of_stacks, of_tensors
 from flatweave.frontend.arrays.shapes import axis_of, reshape
 from flatweave.frontend.call.operation import operation
 from flatweave.frontend.elements.broadcast import generated, zipped
@@ -22,7 +26,7 @@ from flatweave.frontend.values.array import Tracer, describe
 from flatweave.frontend.values.complex import Complex
 
 
-@operation()
+@operation(host=by_numpy(np.matmul, of_stacks))
 def matmul(x1: Any, x2: Any) -> Any:
     """The product of matrices, of a matrix and a vector, or of vectors; over the axes before the
     last two, which are broadcast. Raises ShapeError for numbers and for extents that differ.
@@ -98,7 +102,7 @@ def vecdot(x1: Any, x2: Any, *, axis: int = -1) -> Any:
     return sum(products, axis=axis_of(products, axis, "vecdot"), dtype=wanted)
 
 
-@operation(static="axes")
+@operation(static="axes", host=by_numpy(np.tensordot, functools.partial(of_tensors, axes=2)))
 def tensordot(x1: Any, x2: Any, *, axes: Any = 2) -> Any:
     """The sums of products over some axes of both: the last of the one with the first of the other,
     or two lists of axes.

@@ -183,5 +183,6 @@ def _solved(rows: Rows) -> tuple[Any, ...]:
 def _kept(found: tuple[Any, ...], message: str, remedy: str = LEAST_SQUARES) -> Any:
     """The elements of all matrices side by side; ArgumentError where one was refused."""
     good, *elements = found
-    check(all(good).atom, "argument", (), check_message(message, [], remedy))
-    return stack(elements, axis=1) if len(elements) > 1 else elements[0]
+    kept = stack(elements, axis=1) if len(elements) > 1 else elements[0]
+    check(all(good).atom, "argument", (), check_message(message, [], remedy))  # in the same sweep
+    return kept

@@ -1,10 +1,11 @@
-"""When a nest is done a row after the other: the sizes that decide, and what the user wishes."""
+"""Which version is taken: the sizes that decide, and what the user wishes."""
 
 from __future__ import annotations
 
 from flatweave.base.thresholds import ALWAYS, NEVER
 from flatweave.lower.host.context import NO, YES, Lowering
 from flatweave.ops import Suits
+from flatweave.ops.nests.suits import LIBRARY
 from flatweave.terms.build import index
 from flatweave.terms.syntax import Atom
 
@@ -12,6 +13,25 @@ TUNED = "rows are done one after the other {}: thresholds that fw.tune measured 
 
 
 def suits(lowering: Lowering, op: Suits) -> Atom:
+    """Whether a version is taken."""
+    return _by_library(lowering, op) if op.version == LIBRARY else _by_row(lowering, op)
+
+
+def _by_library(lowering: Lowering, op: Suits) -> Atom:
+    """Whether the library computes a product."""
+    limits, wished = lowering.machine.products, lowering.schedule.product
+    if limits is None:
+        return NO
+    if wished is not None:
+        return YES if wished == LIBRARY else NO
+    host, scalar = lowering.host, lowering.scope.scalar
+    wide = host.apply("ge", scalar(op.rows), index(limits.extent))
+    return host.apply(
+        "and", wide, host.apply("ge", scalar(op.values_), index(limits.multiplications))
+    )
+
+
+def _by_row(lowering: Lowering, op: Suits) -> Atom:
     """Whether rows are done one after the other."""
     if lowering.machine.rows_alone is None:
         return NO

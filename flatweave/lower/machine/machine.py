@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from flatweave.algorithms.by_warps import Warps
 from flatweave.base.dtypes import DType, i64
+from flatweave.base.library_products import LARGE, ProductSizes
 from flatweave.base.records import record, replace
 from flatweave.base.thresholds import ByGain, Thresholds
 from flatweave.kernel_passes.distribute import BlockShape
@@ -74,6 +75,8 @@ class Machine:
     thread keeps in them, at most.
     `rows_alone`: a thread can run the program of a row, with memory and launches of its own, and
     does from these sizes on.
+    `products`: from these sizes on a library computes products; None where matrices would have to
+    be copied to the host.
     `one_block`: every launch is one block, or none where there are no elements.
     """
 
@@ -103,6 +106,7 @@ class Machine:
     most_each: int = 16
     one_block: bool = False
     rows_alone: ByGain | None = None
+    products: ProductSizes | None = None
 
     @property
     def block_shape(self) -> BlockShape:
@@ -153,6 +157,7 @@ def cpu(register_bits: int, registers: int) -> Machine:
         swap_bytes=16,
         registers=registers,
         rows_alone=ROWS_ALONE,
+        products=LARGE,
     )
 
 

@@ -46,18 +46,20 @@ from flatweave.array_ir.syntax import Program
 from flatweave.base.dtypes import i64
 from flatweave.base.records import record, replace
 from flatweave.ops import Combine, Fold, Index, Store, Sweep
+from flatweave.ops.rows import array_type
 from flatweave.passes.array_pass import array_pass
 from flatweave.passes.branches.divide_products import (
     Product,
     even_folds,
     folds_of_product,
     is_cheap,
+    is_stored,
     readers,
 )
 from flatweave.passes.rewrite import Rewriter
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import If
-from flatweave.terms.syntax import Atom, Const, Lambda, Let, Op, Var
+from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Let, Op, Var
 from flatweave.terms.traverse import Substitution, free_vars, needed_for
 
 MANY_ROWS = 4096
@@ -126,7 +128,7 @@ def _divided(b: Builder, op: Sweep, folds: list[Let]) -> Sequence[Atom]:
 
 def _folds(op: Sweep) -> list[Let]:
     """The folds of a sweep over columns, if they go down these and there is nothing else to it."""
-    found = even_folds(op) if len(op.shape) == 1 else []
+    found = even_folds(op) if len(op.shape) == 1 and is_stored(op) else []
     return found if all(_goes_down(let.op, op.body) for let in found) else []
 
 
@@ -166,10 +168,10 @@ class _Columns:
         for way in (then, other):
             inner = b.inner(optional=True)
             arrays = way(inner)
-            given = [atom for x in arrays for atom in (*self.op.shape, x)]
+            given = [atom for x in arrays for atom in (*array_type(x).shape, x)]
             bodies.append(inner.close([], given))
-        each = len(self.op.shape) + 1
-        return list(b.emit(If(condition, *bodies))[each - 1 :: each])
+        found = b.emit(If(condition, *bodies))
+        return [var for var in found if isinstance(var.type, ArrayType)]
 
     def in_turn(self, b: Builder) -> Sequence[Atom]:
         """The folds divided; those that read what others give, behind these."""

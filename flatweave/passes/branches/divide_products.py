@@ -18,17 +18,21 @@ their order, so that operators need not commute.
 
 An array that is cheap and made for the product alone, as a transposition or what is left of a mean,
 is computed where blocks read it, and stored only where the fold is not divided.
+
+Large products of two matrices of floats are left to the library (`library_products.py`).
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TypeGuard
 
 from flatweave.base.dtypes import i64
 from flatweave.base.records import record
-from flatweave.ops import HOST_BODIES, Combine, Fold, Index, Prefix, Store, Sweep
+from flatweave.ops import HOST_BODIES, Combine, Fold, Index, InTurn, Prefix, Store, Suits, Sweep
+from flatweave.ops.nests.suits import LIBRARY
+from flatweave.passes.branches.library_products import Operands, operands_of
 from flatweave.passes.cost import STORING, cost_of_body
 from flatweave.passes.fusion.sharing import is_pull
 from flatweave.terms.build import Builder, index
@@ -71,11 +75,16 @@ def readers(fn: Lambda) -> Counter[Var]:
     return found
 
 
+def is_stored(op: Sweep) -> bool:
+    """Whether a sweep stores its elements, each in arrays of its space."""
+    return all(isinstance(sink, Store) for sink in op.sinks)
+
+
 def even_folds(op: Sweep) -> list[Let]:
     """The folds of a sweep that stores its elements, if all have one extent that is known outside,
     and if they and what is around them do scalar work alone."""
-    body, stored = op.body, all(isinstance(sink, Store) for sink in op.sinks)
-    if op.reverse or not stored:
+    body = op.body
+    if op.reverse or not all(isinstance(sink, Store | InTurn) for sink in op.sinks):
         return []
     if any(isinstance(let.op, Prefix) or let.op.effect for let in walk_lets(body)):
         return []
@@ -141,7 +150,33 @@ class Product:
         def divided(inner: Builder) -> Sequence[Atom]:
             return choice(inner, single, self._alone, lambda c: self._by_blocks(c, size))
 
-        return choice(b, b.apply("and", few, long), divided, self._whole)
+        return choice(
+            b, b.apply("and", few, long), divided, lambda inner: self._undivided(inner, choice)
+        )
+
+    def _undivided(self, b: Builder, choice: Choice) -> Sequence[Atom]:
+        """The sweep, or where it is large what the library gives for its folds."""
+        operands = operands_of(self.op, self.folds, self.own)
+        if not operands:
+            return self._whole(b)
+        (rows, columns), steps = self.op.shape, self._folds[0].extent
+        least = b.apply("minimum", b.apply("minimum", rows, columns), steps)
+        products = b.mul(b.mul(rows, columns), steps)
+        (large,) = b.emit(Suits(LIBRARY, "product", False, least, products, steps))
+        return choice(b, large, lambda inner: self._by_library(inner, operands), self._whole)
+
+    def _by_library(self, b: Builder, operands: Sequence[Operands]) -> Sequence[Atom]:
+        """Each fold as a product that is stored; and then what the sweep does with it."""
+        stored = self._stored(b, [var for each in operands for var in each.stored])
+        products: dict[Let, Atom] = {}
+        for let, each in zip(self.folds, operands, strict=True):
+            products[let] = each.product(b, let.where, stored)
+        if is_stored(self.op) and len(self.op.body.lets) == len(self.folds):
+            made: dict[Atom, Atom] = {let.vars[0]: x for let, x in products.items()}
+            if all(result in made for result in self.op.body.results):
+                return [made[result] for result in self.op.body.results]
+        return self._behind(b, lambda inner, let, at: inner.emit(
+            Index(products[let], tuple(at), checked=False)))  # fmt: skip
 
     def _lies_along_folds(self) -> bool:
         """Whether what is read for the last axis does not lie side by side along it."""
@@ -176,12 +211,18 @@ class Product:
 
     def _whole(self, b: Builder) -> Sequence[Atom]:
         """The sweep, and before it the arrays that are its own."""
-        stored: dict[Var, Atom] = {}
-        for var, sweep in self.own.items():
-            stored[var] = b.emit(Sweep(sweep.shape, b.copy(sweep.body), sweep.sinks))[0]
+        stored = self._stored(b, self.own)
         renaming = Substitution(stored, lambda var, type_: b.var(var.name, type_))
         op: Op = map_field(self.op, renaming.atom, renaming.function)
         return b.emit(op)
+
+    def _stored(self, b: Builder, arrays: Iterable[Var]) -> dict[Var, Atom]:
+        """Arrays that only the sweep reads, stored."""
+        found: dict[Var, Atom] = {}
+        for var in dict.fromkeys(arrays):
+            sweep = self.own[var]
+            found[var] = b.emit(Sweep(sweep.shape, b.copy(sweep.body), sweep.sinks))[0]
+        return found
 
     def _by_blocks(self, b: Builder, size: Atom) -> Sequence[Atom]:
         """Partial results of each block, and then the results."""

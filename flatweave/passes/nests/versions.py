@@ -38,6 +38,7 @@ from flatweave.ops import (
     Span,
     Suits,
 )
+from flatweave.ops.nests.suits import BY_ROW
 from flatweave.ops.rows import array_type
 from flatweave.passes.nests.arrays import array_of, at, branch, each
 from flatweave.passes.nests.distribute import as_generate, distribute, host_body, lifted
@@ -49,7 +50,6 @@ from flatweave.terms.control import For, If, While
 from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Op, Var
 from flatweave.terms.traverse import free_vars, lambdas_in, needed_for, walk_lets
 
-BY_ROW = "by-row"
 FOLDS = (Reduce, Scan, ReduceSegments, Permute)
 
 

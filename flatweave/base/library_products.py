@@ -1,0 +1,105 @@
+"""Products of matrices by NumPy's BLAS, and from what size on programs have them there.
+
+    PRODUCTS[True, False, ""]      matmul_3f2a..(a: f64[k, m], b: f64[k, n])      a.T @ b
+
+The functions are registered when this is imported: a process that recalls a program from disk calls
+them by their names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from flatweave.base.host_functions import FILLS, Values, register
+from flatweave.base.records import record
+
+BLAS = "NumPy's BLAS where the product is large"
+LEFT, RIGHT, NEITHER = "left", "right", ""
+"""Which factor makes a product 0 where it is 0, even if the other one is infinite or NaN: the
+cotangent in a gradient."""
+
+
+def matmul(a: Values, b: Values, zeros: str = NEITHER, out: Values | None = None) -> Values:
+    """The product of two matrices."""
+    with np.errstate(all="ignore"):
+        found = np.matmul(a, b, out=out)
+        if zeros == LEFT:
+            _leave_out(a, b, found)
+        elif zeros == RIGHT:
+            _leave_out(b.T, a.T, found.T)
+    return found
+
+
+def _leave_out(a: Values, b: Values, found: Values) -> None:
+    """Correct a product for zeros of `a` that meet infinite elements of `b`, or NaN."""
+    if not np.isnan(found).any():
+        return
+    finite = np.isfinite(b).all(axis=1)
+    if finite.all():
+        return
+    found[...] = np.matmul(a[:, finite], b[finite])
+    for step in np.flatnonzero(~finite):
+        column = a[:, step, None]
+        found += np.where(column == 0, 0, column * b[step])
+
+
+def _registered(left: bool, right: bool, zeros: str) -> str:
+    def taken(values: Sequence[Values]) -> tuple[Values, Values]:
+        a, b = values
+        return a.T if left else a, b.T if right else b
+
+    def call(values: Sequence[Values]) -> Sequence[Any]:
+        return [matmul(*taken(values), zeros)]
+
+    def fill(values: Sequence[Values], out: Values) -> object:
+        return matmul(*taken(values), zeros, out)
+
+    name = register(matmul, call, f"{left} {right} {zeros}", BLAS)
+    FILLS[name] = fill
+    return name
+
+
+PRODUCTS = {
+    kind: _registered(*kind)
+    for kind in product((False, True), (False, True), (NEITHER, LEFT, RIGHT))
+}
+"""The names for programs: whether the left and the right one are transposed, and whose zeros count.
+"""
+
+
+@record(eq=True)
+class ProductSizes:
+    """The library computes products with so many multiplications, if each of the three extents is
+    large enough."""
+
+    extent: int
+    multiplications: int
+
+    def admits(self, extent: int, multiplications: int) -> bool:
+        """Whether the library computes a product of these sizes; `extent` is its smallest one."""
+        return extent >= self.extent and multiplications >= self.multiplications
+
+
+LARGE = ProductSizes(extent=64, multiplications=1 << 22)
+"""For programs, where a step of the library takes some 20 us more than its work, and what it gives
+is stored. Microseconds by a program's own kernels, by the step, and by NumPy alone, one thread of a
+Zen 5 with AVX-512:
+
+    extents             f32                   f64
+    64                  13    40    3         28    34    5
+    128                 51    51    22        86    82    50
+    256                 245   206   152       634   442   363
+    512                 1578  1421  1176      3478  3213  2861
+    1000 x 64 x 1000    1068  865   613       2121  1717  1446
+"""
+FEW = 1 << 17
+"""Outside of programs: products with so few multiplications take less time than a call of one."""
+FEW_RESULTS, LONG = 64 * 64, 4096
+"""Few sums of this many products are computed by a program: 8 x 8 of 10^6 f64 take 4 ms, and 18 by
+the library."""
+OF_STACK = 32 * 32 * 32
+"""From so many multiplications on each product of a stack is a library's."""

@@ -1,0 +1,173 @@
+"""Products of two matrices of floats in a sweep, as the library takes them.
+
+    a: f32[n, m] = sweep [n, m] (i, j =>
+        s = fold l (k => mul xs[i, k] ys[j, k]) (add f32) [0.0f32]
+        t = add s 1.0f32
+        in t) [store]
+    ==>
+    p: f32[n, m] = callback matmul_3f2a none [] [xs, ys] [f32 [n, m]]
+    a: f32[n, m] = sweep [n, m] (i, j => t = add p[i, j] 1.0f32 in t) [store]
+
+The products of a gradient are 0 where the cotangent is, even if the other factor is infinite:
+
+    x = mul g y;  t = select (and (ne x x) (eq g 0.0)) 0.0 x
+
+This is decided after fusion: a product whose elements a reduction reads is part of it, and stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from flatweave.base.dtypes import f32, f64
+from flatweave.base.library_products import LARGE, LEFT, NEITHER, PRODUCTS, RIGHT
+from flatweave.base.records import record
+from flatweave.base.source import Location
+from flatweave.ops import Argument, Callback, Fold, Index, Returned, Sweep
+from flatweave.ops.rows import array_type
+from flatweave.terms.build import Builder
+from flatweave.terms.components import component_functions
+from flatweave.terms.control import Apply
+from flatweave.terms.syntax import Atom, Const, Let, Op, Var, constant
+
+ADD = ["add"]
+
+
+@record
+class Matrix:
+    """An operand: an array, and whether it is transposed."""
+
+    array: Atom
+    turned: bool
+
+
+@record
+class Operands:
+    """The operands of a product; `stored` are arrays of the sweep's own that have to be stored."""
+
+    left: Matrix
+    right: Matrix
+    zeros: str
+    shape: tuple[Atom, ...]
+    stored: tuple[Var, ...]
+
+    def product(self, b: Builder, where: Location | None, stored: Mapping[Var, Atom]) -> Atom:
+        """The product, in memory; `stored` are arrays of the sweep's own."""
+        arguments = []
+        for each in (self.left, self.right):
+            array = each.array
+            if isinstance(array, Var):
+                array = stored.get(array, array)
+            type_ = array_type(array)
+            arguments.append(Argument(array, type_.shape, type_.dtype.name, False))
+        dtype = array_type(arguments[0].value).dtype
+        result = Returned(dtype, self.shape, dtype.name, ())
+        name = PRODUCTS[self.left.turned, self.right.turned, self.zeros]
+        around, b.where = b.where, where or b.where
+        (found,) = b.emit(Callback(name, "none", (), tuple(arguments), (result,)))
+        b.where = around
+        return found
+
+
+def operands_of(
+    op: Sweep, folds: Sequence[Let], own: Mapping[Var, Sweep]
+) -> list[Operands]:
+    """The operands of each fold of a sweep; empty where one is no product of two matrices."""
+    extents = [*op.shape, *(let.op.extent for let in folds if isinstance(let.op, Fold))]
+    if len(op.shape) != 2 or any(map(_is_small, extents)):
+        return []
+    found = [_operands(op, let, own) for let in folds]
+    known = [each for each in found if each is not None]
+    return known if len(known) == len(found) else []
+
+
+def _is_small(extent: Atom) -> bool:
+    """Whether no machine has products with such an extent from the library."""
+    return isinstance(extent, Const) and extent.value < LARGE.extent
+
+
+def _operands(op: Sweep, let: Let, own: Mapping[Var, Sweep]) -> Operands | None:
+    fold = let.op
+    assert isinstance(fold, Fold)
+    factors, zero = _factors(fold)
+    if len(factors) != 2:
+        return None
+    (row, column), (step,) = op.body.params, fold.body.params
+    (rows, columns), steps = op.shape, fold.extent
+    one, other = factors if row in factors[0].indices else factors[::-1]
+    stored: list[Var] = []
+    left = _matrix(one, (row, step), (rows, steps), own, stored)
+    right = _matrix(other, (step, column), (steps, columns), own, stored)
+    if left is None or right is None:
+        return None
+    zeros = NEITHER if zero is None else LEFT if zero is one else RIGHT
+    return Operands(left, right, zeros, op.shape, tuple(stored))
+
+
+def _factors(fold: Fold) -> tuple[list[Index], Index | None]:
+    """The two reads of a sum of products of floats, and the one whose zeros count; none for another
+    fold."""
+    (neutral, *_), body = fold.neutral, fold.body
+    if neutral not in (constant(0.0, f32), constant(0.0, f64)):
+        return [], None
+    if component_functions(fold.fn) != ADD:
+        return [], None
+    made: dict[Atom, Op] = {let.vars[0]: let.op for let in body.lets}
+    last, zero = made.get(body.results[0]), None
+    if isinstance(last, Apply) and last.fn == "select":
+        last, zero = _masked(last, made)
+    if not isinstance(last, Apply) or last.fn != "mul":
+        return [], None
+    reads = [read for atom in last.args if isinstance(read := made.get(atom), Index)]
+    count = 3 if zero is None else 7
+    known = None if zero is None else made.get(zero)
+    if len(body.lets) != count or (zero is not None and zero not in last.args):
+        return [], None
+    return reads, known if isinstance(known, Index) else None
+
+
+def _masked(op: Apply, made: Mapping[Atom, Op]) -> tuple[Op | None, Atom | None]:
+    """The product that a choice gives where it is not 0 for a zero, and that factor."""
+    condition, nothing, value = op.args
+    both, found = made.get(condition), made.get(value)
+    if not _is_zero(nothing) or not isinstance(both, Apply) or both.fn != "and":
+        return None, None
+    tests = {test.fn: test.args for x in both.args
+             if isinstance(test := made.get(x), Apply)}
+    if tests.get("ne") != (value, value) or "eq" not in tests or not _is_zero(tests["eq"][1]):
+        return None, None
+    return found, tests["eq"][0]
+
+
+def _is_zero(atom: Atom) -> bool:
+    return isinstance(atom, Const) and atom.value == 0
+
+
+def _matrix(
+    read: Index, at: tuple[Atom, ...], shape: tuple[Atom, ...], own: Mapping[Var, Sweep],
+    stored: list[Var],
+) -> Matrix | None:  # fmt: skip
+    """The array of a read as the matrix of this shape that has such elements at `at`."""
+    array = read.xs
+    turned = read.indices == at[::-1]
+    if not turned and read.indices != at:
+        return None
+    if array_type(array).shape != (shape[::-1] if turned else shape):
+        return None
+    if not isinstance(array, Var) or array not in own:
+        return Matrix(array, turned)
+    source = _transposed(own[array])
+    if source is not None:
+        return Matrix(source, not turned)
+    stored.append(array)
+    return Matrix(array, turned)
+
+
+def _transposed(op: Sweep) -> Atom | None:
+    """The array that a sweep stores transposed; None where it does anything else."""
+    if len(op.body.lets) != 1 or len(op.shape) != 2:
+        return None
+    read = op.body.lets[0].op
+    if not isinstance(read, Index) or read.indices != op.body.params[::-1]:
+        return None
+    return read.xs if array_type(read.xs).shape == op.shape[::-1] else None
