@@ -102,6 +102,7 @@ from flatweave.frontend.arrays.stencil import stencil
 from flatweave.frontend.arrays.updates import At as _At  # noqa: F401  xs.at
 from flatweave.frontend.arrays.writing import histogram, permute, reduce_by_index, scatter
 from flatweave.frontend.call.on import on
+from flatweave.frontend.call.overriding import Overriding
 from flatweave.frontend.call.schedule import schedule
 from flatweave.frontend.call.stages import Stages
 from flatweave.frontend.elements.elementwise import (
@@ -201,6 +202,7 @@ from flatweave.frontend.elements.scalars import (
 )
 from flatweave.frontend.functions.callbacks import ShapeDtypeStruct, pure_callback
 from flatweave.frontend.functions.check_grads import check_grads
+from flatweave.frontend.functions.checks import check, operation
 from flatweave.frontend.functions.combinators import (
     filter as filter,
     map as map,
@@ -365,6 +367,15 @@ __all__ = [
     "unique_counts", "unique_inverse", "unique_values", "unstack", "value_and_grad", "var",
     "vecdot", "vjp", "vmap", "vstack", "where", "while_loop", "zeros", "zeros_like", "zip_with",
 ]  # fmt: skip
+# missing values, groups, joins, windows, recurrences, and what they ask of the language
+_TABLES = [
+    "Groups", "Nullable", "argpartition", "changed", "cummax", "cummin", "group_by", "is_none",
+    "lexsort", "logsumexp", "n_unique", "rank", "rolling", "rolling_by", "run_lengths",
+    "segment_max", "segment_min", "segment_prod", "segment_sum", "slices", "softmax", "top_k",
+    "unflatten", "value_counts",
+]  # fmt: skip
+__all__ += ["Overriding", "check", "operation"]
+__all__ += _TABLES  # noqa: PLE0605
 
 
 def __getattr__(name: str) -> object:
@@ -373,7 +384,7 @@ def __getattr__(name: str) -> object:
     if name in ("fft", "linalg", "random"):
         return _door.opened(name)
     if name in __all__:
-        found: object = getattr(_door.opened("numerics"), name)
+        found: object = getattr(_door.opened("tables" if name in _TABLES else "numerics"), name)
         return globals().setdefault(name, found)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

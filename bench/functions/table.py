@@ -201,6 +201,8 @@ NOT_MEASURED = {  # functions that NumPy has as well, and why they are not in th
     "iinfo": "takes a dtype and computes with no array",
     "broadcast_shapes": "takes shapes and computes with no array",
     "asarray": "shares the memory that it is given",
+    "argpartition": "is argsort",
+    "lexsort": "is argsort of a tuple",
     "from_dlpack": "shares the memory that it is given",
 }
 

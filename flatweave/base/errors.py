@@ -18,9 +18,9 @@ Every class is also the builtin exception a NumPy user would catch.
 """
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import ClassVar, Self
 
-from flatweave.base.source import Location
+from flatweave.base.source import Location, user_location
 
 DOCUMENT = "docs/errors.md"
 INDENT = "  "
@@ -49,6 +49,11 @@ class UserError(Exception):
         self.origins = tuple(origins)
         self.remedy = remedy
         self.more = more or self.anchor
+
+    @classmethod
+    def here(cls, message: str, remedy: str = "") -> Self:
+        """The error at the line of the user's code that is running."""
+        return cls(message, where=user_location(), remedy=remedy)
 
     def __str__(self) -> str:
         more = self.more if "#" in self.more else f"{DOCUMENT}#{self.more}"

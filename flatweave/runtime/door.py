@@ -52,6 +52,7 @@ SELDOM = {
     "rows": "flatweave.frontend.ragged.chunked",
     "save": "flatweave.cluster.save",
     "sources": "flatweave.cluster.sources.open",
+    "tables": "flatweave.tables",
     "to_dask": "flatweave.cluster.to_dask",
 }
 IMPORTING = Lock()

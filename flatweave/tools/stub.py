@@ -48,7 +48,8 @@ RESULTS = {
     "split": "list[Array]", "gradient": "Any", "unique": "Any",
     "ragged": "Ragged", "unique_all": "UniqueAll", "unique_counts": "UniqueCounts",
     "unique_inverse": "UniqueInverse", "sort_by_key": "tuple[Array, Array]",
-    "partition": "tuple[Array, Array]",
+    "partition": "tuple[Array, Array]", "slices": "Ragged", "rolling": "Ragged",
+    "rolling_by": "Ragged", "unflatten": "Ragged", "value_counts": "tuple[Array, Array]",
 }  # fmt: skip
 # what takes structures of arrays, or a Ragged, as well, and gives the like: in which parameters
 STRUCTURED = {
@@ -68,7 +69,9 @@ REDUCTIONS = ("all", "any", "argmax", "argmin", "max", "mean", "min", "prod", "s
 OF_ROWS = (
     *REDUCTIONS, "argsort", "cumprod", "cumsum", "median", "nanargmax", "nanargmin", "nancumprod",
     "nancumsum", "nanmax", "nanmean", "nanmedian", "nanmin", "nanpercentile", "nanprod",
-    "nanquantile", "nanstd", "nansum", "nanvar", "percentile", "ptp", "quantile",
+    "nanquantile", "nanstd", "nansum", "nanvar", "percentile", "ptp", "quantile", "changed",
+    "cummax", "cummin", "is_none", "logsumexp", "n_unique", "rank", "run_lengths", "softmax",
+    "top_k",
 )
 FLAT = {"concat": "Sequence[ArrayLike]", "where": "ArrayLike"}  # else: what `Flat` says
 PROTOCOLS = {1: "Unary", 2: "Binary", 3: "Ternary"}
@@ -100,6 +103,15 @@ NUMBERS = {
     "item": "Any", "tolist": "Any",
     "to_numpy": "npt.NDArray[Any]", "__setitem__": "None", "__divmod__": "tuple[Any, Any]",
     "__rdivmod__": "tuple[Any, Any]",
+}  # fmt: skip
+# methods of a Ragged that give something else
+OF_RAGGED = {
+    **dict.fromkeys(("argmax", "argmin", "firsts", "flatten", "mask"), "Any"),
+    **dict.fromkeys(("combinations", "argcombinations"), "tuple[Ragged, ...]"),
+    **dict.fromkeys(
+        ("cartesian", "argcartesian", "run_lengths", "top_k"), "tuple[Ragged, Ragged]"
+    ),
+    "num": "Array", "corr": "Array", "linear_fit": "dict[str, Array]",
 }  # fmt: skip
 LEFT_OUT = {
     "__class__", "__getattr__", "__init__", "__new__", "__reduce__", "__copy__", "__deepcopy__",
@@ -308,6 +320,8 @@ def method(cls: str, name: str, signature: inspect.Signature) -> Iterator[str]:
     result = NUMBERS.get(name) or result_of(name, signature, cls)
     if cls == "Ragged" and name in (*REDUCTIONS, "__getitem__"):
         result = "Any"
+    if cls == "Ragged" and name in OF_RAGGED:
+        result = OF_RAGGED[name]
     if "other" not in signature.parameters:
         line = function(name, signature, {}, result).replace("self: Any", "self")
         yield textwrap.indent(line, "    ")

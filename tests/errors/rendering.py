@@ -16,6 +16,7 @@ from tests.errors import (
     nest_misuses,
     operator_misuses,
     ragged_misuses,
+    table_misuses,
     trace_misuses,
     vmap_misuses,
 )
@@ -26,6 +27,7 @@ CASES: dict[str, Callable[[], None]] = {
     for module in (
         misuses, argument_misuses, nest_misuses, ragged_misuses, operator_misuses, kernel_misuses,
         vmap_misuses, trace_misuses, gradient_misuses, custom_rule_misuses,
+        table_misuses,
     )
     for name, case in vars(module).items()
     if callable(case) and getattr(case, "__module__", "") == module.__name__

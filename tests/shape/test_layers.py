@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import flatweave as fw
 from tests.shape.tree import PACKAGE, Source, python_files
 
 # A file may import from its own folder and from rows above it in this table, never from another
@@ -26,6 +27,7 @@ ROWS = [
     ("tuning", "random", "places", "cluster", "notebook"),
     ("profiler",),
     ("tools", "kernel", "page", "__init__"),
+    ("tables",),
     ("__main__",),
 ]
 ROW = {unit: number for number, row in enumerate(ROWS) for unit in row}
@@ -67,7 +69,7 @@ BEHIND = {
     "flatweave.operator_checks.first_calls",
     "flatweave.notebook.values", "flatweave.page.small",
     "flatweave.frontend.numerics.numpy_functions", "flatweave.frontend.functions.short",
-    "flatweave.frontend.numerics",
+    "flatweave.frontend.numerics", "flatweave.tables",
 }  # fmt: skip
 
 
@@ -235,3 +237,28 @@ def test_no_cycles():
     ]
 
     assert not cycles, "\n".join(cycles)
+
+
+def test_tables_stand_on_public_names():
+    """The folder imports the package itself and its own files alone, and no private attribute."""
+    sources = list(python_files("flatweave/tables"))
+    wrong = [
+        f"{source.name} imports {'.'.join(name)}"
+        for source in sources
+        for node in source.nodes
+        for name in modules_named(source, node)
+        if name[0] == "flatweave" and len(name) > 1 and name[1] != "tables"
+    ]
+    private = [
+        f"{source.name}:{node.lineno} reads fw.{node.attr}"
+        for source in sources
+        for node in source.nodes
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
+        and node.value.id == "fw" and (node.attr[0] == "_" or not hasattr(fw, node.attr))
+    ]
+    code = sum(
+        1 for source in sources for line in source.lines if line.strip() and line.strip()[0] != "#"
+    )
+
+    assert (wrong, private) == ([], [])
+    assert code <= 2500

@@ -30,6 +30,7 @@ from flatweave.base.errors import ArgumentError
 from flatweave.base.frames import leave_ours_out
 from flatweave.base.records import record
 from flatweave.base.source import user_location
+from flatweave.frontend.call.overriding import CLASSES, overridden
 from flatweave.frontend.call.python_values import python_numbers, python_value
 from flatweave.frontend.call.telling import TELLING
 from flatweave.frontend.values.array import Array, HostArray, describe
@@ -69,6 +70,8 @@ class Operation:
 
 
 Evaluator = Callable[[Operation, tuple[Any, ...], dict[str, Any]], Any]
+OF_MISSING = frozenset({"skip_missing"})
+"""What a reduction is told about missing values, which arrays do not have."""
 # the one slot through which calls outside a trace run; eager.py fills it when it is imported
 EVALUATOR: list[Evaluator] = []
 
@@ -90,6 +93,7 @@ def operation(
             body = _on_rows_too(body, frozenset(static.split()))
         if parts:
             body = _on_parts_too(body, parts.split())
+        body = _overridable(body, lambda: call, OF_MISSING if reduction else frozenset())
         parameters = inspect.signature(body).parameters.values()
         kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
         rest = [p.name for p in parameters if p.kind is inspect.Parameter.VAR_POSITIONAL]
@@ -108,7 +112,7 @@ def operation(
             body,
             tuple(named),
             rest[0] if rest else "",
-            frozenset(static.split()),
+            frozenset(static.split()) | (OF_MISSING if reduction else frozenset()),
             host,
             next((at for at, name in enumerate([*named, *rest]) if name in telling), sys.maxsize),
             elementwise,
@@ -146,7 +150,7 @@ def operation(
             return result
 
         OPERATIONS[call] = known
-        METHODS[known.name] = call
+        METHODS.setdefault(known.name, call)
         return call
 
     return declare
@@ -194,6 +198,26 @@ def _must_take(known: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) 
             where=user_location(),
             remedy=f"Call it as fw.{known.name}{inspect.Signature(plain)}.",
         ) from None
+
+
+def _overridable(
+    body: Callable[P, R], function: Callable[[], Callable[..., Any]], ignored: frozenset[str]
+) -> Callable[P, R]:
+    """The function, unless the class of an argument says what it does; `ignored` are options that
+    only such classes know."""
+
+    @functools.wraps(body)
+    def work(*args: P.args, **kwargs: P.kwargs) -> R:
+        if CLASSES:
+            found = overridden(function(), args, kwargs)
+            if found is not NotImplemented:
+                return found  # type: ignore[no-any-return]
+        if ignored and kwargs:
+            for name in ignored & kwargs.keys():
+                del kwargs[name]
+        return body(*args, **kwargs)
+
+    return work
 
 
 def _on_complex_too(body: Callable[P, R]) -> Callable[P, R]:

@@ -53,19 +53,23 @@ MOST = index(2**63 - 1)
 
 
 def _host(
-    values: Any, offsets: Any = None, lengths: Any = None, flags: Any = None, dtype: Any = None
-) -> Ragged:
+    values: Any, offsets: Any = None, lengths: Any = None, flags: Any = None, dtype: Any = None,
+    *, check: bool = True,
+) -> Ragged:  # fmt: skip
     """A Ragged of host arrays, or of rows one by one."""
+    if not check and lengths is flags is dtype is None:
+        return Ragged.made(values, offsets)
     found = rows_given(values, dtype) if offsets is lengths is flags is None else None
     if found is not None:
         return found
     return retyped(on_host(values, offsets, lengths, flags), dtype)
 
 
-@operation(host=_host, static="dtype")
+@operation(host=_host, static="dtype check")
 def ragged(
-    values: Any, offsets: Any = None, lengths: Any = None, flags: Any = None, dtype: Any = None
-) -> Any:
+    values: Any, offsets: Any = None, lengths: Any = None, flags: Any = None, dtype: Any = None,
+    *, check: bool = True,
+) -> Any:  # fmt: skip
     """A Ragged of `values`, an array or a tree of arrays that share axis 0, cut into rows.
 
     Rows may be given one by one, `[[1, 2], [], [3]]`, as lists, arrays or Ragged values; elements
@@ -76,7 +80,7 @@ def ragged(
     for each row; `flags`, a bool for each value, true where a row begins (the first value always
     begins one, and no row is empty). `dtype` is that of the values, or of a record's fields; by
     default it is theirs, f64 where there are none. Host arrays are not copied: do not change them
-    afterwards.
+    afterwards. `check=False` takes arrays of `fw` as values and offsets that are known to fit.
     Raises ArgumentError unless exactly one of the three is given, and for nulls; ShapeError when
     rows do not fit the values, NegativeExtentError for a length below 0, ExtentOverflowError for
     too large ones.
@@ -86,6 +90,8 @@ def ragged(
         >>> fw.ragged([1, 2, 3], lengths=[2, 0, 1])
         Ragged([[1, 2], [], [3]], dtype=int64)
     """
+    if not check and lengths is flags is dtype is None:
+        return Ragged.made(values, as_tracer(offsets))
     rows = rows_given(values, dtype) if offsets is lengths is flags is None else None
     return retyped(_cut(values, offsets, lengths, flags), dtype) if rows is None else rows
 

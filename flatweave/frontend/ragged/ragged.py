@@ -19,6 +19,7 @@ from flatweave.base.dtypes import bool_
 from flatweave.base.pretty import counted
 from flatweave.frontend.call.operation import operation
 from flatweave.frontend.elements.broadcast import generated, read
+from flatweave.frontend.ragged.verbs import Verbs
 from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.extents import ONE, add, sub
 from flatweave.frontend.trace.tracers import as_tracer, emit, tracer_of
@@ -38,7 +39,7 @@ NO_SHAPE = (
 )
 
 
-class Ragged(Node, Elementwise, Reductions):
+class Ragged(Node, Verbs, Elementwise, Reductions):
     """An irregular nested array: `.values`, an array or a tree of them, and `.offsets`.
 
     Offsets are i64[rows + 1]. Row i is `values[offsets[i]:offsets[i+1]]`; rows may be empty.
@@ -167,8 +168,7 @@ class Ragged(Node, Elementwise, Reductions):
     def tolist(self) -> list[Any]:
         """The rows as lists of Python scalars, or of tuples of them, or of lists."""
         self._on_host()
-        nested = isinstance(self._values, Ragged)
-        values = self._values.tolist() if nested else _listed(self._values)
+        values = _listed(self._values)
         return [values[start:end] for start, end in pairwise(self._offsets.tolist())]
 
     def _repr_html_(self) -> str | None:
@@ -201,8 +201,8 @@ class Ragged(Node, Elementwise, Reductions):
 
 
 def _listed(values: Any) -> list[Any]:
-    """Values on the host as a list of elements."""
-    leaves, tree = flatten(values)
+    """Values on the host as a list of elements; a structure may know its own."""
+    leaves, tree = flatten(values, lambda part: hasattr(part, "tolist"))
     lists = [leaf.tolist() for leaf in leaves]
     if tree == LEAF:
         found: list[Any] = lists[0]

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from flatweave.frontend.values import brain
-from flatweave.frontend.values.exports import capsules, numbers
+from flatweave.frontend.values.exports import capsules, numbers, with_missing
 
 Values = np.ndarray[Any, np.dtype[Any]]
 CPU = 1  # DLPack's number for host memory
@@ -49,8 +49,10 @@ class Exchange:
     def __dlpack_device__(self) -> tuple[int, int]:
         return (CPU, 0)
 
-    def __arrow_c_array__(self, requested_schema: Any = None) -> Any:
-        return capsules(numbers(self._values))
+    def __arrow_c_array__(self, requested_schema: Any = None, valid: Any = None) -> Any:
+        """The elements as Arrow has them; those where `valid` does not hold are missing."""
+        column = numbers(self._values)
+        return capsules(column if valid is None else with_missing(column, valid.to_numpy()))
 
     def __buffer__(self, flags: int) -> memoryview:
         values = self._values

@@ -61,6 +61,11 @@ def numbers(values: Values) -> Column:
     return found
 
 
+def with_missing(column: Column, valid: Values) -> Column:
+    """A column of which the elements are missing where a bool is False."""
+    return column._replace(buffers=(np.packbits(valid, bitorder="little"), *column.buffers[1:]))
+
+
 def lists(offsets: Values, inner: Column) -> Column:
     """Rows of an array, where each begins and the last one ends."""
     return Column("+L", len(offsets) - 1, (None, offsets), (inner._replace(name="item"),))

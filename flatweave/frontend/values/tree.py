@@ -219,7 +219,7 @@ def _take_apart(value: Any, leaves: list[Any], is_leaf: IsLeaf | None) -> Tree:
         return Tree("node", cls, cls.parts, _children(
             (getattr(value, name) for name in cls.parts), leaves, is_leaf
         ))  # fmt: skip
-    if hasattr(cls, "__dataclass_fields__") and not all(hasattr(cls, x) for x in OF_ARRAYS):
+    if hasattr(cls, "__dataclass_fields__") and not _is_array(cls):
         names = tuple(field.name for field in dataclasses.fields(value))
         parts = (getattr(value, name) for name in names)
         return Tree("dataclass", cls, names, _children(parts, leaves, is_leaf))
@@ -234,6 +234,13 @@ def _take_apart(value: Any, leaves: list[Any], is_leaf: IsLeaf | None) -> Tree:
             return _take_apart(parts, leaves, is_leaf)
     leaves.append(value)
     return LEAF
+
+
+def _is_array(cls: type) -> bool:
+    """Whether a dataclass is an array of another library, which has no say in what functions do."""
+    return all(hasattr(cls, name) for name in OF_ARRAYS) and not hasattr(
+        cls, "__flatweave_function__"
+    )
 
 
 def _children(

@@ -1,0 +1,39 @@
+"""Tables: missing values, groups, joins, windows, recurrences and the verbs of ragged data.
+
+Everything here stands on the public names of the package alone (`import flatweave as fw`), and is
+imported when the first of its names is asked for (`runtime/door.py`).
+"""
+
+from flatweave.tables import missing as missing
+from flatweave.tables import verbs as verbs
+from flatweave.tables.counts import (
+    n_unique,
+    run_lengths,
+    segment_max,
+    segment_min,
+    segment_prod,
+    segment_sum,
+    value_counts,
+)
+from flatweave.tables.groups import Groups, group_by
+from flatweave.tables.nullable import Nullable, is_none
+from flatweave.tables.selection import (
+    argpartition,
+    changed,
+    cummax,
+    cummin,
+    lexsort,
+    logsumexp,
+    rank,
+    softmax,
+    top_k,
+)
+from flatweave.tables.verbs import unflatten
+from flatweave.tables.windows import rolling, rolling_by, slices
+
+__all__ = [
+    "Groups", "Nullable", "argpartition", "changed", "cummax", "cummin", "group_by", "is_none",
+    "lexsort", "logsumexp", "n_unique", "rank", "rolling", "rolling_by", "run_lengths",
+    "segment_max", "segment_min", "segment_prod", "segment_sum", "slices", "softmax", "top_k",
+    "unflatten", "value_counts",
+]  # fmt: skip

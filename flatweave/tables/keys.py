@@ -1,0 +1,210 @@
+"""Key columns: what other libraries have as arrays that sort and compare, and their numbering.
+
+    columns((names, days))     each an array, a Nullable or times; and how to give keys back
+    number(columns)            the elements in the order of their keys, and where groups begin
+
+NaN is equal to NaN and comes after the numbers, what is missing after NaN.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import flatweave as fw
+from flatweave.tables.nullable import Nullable
+
+TIMES = ("datetime", "timedelta", "timestamp", "duration")
+
+
+class Categories:
+    """Keys of a dictionary-encoded column: `.codes`, an array, and `.categories`, what they mean.
+    """
+
+    def __init__(self, codes: Any, categories: Any) -> None:
+        self.codes = codes
+        self.categories = categories
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def __getitem__(self, i: Any) -> Any:
+        if isinstance(i, int):
+            return self.tolist()[i]
+        return Categories(self.codes[i], self.categories)
+
+    def tolist(self) -> list[Any]:
+        """The categories of the elements, None where one is missing."""
+        names = list(self.categories)
+        return [None if code is None else names[code] for code in self.codes.tolist()]
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        return np.array(self.tolist(), dtype=dtype)
+
+    def __repr__(self) -> str:
+        return f"Categories({self.tolist()})"
+
+
+Restore = Callable[[Any], Any]
+
+
+def columns(keys: Any) -> tuple[tuple[Any, ...], list[Restore]]:
+    """The key columns as arguments of an operation, and what makes keys of its results."""
+    parts = keys if isinstance(keys, tuple) else (keys,)
+    pairs = [column(part) for part in parts]
+    return tuple(found for found, _ in pairs), [restore for _, restore in pairs]
+
+
+def column(key: Any) -> tuple[Any, Restore]:
+    """One key column."""
+    if isinstance(key, fw.Array | Nullable | Categories) or hasattr(key, "ticks"):
+        return _coded(key.codes, key.categories) if isinstance(key, Categories) else (key, _same)
+    dictionary = _dictionary(key)
+    if dictionary is not None:
+        return _coded(*dictionary)
+    if str(getattr(key, "dtype", getattr(key, "type", ""))).lower().startswith(TIMES):
+        key = np.asarray(key)
+        if key.dtype.kind in "mM":
+            known = ~np.isnat(key)
+            if not known.all():
+                key = Nullable(np.where(known, key, np.zeros(1, key.dtype)), known)
+            return key, _same
+    if isinstance(key, np.ndarray) and key.dtype.kind != "O":
+        return key, _same
+    found = Nullable(key)
+    return (found if not bool(fw.all(found.valid)) else found.values), _same
+
+
+def _same(keys: Any) -> Any:
+    return keys
+
+
+def _coded(codes: Any, categories: Any) -> tuple[Any, Restore]:
+    return codes, lambda found: Categories(found, categories)
+
+
+def _dictionary(key: Any) -> tuple[Any, Any] | None:
+    """The codes and the categories of a dictionary-encoded column of pandas, polars or Arrow."""
+    accessor: Any = getattr(key, "cat", None)
+    if hasattr(accessor, "codes") and hasattr(accessor, "categories"):  # a Series of pandas
+        return _known(np.asarray(accessor.codes)), accessor.categories
+    if hasattr(key, "codes") and hasattr(key, "categories"):  # pandas.Categorical
+        return _known(np.asarray(key.codes)), key.categories
+    if hasattr(key, "combine_chunks") and hasattr(key.type, "index_type"):
+        key = key.combine_chunks()
+        key = key.chunk(0) if hasattr(key, "num_chunks") else key
+    if hasattr(key, "indices") and hasattr(key, "dictionary"):  # pyarrow.DictionaryArray
+        codes, missing = fw.asarray(key.indices, nulls="mask")
+        found = _known(np.where(np.asarray(missing), -1, np.asarray(codes)))
+        return found, key.dictionary.to_pylist()
+    kind = str(getattr(key, "dtype", "")).partition("(")[0]
+    return _of_polars(key, kind) if kind in ("Enum", "Categorical") else None
+
+
+def _of_polars(key: Any, kind: str) -> tuple[Any, Any]:
+    """The codes of a Series: those of an Enum in its order, others by their text."""
+    known = key.drop_nulls().unique()
+    pairs = list(zip(known.to_list(), known.to_physical().to_list(), strict=True))
+    pairs.sort(key=lambda pair: pair[kind == "Enum"])
+    place = np.zeros(1 + max((code for _, code in pairs), default=0), np.int64)
+    for number, (_, code) in enumerate(pairs):
+        place[code] = number
+    codes, missing = (np.asarray(part) for part in fw.asarray(key.to_physical(), nulls="mask"))
+    return _known(np.where(missing, -1, place[np.where(missing, 0, codes)])), [t for t, _ in pairs]
+
+
+def _known(codes: Any) -> Any:
+    """Codes, of which those below 0 are missing."""
+    codes = np.ascontiguousarray(codes)
+    if not len(codes) or codes.min() >= 0:
+        return codes
+    return Nullable(np.maximum(codes, 0), codes >= 0)
+
+
+class Ordered(NamedTuple):
+    """Elements in the order of their keys."""
+
+    order: Any  # i64[n]
+    begins: Any  # bool[n], where a group begins among them
+    parts: tuple[Any, ...]  # the key columns' arrays in this order
+    kept: Any  # how many are in a group: elements that are left out come last
+
+
+def parts_of(key: Any) -> list[Any]:
+    """The arrays that a key column is ordered by."""
+    if isinstance(key, Nullable):
+        values = parts_of(key.values)
+        blank = [fw.where(key.valid, part, fw.zeros_like(part)) for part in values]
+        return [fw.logical_not(key.valid), *blank]
+    array = key.ticks if hasattr(key, "ticks") else fw.asarray(key)
+    if array.ndim != 1:
+        raise fw.ShapeError.here(
+            f"a key column must have one axis, got an array of {array.ndim}.",
+            "Give several columns as a tuple: (x[:, 0], x[:, 1]).",
+        )
+    return [array]
+
+
+def restored(key: Any, parts: list[Any]) -> Any:
+    """A key column again, of the arrays that it is ordered by."""
+    if isinstance(key, Nullable):
+        missing = parts.pop(0)
+        return Nullable(restored(key.values, parts), fw.logical_not(missing))
+    return key.like(parts.pop(0)) if hasattr(key, "ticks") else parts.pop(0)
+
+
+def lost(key: Any) -> Any:
+    """Where a key is missing or NaN."""
+    if isinstance(key, Nullable):
+        return fw.logical_not(key.valid) | lost(key.values)
+    array = key.ticks if hasattr(key, "ticks") else fw.asarray(key)
+    return array != array
+
+
+def is_missing(keys: tuple[Any, ...]) -> Any:
+    """Where a key of any column is missing; None where no column has missing keys."""
+    found = None
+    for key in keys:
+        if isinstance(key, Nullable):
+            gone = fw.logical_not(key.valid)
+            found = gone if found is None else found | gone
+    return found
+
+
+def one_length(arrays: list[Any], who: str, what: str = "keys and values") -> None:
+    """Stop the program unless arrays have one length."""
+    first = arrays[0].shape[0]
+    for other in arrays[1:]:
+        fw.check(
+            fw.asarray(first == other.shape[0]),
+            f"{who} needs {what} of one length, got {{0}} and {{1}}.", first, other.shape[0],
+            error=fw.ShapeError, remedy="Give one element of each for every row of the table.",
+        )  # fmt: skip
+
+
+def in_order(keys: tuple[Any, ...], dropna: bool, who: str) -> Ordered:
+    """The elements of key columns in the order of their keys; equal ones keep theirs."""
+    parts = [part for key in keys for part in parts_of(key)]
+    one_length(parts, who, "keys")
+    n = parts[0].shape[0]
+    gone = None
+    if dropna:
+        for key in keys:
+            gone = lost(key) if gone is None else gone | lost(key)
+    first = [] if gone is None else [gone]
+    count = len(first) + len(parts)
+    moved = fw.sort((*first, *parts, fw.iota(n)), key=lambda e: tuple(e[:count]))
+    ascending = moved[len(first) : count]
+    kept = n if gone is None else n - fw.sum(gone)
+
+    def begins(i: Any) -> Any:
+        before = fw.where(i == 0, 0, i - 1)
+        differs = i == 0
+        for part in ascending:
+            a, b = part[i], part[before]
+            differs = differs | ~((a == b) | ((a != a) & (b != b)))
+        return differs & (i < kept)
+
+    return Ordered(moved[-1], fw.map(begins, fw.iota(n)), tuple(ascending), kept)

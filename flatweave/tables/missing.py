@@ -1,0 +1,198 @@
+"""What functions of fw do with missing values: rules by the kind of function.
+
+    elementwise     f(x.values), valid where all operands are
+    & and |         Kleene: False & missing is False, True | missing is True
+    reductions      of the values that are there
+    sorts           missing elements last
+    moves           values and bools moved alike
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import flatweave as fw
+from flatweave.tables.nullable import RULES, Nullable, with_offsets
+
+ELEMENTWISE = (
+    "abs", "acos", "acosh", "add", "arccos", "asin", "asinh", "atan", "atan2", "atanh",
+    "bitwise_not", "bitwise_xor", "cbrt", "ceil", "clip", "copysign", "cos", "cosh", "equal",
+    "erf", "erfc", "exp", "exp2", "expm1", "floor", "floordiv", "fma", "greater",
+    "greater_equal", "hypot", "isfinite", "isinf", "isnan", "left_shift", "less", "less_equal",
+    "log", "log1p", "log2", "log10", "logical_not", "logical_xor", "maximum", "minimum", "mod",
+    "mul", "neg", "not_equal", "positive", "power", "reciprocal", "right_shift", "round",
+    "rsqrt", "sign", "sin", "sinh", "sqrt", "square", "sub", "tan", "tanh", "truediv", "trunc",
+    "astype", "rint", "logaddexp",
+)  # fmt: skip
+MOVES = (
+    "broadcast_to", "expand_dims", "flip", "gather", "getitem", "repeat", "reshape", "reverse",
+    "roll", "rotate", "row", "squeeze", "take", "tile", "transpose",
+)  # fmt: skip
+
+
+def parts(x: Any) -> tuple[Any, Any]:
+    """Values, and bools where they are there; None where all are. Of a Ragged of such both are
+    a Ragged."""
+    if isinstance(x, Nullable):
+        return x.values, x.valid
+    if isinstance(x, fw.Ragged):
+        values, valid = parts(x.values)
+        whole = with_offsets(values, x.offsets)
+        return whole, None if valid is None else with_offsets(valid, x.offsets)
+    return x, None
+
+
+def together(values: Any, valid: Any) -> Any:
+    """Values and bools as a Nullable, or as a Ragged of such."""
+    if isinstance(values, fw.Ragged):
+        return with_offsets(together(values.values, valid.values), values.offsets)
+    return Nullable(values, valid)
+
+
+def _and(flags: list[Any], like: Any) -> Any:
+    """Where all of some bools hold, in the shape of a result."""
+    every = functools.reduce(fw.bitwise_and, flags)
+    if isinstance(like, fw.Ragged):
+        if isinstance(every, fw.Ragged):
+            return every
+        return fw.bitwise_and(every, fw.equal(like, like) | True)
+    return fw.broadcast_to(every, like.shape) if like.ndim else every
+
+
+def elementwise(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
+    """The function of the values, missing where one of them is."""
+    pairs = [parts(x) for x in args]
+    named = {name: parts(x) for name, x in options.items()}
+    values = function(*(v for v, _ in pairs), **{name: v for name, (v, _) in named.items()})
+    flags = [flag for _, flag in (*pairs, *named.values()) if flag is not None]
+    return together(values, _and(flags, values))
+
+
+def kleene(function: Callable[..., Any], x: Any, y: Any) -> Any:
+    """`&` and `|` of bools: known where one operand decides."""
+    (a, a_valid), (b, b_valid) = parts(x), parts(y)
+    if fw.result_type(_dtype(a), _dtype(b)) != fw.bool_:
+        return elementwise(function, x, y)
+    is_and = function.__name__.endswith("and")
+    found = function(a, b)
+    yes = True if isinstance(found, fw.Ragged) else fw.full(found.shape, True)
+    a_valid = yes if a_valid is None else a_valid
+    b_valid = yes if b_valid is None else b_valid
+    decides_a, decides_b = (fw.logical_not(a), fw.logical_not(b)) if is_and else (a, b)
+    valid = (a_valid & b_valid) | (a_valid & decides_a) | (b_valid & decides_b)
+    value = fw.bitwise_and(found, valid)
+    if not is_and:
+        value = (a_valid & a) | (b_valid & b)
+    return together(value, valid)
+
+
+def _dtype(x: Any) -> Any:
+    return getattr(x, "dtype", None) or type(x)
+
+
+def condition(p: Any) -> Any:
+    """A condition as bools, a missing one as False."""
+    values, valid = parts(p)
+    return values if valid is None else fw.bitwise_and(values, valid)
+
+
+def where(function: Callable[..., Any], p: Any, a: Any, b: Any) -> Any:
+    """Element by element one of two, missing where the chosen one is."""
+    chosen = condition(p)
+    (a, a_valid), (b, b_valid) = parts(a), parts(b)
+    values = function(chosen, a, b)
+    if a_valid is None and b_valid is None:
+        return values
+    valid = function(chosen, True if a_valid is None else a_valid,
+                     True if b_valid is None else b_valid)  # fmt: skip
+    return together(values, _and([valid], values))
+
+
+def filtered(function: Callable[..., Any], p: Callable[..., Any], xs: Any) -> Any:
+    """`filter` and `partition`: elements whose condition is missing do not hold."""
+    if not isinstance(xs, Nullable):
+        return NotImplemented
+    found = function(lambda e: condition(p(Nullable(*e))), (xs.values, xs.valid))
+    return Nullable(*found) if function is fw.filter else tuple(Nullable(*part) for part in found)
+
+
+def reduced(
+    function: Callable[..., Any], xs: Any, axis: Any = None, dtype: Any = None,
+    keepdims: bool = False, *, initial: Any = None, where: Any = None, skip_missing: bool = True,
+) -> Any:  # fmt: skip
+    """A reduction of the values that are there; missing where there is none to choose from."""
+    values, valid = parts(xs)
+    name = function.__name__
+    mask = valid if where is None else fw.bitwise_and(valid, where)
+    options = {"axis": axis, "keepdims": keepdims}
+    more = {} if initial is None else {"initial": initial}
+    if dtype is not None:
+        more["dtype"] = dtype
+    if name in ("min", "max") and initial is None:
+        more["initial"] = _worst(name, values.dtype)
+    found = function(values, where=mask, **options, **more)
+    if not skip_missing:
+        missing = fw.logical_not(valid)
+        lost = missing if where is None else fw.bitwise_and(missing, where)
+        has = fw.logical_not(fw.any(lost, **options))
+    elif name in ("min", "max", "mean") and initial is None:
+        has = fw.any(mask, **options)
+    else:
+        has = fw.full(found.shape, True) if not isinstance(found, fw.Ragged) else found == found
+    return together(found, has)
+
+
+def _worst(name: str, dtype: Any) -> Any:
+    """What no element is worse than."""
+    if dtype == fw.bool_:
+        return name == "min"
+    if fw.isdtype(dtype, "real floating"):
+        return fw.inf if name == "min" else -fw.inf
+    info = fw.iinfo(dtype)
+    return info.max if name == "min" else info.min
+
+
+def ordered(
+    function: Callable[..., Any], xs: Any, key: Any = None, descending: bool = False, **options: Any
+) -> Any:  # fmt: skip
+    """`sort` and `argsort`: missing elements last, in their order."""
+    if not isinstance(xs, Nullable) or key is not None or options.get("axis") not in (None, 0, -1):
+        return NotImplemented
+    rank = xs.valid if descending else fw.logical_not(xs.valid)
+    blank = fw.where(xs.valid, xs.values, fw.zeros_like(xs.values))
+    order = fw.argsort((rank, blank), descending=descending)
+    return order if function is fw.argsort else Nullable(xs.values[order], xs.valid[order])
+
+
+def moved(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
+    """Values and bools, moved alike."""
+    pairs = [parts(x) for x in args]
+    if pairs[0][1] is None:
+        return NotImplemented
+    rest = [v for v, _ in pairs[1:]]
+    return together(*(function(part, *rest, **options) for part in pairs[0]))
+
+
+def joined(function: Callable[..., Any], arrays: Any, *args: Any, **options: Any) -> Any:
+    """`concat` and `stack`."""
+    pairs = [parts(x) for x in arrays]
+    flags = [_yes(value) if flag is None else flag for value, flag in pairs]
+    values = function([value for value, _ in pairs], *args, **options)
+    return together(values, function(flags, *args, **options))
+
+
+def _yes(x: Any) -> Any:
+    if isinstance(x, fw.Ragged):
+        return with_offsets(_yes(x.values), x.offsets)
+    return fw.full(fw.asarray(x).shape, True)
+
+
+RULES.update(dict.fromkeys(ELEMENTWISE, elementwise))
+RULES.update(dict.fromkeys(MOVES, moved))
+RULES.update(dict.fromkeys(("bitwise_and", "bitwise_or", "logical_and", "logical_or"), kleene))
+RULES.update(dict.fromkeys(("sum", "prod", "min", "max", "any", "all", "mean"), reduced))
+RULES.update(dict.fromkeys(("sort", "argsort"), ordered))
+RULES.update(dict.fromkeys(("concat", "stack"), joined))
+RULES.update(dict.fromkeys(("filter", "partition"), filtered), where=where)

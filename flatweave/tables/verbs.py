@@ -1,0 +1,328 @@
+"""The verbs of ragged data: methods of Ragged, as maps, expansions and reads that fuse.
+
+    combinations(rows, 2)     expand over all elements: those that follow in the row
+    cartesian(a, b)           expand over the elements of a: the row of b
+    pad_none(rows, n)         expand over the rows: n or more elements, missing behind the end
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import flatweave as fw
+from flatweave.tables.counts import run_lengths
+from flatweave.tables.nullable import Nullable, with_offsets
+from flatweave.tables.selection import rank, softmax, top_k, worst
+
+__all__ = [
+    "argcartesian", "argcombinations", "argmax", "argmin", "cartesian", "combinations", "concat",
+    "corr", "cut", "drop_none", "fill_none", "firsts", "flatten", "linear_fit", "local_index",
+    "mask", "num", "pad_none", "rank", "run_lengths", "singletons", "softmax", "top_k",
+]  # fmt: skip
+
+
+def at(values: Any, index: Any) -> Any:
+    """Elements of an array or a structure, or rows, at indices."""
+    return values[index] if isinstance(values, fw.Ragged) else fw.gather(values, index)
+
+
+def made(values: Any, lengths: Any) -> Any:
+    """Rows of lengths that are known to fit."""
+    zero = fw.full(1, fw.i64(0))
+    return with_offsets(values, fw.concat([zero, fw.cumsum(lengths.astype(fw.i64))]))
+
+
+def cut_alike(parts: tuple[Any, ...], lengths: Any) -> tuple[Any, ...]:
+    """Several Ragged values that share offsets."""
+    first = made(parts[0], lengths)
+    return (first, *(with_offsets(part, first.offsets) for part in parts[1:]))
+
+
+def num(rows: Any) -> Any:
+    """The number of elements in each row."""
+    return rows.lengths
+
+
+def flatten(rows: Any) -> Any:
+    """The elements of all rows."""
+    return rows.values
+
+
+@fw.operation()
+def unflatten(values: Any, counts: Any) -> Any:
+    """Rows of the elements of an array, of so many each: `fw.ragged(values, lengths=counts)`.
+
+    Types: `values: t[m], counts: integer[n] ->` n rows. Raises ShapeError where the counts do not
+    add up to the number of values, NegativeExtentError for one below 0.
+
+        >>> fw.unflatten([1, 2, 3], [2, 0, 1])
+        Ragged([[1, 2], [], [3]], dtype=int64)
+    """
+    return fw.ragged(values, lengths=counts)
+
+
+@fw.operation()
+def local_index(rows: Any) -> Any:
+    """The index of each element in its row."""
+    values = fw.expand(lambda n: n, lambda n, k: k, rows.lengths)
+    return with_offsets(values, rows.offsets)
+
+
+def _ends(rows: Any) -> Any:
+    """For each element where its row ends."""
+    bounds = rows.offsets[:-1], rows.offsets[1:]
+    return fw.expand(lambda e: e[1] - e[0], lambda e, k: e[1], bounds)
+
+
+def _chosen(rows: Any, n: int, replacement: bool, who: str) -> tuple[tuple[Any, ...], Any]:
+    """The indices among all values of every choice of n, and how many each row has."""
+    if isinstance(n, bool) or not isinstance(n, int) or n < 1:
+        raise fw.ArgumentError.here(
+            f"{who} chooses 1 element or more, got {n!r}.", "Give the number as a Python int."
+        )
+    step = 0 if replacement else 1
+    ends = _ends(rows)
+    chosen: tuple[Any, ...] = (fw.iota(ends.shape[0]), ends)
+    for _ in range(n - 1):
+        chosen = fw.expand(
+            lambda e: fw.maximum(e[-1] - e[-2] - step, 0),
+            lambda e, k: (*e[:-1], e[-2] + step + k, e[-1]), chosen,
+        )  # fmt: skip
+    length = rows.lengths
+    count = length
+    for k in range(1, n):
+        factor = length + k if replacement else length - k
+        count = count * factor // (k + 1)
+    return chosen[:-1], fw.where(length >= (1 if replacement else n), count, 0)
+
+
+@fw.operation(static="n replacement")
+def combinations(rows: Any, n: int, replacement: bool = False) -> Any:
+    """Every choice of n elements of each row."""
+    chosen, counts = _chosen(rows, n, replacement, "combinations")
+    return cut_alike(tuple(at(rows.values, index) for index in chosen), counts)
+
+
+@fw.operation(static="n replacement")
+def argcombinations(rows: Any, n: int, replacement: bool = False) -> Any:
+    """Every choice of n elements of each row, by their indices."""
+    chosen, counts = _chosen(rows, n, replacement, "argcombinations")
+    local = local_index(rows).values
+    return cut_alike(tuple(local[index] for index in chosen), counts)
+
+
+def _same_count(a: Any, b: Any, who: str) -> None:
+    one, other = a.offsets.shape[0] - 1, b.offsets.shape[0] - 1
+    fw.check(
+        fw.asarray(one == other), f"{who} needs as many rows on both sides, got {{0}} and {{1}}.",
+        one, other, error=fw.ShapeError, remedy="Cut both to as many rows, rows[:n].",
+    )  # fmt: skip
+
+
+def _pairs(a: Any, b: Any, who: str) -> tuple[Any, Any]:
+    """For every pair of elements of a row the places among the values, and how many there are."""
+    _same_count(a, b, who)
+    starts, lengths = b.offsets[:-1], b.lengths
+    size = fw.expand(lambda e: e[0], lambda e, k: (e[1], e[2]), (a.lengths, starts, lengths))
+    places = fw.expand(
+        lambda e: e[2], lambda e, k: (e[0], e[1] + k), (fw.iota(size[0].shape[0]), *size)
+    )
+    return places, a.lengths * lengths
+
+
+@fw.operation()
+def cartesian(rows: Any, other: Any) -> Any:
+    """Every element of a row with every one of the other's row."""
+    (left, right), counts = _pairs(rows, other, "cartesian")
+    return cut_alike((at(rows.values, left), at(other.values, right)), counts)
+
+
+@fw.operation()
+def argcartesian(rows: Any, other: Any) -> Any:
+    """The same, by their indices."""
+    (left, right), counts = _pairs(rows, other, "argcartesian")
+    return cut_alike((local_index(rows).values[left], local_index(other).values[right]), counts)
+
+
+@fw.operation(static="clip")
+def pad_none(rows: Any, n: Any, clip: bool = False) -> Any:
+    """Rows of at least n elements, or of exactly n."""
+    least = fw.asarray(n)
+    fw.check(least >= 0, "pad_none needs rows of 0 elements or more, got {0}.", least,
+             remedy="Give the number of elements that a row has at least.")  # fmt: skip
+    lengths = rows.lengths
+    wanted = fw.where(lengths == lengths, least, 0) if clip else fw.maximum(lengths, least)
+    places, inside = fw.expand(
+        lambda e: e[2], lambda e, k: (e[0] + k, k < e[1]), (rows.offsets[:-1], lengths, wanted)
+    )
+    return made(_known_at(rows.values, places, inside), wanted)
+
+
+def _known_at(values: Any, places: Any, inside: Any) -> Any:
+    """The elements at these indices, missing where an index is not inside."""
+    if isinstance(values, Nullable):
+        found = _known_at(values.values, places, inside)
+        there = fw.gather(values.valid, fw.where(inside, places, -1), default=False)
+        return Nullable(found.values, there)
+    if isinstance(values, fw.Ragged):
+        filler = fw.where(inside, places, 0)
+        return Nullable(fw.map(lambda p, i: values[p][: fw.where(i, values.lengths[p], 0)],
+                               filler, inside), inside)  # fmt: skip
+    return Nullable(_read(values, fw.where(inside, places, -1)), inside)
+
+
+def _read(values: Any, places: Any) -> Any:
+    """Elements of each array of a structure, 0 for the place -1."""
+    if isinstance(values, dict):
+        return {name: _read(part, places) for name, part in values.items()}
+    if isinstance(values, tuple):
+        parts = [_read(part, places) for part in values]
+        return type(values)(*parts) if hasattr(values, "_fields") else tuple(parts)
+    if dataclasses.is_dataclass(values) and not isinstance(values, type):
+        names = [field.name for field in dataclasses.fields(values)]
+        found = {name: _read(getattr(values, name), places) for name in names}
+        return dataclasses.replace(values, **found)
+    return fw.gather(values, places, default=0)
+
+
+def fill_none(rows: Any, value: Any) -> Any:
+    """The rows with a value where an element is missing."""
+    if isinstance(rows.values, fw.Ragged | Nullable):
+        return with_offsets(rows.values.fill_none(value), rows.offsets)
+    return rows
+
+
+@fw.operation()
+def drop_none(rows: Any) -> Any:
+    """The rows without elements that are missing."""
+    if isinstance(rows.values, fw.Ragged):
+        return with_offsets(drop_none(rows.values), rows.offsets)
+    if not isinstance(rows.values, Nullable):
+        return rows
+    valid = with_offsets(rows.values.valid, rows.offsets)
+    return made(rows.values.drop_none(), fw.sum(valid, axis=1))
+
+
+@fw.operation()
+def firsts(rows: Any) -> Any:
+    """The first element of each row."""
+    return _known_at(rows.values, rows.offsets[:-1], rows.lengths > 0)
+
+
+@fw.operation()
+def singletons(rows: Any) -> Any:
+    """Each element as a row of its own."""
+    if isinstance(rows.values, fw.Ragged):
+        return with_offsets(singletons(rows.values), rows.offsets)
+    if isinstance(rows.values, Nullable):
+        return with_offsets(rows.values.singletons(), rows.offsets)
+    total = fw.expand(lambda n: n, lambda n, k: k, rows.lengths).shape[0]
+    return with_offsets(with_offsets(rows.values, fw.iota(total + 1)), rows.offsets)
+
+
+@fw.operation()
+def mask(rows: Any, m: Any) -> Any:
+    """Elements, or rows, missing where a mask is False."""
+    if not isinstance(m, fw.Ragged):
+        return Nullable(rows, m)
+    _same_count(rows, m, "mask")
+    fw.check(
+        rows.lengths == m.lengths, "the mask of row {0} has {1} elements, and the row others.",
+        m.lengths, error=fw.ShapeError, remedy="Compare the rows themselves: rows > 0.",
+    )  # fmt: skip
+    values, flags = rows.values, m.values
+    if isinstance(values, fw.Ragged) and isinstance(flags, fw.Ragged):
+        return with_offsets(mask(values, flags), rows.offsets)
+    if isinstance(values, Nullable):
+        return with_offsets(Nullable(values.values, values.valid & flags), rows.offsets)
+    return with_offsets(Nullable(values, flags), rows.offsets)
+
+
+def argmin(rows: Any, axis: Any, keepdims: bool, initial: Any) -> Any:
+    """Where the least element is."""
+    return _extreme(rows, axis, keepdims, initial, is_min=True)
+
+
+def argmax(rows: Any, axis: Any, keepdims: bool, initial: Any) -> Any:
+    """Where the greatest element is."""
+    return _extreme(rows, axis, keepdims, initial, is_min=False)
+
+
+@fw.operation(static="axis keepdims is_min")
+def _extreme(rows: Any, axis: Any, keepdims: bool, initial: Any, is_min: bool) -> Any:
+    function = fw.argmin if is_min else fw.argmax
+    if axis not in (1, -1) or isinstance(rows.values, fw.Ragged):
+        return function(rows, axis=axis, keepdims=keepdims)
+    values, known = rows, rows.lengths > 0
+    if isinstance(rows.values, Nullable):
+        values = with_offsets((rows.values.values, rows.values.valid), rows.offsets)
+        known = fw.any(with_offsets(rows.values.valid, rows.offsets), axis=1)
+    start = worst(rows.dtype if values is rows else rows.values.dtype, is_min)
+    better: Callable[[Any, Any], Any] = fw.less if is_min else fw.greater
+
+    def first(a: Any, b: Any) -> Any:
+        (v, i, has), (w, j, there) = a, b
+        ties = (v == w) | ((v != v) & (w != w))
+        wins = better(w, v) | ((w != w) & (v == v)) | (ties & (j < i))
+        wins = there & (~has | wins)
+        return fw.where(wins, w, v), fw.where(wins, j, i), has | there
+
+    def of_row(row: Any) -> Any:
+        x, there = row if isinstance(row, tuple) else (row, None)
+        n = x.shape[0]
+        there = fw.full(n, True) if there is None else there
+        begin = (x.dtype.type(start), 2**63 - 1, False)
+        return fw.reduce(first, begin, (x, fw.iota(n), there), check=False)[1]
+
+    index = fw.map(of_row, values)
+    if keepdims:
+        index, known = fw.expand_dims(index, 1), fw.expand_dims(known, 1)
+    if initial is not None:
+        return fw.where(known, index, initial)
+    return Nullable(fw.where(known, index, 0), known)
+
+
+@fw.operation()
+def corr(rows: Any, other: Any) -> Any:
+    """The correlation of each row with that of another Ragged."""
+    return fw.map(_correlation, rows, other)
+
+
+def _correlation(x: Any, y: Any) -> Any:
+    dx, dy = x - fw.mean(x), y - fw.mean(y)
+    return fw.sum(dx * dy) / fw.sqrt(fw.sum(dx * dx) * fw.sum(dy * dy))
+
+
+@fw.operation()
+def linear_fit(rows: Any, other: Any) -> Any:
+    """The line through the points of each row."""
+    found = fw.map(_fit, rows, other)
+    return dict(zip(("intercept", "slope", "intercept_error", "slope_error"), found, strict=True))
+
+
+def _fit(x: Any, y: Any) -> Any:
+    n = fw.asarray(x.shape[0]).astype(fw.f64)
+    sx, sy, sxx, sxy = fw.sum(x), fw.sum(y), fw.sum(x * x), fw.sum(x * y)
+    delta = n * sxx - sx * sx
+    intercept, slope = (sxx * sy - sx * sxy) / delta, (n * sxy - sx * sy) / delta
+    return intercept, slope, fw.sqrt(sxx / delta), fw.sqrt(n / delta)
+
+
+@fw.operation()
+def concat(rows: Any, other: Any) -> Any:
+    """Each row, then the same row of another Ragged."""
+    return fw.concat([rows, other], axis=1)
+
+
+@fw.operation()
+def cut(rows: Any, counts: Any) -> Any:
+    """Rows cut into rows."""
+    _same_count(rows, counts, "cut")
+    fw.check(fw.sum(counts, axis=1) == rows.lengths, "the counts of row {0} add up to {1}, and the"
+             " row has others.", fw.sum(counts, axis=1), error=fw.ShapeError,
+             remedy="Give counts that add up to rows.lengths.")  # fmt: skip
+    inner = fw.ragged(rows.values, lengths=counts.values)
+    return with_offsets(inner, counts.offsets)
+

@@ -1,0 +1,109 @@
+"""Windows: rows of an array that may overlap, given by where each begins and ends.
+
+    slices(xs, starts, ends)          map (s, e => xs[s:e]) starts ends
+    rolling(xs, 3)                    the last three elements up to each one
+    rolling_by(times, xs, width)      the elements of the last `width` of time
+
+Nothing of a window is stored: what maps over them reads the array.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import flatweave as fw
+from flatweave.tables.keys import one_length
+
+CLOSED = {  # the sides on which times equal to the ends of a window are searched
+    "right": ("right", "right"), "left": ("left", "left"), "both": ("left", "right"),
+    "neither": ("right", "left"),
+}  # fmt: skip
+
+
+@fw.operation()
+def slices(xs: Any, starts: Any, ends: Any) -> Any:
+    """Rows `xs[starts[i]:ends[i]]`, which may overlap. Maps over them fuse, and store none of them.
+
+    Types: `xs: t[n, ..], starts: integer[k], ends: integer[k] ->` k rows. Raises IndexOutOfBounds
+    unless `0 <= start <= end <= n`, ShapeError where there are more starts or ends.
+
+        >>> fw.slices([1, 2, 3, 4], [0, 1, 3], [2, 4, 3])
+        Ragged([[1, 2], [2, 3, 4], []], dtype=int64)
+    """
+    array, first, last = fw.asarray(xs), fw.asarray(starts), fw.asarray(ends)
+    one_length([first, last], "slices", "starts and ends")
+    n = array.shape[0]
+    fw.check((first >= 0) & (first <= last), "slice {0} begins at {1}, before 0 or after its end.",
+             first, error=fw.IndexOutOfBounds, remedy=INSIDE)  # fmt: skip
+    fw.check(last <= n, "slice {0} ends at {1}, after the end of the array.", last,
+             error=fw.IndexOutOfBounds, remedy=INSIDE)  # fmt: skip
+    return _cut(array, first, last)
+
+
+INSIDE = "Bring the ends inside: fw.clip(ends, 0, n)."
+
+
+def _cut(array: Any, starts: Any, ends: Any) -> Any:
+    """Rows whose ends are known to be inside."""
+    return fw.map(lambda start, end: array[start:end], starts, ends)
+
+
+@fw.operation()
+def rolling(xs: Any, size: Any, min_periods: Any = None) -> Any:
+    """The window of the last `size` elements up to each one, cut at the start, as rows.
+
+    Windows of fewer than `min_periods` elements are empty rows; by default that is `size`.
+
+    Types: `xs: t[n, ..], size: integer ->` n rows. Raises ArgumentError for a size below 1.
+
+        >>> fw.rolling([1, 2, 3, 4], 3)
+        Ragged([[], [], [1, 2, 3], [2, 3, 4]], dtype=int64)
+        >>> fw.sum(fw.rolling([1, 2, 3, 4], 3, min_periods=1), axis=1)
+        Array([1, 3, 6, 9], dtype=int64)
+    """
+    array, length = fw.asarray(xs), fw.asarray(size)
+    fw.check(length >= 1, "rolling needs windows of 1 element or more, got {0}.", length,
+             remedy="Give the number of elements of a window.")  # fmt: skip
+    least = length if min_periods is None else fw.asarray(min_periods)
+    ends = fw.iota(array.shape[0]) + 1
+    starts = fw.maximum(ends - length, 0)
+    return _cut(array, fw.where(ends - starts < least, ends, starts), ends)
+
+
+@fw.operation(static="closed")
+def rolling_by(times: Any, xs: Any, width: Any, closed: str = "right") -> Any:
+    """The window of the elements whose time is at most `width` before that of each one, as rows.
+
+    The window of the element at time t is `(t - width, t]`; `closed` is "right", "left", "both" or
+    "neither". Elements of equal time are in the same windows.
+
+    Types: `times: k[n], xs: t[n, ..], width: k ->` n rows. Raises ArgumentError for times that
+    descend, for a negative width and for another `closed`, ShapeError for different lengths.
+
+        >>> fw.rolling_by([0, 1, 1, 5], [1, 2, 3, 4], 2)
+        Ragged([[1], [1, 2, 3], [1, 2, 3], [4]], dtype=int64)
+    """
+    if closed not in CLOSED:
+        raise fw.ArgumentError.here(
+            f"closed of rolling_by is no {closed!r}.",
+            f"Use one of {', '.join(map(repr, CLOSED))}.",
+        )
+    array = fw.asarray(xs)
+    before = times - width if hasattr(times, "ticks") else fw.asarray(times) - width
+    now, then = (t.ticks if hasattr(t, "ticks") else fw.asarray(t) for t in (times, before))
+    one_length([now, array], "rolling_by", "times and elements")
+    ascend(now, "times of rolling_by")
+    fw.check(fw.all(then <= now), "the width of rolling_by is negative.",
+             remedy="Give a width of 0 or more.")  # fmt: skip
+    first, last = CLOSED[closed]
+    starts = fw.searchsorted(now, then, side=first)
+    ends = fw.searchsorted(now, now, side=last)
+    return _cut(array, fw.minimum(starts, ends), ends)
+
+
+def ascend(keys: Any, what: str) -> None:
+    """Stop the program where keys descend."""
+    n = keys.shape[0]
+    holds = fw.map(lambda i: (i == 0) | (keys[fw.where(i == 0, 0, i - 1)] <= keys[i]), fw.iota(n))
+    fw.check(holds, f"the {what} must ascend, but element {{0}} is less than the one before it.",
+             remedy="Sort by them first: order = fw.argsort(times).")  # fmt: skip

@@ -1,0 +1,100 @@
+"""Mistakes with tables, each with the whole message it gets in messages/NAME.txt."""
+
+import numpy as np
+
+import flatweave as fw
+
+X = np.arange(5.0)
+ROWS = fw.ragged([[1, 2], [3]])
+
+
+def keys_of_different_lengths():
+    fw.group_by((np.arange(5), np.arange(4)), X)
+
+
+def values_of_other_length_than_keys():
+    fw.jit(lambda keys, x: fw.group_by(keys, x).rows)(np.arange(4), X)
+
+
+def a_key_of_two_axes():
+    fw.group_by(np.ones((3, 2)))
+
+
+def an_aggregate_that_is_unknown():
+    fw.group_by(X, X).agg(mode="mode")
+
+
+def an_aggregate_by_name_of_two_values():
+    fw.group_by(X, X, X).agg(total="sum")
+
+
+def bools_of_another_length_than_values():
+    fw.Nullable([1, 2, 3], [True, False])
+
+
+def flags_that_are_no_bools():
+    fw.Nullable([1, 2], [1, 0])
+
+
+def numbers_of_a_nullable_with_missing_elements():
+    np.asarray(fw.Nullable([1, None]))
+
+
+def more_best_elements_than_there_are():
+    fw.top_k(X, 6)
+
+
+def a_negative_number_of_best_elements():
+    fw.top_k(X, -1)
+
+
+def a_method_of_rank_that_is_unknown():
+    fw.rank(X, method="median")
+
+
+def cummax_of_a_matrix_without_an_axis():
+    fw.cummax(np.ones((2, 2)))
+
+
+def a_slice_that_ends_before_it_starts():
+    fw.slices(X, [0, 3], [2, 1])
+
+
+def a_slice_that_ends_behind_the_array():
+    fw.slices(X, [0, 3], [2, 6])
+
+
+def a_window_of_no_elements():
+    fw.rolling(X, 0)
+
+
+def times_that_descend():
+    fw.rolling_by(np.array([1, 3, 2]), np.arange(3), 1)
+
+
+def a_window_of_negative_width():
+    fw.rolling_by(X, X, -1.0)
+
+
+def a_choice_of_no_elements():
+    ROWS.combinations(0)
+
+
+def pairs_of_rows_of_another_number():
+    ROWS.cartesian(fw.ragged([[1]]))
+
+
+def a_mask_of_rows_of_other_lengths():
+    ROWS.mask(fw.ragged([[True], [False, True]]))
+
+
+def cuts_that_do_not_fit():
+    ROWS.cut(fw.ragged([[1], [1]]))
+
+
+def a_check_that_fails():
+    fw.check(fw.asarray([1, -1]) >= 0, "element {0} is {1}.", [1, -1], remedy="Take its size.")
+
+
+def a_check_of_numbers():
+    fw.check(X, "no")

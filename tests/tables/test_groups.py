@@ -1,0 +1,199 @@
+"""group_by against NumPy, pandas and polars: key types, missing keys, order, aggregates."""
+
+import numpy as np
+import pytest
+
+import flatweave as fw
+
+RNG = np.random.default_rng(7)
+AGGREGATES = ("sum", "mean", "min", "max", "count", "first", "last", "std", "median", "n_unique")
+
+
+def expected(keys, values, sort=True):
+    """(keys, rows, index) by Python's dicts; NaN after all numbers."""
+    groups = {}
+    for at, key in enumerate(keys):
+        marked = tuple((True, 0) if k != k else (False, k) for k in np.atleast_1d(key).tolist())
+        groups.setdefault(marked, []).append(at)
+    names = sorted(groups) if sort else list(groups)
+    index = np.zeros(len(keys), np.int64)
+    for number, name in enumerate(names):
+        index[groups[name]] = number
+    return names, [values[groups[name]].tolist() for name in names], index.tolist()
+
+
+@pytest.mark.parametrize("sort", [True, False])
+@pytest.mark.parametrize("n", [0, 1, 7, 64, 65])
+def test_groups_are_those_of_a_dict(n, sort):
+    """Of integers, floats with NaN and both zeros, and bools; stable within each group."""
+    keys = {
+        "i": RNG.integers(-3, 3, n).astype(np.int16),
+        "f": RNG.choice([0.0, -0.0, 1.5, np.nan, -np.inf], n),
+        "b": RNG.integers(0, 2, n) == 1,
+        "u": RNG.integers(0, 3, n).astype(np.uint8),
+    }
+    values = np.arange(n)
+    for key in keys.values():
+        names, rows, index = expected(key, values, sort)
+        groups = fw.group_by(key, values, sort=sort)
+
+        assert groups.rows.tolist() == rows
+        assert groups.index.tolist() == index
+        assert groups.sizes.tolist() == [len(row) for row in rows]
+        assert groups.order.tolist() == [x for row in rows for x in row]
+        assert groups.keys.dtype == key.dtype
+        assert [(k != k) for k in groups.keys.tolist()] == [name[0][0] for name in names]
+        assert fw.group_by(key, sort=sort).rows.tolist() == rows
+
+
+def test_several_keys_are_one():
+    """In the order of the first, then of the next; each keeps its dtype."""
+    a, b = RNG.integers(0, 3, 50), RNG.choice([1.0, np.nan, 2.0], 50)
+    values = RNG.random(50)
+    names, rows, index = expected(list(zip(a, b, strict=True)), values)
+
+    groups = fw.group_by((a, b), values)
+
+    assert groups.rows.tolist() == rows
+    assert groups.index.tolist() == index
+    assert groups.keys[0].tolist() == [name[0][1] for name in names]
+    assert groups.keys[1].dtype == np.float64
+
+
+def test_missing_keys_come_after_nan_and_can_be_left_out():
+    """Those left out have the index -1, and get nothing back."""
+    keys = fw.Nullable([2.0, np.nan, 0.0, 2.0, 0.0], [True, True, False, True, False])
+    values = np.arange(5)
+
+    groups = fw.group_by(keys, values)
+    assert groups.keys.tolist()[0] == 2.0
+    assert groups.keys.tolist()[2] is None
+    assert groups.rows.tolist() == [[0, 3], [1], [2, 4]]
+
+    known = fw.group_by(keys, values, dropna=True)
+    assert known.rows.tolist() == [[0, 3]]
+    assert known.index.tolist() == [0, -1, -1, 0, -1]
+    assert known.spread(known.sizes).tolist() == [2, None, None, 2, None]
+    first = fw.group_by(keys, values, dropna=True, sort=False)
+    assert first.index.tolist() == [0, -1, -1, 0, -1]
+
+
+def test_a_row_with_any_missing_key_is_left_out():
+    """Of several columns, wherever it is."""
+    a = fw.Nullable([1, 1, None, 2])
+    b = np.array([np.nan, 5.0, 5.0, 5.0])
+
+    groups = fw.group_by((a, b), np.arange(4), dropna=True)
+
+    assert groups.rows.tolist() == [[1], [3]]
+    assert [key.tolist() for key in groups.keys] == [[1, 2], [5.0, 5.0]]
+
+
+def test_times_are_keys():
+    """NaT is missing; keys keep their unit."""
+    days = np.array(["2026-01-02", "NaT", "2026-01-01", "2026-01-02"], "datetime64[D]")
+
+    groups = fw.group_by(days, np.arange(4))
+    assert groups.rows.tolist() == [[2], [0, 3], [1]]
+    assert groups.keys.tolist()[-1] is None
+    assert fw.group_by(days[2:], np.arange(2)).keys.to_numpy().dtype == days.dtype
+    assert fw.group_by(days, dropna=True).rows.tolist() == [[2], [0, 3]]
+
+
+def test_dictionary_encoded_columns_are_keys():
+    """In the order of their categories; those that do not occur are left out."""
+    pandas, polars, arrow = (pytest.importorskip(x) for x in ("pandas", "polars", "pyarrow"))
+    names = ["b", "c", "b", None]
+    categories = ["c", "b", "a"]
+
+    for column in (
+        pandas.Categorical(names, categories), pandas.Series(pandas.Categorical(names, categories)),
+        polars.Series(names, dtype=polars.Enum(categories)),
+        arrow.DictionaryArray.from_arrays(arrow.array([1, 0, 1, None]), arrow.array(categories)),
+    ):
+        groups = fw.group_by(column, np.arange(4))
+        assert groups.keys.tolist() == ["c", "b", None]
+        assert groups.rows.tolist() == [[1], [0, 2], [3]]
+
+
+def test_columns_with_nulls_are_keys():
+    """Those of polars, pandas and Arrow."""
+    polars = pytest.importorskip("polars")
+
+    assert fw.group_by(polars.Series([2, None, 2, 1]), np.arange(4)).rows.tolist() == [
+        [3], [0, 2], [1],
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.int32])
+def test_named_aggregates_are_those_of_pandas(dtype):
+    """Of floats and integers; a standard deviation of one element is NaN."""
+    pandas = pytest.importorskip("pandas")
+    keys = np.append(RNG.integers(0, 5, 60), 9)
+    values = RNG.integers(0, 9, 61).astype(dtype)
+    theirs = pandas.Series(values).groupby(keys)
+
+    ours = fw.group_by(keys, values).agg(**{name: name for name in AGGREGATES})
+
+    for name in AGGREGATES:
+        other = getattr(theirs, {"n_unique": "nunique"}.get(name, name))().to_numpy()
+        np.testing.assert_allclose(np.asarray(ours[name]), other, rtol=1e-12)
+
+
+def test_named_aggregates_skip_what_is_missing():
+    """A count counts NaN, not what is missing."""
+    values = fw.Nullable([1.0, 0.0, np.nan, 0.0, 5.0], [True, False, True, False, True])
+
+    found = fw.group_by([0, 0, 0, 1, 2], values).agg(**{name: name for name in AGGREGATES})
+
+    assert found["count"].tolist() == [2, 0, 1]
+    assert found["first"].tolist() == [1.0, None, 5.0]
+    assert found["last"].tolist()[1:] == [None, 5.0]
+    assert found["max"].tolist()[1:] == [None, 5.0]
+    assert found["median"].tolist()[1:] == [None, 5.0]
+    assert found["std"].tolist()[1:] == [None, None]
+    assert found["sum"].tolist()[1:] == [0.0, 5.0]
+
+
+def test_own_functions_get_rows_of_each_value():
+    """In agg and map, of several values; results may be rows."""
+    keys, x, w = np.array([1, 0, 1]), np.array([1.0, 2.0, 3.0]), np.array([1.0, 1.0, 3.0])
+    groups = fw.group_by(keys, x, w)
+
+    assert groups.agg(mean=lambda x, w: fw.sum(x * w) / fw.sum(w))["mean"].tolist() == [2.0, 2.5]
+    assert groups.map(lambda x, w: x * w).tolist() == [[2.0], [1.0, 9.0]]
+    assert groups.rows[0].tolist() == [[2.0], [1.0, 3.0]]
+
+
+def test_values_may_be_rows_structures_and_times():
+    """Each array of them is put in order."""
+    table = np.arange(6).reshape(3, 2)
+    groups = fw.group_by([1, 0, 1], table, {"a": np.arange(3)})
+
+    assert groups.rows[0].values.tolist() == [[2, 3], [0, 1], [4, 5]]
+    assert groups.rows[1].tolist() == [[{"a": 1}], [{"a": 0}, {"a": 2}]]
+
+
+def test_groups_in_a_jitted_function():
+    """Its parts are arrays of the program, and a Groups is a result."""
+    @fw.jit
+    def f(keys, x):
+        groups = fw.group_by(keys, x)
+        means = groups.agg(mean=fw.mean)["mean"]
+        return groups, x - groups.spread(means)
+
+    groups, rest = f(np.array([2, 1, 2]), np.array([1.0, 5.0, 3.0]))
+
+    assert groups.rows.tolist() == [[5.0], [1.0, 3.0]]
+    assert rest.tolist() == [-1.0, 0.0, 1.0]
+
+
+def test_gradients_go_through_groups():
+    """Of the values, with the keys fixed."""
+    keys = np.array([1, 0, 1])
+
+    def f(x):
+        groups = fw.group_by(keys, x)
+        return fw.sum(groups.map(fw.sum) ** 2)
+
+    assert fw.grad(f)(np.array([1.0, 2.0, 3.0])).tolist() == [8.0, 4.0, 8.0]
