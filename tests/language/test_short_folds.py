@@ -72,13 +72,13 @@ def test_triangles(target, n):
     @fw.jit
     def program(m, t):
         def before(row, i):
-            return fw.sum(fw.generate((i,), lambda j: row[j] * t[i]))
+            return fw.sum(fw.generate((i,), lambda j: row[j] * t[j]))
 
         return (
             fw.generate((m.shape[0], n), lambda r, i: before(m[r], i)),
             fw.map(lambda row: fw.map(lambda i: before(row, i) ** 2, np.arange(n)), m),
         )
 
-    expected = (np.cumsum(m, axis=1) - m) * t
+    expected = np.cumsum(m * t, axis=1) - m * t
     for found, wanted in zip(program(m, t), (expected, expected**2), strict=True):
         np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-9)
