@@ -2,6 +2,7 @@
 """The schedule of a program: the named variants it takes; None where the lowering chooses.
 
     with fw.schedule(permute="partition"): ..            every permute inside is divided that way
+    with fw.schedule("sweep t_9 ..."): ..                the sweep t_9 runs by this plan
     FLATWEAVE_SCHEDULE=permute=partition,store=plain     the same for a process, and more
 
 Variants differ in how work is divided, never in what is computed.
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from textwrap import dedent
 
 from flatweave.base.pretty import nearest
 from flatweave.base.records import record
@@ -26,6 +28,8 @@ EXPANDS = (
     "per-source-random", "per-warp-random", "per-block-random",
 )  # fmt: skip
 MOST_EACH = 1 << 16
+SWEEP = "sweep "
+"""What the text of a plan begins with."""
 SOURCES_PER_BLOCK = re.compile(r"[1-9][0-9]*-per-block(-search|-random)?")
 
 
@@ -40,6 +44,8 @@ class Schedule:
     or all at once; `product`: whether products of matrices of floats are the library's or the
     program's own; `seq_factor`: how many elements of a block each of its threads takes. Where a
     sweep has no such choice, they say nothing.
+
+    `text` has plans of sweeps by name, as `stages` prints them: they replace those that are chosen.
 
     `tuned` has thresholds for the nests of one program that have versions, in their order; where
     it has None, or ends, those of the machine hold. `donated` are the numbers of the program's
@@ -59,6 +65,7 @@ class Schedule:
     deterministic: bool = True
     tuned: tuple[Thresholds | None, ...] = ()
     donated: tuple[int, ...] = ()
+    text: str = ""
 
     @property
     def whole_rows(self) -> bool:
@@ -111,6 +118,13 @@ def stencil_variant(value: object) -> str | None:
     raise UnknownWord(value, STENCILS)
 
 
+def plans_of_sweeps(value: object) -> str:
+    """the text of plans, as stages(..).text['plan'] prints it: it begins with sweep and a name"""
+    if isinstance(value, str) and (text := dedent(value).strip()).startswith(SWEEP):
+        return text
+    raise ValueError
+
+
 def seq_factor(value: object) -> int | None:
     """a whole number from 1 to 65536"""
     if isinstance(value, str) and value.isascii() and value.isdigit():
@@ -148,11 +162,13 @@ def schedule_of(value: object) -> Schedule:
     """names such as permute=partition,expand=balanced: expand, permute, store=streaming or plain, \
 rows=rows or positions, filter=once or twice, contraction=tiles or lanes, \
 product=library or kernels, stencil=tiles or caches, version=by-row or flat, \
-seq_factor=8 or another number"""
+seq_factor=8 or another number; or plans of sweeps, as `stages` prints them"""
     if isinstance(value, Schedule):
         return value
     if not isinstance(value, str):
         raise ValueError
+    if value.lstrip().startswith(SWEEP):
+        return Schedule(text=plans_of_sweeps(value))
     wishes: dict[str, str | int | None] = {}
     for part in value.split(","):
         name, _, variant = part.strip().partition("=")

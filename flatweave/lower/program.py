@@ -16,7 +16,6 @@ from flatweave.base.dtypes import DType, bool_, i64, u64
 from flatweave.base.plan import CHECK_ERROR, INDEX_ERROR, Param, Plan, Result, Site
 from flatweave.base.records import record
 from flatweave.base.schedule import CHOSEN, Schedule
-from flatweave.base.source import Location
 from flatweave.base.told import Note
 from flatweave.kernel_ir.host import Alloc, Fail, Free, Retain
 from flatweave.kernel_ir.syntax import Load, Unit
@@ -27,11 +26,10 @@ from flatweave.lower.host.context import Lowering, Program, buffer_type, name_of
 from flatweave.lower.host.given import adopt, tell_unused
 from flatweave.lower.kernel.scope import HostArray, HostScope
 from flatweave.lower.machine.machine import Machine
-from flatweave.lower.scatter.choose import is_divided, lower_scatter, plan_scatter
-from flatweave.lower.schedule.choose import plan_sweep
+from flatweave.lower.scatter.choose import is_divided, lower_scatter
+from flatweave.lower.scatter.planned import planned, refuse_unknown
 from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.plan import SweepPlan
-from flatweave.lower.schedule.verify import verify_plan
 from flatweave.lower.sinks.table import lowered_sinks
 from flatweave.lower.sort.network import lower_sort_row
 from flatweave.lower.sort.radix import lower_radix_sort
@@ -90,6 +88,7 @@ def lower(
         shared.kept_by_caller = frozenset(params)
     given = adopt(lowering, program.fn, schedule.donated)
     results = lower_body(lowering, program.fn, owned=False, held=given.held)
+    refuse_unknown(shared)
     tell_unused(lowering)
     flat, described = _results(lowering, program.fn.results, results)
     params = [*params, *given.flags]
@@ -240,27 +239,12 @@ def _lower_let(lowering: Lowering, let: Let) -> None:
 
 def _lower_sweep(lowering: Lowering, let: Let, op: Sweep) -> None:
     """By its plan: on its own, or, where it writes to computed places, divided among blocks."""
-    facts, program = SweepFacts.of(op), lowering.program
-    name = name_of(let)
-    if name not in program.plans:
-        program.plans[name] = plan_of(facts, program.machine, program.schedule, let.where)
-    plan = program.plans[name]
-    verify_plan(plan, facts, program.machine)
+    facts = SweepFacts.of(op)
+    plan = planned(lowering.program, name_of(let), facts, let.where)
     if is_divided(plan.scatter):
         lower_scatter(lowering, let, facts, plan)
     else:
         lower_sweep(lowering, let, facts, plan, lowered_sinks(op, let))
-
-
-def plan_of(
-    facts: SweepFacts, machine: Machine, wishes: Schedule, where: Location | None = None
-) -> SweepPlan:
-    """The plan of a sweep of the user's line `where`, by the variants that are wished for.
-
-    Raises ArgumentError where a wish cannot be granted.
-    """
-    scatter = plan_scatter(facts, machine, wishes, where)
-    return plan_sweep(facts, machine, wishes, scatter, in_order=is_divided(scatter))
 
 
 def _check(lowering: Lowering, op: Check) -> None:

@@ -344,6 +344,11 @@ class Sweep(Op):
     sinks: tuple[Sink, ...]
     reverse: bool = False
 
+    @property
+    def only_stores(self) -> bool:
+        """Whether every result is stored at the element's own position, and nothing is combined."""
+        return all(isinstance(sink, Store) for sink in self.sinks)
+
     def portions(self) -> tuple[tuple[Atom, ...], ...]:
         """The results of the body that each sink takes."""
         taken, start = [], 0

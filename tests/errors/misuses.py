@@ -258,6 +258,30 @@ def schedule_of_no_sources():
         fw.histogram(3, I)
 
 
+def schedule_with_a_text_that_is_none():
+    with fw.schedule("per-warp"):
+        pass
+
+
+def schedule_of_a_sweep_that_is_not_there():
+    doubled = fw.jit(lambda xs: xs * 2, target="cpu")
+    with fw.schedule("sweep other\n    bind least=32 most=64"):
+        doubled(np.ones(3))
+
+
+def schedule_of_steps_that_are_unknown():
+    doubled = fw.jit(lambda xs: xs * 2, target="cpu")
+    with fw.schedule("sweep t_1\n    unroll by=4"):
+        doubled(np.ones(3))
+
+
+def schedule_that_groups_floats_otherwise():
+    total = fw.jit(lambda xs: fw.sum(xs), target="cpu")
+    text = total.stages(np.ones(3)).text["plan"]
+    with fw.schedule(text.replace("width=32", "width=16")):
+        total(np.ones(3))
+
+
 def schedule_inside_a_function():
     @fw.jit
     def f(idx):

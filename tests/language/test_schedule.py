@@ -7,6 +7,7 @@ import pytest
 
 import flatweave as fw
 from flatweave.base.config import config
+from flatweave.lower.schedule.text import parse_plans
 from tests.language.agreement import same
 
 IDX = np.array([2, 0, 2, 9, 1])
@@ -129,8 +130,8 @@ def test_blocks_have_so_many_steps():
     """A plan says it."""
     with fw.schedule(seq_factor=3):
         text = folded.stages(np.arange(4)).text["plan"]
-    for line in text.splitlines():
-        if "tiling" in line:
-            width, least, most = (int(part.split("=")[1]) for part in line.split()[1:4])
-            assert least == most == 3 * width
-    assert "tiling" in text
+
+    plans = parse_plans(text).values()
+    assert plans
+    for plan in plans:
+        assert plan.bind.least == plan.bind.most == 3 * plan.plain.width

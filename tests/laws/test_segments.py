@@ -16,7 +16,7 @@ from flatweave.base.config import config
 from flatweave.base.dtypes import bool_, i64
 from flatweave.lower.machine.machine import CPU_AVX512, CUDA, OPENCL
 from flatweave.lower.program import lower
-from flatweave.lower.schedule.tiling import choose_tiling
+from flatweave.lower.schedule.tiling import choose_blocks
 from flatweave.ops import Compact, Index, Prefix, Scan, Store, Sweep
 from flatweave.terms.build import Builder, index, lambda_of
 from flatweave.terms.syntax import ArrayType, Atom, Lambda, constant
@@ -102,7 +102,7 @@ def block_of(program: Program) -> int:
     """The least block that the CPU's lowering divides a program's sweep into."""
     swept = list(pipeline.optimise(program).values())[-1]
     sweep = next(let.op for let in swept.fn.lets if isinstance(let.op, Sweep))
-    return choose_tiling(CPU_AVX512, sweep, in_order=True).least
+    return choose_blocks(CPU_AVX512, sweep, in_order=True)[1].least
 
 
 @pytest.mark.parametrize(("exclusive", "reverse"), WAYS, ids=ids)

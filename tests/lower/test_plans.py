@@ -10,8 +10,9 @@ from flatweave.base.errors import CompilerBug
 from flatweave.base.records import replace
 from flatweave.base.schedule import CHOSEN, PERMUTES, Schedule, schedule_of
 from flatweave.lower.machine.machine import CPU_AVX512, CUDA, OPENCL
-from flatweave.lower.program import lower, plan_of
+from flatweave.lower.program import lower
 from flatweave.lower.scatter.choose import VARIANTS
+from flatweave.lower.scatter.planned import plan_of
 from flatweave.lower.schedule.division import LONG_ROW, ROW_AT_ONCE
 from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.plan import Carry, ScatterChoice, SweepPlan, When
@@ -260,7 +261,7 @@ def test_blocks_wait_only_where_they_may():
 
 
 def test_emission_obeys_a_given_plan():
-    """A plan that was read back, with another tiling: the block is as large as it says."""
+    """A plan that was read back, with other blocks: each is as large as it says."""
     program = swept("map")
     ((name, chosen),) = lower(program, CPU_AVX512).sweeps.items()
     smaller = replace(chosen, bind=Bind(64, 64))

@@ -2,6 +2,8 @@
 
     with fw.schedule(permute="partition"):
         total(idx, vals)              compiled for it, beside what is compiled without
+    with fw.schedule("sweep t_9 ..."):
+        total(idx, vals)              its sweep t_9 runs by this plan
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from flatweave.base.schedule import (
     Schedule,
     expand_variant,
     permute_variant,
+    plans_of_sweeps,
     stencil_variant,
     version_variant,
 )
@@ -24,8 +27,8 @@ from flatweave.frontend.values.scope import innermost
 
 
 def schedule(
-    expand: str | None = None, permute: str | None = None, version: str | None = None,
-    seq_factor: int | None = None, stencil: str | None = None,
+    text: str | None = None, *, expand: str | None = None, permute: str | None = None,
+    version: str | None = None, seq_factor: int | None = None, stencil: str | None = None,
 ) -> AbstractContextManager[None]:  # fmt: skip
     """Force how work is divided inside a `with`, for this thread.
 
@@ -40,6 +43,9 @@ def schedule(
     step: a small one makes many blocks. `stencil` says for devices how elements around others are
     read: in "tiles" that each block puts into its shared memory, or through the "caches". None
     leaves it as it is outside, where sizes decide.
+    `text` has plans of sweeps of one program, by name, as `stages(..).text["plan"]` prints them:
+    change some of it. What a sweep does not allow is an error with the reason; only functions with
+    `deterministic=False` group floats otherwise.
     Raises ArgumentError for other names, and calls raise it for a variant that cannot do them.
 
     Types: names of variants `->` what `with` takes.
@@ -55,6 +61,9 @@ def schedule(
         )
     wished = config.schedule
     try:
+        if text is not None:
+            checked(plans_of_sweeps, text, f"{text!r:.60}")
+            wished = replace(wished, text=plans_of_sweeps(text))
         if expand is not None:
             checked(expand_variant, expand, f"{expand=}")
             wished = replace(wished, expand=expand)

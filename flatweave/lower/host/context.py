@@ -25,6 +25,7 @@ from flatweave.lower.host.places import place_blocks
 from flatweave.lower.kernel.builder import KernelBuilder, to_give
 from flatweave.lower.kernel.scope import HostArray, HostScope, Sites
 from flatweave.lower.machine.machine import Machine
+from flatweave.lower.schedule.forced import read_forced
 from flatweave.lower.schedule.plan import SweepPlan
 from flatweave.ops import Sweep
 from flatweave.terms.build import Builder, Names
@@ -60,6 +61,7 @@ class Program:
         self.checks = checks
         self.schedule = schedule
         self.plans = plans
+        self.forced = read_forced(schedule.text)
         self.sites = Sites()
         self.names = Names()
         self.kernels: list[Kernel] = []

@@ -21,7 +21,7 @@ from flatweave.lower.kernel.scope import HostArray
 from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.plan import SweepPlan
 from flatweave.nest.schedule import Axis, RegisterTile
-from flatweave.ops import Check, Index, Store
+from flatweave.ops import Check, Index
 from flatweave.terms.control import If
 from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Var
 from flatweave.terms.traverse import free_vars, lambdas_in, walk_lets
@@ -135,7 +135,7 @@ def _goes_once(facts: SweepFacts, plan: SweepPlan) -> bool:
     is_plain = not facts.scans.depth and facts.located is None and not op.reverse
     return (
         is_plain and lanes.axis is Axis.SPACE and not lanes.peel
-        and all(isinstance(sink, Store) for sink in op.sinks)
+        and op.only_stores
         and not any(
             version.step(RegisterTile) or version.guard.of_short_rows for version in plan.versions
         )

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from flatweave.access.analyse import Accesses
 from flatweave.lower.machine.machine import Machine
 from flatweave.nest.schedule import Axis, Tail, Vectorize
-from flatweave.ops import Fold, Index, Locate, Prefix, Store, Sweep
+from flatweave.ops import Fold, Index, Locate, Prefix, Sweep
 from flatweave.terms.control import Apply, For, If, While
 from flatweave.terms.syntax import ArrayType, Atom, Lambda
 from flatweave.terms.traverse import atoms_in, lambdas_in, walk_lets
@@ -45,7 +45,7 @@ def _is_one_row_of_folds(op: Sweep) -> bool:
     """Whether elements are loops that lanes run together, and are stored: they are a row, which
     steps may overlap."""
     lets = op.body.lets
-    plain = len(op.shape) == 1 and not op.reverse and all(isinstance(s, Store) for s in op.sinks)
+    plain = len(op.shape) == 1 and not op.reverse and op.only_stores
     folds = any(isinstance(let.op, Fold) for let in lets)
     return plain and folds and not any(isinstance(let.op, Prefix | Locate) for let in lets)
 

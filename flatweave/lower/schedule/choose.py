@@ -52,7 +52,7 @@ from flatweave.nest.schedule import (
     Vectorize,
     Version,
 )
-from flatweave.ops import Fold, Locate, Store
+from flatweave.ops import Fold, Locate
 from flatweave.ops.rows import scalar_type
 from flatweave.passes.cost import cost_of_body
 from flatweave.passes.operators import is_commutative
@@ -208,7 +208,7 @@ def _blocks(
 def _divides_folds(facts: SweepFacts, machine: Machine, division: Division) -> bool:
     """Whether the length of folds counts for blocks: not where these combine elements, as results
     are what sizes of blocks make them; threads divide folds by themselves."""
-    stored = all(isinstance(sink, Store) for sink in facts.op.sinks)
+    stored = facts.op.only_stores
     plain = not (machine.simt or facts.scans.depth or division.sources)
     return plain and stored and bool(facts.even_folds)
 
@@ -216,7 +216,7 @@ def _divides_folds(facts: SweepFacts, machine: Machine, division: Division) -> b
 def _tail(facts: SweepFacts, machine: Machine, lanes: Vectorize) -> Tail:
     """How rows end that are visited one by one. Steps may lie over others where an element may be
     visited twice: all are stored. One lane runs a loop as long as all do."""
-    stored = all(isinstance(sink, Store) for sink in facts.op.sinks)
+    stored = facts.op.only_stores
     by_row = lanes.axis is Axis.LAST and lanes.width > 1 and not machine.one_block
     if not (by_row and stored) or facts.scans.depth:
         return lanes.tail

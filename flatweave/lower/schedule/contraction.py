@@ -32,7 +32,7 @@ from collections.abc import Sequence
 from flatweave.access.analyse import Accesses
 from flatweave.base.dtypes import DType
 from flatweave.base.records import record, replace
-from flatweave.ops import Check, Fold, Index, Locate, Prefix, Store, Sweep
+from flatweave.ops import Check, Fold, Index, Locate, Prefix, Sweep
 from flatweave.ops.rows import array_type, scalar_type
 from flatweave.terms.control import Apply, Cast
 from flatweave.terms.syntax import Atom, Lambda, Let, Var
@@ -107,7 +107,7 @@ class Contraction:
 
 def find_contraction(op: Sweep, known: Accesses) -> Contraction | None:
     """The contraction that a sweep is; None where it is none."""
-    stored = all(isinstance(sink, Store) for sink in op.sinks)
+    stored = op.only_stores
     if op.reverse or not op.sinks or not stored:
         return None
     if any(isinstance(let.op, Check | Locate | Prefix) for let in walk_lets(op.body)):

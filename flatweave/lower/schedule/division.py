@@ -22,8 +22,9 @@ from __future__ import annotations
 from flatweave.access.analyse import Accesses
 from flatweave.base.records import record, replace
 from flatweave.lower.machine.machine import ROW_LANES, Machine
+from flatweave.nest.legal import in_any_order
 from flatweave.nest.schedule import Along
-from flatweave.ops import CombineRows, Fold, Index, Locate, Prefix, Store, Sweep
+from flatweave.ops import CombineRows, Fold, Index, Locate, Prefix, Sweep
 from flatweave.passes.cost import cost_of_body
 from flatweave.passes.operators import is_commutative
 from flatweave.terms.control import Apply, Cast, For, While
@@ -89,7 +90,7 @@ def is_filled(op: Sweep, located: Locate) -> bool:
         elif let.op != located and not isinstance(let.op, Apply | Cast):
             return False
     fixed = not any(map(known.along, op.body.results))
-    stored = all(isinstance(sink, Store) for sink in op.sinks)
+    stored = op.only_stores
     return fixed and stored and cost_of_body(op.body) <= CHEAP
 
 
@@ -119,7 +120,7 @@ def division_of(variant: str | None, op: Sweep, machine: Machine) -> Division:
         return BALANCED
     name, search, _ = variant.partition("-search")
     name, mixed, _ = name.partition("-random")
-    free = _in_any_order(op)
+    free = in_any_order(op)
     found = _division_of(name, machine, free=free)
     if search:
         alone = machine.simt and searches(op)
@@ -155,7 +156,7 @@ def along_on_device(op: Sweep) -> Along:
         return Along.POSITIONS  # a warp's lanes go one way
     loops = any(isinstance(let.op, For | While | Fold) for let in walk_lets(op.body))
     dear = loops or cost_of_body(op.body) > DEAR
-    return Along.COST if _in_any_order(op) and not dear else Along.SEARCH
+    return Along.COST if in_any_order(op) and not dear else Along.SEARCH
 
 
 def side_by_side(op: Sweep, located: Locate) -> int:
@@ -165,10 +166,3 @@ def side_by_side(op: Sweep, located: Locate) -> int:
     linear = sum(any(known.is_linear(i, op.body.params[0]) for i in read.indices) for read in reads)
     pairs = zip(op.sinks, op.portions(), strict=True)
     return linear + sum(len(sink.consecutive(taken)) for sink, taken in pairs)
-
-
-def _in_any_order(op: Sweep) -> bool:
-    """Whether elements may be visited in another order than the program's."""
-    if any(isinstance(let.op, Prefix) for let in op.body.lets):
-        return False
-    return all(sink.in_any_order(is_commutative) for sink in op.sinks)

@@ -12,8 +12,8 @@ from __future__ import annotations
 from flatweave.base.records import replace
 from flatweave.lower.machine.machine import Machine
 from flatweave.lower.schedule.facts import SweepFacts
+from flatweave.nest.legal import in_any_order
 from flatweave.nest.schedule import Axis, Bind, Vectorize
-from flatweave.passes.operators import is_commutative
 
 LEAST = 256
 """Columns of the narrowest panel: a row of it is some steps."""
@@ -28,8 +28,7 @@ def choose_panel(facts: SweepFacts, machine: Machine, lanes: Vectorize) -> int:
     found = facts.neighbours
     if found is None or lanes.axis is not Axis.LAST or machine.one_block:
         return 0
-    free = all(sink.in_any_order(is_commutative) for sink in facts.op.sinks)
-    if facts.scans.depth or not free:
+    if facts.scans.depth or not in_any_order(facts.op):
         return 0
     most = max(LEAST, machine.first_level // SHARE // found.column_bytes)
     return 1 << most.bit_length() - 1

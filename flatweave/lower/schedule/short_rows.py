@@ -62,7 +62,7 @@ class Ones:
 def find_ones(op: Sweep) -> Ones | None:
     """The form of a sweep over rows, for rows of one element."""
     extent = _extent(op)
-    stored = all(isinstance(sink, Store) for sink in op.sinks)
+    stored = op.only_stores
     if not isinstance(extent, Var) or not stored or _locates(op):
         return None
     left = _without_rows(op, extent)
@@ -74,7 +74,7 @@ def find_column(op: Sweep) -> Ones | None:
     """The form of a sweep whose rows lanes lie along, for rows of one element that is folded: a
     product with one column, say. Lanes then lie along the fold, or along another axis."""
     extent, lets = op.shape[-1], op.body.lets
-    stored = all(isinstance(sink, Store) for sink in op.sinks)
+    stored = op.only_stores
     if len(op.shape) < 2 or not isinstance(extent, Var) or not stored or op.reverse:
         return None
     scans = any(isinstance(let.op, Prefix | Locate) for let in walk_lets(op.body))

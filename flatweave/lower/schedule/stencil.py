@@ -29,7 +29,7 @@ from flatweave.base.dtypes import DType, i64
 from flatweave.base.records import record
 from flatweave.lower.machine.machine import Machine
 from flatweave.nest.schedule import SharedTile
-from flatweave.ops import Index, Locate, Prefix, Store, Sweep
+from flatweave.ops import Index, Locate, Prefix, Sweep
 from flatweave.ops.rows import array_type, scalar_type
 from flatweave.terms.syntax import Atom, Var
 
@@ -93,7 +93,7 @@ class Stencil:
 
 def find_stencil(op: Sweep, known: Accesses) -> Stencil | None:
     """Of a sweep that stores its elements, each at its own position; None if it is none."""
-    plain = not op.reverse and all(isinstance(sink, Store) for sink in op.sinks)
+    plain = not op.reverse and op.only_stores
     if not plain or any(isinstance(let.op, Prefix | Locate) for let in op.body.lets):
         return None
     found: dict[Var, dict[tuple[Atom, ...], Near]] = {}

@@ -86,13 +86,13 @@ def _parse(kind: Any, lines: list[str], depth: int, skip: int = 1) -> Any:
     given = dict(word.split("=", 1) for word in words)
     unknown = given.keys() - hints.keys()
     if unknown:
-        raise CompilerBug(f"{kind.__name__} has no {', '.join(sorted(unknown))}.")
+        raise CompilerBug(f"{_keyword(kind)} has no {', '.join(sorted(unknown))}.")
     values: dict[str, Any] = {name: _read(hints[name], text) for name, text in given.items()}
     inner = {_keyword(each): (name, each) for name, hint in hints.items() for each in _kinds(hint)}
     while lines and lines[0].startswith(INDENT * (depth + 1)):
         keyword = lines[0].split()[0]
         if keyword not in inner:
-            raise CompilerBug(f"{kind.__name__} has no {keyword!r}.")
+            raise CompilerBug(f"{_keyword(kind)} has no {keyword!r}.")
         name, each = inner[keyword]
         made = _parse(each, lines, depth + 1)
         values[name] = (*values.get(name, ()), made) if _is_tuple(hints[name]) else made

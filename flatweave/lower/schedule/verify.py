@@ -11,6 +11,7 @@ from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.packing import packing_of_scans
 from flatweave.lower.schedule.plan import Carry, SweepPlan, When
 from flatweave.lower.schedule.short_rows import length_of_short
+from flatweave.nest.legal import broken_laws
 from flatweave.nest.schedule import (
     ALWAYS,
     BY_PANELS,
@@ -30,12 +31,24 @@ from flatweave.nest.schedule import (
 
 def verify_plan(plan: SweepPlan, facts: SweepFacts, machine: Machine) -> None:
     """Raise CompilerBug with all that is wrong with a plan."""
-    wrong = [*_versions(plan), *_scans(plan, facts, machine)]
-    for version in plan.versions:
-        if not wrong:
-            wrong += _schedule(plan, version, facts, machine)
+    wrong = list(wrong_in(plan, facts, machine))
     if wrong:
         raise CompilerBug("A plan breaks its rules: " + "; ".join(wrong) + ".")
+
+
+def wrong_in(plan: SweepPlan, facts: SweepFacts, machine: Machine) -> Iterator[str]:
+    """All that is wrong with a plan."""
+    if not plan.versions:
+        yield "there is no version"
+        return
+    yield from _versions(plan)
+    yield from _scans(plan, facts, machine)
+    for version in plan.versions:
+        if version.step(Vectorize) is None:
+            yield f"{version.name} does not say what lanes lie along"
+            return
+    for version in plan.versions:
+        yield from _schedule(plan, version, facts, machine)
 
 
 def _versions(plan: SweepPlan) -> Iterator[str]:
@@ -57,9 +70,6 @@ def _schedule(
     """What is wrong with the steps of a version."""
     if len({type(each) for each in version.steps}) != len(version.steps):
         yield f"two steps of one kind in {version.name}"
-    if version.step(Vectorize) is None:
-        yield f"{version.name} does not say what lanes lie along"
-        return
     own = plan.plain.lanes.axis
     if version.guard.one:
         left = facts.of_one(own)
@@ -69,8 +79,10 @@ def _schedule(
         facts = SweepFacts.of(left.op)
     if version.guard.below and length_of_short(facts.op, own, facts.known) is None:
         yield "a version is for short rows, of a sweep that has none"
+    yield from _guard(version, facts)
     yield from _aggregation(version.combines.hows, version.combines.run_width)
-    yield from _lanes(plan, version, facts.scans.depth > 0, machine)
+    yield from broken_laws(facts.op, version, scans=facts.scans.depth > 0)
+    yield from _lanes(plan, version, machine)
     if facts.located is None and version.rows.along is not Along.EITHER:
         yield "a version goes along rows that are not there"
     if tile := version.step(RegisterTile):
@@ -84,13 +96,24 @@ def _schedule(
         yield "a block evaluates once only where all that it passes on is a number of elements"
 
 
-def _lanes(
-    plan: SweepPlan, version: Version, scans: bool, machine: Machine
-) -> Iterator[str]:
+def _guard(version: Version, facts: SweepFacts) -> Iterator[str]:
+    """Conditions of what the sweep, or the schedule, has not."""
+    guard = version.guard
+    if guard.mean and facts.located is None:
+        yield "a version asks how long rows are that are not there"
+    if guard.inside is not (version.step(RegisterTile) is not None):
+        yield "versions in register tiles, and no others, ask whether all reads are inside"
+    if guard.worth and version.step(SharedTile) is None:
+        yield "a version asks whether a tile is worth it, and has none"
+
+
+def _lanes(plan: SweepPlan, version: Version, machine: Machine) -> Iterator[str]:
     """Lanes, blocks, panels, and the ends of rows."""
     bind, lanes, panel = plan.bind, version.lanes, version.panel
     if not 1 <= lanes.width <= WIDEST:
         yield f"a step of {lanes.width} lanes has no word for its flags"
+    elif lanes.width & (lanes.width - 1):
+        yield f"a step of {lanes.width} lanes, which is no power of two"
     if not 1 <= bind.least <= bind.most:
         yield f"blocks of {bind.least} to {bind.most} elements"
     if version is plan.plain and bind.most % (lanes.width * machine.warps):
@@ -98,14 +121,16 @@ def _lanes(
     by_row = lanes.axis is Axis.LAST
     if (lanes.tail is Tail.PREDICATE) is not machine.simt:
         yield "lanes are idle where they are threads, and only there"
-    if lanes.tail in (Tail.SHIFT, Tail.SHIFT_OR_MASK) and (not by_row or scans):
-        yield "steps that overlap of a sweep with scans, or of what is not visited row by row"
+    if lanes.tail in (Tail.SHIFT, Tail.SHIFT_OR_MASK) and not by_row:
+        yield "steps that overlap of what is not visited row by row"
+    if lanes.peel < 0 or panel < 0:
+        yield "lengths are not negative"
     if version.step(Reorder) != (BY_PANELS if panel else None):
         yield "loops are panels, rows and columns, in this order, or there are no panels"
     if panel and not by_row:
         yield "panels of what is not visited row by row"
-    if panel and (panel % lanes.width or scans):
-        yield f"panels of {panel} columns, in steps of {lanes.width}, of a sweep with scans"
+    if panel % max(1, lanes.width):
+        yield f"panels of {panel} columns, in steps of {lanes.width}"
 
 
 def _scans(plan: SweepPlan, facts: SweepFacts, machine: Machine) -> Iterator[str]:

@@ -38,7 +38,7 @@ from flatweave.array_ir.forms import FLAT
 from flatweave.array_ir.syntax import Program
 from flatweave.base.dtypes import i64
 from flatweave.base.records import record
-from flatweave.ops import Index, Reshape, Store, Sweep
+from flatweave.ops import Index, Reshape, Sweep
 from flatweave.ops.rows import array_type
 from flatweave.passes.array_pass import array_pass
 from flatweave.passes.rewrite import rewrite
@@ -65,7 +65,7 @@ class _Moved:
 def _merged(b: Builder, op: Op, let: Let) -> Sequence[Atom] | None:
     if not isinstance(op, Sweep) or len(op.shape) < 3 or op.reverse:
         return None
-    moves = _moves(op) if all(isinstance(sink, Store) for sink in op.sinks) else None
+    moves = _moves(op) if op.only_stores else None
     if moves is None or not _gains(op):
         return None
     *outer, rows, width = op.shape

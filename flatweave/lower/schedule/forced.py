@@ -1,0 +1,115 @@
+"""Schedules that users write: held to the dependence test, and to what emission can do.
+
+    with fw.schedule(text): ..        text: the plan of a sweep as `stages` prints it, changed
+
+What may change are blocks, lanes, tails, peels, panels, stores around the caches, and the sizes for
+which versions run; versions may be left out. What else a plan says follows from the sweep and the
+machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from flatweave.base.errors import ArgumentError, CompilerBug
+from flatweave.base.source import Location
+from flatweave.lower.machine.machine import Machine
+from flatweave.lower.schedule.facts import SweepFacts
+from flatweave.lower.schedule.plan import SweepPlan
+from flatweave.lower.schedule.text import parse_plans
+from flatweave.lower.schedule.verify import wrong_in
+from flatweave.nest.legal import grouping, is_exact_sweep
+from flatweave.nest.schedule import (
+    Axis,
+    Cache,
+    Memory,
+    RegisterTile,
+    RFactor,
+    Rows,
+    SharedTile,
+    Stream,
+    Version,
+)
+
+REMEDY = "Begin with the plan that `stages(..).text['plan']` prints, and change some of it."
+OTHER_BITS = "it groups floats otherwise, for other bits: `jit(deterministic=False)` allows that"
+FIXED = (RFactor, Rows, Cache, RegisterTile, SharedTile)
+"""Steps that a version has as the chosen ones have them."""
+
+
+def read_forced(text: str) -> dict[str, SweepPlan]:
+    """The plans that a user wrote; ArgumentError where the text is not one of plans."""
+    try:
+        return parse_plans(text)
+    except (CompilerBug, ValueError, TypeError) as bug:
+        said = getattr(bug, "message", str(bug))
+        raise ArgumentError(
+            f"this is no schedule of sweeps: {said}", remedy=REMEDY, more="schedule"
+        ) from None
+
+
+def check_forced(
+    name: str, plan: SweepPlan, chosen: SweepPlan, facts: SweepFacts, machine: Machine, *,
+    free: bool, where: Location | None,
+) -> None:  # fmt: skip
+    """Raise ArgumentError where a plan cannot be obeyed instead of the one that was `chosen`.
+
+    Where it is `free`, it may group floats otherwise.
+    """
+    wrong = list(wrong_in(plan, facts, machine)) or list(_unlike(plan, chosen, facts, machine))
+    same = (plan.bind, grouping(plan.versions)) == (chosen.bind, grouping(chosen.versions))
+    if not (wrong or same or free) and not is_exact_sweep(facts.op):
+        wrong = [OTHER_BITS]
+    if wrong:
+        raise ArgumentError(
+            f"the schedule of {name} is not one for its sweep: {'; '.join(wrong)}.",
+            where=where, remedy=REMEDY, more="schedule",
+        )  # fmt: skip
+
+
+def _unlike(
+    plan: SweepPlan, chosen: SweepPlan, facts: SweepFacts, machine: Machine
+) -> Iterator[str]:
+    """What only the chosen plan can say."""
+    bind, usual = plan.bind, chosen.bind
+    if plan.levels != chosen.levels:
+        yield "how scans are carried follows from the machine"
+    if plan.scatter != chosen.scatter:
+        yield "where elements are scattered to is asked for by `permute=`"
+    if (bind.rows, bind.folds) != (usual.rows, usual.folds):
+        yield "how rows are divided among blocks is asked for by `expand=`"
+    kept = chosen.plain.step(Cache)
+    if kept is not None and kept.at is Memory.REGISTERS and bind != usual:
+        yield "blocks have as many elements as fit into the registers of their threads"
+    if bind.most > usual.most and (kept is not None or plan.levels):
+        yield f"blocks of more than {usual.most} elements, stored until their scan is known"
+    fixed = {step for v in chosen.versions for step in v.steps if isinstance(step, FIXED)}
+    for version in plan.versions:
+        if not fixed.issuperset(step for step in version.steps if isinstance(step, FIXED)):
+            yield f"{version.name} has a step that its sweep does not allow, or with other values"
+        elif not any(_is_like(version, other, facts, machine) for other in chosen.versions):
+            yield f"{version.name} is for other rows, or has lanes where they cannot be"
+        elif version.step(Stream) and not _streams(version, plan, chosen):
+            yield f"{version.name} streams, and its steps do not begin at multiples of their width"
+
+
+def _is_like(version: Version, other: Version, facts: SweepFacts, machine: Machine) -> bool:
+    """Whether a version may stand for one that was chosen."""
+    lanes, usual = version.lanes, other.lanes
+    fixed = machine.simt or facts.located is not None or facts.scans.depth > 0
+    peels = lanes.axis is Axis.LAST or lanes.peel in (0, usual.peel)
+    needs = (version.combines.hows, version.rows.folded, version.guard.short_rows)
+    return (
+        needs == (other.combines.hows, other.rows.folded, other.guard.short_rows)
+        and (peels and lanes.axis is usual.axis if fixed else peels)
+        and not (machine.simt and lanes != usual)
+        and not (version.combines.run_width and lanes.axis is not usual.axis)
+    )
+
+
+def _streams(version: Version, plan: SweepPlan, chosen: SweepPlan) -> bool:
+    """Whether each whole step begins on a cache line, as those that were chosen do."""
+    lanes, least = version.lanes, plan.bind.least
+    allowed = any(v.step(Stream) for v in chosen.versions) and lanes.axis is not Axis.FOLD
+    rows = version.guard.multiple if lanes.axis is Axis.LAST else lanes.width
+    return allowed and least % lanes.width == 0 and rows % lanes.width == 0

@@ -1,0 +1,65 @@
+"""The dependence test: which steps leave every value as it is, by the laws of a sweep's operators.
+
+    an element may be visited twice      if it is stored and nothing else is done with it
+    elements may change their order      if none is scanned, and what combines them commutes
+    a fold may be split over lanes       if its operator is associative
+
+Operators of users count as associative, as `reduce` asks; one that combines component by component
+is looked up. Sums of floats are associative but for rounding: whether two schedules leave the same
+bits is another question, which `grouping` answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from flatweave.base.records import replace
+from flatweave.nest.schedule import Along, Axis, Guard, How, Step, Stream, Tail, Version
+from flatweave.ops import Fold, Prefix, Sweep
+from flatweave.passes.operators import is_commutative, is_exact
+from flatweave.terms.components import component_functions, is_lawful
+from flatweave.terms.traverse import walk_lets
+
+OUT_OF_ORDER = (Along.ROWS, Along.WARPS, Along.COST)
+
+
+def in_any_order(op: Sweep) -> bool:
+    """Whether elements may be visited in another order than the program's."""
+    scanned = any(isinstance(let.op, Prefix) for let in op.body.lets)
+    return not scanned and all(sink.in_any_order(is_commutative) for sink in op.sinks)
+
+
+def is_exact_sweep(op: Sweep) -> bool:
+    """Whether any grouping of what its operators combine leaves the same bits."""
+    inner = [let.op.fn for let in walk_lets(op.body) if isinstance(let.op, Fold | Prefix)]
+    return all(map(is_exact, inner)) and all(sink.in_any_order(is_exact) for sink in op.sinks)
+
+
+def grouping(versions: Sequence[Version]) -> tuple[tuple[Guard, tuple[Step, ...]], ...]:
+    """What decides how operands are grouped: all but where results are stored, and from what size
+    on they are stored there."""
+    guards = (replace(version.guard, elements=0, multiple=1) for version in versions)
+    steps = (tuple(s for s in v.steps if not isinstance(s, Stream)) for v in versions)
+    return tuple(dict.fromkeys(zip(guards, steps, strict=True)))
+
+
+def broken_laws(op: Sweep, version: Version, *, scans: bool) -> Iterator[str]:
+    """A sentence for each step that a sweep, which scans or not, does not allow."""
+    lanes, rows = version.lanes, version.rows
+    folds = [let.op.fn for let in walk_lets(op.body) if isinstance(let.op, Fold)]
+    if lanes.axis is Axis.FOLD and not folds:
+        yield "lanes lie along a fold, and there is none"
+    if lanes.axis is Axis.FOLD and any(component_functions(f) and not is_lawful(f) for f in folds):
+        yield "a fold is split over lanes, and its operator is not associative"
+    if lanes.axis is Axis.LAST and op.reverse:
+        yield "rows are visited from their first element, and the sweep begins at its end"
+    if lanes.tail in (Tail.SHIFT, Tail.SHIFT_OR_MASK) and (scans or not op.only_stores):
+        yield "steps that overlap visit elements twice, which are scanned or combined"
+    if version.panel and (scans or not in_any_order(op)):
+        yield "panels change the order of elements, which are scanned or combined in order"
+    if (rows.mixed or rows.along in OUT_OF_ORDER) and not in_any_order(op):
+        yield "rows are visited out of order, and their elements are scanned or combined in order"
+    reductions = (fn for sink in op.sinks if (fn := sink.reduction()) is not None)
+    for how, fn in zip(version.combines.hows, reductions, strict=False):
+        if how is How.LANEWISE and not is_commutative(fn):
+            yield "each lane accumulates by itself, and the operator does not commute"
