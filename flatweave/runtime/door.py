@@ -5,7 +5,7 @@
     opened("fft")                                     what few programs use: fw.fft, fw.linalg,
                                                       fw.random, and what functions mean for complex
                                                       numbers and for floats of 16 bits,
-                                                      operators that no law covers,
+                                                      operators that no law covers, derivatives,
                                                       target="auto", devices=[..], .page(), what a
                                                       profile and a notebook show, NumPy's functions
                                                       on arrays of ours, and those that the standard
@@ -35,6 +35,7 @@ SELDOM = {
     "collections": "flatweave.cluster.sources.blocks",
     "complex": "flatweave.frontend.complex.rules",
     "dask": "flatweave.cluster.on_dask",
+    "derivatives": "flatweave.frontend.standard.derivatives",
     "fft": "flatweave.frontend.standard.fft",
     "gradients": "flatweave.gradients.derive",
     "here": "flatweave.cluster.here",

@@ -152,3 +152,11 @@ def kernel_without_a_rule():
         lambda xs: fk.pconcat_map(lambda part: fk.reverse(fk.force(part)), fk.split_up(3, xs))
     )
     fw.grad(lambda x: fw.sum(turned(x)))(X)
+
+
+def derivative_of_a_whole_svd():
+    fw.grad(lambda a: fw.sum(fw.linalg.svd(a)[0]))(np.ones((3, 2)))
+
+
+def derivative_of_a_complete_qr():
+    fw.grad(lambda a: fw.sum(fw.linalg.qr(a, mode="complete")[0]))(np.ones((3, 2)))

@@ -69,7 +69,7 @@ BEHIND = {
     "flatweave.operator_checks.first_calls",
     "flatweave.notebook.values", "flatweave.page.small",
     "flatweave.frontend.numerics.numpy_functions", "flatweave.frontend.functions.short",
-    "flatweave.frontend.numerics", "flatweave.tables",
+    "flatweave.frontend.numerics", "flatweave.tables", "flatweave.frontend.standard.derivatives",
 }  # fmt: skip
 
 

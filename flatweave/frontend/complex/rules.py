@@ -29,7 +29,7 @@ ANY_ELEMENTS = frozenset({
     "fori_loop", "backpermute", "scatter", "permute", "reduce_by_index", "expand",
     "expand_reduce", "segmented_scan", "segmented_reduce", "replicate", "vmap", "stencil",
     "histogram", "ragged", "row", "store", "jvp", "vjp", "grad", "value_and_grad",
-    "stop_gradient",
+    "stop_gradient", "linearize", "linear_transpose",
 })  # fmt: skip
 
 

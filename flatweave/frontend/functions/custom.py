@@ -98,7 +98,8 @@ class _Call:
             (self._function(self._types_of_pairs(), below, self._jvp, True),)
             if rules.jvp and order else (),
             (self._function(self.types, below, self._fwd),) if rules.fwd else (),
-            (self._transposed(below),) if rules.transpose else (),
+            (self._transposed(order if self.scope.is_transposed else below),)
+            if rules.transpose else (),
             self._linear_parts(),
         )  # fmt: skip
         found = current().emit(op, self.who if self.who.isidentifier() else "y")

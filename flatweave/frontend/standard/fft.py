@@ -10,6 +10,7 @@ take longer.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from flatweave.base.dtypes import f64
@@ -25,7 +26,7 @@ from flatweave.frontend.functions.control import cond
 from flatweave.frontend.functions.generate import generate
 from flatweave.frontend.standard.arrangement import moveaxis
 from flatweave.frontend.standard.frequencies import fftfreq, fftshift, ifftshift, rfftfreq
-from flatweave.frontend.standard.library import complex_of, real_of
+from flatweave.frontend.standard.library import complex_of, real_of, with_rules
 from flatweave.frontend.standard.library_transforms import (
     at_once,
     is_on_device,
@@ -105,12 +106,14 @@ def _complex(x: Any, n: Any, axis: Any, norm: Any, sign: int, who: str) -> Any:
     given = _resized(rows, n)
     length = given.shape[1]
     _expect_elements(length, who)
-    if is_on_device():
-        found = _scaled(fourier(whole(given), sign), length, norm, sign)
-    else:
-        name = "fft" if sign == FORWARD else "ifft"
-        found = transformed(name, given, length, complex_of(given), norm)
-    return _back(found, others, at)
+    name = "fft" if sign == FORWARD else "ifft"
+
+    def computed(given: Any) -> Any:
+        if is_on_device():
+            return _scaled(fourier(whole(given), sign), length, norm, sign)
+        return transformed(name, given, length, complex_of(given), norm)
+
+    return _back(_ruled(name, computed, given, norm, length), others, at)
 
 
 def _half(x: Any, n: Any, axis: Any, norm: Any, sign: int, who: str) -> Any:
@@ -125,12 +128,14 @@ def _half(x: Any, n: Any, axis: Any, norm: Any, sign: int, who: str) -> Any:
     given = as_tracer(_resized(rows, n))
     _expect_elements(given.shape[1], who)
     length = given.shape[1]
-    if is_on_device():
-        found = _scaled(of_reals(given, sign), length, norm, sign)
-    else:
-        name = "rfft" if sign == FORWARD else "ihfft"
-        found = transformed(name, given, as_tracer(length) // 2 + 1, complex_of(given), norm)
-    return _back(found, others, at)
+    name = "rfft" if sign == FORWARD else "ihfft"
+
+    def computed(given: Any) -> Any:
+        if is_on_device():
+            return _scaled(of_reals(given, sign), length, norm, sign)
+        return transformed(name, given, as_tracer(length) // 2 + 1, complex_of(given), norm)
+
+    return _back(_ruled(name, computed, given, norm, length), others, at)
 
 
 def _mirrored(x: Any, n: Any, axis: Any, norm: Any, sign: int, who: str) -> Any:
@@ -141,18 +146,34 @@ def _mirrored(x: Any, n: Any, axis: Any, norm: Any, sign: int, who: str) -> Any:
     length = 2 * (given - 1) if n is None else as_tracer(n)
     for extent in (given, length):
         _expect_elements(extent, who)
-    if not is_on_device():
-        name = "irfft" if sign == INVERSE else "hfft"
-        return _back(transformed(name, rows, length, real_of(rows), norm, length), others, at)
-    half = whole(rows)
+    name = "irfft" if sign == INVERSE else "hfft"
 
-    def element(row: Any, k: Any) -> Complex:
-        inside = k < given
-        value = half[row, where(inside, k, 0)]
-        return Complex(where(inside, value.real, 0), where(inside, value.imag, 0))
+    def computed(rows: Any) -> Any:
+        if not is_on_device():
+            return transformed(name, rows, length, real_of(rows), norm, length)
+        half = whole(rows)
 
-    found = to_reals(element, half.shape[0], length, half.real.dtype, sign)
-    return _back(_scaled(found, length, norm, sign), others, at)
+        def element(row: Any, k: Any) -> Complex:
+            inside = k < given
+            value = half[row, where(inside, k, 0)]
+            return Complex(where(inside, value.real, 0), where(inside, value.imag, 0))
+
+        found = to_reals(element, half.shape[0], length, half.real.dtype, sign)
+        return _scaled(found, length, norm, sign)
+
+    return _back(_ruled(name, computed, rows, norm, length), others, at)
+
+
+def _ruled(
+    name: str, computed: Callable[[Any], Any], given: Any, norm: Any, length: Any = None,
+    axes: Any = None,
+) -> Any:  # fmt: skip
+    """A transform with its derivative: it is linear."""
+    is_real = not isinstance(given, Complex)
+    return with_rules(
+        "transform", computed, given, name=name, is_real=is_real, norm=norm, length=length,
+        axes=axes,
+    )  # fmt: skip
 
 
 @for_complex
@@ -271,7 +292,10 @@ def _along(x: Any, lines: list[tuple[Any, int]], norm: Any, sign: int, who: str)
     array = _numbers(x, who)
     for axis in axes:
         _expect_elements(array.shape[axis], who)
-    return transformed_along(who, array, tuple(axis - array.ndim for axis in axes), norm)
+    counted = tuple(axis - array.ndim for axis in axes)
+    return _ruled(
+        who, lambda array: transformed_along(who, array, counted, norm), array, norm, axes=counted
+    )
 
 
 @for_complex

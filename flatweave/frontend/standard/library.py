@@ -20,12 +20,14 @@ from flatweave.base.host_functions import STACKED, register
 from flatweave.base.source import user_location
 from flatweave.frontend.complex.rules import either
 from flatweave.frontend.functions.callbacks import ShapeDtypeStruct, traced
+from flatweave.frontend.functions.custom import ruled
 from flatweave.frontend.trace import extents
 from flatweave.frontend.values.array import Array, HostArray, describe, host_array
 from flatweave.frontend.values.complex import Complex
 from flatweave.frontend.values.interop import is_number_list, list_values
 from flatweave.frontend.values.scope import current
 from flatweave.frontend.values.short import is_short
+from flatweave.runtime.door import opened
 
 LAPACK = "NumPy's LAPACK"
 SINGULAR = "of a singular matrix: in some column every element from the diagonal down is 0."
@@ -174,6 +176,15 @@ def step(
     kinds = ", ".join(str(result.dtype) for result in results)
     name = register(compute, call, f"{sorted(options.items())} {kinds}", library)
     return traced(name, results, operands, STACKED, who)
+
+
+def with_rules(which: str, compute: Callable[..., Any], *arrays: Any, **options: Any) -> Any:
+    """What a step gives; derivatives use the rules of that name (`derivatives.py`)."""
+    scope = current()
+    if not scope.order and not scope.is_transposed:
+        return compute(*arrays)
+    rules = opened("derivatives").RULES[which](**options)
+    return ruled(compute, arrays, options.get("name", which), rules)
 
 
 def is_divided(array: Any) -> bool:

@@ -11,7 +11,7 @@ import numpy as np
 
 from flatweave.frontend.arrays.shapes import expand_dims, integer
 from flatweave.frontend.call.operation import operation
-from flatweave.frontend.complex.rules import either, for_complex, number
+from flatweave.frontend.complex.rules import either, for_complex, number, whole
 from flatweave.frontend.elements.scalars import where
 from flatweave.frontend.functions.combinators import map
 from flatweave.frontend.functions.generate import generate
@@ -34,6 +34,7 @@ from flatweave.frontend.standard.library import (
     real_of,
     square,
     step,
+    with_rules,
 )
 from flatweave.frontend.standard.products import matmul, shape_of_both
 from flatweave.frontend.standard.small_matrices import determinant, factor, inverse, solution
@@ -104,7 +105,13 @@ def solve(x1: Any, x2: Any, /) -> Any:
 def _solved(a: Any, b: Any) -> Any:
     if is_divided(a):
         return map(_solved, a, b)
-    return step(_solution, [a, b], [like(b, *b.shape[-2:], dtype=dtype_of(a, b))])[0]
+    if isinstance(a, Complex):
+        b = whole(b)
+
+    def computed(a: Any, b: Any) -> Any:
+        return step(_solution, [a, b], [like(b, *b.shape[-2:], dtype=dtype_of(a, b))])[0]
+
+    return with_rules("solve", computed, a, b)
 
 
 @for_complex
@@ -121,7 +128,7 @@ def inv(x: Any, /) -> Any:
     a = matrices(x, "inv", is_square=True)
     if is_divided(a):
         return map(inv, a)
-    return step(_inverse, [a], [like(a, *a.shape[-2:])])[0]
+    return with_rules("inv", lambda a: step(_inverse, [a], [like(a, *a.shape[-2:])])[0], a)
 
 
 @for_complex
@@ -137,7 +144,7 @@ def det(x: Any, /) -> Any:
     a = matrices(x, "det", is_square=True)
     if is_divided(a):
         return map(det, a)
-    return step(_determinant, [a], [like(a)])[0]
+    return with_rules("det", lambda a: step(_determinant, [a], [like(a)])[0], a)
 
 
 class Slogdet(NamedTuple):
@@ -161,7 +168,11 @@ def slogdet(x: Any, /) -> Any:
     a = matrices(x, "slogdet", is_square=True)
     if is_divided(a):
         return Slogdet(*map(lambda each: tuple(slogdet(each)), a))
-    return Slogdet(*step(_logarithm, [a], [like(a), like(a, dtype=real_of(a))]))
+
+    def computed(a: Any) -> Any:
+        return Slogdet(*step(_logarithm, [a], [like(a), like(a, dtype=real_of(a))]))
+
+    return with_rules("slogdet", computed, a)
 
 
 @for_complex
@@ -180,7 +191,11 @@ def cholesky(x: Any, /, *, upper: bool = False) -> Any:
     a = matrices(x, "cholesky", is_square=True)
     if is_divided(a):
         return map(lambda each: cholesky(each, upper=upper), a)
-    return step(_factor, [a], [like(a, *a.shape[-2:])], upper=upper)[0]
+
+    def computed(a: Any) -> Any:
+        return step(_factor, [a], [like(a, *a.shape[-2:])], upper=upper)[0]
+
+    return with_rules("cholesky", computed, a, upper=upper)
 
 
 def _power(x: Any, n: Any, /) -> Any:

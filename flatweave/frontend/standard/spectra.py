@@ -30,6 +30,7 @@ from flatweave.frontend.standard.library import (
     rectangular,
     square,
     step,
+    with_rules,
 )
 from flatweave.frontend.trace.tracers import as_tracer
 
@@ -166,12 +167,16 @@ def qr(x: Any, /, *, mode: str = "reduced") -> Any:
     a = matrices(x, "qr")
     if is_divided(a):
         return map(lambda each: qr(each, mode=mode), a)
-    m, n = a.shape[-2:]
-    k = m if mode == "complete" else _least(a)
-    upper = like(a, k, n)
-    if mode == "r":
-        return step(_orthogonal, [a], [upper], mode=mode)[0]
-    return QR(*step(_orthogonal, [a], [like(a, m, k), upper], mode=mode))
+
+    def computed(a: Any) -> Any:
+        m, n = a.shape[-2:]
+        k = m if mode == "complete" else _least(a)
+        upper = like(a, k, n)
+        if mode == "r":
+            return step(_orthogonal, [a], [upper], mode=mode)[0]
+        return QR(*step(_orthogonal, [a], [like(a, m, k), upper], mode=mode))
+
+    return with_rules("qr", computed, a, mode=mode)
 
 
 def _least(a: Any) -> Any:
@@ -195,8 +200,12 @@ def eigh(x: Any, /) -> Any:
     a = matrices(x, "eigh", is_square=True)
     if is_divided(a):
         return map(eigh, a)
-    n = a.shape[-1]
-    return Eigh(*step(_hermitian, [a], [like(a, n, dtype=real_of(a)), like(a, n, n)]))
+
+    def computed(a: Any) -> Any:
+        n = a.shape[-1]
+        return Eigh(*step(_hermitian, [a], [like(a, n, dtype=real_of(a)), like(a, n, n)]))
+
+    return with_rules("eigh", computed, a)
 
 
 @for_complex
@@ -212,7 +221,11 @@ def eigvalsh(x: Any, /) -> Any:
     a = matrices(x, "eigvalsh", is_square=True)
     if is_divided(a):
         return map(eigvalsh, a)
-    return step(_hermitian_values, [a], [like(a, a.shape[-1], dtype=real_of(a))])[0]
+
+    def computed(a: Any) -> Any:
+        return step(_hermitian_values, [a], [like(a, a.shape[-1], dtype=real_of(a))])[0]
+
+    return with_rules("eigvalsh", computed, a)
 
 
 @for_complex
@@ -231,10 +244,14 @@ def svd(x: Any, /, *, full_matrices: bool = True) -> Any:
     a = matrices(x, "svd")
     if is_divided(a):
         return map(lambda each: svd(each, full_matrices=full_matrices), a)
-    (m, n), k = a.shape[-2:], _least(a)
-    u, vh = (like(a, m, m), like(a, n, n)) if full_matrices else (like(a, m, k), like(a, k, n))
-    lengths = like(a, k, dtype=real_of(a))
-    return SVD(*step(_singular, [a], [u, lengths, vh], full_matrices=full_matrices))
+
+    def computed(a: Any) -> Any:
+        (m, n), k = a.shape[-2:], _least(a)
+        u, vh = (like(a, m, m), like(a, n, n)) if full_matrices else (like(a, m, k), like(a, k, n))
+        lengths = like(a, k, dtype=real_of(a))
+        return SVD(*step(_singular, [a], [u, lengths, vh], full_matrices=full_matrices))
+
+    return with_rules("svd", computed, a, full_matrices=full_matrices)
 
 
 @for_complex
@@ -250,7 +267,11 @@ def svdvals(x: Any, /) -> Any:
     a = matrices(x, "svdvals")
     if is_divided(a):
         return map(svdvals, a)
-    return step(_singular_values, [a], [like(a, _least(a), dtype=real_of(a))])[0]
+
+    def computed(a: Any) -> Any:
+        return step(_singular_values, [a], [like(a, _least(a), dtype=real_of(a))])[0]
+
+    return with_rules("svdvals", computed, a)
 
 
 def _with_bound(compute: Any, a: Any, rtol: Any, result: ShapeDtypeStruct) -> Any:
@@ -292,8 +313,12 @@ def pinv(x: Any, /, *, rtol: Any = None) -> Any:
     a = matrices(x, "pinv")
     if rtol is None and is_divided(a):
         return map(pinv, a)
-    m, n = a.shape[-2:]
-    return _with_bound(_pseudo_inverse, a, rtol, like(a, n, m))
+
+    def computed(a: Any) -> Any:
+        m, n = a.shape[-2:]
+        return _with_bound(_pseudo_inverse, a, rtol, like(a, n, m))
+
+    return with_rules("pinv", computed, a, rtol=rtol)
 
 
 @for_complex
@@ -310,8 +335,12 @@ def eig(x: Any, /) -> Any:
     a = matrices(x, "eig", is_square=True)
     if is_divided(a):
         return map(eig, a)
-    n, dtype = a.shape[-1], complex_of(a)
-    return Eig(*step(_general, [a], [like(a, n, dtype=dtype), like(a, n, n, dtype=dtype)]))
+
+    def computed(a: Any) -> Any:
+        n, dtype = a.shape[-1], complex_of(a)
+        return Eig(*step(_general, [a], [like(a, n, dtype=dtype), like(a, n, n, dtype=dtype)]))
+
+    return with_rules("eig", computed, a)
 
 
 @for_complex
@@ -327,4 +356,8 @@ def eigvals(x: Any, /) -> Any:
     a = matrices(x, "eigvals", is_square=True)
     if is_divided(a):
         return map(eigvals, a)
-    return step(_general_values, [a], [like(a, a.shape[-1], dtype=complex_of(a))])[0]
+
+    def computed(a: Any) -> Any:
+        return step(_general_values, [a], [like(a, a.shape[-1], dtype=complex_of(a))])[0]
+
+    return with_rules("eigvals", computed, a)
