@@ -369,10 +369,10 @@ __all__ = [
 ]  # fmt: skip
 # missing values, groups, joins, windows, recurrences, and what they ask of the language
 _TABLES = [
-    "Groups", "Nullable", "argpartition", "changed", "cummax", "cummin", "group_by", "is_none",
-    "lexsort", "logsumexp", "n_unique", "rank", "rolling", "rolling_by", "run_lengths",
-    "segment_max", "segment_min", "segment_prod", "segment_sum", "slices", "softmax", "top_k",
-    "unflatten", "value_counts",
+    "Groups", "Join", "Nullable", "argpartition", "changed", "cummax", "cummin", "group_by",
+    "is_none", "join", "join_asof", "lexsort", "logsumexp", "n_unique", "nearest", "neighbors",
+    "overlaps", "rank", "rolling", "rolling_by", "run_lengths", "segment_max", "segment_min",
+    "segment_prod", "segment_sum", "slices", "softmax", "top_k", "unflatten", "value_counts",
 ]  # fmt: skip
 __all__ += ["Overriding", "check", "operation"]
 __all__ += _TABLES  # noqa: PLE0605

@@ -44,6 +44,7 @@ from flatweave.profiler.explain import explain as explain
 from flatweave.profiler.profile import Profile as Profile
 from flatweave.profiler.profile import profile as profile
 from flatweave.tables.groups import Groups as Groups
+from flatweave.tables.joins import Join as Join
 from flatweave.tables.nullable import Nullable as Nullable
 from flatweave.tuning.tune import Tuning as Tuning
 from flatweave.tuning.tune import tune as tune
@@ -798,6 +799,11 @@ isinf: Unary
 isnan: Unary
 def jacfwd(f: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Callable[..., Any]: ...
 def jacrev(f: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Callable[..., Any]: ...
+def join(left: Any, right: Any, how: str = "inner") -> Any: ...
+def join_asof(
+    left: Any, right: Any, *, by: Any = None, direction: str = "backward", tolerance: Any = None,
+    allow_exact_matches: builtins.bool = True
+) -> Array: ...
 def jvp(
     f: Callable[..., Any], primals: Any, tangents: Any, *, has_aux: builtins.bool = False
 ) -> Array: ...
@@ -952,8 +958,10 @@ def nanvar(
 def nanvar(
     x: ArrayLike, axis: Axes | None = None, ddof: float = 0, keepdims: builtins.bool = False
 ) -> Array: ...
+def nearest(starts: Any, ends: Any, starts2: Any, ends2: Any) -> tuple[Array, Array]: ...
 neg: Unary
 negative: Unary
+def neighbors(points: Any, radius: Any, others: Any = None, box: Any = None) -> Ragged: ...
 newaxis: None
 def nextafter(x1: ArrayLike, x2: ArrayLike) -> Array: ...
 def nonzero(x: ArrayLike) -> tuple[Array, ...]: ...
@@ -965,6 +973,7 @@ def ones_like(
 def operation(
     *, static: str = "", structured: str = ""
 ) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
+def overlaps(starts: Any, ends: Any, starts2: Any, ends2: Any) -> Ragged: ...
 def pad(
     x: ArrayLike, pad_width: Any, mode: str = "constant", constant_values: Any = None
 ) -> Array: ...
@@ -1259,15 +1268,15 @@ def zip_with(f: Callable[..., Any], *xs: Any) -> Any: ...
 __all__ = [
     "ArgumentError", "Array", "ArrayLike", "Chunked", "CompilerBug", "DTypeError", "DeviceError",
     "EscapedArrayError", "Explanation", "ExtentOverflowError", "Groups", "IndexOutOfBounds",
-    "Jitted", "KernelError", "NegativeExtentError", "NestingError", "NotTraceableError", "Nullable",
-    "OperatorError", "OutOfMemory", "Overriding", "Profile", "Ragged", "ShapeDtypeStruct",
-    "ShapeError", "Stages", "Tuning", "Unsupported", "UserError", "__version__", "absolute", "acos",
-    "acosh", "add", "allclose", "append", "arange", "arccos", "arccosh", "arcsin", "arcsinh",
-    "arctan", "arctan2", "arctanh", "argmax", "argmin", "argpartition", "argsort", "argwhere",
-    "array", "asarray", "asin", "asinh", "astype", "atan", "atan2", "atanh", "atleast_1d",
-    "atleast_2d", "average", "backpermute", "bf16", "bfloat16", "bincount", "bitwise_and",
-    "bitwise_count", "bitwise_invert", "bitwise_left_shift", "bitwise_not", "bitwise_or",
-    "bitwise_right_shift", "bitwise_xor", "bool_", "broadcast", "broadcast_arrays",
+    "Jitted", "Join", "KernelError", "NegativeExtentError", "NestingError", "NotTraceableError",
+    "Nullable", "OperatorError", "OutOfMemory", "Overriding", "Profile", "Ragged",
+    "ShapeDtypeStruct", "ShapeError", "Stages", "Tuning", "Unsupported", "UserError", "__version__",
+    "absolute", "acos", "acosh", "add", "allclose", "append", "arange", "arccos", "arccosh",
+    "arcsin", "arcsinh", "arctan", "arctan2", "arctanh", "argmax", "argmin", "argpartition",
+    "argsort", "argwhere", "array", "asarray", "asin", "asinh", "astype", "atan", "atan2", "atanh",
+    "atleast_1d", "atleast_2d", "average", "backpermute", "bf16", "bfloat16", "bincount",
+    "bitwise_and", "bitwise_count", "bitwise_invert", "bitwise_left_shift", "bitwise_not",
+    "bitwise_or", "bitwise_right_shift", "bitwise_xor", "bool_", "broadcast", "broadcast_arrays",
     "broadcast_shapes", "broadcast_to", "c128", "c64", "can_cast", "cbrt", "ceil", "changed",
     "check", "check_grads", "checkpoint", "clip", "clz", "column_stack", "complex128", "complex64",
     "concat", "concatenate", "cond", "conj", "convolve", "copysign", "corrcoef", "correlate", "cos",
@@ -1281,15 +1290,16 @@ __all__ = [
     "gradient", "greater", "greater_equal", "group_by", "heaviside", "hessian", "histogram",
     "hstack", "hypot", "i16", "i32", "i64", "i8", "iinfo", "imag", "inf", "inner", "int16", "int32",
     "int64", "int8", "interp", "intersect1d", "invert", "iota", "is_none", "isclose", "isdtype",
-    "isfinite", "isin", "isinf", "isnan", "jacfwd", "jacrev", "jit", "jvp", "kron", "left_shift",
-    "less", "less_equal", "lexsort", "linalg", "linear_transpose", "linearize", "linspace", "log",
-    "log10", "log1p", "log2", "logaddexp", "logical_and", "logical_not", "logical_or",
-    "logical_xor", "logsumexp", "matmul", "matrix_transpose", "maximum", "mean", "median",
-    "meshgrid", "minimum", "mod", "moveaxis", "mul", "mul_hi", "multiply", "n_unique", "nan",
-    "nan_to_num", "nanargmax", "nanargmin", "nancumprod", "nancumsum", "nanmax", "nanmean",
-    "nanmedian", "nanmin", "nanpercentile", "nanprod", "nanquantile", "nanstd", "nansum", "nanvar",
-    "neg", "negative", "newaxis", "nextafter", "nonzero", "not_equal", "on", "ones", "ones_like",
-    "operation", "pad", "partition", "percentile", "permute", "permute_dims", "pi", "polyval",
+    "isfinite", "isin", "isinf", "isnan", "jacfwd", "jacrev", "jit", "join", "join_asof", "jvp",
+    "kron", "left_shift", "less", "less_equal", "lexsort", "linalg", "linear_transpose",
+    "linearize", "linspace", "log", "log10", "log1p", "log2", "logaddexp", "logical_and",
+    "logical_not", "logical_or", "logical_xor", "logsumexp", "matmul", "matrix_transpose",
+    "maximum", "mean", "median", "meshgrid", "minimum", "mod", "moveaxis", "mul", "mul_hi",
+    "multiply", "n_unique", "nan", "nan_to_num", "nanargmax", "nanargmin", "nancumprod",
+    "nancumsum", "nanmax", "nanmean", "nanmedian", "nanmin", "nanpercentile", "nanprod",
+    "nanquantile", "nanstd", "nansum", "nanvar", "nearest", "neg", "negative", "neighbors",
+    "newaxis", "nextafter", "nonzero", "not_equal", "on", "ones", "ones_like", "operation",
+    "overlaps", "pad", "partition", "percentile", "permute", "permute_dims", "pi", "polyval",
     "popcount", "positive", "power", "prod", "profile", "ptp", "pure_callback", "quantile",
     "rad2deg", "radians", "ragged", "random", "rank", "ravel", "real", "reciprocal", "reduce",
     "reduce_by_index", "remainder", "repeat", "replace", "replicate", "replicated_iota", "reshape",

@@ -16,6 +16,8 @@ from flatweave.tables.counts import (
     value_counts,
 )
 from flatweave.tables.groups import Groups, group_by
+from flatweave.tables.intervals import nearest, neighbors, overlaps
+from flatweave.tables.joins import Join, join, join_asof
 from flatweave.tables.nullable import Nullable, is_none
 from flatweave.tables.selection import (
     argpartition,
@@ -32,8 +34,8 @@ from flatweave.tables.verbs import unflatten
 from flatweave.tables.windows import rolling, rolling_by, slices
 
 __all__ = [
-    "Groups", "Nullable", "argpartition", "changed", "cummax", "cummin", "group_by", "is_none",
-    "lexsort", "logsumexp", "n_unique", "rank", "rolling", "rolling_by", "run_lengths",
-    "segment_max", "segment_min", "segment_prod", "segment_sum", "slices", "softmax", "top_k",
-    "unflatten", "value_counts",
+    "Groups", "Join", "Nullable", "argpartition", "changed", "cummax", "cummin", "group_by",
+    "is_none", "join", "join_asof", "lexsort", "logsumexp", "n_unique", "nearest", "neighbors",
+    "overlaps", "rank", "rolling", "rolling_by", "run_lengths", "segment_max", "segment_min",
+    "segment_prod", "segment_sum", "slices", "softmax", "top_k", "unflatten", "value_counts",
 ]  # fmt: skip

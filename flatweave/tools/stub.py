@@ -49,7 +49,8 @@ RESULTS = {
     "ragged": "Ragged", "unique_all": "UniqueAll", "unique_counts": "UniqueCounts",
     "unique_inverse": "UniqueInverse", "sort_by_key": "tuple[Array, Array]",
     "partition": "tuple[Array, Array]", "slices": "Ragged", "rolling": "Ragged",
-    "rolling_by": "Ragged", "unflatten": "Ragged", "value_counts": "tuple[Array, Array]",
+    "rolling_by": "Ragged", "unflatten": "Ragged", "overlaps": "Ragged", "neighbors": "Ragged",
+    "nearest": "tuple[Array, Array]", "join": "Any", "value_counts": "tuple[Array, Array]",
 }  # fmt: skip
 # what takes structures of arrays, or a Ragged, as well, and gives the like: in which parameters
 STRUCTURED = {

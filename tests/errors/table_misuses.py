@@ -98,3 +98,43 @@ def a_check_that_fails():
 
 def a_check_of_numbers():
     fw.check(X, "no")
+
+
+def a_way_to_join_that_is_unknown():
+    fw.join(X, X, "cross")
+
+
+def key_columns_of_another_number():
+    fw.join((X, X), X)
+
+
+def as_of_keys_that_descend():
+    fw.join_asof(X, np.array([1.0, 3.0, 2.0]))
+
+
+def as_of_keys_that_are_nan():
+    fw.join_asof(np.array([1.0, np.nan]), X)
+
+
+def a_negative_tolerance():
+    fw.join_asof(X, X, tolerance=-1.0)
+
+
+def a_direction_that_is_unknown():
+    fw.join_asof(X, X, direction="sideways")
+
+
+def an_interval_that_ends_before_it_starts():
+    fw.overlaps([0, 5], [3, 4], [1], [2])
+
+
+def a_negative_radius():
+    fw.neighbors(X, -1.0)
+
+
+def points_of_five_dimensions():
+    fw.neighbors(np.ones((2, 5)), 1.0)
+
+
+def a_box_without_a_side():
+    fw.neighbors(X, 1.0, box=0.0)

@@ -1,0 +1,280 @@
+"""Joins: the elements of two tables that have equal keys.
+
+    j = fw.join(left, right)          both key columns numbered together by one sort
+    j.rows                            for each left element the right ones, read where they are used
+    j.left, j.right                   the pairs, one after the other
+
+In the order of the keys a group holds its left elements, then its right ones: the rows are parts of
+that order.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import flatweave as fw
+from flatweave.tables.keys import columns, in_order, is_missing, one_length
+from flatweave.tables.verbs import made
+
+HOW = ("inner", "left", "right", "full", "outer", "semi", "anti")
+DIRECTIONS = ("backward", "forward", "nearest")
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Join:
+    """What `fw.join` gives: `rows`, the indices of the right elements that match each left one,
+    and `left` and `right`, the indices of the pairs, -1 where there is none."""
+
+    rows: Any
+    matched: Any  # bool[m], which right elements match; None where nothing asks
+    keeps_left: Any = None  # set where unmatched left elements are pairs, too
+
+    @property
+    def left(self) -> Any:
+        """The left index of each pair: in order, unmatched right elements last."""
+        return _sides(self)[0]
+
+    @property
+    def right(self) -> Any:
+        """The right index of each pair."""
+        return _sides(self)[1]
+
+
+def join(left: Any, right: Any, how: str = "inner") -> Any:
+    """The pairs of elements of two tables whose keys are equal.
+
+    Keys are as for `group_by`, tuples for several columns. The result has `.rows`, a Ragged of the
+    right indices for each left element, and `.left` and `.right`, the indices of the pairs in order
+    of the left element, then of the right one. `how="left"` has left elements without a match, too,
+    with a right index of -1; `"right"` has those of the right, last; `"full"` or `"outer"` both.
+    `"semi"` and `"anti"` give the indices of the left elements with a match and without. Missing
+    keys match nothing, NaN matches NaN. Pairs are not stored until they are read: `fw.map` over
+    `.rows` fuses.
+
+    Types: `left: k[n], right: k[m] ->` n rows, and pairs `i64[p]`. Raises ArgumentError for another
+    `how`, ShapeError for key columns of different lengths or another number of them,
+    ExtentOverflowError where the pairs are too many to count.
+
+        >>> pairs = fw.join([1, 2, 2], [2, 3, 2], how="left")
+        >>> pairs.rows
+        Ragged([[], [0, 2], [0, 2]], dtype=int64)
+        >>> pairs.left.tolist(), pairs.right.tolist()
+        ([0, 1, 1, 2, 2], [-1, 0, 2, 0, 2])
+    """
+    if how not in HOW:
+        raise fw.ArgumentError.here(
+            f"join has no way {how!r}.", f"Use one of {', '.join(map(repr, HOW))}."
+        )
+    ours, theirs = columns(left)[0], columns(right)[0]
+    if len(ours) != len(theirs):
+        raise fw.ShapeError.here(
+            f"join got {len(ours)} key columns on the left and {len(theirs)} on the right.",
+            "Give as many on both sides: fw.join((a, b), (c, d)).",
+        )
+    return _joined(ours, theirs, how=how)
+
+
+def numbered(left: tuple[Any, ...], right: tuple[Any, ...], who: str) -> tuple[Any, ...]:
+    """Both tables in the order of their keys: for each element of the two the number of its key,
+    where each key begins, and how many of its elements are of the left one."""
+    n = _length(left, who)
+    both = tuple(fw.concat([a, b]) for a, b in zip(left, right, strict=True))
+    ordered = in_order(both, False, who)
+    total = ordered.order.shape[0]
+    starts = fw.iota(total)[ordered.begins]
+    numbers = fw.cumsum(ordered.begins) - 1
+    index = fw.scatter(fw.full(total, 0), ordered.order, numbers)
+    ends = fw.concat([starts[1:], fw.full(fw.minimum(starts.shape[0], 1), total)])
+    is_left = ordered.order < n
+    of_left = fw.reduce_by_index(
+        fw.full(starts.shape, 0), fw.add, 0, numbers, is_left.astype(fw.i64)
+    )
+    return n, ordered.order, index, starts + of_left, ends
+
+
+def _length(keys: tuple[Any, ...], who: str) -> Any:
+    """How many elements a table has, whose columns must be of one length."""
+    arrays = [key.ticks if hasattr(key, "ticks") else key for key in keys]
+    one_length([fw.asarray(x) if isinstance(x, list) else x for x in arrays], who, "keys")
+    return arrays[0].shape[0]
+
+
+@fw.operation(static="how")
+def _joined(left: Any, right: Any, how: str) -> Any:
+    n, order, index, first, last = numbered(left, right, "join")
+    mine = index[:n]
+    counts = last[mine] - first[mine]
+    missing = is_missing(left)
+    if missing is not None:
+        counts = fw.where(missing, 0, counts)
+    if how in ("semi", "anti"):
+        return fw.iota(n)[counts > 0 if how == "semi" else counts == 0]
+    values = fw.expand(lambda e: e[1], lambda e, k: order[e[0] + k] - n, (first[mine], counts))
+    rows = made(values, counts)
+    matched = None
+    if how in ("right", "full", "outer"):
+        m = order.shape[0] - n
+        matched = fw.scatter(fw.full(m, False), values, fw.full(values.shape, True))
+    return Join(rows, matched, True if how in ("left", "full", "outer") else None)
+
+
+@fw.operation()
+def _sides(found: Join) -> Any:
+    rows, n = found.rows, found.rows.lengths.shape[0]
+    lengths = rows.lengths
+    if found.keeps_left is None:
+        left = fw.expand(lambda e: e[1], lambda e, k: e[0], (fw.iota(n), lengths))
+        right = rows.values
+    else:
+        left, place = fw.expand(
+            lambda e: fw.maximum(e[1], 1),
+            lambda e, k: (e[0], fw.where(e[1] > 0, e[2] + k, -1)),
+            (fw.iota(n), lengths, rows.offsets[:-1]),
+        )
+        right = fw.gather(rows.values, place, default=-1)
+    if found.matched is None:
+        return left, right
+    alone = fw.iota(found.matched.shape[0])[fw.logical_not(found.matched)]
+    return fw.concat([left, fw.full(alone.shape, -1)]), fw.concat([right, alone])
+
+
+def join_asof(
+    left: Any, right: Any, *, by: Any = None, direction: str = "backward", tolerance: Any = None,
+    allow_exact_matches: bool = True,
+) -> Any:  # fmt: skip
+    """For each left element the index of the last right one at or before it, -1 where none is.
+
+    `direction="forward"` takes the first right element at or after it, `"nearest"` the nearer of
+    both, of equally near ones the one before. Of equal keys on the right "backward" takes the last,
+    "forward" the first. `by` is a pair of keys, of the left and of the right: elements match where
+    they are equal. A match is at most `tolerance` away; without `allow_exact_matches` equal keys do
+    not match. Both sides ascend, with `by` within each of its keys.
+
+    Types: `left: k[n], right: k[m] -> i64[n]`. Raises ArgumentError for keys that descend or are
+    NaN, for another direction and for a negative tolerance, ShapeError for different lengths.
+
+        >>> fw.join_asof([1, 5, 9], [2, 4, 9, 9])
+        Array([-1,  1,  3], dtype=int64)
+        >>> fw.join_asof([1, 5, 9], [2, 4, 9, 9], direction="forward", tolerance=1)
+        Array([ 0, -1,  2], dtype=int64)
+    """
+    if direction not in DIRECTIONS:
+        raise fw.ArgumentError.here(
+            f"join_asof has no direction {direction!r}.",
+            f"Use one of {', '.join(map(repr, DIRECTIONS))}.",
+        )
+    (mine,), (theirs,) = columns(left)[0], columns(right)[0]
+    groups = None
+    if by is not None:
+        groups = columns(by[0])[0], columns(by[1])[0]
+    return _asof(mine, theirs, groups, tolerance, direction=direction,
+                 exact=bool(allow_exact_matches))  # fmt: skip
+
+
+@fw.operation(static="direction exact")
+def _asof(
+    left: Any, right: Any, by: Any, tolerance: Any, direction: str, exact: bool
+) -> Any:
+    mine, theirs = (x.ticks if hasattr(x, "ticks") else fw.asarray(x) for x in (left, right))
+    n, m = mine.shape[0], theirs.shape[0]
+    if by is None:
+        order, starts, ends = fw.iota(m), fw.full(n, 0), fw.full(n, m)
+        own = fw.iota(n)
+        own_begins, begins = fw.iota(n) == 0, fw.iota(m) == 0
+    else:
+        one_length([mine, *map(_plain, by[0])], "join_asof", "keys")
+        one_length([theirs, *map(_plain, by[1])], "join_asof", "keys")
+        _, both, index, first, last = numbered(by[0], by[1], "join_asof")
+        group = index[both]
+        is_left = both < n
+        own, order = both[is_left], both[fw.logical_not(is_left)] - n
+        own_begins, begins = _starts(group[is_left]), _starts(group[fw.logical_not(is_left)])
+        # right elements before a position of the common order: those before its key, and its own
+        lefts = fw.scan(fw.add, 0, is_left.astype(fw.i64), exclusive=True)
+        there = fw.concat([lefts, fw.full(1, n)])
+        starts, ends = (edge[index[:n]] - there[edge[index[:n]]] for edge in (first, last))
+    _ascending(mine, own, own_begins, "left")
+    _ascending(theirs, order, begins, "right")
+    if tolerance is not None:
+        tolerance = tolerance.ticks if hasattr(tolerance, "ticks") else fw.asarray(tolerance)
+        fw.check(tolerance >= 0, "the tolerance of join_asof is negative.",
+                 remedy="Give the distance that a match has at most.")  # fmt: skip
+
+    def search(strict: bool) -> Any:
+        """How many right elements, in their order, are before each left one."""
+        return fw.map(
+            lambda value, low, high: _count_before(theirs, order, value, low, high, strict),
+            mine, starts, ends,
+        )
+
+    found = []
+    if direction != "forward":
+        at = search(strict=not exact) - 1
+        found.append(fw.where(at >= starts, at, -1))
+    if direction != "backward":
+        at = search(strict=exact)
+        found.append(fw.where(at < ends, at, -1))
+    far = [_distance(mine, theirs, order, at) for at in found]
+    best, distance = found[0], far[0]
+    if len(found) == 2:
+        nearer = (found[1] >= 0) & ((found[0] < 0) | (far[1] < far[0]))
+        best, distance = fw.where(nearer, found[1], best), fw.where(nearer, far[1], distance)
+    if tolerance is not None:
+        best = fw.where(distance <= tolerance, best, -1)
+    return fw.gather(order, best, default=-1)
+
+
+def _plain(key: Any) -> Any:
+    return key.ticks if hasattr(key, "ticks") else key
+
+
+def _starts(groups: Any) -> Any:
+    """Where the group of an element is another than that of the one before."""
+    n = groups.shape[0]
+
+    def begins(i: Any) -> Any:
+        return (i == 0) | (groups[i] != groups[fw.where(i == 0, 0, i - 1)])
+
+    return fw.map(begins, fw.iota(n))
+
+
+def _ascending(keys: Any, order: Any, begins: Any, side: str) -> None:
+    """Stop the program where keys of a group descend, or are NaN."""
+    n = order.shape[0]
+
+    def holds(i: Any) -> Any:
+        key, before = keys[order[i]], keys[order[fw.where(i == 0, 0, i - 1)]]
+        return fw.where(begins[i], key == key, before <= key)
+
+    good = fw.scatter(fw.full(n, True), order, fw.map(holds, fw.iota(n)))
+    fw.check(
+        good, f"the {side} keys of join_asof must ascend, but element {{0}} is less than the one"
+        " before it, or NaN.", remedy="Sort by them first: order = fw.argsort(keys).",
+    )  # fmt: skip
+
+
+def _count_before(
+    keys: Any, order: Any, value: Any, low: Any, high: Any, strict: bool
+) -> Any:
+    """The first position from `low` to `high` whose key is above a value, or not below it."""
+    def is_open(state: Any) -> Any:
+        return state[0] < state[1]
+
+    def halve(state: Any) -> Any:
+        low, high = state
+        middle = (low + high) // 2
+        key = keys[order[middle]]
+        before = key < value if strict else key <= value
+        return fw.where(before, middle + 1, low), fw.where(before, high, middle)
+
+    return fw.while_loop(is_open, halve, (low, high))[0]
+
+
+def _distance(mine: Any, theirs: Any, order: Any, at: Any) -> Any:
+    """How far the element at a position is, of none as far as can be."""
+    def one(value: Any, p: Any) -> Any:
+        other = fw.gather(theirs, fw.gather(order, p, default=-1), default=0)
+        return fw.maximum(value, other) - fw.minimum(value, other)
+
+    return fw.map(one, mine, at)
