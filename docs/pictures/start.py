@@ -109,31 +109,38 @@ def operations() -> str:
 
 
 def stored() -> str:
-    """Three programs that differ in what makes y: which of them store it."""
-    p = Steps(700, 356)
-    p.word(12, 24, "z[i] = y[i - 1] + y[i] + y[i + 1]")
+    """Two programs that differ in what y is: one stores it."""
+    p = Steps(700, 430)
+    p.word(12, 24, "z[i] = y[i - 1] + y[i] + y[i + 1]: elements of y are read up to three times")
     xs = [(f"x{k}", 0) for k in range(6)]
-    ys = [(f"y{k}", 1) for k in range(6)]
-    zs = [(f"z{k}", 2) for k in range(1, 5)]
     right = LEFT + 6 * CELL + 20
-    p.word(12, 60, "y = 2 * x is cheap: computed again at each read, and not stored")
-    p.cells(74, "x", xs)
-    p.row(124, LEFT + CELL, zs)
-    p.word(12, 141, "z")
-    p.word(12, 186, "y = sums of rows x0, x1, .. is not: stored once, and loaded three times")
-    p.cells(200, "x", xs)
-    p.cells(250, "y, in memory", ys)
-    p.row(300, LEFT + CELL, zs)
-    p.word(12, 317, "z")
-    p.word(right, 267, "fw.store(2 * x) is stored, too")
-    for y in (100, 276):
-        for k in range(1, 5):
-            for step in (-1, 0, 1):
-                x = LEFT + (k + 0.5) * CELL
-                p.arrow(x + step * CELL, y, x + 8 * step, y + 22)
+    p.word(12, 62, "y = 2 * x is cheap: it is computed where it is read")
+    p.cells(76, "x", xs)
+    _neighbours(p, 102)
+    p.word(right, 93, "computed: 12 products")
+    p.word(right, 111, "stored: nothing but z")
+    p.word(12, 200, "y = sum of each row of x is not: it is computed once, and stored")
+    p.word(12, 231, "x, a row in each column")
+    for line in range(3):
+        p.row(214 + 24 * line, LEFT, [("", 0)] * 6)
     for k in range(6):
-        p.arrow(LEFT + (k + 0.5) * CELL, 226, LEFT + (k + 0.5) * CELL, 248)
+        p.arrow(LEFT + (k + 0.5) * CELL, 288, LEFT + (k + 0.5) * CELL, 312)
+    p.cells(314, "y, in memory", [(f"y{k}", 1) for k in range(6)])
+    _neighbours(p, 340)
+    p.word(right, 331, "computed: 6 sums, not 12")
+    p.word(right, 349, "stored: y and z")
+    p.word(12, 418, "y = fw.store(2 * x) is computed once, and stored, too")
     return p.text()
+
+
+def _neighbours(p: Steps, y: float) -> None:
+    """Arrows from three elements to each of z, below."""
+    p.row(y + 24, LEFT + CELL, [(f"z{k}", 2) for k in range(1, 5)])
+    p.word(12, y + 41, "z")
+    for k in range(1, 5):
+        for step in (-1, 0, 1):
+            x = LEFT + (k + 0.5) * CELL
+            p.arrow(x + step * CELL, y, x + 8 * step, y + 22)
 
 
 PICTURES = {

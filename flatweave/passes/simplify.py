@@ -24,12 +24,14 @@ from collections.abc import Sequence
 
 from flatweave.array_ir.forms import FLAT, TRACED
 from flatweave.array_ir.syntax import Program
-from flatweave.ops import Check
+from flatweave.ops import Check, Index
+from flatweave.ops.rows import array_type
 from flatweave.passes.array_pass import array_pass
 from flatweave.passes.rewrite import Rewriter
 from flatweave.terms.build import Builder, Names
 from flatweave.terms.control import Apply
-from flatweave.terms.syntax import Atom, Const, Lambda, Let, Var
+from flatweave.terms.inequalities import is_index
+from flatweave.terms.syntax import Atom, Const, Lambda, Let, Op, Var
 
 
 @array_pass(takes=(TRACED, FLAT))
@@ -78,11 +80,21 @@ def _representative(equal: dict[Var, Atom], atom: Atom) -> Atom:
     return atom
 
 
+def _proved(b: Builder, op: Op, let: Let) -> Sequence[Atom] | None:
+    """A read without its test, where inequalities prove that its indices are inside."""
+    if not isinstance(op, Index) or not op.checked:
+        return None
+    pairs = zip(op.indices, array_type(op.xs).shape, strict=True)
+    if not all(b.is_below(i, extent) or is_index(b, i, extent) for i, extent in pairs):
+        return None
+    return b.emit(op.replace(checked=False), let.vars[0].name)
+
+
 class _Unifier(Rewriter):
     """A walk that replaces an extent by its representative, except in the check itself."""
 
     def __init__(self, equal: dict[Var, Atom], checks: list[Let]) -> None:
-        super().__init__(lambda b, op, let: None)
+        super().__init__(_proved)
         self.equal = equal
         self.checks = checks
         self.own: dict[Var, Var] = {}

@@ -130,6 +130,8 @@ class Builder(BodyFacts):
         self.lets.append(let)
         for var in let.vars:
             self.bind(var, let.op)
+        if let.op.gives_lengths:
+            self._lengths.update(let.vars)
         for var, extent in zip(let.vars, let.op.below(), strict=False):
             if extent is not None:
                 self.assume_below(var, extent)

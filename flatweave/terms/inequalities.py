@@ -201,7 +201,8 @@ class Proof:
         own = Sum({atom: 1})
         inside = self.known.inside(atom)
         if inside is not None:
-            yield self.sum(inside[0]).plus(own, -1).plus(ONE, -1 - inside[1])
+            for extent in dict.fromkeys((inside[0], self._at_least_one(inside[0]))):
+                yield self.sum(extent).plus(own, -1).plus(ONE, -1 - inside[1])
         made = self.known.definition(atom)
         if not isinstance(made, Apply) or not all(map(_is_whole, made.args)):
             return
@@ -219,6 +220,14 @@ class Proof:
                 yield self.sum(made.args[1]).plus(own, -1).plus(ONE, -1)
                 if self.range(made.args[0]).low >= 0:
                     yield self.sum(made.args[0]).plus(own, -1)
+
+    def _at_least_one(self, extent: Atom) -> Atom:
+        """What an extent is that has an index: maximum(n, 0) is n."""
+        made = self.known.definition(extent)
+        if isinstance(made, Apply) and made.fn == "maximum":
+            above = [arg for arg in made.args if self.range(arg).high > 0]
+            return above[0] if len(above) == 1 else extent
+        return extent
 
     def _rows(self, whole: Atom, divisor: Atom) -> Atom | None:
         """The rows of a space of rows as long as a divisor, if a number is an index into that."""

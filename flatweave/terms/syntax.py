@@ -126,6 +126,9 @@ class Op(Node):
     traced: ClassVar[bool] = False
     """Whether it is an operation on arrays as users write them, in any place."""
 
+    gives_lengths: ClassVar[bool] = False
+    """Whether its results are positions in a stored array, or lengths of its parts."""
+
     def result_types(self) -> tuple[Type, ...]:
         """The types of what the op binds: its whole type rule."""
         raise NotImplementedError(f"{self.name} has no type rule")

@@ -27,6 +27,7 @@ class Span(Op):
     row: Atom
     traced: ClassVar[bool] = True
     batched: ClassVar[bool] = True
+    gives_lengths: ClassVar[bool] = True
 
     def result_types(self) -> tuple[Type, ...]:
         return (i64, i64)

@@ -32,8 +32,9 @@ from collections.abc import Iterator, Sequence, Set
 
 from flatweave.array_ir.forms import FLAT
 from flatweave.array_ir.syntax import Program
-from flatweave.ops import HOST_BODIES, Index, Insert, Sink, Sweep
+from flatweave.ops import HOST_BODIES, CombineRows, Compact, Index, Insert, Sink, Sweep
 from flatweave.passes.array_pass import array_pass
+from flatweave.passes.cost import STORING, cost_of_body
 from flatweave.passes.rewrite import Rewriter
 from flatweave.passes.sweeps import STREAMS, LocalNames, is_ordered, read_elsewhere, stored_by
 from flatweave.terms.build import Builder
@@ -245,6 +246,8 @@ class _Group(_Single):
             return False
         if self.reverse != sweep.op.reverse and self.is_ordered and sweep.is_ordered:
             return False
+        if _go_apart(self.sinks, sweep.op) or _go_apart(sweep.op.sinks, self.op):
+            return False
         if any(var not in self.stored or var in sweep.elsewhere for var in used):
             return False
         return self._streams(sweep, used, readers) <= STREAMS
@@ -294,6 +297,14 @@ class _Group(_Single):
         self.sinks.clear()
         self.stored.clear()
         self.waiting = self.lasting = 0
+
+
+def _go_apart(sinks: Sequence[Sink], other: Sweep) -> bool:
+    """Whether one sweep compacts, which goes along positions, and the other only combines rows of
+    cheap elements, which goes along rows: two passes are faster than both in one."""
+    compacts = any(isinstance(sink, Compact) for sink in sinks)
+    combines = all(isinstance(sink, CombineRows) for sink in other.sinks)
+    return compacts and combines and cost_of_body(other.body) <= STORING
 
 
 def _scatters(op: Sweep) -> bool:
