@@ -30,7 +30,7 @@ from flatweave.terms.control import Apply, Cast, For, If, While
 from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Let, Op, Var
 from flatweave.terms.traverse import lambdas_in
 
-_CONTROL = (Apply, Cast, If, While, For)
+_CONTROL = (If, While, For)
 
 
 def run(program: Program, args: Sequence[Any], interp: Interp | None = None) -> list[Any]:
@@ -216,13 +216,17 @@ class Interp:
     def is_batched(self, fn: Lambda) -> bool:
         """Whether a lambda is scalar work only, so that it can run on a whole batch."""
         if fn not in self._batched:
-            bound = [*fn.params, *(var for let in fn.lets for var in let.vars)]
-            self._batched[fn] = all(isinstance(var.type, DType) for var in bound) and all(
-                (isinstance(let.op, _CONTROL) or getattr(let.op, "batched", False))
-                and all(map(self.is_batched, lambdas_in(let.op)))
-                for let in fn.lets
-            )
+            self._batched[fn] = _all_scalar(fn.params) and all(map(self._is_scalar, fn.lets))
         return self._batched[fn]
+
+    def _is_scalar(self, let: Let) -> bool:
+        op = let.op
+        if not _all_scalar(let.vars):
+            return False
+        if isinstance(op, Apply | Cast):
+            return True
+        control = isinstance(op, _CONTROL) or getattr(op, "batched", False)
+        return control and all(map(self.is_batched, lambdas_in(op)))
 
     def each(
         self, env: Env, fn: Lambda, columns: Sequence[Value], size: int,
@@ -260,3 +264,7 @@ class Interp:
             for extent in result.type.shape
         ]
         return np.empty((0, *shape), result.type.dtype.numpy)
+
+
+def _all_scalar(variables: Sequence[Var]) -> bool:
+    return all(isinstance(var.type, DType) for var in variables)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from flatweave.array_ir.syntax import Program
 from flatweave.terms.parse import parse_function
 from flatweave.terms.print import print_function, print_name
 
 
+@lru_cache(maxsize=4)  # of one program several callers ask in turn, to look for it on disk
 def print_program(program: Program) -> str:
     """The text of a program."""
     return print_function(print_name(program.name), program.fn)

@@ -19,19 +19,20 @@ from flatweave.array_ir.text import print_program
 from flatweave.base.config import config
 from flatweave.operator_checks.laws import Broken
 from flatweave.operator_checks.lazy_arrays import MANY, Array, Lazy, Unknown, raveled
+from flatweave.operator_checks.lazy_interp import STEPS
 from flatweave.operator_checks.sample import Sampler, Untried
 from flatweave.runtime.cache import process_cache
 from flatweave.runtime.devices.arrays import Resident
 from flatweave.runtime.origin import facts
 from flatweave.terms.batch import Value
 
-SPENT = 300
-"""The lets that are evaluated to try operators, about 5 ms: until then every call tries them, then
-calls whose number is a power of two."""
-
 
 class FirstCalls:
-    """What is left to try of a program's operators."""
+    """What is left to try of a program's operators.
+
+    Until tries have evaluated as many lets as one may, every call makes one; then those calls whose
+    number is a power of two.
+    """
 
     def __init__(self, program: Program) -> None:
         self._program = program
@@ -44,7 +45,7 @@ class FirstCalls:
         """Try the operators on a call's arguments; raises Broken."""
         self._calls += 1
         number = self._calls
-        if self.is_done or (self._spent > SPENT and number & (number - 1)):
+        if self.is_done or (self._spent > STEPS and number & (number - 1)):
             return
         if number == 1 and self._is_remembered():
             self.is_done = True

@@ -31,6 +31,8 @@ from flatweave.terms.syntax import Lambda, Let, Op
 from flatweave.terms.traverse import free_vars, needed_for
 
 TRIED = (Reduce, Scan, ReduceSegments, Permute, CallKernel)
+ENTERED = (Map, Generate, Nest, For, While, If)
+LOOKED_AT = frozenset([*TRIED, *ENTERED])
 
 
 class Untried:
@@ -50,6 +52,8 @@ class Untried:
         """The lets of a body whose operators are tried, in the order of the program."""
         found: list[Let] = []
         for let in fn.lets:
+            if type(let.op) not in LOOKED_AT:
+                continue
             inside = [each for inner in bodies(let.op) for each in self._found_in(inner)]
             if self._is_tried(let):
                 found.append(let)
@@ -118,7 +122,7 @@ class Sampler(Neighbours):
     def run(self) -> None:
         """Try the operators that have not been tried; raises Broken."""
         self._steps = STEPS
-        with suppress(Unknown):
+        with suppress(Unknown), np.errstate(all="ignore"):
             self._visit(self._root, self.program.fn)
 
     # -- bodies -----------------------------------------------------------------------------------

@@ -93,10 +93,20 @@ def _check_count(fn: ScalarFn, count: int) -> None:
 
 def evaluate(name: str, *operands: Any) -> Values:
     """The meaning: `name` on NumPy arrays or scalars of our dtypes, as an array, never warning."""
-    arrays = [np.asarray(x) for x in operands]
-    dtype = result_dtype(name, [as_dtype(x.dtype) for x in arrays])
     with np.errstate(all="ignore"):
-        return np.asarray(TABLE[name].numpy(*arrays)).astype(dtype.numpy, copy=False)
+        return apply(name, [np.asarray(x) for x in operands])
+
+
+def apply(name: str, arrays: Sequence[Values]) -> Values:
+    """The same of arrays, for callers that have turned warnings off."""
+    dtype = _numpy_result(name, tuple([x.dtype for x in arrays]))
+    found = np.asarray(TABLE[name].numpy(*arrays))
+    return found if found.dtype == dtype else found.astype(dtype)
+
+
+@cache
+def _numpy_result(name: str, operands: tuple[np.dtype[Any], ...]) -> np.dtype[Any]:
+    return result_dtype(name, [as_dtype(dtype) for dtype in operands]).numpy
 
 
 def identity(name: str, dtype: DType) -> int | float | bool | None:
