@@ -104,13 +104,10 @@ def scan_step(
 ) -> tuple[Values, Values]:
     """Prefixes of one step's elements, going on from `carry`; and the carry behind them."""
     if width == 1:
-        after = operator.combine(b, carry, values)
-        return (carry if exclusive else after), after
-    alone = b.emit(ScanLanes(operator.function(b), operator.neutral, values))
-    found = operator.combine(b, carry, alone)
-    # not the last lane of what is found: so only this one operation waits for the last step
-    after = operator.combine(b, carry, b.emit(LastLane(alone)))
-    return (b.emit(ShiftLanes(carry, found)) if exclusive else found), after
+        after = operator.after(b, carry, values)
+        return operator.element(b, carry if exclusive else after), after
+    found, after = _going_on(b, operator, carry, values)
+    return (_shifted(b, operator, carry, found) if exclusive else found), after
 
 
 def segmented_scan_step(
@@ -123,22 +120,24 @@ def segmented_scan_step(
     warp may take a way of its own.
     """
     if width == 1:
-        after = select(b, flag, values, operator.combine(b, carry, values))
-        return (select(b, flag, operator.neutral, carry) if exclusive else after), after
+        after = select(b, flag, operator.carry(b, values), operator.after(b, carry, values))
+        before = operator.element(b, carry if exclusive else after)
+        return (select(b, flag, operator.neutral, before) if exclusive else before), after
     starts = b.emit(Ballot(flag))[0]
     if branches:
         some, none = b.inner(), b.inner()
         anew, last = _anew(some, operator, carry, flag, starts, values)
         on, after = _going_on(none, operator, carry, values)
-        ways = some.close([], (*anew, *last)), none.close([], (*on, *after))
+        anew = (*anew, *operator.carry(some, last))
+        ways = some.close([], anew), none.close([], (*on, *after))
         both: Values = b.emit(If(b.apply("ne", starts, EMPTY), *ways))
         found, after = both[: len(values)], both[len(values) :]
     else:
         found, last = _anew(b, operator, carry, flag, starts, values)
         none_starts = b.apply("eq", starts, EMPTY)
-        after = select(b, none_starts, operator.combine(b, carry, last), last)
+        after = select(b, none_starts, operator.after(b, carry, last), operator.carry(b, last))
     if exclusive:
-        found = select(b, flag, operator.neutral, b.emit(ShiftLanes(carry, found)))
+        found = select(b, flag, operator.neutral, _shifted(b, operator, carry, found))
     return found, after
 
 
@@ -147,8 +146,15 @@ def _going_on(
 ) -> tuple[Values, Values]:
     """Prefixes of a step in which no segment starts, and the carry behind it."""
     alone = b.emit(ScanLanes(operator.function(b), operator.neutral, values))
-    after = operator.combine(b, carry, b.emit(LastLane(alone)))
-    return operator.combine(b, carry, alone), after
+    found = operator.on(b, carry, alone)
+    # not the last lane of what is found: so only this one operation waits for the last step
+    return found, operator.after(b, carry, b.emit(LastLane(alone)))
+
+
+def _shifted(b: Builder, operator: Operator, carry: Values, found: Values) -> Values:
+    """What each lane has before its own element."""
+    before: Values = b.emit(ShiftLanes(operator.element(b, carry), found))
+    return before
 
 
 def _anew(
@@ -159,7 +165,7 @@ def _anew(
     # the lanes below the lowest start; of no start at all, every lane
     below = b.apply("and", b.apply("not", starts), b.apply("sub", starts, FIRST))
     reached = b.emit(InSet(below))[0]
-    found = select(b, reached, operator.combine(b, carry, alone), alone)
+    found = select(b, reached, operator.on(b, carry, alone), alone)
     return found, b.emit(LastLane(alone))
 
 

@@ -14,15 +14,45 @@ Combine = Callable[[Builder, Values, Values], Values]
 
 
 @record(eq=True)
+class Carried:
+    """What is carried from step to step instead of an element: the operator on it, and how an
+    element becomes it and comes of it."""
+
+    combine: Combine
+    widen: Callable[[Builder, Values], Values]
+    narrow: Callable[[Builder, Values], Values]
+
+
+@record(eq=True)
 class Operator:
     """An associative function of two elements, which need not commute, and its neutral element.
 
     `written` gives it as a lambda for collectives, where it need not be made from `combine`.
+    `carried` is for those whose carries are no elements.
     """
 
     combine: Combine
     neutral: Values
     written: Callable[[Builder], Lambda] | None = None
+    carried: Carried | None = None
+
+    def on(self, b: Builder, carry: Values, values: Values) -> Values:
+        """Elements that go on from a carry."""
+        return self.combine(b, self.element(b, carry), values)
+
+    def after(self, b: Builder, carry: Values, values: Values) -> Values:
+        """The carry behind an element."""
+        if self.carried is None:
+            return self.combine(b, carry, values)
+        return self.carried.combine(b, carry, self.carry(b, values))
+
+    def element(self, b: Builder, carry: Values) -> Values:
+        """A carry as an element."""
+        return carry if self.carried is None else self.carried.narrow(b, carry)
+
+    def carry(self, b: Builder, values: Values) -> Values:
+        """An element as a carry."""
+        return values if self.carried is None else self.carried.widen(b, values)
 
     def function(self, b: Builder) -> Lambda:
         """A lambda over the components of both elements."""

@@ -101,6 +101,49 @@ def test_products_of_long_matrices(size):
     assert_near([fw.matmul(x, np.ones((n, rows), "f4"))], [np.full((rows, rows), 1.1 * n)])
 
 
+def running(x, flags, at):
+    """Sums that go on from block to block: prefixes, suffixes, segments, rows of rows."""
+    add, rows = fw.add, fw.ragged(x, offsets=at)
+    pairs = fw.segmented_reduce(
+        lambda a, b: (a[0] + b[0], fw.maximum(a[1], b[1])), (0.0, -np.inf), flags, (x, x)
+    )
+    return (
+        fw.cumsum(x)[-1], fw.scan(add, np.float32(7), x, reverse=True)[0],
+        fw.scan(add, 0.0, x, exclusive=True)[-1], fw.segmented_reduce(add, 0.0, flags, x)[-1],
+        pairs[0][-1], fw.segmented_scan(add, 0.0, flags, x)[-1],
+        fw.map(lambda row: fw.sum(row), rows)[0],
+        fw.map(lambda row: fw.cumsum(row), rows).values[-1],
+    )  # fmt: skip
+
+
+def assert_running_sums(n, near, target="cpu"):
+    """All of one segment, and of one that begins in the middle of a block."""
+    f, x = fw.jit(running, target=target), np.full(n, 1.1, "f4")
+    for begin in (0, 77):
+        found = f(x, np.arange(n) == begin, np.array([0, n]))
+        whole, rest = float(x[0]) * n, float(x[0]) * (n - begin)
+        wanted = (whole, whole + 7, float(x[0]) * (n - 1), rest, rest, rest, whole, whole)
+        assert_near(found, wanted, near)
+
+
+def test_running_sums():
+    """What is carried is f64: errors are those of an f32, and of sums by blocks of 64."""
+    assert_running_sums(N, 5e-6)
+
+
+@pytest.mark.slow
+def test_running_sums_of_very_many_elements():
+    """The same for a hundred million of them."""
+    assert_running_sums(10**8, 5e-6)
+
+
+@pytest.mark.slow
+@pytest.mark.needs_opencl
+def test_running_sums_on_devices():
+    """These carry f64, too."""
+    assert_running_sums(10 * N, 5e-6, "opencl")
+
+
 def binned(x, few, many, skewed):
     """Sums of bins, the last ones with a maximum next to them."""
     zeros, (n,) = np.zeros(1000, "f4"), x.shape

@@ -15,7 +15,7 @@ def packing_of_scans(records: Sequence[ScanRecord], machine: Machine) -> Packing
     stores at once; None where it does not fit."""
     components = []
     for scan in records:
-        for atom in scan.neutral:
+        for atom in scan.carried.neutral:
             dtype = scalar_type(atom)
             components.append((dtype, dtype.bits if scan.compact is None else COUNT_BITS))
     return packing_of(components, machine.whole_words)

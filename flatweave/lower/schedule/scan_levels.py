@@ -11,15 +11,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from flatweave.base.dtypes import bool_, i64
+from flatweave.base.dtypes import DType, bool_, i64
 from flatweave.base.records import record
 from flatweave.lower.schedule.segmented_operator import segmented_operator
 from flatweave.ops import Prefix, Sweep
 from flatweave.terms.build import index, lambda_of
 from flatweave.terms.syntax import Atom, Const, Lambda, Let, Var
 from flatweave.terms.traverse import free_vars
+from flatweave.terms.wide_sums import wide_sums
 
 COUNT = lambda_of("add", i64)
+FALSE = Const(False, bool_)
 
 
 @record
@@ -29,7 +31,7 @@ class ScanRecord:
 
     A prefix that starts anew at flags carries pairs of a flag and an element; `inner` is the record
     of its elements alone. `initial` is what the first block goes on from, where that is not the
-    neutral element.
+    neutral element. Sums of f32 are carried as `wide` ones.
     """
 
     fn: Lambda
@@ -40,11 +42,17 @@ class ScanRecord:
     closing: bool = False
     inner: ScanRecord | None = None
     initial: tuple[Atom, ...] = ()
+    wide: ScanRecord | None = None
 
     @property
     def first(self) -> tuple[Atom, ...]:
         """What comes before all elements."""
         return self.initial or self.neutral
+
+    @property
+    def carried(self) -> ScanRecord:
+        """The operator on what is carried, and its neutral element."""
+        return self.wide or self
 
 
 @record
@@ -102,11 +110,27 @@ def find_scan_levels(op: Sweep) -> ScanLevels:
 
 
 def _record_of_prefix(let: Let, op: Prefix) -> ScanRecord:
-    alone = ScanRecord(op.fn, op.neutral, op.args, prefix=let, initial=op.initial)
+    wide = _carried_wide(op)
+    alone = ScanRecord(op.fn, op.neutral, op.args, prefix=let, initial=op.initial, wide=wide)
     if not op.starts:
         return alone
-    neutral, args = (Const(False, bool_), *op.neutral), (*op.starts, *op.args)
-    return ScanRecord(segmented_operator(op.fn), neutral, args, prefix=let, inner=alone)
+    return ScanRecord(
+        segmented_operator(op.fn), (FALSE, *op.neutral), (*op.starts, *op.args), prefix=let,
+        inner=alone, wide=None if wide is None else ScanRecord(
+            segmented_operator(wide.fn), (FALSE, *wide.neutral), ()
+        ),
+    )  # fmt: skip
+
+
+def _carried_wide(op: Prefix) -> ScanRecord | None:
+    """How a prefix is carried, where it has sums of f32."""
+    wide = wide_sums(op.fn)
+    numbers = [atom.value for atom in op.neutral if isinstance(atom, Const)]
+    if wide is None or len(numbers) < len(op.neutral):
+        return None
+    pairs = zip(numbers, wide.result_types(), strict=True)
+    neutral = tuple(Const(x, type_) for x, type_ in pairs if isinstance(type_, DType))
+    return ScanRecord(wide, neutral, ())
 
 
 def _level(level: dict[Var, int], atom: Atom) -> int:

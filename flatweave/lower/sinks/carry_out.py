@@ -16,8 +16,8 @@ from collections.abc import Sequence
 
 from flatweave.algorithms.by_warps import scan_by_warps
 from flatweave.algorithms.operator import segmented
-from flatweave.base.dtypes import i64
-from flatweave.base.records import record
+from flatweave.base.dtypes import DType, i64
+from flatweave.base.records import record, replace
 from flatweave.kernel_ir.arrays import Values, for_all, map, read, when, zipped
 from flatweave.kernel_ir.hierarchy import WARP
 from flatweave.kernel_ir.host import Alloc, Free, Role
@@ -28,6 +28,7 @@ from flatweave.lower.kernel.operators import operator_in
 from flatweave.ops import CombineRows, CombineSegments
 from flatweave.terms.build import Builder, index
 from flatweave.terms.syntax import Atom, Let, Var
+from flatweave.terms.wide_sums import carried_by, cast_each
 
 
 @record
@@ -48,7 +49,10 @@ def segmented_buffers(
     host, slots = lowering.host, lowering.host.mul(blocks, index(lowering.machine.warps))
     results = tuple(lowering.alloc_like(atom, room) for atom in sink.neutral)
     firsts, lasts = (host.emit(Alloc(i64, slots, lowering.site()))[0] for _ in range(2))
-    carry_outs = tuple(lowering.alloc_like(atom, slots) for atom in sink.neutral)
+    carry_outs = tuple(
+        host.emit(Alloc(type_, slots, lowering.site()), "buffer")[0]
+        for type_ in carried_by(sink.fn).result_types() if isinstance(type_, DType)
+    )  # fmt: skip
     return Segmented(results, firsts, lasts, carry_outs, slots)
 
 
@@ -69,7 +73,10 @@ def _write(
     """The kernel: a scan that begins anew at each share that closes a segment."""
     b, machine = kernel.body, lowering.machine
     count = kernel.capture(left.slots)
-    operator = operator_in(kernel, sink.fn, sink.neutral, lowering.checks)
+    fn, own = carried_by(sink.fn), sink.fn.result_types()
+    operator = operator_in(kernel, fn, sink.neutral, lowering.checks)
+    neutral = cast_each(kernel.body, operator.neutral, fn.result_types())
+    operator = replace(operator, neutral=neutral)
     results = [kernel.buffer(buffer) for buffer in left.results]
     open_at = read([kernel.buffer(left.firsts), kernel.buffer(left.lasts)], count)
     values = read([kernel.buffer(buffer) for buffer in left.carry_outs], count)
@@ -80,8 +87,9 @@ def _write(
 
         def join(d: Builder) -> None:
             place = open_at.at(d, share)[0]
-            pieces = tuple(d.emit(Load(buffer, place))[0] for buffer in results)
-            _store(d, results, place, operator.combine(d, before[1:], pieces))
+            pieces = [d.emit(Load(buffer, place))[0] for buffer in results]
+            whole = operator.combine(d, before[1:], cast_each(d, pieces, fn.result_types()))
+            _store(d, results, place, cast_each(d, whole, own))
 
         when(c, closes.at(c, share)[0], join)
 
@@ -91,7 +99,7 @@ def _write(
     )
     place = open_at.at(b, b.sub(count, index(1)))[1]
     last = all_shares.at(b, index(0))
-    for_all(b, WARP, 1, lambda c, _: _store(c, results, place, last[1:]))
+    for_all(b, WARP, 1, lambda c, _: _store(c, results, place, cast_each(c, last[1:], own)))
 
 
 def _store(b: Builder, buffers: Sequence[Var], at: Atom, values: Values) -> None:

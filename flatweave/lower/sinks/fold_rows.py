@@ -33,6 +33,7 @@ from flatweave.terms.build import Builder, index, lambda_of
 from flatweave.terms.control import NO_BODY, For, If
 from flatweave.terms.syntax import Atom, Var
 from flatweave.terms.traverse import walk_lets
+from flatweave.terms.wide_sums import carried_by, cast_each
 
 IDLE = 4
 """How many lanes there may be for each element where rows lie side by side."""
@@ -227,10 +228,11 @@ class _Folder:
     def _leave(self, b: Builder, before: Atom, last: Atom, carry_outs: State) -> None:
         """The rows open at both ends of the block, and the value of the last."""
         kernel, left = self.writer.kernel, list(carry_outs)
-        for buffers in self.buffers:
+        for sink, buffers in zip(self.elements.sinks, self.buffers, strict=True):
             mine, left = left[: len(buffers.carry_outs)], left[len(buffers.carry_outs) :]
-            pairs = zip((buffers.firsts, buffers.lasts, *buffers.carry_outs), (before, last, *mine),
-                        strict=True)  # fmt: skip
+            carried = cast_each(b, mine, carried_by(sink.fn).result_types())
+            pairs = zip((buffers.firsts, buffers.lasts, *buffers.carry_outs),
+                        (before, last, *carried), strict=True)  # fmt: skip
             for buffer, value in pairs:
                 b.emit(Store(kernel.buffer(buffer), self.slot, value))
 

@@ -40,6 +40,7 @@ from flatweave.ops import CombineRows, CombineSegments
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import NO_BODY, If
 from flatweave.terms.syntax import Atom, Lambda, Var
+from flatweave.terms.wide_sums import carried_by, cast_each
 
 
 @record
@@ -128,6 +129,8 @@ class SegmentWriter:
         self.fn = sink.fn
         self.start, *self.values = taken[-1 - len(sink.neutral) :]
         self.neutral = tuple(kernel.scalar(atom) for atom in sink.neutral)
+        self.carried = carried_by(sink.fn)
+        self.open = cast_each(kernel.body, self.neutral, self.carried.result_types())
         self.buffers = buffers
         self.results = tuple(kernel.buffer(buffer) for buffer in buffers.results)
         self.places = places
@@ -139,7 +142,7 @@ class SegmentWriter:
 
     def enter(self) -> State:
         """The state at the beginning of the warp's share."""
-        return (*self.neutral, *self.places.enter())
+        return (*self.open, *self.places.enter())
 
     def step(
         self, b: Builder, elements: Elements, position: Position, close: Atom, state: State,
@@ -160,34 +163,34 @@ class SegmentWriter:
         then, other = b.inner(), b.inner()
         met = (*self._scan(then, step, values, open_), *self.places.behind(then, step, busy=True))
         whole = other.emit(ReduceLanes(self._function(other), values))
-        on = self._call(other, open_, whole)
+        on = self._on(other, open_, whole)
         none_met = (*on, *self.places.behind(other, step, busy=False))
         return b.emit(If(busy, then.close([], met), other.close([], none_met)))
 
     def _one(self, b: Builder, step: Step, values: State, open_: State) -> State:
         """A step of one element."""
         inside = b.inner()
-        for buffer, value in zip(self.results, open_, strict=True):
+        for buffer, value in zip(self.results, self._element(inside, open_), strict=True):
             inside.emit(Store(buffer, step.number, value))
         b.emit(If(step.close, inside.close([], []), NO_BODY))
-        on = self._select(b, step.close, values, self._call(b, open_, values))
+        on = self._select(b, step.close, self._carry(b, values), self._on(b, open_, values))
         return (*on, *self.places.behind(b, step, busy=True))
 
     def _scan(self, b: Builder, step: Step, values: State, open_: State) -> State:
-        """Store what the starts of a step close; the value of the last lane's segment.
+        """Store what the starts of a step close; the last lane's segment as it is carried.
 
         The open value goes in at the first start only, so that no step waits for the one before.
         """
         scanned = b.emit(ScanLanes(self._function(b), self.neutral, values, (step.close,)))
         closed: State = b.emit(ShiftLanes(self.neutral, scanned))
         self._store(b, step, open_, closed)
-        return b.emit(LastLane(scanned))
+        return self._carry(b, b.emit(LastLane(scanned)))
 
     def _store(self, b: Builder, step: Step, open_: State, closed: State) -> None:
         """What a step closes; the first, in memory: one element is cheaper than all lanes."""
         self.places.store(b, step, self.results, closed)
         pieces = [b.emit(Load(buffer, step.number))[0] for buffer in self.results]
-        whole = self._call(b, open_, pieces)
+        whole = self._element(b, self._on(b, open_, pieces))
         for buffer, value in zip(self.results, whole, strict=True):
             b.emit(Store(buffer, step.number, value))
 
@@ -205,8 +208,15 @@ class SegmentWriter:
         for buffer, value in pairs:
             b.emit(Store(self.kernel.buffer(buffer), slot, value))
 
-    def _call(self, b: Builder, first: Sequence[Atom], second: Sequence[Atom]) -> State:
-        return self._elements().call(b, self.fn, (*first, *second))
+    def _on(self, b: Builder, open_: State, values: Sequence[Atom]) -> State:
+        """The open value, and what goes on from it."""
+        return self._elements().call(b, self.carried, (*open_, *self._carry(b, values)))
+
+    def _carry(self, b: Builder, values: Sequence[Atom]) -> State:
+        return cast_each(b, values, self.carried.result_types())
+
+    def _element(self, b: Builder, carried: State) -> State:
+        return cast_each(b, carried, self.fn.result_types())
 
     def _function(self, b: Builder) -> Lambda:
         return self._elements().function(b, self.fn)
@@ -225,12 +235,13 @@ class LockstepSegmentWriter(SegmentWriter):
     def _many(self, b: Builder, step: Step, values: State, open_: State) -> State:
         busy = b.apply("ne", step.count, index(0))
         last = self._scan(b, step, values, open_)
-        on = self._select(b, busy, last, self._call(b, open_, last))
+        on = self._select(b, busy, last, self._on(b, open_, last))
         return (*on, *self.places.behind(b, step, busy=True))
 
     def _store(self, b: Builder, step: Step, open_: State, closed: State) -> None:
         """The open value joins the first that is closed in its lane."""
         first = b.cast(b.apply("ctz", b.emit(Ballot(step.close))[0]), i64)
         is_first = b.apply("eq", b.emit(Lane(index(0)))[0], first)
-        closed = self._select(b, is_first, self._call(b, open_, closed), closed)
+        joined = self._element(b, self._on(b, open_, closed))
+        closed = self._select(b, is_first, joined, closed)
         self.places.store(b, step, self.results, closed)

@@ -14,8 +14,9 @@ from flatweave.lower.traverse.position import Position, State, count_lanes, whil
 from flatweave.lower.traverse.traversal import Traversal
 from flatweave.nest.schedule import How, RFactor
 from flatweave.terms.build import Builder
-from flatweave.terms.syntax import Atom
+from flatweave.terms.syntax import Atom, types_of
 from flatweave.terms.traverse import needed_for
+from flatweave.terms.wide_sums import cast_each
 
 
 class Aggregates:
@@ -63,7 +64,9 @@ class Aggregates:
                 out.extend(self.fold_step(b, elements, record, part, position, record in ordered))
             return (*out, *known)
 
-        first = [atom for k in (*lanewise, *ordered) for atom in writer.scalars(k.neutral)]
+        first = [
+            atom for k in (*lanewise, *ordered) for atom in writer.scalars(k.carried.neutral)
+        ]
         results = walk.block(writer.b, lo, hi, (*first, *carried), step)
         by_link: dict[ScanRecord, State] = {}
         start = 0
@@ -80,7 +83,7 @@ class Aggregates:
         pairs = list(zip(records, plan.hows, strict=True))
         lanewise = [k for k, how in pairs if how in (How.LANEWISE, How.BLOCKED)]
         ordered = [k for k, how in pairs if k not in lanewise]
-        walk = writer.traverse([writer.operator(k.fn, k.neutral) for k in lanewise], plan)
+        walk = writer.traverse([writer.operator_on_carries(k) for k in lanewise], plan)
         return lanewise, ordered, walk
 
     def fold_step(
@@ -94,6 +97,9 @@ class Aggregates:
             if record in writer.saved_bits:
                 writer.saved_bits[record].note(b, position, flag)
             return (b.add(state[0], count_lanes(b, flag, position.width)),)
-        operator = writer.operator(record.fn, record.neutral)
-        values = while_active(b, elements.atoms(record.args), operator.neutral, position)
+        operator = writer.operator_on_carries(record)
+        values = elements.atoms(record.args)
+        if record.wide is not None:
+            values = cast_each(b, values, types_of(record.wide.neutral))
+        values = while_active(b, values, operator.neutral, position)
         return reduce_step(b, operator, state, values, position.width if ordered else 1)

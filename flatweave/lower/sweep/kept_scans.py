@@ -29,7 +29,8 @@ from flatweave.lower.sweep.writer import KernelWriter
 from flatweave.lower.traverse.position import Position, State, while_active
 from flatweave.ops.rows import scalar_type
 from flatweave.terms.build import Builder, index
-from flatweave.terms.syntax import Atom, Var
+from flatweave.terms.syntax import Atom, Var, types_of
+from flatweave.terms.wide_sums import cast_each
 
 
 class KeptScans:
@@ -118,6 +119,8 @@ class KeptScans:
             if record.inner is not None:
                 self.firsts[record] = state[slot]
                 out[slot] = b.apply("lt", state[slot], self._all)
+            each = slice(slot, slot + len(record.neutral))
+            out[each] = cast_each(b, out[each], types_of(record.carried.neutral))
         return tuple(out)
 
     def _keep(self, b: Builder, buffer: Var, position: Position, value: Atom) -> None:
@@ -155,7 +158,8 @@ class KeptScans:
         """What lies before the warp, and the prefix in it."""
         values = _values_of(record)
         operator = self.writer.operator(values.fn, values.neutral)
-        found = operator.combine(b, before[-len(alone) :], alone)
+        known = cast_each(b, before[-len(alone) :], types_of(values.neutral))
+        found = operator.combine(b, known, alone)
         if record.inner is None:
             return found
         number = b.emit(Lane(self._number(b, position)))[0]

@@ -42,7 +42,8 @@ from flatweave.lower.sweep.writer import KernelWriter
 from flatweave.lower.traverse.sources import groups
 from flatweave.nest.schedule import ALWAYS, Guard, RegisterTile, SharedTile, Version
 from flatweave.terms.build import index
-from flatweave.terms.syntax import Atom, Const, Let, Var
+from flatweave.terms.syntax import Atom, Const, Let, Var, types_of
+from flatweave.terms.wide_sums import cast_each
 
 
 def lower_sweep(
@@ -123,7 +124,7 @@ class SweepLowering:
         if self.plan.levels[level].carry is Carry.TWO_PASS:
             sweep.chains.append(self._find_prefixes(level, records))
             return
-        first = [lowering.scope.scalar(atom) for record in records for atom in record.first]
+        first = self._first(records)
         if self.plan.levels[level].carry is Carry.ONE_BLOCK:
             sweep.chains.append(make_only_block(self.host, records, first, lowering.site()))
             return
@@ -136,6 +137,14 @@ class SweepLowering:
         assert packing is not None
         sweep.chains.append(make_words(*made, packing))
 
+    def _first(self, records: Sequence[ScanRecord]) -> list[Atom]:
+        """What comes before all elements, as it is carried."""
+        first: list[Atom] = []
+        for each in records:
+            atoms = [self.lowering.scope.scalar(atom) for atom in each.first]
+            first += cast_each(self.host, atoms, types_of(each.carried.neutral))
+        return first
+
     def _clear(self, states: Var, count: Atom, first: Atom) -> None:
         fill(self.lowering, self.sweep.let, states, count, first, NOTHING)
 
@@ -143,14 +152,14 @@ class SweepLowering:
         """Two launches that find the prefix of every warp."""
         lowering, host, let, blocks = self.lowering, self.host, self.sweep.let, self.sweep.blocks
         slots = host.mul(blocks, index(lowering.machine.warps))
-        parts = [(record.fn, record.neutral) for record in records]
+        parts = [(record.carried.fn, record.carried.neutral) for record in records]
         aggregates = [
             lowering.alloc_like(atom, slots) for _, neutral in parts for atom in neutral
         ]
         writer = self._writer(lowering.kernel(let, "_first"), self.plan.plain)
         Passes(writer, self.sinks).write_aggregates(level, aggregates)
         lowering.launch(writer.kernel, blocks)
-        first = [atom for record in records for atom in record.first]
+        first = self._first(records)
         prefixes = scan_block_partials(lowering, let, parts, aggregates, slots, first)
         for buffer in aggregates:
             host.emit(Free(buffer))

@@ -67,7 +67,7 @@ class Prefixes:
         warps, operator = writer.lowering.machine.warps, writer.joint_operator(records)
         types = dtypes_of(writer.b, mine)
 
-        join = called(writer.b, [record.fn for record in records], types, operator.combine)
+        join = called(writer.b, [record.carried.fn for record in records], types, operator.combine)
         slots = chain.inside(writer.kernel)
         if warps == 1:
             return go_on(writer.b, slots, block, mine, join)
@@ -87,5 +87,5 @@ class Prefixes:
         machine = self.writer.lowering.machine
         if not machine.warps_meet_alone:
             return None
-        exact, width = all(is_exact(record.fn) for record in records), machine.lanes([i64])
+        exact, width = all(is_exact(record.carried.fn) for record in records), machine.lanes([i64])
         return lanes_look_back(self.writer.b, slots, block, operator, width, exact=exact)

@@ -65,15 +65,15 @@ class ScannedBody:
         writer = self.writer
         assert record.prefix is not None
         exclusive: bool = record.prefix.op.exclusive  # type: ignore[attr-defined]
-        operator = writer.operator(record.fn, record.neutral)
+        operator = writer.operator_of(record)
         values = while_active(b, elements.atoms(record.args), operator.neutral, position)
         if record.inner is None:
             return scan_step(b, operator, carry, values, position.width, exclusive=exclusive)
-        alone = writer.operator(record.inner.fn, record.inner.neutral)
+        alone = writer.operator_of(record.inner)
         branches = writer.lowering.machine.warps == 1
         first = _begins_row(b, values[0], position) if branches else None
         if first is not None:
-            before = select(b, first, alone.neutral, carry[1:])
+            before = select(b, first, alone.carry(b, alone.neutral), carry[1:])
             results, last = scan_step(
                 b, alone, before, values[1:], position.width, exclusive=exclusive
             )

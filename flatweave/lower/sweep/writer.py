@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import reduce
 
-from flatweave.algorithms.operator import Operator, together
+from flatweave.algorithms.operator import Carried, Operator, together
 from flatweave.base.records import replace
 from flatweave.kernel_ir.syntax import BlockIndex
 from flatweave.lower.host.context import Lowering
@@ -51,8 +51,9 @@ from flatweave.nest.schedule import (
 from flatweave.ops.rows import scalar_type
 from flatweave.passes.cost import cost_of_body
 from flatweave.terms.build import Builder, index
-from flatweave.terms.syntax import Atom, Lambda
+from flatweave.terms.syntax import Atom, Lambda, types_of
 from flatweave.terms.traverse import needed_for
+from flatweave.terms.wide_sums import cast_each
 
 
 def call_operator(
@@ -128,8 +129,24 @@ class KernelWriter:
         return operator_in(self.kernel, fn, neutral, self.lowering.checks)
 
     def joint_operator(self, records: Sequence[ScanRecord]) -> Operator:
-        """All records of a level as one operator on tuples."""
-        return reduce(together, [self.operator(k.fn, k.neutral) for k in records])
+        """All records of a level as one operator on tuples of what they carry."""
+        return reduce(together, [self.operator_on_carries(k) for k in records])
+
+    def operator_on_carries(self, record: ScanRecord) -> Operator:
+        """The operator on what a record carries."""
+        return self.operator(record.carried.fn, record.carried.neutral)
+
+    def operator_of(self, record: ScanRecord) -> Operator:
+        """The operator on a record's elements, which go on from what is carried."""
+        operator = self.operator(record.fn, record.neutral)
+        if record.wide is None:
+            return operator
+        own, wide = (types_of(k.neutral) for k in (record, record.wide))
+        carried = Carried(
+            self.operator_on_carries(record).combine,
+            lambda b, values: cast_each(b, values, wide), lambda b, carry: cast_each(b, carry, own),
+        )  # fmt: skip
+        return replace(operator, carried=carried)
 
     def hows(self) -> dict[ScanRecord, How]:
         """How each scan is combined before the last pass, but for those from segment heads on."""
