@@ -179,6 +179,52 @@ def test_stacks_of_small_matrices(n, dtype):
         np.testing.assert_allclose(found, np.linalg.cholesky(positive, upper=upper), **near)
 
 
+def test_stacks_of_small_complex_matrices():
+    """The same, with the conjugate factor."""
+    a = small_stack(2, "d") + 1j * small_stack(3, "d")[..., :2, :2]
+    near = {"rtol": 1e-7, "atol": 1e-9}
+    kept = np.abs(np.linalg.det(a)) > 1e-2
+    np.testing.assert_allclose(fw.linalg.det(a), np.linalg.det(a), **near)
+    np.testing.assert_allclose(np.asarray(fw.linalg.inv(a))[kept], np.linalg.inv(a)[kept], **near)
+    found = np.asarray(fw.linalg.solve(a, a[..., :1]))
+    np.testing.assert_allclose(found[kept], np.linalg.solve(a, a[..., :1])[kept], **near)
+    positive = a @ np.conj(np.swapaxes(a, -1, -2)) + np.eye(2)
+    for upper in (False, True):
+        found = fw.linalg.cholesky(positive, upper=upper)
+        np.testing.assert_allclose(found, np.linalg.cholesky(positive, upper=upper), **near)
+
+
+@pytest.mark.parametrize("n, dtype", [(1, "d"), (2, "f"), (3, "d")])
+def test_spectra_of_stacks_of_small_matrices(n, dtype):
+    """Eigenvalues in order, factors with LAPACK's signs; zeros, ones and identities among them."""
+    a = small_stack(n, dtype)
+    a[3, 0], a[4, 0], a[5, 0] = 0, 1, np.eye(n)
+    a[6, 0] = np.triu(a[6, 0])
+    near = {"rtol": 0, "atol": 1e-4 if dtype == "f" else 1e-12}
+    q, r = map(np.asarray, fw.linalg.qr(a))
+    one = np.broadcast_to(np.eye(n), a.shape)
+    np.testing.assert_allclose(q @ r, a, **near)
+    np.testing.assert_allclose(q @ np.swapaxes(q, -1, -2), one, **near)
+    np.testing.assert_allclose(r, np.linalg.qr(a)[1], **near)
+    a = a + np.swapaxes(a, -1, -2)
+    values, vectors = map(np.asarray, fw.linalg.eigh(a))
+    np.testing.assert_allclose(values, np.linalg.eigvalsh(a), **near)
+    np.testing.assert_allclose(fw.linalg.eigvalsh(a), values, **near)
+    np.testing.assert_allclose(vectors @ np.swapaxes(vectors, -1, -2), one, **near)
+    np.testing.assert_allclose(vectors * values[..., None, :], a @ vectors, **near)
+
+
+def test_spectra_that_lapack_computes():
+    """Of a stack with NaN, or with elements whose squares are 0 or infinite."""
+    a = small_stack(2, "d")
+    for value in (1e-170, 1e200):
+        a[2, 1] = [[1, value], [value, 2 * value]]
+        same(tuple(fw.linalg.qr(a)), tuple(np.linalg.qr(a)))
+    a[2, 1] = np.nan
+    for name in ("eigh", "qr"):
+        same(tuple(getattr(fw.linalg, name)(a)), tuple(getattr(np.linalg, name)(a)))
+
+
 def test_one_small_matrix_that_is_refused():
     """Of many; determinants of singular matrices are 0, and NaN stays where it is."""
     a = small_stack(3, "d")

@@ -91,7 +91,7 @@ def at_once(
             given.append(values)
         try:
             if small is not None and (result := small(*given, **options)) is not None:
-                return result
+                return kind(*result) if type(result) is tuple else result
             found = compute(*given, **options)
         except UserError as failure:
             failure.where = failure.where or user_location()

@@ -17,7 +17,7 @@ import numpy as np
 
 from flatweave.base.config import config
 from flatweave.frontend.call.operation import operation
-from flatweave.frontend.complex.rules import number
+from flatweave.frontend.complex.rules import for_complex, number
 from flatweave.frontend.elements.elementwise import abs, sqrt
 from flatweave.frontend.elements.scalars import where
 from flatweave.frontend.functions.combinators import map
@@ -32,47 +32,51 @@ from flatweave.frontend.standard.library import (
 )
 from flatweave.frontend.trace.faults import check_message
 from flatweave.frontend.trace.sizes import check
+from flatweave.frontend.values.complex import Complex
 
 MANY = 10_000
 """Matrices of a stack for which it is worth while to compile a program."""
-LARGEST = 4
-"""Rows of a matrix: of more of them the program takes longer than 0.3 s to compile."""
+MOST = 256
+"""Multiplications for a matrix, at most, of complex numbers a quarter: the program of more of them
+takes longer than 0.3 s to compile."""
 Rows = list[list[Any]]
 
 
-def are_small(a: Values) -> bool:
-    """Whether an array is such a stack."""
+def are_small(a: Values, columns: int = 0) -> bool:
+    """Whether an array is such a stack; with each matrix so many more columns are worked on."""
+    n, kind = a.shape[-1], a.dtype.kind
     return (
-        a.ndim > 2 and 0 < a.shape[-1] <= LARGEST and a.dtype.kind == "f"
+        a.ndim > 2 and n > 0 and n * n * (n + columns) <= (MOST if kind == "f" else MOST // 4)
         and math.prod(a.shape[:-2]) >= MANY and config.target != "interp"
     )  # fmt: skip
 
 
 def determinant(a: Values) -> Any:
     """The determinants of a stack of small matrices; None for another array."""
-    return _shaped(a, a.shape[:-2], determinants) if are_small(a) else None
+    return shaped(a, a.shape[:-2], determinants) if are_small(a) else None
 
 
 def inverse(a: Values) -> Any:
     """Their inverses."""
-    return _shaped(a, a.shape, inverses) if are_small(a) else None
+    return shaped(a, a.shape, inverses) if are_small(a, a.shape[-1]) else None
 
 
 def factor(a: Values, upper: bool = False) -> Any:
     """Their Cholesky factors."""
-    return _shaped(a, a.shape, functools.partial(factors, upper=upper)) if are_small(a) else None
+    return shaped(a, a.shape, functools.partial(factors, upper=upper)) if are_small(a) else None
 
 
 def solution(a: Values, b: Values) -> Any:
     """The solutions for as many right sides; None where they are no such stack."""
-    fits = b.dtype == a.dtype and b.shape[:-1] == a.shape[:-1] and 0 < b.shape[-1] <= LARGEST
-    if not fits or not are_small(a):
+    fits = b.dtype == a.dtype and b.shape[:-1] == a.shape[:-1] and b.shape[-1] > 0
+    if not fits or not are_small(a, b.shape[-1]):
         return None
     n, k = b.shape[-2:]
     return solutions(a.reshape(-1, n, n), b.reshape(-1, n, k), n, k).reshape(b.shape)
 
 
-def _shaped(a: Values, shape: tuple[int, ...], compute: Callable[..., Any]) -> Any:
+def shaped(a: Values, shape: tuple[int, ...], compute: Callable[..., Any]) -> Any:
+    """What a program of matrices along one axis gives, in the shape of the stack."""
     n = a.shape[-1]
     return compute(np.ascontiguousarray(a).reshape(-1, n, n), n).reshape(shape)
 
@@ -80,60 +84,81 @@ def _shaped(a: Values, shape: tuple[int, ...], compute: Callable[..., Any]) -> A
 # -- one program for each size --------------------------------------------------------------------
 
 
+@for_complex
 @operation(static="n")
 def determinants(a: Any, n: int) -> Any:
     """The determinants of matrices of n rows."""
-    return map(lambda m: _eliminated(_elements(m, n, n))[1], a)
+    return map(lambda m: _eliminated(elements(m, n, n))[1], a)
 
 
+@for_complex
 @operation(static="n")
 def inverses(a: Any, n: int) -> Any:
     """The inverses of matrices of n rows."""
 
     def inverted(m: Any) -> tuple[Any, ...]:
-        left, right = _elements(m, n, n), _identity(m, n)
+        left, right = elements(m, n, n), identity(m, n)
         return _solved([row + other for row, other in zip(left, right, strict=True)])
 
     return _kept(map(inverted, a), f"inv {SINGULAR}")
 
 
+@for_complex
 @operation(static="n k")
 def solutions(a: Any, b: Any, n: int, k: int) -> Any:
     """The solutions of systems of n rows for k right sides each."""
 
     def solved(m: Any, sides: Any) -> tuple[Any, ...]:
-        left, right = _elements(m, n, n), _elements(sides, n, k)
+        left, right = elements(m, n, n), elements(sides, n, k)
         return _solved([row + other for row, other in zip(left, right, strict=True)])
 
     return _kept(map(solved, a, b), f"solve {SINGULAR}")
 
 
+@for_complex
 @operation(static="n upper")
 def factors(a: Any, n: int, upper: bool = False) -> Any:
     """The Cholesky factors of matrices of n rows."""
 
     def factored(m: Any) -> tuple[Any, ...]:
-        rows, good = _elements(m, n, n), True
+        rows, good = elements(m, n, n), True
         lower = [[number(0, row[0]) for _ in range(n)] for row in rows]
         for i in range(n):
             for j in range(i + 1):
                 left = rows[i][j]
                 for k in range(j):
-                    left = left - lower[i][k] * lower[j][k]
+                    left = left - lower[i][k] * _conjugate(lower[j][k])
                 if i == j:
+                    left = _real(left)
                     good = (left > 0) & good
                 lower[i][j] = sqrt(left) if i == j else left / lower[j][j]
-        places = [(j, i) if upper else (i, j) for i in range(n) for j in range(n)]
-        return (good, *(lower[i][j] for i, j in places))
+        if upper:
+            lower = [[_conjugate(row[i]) for row in lower] for i in range(n)]
+        return (good, *(value for row in lower for value in row))
 
     return _kept(map(factored, a), f"cholesky {INDEFINITE}", EIGENVALUES)
 
 
-def _elements(m: Any, rows: int, columns: int) -> Rows:
+def _real(x: Any) -> Any:
+    return x.real if isinstance(x, Complex) else x
+
+
+def _conjugate(x: Any) -> Any:
+    return Complex(x.real, -x.imag) if isinstance(x, Complex) else x
+
+
+def _size(x: Any) -> Any:
+    """How large a pivot is, as LAPACK has it."""
+    return abs(x.real) + abs(x.imag) if isinstance(x, Complex) else abs(x)
+
+
+def elements(m: Any, rows: int, columns: int) -> Rows:
+    """The elements of a matrix."""
     return [[m[i, j] for j in range(columns)] for i in range(rows)]
 
 
-def _identity(m: Any, n: int) -> Rows:
+def identity(m: Any, n: int) -> Rows:
+    """Those of an identity matrix of the same dtype."""
     like = m[0, 0]
     return [[number(float(i == j), like) for j in range(n)] for i in range(n)]
 
@@ -145,7 +170,7 @@ def _eliminated(rows: Rows) -> tuple[list[Any], Any]:
     product: Any = None
     for k in range(len(rows)):
         for i in range(k + 1, len(rows)):
-            swaps = abs(rows[i][k]) > abs(rows[k][k])
+            swaps = _size(rows[i][k]) > _size(rows[k][k])
             for j in range(k, len(rows[0])):
                 upper, lower = rows[k][j], rows[i][j]
                 rows[k][j] = where(swaps, lower, upper)

@@ -32,6 +32,7 @@ from flatweave.frontend.standard.library import (
     step,
     with_rules,
 )
+from flatweave.frontend.standard.small_spectra import eigensystem, eigenvalues, orthogonal
 from flatweave.frontend.trace.tracers import as_tracer
 
 MODES = ("reduced", "complete", "r")
@@ -146,7 +147,7 @@ def _relative(compute: Any) -> Any:
 
 
 @for_complex
-@operation(static="mode", host=at_once(_orthogonal, rectangular, kind=QR))
+@operation(static="mode", host=at_once(_orthogonal, rectangular, kind=QR, small=orthogonal))
 def qr(x: Any, /, *, mode: str = "reduced") -> Any:
     """Q with orthogonal columns of length 1 and upper triangular R, `x = Q @ R`.
 
@@ -186,7 +187,7 @@ def _least(a: Any) -> Any:
 
 
 @for_complex
-@operation(host=at_once(_hermitian, square, kind=Eigh))
+@operation(host=at_once(_hermitian, square, kind=Eigh, small=eigensystem))
 def eigh(x: Any, /) -> Any:
     """The eigenvalues, ascending, and eigenvectors of Hermitian matrices, of which the lower
     triangle is read.
@@ -209,7 +210,7 @@ def eigh(x: Any, /) -> Any:
 
 
 @for_complex
-@operation(host=at_once(_hermitian_values, square))
+@operation(host=at_once(_hermitian_values, square, small=eigenvalues))
 def eigvalsh(x: Any, /) -> Any:
     """The eigenvalues of Hermitian matrices, ascending; the lower triangle is read.
 

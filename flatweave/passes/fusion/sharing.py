@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Collection, Iterator, Mapping, Set
 
 from flatweave.array_ir.syntax import Program
 from flatweave.base.records import record
@@ -72,19 +72,40 @@ def _shared(let: Let, uses: Mapping[Var, Uses], chosen: Mapping[Var, int]) -> li
     alive.sort(key=lambda each: makers.get(each[1], -1))
     stored = {var for var, _ in alive if var not in chosen}
     found: list[Var] = []
+    needs = _Needs(let)
     for var, atom in alive if len(alive) > 1 else ():
         if var in stored:
             continue
-        mine = needed_beyond(body, atom, read_instead(let, stored))
+        mine = needs.beyond(atom, stored)
         for other, root in alive:
             if other is var or (other not in stored and uses[other].sites == uses[var].sites):
                 continue
-            theirs = needed_beyond(body, root, read_instead(let, stored - {other}))
+            theirs = needs.beyond(root, stored, other)
             if work([each for each in mine if each in theirs], {}) > STORING:
                 stored.add(var)
                 found.append(var)
                 break
     return found
+
+
+class _Needs:
+    """What the results of one sweep depend on, found once for each set of values that are read
+    from memory."""
+
+    def __init__(self, let: Let) -> None:
+        assert isinstance(let.op, Sweep)
+        self.body = let.op.body
+        results = [(var, self.body.results[k]) for var, k in _stored(let, let.op)]
+        costly = read_instead(let, {var for var, _ in results})
+        self.costly = [(var, atom) for var, atom in results if atom in costly]
+        self.known: dict[tuple[Atom, frozenset[Atom]], dict[Let, None]] = {}
+
+    def beyond(self, root: Atom, stored: Set[Atom], but: Atom | None = None) -> dict[Let, None]:
+        """The lets that a value depends on where `stored` arrays but one are read."""
+        read = frozenset(atom for var, atom in self.costly if var in stored and var is not but)
+        if (root, read) not in self.known:
+            self.known[root, read] = needed_beyond(self.body, root, read)
+        return self.known[root, read]
 
 
 def read_instead(let: Let, stored: Set[Atom]) -> dict[Atom, Var]:
@@ -96,13 +117,14 @@ def read_instead(let: Let, stored: Set[Atom]) -> dict[Atom, Var]:
     return {atom: var for atom, var in found if work(needed_for(body.lets, [atom]), {}) > STORING}
 
 
-def needed_beyond(fn: Lambda, root: Atom, known: Mapping[Atom, Var]) -> dict[Let, None]:
+def needed_beyond(fn: Lambda, root: Atom, known: Collection[Atom]) -> dict[Let, None]:
     """The lets that a value depends on where some others are read from memory, in order."""
-    wanted: set[Atom] = {root} - known.keys()
+    read = set(known)
+    wanted: set[Atom] = {root} - read
     found = []
     for let in reversed(fn.lets):
         if not wanted.isdisjoint(let.vars):
-            wanted |= free_vars(let.op).keys() - known.keys()
+            wanted |= free_vars(let.op).keys() - read
             found.append(let)
     return dict.fromkeys(reversed(found))
 
