@@ -10,7 +10,7 @@ sweep [n, m] (i, j =>
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 from flatweave.access.value import (
@@ -26,10 +26,10 @@ from flatweave.access.value import (
     variables_in,
 )
 from flatweave.base.dtypes import i64
-from flatweave.terms.control import Apply
+from flatweave.terms.control import Apply, Cast
 from flatweave.terms.sums import Sum
-from flatweave.terms.syntax import Atom, Const, Let, Op, Var, constant
-from flatweave.terms.traverse import free_vars, lambdas_in
+from flatweave.terms.syntax import Atom, Const, Lambda, Let, Op, Var, constant
+from flatweave.terms.traverse import free_vars, lambdas_in, walk_lets
 
 MOST_TERMS = 32
 """Of a sum; a longer one is opaque: its variable is the term."""
@@ -38,7 +38,74 @@ MOST_INSIDE = 256
 NOWHERE: frozenset[Var] = frozenset()
 
 
-class Accesses:
+class Values:
+    """What values are: sums of variables without a `definition`, and of functions of such sums."""
+
+    def __init__(self, definition: Callable[[Var], Op | None]) -> None:
+        self._definition = definition
+        self._sums: dict[Atom, Value] = {}
+        self._atoms: dict[Value, Atom] | None = None
+
+    def definition(self, atom: Atom) -> Op | None:
+        """The op that binds a variable alone."""
+        return self._definition(atom) if isinstance(atom, Var) else None
+
+    def of(self, atom: Atom) -> Value:
+        """What a value is."""
+        found = self._sums.get(atom)
+        if found is None:
+            found = self._sums[atom] = self._sum(atom)
+        return found
+
+    def _sum(self, atom: Atom) -> Value:
+        if isinstance(atom, Const):
+            return Sum({}, int(atom.value)) if atom.dtype is i64 else Sum({atom: 1})
+        op = self._definition(atom)
+        if isinstance(op, Apply) and atom.type is i64:
+            found = self._arithmetic(op)
+            if found is not None and len(found.terms) <= MOST_TERMS:
+                return _wrapped(found)
+        return Sum({atom if op is None else self._modified(op) or atom: 1})
+
+    def _arithmetic(self, op: Apply) -> Value | None:
+        if op.fn not in ("add", "sub", "mul", "shl"):
+            return None
+        a, b = map(self.of, op.args)
+        if op.fn == "shl":
+            return None if b.terms or not 0 <= b.more < i64.bits else NOTHING.plus(a, 1 << b.more)
+        if op.fn != "mul":
+            return a.plus(b, 1 if op.fn == "add" else -1)
+        return product(a, b) if len(a.terms) * len(b.terms) <= MOST_TERMS else None
+
+    def _modified(self, op: Op) -> Modified | None:
+        """A function of values and of what is in arrays; None of what has an effect or a body."""
+        if op.effect or any(lambdas_in(op)):
+            return None
+        said = (op.fn, *op.args) if isinstance(op, Apply) else (op.name, *_leaves(op.values()))
+        fn = ".".join(str(each) for each in said if not isinstance(each, Var | Const))
+        args = tuple(self.of(each) for each in said if isinstance(each, Var | Const))
+        size = 1 + sum(map(size_of, args))
+        return Modified(fn, args, size) if size <= MOST_INSIDE else None
+
+    def atom(self, sum_: Value) -> Atom | None:
+        """A value, looked at before, that is this sum; or a constant."""
+        if not sum_.terms:
+            return constant(sum_.more, i64)
+        ((term, count), *others) = sum_.terms.items()
+        if isinstance(term, Var) and count == 1 and not (others or sum_.more):
+            return term
+        if self._atoms is None or len(self._atoms) < len(self._sums):
+            self._atoms = {value: atom for atom, value in reversed(self._sums.items())}
+        return self._atoms.get(sum_)
+
+
+def kernel_values(body: Lambda) -> Values:
+    """The values of a kernel's body, whose loads are variables: memory changes."""
+    scalar = (let for let in walk_lets(body) if isinstance(let.op, Apply | Cast))
+    return Values({let.vars[0]: let.op for let in scalar}.get)
+
+
+class Accesses(Values):
     """The values of a body and of the functions inside it, over some `axes`.
 
     What is bound outside of the body, and what is `uniform`, is the same along all axes.
@@ -50,8 +117,7 @@ class Accesses:
         self.made: dict[Var, Op] = {}
         self._along: dict[Var, frozenset[Var]] = {axis: frozenset((axis,)) for axis in axes}
         self._along.update(dict.fromkeys(uniform, NOWHERE))
-        self._sums: dict[Atom, Value] = {}
-        self._atoms: dict[Value, Atom] | None = None
+        super().__init__(self.made.get)
         self._note(lets)
 
     def _note(self, lets: Iterable[Let]) -> None:
@@ -73,53 +139,9 @@ class Accesses:
             return found[0] if found else NOWHERE
         return NOWHERE.union(*found)
 
-    def definition(self, atom: Atom) -> Op | None:
-        """The op that binds a variable of the body alone."""
-        return self.made.get(atom) if isinstance(atom, Var) else None
-
     def along(self, atom: Atom) -> frozenset[Var]:
         """The axes that a value depends on."""
         return self._along.get(atom, NOWHERE) if isinstance(atom, Var) else NOWHERE
-
-    # -- sums -------------------------------------------------------------------------------------
-
-    def of(self, atom: Atom) -> Value:
-        """What a value is."""
-        found = self._sums.get(atom)
-        if found is None:
-            found = self._sums[atom] = self._sum(atom)
-        return found
-
-    def _sum(self, atom: Atom) -> Value:
-        if isinstance(atom, Const):
-            return Sum({}, int(atom.value)) if atom.dtype is i64 else Sum({atom: 1})
-        op = self.made.get(atom)
-        if isinstance(op, Apply) and atom.type is i64:
-            found = self._arithmetic(op)
-            if found is not None and len(found.terms) <= MOST_TERMS:
-                return _wrapped(found)
-        return Sum({atom if op is None else self._modified(op) or atom: 1})
-
-    def _arithmetic(self, op: Apply) -> Value | None:
-        if op.fn not in ("add", "sub", "mul"):
-            return None
-        a, b = map(self.of, op.args)
-        if op.fn != "mul":
-            return a.plus(b, 1 if op.fn == "add" else -1)
-        return product(a, b) if len(a.terms) * len(b.terms) <= MOST_TERMS else None
-
-    def atom(self, sum_: Value) -> Atom | None:
-        """A value of the body, looked at before, that is this sum; or a constant."""
-        if not sum_.terms:
-            return constant(sum_.more, i64)
-        ((term, count), *others) = sum_.terms.items()
-        if isinstance(term, Var) and count == 1 and not (others or sum_.more):
-            return term
-        if self._atoms is None or len(self._atoms) < len(self._sums):
-            self._atoms = {value: atom for atom, value in reversed(self._sums.items())}
-        return self._atoms.get(sum_)
-
-    # -- how values advance -----------------------------------------------------------------------
 
     def step(self, atom: Atom, axis: Var) -> Value | None:
         """By how much a value grows from one index of an axis to the next, the others the same;
@@ -155,16 +177,6 @@ class Accesses:
         if isinstance(term, tuple):
             return NOWHERE.union(*map(self.along_term, term))
         return self.along(term) if isinstance(term, Var) else NOWHERE
-
-    def _modified(self, op: Op) -> Modified | None:
-        """A function of values and of what is in arrays; None of what has an effect or a body."""
-        if op.effect or any(lambdas_in(op)):
-            return None
-        said = (op.fn, *op.args) if isinstance(op, Apply) else (op.name, *_leaves(op.values()))
-        fn = ".".join(str(each) for each in said if not isinstance(each, Var | Const))
-        args = tuple(self.of(each) for each in said if isinstance(each, Var | Const))
-        size = 1 + sum(map(size_of, args))
-        return Modified(fn, args, size) if size <= MOST_INSIDE else None
 
 
 def _leaves(field: Any) -> Iterator[Any]:

@@ -17,6 +17,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from flatweave.access.analyse import Values, kernel_values
+from flatweave.access.value import Value
 from flatweave.base.dtypes import i64
 from flatweave.base.records import record, replace
 from flatweave.kernel_ir.hierarchy import LEVELS, THREAD, WARP, ForAll
@@ -25,6 +27,7 @@ from flatweave.kernel_ir.thread_memory import ThreadMemory
 from flatweave.kernel_passes.distribute import BlockShape
 from flatweave.terms.build import index
 from flatweave.terms.control import Apply, For
+from flatweave.terms.sums import Sum
 from flatweave.terms.syntax import Atom, BufferType, Const, Lambda, Let, Var
 from flatweave.terms.traverse import atoms_in, free_vars, lambdas_in, map_field
 
@@ -42,7 +45,7 @@ def registers(unit: Unit, shape: BlockShape) -> Unit:
 
 def registers_of(kernel: Kernel, shape: BlockShape) -> Kernel:
     """A kernel with less shared memory."""
-    found = list(_uses(kernel.body, {}, None, shape.width))
+    found = list(_uses(kernel.body, kernel_values(kernel.body), None, shape.width))
     own: dict[Var, _Own] = {}
     kept: dict[Var, Var] = {}
     for let in kernel.body.lets:
@@ -61,10 +64,6 @@ def registers_of(kernel: Kernel, shape: BlockShape) -> Kernel:
 
 
 # -- where elements are ---------------------------------------------------------------------------
-
-Form = Mapping[Var | None, int]
-"""A sum: how often each variable is added; None stands for 1."""
-
 
 @record(eq=True)
 class _Loop:
@@ -90,7 +89,7 @@ class _Use:
 
 
 def _uses(
-    fn: Lambda, forms: dict[Var, Form], loop: _Loop | None, width: int
+    fn: Lambda, values: Values, loop: _Loop | None, width: int
 ) -> Iterator[tuple[Var, _Use | None, Let | None]]:
     """All uses of memory in a body, and where; None for a use that says nothing.
 
@@ -99,74 +98,42 @@ def _uses(
     for let in fn.lets:
         match let.op:
             case Load(buffer=buffer, index=at) | Store(buffer=buffer, index=at):
-                yield buffer, _use(at, forms, loop), let
+                yield buffer, _use(values.of(at), loop), let
             case ForAll(level=level, count=Const(value=count), body=body) if (
-                LEVELS[level] is THREAD and loop is None
+                LEVELS[level] in (THREAD, WARP) and loop is None
             ):
-                t = body.params[0]
-                yield from _uses(body, {t: {t: 1}}, _Loop(t, int(count), {}), width)
-            case ForAll(level=level, count=Const(value=count), body=body) if (
-                LEVELS[level] is WARP and loop is None
-            ):
-                w = body.params[0]
-                yield from _uses(body, {w: {w: 1}}, _Loop(w, int(count), {}), width)
+                yield from _uses(body, values, _Loop(body.params[0], int(count), {}), width)
             case Lane(base=base, reverse=False) if (
-                loop is not None and _form(base, forms) == {loop.thread: width}
+                loop is not None and values.of(base) == Sum({loop.thread: width})
             ):
-                t = let.vars[0]
-                loop = _Loop(t, loop.count * width, loop.turns)
-                forms = {**forms, t: {t: 1}}
+                loop = _Loop(let.vars[0], loop.count * width, loop.turns)
             case For(lo=Const(value=lo), hi=Const(value=hi), step=Const(value=1)) if loop:
                 j = let.op.body.params[0]
                 turns = {**loop.turns, j: (int(lo), int(hi) - 1)}
                 inner = replace(loop, turns=turns)
-                yield from _uses(let.op.body, {**forms, j: {j: 1}}, inner, width)
+                yield from _uses(let.op.body, values, inner, width)
             case Apply():
-                found = _sum(let.op, forms)
-                if loop is not None and found is not None:
-                    forms[let.vars[0]] = found
+                pass
             case ForAll(body=body):
                 yield from ((var, None, None) for var in free_vars(body))
             case op:
                 yield from ((var, None, None) for var in atoms_in(op) if isinstance(var, Var))
                 for body in lambdas_in(op):
-                    yield from _uses(body, dict(forms), loop, width)
+                    yield from _uses(body, values, loop, width)
 
 
-def _sum(op: Apply, forms: Mapping[Var, Form]) -> Form | None:
-    """What a scalar function adds up, of variables that are known."""
-    parts = [_form(arg, forms) for arg in op.args]
-    if op.fn not in ("add", "sub", "mul") or any(part is None for part in parts):
-        return None
-    a, b = parts
-    assert a is not None and b is not None
-    if op.fn == "mul":
-        if set(a) - {None}:
-            a, b = b, a
-        return None if set(a) - {None} else {var: n * a.get(None, 0) for var, n in b.items()}
-    sign = 1 if op.fn == "add" else -1
-    return {var: a.get(var, 0) + sign * b.get(var, 0) for var in {*a, *b}}
-
-
-def _form(atom: Atom, forms: Mapping[Var, Form]) -> Form | None:
-    if isinstance(atom, Const):
-        return {None: int(atom.value)}
-    return forms.get(atom)
-
-
-def _use(at: Atom, forms: Mapping[Var, Form], loop: _Loop | None) -> _Use | None:
+def _use(at: Value, loop: _Loop | None) -> _Use | None:
     """Which element of its own a thread uses, if it is such."""
-    form = None if loop is None else _form(at, forms)
-    if form is None or loop is None:
+    if loop is None:
         return None
-    step, first = form.get(loop.thread, 0), form.get(None, 0)
-    others = {var: n for var, n in form.items() if n and var not in (None, loop.thread)}
+    step, first = at.terms.get(loop.thread, 0), at.more
+    others = {term: n for term, n in at.terms.items() if term is not loop.thread}
     if step < 1 or len(others) > 1:
         return None
     if not others:
         return _Use(step, 0, None, first, first, first, loop.count)
     ((number, stride),) = others.items()
-    if number not in loop.turns or stride < 1:
+    if not isinstance(number, Var) or number not in loop.turns or stride < 1:
         return None
     low, high = loop.turns[number]
     return _Use(

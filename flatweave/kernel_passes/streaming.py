@@ -20,13 +20,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from flatweave.access.analyse import kernel_values
+from flatweave.access.value import variables_in
 from flatweave.base.dtypes import DType
-from flatweave.base.records import record, replace
+from flatweave.base.records import replace
 from flatweave.kernel_ir.host import Alloc, Choice, Launch
 from flatweave.kernel_ir.syntax import BlockIndex, Kernel, Lane, Lanes, Store, Unit
 from flatweave.kernel_ir.trailing_zeros import trailing_zeros, zeros_of
 from flatweave.terms.build import Builder, index
-from flatweave.terms.control import Apply, For, While
+from flatweave.terms.control import For, While
+from flatweave.terms.sums import Sum
 from flatweave.terms.syntax import Atom, BufferType, Const, Lambda, Let, Op, Var
 from flatweave.terms.traverse import Substitution, atoms_in, lambdas_in, map_field, walk_lets
 
@@ -52,23 +55,14 @@ def stream(unit: Unit, least: int) -> Unit:
 # -- kernels --------------------------------------------------------------------------------------
 
 
-@record
-class _Place:
-    """What is known of an index: whether lanes are side by side, or it is the same for all of them;
-    and the counters of loops that it rests on."""
-
-    linear: bool = False
-    loops: frozenset[Var] = frozenset()
-
-
 class _Streams:
     """The stores of a kernel that may go around the caches, and the buffers they are to."""
 
     def __init__(self, kernel: Kernel) -> None:
         self._kernel = kernel
-        self._places: dict[Var, _Place] = {
-            param: _Place() for param in kernel.params if isinstance(param.type, DType)
-        }
+        self._values = kernel_values(kernel.body)
+        self._lanes: dict[Var, Atom] = {}  # and their bases
+        self._known = {param for param in kernel.params if isinstance(param.type, DType)}
         self._zeros = trailing_zeros(kernel.body)
         self._stores: list[Store] = []
         only = set(kernel.params) - _used_otherwise(kernel.body)
@@ -106,19 +100,16 @@ class _Streams:
                     self._body(body, width, loops, only)
                 case For(body=body, lo=lo, step=step):
                     counter = body.params[0]
-                    if self._joined("minimum", (lo, step)) is not None:
-                        self._places[counter] = _Place(False, frozenset({counter}))
+                    ends = map(self._values.of, (lo, step))
+                    if all(self._known.issuperset(variables_in(end)) for end in ends):
+                        self._known.add(counter)
                     self._body(body, lanes, loops | {counter}, only)
                 case While():
                     pass  # nobody knows how often it turns
                 case Lane(base=base, reverse=False):
-                    if (place := self._place(base)) is not None:
-                        self._places[let.vars[0]] = replace(place, linear=True)
+                    self._lanes[let.vars[0]] = base
                 case BlockIndex():
-                    self._places[let.vars[0]] = _Place()
-                case Apply(fn=name, args=args):
-                    if (place := self._joined(name, args)) is not None:
-                        self._places[let.vars[0]] = place
+                    self._known.add(let.vars[0])
                 case op:
                     for inner in lambdas_in(op):
                         self._body(inner, lanes, loops, only)
@@ -126,27 +117,14 @@ class _Streams:
     def _fills_lines(self, store: Store, lanes: int, loops: frozenset[Var]) -> bool:
         """Whether a step fills whole lines, and each turn others."""
         assert isinstance(store.buffer.type, BufferType)
-        place, each = self._place(store.index), store.buffer.type.dtype.bytes
-        if place is None or not place.linear or place.loops != loops:
+        each, value = store.buffer.type.dtype.bytes, self._values.of(store.index)
+        if lanes * each % LINE or each << zeros_of(self._zeros, store.index) < LINE:
             return False
-        return lanes * each % LINE == 0 and each << zeros_of(self._zeros, store.index) >= LINE
-
-    def _place(self, atom: Atom) -> _Place | None:
-        return _Place() if isinstance(atom, Const) else self._places.get(atom)
-
-    def _joined(self, name: str, args: Sequence[Atom]) -> _Place | None:
-        """What a scalar function makes of places; nothing is known of one that is linear no more.
-        """
-        known = [place for arg in args if (place := self._place(arg)) is not None]
-        linear = [place.linear for place in known]
-        if len(known) < len(args) or any(linear) and not _stays_linear(name, linear):
-            return None
-        return _Place(any(linear), frozenset[Var]().union(*(place.loops for place in known)))
-
-
-def _stays_linear(name: str, linear: Sequence[bool]) -> bool:
-    """Whether a function keeps neighbours neighbours."""
-    return name == "add" and not all(linear) or name == "sub" and linear == [True, False]
+        for lane in self._lanes.keys() & value.terms.keys():
+            first = value.plus(Sum({lane: 1}), -1).plus(self._values.of(self._lanes[lane]))
+            if loops <= set(variables_in(first)) <= self._known:
+                return True
+        return False
 
 
 def streaming_name(kernel: str) -> str:

@@ -26,16 +26,22 @@ PLACES = {
     "first of each pair": [("and", -2)],
     "back": [("xor", 7), ("shl", 1)],
     "apart": [("shl", 2)],
+    "every third, from 5 on": [("mul", 3), ("add", 5)],
+    "every third, backwards": [("mul", -3), ("add", 190)],
+    "too far apart": [("mul", 5)],
+    "odd ones in turned pairs": [("mul", 2), ("add", 1), ("xor", 2)],
     "between": [("add", 3), ("xor", 2)],
 }
 ONE_PLACE = ("each twice", "each four times, from 9 on", "rows of four", "first of each pair")
 """Where several lanes have the same: of those the last one is stored."""
-GATHERED = ("apart", "between")
-"""Over more than two registers, or of lanes that do not begin at a multiple."""
+GATHERED = ("between", "too far apart")
+"""Over more than four registers, or of lanes that do not begin at a multiple."""
+SCATTERED = ("apart", "every third, from 5 on", "every third, backwards")
+"""Over more than two registers."""
 FUNCTIONS = {
     "xor": operator.xor, "shl": operator.lshift, "or": operator.or_, "and": operator.and_,
     "shr": operator.rshift, "floordiv": operator.floordiv, "mod": operator.mod,
-    "add": operator.add, "twice": lambda x, by: x + (x & by),
+    "add": operator.add, "mul": operator.mul, "twice": lambda x, by: x + (x & by),
 }  # fmt: skip
 
 
@@ -115,6 +121,8 @@ def test_any_places(seed):
         by = rng.integers(1, 3) if fn in ("shl", "shr") else 2 ** rng.integers(0, 5)
         if fn in ("xor", "or", "add"):
             by = rng.integers(0, 40)
+        if fn == "mul":
+            by = rng.integers(1, 5)
         steps.append((str(fn), -int(by) if fn == "twice" else int(by)))
     if places(steps).max() >= ROOM:
         steps.append(("mod", 64))
@@ -128,7 +136,7 @@ def test_nothing_is_gathered(name):
     for stores, word in [(False, "masked.gather"), (True, "masked.scatter")]:
         xs = np.zeros(ROOM, np.float32)
         unit = kernel_unit([type_of(xs)] * 2, body_of(PLACES[name], 8, stores=stores))
-        apart = name in GATHERED or (stores and name in ONE_PLACE)
+        apart = name in GATHERED or (stores and name in (*ONE_PLACE, *SCATTERED))
         assert (word in emit(unit, HOST)) == apart
 
 

@@ -15,14 +15,16 @@ FAR = 2**63 - 1
 
 
 def by_tests(x, c, bound):
-    """Places that go up and down, the bound on either side, and one choice within another."""
+    """Indices that go up and down, the bound on either side, one choice within another, and within
+    bounds."""
     n = x.shape[0]
     up = fw.generate(n, lambda i: x[fw.where(i + c >= bound, i, n - 1 - i * 0)])
     down = fw.generate(n, lambda i: x[fw.where(bound < c - i, n - 1 - i, -1 - i)] * 2)
     three = fw.generate(
         n, lambda i: x[fw.where(i < bound, i, fw.where(i > bound + n // 2, i - n, i))] + 1
     )
-    return up, down, three
+    ring = fw.generate(n, lambda i: x[fw.clip(fw.where(i < bound, i + 1, i - n), 0, n - 1)])
+    return up, down, three, ring
 
 
 def numpy_by_tests(x, c, bound):
@@ -32,7 +34,8 @@ def numpy_by_tests(x, c, bound):
         up = x[np.where(i + np.int64(c) >= bound, i, n - 1)]
         down = x[np.where(bound < np.int64(c) - i, n - 1 - i, -1 - i)] * 2
         beyond = np.where(i > np.int64(bound) + np.int64(n // 2), i - n, i)
-    return up, down, x[np.where(i < bound, i, beyond)] + 1
+    ring = x[np.clip(np.where(i < bound, i + 1, i - n), 0, n - 1)]
+    return up, down, x[np.where(i < bound, i, beyond)] + 1, ring
 
 
 @pytest.mark.parametrize("level", LEVELS)

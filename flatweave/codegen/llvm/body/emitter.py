@@ -7,10 +7,11 @@ around this one, as a handler `(emitter, let) -> how the let's variables are hel
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import cache
 from typing import NamedTuple
 
+from flatweave.access.analyse import Values
 from flatweave.base.dtypes import DType, i64
 from flatweave.base.errors import CompilerBug
 from flatweave.codegen.llvm.body.shapes import LINEAR, REVERSED, UNIFORM, VARYING, Shape
@@ -62,9 +63,10 @@ class Emitter:
         self.zeros: Zeros = zeros or {}
         self.mask: str | None = None
         self.made: dict[Var, Op] = {}
+        self.values = Values(self._varying)
         self.depth = 0  # loops around
         self.is_rare = False  # code that runs where an error is found
-        self._known: dict[tuple[str, ...], str] = {}
+        self._known: dict[tuple[Hashable, ...], str] = {}
 
     def at(self, width: int, shapes: Mapping[Var, Shape] | None = None) -> Emitter:
         """An emitter of code that runs in `width` lanes, all of them."""
@@ -72,6 +74,7 @@ class Emitter:
         known = known if width > 1 else {}
         made = Emitter(self.code, self.isa, self.handlers, self.held, width, known, self.zeros)
         made.made, made.depth, made.is_rare = self.made, self.depth, self.is_rare
+        made.values = self.values
         return made
 
     def inside(self, mask: str | None = None) -> Emitter:
@@ -104,6 +107,10 @@ class Emitter:
     def bind(self, variables: Sequence[Var], held: Sequence[Held]) -> None:
         """State how variables are held."""
         self.held.update(zip(variables, held, strict=True))
+
+    def _varying(self, var: Var) -> Op | None:
+        """The function that makes a vector; other values are linear in the lanes."""
+        return self.made.get(var) if self.hold(var).shape is VARYING else None
 
     def shape(self, var: Var) -> Shape:
         """The shape the analysis found."""
@@ -141,7 +148,7 @@ class Emitter:
         key = (text, vec(dtype, self.width))
         return self.once(key, lambda: splat(self.code, dtype, self.width, text))
 
-    def once(self, key: tuple[str, ...], make: Callable[[], str]) -> str:
+    def once(self, key: tuple[Hashable, ...], make: Callable[[], str]) -> str:
         """What `make` emits, made when it is first asked for in this body or one around it."""
         if key not in self._known:
             self._known[key] = make()

@@ -10,13 +10,16 @@ little is computed and stored again, writing takes that time.
 
 from __future__ import annotations
 
+from flatweave.access.analyse import kernel_values
 from flatweave.codegen.llvm.body.emitter import Emitter
 from flatweave.codegen.llvm.body.prefetch import prefetch
 from flatweave.codegen.llvm.body.trip_count import cost_of
 from flatweave.kernel_ir.prefetch import Prefetch
 from flatweave.kernel_ir.syntax import Lane, Load
-from flatweave.terms.control import Apply, For
-from flatweave.terms.syntax import Atom, BufferType, Op, Var
+from flatweave.terms.build import index
+from flatweave.terms.control import For
+from flatweave.terms.sums import Sum
+from flatweave.terms.syntax import BufferType, Op, Var
 from flatweave.terms.traverse import lambdas_in, walk_lets
 
 LEAST = 12
@@ -38,25 +41,22 @@ def read_ahead(e: Emitter, op: For, i: str) -> None:
 def _runs(op: For) -> dict[Var, tuple[int, Var | None]]:
     """The buffers that a loop loads neighbours from at its counter, the bytes of an element, and
     the distance that a turn does not change; not those that the loop asks for itself."""
-    lets, counter = list(walk_lets(op.body)), op.body.params[0]
-    lanes: dict[Atom, Var | None] = {}
+    lets, counter, values = list(walk_lets(op.body)), op.body.params[0], kernel_values(op.body)
+    lanes = {let.vars[0] for let in lets if _counts_from(let.op, counter)}
     asked = {let.op.buffer for let in lets if isinstance(let.op, Prefetch)}
     params = (var for let in lets for fn in lambdas_in(let.op) for var in fn.params)
     bound = {counter, *params, *(var for let in lets for var in let.vars)}
-    for let in lets:
-        if _counts_from(let.op, counter):
-            lanes[let.vars[0]] = None
-        elif isinstance(let.op, Apply) and let.op.fn == "add":
-            place, shift = sorted(let.op.args, key=lambda arg: arg not in lanes)
-            if place in lanes and isinstance(shift, Var) and shift not in bound:
-                lanes[let.vars[0]] = shift
-    loads = [let.op for let in lets if isinstance(let.op, Load) and let.op.index in lanes]
-    asked |= {load.buffer for load in loads if load.ahead}
-    return {
-        load.buffer: (load.buffer.type.dtype.bytes, lanes[load.index])
-        for load in reversed(loads)
-        if isinstance(load.buffer.type, BufferType) and load.buffer not in asked | bound
-    }
+    found: dict[Var, tuple[int, Var | None]] = {}
+    for load in (let.op for let in reversed(lets) if isinstance(let.op, Load)):
+        assert isinstance(load.buffer.type, BufferType)
+        for lane in lanes:
+            shift = values.atom(values.of(load.index).plus(Sum({lane: 1}), -1))
+            if shift == index(0) or isinstance(shift, Var) and shift not in bound:
+                asked |= {load.buffer} if load.ahead else set()
+                found[load.buffer] = (
+                    load.buffer.type.dtype.bytes, shift if isinstance(shift, Var) else None
+                )  # fmt: skip
+    return {buffer: run for buffer, run in found.items() if buffer not in asked | bound}
 
 
 def _counts_from(op: Op, counter: Var) -> bool:

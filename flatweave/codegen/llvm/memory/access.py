@@ -2,8 +2,8 @@
 
     load xs i     i uniform:  load float                          one element for all lanes
                   i linear:   load <16 x float>                   (reversed: and a reverse shuffle)
-                  i varying:  llvm.masked.gather; neighbours and shuffles for a stride of 2 to 4,
-                              and for places within two registers (patterns.py)
+                  i varying:  llvm.masked.gather; runs and shuffles for indices within a few
+                              registers (permuted.py), one run where lanes agree (pieces.py)
     store xs i y  i uniform:  the value of the last lane          i linear, varying: as load
     under a mask: llvm.masked.load, .store, .gather, .scatter
 
@@ -14,19 +14,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from flatweave.access.value import Value
 from flatweave.base.dtypes import DType, bool_, i64, u8, u32
 from flatweave.codegen.llvm.body.emitter import Emitter, Handlers, Held
 from flatweave.codegen.llvm.body.prefetch import prefetch
 from flatweave.codegen.llvm.body.shapes import LINEAR, REVERSED, UNIFORM, VARYING
-from flatweave.codegen.llvm.memory.chosen import find_chosen, load_chosen
-from flatweave.codegen.llvm.memory.clipped import find_clipped, load_clipped
-from flatweave.codegen.llvm.memory.patterns import (
-    find_pattern,
-    load_pattern,
+from flatweave.codegen.llvm.memory.permuted import (
+    find_permuted,
+    load_permuted,
     may_store,
-    store_pattern,
+    store_permuted,
 )
-from flatweave.codegen.llvm.memory.strided import find_strided, load_strided
+from flatweave.codegen.llvm.memory.pieces import load_pieces, slope
 from flatweave.codegen.llvm.text.module import suffix, vec
 from flatweave.kernel_ir.acquire_lanes import AcquireLanes
 from flatweave.kernel_ir.prefetch import Prefetch
@@ -98,23 +97,21 @@ def emit_load(e: Emitter, let: Let) -> Sequence[Held]:
     kept = stored(dtype)
     if op.ahead and index.shape is LINEAR and e.mask is None:
         prefetch(e, buffer, kept.bytes, index.text, AHEAD, e.width * kept.bytes)
-    clipped = find_clipped(e, op.index) if index.shape is VARYING else None
-    apart = None if e.mask is not None or clipped is not None else find_strided(e, op.index)
-    pattern = None
-    if index.shape is VARYING and apart is None:
-        pattern = find_pattern(e, op.index)
-    if apart is not None:
-        text = load_strided(e, buffer, kept, apart)
-    elif pattern is not None:
-        text = load_pattern(e, buffer, kept, pattern)
-    elif clipped is not None:
-        text = load_clipped(e, buffer, kept, index, clipped, _load_run, gather)
-    elif index.shape is VARYING and (chosen := find_chosen(e, op.index)) is not None:
-        text = load_chosen(e, buffer, kept, index, chosen, _load_run, gather)
+    if index.shape is VARYING:
+        text = _load_varying(e, buffer, kept, index, e.values.of(op.index))
     else:
-        loaded = gather if index.shape is VARYING else _load_run
-        text = loaded(e, buffer, kept, index)
+        text = _load_run(e, buffer, kept, index)
     return (Held(VARYING, from_memory(e, dtype, e.width, text)),)
+
+
+def _load_varying(e: Emitter, buffer: str, kept: DType, index: Held, value: Value) -> str:
+    """Elements that are near each other, or in one of several runs, or anywhere."""
+    permuted = find_permuted(e, value)
+    if permuted is not None:
+        return load_permuted(e, buffer, kept, permuted)
+    if slope(e, value) in (1, -1):
+        return load_pieces(e, buffer, kept, index, value, _load_run, gather)
+    return gather(e, buffer, kept, index)
 
 
 def emit_prefetch(e: Emitter, let: Let) -> Sequence[Held]:
@@ -218,9 +215,9 @@ def emit_store(e: Emitter, let: Let) -> Sequence[Held]:
         store_scalar(e, buffer, dtype, index.text, uniform_value(e, op.value, dtype))
         return ()
     text, kept = to_memory(e, dtype, e.width, e.vector(op.value)), stored(dtype)
-    pattern = find_pattern(e, op.index) if index.shape is VARYING else None
-    if pattern is not None and may_store(pattern):
-        store_pattern(e, buffer, kept, pattern, text)
+    permuted = find_permuted(e, e.values.of(op.index)) if index.shape is VARYING else None
+    if permuted is not None and may_store(permuted):
+        store_permuted(e, buffer, kept, permuted, text)
     elif index.shape is VARYING:
         scatter(e, buffer, kept, index, text)
     else:
