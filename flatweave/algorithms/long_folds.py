@@ -16,6 +16,16 @@ products have.
 
 Folds of less than 64 iterations are the last loop alone. As this and the blocks are short, they run
 without a look at whether the call is cancelled.
+
+The step stands twice in that code, and a fold in it four times, one in that eight times. So a step
+that loops itself is written once, in a nest of loops whose last blocks are shorter and go on from
+the total before them:
+
+    for q in lo, lo + 64, .. < hi:
+        whole = q + 64 <= hi
+        found = neutral if whole else total
+        for k in q, q + 1, .. < min(q + 64, hi):     found = step found k
+        total = fn total found if whole else found
 """
 
 from __future__ import annotations
@@ -24,7 +34,7 @@ from collections.abc import Callable, Sequence
 
 from flatweave.base.dtypes import DType, i64
 from flatweave.terms.build import Builder, index
-from flatweave.terms.control import Apply, For, If
+from flatweave.terms.control import Apply, For, If, While
 from flatweave.terms.syntax import Atom, Const, Lambda
 from flatweave.terms.traverse import walk_lets
 
@@ -57,6 +67,8 @@ def long_fold(
     start = tuple(neutral)
     if not adds_floats(fn) or _is_short(lo, hi, step):
         return b.emit(For(lo, hi, index(step), body, start))
+    if any(isinstance(let.op, For | While) for let in walk_lets(body)):
+        return _written_once(b, (lo, hi), step, body, start, start, join, LEVELS)
     size = index(BLOCK * step)
     end = b.add(lo, b.mul(b.apply("floordiv", b.sub(hi, lo), size), size))
 
@@ -74,6 +86,32 @@ def long_fold(
         return c.emit(For(first, last, each, inside.close([p, *state], joined), start))
 
     return b.emit(For(end, hi, index(step), body, blocks(b, lo, end, LEVELS)))
+
+
+def _written_once(
+    b: Builder, bounds: tuple[Atom, Atom], step: int, body: Lambda, start: Sequence[Atom],
+    neutral: Sequence[Atom], join: Join, level: int,
+) -> tuple[Atom, ...]:  # fmt: skip
+    """The loop from `start` on in blocks of `level` kinds, the body in the innermost alone."""
+    first, last = bounds
+    if level == 0:
+        return b.emit(For(first, last, index(step), body, tuple(start)))
+    each = index(BLOCK**level * step)
+    inside = b.inner()
+    p = inside.param("p", i64)
+    state = [inside.param("s", atom.type) for atom in start]
+    after = inside.add(p, each)
+    whole = inside.apply("le", after, last)
+
+    def either(full: Sequence[Atom], rest: Sequence[Atom]) -> list[Atom]:
+        pairs = zip(full, rest, strict=True)
+        return [inside.apply("select", whole, one, other) for one, other in pairs]
+
+    block = p, inside.apply("minimum", after, last)
+    begin = either(neutral, state)
+    found = _written_once(inside, block, step, body, begin, neutral, join, level - 1)
+    ended = either(join(inside, [*state, *found]), found)
+    return b.emit(For(first, last, each, inside.close([p, *state], ended), tuple(start)))
 
 
 def chunk(

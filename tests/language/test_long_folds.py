@@ -129,7 +129,7 @@ def test_long_folds_are_blocks_of_their_own(monkeypatch):
     """So that threads share them; short ones stay together."""
     stages = fw.jit(group_sums).stages(*problem(100, 3))
     unit = lower(stages.executable.program, CPU_AVX512).unit
-    assert "folds=true" in stages.text["plan"] and "masked=true" in stages.text["plan"]
+    assert "folds=true" in stages.text["plan"] and "tail=shift-or-mask" in stages.text["plan"]
 
     def blocks(n):
         grids, launch = [], simulator.launch

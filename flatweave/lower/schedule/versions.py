@@ -25,6 +25,7 @@ from flatweave.nest.schedule import (
     Rows,
     SharedTile,
     Stream,
+    Tail,
     Version,
 )
 from flatweave.ops.rows import scalar_type
@@ -106,7 +107,8 @@ def _streaming(
     """Stores that fill the caches go around them, where blocks begin on whole cache lines."""
     op, least = facts.op, machine.streaming_from
     anywhere = facts.located is not None and division.sources
-    if least is None or op.reverse or plain.width < 2 or anywhere:
+    unaligned = plain.lanes.tail is Tail.SHIFT_OR_MASK
+    if least is None or op.reverse or plain.width < 2 or anywhere or unaligned:
         return ()
     stored: list[Atom] = []
     for sink, taken in zip(op.sinks, op.portions(), strict=True):

@@ -7,8 +7,11 @@
     one by one            reach elements
 
 The first step and the last lie over others. A part of a row that is shorter than a step goes by
-short steps, and the rest of it one by one; or, `masked`, by one step more, some lanes of which are
-idle: that pays where an element is a loop, which one lane runs as long as all.
+short steps, and the rest of it one by one.
+
+`masked` is for elements that are loops, which one lane runs as long as all, and whose code is long.
+So it is written once for each width: all whole steps are one loop, the last of which ends where the
+row does; and so are short ones, in the last of which lanes are idle.
 """
 
 from __future__ import annotations
@@ -52,6 +55,14 @@ class Overlapping:
     def _whole_steps(self, b: Builder, first: Atom, stop: Atom) -> None:
         """Of a part that has at least as many elements as a step."""
         width = index(self.walk.width)
+        if self.masked:
+            last = b.sub(stop, width)
+
+            def before_last(c: Builder, base: Atom, lanes: int, limit: Atom) -> Position:
+                return self._unaligned(c, c.apply("minimum", base, last), lanes, limit)
+
+            self.walk.region(b, self.walk.width, first, stop, stop, (), self.step, before_last)
+            return
         raised = b.add(first, b.sub(width, index(1)))
         start = b.mul(b.apply("floordiv", raised, width), width)
         self._one(b, first, b.apply("lt", first, start))
@@ -69,17 +80,17 @@ class Overlapping:
     def _short_steps(self, b: Builder, first: Atom, stop: Atom) -> None:
         """Of a part that has fewer."""
         lanes = self.walk.space.steps.short(self.walk.width)
+        if self.masked and lanes:
+            return self._masked_steps(b, first, stop, lanes)
         if lanes:
             steps = b.apply("floordiv", b.sub(stop, first), index(lanes))
             end = b.add(first, b.mul(steps, index(lanes)))
             self.walk.region(b, lanes, first, end, stop, (), self.step, self._unaligned)
             first = end
-        if self.masked and lanes:
-            return self._masked_step(b, first, stop, lanes)
         self.walk.region(b, 1, first, stop, stop, (), self.step, self._inside)
 
-    def _masked_step(self, b: Builder, first: Atom, stop: Atom, lanes: int) -> None:
-        """The last elements, fewer than there are lanes."""
+    def _masked_steps(self, b: Builder, first: Atom, stop: Atom, lanes: int) -> None:
+        """The same, idle lanes in the last one."""
 
         def act(c: Builder, i: Atom, state: State) -> State:
             there = c.inner()
