@@ -371,8 +371,9 @@ __all__ = [
 _TABLES = [
     "Groups", "Join", "Nullable", "argpartition", "changed", "cummax", "cummin", "group_by",
     "is_none", "join", "join_asof", "lexsort", "logsumexp", "n_unique", "nearest", "neighbors",
-    "overlaps", "rank", "rolling", "rolling_by", "run_lengths", "segment_max", "segment_min",
-    "segment_prod", "segment_sum", "slices", "softmax", "top_k", "unflatten", "value_counts",
+    "overlaps", "rank", "recurrence", "rolling", "rolling_by", "run_lengths", "segment_max",
+    "segment_min", "segment_prod", "segment_sum", "slices", "softmax", "top_k", "unflatten",
+    "value_counts",
 ]  # fmt: skip
 __all__ += ["Overriding", "check", "operation"]
 __all__ += _TABLES  # noqa: PLE0605

@@ -1049,6 +1049,10 @@ def rank(x: ArrayLike, axis: int = -1, method: str = "average") -> Array: ...
 def ravel(x: ArrayLike) -> Array: ...
 real: Unary
 reciprocal: Unary
+def recurrence(
+    step: Callable[[Any, Any], Any], initial: Any, xs: ArrayLike, *, axis: int = 0,
+    reverse: builtins.bool = False, parallel: builtins.bool | None = None
+) -> tuple[Any, Any]: ...
 @overload
 def reduce(
     op: Callable[[Any, Any], Any], initial: Any, xs: Flat, *, check: builtins.bool = True
@@ -1301,18 +1305,18 @@ __all__ = [
     "newaxis", "nextafter", "nonzero", "not_equal", "on", "ones", "ones_like", "operation",
     "overlaps", "pad", "partition", "percentile", "permute", "permute_dims", "pi", "polyval",
     "popcount", "positive", "power", "prod", "profile", "ptp", "pure_callback", "quantile",
-    "rad2deg", "radians", "ragged", "random", "rank", "ravel", "real", "reciprocal", "reduce",
-    "reduce_by_index", "remainder", "repeat", "replace", "replicate", "replicated_iota", "reshape",
-    "result_type", "reverse", "right_shift", "rint", "roll", "rolling", "rolling_by", "rot90",
-    "rotate", "rsqrt", "run_lengths", "scan", "scatter", "schedule", "searchsorted", "segment_max",
-    "segment_min", "segment_prod", "segment_sum", "segmented_iota", "segmented_reduce",
-    "segmented_scan", "select", "setdiff1d", "setxor1d", "shift", "sign", "signbit", "sin", "sinc",
-    "sinh", "slices", "softmax", "sort", "sort_by_key", "split", "sqrt", "square", "squeeze",
-    "stack", "std", "stencil", "stop_gradient", "store", "sub", "subtract", "swapaxes", "take",
-    "take_along_axis", "tan", "tanh", "target", "tensordot", "tile", "top_k", "transpose",
-    "trapezoid", "tril", "triu", "true_divide", "truediv", "trunc", "tune", "u16", "u32", "u64",
-    "u8", "uint16", "uint32", "uint64", "uint8", "unflatten", "union1d", "unique", "unique_all",
-    "unique_counts", "unique_inverse", "unique_values", "unstack", "value_and_grad", "value_counts",
-    "var", "vecdot", "vjp", "vmap", "vstack", "where", "while_loop", "zeros", "zeros_like",
-    "zip_with"
+    "rad2deg", "radians", "ragged", "random", "rank", "ravel", "real", "reciprocal", "recurrence",
+    "reduce", "reduce_by_index", "remainder", "repeat", "replace", "replicate", "replicated_iota",
+    "reshape", "result_type", "reverse", "right_shift", "rint", "roll", "rolling", "rolling_by",
+    "rot90", "rotate", "rsqrt", "run_lengths", "scan", "scatter", "schedule", "searchsorted",
+    "segment_max", "segment_min", "segment_prod", "segment_sum", "segmented_iota",
+    "segmented_reduce", "segmented_scan", "select", "setdiff1d", "setxor1d", "shift", "sign",
+    "signbit", "sin", "sinc", "sinh", "slices", "softmax", "sort", "sort_by_key", "split", "sqrt",
+    "square", "squeeze", "stack", "std", "stencil", "stop_gradient", "store", "sub", "subtract",
+    "swapaxes", "take", "take_along_axis", "tan", "tanh", "target", "tensordot", "tile", "top_k",
+    "transpose", "trapezoid", "tril", "triu", "true_divide", "truediv", "trunc", "tune", "u16",
+    "u32", "u64", "u8", "uint16", "uint32", "uint64", "uint8", "unflatten", "union1d", "unique",
+    "unique_all", "unique_counts", "unique_inverse", "unique_values", "unstack", "value_and_grad",
+    "value_counts", "var", "vecdot", "vjp", "vmap", "vstack", "where", "while_loop", "zeros",
+    "zeros_like", "zip_with"
 ]

@@ -19,6 +19,7 @@ from flatweave.tables.groups import Groups, group_by
 from flatweave.tables.intervals import nearest, neighbors, overlaps
 from flatweave.tables.joins import Join, join, join_asof
 from flatweave.tables.nullable import Nullable, is_none
+from flatweave.tables.recurrence import recurrence
 from flatweave.tables.selection import (
     argpartition,
     changed,
@@ -36,6 +37,7 @@ from flatweave.tables.windows import rolling, rolling_by, slices
 __all__ = [
     "Groups", "Join", "Nullable", "argpartition", "changed", "cummax", "cummin", "group_by",
     "is_none", "join", "join_asof", "lexsort", "logsumexp", "n_unique", "nearest", "neighbors",
-    "overlaps", "rank", "rolling", "rolling_by", "run_lengths", "segment_max", "segment_min",
-    "segment_prod", "segment_sum", "slices", "softmax", "top_k", "unflatten", "value_counts",
+    "overlaps", "rank", "recurrence", "rolling", "rolling_by", "run_lengths", "segment_max",
+    "segment_min", "segment_prod", "segment_sum", "slices", "softmax", "top_k", "unflatten",
+    "value_counts",
 ]  # fmt: skip

@@ -50,7 +50,8 @@ RESULTS = {
     "unique_inverse": "UniqueInverse", "sort_by_key": "tuple[Array, Array]",
     "partition": "tuple[Array, Array]", "slices": "Ragged", "rolling": "Ragged",
     "rolling_by": "Ragged", "unflatten": "Ragged", "overlaps": "Ragged", "neighbors": "Ragged",
-    "nearest": "tuple[Array, Array]", "join": "Any", "value_counts": "tuple[Array, Array]",
+    "nearest": "tuple[Array, Array]",
+    "join": "Any", "recurrence": "tuple[Any, Any]", "value_counts": "tuple[Array, Array]",
 }  # fmt: skip
 # what takes structures of arrays, or a Ragged, as well, and gives the like: in which parameters
 STRUCTURED = {

@@ -138,3 +138,11 @@ def points_of_five_dimensions():
 
 def a_box_without_a_side():
     fw.neighbors(X, 1.0, box=0.0)
+
+
+def a_recurrence_without_a_parallel_form():
+    fw.recurrence(lambda c, x: (fw.sqrt(c) + x, c), 0.0, X, parallel=True)
+
+
+def a_recurrence_of_nothing():
+    fw.recurrence(lambda c, x: (c, c), 0.0, ())
