@@ -39,6 +39,7 @@ The tour, in the order in which a program travels through the folders:
     random/       fw.random: numbers from keys
     tuning/       fw.tune: which version of a nest is faster, measured
     profiler/     fw.profile: what ran, kernel by kernel
+    interop/      fw.torch, fw.jax: functions with gradients for other libraries
     notebook/     arrays and rows as a notebook shows them
     base/         what all of them stand on: dtypes, errors, places in source, switches
 """
@@ -380,9 +381,9 @@ __all__ += _TABLES  # noqa: PLE0605
 
 
 def __getattr__(name: str) -> object:
-    """`fw.fft`, `fw.linalg`, `fw.random`, and what NumPy has beyond the standard (`numerics`):
-    imported when they are first asked for."""
-    if name in ("fft", "linalg", "random"):
+    """`fw.fft`, `fw.linalg`, `fw.random`, `fw.torch`, `fw.jax`, and what NumPy has beyond the
+    standard (`numerics`): imported when they are first asked for."""
+    if name in ("fft", "linalg", "random", "torch", "jax"):
         return _door.opened(name)
     if name in __all__:
         found: object = getattr(_door.opened("tables" if name in _TABLES else "numerics"), name)

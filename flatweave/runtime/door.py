@@ -39,6 +39,7 @@ SELDOM = {
     "fft": "flatweave.frontend.standard.fft",
     "gradients": "flatweave.gradients.derive",
     "here": "flatweave.cluster.here",
+    "jax": "flatweave.interop.jax",
     "linalg": "flatweave.frontend.standard.linalg",
     "operators": "flatweave.operator_checks.first_calls",
     "notebook": "flatweave.notebook.values",
@@ -54,6 +55,7 @@ SELDOM = {
     "save": "flatweave.cluster.save",
     "sources": "flatweave.cluster.sources.open",
     "tables": "flatweave.tables",
+    "torch": "flatweave.interop.torch",
     "to_dask": "flatweave.cluster.to_dask",
 }
 IMPORTING = Lock()

@@ -24,7 +24,7 @@ ROWS = [
     ("targets", "recall"),
     ("pipeline", "recall_on_devices"),
     ("jit",),
-    ("tuning", "random", "places", "cluster", "notebook"),
+    ("tuning", "random", "places", "cluster", "notebook", "interop"),
     ("profiler",),
     ("tools", "kernel", "page", "__init__"),
     ("tables",),
@@ -70,6 +70,7 @@ BEHIND = {
     "flatweave.notebook.values", "flatweave.page.small",
     "flatweave.frontend.numerics.numpy_functions", "flatweave.frontend.functions.short",
     "flatweave.frontend.numerics", "flatweave.tables", "flatweave.frontend.standard.derivatives",
+    "flatweave.interop.torch", "flatweave.interop.jax",
 }  # fmt: skip
 
 
