@@ -9,12 +9,9 @@ from __future__ import annotations
 
 from flatweave.algorithms.operator import Operator, addition, as_number, segmented, together
 from flatweave.algorithms.scan import scan
-from flatweave.base.dtypes import bool_
 from flatweave.kernel_ir.arrays import Pull, Push, Put, Values, choose, when
-from flatweave.terms.build import Builder, index
-from flatweave.terms.syntax import Atom, constant
-
-TRUE = constant(True, bool_)
+from flatweave.terms.build import TRUE, Builder, index
+from flatweave.terms.syntax import Atom
 
 
 def segmented_reduce(

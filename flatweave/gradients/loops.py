@@ -99,7 +99,7 @@ def _iterations(b: Builder, op: For) -> Atom:
     span = b.sub(b.cast(op.hi, i64), b.cast(op.lo, i64))
     step = b.cast(op.step, i64)
     if step != index(1):
-        span = b.apply("floordiv", b.add(span, b.sub(step, index(1))), step)
+        span = b.ceil_div(span, step)
     return b.apply("maximum", span, index(0))
 
 

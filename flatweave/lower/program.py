@@ -239,7 +239,7 @@ def _lower_let(lowering: Lowering, let: Let) -> None:
 
 def _lower_sweep(lowering: Lowering, let: Let, op: Sweep) -> None:
     """By its plan: on its own, or, where it writes to computed places, divided among blocks."""
-    facts = SweepFacts.of(op)
+    facts = SweepFacts(op)
     plan = planned(lowering.program, name_of(let), facts, let.where)
     if is_divided(plan.scatter):
         lower_scatter(lowering, let, facts, plan)

@@ -7,7 +7,7 @@ from copy import copy
 from itertools import count
 from typing import Any
 
-from flatweave.base.dtypes import DType, i64
+from flatweave.base.dtypes import DType, bool_, i64
 from flatweave.base.source import Location
 from flatweave.scalar import ops as scalar
 from flatweave.terms.body_facts import BodyFacts
@@ -144,6 +144,10 @@ class Builder(BodyFacts):
         folded = _folded(self, fn, args)
         return self._share(("apply", fn, *args), folded, Apply(fn, args), args)
 
+    def ceil_div(self, a: Atom, by: Atom) -> Atom:
+        """a / by, rounded up: how many parts of `by` hold `a` elements."""
+        return self.apply("floordiv", self.add(a, self.sub(by, index(1))), by)
+
     def cast(self, arg: Atom, dtype: DType) -> Atom:
         if arg.type is dtype:
             return arg
@@ -260,6 +264,9 @@ class Builder(BodyFacts):
         for extent in extents:
             total = self.mul(total, extent)
         return total
+
+
+TRUE, FALSE = Const(True, bool_), Const(False, bool_)
 
 
 def index(value: int) -> Const:

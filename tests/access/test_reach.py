@@ -13,7 +13,7 @@ from flatweave.terms.traverse import walk_lets
 def reach(fn):
     """Of the last sweep over an array of 9."""
     program = fw.jit(fn).stages(np.arange(9.0)).executable.program
-    facts = [SweepFacts.of(let.op) for let in walk_lets(program.fn) if isinstance(let.op, Sweep)]
+    facts = [SweepFacts(let.op) for let in walk_lets(program.fn) if isinstance(let.op, Sweep)]
     return find_reach(facts[-1].op, facts[-1].known)
 
 

@@ -88,7 +88,7 @@ def sweep(f, *args):
     """The sweep of an expansion's results."""
     program = list(pipeline.optimise(traced("f", f, *args)).values())[-1]
     sweeps = [let.op for let in walk_lets(program.fn) if isinstance(let.op, Sweep)]
-    return next(op for op in sweeps if SweepFacts.of(op).located is not None)
+    return next(op for op in sweeps if SweepFacts(op).located is not None)
 
 
 def test_which_expansions_have_a_choice():
@@ -99,6 +99,6 @@ def test_which_expansions_have_a_choice():
     )
     assert along_on_device(sweep(counted, numbers)) is Along.COST
     assert along_on_device(sweep(dear, numbers)) is Along.SEARCH
-    located = {f: SweepFacts.of(sweep(f, numbers)).located for f in (counted, stored)}
+    located = {f: SweepFacts(sweep(f, numbers)).located for f in (counted, stored)}
     assert side_by_side(sweep(counted, numbers), located[counted]) == 0
     assert side_by_side(sweep(stored, numbers), located[stored]) == 1

@@ -46,12 +46,12 @@ def sweep(fn, *args):
 
 def neighbours(fn, *args):
     """What that sweep reads of other rows."""
-    return SweepFacts.of(sweep(fn, *args)).neighbours
+    return SweepFacts(sweep(fn, *args)).neighbours
 
 
 def plan(fn, *args, machine=CPU_AVX512):
     """The plan of that sweep."""
-    return plan_sweep(SweepFacts.of(sweep(fn, *args)), machine, CHOSEN)
+    return plan_sweep(SweepFacts(sweep(fn, *args)), machine, CHOSEN)
 
 
 SQUARE = np.ones((4, 4), np.float32)
@@ -114,7 +114,7 @@ def test_ends_of_rows_are_visited_by_steps_that_overlap():
 
 def test_panels_and_overlaps_are_of_rows():
     """A plan that says otherwise is refused."""
-    made, facts = plan(five_point, SQUARE), SweepFacts.of(sweep(five_point, SQUARE))
+    made, facts = plan(five_point, SQUARE), SweepFacts(sweep(five_point, SQUARE))
 
     verify_plan(made, facts, CPU_AVX512)
     plain, lanes = made.plain, made.plain.lanes

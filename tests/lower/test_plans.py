@@ -78,7 +78,7 @@ def sweeps(name):
 
 def plan(name, machine=CPU_AVX512, wishes=CHOSEN) -> SweepPlan:
     """The plan of the last sweep of a program."""
-    return plan_of(SweepFacts.of(sweeps(name)[-1]), machine, wishes)
+    return plan_of(SweepFacts(sweeps(name)[-1]), machine, wishes)
 
 
 @pytest.mark.sampled
@@ -245,7 +245,7 @@ WRONG = {
 @pytest.mark.parametrize("said", WRONG)
 def test_a_plan_that_breaks_a_rule_is_refused(said):
     """Each rule has a sentence."""
-    facts = SweepFacts.of(sweeps("scan")[-1])
+    facts = SweepFacts(sweeps("scan")[-1])
     wrong = replace(plan_of(facts, CPU_AVX512, CHOSEN), **WRONG[said])
 
     with pytest.raises(CompilerBug, match=said):
@@ -254,7 +254,7 @@ def test_a_plan_that_breaks_a_rule_is_refused(said):
 
 def test_blocks_wait_only_where_they_may():
     """A plan for a machine without forward progress cannot look back."""
-    facts = SweepFacts.of(sweeps("scan")[-1])
+    facts = SweepFacts(sweeps("scan")[-1])
 
     with pytest.raises(CompilerBug, match="must not wait"):
         verify_plan(plan_of(facts, CPU_AVX512, CHOSEN), facts, OPENCL)

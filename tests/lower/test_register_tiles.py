@@ -41,7 +41,7 @@ def swept(f, *args):
 
 def facts(f, *args):
     """Of the last sweep of a program."""
-    return SweepFacts.of([let.op for let in walk_lets(swept(f, *args).fn)
+    return SweepFacts([let.op for let in walk_lets(swept(f, *args).fn)
                           if isinstance(let.op, Sweep)][-1])  # fmt: skip
 
 

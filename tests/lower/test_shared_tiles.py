@@ -100,7 +100,7 @@ def facts(f, *args):
     """Of the last sweep of a program."""
     program = list(pipeline.optimise(traced("f", f, *args)).values())[-1]
     sweeps = [let.op for let in walk_lets(program.fn) if isinstance(let.op, Sweep)]
-    return SweepFacts.of(sweeps[-1])
+    return SweepFacts(sweeps[-1])
 
 
 def tile(f, *args, machine=CUDA):

@@ -49,7 +49,7 @@ def lower_by_row(lowering: Lowering, let: Let, op: ByRow, body: LowerBody) -> No
     ahead = host.add(count, index(BLOCKS - 1))
     size = host.apply("floordiv", ahead, index(BLOCKS))
     size = host.apply("maximum", size, index(1))
-    blocks = host.apply("floordiv", host.add(count, host.sub(size, index(1))), size)
+    blocks = host.ceil_div(count, size)
     needs = [*lowering.reads(op), *targets, count, size]
     offsets = [scope.array(atom).buffer for atom in op.offsets]
     written = _Rows(lowering, op, targets, offsets, count, size, body)

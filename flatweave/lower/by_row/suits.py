@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from flatweave.base.thresholds import ALWAYS, NEVER
-from flatweave.lower.host.context import NO, YES, Lowering
+from flatweave.lower.host.context import Lowering
 from flatweave.ops import Suits
 from flatweave.ops.nests.suits import LIBRARY
-from flatweave.terms.build import index
+from flatweave.terms.build import FALSE, TRUE, index
 from flatweave.terms.syntax import Atom
 
 TUNED = "rows are done one after the other {}: thresholds that fw.tune measured here"
@@ -21,9 +21,9 @@ def _by_library(lowering: Lowering, op: Suits) -> Atom:
     """Whether the library computes a product."""
     limits, wished = lowering.machine.products, lowering.schedule.product
     if limits is None:
-        return NO
+        return FALSE
     if wished is not None:
-        return YES if wished == LIBRARY else NO
+        return TRUE if wished == LIBRARY else FALSE
     host, scalar = lowering.host, lowering.scope.scalar
     wide = host.apply("ge", scalar(op.rows), index(limits.extent))
     return host.apply(
@@ -34,16 +34,16 @@ def _by_library(lowering: Lowering, op: Suits) -> Atom:
 def _by_row(lowering: Lowering, op: Suits) -> Atom:
     """Whether rows are done one after the other."""
     if lowering.machine.rows_alone is None:
-        return NO
+        return FALSE
     wished = lowering.schedule.version
     if wished is not None:
-        return YES if wished == op.version else NO
+        return TRUE if wished == op.version else FALSE
     tuned = lowering.program.tuned.get(op)
     if tuned is not None:
         lowering.note(TUNED.format(tuned))
     limits = tuned or lowering.machine.rows_alone.of(op.gain)
     if limits in (ALWAYS, NEVER):
-        return YES if limits == ALWAYS else NO
+        return TRUE if limits == ALWAYS else FALSE
     host, scalar = lowering.host, lowering.scope.scalar
     rows, values, longest = scalar(op.rows), scalar(op.values_), scalar(op.longest)
     many = host.apply("ge", rows, index(limits.rows))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from flatweave.base.dtypes import DType, bool_, i64
+from flatweave.base.dtypes import DType, i64
 from flatweave.base.host_functions import HostCall
 from flatweave.base.locks import Lock
 from flatweave.base.plan import Site
@@ -28,9 +28,9 @@ from flatweave.lower.machine.machine import Machine
 from flatweave.lower.schedule.forced import read_forced
 from flatweave.lower.schedule.plan import SweepPlan
 from flatweave.ops import Sweep
-from flatweave.terms.build import Builder, Names
+from flatweave.terms.build import FALSE, TRUE, Builder, Names
 from flatweave.terms.control import If
-from flatweave.terms.syntax import ArrayType, Atom, BufferType, Const, Lambda, Let, Op, Type, Var
+from flatweave.terms.syntax import ArrayType, Atom, BufferType, Lambda, Let, Op, Type, Var
 from flatweave.terms.traverse import free_vars
 
 LowerLets = Callable[["Lowering", Lambda], None]
@@ -38,7 +38,6 @@ Write = Callable[[KernelBuilder, Sequence[Var]], None]
 """Writes the body of a kernel, which has these parameters of its own."""
 Own = Sequence[tuple[str, Type]]
 """Parameters of a kernel beside what it captures: their names and types."""
-YES, NO = Const(True, bool_), Const(False, bool_)
 
 
 @record
@@ -265,11 +264,11 @@ class Lowering:
         """
         choices = []
         for condition, variant in variants:
-            if condition == YES:
+            if condition == TRUE:
                 last = variant
                 break
             assert variant.args == last.args
-            if condition != NO:
+            if condition != FALSE:
                 choices.append(Choice(condition, variant.name))
         args = (*last.args, *own)
         (host or self.host).emit(Launch(last.name, blocks, args, role, tuple(choices)))

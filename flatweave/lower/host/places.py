@@ -61,7 +61,7 @@ def step_blocks(host: Builder, machine: Machine, count: Atom) -> Atom:
 
 
 def _blocks(host: Builder, count: Atom, size: Atom) -> Atom:
-    return host.apply("floordiv", host.add(count, host.sub(size, index(1))), size)
+    return host.ceil_div(count, size)
 
 
 def _block_size(machine: Machine, dtypes: Sequence[DType]) -> Atom:

@@ -14,9 +14,9 @@ from flatweave.base.dtypes import bool_, i64, u64
 from flatweave.kernel_ir.collectives import Ballot
 from flatweave.kernel_ir.syntax import Lanes
 from flatweave.lower.schedule.scan_levels import ScanRecord
-from flatweave.lower.traverse.position import FALSE, Position, State
+from flatweave.lower.traverse.position import Position, State
 from flatweave.lower.traverse.traversal import StepAt, Traversal
-from flatweave.terms.build import Builder, index
+from flatweave.terms.build import FALSE, Builder, index
 from flatweave.terms.control import While
 from flatweave.terms.syntax import Atom
 

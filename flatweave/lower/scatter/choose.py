@@ -32,7 +32,7 @@ from flatweave.lower.scatter.in_shared import InShared
 from flatweave.lower.scatter.owner import Owner
 from flatweave.lower.scatter.partition import Partition
 from flatweave.lower.scatter.private import Private
-from flatweave.lower.scatter.scattering import NO, YES, Scattering
+from flatweave.lower.scatter.scattering import Scattering
 from flatweave.lower.scatter.shared_atomic import SharedAtomic
 from flatweave.lower.scatter.sorted import Sorted
 from flatweave.lower.scatter.strided import Strided
@@ -40,7 +40,7 @@ from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.plan import ScatterChoice, SweepPlan, When
 from flatweave.lower.schedule.scatter_variant import ScatterVariant
 from flatweave.lower.update.choose import UPDATES
-from flatweave.terms.build import Builder
+from flatweave.terms.build import FALSE, TRUE, Builder
 from flatweave.terms.control import If
 from flatweave.terms.syntax import Let
 
@@ -126,10 +126,10 @@ def _division(name: str) -> type[Division]:
 def _first_of(host: Builder, divisions: Sequence[Division]) -> None:
     """The first whose condition holds, which may be known by now; the last needs none."""
     first, *others = divisions
-    holds = first.holds(host) if others else YES
-    if holds == YES:
+    holds = first.holds(host) if others else TRUE
+    if holds == TRUE:
         return first.launch(host)
-    if holds == NO:
+    if holds == FALSE:
         return _first_of(host, others)
     yes, no = host.inner(), host.inner()
     first.launch(yes)

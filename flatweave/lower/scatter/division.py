@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import ClassVar
 
 from flatweave.lower.machine.machine import Machine
-from flatweave.lower.scatter.scattering import YES, Scattering
+from flatweave.lower.scatter.scattering import Scattering
 from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.plan import When
 from flatweave.lower.schedule.scatter_variant import ScatterVariant
 from flatweave.ops import Prefix
-from flatweave.terms.build import Builder
+from flatweave.terms.build import TRUE, Builder
 from flatweave.terms.syntax import Atom
 
 SCANS = "what it writes is scanned on the way, and blocks would have to wait for each other"
@@ -46,7 +46,7 @@ class Division(ScatterVariant):
         """Whether it runs, found by the host."""
         match self.when:
             case When.ALWAYS:
-                return YES
+                return TRUE
             case When.FITS:
                 return self.fits(host)
             case When.PAYS:
@@ -54,7 +54,7 @@ class Division(ScatterVariant):
 
     def fits(self, host: Builder) -> Atom:
         """Whether it has room for so large a destination."""
-        return YES
+        return TRUE
 
     def pays(self, host: Builder) -> Atom:
         """Whether it has room, and the sizes are those that it is faster for."""

@@ -9,11 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from flatweave.base.dtypes import DType, bool_
-from flatweave.terms.build import Builder
+from flatweave.terms.build import FALSE, Builder
 from flatweave.terms.control import If
 from flatweave.terms.syntax import Atom, Const, Lambda, constant
-
-YES, NO = Const(True, bool_), Const(False, bool_)
 
 
 def with_flag(b: Builder, fn: Lambda) -> tuple[Lambda, tuple[Const, ...]]:
@@ -30,4 +28,4 @@ def with_flag(b: Builder, fn: Lambda) -> tuple[Lambda, tuple[Const, ...]]:
         return (c.apply("or", left, right), *found)
 
     zeros = [constant(0, dtype) for dtype in types if isinstance(dtype, DType)]
-    return b.function([bool_, *types, bool_, *types], combine), (NO, *zeros)
+    return b.function([bool_, *types, bool_, *types], combine), (FALSE, *zeros)

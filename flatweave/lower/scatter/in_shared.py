@@ -22,8 +22,8 @@ from flatweave.kernel_ir.host import Role
 from flatweave.kernel_ir.syntax import BlockIndex, Lane, Load, Shared, Store, Sync
 from flatweave.lower.machine.machine import Machine
 from flatweave.lower.scatter.costs import turns_pay
-from flatweave.lower.scatter.flagged import YES, with_flag
-from flatweave.lower.scatter.scattering import Scattering, Source, bytes_of, ceil_div
+from flatweave.lower.scatter.flagged import with_flag
+from flatweave.lower.scatter.scattering import Scattering, Source, bytes_of
 from flatweave.lower.scatter.shared_copies import Copies, SharedCopies, bytes_for_copies, stride_of
 from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.plan import When
@@ -34,7 +34,7 @@ from flatweave.lower.traverse.warp_share import warp_index
 from flatweave.ops import ScatterReduce
 from flatweave.ops.rows import array_type
 from flatweave.passes.operators import is_commutative
-from flatweave.terms.build import Builder, index
+from flatweave.terms.build import TRUE, Builder, index
 from flatweave.terms.control import NO_BODY, For, If
 from flatweave.terms.syntax import Atom, Const, Lambda, Var
 
@@ -91,7 +91,7 @@ class InShared(SharedCopies):
         """Whether it has room, and turns at a copy cost less than passes of a sort."""
         s = self.scattering
         copies = host.apply("maximum", self.copies(host, s.extent), index(1))
-        turns = ceil_div(host, index(self.lanes), copies)
+        turns = host.ceil_div(index(self.lanes), copies)
         return host.apply("and", self.fits(host), turns_pay(host, s, turns))
 
     def fill(self, host: Builder, partials: Sequence[Var], blocks: Atom) -> None:
@@ -141,7 +141,7 @@ class _Turns:
         for buffer, value in zip((self.places, *self.values), (place, *values), strict=True):
             b.emit(Store(buffer, b.add(first, lane), value))
         b.emit(Sync("warp"))
-        turns = ceil_div(b, lanes, self.copies)
+        turns = b.ceil_div(lanes, self.copies)
         copy = b.mul(b.add(b.mul(self.warp, self.copies), lane), self.stride)
         lo = b.apply("minimum", b.mul(lane, turns), lanes)
         hi = b.apply("minimum", b.add(lo, turns), lanes)
@@ -160,7 +160,7 @@ class _Turns:
         at = c.add(copy, c.cast(place, i64))
         old = [c.emit(Load(buffer, at))[0] for buffer in memory]
         varying = [c.emit(Load(buffer, staged))[0] for buffer in self.values]
-        flag = (YES,) if self.division.flagged else ()
+        flag = (TRUE,) if self.division.flagged else ()
         new = (*flag, *self.scattering.whole(self.kernel, varying))
         made = self.division.call(self.kernel, c, (*old, *new))
         for buffer, value in zip(memory, made, strict=True):

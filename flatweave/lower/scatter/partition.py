@@ -31,10 +31,8 @@ from flatweave.lower.scatter.costs import Costs, is_large, is_near
 from flatweave.lower.scatter.division import Division
 from flatweave.lower.scatter.sample import UNKNOWN, WHOLE, sampled
 from flatweave.lower.scatter.scattering import (
-    NO,
     SLACK,
     UNROLLED,
-    YES,
     Scattering,
     Source,
     Stage,
@@ -44,7 +42,7 @@ from flatweave.lower.scatter.scattering import (
 from flatweave.lower.schedule.plan import When
 from flatweave.lower.sweep.writer import KernelWriter
 from flatweave.ops import ScatterReduce
-from flatweave.terms.build import Builder, index, lambda_of
+from flatweave.terms.build import FALSE, TRUE, Builder, index, lambda_of
 from flatweave.terms.control import For, If
 from flatweave.terms.syntax import Atom, BufferType, Const, Var
 
@@ -104,11 +102,11 @@ class Partition(Division):
         whether one of them is enough."""
         s = self.scattering
         if is_near(s):
-            s.one_is_faster = YES
-            return NO
+            s.one_is_faster = TRUE
+            return FALSE
         asks = host.apply("and", is_large(host, s), self.fits(host))
         far: Atom = index(WHOLE if s.facts.can_fail else UNKNOWN)
-        if not s.facts.can_fail and asks != NO:
+        if not s.facts.can_fail and asks != FALSE:
             yes, no = host.inner(), host.inner()
             sample = yes.close([], [sampled(yes, s)])
             far = host.emit(If(asks, sample, no.close([], [index(UNKNOWN)])))[0]
@@ -271,7 +269,7 @@ class _Distribute:
         known, after, init = [], [], []
         if self.partition.notes_nan:
             values = self.partition.scattering.whole(self.writer.kernel, found[1:])
-            known, init = [loop.param("nan", bool_)], [NO]
+            known, init = [loop.param("nan", bool_)], [FALSE]
             after = [loop.apply("or", known[0], any_nan(loop, values))]
         body = loop.close([i, *known], after)
         some = region.emit(For(lo, hi, index(lanes), body, tuple(init)))

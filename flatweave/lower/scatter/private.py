@@ -26,7 +26,7 @@ from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.machine.machine import Machine
 from flatweave.lower.scatter.counted import is_counted, times_added, widened
 from flatweave.lower.scatter.division import Division
-from flatweave.lower.scatter.scattering import UNROLLED, Scattering, Source, bytes_of, ceil_div
+from flatweave.lower.scatter.scattering import UNROLLED, Scattering, Source, bytes_of
 from flatweave.lower.scatter.visit import visit_share
 from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.plan import When
@@ -193,7 +193,7 @@ class Private(Division):
         buffers = [host.emit(Alloc(dtype, room, site))[0] for dtype in self.dtypes]
         shared = (*buffers, blocks, turns)
         s.launch(self.own, blocks, self.role, host, shared)
-        parts = ceil_div(host, s.extent, index(COMBINED))
+        parts = host.ceil_div(s.extent, index(COMBINED))
         s.lowering.launch(self.all, parts, Role.PARTIALS, host, shared)
         for buffer in buffers:
             host.emit(Free(buffer))

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from functools import cached_property, partial
 
 from flatweave.algorithms.operator import Combine
-from flatweave.base.dtypes import DType, bool_, i64, u64
+from flatweave.base.dtypes import DType, i64, u64
 from flatweave.base.records import record
 from flatweave.kernel_ir.arrays import Values
 from flatweave.kernel_ir.host import Role, Threads
@@ -31,16 +31,14 @@ from flatweave.lower.traverse.position import Position, State, count_lanes
 from flatweave.nest.schedule import ALWAYS, Cache, RFactor, Rows, Stream, Version
 from flatweave.ops import ScatterReduce, ScatterStore
 from flatweave.ops.rows import scalar_type
-from flatweave.terms.build import Builder, index
+from flatweave.terms.build import FALSE, TRUE, Builder, index
 from flatweave.terms.control import For
-from flatweave.terms.syntax import Atom, Const, Let, Var
+from flatweave.terms.syntax import Atom, Let, Var
 
 UNROLLED = 4
 """Elements that a loop over single elements takes in a turn."""
 SLACK = 64
 """Elements behind a stage that a whole step may spoil."""
-YES = Const(True, bool_)
-NO = Const(False, bool_)
 
 
 class Scattering:
@@ -94,7 +92,7 @@ class Scattering:
 
     def launch(
         self, kernels: Sequence[tuple[Version, Declared]], blocks: Atom, role: Role, host: Builder,
-        own: Sequence[Atom], alone: Sequence[tuple[Version, Declared]] = (), is_alone: Atom = NO,
+        own: Sequence[Atom], alone: Sequence[tuple[Version, Declared]] = (), is_alone: Atom = FALSE,
     ) -> None:  # fmt: skip
         """Launch the kernel of the first variant whose condition holds, of those that run `alone`
         where `is_alone`."""
@@ -108,7 +106,7 @@ class Scattering:
 
     def _holds(self, host: Builder, version: Version) -> Atom:
         if version.guard == ALWAYS:
-            return YES
+            return TRUE
         return holds(self.lowering, host, version, self.facts, (self.total,), self.total)
 
     def writer(
@@ -255,10 +253,6 @@ def one_by_one(
             act(inside, inside.add(i, index(turn)), turn)
         b.emit(For(first, last, index(turns), inside.close([i], []), ()))
 
-
-def ceil_div(b: Builder, a: Atom, size: Atom) -> Atom:
-    """How many parts of `size` hold `a` elements."""
-    return b.apply("floordiv", b.add(a, b.sub(size, index(1))), size)
 
 
 def bytes_of(dtypes: Sequence[DType]) -> int:

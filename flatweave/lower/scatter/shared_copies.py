@@ -20,8 +20,7 @@ from flatweave.lower.host.places import step_blocks, write_steps
 from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.machine.machine import Machine
 from flatweave.lower.scatter.division import SCANS, Division
-from flatweave.lower.scatter.flagged import YES
-from flatweave.lower.scatter.scattering import Scattering, ceil_div
+from flatweave.lower.scatter.scattering import Scattering
 from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.plan import When
 from flatweave.lower.schedule.scatter_variant import NOT_COMBINED, neutral_of, scattering_sink
@@ -32,7 +31,7 @@ from flatweave.lower.traverse.traversal import Traversal
 from flatweave.nest.schedule import Along
 from flatweave.ops import Prefix, ScatterReduce
 from flatweave.ops.rows import scalar_type
-from flatweave.terms.build import Builder, index
+from flatweave.terms.build import TRUE, Builder, index
 from flatweave.terms.control import NO_BODY, For, If
 from flatweave.terms.syntax import Atom, BufferType, Lambda, Var
 
@@ -82,14 +81,14 @@ class SharedCopies(Division):
     def blocks(self, host: Builder) -> Atom:
         """How many blocks the elements are divided among, by their number alone."""
         wanted = index(self.scattering.lowering.machine.blocks_wanted)
-        found = ceil_div(host, self.scattering.total, index(LEAST))
+        found = host.ceil_div(self.scattering.total, index(LEAST))
         return host.apply("minimum", found, wanted)
 
     def launch(self, host: Builder) -> None:
         """Copies of blocks, then their combination."""
         s = self.scattering
         blocks, site, machine = self.blocks(host), s.lowering.site(), s.lowering.machine
-        groups = ceil_div(host, blocks, index(TOGETHER))
+        groups = host.ceil_div(blocks, index(TOGETHER))
 
         def room(count: Atom) -> list[Var]:
             places = host.mul(count, s.extent)
@@ -130,7 +129,7 @@ class SharedCopies(Division):
         half = len(self.dtypes)
         partials, groups, blocks = own[:half], own[half : 2 * half], own[-1]
         extent = kernel.capture(self.scattering.extent)
-        number = ceil_div(kernel.body, blocks, index(TOGETHER))
+        number = kernel.body.ceil_div(blocks, index(TOGETHER))
 
         def act(b: Builder, q: Atom) -> None:
             group = b.apply("floordiv", q, extent)
@@ -151,7 +150,7 @@ class SharedCopies(Division):
 
         def act(b: Builder, j: Atom) -> None:
             found = self.folded(kernel, b, groups, (j, extent), count)
-            there, values = (found[0], found[1:]) if self.flagged else (YES, found)
+            there, values = (found[0], found[1:]) if self.flagged else (TRUE, found)
             inside = b.inner()
             old = [inside.emit(Load(buffer, j))[0] for buffer in dest]
             for buffer, value in zip(dest, s.combine(kernel, inside, old, values), strict=True):

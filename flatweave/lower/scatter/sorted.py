@@ -25,7 +25,7 @@ from flatweave.lower.host.each_place import each_place
 from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.machine.machine import Machine
 from flatweave.lower.scatter.division import Division
-from flatweave.lower.scatter.flagged import YES, with_flag
+from flatweave.lower.scatter.flagged import with_flag
 from flatweave.lower.scatter.scattering import Scattering
 from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.plan import When
@@ -33,7 +33,7 @@ from flatweave.lower.schedule.scatter_variant import NOT_COMBINED, neutral_of, s
 from flatweave.ops import CombineRows, Index, RadixSort, Reshape, ScatterReduce, Sweep
 from flatweave.ops import Store as Kept
 from flatweave.ops.rows import array_type, scalar_type
-from flatweave.terms.build import Builder, index
+from flatweave.terms.build import TRUE, Builder, index
 from flatweave.terms.control import NO_BODY, If
 from flatweave.terms.syntax import Atom, Const, Lambda, Var, constant
 
@@ -133,7 +133,7 @@ class Sorted(Division):
                 _at(c, moved[k], i) if k in moved else atom
                 for k, atom in enumerate(s.op.body.results[1:])
             ]
-            flag = () if self.neutral else (YES,)
+            flag = () if self.neutral else (TRUE,)
             return (c.cast(key, i64), starts, *flag, *found)
 
         sink = CombineRows(b.copy(fn), neutral, b.add(extent, index(1)))
@@ -151,7 +151,7 @@ class Sorted(Division):
 
         def join(b: Builder, kernel: KernelBuilder, j: Atom) -> None:
             found = [b.emit(Load(kernel.buffer(buffer), j))[0] for buffer in rows]
-            there, values = (YES, found) if self.neutral else (found[0], found[1:])
+            there, values = (TRUE, found) if self.neutral else (found[0], found[1:])
             inside, dest = b.inner(), s.dest_in(kernel)
             old = [inside.emit(Load(buffer, j))[0] for buffer in dest]
             for buffer, value in zip(dest, s.combine(kernel, inside, old, values), strict=True):

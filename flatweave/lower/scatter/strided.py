@@ -24,7 +24,7 @@ from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.kernel.elements import Elements, rows_of
 from flatweave.lower.machine.machine import Machine
 from flatweave.lower.scatter.division import Division
-from flatweave.lower.scatter.scattering import Scattering, ceil_div
+from flatweave.lower.scatter.scattering import Scattering
 from flatweave.lower.schedule.division import along_rows
 from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.plan import When
@@ -80,7 +80,7 @@ class Strided(Division):
 
     def _tiles(self, host: Builder) -> Atom:
         """How many tiles the destination has."""
-        return ceil_div(host, self.scattering.extent, index(tile_of(self.scattering.dtypes)))
+        return host.ceil_div(self.scattering.extent, index(tile_of(self.scattering.dtypes)))
 
     def pays(self, host: Builder) -> Atom:
         """Whether rows are long enough to be looked up in every tile."""
@@ -180,7 +180,7 @@ class _Tile:
 
     def _steps_to(self, b: Builder, distance: Atom, length: Atom) -> Atom:
         """How many steps of a length are needed to go a distance."""
-        return b.apply("floordiv", b.add(distance, b.sub(length, index(1))), length)
+        return b.ceil_div(distance, length)
 
     def _fixed(self, b: Builder, row: Atom, start: Atom) -> dict[Var, Atom]:
         """What is the same for all elements of a row."""

@@ -181,8 +181,8 @@ def _of_one(
     ones = facts.of_one(lanes.axis)
     if ones is None or machine.one_block:
         return []
-    found = plan_sweep(SweepFacts.of(ones.op), machine, wishes)
-    if ones is not facts.column and not found.plain.width:
+    found = plan_sweep(SweepFacts(ones.op), machine, wishes)
+    if not found.plain.width and (lanes.axis is Axis.FOLD or facts.scans.depth):
         return []  # a branch may have folds of its own
     return [
         replace(version, guard=replace(version.guard, one=True))

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 from flatweave.access.analyse import Accesses
-from flatweave.base.records import record
 from flatweave.lower.schedule.arrangement import accesses_of
 from flatweave.lower.schedule.contraction import Contraction, at_most, find_contraction
 from flatweave.lower.schedule.division import find_located
 from flatweave.lower.schedule.head_flags import HeadFlags, find_head_flags
 from flatweave.lower.schedule.scan_levels import ScanLevels, ScanRecord, find_scan_levels
-from flatweave.lower.schedule.short_rows import Ones, find_column, find_ones
+from flatweave.lower.schedule.short_rows import Ones, find_ones
 from flatweave.lower.schedule.stencil import Neighbours, Stencil, find_neighbours, find_stencil
 from flatweave.nest.schedule import Axis
 from flatweave.ops import Check, Fold, Index, Locate, Sweep
@@ -17,46 +18,54 @@ from flatweave.terms.syntax import Atom
 from flatweave.terms.traverse import walk_lets
 
 
-@record
 class SweepFacts:
-    """Facts of a sweep, found once: plans are made of them, emission reads them.
+    """Facts of a sweep, each found once, when it is asked for: plans are made of them, emission
+    reads them."""
 
-    `known` is what its values are along its axes and those of its folds.
-    `located` are the rows among which it locates its own positions; `heads` says which of its
-    values only ask where those rows begin. `contraction` is the fold that its space is tiled for,
-    `neighbours` what it reads of rows around an element's own, `stencil` what it reads at several
-    places around it, `ones` what it is over rows of one element,
-    `column` the same where lanes would lie along rows whose elements are folds.
-    """
+    def __init__(self, op: Sweep) -> None:
+        self.op = op
+        self._of_one: dict[Axis, Ones | None] = {}
 
-    op: Sweep
-    known: Accesses
-    scans: ScanLevels
-    located: Locate | None
-    heads: HeadFlags | None
-    contraction: Contraction | None = None
-    neighbours: Neighbours | None = None
-    ones: Ones | None = None
-    stencil: Stencil | None = None
-    column: Ones | None = None
+    @cached_property
+    def known(self) -> Accesses:
+        """What its values are along its axes and those of its folds."""
+        return accesses_of(self.op)
 
-    @staticmethod
-    def of(op: Sweep) -> SweepFacts:
-        """The facts of a sweep."""
-        located = find_located(op)
-        scans, heads = find_scan_levels(op), find_head_flags(op, located)
-        known = accesses_of(op)
-        return SweepFacts(
-            op, known, scans, located, heads, find_contraction(op, known),
-            find_neighbours(op, known), find_ones(op), find_stencil(op, known), find_column(op),
-        )  # fmt: skip
+    @cached_property
+    def scans(self) -> ScanLevels:
+        """Its scans, by level."""
+        return find_scan_levels(self.op)
+
+    @cached_property
+    def located(self) -> Locate | None:
+        """The rows among which it locates its own positions."""
+        return find_located(self.op)
+
+    @cached_property
+    def heads(self) -> HeadFlags | None:
+        """Which of its values only ask where those rows begin."""
+        return find_head_flags(self.op, self.located)
+
+    @cached_property
+    def contraction(self) -> Contraction | None:
+        """The fold that its space is tiled for."""
+        return find_contraction(self.op, self.known)
+
+    @cached_property
+    def neighbours(self) -> Neighbours | None:
+        """What it reads of rows around an element's own."""
+        return find_neighbours(self.op, self.known)
+
+    @cached_property
+    def stencil(self) -> Stencil | None:
+        """What it reads at several places around an element."""
+        return find_stencil(self.op, self.known)
 
     def of_one(self, axis: Axis) -> Ones | None:
-        """What the sweep is over rows of one element, where lanes would lie so."""
-        if axis is Axis.LAST and not self.scans.depth:
-            return self.column
-        fits = Axis.LAST if self.scans.depth else Axis.FOLD
-        return self.ones if axis is fits else None
+        """What the sweep is over rows of one element, where lanes would else lie along `axis`."""
+        if axis not in self._of_one:
+            self._of_one[axis] = find_ones(self.op, axis, scans=self.scans.depth > 0)
+        return self._of_one[axis]
 
     @property
     def can_fail(self) -> bool:

@@ -59,36 +59,25 @@ class Ones:
     op: Sweep
 
 
-def find_ones(op: Sweep) -> Ones | None:
-    """The form of a sweep over rows, for rows of one element."""
-    extent = _extent(op)
-    stored = op.only_stores
-    if not isinstance(extent, Var) or not stored or _locates(op):
+def find_ones(op: Sweep, axis: Axis, *, scans: bool) -> Ones | None:
+    """The form of a sweep for rows of one element, where lanes would lie along `axis`: along folds,
+    along rows that are scanned, or along rows whose elements are folds.
+
+    The last is a product with one column, say: lanes then lie along the fold, or another axis.
+    """
+    folds = any(isinstance(let.op, Fold) for let in op.body.lets)
+    column = axis is Axis.LAST and folds and not scans
+    inner = folds and axis is (Axis.LAST if scans else Axis.FOLD)
+    rows = axis is Axis.LAST and scans
+    plain = op.only_stores and not _locates(op) and not (column and op.reverse)
+    if not plain or not (column or inner or rows):
+        return None
+    extent = _folded_extent(op) if inner else op.shape[-1]
+    if not isinstance(extent, Var) or not (inner or len(op.shape) > 1):
         return None
     left = _without_rows(op, extent)
-    rest = [let.op for let in left.body.lets]
-    return None if any(isinstance(each, Fold | Prefix) for each in rest) else Ones(extent, left)
-
-
-def find_column(op: Sweep) -> Ones | None:
-    """The form of a sweep whose rows lanes lie along, for rows of one element that is folded: a
-    product with one column, say. Lanes then lie along the fold, or along another axis."""
-    extent, lets = op.shape[-1], op.body.lets
-    stored = op.only_stores
-    if len(op.shape) < 2 or not isinstance(extent, Var) or not stored or op.reverse:
-        return None
-    scans = any(isinstance(let.op, Prefix | Locate) for let in walk_lets(op.body))
-    folds = any(isinstance(let.op, Fold) for let in lets)
-    return Ones(extent, _without_rows(op, extent)) if folds and not scans else None
-
-
-def _extent(op: Sweep) -> Atom | None:
-    """How long the rows are that are folded, or else, where it scans, those of its space."""
-    lets = op.body.lets
-    if any(isinstance(let.op, Fold) for let in lets):
-        return _folded_extent(op)
-    scans = any(isinstance(let.op, Prefix) for let in lets)
-    return op.shape[-1] if scans and len(op.shape) > 1 else None
+    loops = any(isinstance(let.op, Fold | Prefix) for let in left.body.lets)
+    return Ones(extent, left) if column or not loops else None
 
 
 def _folded_extent(op: Sweep) -> Atom | None:

@@ -76,7 +76,7 @@ def _schedule(
         if left is None:
             yield "a version is for rows of one element, of a sweep that has none"
             return
-        facts = SweepFacts.of(left.op)
+        facts = SweepFacts(left.op)
     if version.guard.below and length_of_short(facts.op, own, facts.known) is None:
         yield "a version is for short rows, of a sweep that has none"
     yield from _guard(version, facts)

@@ -7,8 +7,8 @@ from flatweave.kernel_ir.syntax import Store, StoreCompact
 from flatweave.lower.kernel.scope import HostArray
 from flatweave.lower.sweep.sink import HostSweep, LoweredSink, SinkStep
 from flatweave.lower.sweep.writer import KernelWriter
-from flatweave.lower.traverse.position import FALSE, State, while_active
-from flatweave.terms.build import index
+from flatweave.lower.traverse.position import State, while_active
+from flatweave.terms.build import FALSE, index
 from flatweave.terms.control import NO_BODY, If
 
 

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from flatweave.base.dtypes import bool_, i64
+from flatweave.base.dtypes import i64
 from flatweave.base.records import record, replace
 from flatweave.kernel_ir.host import Alloc, Free, IsUnique, Retain
 from flatweave.lower.host.context import Lowering
@@ -36,13 +36,12 @@ from flatweave.lower.sort.sweeps import Sweeps
 from flatweave.lower.sort.turned import turned
 from flatweave.ops import RadixSort
 from flatweave.ops.rows import array_type
-from flatweave.terms.build import index
+from flatweave.terms.build import FALSE, TRUE, index
 from flatweave.terms.control import For, If, While
-from flatweave.terms.syntax import Atom, Const, Let, Var, constant
+from flatweave.terms.syntax import Atom, Let, Var, constant
 
 Way = Callable[[Lowering, Let, RadixSort, Atom], Sequence[Var]]
 """Emits a sort of so many elements; their buffers."""
-YES, NO = Const(True, bool_), Const(False, bool_)
 
 
 def lower_radix_sort(lowering: Lowering, let: Let) -> None:
@@ -50,7 +49,7 @@ def lower_radix_sort(lowering: Lowering, let: Let) -> None:
     op, host = let.op, lowering.host
     assert isinstance(op, RadixSort)
     total = lowering.scope.array(op.xs[0]).shape[0]
-    rises, falls = map(lowering.scope.scalar, op.order or (NO, NO))
+    rises, falls = map(lowering.scope.scalar, op.order or (FALSE, FALSE))
     unordered = host.apply("not", rises)
     ways: list[tuple[Atom, Way]] = []
     if op.order:
@@ -184,7 +183,7 @@ class _RadixSortLowering:
     ) -> _Buffers:
         """Passes over the wanted bits and mend; where that gives up, passes over all."""
         host, test, inside = self.lowering.host, self.lowering.host.inner(), self.lowering.inner()
-        init = (YES, wanted, *buffers.all())
+        init = (TRUE, wanted, *buffers.all())
         asked = [test.param("s", atom.type) for atom in init]
         again, number, *state = params = [inside.host.param("s", atom.type) for atom in init]
         chosen = bits.leading(inside.host, number)
@@ -192,7 +191,7 @@ class _RadixSortLowering:
         some = inside.inner()
         gave_up = mend.emit(Keyed(some, self.op, chosen, after.source))
         left_out = inside.host.apply("gt", chosen.least, bits.least)
-        nothing = inside.host.inner().close([], [NO])
+        nothing = inside.host.inner().close([], [FALSE])
         (again,) = inside.host.emit(If(left_out, some.host.close([], [gave_up]), nothing))
         body = inside.host.close(params, [again, bits.count(inside.host), *after.all()])
         found = host.emit(While(test.close(asked, [asked[0]]), body, init), "buffer")

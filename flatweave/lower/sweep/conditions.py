@@ -6,14 +6,13 @@ from collections.abc import Sequence
 from math import prod
 
 from flatweave.kernel_ir.host import SharedIsApart
-from flatweave.lower.host.context import YES, Lowering
+from flatweave.lower.host.context import Lowering
 from flatweave.lower.machine.machine import Machine
 from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.short_rows import length_of_short
-from flatweave.lower.sweep.fold_work import ceil_div
 from flatweave.nest.schedule import Axis, Guard, SharedTile, Version
 from flatweave.ops import Locate
-from flatweave.terms.build import Builder, index
+from flatweave.terms.build import TRUE, Builder, index
 from flatweave.terms.syntax import Atom
 
 ENOUGH = 4
@@ -64,7 +63,7 @@ def holds(
         assert facts.located is not None
         least = host.mul(rows_of_host(lowering, facts.located), index(guard.mean))
         conditions.append(host.apply("ge", total, least))
-    first, *others = conditions or [YES]
+    first, *others = conditions or [TRUE]
     for other in others:
         first = host.apply("and", first, other)
     return first
@@ -82,7 +81,7 @@ def _is_tiled(
     least: Atom = index(guard.work)
     for extent in (steps, *around):  # a product of all extents might not fit
         each = host.apply("maximum", extent, index(1))
-        least = host.apply("floordiv", host.add(least, host.sub(each, index(1))), each)
+        least = host.ceil_div(least, each)
     bounds = [[lowering.scope.scalar(e) for e in pair] for pair in found.bounds]
     narrowest = index(guard.narrowest)
     sides = (*around, *shape[len(found.leading) :])
@@ -98,7 +97,7 @@ def _is_shared(
     """Whether shared memory is nearer than other memory, there are tiles for all multiprocessors,
     and what reaches over the ends of the array does not cost more than they save."""
     tiles = host.product([
-        ceil_div(host, extent, index(n)) for extent, n in zip(shape, tile.shape, strict=True)
+        host.ceil_div(extent, index(n)) for extent, n in zip(shape, tile.shape, strict=True)
     ])  # fmt: skip
     tiled = host.mul(tiles, index(prod(tile.shape) * tile.tiled))
     return [

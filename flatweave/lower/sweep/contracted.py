@@ -96,9 +96,9 @@ class _OfSpace(_Contracted):
 
     def write(self) -> None:
         b, (rows, lanes), tile = self.writer.b, self.writer.shape, self.tile
-        across = _ceil(b, lanes, index(tile.most_lanes))
+        across = b.ceil_div(lanes, index(tile.most_lanes))
         height = _part(b, b.mul(rows, across), tile.rows, tile.most_rows)
-        count = b.mul(across, _ceil(b, rows, height))
+        count = b.mul(across, b.ceil_div(rows, height))
 
         def one(c: Builder, number: Atom) -> None:
             columns = c.apply("maximum", across, index(1))
@@ -161,7 +161,7 @@ class _OfFold(_Contracted):
             loop(c, index(0), rows, tile.most_rows, some_rows)
             in_lanes(c, tile.lanes, lambda d: self._leave(d, across))
 
-        for_each_tile(writer, _ceil(b, lanes, width), one)
+        for_each_tile(writer, b.ceil_div(lanes, width), one)
 
     def _begin(self, b: Builder, lanes: tuple[Atom, Atom]) -> None:
         """The results of no row."""
@@ -235,11 +235,6 @@ class _OfFold(_Contracted):
 
 def _part(b: Builder, extent: Atom, size: int, most: int) -> Atom:
     """Rows or lanes of a tile, multiples of `size`: fewer where there would be too few tiles."""
-    wanted = _ceil(b, extent, index(TILES_WANTED * size))
+    wanted = b.ceil_div(extent, index(TILES_WANTED * size))
     parts = b.apply("maximum", b.apply("minimum", wanted, index(most // size)), index(1))
     return b.mul(parts, index(size))
-
-
-def _ceil(b: Builder, a: Atom, c: Atom) -> Atom:
-    """a / c, rounded up."""
-    return b.apply("floordiv", b.add(a, b.sub(c, index(1))), c)

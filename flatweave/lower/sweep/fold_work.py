@@ -13,7 +13,7 @@ from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.plan import SweepPlan
 from flatweave.nest.schedule import Axis
 from flatweave.passes.cost import cost_of_body
-from flatweave.terms.build import Builder, index
+from flatweave.terms.build import index
 from flatweave.terms.syntax import Atom
 
 
@@ -29,10 +29,10 @@ def fewer_with_folds(
         cost = index(max(1, cost_of_body(fold.body) + cost_of_body(fold.fn)))
         work = host.add(work, host.mul(lowering.scope.scalar(length), cost))
     enough = host.apply("floordiv", index(machine.block_work), work)
-    share = ceil_div(host, total, index(machine.blocks_wanted))
+    share = host.ceil_div(total, index(machine.blocks_wanted))
     wanted = host.apply("maximum", host.apply("maximum", enough, share), index(1))
     step = _step(lowering, facts, plan)
-    return host.apply("minimum", size, host.mul(ceil_div(host, wanted, step), step))
+    return host.apply("minimum", size, host.mul(host.ceil_div(wanted, step), step))
 
 
 def _step(lowering: Lowering, facts: SweepFacts, plan: SweepPlan) -> Atom:
@@ -43,8 +43,3 @@ def _step(lowering: Lowering, facts: SweepFacts, plan: SweepPlan) -> Atom:
     host = lowering.host
     row = host.apply("maximum", lowering.scope.scalar(facts.op.shape[-1]), index(1))
     return host.apply("minimum", width, row)
-
-
-def ceil_div(b: Builder, a: Atom, by: Atom) -> Atom:
-    """a / by, rounded up."""
-    return b.apply("floordiv", b.add(a, b.sub(by, index(1))), by)

@@ -15,16 +15,15 @@ from flatweave.kernel_ir.syntax import Lane, Lanes, Load, Shared, Store
 from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.kernel.elements import rows_of
 from flatweave.lower.schedule.head_flags import HeadFlags
-from flatweave.lower.traverse.position import FALSE, Position, State, Step
+from flatweave.lower.traverse.position import Position, State, Step
 from flatweave.lower.traverse.row_of_position import Rows
 from flatweave.lower.traverse.traversal import Traversal, Traverses
-from flatweave.terms.build import Builder, index
+from flatweave.terms.build import FALSE, TRUE, Builder, index
 from flatweave.terms.control import For, While
-from flatweave.terms.syntax import Atom, Const, Var
+from flatweave.terms.syntax import Atom, Var
 
 CHUNK = 4096
 LINE = 64
-TRUE = Const(True, bool_)
 
 
 @record

@@ -18,9 +18,7 @@ from collections.abc import Sequence
 from math import prod
 
 from flatweave.kernel_ir.syntax import Lane, Shared, Sync
-from flatweave.lower.host.context import YES
 from flatweave.lower.schedule.stencil import Around, Stencil
-from flatweave.lower.sweep.fold_work import ceil_div
 from flatweave.lower.sweep.share_tiles import for_each_tile
 from flatweave.lower.sweep.sink import LoweredSink, SinkStep
 from flatweave.lower.sweep.writer import KernelWriter
@@ -29,7 +27,7 @@ from flatweave.lower.traverse.position import Position, State
 from flatweave.lower.traverse.shared_tiles import InShared, TileOf, unravelled
 from flatweave.lower.traverse.warp_share import warp_index
 from flatweave.nest.schedule import SharedTile
-from flatweave.terms.build import Builder, index
+from flatweave.terms.build import TRUE, Builder, index
 from flatweave.terms.control import NO_BODY, If
 from flatweave.terms.syntax import Atom, Var
 
@@ -59,7 +57,7 @@ class _InTiles:
         """A loop over this block's share of the tiles."""
         writer, b = self.writer, self.writer.b
         counts = [
-            ceil_div(b, extent, index(n))
+            b.ceil_div(extent, index(n))
             for extent, n in zip(writer.shape, self.tile, strict=True)
         ]
         rooms = [
@@ -106,7 +104,7 @@ class _InTiles:
     def _element(self, b: Builder, at: Sequence[Atom], tiles: Sequence[TileOf]) -> None:
         """The element at some indices, if there is one, handed to the sinks."""
         writer, inside = self.writer, b.inner()
-        active: Atom = YES
+        active: Atom = TRUE
         for i, extent in zip(at, writer.shape, strict=True):
             active = b.apply("and", active, b.apply("lt", i, extent))
             if isinstance(i, Var):

@@ -17,13 +17,13 @@ from flatweave.lower.sweep.sink import LoweredSink, Share, SinkStep
 from flatweave.lower.sweep.writer import KernelWriter
 from flatweave.lower.traverse.flat import Flat
 from flatweave.lower.traverse.in_stretches import InStretches
-from flatweave.lower.traverse.position import FALSE, Position, State, count_lanes
+from flatweave.lower.traverse.position import Position, State, count_lanes
 from flatweave.lower.traverse.steps import steps_of
 from flatweave.lower.traverse.stretches import Stretches, stretches_of
 from flatweave.lower.traverse.traversal import Traverses
 from flatweave.lower.traverse.warp_share import slot_of_warp
 from flatweave.passes.cost import cost_of_body
-from flatweave.terms.build import Builder, index
+from flatweave.terms.build import FALSE, Builder, index
 from flatweave.terms.control import NO_BODY, If
 from flatweave.terms.syntax import Atom, Lambda, Let
 from flatweave.terms.traverse import needed_for

@@ -34,7 +34,7 @@ from flatweave.lower.schedule.short_rows import Ones
 from flatweave.lower.schedule.words import why_version
 from flatweave.lower.sweep.conditions import are_short, holds, rows_of_host, suffix
 from flatweave.lower.sweep.contracted import write_contracted
-from flatweave.lower.sweep.fold_work import ceil_div, fewer_with_folds
+from flatweave.lower.sweep.fold_work import fewer_with_folds
 from flatweave.lower.sweep.in_tiles import write_in_tiles
 from flatweave.lower.sweep.passes import Passes
 from flatweave.lower.sweep.sink import HostSweep, LoweredSink
@@ -83,7 +83,7 @@ class SweepLowering:
         size = host.apply("minimum", size, index(bind.most))
         size = fewer_with_folds(self.lowering, self.facts, self.plan, total, size)
         size = self._whole_steps_of_short(size)
-        blocks = host.apply("floordiv", host.add(total, host.sub(size, index(1))), size)
+        blocks = host.ceil_div(total, size)
         return size, host.apply("maximum", blocks, index(least)) if least else blocks
 
     def _whole_steps_of_short(self, size: Atom) -> Atom:
@@ -94,7 +94,7 @@ class SweepLowering:
                 continue
             there, width = self._are_short(guard), max(version.width, 1)
             if not isinstance(size, Const) or size.value % width:
-                steps = ceil_div(self.host, size, index(width))
+                steps = self.host.ceil_div(size, index(width))
                 whole = self.host.mul(steps, index(width))
                 size = self.host.apply("select", there, whole, size)
         return size
@@ -196,7 +196,7 @@ class SweepLowering:
     def _ones(self) -> tuple[Ones, SweepFacts] | None:
         """What the sweep is over rows of one element."""
         ones = self.facts.of_one(self.plan.plain.lanes.axis)
-        return (ones, SweepFacts.of(ones.op)) if ones else None
+        return (ones, SweepFacts(ones.op)) if ones else None
 
     def _holds(self, version: Version) -> Atom:
         lowering, guard, facts = self.lowering, version.guard, self.facts

@@ -10,8 +10,8 @@ from flatweave.kernel_ir.syntax import Lane
 from flatweave.lower.kernel.elements import Elements
 from flatweave.lower.schedule.scan_levels import ScanRecord, record_of
 from flatweave.lower.sweep.writer import KernelWriter
-from flatweave.lower.traverse.position import FALSE, Position, State, while_active
-from flatweave.terms.build import Builder, index
+from flatweave.lower.traverse.position import Position, State, while_active
+from flatweave.terms.build import FALSE, Builder, index
 from flatweave.terms.control import Apply
 from flatweave.terms.syntax import Atom, Let
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from flatweave.lower.sweep.fold_work import ceil_div
 from flatweave.lower.sweep.writer import KernelWriter
 from flatweave.lower.traverse.register_tiles import loop
 from flatweave.terms.build import Builder, index
@@ -17,7 +16,7 @@ def for_each_tile(
     """act for each of this block's tiles, of `count` in all."""
     b = writer.b
     block, _, _ = writer.block()
-    blocks = b.apply("maximum", ceil_div(b, writer.total, writer.size), index(1))
+    blocks = b.apply("maximum", b.ceil_div(writer.total, writer.size), index(1))
     first = b.apply("floordiv", b.mul(block, count), blocks)
     behind = b.apply("floordiv", b.mul(b.add(block, index(1)), count), blocks)
 

@@ -75,7 +75,7 @@ class ByCost(AlongRows):
     def _cheapest(self, b: Builder, marks: Marks, lo: Atom, hi: Atom) -> tuple[Atom, Atom]:
         """Whether a row for each lane is cheapest; and if not, whether one for each warp is."""
         width, warps = index(self.width), index(self.space.machine.warps)
-        steps, groups = _ceil(b, b.sub(hi, lo), width), _ceil(b, marks.count, width)
+        steps, groups = b.ceil_div(b.sub(hi, lo), width), b.ceil_div(marks.count, width)
         further = b.sub(index(64), b.apply("clz", b.sub(marks.stride, index(1))))
         each = b.add(index(self.element + SEARCHED), b.mul(further, index(FURTHER)))
         by_search = b.mul(steps, each)
@@ -84,7 +84,7 @@ class ByCost(AlongRows):
         alone, together, longest = self._turns(b, marks, lo, hi, at_least, by_search)
         slowest = b.apply("maximum", together, b.mul(longest, warps))
         by_lane = b.add(b.mul(slowest, index(self.element + self.apart)), looked)
-        slowest = b.apply("maximum", alone, b.mul(_ceil(b, longest, width), warps))
+        slowest = b.apply("maximum", alone, b.mul(b.ceil_div(longest, width), warps))
         by_warp = b.add(b.mul(slowest, index(self.element)), b.mul(marks.count, index(ALONE)))
         lanes = b.apply("lt", by_lane, b.apply("minimum", by_search, by_warp))
         return lanes, b.apply("lt", by_warp, by_search)
@@ -109,7 +109,7 @@ class ByCost(AlongRows):
             length = self.on_lanes(c, base, marks.first, behind, limit, lo, hi).length
             (longest,) = c.emit(ReduceLanes(lambda_of("maximum", i64), (length,)))
             alone, together = known
-            return c.add(alone, _ceil(c, length, index(width))), c.add(together, longest)
+            return c.add(alone, c.ceil_div(length, index(width))), c.add(together, longest)
 
         walk = Flat(self.space, width, (addition(),))
         found = walk.in_lanes(b, width, index(0), seen, (index(0),) * 2, act, each=1)
@@ -129,7 +129,3 @@ def _joined(b: Builder, left: Values, right: Values) -> Values:
 
 
 TURNS = Operator(_joined, (index(0),) * 3)
-
-
-def _ceil(b: Builder, a: Atom, by: Atom) -> Atom:
-    return b.apply("floordiv", b.add(a, b.sub(by, index(1))), by)

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from flatweave.base.dtypes import bool_, i64
+from flatweave.base.dtypes import i64
 from flatweave.base.records import record
 from flatweave.kernel_ir.collectives import CountLanes
 from flatweave.lower.traverse.row_of_position import RowOf
 from flatweave.lower.traverse.tiles import Tile
 from flatweave.terms.build import Builder
-from flatweave.terms.syntax import Atom, Const
-
-FALSE = Const(False, bool_)
+from flatweave.terms.syntax import Atom
 
 
 @record

@@ -11,17 +11,15 @@ from collections.abc import Callable, Sequence
 from math import prod
 
 from flatweave.access.near import Span
-from flatweave.base.dtypes import bool_, i64, u32, u64
+from flatweave.base.dtypes import i64, u32, u64
 from flatweave.base.records import record
 from flatweave.kernel_ir.syntax import Load, Store
 from flatweave.lower.machine.machine import Machine
 from flatweave.lower.traverse.flat import flat
 from flatweave.lower.traverse.position import Position, State
-from flatweave.terms.build import Builder, index
+from flatweave.terms.build import TRUE, Builder, index
 from flatweave.terms.control import NO_BODY, If
 from flatweave.terms.syntax import Atom, Const, Var, constant
-
-YES = Const(True, bool_)
 
 
 @record
@@ -71,12 +69,12 @@ class InShared:
         `load` from the array, if it is not in the tile. `atom` is what an end is here."""
         extents = [index(n) for n in self.tile.slots]
         places = [b.sub(i, base) for i, base in zip(indices, self.tile.base, strict=True)]
-        there: Atom = YES
+        there: Atom = TRUE
         for k, span in enumerate(self.spans):
             if indices[k] != given[k] or not self._is_sure(b, span, self.own[k], atom):
                 below = b.apply("lt", b.cast(places[k], u64), b.cast(extents[k], u64))
                 there = b.apply("and", there, below)
-        if there == YES:
+        if there == TRUE:
             return b.emit(Load(self.tile.memory, b.ravel(places, extents)))[0]
         near, far = b.inner(), b.inner()
         value = near.emit(Load(self.tile.memory, near.ravel(places, extents)))[0]

@@ -238,7 +238,7 @@ class _Columns:
         """Blocks of rows, and then what these give."""
         some = b.apply("maximum", self.columns, index(1))
         size = b.apply("maximum", b.apply("floordiv", index(BLOCK), some), index(LEAST))
-        blocks = b.apply("floordiv", b.add(self.rows, b.sub(size, index(1))), size)
+        blocks = b.ceil_div(self.rows, size)
         inside = b.inner()
         block, column = inside.param("t", i64, blocks), inside.param("j", i64, self.columns)
         first = inside.mul(block, size)

@@ -227,7 +227,7 @@ class Product:
     def _by_blocks(self, b: Builder, size: Atom) -> Sequence[Atom]:
         """Partial results of each block, and then the results."""
         steps = self._folds[0].extent
-        blocks = b.apply("floordiv", b.add(steps, b.sub(size, index(1))), size)
+        blocks = b.ceil_div(steps, size)
         inside = b.inner()
         block = inside.param("t", i64, blocks)
         at = [inside.param("i", i64, extent) for extent in self.op.shape]
