@@ -9,9 +9,9 @@ from flatweave.base.errors import CompilerBug
 from flatweave.base.records import replace
 from flatweave.base.schedule import CHOSEN
 from flatweave.lower.machine.machine import CPU_AVX512, CUDA
+from flatweave.lower.machine.thresholds import NARROWEST_PANEL, TALLER
 from flatweave.lower.schedule.choose import plan_sweep
 from flatweave.lower.schedule.facts import SweepFacts
-from flatweave.lower.schedule.panels import LEAST, TALLER
 from flatweave.lower.schedule.verify import verify_plan
 from flatweave.nest.schedule import BY_PANELS, Axis, Split, Tail
 from flatweave.ops import Sweep
@@ -101,7 +101,7 @@ def test_stencils_are_visited_in_panels():
     assert plan(five_point, SQUARE.astype(np.float64)).plain.panel == PANEL // 2
     assert plan(five_point, SQUARE, machine=CUDA).plain.panel == 0
     narrow = replace(CPU_AVX512, first_level=64)
-    assert plan(five_point, SQUARE, machine=narrow).plain.panel == LEAST
+    assert plan(five_point, SQUARE, machine=narrow).plain.panel == NARROWEST_PANEL
 
 
 def test_ends_of_rows_are_visited_by_steps_that_overlap():

@@ -10,10 +10,10 @@ from flatweave.base.records import replace
 from flatweave.base.schedule import schedule_of
 from flatweave.kernel_ir.verify import verify
 from flatweave.lower.machine.machine import CPU_AVX512, CUDA, OPENCL, cpu
+from flatweave.lower.machine.thresholds import LEAST_WORK
 from flatweave.lower.program import lower
 from flatweave.lower.scatter.planned import plan_of
 from flatweave.lower.schedule.facts import SweepFacts
-from flatweave.lower.schedule.register_tile import LEAST_WORK
 from flatweave.lower.schedule.text import parse_plans, print_plans
 from flatweave.lower.schedule.verify import verify_plan
 from flatweave.nest.schedule import RegisterTile

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from flatweave.access.analyse import Accesses
 from flatweave.lower.machine.machine import Machine
+from flatweave.lower.machine.thresholds import LONGEST_PEEL
 from flatweave.nest.schedule import Axis, Tail, Vectorize
 from flatweave.ops import Fold, Index, Locate, Prefix, Sweep
 from flatweave.terms.control import Apply, For, If, While
@@ -51,7 +52,6 @@ def _is_one_row_of_folds(op: Sweep) -> bool:
 
 
 BOUNDARY_TESTS = frozenset({"minimum", "maximum", "lt", "le", "gt", "ge", "mod", "abs"})
-LONGEST_REACH = 64
 
 
 def find_reach(op: Sweep, known: Accesses) -> int:
@@ -70,7 +70,7 @@ def find_reach(op: Sweep, known: Accesses) -> int:
             )
             if sum_.terms == {last: 1} or from_end:
                 reach = max(reach, abs(sum_.more))
-    return reach if reach <= LONGEST_REACH else 0
+    return reach if reach <= LONGEST_PEEL else 0
 
 
 def _needs_indices(op: Sweep) -> bool:

@@ -7,6 +7,14 @@ from collections.abc import Sequence
 from flatweave.base.records import replace
 from flatweave.base.schedule import Schedule
 from flatweave.lower.machine.machine import Machine
+from flatweave.lower.machine.thresholds import (
+    FEWEST,
+    LARGEST_TILE,
+    LEAST_STEPS,
+    LEAST_WORK,
+    NARROWEST,
+    WIDEST_RUN,
+)
 from flatweave.lower.schedule.arrangement import arrange_lanes
 from flatweave.lower.schedule.division import (
     BALANCED,
@@ -20,13 +28,7 @@ from flatweave.lower.schedule.in_registers import elements_each
 from flatweave.lower.schedule.packing import packing_of_scans
 from flatweave.lower.schedule.panels import choose_panel, taller
 from flatweave.lower.schedule.plan import Carry, Level, ScatterChoice, SweepPlan
-from flatweave.lower.schedule.register_tile import (
-    FEWEST,
-    LEAST_STEPS,
-    LEAST_WORK,
-    NARROWEST,
-    choose_register_tile,
-)
+from flatweave.lower.schedule.register_tile import choose_register_tile
 from flatweave.lower.schedule.scan_levels import ScanRecord
 from flatweave.lower.schedule.short_rows import Length, first_long, is_short, length_of_short
 from flatweave.lower.schedule.stencil import choose_shared_tile
@@ -58,11 +60,6 @@ from flatweave.passes.cost import cost_of_body
 from flatweave.passes.operators import is_commutative
 from flatweave.terms.syntax import Const, Lambda
 from flatweave.terms.traverse import needed_for, walk_lets
-
-LARGEST_TILE = 800
-"""The greatest cost of a body written out once for each column of a tile."""
-WIDEST_RUN = 16
-"""Lanes of the blocked layout: a square tile of so many columns stays in registers."""
 
 
 def plan_sweep(

@@ -32,14 +32,12 @@ from collections.abc import Sequence
 from flatweave.access.analyse import Accesses
 from flatweave.base.dtypes import DType
 from flatweave.base.records import record, replace
+from flatweave.lower.machine.thresholds import MOST_VALUES
 from flatweave.ops import Check, Fold, Index, Locate, Prefix, Sweep
 from flatweave.ops.rows import array_type, scalar_type
 from flatweave.terms.control import Apply, Cast
 from flatweave.terms.syntax import Atom, Lambda, Let, Var
 from flatweave.terms.traverse import free_vars, needed_for, walk_lets
-
-MOST_VALUES = 2
-"""Values of a row, or of a lane, for each step of the fold: more leave no registers for results."""
 
 
 @record

@@ -21,7 +21,8 @@ from __future__ import annotations
 
 from flatweave.access.analyse import Accesses
 from flatweave.base.records import record, replace
-from flatweave.lower.machine.machine import ROW_LANES, Machine
+from flatweave.lower.machine.machine import Machine
+from flatweave.lower.machine.thresholds import CHEAP_IN_ROW, DEAR_IN_ROW, SOURCES
 from flatweave.nest.legal import in_any_order
 from flatweave.nest.schedule import Along
 from flatweave.ops import CombineRows, Fold, Index, Locate, Prefix, Sweep
@@ -41,22 +42,7 @@ class Division:
     mixed: bool = False
 
 
-LONG_ROW = 64
-"""From this mean length on rows are walked one by one: most steps lie inside one row."""
-ROW_AT_ONCE = 8
-"""The same where a row is combined in one go, and as many rows as there are lanes together."""
-FILLED_ROW = 8
-"""From this mean length on results that go around the caches are faster by position than runs that
-are filled, where a step's rows are permuted into its lanes."""
-PERMUTING = 64
-"""Bytes of registers whose lanes are permuted by places that are data, in one instruction."""
-CHEAP = 16
-"""A value up to this cost is computed for empty rows, too, and for lanes without an element."""
-DEAR = 200
-"""An element that costs more, or is a loop, is computed in as few turns as there can be."""
 BALANCED = Division(0, Along.EITHER)
-SOURCES = 32 * ROW_LANES
-"""Sources of a block where each lane takes one."""
 
 
 def find_located(op: Sweep) -> Locate | None:
@@ -91,7 +77,7 @@ def is_filled(op: Sweep, located: Locate) -> bool:
             return False
     fixed = not any(map(known.along, op.body.results))
     stored = op.only_stores
-    return fixed and stored and cost_of_body(op.body) <= CHEAP
+    return fixed and stored and cost_of_body(op.body) <= CHEAP_IN_ROW
 
 
 def reads_in_place(op: Sweep, located: Locate) -> bool:
@@ -105,7 +91,7 @@ def reads_in_place(op: Sweep, located: Locate) -> bool:
                 return False
         elif let.op != located and not isinstance(let.op, Apply | Cast):
             return False
-    return cost_of_body(op.body) <= CHEAP
+    return cost_of_body(op.body) <= CHEAP_IN_ROW
 
 
 def folds_at_once(op: Sweep, located: Locate) -> bool:
@@ -155,7 +141,7 @@ def along_on_device(op: Sweep) -> Along:
     if not searches(op):
         return Along.POSITIONS  # a warp's lanes go one way
     loops = any(isinstance(let.op, For | While | Fold) for let in walk_lets(op.body))
-    dear = loops or cost_of_body(op.body) > DEAR
+    dear = loops or cost_of_body(op.body) > DEAR_IN_ROW
     return Along.COST if in_any_order(op) and not dear else Along.SEARCH
 
 

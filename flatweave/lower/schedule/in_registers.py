@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from flatweave.base.dtypes import DType
 from flatweave.base.records import record
 from flatweave.lower.machine.machine import Machine
+from flatweave.lower.machine.thresholds import CHEAP_AGAIN, LEAST_EACH, OTHER_REGISTERS, UNDER_WAY
 from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.scan_levels import ScanLevels, ScanRecord
 from flatweave.ops import Check, Index, Store
@@ -21,20 +22,6 @@ from flatweave.passes.cost import cost_of_body
 from flatweave.terms.control import Apply, Cast
 from flatweave.terms.syntax import Atom, Lambda, Let, Var
 from flatweave.terms.traverse import atoms_in, free_vars, needed_for, walk_lets
-
-OTHERS = 40
-"""Registers for all but the elements: addresses of 64 bits, what lanes exchange, the look-back."""
-UNDER_WAY = 4, 7
-"""Of seven registers for elements four hold what is kept, the others what has been loaded and not
-scanned yet. Registers that NVRTC 13.5 takes for sm_80, of kernels of 16 elements of i32, 16 of i64,
-8 of five words, 10 of (i64, f64): 48, 94, 64, 112; the model's 68, 96, 110, 110."""
-
-LEAST = 3
-"""Elements of a thread that are worth a look-back for each of several levels, as fewer have too few
-loads under way; else blocks are as large as a near cache holds, and evaluated more than once."""
-
-CHEAP = 2
-"""The cost of a scalar function that is computed again sooner than its result is kept."""
 
 
 @record(eq=True)
@@ -130,7 +117,7 @@ def _read(let: Let) -> Iterator[Atom]:
 def _is_cheap(let: Let) -> bool:
     """Whether a scalar is as well computed once more as kept."""
     plain = isinstance(let.op, Apply | Cast)
-    return plain and cost_of_body(Lambda((), (let,), ())) <= CHEAP
+    return plain and cost_of_body(Lambda((), (let,), ())) <= CHEAP_AGAIN
 
 
 def elements_each(facts: SweepFacts, machine: Machine) -> int:
@@ -139,8 +126,8 @@ def elements_each(facts: SweepFacts, machine: Machine) -> int:
     if kept is None:
         return 0
     kept_of_all, all_ = UNDER_WAY
-    room = (machine.thread_registers - OTHERS) * kept_of_all // all_
+    room = (machine.thread_registers - OTHER_REGISTERS) * kept_of_all // all_
     each = room // kept.words
-    if len(kept.levels) > 1 and each < LEAST:
+    if len(kept.levels) > 1 and each < LEAST_EACH:
         return 0
     return min(machine.most_each, each)

@@ -11,16 +11,10 @@ from __future__ import annotations
 
 from flatweave.base.records import replace
 from flatweave.lower.machine.machine import Machine
+from flatweave.lower.machine.thresholds import NARROWEST_PANEL, SHARE_OF_PANEL, TALLER
 from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.nest.legal import in_any_order
 from flatweave.nest.schedule import Axis, Bind, Vectorize
-
-LEAST = 256
-"""Columns of the narrowest panel: a row of it is some steps."""
-SHARE = 2
-"""The part of the nearest cache that a panel fills."""
-TALLER = 4
-"""Times as many elements of a block: rows around it are read for its sake alone."""
 
 
 def choose_panel(facts: SweepFacts, machine: Machine, lanes: Vectorize) -> int:
@@ -30,7 +24,7 @@ def choose_panel(facts: SweepFacts, machine: Machine, lanes: Vectorize) -> int:
         return 0
     if facts.scans.depth or not in_any_order(facts.op):
         return 0
-    most = max(LEAST, machine.first_level // SHARE // found.column_bytes)
+    most = max(NARROWEST_PANEL, machine.first_level // SHARE_OF_PANEL // found.column_bytes)
     return 1 << most.bit_length() - 1
 
 

@@ -8,36 +8,21 @@
 from __future__ import annotations
 
 from flatweave.lower.machine.machine import WIDEST, Machine
+from flatweave.lower.machine.thresholds import (
+    DEPTH,
+    LEAST_STEPS,
+    NARROW_ROWS,
+    ROWS_IN_PLACE,
+    SIDE_IN_PLACE,
+    SPARE_REGISTERS,
+    TILE_LANES,
+    TILE_ROWS,
+    VECTORS,
+    WIDEST_SQUARE,
+)
 from flatweave.lower.schedule.contraction import Contraction
 from flatweave.nest.schedule import RegisterTile
 from flatweave.ops.rows import scalar_type
-
-LEAST_WORK = 1 << 15
-"""Elements that are folded from which on values are packed for tiles."""
-NARROWEST = 4
-"""Rows and lanes that there must be: of fewer most of a register tile would be computed in vain."""
-FEWEST = 2
-"""The same for blocks of a long fold, which are read in place."""
-LEAST_STEPS = 64
-"""Steps of a fold that hide what begins and ends a register tile, in place."""
-VECTORS = 2
-"""Registers of lanes that share the value of a row."""
-SPARE = 2
-"""Registers for the value of a row and for a product."""
-DEPTH = 256
-"""Steps of a fold between two reads of the results so far, which these hide."""
-TILE_ROWS = 128
-TILE_LANES = 256
-"""Results of a tile along both axes: packing a value costs as much as using it a few times."""
-
-ROWS_IN_PLACE = 8
-NARROW_ROWS = 4
-"""Rows of a register tile in place, and where one register has room for all lanes: sums that do not
-wait for each other."""
-SIDE_IN_PLACE = 64
-"""Rows and lanes of a tile in place."""
-WIDEST_SQUARE = 16
-"""Lanes of a square that stays in registers while it is turned."""
 
 
 def choose_register_tile(found: Contraction | None, machine: Machine) -> RegisterTile | None:
@@ -48,7 +33,7 @@ def choose_register_tile(found: Contraction | None, machine: Machine) -> Registe
     lanes = width * min(VECTORS, max(1, WIDEST // width))
     vectors = lanes // width
     results, values = len(found.op.neutral), len(found.lane_values)
-    rows = (machine.registers - SPARE - vectors * values) // (vectors * results)
+    rows = (machine.registers - SPARE_REGISTERS - vectors * values) // (vectors * results)
     if rows < 2:
         return None
     bytes_each = sum(scalar_type(value).bytes for value in found.lane_values)

@@ -28,23 +28,19 @@ from flatweave.access.near import Span, find_span
 from flatweave.base.dtypes import DType, i64
 from flatweave.base.records import record
 from flatweave.lower.machine.machine import Machine
+from flatweave.lower.machine.thresholds import (
+    BLOCKS_AT_ONCE,
+    DIVIDED,
+    LINE,
+    LOADED,
+    MOST_OF_TILE,
+    TILED_AXES,
+)
 from flatweave.nest.schedule import SharedTile
 from flatweave.ops import Index, Locate, Prefix, Sweep
 from flatweave.ops.rows import array_type, scalar_type
 from flatweave.terms.syntax import Atom, Var
 
-DIVIDED = 25
-"""Cycles of a division of 64 bits by an extent, and of its rest: some 100 instructions."""
-LOADED = 5
-"""Cycles of finding where an element of a tile lies: some 20 instructions."""
-LINE = 128
-MOST_EACH = 8
-"""Elements of a tile for each thread, at most: more of them make the halo a smaller part of it, but
-leave few blocks for small arrays."""
-BLOCKS_AT_ONCE = 2
-"""So many blocks find room in the memory that one may have; multiprocessors have several times
-that."""
-TILED_AXES = 3
 HUNDREDTHS = 100
 
 
@@ -174,11 +170,11 @@ def choose_shared_tile(
 def _shapes(rank: int, machine: Machine) -> Iterator[tuple[int, ...]]:
     """Powers of two, a warp or more along the last axis."""
     width, threads = machine.lanes([i64]), machine.warps * machine.lanes([i64])
-    powers = [1 << k for k in range((MOST_EACH * threads).bit_length())]
+    powers = [1 << k for k in range((MOST_OF_TILE * threads).bit_length())]
     axes = min(rank, TILED_AXES)
     for shape in product(powers, repeat=axes):
         size = prod(shape)
-        if shape[-1] >= width and size % threads == 0 and size <= MOST_EACH * threads:
+        if shape[-1] >= width and size % threads == 0 and size <= MOST_OF_TILE * threads:
             yield (*(1,) * (rank - axes), *shape)
 
 

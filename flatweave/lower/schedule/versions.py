@@ -6,15 +6,8 @@ from __future__ import annotations
 from flatweave.base.records import replace
 from flatweave.base.schedule import Schedule
 from flatweave.lower.machine.machine import Machine
-from flatweave.lower.schedule.division import (
-    FILLED_ROW,
-    LONG_ROW,
-    PERMUTING,
-    ROW_AT_ONCE,
-    Division,
-    folds_at_once,
-    is_filled,
-)
+from flatweave.lower.machine.thresholds import FILLED_ROW, LONG_ROW, PERMUTING, ROW_AT_ONCE
+from flatweave.lower.schedule.division import Division, folds_at_once, is_filled
 from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.nest.schedule import (
     ALWAYS,

@@ -8,6 +8,7 @@ from math import prod
 from flatweave.kernel_ir.host import SharedIsApart
 from flatweave.lower.host.context import Lowering
 from flatweave.lower.machine.machine import Machine
+from flatweave.lower.machine.thresholds import ENOUGH_TILES
 from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.short_rows import length_of_short
 from flatweave.nest.schedule import Axis, Guard, SharedTile, Version
@@ -15,8 +16,6 @@ from flatweave.ops import Locate
 from flatweave.terms.build import TRUE, Builder, index
 from flatweave.terms.syntax import Atom
 
-ENOUGH = 4
-"""This part of the blocks that are wanted is enough for all multiprocessors."""
 SUFFIXES = {
     "streaming": "_s", "rows": "_rows", "streaming-rows": "_rows_s", "fill": "_fill",
     "tiled": "_tiled", "shared": "_shared",
@@ -102,7 +101,7 @@ def _is_shared(
     tiled = host.mul(tiles, index(prod(tile.shape) * tile.tiled))
     return [
         host.emit(SharedIsApart())[0],
-        host.apply("ge", tiles, index(machine.blocks_wanted // ENOUGH)),
+        host.apply("ge", tiles, index(machine.blocks_wanted // ENOUGH_TILES)),
         host.apply("lt", tiled, host.mul(total, index(tile.cached))),
     ]
 

@@ -12,6 +12,7 @@ from flatweave.lower.host.context import Lowering
 from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.kernel.elements import Elements, rows_of
 from flatweave.lower.kernel.operators import operator_in
+from flatweave.lower.machine.thresholds import APART, SUNK
 from flatweave.lower.scan.look_back import Chain, WordChain
 from flatweave.lower.scan.one_block import OnlyBlock
 from flatweave.lower.scan.two_pass import KnownPrefixes
@@ -23,7 +24,7 @@ from flatweave.lower.sweep.single_evaluation import SingleEvaluation
 from flatweave.lower.sweep.write_combining import WriteCombining
 from flatweave.lower.traverse.along_rows import ByLane, ByPosition, ByRow, ByWarp
 from flatweave.lower.traverse.blocked import Blocked
-from flatweave.lower.traverse.by_cost import APART, SUNK, ByCost
+from flatweave.lower.traverse.by_cost import ByCost
 from flatweave.lower.traverse.by_search import BySearch
 from flatweave.lower.traverse.fill_rows import FillRows
 from flatweave.lower.traverse.flat import Flat

@@ -24,6 +24,7 @@ from flatweave.base.dtypes import i64
 from flatweave.base.records import record
 from flatweave.kernel_ir.arrays import Values
 from flatweave.kernel_ir.collectives import ReduceLanes
+from flatweave.lower.machine.thresholds import ALONE, FURTHER, LOOKED, SEARCHED, SEEN
 from flatweave.lower.traverse.along_rows import AlongRows, ByLane, ByWarp
 from flatweave.lower.traverse.by_search import BySearch, Marks
 from flatweave.lower.traverse.flat import Flat
@@ -31,21 +32,6 @@ from flatweave.lower.traverse.position import State, Step
 from flatweave.terms.build import Builder, index, lambda_of
 from flatweave.terms.control import If
 from flatweave.terms.syntax import Atom
-
-SEARCHED = 48
-"""Operations of a search among marks: eight steps, of six each."""
-FURTHER = 12
-"""Of a step in the grid's memory."""
-APART = 28
-"""Of a read or store by 32 lanes that are in rows of their own: so many sectors more."""
-SEEN = 8
-"""So many times 32 rows a warp looks at, spread evenly, at most."""
-SUNK = 10
-"""Of what becomes of an element."""
-LOOKED = 40
-"""Of finding where W rows begin and end, and the longest of them."""
-ALONE = 80
-"""Of finding where one row begins and ends, for which a whole warp waits."""
 
 
 @record

@@ -1,0 +1,126 @@
+"""The numbers that choose between schedules of a sweep, in one place.
+
+Each says what it is compared with. The decisions named above a group have the measurements; where
+one is short it is here. What depends on a machine is a field of `Machine`.
+"""
+
+from __future__ import annotations
+
+from flatweave.lower.machine.machine import ROW_LANES
+
+# -- rows that are data (decisions 37, 38, 89, 122) ------------------------------------------------
+
+LONG_ROW = 64
+"""From this mean length on rows are walked one by one: most steps lie inside one row."""
+ROW_AT_ONCE = 8
+"""The same where a row is combined in one go, and as many rows as there are lanes together."""
+FILLED_ROW = 8
+"""From this mean length on results that go around the caches are faster by position than runs that
+are filled, where a step's rows are permuted into its lanes."""
+PERMUTING = 64
+"""Bytes of registers whose lanes are permuted by places that are data, in one instruction."""
+CHEAP_IN_ROW = 16
+"""A value up to this cost is computed for empty rows, too, and for lanes without an element."""
+DEAR_IN_ROW = 200
+"""An element that costs more, or is a loop, is computed in as few turns as there can be."""
+SOURCES = 32 * ROW_LANES
+"""Sources of a block where each lane takes one."""
+
+# -- a row for each warp or lane, or a search: operations (decision 89) ----------------------------
+
+SEARCHED = 48
+"""Operations of a search among marks: eight steps, of six each."""
+FURTHER = 12
+"""Of a step in the grid's memory."""
+APART = 28
+"""Of a read or store by 32 lanes that are in rows of their own: so many sectors more."""
+SEEN = 8
+"""So many times 32 rows a warp looks at, spread evenly, at most."""
+SUNK = 10
+"""Of what becomes of an element."""
+LOOKED = 40
+"""Of finding where W rows begin and end, and the longest of them."""
+ALONE = 80
+"""Of finding where one row begins and ends, for which a whole warp waits."""
+
+# -- rows of one length, stencils (decisions 55, 112) ----------------------------------------------
+
+SHORT_BYTES = 4
+"""Rows of a register of elements of so many bytes keep the lanes busy that go along them, and those
+are no gathers: 16 elements with AVX-512, 8 with AVX2, where 10^6 f64 in rows of 8 are summed in
+0.09 ms, and in 0.17 by gathers."""
+LONGEST_PEEL = 64
+"""Positions near the ends of an axis that are visited separately, at most."""
+NARROWEST_PANEL = 256
+"""Columns of the narrowest panel: a row of it is some steps."""
+SHARE_OF_PANEL = 2
+"""The part of the nearest cache that a panel fills."""
+TALLER = 4
+"""Times as many elements of a block: rows around it are read for its sake alone."""
+
+# -- reductions and scans (decisions 54, 87) -------------------------------------------------------
+
+LARGEST_TILE = 800
+"""The greatest cost of a body written out once for each column of a tile."""
+WIDEST_RUN = 16
+"""Lanes of the blocked layout: a square tile of so many columns stays in registers."""
+OTHER_REGISTERS = 40
+"""Registers for all but the elements: addresses of 64 bits, what lanes exchange, the look-back."""
+UNDER_WAY = 4, 7
+"""Of seven registers for elements four hold what is kept, the others what has been loaded and not
+scanned yet. Registers that NVRTC 13.5 takes for sm_80, of kernels of 16 elements of i32, 16 of i64,
+8 of five words, 10 of (i64, f64): 48, 94, 64, 112; the model's 68, 96, 110, 110."""
+LEAST_EACH = 3
+"""Elements of a thread that are worth a look-back for each of several levels, as fewer have too few
+loads under way; else blocks are as large as a near cache holds, and evaluated more than once."""
+CHEAP_AGAIN = 2
+"""The cost of a scalar function that is computed again sooner than its result is kept."""
+
+# -- contractions (decisions 49, 116) --------------------------------------------------------------
+
+MOST_VALUES = 2
+"""Values of a row, or of a lane, for each step of the fold: more leave no registers for results."""
+LEAST_WORK = 1 << 15
+"""Elements that are folded from which on values are packed for tiles."""
+NARROWEST = 4
+"""Rows and lanes that there must be: of fewer most of a register tile would be computed in vain."""
+FEWEST = 2
+"""The same for blocks of a long fold, which are read in place."""
+LEAST_STEPS = 64
+"""Steps of a fold that hide what begins and ends a register tile, in place."""
+VECTORS = 2
+"""Registers of lanes that share the value of a row."""
+SPARE_REGISTERS = 2
+"""Registers for the value of a row and for a product."""
+DEPTH = 256
+"""Steps of a fold between two reads of the results so far, which these hide."""
+TILE_ROWS = 128
+TILE_LANES = 256
+"""Results of a tile along both axes: packing a value costs as much as using it a few times."""
+ROWS_IN_PLACE = 8
+NARROW_ROWS = 4
+"""Rows of a register tile in place, and where one register has room for all lanes: sums that do not
+wait for each other."""
+SIDE_IN_PLACE = 64
+"""Rows and lanes of a tile in place."""
+WIDEST_SQUARE = 16
+"""Lanes of a square that stays in registers while it is turned."""
+
+# -- tiles in shared memory (decision 99) ----------------------------------------------------------
+
+DIVIDED = 25
+"""Cycles of a division of 64 bits by an extent, and of its rest: some 100 instructions."""
+LOADED = 5
+"""Cycles of finding where an element of a tile lies: some 20 instructions."""
+LINE = 128
+"""Bytes of a line of a device's cache."""
+MOST_OF_TILE = 8
+"""Elements of a tile for each thread, at most: more of them make the halo a smaller part of it, but
+leave few blocks for small arrays."""
+BLOCKS_AT_ONCE = 2
+"""So many blocks find room in the memory that one may have; multiprocessors have several times
+that."""
+TILED_AXES = 3
+"""Axes of a tile, the last ones."""
+ENOUGH_TILES = 4
+"""This part of the blocks that are wanted is enough for all multiprocessors."""
