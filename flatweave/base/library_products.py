@@ -101,5 +101,3 @@ FEW = 1 << 17
 FEW_RESULTS, LONG = 64 * 64, 4096
 """Few sums of this many products are computed by a program: 8 x 8 of 10^6 f64 take 4 ms, and 18 by
 the library."""
-OF_STACK = 32 * 32 * 32
-"""From so many multiplications on each product of a stack is a library's."""

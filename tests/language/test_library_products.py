@@ -180,6 +180,18 @@ def test_outside_of_programs(monkeypatch):
         assert mine.dtype == theirs.dtype
 
 
+def test_stacks_of_small_products():
+    """By a program, with a pair of matrices in each lane; of other stacks by NumPy."""
+    a, b = DRAW.normal(size=(5000, 2, 2, 3)), DRAW.normal(size=(5000, 2, 3, 4))
+    np.testing.assert_allclose(fw.matmul(a, b), a @ b, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(fw.matmul(a[..., :1], b[..., :1, :1]), a[..., :1] @ b[..., :1, :1])
+    wide = DRAW.normal(size=(10_000, 5, 5))
+    for x, y in ((wide, wide), (a, b[0, 0]), (a.astype("f"), b), (a + 1j, b[:1])):
+        assert np.asarray(fw.matmul(x, y)).tobytes() == (x @ y).tobytes()
+    with pytest.raises(fw.ShapeError):
+        fw.matmul(a, b[:, :, :2])
+
+
 def test_what_numpy_refuses():
     """Raises our errors; other dtypes and long sums of few results are programs."""
     with pytest.raises(fw.ShapeError, match="extents that meet"):

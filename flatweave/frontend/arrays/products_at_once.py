@@ -1,6 +1,6 @@
 """Products of arrays that are here, outside of traces: calls of NumPy's.
 
-    @operation(host=by_numpy(np.matmul))        large products, and those of few elements
+    @operation(host=by_numpy(np.matmul, of_stacks))     few sums of many products are a program's
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 
 from flatweave.base.config import config
 from flatweave.base.host_functions import Values
-from flatweave.base.library_products import FEW, FEW_RESULTS, LONG, OF_STACK
+from flatweave.base.library_products import FEW, FEW_RESULTS, LONG
 from flatweave.frontend.values.array import HostArray, HostComplex, host_array
 
 ARRAYS = (np.ndarray, HostArray, HostComplex)
@@ -62,7 +62,5 @@ def by_numpy(compute: Callable[..., Any], sizes: Sizes) -> Callable[..., Any]:
 
 def _is_numpys(is_complex: bool, count: int, rows: int, columns: int, steps: int) -> bool:
     """Whether NumPy takes less time than a program for so many products of these sizes."""
-    products = rows * columns * steps
-    if is_complex or count * products <= FEW:
-        return True
-    return rows * columns > FEW_RESULTS or steps < LONG if count == 1 else products >= OF_STACK
+    few = count == 1 and rows * columns <= FEW_RESULTS and steps >= LONG
+    return is_complex or not few or rows * columns * steps <= FEW

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from flatweave.base.errors import ArgumentError, ShapeError
+from flatweave.base.host_functions import Values
 from flatweave.base.source import user_location
 from flatweave.frontend.arrays.dot import dot
 from flatweave.frontend.arrays.products_at_once import by_numpy, of_stacks, of_tensors
@@ -17,6 +18,7 @@ from flatweave.frontend.elements.broadcast import generated, zipped
 from flatweave.frontend.elements.scalars import apply
 from flatweave.frontend.functions.combinators import map
 from flatweave.frontend.functions.reductions import sum
+from flatweave.frontend.standard import small_matrices
 from flatweave.frontend.standard.arrangement import moveaxis, permute_dims
 from flatweave.frontend.standard.broadcasting import broadcast_to
 from flatweave.frontend.trace import extents
@@ -26,7 +28,13 @@ from flatweave.frontend.values.array import Tracer, describe
 from flatweave.frontend.values.complex import Complex
 
 
-@operation(host=by_numpy(np.matmul, of_stacks))
+def _matmul(a: Values, b: Values) -> Any:
+    """The product of arrays that are here."""
+    found = small_matrices.product(a, b)
+    return np.matmul(a, b) if found is None else found
+
+
+@operation(host=by_numpy(_matmul, of_stacks))
 def matmul(x1: Any, x2: Any) -> Any:
     """The product of matrices, of a matrix and a vector, or of vectors; over the axes before the
     last two, which are broadcast. Raises ShapeError for numbers and for extents that differ.

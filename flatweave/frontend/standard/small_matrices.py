@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import math
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -75,6 +76,19 @@ def solution(a: Values, b: Values) -> Any:
     return solutions(a.reshape(-1, n, n), b.reshape(-1, n, k), n, k).reshape(b.shape)
 
 
+def product(a: Values, b: Values) -> Any:
+    """The products of two such stacks, of few multiplications each."""
+    stack, n = a.shape[:-2], a.shape[-1]
+    fits = b.ndim == a.ndim > 2 and b.shape[:-1] == (*stack, n) and a.dtype == b.dtype
+    if not fits or a.dtype.kind != "f" or math.prod(stack) < MANY or config.target == "interp":
+        return None
+    rows, columns = a.shape[-2], b.shape[-1]
+    if not 0 < rows * n * columns <= MOST // 4:
+        return None
+    found = products(a.reshape(-1, rows, n), b.reshape(-1, n, columns), rows, n, columns)
+    return found.reshape(*stack, rows, columns)
+
+
 def shaped(a: Values, shape: tuple[int, ...], compute: Callable[..., Any]) -> Any:
     """What a program of matrices along one axis gives, in the shape of the stack."""
     n = a.shape[-1]
@@ -113,6 +127,21 @@ def solutions(a: Any, b: Any, n: int, k: int) -> Any:
         return _solved([row + other for row, other in zip(left, right, strict=True)])
 
     return _kept(map(solved, a, b), f"solve {SINGULAR}")
+
+
+@operation(static="rows n columns")
+def products(a: Any, b: Any, rows: int, n: int, columns: int) -> Any:
+    """The products of pairs of matrices, `n` multiplications for each element."""
+
+    def multiplied(x: Any, y: Any) -> tuple[Any, ...]:
+        left, right = elements(x, rows, n), elements(y, n, columns)
+        return tuple(
+            functools.reduce(operator.add, [row[k] * right[k][j] for k in range(n)])
+            for row in left for j in range(columns)
+        )  # fmt: skip
+
+    found = map(multiplied, a, b)
+    return stack(found, axis=1) if rows * columns > 1 else found[0]
 
 
 @for_complex
