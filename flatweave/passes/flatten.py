@@ -256,7 +256,7 @@ class _Rows:
     def _is_cheap(self, var: Var) -> bool:
         """See Note [What an element needs of its row]."""
         needed = needed_for(self.lets, [var])
-        if any(isinstance(let.op, Prefix) for let in needed):
+        if any(isinstance(let.op, Prefix) for let in needed) or _reads_through(needed):
             return False
         return cost_of_result(Lambda((), needed, (var,)), 0) <= CHEAP
 
@@ -327,6 +327,18 @@ class _Rows:
         return b.close(params, [row.number, first, *values])
 
 
+def _reads_through(lets: Sequence[Let]) -> bool:
+    """Whether something is read at an index that was read: anywhere in memory."""
+    read: set[Var] = set()
+    for let in lets:
+        found = not read.isdisjoint(free_vars(let.op))
+        if found and isinstance(let.op, Index):
+            return True
+        if found or isinstance(let.op, Index):
+            read.update(let.vars)
+    return False
+
+
 def _end(b: Builder, i: Atom, size: Atom) -> Atom:
     """Where row `i` ends: its size and those of the rows before it."""
     end = b.emit(Prefix(lambda_of("add", i64), (index(0),), (size,)))[0]
@@ -370,4 +382,5 @@ def _definition(made: dict[Var, Op], atom: Atom) -> Op | None:
 # A value that is stored for each row costs a store, and a read for each element. Computing it anew
 # costs its work for each element. Rows are a few elements long at least where any of this matters,
 # so the limit is half of what storing an element costs (`sharing.py`): a read through an index is
-# below it, an exponential is above. A scan over the rows can only be stored.
+# below it, an exponential is above. A scan over the rows can only be stored. What is read at an
+# index that was read may be anywhere: it is stored, and read again in the order of the rows.

@@ -10,7 +10,7 @@ from flatweave.base.errors import CompilerBug
 from flatweave.base.records import replace
 from flatweave.base.schedule import CHOSEN, PERMUTES, Schedule, schedule_of
 from flatweave.lower.machine.machine import CPU_AVX512, CUDA, OPENCL
-from flatweave.lower.machine.thresholds import LONG_ROW, ROW_AT_ONCE
+from flatweave.lower.machine.thresholds import LONG_ROW, ROW_AT_ONCE, ROW_OF_READS
 from flatweave.lower.program import lower
 from flatweave.lower.scatter.choose import VARIANTS
 from flatweave.lower.scatter.planned import plan_of
@@ -57,6 +57,8 @@ PROGRAMS = {
     "transpose": (lambda m: fw.transpose(m) * 1.0, MATRIX),
     "ragged_sums": (lambda rows: fw.map(fw.sum, rows), ROWS),
     "ragged_map": (lambda rows: fw.map(lambda row: row - fw.sum(row), rows), ROWS),
+    "ragged_products": (lambda a, b: fw.map(lambda x, y: fw.sum(x * y), a, b), ROWS, ROWS),
+    "ragged_gathers": (lambda r, xs: fw.map(lambda x: fw.sum(xs[x.astype(int)]), r), ROWS, XS),
     "histogram": (lambda i: fw.histogram(7, i), IS),
     "scatter": (lambda xs, i: fw.scatter(xs, i, xs), XS, IS),
     "permute": (lambda xs, i: fw.permute(fw.add, xs, i, xs), XS, IS),
@@ -112,6 +114,14 @@ def test_long_rows_have_kernels_of_their_own():
     names = [version.name for version in plan("ragged_map").versions]
     assert names == ["streaming-rows", "streaming", "rows", "plain"]
     assert len(plan("ragged_sums", CUDA).versions) == 1
+
+
+def test_rows_are_read_along_where_positions_are_not():
+    """The second operand of a product advances with the row; what is gathered does neither."""
+    for name, mean in (("ragged_products", ROW_OF_READS), ("ragged_gathers", LONG_ROW)):
+        rows, _ = plan(name).versions
+
+        assert (rows.rows.along, rows.guard) == (Along.ROW, Guard(mean=mean))
 
 
 def test_lanes_lie_along_memory():

@@ -14,6 +14,9 @@ LONG_ROW = 64
 """From this mean length on rows are walked one by one: most steps lie inside one row."""
 ROW_AT_ONCE = 8
 """The same where a row is combined in one go, and as many rows as there are lanes together."""
+ROW_OF_READS = 4
+"""The same where reads are consecutive along a row, or one for all of it, but not by position: rows
+of 4 to 12 products of two ragged arrays take 3.3 ns for each element, and by position 6.4."""
 FILLED_ROW = 8
 """From this mean length on results that go around the caches are faster by position than runs that
 are filled, where a step's rows are permuted into its lanes."""

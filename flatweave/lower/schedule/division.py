@@ -100,6 +100,21 @@ def folds_at_once(op: Sweep, located: Locate) -> bool:
     return commute and reads_in_place(op, located)
 
 
+def reads_along_rows(op: Sweep, located: Locate, known: Accesses) -> bool:
+    """Whether some read advances with the elements of a row, or not at all, and elsewhere in other
+    rows: by position it is a gather. `known` is what values are along positions."""
+    along, position = along_rows(op, located), op.body.params[0]
+    rows = [var for let in op.body.lets if let.op == located for var in let.vars[:1]]
+    for let in op.body.lets:
+        if not isinstance(let.op, Index) or known.is_linear(let.op.indices[-1], position):
+            continue
+        last = let.op.indices[-1]
+        of_row = known.of(last).terms.keys() <= {*rows}
+        if not of_row and (not along.along(last) or along.is_linear(last, position)):
+            return True
+    return False
+
+
 def division_of(variant: str | None, op: Sweep, machine: Machine) -> Division:
     """The division that a schedule names, as far as this sweep and machine go along with it."""
     if variant is None or variant == "balanced":

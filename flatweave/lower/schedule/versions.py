@@ -6,8 +6,14 @@ from __future__ import annotations
 from flatweave.base.records import replace
 from flatweave.base.schedule import Schedule
 from flatweave.lower.machine.machine import Machine
-from flatweave.lower.machine.thresholds import FILLED_ROW, LONG_ROW, PERMUTING, ROW_AT_ONCE
-from flatweave.lower.schedule.division import Division, folds_at_once, is_filled
+from flatweave.lower.machine.thresholds import (
+    FILLED_ROW,
+    LONG_ROW,
+    PERMUTING,
+    ROW_AT_ONCE,
+    ROW_OF_READS,
+)
+from flatweave.lower.schedule.division import Division, folds_at_once, is_filled, reads_along_rows
 from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.nest.schedule import (
     ALWAYS,
@@ -57,6 +63,8 @@ def _least_row(facts: SweepFacts, rows: Rows) -> int:
     """The mean length from which on lanes go along each row."""
     if facts.located is None or not rows.folded:
         return LONG_ROW
+    if reads_along_rows(facts.op, facts.located, facts.known):
+        return ROW_OF_READS
     return ROW_AT_ONCE if folds_at_once(facts.op, facts.located) else LONG_ROW
 
 
