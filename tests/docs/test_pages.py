@@ -15,7 +15,10 @@ ERRORS = (ROOT / "docs" / "errors.md").read_text(encoding="utf-8")
 CLASSES = [name for name in sections(ERRORS) if isinstance(getattr(fw, name, None), type)]
 RAISING = [(name, k) for name in CLASSES for k in range(len(programs(sections(ERRORS)[name])))]
 ELSEWHERE = [ROOT / "docs" / "errors.md", *HOW_TOS]
-TUTORIAL = sorted((ROOT / "docs" / "tutorial").glob("[0-9]*.md"))
+TUTORIAL = [
+    *sorted((ROOT / "docs" / "tutorial").glob("[0-9]*.md")),
+    *sorted((ROOT / "docs" / "how_to").glob("*.md")),
+]
 RUNNING = [page for page in PAGES if page not in ELSEWHERE and programs(page.read_text())]
 
 
