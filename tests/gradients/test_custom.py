@@ -321,6 +321,25 @@ def test_checkpoint():
     equal(found["x"], np.where(X > 0, 2 * X, 0))
 
 
+def test_checkpoint_of_some_arguments():
+    """The others may be anything; keywords, too."""
+    def f(x, g, scale=1.0):
+        return g(x) * scale
+
+    again = functools.partial(fw.checkpoint, static_argnums=(1,))(f)
+    equal(fw.grad(lambda x: fw.sum(again(x, fw.sin, scale=3.0)))(X), 3 * np.cos(X))
+
+
+def test_check_grads_of_reverse_mode_alone():
+    """It compares with differences, so a custom_vjp can be checked."""
+    f = fw.custom_vjp(lambda x: fw.sin(x))
+    f.defvjp(lambda x: (fw.sin(x), x), lambda x, c: (c * fw.cos(x),))
+
+    fw.check_grads(lambda x: fw.sum(f(x) ** 2), (X,), order=2, modes=("rev",))
+    with pytest.raises(AssertionError):
+        fw.check_grads(tenfold, (X,), order=1, modes=("rev",))
+
+
 def test_checkpoint_is_a_loop_of_its_own():
     """So no pass shares what is computed again with what was computed before."""
     def loss(f):
@@ -374,6 +393,10 @@ def test_linearize():
     equal(fw.linearize(loops, X)[1](X), fw.jvp(loops, (X,), (X,))[1])
     rows = lambda r: fw.map(lambda row: fw.cumsum(row * row), r)
     equal(fw.linearize(rows, ROWS)[1](ROWS).values, fw.jvp(rows, (ROWS,), (ROWS,))[1].values)
+    value, slope, aux = fw.linearize(lambda x: (x * x, x + 1), X, has_aux=True)
+    equal(value, X * X)
+    equal(slope(X), 2 * X * X)
+    equal(aux, X + 1)
     inside = fw.map(lambda a: fw.linearize(cube, a)[1](1.0), X)
     equal(inside, CUBES)
     equal(fw.grad(lambda x: fw.sum(fw.linearize(fw.sin, x)[1](x)))(X), np.cos(X) - X * np.sin(X))

@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, ParamSpec, TypeVar
 
 from flatweave.base.errors import ArgumentError
+from flatweave.base.pretty import counted
 from flatweave.base.source import user_location
 from flatweave.frontend.elements.lambdas import name_of
 from flatweave.frontend.functions.custom import Rules, ruled
@@ -39,15 +40,7 @@ class WithRules:
         functools.update_wrapper(self, f)
         self.fun = f
         self.name = name_of(f)
-        several = nondiff_argnums if isinstance(nondiff_argnums, tuple | list) else (
-            nondiff_argnums,
-        )  # fmt: skip
-        if any(isinstance(n, bool) or not isinstance(n, int) for n in several):
-            raise ArgumentError(
-                f"nondiff_argnums of {self.kind} must be a tuple of ints, got {nondiff_argnums!r}.",
-                where=user_location(), remedy="Arguments are numbered from 0.",
-            )  # fmt: skip
-        self.nondiff_argnums: tuple[int, ...] = tuple(several)
+        self.nondiff_argnums = _numbers(nondiff_argnums, f"nondiff_argnums of {self.kind}")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         args = _by_position(self.fun, args, kwargs)
@@ -197,11 +190,13 @@ def custom_jvp(
     return CustomJvp(f, nondiff_argnums)
 
 
-def checkpoint(f: Callable[P, R]) -> Callable[P, R]:
+def checkpoint(
+    f: Callable[P, R], *, static_argnums: Sequence[int] | int = ()
+) -> Callable[P, R]:
     """`f`, of which reverse mode saves the arguments alone: what is in it is computed once more.
 
     Derivatives are the same. They take less memory, since no array within `f` is kept from one
-    pass to the other, and more time.
+    pass to the other, and more time. Arguments of `static_argnums` may be anything.
 
     Types: `f: (a, b, ..) -> r ->` a function `(a, b, ..) -> r`. Raises ArgumentError for what is no
     function.
@@ -216,9 +211,26 @@ def checkpoint(f: Callable[P, R]) -> Callable[P, R]:
         if innermost() is None:
             return f(*args, **kwargs)
         given = functools.partial(f, **kwargs) if kwargs else f
-        return ruled(given, args, name_of(f), Rules(again=True))  # type: ignore[no-any-return]
+        chosen = _chosen(args, numbers, "checkpoint")[1]
+        of_chosen = _of_chosen(given, args, chosen)
+        found: R = ruled(
+            of_chosen, [args[k] for k in chosen], name_of(f), Rules(again=True)
+        )
+        return found
 
+    numbers = _numbers(static_argnums, "static_argnums of checkpoint")
     return again
+
+
+def _numbers(given: Any, what: str) -> tuple[int, ...]:
+    """Numbers of arguments; ArgumentError for anything else."""
+    several = given if isinstance(given, tuple | list) else (given,)
+    if any(isinstance(n, bool) or not isinstance(n, int) for n in several):
+        raise ArgumentError(
+            f"{what} must be a tuple of ints, got {given!r}.",
+            where=user_location(), remedy="Arguments are numbered from 0.",
+        )  # fmt: skip
+    return tuple(several)
 
 
 def _by_position(f: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
@@ -239,7 +251,8 @@ def _chosen(
     for number in fixed:
         if not -len(args) <= number < len(args):
             raise ArgumentError(
-                f"nondiff_argnums of {kind} has {number}, but the call has {len(args)} arguments.",
+                f"the argument numbers of {kind} have {number}, but the call has"
+                f" {counted(len(args), 'argument')}.",
                 where=user_location(), remedy="Arguments are numbered from 0.",
             )  # fmt: skip
     numbers = [number % len(args) for number in fixed]

@@ -136,7 +136,7 @@ def jvp(f: Callable[..., Any], primals: Any, tangents: Any, *, has_aux: bool = F
     )
     splice(made.lets, function.primals)
     derivative = function.tangents(function.out, made.atoms)
-    return _with_aux(function, function.value(), derivative) if has_aux else (
+    return with_aux(function, function.value(), derivative) if has_aux else (
         function.value(), derivative
     )  # fmt: skip
 
@@ -175,7 +175,7 @@ def need_inside(scope: Scope, who: str) -> None:
         )  # fmt: skip
 
 
-def _with_aux(function: Function, *found: Any) -> tuple[Any, ...]:
+def with_aux(function: Function, *found: Any) -> tuple[Any, ...]:
     """Results, and what is not differentiated."""
     assert function.aux is not None
     return (*found, function.here(function.aux))
@@ -220,7 +220,7 @@ def in_trace(
         return function.tangents(function.args, made.atoms, conjugate=True)
 
     value = function.value()
-    return _with_aux(function, value, back) if has_aux else (value, back)
+    return with_aux(function, value, back) if has_aux else (value, back)
 
 
 def need_function(f: Any, form: str) -> None:

@@ -22,6 +22,7 @@ from flatweave.frontend.functions.derivatives import (
     need_inside,
     tangent_atoms,
     traced,
+    with_aux,
 )
 from flatweave.frontend.functions.differentiable import splice
 from flatweave.frontend.values.scope import current, innermost
@@ -31,12 +32,13 @@ from flatweave.runtime.door import opened as module
 Function = Callable[..., Any]
 
 
-def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:
+def linearize(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
     """`f(*primals)`, and its derivative there as a function of tangents.
 
     That function takes a tangent for each primal, of its structure, and None for integers. In a
     program what does not depend on tangents is computed once, however often the function is called;
-    outside of one, each call computes `f` once more. Raises ShapeError for tangents that are not
+    outside of one, each call computes `f` once more. With `has_aux`, `f` gives a pair, of which the
+    second part is not differentiated and comes third. Raises ShapeError for tangents that are not
     like the primals.
 
     Types: `f: (a, b, ..) -> r, primals: a, b, .. -> (r, (a, b, ..) -> r)`.
@@ -47,9 +49,11 @@ def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., 
     """
     need_function(f, "linearize(f, x)")
     if innermost() is None:
-        return _call(f, *primals), lambda *tangents: _slope(f, tangents, *primals)
+        out = _call(f, *primals)
+        value, rest = (out[0], (out[1],)) if has_aux else (out, ())
+        return value, lambda *tangents: _slope(f, has_aux, tangents, *primals), *rest
     scope = current()
-    function = traced(f, primals, "linearize")
+    function = traced(f, primals, "linearize", has_aux)
     made = module("gradients").linearized(scope.builder, function.fn, function.moving_results)
     splice(made.lets, function.primals)
 
@@ -60,7 +64,7 @@ def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., 
         splice(found.lets, function.primals)
         return function.tangents(function.out, found.atoms)
 
-    return function.value(), along
+    return with_aux(function, function.value(), along) if has_aux else (function.value(), along)
 
 
 def linear_transpose(f: Callable[..., Any], *primals: Any) -> Callable[..., Any]:
@@ -110,8 +114,8 @@ def _of_primals(f: Function, *primals: Any) -> Any:
     return f(*primals)
 
 
-def _of_tangents(f: Function, tangents: Any, *primals: Any) -> Any:
-    return linearize(f, *primals)[1](*tangents)
+def _of_tangents(f: Function, has_aux: bool, tangents: Any, *primals: Any) -> Any:
+    return linearize(f, *primals, has_aux=has_aux)[1](*tangents)
 
 
 def _of_cotangent(f: Function, cotangent: Any, *primals: Any) -> Any:
@@ -120,5 +124,5 @@ def _of_cotangent(f: Function, cotangent: Any, *primals: Any) -> Any:
 
 _of_primals.__name__ = _of_tangents.__name__ = "linearize"
 _of_cotangent.__name__ = "linear_transpose"
-_call, _slope = operation()(_of_primals), operation()(_of_tangents)
+_call, _slope = operation()(_of_primals), operation(static="has_aux")(_of_tangents)
 _transpose = operation()(_of_cotangent)
