@@ -238,8 +238,9 @@ def extremum_meaning(env: Any, x: Any, *, name: str, first: Any, dtype: str) -> 
     best = (np.fmin if name == "min" else np.fmax).reduce(values)
     if values.dtype.kind == "f" and np.isnan(values).any():
         return values.dtype.type(np.nan)
-    equal = np.flatnonzero(values == best)
-    return values[equal[-1]]
+    equal = values[values == best]
+    negative = np.signbit(equal) if values.dtype.kind == "f" else equal < 0
+    return equal[np.argmax(negative == (name == "min"))]  # of zeros -0.0 is the least
 
 
 def choose_extremum(w: Writer) -> Known:
