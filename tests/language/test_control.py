@@ -182,3 +182,44 @@ def test_a_loop_over_the_arrays_of_all_elements(target):
         ),
         ((m * m) * m + 1) * m + 2, m,
     )  # fmt: skip
+
+
+def search(xs, first):
+    """The first zero from `first` on, in a loop, in a branch, in a loop."""
+    def from_here(k):
+        def go_on():
+            return fw.while_loop(lambda k: xs[k] != 0, lambda k: k + 1, k)
+
+        return fw.cond(k % 2 == 0, go_on, lambda: fw.while_loop(lambda s: s[1],
+            lambda s: (s[0] + 1, xs[s[0] + 1] > 7), (k, True))[0] + 1)  # fmt: skip
+
+    return fw.while_loop(lambda k: k < 1000, from_here, first)
+
+
+def test_a_loop_ends_where_an_index_is_outside(target):
+    """What it waits for never comes: in its condition, in its body, and in one inside of it."""
+    loops = {
+        "condition": lambda xs: fw.map(lambda i: fw.while_loop(
+            lambda k: xs[k] != 0, lambda k: k + 1, i), fw.iota(5)),
+        "body": lambda xs: fw.map(lambda i: fw.while_loop(
+            lambda s: s[1] != 0, lambda s: (s[0] + 1, xs[s[0] + 1]), (i, 1))[0], fw.iota(5)),
+        "counted": lambda xs: fw.map(lambda i: fw.while_loop(
+            lambda s: s != 0, lambda s: fw.fori_loop(0, 3, lambda j, t: t + xs[s + j], s), i + 1),
+            fw.iota(5)),
+        "inside": lambda xs: fw.map(lambda i: search(xs, i), fw.iota(5)),
+    }  # fmt: skip
+    for program in loops.values():
+        with pytest.raises(fw.IndexOutOfBounds):
+            fw.jit(program)(np.full(60, 9))
+
+
+def test_loops_whose_indices_are_inside(target):
+    """Their checks change nothing."""
+    xs = np.array([3, 0, 9, 9, 0, 5, 0, 0])
+    f = fw.jit(lambda xs: fw.map(lambda i: fw.while_loop(
+        lambda s: (xs[s[0]] != 0) & (s[1] < 9), lambda s: (s[0] + 1, s[1] + xs[s[0]]), (i, 0)),
+        fw.iota(8)))  # fmt: skip
+
+    found, total = f(xs)
+    assert np.asarray(found).tolist() == [1, 1, 3, 4, 4, 6, 6, 7]
+    assert np.asarray(total).tolist() == [3, 0, 9, 9, 0, 5, 0, 0]

@@ -22,8 +22,16 @@ FW_FN void fw_report(FW_GLOBAL int64_t *status, int64_t code, int64_t site,
                      int64_t index, int64_t value, int64_t extent) {
     volatile FW_GLOBAL int64_t *words = status;
     FW_GLOBAL uint32_t *lock = (FW_GLOBAL uint32_t *)(status + 5);
+    FW_GLOBAL uint64_t *first = (FW_GLOBAL uint64_t *)(status + 8);
+    const uint64_t mine = ~(uint64_t)index;
+    for (uint64_t seen = *(volatile FW_GLOBAL uint64_t *)first; seen < mine;) {
+        const uint64_t found = FW_SWAP64(first, seen, mine);
+        seen = found == seen ? mine : found;
+    }
     for (int done = 0; !done;) {
-        if (FW_SWAP32(lock, 0, 1) == 0) {
+        if (*(volatile FW_GLOBAL uint64_t *)first != mine) {
+            done = 1;
+        } else if (FW_SWAP32(lock, 0, 1) == 0) {
             FW_FENCE();
             if (words[0] == 0 || index < words[2] || (index == words[2] && (site < words[1]
                 || (site == words[1] && value < words[3])))) {
@@ -37,7 +45,9 @@ FW_FN void fw_report(FW_GLOBAL int64_t *status, int64_t code, int64_t site,
     }
 }
 """
-"""Writes the first error by index, site and value into the status; threads take turns by a lock."""
+"""Writes the first error by index, site and value into the status; threads take turns by a lock.
+Only the thread of the first element waits for it: where lanes go together, one that waits for
+another may wait for ever."""
 
 
 GLOBAL = "FW_GLOBAL"

@@ -1,6 +1,6 @@
 """A unit's kernels as one C text, and what a launch must know of each.
 
-    fw_status    int64_t[8]: the first error by index, a lock, gates   always the first argument
+    fw_status    int64_t[9]: the first error by index, a lock, gates   always the first argument
     fw_claim     uint32_t: the number of the next block                the second, where blocks wait
 
 A kernel behind one that reported an error does nothing: one of the gates is closed then. None is

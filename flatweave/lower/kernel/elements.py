@@ -11,6 +11,7 @@ from flatweave.base.plan import CHECK_ERROR, INDEX_ERROR, Site
 from flatweave.kernel_ir.prefetch import Prefetch
 from flatweave.kernel_ir.syntax import Load, LoadNear, Report
 from flatweave.lower.kernel.builder import KernelBuilder
+from flatweave.lower.kernel.failing_loops import FailingLoops
 from flatweave.lower.kernel.fold_in_lanes import fold_in_lanes
 from flatweave.lower.kernel.quotients import Quotient, divide, divisor_of
 from flatweave.lower.machine.machine import Machine
@@ -55,6 +56,7 @@ class Elements:
         self.env: dict[Var, Atom] = {}
         self.failed: Atom = Const(False, bool_)
         self._depth = 0
+        self.loops = FailingLoops()
 
     def atom(self, atom: Atom) -> Atom:
         if not isinstance(atom, Var):
@@ -115,7 +117,7 @@ class Elements:
                 return b.emit(If(test, self.function(b, then), self.function(b, other)))
             case While(condition=holds, body=body, init=init):
                 loop = While(self._test(b, holds), self.function(b, body), self.atoms(init))
-                return b.emit(loop)
+                return self.loops.emit(b, loop)
             case For(lo=lo, hi=hi, step=step, body=body, init=init):
                 lo, hi, step = self.atoms((lo, hi, step))
                 hi = self._unless_failed(b, hi, lo)

@@ -18,6 +18,7 @@ from flatweave.runtime.devices.memory import Memory
 
 STATUS_WORDS = 6  # code, site, index, value, extent, and the lock of those who write them
 GATES = 2  # words behind them: where one is not 0, the kernels of the call do nothing
+ALL_WORDS = STATUS_WORDS + GATES + 1  # and one that says which element's report is kept
 WORD = 8
 PASSED_ON = -1  # the code of a call that did nothing since an argument's call had failed
 

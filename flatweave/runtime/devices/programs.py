@@ -22,6 +22,7 @@ from flatweave.base.dtypes import DTYPES, DType, as_dtype, bool_, f64, i64, u8
 from flatweave.base.plan import OUT_OF_MEMORY, Plan, Status
 from flatweave.base.recording import OPEN, watched
 from flatweave.runtime.devices.arrays import (
+    ALL_WORDS,
     GATES,
     PASSED_ON,
     STATUS_WORDS,
@@ -160,7 +161,7 @@ class Running:
         if self._status is None:
             if not kernel.reports and not self._earlier:
                 return all_is_well(self.device)
-            self._status = self._zeros((STATUS_WORDS + GATES) * WORD)
+            self._status = self._zeros(ALL_WORDS * WORD)
             has_gates = len(self._earlier) <= GATES
             for number, report in enumerate(self._earlier):
                 if report.memory is None or not has_gates:
@@ -367,7 +368,7 @@ def all_is_well(device: Device) -> Memory:
     """A status that no kernel ever writes, with open gates."""
     kept = device.well
     if kept is None or kept.queue is not device.driver.queue:
-        size = (STATUS_WORDS + GATES) * WORD
+        size = ALL_WORDS * WORD
         device.well = kept = device.allocate(size)
         device.fill(kept, ZERO, 0, size)
     return kept
