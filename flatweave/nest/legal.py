@@ -13,11 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from flatweave.base.dtypes import DType
 from flatweave.base.records import replace
 from flatweave.nest.schedule import Along, Axis, Guard, How, Step, Stream, Tail, Version
 from flatweave.ops import Fold, Prefix, Sweep
 from flatweave.passes.operators import is_commutative, is_exact
 from flatweave.terms.components import component_functions, is_lawful
+from flatweave.terms.syntax import Lambda
 from flatweave.terms.traverse import walk_lets
 
 OUT_OF_ORDER = (Along.ROWS, Along.WARPS, Along.COST)
@@ -32,7 +34,13 @@ def in_any_order(op: Sweep) -> bool:
 def is_exact_sweep(op: Sweep) -> bool:
     """Whether any grouping of what its operators combine leaves the same bits."""
     inner = [let.op.fn for let in walk_lets(op.body) if isinstance(let.op, Fold | Prefix)]
-    return all(map(is_exact, inner)) and all(sink.in_any_order(is_exact) for sink in op.sinks)
+    return all(map(_is_exact, inner)) and all(sink.in_any_order(_is_exact) for sink in op.sinks)
+
+
+def _is_exact(fn: Lambda) -> bool:
+    """Whether an operator that is associative leaves the same bits in any grouping."""
+    types = [result.type for result in fn.results]
+    return is_exact(fn) or not any(isinstance(t, DType) and t.is_float for t in types)
 
 
 def grouping(versions: Sequence[Version]) -> tuple[tuple[Guard, tuple[Step, ...]], ...]:

@@ -62,7 +62,7 @@ def check_forced(
         wrong = [OTHER_BITS]
     if wrong:
         raise ArgumentError(
-            f"the schedule of {name} is not one for its sweep: {'; '.join(wrong)}.",
+            f"the schedule of {name} is not one for its sweep: {'; '.join(dict.fromkeys(wrong))}.",
             where=where, remedy=REMEDY, more="schedule",
         )  # fmt: skip
 
