@@ -107,6 +107,22 @@ def test_a_place_outside_is_reported_where_lanes_choose_it(target):
 
 
 @pytest.mark.parametrize("level", LEVELS)
+def test_loops_that_are_written_out_read_on(level):
+    """Each iteration reads at another offset: rows of 2 to 4, forward and backward."""
+
+    def sums(x):
+        rows = [fw.reshape(x[: x.shape[0] // k * k], (-1, k)) for k in (2, 3, 4)]
+        up = [fw.map(lambda r: fw.reduce(fw.add, 10, r), m) for m in rows]
+        return (*up, *(fw.map(lambda r: fw.reduce(fw.add, 10, r[::-1]), m) for m in rows))
+
+    x = np.arange(301) ** 2
+    with in_force(level):
+        found = fw.jit(sums)(x)
+    wanted = [x[: 301 // k * k].reshape(-1, k).sum(1) + 10 for k in (2, 3, 4)] * 2
+    assert all(np.array_equal(*pair) for pair in zip(found, wanted, strict=True))
+
+
+@pytest.mark.parametrize("level", LEVELS)
 def test_a_step_that_chooses_alike_is_one_load(level):
     """Gathers stand where lanes of the step may differ, and only there."""
     with in_force(level), config.scoped(no_cache=True):

@@ -7,7 +7,7 @@ around this one, as a handler `(emitter, let) -> how the let's variables are hel
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import NamedTuple
 
@@ -66,7 +66,7 @@ class Emitter:
         self.values = Values(self._varying)
         self.depth = 0  # loops around
         self.is_rare = False  # code that runs where an error is found
-        self._known: dict[tuple[Hashable, ...], str] = {}
+        self._known: dict[tuple[str, ...], str] = {}
 
     def at(self, width: int, shapes: Mapping[Var, Shape] | None = None) -> Emitter:
         """An emitter of code that runs in `width` lanes, all of them."""
@@ -148,7 +148,7 @@ class Emitter:
         key = (text, vec(dtype, self.width))
         return self.once(key, lambda: splat(self.code, dtype, self.width, text))
 
-    def once(self, key: tuple[Hashable, ...], make: Callable[[], str]) -> str:
+    def once(self, key: tuple[str, ...], make: Callable[[], str]) -> str:
         """What `make` emits, made when it is first asked for in this body or one around it."""
         if key not in self._known:
             self._known[key] = make()

@@ -158,7 +158,7 @@ def emit_sum(e: Emitter, value: Value, function: Callable[[Modified], str]) -> s
 
 def _first(e: Emitter, value: Value) -> str:
     """The index of lane 0."""
-    return e.once(("first", value), lambda: emit_sum(e, value, lambda each: _applied(e, each)))
+    return emit_sum(e, value, lambda each: _applied(e, each))
 
 
 def _applied(e: Emitter, function: Modified) -> str:
@@ -199,8 +199,9 @@ def find_permuted(e: Emitter, index: Value) -> Permuted | None:
 def load_permuted(e: Emitter, buffer: str, kept: DType, found: Permuted) -> str:
     """The elements of all lanes."""
     kind, text, at = vec(kept, found.lanes), "", dict[int, int]()  # of lanes: where in `text`
-    for number in range(len(found.starts)):
-        address = _address(e, buffer, kept, found, number)
+    first = _first(e, found.value)
+    for number, start in enumerate(found.starts):
+        address = _address(e, buffer, kept, first, start)
         run = e.code.let(f"load {kind}, ptr {address}, align {kept.bytes}")
         own = {lane: at for lane, (k, at) in enumerate(found.of_lane) if k == number}
         if not text:
@@ -214,9 +215,8 @@ def load_permuted(e: Emitter, buffer: str, kept: DType, found: Permuted) -> str:
     return text
 
 
-def _address(e: Emitter, buffer: str, kept: DType, found: Permuted, number: int) -> str:
-    index, start = _first(e, found.value), found.starts[number]
-    place = e.code.let(f"add i64 {index}, {start}") if start else index
+def _address(e: Emitter, buffer: str, kept: DType, first: str, start: int) -> str:
+    place = e.code.let(f"add i64 {first}, {start}") if start else first
     return e.code.let(f"getelementptr inbounds {kept.llvm}, ptr {buffer}, i64 {place}")
 
 
@@ -230,10 +230,11 @@ def store_permuted(e: Emitter, buffer: str, kept: DType, found: Permuted, text: 
     """The elements of all lanes; what is between them stays as it is."""
     kind, source = vec(kept, found.lanes), vec(kept, e.width)
     lane_of = {place: lane for lane, place in enumerate(found.of_lane)}
-    for number in range(len(found.starts)):
+    first = _first(e, found.value)
+    for number, start in enumerate(found.starts):
         wanted = [lane_of.get((number, place)) for place in range(found.lanes)]
         value = shuffle(e.code, source, text, [lane or 0 for lane in wanted])
-        at = _address(e, buffer, kept, found, number)
+        at = _address(e, buffer, kept, first, start)
         if None not in wanted:
             e.code.line(f"store {kind} {value}, ptr {at}, align {kept.bytes}")
             continue
