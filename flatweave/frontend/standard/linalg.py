@@ -1,7 +1,7 @@
 """`fw.linalg`: the linear algebra of the array API standard, of matrices and stacks of them.
 
-    fw.linalg.solve(a, b)      by elimination           fw.linalg.qr(a)     by reflections
-    fw.linalg.eigh(a)          by rotations             fw.linalg.svd(a)    by rotations
+    fw.linalg.solve(a, b), fw.linalg.eigh(a), ..     LAPACK; many small matrices: programs in lanes
+    fw.linalg.matmul(a, b)                           NumPy's BLAS, or a program
 
 They take real and complex matrices, in jitted functions, too.
 """
