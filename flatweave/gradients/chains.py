@@ -33,6 +33,7 @@ from flatweave.gradients.values import (
 )
 from flatweave.ops import Generate, Index, Scan
 from flatweave.terms.build import Builder, index
+from flatweave.terms.control import Apply
 from flatweave.terms.syntax import Atom, Const, Lambda, Let, Var, constant
 
 Pair = tuple[int, int]
@@ -42,13 +43,15 @@ Matrix = Mapping[Pair, Atom]
 @record
 class Chain:
     """Elements combined in order from `neutral` on, from the end where `reverse`; a flag
-    in `starts` begins anew."""
+    in `starts` begins anew. `states` are those before each element, or after it."""
 
     fn: Lambda
     neutral: tuple[Atom, ...]
     xs: tuple[Atom, ...]
+    states: tuple[Atom, ...]
     reverse: bool = False
     starts: tuple[Atom, ...] = ()
+    exclusive: bool = True
 
     @property
     def extent(self) -> Atom:
@@ -65,20 +68,24 @@ class ChainReverse:
         flags = components(chain.fn, chain.neutral, chain.xs, r.active)
         self.moving = [k for k, flag in enumerate(flags) if flag]
         self.dtypes = [_dtype(chain.neutral[k]) for k in self.moving]
-        before = Scan(
-            r.b.copy(chain.fn), chain.neutral, chain.xs, True, chain.reverse, chain.starts
-        )
-        self.before = r.b.emit(before)
 
-    def body(self) -> tuple[Reverse, Lambda, Var]:
-        """The operator at element i, on what comes before it and the element."""
+    def body(self, *, after: bool = False) -> tuple[Reverse, Lambda, Var]:
+        """The operator at element i, or the one `after` it, on what comes before and the element.
+        """
         r, chain = self.r, self.chain
         fn = r.b.copy(chain.fn)
         body = r.inner(())
         i = body.b.param("i", i64, chain.extent)
-        arrays = (*chain.xs, *self.before) if chain.reverse else (*self.before, *chain.xs)
-        for param, array in zip(fn.params, arrays, strict=True):
-            body.keep(Let((param,), Index(array, (i,), checked=False)))
+        at = self._next(body.b, i) if after else i
+        for param, array in zip(self.elements(fn), chain.xs, strict=True):
+            body.keep(Let((param,), Index(array, (at,), checked=False)))
+        for param, array, ne in zip(self.state(fn), chain.states, chain.neutral, strict=True):
+            if chain.exclusive:
+                body.keep(Let((param,), Index(array, (at,), checked=False)))
+                continue
+            first = self._is_first(body.b, at)
+            near = read(body.b, array, [self._next(body.b, at, back=True)])
+            body.keep(Let((param,), Apply("select", (first, ne, near))))
         body.own.update(fn.params)
         half = len(chain.xs)
         r.active.update(fn.params[k + side] for k in self.moving for side in (0, half))
@@ -122,7 +129,7 @@ class ChainReverse:
         pairs = _closure(entries, self.moving)
         results = [entries.get(pair, self._zero(pair)) for pair in pairs]
         arrays = self.r.b.emit(Generate((self.chain.extent,), closed(body.b, (i,), results)))
-        after = dict(zip(pairs, self._scan(pairs, arrays, ()), strict=True))
+        after = dict(zip(pairs, self._scan(pairs, arrays, (), True), strict=True))
 
         def write(b: Builder, at: list[Var]) -> list[Atom]:
             products = {pair: read(b, array, at) for pair, array in after.items()}
@@ -133,30 +140,27 @@ class ChainReverse:
 
     def of_all(self, given: Mapping[int, Atom], exclusive: bool) -> dict[int, Atom]:
         """The cotangents of all states, given those of what a scan gives for each element."""
-        body, fn, i = self.body()
+        body, fn, i = self.body(after=not exclusive)
         entries = self.jacobian(body, fn)
-        b, own = body.b, {q: read(body.b, array, [i]) for q, array in given.items()}
+        b = body.b
         identity = self.is_identity(entries)
         pairs = [] if identity else _closure(entries, self.moving)
-        if exclusive or identity:
-            vector = [own.get(q, self._nothing(q)) for q in self.moving]
-        else:
-            vector = [self._applied(b, entries, own, q) for q in self.moving]
-        results = [*(entries.get(pair, self._zero(pair)) for pair in pairs), *vector]
-        arrays = self.r.b.emit(Generate((self.chain.extent,), closed(b, (i,), results)))
-        later = self._scan(pairs, arrays[: len(pairs)], arrays[len(pairs) :])[len(pairs) :]
-        after = dict(zip(self.moving, later, strict=True))
-        if exclusive:
-            return after
+        vector = [self._nothing(q) for q in self.moving]
+        matrix = [entries.get(pair, self._zero(pair)) for pair in pairs]
+        if not exclusive:
+            end = self._is_end(b, i)
+            matrix = [chosen(b, end, constant(0.0, dtype_of(x.type)), x) for x in matrix]
+        arrays = iter(self._generated(b, i, [*matrix, *(
+            nothing for q, nothing in zip(self.moving, vector, strict=True) if q not in given
+        )]))  # fmt: skip
+        matrices = [next(arrays) for _ in pairs]
+        vectors = [given[q] if q in given else next(arrays) for q in self.moving]
+        found = self._scan(pairs, matrices, vectors, exclusive)
+        return dict(zip(self.moving, found[len(pairs) :], strict=True))
 
-        def write(b: Builder, at: list[Var]) -> list[Atom]:
-            sums: list[Atom] = []
-            for q in self.moving:
-                there = read(b, after[q], at)
-                sums.append(b.add(read(b, given[q], at), there) if q in given else there)
-            return sums
-
-        return dict(zip(self.moving, generate(self.r.b, [self.chain.extent], write), strict=True))
+    def _generated(self, b: Builder, i: Var, results: Sequence[Atom]) -> Sequence[Atom]:
+        op = Generate((self.chain.extent,), closed(b, (i,), results))
+        return self.r.b.emit(op) if results else ()
 
     def finish(self, states: Mapping[int, Atom], given: Mapping[int, Atom] | None) -> None:
         """Add what the states' cotangents say of the elements, of `neutral`, and of variables that
@@ -181,6 +185,17 @@ class ChainReverse:
     def _at(self, b: Builder, array: Atom, i: Atom) -> Atom:
         return read(b, array, [i]) if shape_of(array) else array
 
+    def _next(self, b: Builder, i: Atom, *, back: bool = False) -> Atom:
+        """The index after this one in the chain, or before it; at an end this one."""
+        if back != self.chain.reverse:
+            return b.apply("maximum", b.sub(i, index(1)), index(0))
+        return b.apply("minimum", b.add(i, index(1)), b.sub(self.chain.extent, index(1)))
+
+    def _is_end(self, b: Builder, i: Atom) -> Atom:
+        """Whether no element of the chain comes after this one."""
+        last = index(0) if self.chain.reverse else b.sub(self.chain.extent, index(1))
+        return b.apply("eq", i, last)
+
     def _is_first(self, b: Builder, i: Atom) -> Atom:
         """Whether an element is combined with `neutral`."""
         end = b.sub(self.chain.extent, index(1)) if self.chain.reverse else index(0)
@@ -198,9 +213,10 @@ class ChainReverse:
         )
 
     def _scan(
-        self, pairs: Sequence[Pair], matrix: Sequence[Atom], vector: Sequence[Atom]
-    ) -> Sequence[Atom]:
-        """For each element the affine functions of all elements after it, composed."""
+        self, pairs: Sequence[Pair], matrix: Sequence[Atom], vector: Sequence[Atom],
+        exclusive: bool,
+    ) -> Sequence[Atom]:  # fmt: skip
+        """For each element the affine functions from it on, or of all after it, composed."""
         width = len(vector)
         types = [dtype_of(atom.type) for atom in (*matrix, *vector)]
         half = len(types)
@@ -226,8 +242,8 @@ class ChainReverse:
         ones = [constant(float(p == q), dtype) for (p, q), dtype in zip(pairs, types, strict=False)]
         zeros = [constant(0.0, dtype) for dtype in types[half - width :]]
         fn = self.r.b.function([*types, *types], compose)
-        op = Scan(fn, (*ones, *zeros), (*matrix, *vector), True, not self.chain.reverse,
-                  self._last())  # fmt: skip
+        op = Scan(fn, (*ones, *zeros), (*matrix, *vector), exclusive, not self.chain.reverse,
+                  self._last(), known=True)  # fmt: skip
         return self.r.b.emit(op)
 
     def _applied(self, b: Builder, entries: Matrix, vector: Mapping[int, Atom], q: int) -> Atom:

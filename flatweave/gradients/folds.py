@@ -12,6 +12,16 @@ from collections.abc import Sequence
 from flatweave.gradients.activity import components
 from flatweave.gradients.chains import Chain, ChainReverse
 from flatweave.gradients.forward import Forward
+from flatweave.gradients.known import (
+    EXTREMES,
+    extreme_permute,
+    extreme_reduce,
+    extreme_scan,
+    function_of,
+    product_permute,
+    product_reduce,
+    sum_scan,
+)
 from flatweave.gradients.reverse import Back, Reverse
 from flatweave.gradients.rewrites import as_loop, as_scan, as_segments, of_rank_one
 from flatweave.gradients.values import chosen, dtype_of, generate, read, read_inside, shape_of
@@ -68,13 +78,18 @@ def reduce_reverse(r: Reverse, let: Let) -> Back | None:
     if any(len(shape_of(x)) > 1 for x in op.xs):
         r.run(of_rank_one(r.b, let, op))
         return None
+    name = function_of(op.fn)
+    if name in EXTREMES:
+        return extreme_reduce(r, let, op, name)
+    if name == "mul":
+        return product_reduce(r, let, op)
     r.keep(let)
 
     def back() -> None:
-        chain = ChainReverse(r, Chain(op.fn, op.neutral, op.xs))
+        states = r.b.emit(Scan(r.b.copy(op.fn), op.neutral, op.xs, exclusive=True))
+        chain = ChainReverse(r, Chain(op.fn, op.neutral, op.xs, states))
         given = r.known_among(let.vars)
-        states = chain.of_result(given)
-        chain.finish(states, None)
+        chain.finish(chain.of_result(given), None)
         is_empty = r.b.apply("eq", shape_of(op.xs[0])[0], index(0))
         for k, c in given.items():
             r.add(op.neutral[k], chosen(r.b, is_empty, c, constant(0.0, dtype_of(c.type))))
@@ -92,10 +107,17 @@ def scan_reverse(r: Reverse, let: Let) -> Back | None:
     if any(len(shape_of(x)) > 1 for x in op.xs):
         r.run(of_rank_one(r.b, let, op))
         return None
+    if is_sum(op.fn):
+        return sum_scan(r, let, op)
+    if function_of(op.fn) in EXTREMES and not op.exclusive:
+        return extreme_scan(r, let, op)
     r.keep(let)
 
     def back() -> None:
-        chain = ChainReverse(r, Chain(op.fn, op.neutral, op.xs, op.reverse, op.starts))
+        made = Chain(
+            op.fn, op.neutral, op.xs, let.vars, op.reverse, op.starts, op.exclusive
+        )
+        chain = ChainReverse(r, made)
         given = r.known_among(let.vars)
         states = chain.of_all(given, op.exclusive)
         chain.finish(states, given if op.exclusive else None)
@@ -134,6 +156,10 @@ def permute_reverse(r: Reverse, let: Let) -> Back | None:
     """A gather where values are added; else elements are sorted by where they go."""
     op = let.op
     assert isinstance(op, Permute)
+    if function_of(op.fn) in EXTREMES:
+        return extreme_permute(r, let, op)
+    if function_of(op.fn) == "mul":
+        return product_permute(r, let, op)
     if not is_sum(op.fn):
         r.run(as_segments(r.b, let, op))
         return None

@@ -99,9 +99,16 @@ def read(b: Builder, xs: Atom, indices: Sequence[Atom]) -> Atom:
 
 def read_inside(b: Builder, xs: Atom, place: Atom, size: Atom, other: Atom) -> Atom:
     """An element of an array of rank 1, or another value for an index outside."""
+    return if_inside(b, place, size, lambda then: read(then, xs, [place]), other)
+
+
+def if_inside(
+    b: Builder, place: Atom, size: Atom, write: Callable[[Builder], Atom], other: Atom
+) -> Atom:
+    """A value where an index is inside, another one where it is not."""
     inside = b.apply("and", b.apply("ge", place, index(0)), b.apply("lt", place, size))
     then = b.inner(optional=True)
-    taken = then.close((), [read(then, xs, [place])])
+    taken = then.close((), [write(then)])
     return b.emit(If(inside, taken, Lambda((), (), (other,))))[0]
 
 

@@ -21,9 +21,9 @@ class Scan(Op):
     """Every prefix of a reduction; `exclusive` leaves xs[i] out, `reverse` gives every suffix.
 
     `neutral` stands once, to the left of everything, to the right when `reverse`; it need not be
-    neutral. `starts` may hold one array of flags, one for each element: a flagged element begins a
-    segment anew, from `neutral`. In a `reverse` scan, which runs from the end, the flagged element
-    of a segment is its last one.
+    neutral unless `known` says that it is. `starts` may hold one array of flags, one for each
+    element: a flagged element begins a segment anew, from `neutral`. In a `reverse` scan, which
+    runs from the end, the flagged element of a segment is its last one.
     """
 
     fn: Lambda
@@ -32,6 +32,7 @@ class Scan(Op):
     exclusive: bool = False
     reverse: bool = False
     starts: tuple[Atom, ...] = ()
+    known: bool = False
     traced: ClassVar[bool] = True
 
     def result_types(self) -> tuple[Type, ...]:

@@ -250,7 +250,9 @@ def _scan(b: Builder, scope: Scope, op: Scan) -> tuple[Atom, ...]:
         fn = Lambda(fn.params[half:] + fn.params[:half], fn.lets, fn.results)
     arrays, flags = [scope.pull(x) for x in op.xs], [scope.pull(x) for x in op.starts]
     shape = arrays[0].shape
-    over = monoid(b, fn, scope.atoms(op.neutral), segmented=bool(flags))
+    over = monoid(
+        b, fn, scope.atoms(op.neutral), known=op.known, segmented=bool(flags)
+    )
 
     def body(c: Builder, indices: tuple[Atom, ...]) -> Sequence[Atom]:
         args = over.enter([x.at(c, indices) for x in arrays])

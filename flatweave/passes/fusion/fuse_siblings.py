@@ -21,7 +21,8 @@ The second may read what the first stores, element by element: that read becomes
 So a scan fuses with the map, filter or reduction behind it. Leaves alone: two
 sweeps if something between them needs the first and the second needs that, sweeps in opposite
 directions, and more than STREAMS arrays in one pass. A scattering sweep is divided by destination,
-not by position: it takes in a sweep that does nothing but feed it, and no other. The second read of
+not by position: it takes in a sweep that does nothing but feed it, and no other. A sweep that does
+nothing but feed a scan does not join one in the other direction. The second read of
 an element is left to `cse`, the store that nobody reads any more to `dce`.
 """
 
@@ -51,7 +52,7 @@ def fuse_siblings(program: Program) -> Program:
 
 def _body(fn: Lambda) -> Lambda:
     readers = _readers(fn)
-    row = _Row(readers, fn.results)
+    row = _Row(readers, fn)
     for let in fn.lets:
         if not _is_live(let, readers):
             continue  # what fusion left behind would only be in the way
@@ -100,9 +101,14 @@ class _Row:
     for n lets grows with n.
     """
 
-    def __init__(self, readers: Counter[Var], results: Sequence[Atom]) -> None:
+    def __init__(self, readers: Counter[Var], fn: Lambda) -> None:
         self.readers = readers
-        self.results = {atom for atom in results if isinstance(atom, Var)}
+        self.results = {atom for atom in fn.results if isinstance(atom, Var)}
+        self.scans = {
+            var: let.op
+            for let in fn.lets if isinstance(let.op, Sweep) and is_ordered(let.op)
+            for var in free_vars(let.op)
+        }  # fmt: skip
         self.standing: dict[int, _Single] = {}  # by place
         self.makers: dict[Var, _Single] = {}
         self.open: dict[tuple[Atom, ...], dict[int, _Group]] = {}  # by shape and place
@@ -134,7 +140,7 @@ class _Row:
     def _joined(self, sweep: _Joining, last: int) -> _Single:
         """The group that a sweep joins, or a new one; what it needs ends at `last`."""
         for group in self._candidates(sweep.op.shape, last):
-            if group.takes(sweep, self.readers):
+            if group.takes(sweep, self.readers) and not self._feeds_other_way(sweep, group):
                 group.join(sweep, self.readers)
                 if group.place < last:
                     self._move_to_end(group)
@@ -146,6 +152,18 @@ class _Row:
         self.unread.setdefault(group.shape, {})[group.place] = group
         self._close_if_full(group)
         return group
+
+    def _feeds_other_way(self, sweep: _Joining, group: _Group) -> bool:
+        """Whether a sweep can still join the scan that alone reads its results, and that goes the
+        other way."""
+        if sweep.is_ordered or not group.is_ordered:
+            return False
+        vars_ = sweep.let.vars
+        scan = self.scans.get(vars_[0])
+        if scan is None or scan.shape != sweep.op.shape or scan.reverse == group.reverse:
+            return False
+        alone = all(self.readers[var] == 1 and self.scans.get(var) is scan for var in vars_)
+        return alone and read_elsewhere(scan).isdisjoint(vars_)
 
     def _candidates(self, shape: tuple[Atom, ...], last: int) -> Iterator[_Group]:
         """The sweeps that may be joined where they stand, then those that can move."""

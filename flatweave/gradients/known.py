@@ -1,0 +1,327 @@
+"""Rules of operators that are known: sums, products and extremes of numbers.
+
+    y = reduce max ne xs        p = the first index of the greatest;  xs'[i] = y' if i is p, else 0
+    ys = scan max ne xs         xs'[i] = the sum of ys' from i on to the next greater element
+    y = reduce mul ne xs        xs'[i] = y' times the product of the others
+    ys = scan add ne xs         xs' = scan add 0 ys', the other way
+
+The product of the others is that of all, divided by an element that is neither 0 nor infinite. Such
+elements are left out, and counted: where there are none among the others, or one, nothing else is
+needed. Derivatives of these derivatives are right, too, since what is left out is added up as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from flatweave.base.dtypes import DType, i64
+from flatweave.base.records import record
+from flatweave.gradients.reverse import Back, Reverse
+from flatweave.gradients.rewrites import ends_of_segments
+from flatweave.gradients.values import (
+    chosen,
+    dtype_of,
+    generate,
+    if_inside,
+    read,
+    read_inside,
+    shape_of,
+    times,
+    total,
+)
+from flatweave.ops import Permute, Reduce, Scan
+from flatweave.terms.build import Builder, index, lambda_of
+from flatweave.terms.control import Apply
+from flatweave.terms.syntax import Atom, Const, Lambda, Let, Var, constant
+
+EXTREMES = {"minimum": "le", "maximum": "ge"}
+NOWHERE = 2**63 - 1
+
+
+def function_of(fn: Lambda) -> str:
+    """The scalar function that an operator is; "" for any other."""
+    if len(fn.lets) != 1 or not isinstance(fn.lets[0].op, Apply):
+        return ""
+    let = fn.lets[0]
+    is_whole = fn.results == let.vars and set(let.op.args) == set(fn.params)
+    return let.op.fn if is_whole and dtype_of(let.vars[0].type).is_float else ""
+
+
+def identity(name: str, dtype: DType) -> Const:
+    """The neutral element of an extreme."""
+    return constant(float("inf") if name == "minimum" else float("-inf"), dtype)
+
+
+# -- extremes --------------------------------------------------------------------------------------
+
+
+def extreme_reduce(r: Reverse, let: Let, op: Reduce, name: str) -> Back:
+    """The index of the chosen element is saved; `ne` is chosen where no element is beyond it."""
+    r.keep(let)
+    (x,), (ne,) = op.xs, op.neutral
+    (extent,) = shape_of(x)
+    best, place = _winner(r.b, name, x)
+
+    def back() -> None:
+        b, c = r.b, r.cotangent(let.vars[0])
+        nothing = constant(0.0, dtype_of(c.type))
+        if ne != identity(name, dtype_of(x.type)):
+            first = b.apply("or", b.apply(EXTREMES[name], ne, best), b.apply("isnan", ne))
+            r.add(ne, chosen(b, first, c, nothing))
+            c = chosen(b, first, nothing, c)
+        if r.is_active(x):
+            r.add(x, generate(b, [extent], lambda inner, at: [
+                chosen(inner, inner.apply("eq", at[0], place), c, nothing)
+            ])[0])  # fmt: skip
+
+    return back
+
+
+def _winner(b: Builder, name: str, x: Atom) -> Sequence[Var]:
+    """The extreme and its first index, or that of the first NaN."""
+    dtype = dtype_of(x.type)
+
+    def combine(inner: Builder, a: Var, i: Var, other: Var, j: Var) -> Sequence[Atom]:
+        def both(fn: str, p: Atom, q: Atom) -> Atom:
+            return inner.apply(fn, p, q)
+
+        beyond = inner.apply("not", both("ge" if name == "minimum" else "le", other, a))
+        beyond = both("and", beyond, both("eq", a, a))
+        nan = both("and", inner.apply("isnan", other), inner.apply("isnan", a))
+        equal = both("or", both("eq", other, a), nan)
+        later = both("or", beyond, both("and", equal, both("lt", j, i)))
+        return [chosen(inner, later, other, a), chosen(inner, later, j, i)]
+
+    (places,) = generate(b, shape_of(x), lambda _, at: [at[0]])
+    fn = b.function([dtype, i64, dtype, i64], combine)
+    return b.emit(Reduce(fn, (identity(name, dtype), index(NOWHERE)), (x, places), known=True))
+
+
+def extreme_scan(r: Reverse, let: Let, op: Scan) -> Back:
+    """Cotangents are added up between elements that are greater than all before them."""
+    r.keep(let)
+    (x,), (ne,), (ys,) = op.xs, op.neutral, let.vars
+    (extent,) = shape_of(x)
+
+    def back() -> None:
+        given, dtype = r.cotangent(ys), dtype_of(x.type)
+        nothing = constant(0.0, dtype)
+
+        def flags_at(b: Builder, i: Atom) -> tuple[Atom, Atom]:
+            """Whether an element is chosen, and whether sums end with it."""
+            end = b.sub(extent, index(1)) if op.reverse else index(0)
+            step, bound = ("add", "minimum") if op.reverse else ("sub", "maximum")
+            first = b.apply("eq", i, end)
+            for flags in op.starts:
+                first = b.apply("or", first, read(b, flags, [i]))
+            near = read(b, ys, [b.apply(bound, b.apply(step, i, index(1)), end)])
+            before, here = chosen(b, first, ne, near), read(b, ys, [i])
+            chosen_here = b.apply("and", b.apply("ne", before, here), b.apply("eq", before, before))
+            if ne == identity("minimum", dtype) or ne == identity("maximum", dtype):
+                chosen_here = b.apply("or", chosen_here, first)
+            return chosen_here, b.apply("or", chosen_here, first)
+
+        def is_last(b: Builder, at: list[Var]) -> list[Atom]:
+            end = index(0) if op.reverse else b.sub(extent, index(1))
+            step, bound = ("sub", "maximum") if op.reverse else ("add", "minimum")
+            near = b.apply(bound, b.apply(step, at[0], index(1)), end)
+            return [b.apply("or", b.apply("eq", at[0], end), flags_at(b, near)[1])]
+
+        last = generate(r.b, [extent], is_last)
+        sums = Scan(lambda_of("add", dtype), (nothing,), (given,), False, not op.reverse, last)
+        (found,) = r.b.emit(sums)
+
+        def mine(b: Builder, at: list[Var], *, of_ne: bool) -> list[Atom]:
+            wins, begins = flags_at(b, at[0])
+            flag = b.apply("and", begins, b.apply("not", wins)) if of_ne else wins
+            return [chosen(b, flag, read(b, found, at), nothing)]
+
+        if r.is_active(x):
+            r.add(x, generate(r.b, [extent], partial(mine, of_ne=False))[0])
+        if r.is_active(ne):
+            r.add(ne, total(r.b, generate(r.b, [extent], partial(mine, of_ne=True))[0]))
+
+    return back
+
+
+def _where(b: Builder, flags: Atom, xs: Atom) -> Atom:
+    nothing = constant(0.0, dtype_of(xs.type))
+    return generate(b, shape_of(xs), lambda inner, at: [
+        chosen(inner, read(inner, flags, at), read(inner, xs, at), nothing)
+    ])[0]  # fmt: skip
+
+
+def sum_scan(r: Reverse, let: Let, op: Scan) -> Back:
+    """Sums the other way; each result has `ne` in it once."""
+    r.keep(let)
+    (extent,) = shape_of(op.xs[0])
+
+    def back() -> None:
+        last = tuple(
+            ends_of_segments(r.b, flags, extent, reverse=op.reverse) for flags in op.starts
+        )
+        for k, c in r.known_among(let.vars).items():
+            dtype = dtype_of(c.type)
+            if r.is_active(op.xs[k]):
+                fn, nothing = lambda_of("add", dtype), constant(0.0, dtype)
+                made = Scan(fn, (nothing,), (c,), op.exclusive, not op.reverse, last)
+                r.add(op.xs[k], r.b.emit(made)[0])
+            if r.is_active(op.neutral[k]):
+                r.add(op.neutral[k], total(r.b, c))
+
+    return back
+
+
+# -- products --------------------------------------------------------------------------------------
+
+
+@record
+class Factors:
+    """Of some factors the product of those that are neither 0 nor infinite, the number and the sum
+    of the others, and the product of all."""
+
+    product: Atom
+    count: Atom
+    rest: Atom
+    every: Atom
+
+    def others(self, b: Builder, x: Atom) -> Atom:
+        """The product of all factors but this one."""
+        dtype = dtype_of(x.type)
+        nothing, one = constant(0.0, dtype), constant(1.0, dtype)
+        special = is_special(b, x)
+        divided = b.apply("truediv", self.product, chosen(b, special, one, x))
+        base = chosen(b, special, self.product, divided)
+        number = b.sub(self.count, chosen(b, special, index(1), index(0)))
+        left = b.apply("sub", self.rest, chosen(b, special, x, nothing))
+        single = chosen(b, b.apply("eq", number, index(1)), times(b, left, base), self.every)
+        return chosen(b, b.apply("eq", number, index(0)), base, single)
+
+
+def is_special(b: Builder, x: Atom) -> Atom:
+    """Whether nothing can be divided by a number."""
+    is_zero = b.apply("eq", x, constant(0.0, dtype_of(x.type)))
+    return b.apply("or", is_zero, b.apply("not", b.apply("isfinite", x)))
+
+
+def parted(b: Builder, x: Atom) -> list[Atom]:
+    """A factor as three: to multiply, to count, to add up."""
+    dtype, special = dtype_of(x.type), is_special(b, x)
+    return [
+        chosen(b, special, constant(1.0, dtype), x), chosen(b, special, index(1), index(0)),
+        chosen(b, special, x, constant(0.0, dtype)),
+    ]  # fmt: skip
+
+
+def product_reduce(r: Reverse, let: Let, op: Reduce) -> Back:
+    """The cotangent times the product of the others."""
+    r.keep(let)
+    (x,), (ne,), (y,) = op.xs, op.neutral, let.vars
+    dtype = dtype_of(x.type)
+    starts = constant(1.0, dtype), index(0), constant(0.0, dtype)
+
+    def back() -> None:
+        b, c = r.b, r.cotangent(y)
+        if r.is_active(ne):
+            (without,) = b.emit(op.replace(neutral=(starts[0],)))
+            r.add(ne, times(b, c, without))
+        if not r.is_active(x):
+            return
+        parts = generate(b, shape_of(x), lambda inner, at: parted(inner, read(inner, x, at)))
+        found = [
+            b.emit(Reduce(lambda_of(fn, dtype_of(part.type)), (start,), (part,)))[0]
+            for fn, part, start in zip(("mul", "add", "add"), parts, starts, strict=True)
+        ]
+        factors = Factors(*found, y)
+        scaled = times(b, c, ne)
+        r.add(x, generate(b, shape_of(x), lambda inner, at: [
+            times(inner, scaled, factors.others(inner, read(inner, x, at)))
+        ])[0])  # fmt: skip
+
+    return back
+
+
+# -- by index --------------------------------------------------------------------------------------
+
+
+def extreme_permute(r: Reverse, let: Let, op: Permute) -> Back:
+    """The whole cotangent goes to the first that has the result, the destination's own first."""
+    r.keep(let)
+    (dest,), (x,), (y,) = op.dest, op.xs, let.vars
+    (size,), (count,) = shape_of(dest), shape_of(x)
+    nobody = index(NOWHERE)
+
+    def same(b: Builder, one: Atom, other: Atom) -> Atom:
+        nan = b.apply("and", b.apply("isnan", one), b.apply("isnan", other))
+        return b.apply("or", b.apply("eq", one, other), nan)
+
+    def back() -> None:
+        given, nothing = r.cotangent(y), constant(0.0, dtype_of(x.type))
+
+        def own(b: Builder, at: list[Var]) -> list[Atom]:
+            return [chosen(b, same(b, read(b, dest, at), read(b, y, at)), index(-1), nobody)]
+
+        def candidate(b: Builder, at: list[Var]) -> list[Atom]:
+            there = read_inside(b, y, read(b, op.indices, at), size, nothing)
+            return [chosen(b, same(b, read(b, x, at), there), at[0], nobody)]
+
+        (first,), (candidates,) = generate(r.b, [size], own), generate(r.b, [count], candidate)
+        least = Permute(lambda_of("minimum", i64), (nobody,), (first,), op.indices, (candidates,))
+        (winner,) = r.b.emit(least)
+        if r.is_active(dest):
+            kept = generate(r.b, [size], lambda b, at: [
+                b.apply("eq", read(b, winner, at), index(-1))
+            ])[0]  # fmt: skip
+            r.add(dest, _where(r.b, kept, given))
+        if not r.is_active(x):
+            return
+
+        def write(b: Builder, at: list[Var]) -> list[Atom]:
+            place = read(b, op.indices, at)
+            won = b.apply("eq", read_inside(b, winner, place, size, nobody), at[0])
+            return [chosen(b, won, read_inside(b, given, place, size, nothing), nothing)]
+
+        r.add(x, generate(r.b, [count], write)[0])
+
+    return back
+
+
+def product_permute(r: Reverse, let: Let, op: Permute) -> Back:
+    """The cotangent times the product of the others with the same index."""
+    r.keep(let)
+    (dest,), (x,), (y,) = op.dest, op.xs, let.vars
+    (size,), (count,) = shape_of(dest), shape_of(x)
+    dtype = dtype_of(x.type)
+    nothing = constant(0.0, dtype)
+
+    def back() -> None:
+        given = r.cotangent(y)
+        into = generate(r.b, [size], lambda b, at: parted(b, read(b, dest, at)))
+        parts = generate(r.b, [count], lambda b, at: parted(b, read(b, x, at)))
+        neutral = constant(1.0, dtype), index(0), nothing
+        fns = [lambda_of(fn, dtype_of(ne.type)) for fn, ne in zip(("mul", "add", "add"), neutral)]
+        found = [
+            r.b.emit(Permute(fn, (ne,), (d,), op.indices, (part,)))[0]
+            for fn, ne, d, part in zip(fns, neutral, into, parts, strict=True)
+        ]
+
+        def scaled(b: Builder, place: Atom, value: Atom) -> Atom:
+            product, number, rest, every = (read(b, array, [place]) for array in (*found, y))
+            made = Factors(product, number, rest, every).others(b, value)
+            return times(b, read(b, given, [place]), made)
+
+        if r.is_active(dest):
+            r.add(dest, generate(r.b, [size], lambda b, at: [
+                scaled(b, at[0], read(b, dest, at))
+            ])[0])  # fmt: skip
+        if not r.is_active(x):
+            return
+
+        def write(b: Builder, at: list[Var]) -> list[Atom]:
+            place, value = read(b, op.indices, at), read(b, x, at)
+            return [if_inside(b, place, size, lambda then: scaled(then, place, value), nothing)]
+
+        r.add(x, generate(r.b, [count], write)[0])
+
+    return back
