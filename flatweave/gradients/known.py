@@ -41,11 +41,12 @@ NOWHERE = 2**63 - 1
 
 def function_of(fn: Lambda) -> str:
     """The scalar function that an operator is; "" for any other."""
-    if len(fn.lets) != 1 or not isinstance(fn.lets[0].op, Apply):
+    if len(fn.lets) != 1:
         return ""
-    let = fn.lets[0]
-    is_whole = fn.results == let.vars and set(let.op.args) == set(fn.params)
-    return let.op.fn if is_whole and dtype_of(let.vars[0].type).is_float else ""
+    (result,), op = fn.lets[0].vars, fn.lets[0].op
+    if not isinstance(op, Apply) or not dtype_of(result.type).is_float:
+        return ""
+    return op.fn if fn.results == (result,) and set(op.args) == set(fn.params) else ""
 
 
 def identity(name: str, dtype: DType) -> Const:
@@ -229,11 +230,11 @@ def product_reduce(r: Reverse, let: Let, op: Reduce) -> Back:
         if not r.is_active(x):
             return
         parts = generate(b, shape_of(x), lambda inner, at: parted(inner, read(inner, x, at)))
-        found = [
+        product, count, rest = (
             b.emit(Reduce(lambda_of(fn, dtype_of(part.type)), (start,), (part,)))[0]
             for fn, part, start in zip(("mul", "add", "add"), parts, starts, strict=True)
-        ]
-        factors = Factors(*found, y)
+        )
+        factors = Factors(product, count, rest, y)
         scaled = times(b, c, ne)
         r.add(x, generate(b, shape_of(x), lambda inner, at: [
             times(inner, scaled, factors.others(inner, read(inner, x, at)))
