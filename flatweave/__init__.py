@@ -203,7 +203,7 @@ from flatweave.frontend.elements.scalars import (
 )
 from flatweave.frontend.functions.callbacks import ShapeDtypeStruct, pure_callback
 from flatweave.frontend.functions.check_grads import check_grads
-from flatweave.frontend.functions.checks import check, operation
+from flatweave.frontend.functions.checks import check, note, operation
 from flatweave.frontend.functions.combinators import (
     filter as filter,
     map as map,
@@ -376,7 +376,7 @@ _TABLES = [
     "segment_min", "segment_prod", "segment_sum", "slices", "softmax", "top_k", "unflatten",
     "value_counts",
 ]  # fmt: skip
-__all__ += ["Overriding", "check", "operation"]
+__all__ += ["Overriding", "check", "note", "operation"]
 __all__ += _TABLES  # noqa: PLE0605
 
 

@@ -970,6 +970,7 @@ newaxis: None
 def nextafter(x1: ArrayLike, x2: ArrayLike) -> Array: ...
 def nonzero(x: ArrayLike) -> tuple[Array, ...]: ...
 not_equal: Binary
+def note(text: str) -> None: ...
 def ones(shape: Shape, dtype: DTypeLike | None = None, *, device: str | None = None) -> Array: ...
 def ones_like(
     x: ArrayLike, dtype: DTypeLike | None = None, *, device: str | None = None
@@ -1306,7 +1307,7 @@ __all__ = [
     "multiply", "n_unique", "nan", "nan_to_num", "nanargmax", "nanargmin", "nancumprod",
     "nancumsum", "nanmax", "nanmean", "nanmedian", "nanmin", "nanpercentile", "nanprod",
     "nanquantile", "nanstd", "nansum", "nanvar", "nearest", "neg", "negative", "neighbors",
-    "newaxis", "nextafter", "nonzero", "not_equal", "on", "ones", "ones_like", "operation",
+    "newaxis", "nextafter", "nonzero", "not_equal", "note", "on", "ones", "ones_like", "operation",
     "overlaps", "pad", "partition", "percentile", "permute", "permute_dims", "pi", "polyval",
     "popcount", "positive", "power", "prod", "profile", "ptp", "pure_callback", "quantile",
     "rad2deg", "radians", "ragged", "random", "rank", "ravel", "real", "reciprocal", "recurrence",

@@ -111,7 +111,8 @@ class Jitted(Generic[P, R]):
             if not isinstance(steps, Compiled):  # an argument is in chunks
                 return steps.stages(self.__name__)  # type: ignore[no-any-return]
             call = functools.partial(self._called, args, kwargs)
-            return Stages(self.__name__, steps.executable, given, call)
+            chosen = steps.traced.notes
+            return Stages(self.__name__, steps.executable, given, call, chosen=chosen)
         except RecursionError as error:
             raise too_deep(error, self.__name__) from None
         except Exception as error:

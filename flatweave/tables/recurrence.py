@@ -251,12 +251,14 @@ def recurrence(
     if parallel is not False:
         found = _in_parallel(step, initial, xs, reverse)
         if found is not None:
+            fw.note("the recurrence is a parallel scan of functions of the carry")
             return _stacked(found, axis)
     if parallel:
         raise fw.OperatorError.here(
             "recurrence knows no parallel form of this step.",
             "Leave parallel=True out; or compose functions of the carry yourself, with fw.scan.",
         )
+    fw.note("the recurrence is a loop over the elements, one after the other")
     return _stacked(_in_turn(step, initial, xs, reverse), axis)
 
 

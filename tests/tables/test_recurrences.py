@@ -140,3 +140,5 @@ def test_a_recurrence_is_traced_once_for_every_length():
               else (float(f(xs)[0]), np.asarray(f(xs)[1]).tolist()))  # fmt: skip
         agree(g(xs[:40]), loop(LOOPS["where_of_carry"], 0.0, xs[:40]))
     assert (f.traces, g.traces) == (1, 1)
+    assert "parallel scan" in f.stages(XS).notes[0]
+    assert "loop" in g.stages(XS).notes[0]

@@ -29,6 +29,8 @@ class Stages:
     """Calls the function, which may compile it for extents of 1, and gives the stages of that."""
     watch: Callable[[], Any] | None = None
     """Runs a kernel in the simulator, and tells who reads and writes what."""
+    chosen: tuple[Note, ...] = ()
+    """What functions chose while they were traced."""
     steps: tuple[Stages, ...] = ()
     """Of a function of arrays in chunks, the stages of the program of each step."""
 
@@ -66,7 +68,7 @@ class Stages:
     @property
     def notes(self) -> list[Note]:
         """Why arrays that are no results are stored, and what is computed more than once."""
-        return self.executable.notes
+        return [*self.chosen, *self.executable.notes]
 
     def page(self, path: str | Path | None = None, *, run: bool = True) -> Path:
         """Write what became of the call as one HTML file, by default `NAME.html`; its path.

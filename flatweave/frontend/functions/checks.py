@@ -30,7 +30,7 @@ from flatweave.frontend.trace.sizes import check as checked
 from flatweave.frontend.trace.sizes import is_refused
 from flatweave.frontend.trace.tracers import as_tracer
 from flatweave.frontend.values.array import describe
-from flatweave.frontend.values.scope import current
+from flatweave.frontend.values.scope import current, innermost
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -85,6 +85,24 @@ def check(
         return current().cast(read(shown[0], (i,)).atom, i64) if shown else i
 
     none_at(found, count, (kind, message, remedy), told)
+
+
+def note(text: str) -> None:
+    """Say in the `notes` of a compiled function what a function chose, with the line that calls it.
+
+    Outside of jitted functions nothing happens.
+
+    Types: `text ->` nothing. Raises nothing.
+
+        >>> def f(x):
+        ...     fw.note("doubled by adding")
+        ...     return x + x
+        >>> fw.jit(f).stages(1.0).notes[0].endswith("doubled by adding")
+        True
+    """
+    scope = innermost()
+    if scope is not None:
+        scope.trace.notes.append((text, user_location()))
 
 
 def operation(*, static: str = "", structured: str = "") -> Callable[

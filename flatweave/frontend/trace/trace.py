@@ -21,6 +21,7 @@ from flatweave.base.errors import ArgumentError, UserError
 from flatweave.base.recording import OPEN, compiled
 from flatweave.base.records import record, replace
 from flatweave.base.source import user_location
+from flatweave.base.told import Note
 from flatweave.frontend.trace.pairs import interleaved, parts_of
 from flatweave.frontend.trace.short import stored
 from flatweave.frontend.trace.tracers import as_tracer
@@ -56,6 +57,7 @@ class Traced:
     program: Program
     tree: Tree
     hidden: tuple[Any, ...]
+    notes: tuple[Note, ...] = ()
 
 
 def trace(
@@ -82,7 +84,9 @@ def trace(
     if OPEN:
         compiled(name, "trace", begin)
     program = Program(name, fn, tuple(made.unproven), tuple(made.trusted))
-    return Traced(program, tree, hidden_arguments(made.hidden))
+    notes = {f"{where}: {text}": Note(f"{where}: {text}", where, reason=text)
+             for text, where in made.notes}  # fmt: skip
+    return Traced(program, tree, hidden_arguments(made.hidden), tuple(notes.values()))
 
 
 def _is_kept_otherwise(value: Any) -> bool:

@@ -65,6 +65,7 @@ class Trace:
         self.frame: FrameType | None = None
         self.asides: frozenset[CodeType] = frozenset()
         self.where: Location | None = None
+        self.notes: list[tuple[str, Location]] = []  # what functions say of their choices
         self.unproven: list[Location] = []  # calls whose operators are tried on data
         self.trusted: list[Location] = []
         self.homes: dict[Var, Scope] = {}
