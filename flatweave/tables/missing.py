@@ -15,6 +15,7 @@ from typing import Any
 
 import flatweave as fw
 from flatweave.tables.nullable import RULES, Nullable, with_offsets
+from flatweave.tables.verbs import drop_none
 
 ELEMENTWISE = (
     "abs", "acos", "acosh", "add", "arccos", "asin", "asinh", "atan", "atan2", "atanh",
@@ -144,6 +145,34 @@ def reduced(
     return together(found, has)
 
 
+def of_known(
+    function: Callable[..., Any], xs: Any, *args: Any, axis: Any = None, skip_missing: bool = True,
+    **options: Any,
+) -> Any:  # fmt: skip
+    """A statistic of the values that are there, of all or of each row; missing for none."""
+    values, valid = parts(xs)
+    if valid is None:
+        return NotImplemented
+    is_ragged = isinstance(xs, fw.Ragged)
+    rows = is_ragged and axis in (1, -1) and not isinstance(values.values, fw.Ragged)
+    if not rows and (is_ragged or (axis is not None and xs.ndim > 1)):
+        return NotImplemented
+    along: dict[str, Any] = {"axis": 1} if rows else {}
+    known = drop_none(xs) if rows else xs.drop_none()
+    count = known.lengths if rows else fw.asarray(known.shape[0])
+    has = count > 0 if skip_missing else fw.all(valid, **along)
+    return together(function(known, *args, **along, **options), has)
+
+
+def extreme(function: Callable[..., Any], xs: Any, axis: Any = None, **options: Any) -> Any:
+    """Where the least or the greatest value is that is there, of one row or each of several."""
+    if isinstance(xs, Nullable) and xs.ndim == 1:
+        row = with_offsets(xs, fw.concat([fw.full(1, 0), fw.full(1, xs.shape[0])]))
+        return getattr(row, function.__name__)(axis=1)[0]
+    is_ragged = isinstance(xs, fw.Ragged) and axis in (1, -1)
+    return getattr(xs, function.__name__)(axis=1) if is_ragged else NotImplemented
+
+
 def _worst(name: str, dtype: Any) -> Any:
     """What no element is worse than."""
     if dtype == fw.bool_:
@@ -193,6 +222,8 @@ RULES.update(dict.fromkeys(ELEMENTWISE, elementwise))
 RULES.update(dict.fromkeys(MOVES, moved))
 RULES.update(dict.fromkeys(("bitwise_and", "bitwise_or", "logical_and", "logical_or"), kleene))
 RULES.update(dict.fromkeys(("sum", "prod", "min", "max", "any", "all", "mean"), reduced))
+RULES.update(dict.fromkeys(("median", "std", "var", "quantile", "percentile"), of_known))
+RULES.update(dict.fromkeys(("argmin", "argmax"), extreme))
 RULES.update(dict.fromkeys(("sort", "argsort"), ordered))
 RULES.update(dict.fromkeys(("concat", "stack"), joined))
 RULES.update(dict.fromkeys(("filter", "partition"), filtered), where=where)

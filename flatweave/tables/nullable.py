@@ -206,6 +206,8 @@ class Nullable(fw.Overriding):
     sum, prod, mean = _method("sum"), _method("prod"), _method("mean")
     min, max = _method("min"), _method("max")
     any, all = _method("any"), _method("all")
+    argmin, argmax = _method("argmin"), _method("argmax")
+    median, std, var = _method("median"), _method("std"), _method("var")
 
 
 def _parted(values: Any) -> tuple[Any, Any]:

@@ -81,6 +81,21 @@ def test_reductions_go_along_axes_and_rows():
     assert (rows + fw.asarray([1, 2, 3])).tolist() == [[4, 2], [], [5, None]]
 
 
+def test_statistics_are_those_of_the_values_that_are_there():
+    """Of all and of each row; indices are those among all elements."""
+    rows = fw.ragged(X, lengths=[2, 0, 2])
+
+    assert fw.median(X).tolist() == 2.0
+    assert np.isclose(float(fw.std(X)), np.std([3, 1, 2]))
+    assert float(fw.var(X, correction=1)) == 1.0
+    assert float(fw.quantile(X, 1.0)) == 3.0
+    assert fw.median(NONE).tolist() is None
+    assert fw.median(rows, axis=1).tolist() == [2.0, None, 2.0]
+    assert fw.median(X, skip_missing=False).tolist() is None
+    assert [fw.argmin(X).tolist(), X.argmax().tolist(), fw.argmax(NONE).tolist()] == [1, 0, None]
+    assert fw.argmax(rows, axis=1).tolist() == [0, None, 0]
+
+
 def test_conditions_that_are_missing_do_not_hold():
     """In where and in filter; what where chooses may be missing itself."""
     chosen = fw.where(X > 1, X, 0)

@@ -93,7 +93,7 @@ def operation(
             body = _on_rows_too(body, frozenset(static.split()))
         if parts:
             body = _on_parts_too(body, parts.split())
-        body = _overridable(body, lambda: call, OF_MISSING if reduction else frozenset())
+        body = _overridable(body, lambda: call, OF_MISSING if reduction or axial else frozenset())
         parameters = inspect.signature(body).parameters.values()
         kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
         rest = [p.name for p in parameters if p.kind is inspect.Parameter.VAR_POSITIONAL]
@@ -112,7 +112,7 @@ def operation(
             body,
             tuple(named),
             rest[0] if rest else "",
-            frozenset(static.split()) | (OF_MISSING if reduction else frozenset()),
+            frozenset(static.split()) | (OF_MISSING if reduction or axial else frozenset()),
             host,
             next((at for at, name in enumerate([*named, *rest]) if name in telling), sys.maxsize),
             elementwise,

@@ -60,8 +60,7 @@ class Trace:
 
     def __init__(self, name: str, stretches: bool = False, in_chunks: bool = False) -> None:
         self.name = name
-        self.stretches = stretches
-        self.in_chunks = in_chunks
+        self.stretches, self.in_chunks = stretches, in_chunks
         self.frame: FrameType | None = None
         self.asides: frozenset[CodeType] = frozenset()
         self.where: Location | None = None
