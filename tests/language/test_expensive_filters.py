@@ -93,3 +93,23 @@ def test_memory_is_fetched_ahead_where_it_is_read_once():
     assert "ahead=true" in text(CHOSEN)
     assert text(CHOSEN) == text(Schedule(filter="once")) != text(Schedule(filter="twice"))
     assert "ahead=true" not in text(Schedule(filter="twice"))
+
+
+def test_both_halves_of_a_partition_share_the_condition():
+    """One pass evaluates it once for what is kept and for what is left, in rows, too."""
+
+    def halves(xs):
+        keep = fw.sin(fw.exp(xs)) > 0
+        return xs[keep], xs[~keep]
+
+    def means(row):
+        some, rest = halves(row)
+        return fw.sum(some) / some.shape[0] - fw.sum(rest) / rest.shape[0]
+
+    rows = fw.ragged(np.arange(40.0), lengths=[10, 20, 10])
+    flat = fw.jit(halves).stages(np.arange(40.0))
+    nested = fw.jit(lambda rows: fw.map(means, rows)).stages(rows)
+
+    assert flat.kernels == 1
+    for stages in (flat, nested):
+        assert stages.text["fused"].count(" exp ") == stages.text["fused"].count(" sin ") == 1
