@@ -99,7 +99,7 @@ class Counting(Interp):
             else:
                 sizes = list(axes.items())
                 last = max((k for k, (axis, _) in enumerate(sizes) if axis in used), default=-1)
-                self.same[let] = prod(size for _, size in sizes[last + 1 :])
+                self.same[let] = max(1, prod(size for _, size in sizes[last + 1 :]))
 
     def _folded(self, env: Env, op: Op, results: Values) -> int:
         """How many floats an op combines."""
