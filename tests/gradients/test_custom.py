@@ -97,6 +97,14 @@ def test_inside_of_operators():
     equal(fw.grad(lambda x: fw.sum(fw.scan(plus, 0.0, x, check=False)))(X), [5, 4, 3, 2, 1])
     equal(fw.grad(lambda x: fw.reduce(plus, 0.0, x, check=False))(X), np.ones(5))
 
+    def compose(a, b):
+        return a[0] * b[0], a[1] * b[0] + b[1]
+
+    given = fw.custom_jvp(compose)
+    given.defjvp(lambda ps, vs: fw.jvp(compose, ps, vs))
+    last = lambda op: lambda x: fw.scan(op, (1.0, 0.0), (x, x), check=False)[1][-1]
+    equal(fw.grad(last(given))(X), fw.grad(last(compose))(X))
+
 
 def test_without_derivatives_the_function_is_called_as_it_is():
     """Outside of traces and in programs."""
@@ -181,6 +189,41 @@ def test_rows():
     equal(found.values, [6, 6, 16, 16, 16])
     mapped = fw.grad(lambda rows: fw.sum(fw.map(lambda row: fw.sum(tenfold(row)), rows)))(ROWS)
     equal(mapped.values, 10 * np.cos(np.asarray(ROWS.values)))
+
+
+def test_tangents_of_rows():
+    """They share the offsets, as arguments and as results of a rule."""
+    f = fw.custom_jvp(lambda rows: (rows * rows, fw.sum(rows, axis=1)))
+
+    @f.defjvp
+    def rule(primals, tangents):
+        (rows,), (v,) = primals, tangents
+        return f(rows), (10 * rows * v, fw.sum(v, axis=1))
+
+    squares, sums = fw.jvp(f, (ROWS,), (ROWS,))[1]
+    equal(squares.values, 10 * np.asarray(ROWS.values) ** 2)
+    equal(sums, [3, 0, 6.5])
+    found = fw.grad(lambda rows: fw.sum(f(rows)[0].values) + 2 * fw.sum(f(rows)[1]))(ROWS)
+    equal(found.values, 10 * np.asarray(ROWS.values) + 2)
+
+
+def test_few_elements_and_nan():
+    """No element, one, and one that does not contribute."""
+    for n in (0, 1):
+        equal(fw.grad(lambda x: fw.sum(tenfold(x)))(np.zeros(n)), np.full(n, 10.0))
+        equal(fw.grad(lambda x: fw.sum(fw.checkpoint(fw.cumsum)(x)))(np.zeros(n)), np.ones(n))
+    masked = fw.grad(lambda x: fw.sum(fw.where(x > 0, cube(x), 0)))
+    equal(masked(np.array([np.nan, 1.0])), [0, 30])
+
+
+def test_loops_of_unknown_length():
+    """In a while loop on the host, and in one of an element."""
+    power = fw.custom_vjp(lambda n, x: x**n, nondiff_argnums=(0,))
+    power.defvjp(lambda n, x: (x**n, x), lambda n, x, c: (10 * c * n * x ** (n - 1),))
+    slope = fw.grad(lambda x: fw.while_loop(lambda s: s < 100.0, lambda s: power(2, s), x))
+
+    equal(slope(2.0), 40 * 80 * 320)
+    equal(fw.map(slope, [2.0, 3.0]), [40 * 80 * 320, 60 * 180 * 1620])
 
 
 def test_results_whose_length_the_function_finds_out():
