@@ -14,7 +14,7 @@ import dataclasses
 from typing import Any
 
 import flatweave as fw
-from flatweave.tables.keys import columns, in_order, is_missing, one_length
+from flatweave.tables.keys import both_sides, columns, in_order, is_missing, one_length
 from flatweave.tables.verbs import made
 
 HOW = ("inner", "left", "right", "full", "outer", "semi", "anti")
@@ -66,13 +66,7 @@ def join(left: Any, right: Any, how: str = "inner") -> Any:
         raise fw.ArgumentError.here(
             f"join has no way {how!r}.", f"Use one of {', '.join(map(repr, HOW))}."
         )
-    ours, theirs = columns(left)[0], columns(right)[0]
-    if len(ours) != len(theirs):
-        raise fw.ShapeError.here(
-            f"join got {len(ours)} key columns on the left and {len(theirs)} on the right.",
-            "Give as many on both sides: fw.join((a, b), (c, d)).",
-        )
-    return _joined(ours, theirs, how=how)
+    return _joined(*both_sides(left, right, "join"), how=how)
 
 
 def numbered(left: tuple[Any, ...], right: tuple[Any, ...], who: str) -> tuple[Any, ...]:
@@ -165,9 +159,7 @@ def join_asof(
             f"Use one of {', '.join(map(repr, DIRECTIONS))}.",
         )
     (mine,), (theirs,) = columns(left)[0], columns(right)[0]
-    groups = None
-    if by is not None:
-        groups = columns(by[0])[0], columns(by[1])[0]
+    groups = None if by is None else both_sides(by[0], by[1], "join_asof")
     return _asof(mine, theirs, groups, tolerance, direction=direction,
                  exact=bool(allow_exact_matches))  # fmt: skip
 
@@ -222,7 +214,8 @@ def _asof(
         best, distance = fw.where(nearer, found[1], best), fw.where(nearer, far[1], distance)
     if tolerance is not None:
         best = fw.where(distance <= tolerance, best, -1)
-    return fw.gather(order, best, default=-1)
+    gone = None if by is None else is_missing(by[0])
+    return fw.gather(order, best if gone is None else fw.where(gone, -1, best), default=-1)
 
 
 def _plain(key: Any) -> Any:

@@ -77,6 +77,44 @@ def column(key: Any) -> tuple[Any, Restore]:
     return (found if not bool(fw.all(found.valid)) else found.values), _same
 
 
+def both_sides(left: Any, right: Any, who: str) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """The key columns of two tables; codes of dictionary-encoded ones mean the same on both."""
+    ours = left if isinstance(left, tuple) else (left,)
+    theirs = right if isinstance(right, tuple) else (right,)
+    if len(ours) != len(theirs):
+        raise fw.ShapeError.here(
+            f"{who} got {len(ours)} key columns on the left and {len(theirs)} on the right.",
+            "Give as many on both sides: fw.join((a, b), (c, d)).",
+        )
+    pairs = [_together(a, b, who) for a, b in zip(ours, theirs, strict=True)]
+    return tuple(a for a, _ in pairs), tuple(b for _, b in pairs)
+
+
+def _together(left: Any, right: Any, who: str) -> tuple[Any, Any]:
+    """A key column of each table."""
+    first, second = _encoded(left), _encoded(right)
+    if first is None and second is None:
+        return column(left)[0], column(right)[0]
+    if first is None or second is None:
+        raise fw.DTypeError.here(
+            f"{who} got a dictionary-encoded key column on one side alone.",
+            "Encode both columns, or take the numbers that the categories are.",
+        )
+    names = {name: code for code, name in enumerate(first[1])}
+    place = np.array([names.setdefault(name, len(names)) for name in second[1]] or [0], np.int64)
+    codes = second[0]
+    if isinstance(codes, Nullable):
+        return first[0], Nullable(place[np.asarray(codes.values)], codes.valid)
+    return first[0], place[np.asarray(codes)]
+
+
+def _encoded(key: Any) -> tuple[Any, Any] | None:
+    """The codes and the categories of a dictionary-encoded column."""
+    if isinstance(key, Categories):
+        return key.codes, key.categories
+    return None if isinstance(key, fw.Array | Nullable) else _dictionary(key)
+
+
 def _same(keys: Any) -> Any:
     return keys
 

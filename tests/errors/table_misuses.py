@@ -1,5 +1,7 @@
 """Mistakes with tables, each with the whole message it gets in messages/NAME.txt."""
 
+from types import SimpleNamespace
+
 import numpy as np
 
 import flatweave as fw
@@ -146,3 +148,8 @@ def a_recurrence_without_a_parallel_form():
 
 def a_recurrence_of_nothing():
     fw.recurrence(lambda c, x: (c, c), 0.0, ())
+
+
+def a_dictionary_encoded_key_on_one_side():
+    names = SimpleNamespace(codes=np.array([0, 1]), categories=["a", "b"])  # as pandas.Categorical
+    fw.join(names, np.arange(2))

@@ -61,6 +61,19 @@ def test_missing_keys_match_nothing():
     ]  # fmt: skip
 
 
+def test_dictionary_encoded_columns_join_by_what_their_codes_mean():
+    """Whatever the order of the categories; a column of codes and one of numbers do not join."""
+    pandas = pytest.importorskip("pandas")
+    left = pandas.Categorical(["b", "a", None], ["a", "b"])
+    right = pandas.Categorical(["a", "c", "b", None], ["c", "b", "a"])
+
+    assert fw.join(left, right).rows.tolist() == [[2], [0], []]
+    found = fw.join_asof([5, 5, 5], [1, 2, 3, 4], by=(left, right))
+    assert found.tolist() == [2, 0, -1]
+    with pytest.raises(fw.DTypeError):
+        fw.join(left, np.arange(3))
+
+
 def test_columns_of_several_dtypes_join():
     """The keys of both sides are compared as one dtype."""
     found = fw.join(
