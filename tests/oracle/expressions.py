@@ -122,6 +122,8 @@ def text(expression: Expression) -> str:
 def _loop_text(loop: Repeat) -> str:
     count, start, body = text(loop.count), text(loop.start), text(loop.body)
     if loop.counted:
+        # the number of a turn takes the dtype of what it meets; here it has one of its own
+        body = f"(lambda {loop.number}: {body})(fw.astype({loop.number}, np.int64))"
         return f"fw.fori_loop(0, {count}, lambda {loop.number}, {loop.state}: {body}, {start})"
     # the state of a while loop is a tuple: its parts are bound by a function of two parameters
     turn = f"(lambda {loop.number}, {loop.state}: ({loop.number} + 1, {body}))(*t)"
