@@ -159,9 +159,8 @@ class Accesses(Values):
                 return None
         return total
 
-    def moved(self, atom: Atom, axis: Var, to: Value) -> Value | None:
+    def moved(self, value: Value, axis: Var, to: Value) -> Value | None:
         """What a value is at another index of an axis; None where it is opaque along that."""
-        value = self.of(atom)
         known = (var is axis or axis not in self.along(var) for var in variables_in(value))
         return replaced(value, {axis: to}) if all(known) else None
 

@@ -175,7 +175,8 @@ def _distance(size: Atom, i: Var, known: Accesses) -> tuple[Atom, Atom] | None:
     if not isinstance(distance, Apply) or distance.fn != "sub":
         return None
     behind, before = distance.args
-    return (before, behind) if known.moved(before, i, _next(i)) == known.of(behind) else None
+    is_next = known.moved(known.of(before), i, _next(i)) == known.of(behind)
+    return (before, behind) if is_next else None
 
 
 def _next(i: Var) -> Value:
@@ -238,7 +239,7 @@ def _start_of_row(
     if len(let.vars) != 1 or let.vars[0].type is not i64 or not isinstance(let.op, PLAIN):
         return None
     for ends, (s, start) in rows:
-        if known.moved(let.vars[0], s, _next(ends.i)) == ends.known.of(ends.end):
+        if known.moved(known.of(let.vars[0]), s, _next(ends.i)) == ends.known.of(ends.end):
             return start, ends.first
     return None
 
@@ -333,7 +334,7 @@ def _chosen_start(
         return []
     for ends, (s, start) in rows:
         (i,) = ends.op.body.params
-        if known.moved(let.op.arg, s, _next(i)) != ends.known.of(ends.end):
+        if known.moved(known.of(let.op.arg), s, _next(i)) != ends.known.of(ends.end):
             continue
         if any(_is_choice(op, start, let.vars[0], known) for op in known.made.values()):
             continue

@@ -7,9 +7,11 @@ from math import prod
 
 from flatweave.base.dtypes import i64
 from flatweave.terms.control import Apply
-from flatweave.terms.differences import LEAST
+from flatweave.terms.inequalities import Proof
 from flatweave.terms.ranges import is_inside
 from flatweave.terms.syntax import ArrayType, Atom, Const, Op, Var
+
+LEAST = int(i64.low)
 
 
 class BodyFacts:
@@ -26,6 +28,13 @@ class BodyFacts:
         self._lengths: set[Atom] = set()
         self._least: dict[Atom, int] = {}
         self._conditions: list[tuple[Atom | Op, bool]] = []
+        self._proof: Proof | None = None
+
+    def proof(self) -> Proof:
+        """What follows from all that is known here, found out once until more is known."""
+        if self._proof is None:
+            self._proof = Proof(self)
+        return self._proof
 
     def bind(self, var: Var, made: Op | None) -> None:
         """A variable of this body, and what makes it; None for a parameter."""
@@ -34,6 +43,7 @@ class BodyFacts:
             self.assume_shape(var.type.shape)
             if made is None and self.outer is None:
                 self._lengths.update(var.type.shape)
+                self._proof = None
 
     def assume_index(self, var: Var, extent: Atom) -> None:
         """A parameter is an index of this body's space, along an axis of this extent."""
@@ -42,7 +52,7 @@ class BodyFacts:
 
     def assume_below(self, var: Var, extent: Atom) -> None:
         """A variable is an index into this extent."""
-        self._below[var] = extent
+        self._below[var], self._proof = extent, None
         self._assume_least(extent, 1)
 
     def assume_space(self, shape: Sequence[Atom]) -> None:
@@ -61,10 +71,12 @@ class BodyFacts:
         if len(shape) > 1:
             self._shapes[tuple(shape)] = None
             self._lengths.update(shape)
+            self._proof = None
 
     def assume_condition(self, condition: Atom | Op, value: bool) -> None:
         """This body runs only where a condition is true, or false."""
         self._conditions.append((condition, value))
+        self._proof = None
 
     def conditions(self) -> Iterator[tuple[Atom | Op, bool]]:
         """The conditions that are known to be true or false here."""
@@ -98,7 +110,7 @@ class BodyFacts:
     def assume_inside(self, var: Atom, extent: Atom, reach: int) -> None:
         """From here on `var` is at least `reach` away from both ends of 0 to `extent`."""
         assert isinstance(var, Var)
-        self._inside[var] = extent, reach
+        self._inside[var], self._proof = (extent, reach), None
         self._assume_least(extent, 2 * reach + 1)
 
     def inside(self, var: Atom) -> tuple[Atom, int] | None:
@@ -146,11 +158,12 @@ class BodyFacts:
         the extent, what that is added to."""
         if isinstance(extent, Const):
             return
-        self._least[extent] = max(least, self._least.get(extent, LEAST))
+        if least > self._least.get(extent, LEAST):
+            self._least[extent], self._proof = least, None
         match self.definition(extent):
             case Apply(fn="add", args=(part, Const(value=more))) if more >= 0:
                 known = self._least.get(part, LEAST)
-                self._least[part] = max(least - int(more), known)
+                self._least[part], self._proof = max(least - int(more), known), None
 
     def fits(self, extents: Sequence[Atom]) -> bool:
         """Whether these are extents of one space or array, so that their product does not wrap."""

@@ -75,9 +75,9 @@ class Proof:
         self._facts: dict[Atom, list[Sum[Atom]]] = {}
         self._conditions: list[Sum[Atom]] | None = None
 
-    def holds(self, goal: Sum[Atom]) -> bool:
+    def holds(self, goal: Sum[Atom], steps: int = STEPS) -> bool:
         """Whether a sum is at least 0."""
-        return self._holds(goal, STEPS, {})
+        return self._holds(goal, steps, {})
 
     def _holds(self, goal: Sum[Atom], steps: int, seen: dict[tuple[object, ...], int]) -> bool:
         if self._low(goal) >= 0:
@@ -126,7 +126,7 @@ class Proof:
             if self.range(made.arg, depth - 1).fit(made.dtype):
                 return self.sum(made.arg, depth - 1)
         elif isinstance(made, Apply) and made.fn in ("add", "sub", "mul"):
-            found = self._combined(made, depth - 1)
+            found = self._combined(made, depth - 1) or self._extended(atom, made, depth - 1)
             if found is not None:
                 return found
         return Sum({atom: 1})
@@ -145,6 +145,14 @@ class Proof:
         a, b = (b, a) if b.terms else (a, b)
         return ZERO.plus(a, b.more)
 
+    def _extended(self, atom: Var, made: Apply, depth: int) -> Sum[Atom] | None:
+        """An extent that is another one and a constant: it would be negative had it wrapped."""
+        match made:
+            case Apply(fn="add", args=(part, Const(value=more))) if part.type is i64 and more >= 0:
+                is_whole = self.known.least(atom) >= 0
+                return self.sum(part, depth).plus(ONE, int(more)) if is_whole else None
+        return None
+
     def range(self, atom: Atom, depth: int = DEPTH) -> Bounds:
         """The least and the greatest value that an integer has."""
         if isinstance(atom, Const):
@@ -152,7 +160,7 @@ class Proof:
         found = self._ranges.get(atom)
         if found is None:
             found = self._range(atom, depth)
-            if depth == DEPTH:
+            if depth >= DEPTH // 2:
                 self._ranges[atom] = found
         return found
 

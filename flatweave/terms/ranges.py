@@ -20,27 +20,19 @@ from typing import Protocol
 
 from flatweave.base.dtypes import bool_, i64, u64
 from flatweave.terms.control import Apply, Cast
-from flatweave.terms.differences import GREATEST, LEAST, least_difference
-from flatweave.terms.syntax import Atom, Const, Op, Var
+from flatweave.terms.inequalities import ONE, Known, Proof
+from flatweave.terms.syntax import Atom, Const
 
 
-class Facts(Protocol):
+class Facts(Known, Protocol):
     """What range analysis asks of a builder."""
 
-    def definition(self, atom: Atom) -> Op | None: ...
-
-    def inside(self, var: Atom) -> tuple[Atom, int] | None: ...
-
-    def least(self, extent: Atom) -> int: ...
-
-    def is_length(self, atom: Atom) -> bool: ...
+    def proof(self) -> Proof: ...
 
 
 ZERO = Const(0, i64)
-UNKNOWN = 2**32
-"""A difference below which nothing is known of two numbers but that they are i64s."""
-DEPTH = 3
-"""How many bounds in each other are followed: a place that is clipped, and clipped again."""
+STEPS = 3
+"""Facts that one test takes: an index that is clipped, and clipped again."""
 COMPARISONS = ("lt", "le", "gt", "ge")
 
 
@@ -74,73 +66,10 @@ def _is_tested(facts: Facts, a: Atom, b: Atom) -> bool:
     return extent.arg.type is i64 and is_inside(facts, position.arg, extent.arg)
 
 
-def _offset(facts: Facts, atom: Atom) -> tuple[Atom, int]:
-    """The variable and constant whose sum an atom is, one that does not wrap."""
-    total, base = 0, atom
-    while isinstance(base, Var):
-        made = facts.definition(base)
-        if not isinstance(made, Apply) or made.fn not in ("add", "sub"):
-            break
-        distance = made.args[1]
-        if not isinstance(distance, Const):
-            break
-        total += int(distance.value) if made.fn == "add" else -int(distance.value)
-        base = made.args[0]
-    if not total:
-        return base, 0
-    low, high = _range(facts, base)
-    fits = low + total >= LEAST and high + total <= GREATEST
-    if not fits and 0 < total <= GREATEST:
-        fits = facts.least(atom) >= 0  # a sum that has wrapped would be less
-    return (base, total) if fits else (atom, 0)
-
-
-def _range(facts: Facts, atom: Atom) -> tuple[int, int]:
-    """The least and the greatest value that an i64 is known to have."""
-    if isinstance(atom, Const):
-        return int(atom.value), int(atom.value)
-    known = facts.inside(atom)
-    if known is not None:
-        extent, reach = known
-        return reach, _range(facts, extent)[1] - 1 - reach
-    return facts.least(atom), GREATEST
-
-
-def _least_gap(facts: Facts, a: Atom, b: Atom, depth: int = DEPTH) -> int:
-    """A number that a - b is known to be no less than."""
-    gap = _gap_of_sums(facts, a, b)
-    for atom, joins in ((a, (max, min)), (b, (min, max))) if depth else ():
-        made = facts.definition(atom)
-        if isinstance(made, Apply) and made.fn in ("maximum", "minimum"):
-            pairs = [(x, b) if atom is a else (a, x) for x in made.args]
-            gaps = [_least_gap(facts, *pair, depth - 1) for pair in pairs]
-            gap = max(gap, joins[made.fn == "minimum"](gaps))
-    return gap
-
-
-def _gap_of_sums(facts: Facts, a: Atom, b: Atom) -> int:
-    """The same of a variable and another one, and what is added to them."""
-    (va, ca), (vb, cb) = _offset(facts, a), _offset(facts, b)
-    if va == vb:
-        return ca - cb
-    known = facts.inside(vb)
-    if known is not None:
-        extent, more = _offset(facts, known[0])
-        if va == extent:
-            return ca - (cb + more - 1 - known[1])
-    gap = _range(facts, va)[0] + ca - _range(facts, vb)[1] - cb
-    if gap >= -UNKNOWN or not (_is_sum(facts, a) or _is_sum(facts, b) or known is not None):
-        return gap  # nothing else could say more: there is no sum to take apart
-    return max(gap, least_difference(facts, a, b))
-
-
-def _is_sum(facts: Facts, atom: Atom) -> bool:
-    made = facts.definition(atom)
-    return isinstance(made, Apply) and made.fn in ("add", "sub")
-
-
 def _at_least(facts: Facts, a: Atom, b: Atom, gap: int = 0) -> bool:
-    return _least_gap(facts, a, b) >= gap
+    """Whether a - b >= gap."""
+    proof = facts.proof()
+    return proof.holds(proof.sum(a).plus(proof.sum(b), -1).plus(ONE, -gap), STEPS)
 
 
 def _bounded(facts: Facts, fn: str, a: Atom, b: Atom) -> Atom | None:

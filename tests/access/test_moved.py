@@ -49,7 +49,7 @@ def test_the_next_of_a_term(text, holds):
     known = Accesses([i], lets.values())
     (a,), (z,) = lets["a"].vars, lets["z"].vars
 
-    assert (known.moved(a, i, Sum({i: 1}, 1)) == known.of(z)) is holds
+    assert (known.moved(known.of(a), i, Sum({i: 1}, 1)) == known.of(z)) is holds
 
 
 def test_terms_of_two_bodies():
@@ -60,7 +60,8 @@ def test_terms_of_two_bodies():
     square = b.mul(s, s)
 
     known = Accesses([i], lets.values())
-    next_ = Accesses([s], b.lets).moved(square, s, Sum({i: 1}, 1))
+    values = Accesses([s], b.lets)
+    next_ = values.moved(values.of(square), s, Sum({i: 1}, 1))
     assert next_ == known.of(lets["z"].vars[0])
     assert next_ != known.of(lets["j"].vars[0])
 

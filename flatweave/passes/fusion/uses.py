@@ -13,7 +13,7 @@ from flatweave.passes.cost import INNER_LOOP, LONG, Roots, length, times
 from flatweave.terms.control import Apply, For, While
 from flatweave.terms.sums import Sum
 from flatweave.terms.syntax import Atom, Const, Lambda, Op, Var
-from flatweave.terms.traverse import atoms_in, lambdas_in
+from flatweave.terms.traverse import atoms_in, lambdas_in, walk_lets
 
 FEW = 64
 """So many elements are computed rather than that a whole array is stored for them."""
@@ -64,7 +64,7 @@ class _Count:
         self.space: tuple[tuple[Var, Atom], ...] = ()
         self.loops = 0
         self.within: Lambda | None = None
-        self.accesses: dict[tuple[Var, ...], Accesses] = {}
+        self.values: Accesses | None = None
         self.few = 0  # how many elements the sweep has, if they are few
 
     def body(self, fn: Lambda, weight: int) -> None:
@@ -124,32 +124,32 @@ class _Count:
         return prod(length(extent) for param, extent in loops if param not in used)
 
     def _row_at(self, position: Atom, extents: Mapping[Var, Atom]) -> tuple[Var, Var] | None:
-        """The i and k of f(i) + k, where k goes from 0 to f(i + 1) - f(i): a place in row i."""
-        place = self._maker(position)
-        if not isinstance(place, Apply) or place.fn != "add":
+        """The i and k of f(i) + k, where k goes from 0 to f(i + 1) - f(i): an element of row i."""
+        if self.sweep is None:
             return None
-        for start, k in (place.args, place.args[::-1]):
-            size = self._maker(extents[k]) if isinstance(k, Var) and k in extents else None
-            if isinstance(size, Apply) and size.fn == "sub" and size.args[1] == start:
-                values = self._along(tuple(extents))
-                for i in extents:
-                    if values.moved(start, i, Sum({i: 1}, 1)) == values.of(size.args[0]):
-                        assert isinstance(k, Var)
-                        return i, k
+        values = self._values(self.sweep)
+        place = values.of(position)
+        for k in (k for k in extents if place.terms.get(k) == 1):
+            start = place.plus(Sum({k: 1}), -1)
+            end = start.plus(values.of(extents[k]))
+            for i in extents:
+                if i is not k and values.moved(start, i, Sum({i: 1}, 1)) == end:
+                    return i, k
         return None
 
-    def _along(self, axes: tuple[Var, ...]) -> Accesses:
-        """The values of the sweep at hand over some axes."""
-        assert self.sweep is not None
-        if axes not in self.accesses:
-            self.accesses[axes] = Accesses(axes, self.sweep.body.lets)
-        return self.accesses[axes]
+    def _values(self, op: Sweep) -> Accesses:
+        """The values of the sweep at hand, along its axes and those of its folds."""
+        if self.values is None:
+            lets = walk_lets(op.body)
+            folds = [let.op.body.params[0] for let in lets if isinstance(let.op, Fold)]
+            self.values = Accesses([*op.body.params, *folds], op.body.lets)
+        return self.values
 
     def _sweep(self, op: Sweep) -> None:
         for atom in atoms_in((op.shape, op.sinks)):
             self._whole(atom)
         self.sweep, self.space = op, tuple(zip(op.body.params, op.shape, strict=True))
-        self.accesses.clear()
+        self.values = None
         most = prod(self._most(extent) for extent in op.shape)
         self.few = int(most) if most <= FEW else 0
         self.body(op.body, 1)
