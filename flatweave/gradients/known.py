@@ -194,10 +194,10 @@ class Factors:
         special = is_special(b, x)
         divided = b.apply("truediv", self.product, chosen(b, special, one, x))
         base = chosen(b, special, self.product, divided)
-        number = b.sub(self.count, chosen(b, special, index(1), index(0)))
+        number = b.apply("sub", self.count, chosen(b, special, one, nothing))
         left = b.apply("sub", self.rest, chosen(b, special, x, nothing))
-        single = chosen(b, b.apply("eq", number, index(1)), times(b, left, base), self.every)
-        return chosen(b, b.apply("eq", number, index(0)), base, single)
+        single = chosen(b, b.apply("eq", number, one), times(b, left, base), self.every)
+        return chosen(b, b.apply("eq", number, nothing), base, single)
 
 
 def is_special(b: Builder, x: Atom) -> Atom:
@@ -207,12 +207,10 @@ def is_special(b: Builder, x: Atom) -> Atom:
 
 
 def parted(b: Builder, x: Atom) -> list[Atom]:
-    """A factor as three: to multiply, to count, to add up."""
-    dtype, special = dtype_of(x.type), is_special(b, x)
-    return [
-        chosen(b, special, constant(1.0, dtype), x), chosen(b, special, index(1), index(0)),
-        chosen(b, special, x, constant(0.0, dtype)),
-    ]  # fmt: skip
+    """A factor as three: to multiply, to count, to add up. A float counts none, one and more."""
+    special = is_special(b, x)
+    one, nothing = constant(1.0, dtype_of(x.type)), constant(0.0, dtype_of(x.type))
+    return [chosen(b, special, *pair) for pair in ((one, x), (one, nothing), (x, nothing))]
 
 
 def product_reduce(r: Reverse, let: Let, op: Reduce) -> Back:
@@ -220,7 +218,7 @@ def product_reduce(r: Reverse, let: Let, op: Reduce) -> Back:
     r.keep(let)
     (x,), (ne,), (y,) = op.xs, op.neutral, let.vars
     dtype = dtype_of(x.type)
-    starts = constant(1.0, dtype), index(0), constant(0.0, dtype)
+    starts = constant(1.0, dtype), constant(0.0, dtype), constant(0.0, dtype)
 
     def back() -> None:
         b, c = r.b, r.cotangent(y)
@@ -300,8 +298,8 @@ def product_permute(r: Reverse, let: Let, op: Permute) -> Back:
         given = r.cotangent(y)
         into = generate(r.b, [size], lambda b, at: parted(b, read(b, dest, at)))
         parts = generate(r.b, [count], lambda b, at: parted(b, read(b, x, at)))
-        neutral = constant(1.0, dtype), index(0), nothing
-        fns = [lambda_of(fn, dtype_of(ne.type)) for fn, ne in zip(("mul", "add", "add"), neutral)]
+        neutral = constant(1.0, dtype), nothing, nothing
+        fns = [lambda_of(fn, dtype) for fn in ("mul", "add", "add")]
         found = [
             r.b.emit(Permute(fn, (ne,), (d,), op.indices, (part,)))[0]
             for fn, ne, d, part in zip(fns, neutral, into, parts, strict=True)
