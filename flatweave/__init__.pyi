@@ -473,6 +473,11 @@ acosh: Unary
 add: Binary
 @overload
 def all(
+    xs: Nullable, axis: Axes | None = None, keepdims: builtins.bool = False, *, where: Any = None,
+    skip_missing: builtins.bool = True
+) -> Nullable: ...
+@overload
+def all(
     xs: Ragged, axis: Axes | None = None, keepdims: builtins.bool = False, *, where: Any = None
 ) -> Any: ...
 @overload
@@ -483,6 +488,11 @@ def allclose(
     a: ArrayLike, b: ArrayLike, rtol: Any = 1e-05, atol: Any = 1e-08,
     equal_nan: builtins.bool = False
 ) -> Array: ...
+@overload
+def any(
+    xs: Nullable, axis: Axes | None = None, keepdims: builtins.bool = False, *, where: Any = None,
+    skip_missing: builtins.bool = True
+) -> Nullable: ...
 @overload
 def any(
     xs: Ragged, axis: Axes | None = None, keepdims: builtins.bool = False, *, where: Any = None
@@ -504,9 +514,19 @@ arctan: Unary
 arctan2: Binary
 arctanh: Unary
 @overload
+def argmax(
+    xs: Nullable, axis: Axes | None = None, keepdims: builtins.bool = False, *,
+    skip_missing: builtins.bool = True
+) -> Nullable: ...
+@overload
 def argmax(xs: Ragged, axis: Axes | None = None, keepdims: builtins.bool = False) -> Any: ...
 @overload
 def argmax(xs: ArrayLike, axis: Axes | None = None, keepdims: builtins.bool = False) -> Array: ...
+@overload
+def argmin(
+    xs: Nullable, axis: Axes | None = None, keepdims: builtins.bool = False, *,
+    skip_missing: builtins.bool = True
+) -> Nullable: ...
 @overload
 def argmin(xs: Ragged, axis: Axes | None = None, keepdims: builtins.bool = False) -> Any: ...
 @overload
@@ -840,6 +860,11 @@ def matmul(x1: ArrayLike, x2: ArrayLike) -> Array: ...
 def matrix_transpose(x: ArrayLike) -> Array: ...
 @overload
 def max(
+    xs: Nullable, axis: Axes | None = None, keepdims: builtins.bool = False, *, initial: Any = None,
+    where: Any = None, skip_missing: builtins.bool = True
+) -> Nullable: ...
+@overload
+def max(
     xs: Ragged, axis: Axes | None = None, keepdims: builtins.bool = False, *, initial: Any = None,
     where: Any = None
 ) -> Any: ...
@@ -851,6 +876,11 @@ def max(
 maximum: Binary
 @overload
 def mean(
+    xs: Nullable, axis: Axes | None = None, keepdims: builtins.bool = False, *, where: Any = None,
+    skip_missing: builtins.bool = True
+) -> Nullable: ...
+@overload
+def mean(
     xs: Ragged, axis: Axes | None = None, keepdims: builtins.bool = False, *, where: Any = None
 ) -> Any: ...
 @overload
@@ -858,10 +888,20 @@ def mean(
     xs: ArrayLike, axis: Axes | None = None, keepdims: builtins.bool = False, *, where: Any = None
 ) -> Array: ...
 @overload
+def median(
+    x: Nullable, axis: Axes | None = None, keepdims: builtins.bool = False, *,
+    skip_missing: builtins.bool = True
+) -> Nullable: ...
+@overload
 def median(x: Ragged, axis: Axes | None = None, keepdims: builtins.bool = False) -> Any: ...
 @overload
 def median(x: ArrayLike, axis: Axes | None = None, keepdims: builtins.bool = False) -> Array: ...
 def meshgrid(*arrays: Any, indexing: str = "xy") -> tuple[Array, ...]: ...
+@overload
+def min(
+    xs: Nullable, axis: Axes | None = None, keepdims: builtins.bool = False, *, initial: Any = None,
+    where: Any = None, skip_missing: builtins.bool = True
+) -> Nullable: ...
 @overload
 def min(
     xs: Ragged, axis: Axes | None = None, keepdims: builtins.bool = False, *, initial: Any = None,
@@ -1015,6 +1055,12 @@ pow: Binary
 power: Binary
 @overload
 def prod(
+    xs: Nullable, axis: Axes | None = None, dtype: DTypeLike | None = None,
+    keepdims: builtins.bool = False, *, initial: Any = None, where: Any = None,
+    skip_missing: builtins.bool = True
+) -> Nullable: ...
+@overload
+def prod(
     xs: Ragged, axis: Axes | None = None, dtype: DTypeLike | None = None,
     keepdims: builtins.bool = False, *, initial: Any = None, where: Any = None
 ) -> Any: ...
@@ -1055,7 +1101,7 @@ def ravel(x: ArrayLike) -> Array: ...
 real: Unary
 reciprocal: Unary
 def recurrence(
-    step: Callable[[Any, Any], Any], initial: Any, xs: ArrayLike, *, axis: int = 0,
+    step: Callable[[Any, Any], Any], initial: Any, xs: Any, *, axis: int = 0,
     reverse: builtins.bool = False, parallel: builtins.bool | None = None
 ) -> tuple[Any, Any]: ...
 @overload
@@ -1184,6 +1230,16 @@ sqrt: Unary
 square: Unary
 def squeeze(x: ArrayLike, axis: Axes | None = None) -> Array: ...
 def stack(arrays: Sequence[Any], axis: int = 0) -> Array: ...
+@overload
+def std(
+    x: Nullable, axis: Axes | None = None, correction: float = 0.0, keepdims: builtins.bool = False,
+    *, skip_missing: builtins.bool = True
+) -> Nullable: ...
+@overload
+def std(
+    x: Ragged, axis: Axes | None = None, correction: float = 0.0, keepdims: builtins.bool = False
+) -> Any: ...
+@overload
 def std(
     x: ArrayLike, axis: Axes | None = None, correction: float = 0.0, keepdims: builtins.bool = False
 ) -> Array: ...
@@ -1197,6 +1253,12 @@ def store(x: Flat) -> Array: ...
 def store(x: Any) -> Any: ...
 sub: Binary
 subtract: Binary
+@overload
+def sum(
+    xs: Nullable, axis: Axes | None = None, dtype: DTypeLike | None = None,
+    keepdims: builtins.bool = False, *, initial: Any = None, where: Any = None,
+    skip_missing: builtins.bool = True
+) -> Nullable: ...
 @overload
 def sum(
     xs: Ragged, axis: Axes | None = None, dtype: DTypeLike | None = None,
@@ -1255,6 +1317,16 @@ def value_and_grad(
     f: Callable[P, Any], argnums: int | tuple[int, ...] = 0, has_aux: builtins.bool = False
 ) -> Callable[P, Any]: ...
 def value_counts(x: ArrayLike) -> tuple[Array, Array]: ...
+@overload
+def var(
+    x: Nullable, axis: Axes | None = None, correction: float = 0.0, keepdims: builtins.bool = False,
+    *, skip_missing: builtins.bool = True
+) -> Nullable: ...
+@overload
+def var(
+    x: Ragged, axis: Axes | None = None, correction: float = 0.0, keepdims: builtins.bool = False
+) -> Any: ...
+@overload
 def var(
     x: ArrayLike, axis: Axes | None = None, correction: float = 0.0, keepdims: builtins.bool = False
 ) -> Array: ...

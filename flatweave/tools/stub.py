@@ -65,7 +65,7 @@ STRUCTURED = {
     "replicate": "v", "sort_by_key": "values", "store": "x", "where": "a b",
 }  # fmt: skip
 # what takes elements of any structure, rows among them, and gives what its function makes of them
-OF_ELEMENTS = ("expand", "expand_reduce", "map", "zip_with")
+OF_ELEMENTS = ("expand", "expand_reduce", "map", "recurrence", "zip_with")
 # what takes a Ragged as well, and no other structure
 REDUCTIONS = ("all", "any", "argmax", "argmin", "max", "mean", "min", "prod", "sum")
 OF_ROWS = (
@@ -73,8 +73,9 @@ OF_ROWS = (
     "nancumsum", "nanmax", "nanmean", "nanmedian", "nanmin", "nanpercentile", "nanprod",
     "nanquantile", "nanstd", "nansum", "nanvar", "percentile", "ptp", "quantile", "changed",
     "cummax", "cummin", "is_none", "logsumexp", "n_unique", "rank", "run_lengths", "softmax",
-    "top_k",
+    "std", "top_k", "var",
 )
+OF_MISSING = (*REDUCTIONS, "median", "std", "var")  # and what of a Nullable, whose result is one
 FLAT = {"concat": "Sequence[ArrayLike]", "where": "ArrayLike"}  # else: what `Flat` says
 PROTOCOLS = {1: "Unary", 2: "Binary", 3: "Ternary"}
 # modules whose annotations leave nothing open
@@ -182,6 +183,8 @@ def declared(name: str, value: Any) -> Iterator[str]:
     signature = inspect.signature(value)
     result = result_of(name, signature, "Array")
     where = STRUCTURED.get(value.__name__)
+    if name in OF_MISSING:
+        yield "@overload\n" + of_missing(name, signature)
     if name in WORDS:
         yield from by_word(name, signature, *WORDS[name])
     elif name in OF_ROWS:
@@ -220,6 +223,17 @@ def by_word(
     yield "@overload\n" + function(
         name, signature.replace(parameters=asked), {which: f"Literal[{quoted[-1]}]"}, result
     )
+
+
+def of_missing(name: str, signature: inspect.Signature) -> str:
+    """A reduction of a Nullable, which takes one parameter more."""
+    first, *others = signature.parameters.values()
+    skip = inspect.Parameter("skip_missing", inspect.Parameter.KEYWORD_ONLY, default=True,
+                             annotation="bool")  # fmt: skip
+    return function(
+        name, signature.replace(parameters=[first, *others, skip]), {first.name: "Nullable"},
+        "Nullable",
+    )  # fmt: skip
 
 
 def result_of(name: str, signature: inspect.Signature, otherwise: str) -> str:

@@ -18,6 +18,11 @@ import numpy as np
 Expression = Callable[[Any, Any], Any]
 
 
+def is_negative(x: Any) -> Any:
+    """Whether the sign is minus, that of -0.0, too."""
+    return np.signbit(np.asarray(x, np.float64))
+
+
 class Meaning:
     """What is written as a function, by NumPy."""
 
@@ -28,11 +33,11 @@ class Meaning:
 
     @staticmethod
     def minimum(a: Any, b: Any) -> Any:
-        return np.where((a < b) | (a != a), a, b)
+        return np.where((a < b) | (a != a) | (a == b) & is_negative(a), a, b)
 
     @staticmethod
     def maximum(a: Any, b: Any) -> Any:
-        return np.where((a > b) | (a != a), a, b)
+        return np.where((a > b) | (a != a) | (a == b) & is_negative(b), a, b)
 
     @staticmethod
     def left_shift(a: Any, b: Any) -> Any:
