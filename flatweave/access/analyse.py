@@ -29,7 +29,7 @@ from flatweave.base.dtypes import i64
 from flatweave.terms.control import Apply, Cast
 from flatweave.terms.sums import Sum
 from flatweave.terms.syntax import Atom, Const, Lambda, Let, Op, Var, constant
-from flatweave.terms.traverse import free_vars, lambdas_in, walk_lets
+from flatweave.terms.traverse import atoms_in, free_vars, lambdas_in, walk_lets
 
 MOST_TERMS = 32
 """Of a sum; a longer one is opaque: its variable is the term."""
@@ -52,10 +52,19 @@ class Values:
 
     def of(self, atom: Atom) -> Value:
         """What a value is."""
-        found = self._sums.get(atom)
-        if found is None:
-            found = self._sums[atom] = self._sum(atom)
-        return found
+        waiting = [] if atom in self._sums else [atom]  # no recursion: chains may be long
+        while waiting:
+            unknown = [part for part in self._parts(waiting[-1]) if part not in self._sums]
+            if not unknown:
+                made = waiting.pop()
+                self._sums[made] = self._sum(made)
+            waiting += unknown
+        return self._sums[atom]
+
+    def _parts(self, atom: Atom) -> list[Atom]:
+        """The values that one is made of."""
+        op = self.definition(atom)
+        return [] if op is None or _is_opaque(op) else atoms_in(op)
 
     def _sum(self, atom: Atom) -> Value:
         if isinstance(atom, Const):
@@ -79,7 +88,7 @@ class Values:
 
     def _modified(self, op: Op) -> Modified | None:
         """A function of values and of what is in arrays; None of what has an effect or a body."""
-        if op.effect or any(lambdas_in(op)):
+        if _is_opaque(op):
             return None
         said = (op.fn, *op.args) if isinstance(op, Apply) else (op.name, *_leaves(op.values()))
         fn = ".".join(str(each) for each in said if not isinstance(each, Var | Const))
@@ -176,6 +185,11 @@ class Accesses(Values):
         if isinstance(term, tuple):
             return NOWHERE.union(*map(self.along_term, term))
         return self.along(term) if isinstance(term, Var) else NOWHERE
+
+
+def _is_opaque(op: Op) -> bool:
+    """Whether it has an effect or a body, so that its results are values of their own."""
+    return bool(op.effect) or any(lambdas_in(op))
 
 
 def _leaves(field: Any) -> Iterator[Any]:

@@ -124,10 +124,16 @@ class Roots:
 
     def of(self, atom: Atom) -> frozenset[Atom]:
         """Those of a value."""
-        if atom not in self.known:
-            op = self.makers.get(atom)
-            own = frozenset[Atom]((atom,) if op is None else ())
-            self.known[atom] = own.union(*map(self.of, free_vars(op) if op else ()))
+        waiting = [atom]  # not by recursion: chains of operations are long
+        while waiting:
+            op = self.makers.get(waiting[-1])
+            parts = free_vars(op) if op else ()
+            if unknown := [part for part in parts if part not in self.known]:
+                waiting += unknown
+                continue
+            made = waiting.pop()
+            own = frozenset[Atom]((made,) if op is None else ())
+            self.known[made] = own.union(*(self.known[part] for part in parts))
         return self.known[atom]
 
 

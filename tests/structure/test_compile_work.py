@@ -199,3 +199,18 @@ def test_equal_kernels_are_emitted_once():
     for _ in range(6):
         expected = np.cumsum(expected)[::-1]
     assert np.allclose(many(XS), expected)
+
+
+def test_a_chain_of_operations_is_no_nest():
+    """However long: passes do not call themselves for each operation before another."""
+    def of_many(xs):
+        def element(i):
+            at = i
+            for step in range(800):
+                at = (at * at + step) % 10_007
+            return xs[at % 10]
+
+        return fw.generate(xs.shape[0], element)
+
+    xs = np.arange(10.0)
+    assert fw.jit(of_many, target="cpu").stages(xs).kernels == 1
