@@ -41,7 +41,7 @@ NOWHERE = 2**63 - 1
 
 def function_of(fn: Lambda) -> str:
     """The scalar function that an operator is; "" for any other."""
-    if len(fn.lets) != 1:
+    if len(fn.lets) != 1 or len(fn.params) != 2 or len(fn.lets[0].vars) != 1:
         return ""
     (result,), op = fn.lets[0].vars, fn.lets[0].op
     if not isinstance(op, Apply) or not dtype_of(result.type).is_float:

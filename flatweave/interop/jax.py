@@ -55,7 +55,8 @@ def function(f: Callable[..., Any]) -> Callable[..., Any]:
 def _jax() -> ModuleType:
     import jax  # optional dependency
 
-    return jax
+    found: ModuleType = jax
+    return found
 
 
 def _is_array(jax: Any, value: Any) -> bool:

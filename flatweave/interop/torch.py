@@ -65,7 +65,7 @@ class TorchFunction:
 
 
 def _torch() -> ModuleType:
-    import torch  # type: ignore[import-not-found, unused-ignore]  # optional dependency
+    import torch  # optional dependency
 
     found: ModuleType = torch
     return found

@@ -75,7 +75,7 @@ def test_every_pass_has_its_facts(stages, page):
         assert ("not needed so far" in kernel.whole_text) == (not made)
     assert "7.8 KiB" in text  # 1,000 numbers of 8 bytes
     assert "a run tells" in text  # how many the filter keeps
-    assert "traversal lanes=flat" in text
+    assert "vectorize axis=space" in text
     assert [len(re.findall(r"which takes .*? at .*?/s\. It took [\d.]+ \w+", each.whole_text))
             for each in articles] == [1, 1]  # fmt: skip
     note = next(note for note in stages.notes if note.name)

@@ -1,6 +1,8 @@
 """Functions of their own in C: an operator that several places of a kernel call.
 
     s = call (a, b => add a b) x y      float s;  fw_call_a_7(fw_status, x, y, &s);
+
+A copy of a loop's body calls the same function with other captured variables: they name it, too.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ def emit_call(e: CEmitter, let: Let) -> None:
     """A call of a function that is not inlined; captured variables are arguments."""
     op: Call = let.op  # type: ignore[assignment]
     captured = tuple(free_vars(op.fn))
-    symbol = f"fw_call_{op.fn.params[0].name}"
+    symbol = "_".join(["fw_call", op.fn.params[0].name, *(var.name for var in captured)])
     e.helpers.setdefault(_function(e, op.fn, captured, symbol))
     e.declare(let.vars)
     args = [e.atom(atom) for atom in (*op.args, *captured)]

@@ -72,12 +72,14 @@ def load_pieces(
 ) -> str:
     """The elements at `index`: by `run` from lane 0's on, if all lanes are in one piece."""
     code, kind = e.code, vec(kept, e.width)
-    near, apart, after = code.names("near", "apart", "read")
     step = _Step(e)
     first = step.first(value)
+    shape = LINEAR if slope(e, value) == 1 else REVERSED
+    if not step.is_one:  # the pieces cancel each other out
+        return run(e, buffer, kept, Held(shape, first))
+    near, apart, after = code.names("near", "apart", "read")
     code.branch(step.is_one, near, apart)
     arms = []
-    shape = LINEAR if slope(e, value) == 1 else REVERSED
     for label, load, place in ((near, run, Held(shape, first)), (apart, gather, index)):
         code.label(label)
         text = load(e.inside(), buffer, kept, place)
