@@ -11,10 +11,12 @@ the radius: candidates are runs of cells along the first axis.
 
 from __future__ import annotations
 
+import dataclasses
+import math
 from typing import Any
 
 import flatweave as fw
-from flatweave.tables.keys import one_length
+from flatweave.tables.keys import first_not, one_length
 from flatweave.tables.verbs import made
 
 
@@ -147,30 +149,28 @@ def neighbors(points: Any, radius: Any, others: Any = None, box: Any = None) -> 
         sides = fw.reshape(fw.asarray(box), -1).astype(here.dtype)
         fw.check(fw.all(sides > 0), "a side of the box of neighbors is not above 0.",
                  remedy="Give the lengths after which points repeat.")  # fmt: skip
-    low, width, counts = _grid(there, distance, sides)
-    strides = fw.cumprod(fw.concat([fw.full(1, 1), counts]))[:-1]
-    keys, order = fw.sort_by_key(
-        fw.sum(_cells(there, low, width, counts, sides) * strides, axis=1),
-        fw.iota(there.shape[0]),
-    )
-    cells = _cells(here, low, width, counts, sides)
-
-    n, count = here.shape[0], _power(cells.shape[1] - (sides is None))
-
-    def near(i: Any, p: Any) -> Any:
-        j = order[p]
-        gap = here[i] - there[j]
-        if sides is not None:
-            gap = gap - sides * fw.round(gap / sides)
-        found = fw.sum(gap * gap) <= distance * distance
-        return found & (i != j) if others is None else found
+    grid = _grid(there, distance, sides)
+    mine, theirs = _coordinates(here), _coordinates(there)
+    ours = tuple(grid.cell(x, k) for k, x in enumerate(mine))
+    cells = tuple(grid.cell(x, k) for k, x in enumerate(theirs))
+    keys, order = fw.sort_by_key(grid.key(cells), fw.iota(there.shape[0]))
+    theirs = tuple(fw.gather(x, order) for x in theirs)
+    position = _positions(keys, grid.total)
+    n, runs = here.shape[0], grid.runs(here.shape[1])
 
     def run(s: Any) -> Any:
-        i = s // count
-        low, high = _run(cells[i], s % count, counts, strides, keys, sides is not None)
-        return i, low, high
+        start, stop = grid.run([cell[s // runs] for cell in ours], s % runs)
+        return s // runs, position(start), position(stop)
 
-    return _rows(n, fw.map(run, fw.iota(n * count)), near, order)
+    def near(i: Any, p: Any) -> Any:
+        square = 0
+        for k in range(AXES):
+            gap = grid.gap(mine[k][i], theirs[k][p], k)
+            square = square + gap * gap
+        found = square <= distance * distance
+        return found & (i != order[p]) if others is None else found
+
+    return _rows(n, fw.map(run, fw.iota(n * runs)), near, order)
 
 
 def _points(points: Any) -> Any:
@@ -192,56 +192,127 @@ def _points(points: Any) -> Any:
     return array
 
 
+AXES = 4
+"""Points of fewer dimensions have a coordinate of 0, and one cell, along the others."""
+
 MOST = 2.0**14
 """Cells along an axis: their number for 4 axes fits an i64."""
 
 
-def _grid(points: Any, radius: Any, sides: Any) -> tuple[Any, Any, Any]:
-    """Where cells begin, how wide they are, at least the radius, and how many there are."""
+def _coordinates(points: Any) -> tuple[Any, ...]:
+    """The coordinates of points, an array for each axis."""
+    d = points.shape[1]
+    axes = tuple(fw.minimum(k, d - 1) for k in range(AXES))
+    return tuple(
+        fw.map(lambda i, k=k: fw.where(k < d, points[i, axes[k]], 0), fw.iota(points.shape[0]))
+        for k in range(AXES)
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class _Grid:
+    """Cells at least as wide as the radius: neighbours of a point are in its cell or next to it."""
+
+    low: list[Any]  # where cells begin, along each axis
+    width: list[Any]
+    counts: list[Any]
+    sides: list[Any] | None  # of the box
+
+    @property
+    def total(self) -> Any:
+        """The number of cells."""
+        return math.prod(self.counts)
+
+    def cell(self, coordinates: Any, k: int) -> Any:
+        """The cell of each coordinate along axis k; -2 or one after the last if it is far outside.
+        """
+        def one(x: Any) -> Any:
+            place, last = x - self.low[k], self.counts[k] - 1
+            if self.sides is not None:
+                place = place - self.sides[k] * fw.floor(place / self.sides[k])
+            found = fw.floor(place / self.width[k])
+            found = fw.where(found == found, fw.clip(found, -2, last + 2), -2).astype(fw.i64)
+            return found if self.sides is None else fw.clip(found, 0, last)
+
+        return fw.map(one, coordinates)
+
+    def gap(self, x: Any, y: Any, k: int) -> Any:
+        """From one coordinate to another along axis k, of the nearest copies in a box."""
+        gap = x - y
+        if self.sides is None:
+            return gap
+        return gap - self.sides[k] * fw.round(gap / self.sides[k])
+
+    def key(self, cells: Any) -> Any:
+        """The number of a cell; cells along the first axis follow each other."""
+        return sum(cell * math.prod(self.counts[:k]) for k, cell in enumerate(cells))
+
+    def runs(self, d: Any) -> Any:
+        """How many runs of cells surround a cell."""
+        others = fw.where(d > 2, fw.where(d > 3, 27, 9), fw.where(d > 1, 3, 1))
+        return others if self.sides is None else 2 * others
+
+    def run(self, cell: list[Any], q: Any) -> tuple[Any, Any]:
+        """The q-th run of cells around one: from which number to below which.
+
+        A run has three cells along the first axis. In a box a second one has the cell at the other
+        side.
+        """
+        most, (first, *others) = self.counts[0] - 1, cell
+        start, stop = fw.maximum(first - 1, 0), fw.minimum(first + 1, most)
+        absent = start > stop
+        if self.sides is not None:
+            again, q = q % 2 == 1, q // 2
+            absent = absent | (again & ((most < 2) | ((first > 0) & (first < most))))
+            opposite = fw.where(first == 0, most, 0)
+            start, stop = fw.where(again, opposite, start), fw.where(again, opposite, stop)
+        steps = []
+        for k, at in enumerate(others, start=1):
+            count, step, q = self.counts[k], q % 3, q // 3
+            there = at + fw.where(step == 2, -1, step)
+            if self.sides is not None:  # with fewer than three cells two steps may meet
+                absent, there = absent | (count <= step), (there + count) % count
+            absent = absent | (there < 0) | (there >= count)
+            steps.append(there)
+        start, stop = self.key([start, *steps]), self.key([stop, *steps]) + 1
+        return fw.where(absent, 0, start), fw.where(absent, 0, stop)
+
+
+def _grid(points: Any, radius: Any, sides: Any) -> _Grid:
+    """The cells of points."""
+    d = points.shape[1]
+
+    def of_axes(values: Any, other: Any) -> list[Any]:
+        return [fw.where(k < d, values[fw.minimum(k, d - 1)], other) for k in range(AXES)]
+
     if sides is not None:
         counts = fw.clip(fw.floor(sides / fw.maximum(radius, sides / MOST)), 1, MOST)
-        return fw.zeros_like(sides), sides / counts, counts.astype(fw.i64)
+        return _Grid(of_axes(fw.zeros_like(sides), 0), of_axes(sides / counts, 1),
+                     of_axes(counts.astype(fw.i64), 1), of_axes(sides, 1))  # fmt: skip
     known = fw.where(fw.isfinite(points), points, 0)
     low, high = fw.min(known, axis=0, initial=fw.inf), fw.max(known, axis=0, initial=-fw.inf)
     width = fw.maximum(radius, (high - low) / MOST)
-    width = fw.where((width > 0) & (width < fw.inf), width, 1)
+    width = fw.where(width > 0, width, 1)
     span = fw.where(high >= low, fw.floor((high - low) / width) + 1, 1)
-    return fw.where(high >= low, low, 0), width, span.astype(fw.i64)
+    return _Grid(of_axes(fw.where(high >= low, low, 0), 0), of_axes(width, 1),
+                 of_axes(span.astype(fw.i64), 1), None)  # fmt: skip
 
 
-def _cells(points: Any, low: Any, width: Any, counts: Any, sides: Any) -> Any:
-    """The cell of each point along each axis; -2 for a point far outside."""
-    place = points - low
-    if sides is not None:
-        place = place - sides * fw.floor(place / sides)
-    found = fw.clip(fw.floor(place / width), -2, counts + 1)
-    found = fw.where(found == found, found, -2).astype(fw.i64)
-    return found if sides is None else fw.clip(found, 0, counts - 1)
+def _positions(keys: Any, total: Any) -> Any:
+    """A function that finds the first of ascending keys not below a number up to `total`.
 
-
-def _run(
-    cell: Any, q: Any, counts: Any, strides: Any, keys: Any, wraps: bool
-) -> tuple[Any, Any]:
-    """The sorted points in the q-th run of cells around one: from where to where.
-
-    A run goes along the first axis, where keys follow each other; in a box each cell is a run.
+    A table has the position for every number, or for every 2, 4, 8 .. where keys are few: then a
+    binary search goes on between two of its positions.
     """
-    axes = fw.iota(cell.shape[0])
-    first = axes == 0
-    digit = fw.map(lambda a: q // fw.where(a == 0, 1, _power(a - (not wraps))) % 3 - 1, axes)
-    if wraps:  # with fewer than three cells a step to the other side meets the same one again
-        bad = fw.any(((counts < 3) & (digit < 0)) | ((counts < 2) & (digit > 0)))
-        low = high = fw.sum((cell + digit + counts) % counts * strides)
-    else:
-        other = fw.where(first, cell, cell + digit)
-        start = fw.where(first, fw.maximum(cell - 1, 0), other)
-        stop = fw.where(first, fw.minimum(cell + 1, counts - 1), other)
-        bad = fw.any((start > stop) | (start < 0) | (stop >= counts))
-        low, high = fw.sum(start * strides), fw.sum(stop * strides)
-    begin = fw.searchsorted(keys, low, side="left")
-    return begin, fw.where(bad, begin, fw.searchsorted(keys, high, side="right"))
+    m = keys.shape[0]
+    excess = fw.maximum(total.astype(fw.f64) / (2 * m + 2), 1)
+    shift = fw.ceil(fw.log2(excess)).astype(fw.i64)
+    table = fw.searchsorted(keys, fw.iota((total >> shift) + 2) << shift, side="left")
 
+    def position(number: Any) -> Any:
+        bucket = number >> shift
+        low = table[bucket]
+        high = fw.where(bucket << shift == number, low, table[bucket + 1])
+        return first_not(lambda p: keys[p] < number, low, high)
 
-def _power(n: Any) -> Any:
-    """3 to the n, for n up to 4."""
-    return fw.where(n == 0, 1, fw.where(n == 1, 3, fw.where(n == 2, 9, fw.where(n == 3, 27, 81))))
+    return position

@@ -222,6 +222,17 @@ def one_length(arrays: list[Any], who: str, what: str = "keys and values") -> No
         )  # fmt: skip
 
 
+def first_not(holds: Callable[[Any], Any], low: Any, high: Any) -> Any:
+    """The first position from `low` to `high` for which `holds`, true and then false, is false."""
+    def halve(state: Any) -> Any:
+        low, high = state
+        middle = (low + high) // 2
+        before = holds(middle)
+        return fw.where(before, middle + 1, low), fw.where(before, high, middle)
+
+    return fw.while_loop(lambda state: state[0] < state[1], halve, (low, high))[0]
+
+
 def in_order(keys: tuple[Any, ...], dropna: bool, who: str) -> Ordered:
     """The elements of key columns in the order of their keys; equal ones keep theirs."""
     parts = [part for key in keys for part in parts_of(key)]

@@ -77,3 +77,19 @@ def test_points_far_apart_take_no_more_cells():
 
     assert fw.neighbors(p, 1e-6).tolist() == [[1], [0], []]
     assert fw.neighbors(np.array([0.0, 1.0, 1.5]), 1.0).tolist() == [[1], [0, 2], [1]]
+
+
+@pytest.mark.parametrize("radius", [1e-4, 0.01, np.inf])
+def test_neighbours_in_clusters_are_those_of_all_pairs(radius):
+    """Few points in very many cells, and all of them within reach."""
+    p = RNG.integers(0, 3, (40, 2)) + RNG.integers(0, 9, (40, 2)) * 2.0**-10
+
+    assert fw.neighbors(p, radius).tolist() == near(p, p, radius, None, True)
+
+
+def test_compiled_neighbours_are_those_of_all_pairs():
+    """In a box and outside of one: 300 points in three dimensions."""
+    p = RNG.random((300, 3))
+    for radius, box in ((0.2, None), (0.2, np.ones(3)), (0.4, np.ones(3))):
+        found = fw.jit(lambda p, r, b: fw.neighbors(p, r, box=b), target="cpu")(p, radius, box)
+        assert found.tolist() == near(p, p, radius, box, True)
