@@ -61,6 +61,17 @@ def test_padding(ak, clip):
     assert isinstance(padded, fw.Ragged)
 
 
+def test_rows_with_missing_elements_are_shown():
+    """As other rows are, where they are few; so are rows of rows."""
+    nested = fw.ragged([[[1], [2, 3]], [[]]]).pad_none(2)
+    pairs = fw.Ragged((np.arange(2), np.arange(2)), [0, 2]).pad_none(3)
+
+    assert repr(fw.ragged([[1], []]).pad_none(1)) == "Ragged([[1], [None]], dtype=int64)"
+    assert repr(nested) == "Ragged([[[1], [2, 3]], [[], None]], dtype=int64)"
+    assert repr(fw.ragged([[1.0] * 999]).pad_none(1)).startswith("Ragged(1 row, 999 values")
+    assert repr(pairs).startswith("Ragged(1 row, 3 values")
+
+
 def test_first_elements_and_rows_of_one(ak):
     """Each is the reverse of the other."""
     same(ROWS.firsts(), ak.firsts(ak.Array(LISTS)))

@@ -194,9 +194,11 @@ class Ragged(Node, Verbs, Elementwise, Reductions):
     def __repr__(self) -> str:
         if isinstance(self._offsets, Tracer):
             return f"Traced({_described(self)})"
-        leaves, tree = flatten(innermost(self))
-        if tree == LEAF and leaves[0].ndim == 1 and len(leaves[0]) + len(self) <= SHOWN:
-            return f"Ragged({self.tolist()}, dtype={leaves[0].dtype})"
+        inner = innermost(self)  # an array, or a structure that lists its elements
+        dtype = getattr(inner, "dtype", None) if hasattr(inner, "tolist") else None
+        most = max((len(leaf) for leaf in flatten(inner)[0]), default=0) + len(self)
+        if dtype is not None and inner.ndim == 1 and most <= SHOWN:
+            return f"Ragged({self.tolist()}, dtype={dtype})"
         return self._counted()
 
 
