@@ -14,11 +14,15 @@ import dataclasses
 from typing import Any
 
 import flatweave as fw
-from flatweave.tables.keys import both_sides, columns, in_order, is_missing, one_length
+from flatweave.tables.keys import both_sides, columns, first_not, in_order, is_missing, one_length
 from flatweave.tables.verbs import made
 
 HOW = ("inner", "left", "right", "full", "outer", "semi", "anti")
 DIRECTIONS = ("backward", "forward", "nearest")
+
+BLOCK = 32
+"""An as-of join searches all right elements for the first of so many left ones, and between the
+positions found for the others."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -186,8 +190,8 @@ def _asof(
         lefts = fw.scan(fw.add, 0, is_left.astype(fw.i64), exclusive=True)
         there = fw.concat([lefts, fw.full(1, n)])
         starts, ends = (edge[index[:n]] - there[edge[index[:n]]] for edge in (first, last))
-    _ascending(mine, own, own_begins, "left")
-    _ascending(theirs, order, begins, "right")
+    _ascending(mine, own, own_begins, "left", by is not None)
+    _ascending(theirs, order, begins, "right", by is not None)
     if tolerance is not None:
         tolerance = tolerance.ticks if hasattr(tolerance, "ticks") else fw.asarray(tolerance)
         fw.check(tolerance >= 0, "the tolerance of join_asof is negative.",
@@ -195,10 +199,22 @@ def _asof(
 
     def search(strict: bool) -> Any:
         """How many right elements, in their order, are before each left one."""
-        return fw.map(
-            lambda value, low, high: _count_before(theirs, order, value, low, high, strict),
-            mine, starts, ends,
-        )
+        def find(i: Any, low: Any, high: Any) -> Any:
+            def before(p: Any) -> Any:
+                key = theirs[order[p]]
+                return key < mine[i] if strict else key <= mine[i]
+
+            return first_not(before, low, high)
+
+        if by is not None:
+            return fw.map(find, fw.iota(n), starts, ends)
+        heads = fw.map(lambda b: find(b * BLOCK, 0, m), fw.iota((n + BLOCK - 1) // BLOCK))
+
+        def from_head(i: Any) -> Any:
+            b = i // BLOCK
+            return find(i, heads[b], fw.gather(heads, b + 1, default=m))
+
+        return fw.map(from_head, fw.iota(n))
 
     found = []
     if direction != "forward":
@@ -232,7 +248,7 @@ def _starts(groups: Any) -> Any:
     return fw.map(begins, fw.iota(n))
 
 
-def _ascending(keys: Any, order: Any, begins: Any, side: str) -> None:
+def _ascending(keys: Any, order: Any, begins: Any, side: str, moved: bool) -> None:
     """Stop the program where keys of a group descend, or are NaN."""
     n = order.shape[0]
 
@@ -240,28 +256,12 @@ def _ascending(keys: Any, order: Any, begins: Any, side: str) -> None:
         key, before = keys[order[i]], keys[order[fw.where(i == 0, 0, i - 1)]]
         return fw.where(begins[i], key == key, before <= key)
 
-    good = fw.scatter(fw.full(n, True), order, fw.map(holds, fw.iota(n)))
+    good = fw.map(holds, fw.iota(n))
     fw.check(
-        good, f"the {side} keys of join_asof must ascend, but element {{0}} is less than the one"
+        fw.scatter(good, order, good) if moved else good,
+        f"the {side} keys of join_asof must ascend, but element {{0}} is less than the one"
         " before it, or NaN.", remedy="Sort by them first: order = fw.argsort(keys).",
     )  # fmt: skip
-
-
-def _count_before(
-    keys: Any, order: Any, value: Any, low: Any, high: Any, strict: bool
-) -> Any:
-    """The first position from `low` to `high` whose key is above a value, or not below it."""
-    def is_open(state: Any) -> Any:
-        return state[0] < state[1]
-
-    def halve(state: Any) -> Any:
-        low, high = state
-        middle = (low + high) // 2
-        key = keys[order[middle]]
-        before = key < value if strict else key <= value
-        return fw.where(before, middle + 1, low), fw.where(before, high, middle)
-
-    return fw.while_loop(is_open, halve, (low, high))[0]
 
 
 def _distance(mine: Any, theirs: Any, order: Any, at: Any) -> Any:

@@ -124,7 +124,7 @@ def asof(left, right, direction, tolerance, exact, a=None, b=None):
 @pytest.mark.parametrize("exact", [True, False])
 def test_as_of_joins_are_those_of_loops(direction, exact):
     """With ties, tolerances, and within groups."""
-    for n, m in ((0, 3), (3, 0), (1, 1), (20, 30)):
+    for n, m in ((0, 3), (3, 0), (1, 1), (20, 30), (65, 50)):
         left, right = np.sort(RNG.integers(0, 20, n)), np.sort(RNG.integers(0, 20, m))
         a, b = RNG.integers(0, 3, n), RNG.integers(0, 3, m)
         for tolerance in (None, 0, 2):
