@@ -21,8 +21,7 @@ HOW = ("inner", "left", "right", "full", "outer", "semi", "anti")
 DIRECTIONS = ("backward", "forward", "nearest")
 
 BLOCK = 32
-"""An as-of join searches all right elements for the first of so many left ones, and between the
-positions found for the others."""
+"""An as-of join searches the whole right side for one left element in each block of this length."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
