@@ -42,6 +42,14 @@ ONCE = {
         "d = fw.ragged(v3, lengths=[7, v3.shape[0] - 7]);"
         "t = lambda a: fw.map(lambda e: fw.sum(v1 * e), a);"
         "r = fw.map(lambda a: (lambda t: t / fw.max(t ** 2))(t(a)), d).values",
+    "a sum that all elements of a row's rows share":
+        "t = lambda a: fw.map(lambda e: v1 / fw.sum(v1 * e), a);"
+        "r = fw.map(lambda a: fw.sum(fw.stack([t(a), t(a)])[0], axis=0), v2)",
+    "the gradient of an average whose weights are a function of the elements":
+        "one = lambda a, k, v: (lambda w: fw.sum(w * v) / fw.sum(w))(fw.exp(k * a));"
+        "f = lambda q, k: fw.map(lambda a, b: fw.map(lambda e: one(e, b, b), a), q, k);"
+        "_, back = fw.vjp(f, v2, v2);"
+        "r = back(v2)",
 }  # fmt: skip
 """Once with what is written: twice as much work if anything costly is done again."""
 

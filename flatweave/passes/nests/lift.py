@@ -21,7 +21,8 @@ what stands between them stays a function of one row (`rows.py`). Each hard oper
 that says what it is over all rows; what is nested in the result is lifted in turn. An operation of
 which no operand varies from row to row is done once, outside. A filter of which a row only combines
 what it keeps needs no memory: it becomes a flag before all that (`masked.py`). Nor does a sort of
-a known number of scalars (`small_sorts.py`).
+a known number of scalars (`small_sorts.py`). What rows share and took a loop to compute is stored
+for them (`shared.py`).
 
 Leaves alone: programs without nested memory, where every element function computes its scalars and
 element-by-element arrays by itself.
@@ -36,6 +37,7 @@ from flatweave.passes.nests import rules
 from flatweave.passes.nests.distribute import host_body, is_nested
 from flatweave.passes.nests.masked import masked
 from flatweave.passes.nests.repeated import explain
+from flatweave.passes.nests.shared import shared
 from flatweave.passes.nests.small_sorts import in_registers
 from flatweave.passes.nests.versions import in_versions
 from flatweave.terms.build import Builder, Names
@@ -47,7 +49,7 @@ __all__ = ["lift", "rules"]
 @array_pass(takes=(TRACED,), explain=explain)
 def lift(program: Program) -> Program:
     """Give every nested operation that needs memory to all rows at once."""
-    program = Program(program.name, in_registers(masked(program.fn)))
+    program = Program(program.name, shared(in_registers(masked(program.fn))))
     if not any(is_nested(let.op) for let in program.fn.lets):
         return program
     b = Builder(Names())
