@@ -28,12 +28,13 @@ from flatweave.ops import (
     Store,
     Sweep,
 )
+from flatweave.ops.rows import array_type
 from flatweave.passes.rewrite import Rewriter
 from flatweave.passes.sweeps import LocalNames, atoms_used
 from flatweave.terms.build import Builder, index, lambda_of
 from flatweave.terms.control import Apply, Cast, If
 from flatweave.terms.syntax import Atom, Const, Lambda, Let, Op, Var, constant
-from flatweave.terms.traverse import Substitution, atoms_in, lambdas_in, needed_for
+from flatweave.terms.traverse import Substitution, atoms_in, free_vars, lambdas_in, needed_for
 
 FALSE = Const(False, bool_)
 NOWHERE = index(-1)
@@ -139,9 +140,11 @@ class AllElements(Rewriter):
         """Take in a sweep over kept elements."""
         op = let.op
         assert isinstance(op, Sweep) and isinstance(extent := op.shape[0], Var)
-        idle = list(_idle(op))
         (self.index,) = op.body.params
         self.flag = self.flags[extent]
+        idle = list(_idle(op))
+        if in_place := self._goes_back(op):
+            op, idle = self._as_stores(op)
         if self.needs_position(op):
             self.renaming.mapping[self.index] = self._position(extent)
         if plain := self.is_plain(op):
@@ -152,9 +155,34 @@ class AllElements(Rewriter):
         for sink, vars_ in zip(op.sinks, groups, strict=True):
             taken, results = results[: sink.arity], results[sink.arity :]
             rest, idle = idle[: sink.arity], idle[sink.arity :]
+            if in_place:
+                taken = self._selected(taken, rest) if plain else list(taken)
+                self.fed.append(Fed(sink, taken, list(vars_)))
+                continue
             if plain:
                 taken = self._masked(sink, taken, rest)
             self._feed(Fed(sink, list(taken), list(vars_)), extent)
+
+    def _goes_back(self, op: Sweep) -> bool:
+        """Whether each element is written to the place that it was kept from."""
+        sink, place = op.sinks[0], op.body.results[0]
+        if not isinstance(sink, ScatterStore):
+            return False
+        if any(array_type(dest).shape != self.shape for dest in sink.dest):
+            return False
+        reads = [let.op for let in op.body.lets if place in let.vars]
+        own = {xs for xs, value in self.values.items() if value == self.params[0]}
+        return any(self._is_kept(x, self.index) and own & free_vars(x).keys() for x in reads)
+
+    def _as_stores(self, op: Sweep) -> tuple[Sweep, list[Atom]]:
+        """A scatter to the elements' own places as stores; what was there before is stored where
+        an element is not kept."""
+        (sink,) = op.sinks
+        assert isinstance(sink, ScatterStore)
+        before = [Index(dest, self.params, checked=False) for dest in sink.dest]
+        body = Lambda(op.body.params, op.body.lets, op.body.results[1:])
+        made = Sweep(op.shape, body, tuple(Store() for _ in before))
+        return made, [self.builder.emit(each)[0] for each in before]
 
     def _results(self, b: Builder, fn: Lambda) -> list[Atom]:
         for let in fn.lets:
@@ -171,14 +199,17 @@ class AllElements(Rewriter):
         first = self.builder.apply("select", self.flag, taken[0], idle[0])
         match sink:
             case Combine():
-                pairs = zip(taken, idle, strict=True)
-                return [self.builder.apply("select", self.flag, x, e) for x, e in pairs]
+                return self._selected(taken, idle)
             case Compact():
                 return [self.builder.apply("and", self.flag, taken[0]), *taken[1:]]
             case ScatterReduce() | ScatterStore():
                 return [first, *taken[1:]]
             case _:
                 return list(taken)
+
+    def _selected(self, taken: Sequence[Atom], idle: Sequence[Atom]) -> list[Atom]:
+        pairs = zip(taken, idle, strict=True)
+        return [self.builder.apply("select", self.flag, x, e) for x, e in pairs]
 
     def _feed(self, part: Fed, extent: Var) -> None:
         if isinstance(part.sink, Store):

@@ -24,7 +24,8 @@ A sweep over kept elements that reads them in place needs no array of them:
 
     combine                   elements that are not kept are neutral; so are they in a prefix
     compact                   both flags hold
-    scatter_store, _reduce    elements that are not kept go to place -1, which is none
+    scatter_store, _reduce    elements that are not kept go to place -1, which is none; written to
+                              where it was kept from, each is a store, or what was there before
     store                     one array more that the filter stores
 
 A consumer becomes part of the filter's own sweep if all else that it needs is known before that
@@ -156,7 +157,8 @@ class _Host:
             isinstance(sink, Combine | Compact) or (stores and sink.is_open)
             for sink in op.sinks
         )
-        if not kinds_fit or not self._reads_in_place(made, let):
+        alone = any(part.sink.alone for part in made.fed)
+        if alone or not kinds_fit or not self._reads_in_place(made, let):
             return False
         if not made.is_plain(op) and any(x.op.effect for x in self.before[k + 1 : c]):
             return False  # a check in between may be what it is safe by
