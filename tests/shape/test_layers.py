@@ -49,7 +49,7 @@ ROOMS = {
     "passes": "array_pass, operators, cost, rewrite < monoid, sweeps < fusion"
     " < nests, branches, spaces",
     "passes/nests": "repeated < hard, arrays < masked, segments, operators, row_function,"
-    " small_sorts"
+    " shared, small_sorts"
     " < row_operators < rows < searches < distribute < rules, versions < lift, sizes",
 }
 ALLOWED_INSIDE_FUNCTIONS = "# optional dependency"
