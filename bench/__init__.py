@@ -9,7 +9,7 @@
     readme.py   the table of README.md, of a page of results
 
     first_calls.py  the first calls of small programs in fresh processes: a command of its own
-    library_calls.py  the first calls of fw.linalg and fw.fft: a command of its own
+    library_calls.py  the first calls of fw.linalg and fw.fft, by its own command
     names.py    every public function that NumPy has as well, next to NumPy: a command of its own
     functions/  these functions, with the arguments of each
 """

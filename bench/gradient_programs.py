@@ -140,7 +140,7 @@ def gmm(weights: Array, means: Array, scales: Array, points: Array) -> Array:
 
 
 def newton(x: Array) -> Array:
-    """The cube root of each number by Newton's steps, as many as it needs."""
+    """The cube root of each number by Newton's method, until it converges."""
     return fw.map(lambda a: fw.while_loop(
         lambda s: fw.abs(s * s * s - a) > 1e-5,
         lambda s: s - (s * s * s - a) / (3 * s * s), a + 1.0,

@@ -2,7 +2,7 @@
 
     python bench/gradients.py [names] [--quick] [--save]
 
-Each row runs in a process of its own. Value, vjp and JAX's are called in turns; the least CPU time
+Each row runs in its own process. Value, vjp and JAX's are called alternately; the least CPU time
 of all threads counts, which a busy machine disturbs least. A vjp gives the value and the cotangents
 of all floating arguments. Memory is the peak above what is resident before the call, less results.
 """

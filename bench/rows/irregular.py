@@ -73,7 +73,7 @@ def counted_mers(rows: Any) -> Any:
 
 
 def mer_peers(tools: Tools, rows: Any) -> dict[str, Call]:
-    """Numba, each thread's reads counted in an array of its own."""
+    """Numba, each thread's reads counted in its own array."""
     if not tools.numba:
         return {}
     numba, bases, offsets = tools.numba, np.asarray(rows.values), np.asarray(rows.offsets)

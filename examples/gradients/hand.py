@@ -20,9 +20,9 @@ PARAMETERS = 26
 
 
 class Hand(NamedTuple):
-    """A model of a hand: for each bone its parent (an earlier one, or -1), its place next to that
-    in rest, the inverse of its place in rest; the vertices in rest, and how much each bone moves
-    each vertex."""
+    """A model of a hand: for each bone its parent (an earlier one, or -1), its transform next to
+    the parent at rest, and the inverse of its absolute one; the vertices at rest, and the weight of
+    each bone for each vertex."""
 
     parents: Any  # i64[bones]
     relatives: Any  # f64[bones, 4, 4]

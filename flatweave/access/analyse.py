@@ -188,7 +188,7 @@ class Accesses(Values):
 
 
 def _is_opaque(op: Op) -> bool:
-    """Whether it has an effect or a body, so that its results are values of their own."""
+    """Whether it has an effect or a body: its results are then opaque."""
     return bool(op.effect) or any(lambdas_in(op))
 
 

@@ -73,7 +73,7 @@ PRODUCTS = {
 
 @record(eq=True)
 class ProductSizes:
-    """The library computes products with so many multiplications, if each of the three extents is
+    """The library computes products of at least `multiplications`, if each of the extents is
     large enough."""
 
     extent: int

@@ -198,7 +198,7 @@ def _apart(r: Reverse, b: Builder) -> Reverse:
 def _enter(
     body: Reverse, here: Substitution, param: Var, value: Atom, type_: Type, *, is_active: bool
 ) -> None:
-    """Bind a parameter of a function that is differentiated apart."""
+    """Bind a parameter of a function that is differentiated separately."""
     var = body.b.var(param.name, type_)
     body.b.append(Let((var,), _same(value, type_)))
     here.mapping[param] = var

@@ -122,7 +122,7 @@ def part(b: Builder, xs: Atom, start: Atom, shape: Sequence[Atom]) -> Atom:
 
 
 def with_part(b: Builder, xs: Atom, start: Atom, value: Atom, size: Atom) -> Atom:
-    """An array of rank 1 with a value of so many elements from `start` on."""
+    """An array of rank 1 that holds a value's elements from `start` on."""
     if not shape_of(value):
         places, values = generate(b, [index(1)], lambda *_: [start, value])
         return b.emit(Scatter((xs,), places, (values,)))[0]

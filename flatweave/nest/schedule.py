@@ -123,7 +123,7 @@ NO_REDUCTION = RFactor(())
 
 @record(eq=True)
 class Split:
-    """An axis is cut into panels of `by` elements, which become a loop of their own."""
+    """An axis is split into panels of `by` elements; the loop over panels is the outer one."""
 
     axis: Axis
     by: int

@@ -164,7 +164,7 @@ class AllElements(Rewriter):
             self._feed(Fed(sink, list(taken), list(vars_)), extent)
 
     def _goes_back(self, op: Sweep) -> bool:
-        """Whether each element is written to the place that it was kept from."""
+        """Whether each element is written to the index that it was kept from."""
         sink, place = op.sinks[0], op.body.results[0]
         if not isinstance(sink, ScatterStore):
             return False

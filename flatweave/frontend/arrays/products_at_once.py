@@ -32,7 +32,7 @@ def of_stacks(a: Values, b: Values) -> tuple[int, int, int, int]:
 
 
 def of_tensors(a: Values, b: Values, axes: Any = 1) -> tuple[int, int, int, int]:
-    """The sizes of one product, along so many axes or along some of both."""
+    """The sizes of one product, along the last axes or along named ones."""
     along = range(a.ndim - axes, a.ndim) if isinstance(axes, int) else np.ravel(axes[0])
     steps = math.prod(a.shape[axis] for axis in along)
     return 1, a.size // max(steps, 1), b.size // max(steps, 1), steps
@@ -61,6 +61,6 @@ def by_numpy(compute: Callable[..., Any], sizes: Sizes) -> Callable[..., Any]:
 
 
 def _is_numpys(is_complex: bool, count: int, rows: int, columns: int, steps: int) -> bool:
-    """Whether NumPy takes less time than a program for so many products of these sizes."""
+    """Whether NumPy takes less time than a program for `count` products of these sizes."""
     few = count == 1 and rows * columns <= FEW_RESULTS and steps >= LONG
     return is_complex or not few or rows * columns * steps <= FEW

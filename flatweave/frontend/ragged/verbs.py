@@ -53,7 +53,7 @@ class Verbs:
         return _verb("argcartesian")(self, other)
 
     def pad_none(self, n: Any, clip: bool = False) -> Any:
-        """Rows of at least `n` elements, of exactly `n` with `clip`: what is added is missing."""
+        """Rows with missing elements up to `n` of them; `clip` cuts longer rows to `n`."""
         return _verb("pad_none")(self, n, clip)
 
     def fill_none(self, value: Any) -> Any:
@@ -69,7 +69,7 @@ class Verbs:
         return _verb("firsts")(self)
 
     def singletons(self) -> Any:
-        """Each element as a row of its own; one that is missing as an empty row."""
+        """A row for each element; an empty one where it is missing."""
         return _verb("singletons")(self)
 
     def mask(self, m: Any) -> Any:

@@ -44,7 +44,7 @@ Rows = list[list[Any]]
 
 
 def are_small(a: Values, columns: int = 0) -> bool:
-    """Whether an array is such a stack; with each matrix so many more columns are worked on."""
+    """Whether an array is such a stack; `columns` more are worked on with each matrix."""
     n, kind = a.shape[-1], a.dtype.kind
     return (
         a.ndim > 2 and n > 0 and n * n * (n + columns) <= (MOST if kind == "f" else MOST // 4)

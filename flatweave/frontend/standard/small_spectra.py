@@ -47,7 +47,7 @@ def orthogonal(a: Values, mode: str = "reduced") -> Any:
 
 
 def _of_stack(a: Values, compute: Any, more: int, *shapes: tuple[int, ...]) -> Any:
-    """What a program gives whose work is that on so many more matrices of the size."""
+    """The results of a program; None where matrices are large, or one does not go well."""
     n = a.shape[-1]
     if a.dtype.kind != "f" or not are_small(a, more * n):
         return None
@@ -131,7 +131,7 @@ def _diagonal(m: Any, n: int, vectors: Rows) -> tuple[Any, list[Any], Rows]:
 
 
 def _rotate(s: dict[tuple[int, int], Any], rows: Rows, p: int, q: int, n: int) -> None:
-    """Make element p, q of a symmetric matrix 0, and turn two columns of vectors with it."""
+    """A Jacobi rotation: element p, q of a symmetric matrix becomes 0; vectors rotate with it."""
     off = s[q, p]
     none = off == 0
     angle = (s[q, q] - s[p, p]) / (2 * where(none, 1, off))

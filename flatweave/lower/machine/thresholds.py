@@ -25,7 +25,7 @@ PERMUTING = 64
 CHEAP_IN_ROW = 16
 """A value up to this cost is computed for empty rows, too, and for lanes without an element."""
 DEAR_IN_ROW = 200
-"""An element that costs more, or is a loop, is computed in as few turns as there can be."""
+"""An element that costs more, or is a loop, is computed in as few iterations as possible."""
 SOURCES = 32 * ROW_LANES
 """Sources of a block where each lane takes one."""
 

@@ -91,7 +91,7 @@ def plan_sweep(
 def _short_rows(
     facts: SweepFacts, machine: Machine, scatter: tuple[ScatterChoice, ...]
 ) -> Length | None:
-    """How long the rows are, where short ones have versions of their own."""
+    """The length of the rows, where short ones have other versions."""
     if not machine.threads_are_long or scatter:
         return None
     axis = arrange_lanes(machine, facts.op, facts.known, 1).axis

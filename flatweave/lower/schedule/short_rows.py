@@ -41,7 +41,7 @@ from flatweave.terms.traverse import Substitution, walk_lets
 
 @record
 class Length:
-    """How long rows are on average: so many elements in so many rows."""
+    """The mean length of rows: elements over rows."""
 
     elements: Atom
     rows: Atom = index(1)

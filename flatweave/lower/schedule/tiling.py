@@ -56,7 +56,7 @@ def _lanes_of_scans(machine: Machine, sweep: Sweep) -> int:
 
 
 def blocks_of(each: int, width: int, machine: Machine) -> Bind:
-    """Blocks of which every thread takes so many elements, one in each step."""
+    """Blocks of which every thread takes `each` elements, one in each step."""
     size = each * width * machine.warps
     return Bind(size, size)
 

@@ -178,7 +178,7 @@ class _Kept:
         return b.lets
 
     def _over_all(self, let: Let) -> Iterable[Atom]:
-        """What takes the place of a let's results."""
+        """The values that replace a let's results."""
         op = self.renaming.op(let.op)
         match op:
             case Map(fn=fn, xs=xs):

@@ -28,7 +28,7 @@ from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Op, Var
 from flatweave.terms.traverse import free_vars, lambdas_in, map_field, needed_for, walk_lets
 
 FEW = 4
-"""A reduction of so many elements costs less than storing its result."""
+"""A reduction of at most this many elements costs less than storing its result."""
 
 
 def shared(fn: Lambda) -> Lambda:
@@ -126,7 +126,7 @@ def _checks(op: Op) -> bool:
 
 
 def _loops(op: Op) -> bool:
-    """Whether an operation goes round a loop of many iterations, or of nobody knows how many."""
+    """Whether an operation is a loop of many iterations, or of an unknown number."""
     if isinstance(op, While | For):
         return True
     if isinstance(op, Reduce) and length(array_type(op.xs[0]).shape[0]) > FEW:
