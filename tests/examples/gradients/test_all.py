@@ -8,6 +8,7 @@ FOLDER = ROOT / "examples" / "gradients"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem != "__main__")
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", NAMES)
 def test_small_cases_agree(example, name):
     """What the runner shows for each program, compiled."""
