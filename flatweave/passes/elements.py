@@ -102,6 +102,10 @@ class Scope:
             return type_
         return ArrayType(type_.dtype, self.atoms(type_.shape))
 
+    def result(self, atom: Atom) -> Value:
+        """What a function gives: an array as a pull, one from outside of it, too."""
+        return self.pull(atom) if isinstance(atom.type, ArrayType) else self.value(atom)
+
     def view(self, atom: Atom) -> Pull | None:
         """A reshaped array as a pull of what it is a view of."""
         scope: Scope | None = self
@@ -135,7 +139,7 @@ def translate(b: Builder, scope: Scope, fn: Lambda, args: Sequence[Value]) -> li
         where, b.where = b.where, let.where or b.where
         inside.bind(let.vars, _translate_let(b, inside, let))
         b.where = where
-    return [inside.value(result) for result in fn.results]
+    return [inside.result(result) for result in fn.results]
 
 
 def translate_scalars(

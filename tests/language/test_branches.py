@@ -267,3 +267,15 @@ def test_what_blocks_leave_is_joined_by_operators_with_folds_in_branches(count, 
     flags[-1:] = True
     found = FLAGGED(flags, xs)
     same(found, (np.bool_(count > 0), np.int64(xs[flags].max() if count else 0)))
+
+
+def test_a_known_condition_chooses_an_array_from_outside(target):
+    """In a function of elements, which gives the array itself."""
+    x = np.arange(3)
+    rows = fw.ragged([[1, 2], [3]])
+
+    @fw.jit
+    def program(rows, x):
+        return fw.map(lambda _: fw.map(lambda _: fw.cond(1 > 3, lambda: x + 1, lambda: x), x), rows)
+
+    assert program(rows, x).tolist() == [[[0, 1, 2]] * 3] * 2
