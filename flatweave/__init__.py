@@ -102,10 +102,10 @@ from flatweave.frontend.arrays.sources import empty, full, iota, replicate
 from flatweave.frontend.arrays.stencil import stencil
 from flatweave.frontend.arrays.updates import At as _At  # noqa: F401  xs.at
 from flatweave.frontend.arrays.writing import histogram, permute, reduce_by_index, scatter
-from flatweave.frontend.call.on import on
-from flatweave.frontend.call.overriding import Overriding
-from flatweave.frontend.call.schedule import schedule
-from flatweave.frontend.call.stages import Stages
+from flatweave.frontend.call.contexts import on
+from flatweave.frontend.call.argument_values import Overriding
+from flatweave.frontend.call.contexts import schedule
+from flatweave.frontend.call.compiled import Stages
 from flatweave.frontend.elements.elementwise import (
     abs as abs,
     absolute,
@@ -294,7 +294,7 @@ from flatweave.frontend.standard.statistics import (
 )
 from flatweave.frontend.values.array import Array
 from flatweave.frontend.values.chunked import Chunked
-from flatweave.frontend.values.hints import ArrayLike
+from flatweave.frontend.values.array_like import ArrayLike
 from flatweave.frontend.values.asarray import array, asarray, from_dlpack
 from flatweave.jit import Jitted, jit, target
 from flatweave.profiler.explain import Explanation, explain

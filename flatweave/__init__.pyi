@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flatweave.base.dtypes import DType
-from flatweave.frontend.values.hints import SupportsArray, SupportsBuffer, SupportsDLPack
+from flatweave.frontend.values.array_like import SupportsArray, SupportsBuffer, SupportsDLPack
 from flatweave import random as random
 from flatweave.base.errors import ArgumentError as ArgumentError
 from flatweave.base.errors import CompilerBug as CompilerBug
@@ -28,10 +28,10 @@ from flatweave.base.errors import OutOfMemory as OutOfMemory
 from flatweave.base.errors import ShapeError as ShapeError
 from flatweave.base.errors import Unsupported as Unsupported
 from flatweave.base.errors import UserError as UserError
-from flatweave.frontend.call.on import on as on
-from flatweave.frontend.call.overriding import Overriding as Overriding
-from flatweave.frontend.call.schedule import schedule as schedule
-from flatweave.frontend.call.stages import Stages as Stages
+from flatweave.frontend.call.argument_values import Overriding as Overriding
+from flatweave.frontend.call.compiled import Stages as Stages
+from flatweave.frontend.call.contexts import on as on
+from flatweave.frontend.call.contexts import schedule as schedule
 from flatweave.frontend.functions.callbacks import ShapeDtypeStruct as ShapeDtypeStruct
 from flatweave.frontend.functions.custom_rules import CustomJvp, CustomVjp
 from flatweave.frontend.standard import fft as fft, linalg as linalg

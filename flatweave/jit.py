@@ -26,18 +26,27 @@ from flatweave.base.locks import Lock
 from flatweave.base.records import replace
 from flatweave.base.schedule import Schedule
 from flatweave.base.source import user_location
-from flatweave.frontend.arguments import Call, called, check_gives_values
-from flatweave.frontend.call.anywhere import AUTO, entry_for, shared_by
-from flatweave.frontend.call.compiled import Compiled, Entry
-from flatweave.frontend.call.depth import too_deep
+from flatweave.frontend.call.compiled import Compiled, Entry, Stages
+from flatweave.frontend.call.contexts import in_force
 from flatweave.frontend.call.donation import Leaves, claim, given_plainly
-from flatweave.frontend.call.eager import COMPILER, compile_program, first_calls
-from flatweave.frontend.call.quick import Known, put, quick
-from flatweave.frontend.call.schedule import in_force
-from flatweave.frontend.call.signature import flat_of, leaves_of
-from flatweave.frontend.call.special import Specialisation
-from flatweave.frontend.call.stages import Stages
-from flatweave.frontend.parameters import Picked, expect_none, items_of
+from flatweave.frontend.call.eager import (
+    AUTO,
+    COMPILER,
+    compile_program,
+    entry_for,
+    first_calls,
+    shared_by,
+    too_deep,
+)
+from flatweave.frontend.call.signature import Known, Specialisation, flat_of, leaves_of, put, quick
+from flatweave.frontend.jit_arguments import (
+    Call,
+    Picked,
+    called,
+    check_gives_values,
+    expect_none,
+    items_of,
+)
 from flatweave.frontend.trace.trace import Traced, trace
 from flatweave.frontend.values.array import kind_of
 from flatweave.frontend.values.chunked import Chunked

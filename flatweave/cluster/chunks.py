@@ -20,14 +20,12 @@ from flatweave.cluster.here import here
 from flatweave.cluster.place import ChunkFailed, Place
 from flatweave.cluster.stages import stages_of
 from flatweave.cluster.steps import Divided
-from flatweave.frontend.call.compiled import owned
+from flatweave.frontend.call.compiled import Stages, owned
+from flatweave.frontend.call.contexts import PLACE
 from flatweave.frontend.call.eager import fingerprint
-from flatweave.frontend.call.on import PLACE
-from flatweave.frontend.call.quick import keep
-from flatweave.frontend.call.special import Specialisation, Specialised, arrays_of
-from flatweave.frontend.call.stages import Stages
+from flatweave.frontend.call.signature import Specialisation, Specialised, arrays_of, keep
 from flatweave.frontend.ragged.chunked import chunked_tree
-from flatweave.frontend.trace.faults import user_error
+from flatweave.frontend.trace.run_time_checks import user_error
 from flatweave.frontend.trace.trace import Traced
 from flatweave.frontend.values.chunked import Chunked
 from flatweave.frontend.values.tree import unflatten

@@ -17,7 +17,7 @@ from flatweave.base.config import config
 from flatweave.base.recording import run
 from flatweave.base.schedule import OF_CHUNKS
 from flatweave.frontend.call.eager import compile_program, fingerprint
-from flatweave.frontend.call.quick import keep
+from flatweave.frontend.call.signature import keep
 from flatweave.terms.syntax import ArrayType, Lambda, Let, Var
 from flatweave.terms.traverse import free_vars, lambdas_in, walk_lets
 

@@ -18,7 +18,7 @@ from flatweave.cluster.sinks.sink import Columns, Sink
 from flatweave.cluster.sinks.tables import arrow_folder, parquet_folder
 from flatweave.cluster.sinks.zarr import zarr_arrays
 from flatweave.cluster.sources.paths import filesystem
-from flatweave.frontend.call.on import PLACE
+from flatweave.frontend.call.contexts import PLACE
 from flatweave.frontend.ragged.chunked import ChunkedRows, arrays_in, offsets_in
 from flatweave.frontend.values.array import host_array
 from flatweave.frontend.values.chunked import Chunked, Values

@@ -19,7 +19,7 @@ from flatweave.base.told import Note, StoredArray
 from flatweave.cluster.local import LocalProgram
 from flatweave.cluster.place import Place
 from flatweave.cluster.steps import Divided, print_divided
-from flatweave.frontend.call.stages import Stages
+from flatweave.frontend.call.compiled import Stages
 
 ARRAY = "array"
 """The stage that shows the function as it was traced; of a step, `steps` shows it."""

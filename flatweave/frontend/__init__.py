@@ -27,5 +27,5 @@ Where public functions are written:
     functions/segments.py      segmented_scan, segmented_reduce, segmented_iota
     functions/expand.py        expand, expand_reduce, replicated_iota
     functions/control.py       while_loop, fori_loop, cond
-    call/schedule.py           schedule
+    call/contexts.py           schedule
 """

@@ -14,7 +14,7 @@ from typing import Any
 from flatweave.base.errors import Unsupported
 from flatweave.base.source import user_location
 from flatweave.frontend.functions.derivatives import vjp
-from flatweave.frontend.values.composed import Composed
+from flatweave.frontend.values.number_formats import Composed
 from flatweave.frontend.values.tree import LEAF, Tree, flatten, unflatten
 from flatweave.jit import jit
 

@@ -17,7 +17,7 @@ from flatweave.base.pretty import counted, size
 from flatweave.frontend.ragged.ragged import Ragged, innermost
 from flatweave.frontend.values.array import SHOWN, HostArray, describe
 from flatweave.frontend.values.device_array import at_hand
-from flatweave.frontend.values.short import is_short, widened
+from flatweave.frontend.values.number_formats import is_short, widened
 from flatweave.frontend.values.tree import flatten, spelled
 from flatweave.notebook.pixels import Numbers, levels, png
 

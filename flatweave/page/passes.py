@@ -14,7 +14,7 @@ from flatweave.array_ir.syntax import Program
 from flatweave.base.records import record
 from flatweave.base.source import Location
 from flatweave.base.told import Note
-from flatweave.frontend.call.stages import Stages
+from flatweave.frontend.call.compiled import Stages
 from flatweave.kernel_ir.host import Launch
 from flatweave.kernel_ir.syntax import Unit
 from flatweave.kernel_ir.text import print_kernel

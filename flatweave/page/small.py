@@ -7,7 +7,7 @@ program is not run for it, and no kernel is made: it has what is known already.
 from __future__ import annotations
 
 from flatweave.base.html import tag
-from flatweave.frontend.call.stages import Stages
+from flatweave.frontend.call.compiled import Stages
 from flatweave.page.passes import is_large
 from flatweave.page.write import page
 

@@ -10,8 +10,8 @@ from flatweave.array_ir.fault import Fault
 from flatweave.base.errors import UserError
 from flatweave.base.recording import run
 from flatweave.base.records import record
-from flatweave.frontend.call.stages import Stages
-from flatweave.frontend.trace.faults import user_error
+from flatweave.frontend.call.compiled import Stages
+from flatweave.frontend.trace.run_time_checks import user_error
 from flatweave.places.rates import rates
 from flatweave.profiler.profile import Profile
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from flatweave.base.errors import UserError
 from flatweave.base.html import Markup, joined, tag
 from flatweave.base.pretty import counted
-from flatweave.frontend.call.stages import Stages
+from flatweave.frontend.call.compiled import Stages
 from flatweave.simulator.watching import Use, Watching
 
 ROW, LEFT, GAP, HEAD = 13, 170, 24, 22

@@ -17,7 +17,7 @@ from flatweave.base import files
 from flatweave.base.html import Markup, more, table, tag
 from flatweave.base.pretty import counted, duration, size
 from flatweave.base.source import Location
-from flatweave.frontend.call.stages import Stages
+from flatweave.frontend.call.compiled import Stages
 from flatweave.page.draw import Marks, draw
 from flatweave.page.graph import Node, graph_of
 from flatweave.page.passes import KernelFacts, Pass, passes_of, written_kernels

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from flatweave.base.errors import ArgumentError, Unsupported
 from flatweave.base.locks import Lock
 from flatweave.frontend.call.compiled import Compiled, Entry, Given
-from flatweave.frontend.call.quick import keep
+from flatweave.frontend.call.signature import keep
 from flatweave.places.agreement import agrees
 from flatweave.places.demand import Demand, demand_of
 from flatweave.places.rates import Rates, rates

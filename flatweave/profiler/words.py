@@ -9,7 +9,7 @@ from flatweave.array_ir.extents import Extents, extents_of
 from flatweave.base.pretty import counted, duration, indent, listed, size
 from flatweave.base.records import replace
 from flatweave.base.told import Note
-from flatweave.frontend.call.stages import Stages
+from flatweave.frontend.call.compiled import Stages
 from flatweave.ops import (
     Combine,
     CombineRows,

@@ -19,7 +19,7 @@ from typing import Any
 from flatweave.array_ir.syntax import Program
 from flatweave.array_ir.text import parse_program, print_program, same
 from flatweave.base.pretty import counted, duration, listed, table
-from flatweave.frontend.call.stages import Stages
+from flatweave.frontend.call.compiled import Stages
 from flatweave.jit import Jitted
 from flatweave.pipeline import PASSES, optimise
 from flatweave.targets import TARGET_OF_TEXT

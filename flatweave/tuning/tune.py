@@ -20,8 +20,8 @@ from flatweave.base.schedule import Schedule
 from flatweave.base.source import user_location
 from flatweave.base.thresholds import ALWAYS, NEVER, ByGain, Thresholds
 from flatweave.frontend.call.compiled import Compiled
-from flatweave.frontend.call.schedule import in_force
-from flatweave.frontend.trace.faults import user_error
+from flatweave.frontend.call.contexts import in_force
+from flatweave.frontend.trace.run_time_checks import user_error
 from flatweave.frontend.values.array import kind_of
 from flatweave.frontend.values.array import shown as as_shown
 from flatweave.frontend.values.scope import innermost

@@ -8,7 +8,7 @@ import pytest
 import flatweave as fw
 from flatweave.cluster.here import Here
 from flatweave.cluster.parts.tree import WIDTH, Tree
-from flatweave.frontend.call.on import PLACE
+from flatweave.frontend.call.contexts import PLACE
 from tests.cluster.programs import agree
 
 CHUNKS = 20

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import flatweave as fw
 from flatweave.cluster.here import Here
 from flatweave.cluster.place import Rows
-from flatweave.frontend.call.on import PLACE
+from flatweave.frontend.call.contexts import PLACE
 from tests.cluster.programs import PROGRAMS, agree
 
 

@@ -10,8 +10,8 @@ import pytest
 
 import flatweave as fw
 from flatweave.cluster.here import Here
-from flatweave.frontend.call.on import PLACE
-from flatweave.frontend.values.sugar import Elementwise, Operators, Reductions
+from flatweave.frontend.call.contexts import PLACE
+from flatweave.frontend.values.operators import Elementwise, Operators, Reductions
 
 FLOATS = np.array([-2.5, 0.0, np.nan, 3.0, 1.5, -0.0, 4.0])
 INTS = np.array([7, 0, -3, 2, 5, 1, 9])

@@ -10,8 +10,8 @@ from flatweave.base.schedule import CHOSEN
 from flatweave.cluster.exchanges.parting import COMPARED, Parting
 from flatweave.cluster.exchanges.sort import SAMPLES
 from flatweave.cluster.here import Here
+from flatweave.frontend.call.contexts import PLACE
 from flatweave.frontend.call.eager import compile_program
-from flatweave.frontend.call.on import PLACE
 from flatweave.terms.build import Builder
 from flatweave.terms.syntax import ArrayType
 

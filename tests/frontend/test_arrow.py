@@ -7,9 +7,17 @@ import numpy as np
 import pytest
 
 import flatweave as fw
-from flatweave.frontend.values import exports
-from flatweave.frontend.values.capsules import NUMBERS, RELEASE, CArray, chunks_of
-from flatweave.frontend.values.exports import Column, capsules, lists, numbers
+from flatweave.frontend.values import arrow_interface
+from flatweave.frontend.values.arrow_interface import (
+    NUMBERS,
+    RELEASE,
+    CArray,
+    Column,
+    capsules,
+    chunks_of,
+    lists,
+    numbers,
+)
 from tests.language.agreement import same
 
 pytestmark = pytest.mark.usefixtures("little_to_collect")
@@ -43,7 +51,7 @@ def is_shared(a, b):
 def held():
     """How many structures somebody else has, or has given back half."""
     gc.collect()
-    return len(exports._held) + len(exports._given)
+    return len(arrow_interface._held) + len(arrow_interface._given)
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
@@ -168,7 +176,7 @@ def test_columns_of_something_else():
     """Each is refused with what to do about it."""
     text = Column("u", 1, (None, np.array([0, 1], np.int32), np.array([97], np.uint8)))
     times = numbers(np.array([1]))._replace(format="tsn:")
-    record = exports.structs([numbers(np.array([1]))], ["x"])
+    record = arrow_interface.structs([numbers(np.array([1]))], ["x"])
     inner = with_nulls([1, 2, 3, 4], [True, True, False, True])._replace(name="item")
     for column, error, message in (
         (text, fw.DTypeError, "its bytes as rows"),

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 import flatweave as fw
-from flatweave.frontend.values.capsules import chunks_of
-from flatweave.frontend.values.exports import capsules, numbers
+from flatweave.frontend.values.arrow_interface import capsules, chunks_of, numbers
 from tests.frontend.interchange import COPIED, IN, OUT, SHARED, table
 from tests.shape.tree import ROOT
 

@@ -4,7 +4,7 @@ import numpy as np
 
 import flatweave as fw
 from flatweave.base.config import config
-from flatweave.frontend.call import eager, quick
+from flatweave.frontend.call import eager, signature
 from flatweave.runtime.address import address_of, stated_address
 
 XS = np.arange(6.0)
@@ -52,7 +52,7 @@ def test_layout_and_byte_order_are_converted():
 
 def test_switches_choose_the_table():
     """A call compiled for one target, CPU or schedule is not found under another."""
-    known = quick.Known()
+    known = signature.Known()
     table = known.here()
     assert known.here() is table
     with config.scoped(target="interp"):

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import flatweave as fw
-from flatweave.frontend.values import capsules
+from flatweave.frontend.values import arrow_interface
 from tests.language.agreement import same
 
 pytestmark = pytest.mark.usefixtures("little_to_collect")
@@ -259,13 +259,13 @@ class Exporter:
         offsets = np.cumsum([0, *map(len, rows)]).astype(np.int32)
         bits = None if valid is None else np.packbits(valid, bitorder="little")
         self.memory = [values, offsets, bits]
-        self.release = capsules.RELEASE(self.let_go)
+        self.release = arrow_interface.RELEASE(self.let_go)
         child = self.array(len(values), 0, [None, values], [])
         nulls = 0 if valid is None else -1
         self.struct = self.array(len(rows), nulls, [bits, offsets], [child])
-        self.schema = capsules.CSchema(format=b"+l", name=b"", n_children=1)
-        inner = (ctypes.POINTER(capsules.CSchema) * 1)(
-            ctypes.pointer(capsules.CSchema(format=b"g", name=b"item"))
+        self.schema = arrow_interface.CSchema(format=b"+l", name=b"", n_children=1)
+        inner = (ctypes.POINTER(arrow_interface.CSchema) * 1)(
+            ctypes.pointer(arrow_interface.CSchema(format=b"g", name=b"item"))
         )
         self.memory.append(inner)
         self.schema.children = inner
@@ -275,16 +275,17 @@ class Exporter:
         addresses = (ctypes.c_void_p * len(buffers))(
             *[None if buffer is None else buffer.ctypes.data for buffer in buffers]
         )
-        inner = (ctypes.POINTER(capsules.CArray) * len(children))(*map(ctypes.pointer, children))
+        pointer = ctypes.POINTER(arrow_interface.CArray)
+        inner = (pointer * len(children))(*map(ctypes.pointer, children))
         self.memory += [addresses, inner, *children]
-        return capsules.CArray(
+        return arrow_interface.CArray(
             length=length, null_count=null_count, n_buffers=len(buffers), buffers=addresses,
             n_children=len(children), children=inner,
         )  # fmt: skip
 
     def let_go(self, address):
         """What a consumer calls when it is done."""
-        capsules.CArray.from_address(address).release = None
+        arrow_interface.CArray.from_address(address).release = None
         self.released += 1
 
     def __arrow_c_stream__(self, requested_schema=None):
@@ -295,17 +296,17 @@ class Exporter:
             return 0
 
         def get_next(stream, out):
-            struct = capsules.CArray() if given else self.struct
+            struct = arrow_interface.CArray() if given else self.struct
             ctypes.memmove(out, ctypes.addressof(struct), ctypes.sizeof(struct))
             if not given:
                 release = ctypes.cast(self.release, ctypes.c_void_p)
-                capsules.CArray.from_address(out).release = release
+                arrow_interface.CArray.from_address(out).release = release
             given.append(out)
             return 0
 
-        self.calls = [capsules.GET(get_schema), capsules.GET(get_next)]
+        self.calls = [arrow_interface.GET(get_schema), arrow_interface.GET(get_next)]
         pointers = [ctypes.cast(call, ctypes.c_void_p) for call in self.calls]
-        self.stream = capsules.CStream(get_schema=pointers[0], get_next=pointers[1])
+        self.stream = arrow_interface.CStream(get_schema=pointers[0], get_next=pointers[1])
         new = ctypes.pythonapi.PyCapsule_New
         new.restype = ctypes.py_object
         new.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]

@@ -9,7 +9,7 @@ import pytest
 import flatweave as fw
 from flatweave.base.errors import DTypeError, ShapeError
 from flatweave.frontend.call import eager
-from flatweave.frontend.call.quick import Known
+from flatweave.frontend.call.signature import Known
 
 SHAPES = [(12,), (3, 4), (1, 12), (2, 1, 6), (2, 3, 2), (1, 1, 1, 12)]
 

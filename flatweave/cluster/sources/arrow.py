@@ -18,7 +18,7 @@ from flatweave.cluster.sources.paths import missing, opened
 from flatweave.frontend.ragged.arrow import of_arrow
 from flatweave.frontend.ragged.chunked import offsets_in
 from flatweave.frontend.ragged.ragged import Ragged
-from flatweave.frontend.values.arrow import numbers_of
+from flatweave.frontend.values.arrow_columns import numbers_of
 from flatweave.frontend.values.chunked import Values
 from flatweave.frontend.values.tree import flatten
 

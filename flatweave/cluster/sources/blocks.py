@@ -22,11 +22,11 @@ from flatweave.base import pretty
 from flatweave.base.errors import ArgumentError
 from flatweave.base.source import user_location
 from flatweave.cluster.sources.paths import missing
-from flatweave.frontend.call.on import PLACE
+from flatweave.frontend.call.contexts import PLACE
 from flatweave.frontend.values.array import kind_of
 from flatweave.frontend.values.asarray import rows_of
 from flatweave.frontend.values.chunked import Chunked, Values
-from flatweave.frontend.values.foreign_values import is_lazy
+from flatweave.frontend.values.foreign_arrays import is_lazy
 
 
 class Blocks:

@@ -22,7 +22,7 @@ from flatweave.base.records import record
 from flatweave.base.source import user_location
 from flatweave.cluster.sources.memory import one
 from flatweave.cluster.sources.stored import Region, Stored, read
-from flatweave.frontend.call.on import PLACE
+from flatweave.frontend.call.contexts import PLACE
 from flatweave.frontend.ragged.chunked import chunked_tree
 from flatweave.frontend.values.chunked import Chunked, Held, Values
 from flatweave.frontend.values.tree import Tree, unflatten

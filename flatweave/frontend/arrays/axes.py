@@ -20,8 +20,7 @@ from flatweave.frontend.elements.lambdas import combine_lambda
 from flatweave.frontend.elements.scalars import apply, strong
 from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.extents import ONE, ZERO
-from flatweave.frontend.trace.faults import check_message
-from flatweave.frontend.trace.sizes import check, is_refused
+from flatweave.frontend.trace.run_time_checks import check, check_message, is_refused
 from flatweave.frontend.trace.tracers import emit, flag_of, scalar_of
 from flatweave.frontend.values.array import Tracer
 from flatweave.frontend.values.scope import current

@@ -41,8 +41,7 @@ from flatweave.frontend.call.operation import operation
 from flatweave.frontend.elements.broadcast import common_shape, generated, read_stretched
 from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.extents import ONE, ZERO, add, floordiv, greatest, least, mul, sub
-from flatweave.frontend.trace.faults import check_message
-from flatweave.frontend.trace.sizes import check
+from flatweave.frontend.trace.run_time_checks import check, check_message
 from flatweave.frontend.trace.tracers import MOST, as_tracer, emit, extent_of, scalar_of
 from flatweave.frontend.values.array import HostArray, Tracer, describe, host_array
 from flatweave.frontend.values.scope import current

@@ -19,8 +19,8 @@ from flatweave.frontend.elements.scalars import strong
 from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.tracers import arrays_of, emit, same_dtype
 from flatweave.frontend.values.array import Tracer, describe
+from flatweave.frontend.values.operators import METHODS
 from flatweave.frontend.values.scope import current
-from flatweave.frontend.values.sugar import METHODS
 from flatweave.frontend.values.tree import Tree, is_irregular, unflatten
 from flatweave.ops import Concat
 from flatweave.terms.syntax import Atom

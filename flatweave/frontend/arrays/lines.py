@@ -16,7 +16,7 @@ from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.extents import product
 from flatweave.frontend.trace.tracers import arrays_of, as_tracer
 from flatweave.frontend.values.array import Tracer
-from flatweave.frontend.values.sugar import METHODS
+from flatweave.frontend.values.operators import METHODS
 from flatweave.frontend.values.tree import flatten, map_leaves, unflatten
 
 Key = Callable[[Any], Any] | None

@@ -23,7 +23,7 @@ from flatweave.frontend.elements.broadcast import common_shape, generated, read,
 from flatweave.frontend.elements.conversion import taken
 from flatweave.frontend.elements.lambdas import check_arity, need_function, shape_text
 from flatweave.frontend.trace import extents
-from flatweave.frontend.trace.faults import PLACE, check_message
+from flatweave.frontend.trace.run_time_checks import PLACE, check_message
 from flatweave.frontend.trace.tracers import (
     CLIP,
     MOST,
@@ -36,8 +36,8 @@ from flatweave.frontend.trace.tracers import (
     tracer_of,
 )
 from flatweave.frontend.values.array import Tracer, describe
+from flatweave.frontend.values.operators import METHODS
 from flatweave.frontend.values.scope import Scope, current
-from flatweave.frontend.values.sugar import METHODS
 from flatweave.frontend.values.tree import Tree, is_irregular, unflatten
 from flatweave.ops import Generate, Index
 from flatweave.terms.syntax import Atom, Const, Var, constant

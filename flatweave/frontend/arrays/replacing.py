@@ -24,8 +24,8 @@ from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.extents import ONE, ZERO
 from flatweave.frontend.trace.tracers import arrays_of, as_tracer, as_tracers, extent_of, tracer_of
 from flatweave.frontend.values.array import Tracer
+from flatweave.frontend.values.operators import METHODS
 from flatweave.frontend.values.scope import current
-from flatweave.frontend.values.sugar import METHODS
 from flatweave.frontend.values.tree import Node, Tree, unflatten
 from flatweave.terms.syntax import Atom, Const, constant
 

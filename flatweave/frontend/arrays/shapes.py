@@ -16,9 +16,9 @@ from flatweave.base.pretty import counted
 from flatweave.base.source import user_location
 from flatweave.frontend.call.operation import operation
 from flatweave.frontend.elements.broadcast import generated, met, read, read_stretched
-from flatweave.frontend.trace import extents, sizes
+from flatweave.frontend.trace import extents, run_time_checks
 from flatweave.frontend.trace.extents import ONE, ZERO
-from flatweave.frontend.trace.faults import check_message
+from flatweave.frontend.trace.run_time_checks import check_message
 from flatweave.frontend.trace.tracers import arrays_of, as_tracer, emit, extent_of
 from flatweave.frontend.values.array import HostArray, Tracer, describe, shown
 from flatweave.frontend.values.device_array import shaped as under_shape
@@ -74,7 +74,7 @@ def reshaped(array: Tracer, wanted: Sequence[Atom]) -> Tracer:
     if tuple(shape) == array.extents:
         return array
     total = extents.product(array.extents)
-    sizes.fit(shape)
+    run_time_checks.fit(shape)
     if free:
         others = extents.product([e for i, e in enumerate(shape) if i not in free])
         _check_one_answer(others)
@@ -111,9 +111,9 @@ def _check_one_answer(others: Atom) -> None:
     """Refuse a shape with -1 whose other extents multiply to 0: any extent would do."""
     remedy = "Give all extents: (n, 0) rather than (-1, 0)."
     holds = current().apply("ne", others, ZERO)
-    if sizes.is_refused(holds):
+    if run_time_checks.is_refused(holds):
         raise ShapeError(AMBIGUOUS, where=user_location(), remedy=remedy)
-    sizes.check(holds, "shape", (), check_message(AMBIGUOUS, [], remedy))
+    run_time_checks.check(holds, "shape", (), check_message(AMBIGUOUS, [], remedy))
 
 
 def _check_total(array: Tracer, total: Atom, wanted: Atom) -> None:
@@ -123,12 +123,12 @@ def _check_total(array: Tracer, total: Atom, wanted: Atom) -> None:
     message = "reshape must keep the number of elements: there are {0}, the new shape has {1}."
     remedy = "Give -1 for one extent, which is then found from the others."
     equal = current().apply("eq", total, wanted)
-    if sizes.is_refused(equal):
+    if run_time_checks.is_refused(equal):
         raise ShapeError(
             message.format(*(getattr(e, "value", "?") for e in (total, wanted))),
             where=user_location(), remedy=remedy,
         )  # fmt: skip
-    sizes.check(equal, "shape", (total, wanted), check_message(message, [], remedy))
+    run_time_checks.check(equal, "shape", (total, wanted), check_message(message, [], remedy))
 
 
 @operation(static="axes")

@@ -25,8 +25,8 @@ from flatweave.frontend.elements.lambdas import check_arity, element_type, shape
 from flatweave.frontend.trace.extents import same_length
 from flatweave.frontend.trace.tracers import as_tracers, emit, flag_of, tracer_of
 from flatweave.frontend.values.array import Tracer, describe, kind_of
+from flatweave.frontend.values.operators import METHODS
 from flatweave.frontend.values.scope import Scope, current
-from flatweave.frontend.values.sugar import METHODS
 from flatweave.frontend.values.tree import Tree, is_irregular, paths, unflatten
 from flatweave.ops import Map, Sort
 from flatweave.terms.syntax import Atom, Lambda, Var, constant

@@ -17,11 +17,10 @@ from flatweave.frontend.elements.broadcast import generated, read
 from flatweave.frontend.elements.conversion import must_fit
 from flatweave.frontend.elements.scalars import strong
 from flatweave.frontend.trace.extents import length_of, shape_of
-from flatweave.frontend.trace.faults import check_message
-from flatweave.frontend.trace.sizes import check, is_refused
+from flatweave.frontend.trace.run_time_checks import check, check_message, is_refused
 from flatweave.frontend.trace.tracers import arrays_of, emit, tracer_of
 from flatweave.frontend.values.array import Tracer
-from flatweave.frontend.values.devices import on_device
+from flatweave.frontend.values.exchange import on_device
 from flatweave.frontend.values.promotion import dtype_of
 from flatweave.frontend.values.scope import current
 from flatweave.frontend.values.tree import unflatten

@@ -27,7 +27,7 @@ from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.extents import ONE, ZERO
 from flatweave.frontend.trace.tracers import arrays_of, as_tracers, emit
 from flatweave.frontend.values.array import Tracer, describe, kind_of, shown
-from flatweave.frontend.values.interop import no_array
+from flatweave.frontend.values.asarray import no_array
 from flatweave.frontend.values.scope import Scope, current
 from flatweave.frontend.values.tree import LEAF, Tree, spelled, unflatten
 from flatweave.ops import Generate

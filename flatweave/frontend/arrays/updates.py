@@ -15,7 +15,7 @@ from flatweave.frontend.arrays.writing import permute
 from flatweave.frontend.call.operation import operation
 from flatweave.frontend.elements.conversion import taken
 from flatweave.frontend.trace.tracers import as_tracer
-from flatweave.frontend.values.sugar import METHODS
+from flatweave.frontend.values.operators import METHODS
 
 OPERATORS = {"add": "add", "multiply": "mul", "min": "minimum", "max": "maximum"}
 

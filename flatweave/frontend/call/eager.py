@@ -1,6 +1,7 @@
 """Public functions outside a trace: traced with their arrays as arguments, compiled, run.
 
-    fw.map(lambda x: x + 1, xs)     the program of (lambda xs: fw.map(.., xs)), called on xs
+    fw.map(lambda x: x + 1, xs)                the program of (lambda xs: fw.map(.., xs)), called
+    entry_for("cpu+cuda:0", make, schedule)    devices=["cpu", "cuda:0"]: both share each call
 
 Calls without functions among their arguments are found again by their signature. Where there is
 one, its program must be traced to be known; but programs that are equal share what was compiled,
@@ -11,37 +12,112 @@ from __future__ import annotations
 
 import contextlib
 import operator
+import sys
+import traceback
 from collections.abc import Callable, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from flatweave.array_ir.syntax import Program
 from flatweave.base.config import config
 from flatweave.base.dtypes import DType
-from flatweave.base.errors import UserError
+from flatweave.base.errors import ArgumentError, Unsupported, UserError
 from flatweave.base.schedule import Schedule
 from flatweave.base.source import Location, user_location
-from flatweave.frontend.call.anywhere import entry_for
+from flatweave.frontend.call.argument_values import is_telling
 from flatweave.frontend.call.compiled import Compiled, Entry, Executable
-from flatweave.frontend.call.depth import too_deep
+from flatweave.frontend.call.contexts import in_force
 from flatweave.frontend.call.operation import EVALUATOR, OPERATIONS, Operation
-from flatweave.frontend.call.quick import HIGH, LOW, Known, keep, put, quick
-from flatweave.frontend.call.ranks import AnyRank, Run, of_fewer_axes
-from flatweave.frontend.call.schedule import in_force
-from flatweave.frontend.call.signature import flat_of, identity, key_of, leaves_of, plain, stand_in
-from flatweave.frontend.call.special import Specialisation
-from flatweave.frontend.call.telling import is_telling
+from flatweave.frontend.call.shared_ranks import AnyRank, Run, of_fewer_axes
+from flatweave.frontend.call.signature import (
+    HIGH,
+    LOW,
+    Known,
+    Specialisation,
+    flat_of,
+    identity,
+    keep,
+    key_of,
+    leaves_of,
+    plain,
+    put,
+    quick,
+    stand_in,
+)
 from flatweave.frontend.trace.trace import Traced, trace
 from flatweave.frontend.trace.tracers import is_array
+from flatweave.frontend.values.asarray import is_number_list, list_values
 from flatweave.frontend.values.chunked import Chunked
-from flatweave.frontend.values.complex import is_complex
-from flatweave.frontend.values.interop import is_number_list, list_values
+from flatweave.frontend.values.number_formats import is_complex
 from flatweave.frontend.values.tree import Tree, flatten, portions, unflatten
 from flatweave.ops import Callback
+from flatweave.runtime.devices.arrays import Resident
 from flatweave.runtime.door import opened
 from flatweave.scalar.symbols import SYMBOLS
 from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Let, Op, Part, Type, Var
 from flatweave.terms.traverse import walk_lets
+
+OURS = str(Path(__file__).parents[2])
+LAST = 200
+"""So many frames tell who recurses: those of a program that nests are ours and the user's."""
+
+
+def too_deep(error: RecursionError, who: str) -> Exception:
+    """What to raise instead of `error`; the error itself where only the user's code recurses."""
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    if not any(frame.f_code.co_filename.startswith(OURS) for frame in frames[-LAST:]):
+        return error
+    return Unsupported(
+        f"{who} nests functions, branches or tuples deeper than Python's stack allows:"
+        f" it holds {sys.getrecursionlimit()} calls.",
+        where=user_location(),
+        remedy="Use a loop (fw.fori_loop, fw.while_loop) for what is repeated, or allow more calls"
+        " with sys.setrecursionlimit.",
+    )
+
+
+AUTO = "auto"
+AND = "+"  # between the targets that share a call
+
+
+def entry_for(target: str, make: Callable[[str], Entry], schedule: Schedule) -> Entry:
+    """What runs the calls of one signature on a target, or on more than one."""
+    found: Entry
+    if AND in target:
+        found = opened("shared").Shared(make, target.split(AND), schedule.deterministic)
+    elif target == AUTO:
+        found = opened("anywhere").Anywhere(make, schedule.deterministic)
+    else:
+        found = make(target)
+    return found
+
+
+def where_they_are(target: str, args: list[Any]) -> str:
+    """The target, or for "auto" that of the device that an argument is on; the CPU if there is
+    none."""
+    if target != AUTO:
+        return target
+    devices = (arg.device for arg in args if type(arg) is Resident)
+    return next((f"{device.kind}:{device.number}" for device in devices), "cpu")
+
+
+def shared_by(target: str | None, devices: Any) -> str | None:
+    """The target of jit, or the name of several devices; ArgumentError for anything else."""
+    if isinstance(devices, tuple | list) and not devices:
+        return target
+    names = list(devices) if isinstance(devices, tuple | list) else []
+    if target is not None or not names or not all(_is_name(name) for name in names):
+        raise ArgumentError(
+            f"devices of jit must be a list of targets, in the place of target, got {devices!r}.",
+            where=user_location(), remedy='For instance devices=["cpu", "cuda:0"].',
+        )  # fmt: skip
+    return AND.join(names)
+
+
+def _is_name(name: Any) -> bool:
+    return isinstance(name, str) and name != AUTO and AND not in name
+
 
 Build = Callable[[Program, str, bool, Schedule], Executable]
 # the one slot for the compiler, which is above this layer; jit.py fills it when it is imported

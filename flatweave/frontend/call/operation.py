@@ -6,14 +6,14 @@
 `static` names the parameters that decide what the program is: a call outside a trace compiles anew
 for each of their values, while every other number, an extent too, is an argument at run time. The
 body is given Python's own numbers and tuples for them, whatever the caller has
-(`python_values.py`). In `structured` ones a list is a structure, as a tuple is; elsewhere one of
+(`argument_values.py`). In `structured` ones a list is a structure, as a tuple is; elsewhere one of
 numbers is an array. `numbers`, and `shape`, are structures of a few numbers, also when an array
 holds them. `lists`, and `arrays`, are lists of arrays, also when one array holds them. What `parts`
 names may be tuples, dicts, .. of one structure, each part of which is worked on. An `elementwise`
 function of a Ragged works on its values (`ragged/elementwise.py`), an `axial` one goes along its
 axes (`ragged/along.py`). Elementwise functions and `reduction`s of arrays of any rank share their
-programs (`ranks.py`). `renamed` gives parameters by the names that they had before, which are still
-accepted: `renamed="ne=initial"`.
+programs (`shared_ranks.py`). `renamed` gives parameters by the names that they had before, which
+are still accepted: `renamed="ne=initial"`.
 """
 
 from __future__ import annotations
@@ -30,14 +30,17 @@ from flatweave.base.errors import ArgumentError
 from flatweave.base.frames import leave_ours_out
 from flatweave.base.records import record
 from flatweave.base.source import user_location
-from flatweave.frontend.call.overriding import CLASSES, overridden
-from flatweave.frontend.call.python_values import python_numbers, python_value
-from flatweave.frontend.call.telling import TELLING
+from flatweave.frontend.call.argument_values import (
+    CLASSES,
+    TELLING,
+    overridden,
+    python_numbers,
+    python_value,
+)
 from flatweave.frontend.values.array import Array, HostArray, describe
-from flatweave.frontend.values.complex import speaks_of_complex
+from flatweave.frontend.values.number_formats import speaks_of_complex, speaks_of_short
+from flatweave.frontend.values.operators import METHODS
 from flatweave.frontend.values.scope import innermost
-from flatweave.frontend.values.short import speaks_of_short
-from flatweave.frontend.values.sugar import METHODS
 from flatweave.frontend.values.tree import (
     flatten,
     is_irregular,

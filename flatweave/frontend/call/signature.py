@@ -1,29 +1,220 @@
 """Arguments of a call: what decides which program runs, and what that program is given.
 
     xs: f32[3, 4], 2.5       key (float32, 2, float)      flat [3, 4, xs, 2.5]
+
+    key, flat = [f], []
+    if quick(args, key, flat):                 key (f, float32, 1, float), flat [3, xs, 2.5]
+        table = known.here(target)
+        entry = table.get(tuple(key))          or, once it is made, put(table, tuple(key), entry)
+
+`quick` is the path of nearly every call: it does as little as it can.
+
+A trace knows no sizes, so it takes axes that meet for equally long. Where a call brings an axis of
+extent 1 to be broadcast, that check fails; then the function is traced once more, those extents
+constants, and such calls take that specialisation from then on. Where an extent that the program
+computes is 1, a specialisation that compares such extents with 1 runs instead.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
+from flatweave.array_ir.fault import SAME, Fault
+from flatweave.base.config import Switches, config
 from flatweave.base.dtypes import as_dtype, bool_, c128, f64, i64
-from flatweave.frontend.call.on import PLACE
-from flatweave.frontend.call.special import TAKEN, UnitAxes
+from flatweave.base.errors import UserError
+from flatweave.base.locks import Lock
+from flatweave.frontend.call.contexts import PLACE
 from flatweave.frontend.trace.trace import Leaf
 from flatweave.frontend.values.array import HostArray, Tracer
+from flatweave.frontend.values.asarray import no_array, values_of
 from flatweave.frontend.values.chunked import Chunked
-from flatweave.frontend.values.complex import is_complex, pairs_of
 from flatweave.frontend.values.device_array import DeviceArray
-from flatweave.frontend.values.foreign_values import is_lazy, on_gpu
-from flatweave.frontend.values.interop import no_array, values_of
+from flatweave.frontend.values.foreign_arrays import is_lazy, on_gpu
+from flatweave.frontend.values.number_formats import is_complex, is_short, pairs_of, words_of
 from flatweave.frontend.values.promotion import literal_dtype
-from flatweave.frontend.values.short import is_short, words_of
+from flatweave.frontend.values.tree import Tree
+from flatweave.runtime.devices.arrays import ARRAYS
 from flatweave.runtime.door import opened
+
+UnitAxes = frozenset[tuple[int, int]]  # of extent 1: (number of the array argument, axis)
+TAKEN = (*ARRAYS, Chunked)
+"""What a program takes as an array."""
+
+
+class Specialisation(NamedTuple):
+    """What a trace takes for granted: which extents are 1, whether computed ones may be, and
+    whether the program is for arrays in chunks."""
+
+    unit_axes: UnitAxes = frozenset()
+    stretches: bool = False
+    in_chunks: bool = False
+
+
+class Made(Protocol):
+    """What is made of a trace."""
+
+    @property
+    def tree(self) -> Tree:
+        """The tree of the results."""
+
+
+T = TypeVar("T", bound=Made)
+
+
+class Specialised(Generic[T]):
+    """What is made of one signature of a function: of its trace, and of specialisations."""
+
+    __slots__ = ("_lock", "_make", "plain", "specialisations")
+
+    def __init__(self, make: Callable[[Specialisation], T]) -> None:
+        self._make = make
+        self._lock = Lock()
+        self.plain = make(Specialisation())
+        self.specialisations: dict[Specialisation, T] = {}
+
+    def chosen(self, flat: list[Any]) -> tuple[T, list[Any]]:
+        """What is made for these extents, and the arguments it takes."""
+        unit_axes = unit_axes_of(flat)
+        found = self.specialisations.get(Specialisation(unit_axes))
+        if found is None:
+            return self.plain, flat
+        return found, without_unit_extents(flat, unit_axes)
+
+    def after(self, tried: T, fault: Fault, flat: list[Any]) -> tuple[T, list[Any]] | None:
+        """What may broadcast where the one that was tried met an extent of 1, and the arguments it
+        takes; None where that is not what went wrong, or none is left."""
+        unit_axes = unit_axes_of(flat)
+        specials = [Specialisation(unit_axes), Specialisation(unit_axes, True)]
+        known = [self.specialisations.get(special) for special in specials]
+        left = specials[known.index(tried) + 1 :] if tried in known else specials
+        for special in left:
+            if fault.code != SAME or (special.stretches and 1 not in fault.values):
+                return None
+            made = self._specialised(special)
+            if made is not None:
+                return made, without_unit_extents(flat, unit_axes)
+        return None
+
+    def _specialised(self, special: Specialisation) -> T | None:
+        """A specialisation, made when first needed; None if the function has no such one."""
+        found = self.specialisations.get(special)
+        if found is not None or special == Specialisation():
+            return found
+        try:
+            found = self._make(special)
+        except UserError:
+            return None
+        if found.tree != self.plain.tree:
+            return None  # rows repeated to one length are an array, where others are a Ragged
+        with self._lock:
+            self.specialisations = {**self.specialisations, special: found}
+        return found
+
+
+def arrays_of(flat: Sequence[Any]) -> list[Any]:
+    """The arrays among flat arguments."""
+    return [value for value in flat if isinstance(value, TAKEN) and value.ndim]
+
+
+def unit_axes_of(flat: Sequence[Any]) -> UnitAxes:
+    """Every axis of extent 1 among the arguments."""
+    return frozenset(
+        (number, axis)
+        for number, values in enumerate(arrays_of(flat))
+        for axis, extent in enumerate(values.shape)
+        if extent == 1
+    )
+
+
+def without_unit_extents(flat: Sequence[Any], unit_axes: UnitAxes) -> list[Any]:
+    """The flat arguments without the extents of unit axes, which are constants of the trace."""
+    kept: list[Any] = []
+    number = -1
+    for value in flat:
+        if isinstance(value, TAKEN) and value.ndim:
+            number += 1
+            del kept[len(kept) - value.ndim :]
+            kept.extend(e for a, e in enumerate(value.shape) if (number, a) not in unit_axes)
+        kept.append(value)
+    return kept
+
+
+NDARRAY = np.ndarray
+LOW, HIGH = -(2**63), 2**63
+KEPT = 4096  # entries of a table; the oldest goes first
+Table = dict[Any, Callable[..., Any]]
+_lock = Lock()
+
+
+class Known:
+    """What runs calls, by key, in a table for each target, CPU and schedule."""
+
+    __slots__ = ("_last", "_tables")
+
+    def __init__(self) -> None:
+        self._tables: dict[Any, Table] = {}
+        self._last: tuple[Switches | None, str | None, Table] = (None, None, {})
+
+    def here(self, target: str | None = None) -> Table:
+        """The table for a target, that in force if none is named, under the switches in force."""
+        now = config.current
+        switches, named, table = self._last
+        if switches is not now or named is not target:
+            key = (target or now.target, now.cpu, now.schedule)
+            table = self._tables.setdefault(key, {})
+            self._last = (now, target, table)
+        return table
+
+
+def quick(args: tuple[Any, ...], key: list[Any], flat: list[Any]) -> bool:
+    """Fill key and flat arguments when all are plain arrays and numbers, else give False."""
+    for arg in args:
+        cls = type(arg)
+        if cls is HostArray:
+            arg = arg._values
+        elif cls is DeviceArray and arg.resident.shape:
+            arg = arg.resident
+        elif cls is not NDARRAY:
+            if cls is float or cls is bool or (cls is int and LOW <= arg < HIGH):
+                key.append(cls)
+                flat.append(arg)
+                continue
+            return False
+        else:
+            flags = arg.flags
+            if not (flags.c_contiguous and flags.aligned):
+                return False
+        shape = arg.shape
+        key.append(arg.dtype)
+        key.append(len(shape))
+        if shape:
+            flat += shape
+            flat.append(arg)
+        else:
+            flat.append(arg[()])
+    return True
+
+
+def put(table: Table, signature: tuple[Any, ...], run: Callable[..., Any]) -> None:
+    """Enter what runs calls of a signature that `quick` made; not where every call's arrays must be
+    converted: in another byte order, complex, records, times, floats of 16 bits."""
+    dtypes = [part for part in signature if isinstance(part, np.dtype)]
+    if all(dtype.isnative and dtype.kind in "biuf" and dtype != np.float16 for dtype in dtypes):
+        keep(table, signature, run)
+
+
+def keep(table: dict[Any, Any], key: Any, value: Any) -> None:
+    """Enter a value in a table; the oldest entry goes when it is full."""
+    with _lock:
+        while len(table) >= KEPT:
+            table.pop(next(iter(table)), None)
+        table[key] = value
+
 
 NUMBERS = {bool: bool_, int: i64, float: f64}
 

@@ -9,7 +9,7 @@ from flatweave.frontend.complex.rules import rule, whole
 from flatweave.frontend.elements.elementwise import abs, hypot, isfinite, isinf, isnan, round
 from flatweave.frontend.elements.scalars import astype, where
 from flatweave.frontend.values.array import describe
-from flatweave.frontend.values.complex import Complex, complex_dtype, not_real
+from flatweave.frontend.values.number_formats import Complex, complex_dtype, not_real
 from flatweave.frontend.values.promotion import any_dtype_of, common
 
 

@@ -28,7 +28,7 @@ from flatweave.frontend.elements.elementwise import (
     sqrt,
 )
 from flatweave.frontend.elements.scalars import where
-from flatweave.frontend.values.complex import Complex
+from flatweave.frontend.values.number_formats import Complex
 from flatweave.frontend.values.promotion import common
 
 LOG_2 = math.log(2)

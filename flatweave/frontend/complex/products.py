@@ -14,8 +14,8 @@ from flatweave.frontend.elements.lambdas import combine_lambda
 from flatweave.frontend.elements.scalars import apply
 from flatweave.frontend.trace.tracers import emit, flag_of
 from flatweave.frontend.values.array import Tracer
-from flatweave.frontend.values.complex import Complex
-from flatweave.frontend.values.sugar import METHODS
+from flatweave.frontend.values.number_formats import Complex
+from flatweave.frontend.values.operators import METHODS
 from flatweave.ops import Reduce
 from flatweave.terms.syntax import Lambda, constant
 

@@ -12,12 +12,17 @@ from typing import Any, TypeVar
 from flatweave.base.errors import Unsupported
 from flatweave.base.source import user_location
 from flatweave.frontend.elements.broadcast import generated
-from flatweave.frontend.trace.pairs import lifted
+from flatweave.frontend.trace.trace import lifted
 from flatweave.frontend.trace.tracers import as_tracer, tracer_of
 from flatweave.frontend.values.array import Tracer, describe
-from flatweave.frontend.values.complex import Complex, is_complex, not_real, speaks_of_complex
-from flatweave.frontend.values.composed import Composed
-from flatweave.frontend.values.interop import is_number_list, list_values, no_array
+from flatweave.frontend.values.asarray import is_number_list, list_values, no_array
+from flatweave.frontend.values.number_formats import (
+    Complex,
+    Composed,
+    is_complex,
+    not_real,
+    speaks_of_complex,
+)
 from flatweave.terms.syntax import constant
 
 Rule = Callable[..., Any]

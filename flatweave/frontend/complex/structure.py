@@ -13,8 +13,8 @@ from typing import Any
 from flatweave.base.dtypes import PARTS
 from flatweave.frontend.complex.rules import first_value, rule, whole, zeros_like
 from flatweave.frontend.trace.tracers import as_tracer
-from flatweave.frontend.values.complex import Complex, complex_dtype
-from flatweave.frontend.values.sugar import METHODS
+from flatweave.frontend.values.number_formats import Complex, complex_dtype
+from flatweave.frontend.values.operators import METHODS
 from flatweave.frontend.values.tree import is_irregular
 
 MOVED = (

@@ -29,7 +29,7 @@ from flatweave.frontend.elements.elementwise import (
     tan,
 )
 from flatweave.frontend.elements.scalars import where
-from flatweave.frontend.values.complex import Complex
+from flatweave.frontend.values.number_formats import Complex
 
 HALF_PI = math.pi / 2
 

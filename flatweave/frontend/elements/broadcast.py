@@ -18,8 +18,7 @@ from collections.abc import Callable, Sequence
 from flatweave.base.dtypes import i64
 from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.extents import ONE, ZERO, origin_line, same
-from flatweave.frontend.trace.faults import check_message
-from flatweave.frontend.trace.sizes import check
+from flatweave.frontend.trace.run_time_checks import check, check_message
 from flatweave.frontend.trace.tracers import emit, tracer_of
 from flatweave.frontend.values.array import Tracer
 from flatweave.frontend.values.scope import Scope, current

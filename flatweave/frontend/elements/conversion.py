@@ -18,8 +18,7 @@ from flatweave.base.dtypes import DType, bool_
 from flatweave.base.errors import DTypeError
 from flatweave.base.source import user_location
 from flatweave.frontend.elements.broadcast import zipped
-from flatweave.frontend.trace.faults import LITERAL, check_message
-from flatweave.frontend.trace.sizes import check
+from flatweave.frontend.trace.run_time_checks import LITERAL, check, check_message
 from flatweave.frontend.values.array import Tracer
 from flatweave.frontend.values.promotion import (
     COMPARISONS,

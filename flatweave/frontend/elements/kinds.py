@@ -13,11 +13,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from flatweave.base.records import record
-from flatweave.frontend.trace.pairs import lifted
+from flatweave.frontend.trace.trace import lifted
 from flatweave.frontend.trace.tracers import as_tracer, as_tracers
 from flatweave.frontend.values.array import Tracer
-from flatweave.frontend.values.complex import Complex, is_complex
-from flatweave.frontend.values.composed import Composed
+from flatweave.frontend.values.number_formats import Complex, Composed, is_complex
 from flatweave.frontend.values.tree import Tree, flatten, map_leaves, paths, unflatten
 
 

@@ -21,11 +21,11 @@ from flatweave.frontend.elements.conversion import cast, taken
 from flatweave.frontend.trace.extents import ONE, same
 from flatweave.frontend.trace.tracers import are_numbers, as_tracer, as_tracers, tracer_of
 from flatweave.frontend.values.array import Tracer, describe, kind_of
-from flatweave.frontend.values.complex import Complex
-from flatweave.frontend.values.interop import is_number_list, no_array
+from flatweave.frontend.values.asarray import is_number_list, no_array
+from flatweave.frontend.values.datetimes import Times
+from flatweave.frontend.values.number_formats import Complex
+from flatweave.frontend.values.operators import METHODS
 from flatweave.frontend.values.scope import Scope, current
-from flatweave.frontend.values.sugar import METHODS
-from flatweave.frontend.values.times import Times
 from flatweave.frontend.values.tree import (
     LEAF,
     NONE,

@@ -16,14 +16,14 @@ from flatweave.frontend.call.operation import operation
 from flatweave.frontend.elements.broadcast import zipped
 from flatweave.frontend.elements.conversion import cast, compared, must_fit
 from flatweave.frontend.trace.extents import ZERO
-from flatweave.frontend.trace.faults import check_message
+from flatweave.frontend.trace.run_time_checks import check_message
 from flatweave.frontend.trace.tracers import as_tracer
-from flatweave.frontend.values import misuse
+from flatweave.frontend.values import untraceable
 from flatweave.frontend.values.array import Array, Tracer, describe
-from flatweave.frontend.values.devices import on_device
+from flatweave.frontend.values.exchange import on_device
+from flatweave.frontend.values.operators import METHODS
 from flatweave.frontend.values.promotion import common, dtype_of, operand_dtype
 from flatweave.frontend.values.scope import current
-from flatweave.frontend.values.sugar import METHODS
 from flatweave.frontend.values.tree import Node
 from flatweave.ops import Check
 from flatweave.scalar.symbols import SYMBOLS
@@ -343,9 +343,9 @@ def foreign_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], options: Any
         if value.is_gone:
             raise value.escaped()
     if tracers and "out" in options:
-        raise misuse.written_to("an array of NumPy takes no traced values")
+        raise untraceable.written_to("an array of NumPy takes no traced values")
     if any(isinstance(value, Array) for value in options.get("out", ())):
-        raise misuse.written_to("an array of Flatweave cannot be written to")
+        raise untraceable.written_to("an array of Flatweave cannot be written to")
     if tracers:
         raise ArgumentError(
             f"numpy.{name} has no counterpart that can be traced.",

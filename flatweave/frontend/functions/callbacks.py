@@ -27,14 +27,12 @@ from flatweave.base.host_functions import (
 from flatweave.base.source import user_location
 from flatweave.frontend.elements.conversion import cast
 from flatweave.frontend.trace.extents import shape_of
-from flatweave.frontend.trace.pairs import interleaved, lifted, parts_of
-from flatweave.frontend.trace.short import lifted_short
-from flatweave.frontend.trace.tracers import as_tracer, emit
+from flatweave.frontend.trace.trace import interleaved, lifted, parts_of
+from flatweave.frontend.trace.tracers import as_tracer, emit, lifted_short
 from flatweave.frontend.values.array import Tracer, host_array, kind_of
-from flatweave.frontend.values.complex import Interleaved
-from flatweave.frontend.values.interop import is_one_array
+from flatweave.frontend.values.asarray import is_one_array
+from flatweave.frontend.values.number_formats import OF, Interleaved, Short
 from flatweave.frontend.values.scope import current, innermost
-from flatweave.frontend.values.short import OF, Short
 from flatweave.frontend.values.tree import LEAF, Tree, flatten, spelled, unflatten
 from flatweave.ops import Argument, Callback, Returned
 from flatweave.terms.build import index

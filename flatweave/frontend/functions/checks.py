@@ -25,9 +25,8 @@ from flatweave.frontend.call import operation as calls
 from flatweave.frontend.elements.broadcast import read
 from flatweave.frontend.ragged.cutting import first_place, none_at
 from flatweave.frontend.trace import extents
-from flatweave.frontend.trace.faults import ROW, check_message
-from flatweave.frontend.trace.sizes import check as checked
-from flatweave.frontend.trace.sizes import is_refused
+from flatweave.frontend.trace.run_time_checks import ROW, check_message, is_refused
+from flatweave.frontend.trace.run_time_checks import check as checked
 from flatweave.frontend.trace.tracers import as_tracer
 from flatweave.frontend.values.array import describe
 from flatweave.frontend.values.scope import current, innermost

@@ -30,12 +30,18 @@ from flatweave.frontend.ragged.nest import mapped
 from flatweave.frontend.ragged.ragged import Ragged
 from flatweave.frontend.ragged.selection import gathered
 from flatweave.frontend.trace.extents import known_part, same_length
-from flatweave.frontend.trace.pairs import lifted
-from flatweave.frontend.trace.short import lifted_short
-from flatweave.frontend.trace.tracers import as_tracer, as_tracers, emit, flag_of, tracer_of
+from flatweave.frontend.trace.trace import lifted
+from flatweave.frontend.trace.tracers import (
+    as_tracer,
+    as_tracers,
+    emit,
+    flag_of,
+    lifted_short,
+    tracer_of,
+)
 from flatweave.frontend.values.array import Tracer
-from flatweave.frontend.values.composed import Composed
-from flatweave.frontend.values.interop import is_one_array
+from flatweave.frontend.values.asarray import is_one_array
+from flatweave.frontend.values.number_formats import Composed
 from flatweave.frontend.values.scope import current
 from flatweave.frontend.values.tree import LEAF, Tree, is_node, map_leaves, paths, unflatten
 from flatweave.ops import Map, Reduce, Scan

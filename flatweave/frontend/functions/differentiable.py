@@ -20,14 +20,12 @@ from flatweave.base.source import user_location
 from flatweave.frontend.elements.conversion import cast
 from flatweave.frontend.ragged.ragged import Ragged
 from flatweave.frontend.trace import extents
-from flatweave.frontend.trace.pairs import lifted
-from flatweave.frontend.trace.short import lifted_short, narrowed, widened
-from flatweave.frontend.trace.tracers import as_tracer, tracer_of
+from flatweave.frontend.trace.trace import lifted
+from flatweave.frontend.trace.tracers import as_tracer, lifted_short, narrowed, tracer_of, widened
 from flatweave.frontend.values.array import Tracer, describe
-from flatweave.frontend.values.complex import Complex, is_complex
-from flatweave.frontend.values.interop import is_number_list
+from flatweave.frontend.values.asarray import is_number_list
+from flatweave.frontend.values.number_formats import Complex, Short, is_complex, is_short
 from flatweave.frontend.values.scope import current
-from flatweave.frontend.values.short import Short, is_short
 from flatweave.frontend.values.tree import Tree, flatten, paths, spelled, unflatten
 from flatweave.ops import Inlined, Reshape
 from flatweave.terms.syntax import Atom, Let, Type

@@ -39,10 +39,10 @@ from flatweave.frontend.ragged.map_rows import Rows, is_irregular, map_rows
 from flatweave.frontend.ragged.nest import element
 from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.extents import ONE, ZERO
-from flatweave.frontend.trace.sizes import check
+from flatweave.frontend.trace.run_time_checks import check
 from flatweave.frontend.trace.tracers import as_tracer, as_tracers, emit, tracer_of
 from flatweave.frontend.values.array import Tracer, describe
-from flatweave.frontend.values.interop import no_array
+from flatweave.frontend.values.asarray import no_array
 from flatweave.frontend.values.scope import Scope, current
 from flatweave.frontend.values.tree import LEAF, Tree, unflatten
 from flatweave.ops import Generate, Map, Scan

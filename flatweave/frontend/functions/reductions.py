@@ -28,8 +28,8 @@ from flatweave.frontend.ragged.replacing import with_row
 from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.tracers import as_tracer, emit, flag_of, tracer_of
 from flatweave.frontend.values.array import Tracer, describe
+from flatweave.frontend.values.operators import METHODS
 from flatweave.frontend.values.promotion import dtype_of, wide_dtype
-from flatweave.frontend.values.sugar import METHODS
 from flatweave.ops import Reduce
 from flatweave.scalar import ops as scalar
 from flatweave.terms.syntax import Const, constant

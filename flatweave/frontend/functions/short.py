@@ -15,12 +15,17 @@ from collections.abc import Callable
 from typing import Any
 
 from flatweave.base.dtypes import DType, f32, u16
-from flatweave.frontend.trace.short import lifted_short, narrowed, widened
-from flatweave.frontend.trace.tracers import as_tracer
+from flatweave.frontend.trace.tracers import as_tracer, lifted_short, narrowed, widened
 from flatweave.frontend.values.array import Tracer
-from flatweave.frontend.values.complex import is_complex
-from flatweave.frontend.values.interop import is_number_list
-from flatweave.frontend.values.short import OF, Short, is_short, is_short_dtype, short_dtype
+from flatweave.frontend.values.asarray import is_number_list
+from flatweave.frontend.values.number_formats import (
+    OF,
+    Short,
+    is_complex,
+    is_short,
+    is_short_dtype,
+    short_dtype,
+)
 from flatweave.frontend.values.tree import flatten, is_irregular, map_leaves, unflatten
 
 # the first argument's elements, elsewhere

@@ -30,7 +30,7 @@ from flatweave.frontend.trace.extents import same_length
 from flatweave.frontend.trace.invariants import move_out
 from flatweave.frontend.trace.tracers import as_tracer
 from flatweave.frontend.values.array import Array, Tracer, describe, kind_of, shown
-from flatweave.frontend.values.interop import is_number_list
+from flatweave.frontend.values.asarray import is_number_list
 from flatweave.frontend.values.scope import Scope, current
 from flatweave.frontend.values.tree import Tree, flatten, paths, unflatten
 

@@ -17,8 +17,7 @@ from flatweave.frontend.numerics.lines import along, row_of, together
 from flatweave.frontend.standard.arrangement import stack
 from flatweave.frontend.standard.searching import distinct, isin, nonzero, searchsorted
 from flatweave.frontend.trace import extents
-from flatweave.frontend.trace.faults import check_message
-from flatweave.frontend.trace.sizes import check
+from flatweave.frontend.trace.run_time_checks import check, check_message
 from flatweave.frontend.trace.tracers import as_tracer
 
 

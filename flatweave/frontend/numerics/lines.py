@@ -23,7 +23,7 @@ from flatweave.frontend.complex.rules import either
 from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.tracers import as_tracer
 from flatweave.frontend.values.array import describe
-from flatweave.frontend.values.composed import Composed
+from flatweave.frontend.values.number_formats import Composed
 from flatweave.frontend.values.promotion import common
 
 

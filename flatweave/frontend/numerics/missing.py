@@ -33,10 +33,9 @@ from flatweave.frontend.numerics.order_statistics import at_parts, hundredth, mi
 from flatweave.frontend.standard.dtypes import finfo
 from flatweave.frontend.standard.numbers import conj
 from flatweave.frontend.standard.statistics import var
-from flatweave.frontend.trace.faults import check_message
-from flatweave.frontend.trace.sizes import check
+from flatweave.frontend.trace.run_time_checks import check, check_message
 from flatweave.frontend.trace.tracers import as_tracer
-from flatweave.frontend.values.complex import Complex
+from flatweave.frontend.values.number_formats import Complex
 
 NAN, INF = float("nan"), float("inf")
 ALL_NAN = "Leave such lines out first, or use fw.argmin: for it a NaN is the least."

@@ -79,7 +79,7 @@ from flatweave.frontend.standard.statistics import (
 )
 from flatweave.frontend.values.array import Array, Tracer
 from flatweave.frontend.values.chunked import Chunked
-from flatweave.frontend.values.composed import Composed
+from flatweave.frontend.values.number_formats import Composed
 from flatweave.frontend.values.scope import innermost
 from flatweave.frontend.values.tree import Node
 

@@ -21,8 +21,7 @@ from flatweave.frontend.functions.control import cond
 from flatweave.frontend.functions.generate import generate
 from flatweave.frontend.functions.reductions import all, sum
 from flatweave.frontend.numerics.lines import lines
-from flatweave.frontend.trace.faults import check_message
-from flatweave.frontend.trace.sizes import check, is_refused
+from flatweave.frontend.trace.run_time_checks import check, check_message, is_refused
 from flatweave.frontend.trace.tracers import as_tracer
 from flatweave.frontend.values.array import Tracer
 from flatweave.frontend.values.promotion import common

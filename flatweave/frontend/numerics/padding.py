@@ -19,10 +19,9 @@ from flatweave.frontend.elements.elementwise import maximum, minimum
 from flatweave.frontend.elements.scalars import astype, where
 from flatweave.frontend.functions.generate import generate
 from flatweave.frontend.trace import extents
-from flatweave.frontend.trace.faults import check_message
-from flatweave.frontend.trace.sizes import check
+from flatweave.frontend.trace.run_time_checks import check, check_message
 from flatweave.frontend.trace.tracers import as_tracer, scalar_of
-from flatweave.frontend.values.composed import Composed
+from flatweave.frontend.values.number_formats import Composed
 
 
 def element_of(value: Any, array: Any) -> Any:

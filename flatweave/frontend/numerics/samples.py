@@ -28,10 +28,9 @@ from flatweave.frontend.standard.numbers import conj
 from flatweave.frontend.standard.searching import searchsorted
 from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.extents import ZERO
-from flatweave.frontend.trace.faults import check_message
-from flatweave.frontend.trace.sizes import check
+from flatweave.frontend.trace.run_time_checks import check, check_message
 from flatweave.frontend.trace.tracers import as_tracer
-from flatweave.frontend.values.complex import Complex
+from flatweave.frontend.values.number_formats import Complex
 from flatweave.frontend.values.scope import current
 
 MODES = ("full", "same", "valid")

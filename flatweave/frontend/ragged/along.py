@@ -19,12 +19,11 @@ from flatweave.frontend.ragged.map_rows import map_rows
 from flatweave.frontend.ragged.over_rows import FOLDS, over_rows, with_axis
 from flatweave.frontend.ragged.ragged import Ragged, innermost, joined, rank_of, row_count
 from flatweave.frontend.trace.extents import ONE, ZERO, add
-from flatweave.frontend.trace.faults import check_message
-from flatweave.frontend.trace.sizes import check
+from flatweave.frontend.trace.run_time_checks import check, check_message
 from flatweave.frontend.trace.tracers import as_tracer
 from flatweave.frontend.values.array import Tracer
+from flatweave.frontend.values.operators import METHODS
 from flatweave.frontend.values.scope import current
-from flatweave.frontend.values.sugar import METHODS
 from flatweave.terms.syntax import Atom
 
 # what has no result for an empty row

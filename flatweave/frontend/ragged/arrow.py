@@ -22,11 +22,24 @@ from flatweave.base.source import user_location
 from flatweave.frontend.ragged.exchange import equal_rows, fields_of, null_error, record_of, vectors
 from flatweave.frontend.ragged.host import on_host
 from flatweave.frontend.ragged.ragged import Ragged
-from flatweave.frontend.values.arrow import FIXED, FUNCTIONS, NoNumbers, missing_in, numbers_in
-from flatweave.frontend.values.capsules import NUMBERS, Chunk, chunks_of
-from flatweave.frontend.values.exports import Column, lists, numbers, structs
-from flatweave.frontend.values.foreign_values import checked
-from flatweave.frontend.values.sugar import METHODS
+from flatweave.frontend.values.arrow_columns import (
+    FIXED,
+    FUNCTIONS,
+    NoNumbers,
+    missing_in,
+    numbers_in,
+)
+from flatweave.frontend.values.arrow_interface import (
+    NUMBERS,
+    Chunk,
+    Column,
+    chunks_of,
+    lists,
+    numbers,
+    structs,
+)
+from flatweave.frontend.values.foreign_arrays import checked
+from flatweave.frontend.values.operators import METHODS
 from flatweave.frontend.values.tree import flatten, map_leaves, unflatten
 
 LISTS = {"+l": np.int32, "+L": np.int64}

@@ -18,8 +18,8 @@ from flatweave.base.source import user_location
 from flatweave.frontend.ragged.exchange import equal_rows, fields_of, null_error, record_of, vectors
 from flatweave.frontend.ragged.host import on_host
 from flatweave.frontend.ragged.ragged import Ragged
-from flatweave.frontend.values.foreign_values import checked
-from flatweave.frontend.values.sugar import METHODS
+from flatweave.frontend.values.foreign_arrays import checked
+from flatweave.frontend.values.operators import METHODS
 
 VALUES, FIELDS = "the elements of its rows", "the fields of its records"
 TEXTS = ("string", "bytestring", "char", "byte")

@@ -19,10 +19,10 @@ from flatweave.base.errors import ArgumentError
 from flatweave.base.pieces import loaded
 from flatweave.base.source import user_location
 from flatweave.frontend.ragged.ragged import Ragged
-from flatweave.frontend.values import misuse
+from flatweave.frontend.values import untraceable
 from flatweave.frontend.values.array import host_array, kind_of
 from flatweave.frontend.values.chunked import Chunked, Held, not_before, positive
-from flatweave.frontend.values.sugar import METHODS
+from flatweave.frontend.values.operators import METHODS
 from flatweave.frontend.values.tree import Node, Tree, flatten, map_leaves, spelled, unflatten
 
 NO_SHAPE = "rows in chunks have no shape: len(rows) is the number of rows."
@@ -117,7 +117,7 @@ class ChunkedRows(Node, Chunked):
         def __getattr__(self, name: str) -> Any:
             if name == "shape":  # asked for again, since the property has raised
                 raise AttributeError(NO_SHAPE)
-            raise misuse.attribute(name, "a Ragged in chunks", "Ragged")
+            raise untraceable.attribute(name, "a Ragged in chunks", "Ragged")
 
     @property
     def ndim(self) -> int:

@@ -21,7 +21,7 @@ from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.extents import ONE, add, mul
 from flatweave.frontend.trace.tracers import as_tracer, tracer_of
 from flatweave.frontend.values.array import Tracer
-from flatweave.frontend.values.sugar import METHODS
+from flatweave.frontend.values.operators import METHODS
 from flatweave.terms.build import index
 from flatweave.terms.syntax import Atom
 

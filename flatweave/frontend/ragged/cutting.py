@@ -39,8 +39,7 @@ from flatweave.frontend.ragged.offsets import (
 from flatweave.frontend.ragged.ragged import Ragged, row_count
 from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.extents import ONE, ZERO
-from flatweave.frontend.trace.faults import check_message
-from flatweave.frontend.trace.sizes import check
+from flatweave.frontend.trace.run_time_checks import check, check_message
 from flatweave.frontend.trace.tracers import as_tracer, as_tracers, emit, tracer_of
 from flatweave.frontend.values.array import Tracer
 from flatweave.frontend.values.scope import current

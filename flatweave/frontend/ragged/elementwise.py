@@ -20,13 +20,11 @@ from flatweave.frontend.ragged.locate import locate
 from flatweave.frontend.ragged.ragged import Ragged, rank_of, row_count, value_count
 from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.extents import ONE, ZERO, add, sub
-from flatweave.frontend.trace.pairs import lifted
-from flatweave.frontend.trace.short import lifted_short
-from flatweave.frontend.trace.tracers import as_tracer
+from flatweave.frontend.trace.trace import lifted
+from flatweave.frontend.trace.tracers import as_tracer, lifted_short
 from flatweave.frontend.values.array import Tracer, describe
-from flatweave.frontend.values.composed import Composed
+from flatweave.frontend.values.number_formats import Composed, is_short
 from flatweave.frontend.values.scope import current
-from flatweave.frontend.values.short import is_short
 from flatweave.scalar.symbols import SYMBOLS
 from flatweave.terms.syntax import Atom
 

@@ -22,8 +22,8 @@ from flatweave.frontend.ragged.host import on_host
 from flatweave.frontend.ragged.nested import kinds_of, of_matrix, of_rows, retyped
 from flatweave.frontend.ragged.ragged import Ragged
 from flatweave.frontend.values.array import Array, kind_of
-from flatweave.frontend.values.arrow import is_arrow
-from flatweave.frontend.values.interop import is_compressed, is_sparse, no_array
+from flatweave.frontend.values.arrow_columns import is_arrow
+from flatweave.frontend.values.asarray import is_compressed, is_sparse, no_array
 
 
 def rows_given(values: Any, dtype: Any) -> Ragged | None:

@@ -29,9 +29,9 @@ from flatweave.frontend.ragged.offsets import (
     the_one,
 )
 from flatweave.frontend.ragged.ragged import Ragged
-from flatweave.frontend.trace.faults import CLASSES
+from flatweave.frontend.trace.run_time_checks import CLASSES
 from flatweave.frontend.values.array import HostArray, kind_of
-from flatweave.frontend.values.interop import is_number_list, list_values, values_of
+from flatweave.frontend.values.asarray import is_number_list, list_values, values_of
 from flatweave.frontend.values.tree import flatten, unflatten
 from flatweave.runtime.ownership import shared
 

@@ -24,7 +24,7 @@ from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.extents import ONE, add, sub
 from flatweave.frontend.trace.tracers import as_tracer, as_tracers, tracer_of
 from flatweave.frontend.values.array import Tracer, describe
-from flatweave.frontend.values.interop import is_number_list
+from flatweave.frontend.values.asarray import is_number_list
 from flatweave.frontend.values.scope import Scope, current
 from flatweave.frontend.values.tree import Tree, flatten, unflatten
 from flatweave.ops import Span

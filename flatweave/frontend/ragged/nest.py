@@ -25,7 +25,7 @@ from flatweave.frontend.ragged.ragged import Ragged, row_lengths
 from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.tracers import as_tracer, emit, tracer_of
 from flatweave.frontend.values.array import Tracer
-from flatweave.frontend.values.interop import no_array
+from flatweave.frontend.values.asarray import no_array
 from flatweave.frontend.values.scope import Scope, current
 from flatweave.frontend.values.tree import LEAF, Tree, flatten, portions, unflatten
 from flatweave.ops import Generate, Map, Nest, Reshape

@@ -23,11 +23,16 @@ from flatweave.base.source import user_location
 from flatweave.frontend.ragged.host import on_host
 from flatweave.frontend.ragged.ragged import Ragged
 from flatweave.frontend.values.array import Array, Tracer, kind_of, shown
-from flatweave.frontend.values.asarray import asarray, python_values
-from flatweave.frontend.values.composed import Composed
-from flatweave.frontend.values.interop import list_values, no_array, values_of
+from flatweave.frontend.values.asarray import (
+    asarray,
+    list_values,
+    no_array,
+    python_values,
+    values_of,
+)
+from flatweave.frontend.values.number_formats import Composed
+from flatweave.frontend.values.operators import METHODS
 from flatweave.frontend.values.promotion import any_dtype_of, dtype_of
-from flatweave.frontend.values.sugar import METHODS
 from flatweave.frontend.values.tree import LEAF, Tree, flatten, unflatten
 
 NUMBERS = frozenset({int, float, bool, complex})

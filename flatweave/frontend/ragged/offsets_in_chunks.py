@@ -16,7 +16,7 @@ from flatweave.frontend.ragged.host import require
 from flatweave.frontend.ragged.offsets import FALLING, FIRST, LAST, NO_OFFSET, SAME, check_cut
 from flatweave.frontend.ragged.ragged import Ragged
 from flatweave.frontend.values.chunked import Chunked, Held
-from flatweave.frontend.values.sugar import METHODS
+from flatweave.frontend.values.operators import METHODS
 from flatweave.frontend.values.tree import flatten
 
 LOW = -(2**63)

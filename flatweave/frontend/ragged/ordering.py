@@ -20,7 +20,7 @@ from flatweave.frontend.ragged.over_rows import sorted_columns
 from flatweave.frontend.ragged.ragged import Ragged, rank_of
 from flatweave.frontend.ragged.selection import gathered
 from flatweave.frontend.trace.tracers import as_tracer
-from flatweave.frontend.values.sugar import METHODS
+from flatweave.frontend.values.operators import METHODS
 from flatweave.frontend.values.tree import is_irregular, map_leaves
 
 

@@ -26,8 +26,8 @@ from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.extents import ONE, add, mul, sub
 from flatweave.frontend.trace.tracers import as_tracer, tracer_of
 from flatweave.frontend.values.array import Tracer
+from flatweave.frontend.values.operators import METHODS
 from flatweave.frontend.values.promotion import dtype_of, wide_dtype
-from flatweave.frontend.values.sugar import METHODS
 from flatweave.frontend.values.tree import LEAF, flatten, unflatten
 from flatweave.terms.build import index
 from flatweave.terms.syntax import Atom

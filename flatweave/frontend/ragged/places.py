@@ -46,12 +46,11 @@ from flatweave.frontend.ragged.selection import (
 )
 from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.extents import ONE, ZERO, add, mul, sub
-from flatweave.frontend.trace.faults import ROW, check_message
-from flatweave.frontend.trace.sizes import check
+from flatweave.frontend.trace.run_time_checks import ROW, check, check_message
 from flatweave.frontend.trace.tracers import as_tracer, tracer_of
 from flatweave.frontend.values.array import Array, Tracer, describe
+from flatweave.frontend.values.operators import METHODS
 from flatweave.frontend.values.scope import current
-from flatweave.frontend.values.sugar import METHODS
 from flatweave.frontend.values.tree import flatten, map_leaves, unflatten
 from flatweave.terms.syntax import Atom
 

@@ -23,11 +23,11 @@ from flatweave.frontend.ragged.verbs import Verbs
 from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.extents import ONE, add, sub
 from flatweave.frontend.trace.tracers import as_tracer, emit, tracer_of
-from flatweave.frontend.values import misuse
+from flatweave.frontend.values import untraceable
 from flatweave.frontend.values.array import SHOWN, Array, HostArray, Tracer, describe, host_array
+from flatweave.frontend.values.arrow_interface import capsules
 from flatweave.frontend.values.device_array import at_hand
-from flatweave.frontend.values.exports import capsules
-from flatweave.frontend.values.sugar import METHODS, Elementwise, Reductions
+from flatweave.frontend.values.operators import METHODS, Elementwise, Reductions
 from flatweave.frontend.values.tree import LEAF, Node, flatten, map_leaves, spelled, unflatten
 from flatweave.ops import Scatter
 from flatweave.runtime.door import opened
@@ -116,13 +116,13 @@ class Ragged(Node, Verbs, Elementwise, Reductions):
         def __getattr__(self, name: str) -> Any:
             if name == "shape":  # asked for again, since the property has raised
                 raise AttributeError(NO_SHAPE)
-            raise misuse.attribute(name, "a Ragged", "Ragged")
+            raise untraceable.attribute(name, "a Ragged", "Ragged")
 
     def _on_host(self, wanted: str = "") -> Ragged:
         """This Ragged, if its values are known; else NotTraceableError."""
         if isinstance(self._offsets, Tracer):
             text = _described(self)
-            raise misuse.rows_on_host(text, wanted) if wanted else misuse.row_count(text)
+            raise untraceable.rows_on_host(text, wanted) if wanted else untraceable.row_count(text)
         return self
 
     def __len__(self) -> int:
@@ -140,8 +140,8 @@ class Ragged(Node, Verbs, Elementwise, Reductions):
 
     def __bool__(self) -> bool:
         if isinstance(self._offsets, Tracer):
-            raise misuse.truth(_described(self))
-        raise misuse.truth_of_rows()
+            raise untraceable.truth(_described(self))
+        raise untraceable.truth_of_rows()
 
     def __reduce__(self) -> tuple[Any, ...]:
         rows = self._on_host("pickle")

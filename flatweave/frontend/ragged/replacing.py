@@ -22,7 +22,7 @@ from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.extents import ZERO
 from flatweave.frontend.trace.tracers import as_tracer, as_tracers, extent_of, tracer_of
 from flatweave.frontend.values.array import Array
-from flatweave.frontend.values.sugar import METHODS
+from flatweave.frontend.values.operators import METHODS
 from flatweave.frontend.values.tree import unflatten
 from flatweave.terms.syntax import Atom
 

@@ -28,7 +28,7 @@ from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.extents import ONE, ZERO, add, sub
 from flatweave.frontend.trace.tracers import as_tracer, emit, extent_of, tracer_of
 from flatweave.frontend.values.array import Array, HostArray, Tracer, describe, host_array
-from flatweave.frontend.values.sugar import METHODS
+from flatweave.frontend.values.operators import METHODS
 from flatweave.frontend.values.tree import flatten, map_leaves, unflatten
 from flatweave.ops import Index, Reduce
 from flatweave.terms.syntax import Atom

@@ -23,11 +23,11 @@ from flatweave.frontend.arrays.shapes import (
 from flatweave.frontend.call.operation import operation
 from flatweave.frontend.elements.broadcast import generated, read, read_stretched, zipped
 from flatweave.frontend.functions.expand import expand
-from flatweave.frontend.trace import extents, sizes
+from flatweave.frontend.trace import extents, run_time_checks
 from flatweave.frontend.trace.extents import ONE
 from flatweave.frontend.trace.tracers import as_tracer, emit, tracer_of
 from flatweave.frontend.values.array import HostArray, Tracer, describe, host_array
-from flatweave.frontend.values.interop import is_number_list, list_values
+from flatweave.frontend.values.asarray import is_number_list, list_values
 from flatweave.frontend.values.scope import current
 from flatweave.ops import Weave
 from flatweave.terms.build import index
@@ -304,7 +304,7 @@ def _each_so_often(array: Tracer, at: int, times: Tracer) -> Tracer | None:
     more often than is worth a store of their own each."""
     count = extents.length_of(times, "a number of repetitions of repeat")
     lead, n, rest = array.extents[:at], array.extents[at], array.extents[at + 1 :]
-    sizes.fit((*array.extents, count))
+    run_time_checks.fit((*array.extents, count))
     shape = (*lead, extents.mul(n, count), *rest)
     extents.known_extent(shape[at])
     if rest:

@@ -16,10 +16,10 @@ from flatweave.frontend.elements.broadcast import generated, read
 from flatweave.frontend.elements.conversion import cast
 from flatweave.frontend.elements.scalars import apply, select, strong
 from flatweave.frontend.trace.extents import shape_of
-from flatweave.frontend.trace.sizes import MOST
+from flatweave.frontend.trace.run_time_checks import MOST
 from flatweave.frontend.trace.tracers import as_tracer, scalar_of, tracer_of
 from flatweave.frontend.values.array import Tracer, describe, host_array
-from flatweave.frontend.values.devices import on_device
+from flatweave.frontend.values.exchange import on_device
 from flatweave.frontend.values.promotion import ScalarOverflowError, dtype_of, fits
 from flatweave.terms.syntax import constant
 

@@ -32,7 +32,7 @@ from flatweave.frontend.standard.numbers import conj, imag, real
 from flatweave.frontend.standard.products import matmul
 from flatweave.frontend.standard.spectra import QR, SVD, Eig, Eigh, eig, eigh, pinv, qr, svd
 from flatweave.frontend.trace import extents
-from flatweave.frontend.values.complex import Complex
+from flatweave.frontend.values.number_formats import Complex
 
 Jvp = Callable[[Sequence[Any], Sequence[Any]], Any]
 

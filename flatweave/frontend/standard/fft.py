@@ -37,11 +37,10 @@ from flatweave.frontend.standard.library_transforms import (
 from flatweave.frontend.standard.real_transforms import of_reals, to_reals
 from flatweave.frontend.standard.transforms import fourier
 from flatweave.frontend.trace.extents import ZERO
-from flatweave.frontend.trace.faults import check_message
-from flatweave.frontend.trace.sizes import check, is_refused
+from flatweave.frontend.trace.run_time_checks import check, check_message, is_refused
 from flatweave.frontend.trace.tracers import as_tracer
 from flatweave.frontend.values.array import describe
-from flatweave.frontend.values.complex import Complex
+from flatweave.frontend.values.number_formats import Complex
 from flatweave.frontend.values.scope import current
 
 FORWARD, INVERSE = -1, 1

@@ -12,8 +12,8 @@ from flatweave.frontend.complex.rules import either, for_complex
 from flatweave.frontend.elements.scalars import where
 from flatweave.frontend.standard.arrangement import roll
 from flatweave.frontend.trace.tracers import as_tracer
-from flatweave.frontend.values.complex import Complex
-from flatweave.frontend.values.devices import on_device
+from flatweave.frontend.values.exchange import on_device
+from flatweave.frontend.values.number_formats import Complex
 from flatweave.frontend.values.promotion import dtype_of
 
 

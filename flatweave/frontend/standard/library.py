@@ -23,10 +23,9 @@ from flatweave.frontend.functions.callbacks import ShapeDtypeStruct, traced
 from flatweave.frontend.functions.custom import ruled
 from flatweave.frontend.trace import extents
 from flatweave.frontend.values.array import Array, HostArray, describe, host_array
-from flatweave.frontend.values.complex import Complex
-from flatweave.frontend.values.interop import is_number_list, list_values
+from flatweave.frontend.values.asarray import is_number_list, list_values
+from flatweave.frontend.values.number_formats import Complex, is_short
 from flatweave.frontend.values.scope import current
-from flatweave.frontend.values.short import is_short
 from flatweave.runtime.door import opened
 
 LAPACK = "NumPy's LAPACK"

@@ -39,7 +39,7 @@ from flatweave.frontend.standard.library import (
 from flatweave.frontend.standard.products import matmul, shape_of_both
 from flatweave.frontend.standard.small_matrices import determinant, factor, inverse, solution
 from flatweave.frontend.trace import extents
-from flatweave.frontend.values.complex import Complex
+from flatweave.frontend.values.number_formats import Complex
 
 
 def _solution(a: Values, b: Values) -> Values:

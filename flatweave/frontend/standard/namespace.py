@@ -13,8 +13,8 @@ from flatweave.base.dtypes import DType, c128, f64, i64
 from flatweave.base.errors import ArgumentError
 from flatweave.base.source import user_location
 from flatweave.frontend.standard.dtypes import KINDS, isdtype
-from flatweave.frontend.values.devices import DEVICES, HOST, on_device
-from flatweave.frontend.values.sugar import METHODS
+from flatweave.frontend.values.exchange import DEVICES, HOST, on_device
+from flatweave.frontend.values.operators import METHODS
 
 VERSION = "2025.12"
 VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12", VERSION)

@@ -20,10 +20,10 @@ from flatweave.frontend.standard.broadcasting import broadcast_arrays
 from flatweave.frontend.standard.spectra import svdvals
 from flatweave.frontend.standard.statistics import count_nonzero
 from flatweave.frontend.trace import extents
-from flatweave.frontend.trace.sizes import MOST
+from flatweave.frontend.trace.run_time_checks import MOST
 from flatweave.frontend.trace.tracers import as_tracer, extent_of, tracer_of
 from flatweave.frontend.values.array import describe
-from flatweave.frontend.values.complex import Complex
+from flatweave.frontend.values.number_formats import Complex
 from flatweave.terms.build import index
 
 INF = math.inf

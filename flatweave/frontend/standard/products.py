@@ -25,7 +25,7 @@ from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.extents import ZERO, origin_line
 from flatweave.frontend.trace.tracers import as_tracer, tracer_of
 from flatweave.frontend.values.array import Tracer, describe
-from flatweave.frontend.values.complex import Complex
+from flatweave.frontend.values.number_formats import Complex
 
 
 def _matmul(a: Values, b: Values) -> Any:

@@ -25,7 +25,7 @@ from flatweave.frontend.functions.generate import generate
 from flatweave.frontend.standard.transforms import either, fourier, unit
 from flatweave.frontend.trace.tracers import as_tracer
 from flatweave.frontend.values.array import Tracer
-from flatweave.frontend.values.complex import Complex
+from flatweave.frontend.values.number_formats import Complex
 
 
 def of_reals(x: Tracer, sign: int) -> Complex:

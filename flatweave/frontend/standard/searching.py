@@ -29,7 +29,7 @@ from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.extents import ONE, same_length
 from flatweave.frontend.trace.tracers import as_tracer, tracer_of
 from flatweave.frontend.values.array import describe
-from flatweave.frontend.values.complex import Complex
+from flatweave.frontend.values.number_formats import Complex
 from flatweave.frontend.values.promotion import common
 
 

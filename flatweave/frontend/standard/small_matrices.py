@@ -31,9 +31,8 @@ from flatweave.frontend.standard.library import (
     SINGULAR,
     Values,
 )
-from flatweave.frontend.trace.faults import check_message
-from flatweave.frontend.trace.sizes import check
-from flatweave.frontend.values.complex import Complex
+from flatweave.frontend.trace.run_time_checks import check, check_message
+from flatweave.frontend.values.number_formats import Complex
 
 MANY = 10_000
 """Matrices of a stack for which it is worth while to compile a program."""

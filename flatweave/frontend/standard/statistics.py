@@ -21,7 +21,7 @@ from flatweave.frontend.standard.creation import ones_like, zeros_like
 from flatweave.frontend.standard.numbers import conj
 from flatweave.frontend.trace.tracers import as_tracer
 from flatweave.frontend.values.array import Tracer
-from flatweave.frontend.values.complex import Complex
+from flatweave.frontend.values.number_formats import Complex
 
 
 @for_complex

@@ -20,9 +20,9 @@ from flatweave.frontend.elements.elementwise import clz, cos, sin
 from flatweave.frontend.elements.scalars import where
 from flatweave.frontend.functions.control import cond, fori_loop
 from flatweave.frontend.functions.generate import generate
-from flatweave.frontend.trace.pairs import read_again
+from flatweave.frontend.trace.trace import read_again
 from flatweave.frontend.trace.tracers import as_tracer
-from flatweave.frontend.values.complex import Complex
+from flatweave.frontend.values.number_formats import Complex
 
 LONG = 8
 """From rows of so many bits on their columns are long enough to be worked on side by side."""

@@ -12,8 +12,7 @@ from typing import Any
 from flatweave.base.dtypes import i64
 from flatweave.base.errors import NegativeExtentError, ShapeError
 from flatweave.base.source import user_location
-from flatweave.frontend.trace.faults import check_message
-from flatweave.frontend.trace.sizes import check, fit, is_refused, total
+from flatweave.frontend.trace.run_time_checks import check, check_message, fit, is_refused, total
 from flatweave.frontend.trace.tracers import extent_of
 from flatweave.frontend.values.array import Tracer, origin
 from flatweave.frontend.values.scope import Part, current

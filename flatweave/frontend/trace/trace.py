@@ -1,9 +1,14 @@
 """A Python function becomes a program: it is run once on traced arguments.
 
     trace("f", body, [Leaf(f32, 1, "xs")])       f (n: i64) (xs: f32[n]) => ..
+    parts_of(pairs: f64[n, 2])                   Complex(generate [n] (i => pairs[i, 0]), ..)
+    interleaved(Complex(re, im))                 weave [n, 2] [re, im]
+    interleaved(parts_of(pairs))                 pairs: an argument that is a result is not copied
 
 The parameters are, for each argument: its extents, then itself; then, likewise, every host array
 that the function reads without taking it as an argument. Nothing of the program depends on a size.
+Complex numbers are arrays of floats with one axis more at both ends of a program; both parts of a
+result are written in one pass, that which computes them.
 """
 
 from __future__ import annotations
@@ -16,20 +21,115 @@ from typing import Any
 import numpy as np
 
 from flatweave.array_ir.syntax import Program
-from flatweave.base.dtypes import PARTS, DType, u16
-from flatweave.base.errors import ArgumentError, UserError
+from flatweave.base.dtypes import PARTS, DType, i64, u16
+from flatweave.base.errors import ArgumentError, Unsupported, UserError
 from flatweave.base.recording import OPEN, compiled
 from flatweave.base.records import record, replace
 from flatweave.base.source import user_location
 from flatweave.base.told import Note
-from flatweave.frontend.trace.pairs import interleaved, parts_of
-from flatweave.frontend.trace.short import stored
-from flatweave.frontend.trace.tracers import as_tracer
+from flatweave.frontend.trace.extents import ONE, ZERO
+from flatweave.frontend.trace.tracers import as_tracer, emit, stored
 from flatweave.frontend.values.array import Tracer, kind_of
-from flatweave.frontend.values.complex import Complex, is_complex
-from flatweave.frontend.values.scope import Trace, asides, entered
-from flatweave.frontend.values.short import OF, Short, is_short
+from flatweave.frontend.values.number_formats import (
+    OF,
+    Complex,
+    Interleaved,
+    Short,
+    is_complex,
+    is_short,
+    pairs_of,
+)
+from flatweave.frontend.values.scope import Scope, Trace, asides, current, entered
 from flatweave.frontend.values.tree import Tree, flatten, map_leaves, paths
+from flatweave.ops import Generate, Index, Weave
+from flatweave.terms.build import index
+from flatweave.terms.syntax import Atom, Var
+
+TWO = index(2)
+
+
+def parts_of(pairs: Tracer, weak: bool = False) -> Complex:
+    """The complex numbers of an array of floats whose last axis has the extent 2."""
+    shape = pairs.extents[:-1]
+
+    def part(number: Atom) -> Tracer:
+        return _generated(shape, lambda *at: emit(Index(pairs.atom, (*at, number), False))[0])
+
+    parts = part(ZERO), part(ONE)
+    pairs.scope.trace.pairs[parts[0].atom, parts[1].atom] = pairs.atom
+    if weak:
+        return Complex(*(Tracer(each.atom, each.scope, weak=True) for each in parts))
+    return Complex(*parts)
+
+
+def read_again(z: Complex) -> Complex:
+    """The same numbers; where they are those of an argument they are read here once more, so that
+    nothing is stored before a branch that reads them."""
+    known = z.real.scope.trace.pairs.get((z.real.atom, z.imag.atom))
+    return z if known is None else parts_of(Tracer(known, current().home((known,))))
+
+
+def interleaved(value: Any) -> Any:
+    """A complex result as the array of floats that it is in memory; anything else as it is."""
+    found = value if isinstance(value, Complex) else lifted(value)
+    if not isinstance(found, Complex):
+        return value
+    real, imag = found.real, found.imag
+    if not isinstance(real, Tracer):
+        raise Unsupported(
+            "rows of complex numbers that may differ in length.",
+            where=user_location(),
+            remedy="Return their parts, fw.real(z) and fw.imag(z); functions of fw.linalg and"
+            " fw.fft take stacks of arrays as they are.",
+        )
+
+    passed = real.scope.trace.pairs.get((real.atom, imag.atom))
+    if passed is not None:
+        return Interleaved(Tracer(passed, current().home((passed,))))
+
+    if real.ndim and not current().is_mapped:
+        pairs = Weave((*real.extents, TWO), (real.atom, imag.atom))
+        return Interleaved(emit(pairs)[0])
+
+    def part(*at: Atom) -> Tracer:
+        scope, parts = current(), (_read(real, at[:-1]), _read(imag, at[:-1]))
+        is_real = scope.apply("eq", at[-1], ZERO)
+        atom = scope.apply("select", is_real, *(each.atom for each in parts))
+        return Tracer(atom, scope.home((atom,)))
+
+    return Interleaved(_generated((*real.extents, TWO), part))
+
+
+def lifted(value: Any) -> Any:
+    """A complex array or number from outside as a value of the trace; anything else as it is."""
+    if isinstance(value, Complex):
+        return value
+    if type(value) is complex:
+        return Complex(as_tracer(value.real), as_tracer(value.imag))
+    if is_complex(value):
+        scope = current()
+        return parts_of(Tracer(scope.trace.capture(pairs_of(value), pairs=True), scope))
+    return value
+
+
+def _read(array: Tracer, at: tuple[Atom, ...]) -> Tracer:
+    return emit(Index(array.atom, at, checked=False))[0] if array.ndim else array
+
+
+def _generated(shape: tuple[Atom, ...], fn: Callable[..., Tracer]) -> Tracer:
+    """An array from a function of its indices, which are inside."""
+    if not shape:
+        return fn()
+
+    def body(inside: Scope, params: tuple[Var, ...]) -> list[Atom]:
+        for param, extent in zip(params, shape, strict=True):
+            inside.natural.add(param)
+            inside.trace.bounds[param] = extent
+        return [fn(*params).atom]
+
+    function = current().function([i64] * len(shape), body, "i")
+    return emit(Generate(tuple(shape), function))[0]
+
 
 Values = np.ndarray[Any, np.dtype[Any]]
 

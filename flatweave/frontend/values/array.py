@@ -16,11 +16,10 @@ import numpy as np
 
 from flatweave.base.dtypes import DType, as_dtype
 from flatweave.base.errors import UserError
-from flatweave.frontend.values import misuse
-from flatweave.frontend.values.devices import HOST, on_device
-from flatweave.frontend.values.exchange import Exchange, Values
+from flatweave.frontend.values import untraceable
+from flatweave.frontend.values.exchange import HOST, Exchange, Values, on_device
+from flatweave.frontend.values.operators import METHODS, Operators
 from flatweave.frontend.values.scope import STATE, Scope
-from flatweave.frontend.values.sugar import METHODS, Operators
 from flatweave.runtime.door import opened
 from flatweave.terms.syntax import ArrayType, Atom, Const, Var
 
@@ -66,7 +65,7 @@ class Array(Operators):
         """The array itself; ArgumentError for a device other than "cpu"."""
         on_device(device, "to_device")
         if stream is not None:
-            raise misuse.stream()
+            raise untraceable.stream()
         return self
 
     def to_numpy(self) -> Values:
@@ -214,7 +213,7 @@ class Tracer(Array):
     if not TYPE_CHECKING:  # which knows every name
 
         def __getattr__(self, name: str) -> Any:
-            raise misuse.attribute(name)
+            raise untraceable.attribute(name)
 
     @property
     def type(self) -> DType | ArrayType:
@@ -264,21 +263,21 @@ class Tracer(Array):
         """The error for a value used after its body has ended."""
         trace = self.scope.trace
         ended = trace.root.closed or STATE.scope is None
-        return misuse.escaped(describe(self), trace.name, ended)
+        return untraceable.escaped(describe(self), trace.name, ended)
 
     def _without_values(self, *args: Any, **options: Any) -> Any:
-        raise self._refused(misuse.host_array(describe(self), self.ndim == 0))
+        raise self._refused(untraceable.host_array(describe(self), self.ndim == 0))
 
     to_numpy = __array__ = __dlpack__ = __dlpack_device__ = _without_values
     __arrow_c_array__ = __reduce__ = _without_values
 
     def item(self, *index: int) -> Any:
         """Refused: there are no Python numbers inside a trace."""
-        raise self._refused(misuse.python_value(describe(self), "item"))
+        raise self._refused(untraceable.python_value(describe(self), "item"))
 
     def tolist(self) -> Any:
         """Refused: there are no Python numbers inside a trace."""
-        raise self._refused(misuse.python_value(describe(self), "tolist"))
+        raise self._refused(untraceable.python_value(describe(self), "tolist"))
 
     def __len__(self) -> int:
         extents = self.extents
@@ -286,38 +285,38 @@ class Tracer(Array):
             raise TypeError("len() of a scalar")
         if isinstance(extents[0], Const):
             return int(extents[0].value)
-        raise self._refused(misuse.length(describe(self)))
+        raise self._refused(untraceable.length(describe(self)))
 
     def __bool__(self) -> bool:
         if isinstance(self.atom, Const):
             return bool(self.atom.value)
-        raise self._refused(misuse.truth(describe(self)))
+        raise self._refused(untraceable.truth(describe(self)))
 
     def __int__(self) -> int:
         if isinstance(self.atom, Const):
             return int(self.atom.value)
-        raise self._refused(misuse.conversion(describe(self), "int"))
+        raise self._refused(untraceable.conversion(describe(self), "int"))
 
     def __float__(self) -> float:
         if isinstance(self.atom, Const):
             return float(self.atom.value)
-        raise self._refused(misuse.conversion(describe(self), "float"))
+        raise self._refused(untraceable.conversion(describe(self), "float"))
 
     def __complex__(self) -> complex:
-        raise self._refused(misuse.conversion(describe(self), "complex"))
+        raise self._refused(untraceable.conversion(describe(self), "complex"))
 
     def __index__(self) -> int:
         if isinstance(self.atom, Const) and self.element.is_integer:
             return int(self.atom.value)
-        raise self._refused(misuse.conversion(describe(self), "index"))
+        raise self._refused(untraceable.conversion(describe(self), "index"))
 
     def __iter__(self) -> Iterator[Any]:
         if self.extents and isinstance(self.extents[0], Const):
             return (self[i] for i in range(int(self.extents[0].value)))
-        raise self._refused(misuse.iteration(describe(self)))
+        raise self._refused(untraceable.iteration(describe(self)))
 
     def __contains__(self, value: Any) -> bool:
-        raise self._refused(misuse.search(describe(self)))
+        raise self._refused(untraceable.search(describe(self)))
 
     def __mul__(self, other: Any) -> Any:
         self._refuse_repetition(other)
@@ -329,14 +328,14 @@ class Tracer(Array):
 
     def _refuse_repetition(self, other: Any) -> None:
         if isinstance(other, list | tuple) and not self.ndim and self.element.is_integer:
-            raise self._refused(misuse.repetition(describe(self)))
+            raise self._refused(untraceable.repetition(describe(self)))
 
     def __hash__(self) -> int:  # type: ignore[override]
-        raise self._refused(misuse.hashing(describe(self)))
+        raise self._refused(untraceable.hashing(describe(self)))
 
     def __format__(self, spec: str) -> str:
         if spec:
-            raise self._refused(misuse.conversion(describe(self), "float"))
+            raise self._refused(untraceable.conversion(describe(self), "float"))
         return repr(self)
 
     def __repr__(self) -> str:
@@ -394,7 +393,7 @@ def origin(value: Tracer) -> str:
 
 def setitem(array: Array, key: Any, value: Any) -> None:
     """Refuse `x[i] = v`."""
-    raise misuse.assignment()
+    raise untraceable.assignment()
 
 
 METHODS["setitem"] = setitem

@@ -35,8 +35,8 @@ from flatweave.base.pieces import (
     seen_as,
 )
 from flatweave.base.source import user_location
-from flatweave.frontend.values import misuse
-from flatweave.frontend.values.sugar import METHODS, Operators
+from flatweave.frontend.values import untraceable
+from flatweave.frontend.values.operators import METHODS, Operators
 from flatweave.runtime import door
 
 __all__ = ["Chunked", "Field", "Held", "Piece", "Several", "Values", "Viewed"]
@@ -304,12 +304,12 @@ class Chunked(Pieced, Operators):
         return bool(METHODS["any"](METHODS["equal"](self, value)))
 
     def __bool__(self) -> bool:
-        raise misuse.truth_of_chunks()
+        raise untraceable.truth_of_chunks()
 
     if not TYPE_CHECKING:  # which knows every name
 
         def __getattr__(self, name: str) -> Any:
-            raise misuse.attribute(name, "an array in chunks", "Chunked")
+            raise untraceable.attribute(name, "an array in chunks", "Chunked")
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Values:
         if self.nbytes > GATHERED:

@@ -15,8 +15,7 @@ from flatweave.array_ir.fault import Fault, fault_of
 from flatweave.base.errors import UserError
 from flatweave.base.plan import Plan, Status
 from flatweave.frontend.values.array import HostArray, describe, host_array
-from flatweave.frontend.values.devices import on_device
-from flatweave.frontend.values.exchange import CPU, Values
+from flatweave.frontend.values.exchange import CPU, Values, on_device
 from flatweave.runtime.devices import exchange
 from flatweave.runtime.devices.arrays import Resident
 

@@ -144,7 +144,7 @@ class Scope:
         self.order: int = outer.order if outer else 0  # how many derivatives are taken of this
         self.is_transposed: bool = outer is not None and outer.is_transposed  # a rule, by tangents
         self.checked: set[Atom] = set()  # conditions that a check here has found to hold
-        self.shapes: dict[tuple[Atom, ...], None] = {}  # of arrays that fit (`trace/sizes.py`)
+        self.shapes: dict[tuple[Atom, ...], None] = {}  # of arrays that are known to fit
         self.natural: set[Var] = set()
         self.counts: set[Var] = set()
         self.extents: set[Var] = set()  # of arrays that exist

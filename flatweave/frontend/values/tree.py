@@ -4,7 +4,7 @@
     unflatten(tree, leaves)                               {"a": (x, y), "b": None}
 
 A class of ours that derives from Node is taken apart, too, and arrays of NumPy whose elements are
-records, a dict of their fields, or times (`times.py`); anything else is a leaf. Two trees are
+records, a dict of their fields, or times (`datetimes.py`); anything else is a leaf. Two trees are
 equal when values of one fit the other: dicts by their keys, in any order, NamedTuples and
 dataclasses by their class.
 
@@ -127,7 +127,7 @@ def fields_of(records: Any) -> dict[str, Any] | None:
     return {name: records[name] for name in names} if names else None
 
 
-# NumPy's kinds of elements that are more than a number; times.py adds its own
+# NumPy's kinds of elements that are more than a number; datetimes.py adds its own
 STRUCTURED: dict[str, Callable[[Any], Any]] = {"V": fields_of}
 OF_ARRAYS = ("__array__", "dtype", "shape")  # a dataclass that has these is an array, as Zarr's
 LEAF = Tree("leaf")

@@ -27,19 +27,17 @@ from flatweave.base.locks import Lock
 from flatweave.base.recording import run
 from flatweave.base.schedule import CHOSEN
 from flatweave.base.source import user_location
-from flatweave.frontend.arguments import Call
-from flatweave.frontend.call.anywhere import where_they_are
-from flatweave.frontend.call.compiled import rebuilt
+from flatweave.frontend.call.compiled import Stages, rebuilt
+from flatweave.frontend.call.eager import where_they_are
 from flatweave.frontend.call.signature import flat_of, leaves_of
-from flatweave.frontend.call.stages import Stages
-from flatweave.frontend.parameters import Picked
-from flatweave.frontend.trace.faults import out_of_memory, user_error
+from flatweave.frontend.jit_arguments import Call, Picked
+from flatweave.frontend.trace.run_time_checks import out_of_memory, user_error
 from flatweave.frontend.trace.trace import Leaf
 from flatweave.frontend.values.array import kind_of
 from flatweave.frontend.values.chunked import Chunked
+from flatweave.frontend.values.number_formats import speaks_of_short
 from flatweave.frontend.values.promotion import dtype_of
 from flatweave.frontend.values.scope import innermost
-from flatweave.frontend.values.short import speaks_of_short
 from flatweave.frontend.values.tree import Tree
 from flatweave.kernel.arrays.pulls import Typed
 from flatweave.kernel.programs.build import build

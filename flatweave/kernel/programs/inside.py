@@ -9,7 +9,7 @@ from typing import Any
 from flatweave.array_ir.syntax import Program
 from flatweave.base.source import user_location
 from flatweave.frontend.elements.conversion import cast
-from flatweave.frontend.parameters import Picked
+from flatweave.frontend.jit_arguments import Picked
 from flatweave.frontend.trace.trace import Leaf
 from flatweave.frontend.trace.tracers import as_tracer, emit
 from flatweave.frontend.values.array import Tracer

@@ -10,7 +10,7 @@ import numpy as np
 from flatweave.array_ir.fault import Fault, fault_of
 from flatweave.base.errors import IndexOutOfBounds, KernelError, UserError
 from flatweave.base.records import record, replace
-from flatweave.frontend.trace.faults import user_error
+from flatweave.frontend.trace.run_time_checks import user_error
 from flatweave.kernel_ir.syntax import Unit
 from flatweave.lower.call_kernel import unit_for
 from flatweave.lower.machine.machine import CUDA, Machine

@@ -390,4 +390,3 @@ class Operators(Elementwise, Reductions):
     def dot(self, other: Any) -> Any:
         """The inner product of vectors, the product of matrices."""
         return METHODS["dot"](self, other)
-

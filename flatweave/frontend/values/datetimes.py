@@ -19,7 +19,7 @@ import numpy as np
 from flatweave.base.errors import ArgumentError, DTypeError
 from flatweave.base.pretty import counted
 from flatweave.base.source import user_location
-from flatweave.frontend.values.sugar import METHODS
+from flatweave.frontend.values.operators import METHODS
 from flatweave.frontend.values.tree import STRUCTURED, Node
 
 POINT, SPAN = "M", "m"  # NumPy's kinds: datetime64, timedelta64

@@ -10,7 +10,7 @@ import re
 
 from flatweave.base.errors import ArgumentError, EscapedArrayError, NotTraceableError
 from flatweave.base.source import Location, user_location
-from flatweave.frontend.values.sugar import METHODS
+from flatweave.frontend.values.operators import METHODS
 
 BRANCH = "Use fw.where(p, a, b) to choose between values, fw.cond(p, f, g) between computations."
 LOOP = "Use fw.while_loop(cond, body, state), which repeats inside the compiled program."

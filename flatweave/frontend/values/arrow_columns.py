@@ -17,7 +17,7 @@ import numpy as np
 
 from flatweave.base.errors import ArgumentError, DTypeError, UserError
 from flatweave.base.source import user_location
-from flatweave.frontend.values.capsules import NUMBERS, Chunk, chunks_of
+from flatweave.frontend.values.arrow_interface import NUMBERS, Chunk, chunks_of
 
 Values = np.ndarray[Any, np.dtype[Any]]
 Numbers = tuple[Values, Values | None]

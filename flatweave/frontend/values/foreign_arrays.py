@@ -10,7 +10,7 @@ This is the one place that decides what an object of another library is, for who
 chunks alike. Some libraries make what is missing NaN without a word when NumPy asks for the values,
 times and categories integers, records matrices: so each is asked in the way that loses nothing, and
 is known by what it offers, not by name. What is missing, who reads it refuses, fills or takes apart
-(`interop.py`, `asarray.py`).
+(`asarray.py`).
 """
 
 from __future__ import annotations
@@ -24,9 +24,15 @@ import numpy as np
 from flatweave.base.dtypes import COMPLEX, DTYPES, bf16, f16, native, short_float
 from flatweave.base.errors import ArgumentError, DTypeError, UserError
 from flatweave.base.source import user_location
-from flatweave.frontend.values import brain
+from flatweave.frontend.values import exchange
 from flatweave.frontend.values.array import kind_of
-from flatweave.frontend.values.arrow import BYTES, Numbers, column_behind, is_arrow, numbers_of
+from flatweave.frontend.values.arrow_columns import (
+    BYTES,
+    Numbers,
+    column_behind,
+    is_arrow,
+    numbers_of,
+)
 from flatweave.runtime.devices.arrays import Resident
 from flatweave.runtime.devices.exchange import NotContiguous, borrowed
 
@@ -86,7 +92,7 @@ def _read(value: Any, name: str) -> Numbers | None:
         try:
             return np.from_dlpack(value), None
         except (BufferError, TypeError, RuntimeError, AttributeError):
-            brains = brain.taken(value)
+            brains = exchange.taken(value)
         if brains is not None:
             return brains, None
     if not any(hasattr(value, protocol) for protocol in PROTOCOLS[1:]):

@@ -1,0 +1,147 @@
+"""What arguments of public functions are, before anything is traced.
+
+    class Money(fw.Overriding): ..         a dataclass of arrays, that says itself what functions do
+    fw.add(price, 1)                       Money.__flatweave_function__(fw.add, (price, 1), {})
+    python_value(np.int64(1))              1
+    python_value([0, np.array([1, 2])])    (0, (1, 2))
+    python_numbers(np.array([[1, 2]]))     ((1, 2),)
+    fw.reshape(xs, (n, -1))                the -1 is no extent: the trace must see it (`is_telling`)
+
+`Overriding` works as `__array_function__` of NumPy. Functions look for such values only once a
+class has been declared, so that programs without one pay nothing.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from flatweave.base.dtypes import DTYPES
+from flatweave.frontend.values.array import HostArray, Tracer
+from flatweave.frontend.values.tree import is_irregular
+from flatweave.terms.syntax import Const
+
+CLASSES: list[type] = []
+
+
+class Overriding:
+    """The base of classes that say what functions of `fw` do with their values.
+
+    A function of `fw` that gets such a value, alone, in a tuple or list or as the values of a
+    Ragged, first calls the classmethod `__flatweave_function__(function, args, kwargs)`, inside
+    the trace. Its result is the function's, unless it is NotImplemented: then the function treats
+    the value as any other. A value that is a dataclass of arrays can be an argument of jitted
+    functions, and `fw.map` goes through its elements.
+
+        >>> import dataclasses
+        >>> @dataclasses.dataclass
+        ... class Meters(fw.Overriding):
+        ...     values: object
+        ...     @classmethod
+        ...     def __flatweave_function__(cls, function, args, kwargs):
+        ...         return cls(function(*(getattr(a, "values", a) for a in args), **kwargs))
+        >>> fw.maximum(Meters(fw.iota(3)), 1).values
+        Array([1, 1, 2], dtype=int64)
+    """
+
+    __slots__ = ()
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        CLASSES.append(cls)
+
+    @classmethod
+    def __flatweave_function__(
+        cls, function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]
+    ) -> Any:
+        """What a function of `fw` gives for these arguments; NotImplemented: what it always does.
+        """
+        return NotImplemented
+
+
+def overridden(
+    function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> Any:
+    """What a class among the arguments makes of the call; NotImplemented where none does."""
+    owner = _owner(args) or _owner(kwargs.values())
+    if owner is None:
+        return NotImplemented
+    return owner.__flatweave_function__(function, args, kwargs)
+
+
+def _owner(values: Iterable[Any]) -> type[Overriding] | None:
+    for value in values:
+        while is_irregular(value):
+            value = value.values
+        if isinstance(value, Overriding):
+            return type(value)
+        if isinstance(value, list | tuple) and (found := _owner(value)):
+            return found
+    return None
+
+
+FEW = 128
+"""Numbers that an array may hold: two for each of 64 axes."""
+
+
+def python_value(value: Any) -> Any:
+    """The value of a static parameter: lists, ranges and rows of integers as tuples, numbers as
+    Python's.
+
+    Whatever has `__index__` is an integer, also a traced one that is known. All else stays.
+    """
+    if isinstance(value, Tracer):
+        return value.atom.value if isinstance(value.atom, Const) else value
+    if isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, np.ndarray | HostArray):
+        is_few = not value.ndim or (value.ndim == 1 and value.dtype.kind in "iu")
+        return python_value(np.asarray(value).tolist()) if is_few else value
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, range) or type(value) in (list, tuple):
+        return tuple(map(python_value, value))
+    return operator.index(value) if hasattr(type(value), "__index__") else value
+
+
+def python_numbers(value: Any) -> Any:
+    """A parameter that holds a few numbers, each an argument of the program: arrays as tuples."""
+    if isinstance(value, range):
+        return tuple(value)
+    if isinstance(value, np.ndarray | HostArray) and value.ndim and value.size <= FEW:
+        return python_numbers(np.asarray(value).tolist())
+    if type(value) in (list, tuple):
+        return type(value)(map(python_numbers, value))
+    return value
+
+
+_OFTEN_NEUTRAL = frozenset({0, 1, -1, *(d.low for d in DTYPES), *(d.high for d in DTYPES)})
+
+
+def _is_open(leaf: Any) -> bool:
+    """Whether this is the -1 of a shape."""
+    return isinstance(leaf, int | np.integer) and leaf == -1
+
+
+def _is_often_neutral(leaf: Any) -> bool:
+    """Whether a number is often a neutral element."""
+    if type(leaf) is float:
+        return leaf in (0.0, 1.0, math.inf, -math.inf)
+    return type(leaf) is bool or (type(leaf) is int and leaf in _OFTEN_NEUTRAL)
+
+
+TELLING: Mapping[str, Callable[[Any], bool]] = {
+    "shape": _is_open,
+    "initial": _is_often_neutral,
+    "identity": _is_often_neutral,
+}
+"""Their names, and which of their values tell."""
+
+
+def is_telling(name: str, leaf: Any) -> bool:
+    """Whether the program depends on this value of a parameter."""
+    return name in TELLING and TELLING[name](leaf)
