@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import flatweave as fw
+from flatweave.base.config import config
 
 NEAR = 1e-5
 """Relative: some 170 roundings of f32. One after the other, 10^6 elements are wrong by 10^-3."""
@@ -180,6 +181,44 @@ def test_bins_of_many_elements(n):
     x, places = np.full(n, 1.1, "f4"), bins_of(n)
 
     assert_bins_near(fw.jit(binned)(x, *places), x[0], *places, 1e-7)
+
+
+def one_hot(dest, places, x):
+    """Sums and a count next to them."""
+    return fw.permute(fw.add, dest, places, x), fw.permute(
+        lambda a, b: (a[0] + b[0], a[1] + b[1]), (dest, fw.zeros(dest.shape, "i4")), places,
+        (x, fw.full(places.shape, np.int32(1))),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("variant", ["owner", "partition"])
+def test_one_bin_of_a_large_destination(variant, threads):
+    """Elements are added to f64 wherever there are as many of them as places."""
+    n = 1 << 18
+    x, places = np.full(n, 1.1, "f4"), np.where(np.arange(n) % 2, 5, np.arange(n))
+    counts = np.bincount(places, minlength=n)
+    with config.scoped(target="cpu", threads=threads), fw.schedule(permute=variant):
+        found, (again, number) = fw.jit(one_hot)(np.zeros(n, "f4"), places, x)
+
+    np.testing.assert_allclose(found, counts * float(x[0]), 1e-7)
+    np.testing.assert_allclose(again, counts * float(x[0]), 1e-7)
+    assert (np.asarray(number) == counts).all()
+
+
+def test_even_rows_that_meet():
+    """Tiles that look for the elements of each row add them to f64, too."""
+    rows, size = 20_000, 50
+
+    @fw.jit
+    def meeting(dest, sizes, x):
+        places = fw.expand(lambda n: n, lambda n, k: k * 2, sizes)
+        return fw.permute(fw.add, dest, places, fw.full(places.shape, x))
+
+    args = np.zeros(size * 2, "f4"), np.full(rows, size), np.float32(1.1)
+    with config.scoped(target="cpu"):
+        assert "_strided(" in meeting.stages(*args).text["kernel"]
+        assert_near([meeting(*args)[::2]], [np.full(size, rows * float(np.float32(1.1)))], 1e-7)
 
 
 @pytest.mark.slow

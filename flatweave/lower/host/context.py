@@ -18,6 +18,7 @@ from flatweave.base.source import Location
 from flatweave.base.thresholds import Thresholds
 from flatweave.base.told import Note
 from flatweave.kernel_ir.host import Alloc, Choice, Free, IsUnique, Launch, Role
+from flatweave.kernel_ir.op import dtype_in
 from flatweave.kernel_ir.syntax import Kernel, Later
 from flatweave.kernel_passes.distribute import distribute_kernel
 from flatweave.lower.host.copy import write_copy
@@ -168,16 +169,22 @@ class Lowering:
         assert isinstance(dest.type, ArrayType)
         dtype = dest.type.dtype
         fresh = host.emit(Alloc(dtype, count, self.site()), "buffer")[0]
-        blocks = place_blocks(host, self.machine, count, [dtype])
-        args = (count, held.buffer, fresh)
-        host.emit(Launch(self._copy_kernel(dtype), blocks, args, Role.COPY))
+        self.copy_elements(host, held.buffer, fresh, count)
         return fresh
 
-    def _copy_kernel(self, dtype: DType) -> str:
-        name = f"copy_{dtype.name}"
+    def copy_elements(self, host: Builder, source: Var, target: Var, count: Atom) -> None:
+        """Launch a kernel that copies elements from one buffer to another, as its dtype."""
+        dtypes = [dtype_in(source), dtype_in(target)]
+        blocks = place_blocks(host, self.machine, count, [max(dtypes, key=lambda d: d.bytes)])
+        args = (count, source, target)
+        host.emit(Launch(self._copy_kernel(*dtypes), blocks, args, Role.COPY))
+
+    def _copy_kernel(self, source: DType, target: DType) -> str:
+        name = "_".join(dict.fromkeys(["copy", source.name, target.name]))
         if name not in self._taken():
-            buffer = BufferType(dtype)
-            own: Own = [("count", i64), ("source", buffer), ("target", buffer)]
+            own: Own = [
+                ("count", i64), ("source", BufferType(source)), ("target", BufferType(target))
+            ]  # fmt: skip
             self._declare(name, (), own, lambda kernel, own: write_copy(self.machine, kernel, own))
         return name
 

@@ -19,7 +19,7 @@ from flatweave.passes.operators import makes_nan, reads_nan
 from flatweave.terms.build import Builder
 from flatweave.terms.components import component_functions
 from flatweave.terms.control import If
-from flatweave.terms.syntax import Atom, Const, Lambda, Type, types_of
+from flatweave.terms.syntax import Atom, Const, Lambda, Type
 
 
 def called(
@@ -36,9 +36,11 @@ def called(
     return lambda c, left, right: c.emit(Call(function, (*left, *right)))
 
 
-def called_for_nan(b: Builder, part: Lambda, combine: Combine) -> Combine:
-    """`combine`, which applies `part`, written out; and by one function where a NaN comes of it."""
-    types = types_of(part.params[: len(part.results)])
+def called_for_nan(
+    b: Builder, part: Lambda, combine: Combine, types: Sequence[Type]
+) -> Combine:
+    """`combine`, which applies `part` to values of `types`, written out; and by one function where
+    a NaN comes of it."""
     call = called(b, [part], types, combine)
     if call is combine or reads_nan(part) or not any(type_ in (f32, f64) for type_ in types):
         return call

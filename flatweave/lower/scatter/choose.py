@@ -36,6 +36,7 @@ from flatweave.lower.scatter.scattering import Scattering
 from flatweave.lower.scatter.shared_atomic import SharedAtomic
 from flatweave.lower.scatter.sorted import Sorted
 from flatweave.lower.scatter.strided import Strided
+from flatweave.lower.scatter.wide import launch
 from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.plan import ScatterChoice, SweepPlan, When
 from flatweave.lower.schedule.scatter_variant import ScatterVariant
@@ -128,10 +129,10 @@ def _first_of(host: Builder, divisions: Sequence[Division]) -> None:
     first, *others = divisions
     holds = first.holds(host) if others else TRUE
     if holds == TRUE:
-        return first.launch(host)
+        return launch(host, first)
     if holds == FALSE:
         return _first_of(host, others)
     yes, no = host.inner(), host.inner()
-    first.launch(yes)
+    launch(yes, first)
     _first_of(no, others)
     host.emit(If(holds, yes.close([], []), no.close([], [])))

@@ -1,7 +1,7 @@
-"""What private copies hold instead of elements.
+"""What is held of elements while they are combined.
 
 Elements that all add the same integer are counted: copies hold numbers of 32 bits. Sums of f32 are
-f64, so that the error of a bin does not grow with its elements.
+f64, so that the error of a bin does not grow with its elements (`wide.py`).
 """
 
 from __future__ import annotations
@@ -35,14 +35,15 @@ def times_added(b: Builder, op: Sweep, counts: Sequence[Atom]) -> list[Atom]:
     ]
 
 
-def widened(op: Sweep) -> tuple[Sequence[str], Sequence[DType]] | None:
-    """The functions that combine the components, and dtypes in which sums round seldom; None where
-    no component is such a sum."""
+def widened(op: Sweep) -> list[DType] | None:
+    """The dtypes of components in which their sums round seldom; None where none is a sum of f32,
+    or the components are not combined one by one."""
     (sink,) = op.sinks
-    assert isinstance(sink, ScatterReduce)
+    if not isinstance(sink, ScatterReduce):
+        return None
     dtypes = [type_ for type_ in sink.fn.result_types() if isinstance(type_, DType)]
     names = component_functions(sink.fn)
     if names is None or ("add", f32) not in zip(names, dtypes, strict=True):
         return None
     pairs = zip(names, dtypes, strict=True)
-    return names, [f64 if pair == ("add", f32) else pair[1] for pair in pairs]
+    return [f64 if pair == ("add", f32) else pair[1] for pair in pairs]

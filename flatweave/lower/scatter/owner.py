@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from flatweave.base.dtypes import i64
-from flatweave.kernel_ir.host import Role
 from flatweave.kernel_ir.syntax import BlockIndex
 from flatweave.lower.host.context import Own
 from flatweave.lower.scatter.division import Division
@@ -46,7 +45,7 @@ class Owner(Division):
         s = self.scattering
         is_alone = s.one_is_faster or host.apply("eq", s.threads, index(1))
         blocks = host.apply("select", is_alone, index(1), s.threads)
-        s.launch(self.kernels, blocks, Role.PASS, host, [blocks], self.alone, is_alone)
+        s.launch(self.kernels, blocks, s.role, host, [blocks], self.alone, is_alone)
 
     def _write(self, writer: KernelWriter, own: Sequence[Var]) -> None:
         """All elements, of which a stage takes those of this block's part."""

@@ -78,7 +78,7 @@ class Partition(Division):
         each = bytes_of(self.dtypes)
         self.block = 1 << (STAGE_BYTES // each).bit_length() - 1
         self.round = SCRATCH_BYTES // each // self.block * self.block
-        bits = (TILE_BYTES // bytes_of(scattering.dtypes)).bit_length() - 1
+        bits = (TILE_BYTES // bytes_of(scattering.held)).bit_length() - 1
         self.tile_bits = min(bits, MOST_BITS)
         sink = scattering.sink
         self.notes_nan = isinstance(sink, ScatterReduce) and agrees_without_nan(sink.fn)

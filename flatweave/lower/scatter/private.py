@@ -14,10 +14,8 @@ each turn of the loop over elements, so that a turn seldom waits for what the la
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 
 from flatweave.base.dtypes import DType, i64, u32
-from flatweave.kernel_ir.arrays import Values
 from flatweave.kernel_ir.host import Alloc, Free, Role
 from flatweave.kernel_ir.op import dtype_in
 from flatweave.kernel_ir.syntax import BlockIndex, Load, Store
@@ -92,6 +90,7 @@ class Private(Division):
     """The two kernels of private copies, and their launches."""
 
     name = "private"
+    writes_destination = False
     reason = (
         "each thread adds into a copy of the destination, since copies are small beside the"
         " elements"
@@ -104,7 +103,7 @@ class Private(Division):
         suffix = "" if when is When.ALWAYS else "_private"
         self.role = Role.VARIANT if suffix else Role.PASS
         self.counts = is_counted(scattering.op)
-        self.names, self.sums = widened(scattering.op) or ((), scattering.dtypes)
+        self.sums = widened(scattering.op) or scattering.dtypes
         self.dtypes: Sequence[DType] = (
             [u32] * len(scattering.dtypes) if self.counts else self.sums
         )
@@ -129,16 +128,6 @@ class Private(Division):
         if not isinstance(sink, ScatterReduce):
             return NOT_COMBINED
         return super().obstacle(machine, facts) if neutral_of(sink) else NO_NEUTRAL
-
-    def combine(
-        self, kernel: KernelBuilder, b: Builder, old: Sequence[Atom], new: Sequence[Atom]
-    ) -> Values:
-        """old fn new, in the dtypes of sums."""
-        if not self.names:
-            return self.scattering.combine(kernel, b, old, new)
-        wide = [b.cast(atom, dtype) for atom, dtype in zip(new, self.sums, strict=True)]
-        pairs = zip(self.names, old, wide, strict=True)
-        return tuple(b.apply(name, left, right) for name, left, right in pairs)
 
     def blocks(self, host: Builder) -> Atom:
         """How many blocks fill copies."""
@@ -247,8 +236,7 @@ class _OwnCopy:
         """One element into this block's copy of a turn."""
         at = b.add(self.bases[turn], place)
         if not self.private.counts:
-            join = partial(self.private.combine, self.kernel)
-            self.scattering.write(self.kernel, b, self.copies, at, values, join)
+            self.scattering.write(self.kernel, b, self.copies, at, values)
             return
         for buffer in self.copies:
             b.emit(Store(buffer, at, b.add(b.emit(Load(buffer, at))[0], Const(1, u32))))
@@ -272,7 +260,7 @@ def _write_combine(private: Private, kernel: KernelBuilder, own: Sequence[Var]) 
         params = [inside.param("s", dtype) for dtype in private.sums]
         at = inside.add(inside.mul(k, stride), j)
         more = _copied(private, inside, copies, at)
-        combined = private.combine(kernel, inside, params, more)
+        combined = scattering.combine(kernel, inside, params, more)
         held = [c.emit(Load(buffer, j))[0] for buffer in dest]
         init = tuple(c.cast(a, dtype) for a, dtype in zip(held, private.sums, strict=True))
         body = inside.close([k, *params], combined)

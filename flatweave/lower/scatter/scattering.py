@@ -9,6 +9,7 @@ Which block writes what is a variant's matter (`division.py`); `choose.py` says 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from functools import cached_property, partial
 
 from flatweave.algorithms.operator import Combine
@@ -16,6 +17,7 @@ from flatweave.base.dtypes import DType, i64, u64
 from flatweave.base.records import record
 from flatweave.kernel_ir.arrays import Values
 from flatweave.kernel_ir.host import Role, Threads
+from flatweave.kernel_ir.op import dtype_in
 from flatweave.kernel_ir.syntax import Load, Shared, Store, StoreCompact
 from flatweave.lower.host.context import Declared, Lowering, Own, Write
 from flatweave.lower.kernel.builder import KernelBuilder
@@ -32,8 +34,9 @@ from flatweave.nest.schedule import ALWAYS, Cache, RFactor, Rows, Stream, Versio
 from flatweave.ops import ScatterReduce, ScatterStore
 from flatweave.ops.rows import scalar_type
 from flatweave.terms.build import FALSE, TRUE, Builder, index
+from flatweave.terms.components import component_functions
 from flatweave.terms.control import For
-from flatweave.terms.syntax import Atom, Let, Var
+from flatweave.terms.syntax import Atom, Let, Var, types_of
 
 UNROLLED = 4
 """Elements that a loop over single elements takes in a turn."""
@@ -55,14 +58,26 @@ class Scattering:
         self.facts = facts
         self.plan = plan
         self.dest = lowering.own_all(sink.dest, let)
+        self.held = [dtype_in(buffer) for buffer in self.dest]
+        """The dtypes of what is written to, in which elements are combined."""
         self.dtypes = [scalar_type(value) for value in op.body.results[1:]]
         self.extent = lowering.host.product(lowering.scope.array(sink.dest[0]).shape)
         self.total = lowering.host.product([lowering.scope.scalar(e) for e in op.shape])
         bound = {var for inner in op.body.lets for var in inner.vars} | set(op.body.params)
         self.varying = [k for k, atom in enumerate(op.body.results[1:]) if atom in bound]
         """The components whose values differ from element to element."""
+        self.role = Role.PASS
+        """What the launches of a variant are that may always run."""
         self.one_is_faster: Atom | None = None
         """Whether one owner is faster than several; None where only the threads say so."""
+
+    def into(self, dest: Sequence[Var], role: Role) -> Scattering:
+        """The same sweep into other buffers, whose dtypes may be wider."""
+        other = copy(self)
+        other.role = role
+        other.dest = tuple(dest)
+        other.held = [dtype_in(buffer) for buffer in dest]
+        return other
 
     @cached_property
     def threads(self) -> Atom:
@@ -125,15 +140,22 @@ class Scattering:
     def combine(
         self, kernel: KernelBuilder, b: Builder, old: Sequence[Atom], new: Sequence[Atom]
     ) -> Values:
-        """old fn new, for scatter_reduce sinks."""
+        """old fn new, in their dtypes, for scatter_reduce sinks."""
         assert isinstance(self.sink, ScatterReduce)
-        return call_operator(self.lowering, kernel, b, self.sink.fn, [*old, *new])
+        fn, dtypes = self.sink.fn, types_of(old)
+        if dtypes == fn.result_types():
+            return call_operator(self.lowering, kernel, b, fn, [*old, *new])
+        names = component_functions(fn)
+        assert names is not None  # see `widened`
+        parts = zip(names, old, new, strict=True)
+        return tuple(b.apply(name, left, right) for name, left, right in parts)
 
     def anywhere(self, kernel: KernelBuilder) -> Combine | None:
         """What combines old values and new ones to the same bits wherever in a kernel it stands."""
         if not isinstance(self.sink, ScatterReduce):
             return None
-        return called_for_nan(kernel.body, self.sink.fn, partial(self.combine, kernel))
+        combine = partial(self.combine, kernel)
+        return called_for_nan(kernel.body, self.sink.fn, combine, self.held)
 
     def dest_in(self, kernel: KernelBuilder) -> list[Var]:
         """The destination inside a kernel."""
@@ -154,7 +176,7 @@ class Scattering:
         if isinstance(self.sink, ScatterReduce):
             old = [b.emit(Load(buffer, at))[0] for buffer in dest]
             join = combine or partial(self.combine, kernel)
-            values = join(b, tuple(old), tuple(values))
+            values = join(b, tuple(old), cast_like(b, dest, values))
         for buffer, value in zip(dest, values, strict=True):
             b.emit(Store(buffer, at, value))
 
@@ -253,6 +275,13 @@ def one_by_one(
             act(inside, inside.add(i, index(turn)), turn)
         b.emit(For(first, last, index(turns), inside.close([i], []), ()))
 
+
+
+def cast_like(b: Builder, buffers: Sequence[Var], values: Sequence[Atom]) -> Values:
+    """Values as the dtypes of these buffers."""
+    return tuple(
+        b.cast(value, dtype_in(buffer)) for buffer, value in zip(buffers, values, strict=True)
+    )
 
 
 def bytes_of(dtypes: Sequence[DType]) -> int:

@@ -24,13 +24,13 @@ from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.kernel.elements import Elements, rows_of
 from flatweave.lower.machine.machine import Machine
 from flatweave.lower.scatter.division import Division
-from flatweave.lower.scatter.scattering import Scattering
+from flatweave.lower.scatter.scattering import Scattering, cast_like
 from flatweave.lower.schedule.division import along_rows
 from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.plan import When
 from flatweave.lower.sweep.writer import KernelWriter
 from flatweave.lower.traverse.row_of_position import RowOf
-from flatweave.ops import Prefix, ScatterReduce, ScatterStore
+from flatweave.ops import Prefix, ScatterReduce
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import NO_BODY, For, If
 from flatweave.terms.syntax import Atom, BufferType, Var
@@ -63,7 +63,7 @@ class Strided(Division):
 
     def __init__(self, scattering: Scattering, when: When) -> None:
         super().__init__(scattering, when)
-        own: Own = [*(("dest", BufferType(dtype)) for dtype in scattering.dtypes), ("extent", i64)]
+        own: Own = [*(("dest", BufferType(dtype)) for dtype in scattering.held), ("extent", i64)]
         self.kernel = scattering.later("_strided", self._write, own, self.why)
 
     @classmethod
@@ -72,15 +72,15 @@ class Strided(Division):
 
     def _write(self, kernel: KernelBuilder, own: Sequence[Var]) -> None:
         b, (*dest, extent) = kernel.body, own
-        size = index(tile_of(self.scattering.dtypes))
+        size = index(tile_of(self.scattering.held))
         lo = b.mul(b.emit(BlockIndex())[0], size)
         hi = b.apply("minimum", b.add(lo, size), extent)
         writer = self.scattering.writer(kernel, width=1)
-        _Tile(writer, self.scattering.sink, dest, lo, hi).write(b)
+        _Tile(writer, self.scattering, dest, lo, hi).write(b)
 
     def _tiles(self, host: Builder) -> Atom:
         """How many tiles the destination has."""
-        return host.ceil_div(self.scattering.extent, index(tile_of(self.scattering.dtypes)))
+        return host.ceil_div(self.scattering.extent, index(tile_of(self.scattering.held)))
 
     def pays(self, host: Builder) -> Atom:
         """Whether rows are long enough to be looked up in every tile."""
@@ -112,12 +112,11 @@ class _Tile:
     """One tile of the destination, [lo, hi)."""
 
     def __init__(
-        self, writer: KernelWriter, sink: ScatterStore | ScatterReduce, dest: Sequence[Var],
-        lo: Atom, hi: Atom,
-    ) -> None:  # fmt: skip
+        self, writer: KernelWriter, scattering: Scattering, dest: Sequence[Var], lo: Atom, hi: Atom
+    ) -> None:
         assert writer.located is not None
         self.writer = writer
-        self.sink = sink
+        self.scattering = scattering
         self.dest = dest
         self.lo = lo
         self.hi = hi
@@ -212,9 +211,10 @@ class _Tile:
         elements.emit(b, [let for let in lets if let.vars[0] not in fixed])
         values = list(elements.atoms(body.results[1:]))
         inside = b.inner() if tested else b
-        if isinstance(self.sink, ScatterReduce):
+        if isinstance(self.scattering.sink, ScatterReduce):
             old = [inside.emit(Load(buffer, place))[0] for buffer in self.dest]
-            values = list(self.writer.call(inside, self.sink.fn, [*old, *values]))
+            new = cast_like(inside, self.dest, values)
+            values = list(self.scattering.combine(self.writer.kernel, inside, old, new))
         for buffer, value in zip(self.dest, values, strict=True):
             inside.emit(Store(buffer, place, value))
         if not tested:

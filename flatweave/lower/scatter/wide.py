@@ -1,0 +1,65 @@
+"""Sums of f32 that are f64 while elements are added, where they meet in the destination itself.
+
+    dest: f32[extent]                            wide: f64[extent] = dest
+    dest[place] add= value       ==>             wide[place] add= value
+                                                 dest = wide
+
+A sum of n elements one after the other is wrong by up to n roundings: 2^24 equal f32 in one place
+are wrong by 7 %. The destination is read and written once more for that, so there must be as many
+elements as places; fewer are added to f32. Private copies hold f64 anyway.
+
+ms of CPU time for f32, 2 threads of a Zen 5, added to f32 and to f64:
+
+    elements    places    equally likely    sorted
+    2^24        2^24      108  155          15.9  31.0
+    2^24        2^22       65   81          14.4  19.3
+    2^22        2^22       17   25           4.2   8.4
+    2^20        2^20      4.2  6.9           1.0   2.1
+"""
+
+from __future__ import annotations
+
+from flatweave.kernel_ir.host import Alloc, Free, Role
+from flatweave.lower.scatter.counted import widened
+from flatweave.lower.scatter.division import Division
+from flatweave.terms.build import FALSE, TRUE, Builder, index
+from flatweave.terms.control import If
+from flatweave.terms.syntax import Atom, Var
+
+FEW = 1 << 12
+"""So many elements are added to f32: their sum is wrong by 10^-4 at most."""
+
+
+def launch(host: Builder, division: Division) -> None:
+    """The launches of a division, which adds to f64 where that pays."""
+    s = division.scattering
+    many: Atom = FALSE
+    if division.writes_destination and widened(s.op) is not None:
+        more = host.apply("gt", s.total, index(FEW))
+        many = host.apply("and", more, host.apply("ge", s.total, s.extent))
+    if many == FALSE:
+        return division.launch(host)
+    if many == TRUE:
+        return _launch_wide(host, division, Role.PASS)
+    wide, narrow = host.inner(), host.inner()
+    _launch_wide(wide, division, Role.VARIANT)
+    division.launch(narrow)
+    host.emit(If(many, wide.close([], []), narrow.close([], [])))
+
+
+def _launch_wide(host: Builder, division: Division, role: Role) -> None:
+    """The same division into buffers of wider sums, between two copies."""
+    s, lowering = division.scattering, division.scattering.lowering
+    dest: list[Var] = []
+    pairs: list[tuple[Var, Var]] = []
+    for buffer, dtype, sum_ in zip(s.dest, s.held, widened(s.op) or s.held, strict=True):
+        dest.append(buffer)
+        if sum_ != dtype:
+            dest[-1] = host.emit(Alloc(sum_, s.extent, lowering.site()), "sums")[0]
+            pairs.append((buffer, dest[-1]))
+    for buffer, sums in pairs:
+        lowering.copy_elements(host, buffer, sums, s.extent)
+    type(division)(s.into(dest, role), division.when).launch(host)
+    for buffer, sums in pairs:
+        lowering.copy_elements(host, sums, buffer, s.extent)
+        host.emit(Free(sums))
