@@ -16,17 +16,15 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 
 from flatweave.array_ir.syntax import Program
 from flatweave.base.errors import Unsupported
-from flatweave.cluster.apart import apart, read_anywhere
-from flatweave.cluster.ends import shorter_by_one
+from flatweave.cluster.chunk_program import local_program
 from flatweave.cluster.exchanges import exchange_of
 from flatweave.cluster.exchanges.exchange import Made
-from flatweave.cluster.local import local_program
-from flatweave.cluster.needs import cutting
-from flatweave.cluster.numbers import is_cheap, numbers_of_rows, read_elsewhere
+from flatweave.cluster.prepare import prepared
+from flatweave.cluster.row_ranges import cutting, is_cheap, numbers_of_rows, read_elsewhere
 from flatweave.cluster.rules import rule_of
-from flatweave.cluster.rules.rule import Rule
-from flatweave.cluster.steps import Divided, Exchanged, Local, Step, Whole
-from flatweave.cluster.traced.prepare import prepared
+from flatweave.cluster.separate_reads import read_anywhere, separate_reads
+from flatweave.cluster.steps import Divided, Exchanged, Local, Rule, Step, Whole
+from flatweave.cluster.windows import shorter_by_one
 from flatweave.ops import Generate, Map
 from flatweave.ops.nests.nest import Nest
 from flatweave.ops.rows import array_type
@@ -106,7 +104,7 @@ class _Dividing:
     def _place(self, let: Let) -> None:
         """A let, or those that it becomes where some of what it reads is asked of others."""
         self.anywhere.update(read_anywhere(let.op, self.split - self.large))
-        made = apart(let, self.large & self.split)
+        made = separate_reads(let, self.large & self.split)
         if len(made) > 1:
             for each in made:
                 self._place(each)

@@ -1,6 +1,6 @@
 """Runs a divided program: for each step all chunks, then what is exchanged between them.
 
-    results_of(divided, place, args)      args: numbers, arrays, and Chunked for what is split
+The client computes small programs itself.
 """
 
 from __future__ import annotations
@@ -11,25 +11,88 @@ from typing import Any
 
 import numpy as np
 
+from flatweave.array_ir import interp
+from flatweave.array_ir.syntax import Program
+from flatweave.base.config import config
 from flatweave.base.errors import ShapeError
-from flatweave.cluster.ends import Ends, cuts_of_rows, one_less, shorter_by_one
+from flatweave.base.recording import run
+from flatweave.base.schedule import OF_CHUNKS
+from flatweave.cluster.chunk_program import LocalProgram, Param, ParamKind
+from flatweave.cluster.cyclic_reads import runs
 from flatweave.cluster.exchanges import exchange_of
 from flatweave.cluster.exchanges.gather import brought
-from flatweave.cluster.known import Known
-from flatweave.cluster.local import Is, LocalProgram, Param
-from flatweave.cluster.needs import located_by, spanned_by
-from flatweave.cluster.own import called, computed, program_of
-from flatweave.cluster.parts.fold import Folding
-from flatweave.cluster.place import Chunk, Job, Place, Rows, ran
+from flatweave.cluster.executor import Chunk, Executor, Job, Rows, ran
+from flatweave.cluster.partial_results import Folding
+from flatweave.cluster.row_ranges import located_by, spanned_by
 from flatweave.cluster.rules import rule_of
-from flatweave.cluster.rules.rule import Part
-from flatweave.cluster.steps import Divided, Exchanged, Local, Whole
-from flatweave.cluster.windows import Seen, Windows
-from flatweave.cluster.wraps import runs
+from flatweave.cluster.steps import Divided, Exchanged, Local, Part, Whole
+from flatweave.cluster.windows import (
+    ArrayCache,
+    Ends,
+    Seen,
+    Windows,
+    cuts_of_rows,
+    one_less,
+    shorter_by_one,
+)
+from flatweave.frontend.call.eager import compile_program, fingerprint
+from flatweave.frontend.call.signature import keep
 from flatweave.frontend.values.chunked import Chunked, Piece
 from flatweave.ops.rows import array_type
 from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Let, Var
-from flatweave.terms.traverse import free_vars
+from flatweave.terms.traverse import free_vars, lambdas_in, walk_lets
+
+# What the client computes itself: programs of a few lets, compiled once.
+#
+# A loop of the client comes by the same lets in each turn, and what combines the parts of chunks
+# is written anew for each: programs of one text from the same lines are one.
+
+
+FEW = 1 << 12
+"""Up to so many elements functions are computed by the interpreter, which needs no compiling."""
+
+_MADE: dict[Any, Any] = {}
+
+
+def program_of(let: Let) -> Program:
+    """A let as a program of what it reads."""
+    params = sorted(free_vars(let.op), key=lambda var: isinstance(var.type, ArrayType))
+    return Program("client", Lambda(tuple(params), (let,), let.vars))
+
+
+def computed(program: Program, args: Sequence[Any]) -> list[Any]:
+    """A program on values of the client: of scalars by the interpreter, else compiled."""
+    types = [atom.type for atom in (*program.fn.params, *program.fn.results)]
+    lets = program.fn.lets
+    if any(isinstance(type_, ArrayType) for type_ in types) or any(lambdas_in(x.op) for x in lets):
+        return run(program.name, _compiled(program), list(args))
+    return interp.run(program, args)
+
+
+def called(name: str, fn: Lambda, beside: Sequence[Var], args: Sequence[Any]) -> list[Any]:
+    """A function on values for what it reads from outside, then for its parameters."""
+    params = [*beside, *fn.params]
+    order = sorted(range(len(params)), key=lambda k: isinstance(params[k].type, ArrayType))
+    closed = Lambda(tuple(params[k] for k in order), fn.lets, fn.results)
+    given = [args[k] for k in order]
+    program = Program(name, closed)
+    few = sum(map(np.size, given)) <= FEW
+    return interp.run(program, given) if few else computed(program, given)
+
+
+def _compiled(program: Program) -> Any:
+    lines = tuple(let.where for let in walk_lets(program.fn))
+    key = config.cpu, program.name, fingerprint(program.fn), lines
+    made = _MADE.get(key)
+    if made is None:
+        made = compile_program(program, "cpu", True, OF_CHUNKS)
+        keep(_MADE, key, made)
+    return made
+
+
+# Runs a divided program: for each step all chunks, then what is exchanged between them.
+#
+# results_of(divided, place, args)      args: numbers, arrays, and Chunked for what is split
 
 
 class TooLarge(Exception):
@@ -41,14 +104,14 @@ class TooLarge(Exception):
 
 
 def results_of(
-    divided: Divided, place: Place, args: Sequence[Any], known: Known | None = None
+    divided: Divided, place: Executor, args: Sequence[Any], known: ArrayCache | None = None
 ) -> list[Any]:
     """A program's results: values, and Chunked for those that are in chunks.
 
     Arrays that are read at computed places go to every chunk; those that turn out to be too large
     are asked of their owners, for which the program is divided once more and begins anew.
     """
-    known = known or Known()
+    known = known or ArrayCache()
     pairs = zip(divided.params, args, strict=True)
     read = [(var, xs) for var, xs in pairs if var in divided.read_anywhere]
     large = [var for var, xs in read if not place.replicates(xs.nbytes)]
@@ -62,14 +125,14 @@ def results_of(
 class Drive:
     """One run: what is whole, what is in chunks, and how each space is cut."""
 
-    def __init__(self, divided: Divided, place: Place, known: Known | None = None) -> None:
+    def __init__(self, divided: Divided, place: Executor, known: ArrayCache | None = None) -> None:
         self.divided = divided
         self.place = place
         self.whole: dict[Var, Any] = {}
         self.chunks: dict[Var, Chunked] = {}
         self.bounds: dict[Atom, tuple[int, ...]] = {}
         self.given: dict[Var, list[list[Any]]] = {}
-        self._known = known or Known()
+        self._known = known or ArrayCache()
         self._ends = Ends(place, self._known)
         self._windows = Windows(
             divided, self.chunks, self.whole, place, self._known, self._ends
@@ -143,7 +206,7 @@ class Drive:
         folding = Folding(self, step, made, len(chunks))
         stored: list[list[Any]] = []
         tasks = (Job(c, self._arguments(step, made, c)) for c in chunks if c.begin < c.end)
-        read = [p.of for p in made.params if p.kind is Is.ROWS and p.of in self.chunks]
+        read = [p.of for p in made.params if p.kind is ParamKind.ROWS and p.of in self.chunks]
         size = sum(self.chunks[var].nbytes for var in read if var is not None)
         found = ran(self.place, made, tasks, size)
         for chunk in chunks:
@@ -208,29 +271,29 @@ class Drive:
         windows: Seen,
     ) -> Any:  # fmt: skip
         kind, var = param.kind, param.of
-        if kind is Is.BEGIN:
+        if kind is ParamKind.BEGIN:
             return begin
-        if kind is Is.COUNT:
+        if kind is ParamKind.COUNT:
             return end - begin
-        if kind is Is.ENTRIES:
+        if kind is ParamKind.ENTRIES:
             return end - begin + 1
         assert var is not None
-        if kind is Is.OFFSETS:
+        if kind is ParamKind.OFFSETS:
             return self._rows(var, begin, end + 1)
-        if kind in (Is.FIRST, Is.TOTAL, Is.ALONG):
+        if kind in (ParamKind.FIRST, ParamKind.TOTAL, ParamKind.ALONG):
             return self._elements(param, begin, end)
-        if kind is Is.GIVEN:
+        if kind is ParamKind.GIVEN:
             return self.given[var][number][param.number]
-        if kind is Is.ROWS:
+        if kind is ParamKind.ROWS:
             return self._rows(var, begin, end)
-        if kind is Is.WHOLE:
+        if kind is ParamKind.WHOLE:
             return self.shared(var)
         least, most = windows.rows[var]
-        if kind is Is.LEAST:
+        if kind is ParamKind.LEAST:
             return least if param.along is None else windows.zeros[var][param.along]
-        if kind is Is.BASE:
+        if kind is ParamKind.BASE:
             return self._ends.begin(self.value(var), least)
-        if kind is Is.EXTENT:
+        if kind is ParamKind.EXTENT:
             return most - least
         array = self.chunks.get(var)
         if array is None:
@@ -244,11 +307,11 @@ class Drive:
         assert param.of is not None
         offsets = self.value(param.along or param.of)
         first, last = (self._ends.entry(offsets, k) for k in (begin, end))
-        if param.kind is Is.ALONG:
+        if param.kind is ParamKind.ALONG:
             if not first <= last <= len(self.value(param.of)):
                 raise _no_offsets(last, len(self.value(param.of)))
             return self._rows(param.of, first, last)
-        return first if param.kind is Is.FIRST else last - first
+        return first if param.kind is ParamKind.FIRST else last - first
 
     def _rows(self, var: Var, begin: int, end: int) -> Any:
         array = self.chunks.get(var)
@@ -285,4 +348,3 @@ def _cuts_within(cuts: Sequence[int], extent: int) -> list[int]:
     if rows and not rows <= 2 * extent <= 4 * rows:
         cuts = sorted({cut * extent // rows for cut in cuts})
     return [cut for cut in cuts if 0 < cut < extent]
-

@@ -19,12 +19,11 @@ from distributed import Future
 from flatweave.array_ir.syntax import Program
 from flatweave.base.recording import sent
 from flatweave.base.schedule import OF_CHUNKS
-from flatweave.cluster.local import LocalProgram
-from flatweave.cluster.place import Chunk, Cut, Groups, Job, Rows
-from flatweave.cluster.sources.blocks import Block
-from flatweave.cluster.workers import lost, remote
-from flatweave.cluster.workers.groups import EACH, grouped
-from flatweave.cluster.workers.tasks import Remote, Task, Tasks
+from flatweave.cluster import dask_tasks, dask_worker
+from flatweave.cluster.chunk_program import LocalProgram
+from flatweave.cluster.dask_tasks import EACH, Remote, Task, Tasks, grouped
+from flatweave.cluster.executor import Chunk, Cut, Groups, Job, Rows
+from flatweave.cluster.sources.dask_blocks import Block
 from flatweave.frontend.call.compiled import Executable
 from flatweave.frontend.call.eager import compile_program
 from flatweave.frontend.values.chunked import Held, Piece, Values
@@ -52,7 +51,7 @@ class OnDask(Tasks):
         """A value that every worker will have."""
         if isinstance(value, Rows):
             packed = _Packed(self)
-            return self._asked(remote.together, packed.argument(value), packed.results)
+            return self._asked(dask_worker.together, packed.argument(value), packed.results)
         return value if value.nbytes <= SMALL else self._sent(value)
 
     def replicates(self, size: int) -> bool:
@@ -82,7 +81,7 @@ class OnDask(Tasks):
             works.append([[packed.argument(each) for each in args] for _, args in group])
             given.append(packed.results)
             begun.append([_begun(step.program, *job) for job in group])
-        made = self._tasks(remote.run, step.program, begun, works, given)
+        made = self._tasks(dask_worker.run, step.program, begun, works, given)
         return zip((chunk for chunk, _ in jobs), chain.from_iterable(made), strict=True)
 
     def joined(
@@ -91,8 +90,8 @@ class OnDask(Tasks):
         """One task."""
         given = [part[0].future for part in parts]
         numbers = [[task.number for task in part] for part in parts]
-        begun = [[lost.Begun(program, chunk, ())]]
-        made = self._tasks(remote.joined, program, begun, [[list(head)]], [given], [numbers])
+        begun = [[dask_tasks.Begun(program, chunk, ())]]
+        made = self._tasks(dask_worker.joined, program, begun, [[list(head)]], [given], [numbers])
         return made[0][0]
 
     def gathered(self, results: Sequence[Any]) -> list[Any]:
@@ -105,7 +104,7 @@ class OnDask(Tasks):
         some = [key for key, tasks in asked.items() if len(numbers[key]) < tasks[0].count]
         if some:
             taken = [futures[key] for key in some], [numbers[key] for key in some]
-            futures.update(zip(some, self._submitted(remote.some, *taken), strict=True))
+            futures.update(zip(some, self._submitted(dask_worker.some, *taken), strict=True))
         begun = [tasks[0].begun for tasks in asked.values()]
         found: dict[tuple[str, int], Any] = {}
         brought = self._awaited(begun, list(futures.values()))
@@ -114,13 +113,13 @@ class OnDask(Tasks):
         return [found[task.future.key, task.number] for task in results]
 
     def extremes(self, rows: Sequence[Rows]) -> list[tuple[int, int]]:
-        return self._of_rows(remote.extremes_of, rows)
+        return self._of_rows(dask_worker.extremes_of, rows)
 
     def rows(self, parts: Sequence[tuple[Piece, int, int]]) -> list[Any]:
         far = [(p.task, begin, end) for p, begin, end in parts if isinstance(p, Remote)]
         begun = [task.begun for task, *_ in far]
         asked = [(task.future, task.number, *ends) for task, *ends in far]
-        futures = self._submitted(remote.part, *zip(*asked, strict=True)) if asked else []
+        futures = self._submitted(dask_worker.part, *zip(*asked, strict=True)) if asked else []
         found = iter(self._awaited(begun, futures))
         return [
             next(found) if isinstance(piece, Remote) else piece.load(begin, end)
@@ -128,7 +127,7 @@ class OnDask(Tasks):
         ]
 
     def picked(self, rows: Sequence[Rows], at: Sequence[Values]) -> list[Values]:
-        return self._of_rows(remote.picked_of, rows, list(at))
+        return self._of_rows(dask_worker.picked_of, rows, list(at))
 
     def _of_rows(
         self, function: Callable[..., Any], rows: Sequence[Rows], *args: Sequence[Any]
@@ -147,7 +146,7 @@ class OnDask(Tasks):
         begun = [results[0].begun for results in groups]
         many = len(groups)
         futures = self._submitted(
-            remote.of_results, [function] * many, [results[0].future for results in groups],
+            dask_worker.of_results, [function] * many, [results[0].future for results in groups],
             [[task.number for task in results] for results in groups],
             *([each] * many for each in args),
         )  # fmt: skip
@@ -163,9 +162,9 @@ class OnDask(Tasks):
             for mine, (_, args) in zip(packed, jobs, strict=True)
         ]
         given = [each.results for each in packed]
-        futures = self._submitted(remote.called, [function] * len(jobs), asked, given)
+        futures = self._submitted(dask_worker.called, [function] * len(jobs), asked, given)
         try:
-            self._awaited([lost.Begun(None, chunk, ()) for chunk, _ in jobs], futures)
+            self._awaited([dask_tasks.Begun(None, chunk, ()) for chunk, _ in jobs], futures)
         except BaseException:
             self.client.cancel(futures)  # whoever holds the error would have them run
             raise
@@ -209,7 +208,7 @@ class OnDask(Tasks):
         numbers = [[task.number for task in mine] for mine in results]
         first = [mine[0] for mine in results]
         futures = self._submitted(
-            remote.parts, [task.future for task in first], numbers, begins, ends,
+            dask_worker.parts, [task.future for task in first], numbers, begins, ends,
             workers=workers if len({task.future.key for task in first}) < ROOTS else (),
         )  # fmt: skip
         return [
@@ -240,12 +239,12 @@ class OnDask(Tasks):
 
     def cut_off(self, source: Any, number: int | None, begin: int, end: int) -> Any:
         """Some rows of a result, without the others."""
-        return self._asked(remote.part, source, number, begin, end)
+        return self._asked(dask_worker.part, source, number, begin, end)
 
     def _sent(self, value: Any) -> Any:
         """An array of this process as a task, which the scheduler gives to another worker when one
         is lost; what is scattered would be lost with it."""
-        return self._asked(remote.kept, value)
+        return self._asked(dask_worker.kept, value)
 
 
 class _Packed:
@@ -256,16 +255,16 @@ class _Packed:
         self._place = place
         self._numbers: dict[str, int] = {}
 
-    def argument(self, value: Any) -> remote.Argument:
+    def argument(self, value: Any) -> dask_worker.Argument:
         if isinstance(value, Rows):
             parts = [self._rows_of(value, *part) for part in value.parts]
             empty = None if parts else np.empty((0, *value.row), value.dtype)
-            return (remote.ROWS, parts, empty)
+            return (dask_worker.ROWS, parts, empty)
         if isinstance(value, Task):
-            return (remote.RESULT, self._number(value.future), value.number)
+            return (dask_worker.RESULT, self._number(value.future), value.number)
         if isinstance(value, Future):
-            return (remote.RESULT, self._number(value), None)
-        return (remote.VALUE, value)
+            return (dask_worker.RESULT, self._number(value), None)
+        return (dask_worker.VALUE, value)
 
     def _rows_of(self, rows: Rows, piece: Piece, begin: int, end: int) -> tuple[Any, ...]:
         """A part of `rows` as a task takes it: with all of the piece, if that goes where it is
@@ -287,13 +286,13 @@ class _Packed:
         return self._numbers[source.key]
 
 
-def _begun(program: Program, chunk: Chunk, args: Sequence[Any]) -> lost.Begun:
+def _begun(program: Program, chunk: Chunk, args: Sequence[Any]) -> dask_tasks.Begun:
     pairs = zip(program.fn.params, args, strict=True)
     takes = tuple((var.name, rows.nbytes) for var, rows in pairs if isinstance(rows, Rows))
-    return lost.Begun(program, chunk, takes)
+    return dask_tasks.Begun(program, chunk, takes)
 
 
-def _left_by(rows: Rows) -> lost.Begun | None:
+def _left_by(rows: Rows) -> dask_tasks.Begun | None:
     """The first task that left some of these rows on a worker."""
     return next((p.task.begun for p, *_ in rows.parts if isinstance(p, Remote)), None)
 

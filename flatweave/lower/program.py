@@ -1,7 +1,7 @@
 """A swept program becomes a host program and its kernels: the driver of `lower/`.
 
 Scalars of the program are host scalars, arrays are buffers. Sweeps become launches (`sweep.py`,
-`place.py`), control stays control on the host, checks become failures, reshapes cost nothing.
+`executor.py`), control stays control on the host, checks become failures, reshapes cost nothing.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from flatweave.base.config import config
 from tests.cluster.programs import PROGRAMS, QUICK, agree
 
 distributed = pytest.importorskip("distributed")
-Cluster = pytest.importorskip("flatweave.cluster.workers.groups").Cluster
+Cluster = pytest.importorskip("flatweave.cluster.dask_tasks").Cluster
 OnDask = pytest.importorskip("flatweave.cluster.on_dask").OnDask
 
 
@@ -41,7 +41,7 @@ def test_what_is_large_is_cut_where_it_is(client, monkeypatch):
     """The places that a chunk reads, the runs of a sort, copies of a histogram."""
     monkeypatch.setattr("flatweave.cluster.on_dask.REPLICATED", 0)
     monkeypatch.setattr("flatweave.cluster.on_dask.APART", 0)
-    monkeypatch.setattr("flatweave.cluster.parts.fold.AT_CLIENT", 0)
+    monkeypatch.setattr("flatweave.cluster.partial_results.AT_CLIENT", 0)
     for name in ("places of places", "sorted by key", "histogram", "three neighbours"):
         agree(name, OnDask(client), 19)
 
@@ -226,7 +226,7 @@ def test_an_error_of_a_step_before_names_its_own_line_and_chunk(client):
 
 def test_workers_with_other_versions_are_refused(client, monkeypatch):
     """Before they understand something else."""
-    monkeypatch.setattr("flatweave.cluster.workers.remote.VERSIONS", ("0.0.9", 0))
+    monkeypatch.setattr("flatweave.cluster.dask_worker.VERSIONS", ("0.0.9", 0))
     with fw.on(client), pytest.raises(fw.DeviceError, match=r"this process has 0\.0\.9") as found:
         fw.jit(lambda x: fw.sum(x) + 1)(fw.Chunked.cut(np.arange(10), 4))
 

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 import flatweave as fw
-from flatweave.cluster.place import Job, Rows
-from flatweave.cluster.sources.stored import Region, Stored
+from flatweave.cluster.executor import Job, Rows
+from flatweave.cluster.sources.files import Region, Stored
 
 distributed = pytest.importorskip("distributed")
 dask = pytest.importorskip("dask")
-remote = pytest.importorskip("flatweave.cluster.workers.remote")
-lost = pytest.importorskip("flatweave.cluster.workers.lost")
+remote = pytest.importorskip("flatweave.cluster.dask_worker")
+lost = pytest.importorskip("flatweave.cluster.dask_tasks")
 OnDask = pytest.importorskip("flatweave.cluster.on_dask").OnDask
 
 

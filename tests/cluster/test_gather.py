@@ -6,13 +6,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import flatweave as fw
-from flatweave.cluster.here import Here
-from flatweave.cluster.place import Rows
+from flatweave.cluster.executor import Rows
+from flatweave.cluster.in_process import InProcess
 from flatweave.frontend.call.contexts import PLACE
 from tests.cluster.programs import PROGRAMS, agree
 
 
-class ByOwner(Here):
+class ByOwner(InProcess):
     """No array may be everywhere."""
 
     def replicates(self, size):
@@ -177,8 +177,8 @@ def test_only_what_is_read_is_sent(monkeypatch):
 
 def test_what_fits_is_everywhere(monkeypatch):
     """Then nobody asks for rows; an array that is larger than its share of memory is not."""
-    assert sent(Here("interp", memory=48000), monkeypatch) == []
-    assert sent(Here("interp", memory=47999), monkeypatch) == [(0, 2), (700, 2)]
+    assert sent(InProcess("interp", memory=48000), monkeypatch) == []
+    assert sent(InProcess("interp", memory=47999), monkeypatch) == [(0, 2), (700, 2)]
 
 
 @pytest.mark.parametrize("wrong", [77, -11])

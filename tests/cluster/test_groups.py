@@ -7,13 +7,13 @@ import pytest
 
 from flatweave.array_ir.syntax import Program
 from flatweave.base.dtypes import f64, i64
-from flatweave.cluster.place import Chunk, Job, Rows
-from flatweave.cluster.sources.stored import Region, Stored
+from flatweave.cluster.executor import Chunk, Job, Rows
+from flatweave.cluster.sources.files import Region, Stored
 from flatweave.frontend.values.chunked import Held
 from flatweave.terms.build import Builder
 from flatweave.terms.syntax import ArrayType
 
-groups = pytest.importorskip("flatweave.cluster.workers.groups")
+groups = pytest.importorskip("flatweave.cluster.dask_tasks")
 MIB = 1 << 20
 
 

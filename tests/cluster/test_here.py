@@ -6,11 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import flatweave as fw
-from flatweave.cluster import chunks, own
-from flatweave.cluster.here import Here
+from flatweave.cluster import calls, drive
+from flatweave.cluster.in_process import InProcess
 from tests.cluster.programs import PROGRAMS, QUICK, agree
 
-PLACE = Here("interp")
+PLACE = InProcess("interp")
 
 
 CASES = [(name, rows) for name in PROGRAMS for rows in (1, 7, 1000)]
@@ -100,22 +100,22 @@ def test_public_functions_take_chunks():
 def test_a_lambda_written_anew_is_not_divided_anew():
     """From the same line; from another one errors would name this one."""
     xs = fw.Chunked.cut(np.arange(20), 6)
-    count = len(chunks._DIVIDED)
+    count = len(calls._DIVIDED)
     for _ in range(3):
         fw.map(lambda x: x + 17, xs)
-    assert len(chunks._DIVIDED) == count + 1
+    assert len(calls._DIVIDED) == count + 1
     fw.map(lambda x: x + 17, xs)
     fw.map(lambda x: x + 18, xs)
 
-    assert len(chunks._DIVIDED) == count + 3
+    assert len(calls._DIVIDED) == count + 3
 
 
 def test_a_loop_of_the_client_compiles_once(monkeypatch):
     """What its turns compute of whole arrays, and what joins the chunks of each."""
     made = []
-    compiled = own.compile_program
-    monkeypatch.setattr(own, "compile_program", lambda *args: made.append(1) or compiled(*args))
-    monkeypatch.setattr(own, "_MADE", {})
+    compiled = drive.compile_program
+    monkeypatch.setattr(drive, "compile_program", lambda *args: made.append(1) or compiled(*args))
+    monkeypatch.setattr(drive, "_MADE", {})
     keys = fw.Chunked.cut(np.arange(9000) % 5000, 5000)
     f = fw.jit(lambda ks, turns: fw.fori_loop(
         0, turns, lambda _, sums: fw.permute(fw.add, sums, ks, ks % 2), fw.zeros(5000, fw.i64)

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 import flatweave as fw
-from flatweave.cluster.here import Here
-from flatweave.cluster.sources.memory import HUGE, room
-from flatweave.cluster.spill import Spilled, Store
+from flatweave.cluster.in_process import InProcess, Spilled, Store
+from flatweave.cluster.sources.files import HUGE, room
 
 XS = np.arange(4096.0)
 
@@ -72,8 +71,10 @@ def test_the_next_chunk_is_read_ahead(tmp_path, monkeypatch):
     np.save(tmp_path / "xs.npy", XS)
     xs = fw.Chunked.open(tmp_path / "xs.npy", 1000)
     expected = []
-    expect = Here.expect
-    monkeypatch.setattr(Here, "expect", lambda self, args: expected.append(1) or expect(self, args))
+    expect = InProcess.expect
+    monkeypatch.setattr(
+        InProcess, "expect", lambda self, args: expected.append(1) or expect(self, args)
+    )
 
     assert float(fw.jit(lambda x: fw.sum(x))(xs)) == XS.sum()
     assert len(expected) == 4

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import flatweave as fw
-from flatweave.cluster.here import Here
+from flatweave.cluster.in_process import InProcess
 from flatweave.frontend.call.contexts import PLACE
 from flatweave.frontend.values.operators import Elementwise, Operators, Reductions
 
@@ -24,7 +24,7 @@ FOLDS = ["sum", "prod", "min", "max", "any", "all", "mean", "argmin", "argmax", 
 @pytest.fixture(autouse=True)
 def interpreted():
     """Chunks are interpreted, as everything else is."""
-    token = PLACE.set(Here("interp"))
+    token = PLACE.set(InProcess("interp"))
     with fw.target("interp"):
         yield
     PLACE.reset(token)

@@ -7,9 +7,9 @@ import flatweave as fw
 from flatweave.array_ir import interp
 from flatweave.base.dtypes import i64, u16, u32
 from flatweave.base.schedule import CHOSEN
-from flatweave.cluster.exchanges.parting import COMPARED, Parting
-from flatweave.cluster.exchanges.sort import SAMPLES
-from flatweave.cluster.here import Here
+from flatweave.cluster.exchanges.shuffle import COMPARED, Parting
+from flatweave.cluster.exchanges.sort_and_scatter import SAMPLES
+from flatweave.cluster.in_process import InProcess
 from flatweave.frontend.call.contexts import PLACE
 from flatweave.frontend.call.eager import compile_program
 from flatweave.terms.build import Builder
@@ -68,7 +68,7 @@ def test_later_keys_count_where_earlier_ones_are_equal(parts=6):
     assert np.array_equal(first, keys[0][order]) and np.array_equal(second, keys[1][order])
 
 
-class InStages(Here):
+class InStages(InProcess):
     """Parts are groups of so many first."""
 
     def __init__(self, each):
@@ -116,7 +116,7 @@ def test_parts_are_even_also_where_keys_repeat_at_equal_distances():
     """The sample is taken at places that are at no equal distances."""
     n = 1 << 14
     for keys in (np.arange(n) % 32, np.arange(n), np.arange(n)[::-1]):
-        found = on(Here("interp"), fw.sort, fw.Chunked.cut(keys, n // 8))
+        found = on(InProcess("interp"), fw.sort, fw.Chunked.cut(keys, n // 8))
         lengths = np.diff(found.bounds)
         assert lengths.sum() == n and lengths.max() < 1.5 * n / 8
     assert n // 8 > SAMPLES  # not all are in the sample

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import flatweave as fw
-from flatweave.cluster.here import Here
-from flatweave.cluster.place import Rows
+from flatweave.cluster.executor import Rows
+from flatweave.cluster.in_process import InProcess
 
 ROWS = fw.ragged([[1.0, 2.0], [], [3.0, 4.0, 5.0], [6.0], [7.0]])
 
@@ -94,7 +94,7 @@ def test_offsets_are_looked_at(tmp_path):
 def test_rows_that_are_kept_are_all_that_is_read(monkeypatch):
     """A chunk of the result is given the values of about its own rows, not all there are."""
     most = []
-    run = Here.run
+    run = InProcess.run
 
     def watched(self, step, jobs):
         jobs = list(jobs)
@@ -106,7 +106,7 @@ def test_rows_that_are_kept_are_all_that_is_read(monkeypatch):
     rows = fw.ragged(np.arange(1200.0), offsets=np.arange(0, 1201, 6))
     f = fw.jit(lambda r: fw.filter(lambda x: x[0] % 4 == 0, r))
     monkeypatch.setattr("flatweave.cluster.windows.LITTLE", 0)
-    monkeypatch.setattr(Here, "run", watched)
+    monkeypatch.setattr(InProcess, "run", watched)
     kept = f(fw.Chunked.cut(rows, 20))
 
     assert kept.load(0, len(kept)).tolist() == rows.tolist()[::2]

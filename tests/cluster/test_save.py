@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 import flatweave as fw
-from flatweave.cluster import save
-from flatweave.cluster.sinks import npy
-from flatweave.cluster.spill import Store
+from flatweave.cluster import export, file_sinks
+from flatweave.cluster.in_process import Store
 
 XS = np.arange(24, dtype=np.int32) * 7 % 11
 ROWS = np.arange(72.0).reshape(24, 3)
@@ -156,9 +155,9 @@ def test_elements_that_tables_have_not(tmp_path, kind):
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="only Linux has a disk without room")
 def test_a_full_disk(tmp_path, monkeypatch):
     """Saved or spilled, the error says which file, how much, and what to do."""
-    sink = npy.NpyFile(str(tmp_path / "xs.b"), (24,), 0, 8)
+    sink = file_sinks.NpyFile(str(tmp_path / "xs.b"), (24,), 0, 8)
     os.symlink("/dev/full", tmp_path / "xs.b.partial")
-    monkeypatch.setitem(save.FORMATS, "bytes", (lambda *_: sink, ()))
+    monkeypatch.setitem(export.FORMATS, "bytes", (lambda *_: sink, ()))
     with pytest.raises(fw.DeviceError, match=r"no room left for .*xs\.b, of which 96 B were") as e:
         fw.Chunked.cut(XS, 7).save(tmp_path / "xs.b", format="bytes")
     assert "Make room there" in str(e.value) and "save(tmp_path" in str(e.value)

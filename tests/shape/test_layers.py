@@ -43,8 +43,8 @@ ROOMS = {
     " < standard < numerics",
     "lower": "machine < schedule < traverse < kernel < host < scan < update < sweep < sinks"
     " < scatter < sort < by_row, call_kernel < program",
-    "cluster": "sources < sinks, rules, steps, traced < needs < wraps < local"
-    " < place < exchanges, parts, workers",
+    "cluster": "sources < file_sinks, steps, prepare_folds < prepare, row_ranges, indexed_rules"
+    " < cyclic_reads, rules < chunk_program < executor < exchanges, partial_results, dask_worker",
     "kernel": "writing < arrays < storage < algorithms < programs",
     "passes": "array_pass, operators, cost, rewrite < monoid, sweeps < fusion"
     " < nests, branches, spaces",
@@ -59,12 +59,11 @@ DOOR = "flatweave/runtime/door.py"
 BEHIND = {
     "flatweave.pipeline", "flatweave.runtime.native", "flatweave.frontend.complex.rules",
     "flatweave.frontend.standard.fft", "flatweave.frontend.standard.linalg", "flatweave.random",
-    "flatweave.places.anywhere", "flatweave.places.shared", "flatweave.cluster.chunks",
+    "flatweave.places.anywhere", "flatweave.places.shared", "flatweave.cluster.calls",
     "flatweave.cluster.on_dask", "flatweave.cluster.sources.open", "flatweave.page.write",
-    "flatweave.cluster.sources.blocks", "flatweave.frontend.ragged.chunked",
+    "flatweave.cluster.sources.dask_blocks", "flatweave.frontend.ragged.chunked",
     "flatweave.frontend.ragged.offsets_in_chunks",
-    "flatweave.cluster.to_dask", "flatweave.cluster.save",
-    "flatweave.cluster.here", "flatweave.gradients.derive",
+    "flatweave.cluster.export", "flatweave.cluster.in_process", "flatweave.gradients.derive",
     "flatweave.recall_on_devices", "flatweave.profiler.report",
     "flatweave.operator_checks.first_calls",
     "flatweave.notebook.values", "flatweave.page.small",

@@ -5,13 +5,20 @@
 
 from __future__ import annotations
 
-from flatweave.cluster.exchanges.callback import CallbackExchange
-from flatweave.cluster.exchanges.control import BranchExchange, ForExchange, WhileExchange
-from flatweave.cluster.exchanges.element import ElementExchange
-from flatweave.cluster.exchanges.exchange import Exchange
-from flatweave.cluster.exchanges.joined import JoinedExchange
-from flatweave.cluster.exchanges.scatter import PermuteExchange, ScatterExchange
-from flatweave.cluster.exchanges.sort import SortExchange
+from flatweave.cluster.exchanges.exchange import (
+    BranchExchange,
+    CallbackExchange,
+    ElementExchange,
+    Exchange,
+    ForExchange,
+    JoinedExchange,
+    WhileExchange,
+)
+from flatweave.cluster.exchanges.sort_and_scatter import (
+    PermuteExchange,
+    ScatterExchange,
+    SortExchange,
+)
 from flatweave.terms.syntax import Op
 
 EXCHANGES: tuple[Exchange, ...] = (

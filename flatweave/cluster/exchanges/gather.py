@@ -19,6 +19,7 @@ import numpy as np
 
 from flatweave.array_ir.syntax import Program
 from flatweave.base.dtypes import DType, as_dtype, i64
+from flatweave.cluster.chunk_program import LocalProgram, Param, ParamKind
 from flatweave.cluster.exchanges.shuffle import (
     Kind,
     Sending,
@@ -27,9 +28,8 @@ from flatweave.cluster.exchanges.shuffle import (
     cut_at,
     exchanged,
 )
-from flatweave.cluster.local import Is, LocalProgram, Param
-from flatweave.cluster.place import Chunk, Job, Place, Rows
-from flatweave.cluster.rules.gather import each_once, rows_at
+from flatweave.cluster.executor import Chunk, Executor, Job, Rows
+from flatweave.cluster.indexed_rules import each_once, rows_at
 from flatweave.frontend.values.chunked import Chunked, Held
 from flatweave.terms.build import Builder
 from flatweave.terms.syntax import ArrayType
@@ -38,7 +38,7 @@ PLACES: Kind = (np.dtype(np.int64), ())
 
 
 def brought(
-    place: Place, arrays: Sequence[Chunked], parts: Sequence[Sequence[Any]]
+    place: Executor, arrays: Sequence[Chunked], parts: Sequence[Sequence[Any]]
 ) -> list[list[Any]]:
     """What `rules.rule.Parts.brought` says."""
     owners = chunks_of(arrays[0].bounds)
@@ -67,7 +67,7 @@ class _Asking(NamedTuple):
         return _Asking(self.read, [end - self.cut[first] for end in self.cut[first : last + 1]])
 
 
-def _cut(place: Place, reads: Sequence[Any], owners: Sequence[Chunk]) -> list[_Asking]:
+def _cut(place: Executor, reads: Sequence[Any], owners: Sequence[Chunk]) -> list[_Asking]:
     """Where places are cut for the chunks that have these rows."""
     ends = [np.array([owner.end for owner in owners[:-1]], np.int64)]
     cuts = place.each(cut_at, [[read] for read in reads], ends)
@@ -78,7 +78,7 @@ def _cut(place: Place, reads: Sequence[Any], owners: Sequence[Chunk]) -> list[_A
 
 
 def _of_owners(
-    place: Place, arrays: Sequence[Chunked],
+    place: Executor, arrays: Sequence[Chunked],
     groups: Sequence[tuple[Sequence[Chunk], Sequence[_Asking]]],
 ) -> list[list[list[Rows]]]:  # fmt: skip
     """Of each array the rows that everybody asks of some owners, for several groups of these."""
@@ -125,7 +125,7 @@ class _Between(NamedTuple):
 
 
 def _in_stages(
-    place: Place, arrays: Sequence[Chunked], owners: Sequence[Chunk], asking: Sequence[_Asking],
+    place: Executor, arrays: Sequence[Chunked], owners: Sequence[Chunk], asking: Sequence[_Asking],
     each: int,
 ) -> list[list[Rows]]:  # fmt: skip
     """Of each array the rows that everybody asks of the owners, groups of so many of which are
@@ -156,7 +156,7 @@ def _in_stages(
 
 
 def _between(
-    place: Place, owners: Sequence[Chunk], asking: Sequence[_Asking], each: int
+    place: Executor, owners: Sequence[Chunk], asking: Sequence[_Asking], each: int
 ) -> list[_Between]:
     """The tasks between, by groups of owners; those that have something to ask."""
     last = len(owners)
@@ -228,4 +228,4 @@ def _asking_once() -> LocalProgram:
     places = b.param("places", ArrayType(i64, (count,)))
     found = each_once(b, places, extent)
     program = Program("asked", b.close([count, extent, places], found))
-    return LocalProgram(program, (Param(Is.COUNT),), (), (), ())
+    return LocalProgram(program, (Param(ParamKind.COUNT),), (), (), ())

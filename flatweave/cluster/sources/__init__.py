@@ -1,9 +1,10 @@
-"""Where rows of arrays are read from: files, each in whichever process needs them.
+"""Where rows of arrays are read from: files and Dask collections, in the process that needs them.
 
-    open.py       Chunked.open: paths, a format, columns, and where they are cut
-    paths.py      files by name: a path, a list, a folder, a pattern, what fsspec knows
-    memory.py     memory for what is read
-    stored.py     rows of files as a piece of a Chunked; columns of the same rows are read at once
-    blocks.py     blocks of Dask collections
-    npy.py, parquet.py, ipc.py, zarr.py, text.py       one format each; arrow.py serves two of them
+A source knows how many rows there are and gives pieces of a `Chunked`, which read their rows when
+they are asked for; it computes nothing.
+
+    open.py               Chunked.open: paths, a format, columns, and where they are cut
+    files.py              files by name, memory for what is read, rows of files as pieces
+    formats.py            one reader a format; arrow_columns.py serves two of them
+    dask_blocks.py        blocks of Dask collections
 """

@@ -12,14 +12,16 @@ import numpy as np
 from flatweave.base import pretty
 from flatweave.base.errors import ArgumentError, UserError
 from flatweave.base.source import user_location
-from flatweave.cluster.sources.ipc import opened_ipc
-from flatweave.cluster.sources.lists import Lists, in_chunks
-from flatweave.cluster.sources.npy import opened_npy
-from flatweave.cluster.sources.parquet import opened_parquet
-from flatweave.cluster.sources.paths import is_folder, names_of
-from flatweave.cluster.sources.stored import Opened, Region, Stored
-from flatweave.cluster.sources.text import opened_bytes, opened_text
-from flatweave.cluster.sources.zarr import opened_zarr
+from flatweave.cluster.sources.arrow_columns import Lists, in_chunks
+from flatweave.cluster.sources.files import Opened, Region, Stored, is_folder, names_of
+from flatweave.cluster.sources.formats import (
+    opened_bytes,
+    opened_ipc,
+    opened_npy,
+    opened_parquet,
+    opened_text,
+    opened_zarr,
+)
 from flatweave.frontend.values.chunked import ROWS_BYTES, Chunked
 
 FORMATS: dict[str, tuple[Callable[[str], Opened], tuple[str, ...]]] = {

@@ -54,7 +54,7 @@ def scan_along(
 
 def levels_here() -> int:
     """How often totals of blocks are scanned by blocks: not in an element function, nor in a
-    program that is to be divided, whose chunks do so (`cluster/rules/rows.py`)."""
+    program that is to be divided, whose chunks do so (`cluster/rules.py`)."""
     return 0 if current().outer or current().trace.in_chunks else LEVELS
 
 

@@ -61,7 +61,8 @@ def on(
         Array(36, dtype=int64)
     """
     if client is None:
-        return _at(opened("here").Here(memory=_bytes(memory), folder=folder, progress=progress))
+        in_process = opened("here").InProcess
+        return _at(in_process(memory=_bytes(memory), folder=folder, progress=progress))
     if memory is not None or folder is not None:
         raise ArgumentError(
             "on takes a client, or memory and folder: the memory of workers is bounded by Dask.",

@@ -1,0 +1,234 @@
+"""What a worker of a cluster does: a local program, from its text, on arguments that have come.
+
+    run(work, [values])      work.chunks: [[("rows", [(0, None, 0, 100)], None), ("value", 7)]]
+
+Results of other tasks are in a list of their own, in which Dask finds them at once; arguments have
+their numbers. The program is compiled here, for this machine, once in each process, and kept on
+disk as ever; the lines of its lets are numbers, which the client knows.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from distributed import get_worker
+
+import flatweave.ops  # noqa: F401  the operations that texts may name
+from flatweave.array_ir.fault import Fault
+from flatweave.array_ir.syntax import Program
+from flatweave.array_ir.text import parse_program
+from flatweave.base.config import Overrides, config
+from flatweave.base.records import record
+from flatweave.base.schedule import OF_CHUNKS
+from flatweave.base.version import FORMAT, VERSION
+from flatweave.cluster.sources.files import extremes, one, picked, read
+from flatweave.frontend.call.eager import compile_program
+from flatweave.runtime.buffers import buffer_pool
+from flatweave.runtime.systems.table import system
+from flatweave.terms.syntax import Lambda, Let
+from flatweave.terms.traverse import map_field
+
+IDLE_SHARE = 8
+"""This part of a worker's memory may be freed results that are kept for reuse."""
+ROWS = "rows"
+VALUE = "value"
+RESULT = "result"
+Argument = tuple[Any, ...]
+
+
+@record
+class Work:
+    """A program's text and what it takes for each chunk; the name of the task, the switches under
+    which it runs, and the versions of Flatweave and of the text at the client."""
+
+    text: str
+    chunks: Sequence[Sequence[Argument]]
+    key: str
+    switches: Overrides
+    versions: tuple[str, int]
+
+
+VERSIONS = VERSION, FORMAT
+
+
+class Failed(Exception):
+    """A fault of a local program, on its way to the client: of which task, on which of its chunks,
+    and at which let."""
+
+    def __init__(self, key: str, chunk: int, line: int, *facts: Any) -> None:
+        super().__init__(key, chunk, line, *facts)
+        self.key = key
+        self.chunk = chunk
+        self.line = line
+        self.facts = facts
+
+
+class OtherVersions(Exception):
+    """The worker has other versions than the client."""
+
+    def __init__(self, versions: tuple[str, int]) -> None:
+        super().__init__(versions)
+        self.versions = versions
+
+
+class Numbered:
+    """Stands for the line of a let, in a program that was read from its text."""
+
+    is_known = False
+    instruction = None  # of the client's program
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def __str__(self) -> str:
+        return f"let {self.number}"
+
+
+def run(work: Work, results: Sequence[Any]) -> tuple[Any, ...]:
+    """The results of a program for some chunks, one after the other; raises Failed,
+    OtherVersions."""
+    _keep_idle_memory()
+    found: list[Any] = []
+    for chunk, arguments in enumerate(work.chunks):
+        found += _run(work, _taken(arguments, results), chunk)
+    return tuple(found)
+
+
+@functools.cache
+def _keep_idle_memory() -> None:
+    """Keep freed results for the next ones, but no more of them than leaves a worker the memory
+    that Dask lets it have: it counts them, and pauses a worker that has too much."""
+    try:
+        worker = get_worker()
+    except ValueError:  # a plan that is recorded, in a process of its own
+        return
+    memory = worker.memory_manager.memory_limit or system().memory()
+    buffer_pool().keep(memory // IDLE_SHARE)
+
+
+def _run(work: Work, given: list[Any], chunk: int = 0) -> Sequence[Any]:
+    if work.versions != VERSIONS:
+        raise OtherVersions(VERSIONS)
+    with config.scoped(**work.switches):
+        try:
+            return _compiled(work.text).run(given)  # type: ignore[no-any-return]
+        except Fault as fault:
+            line = fault.where.number if isinstance(fault.where, Numbered) else -1
+            facts = (
+                fault.code, fault.index, fault.value, fault.extent, fault.axis, fault.values,
+                fault.message,
+            )  # fmt: skip
+            raise Failed(work.key, chunk, line, *facts) from None
+
+
+def kept(value: Any) -> Any:
+    """An array of the client."""
+    return value
+
+
+def some(results: Sequence[Any], numbers: Sequence[int]) -> list[Any]:
+    """Those results for which the client asks."""
+    return [np.asarray(results[number])[()] for number in numbers]
+
+
+def joined(
+    work: Work, groups: Sequence[Sequence[Any]], numbers: Sequence[Sequence[int]]
+) -> tuple[Any, ...]:
+    """Parts joined from left to right: each is some results of a task; raises as `run` does. The
+    work has what goes in front of two parts."""
+    (head,) = work.chunks
+    whole, *others = (
+        [results[k] for k in mine] for results, mine in zip(groups, numbers, strict=True)
+    )
+    for part in others:
+        whole = list(_run(work, [*head, *whole, *part]))
+    return tuple(whole)
+
+
+def together(argument: Argument, results: Sequence[Any]) -> Any:
+    """An argument as one array, which many tasks take."""
+    return _taken([argument], results)[0]
+
+
+def of_results(
+    function: Callable[..., Any], results: Sequence[Any], numbers: Sequence[int], *args: Any
+) -> Any:
+    """A function of ours of some results of a task."""
+    return function([results[number] for number in numbers], *args)
+
+
+def picked_of(argument: Argument, results: Sequence[Any], at: Any) -> Any:
+    """Rows of an argument at some places."""
+    _, parts, _ = argument
+    pieces = ((_result(results, source, number), *ends) for source, number, *ends in parts)
+    return picked(pieces, at)
+
+
+def extremes_of(argument: Argument, results: Sequence[Any]) -> tuple[int, int]:
+    """The least and the greatest integer of an argument."""
+    return extremes(together(argument, results))
+
+
+def called(
+    function: Callable[..., None], arguments: Sequence[Argument], results: Sequence[Any]
+) -> None:
+    """A function of ours with these arguments, for what it does."""
+    function(*_taken(arguments, results))
+
+
+def part(source: Any, number: int | None, begin: int, end: int) -> Any:
+    """Some rows of a task's result, or of an array; of a part nothing else is sent."""
+    found = source if number is None else source[number]
+    if isinstance(found, np.ndarray) and (begin, end) == (0, len(found)):
+        return found
+    return np.array(*read([(found, begin, end)]))
+
+
+def parts(results: Sequence[Any], numbers: Sequence[int], begin: int, end: int) -> list[Any]:
+    """Some rows of some results of a task."""
+    return [np.array(results[number][begin:end]) for number in numbers]
+
+
+def _taken(arguments: Sequence[Argument], results: Sequence[Any]) -> list[Any]:
+    """Arguments as the program takes them."""
+    parts = [part for kind, *what in arguments if kind == ROWS for part in what[0]]
+    pieces = ((_result(results, source, number), *ends) for source, number, *ends in parts)
+    found = iter(read(pieces))
+    return [_one(found, results, *each) for each in arguments]
+
+
+def _result(results: Sequence[Any], source: Any, number: int | None) -> Any:
+    """One of a task's results, or all that it gave; or rows of files."""
+    if not isinstance(source, int):
+        return source
+    return results[source] if number is None else results[source][number]
+
+
+def _one(rows: Iterator[Any], results: Sequence[Any], kind: str, *what: Any) -> Any:
+    """An argument; the rows that it takes are the next ones."""
+    if kind == VALUE:
+        return what[0]
+    if kind == RESULT:
+        return _result(results, *what)
+    parts, empty = what
+    return np.ascontiguousarray(one([next(rows) for _ in parts])) if parts else empty
+
+
+@functools.lru_cache(maxsize=1024)
+def _compiled(text: str) -> Any:
+    """The program of a text, compiled."""
+    read = parse_program(text)
+    return compile_program(Program(read.name, _numbered(read.fn, [0])), "cpu", True, OF_CHUNKS)
+
+
+def _numbered(fn: Lambda, count: list[int]) -> Lambda:
+    """A function whose lets have numbers for lines, in the order in which they are read."""
+    lets = []
+    for let in fn.lets:
+        number, count[0] = count[0], count[0] + 1
+        op = map_field(let.op, lambda atom: atom, lambda inner: _numbered(inner, count))
+        lets.append(Let(let.vars, op, Numbered(number)))  # type: ignore[arg-type]
+    return Lambda(fn.params, tuple(lets), fn.results)

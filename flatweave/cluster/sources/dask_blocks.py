@@ -1,0 +1,198 @@
+"""Blocks of Dask collections as pieces of a `Chunked`: Dask computes them when they are needed.
+
+    from_dask(dask.array.arange(10, chunks=4))      chunks of 4, 4 and 2 rows
+    from_dask(frame["price"])                       a chunk for each partition; how many rows these
+                                                    have is asked for once, when it must be known
+    from_dask([future, future])                     arrays that a client computes
+
+On the client's own workers a block is the object that the worker has. Without a client, Dask
+computes a block for each step that reads it, as files are read.
+"""
+
+from __future__ import annotations
+
+import math
+import weakref
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from flatweave.base import pretty
+from flatweave.base.errors import ArgumentError
+from flatweave.base.source import user_location
+from flatweave.cluster.sources.files import missing
+from flatweave.frontend.call.contexts import PLACE
+from flatweave.frontend.values.array import kind_of
+from flatweave.frontend.values.asarray import rows_of
+from flatweave.frontend.values.chunked import Chunked, Values
+from flatweave.frontend.values.foreign_arrays import is_lazy
+
+
+class Blocks:
+    """The blocks of one array: what Dask knows them by, and what is in them."""
+
+    def __init__(
+        self, blocks: Sequence[Any], dtype: Any, row: tuple[int, ...], lengths: Sequence[int] | None
+    ) -> None:
+        self.blocks = blocks
+        self.dtype = dtype
+        self.row = row
+        self._lengths = lengths
+        self._on = weakref.WeakKeyDictionary[Any, list[Any]]()
+
+    @property
+    def lengths(self) -> Sequence[int]:
+        """The rows of each block; where nobody knows, all blocks are computed to find out."""
+        if self._lengths is None:
+            client = getattr(PLACE.get(), "client", None)
+            if client is not None:
+                futures = self.futures(client)
+                self._lengths = client.gather(client.map(len, futures, pure=False))
+            else:
+                self._lengths = dask().compute(*(dask().delayed(len)(x) for x in self.blocks))
+        return self._lengths
+
+    def futures(self, client: Any) -> list[Any]:
+        """The blocks as futures of a client, which has all of them computed; they are kept as long
+        as the array is."""
+        if client not in self._on:
+            computed = client.compute([each for each in self.blocks if _is_delayed(each)])
+            rest = iter(computed)
+            there = [next(rest) if _is_delayed(each) else each for each in self.blocks]
+            lengths: Sequence[int | None] = self._lengths or [None] * len(there)
+            self._on[client] = client.map(
+                rows_in, there, lengths, dtype=self.dtype, row=self.row, pure=False
+            )
+        return self._on[client]
+
+    def computed(self, number: int) -> Values:
+        """One block in this process."""
+        (found,) = dask().compute(self.blocks[number])
+        block = found.result() if hasattr(found, "result") else found
+        rows = None if self._lengths is None else int(self._lengths[number])
+        return rows_in(block, rows, self.dtype, self.row)
+
+
+class Block:
+    """The rows of one block."""
+
+    __slots__ = ("__weakref__", "blocks", "number")
+    is_counted = False
+
+    def __init__(self, blocks: Blocks, number: int) -> None:
+        self.blocks = blocks
+        self.number = number
+
+    @property
+    def rows(self) -> int:
+        """How many there are."""
+        return int(self.blocks.lengths[self.number])
+
+    def load(self, begin: int, end: int) -> Values:
+        """Some of them."""
+        return self.blocks.computed(self.number)[begin:end]
+
+
+def from_dask(collection: Any) -> Chunked:
+    """A Dask array, a column of a Dask data frame, futures or delayed arrays; raises the user's
+    error for anything else."""
+    if isinstance(collection, list | tuple) and collection:
+        return _of_parts(list(collection))
+    if is_lazy(collection) and not hasattr(collection, "to_delayed"):
+        collection = collection.data  # of an array of xarray
+    if not hasattr(collection, "__dask_graph__") or not hasattr(collection, "to_delayed"):
+        raise ArgumentError(
+            f"from_dask takes a Dask array, a column of a Dask data frame, or a list of futures,"
+            f" got {kind_of(collection)}.",
+            where=user_location(), remedy="Arrays in memory: fw.Chunked(arrays).",
+        )  # fmt: skip
+    if hasattr(collection, "numblocks"):
+        return _of_array(collection)
+    if getattr(collection, "ndim", 1) != 1:
+        raise ArgumentError(
+            "from_dask takes one column of a data frame.",
+            where=user_location(), remedy="Take them one by one: fw.Chunked.from_dask(df.x).",
+        )  # fmt: skip
+    return _of_column(collection)
+
+
+def rows_in(block: Any, rows: int | None, dtype: Any, row: Sequence[int]) -> Values:
+    """A block as an array, which it is already if it is what its collection says: of so many rows,
+    if that is known."""
+    values = rows_of(block, "a block of a Dask collection")
+    if rows is not None and values.ndim and len(values) != rows:
+        raise ArgumentError(
+            f"a block of a Dask collection has {pretty.counted(len(values), 'row')}, where the"
+            f" collection says {rows}.",
+            remedy="Let Dask count them, xs.compute_chunk_sizes(), or say so where the collection"
+            " is made.",
+        )
+    if values.dtype != dtype or values.shape[1:] != tuple(row):
+        raise ArgumentError(
+            f"a block of a Dask collection is {values.dtype}{list(values.shape)}, where the"
+            f" collection says {dtype}{['n', *row]}.".replace("'", ""),
+            remedy="Convert the collection with astype; fill what is missing in it.",
+        )
+    return values
+
+
+def _of_array(array: Any) -> Chunked:
+    """A block for each chunk of the first axis; the other axes are not cut."""
+    if array.ndim == 0:
+        raise ArgumentError(
+            "from_dask takes an array with at least one axis, got a scalar.",
+            where=user_location(), remedy="Compute it: x.compute().",
+        )  # fmt: skip
+    if math.prod(array.numblocks[1:]) > 1:
+        array = array.rechunk(dict.fromkeys(range(1, array.ndim), -1))
+    lengths = None if any(map(math.isnan, array.chunks[0])) else array.chunks[0]
+    blocks = list(array.to_delayed().ravel())
+    return _chunked(blocks, array.dtype, tuple(map(int, array.shape[1:])), lengths)
+
+
+def _of_column(column: Any) -> Chunked:
+    """A block for each partition, of as many rows as it happens to have."""
+    kind = getattr(column.dtype, "numpy_dtype", column.dtype)  # that of pandas' own dtypes
+    try:
+        dtype = np.dtype(kind)
+    except TypeError:
+        dtype = np.dtype(object)
+    return _chunked(list(column.to_delayed()), dtype, (), None)
+
+
+def _of_parts(parts: list[Any]) -> Chunked:
+    """Futures or delayed arrays, the first of which says what they are."""
+    for each in parts:
+        if not _is_delayed(each) and not hasattr(each, "key"):
+            raise ArgumentError(
+                f"from_dask takes futures or delayed arrays in a list, got {kind_of(each)}.",
+                where=user_location(), remedy="Arrays in memory: fw.Chunked(arrays).",
+            )  # fmt: skip
+    dtype, row = dask().delayed(_described)(parts[0]).compute()
+    return _chunked(parts, dtype, row, None)
+
+
+def _chunked(
+    blocks: Sequence[Any], dtype: Any, row: tuple[int, ...], lengths: Sequence[int] | None
+) -> Chunked:
+    found = Blocks(blocks, np.dtype(dtype), row, lengths)
+    return Chunked.of([Block(found, k) for k in range(len(blocks))], dtype, row)
+
+
+def _described(block: Any) -> tuple[Any, tuple[int, ...]]:
+    values = rows_of(block, "a block of a Dask collection")
+    return values.dtype, values.shape[1:]
+
+
+def _is_delayed(block: Any) -> bool:
+    return hasattr(block, "dask")
+
+
+def dask() -> Any:
+    """The library; raises Unsupported where it is not."""
+    try:
+        import dask  # optional dependency
+    except ImportError as failure:
+        raise missing("a Dask collection", "dask", failure, "cluster") from None
+    return dask
