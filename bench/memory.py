@@ -25,7 +25,7 @@ import flatweave as fw
 from bench.row import Row
 from bench.rows import ROWS
 from bench.values import leaves, total_bytes
-from flatweave.runtime.buffers import buffer_pool
+from flatweave.runtime.support import buffer_pool
 
 ALLOWANCE = 64 << 20
 STATUS = Path("/proc/self/status")

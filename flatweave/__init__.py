@@ -299,7 +299,7 @@ from flatweave.frontend.values.asarray import array, asarray, from_dlpack
 from flatweave.jit import Jitted, jit, target
 from flatweave.profiler.explain import Explanation, explain
 from flatweave.profiler.profile import Profile, profile
-from flatweave.runtime import door as _door
+from flatweave.runtime import lazy_import as _door
 from flatweave.tuning.tune import Tuning, tune
 
 if _TYPE_CHECKING:

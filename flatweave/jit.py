@@ -51,7 +51,7 @@ from flatweave.frontend.trace.trace import Traced, trace
 from flatweave.frontend.values.array import kind_of
 from flatweave.frontend.values.chunked import Chunked
 from flatweave.frontend.values.scope import innermost
-from flatweave.runtime.door import compiler, opened
+from flatweave.runtime.lazy_import import compiler, opened
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -16,7 +16,7 @@ from flatweave.base.locks import Lock
 from flatweave.base.plan import Plan, Status
 from flatweave.base.source import user_location
 from flatweave.runtime.devices.device import Device
-from flatweave.runtime.devices.kernels import Keep
+from flatweave.runtime.devices.launches import Keep
 from flatweave.runtime.devices.programs import HostProgram
 
 

@@ -51,7 +51,7 @@ from flatweave.passes.split_scatters import split_scatters
 from flatweave.passes.sweep import sweep
 from flatweave.passes.telescope import telescope
 from flatweave.passes.unpermute import unpermute
-from flatweave.runtime.deep import check_wanted, on_deep_stack
+from flatweave.runtime.deep_stack import check_wanted, on_deep_stack
 from flatweave.targets import TARGET_OF_TEXT, TARGETS, Interpreted, Runnable, Target, target_named
 from flatweave.terms.traverse import walk_lets
 

@@ -3,7 +3,7 @@
     build(program, "cpu", True, CHOSEN)     found under its trace: mapped (`runtime/image.py`)
                                             not found: compiled, and kept for the next process
 
-Kept under the text of the trace with all that the compiler reads (`runtime/origin.py`): the host's
+Kept under the text of the trace with all that the compiler reads (`runtime/cache.py`): the host's
 image with what a call must know, and apart from it each group of kernels, once a run has needed it.
 The places of errors are numbers of lets: the lines are those of the trace at hand.
 
@@ -28,13 +28,11 @@ from flatweave.base.schedule import Schedule
 from flatweave.base.told import Note, StoredArray
 from flatweave.on_cpu import OnCpu
 from flatweave.ops import Callback
-from flatweave.runtime.cache import process_cache
+from flatweave.runtime.cache import facts, is_current, process_cache
 from flatweave.runtime.cpu import CpuProgram
-from flatweave.runtime.door import compiler, opened
-from flatweave.runtime.elf import image_of
-from flatweave.runtime.image import MappedCode, Unfit, from_bytes, image_from, to_bytes
-from flatweave.runtime.later import Made, Table
-from flatweave.runtime.origin import facts, is_current
+from flatweave.runtime.execute import CompiledGroup, KernelTable
+from flatweave.runtime.image import MappedCode, Unfit, from_bytes, image_from, image_of, to_bytes
+from flatweave.runtime.lazy_import import compiler, opened
 from flatweave.runtime.support import Code, address_beside, begin_support, recall_support, support
 from flatweave.runtime.tuned import is_any_kept, kept, key_of
 from flatweave.terms.traverse import walk_lets
@@ -114,7 +112,7 @@ class Kept:
             self.keep_group(plan, names, made)
         table.keep = lambda names, made: self.keep_group(plan, names, made)
 
-    def keep_group(self, plan: Plan, names: Sequence[str], made: Made) -> None:
+    def keep_group(self, plan: Plan, names: Sequence[str], made: CompiledGroup) -> None:
         """Keep kernels that were made together, and the places where they report errors."""
         codes = list({id(code): code for code, _ in made}.values())
         symbols = tuple((codes.index(code), symbol) for code, symbol in made)
@@ -157,7 +155,7 @@ class Kept:
             process_cache().drop(self.name)
             return None
 
-    def recalled_group(self, plan: Plan, names: Sequence[str]) -> Made | None:
+    def recalled_group(self, plan: Plan, names: Sequence[str]) -> CompiledGroup | None:
         """Kernels that are made together, if they are there."""
         content = get(self.group_name(names))
         if content is None:
@@ -191,7 +189,7 @@ class Recalled:
         compiled: Callable[[], Any],
     ) -> None:  # fmt: skip
         self.cpu = cpu
-        self.runnable = OnCpu(CpuProgram(code, plan, Table(groups, self._group)))
+        self.runnable = OnCpu(CpuProgram(code, plan, KernelTable(groups, self._group)))
         self._kept = kept
         self._plan = plan
         self._compiled = compiled
@@ -222,7 +220,7 @@ class Recalled:
         """Whether somebody has asked for it."""
         return self._whole is not None
 
-    def _group(self, names: Sequence[str]) -> Made:
+    def _group(self, names: Sequence[str]) -> CompiledGroup:
         """Kernels that are made together: recalled, or made by the compiler and kept."""
         found = self._kept.recalled_group(self._plan, names)
         if found is None:

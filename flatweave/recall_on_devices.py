@@ -27,7 +27,7 @@ from flatweave.recall import Kept, Recalled, add_sites, calls_of, get, plain_cal
 from flatweave.runtime.cache import process_cache
 from flatweave.runtime.devices import cuda, opencl
 from flatweave.runtime.devices.device import Device
-from flatweave.runtime.devices.kernels import Kernels, Launchable
+from flatweave.runtime.devices.launches import Kernels, Launchable
 from flatweave.runtime.devices.programs import HostProgram
 from flatweave.runtime.image import Unfit
 

@@ -22,7 +22,7 @@ from flatweave.base.schedule import Schedule
 from flatweave.codegen.llvm.unit import load
 from flatweave.frontend.call.eager import COMPILER, fingerprint
 from flatweave.runtime import native
-from flatweave.runtime.optimise import LIGHT, RAW
+from flatweave.runtime.llvm_passes import LIGHT, RAW
 from flatweave.terms.traverse import walk_lets
 
 SHARING = frozenset(

@@ -33,7 +33,7 @@ from flatweave.frontend.trace.trace import Traced
 from flatweave.frontend.values.chunked import Chunked
 from flatweave.frontend.values.tree import unflatten
 from flatweave.operator_checks.first_calls import FirstCalls
-from flatweave.runtime.ownership import is_frozen, owner_of
+from flatweave.runtime.cpu import is_frozen, owner_of
 from flatweave.terms.syntax import ArrayType, Var
 from flatweave.terms.traverse import walk_lets
 

@@ -26,8 +26,8 @@ from flatweave.base.schedule import OF_CHUNKS
 from flatweave.base.version import FORMAT, VERSION
 from flatweave.cluster.sources.files import extremes, one, picked, read
 from flatweave.frontend.call.eager import compile_program
-from flatweave.runtime.buffers import buffer_pool
-from flatweave.runtime.systems.table import system
+from flatweave.runtime.support import buffer_pool
+from flatweave.runtime.systems import system
 from flatweave.terms.syntax import Lambda, Let
 from flatweave.terms.traverse import map_field
 

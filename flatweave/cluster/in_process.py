@@ -43,8 +43,8 @@ from flatweave.cluster.sources.formats import Npy
 from flatweave.frontend.call.compiled import Executable
 from flatweave.frontend.call.eager import compile_program
 from flatweave.frontend.values.chunked import Held, Piece, Values
-from flatweave.runtime.buffers import buffer_pool
-from flatweave.runtime.systems.limits import memory_of_group
+from flatweave.runtime.support import buffer_pool
+from flatweave.runtime.systems import memory_of_group
 
 # How far a call has come, in a terminal: a bar for each step, with bytes and the time left.
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from flatweave.base.dtypes import DType, bool_, i64, u32
 from flatweave.codegen.c.dialect import Dialect, KernelText, Values
-from flatweave.codegen.c.kernel import emit_unit
+from flatweave.codegen.c.program import emit_unit
 from flatweave.kernel_ir.syntax import Unit
 
 PRELUDE = """\

@@ -21,9 +21,8 @@ from flatweave.operator_checks.laws import Broken
 from flatweave.operator_checks.lazy_arrays import MANY, Array, Lazy, Unknown, raveled
 from flatweave.operator_checks.lazy_interp import STEPS
 from flatweave.operator_checks.sample import Sampler, Untried
-from flatweave.runtime.cache import process_cache
+from flatweave.runtime.cache import facts, process_cache
 from flatweave.runtime.devices.arrays import Resident
-from flatweave.runtime.origin import facts
 from flatweave.terms.batch import Value
 
 

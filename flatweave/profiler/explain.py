@@ -20,7 +20,7 @@ from flatweave.frontend.values.array import kind_of
 from flatweave.frontend.values.scope import innermost
 from flatweave.jit import jit
 from flatweave.profiler.profile import Profile
-from flatweave.runtime.door import opened
+from flatweave.runtime.lazy_import import opened
 
 
 class Explanation:

@@ -19,7 +19,7 @@ from flatweave.base.recording import OPEN, Call
 from flatweave.base.source import user_location
 from flatweave.frontend.values.scope import innermost
 from flatweave.profiler.sums import Sums
-from flatweave.runtime.door import opened
+from flatweave.runtime.lazy_import import opened
 
 
 class Profile:

@@ -1,1 +1,6 @@
-"""Machine code, memory and threads; knows no IR."""
+"""Machine code, memory, threads and devices; nothing here knows an IR.
+
+Here is what runs compiled code and what keeps it between processes: `native.py` compiles LLVM's
+text, `image.py` and `cache.py` store what it gives, `execute.py` calls it, `support.py` and
+`systems.py` hold what it needs of the process and the system, `devices/` all that runs elsewhere.
+"""

@@ -1,11 +1,4 @@
-"""A compiled program on the CPU: arguments into slots, one call, results out of slots.
-
-A Python function that the program calls gets views of the operands. One that outlives the call
-keeps its memory alive.
-
-A result that is part of an argument is a view of it where nobody can write to that, else a copy;
-of one that the caller has given away it is a view in any case.
-"""
+"""A compiled program on the CPU: arguments into slots, one call, results out of slots."""
 
 from __future__ import annotations
 
@@ -21,9 +14,9 @@ from flatweave.base.dtypes import DType
 from flatweave.base.errors import CompilerBug
 from flatweave.base.host_functions import HostCall
 from flatweave.base.plan import Plan, Result, Status
-from flatweave.runtime.address import address_of
 from flatweave.runtime.execute import (
     LONGEST,
+    KernelTable,
     NativeProgram,
     Owner,
     adopt,
@@ -32,9 +25,90 @@ from flatweave.runtime.execute import (
     owners_of,
     retainer,
 )
-from flatweave.runtime.later import Table
-from flatweave.runtime.ownership import is_frozen
 from flatweave.runtime.support import Code
+
+# Where the data of an array is.
+#
+# `__array_interface__` says it in 1 us, which is a tenth of a small call. In NumPy's C interface
+# it is the field behind the object's head, which every extension has compiled in (PyArray_DATA),
+# so it never moves; reading that takes 0.2 us. An interpreter whose objects are not in memory
+# where `id` says takes the long way.
+
+
+Values = np.ndarray[Any, np.dtype[Any]]
+_HEAD = object.__basicsize__
+_field = ctypes.c_void_p.from_address
+
+
+def stated_address(array: Values) -> int:
+    """What NumPy says of itself."""
+    found: int = array.__array_interface__["data"][0]
+    return found
+
+
+def _read_address(array: Values) -> int:
+    return _field(id(array) + _HEAD).value or 0
+
+
+def _is_there() -> bool:
+    """Whether the field is where it is expected, for an array and for a part of it."""
+    array = np.arange(6)
+    try:
+        return all(_read_address(some) == stated_address(some) for some in (array, array[2:]))
+    except (AttributeError, ValueError):
+        return False
+
+
+address_of = _read_address if _is_there() else stated_address
+
+
+# Whose memory an array is, and whether anybody may write to it while others read.
+#
+#     is_frozen(x)      False where x, or an array that it is a view of, can be written to
+#     shared(x)         the same memory for good: nobody writes to it by way of what this gives
+#
+# A result that is part of an argument is not copied where the argument is frozen. An array of
+# ours always is; NumPy's may change after the call, and the result must not.
+
+
+def is_frozen(array: Values) -> bool:
+    """Whether NumPy writes neither to an array nor to any that it is a view of."""
+    found: Any = array
+    while isinstance(found, np.ndarray):
+        if found.flags.writeable:
+            return False
+        found = found.base
+    return True
+
+
+def owner_of(array: Values) -> int:
+    """The object whose memory an array is a view of, by its identity."""
+    found: Any = array
+    while isinstance(found, np.ndarray) and found.base is not None:
+        found = found.base
+    return id(found)
+
+
+def shared(array: Values) -> Values:
+    """A read-only array over the same memory, which its owner has promised not to write to.
+
+    The memoryview between the two is the sign of the promise: `is_frozen` does not look behind it.
+    """
+    if is_frozen(array):
+        return array
+    if array.dtype.kind == "V":  # a bfloat16, of which there is no memoryview
+        return np.asarray(array.view(np.uint16).data.toreadonly()).view(array.dtype)
+    return np.asarray(array.data.toreadonly())
+
+
+# A compiled program on the CPU: arguments into slots, one call, results out of slots.
+#
+# A Python function that the program calls gets views of the operands. One that outlives the call
+# keeps its memory alive.
+#
+# A result that is part of an argument is a view of it where nobody can write to that, else a
+# copy; of one that the caller has given away it is a view in any case.
+
 
 _CODES = {
     "bool": "?7x", "i8": "b7x", "i16": "h6x", "i32": "i4x", "i64": "q",
@@ -47,7 +121,7 @@ _DATA_OF_NOTHING = -(-ctypes.addressof(_NOTHING) // 64) * 64
 class CpuProgram:
     """Calls compiled code; one object may serve many threads at once."""
 
-    def __init__(self, code: Code, plan: Plan, table: Table | None = None) -> None:
+    def __init__(self, code: Code, plan: Plan, table: KernelTable | None = None) -> None:
         self.plan = plan
         self.native = NativeProgram(code, "fw_main", table)
         self._arrays = [at for at, param in enumerate(plan.params) if param.is_array]

@@ -1,31 +1,226 @@
-"""Running compiled programs: a context per call, a status back, results without a copy.
+"""Running compiled programs: a context per call, kernels compiled when needed, traces."""
 
-    program = NativeProgram(code, "entry")
-    status = program.run(slots)                       # i64 entry(ptr ctx, ptr slots)
-    array = adopt(address, (1000,), np.dtype("f4"))   # an escaped buffer, freed with its last view
-
-What compiled code owes the runtime:
-- it escapes results last, and only if slots 0 (error) and 8 (cancel) of its context are 0;
-- kernels that wait for other blocks look at slots 0 and 8 while they wait, or publish whatever
-  happens: after an error no further block is claimed, and a claimed block always runs.
-"""
+from __future__ import annotations
 
 import ctypes
 import functools
+import itertools
 import threading
-from collections.abc import Callable
+import time
+import weakref
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from flatweave.base.config import config
+from flatweave.base.locks import Lock
 from flatweave.base.plan import Status
-from flatweave.base.recording import OPEN, watched
-from flatweave.runtime import trails
-from flatweave.runtime.buffers import buffer_pool
-from flatweave.runtime.later import Table
-from flatweave.runtime.pool import POOL
-from flatweave.runtime.support import Code, support
+from flatweave.base.recording import OPEN, Call, Launch, Share, watched
+from flatweave.runtime.support import POOL, Code, buffer_pool, keep_for_ever, support
+
+# The table through which a program finds its kernels; most are made when they are first launched.
+#
+#     table.words    the Python function `_make`, address of kernel 1, address of kernel 2, ..
+#
+# The program has the table's address in its context (support.ll). At a launch of a kernel that is
+# not made, whose address is 0, `fw_launch_by_number` (launch.ll) calls `_make`, which makes the
+# kernel's group; then the same run goes on. What is raised meanwhile ends the run as what a
+# signal handler raises does: compiled code sees it as C does, so that an interrupt is lost
+# nowhere.
+
+
+CompiledGroup = Sequence[tuple[Code, str]]
+"""For each kernel of a group machine code, and its symbol there."""
+
+
+class KernelTable:
+    """The kernels of one program, made group by group."""
+
+    def __init__(
+        self, groups: Sequence[Sequence[str]] = (),
+        make: Callable[[Sequence[str]], CompiledGroup] | None = None,
+    ) -> None:  # fmt: skip
+        self.groups = tuple(groups)
+        self.names = tuple(itertools.chain.from_iterable(self.groups))  # by their numbers, from 1
+        self.words = (ctypes.c_int64 * (1 + len(self.names)))()
+        self.address = ctypes.addressof(self.words)
+        self._make = make
+        self._lock = Lock()
+        self.parts: dict[tuple[str, ...], CompiledGroup] = {}
+        # what else is done with a group that has been made
+        self.keep: Callable[[Sequence[str], CompiledGroup], None] = _forget
+        if groups:
+            self.words[0] = id(_make)
+            _TABLES[self.address] = self
+
+    @property
+    def made(self) -> frozenset[str]:
+        """The names of the kernels that there is code for."""
+        return frozenset(name for number, name in enumerate(self.names, 1) if self.words[number])
+
+    def make(self, number: int) -> None:
+        """Make a kernel, and its group, unless somebody has."""
+        with self._lock:
+            if not self.words[number]:
+                self._fill(number)
+
+    def _fill(self, number: int) -> None:
+        start = 1
+        for group in self.groups:
+            if number < start + len(group):
+                break
+            start += len(group)
+        self.put(start, self.made_anew(group))
+
+    def put(self, start: int, made: CompiledGroup) -> None:
+        """The group of kernels from number `start` on; it may be that there is none."""
+        if not made:
+            return
+        group = self.names[start - 1 : start - 1 + len(made)]
+        self.parts[group] = made
+        for place, (code, symbol) in enumerate(made, start):
+            self.words[place] = code.address(symbol)
+        self.keep(group, made)
+
+    def made_anew(self, group: Sequence[str]) -> CompiledGroup:
+        """The machine code of a group, whether this table has it or not."""
+        assert self._make is not None
+        return self._make(group)
+
+
+def _forget(group: Sequence[str], made: CompiledGroup) -> None:
+    """Nothing else is done with it."""
+
+
+def _make(table: int, number: int) -> None:
+    """What compiled code calls."""
+    _TABLES[table].make(number)
+
+
+_TABLES: weakref.WeakValueDictionary[int, KernelTable] = weakref.WeakValueDictionary()
+keep_for_ever(_make)
+
+
+# What compiled code leaves behind of a call that is watched: which kernels ran, where and when.
+#
+#     trail = begin(words, table, call)    the context of the call points to its memory
+#     trail.end(words)                     what is in it belongs to the call (base/recording.py)
+#
+# Support code writes an event for each launch and for each thread's share of one (launch.ll): a
+# clock is read twice for each, and nothing is added to kernels. A trail that is full is emptied
+# before the next launch.
+
+
+HEAD, EVENT = 8, 6  # words
+ROOM = 8192  # events, and as many more as a launch may have
+SLOT = 20  # of a context
+
+
+class Trace:
+    """Memory for the events of one call."""
+
+    def __init__(self, threads: int) -> None:
+        self.threads = threads
+        most = ROOM + threads + 2  # a launch, and a share of it for each thread
+        self.words = (ctypes.c_int64 * (HEAD + EVENT * most))()
+        self.address = ctypes.addressof(self.words)
+        self.words[1], self.words[2], self.words[3] = ROOM, most, id(_empty_trace)
+        self._names: Sequence[str] = ()
+        self.call: Call
+        clock = ctypes.CFUNCTYPE(ctypes.c_int64)(support().address("fw_now"))
+        before, now, after = time.perf_counter_ns(), clock(), time.perf_counter_ns()
+        # on Linux both are the same clock
+        self._ahead = 0 if before <= now <= after else (before + after) // 2 - now
+        _TRAILS[self.address] = self
+
+    def begin(self, words: Any, table: KernelTable, call: Call) -> None:
+        """From now on the call with this context leaves its events here."""
+        self._names, self.call = table.names, call
+        words[SLOT] = self.address
+
+    def end(self, words: Any) -> None:
+        """The call is over."""
+        words[SLOT] = 0
+        self.empty()
+        del self.call
+        _FREE_TRACES.append(self)
+
+    def empty(self) -> None:
+        """Hand over what there is, and make room."""
+        words = self.words
+        if words[0]:
+            stop = HEAD + EVENT * min(words[0], words[2])
+            self.call.launches.append(Events(words[HEAD:stop], self._names, self._ahead))
+        words[0] = 0
+
+
+class Events:
+    """Events of a trail, and what makes launches of them."""
+
+    __slots__ = ("_ahead", "_names", "_words")
+
+    def __init__(self, words: list[int], names: Sequence[str], ahead: int) -> None:
+        self._words, self._names, self._ahead = words, names, ahead
+
+    def wait(self) -> None:
+        """They have ended."""
+
+    def read(self) -> list[Launch]:
+        """The launches."""
+        return list(self._launches())
+
+    def _launches(self) -> Iterator[Launch]:
+        shares: list[Share] = []
+        ahead, events = self._ahead, iter(self._words)
+        for what, thread, begin, end, blocks, threads in zip(*[events] * EVENT, strict=True):
+            begin, end = begin + ahead, max(begin, end) + ahead
+            if not what:
+                shares.append(Share(thread, begin, end, blocks))
+                continue
+            if not shares:  # its caller ran it alone
+                shares.append(Share(thread, begin, end, blocks))
+            name = self._names[what - 1]
+            yield Launch(name, begin, end, blocks, min(threads, blocks), tuple(shares))
+            shares.clear()
+
+
+def begin_trace(words: Any, table: KernelTable, call: Call) -> Trace:
+    """A trail for a call with this context."""
+    threads = max(POOL.ready, config.threads or POOL.default)
+    try:
+        trail = _FREE_TRACES.pop()
+    except IndexError:
+        trail = Trace(threads)
+    if trail.threads < threads:
+        trail = Trace(threads)
+    trail.begin(words, table, call)
+    return trail
+
+
+def _empty_trace(address: int, number: int) -> None:
+    """What compiled code calls before it launches kernel `number`."""
+    trail = _TRAILS[address]
+    trail.empty()
+    trail.call.tell()
+
+
+_FREE_TRACES: list[Trace] = []
+_TRAILS: weakref.WeakValueDictionary[int, Trace] = weakref.WeakValueDictionary()
+keep_for_ever(_empty_trace)
+
+
+# Running compiled programs: a context per call, a status back, results without a copy.
+#
+#     program = NativeProgram(code, "entry")
+#     status = program.run(slots)                       # i64 entry(ptr ctx, ptr slots)
+#     array = adopt(address, (1000,), np.dtype("f4"))  # an escaped buffer, freed with its last view
+#
+# What compiled code owes the runtime:
+# - it escapes results last, and only if slots 0 (error) and 8 (cancel) of its context are 0;
+# - kernels that wait for other blocks look at slots 0 and 8 while they wait, or publish whatever
+#   happens: after an error no further block is claimed, and a claimed block always runs.
+
 
 CONTEXT_SLOTS = 32
 CANCELLED = 8
@@ -55,9 +250,9 @@ class NativeProgram:
 
     __slots__ = ("_call", "code", "entry", "peak_bytes", "table")
 
-    def __init__(self, code: Code, entry: str = "entry", table: Table | None = None) -> None:
+    def __init__(self, code: Code, entry: str = "entry", table: KernelTable | None = None) -> None:
         self.code = code  # keeps the machine code alive
-        self.table = table or Table()
+        self.table = table or KernelTable()
         self.entry = code.address(entry)
         self.peak_bytes = 0  # most bytes of buffers alive at once in the last call
         self._call = runner()
@@ -82,7 +277,7 @@ class NativeProgram:
         if caller is not None:
             words[CALLER], caller.context = id(caller), context.address
         call = watched() if OPEN else None
-        trail = trails.begin(words, self.table, call) if call is not None else None
+        trail = begin_trace(words, self.table, call) if call is not None else None
         failed = self._call(context.address, self.entry, slots, threads, poller)
         self.peak_bytes = words[PEAK_BYTES]
         if call is not None and trail is not None:

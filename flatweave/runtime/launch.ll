@@ -116,7 +116,7 @@ out:
   ret i1 %ended
 }
 
-; The trail of a call that is watched, in words (runtime/trails.py): 0 how many events there are,
+; The trail of a call that is watched, in words (runtime/execute.py): 0 how many events there are,
 ; 1 how many until it must be emptied, 2 how many fit, 3 the Python function that empties it. From
 ; word 8 on, six words an event: a kernel's number, or 0 for the share of one thread, which stands
 ; before its launch; the thread; when it began and ended; blocks; how many threads could take part.

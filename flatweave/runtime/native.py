@@ -2,7 +2,7 @@
 
     define i64 @entry(ptr %ctx, ptr %slots) { .. }     ==>     code.address("entry")
 
-Text may call the functions of support.ll, the C library and its math libraries (systems/table.py).
+Text may call the functions of support.ll, the C library and its math libraries (systems.py).
 The names: *text* is LLVM assembly language, an *object* the bytes of a relocatable file, *code* an
 object that has been loaded.
 """
@@ -26,13 +26,18 @@ from flatweave.base.errors import CompilerBug, Unsupported
 from flatweave.base.forks import LLVM, wait_at_fork
 from flatweave.base.locks import Lock
 from flatweave.runtime.cache import process_cache
-from flatweave.runtime.deep import Work, on_deep_stack
-from flatweave.runtime.optimise import LIGHT, RAW, optimised, target_machine
+from flatweave.runtime.deep_stack import Work, on_deep_stack
+from flatweave.runtime.llvm_passes import (
+    LIGHT,
+    RAW,
+    emit_object,
+    optimised,
+    target_machine,
+    wait_until_outside,
+)
 from flatweave.runtime.processor import Processor, processor
 from flatweave.runtime.support import MAKER, Code, keep_for_ever, support
-from flatweave.runtime.systems.symbols import library, symbol_address
-from flatweave.runtime.systems.table import System, cpu_facts, system
-from flatweave.runtime.unlocked import emit_object, wait_until_outside
+from flatweave.runtime.systems import System, cpu_facts, library, symbol_address, system
 
 # the functions of a text that code outside of it may call
 DEFINED = re.compile(r"^ *define (?!internal |private )[^@\n]*@(\w+)\(", re.MULTILINE)

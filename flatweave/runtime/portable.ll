@@ -1,7 +1,7 @@
 ; What the runtime asks of the system, on any: locks from Python's C interface, memory from the C
 ; library. Part of support.ll; linux.ll is the other one.
 ;
-; Two names differ between systems, and runtime/systems/table.py says them: the C library's clock,
+; Two names differ between systems, and runtime/systems.py says them: the C library's clock,
 ; and what gives way to other threads. Everything else is there wherever Python is.
 
 declare i32 @${CLOCK}(ptr, i32)

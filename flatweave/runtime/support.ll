@@ -1,7 +1,7 @@
 ; The part of the CPU runtime that compiled programs call, with mappings.ll, buffers.ll, launch.ll and
 ; one of linux.ll and portable.ll, where the system is asked: the five files are one module.
 ;
-; runtime/systems/table.py says which file it is, and what is filled in for $${LIKE_THIS}.
+; runtime/systems.py says which file it is, and what is filled in for $${LIKE_THIS}.
 ; Locals that change are allocas: the pipeline turns them into registers.
 ;
 ; A context is 32 i64 slots, made by runtime/execute.py, one per call of a program:
@@ -9,11 +9,11 @@
 ;    6 first live buffer             7 threads to use 8 cancel flag    9 bytes live    10 peak bytes
 ;   11 the thread that may run Python's signal handlers, or 0         12 when it last did (ns)
 ;   13 14 15 the Python exception that ended the call (type, value, traceback)
-;   16 lock of the list of buffers    17 the program's table of kernels (runtime/later.py)
+;   16 lock of the list of buffers    17 the program's table of kernels (runtime/execute.py)
 ;   18 the context of the call, in one of a thread that runs rows, and 19 the row that it is at
 ;   20 the trail of a call that is watched, or 0 (launch.ll)
 ;   21 the Python function that calls those of the user (runtime/host_calls.py)
-; Such a thread's has slots 32 to 65 besides: its own memory (codegen/llvm/unit/row_memory.py).
+; Such a thread's has slots 32 to 65 besides: its own memory (codegen/llvm/unit/rows.py).
 
 declare i32 @PyGILState_Ensure()
 declare void @PyGILState_Release(i32)

@@ -23,9 +23,8 @@ from flatweave.base.config import config
 from flatweave.base.records import replace
 from flatweave.base.schedule import Schedule
 from flatweave.base.thresholds import Thresholds
-from flatweave.runtime.cache import DiskCache, default_folder
+from flatweave.runtime.cache import DiskCache, default_folder, kind_of_cpu
 from flatweave.runtime.image import Unfit, from_bytes, to_bytes
-from flatweave.runtime.origin import kind_of_cpu
 
 LIMIT = 4 * 2**20  # bytes: some ten thousand programs
 Tuned = tuple[Thresholds | None, ...]

@@ -21,8 +21,8 @@ from flatweave.codegen.llvm import isa
 from flatweave.runtime import tuned
 from flatweave.runtime.cache import DiskCache, process_cache
 from flatweave.runtime.devices import cuda, opencl
-from flatweave.runtime.pool import thread_count
 from flatweave.runtime.processor import processor
+from flatweave.runtime.support import thread_count
 
 PACKAGES = ("numpy", "llvmlite", "pyopencl", "cuda-bindings")
 

@@ -119,10 +119,11 @@ next process that needs it loads it within a millisecond.
 
 ## 7 Launch (`runtime/`)
 A kernel that the host may not need, a variant for long arrays or one of a branch, is written and
-compiled when a run first launches it (`runtime/later.py`). The worker threads claim blocks in order
-from one counter; the one that calls works along. Ctrl-C stops a call within 0.2 s: the main thread
-lets Python's signal handlers run every 50 ms, between blocks and inside of them, where loops whose
-end is not in sight look at the flag of the call (`codegen/llvm/body/look.py`); then the blocks
+compiled when a run first launches it (`runtime/execute.py`). The worker threads claim blocks
+in order from one counter; the one that calls works along. Ctrl-C stops a call within 0.2 s: the
+main thread lets Python's signal handlers run every 50 ms, between blocks and inside of them, where
+loops whose
+end is not in sight look at the flag of the call (`codegen/llvm/body/control.py`); then the blocks
 leave and all buffers are given back. The result is a `flatweave.Array` around the memory that the
 host program gave back; `np.asarray` takes it without a copy.
 

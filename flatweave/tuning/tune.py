@@ -26,7 +26,7 @@ from flatweave.frontend.values.array import kind_of
 from flatweave.frontend.values.array import shown as as_shown
 from flatweave.frontend.values.scope import innermost
 from flatweave.jit import Jitted, jit
-from flatweave.runtime.door import compiler
+from flatweave.runtime.lazy_import import compiler
 from flatweave.runtime.tuned import keep, kept, key_of, place
 from flatweave.tuning.fit import NOISE, Seen, fitted
 from flatweave.tuning.measure import Nest, Trial

@@ -15,9 +15,9 @@ from flatweave.base.config import SYSTEM
 from flatweave.base.dtypes import f32, f64
 from flatweave.codegen.llvm import emit
 from flatweave.codegen.llvm.isa.aarch64 import Neon
-from flatweave.codegen.llvm.isa.avx2 import Avx2
+from flatweave.codegen.llvm.isa.x86 import Avx2
 from flatweave.runtime.native import text_of_support
-from flatweave.runtime.systems.table import CPUS, column
+from flatweave.runtime.systems import CPUS, column
 from tests.codegen.op_kernels import every_function
 
 CALL = re.compile(r"^\s+(?:callq?|jmpq?|bl?)\s+\*?([A-Za-z_][\w.$]*)", re.MULTILINE)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from flatweave.base.dtypes import f32, f64, i64, u64
-from flatweave.codegen.llvm.math.cast import cast
+from flatweave.codegen.llvm.math.casts import cast
 from flatweave.codegen.llvm.math.scalar import emit_cast
 from flatweave.codegen.llvm.text.module import Module
 from flatweave.codegen.llvm.text.values import Value

@@ -13,7 +13,7 @@ from flatweave.base.errors import ArgumentError
 from flatweave.codegen.llvm import emit
 from flatweave.codegen.llvm.isa import here
 from flatweave.codegen.llvm.isa.aarch64 import Neon
-from flatweave.codegen.llvm.isa.sse4 import Sse4
+from flatweave.codegen.llvm.isa.x86 import Sse4
 from flatweave.kernel_ir.text import parse_unit
 from tests.codegen.llvm_programs import run_host
 from tests.codegen.select_instructions import ARM, INTEL

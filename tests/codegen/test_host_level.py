@@ -5,9 +5,9 @@ import pytest
 
 import flatweave as fw
 from flatweave.codegen.llvm.unit import load
-from flatweave.codegen.llvm.unit.level import level_of
+from flatweave.codegen.llvm.unit.load import level_of
 from flatweave.kernel_ir.text import parse_unit
-from flatweave.runtime.optimise import LIGHT, RAW
+from flatweave.runtime.llvm_passes import LIGHT, RAW
 
 KERNEL = """
 kernel k(xs: global i64) =>

@@ -7,8 +7,8 @@ import pytest
 
 from flatweave.base.dtypes import DTYPES, DType, bool_, i64
 from flatweave.codegen.llvm import emit, isa
-from flatweave.codegen.llvm.isa.avx2 import Avx2
 from flatweave.codegen.llvm.isa.avx512 import Avx512
+from flatweave.codegen.llvm.isa.x86 import Avx2
 from flatweave.kernel_ir.collectives import CountLanes, LastLane, ScanLanes, ShiftLanes
 from flatweave.kernel_ir.syntax import StoreCompact
 from flatweave.kernel_ir.text import parse_unit

@@ -4,7 +4,7 @@ import pytest
 
 from flatweave.codegen.llvm import emit
 from flatweave.codegen.llvm.isa.aarch64 import Neon
-from flatweave.codegen.llvm.isa.avx2 import Avx2
+from flatweave.codegen.llvm.isa.x86 import Avx2
 from flatweave.kernel_ir.text import parse_unit
 
 WIDTH, LINES = 32, 2

@@ -13,7 +13,7 @@ from flatweave.codegen.llvm.isa.aarch64 import Neon
 from flatweave.lower.machine.machine import cpu
 from flatweave.lower.program import lower
 from flatweave.pipeline import optimise
-from flatweave.runtime.unlocked import simplify
+from flatweave.runtime.llvm_passes import simplify
 from tests.codegen.hot_loops import innermost_loops
 from tests.codegen.levels import LEVELS, in_force
 from tests.language.test_contractions import distances, product

@@ -34,7 +34,7 @@ COPIES = {"memcpy", "memmove", "memset", "bzero", "__chkstk"}
     ("x86_64-pc-windows-msvc-elf", "x86-64-v3", WINDOWS),
 ]))  # fmt: skip
 def test_every_name_is_there(triple, cpu, given):
-    """The support code takes exactly what systems/table.py names; kernels take nothing but C99."""
+    """The support code takes exactly what systems.py names; kernels take nothing but C99."""
     command = [sys.executable, "-m", "tests.codegen.symbols_wanted", triple, cpu]
     done = subprocess.run(command, capture_output=True, text=True, timeout=150)
     assert done.returncode == 0, done.stderr

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import flatweave as fw
-from flatweave.runtime.devices import cuda, turns
-from flatweave.runtime.devices.turns import Turns
+from flatweave.runtime.devices import cuda, launches
+from flatweave.runtime.devices.launches import Turns
 from tests.devices.gpus import gpu, of
 from tests.shape.tree import PACKAGE
 
@@ -134,7 +134,7 @@ def test_without_memory_a_turn_is_put_into_the_queue_as_it_is(gpu):
 
 def test_old_graphs_are_destroyed(gpu, monkeypatch):
     """A few turns are kept for each program."""
-    monkeypatch.setattr(turns, "KEPT", 3)
+    monkeypatch.setattr(launches, "KEPT", 3)
     f, cu = running(gpu, two_states, (XS, YS, 3), doubled, more)
     held = []
     for n in range(4999, 4990, -1):

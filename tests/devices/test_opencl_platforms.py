@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from flatweave.runtime.devices import opencl_platforms
-from flatweave.runtime.devices.opencl_platforms import platforms
+from flatweave.runtime.devices import opencl
+from flatweave.runtime.devices.opencl import platforms
 
 
 class Loader:
@@ -29,8 +29,8 @@ def prefix(tmp_path, monkeypatch):
     (tmp_path / "vendors").mkdir()
     (tmp_path / "vendors" / "gpu.icd").write_text("libgpu.so\n")
     monkeypatch.setattr(sys, "prefix", str(tmp_path))
-    monkeypatch.setattr(opencl_platforms, "SYSTEM", tmp_path / "vendors")
-    for name in opencl_platforms.CHOSEN:
+    monkeypatch.setattr(opencl, "SYSTEM", tmp_path / "vendors")
+    for name in opencl.CHOSEN:
         monkeypatch.delenv(name, raising=False)
     return tmp_path
 

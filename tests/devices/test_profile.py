@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import flatweave as fw
-from flatweave.runtime.devices import opencl, timed
+from flatweave.runtime.devices import launches, opencl
 from tests.devices.gpus import gpu, kernel_of, plus_one
 from tests.devices.test_loops_as_graphs import doubled, more, running, two_states
 
@@ -63,7 +63,7 @@ def test_what_is_lost_is_left_out(gpu):
 @pytest.mark.needs_opencl
 def test_kernels_of_opencl_have_times(monkeypatch):
     """In a queue that keeps them, one after the other, in turn with what others put in."""
-    monkeypatch.setattr(timed, "MOST", 7)  # the launches of a loop, until they are asked for
+    monkeypatch.setattr(launches, "MOST", 7)  # the launches of a loop, until they are asked for
     n = 100_000
     xs = np.random.default_rng(0).random(n)
 

@@ -5,7 +5,7 @@ import numpy as np
 import flatweave as fw
 from flatweave.base.config import config
 from flatweave.frontend.call import eager, signature
-from flatweave.runtime.address import address_of, stated_address
+from flatweave.runtime.cpu import address_of, stated_address
 
 XS = np.arange(6.0)
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import flatweave as fw
-from flatweave.runtime.ownership import is_frozen, shared
+from flatweave.runtime.cpu import is_frozen, shared
 from tests.conftest import TARGETS
 from tests.language.agreement import same
 

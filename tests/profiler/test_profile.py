@@ -16,7 +16,7 @@ from flatweave.base import recording
 from flatweave.base.errors import ArgumentError, IndexOutOfBounds
 from flatweave.base.forks import HAS_FORKS
 from flatweave.profiler import sums
-from flatweave.runtime import trails
+from flatweave.runtime import execute
 
 XS = np.arange(100_000.0)
 NEAR = 1000.0  # us; where compiled code has another clock, it is brought near to Python's
@@ -94,8 +94,8 @@ def test_every_turn_of_a_loop_is_a_launch():
     """More of them than a trail has room for: it is emptied on the way."""
     turns(XS, 1)
     with pytest.MonkeyPatch.context() as patch, fw.profile() as p, fw.profile() as inner:
-        patch.setattr(trails, "ROOM", 5)
-        patch.setattr(trails, "_FREE", [])
+        patch.setattr(execute, "ROOM", 5)
+        patch.setattr(execute, "_FREE_TRACES", [])
         given = turns(XS, 50)
 
     assert np.array_equal(given, turns(XS, 50))

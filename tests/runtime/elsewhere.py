@@ -93,14 +93,14 @@ def main(name: str, home: str) -> None:
     pretend(name)
 
     import flatweave as fw
-    from flatweave.runtime import pool
+    from flatweave.runtime import support
     from flatweave.runtime.cache import process_cache
-    from flatweave.runtime.systems.table import system
+    from flatweave.runtime.systems import system
 
     xs = np.arange(300_000.0)
     total = fw.jit(lambda xs: fw.sum(fw.filter(lambda x: x > 5.0, fw.sort(-xs * -2.0))))
-    with pool.threads(3):
-        print(float(total(xs)), pool.POOL.ready)
+    with support.threads(3):
+        print(float(total(xs)), support.POOL.ready)
     print(system().support, system().memory() == 4096 * PAGES)
     kept = process_cache().folder
     print(kept.relative_to(Path(home)), len(list(kept.iterdir())))

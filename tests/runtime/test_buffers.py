@@ -7,9 +7,9 @@ import threading
 import numpy as np
 import pytest
 
-from flatweave.runtime.buffers import IDLE_FLOOR, MIB, buffer_pool
 from flatweave.runtime.execute import adopt
-from flatweave.runtime.systems.table import ANY, system
+from flatweave.runtime.support import IDLE_FLOOR, MIB, buffer_pool
+from flatweave.runtime.systems import ANY, system
 from tests.runtime.native_programs import allocating, call
 
 pytestmark = pytest.mark.usefixtures("little_to_collect")

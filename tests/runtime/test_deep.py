@@ -16,8 +16,8 @@ import pytest
 import flatweave as fw
 from flatweave.base.config import config
 from flatweave.base.locks import Lock
-from flatweave.runtime import deep
-from flatweave.runtime.deep import NotWanted, Work, check_wanted, on_deep_stack
+from flatweave.runtime import deep_stack
+from flatweave.runtime.deep_stack import NotWanted, Work, check_wanted, on_deep_stack
 
 
 def test_it_gives_what_the_function_gives():
@@ -237,9 +237,9 @@ def test_signal_handlers_run_while_a_program_is_compiled(monkeypatch):
 
 def test_a_thread_starts_while_another_one_keeps_others_from_it(monkeypatch):
     """Whoever starts a thread may be in a signal handler, waiting for what starts one in turn."""
-    monkeypatch.setattr(deep, "PATIENCE_SECONDS", 0.05)
+    monkeypatch.setattr(deep_stack, "PATIENCE_SECONDS", 0.05)
     found: list[int] = []
-    with deep._SIZING:
+    with deep_stack._SIZING:
         asker = threading.Thread(target=lambda: found.append(on_deep_stack(lambda: 7)))
         asker.start()
         asker.join(10)

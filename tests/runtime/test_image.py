@@ -12,8 +12,15 @@ import flatweave as fw
 from flatweave.base.config import config
 from flatweave.base.errors import CompilerBug
 from flatweave.runtime import image, native, support
-from flatweave.runtime.elf import image_of
-from flatweave.runtime.image import Image, MappedCode, Unfit, from_bytes, image_from, to_bytes
+from flatweave.runtime.image import (
+    Image,
+    MappedCode,
+    Unfit,
+    from_bytes,
+    image_from,
+    image_of,
+    to_bytes,
+)
 from tests.quick import every
 from tests.runtime.kept_programs import expanded, softmax
 from tests.runtime.test_native import adder
@@ -170,7 +177,7 @@ def test_support_code_that_was_mapped(tmp_path):
         import flatweave as fw
         from flatweave.runtime import native, support
         from flatweave.runtime.cache import process_cache
-        from flatweave.runtime.elf import image_of
+        from flatweave.runtime.image import image_of
         from flatweave.runtime.image import MappedCode, to_bytes
         found = native.compile_object(native.support_text(), level=native.RAW)
         process_cache().put("here", to_bytes(image_of(found).plain()))

@@ -15,7 +15,7 @@ import pytest
 import flatweave as fw
 from flatweave.base.config import config
 from flatweave.base.dtypes import i64
-from flatweave.codegen.llvm.body import look
+from flatweave.codegen.llvm.body import control
 from flatweave.codegen.llvm.body.trip_count import trip_count_bound
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import Apply, For
@@ -28,7 +28,7 @@ PREPARED = """
     import numpy as np
     import flatweave as fw
     from flatweave.runtime import execute, pool
-    from flatweave.runtime.buffers import buffer_pool
+    from flatweave.runtime.support import buffer_pool
 
     def alarm(number, frame):
         raise KeyboardInterrupt
@@ -198,7 +198,7 @@ def test_a_look_leaves_registers_alone(monkeypatch, cpu):
     """Looking at nearly every turn changes no value, in scalars, vectors of any width, or masks."""
     if cpu != "native" and platform.machine() != "x86_64":
         pytest.skip("the name is x86-64's")
-    monkeypatch.setattr(look, "TANK", 64)
+    monkeypatch.setattr(control, "TANK", 64)
     rng = np.random.default_rng(3)
     flags, counts = rng.random(70_001) < 0.5, rng.integers(0, 40, 1_001)
     rows = rng.integers(0, 1000, (50, 333))

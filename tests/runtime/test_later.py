@@ -15,9 +15,9 @@ import pytest
 import flatweave as fw
 from flatweave.base.errors import CompilerBug
 from flatweave.codegen.llvm.unit import load
-from flatweave.runtime import later
-from flatweave.runtime.buffers import buffer_pool
-from flatweave.runtime.deep import check_wanted
+from flatweave.runtime import execute
+from flatweave.runtime.deep_stack import check_wanted
+from flatweave.runtime.support import buffer_pool
 
 pytestmark = pytest.mark.usefixtures("little_to_collect")
 
@@ -174,12 +174,12 @@ def test_a_program_is_called_while_its_kernel_is_made(making):
 def test_code_goes_with_its_program():
     """Programs come and go, and so do their tables."""
     gc.collect()
-    before = len(later._TABLES)
+    before = len(execute._TABLES)
     for factor in range(3):
         scaled(factor + 0.5)(SMALL)
     gc.collect()
 
-    assert len(later._TABLES) == before
+    assert len(execute._TABLES) == before
 
 
 PREPARED = """

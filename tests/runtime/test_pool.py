@@ -13,10 +13,10 @@ from itertools import accumulate
 import pytest
 
 from flatweave.base.errors import ArgumentError
-from flatweave.runtime import pool
+from flatweave.runtime import support
 from flatweave.runtime.execute import NativeProgram
 from flatweave.runtime.native import compile_text
-from flatweave.runtime.systems.table import system
+from flatweave.runtime.systems import system
 from tests.runtime.native_programs import (
     COUNT,
     FAIL,
@@ -49,7 +49,7 @@ def test_many_launches_in_a_row(threads):
 
 def test_one_thread_runs_blocks_in_order():
     """Without workers the launch is a loop."""
-    with pool.threads(1):
+    with support.threads(1):
         assert run(launching(TICKET), 100, 0)[1] == list(range(100))
 
 
@@ -65,7 +65,7 @@ def test_blocks_are_claimed_in_order(threads):
 def test_a_block_may_wait_for_earlier_ones():
     """The look-back of single-pass scan makes progress with more threads than cores: those who
     wait sleep in the end, which lets the others run."""
-    with pool.threads(7):
+    with support.threads(7):
         status, words = run(launching(LOOK_BACK), 10_000)
 
     assert status.is_ok
@@ -134,7 +134,7 @@ def test_python_threads_may_launch_at_once(threads):
 def test_workers_share_the_time():
     """Sleeping blocks on four threads take a quarter of the time, whatever the cores."""
     program = launching(SLEEP)
-    with pool.threads(4):
+    with support.threads(4):
         run(program, 4)
         start = time.perf_counter()
         run(program, 400)
@@ -146,14 +146,14 @@ def test_workers_share_the_time():
 def test_threads_spread_over_the_cores():
     """Some schedulers leave a woken worker on its caller's CPU; it must not stay there."""
     program = launching(WHERE)
-    with pool.threads(2):
+    with support.threads(2):
         assert any(len(set(run(program, 100)[1])) > 1 for _ in range(1000))
 
 
 def test_parked_workers_wake_up():
     """A pause between launches puts the workers to sleep, not out of action."""
     program = launching(SLEEP)
-    with pool.threads(4):
+    with support.threads(4):
         for _ in range(5):
             time.sleep(0.02)
             start = time.perf_counter()
@@ -164,10 +164,10 @@ def test_parked_workers_wake_up():
 def test_workers_that_a_job_has_no_room_for_sleep():
     """Those that are awake when it begins must not look for room until it ends."""
     program = launching(SLEEP, before=6)
-    with pool.threads(7):
+    with support.threads(7):
         run(program, 20)
     wall = busy = 0.0
-    with pool.threads(2):
+    with support.threads(2):
         for _ in range(10):
             start, used = time.perf_counter(), time.process_time()
             run(program, 60)
@@ -180,7 +180,7 @@ def test_workers_that_a_job_has_no_room_for_sleep():
 def test_other_python_threads_run_meanwhile():
     """A launch holds no lock of the interpreter."""
     turns = []
-    with pool.threads(2):
+    with support.threads(2):
         caller = threading.Thread(target=run, args=(launching(SLEEP), 200))
         caller.start()
         while caller.is_alive():
@@ -193,11 +193,11 @@ def test_other_python_threads_run_meanwhile():
 def test_the_child_of_a_fork_starts_its_own_workers():
     """Threads do not survive a fork, so the child must not wait for them."""
     program = launching(COUNT)
-    with pool.threads(3):
+    with support.threads(3):
         run(program, 1000)
         child = os.fork()
         if child == 0:
-            fine = run(program, 1000)[1] == list(range(1, 1001)) and pool.POOL.ready == 3
+            fine = run(program, 1000)[1] == list(range(1, 1001)) and support.POOL.ready == 3
             os._exit(0 if fine else 1)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
         assert run(program, 1000)[0].is_ok
@@ -205,16 +205,16 @@ def test_the_child_of_a_fork_starts_its_own_workers():
 
 def test_thread_counts_are_scoped():
     """A scope wins over the process, and nothing is left of it afterwards."""
-    before = pool.thread_count()
-    with pool.threads(5):
-        assert pool.thread_count() == 5
-    assert pool.thread_count() == before
+    before = support.thread_count()
+    with support.threads(5):
+        assert support.thread_count() == 5
+    assert support.thread_count() == before
 
 
 def test_no_threads_is_an_error():
     """Somebody has to run the blocks."""
     with pytest.raises(ArgumentError, match="0 threads cannot run anything"):
-        pool.set_threads(0)
+        support.set_threads(0)
 
 
 INTERRUPTED = """

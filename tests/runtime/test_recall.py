@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from flatweave.runtime.cache import MAGIC, seal
-from flatweave.runtime.systems.table import system
+from flatweave.runtime.systems import system
 from tests.quick import every
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from flatweave.base.config import PORTABLE, SYSTEM
+from flatweave.runtime import systems
 from flatweave.runtime.native import text_of_support
-from flatweave.runtime.systems import limits
-from flatweave.runtime.systems.table import ANY, CPUS, SYSTEMS, column, system
+from flatweave.runtime.systems import ANY, CPUS, SYSTEMS, column, system
 from tests.quick import every
 
 TOTAL = float(np.arange(300_000.0).sum() * 2) - 6.0
@@ -61,11 +61,11 @@ def test_portable_needs_no_column():
 def test_cores_and_memory_are_plausible():
     """Not more than there are, whoever is asked."""
     assert 1 <= system().cores() <= (os.cpu_count() or 1)
-    assert 2**28 < limits.memory_of_group() <= limits.memory_of_machine() < 2**52
+    assert 2**28 < systems.memory_of_group() <= systems.memory_of_machine() < 2**52
 
 
 def test_a_system_that_does_not_tell_its_memory(monkeypatch):
     """There is no limit then but what it refuses."""
     monkeypatch.delattr(os, "sysconf")
 
-    assert limits.memory_of_machine() == limits.UNKNOWN
+    assert systems.memory_of_machine() == systems.UNKNOWN

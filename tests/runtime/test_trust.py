@@ -8,7 +8,7 @@ import pytest
 from flatweave.runtime import native
 from flatweave.runtime.cache import DiskCache, seal
 from flatweave.runtime.native import compile_text
-from flatweave.runtime.systems.trust import private_folder
+from flatweave.runtime.trusted_files import private_folder
 from tests.runtime.test_native import adder, call
 
 STRANGER = 12345

@@ -37,7 +37,7 @@ ROW = {unit: number for number, row in enumerate(ROWS) for unit in row}
 ROOMS = {
     "codegen": "c, llvm < cuda, opencl",
     "codegen/llvm": "text < isa < math < body < memory < lanes < unit",
-    "runtime": "systems < cache < devices",
+    "runtime": "trusted_files < systems < cache < devices",
     "ops": "rows < nests",
     "frontend": "values < trace < call < elements < arrays < ragged < functions < complex"
     " < standard < numerics",
@@ -55,7 +55,7 @@ ROOMS = {
 ALLOWED_INSIDE_FUNCTIONS = "# optional dependency"
 # The one file that imports modules when it is called, and these: the compiler, its LLVM, and what
 # few programs use.
-DOOR = "flatweave/runtime/door.py"
+DOOR = "flatweave/runtime/lazy_import.py"
 BEHIND = {
     "flatweave.pipeline", "flatweave.runtime.native", "flatweave.frontend.complex.rules",
     "flatweave.frontend.standard.fft", "flatweave.frontend.standard.linalg", "flatweave.random",

@@ -16,7 +16,7 @@ from flatweave.base.thresholds import ALWAYS, Thresholds
 from flatweave.runtime import tuned
 from flatweave.runtime.cache import seal
 from flatweave.runtime.image import to_bytes
-from flatweave.runtime.systems.table import system
+from flatweave.runtime.systems import system
 
 ROOT = Path(__file__).resolve().parents[2]
 SOME = (Thresholds(2, 1000, 1, 0), None, ALWAYS)

@@ -17,12 +17,11 @@ import numpy as np
 
 from flatweave.base.dtypes import DType, bool_, i64
 from flatweave.base.plan import Plan, Status
-from flatweave.codegen.c.frames import Frame, Maker, Makers, Step
-from flatweave.codegen.c.values import scalar_type
+from flatweave.codegen.c.dialect import scalar_type
+from flatweave.codegen.c.host_frames import Frame, Maker, Makers, Step, call_host
 from flatweave.kernel_ir import host as h
 from flatweave.kernel_ir import syntax as k
 from flatweave.runtime.devices.arrays import Stop
-from flatweave.runtime.devices.host_calls import call_host
 from flatweave.runtime.devices.programs import HostSteps, Running, stored
 from flatweave.scalar.cast import evaluate_cast
 from flatweave.scalar.ops import evaluate

@@ -1,28 +1,134 @@
-"""A unit becomes a program of a device: its host in Python, its kernels when they are launched.
-
-    launch k ..     the first time: the kernels of k's group (`kernel_ir/parts.py`) are written and
-                    emitted as one text, which the device's compiler makes a module of
-
-A kernel that no call needs costs nothing. What is made later is made under the switches of the time
-when the program was compiled.
-"""
+"""A unit becomes one C text and a program of a device, whose host runs in Python."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from flatweave.base.config import config
+from flatweave.base.dtypes import DType
+from flatweave.base.errors import CompilerBug
 from flatweave.base.laps import Laps
 from flatweave.base.plan import Plan
 from flatweave.base.progress import shown
+from flatweave.base.records import record
+from flatweave.codegen.c import emitter, memory, warp
+from flatweave.codegen.c.dialect import Dialect, buffer_dtype, stored
+from flatweave.codegen.c.emitter import CEmitter, Handlers
 from flatweave.codegen.c.host_steps import host_steps
-from flatweave.codegen.c.kernel import kernel_symbol, shape_of
+from flatweave.kernel_ir import syntax as k
+from flatweave.kernel_ir.acquire_lanes import AcquireLanes
+from flatweave.kernel_ir.copy_word import CopyWord
 from flatweave.kernel_ir.parts import parts_of
 from flatweave.kernel_ir.syntax import Kernel, Unit
-from flatweave.runtime.deep import check_wanted, on_deep_stack
+from flatweave.kernel_ir.whole_words import LoadWhole
+from flatweave.runtime.deep_stack import check_wanted, on_deep_stack
 from flatweave.runtime.devices.device import Device, Module
-from flatweave.runtime.devices.kernels import Kernels, Launchable
+from flatweave.runtime.devices.launches import Kernels, Launchable
 from flatweave.runtime.devices.programs import HostProgram
+from flatweave.scalar.c_text import C_PRELUDE
+from flatweave.terms.syntax import BufferType, Let, Var
+from flatweave.terms.traverse import walk_lets
+
+# A unit's kernels as one C text, and what a launch must know of each.
+#
+#     fw_status    int64_t[9]: the first error by index, a lock, gates   always first
+#     fw_claim     uint32_t: the number of the next block                second, where blocks wait
+#
+# A kernel behind one that reported an error does nothing: one of the gates is closed then. None
+# is written while the kernel runs, so all its threads see the same.
+
+
+HANDLERS: Handlers = {
+    **emitter.HANDLERS,
+    **memory.HANDLERS,
+    **warp.HANDLERS,
+}
+WARP = 32
+GATE = """\
+if (fw_status[6] | fw_status[7]) {
+    if (fw_thread == 0 && fw_status[0] == 0) fw_status[0] = -1;
+    return;
+}"""
+"""-1 passes on to other calls that this one did nothing."""
+
+
+@record(eq=True)
+class Shape:
+    """Threads of a block, whether its blocks are claimed in order, where it may report."""
+
+    threads: int
+    claims: bool
+    reports: tuple[int, ...]
+
+
+def shape_of(kernel: k.Kernel) -> Shape:
+    """What a launch must know of a kernel."""
+    ops = [let.op for let in walk_lets(kernel.body)]
+    claims = any(isinstance(op, k.Acquire | AcquireLanes | LoadWhole) for op in ops)
+    sites = dict.fromkeys(op.site for op in ops if isinstance(op, k.Report))
+    return Shape(kernel.warps * WARP, claims, tuple(sites))
+
+
+def emit_unit(unit: k.Unit, dialect: Dialect) -> str:
+    """The text of all kernels, the functions they call before them."""
+    helpers: dict[str, None] = {}
+    kernels = [_kernel(kernel, dialect, helpers) for kernel in unit.complete().kernels]
+    return "\n".join([dialect.prelude + C_PRELUDE, *helpers, *kernels])
+
+
+def _kernel(kernel: k.Kernel, dialect: Dialect, helpers: dict[str, None]) -> str:
+    for let in _lanes(kernel):
+        if let.op.width not in (1, WARP):  # type: ignore[attr-defined]
+            raise CompilerBug(f"{kernel.name} has {let.op.width} lanes, not {WARP}")  # type: ignore[attr-defined]
+    shape = shape_of(kernel)
+    e = CEmitter(dialect, HANDLERS, helpers, shape.threads, WARP)
+    params = [f"{dialect.global_pointer.format(type='int64_t')}fw_status"]
+    if shape.claims:
+        params.append(f"{dialect.global_pointer.format(type='uint32_t')}fw_claim")
+    params += [_param(e, dialect, var) for var in kernel.params]
+    ops = [let.op for let in walk_lets(kernel.body)]
+    e.by_words = frozenset(op.buffer for op in ops if isinstance(op, CopyWord))
+    e.body(kernel.body)
+    body, e.lines = e.lines, []
+    e.state_position()
+    e.line(GATE)
+    if shape.claims:
+        e.line(dialect.claim)
+    else:
+        e.line(f"const int64_t fw_block = {dialect.block};")
+    shared = [f"    {line}" for line in e.shared.values()]
+    head = dialect.head.format(
+        name=kernel_symbol(kernel.name), threads=shape.threads, params=", ".join(params)
+    )
+    return "\n".join([f"{head} {{", *shared, *e.lines, *body, "}", ""])
+
+
+def kernel_symbol(name: str) -> str:
+    """The name of a kernel's function."""
+    return f"k_{name}"
+
+
+def _lanes(kernel: k.Kernel) -> Iterator[Let]:
+    return (let for let in walk_lets(kernel.body) if isinstance(let.op, k.Lanes))
+
+
+def _param(e: CEmitter, dialect: Dialect, var: Var) -> str:
+    name = e.names.of(var)
+    if isinstance(var.type, BufferType):
+        return f"{dialect.global_pointer.format(type=stored(buffer_dtype(var)).c)}{name}"
+    if not isinstance(var.type, DType):
+        raise CompilerBug(f"{var} is an array")
+    return f"const {var.type.c if var.type.kind != 'b' else 'uint8_t'} {name}"
+
+
+# A unit becomes a program of a device: its host in Python, its kernels when they are launched.
+#
+#     launch k ..     the first time: the kernels of k's group (`kernel_ir/parts.py`) are
+#                     written and emitted as one text, which the device's compiler makes a module of
+#
+# A kernel that no call needs costs nothing. What is made later is made under the switches of the
+# time when the program was compiled.
+
 
 Emit = Callable[[Unit], str]
 

@@ -15,9 +15,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from flatweave.base.dtypes import DType, i32
+from flatweave.codegen.c.dialect import buffer_dtype, scalar_type
 from flatweave.codegen.c.emitter import CEmitter, Handlers
 from flatweave.codegen.c.memory import from_memory, to_memory
-from flatweave.codegen.c.values import buffer_dtype, scalar_type
 from flatweave.kernel_ir import collectives as k
 from flatweave.kernel_ir.shuffle_lanes import ShuffleLanes
 from flatweave.kernel_ir.syntax import StoreCompact

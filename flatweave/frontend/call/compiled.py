@@ -29,9 +29,9 @@ from flatweave.frontend.trace.trace import Traced
 from flatweave.frontend.values.array import HostArray
 from flatweave.frontend.values.device_array import Teller, device_array
 from flatweave.frontend.values.tree import LEAF, Tree, unflatten
+from flatweave.runtime.cpu import is_frozen, shared
 from flatweave.runtime.devices.arrays import Resident
-from flatweave.runtime.door import opened
-from flatweave.runtime.ownership import is_frozen, shared
+from flatweave.runtime.lazy_import import opened
 
 Values = np.ndarray[Any, np.dtype[Any]]
 class Given(NamedTuple):

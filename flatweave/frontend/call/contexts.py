@@ -33,7 +33,7 @@ from flatweave.base.schedule import seq_factor as read_seq_factor
 from flatweave.base.source import user_location
 from flatweave.frontend.values.array import kind_of
 from flatweave.frontend.values.scope import innermost
-from flatweave.runtime.door import opened
+from flatweave.runtime.lazy_import import opened
 
 UNITS = {
     "": 1, **{f"{unit}i": 1 << 10 * k for k, unit in enumerate("KMGT", 1)},

@@ -49,7 +49,7 @@ from flatweave.frontend.values.tree import (
     spelled,
     unflatten,
 )
-from flatweave.runtime.door import opened
+from flatweave.runtime.lazy_import import opened
 
 P = ParamSpec("P")
 R = TypeVar("R")

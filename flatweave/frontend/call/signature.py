@@ -39,7 +39,7 @@ from flatweave.frontend.values.number_formats import is_complex, is_short, pairs
 from flatweave.frontend.values.promotion import literal_dtype
 from flatweave.frontend.values.tree import Tree
 from flatweave.runtime.devices.arrays import ARRAYS
-from flatweave.runtime.door import opened
+from flatweave.runtime.lazy_import import opened
 
 UnitAxes = frozenset[tuple[int, int]]  # of extent 1: (number of the array argument, axis)
 TAKEN = (*ARRAYS, Chunked)

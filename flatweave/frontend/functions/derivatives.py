@@ -34,7 +34,7 @@ from flatweave.frontend.values.array import Tracer, kind_of
 from flatweave.frontend.values.scope import Scope, current, entered, innermost
 from flatweave.frontend.values.tree import LEAF
 from flatweave.ops import Inlined
-from flatweave.runtime.door import opened as module
+from flatweave.runtime.lazy_import import opened as module
 from flatweave.terms.syntax import Atom, Lambda
 
 P = ParamSpec("P")

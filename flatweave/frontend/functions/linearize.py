@@ -27,7 +27,7 @@ from flatweave.frontend.functions.derivatives import (
 from flatweave.frontend.functions.differentiable import splice
 from flatweave.frontend.values.scope import current, innermost
 from flatweave.frontend.values.tree import map_leaves
-from flatweave.runtime.door import opened as module
+from flatweave.runtime.lazy_import import opened as module
 
 Function = Callable[..., Any]
 

@@ -1,7 +1,7 @@
 """Functions of NumPy that the array API standard lacks: medians, sums without NaN, sets, samples.
 
 They are compositions of the functions below them, and are imported when the first of them is asked
-for (`runtime/door.py`).
+for (`runtime/lazy_import.py`).
 """
 
 from flatweave.frontend.numerics.arranging import (

@@ -33,7 +33,7 @@ from flatweave.frontend.trace.run_time_checks import CLASSES
 from flatweave.frontend.values.array import HostArray, kind_of
 from flatweave.frontend.values.asarray import is_number_list, list_values, values_of
 from flatweave.frontend.values.tree import flatten, unflatten
-from flatweave.runtime.ownership import shared
+from flatweave.runtime.cpu import shared
 
 Values = np.ndarray[Any, np.dtype[Any]]
 

@@ -30,7 +30,7 @@ from flatweave.frontend.values.device_array import at_hand
 from flatweave.frontend.values.operators import METHODS, Elementwise, Reductions
 from flatweave.frontend.values.tree import LEAF, Node, flatten, map_leaves, spelled, unflatten
 from flatweave.ops import Scatter
-from flatweave.runtime.door import opened
+from flatweave.runtime.lazy_import import opened
 from flatweave.terms.syntax import Atom, constant
 
 NO_SHAPE = (

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from flatweave.runtime.door import opened
+from flatweave.runtime.lazy_import import opened
 
 
 def _verb(name: str) -> Any:

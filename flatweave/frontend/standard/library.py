@@ -26,7 +26,7 @@ from flatweave.frontend.values.array import Array, HostArray, describe, host_arr
 from flatweave.frontend.values.asarray import is_number_list, list_values
 from flatweave.frontend.values.number_formats import Complex, is_short
 from flatweave.frontend.values.scope import current
-from flatweave.runtime.door import opened
+from flatweave.runtime.lazy_import import opened
 
 LAPACK = "NumPy's LAPACK"
 SINGULAR = "of a singular matrix: in some column every element from the diagonal down is 0."

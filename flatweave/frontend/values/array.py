@@ -20,7 +20,7 @@ from flatweave.frontend.values import untraceable
 from flatweave.frontend.values.exchange import HOST, Exchange, Values, on_device
 from flatweave.frontend.values.operators import METHODS, Operators
 from flatweave.frontend.values.scope import STATE, Scope
-from flatweave.runtime.door import opened
+from flatweave.runtime.lazy_import import opened
 from flatweave.terms.syntax import ArrayType, Atom, Const, Var
 
 SHOWN = 100  # elements that repr shows in full

@@ -32,7 +32,7 @@ from flatweave.frontend.values.number_formats import Complex, Short, not_real
 from flatweave.frontend.values.operators import METHODS
 from flatweave.frontend.values.promotion import ScalarOverflowError, any_dtype_of
 from flatweave.frontend.values.tree import Node, is_node
-from flatweave.runtime.ownership import shared
+from flatweave.runtime.cpu import shared
 from flatweave.scalar.ops import evaluate
 
 Values = np.ndarray[Any, np.dtype[Any]]

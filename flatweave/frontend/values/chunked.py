@@ -37,7 +37,7 @@ from flatweave.base.pieces import (
 from flatweave.base.source import user_location
 from flatweave.frontend.values import untraceable
 from flatweave.frontend.values.operators import METHODS, Operators
-from flatweave.runtime import door
+from flatweave.runtime import lazy_import
 
 __all__ = ["Chunked", "Field", "Held", "Piece", "Several", "Values", "Viewed"]
 Paths: TypeAlias = "str | os.PathLike[str] | Sequence[str | os.PathLike[str]]"
@@ -136,7 +136,7 @@ class Chunked(Pieced, Operators):
     def __new__(cls, arrays: Iterable[Any] = ()) -> Any:
         is_list = isinstance(arrays, list | tuple) and len(arrays) > 0
         if cls is Chunked and is_list and _is_ragged(arrays[0]):  # type: ignore[index]
-            return object.__new__(door.opened("rows").ChunkedRows)
+            return object.__new__(lazy_import.opened("rows").ChunkedRows)
         return object.__new__(cls)
 
     def __init__(self, arrays: Iterable[Any]) -> None:
@@ -203,7 +203,7 @@ class Chunked(Pieced, Operators):
         as have at most so many values, but at least one.
         """
         if _is_ragged(array):
-            made: Chunked = door.opened("rows").ChunkedRows.cut(array, rows, values=values)
+            made: Chunked = lazy_import.opened("rows").ChunkedRows.cut(array, rows, values=values)
             return made
         whole: Values = METHODS["rows_of"](array, "the array of cut")
         rows = positive(rows)
@@ -239,7 +239,7 @@ class Chunked(Pieced, Operators):
         Raises ArgumentError for files that do not go together, Unsupported without their library.
         """
         rows = None if rows is None else positive(rows)
-        found: Chunked | dict[str, Chunked] = door.opened("sources").opened(
+        found: Chunked | dict[str, Chunked] = lazy_import.opened("sources").opened(
             path, rows, column, format
         )
         return found
@@ -249,7 +249,7 @@ class Chunked(Pieced, Operators):
         """Rows of different lengths, of values and offsets in chunks: row i is
         `values[offsets[i]:offsets[i+1]]`. Rows are cut where offsets are, which are gone through
         once: ShapeError for those that fall, or do not go from 0 to the number of values."""
-        made: Chunked = door.opened("ragged").ragged(values, offsets)
+        made: Chunked = lazy_import.opened("ragged").ragged(values, offsets)
         return made
 
     @classmethod
@@ -260,7 +260,7 @@ class Chunked(Pieced, Operators):
         client of `fw.on`, or else here. Raises ArgumentError for anything else, DTypeError for
         other elements than numbers.
         """
-        found: Chunked = door.opened("collections").from_dask(collection)
+        found: Chunked = lazy_import.opened("collections").from_dask(collection)
         return found
 
     def rechunk(self, rows: int | Chunked) -> Chunked:
@@ -285,7 +285,7 @@ class Chunked(Pieced, Operators):
 
     def to_dask(self) -> Any:
         """A Dask array of the same chunks; what is on workers stays there."""
-        return door.opened("to_dask").to_dask(self)
+        return lazy_import.opened("to_dask").to_dask(self)
 
     def save(
         self, path: str | os.PathLike[str], *, format: str | None = None,
@@ -298,7 +298,7 @@ class Chunked(Pieced, Operators):
         default, and `beside` are others with as many rows. An .npy file replaces what has its name;
         folders must be new. Raises ArgumentError for what cannot be written so.
         """
-        door.opened("save").save(self, path, format, column, beside or {})
+        lazy_import.opened("save").save(self, path, format, column, beside or {})
 
     def __contains__(self, value: Any) -> bool:
         return bool(METHODS["any"](METHODS["equal"](self, value)))

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from flatweave.base import operand_owners
 from flatweave.base.errors import ArgumentError, ShapeError
 from flatweave.base.source import user_location
-from flatweave.runtime.door import opened
+from flatweave.runtime.lazy_import import opened
 
 METHODS: dict[str, Callable[..., Any]] = {}
 

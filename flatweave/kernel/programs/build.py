@@ -12,7 +12,7 @@ from flatweave.kernel_ir.verify import verify
 from flatweave.lower.call_kernel import unit_for
 from flatweave.ops import KernelProgram
 from flatweave.pipeline import EXTENSION, Executable, Texts, dump
-from flatweave.runtime.deep import on_deep_stack
+from flatweave.runtime.deep_stack import on_deep_stack
 from flatweave.targets import TARGETS, Target
 
 

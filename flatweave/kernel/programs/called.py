@@ -49,7 +49,7 @@ from flatweave.kernel.writing.code import NotElements, is_writing
 from flatweave.lower.machine.machine import CUDA
 from flatweave.ops import KernelProgram
 from flatweave.pipeline import Executable
-from flatweave.runtime.door import opened
+from flatweave.runtime.lazy_import import opened
 from flatweave.simulator.counts import Counting, Counts
 from flatweave.simulator.schedules import Schedule
 from flatweave.targets import Target, target_named

@@ -55,7 +55,7 @@ class Driver(Source, Protocol):
 
     kind: str
     name: str
-    graphs: Any  # what records works and replays them (`cuda_graphs.py`); None where nothing does
+    graphs: Any  # what records works and replays them (`cuda_driver.py`); None where nothing does
 
     @property
     def compiler(self) -> str:

@@ -33,10 +33,8 @@ from flatweave.runtime.devices.arrays import (
     read_status,
 )
 from flatweave.runtime.devices.device import Device
-from flatweave.runtime.devices.kernels import Kernels, Launchable
+from flatweave.runtime.devices.launches import Kernels, Launchable, Turns, Work, kept, note, perform
 from flatweave.runtime.devices.memory import Memory
-from flatweave.runtime.devices.timed import note
-from flatweave.runtime.devices.turns import Turns, Work, kept, perform
 
 ZERO = np.uint8(0)
 LARGE = 1 << 20  # bytes

@@ -4,14 +4,9 @@
 lanes, or count up from lane to lane, and so need no vector. The tables say what each op becomes.
 """
 
-from flatweave.codegen.llvm.body import apply, calls, control, loops, position, report
+from flatweave.codegen.llvm.body import control, loops, scalars
 from flatweave.codegen.llvm.body.emitter import Handlers
 
-SCALAR_HANDLERS: Handlers = {**apply.HANDLERS, **control.HANDLERS, **loops.HANDLERS}
+SCALAR_HANDLERS: Handlers = {**scalars.SCALAR_HANDLERS, **control.HANDLERS, **loops.HANDLERS}
 """Those that host code has, too."""
-HANDLERS: Handlers = {
-    **SCALAR_HANDLERS,
-    **position.HANDLERS,
-    **calls.HANDLERS,
-    **report.HANDLERS,
-}
+HANDLERS: Handlers = {**SCALAR_HANDLERS, **scalars.HANDLERS, **control.CALL_HANDLERS}

@@ -1,30 +1,78 @@
-"""If: a branch where all lanes agree, masks and selects where they may differ.
-
-    if p f g     p uniform:                   br p, f, g; phis
-                 p varying, f and g cheap:    f; g; select p
-                 p varying, g reports:        if no lane runs where not p: f; else as below
-                 p varying:                   if any (mask & p): f under mask & p
-                                              if any (mask & ~p): g under mask & ~p
-                                              select p
-
-At least one lane runs wherever a body under a mask is reached.
-"""
+"""Branches, calls of functions, and polls for cancellation."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from flatweave.base.dtypes import DType
 from flatweave.codegen.llvm.body.emitter import Emitter, Handlers, Held, scalar_type
 from flatweave.codegen.llvm.body.shapes import UNIFORM, VARYING, Shape
-from flatweave.kernel_ir.syntax import Report
+from flatweave.codegen.llvm.body.trip_count import is_short
+from flatweave.codegen.llvm.text.module import STOPPED, Code
+from flatweave.kernel_ir.syntax import Call, Report
 from flatweave.scalar.ops import TABLE
-from flatweave.terms.control import Apply, Cast, If
+from flatweave.terms.control import Apply, Cast, For, If, While
 from flatweave.terms.syntax import Atom, Const, Lambda, Let, Type, Var
-from flatweave.terms.traverse import walk_lets
+from flatweave.terms.traverse import free_vars, walk_lets
+
+# Cancellation inside of loops: a loop polls for it each time its fuel is used up.
+#
+#     %left = load fuel; %less = %left - cost of the body; store %less, fuel
+#     br borrow, %look, %go                       look: refill; br fw_look(ctx), %stopped, %go
+#
+# A function has one fuel counter for all of its loops, in a register, so that polls are about the
+# same work apart however loops are nested: some 0.1 to 30 ms. `fw_look` preserves the general
+# registers; vector registers are spilled in the cold block alone. (`preserve_allcc` would
+# preserve those, too, but LLVM zeroes their upper halves on return.)
+
+
+CANCEL_BYTES = 64  # where a context has the flag of its call
+TANK = 1 << 19  # how much work goes between two looks, in lets
+
+
+def look(e: Emitter, cost: int) -> None:
+    """Take the cost of some work off the fuel; if none is left, poll, and leave if cancelled."""
+    code, pair = e.code, "{ i64, i1 }"
+    code.declare("preserve_mostcc i64 @fw_look(ptr) cold nounwind willreturn "
+                 "memory(argmem: readwrite, inaccessiblemem: readwrite)")  # fmt: skip
+    code.declare(f"{pair} @llvm.usub.with.overflow.i64(i64, i64)")
+    fuel = code.fuel(TANK)
+    left = code.let(f"load i64, ptr {fuel}")
+    spent = code.let(f"call {pair} @llvm.usub.with.overflow.i64(i64 {left}, i64 {cost})")
+    code.line(f"store i64 {code.let(f'extractvalue {pair} {spent}, 0')}, ptr {fuel}")
+    empty, go = code.names("look", "go")
+    code.branch(code.let(f"extractvalue {pair} {spent}, 1"), empty, go)
+    code.label(empty)
+    code.line(f"store i64 {TANK}, ptr {fuel}")
+    cancel = code.let("call preserve_mostcc i64 @fw_look(ptr %ctx)")
+    code.branch(code.let(f"icmp ne i64 {cancel}, 0"), code.stop(), go)
+    code.label(go)
+
+
+def leave_if_stopped(e: Emitter) -> None:
+    """After a call of a function that polls: leave if the call of the program is cancelled."""
+    code = e.code
+    at = code.let(f"getelementptr i8, ptr %ctx, i64 {CANCEL_BYTES}")
+    flag = code.let(f"load atomic i64, ptr {at} monotonic, align 8")
+    (go,) = code.names("go")
+    code.branch(code.let(f"icmp ne i64 {flag}, 0"), code.stop(), go)
+    code.label(go)
+
+
+# If: a branch where all lanes agree, masks and selects where they may differ.
+#
+#     if p f g     p uniform:                   br p, f, g; phis
+#                  p varying, f and g cheap:    f; g; select p
+#                  p varying, g reports:        if no lane runs where not p: f; else as below
+#                  p varying:                   if any (mask & p): f under mask & p
+#                                               if any (mask & ~p): g under mask & ~p
+#                                               select p
+#
+# At least one lane runs wherever a body under a mask is reached.
+
 
 # Up to this many additions, computing a body for nothing is cheaper than asking who needs it.
 CHEAP = 24
-
 
 
 def emit_if(e: Emitter, let: Let) -> Sequence[Held]:
@@ -171,4 +219,74 @@ def cost(body: Lambda) -> int:
 
 HANDLERS: Handlers = {
     If: emit_if,
+}
+
+
+# Functions of their own in LLVM: an operator that several places of a kernel call.
+#
+#     s = call (a, b => add a b) x y      %r = call float @fw.call.a_7(ptr %ctx, float %x, float %y)
+#
+# The function is defined at the first call; what its body reads from outside it is passed, too.
+
+
+def emit_call(e: Emitter, let: Let) -> Sequence[Held]:
+    """A call of a function that is not inlined."""
+    op: Call = let.op  # type: ignore[assignment]
+    captured = tuple(free_vars(op.fn))
+    symbol = f"@fw.call.{op.fn.params[0].name}"
+    results = [scalar_type(var.type) for var in let.vars]
+    kind = _struct(results)
+    if not e.code.module.defines(symbol):
+        _define(e, op.fn, captured, symbol, results)
+    symbol = e.code.module.name_of(symbol)  # an equal one may stand for it
+    given = zip((*op.fn.params, *captured), (*op.args, *captured), strict=True)
+    args = ["ptr %ctx", *(f"{_kind(p.type)} {e.uniform(atom)}" for p, atom in given)]
+    found = e.code.let(f"call {kind} {symbol}({', '.join(args)})")
+    if _polls(op.fn):
+        leave_if_stopped(e)
+    return [
+        Held(UNIFORM, e.code.let(f"extractvalue {kind} {found}, {k}"))
+        for k in range(len(results))
+    ]
+
+
+def _polls(fn: Lambda) -> bool:
+    """Whether a function has a loop that may be long."""
+    lets = list(walk_lets(fn))
+    made = {let.vars[0]: let.op for let in lets if isinstance(let.op, Apply)}
+    return any(isinstance(let.op, While) or (isinstance(let.op, For) and not is_short(made, let.op))
+               for let in lets)  # fmt: skip
+
+
+def _define(
+    e: Emitter, fn: Lambda, captured: Sequence[Var], symbol: str, results: Sequence[DType]
+) -> None:
+    code = Code(e.code.module)
+    params = {var: f"%p{k}" for k, var in enumerate((*fn.params, *captured))}
+    held = {var: Held(UNIFORM, name) for var, name in params.items()}
+    inner = Emitter(code, e.isa, e.handlers, held)
+    inner.depth = 1  # its loops are not those of a block
+    found = inner.run(fn, [held[param] for param in fn.params])
+    kind, whole = _struct(results), "poison"
+    for k, (result, dtype) in enumerate(zip(found, results, strict=True)):
+        whole = code.let(f"insertvalue {kind} {whole}, {dtype.llvm} {result.text}, {k}")
+    code.line(f"ret {kind} {whole}")
+    if code.can_stop:
+        code.label(STOPPED)
+        code.line(f"ret {kind} zeroinitializer")
+    listed = ", ".join(("ptr %ctx", *(f"{_kind(v.type)} {n}" for v, n in params.items())))
+    head = f"define internal {kind} {{name}}({listed}) noinline #0 {{"
+    e.code.module.define_once(symbol, head, code)
+
+
+def _struct(dtypes: Sequence[DType]) -> str:
+    return f"{{ {', '.join(dtype.llvm for dtype in dtypes)} }}"
+
+
+def _kind(type_: Type) -> str:
+    return type_.llvm if isinstance(type_, DType) else "ptr"
+
+
+CALL_HANDLERS: Handlers = {
+    Call: emit_call,
 }

@@ -17,9 +17,7 @@ from flatweave.base.errors import CompilerBug
 from flatweave.codegen.llvm.body.shapes import LINEAR, REVERSED, UNIFORM, VARYING, Shape
 from flatweave.codegen.llvm.isa.portable import InstructionSet
 from flatweave.codegen.llvm.math.scalar import emit_cast
-from flatweave.codegen.llvm.text.code import Code
-from flatweave.codegen.llvm.text.module import constant, vec
-from flatweave.codegen.llvm.text.vectors import splat
+from flatweave.codegen.llvm.text.module import Code, constant, splat, vec
 from flatweave.kernel_ir.trailing_zeros import Zeros
 from flatweave.terms.control import Apply, Cast
 from flatweave.terms.syntax import Atom, Const, Lambda, Let, Op, Type, Var
@@ -245,3 +243,20 @@ def scalar_type(type_: Type) -> DType:
 def lane_numbers(dtype: DType, width: int) -> str:
     """The constant <0, 1, 2, ..>."""
     return f"<{', '.join(f'{dtype.llvm} {i}' for i in range(width))}>"
+
+
+# Prefetches: what asks for cache lines that will be loaded soon. One that is not there does no
+# harm.
+
+
+LINE = 64
+"""Bytes that one prefetch brings."""
+
+
+def prefetch(e: Emitter, buffer: str, size: int, index: str, first: int, count: int) -> None:
+    """Ask for `count` bytes, from `first` bytes behind an element of `size` bytes on."""
+    e.code.declare("void @llvm.prefetch.p0(ptr, i32, i32, i32)")
+    for offset in range(first, first + count, LINE):
+        place = f"[{size} x i8], ptr {buffer}, i64 {index}, i64 {offset}"
+        line = e.code.let(f"getelementptr {place}")
+        e.code.line(f"call void @llvm.prefetch.p0(ptr {line}, i32 0, i32 3, i32 1)")

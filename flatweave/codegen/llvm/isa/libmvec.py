@@ -11,11 +11,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from flatweave.base.dtypes import DType
-from flatweave.codegen.llvm.text.module import Body, Instructions, vec
+from flatweave.codegen.llvm.text.module import Body, Instructions, joined, shuffle, vec
 from flatweave.codegen.llvm.text.values import Value
-from flatweave.codegen.llvm.text.vectors import joined, shuffle
-from flatweave.runtime.systems.symbols import library
-from flatweave.runtime.systems.table import system
+from flatweave.runtime.systems import library, system
 
 FUNCTIONS = {
     "exp": 1, "exp2": 1, "expm1": 1, "log": 1, "log2": 1, "log10": 1, "log1p": 1,

@@ -10,10 +10,17 @@ from collections.abc import Sequence
 
 from flatweave.base.dtypes import DType, i64
 from flatweave.base.errors import CompilerBug
-from flatweave.codegen.llvm.isa.lane_sets import InWords, LaneSets
+from flatweave.codegen.llvm.isa.lane_tables import InWords, LaneSets
 from flatweave.codegen.llvm.isa.libmvec import host_libmvec
-from flatweave.codegen.llvm.text.module import Body, suffix, vec
-from flatweave.codegen.llvm.text.vectors import mask_of_word, shuffle, splat, word_of_mask
+from flatweave.codegen.llvm.text.module import (
+    Body,
+    mask_of_word,
+    shuffle,
+    splat,
+    suffix,
+    vec,
+    word_of_mask,
+)
 
 
 class InstructionSet:
@@ -29,7 +36,7 @@ class InstructionSet:
     registers = 16
     converts_64 = True
     """Whether there are instructions that convert vectors between floats and integers of 64 bits;
-    without them math/cast_64.py does."""
+    without them math/casts.py does."""
     converts_f16 = False
     """Whether there are instructions that convert vectors between f16 and f32."""
     read_ahead = 0

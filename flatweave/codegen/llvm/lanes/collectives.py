@@ -17,8 +17,14 @@ from collections.abc import Sequence
 from flatweave.base.dtypes import DType, bool_
 from flatweave.codegen.llvm.body.emitter import Emitter, Handlers, Held, scalar_type
 from flatweave.codegen.llvm.body.shapes import LINEAR, UNIFORM, VARYING
-from flatweave.codegen.llvm.text.module import suffix, vec
-from flatweave.codegen.llvm.text.vectors import indices, mask_of_word, word_of_mask
+from flatweave.codegen.llvm.text.module import (
+    indices,
+    mask_of_word,
+    shuffle,
+    suffix,
+    vec,
+    word_of_mask,
+)
 from flatweave.kernel_ir.collectives import (
     Ballot,
     CountLanes,
@@ -28,6 +34,7 @@ from flatweave.kernel_ir.collectives import (
     ScanLanes,
     ShiftLanes,
 )
+from flatweave.kernel_ir.swap_lanes import SwapLanes
 from flatweave.scalar.ops import TABLE
 from flatweave.terms.components import component_functions
 from flatweave.terms.control import Apply
@@ -249,9 +256,27 @@ def count_bits(e: Emitter, width: int, mask: str) -> str:
     return e.code.let(f"call i64 @llvm.ctpop.i64(i64 {word_of_mask(e.code, width, mask)})")
 
 
+# Lanes exchange their values in pairs: one shuffle.
+#
+# y = swap_lanes 1 [x]      %y = shufflevector <4 x i32> %x, .. <i32 1, i32 0, i32 3, i32 2>
+
+
+def emit_swap(e: Emitter, let: Let) -> Sequence[Held]:
+    """Lane l gets the values of lane l xor the mask."""
+    op: SwapLanes = let.op  # type: ignore[assignment]
+    lanes = [lane ^ op.mask for lane in range(e.width)]
+
+    def swapped(arg: Atom) -> Held:
+        kind = vec(scalar_type(arg.type), e.width)
+        return Held(VARYING, shuffle(e.code, kind, e.vector(arg), lanes))
+
+    return [swapped(arg) for arg in op.args]
+
+
 HANDLERS: Handlers = {
     ReduceLanes: emit_reduce,
     CountLanes: emit_count,
     Ballot: emit_ballot,
     InSet: emit_in_set,
+    SwapLanes: emit_swap,
 }

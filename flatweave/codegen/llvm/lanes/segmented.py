@@ -9,7 +9,7 @@ In blocked layout a lane of one register owns a run of neighbours, one element i
     carried into the runs    t0 = f p t0;    t1 = f p t1;    t2 = f p t2;    t3 = s
 
 Each step is masked: it leaves out lanes that have the start of a segment in between. How such sets
-of lanes are kept is the instruction set's affair (isa/lane_sets.py). With R registers of L lanes
+of lanes are kept is the instruction set's affair (isa/lane_tables.py). With R registers of L lanes
 the operator runs 2 R + log L - 2 times on a register; doubling distances over all lanes would run
 it nearly R log (R L) times.
 
@@ -26,8 +26,7 @@ from flatweave.codegen.llvm.body.emitter import Emitter, Handlers, Held, scalar_
 from flatweave.codegen.llvm.body.shapes import UNIFORM, VARYING
 from flatweave.codegen.llvm.lanes import collectives
 from flatweave.codegen.llvm.lanes.collectives import combine, shifted
-from flatweave.codegen.llvm.text.module import vec
-from flatweave.codegen.llvm.text.vectors import shuffle
+from flatweave.codegen.llvm.text.module import shuffle, vec
 from flatweave.kernel_ir.collectives import LastLane, ScanLanes, ShiftLanes
 from flatweave.terms.syntax import Lambda, Let
 

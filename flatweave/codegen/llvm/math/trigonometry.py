@@ -1,20 +1,44 @@
-"""Trigonometry in LLVM at any width: sin, cos, tan, asin, acos, atan, atan2.
-
-    x = n * pi/2 + r        |r| <= pi/4, pi/2 in three parts, every step one fma
-    sin x = (r, cos r, -r, -cos r)[n mod 4] with r for sin r
-
-Beyond `reach` the reduction would lose digits: those lanes, inf and NaN among them, are left to
-the C library, in a branch that is taken only when some lane needs it.
-"""
+"""Trigonometry in LLVM at any width, and calls of the C library for what has no polynomial."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from flatweave.base.records import record
-from flatweave.codegen.llvm.math.c_library import lane_by_lane
 from flatweave.codegen.llvm.math.exponentials import nearest
+from flatweave.codegen.llvm.text.module import vec
 from flatweave.codegen.llvm.text.values import Value, call_function, rarely
+
+# Calls of the C library, one lane after the other: slow, right, and there on every host.
+#
+# x: <4 x float>    ==>    four extractelement, four calls of @sinf, four insertelement
+
+
+def lane_by_lane(name: str, operands: Sequence[Value]) -> Value:
+    """The C library's function of every lane."""
+    first = operands[0]
+    body, scalar, width = first.body, first.dtype.llvm, first.width
+    function = f"@{name}{'f' if first.dtype.bits == 32 else ''}"
+    body.declare(f"{scalar} {function}({', '.join([scalar] * len(operands))}) nounwind")
+    if width == 1:
+        listed = ", ".join(f"{scalar} {x.text}" for x in operands)
+        return first.let(f"call {scalar} {function}({listed})")
+    kind, total = vec(first.dtype, width), "poison"
+    for lane in range(width):
+        texts = [body.let(f"extractelement {x.type} {x.text}, i64 {lane}") for x in operands]
+        listed = ", ".join(f"{scalar} {text}" for text in texts)
+        result = body.let(f"call {scalar} {function}({listed})")
+        total = body.let(f"insertelement {kind} {total}, {scalar} {result}, i64 {lane}")
+    return Value(body, first.dtype, width, total)
+
+
+# Trigonometry in LLVM at any width: sin, cos, tan, asin, acos, atan, atan2.
+#
+#     x = n * pi/2 + r        |r| <= pi/4, pi/2 in three parts, every step one fma
+#     sin x = (r, cos r, -r, -cos r)[n mod 4] with r for sin r
+#
+# Beyond `reach` the reduction would lose digits: those lanes, inf and NaN among them, are left to
+# the C library, in a branch that is taken only when some lane needs it.
 
 
 @record(eq=True)

@@ -4,6 +4,6 @@ Each file ends with a table of the ops it emits; `HANDLERS` joins them.
 """
 
 from flatweave.codegen.llvm.body.emitter import Handlers
-from flatweave.codegen.llvm.memory import access, atomics, in_turn, updates
+from flatweave.codegen.llvm.memory import access, updates
 
-HANDLERS: Handlers = {**access.HANDLERS, **atomics.HANDLERS, **in_turn.HANDLERS, **updates.HANDLERS}
+HANDLERS: Handlers = {**access.HANDLERS, **updates.HANDLERS}

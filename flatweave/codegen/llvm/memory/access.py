@@ -3,7 +3,7 @@
     load xs i     i uniform:  load float                          one element for all lanes
                   i linear:   load <16 x float>                   (reversed: and a reverse shuffle)
                   i varying:  llvm.masked.gather; runs and shuffles for indices within a few
-                              registers (permuted.py), one run where lanes agree (pieces.py)
+                              registers (permuted.py), one run where lanes agree (permuted.py)
     store xs i y  i uniform:  the value of the last lane          i linear, varying: as load
     under a mask: llvm.masked.load, .store, .gather, .scatter
 
@@ -16,16 +16,16 @@ from collections.abc import Sequence
 
 from flatweave.access.value import Value
 from flatweave.base.dtypes import DType, bool_, i64, u8, u32
-from flatweave.codegen.llvm.body.emitter import Emitter, Handlers, Held
-from flatweave.codegen.llvm.body.prefetch import prefetch
+from flatweave.codegen.llvm.body.emitter import Emitter, Handlers, Held, prefetch
 from flatweave.codegen.llvm.body.shapes import LINEAR, REVERSED, UNIFORM, VARYING
 from flatweave.codegen.llvm.memory.permuted import (
     find_permuted,
     load_permuted,
+    load_pieces,
     may_store,
+    slope,
     store_permuted,
 )
-from flatweave.codegen.llvm.memory.pieces import load_pieces, slope
 from flatweave.codegen.llvm.text.module import suffix, vec
 from flatweave.kernel_ir.acquire_lanes import AcquireLanes
 from flatweave.kernel_ir.prefetch import Prefetch

@@ -23,8 +23,7 @@ from flatweave.codegen.llvm.body.emitter import Emitter, Handlers, Held
 from flatweave.codegen.llvm.body.shapes import UNIFORM
 from flatweave.codegen.llvm.isa.portable import InstructionSet
 from flatweave.codegen.llvm.memory.access import emit_load, emit_store, fence_streams
-from flatweave.codegen.llvm.text.code import STOPPED, Code
-from flatweave.codegen.llvm.text.module import Module
+from flatweave.codegen.llvm.text.module import STOPPED, Code, Module
 from flatweave.codegen.llvm.unit import host
 from flatweave.codegen.llvm.unit.rows import HEAD, row_program
 from flatweave.kernel_ir import syntax as k

@@ -17,9 +17,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from flatweave.base.dtypes import DTYPES, DType, bool_
+from flatweave.codegen.llvm.body.control import CANCEL_BYTES
 from flatweave.codegen.llvm.body.emitter import Emitter, Handlers, Held
-from flatweave.codegen.llvm.body.look import CANCEL_BYTES
-from flatweave.codegen.llvm.body.report import as_bits, call_report
+from flatweave.codegen.llvm.body.scalars import as_bits, call_report
 from flatweave.codegen.llvm.body.shapes import UNIFORM
 from flatweave.codegen.llvm.memory.access import from_memory, stored, to_memory
 from flatweave.kernel_ir.host import (
@@ -82,7 +82,7 @@ def leave_if(e: Emitter, condition: str) -> None:
 
 class Memory:
     """Buffers by the functions whose names begin with `prefix`: those of the support code, or those
-    of a thread for itself (row_memory.py)."""
+    of a thread for itself (rows.py)."""
 
     def __init__(self, prefix: str) -> None:
         self.prefix = prefix

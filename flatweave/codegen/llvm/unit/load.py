@@ -7,7 +7,7 @@
 A kernel that no call needs costs nothing. What is made later is made under the switches of the time
 when the program was compiled. Kernels of some size are modules of their own, compiled side by side
 with each other and with the host. LLVM's work is chosen by how often code runs: kernels are
-optimised, the host only where it has a hot loop of its own (`level.py`).
+optimised, the host only where it has a hot loop of its own (`load.py`).
 """
 
 from __future__ import annotations
@@ -21,16 +21,52 @@ from flatweave.base.plan import Plan
 from flatweave.base.progress import shown
 from flatweave.codegen.llvm.isa import here
 from flatweave.codegen.llvm.unit.emit import emit_host, emit_kernels
-from flatweave.codegen.llvm.unit.level import level_of
+from flatweave.kernel_ir.host import Launch
 from flatweave.kernel_ir.parts import parts_of
 from flatweave.kernel_ir.syntax import Kernel, Unit
 from flatweave.runtime.cpu import CpuProgram
-from flatweave.runtime.deep import check_wanted, on_deep_stack
-from flatweave.runtime.later import Made, Table
+from flatweave.runtime.deep_stack import check_wanted, on_deep_stack
+from flatweave.runtime.execute import CompiledGroup, KernelTable
+from flatweave.runtime.llvm_passes import LIGHT, RAW
 from flatweave.runtime.native import NativeCode, begin, compile_text
-from flatweave.runtime.pool import POOL
-from flatweave.runtime.support import Code
-from flatweave.terms.traverse import walk_lets
+from flatweave.runtime.support import POOL, Code
+from flatweave.terms.control import Apply, For, While
+from flatweave.terms.syntax import Atom, Lambda, Op, Var
+from flatweave.terms.traverse import lambdas_in, walk_lets
+
+# How much LLVM does for a host program: most of it runs once per call, or once per launch.
+#
+# while (..) (x => mul x 3 ..)                   LIGHT: a turn takes as long as its instructions
+# while (..) (xs => .. launch a ..)              RAW: a turn takes as long as its launch
+# for 0 blocks 1 (..)  beside  launch a blocks   RAW: a turn goes with a block, which takes longer
+
+
+def level_of(host: Lambda) -> int:
+    """The level of optimisation at which a host program is compiled."""
+    lets = list(walk_lets(host))
+    loops = [let.op for let in lets if isinstance(let.op, (For, While))]
+    definitions = {var: let.op for let in lets for var in let.vars}
+    grids = {let.op.grid for let in lets if isinstance(let.op, Launch)}
+    alone = [loop for loop in loops if not _launches(loop)]
+    is_hot = any(not _is_per_block(loop, definitions, grids) for loop in alone)
+    return LIGHT if is_hot else RAW
+
+
+def _launches(op: Op) -> bool:
+    inside = (let.op for fn in lambdas_in(op) for let in walk_lets(fn))
+    return any(isinstance(each, Launch) for each in inside)
+
+
+def _is_per_block(loop: For | While, definitions: dict[Var, Op], grids: set[Atom]) -> bool:
+    """Whether there is a turn for each block of a launch, and perhaps a few more."""
+    if not isinstance(loop, For):
+        return False
+    count: list[Atom] = [loop.hi]
+    op = definitions.get(loop.hi) if isinstance(loop.hi, Var) else None
+    if isinstance(op, Apply) and op.fn == "add":
+        count += op.args
+    return any(isinstance(atom, Var) and atom in grids for atom in count)
+
 
 ENOUGH = 100  # lets of kernels that are worth a module; each costs LLVM 1 to 2 ms by itself
 
@@ -41,7 +77,7 @@ def load(unit: Unit, plan: Plan, laps: Laps) -> CpuProgram:
     likely = {name: names for names in parts.alike for name in names}
     waiting: dict[str, tuple[Code, str]] = {}
 
-    def made(names: Sequence[str]) -> Made:
+    def made(names: Sequence[str]) -> CompiledGroup:
         """A group of kernels; what is likely to be asked for next is made with it, and waits."""
         if names[0] in waiting:
             return [waiting.pop(name) for name in names]
@@ -53,7 +89,7 @@ def load(unit: Unit, plan: Plan, laps: Laps) -> CpuProgram:
         waiting.update(zip(others, kernels[len(names) :], strict=True))
         return kernels[: len(names)]
 
-    table = Table(parts.groups, made)
+    table = KernelTable(parts.groups, made)
     first = begin_kernels(unit, parts.first, laps, begin)
     with laps.stage("emit"):
         text = emit_host(unit, parts, here())
@@ -64,7 +100,7 @@ def load(unit: Unit, plan: Plan, laps: Laps) -> CpuProgram:
     return CpuProgram(code, plan, table)
 
 
-def make_kernels(unit: Unit, names: Sequence[str], laps: Laps) -> Made:
+def make_kernels(unit: Unit, names: Sequence[str], laps: Laps) -> CompiledGroup:
     """The machine code of some kernels, and the symbol of each."""
     return begin_kernels(unit, names, laps, now)()
 
@@ -77,11 +113,11 @@ def now(text: str) -> Callable[[], NativeCode]:
 
 def begin_kernels(
     unit: Unit, names: Sequence[str], laps: Laps, last: Callable[[str], Callable[[], NativeCode]]
-) -> Callable[[], Made]:
+) -> Callable[[], CompiledGroup]:
     """What gives the machine code of some kernels: LLVM is at work on the first ones while the
     last ones are written, and on as many modules at once as a program may use threads."""
-    begun: list[Callable[[], Made]] = []
-    done: list[Made] = []
+    begun: list[Callable[[], CompiledGroup]] = []
+    done: list[CompiledGroup] = []
 
     def finish(count: int) -> None:
         while len(done) < count:
@@ -100,7 +136,7 @@ def begin_kernels(
             begun.append(_begin_module(kernels, laps, last if name == names[-1] else begin))
             kernels = []
 
-    def finished() -> Made:
+    def finished() -> CompiledGroup:
         finish(len(begun))
         return list(itertools.chain.from_iterable(done))
 
@@ -109,14 +145,14 @@ def begin_kernels(
 
 def _begin_module(
     kernels: Sequence[Kernel], laps: Laps, begin: Callable[[str], Callable[[], NativeCode]]
-) -> Callable[[], Made]:
+) -> Callable[[], CompiledGroup]:
     with laps.stage("emit"):
         text, symbols = emit_kernels(kernels, here())
     check_wanted()
     with laps.stage("compile"):
         compiled = begin(text)
 
-    def made() -> Made:
+    def made() -> CompiledGroup:
         code = compiled()
         return [(code, symbol) for symbol in symbols]
 

@@ -24,7 +24,7 @@ from types import ModuleType
 
 from flatweave.base.forks import IMPORTS, wait_at_fork
 from flatweave.base.locks import Lock
-from flatweave.runtime.deep import on_deep_stack
+from flatweave.runtime.deep_stack import on_deep_stack
 
 LLVM, COMPILER = "flatweave.runtime.native", "flatweave.pipeline"
 SELDOM = {

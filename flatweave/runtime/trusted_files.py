@@ -1,13 +1,6 @@
-"""Folders and files that nobody but this user can have written: what code may be loaded from.
+"""Folders and files that nobody but this user can have written: code is loaded from no others."""
 
-    with private_folder(path) as folder:         Distrusted says what is wrong
-        content = folder.read("a.fwc")           the file's bytes, checked on the descriptor read
-
-As ssh does with its keys, the folder and everything above it is looked at: each belongs to this
-user or to root and can be written by nobody else; above the folder itself, a folder that anybody
-may write is let pass if it is sticky, as /tmp is. Every step is opened relative to the one before
-and checked once it is open, so that nothing can be put in its place between check and use.
-"""
+from __future__ import annotations
 
 import os
 import stat
@@ -16,12 +9,24 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Protocol
 
+# Folders and files that nobody but this user can have written: what code may be loaded from.
+#
+#     with private_folder(path) as folder:         Distrusted says what is wrong
+#         content = folder.read("a.fwc")           the file's bytes, checked on the descriptor read
+#
+# As ssh does with its keys, the folder and everything above it is looked at: each belongs to this
+# user or to root and can be written by nobody else; above the folder itself, a folder that
+# anybody may write is let pass if it is sticky, as /tmp is. Every step is opened relative to the
+# one before and checked once it is open, so that nothing can be put in its place between check
+# and use.
+
+
 LINKS = 40  # symbolic links followed on one path
 WRITABLE = stat.S_IWGRP | stat.S_IWOTH
 
 
 def _flags(*names: str) -> int:
-    """Flags of `open`; systems without them have another implementation (systems/table.py)."""
+    """Flags of `open`; systems without them have another implementation (systems.py)."""
     return sum(getattr(os, name, 0) for name in names)
 
 
@@ -199,3 +204,61 @@ def _link(folder: int, part: str, where: str) -> str | None:
 def _make(folder: int, part: str) -> None:
     with suppress(FileExistsError):
         os.mkdir(part, 0o700, dir_fd=folder)
+
+
+# A folder in the user's profile, which Windows itself lets nobody else write.
+#
+#     with profile_folder(path) as folder:
+#         content = folder.read("a.fwc")
+#
+# Files are named by their paths: Windows has no descriptors of folders, and who owns a file is
+# not asked. So the folder must be below the user's home.
+
+
+class ProfileFolder:
+    """A folder by its path."""
+
+    def __init__(self, path: Path) -> None:
+        self._folder = path
+
+    def read(self, name: str) -> bytes:
+        """A file's content."""
+        path = self._folder / name
+        if path.is_symlink() or not path.is_file():
+            raise OSError(f"{name} is not a plain file")
+        return path.read_bytes()
+
+    def write(self, name: str, content: bytes) -> None:
+        """Make a file, or put it in place of another: readers see all of it or nothing."""
+        aside = self._folder / aside_of(name)
+        try:
+            aside.write_bytes(content)
+            os.replace(aside, self._folder / name)
+        except BaseException:
+            aside.unlink(missing_ok=True)
+            raise
+
+    def touch(self, name: str) -> None:
+        """Used now."""
+        os.utime(self._folder / name)
+
+    def remove(self, name: str) -> None:
+        """Remove a file."""
+        (self._folder / name).unlink()
+
+    def entries(self) -> list[tuple[float, int, str]]:
+        """When each file was last used, its bytes and its name; leftovers of crashes included."""
+        return entries_of(self._folder)
+
+
+@contextmanager
+def profile_folder(path: Path, make: bool = False) -> Iterator[Folder]:
+    """A folder below the user's home; OSError if it is elsewhere, or not there."""
+    where = path.resolve()
+    if not where.is_relative_to(Path.home().resolve()):
+        raise Distrusted(f"{where} is outside of your home")
+    if make:
+        where.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if not where.is_dir():
+        raise FileNotFoundError(where)
+    yield ProfileFolder(where)

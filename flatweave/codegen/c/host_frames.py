@@ -1,8 +1,4 @@
-"""Frames of a host program in Python: where its variables are, and closures that read and set them.
-
-    maker.number(n)                      3: the place of n in every frame
-    maker.bind(m, compute)               a step: frame[4] = compute(running, frame)
-"""
+"""Host programs in Python: frames that hold variables, and calls of Python functions in between."""
 
 from __future__ import annotations
 
@@ -10,13 +6,24 @@ import operator
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from flatweave.base.errors import CompilerBug
+from flatweave.base.host_functions import HostCall
+from flatweave.base.source import Location
 from flatweave.kernel_ir import syntax as k
 from flatweave.kernel_ir.host import CallHost
-from flatweave.runtime.devices.programs import Running
+from flatweave.runtime.devices.programs import Buffer, Running
 from flatweave.terms.control import For, While
 from flatweave.terms.syntax import Atom, Const, Lambda, Let, Op, Var
 from flatweave.terms.traverse import walk_lets
+
+# Frames of a host program in Python: where its variables are, and closures that read and set
+# them.
+#
+# maker.number(n)                      3: the place of n in every frame
+# maker.bind(m, compute)               a step: frame[4] = compute(running, frame)
+
 
 Frame = list[Any]
 Step = Callable[[Running, Frame], None]
@@ -96,3 +103,28 @@ class Maker:
                 frame[number] = value
 
         return run
+
+
+# Python functions called in the midst of a device's program: operands and results are copied.
+
+
+Values = np.ndarray[Any, np.dtype[Any]]
+
+
+def call_host(
+    running: Running, call: HostCall, args: Sequence[Any], where: Location | None
+) -> None:
+    """Make a call when its operands are there; the last of `args` are buffers for the results."""
+    running.check()
+
+    def read(buffer: Buffer, dtype: np.dtype[Any], count: int) -> Values:
+        values = np.empty(count, dtype)
+        if count:
+            running.device.read(buffer.memory, values)
+        return values
+
+    count = len(args) - len(call.results)
+    for buffer, found in zip(args[count:], call.run(args[:count], read, where), strict=True):
+        memory = running.taken(running.device.upload(np.ascontiguousarray(found).view(np.uint8)))
+        buffer.memory.release()
+        buffer.memory = memory

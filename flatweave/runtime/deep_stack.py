@@ -96,7 +96,7 @@ class Work(Generic[R]):
         return True
 
 
-class _Here(threading.local):
+class _DeepThread(threading.local):
     """The work that this thread is there for."""
 
     work: Work[Any] | None = None
@@ -136,5 +136,5 @@ def started(
     return None
 
 
-_HERE = _Here()
+_HERE = _DeepThread()
 _SIZING = Lock()

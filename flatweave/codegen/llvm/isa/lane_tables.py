@@ -1,19 +1,28 @@
-"""Sets of lanes for a segmented scan: where they are kept, and how masks are made of them.
-
-    in words     a bit for each lane, in general registers: where masks have registers of their own,
-                 shifting and cutting them is dearer there
-    in signs     a lane as wide as those of the values, whose sign bit counts: what a select by the
-                 sign (vblendv) takes as it is, so that a mask never needs to be spread out
-"""
+"""Tables that instruction sets share: sets of lanes for scans, bytes to compress."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from flatweave.base.dtypes import DType, i64
-from flatweave.codegen.llvm.text.module import Body, vec
-from flatweave.codegen.llvm.text.vectors import mask_of_word, splat
+from flatweave.base.dtypes import DType, i64, u8
+from flatweave.codegen.llvm.text.module import (
+    Body,
+    mask_of_word,
+    padded,
+    shuffle,
+    splat,
+    vec,
+    word_of_mask,
+)
+
+# Sets of lanes for a segmented scan: where they are kept, and how masks are made of them.
+#
+# in words     a bit for each lane, in general registers: where masks have registers of their own,
+#              shifting and cutting them is dearer there
+# in signs     a lane as wide as those of the values, whose sign bit counts: what a select by the
+#              sign (vblendv) takes as it is, so that a mask never needs to be spread out
+
 
 EveryBit = Callable[[Body, str, int, int], str]
 """Every so manieth bit of a word from a first one on, side by side."""
@@ -115,3 +124,65 @@ class InSigns:
         places = ", ".join(f"{kept.llvm} {top - lane * step}" for lane in range(self.width))
         everywhere = splat(self.body, kept, self.width, word)
         return self.body.let(f"shl {self.kind} {everywhere}, <{places}>")
+
+
+# Compress by tables: the mask as a number says which bytes of a register come to the front.
+#
+#     mask of 4 lanes, 32 bits each     0b1010
+#     entry 10 of a table of 16         04 05 06 07  0c 0d 0e 0f  then anything: lanes 1 and 3
+#     pshufb, tbl                       moves the bytes
+#
+# Lanes of 8 and 16 bits are taken eight at a time: a table for sixteen has 65,536 entries.
+
+
+_BYTES = 16
+"""Of the registers whose bytes are moved."""
+_MOST_LANES = 8
+
+
+def lanes_of(kept: DType) -> int:
+    """How many lanes are compressed at once."""
+    return min(_MOST_LANES, _BYTES // kept.bytes)
+
+
+def compress(
+    body: Body, kept: DType, lanes: int, text: str, mask: str, move_bytes: str
+) -> str:
+    """The lanes of the mask, moved to the front by the intrinsic `move_bytes`."""
+    there = lanes * kept.bytes
+    register, part = vec(u8, _BYTES), vec(u8, there)
+    order = entry(body, lanes_of(kept), kept.bytes, mask, lanes)
+    whole = lanes_of(kept) * kept.bytes
+    if whole < _BYTES:
+        order = padded(body, vec(u8, whole), order, whole, _BYTES)
+    text = body.let(f"bitcast {vec(kept, lanes)} {text} to {part}")
+    if there < _BYTES:
+        text = padded(body, part, text, there, _BYTES)
+    body.declare(f"{register} {move_bytes}({register}, {register})")
+    text = body.let(f"call {register} {move_bytes}({register} {text}, {register} {order})")
+    if there < _BYTES:
+        text = shuffle(body, register, text, range(there))
+    return body.let(f"bitcast {part} {text} to {vec(kept, lanes)}")
+
+
+def entry(body: Body, lanes: int, parts: int, mask: str, used: int) -> str:
+    """The parts of the lanes in the mask, lowest first, as <lanes * parts x i8>.
+
+    The mask has only the first `used` of the lanes.
+    """
+    size = lanes * parts
+    table = f"@fw_front_{lanes}_of_{parts}"
+    listed = "".join(f"\\{number:02X}" for number in _numbers(lanes, parts))
+    body.module.constant(table, f"[{size << lanes} x i8] c\"{listed}\"", align=_BYTES)
+    word = word_of_mask(body, used, mask)
+    place = body.let(f"getelementptr inbounds [{size} x i8], ptr {table}, i64 {word}")
+    return body.let(f"load {vec(u8, size)}, ptr {place}, align {min(size, _BYTES)}")
+
+
+def _numbers(lanes: int, parts: int) -> Sequence[int]:
+    """All entries, one behind the other: what is not kept stands behind."""
+    numbers: list[int] = []
+    for mask in range(1 << lanes):
+        order = sorted(range(lanes), key=lambda lane: not mask >> lane & 1)
+        numbers.extend(parts * lane + part for lane in order for part in range(parts))
+    return numbers

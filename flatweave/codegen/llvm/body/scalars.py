@@ -1,0 +1,284 @@
+"""Scalar functions, casts, positions of lanes, and error reports."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from flatweave.base.dtypes import bool_, i64
+from flatweave.codegen.llvm.body.emitter import Emitter, Handlers, Held, scalar_type
+from flatweave.codegen.llvm.body.shapes import (
+    LINEAR,
+    REVERSED,
+    UNIFORM,
+    VARYING,
+    Region,
+    applied_shape,
+    lane_shapes,
+)
+from flatweave.codegen.llvm.math.casts import cast
+from flatweave.codegen.llvm.math.integers import floordiv, floordiv_by_positive, mod
+from flatweave.codegen.llvm.math.scalar import emit_cast, emit_scalar
+from flatweave.codegen.llvm.text.module import REPORT, Code, Module
+from flatweave.codegen.llvm.text.values import Value
+from flatweave.kernel_ir import syntax as k
+from flatweave.kernel_ir.syntax import Report
+from flatweave.terms.bounds import bounds_of
+from flatweave.terms.control import Apply, Cast
+from flatweave.terms.syntax import Atom, Const, Let, Op, Var
+
+# Whether a linear value equals a uniform one: at most one lane, found by its number.
+#
+#     base + lane == x     lane x - base, if there is such a lane
+#
+# As vectors they would take a register of 64-bit numbers for every eight lanes.
+
+
+def is_one_lane(e: Emitter, fn: str, held: Sequence[Held]) -> bool:
+    """Whether a function of these values is a comparison of this kind."""
+    shapes = {h.shape for h in held}
+    return fn in ("eq", "ne") and shapes == {LINEAR, UNIFORM} and e.isa.finds_lanes(e.width)
+
+
+def emit_one_lane(e: Emitter, fn: str, held: Sequence[Held]) -> str:
+    """The mask of the lanes where it holds."""
+    linear, uniform = sorted(held, key=lambda h: h.shape is UNIFORM)
+    lane = e.code.let(f"sub i64 {uniform.text}, {linear.text}")
+    mask = e.isa.one_lane(e.code, e.width, lane)
+    return e.negated(mask) if fn == "ne" else mask
+
+
+# Scalar functions and casts: once where all lanes agree, on the base of linear values, or wide.
+#
+# add i n       i linear, n uniform:   add of the base: still linear, one scalar instruction
+# floordiv n s  s = maximum k 64:      without the care for divisors 0 and -1
+# mod x 10      x = cast i64 of i32:   by a product of 32 bits
+# cast i32 i    i linear:              trunc of the base, splat, + <0, 1, 2, ..>
+# eq i n        i linear:              one bit of a word (body/scalars.py)
+# mul x y       x varying:             at the region's width, y splat
+
+
+_DIVISIONS = {"floordiv": floordiv, "mod": mod}
+_SHIFTS = {"shl": Value.__lshift__, "shr": Value.__rshift__}
+
+
+def emit_apply(e: Emitter, let: Let) -> Sequence[Held]:
+    """A scalar function."""
+    op: Apply = let.op  # type: ignore[assignment]
+    held = [e.hold(arg) for arg in op.args]
+    dtype = scalar_type(op.args[-1].type)
+    shape = UNIFORM
+    if e.width > 1:
+        shape = applied_shape(op, [h.shape for h in held], Region(e.width, e.zeros))
+    if shape is UNIFORM and _divides(e.made, op):
+        a, b = (Value(e.code, dtype, 1, h.text) for h in held)
+        return (Held(UNIFORM, floordiv_by_positive(a, b).text),)
+    if shape is VARYING and _divides_integers(op):
+        return (Held(VARYING, _quotient(e, op)),)
+    if _leaves_bits(e.made, op):
+        width = e.width if shape is VARYING else 1
+        texts = [e.lanes(h, dtype) if shape is VARYING else h.text for h in held]
+        a, b = (Value(e.code, dtype, width, text) for text in texts)
+        return (Held(shape, _SHIFTS[op.fn](a, b).text),)
+    if shape is not VARYING:
+        return (Held(shape, emit_scalar(e.code, op.fn, dtype, 1, [h.text for h in held])),)
+    if is_one_lane(e, op.fn, held):
+        return (Held(VARYING, emit_one_lane(e, op.fn, held)),)
+    texts = [e.lanes(h, scalar_type(arg.type)) for h, arg in zip(held, op.args, strict=True)]
+    return (Held(VARYING, emit_scalar(e.code, op.fn, dtype, e.width, texts)),)
+
+
+def _divides_integers(op: Apply) -> bool:
+    """Whether this is a division of integers."""
+    return op.fn in _DIVISIONS and scalar_type(op.args[-1].type).is_integer
+
+
+def _quotient(e: Emitter, op: Apply) -> str:
+    """A division of what is known to lie within bounds."""
+    dtype = scalar_type(op.args[0].type)
+    a, b = (Value(e.code, dtype, e.width, e.vector(arg)) for arg in op.args)
+    return _DIVISIONS[op.fn](a, b, bounds_of(e.made, op.args[0])).text
+
+
+def _leaves_bits(made: Mapping[Var, Op], op: Apply) -> bool:
+    """Whether this is a shift by less than all bits, whatever is computed."""
+    if op.fn not in _SHIFTS:
+        return False
+    amount = bounds_of(made, op.args[1])
+    return amount.low >= 0 and amount.high < scalar_type(op.args[0].type).bits
+
+
+def _divides(made: Mapping[Var, Op], op: Apply) -> bool:
+    """Whether this is a division by an integer that is computed and more than 0."""
+    if op.fn != "floordiv" or isinstance(op.args[1], Const):
+        return False
+    return scalar_type(op.args[1].type).is_integer and _is_positive(made, op.args[1])
+
+
+def _is_positive(made: Mapping[Var, Op], atom: Atom) -> bool:
+    """Whether an integer is known to be more than 0 by how it was computed."""
+    if isinstance(atom, Const):
+        return atom.dtype.is_integer and atom.value > 0
+    match made.get(atom):
+        case Apply(fn="maximum", args=args):
+            return any(_is_positive(made, arg) for arg in args)
+        case Apply(fn="minimum", args=args):
+            return all(_is_positive(made, arg) for arg in args)
+    return False
+
+
+def emit_convert(e: Emitter, let: Let) -> Sequence[Held]:
+    """A cast."""
+    op: Cast = let.op  # type: ignore[assignment]
+    held, source = e.hold(op.arg), scalar_type(op.arg.type)
+    if held.shape is UNIFORM:
+        return (Held(UNIFORM, emit_cast(e.code, source, op.dtype, 1, held.text)),)
+    if held.shape is not VARYING and op.dtype.is_integer and op.dtype is not bool_:
+        return (Held(VARYING, e.spread(held, op.dtype)),)
+    known = bounds_of(e.made, op.arg) if source.is_integer else None
+    x = Value(e.code, source, e.width, e.lanes(held, source))
+    return (Held(VARYING, cast(x, op.dtype, known).text),)
+
+
+SCALAR_HANDLERS: Handlers = {
+    Apply: emit_apply,
+    Cast: emit_convert,
+}
+
+
+# Where code runs: regions of lanes, and the numbers of the lane, the warp and the block.
+#
+# lanes 16 (() =>           the body once, on vectors of 16; linear values stay scalars
+#     j: i64 = lane i ..)   i, held as the base of i + <0, 1, 2, ..>
+
+
+def emit_lanes(e: Emitter, let: Let) -> Sequence[Held]:
+    """A region that `width` lanes run."""
+    op: k.Lanes = let.op  # type: ignore[assignment]
+    region = Region(op.width, e.zeros)
+    shapes = lane_shapes(op.body, region) if op.width > 1 else {}
+    inner = e.at(op.width, shapes)
+    inner.run(op.body)
+    return [Held(UNIFORM, inner.uniform(atom)) for atom in op.body.results]
+
+
+def emit_lane(e: Emitter, let: Let) -> Sequence[Held]:
+    """base + the number of this lane, or base minus it."""
+    op: k.Lane = let.op  # type: ignore[assignment]
+    base = e.uniform(op.base)
+    if e.width == 1:
+        return (Held(UNIFORM, base),)
+    return (Held(REVERSED if op.reverse else LINEAR, base),)
+
+
+def emit_block_index(e: Emitter, let: Let) -> Sequence[Held]:
+    """The number of the block, which the kernel is given."""
+    return (Held(UNIFORM, "%block"),)
+
+
+def emit_warp_index(e: Emitter, let: Let) -> Sequence[Held]:
+    """A block has one warp."""
+    return (Held(UNIFORM, "0"),)
+
+
+def emit_sync(e: Emitter, let: Let) -> Sequence[Held]:
+    """A block has one warp: there is nobody to wait for."""
+    return ()
+
+
+def emit_backoff(e: Emitter, let: Let) -> Sequence[Held]:
+    """fw_backoff"""
+    op: k.Backoff = let.op  # type: ignore[assignment]
+    e.code.declare("void @fw_backoff(i64) nounwind")
+    e.code.line(f"call void @fw_backoff(i64 {e.uniform(op.attempt)})")
+    return ()
+
+
+# Error reports: one call for uniform code, one for each lane that runs in a `lanes` region.
+#
+# report 3 7 i x n     uniform:   call void @fw_report(ptr %ctx, i64 3, i64 7, i64 i, ..)
+#                      lanes 16:  call void @report_lanes_16(ptr %ctx, .., i16 mask, ..)
+#                                 a cold function: @fw_report for each lane in the mask
+
+
+def call_report(e: Emitter, code: int, site: int, index: str, value: str, extent: str) -> None:
+    """One report."""
+    e.code.declare(REPORT)
+    e.code.line(
+        f"call void @fw_report(ptr %ctx, i64 {code}, i64 {site}, "
+        f"i64 {index}, i64 {value}, i64 {extent})"
+    )
+
+
+def emit_report(e: Emitter, let: Let) -> Sequence[Held]:
+    """A report for each lane that runs."""
+    op: Report = let.op  # type: ignore[assignment]
+    texts = [as_bits(e, atom) for atom in (op.index, op.value, op.extent)]
+    if e.width == 1:
+        call_report(e, op.code, op.site, *texts)
+        return ()
+    _define(e.code.module, e.width)
+    kind, bits = f"<{e.width} x i64>", f"i{e.width}"
+    listed = ", ".join(f"{kind} {text}" for text in texts)
+    e.code.line(
+        f"call void @report_lanes_{e.width}(ptr %ctx, i64 {op.code}, i64 {op.site}, "
+        f"{bits} {e.mask_bits(e.mask)}, {listed})"
+    )
+    return ()
+
+
+def as_bits(e: Emitter, atom: Atom) -> str:
+    """A value in every lane as an i64: integers extended, floats by their bits."""
+    dtype, text = scalar_type(atom.type), e.vector(atom)
+    if dtype.is_float:
+        text = _converted(e, "bitcast", dtype.llvm, f"i{dtype.bits}", text)
+    if dtype.bits == i64.bits:
+        return text
+    opcode = "sext" if dtype.kind == "i" else "zext"
+    return _converted(e, opcode, f"i{dtype.bits}", "i64", text)
+
+
+def _converted(e: Emitter, opcode: str, source: str, target: str, text: str) -> str:
+    if e.width > 1:
+        source, target = f"<{e.width} x {source}>", f"<{e.width} x {target}>"
+    return e.code.let(f"{opcode} {source} {text} to {target}")
+
+
+def _define(module: Module, width: int) -> None:
+    """The function that reports for each lane of a mask with a lane in it."""
+    name, kind, bits = f"@report_lanes_{width}", f"<{width} x i64>", f"i{width}"
+    if module.defines(name):
+        return
+    code = Code(module)
+    code.declare(REPORT)
+    code.declare(f"{bits} @llvm.cttz.{bits}({bits}, i1)")
+    code.jump("turn")
+    code.label("turn")
+    hole, left = code.hole(), code.fresh("left")
+    lane = code.let(f"call {bits} @llvm.cttz.{bits}({bits} {left}, i1 true)")
+    texts = [
+        f"i64 {code.let(f'extractelement {kind} {x}, {bits} {lane}')}"
+        for x in ("%index", "%value", "%extent")
+    ]
+    code.line(f"call void @fw_report(ptr %ctx, i64 %code, i64 %site, {', '.join(texts)})")
+    less = code.let(f"sub {bits} {left}, 1")
+    rest = code.let(f"and {bits} {left}, {less}")
+    code.fill(hole, [(left, bits, [("%mask", "entry"), (rest, "turn")])])
+    code.branch(code.let(f"icmp eq {bits} {rest}, 0"), "done", "turn")
+    code.label("done")
+    code.line("ret void")
+    head = (
+        f"define internal void {name}(ptr %ctx, i64 %code, i64 %site, {bits} %mask, "
+        f"{kind} %index, {kind} %value, {kind} %extent) cold noinline #0 {{"
+    )
+    module.define(name, head, code)
+
+
+HANDLERS: Handlers = {
+    k.Lanes: emit_lanes,
+    k.Lane: emit_lane,
+    k.BlockIndex: emit_block_index,
+    k.WarpIndex: emit_warp_index,
+    k.Sync: emit_sync,
+    k.Backoff: emit_backoff,
+    Report: emit_report,
+}

@@ -1,0 +1,290 @@
+"""Loads and stores that rearrange lanes in registers: squares, few elements, interleaved stores."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import gcd
+
+from flatweave.base.dtypes import DType, i64
+from flatweave.codegen.llvm.body.emitter import Emitter, Handlers, Held, prefetch
+from flatweave.codegen.llvm.body.shapes import LINEAR, UNIFORM, VARYING
+from flatweave.codegen.llvm.lanes.collectives import combine
+from flatweave.codegen.llvm.memory.access import (
+    element,
+    element_dtype,
+    from_memory,
+    gather,
+    load_scalar,
+    scatter,
+    store_scalar,
+    stored,
+    to_memory,
+    uniform_value,
+)
+from flatweave.codegen.llvm.text.module import vec
+from flatweave.kernel_ir.collectives import SelectZero
+from flatweave.kernel_ir.load_tile import LoadTile
+from flatweave.kernel_ir.reduce_rows import ReduceRows
+from flatweave.kernel_ir.store_in_turn import StoreInTurn
+from flatweave.kernel_ir.syntax import LoadNear
+from flatweave.terms.syntax import Let, Var
+
+# LoadNear and SelectZero: few elements spread over many lanes by permutes instead of gathers.
+#
+#     load_near xs base offset span     span < W:  one load of xs[base .. base + span]
+#                                                  and a permute of registers by the offsets
+#                                       else:      a gather
+#     select_zero mask                  in lane l the position of zero number l of the mask
+#
+# What the instruction set offers for both is in isa/.
+
+
+# -- load_near ------------------------------------------------------------------------------------
+
+
+def emit_near(e: Emitter, let: Let) -> Sequence[Held]:
+    """buffer[base + offset]"""
+    op: LoadNear = let.op  # type: ignore[assignment]
+    dtype, buffer = element_dtype(op.buffer), e.held[op.buffer].text
+    base, offset = e.uniform(op.base), e.hold(op.offset)
+    if offset.shape is UNIFORM:
+        at = e.code.let(f"add i64 {base}, {offset.text}")
+        return (Held(UNIFORM, load_scalar(e, buffer, dtype, at)),)
+    kept, offsets = stored(dtype), e.vector(op.offset)
+    if not e.isa.permutes(kept, e.width):
+        text = _gathered(e, buffer, kept, base, offsets)
+    else:
+        text = _near_or_far(e, buffer, kept, base, offsets, e.uniform(op.span))
+    return (Held(VARYING, from_memory(e, dtype, e.width, text)),)
+
+
+def _gathered(e: Emitter, buffer: str, kept: DType, base: str, offsets: str) -> str:
+    kind = vec(i64, e.width)
+    first = e.splat(base, i64)
+    return gather(e, buffer, kept, Held(VARYING, e.code.let(f"add {kind} {first}, {offsets}")))
+
+
+def _near_or_far(
+    e: Emitter, buffer: str, kept: DType, base: str, offsets: str, span: str
+) -> str:
+    """A permute where the elements fill at most as many lanes as there are."""
+    code = e.code
+    near, far, done = code.names("near", "far", "done")
+    code.branch(code.let(f"icmp ult i64 {span}, {e.width}"), near, far)
+    code.label(near)
+    here = e.inside()
+    window = _window(here, buffer, kept, base, span)
+    permuted = e.isa.permute(code, kept, e.width, window, offsets)
+    from_near = code.block
+    code.jump(done)
+    code.label(far)
+    gathered = _gathered(e.inside(), buffer, kept, base, offsets)
+    from_far = code.block
+    code.jump(done)
+    code.label(done)
+    return code.phi(vec(kept, e.width), [(permuted, from_near), (gathered, from_far)])
+
+
+def _window(e: Emitter, buffer: str, kept: DType, base: str, span: str) -> str:
+    """The elements from base to base + span, and nothing behind them."""
+    code, width, kind = e.code, e.width, vec(kept, e.width)
+    lanes = ", ".join(f"i64 {lane}" for lane in range(width))
+    there = code.let(f"icmp ule {vec(i64, width)} <{lanes}>, {e.splat(span, i64)}")
+    name = f"@llvm.masked.load.v{width}i{kept.bits}.p0"
+    plain = f"<{width} x i{kept.bits}>"
+    code.declare(f"{plain} {name}(ptr, i32, <{width} x i1>, {plain})")
+    at = element(e, buffer, kept, base)
+    text = code.let(
+        f"call {plain} {name}(ptr {at}, i32 {kept.bytes}, <{width} x i1> {there}, "
+        f"{plain} zeroinitializer)"
+    )
+    return text if kind == plain else code.let(f"bitcast {plain} {text} to {kind}")
+
+
+# -- select_zero ----------------------------------------------------------------------------------
+
+
+def emit_select_zero(e: Emitter, let: Let) -> Sequence[Held]:
+    """The places of the zeros of a mask, one for each lane."""
+    op: SelectZero = let.op  # type: ignore[assignment]
+    zeros = e.code.let(f"xor i64 {e.uniform(op.mask)}, -1")
+    return (Held(VARYING, e.isa.select_zeros(e.code, e.width, zeros)),)
+
+
+# Squares of elements in memory, a row for each lane: LoadTile transposes them in registers, and
+# ReduceRows combines each row as it is transposed.
+#
+#     rows       a0 a1 a2 a3      distance 2     a0 a1 b.. ->      distance 1    a0 b0 c0 d0
+#     of memory  b0 b1 b2 b3      swaps halves                     swaps         a1 b1 c1 d1
+#                ..               between rows                     elements      ..
+#
+# log2 W stages of W shuffles each, whatever the element. Rows that are combined become fewer: a
+# stage takes two of them, and leaves half of each combined with its other half, side by side.
+#
+#     a0 a1 a2 a3   b0 ..     distance 2    a0 + a2   a1 + a3   b0 + b2   b1 + b3
+
+
+TILES_AHEAD = 2
+"""The tile whose rows are fetched ahead: memory takes about as long as so many tiles."""
+
+
+def emit_tile(e: Emitter, let: Let) -> Sequence[Held]:
+    """One vector for each column of the tile."""
+    op: LoadTile = let.op  # type: ignore[assignment]
+    dtype, buffer = element_dtype(op.buffer), e.held[op.buffer].text
+    kept, kind = stored(dtype), vec(stored(dtype), e.width)
+    rows, at = [], e.uniform(op.base)
+    for row in range(e.width):
+        if row:
+            at = e.code.let(f"add i64 {at}, {e.uniform(op.stride)}")
+        place = element(e, buffer, kept, at)
+        rows.append(e.code.let(f"load {kind}, ptr {place}, align {kept.bytes}"))
+        if e.isa.read_ahead:
+            size = e.width * kept.bytes  # no CPU's prefetcher follows as many streams as rows
+            prefetch(e, place, 1, "0", TILES_AHEAD * size, size)
+    columns = _transposed(e, kind, rows)
+    return [Held(VARYING, from_memory(e, dtype, e.width, column)) for column in columns]
+
+
+def emit_reduce_rows(e: Emitter, let: Let) -> Sequence[Held]:
+    """Each row combined in the order in which `reduce_lanes` combines halves."""
+    op: ReduceRows = let.op  # type: ignore[assignment]
+    dtypes = [element_dtype(buffer) for buffer in op.buffers]
+    base = e.uniform(op.base)
+    rows = [[_row(e, buffer, base, row) for buffer in op.buffers] for row in range(e.width)]
+    distance = e.width // 2
+    while distance:
+        low, high = _exchanges(e.width, distance)
+        joined = []
+        for a, b in zip(rows[:distance], rows[distance:], strict=True):
+            pairs = list(zip(dtypes, a, b, strict=True))
+            first = [_shuffle(e, vec(dtype, e.width), x, y, low) for dtype, x, y in pairs]
+            second = [_shuffle(e, vec(dtype, e.width), x, y, high) for dtype, x, y in pairs]
+            joined.append(combine(e.at(e.width), op.fn, dtypes, first, second))
+        rows, distance = joined, distance // 2
+    return [Held(VARYING, text) for text in rows[0]]
+
+
+def _row(e: Emitter, buffer: Var, base: str, row: int) -> str:
+    """One row of a square, in registers."""
+    dtype = element_dtype(buffer)
+    kept, kind = stored(dtype), vec(stored(dtype), e.width)
+    at = e.code.let(f"add i64 {base}, {row * e.width}")
+    place = element(e, e.held[buffer].text, kept, at)
+    loaded = e.code.let(f"load {kind}, ptr {place}, align {kept.bytes}")
+    return from_memory(e, dtype, e.width, loaded)
+
+
+def _exchanges(width: int, distance: int) -> tuple[list[int], list[int]]:
+    """Which lanes of two rows one next to the other meet so far apart: the lower, and the upper."""
+    lanes = range(width)
+    low = [j if not j & distance else width + j - distance for j in lanes]
+    high = [j + distance if not j & distance else width + j for j in lanes]
+    return low, high
+
+
+def _transposed(e: Emitter, kind: str, rows: list[str]) -> list[str]:
+    """The transpose of a square of vectors."""
+    width, distance = len(rows), len(rows) // 2
+    while distance:
+        low, high = _exchanges(width, distance)
+        for row in (r for r in range(width) if not r & distance):
+            a, b = rows[row], rows[row + distance]
+            rows[row] = _shuffle(e, kind, a, b, low)
+            rows[row + distance] = _shuffle(e, kind, a, b, high)
+        distance //= 2
+    return rows
+
+
+def _shuffle(e: Emitter, kind: str, a: str, b: str, order: Sequence[int]) -> str:
+    mask = ", ".join(f"i32 {j}" for j in order)
+    return e.code.let(f"shufflevector {kind} {a}, {kind} {b}, <{len(order)} x i32> <{mask}>")
+
+
+# StoreInTurn: the lanes of several vectors woven into one run of memory.
+#
+#     a0 a1 ..  b0 b1 ..  c0 c1 ..  d0 d1 ..      a with c, b with d: a0 c0 a1 c1 ..  b0 d0 b1 d1 ..
+#                                                 these two:          a0 b0 c0 d0 a1 b1 ..
+#
+# Two shuffles for each vector of four; where lanes are apart or some do not run, each value is
+# scattered by itself.
+
+
+LINE = 64  # bytes of a cache line
+
+
+def emit_in_turn(e: Emitter, let: Let) -> Sequence[Held]:
+    """buffer[index * count + k] = values[k]"""
+    op: StoreInTurn = let.op  # type: ignore[assignment]
+    dtype, buffer = element_dtype(op.buffer), e.held[op.buffer].text
+    kept, index, count = stored(dtype), e.hold(op.index), len(op.values_)
+    if index.shape is UNIFORM:
+        first = e.code.let(f"mul i64 {index.text}, {count}")
+        for k, value in enumerate(op.values_):
+            place = e.code.let(f"add i64 {first}, {k}")
+            store_scalar(e, buffer, dtype, place, uniform_value(e, value, dtype))
+        return ()
+    texts = [to_memory(e, dtype, e.width, e.vector(value)) for value in op.values_]
+    if index.shape is not LINEAR or e.mask is not None:
+        _apart(e, buffer, kept, e.vector(op.index), texts)
+        return ()
+    run = _woven(e, kept, texts)
+    first = e.code.let(f"mul i64 {e.lowest(index)}, {count}")
+    at = element(e, buffer, kept, first)
+    hint, align = "", kept.bytes
+    if op.streaming:
+        e.code.has_streamed = True
+        hint, align = ", !nontemporal !0", gcd(LINE, e.width * count * kept.bytes)
+    e.code.line(f"store {vec(kept, e.width * count)} {run}, ptr {at}, align {align}{hint}")
+    return ()
+
+
+def _apart(e: Emitter, buffer: str, kept: DType, places: str, texts: Sequence[str]) -> None:
+    """Each vector scattered by itself."""
+    kind = vec(i64, e.width)
+    first = e.code.let(f"mul {kind} {places}, splat (i64 {len(texts)})")
+    for k, text in enumerate(texts):
+        place = e.code.let(f"add {kind} {first}, splat (i64 {k})")
+        scatter(e, buffer, kept, Held(VARYING, place), text)
+
+
+def _woven(e: Emitter, kept: DType, texts: Sequence[str]) -> str:
+    """Lane 0 of each vector, then lane 1 of each, and so on."""
+    if len(texts) == 1:
+        return texts[0]
+    if len(texts) % 2 == 0:
+        parts = [_woven(e, kept, texts[half::2]) for half in (0, 1)]
+        return _zipped(e, kept, len(texts) // 2 * e.width, parts)
+    size = 1 << (len(texts) - 1).bit_length()
+    padded, width = [*texts, *["poison"] * (size - len(texts))], e.width
+    while len(padded) > 1:
+        pairs = zip(padded[::2], padded[1::2], strict=True)
+        padded = [_shuffled(e, kept, width, pair, range(2 * width)) for pair in pairs]
+        width *= 2
+    order = [k * e.width + lane for lane in range(e.width) for k in range(len(texts))]
+    return _shuffled(e, kept, width, (padded[0], "poison"), order)
+
+
+def _zipped(e: Emitter, kept: DType, width: int, pair: Sequence[str]) -> str:
+    """The elements of two vectors in turn."""
+    order = [lane + half * width for lane in range(width) for half in (0, 1)]
+    return _shuffled(e, kept, width, pair, order)
+
+
+def _shuffled(
+    e: Emitter, kept: DType, width: int, pair: Sequence[str], order: Sequence[int]
+) -> str:
+    """Elements of two vectors of `width`, by their numbers."""
+    kind, mask = vec(kept, width), ", ".join(f"i32 {i}" for i in order)
+    return e.code.let(
+        f"shufflevector {kind} {pair[0]}, {kind} {pair[1]}, <{len(order)} x i32> <{mask}>"
+    )
+
+
+HANDLERS: Handlers = {
+    SelectZero: emit_select_zero,
+    LoadNear: emit_near,
+    LoadTile: emit_tile,
+    ReduceRows: emit_reduce_rows,
+    StoreInTurn: emit_in_turn,
+}

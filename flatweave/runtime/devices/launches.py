@@ -1,0 +1,187 @@
+"""Launches on a device: kernels that are built when needed, launches timed, loops batched."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from flatweave.base.errors import DeviceError
+from flatweave.base.locks import Lock
+from flatweave.base.recording import Call, Launch
+from flatweave.base.records import record
+from flatweave.runtime.devices.device import Device, Times
+from flatweave.runtime.devices.memory import Memory
+
+# The kernels of one program on a device, made group by group when one of them is first launched.
+#
+# kernels["scale"]      what a launch must know of it; made now, with its group, if it is not yet
+
+
+@record(eq=True)
+class Launchable:
+    """A kernel in a module of the device, which has a text, and what a launch must know of it."""
+
+    text: str
+    module: Any
+    name: str
+    threads: int
+    claims: bool
+    reports: tuple[int, ...]  # the sites where it may
+
+
+Keep = Callable[[Sequence[str], Mapping[str, "Launchable"]], None]
+Make = Callable[[Sequence[str]], Mapping[str, Launchable]]
+
+
+class Kernels:
+    """Kernels by their names; `make` makes a group of them, and `keep` is told of it."""
+
+    def __init__(self, groups: Iterable[Sequence[str]], make: Make) -> None:
+        self.groups = tuple(tuple(group) for group in groups)
+        self.keep: Keep | None = None
+        self._groups = {name: group for group in self.groups for name in group}
+        self._make = make
+        self._lock = Lock()
+        self._made: dict[str, Launchable] = {}
+
+    @property
+    def made(self) -> frozenset[str]:
+        """The names of the kernels that a run has needed."""
+        return frozenset(self._made)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._made
+
+    def __getitem__(self, name: str) -> Launchable:
+        found = self._made.get(name)
+        if found is not None:
+            return found
+        with self._lock:
+            if name not in self._made:
+                group = self._groups[name]
+                made = self._make(group)
+                self._made.update(made)
+                if self.keep is not None:
+                    self.keep(group, made)
+            return self._made[name]
+
+
+# Launches on a device in a call that is watched: when they ran, the device knows afterwards.
+
+
+MOST = 4096  # launches of a call, until their times are asked for
+
+
+class Timed:
+    """One launch."""
+
+    __slots__ = ("_blocks", "_device", "_name", "_times")
+
+    def __init__(self, device: Device, name: str, blocks: int, times: Times) -> None:
+        self._device, self._name, self._blocks, self._times = device, name, blocks, times
+
+    def wait(self) -> None:
+        """Wait until the device has done it."""
+        with contextlib.suppress(DeviceError):
+            self._device.wait()
+
+    def read(self) -> list[Launch]:
+        """The launch, when the device has done it; nothing where its times are lost."""
+        self.wait()
+        try:
+            begin, end = self._times.span()
+        except DeviceError:
+            return []
+        where = f"{self._device.kind}:{self._device.number}"
+        return [Launch(self._name, begin, end, self._blocks, 0, (), where)]
+
+
+def note(call: Call, device: Device, name: str, blocks: int, times: Times) -> None:
+    """A kernel of a call was put into the queue."""
+    call.launches.append(Timed(device, name, blocks, times))
+    call.peak_bytes = max(call.peak_bytes, device.pool.used_bytes)
+    if len(call.launches) >= MOST:
+        call.tell()
+
+
+# Turns of loops on the host: what several turns put into the queue alike becomes one call.
+#
+#     turns.do([(launch, (..)), (copy, (..))])     the first time done one by one, the second time
+#                                                  recorded as a graph by the driver, and from then
+#                                                  on replayed
+#
+# Turns are alike when kernels, sizes and numbers are the same, and memory lies at the same
+# addresses: arrays that a loop makes anew in each turn take turns in a few places, since memory
+# that is given back is lent again.
+
+
+FEWEST = 2  # works of a turn for which one call is less than they are
+KEPT = 32  # turns of a program; the oldest goes first
+Work = tuple[Callable[..., None], tuple[Any, ...]]
+"""A method of the device, and its arguments."""
+
+
+class Turns:
+    """The turns of one program's loops that a device has seen, with their graphs."""
+
+    def __init__(self, device: Device) -> None:
+        self._device = device
+        self._driver = device.driver
+        self._graphs: dict[Hashable, Any] = {}
+
+    def do(self, works: Sequence[Work]) -> None:
+        """Put the works of a turn into the queue, to which this thread is alone."""
+        if len(works) < FEWEST:
+            return perform(works)
+        key = tuple((work.__name__, *map(_identity, args)) for work, args in works)
+        if key not in self._graphs:
+            self._make_room()
+            self._graphs[key] = None
+            return perform(works)
+        graph = self._graphs[key]
+        if graph is None:
+            record = self._driver.graphs.captured
+            graph = self._graphs[key] = record(self._driver.queue, lambda: perform(works))
+        self._device.pool.works += 1
+        self._driver.graphs.replay(graph, self._driver.queue)
+        return None
+
+    def _make_room(self) -> None:
+        if len(self._graphs) >= KEPT:
+            graph = self._graphs.pop(next(iter(self._graphs)))
+            if graph is not None:
+                self._driver.graphs.forget(graph)
+
+
+def kept(args: Sequence[Any]) -> tuple[Any, ...]:
+    """Arguments as they are now: memory says where it lies even when the turn gives it back."""
+    return tuple(_kept(arg) for arg in args)
+
+
+def _kept(arg: Any) -> Any:
+    if type(arg) is Memory:
+        same = Memory(None, arg.handle, arg.size, arg.queue)
+        same.written = arg.written
+        return same
+    return kept(arg) if type(arg) is list else arg
+
+
+def perform(works: Sequence[Work]) -> None:
+    """Put works into the queue one by one."""
+    for work, args in works:
+        work(*args)
+
+
+def _identity(arg: Any) -> Hashable:
+    """What is equal for arguments that are alike: where memory lies, the bits of numbers."""
+    match arg:
+        case Memory():
+            return "at", arg.handle
+        case np.generic():
+            return arg.dtype.char, arg.tobytes()
+        case tuple():
+            return tuple(map(_identity, arg))
+    return arg  # type: ignore[no-any-return]
