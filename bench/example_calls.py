@@ -1,0 +1,123 @@
+"""First calls of all jitted functions of the examples.
+
+    python -m bench.example_calls [--before CHECKOUT] [--save]
+
+The tests of the examples run in one process, with LLVM's passes and without a cache on disk. A cell
+is the CPU time of all threads of a function's first call, the import of the compiler not counted.
+It includes the run, which is short on the inputs of tests. `--before` names another checkout, which
+is measured alternately with this one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from bench import machine
+
+ROOT = Path(__file__).resolve().parent.parent
+TO = "FIRST_CALLS"
+"""The environment variable that names the file of results."""
+ROUNDS = 2
+
+
+def pytest_configure(config: Any) -> None:
+    """Time the first calls of examples' functions; pytest calls it, for which this is a plugin."""
+    import flatweave as fw
+    import flatweave.pipeline
+
+    jitted = type(fw.jit(lambda x: x))
+    plain = jitted.__call__
+    seconds: dict[str, float] = {}
+
+    @functools.wraps(plain)
+    def timed(self: Any, *args: Any, **kwargs: Any) -> Any:
+        code = getattr(self.__wrapped__, "__code__", None)
+        path = Path(code.co_filename) if code else Path()
+        name = f"{path.name} `{self.__name__}`"
+        if "examples" not in path.parts or "tests" in path.parts or name in seconds:
+            return plain(self, *args, **kwargs)
+        seconds[name] = 0.0  # calls within are not counted twice
+        start = time.process_time()
+        result = plain(self, *args, **kwargs)
+        seconds[name] = time.process_time() - start
+        return result
+
+    jitted.__call__ = timed
+    config.add_cleanup(lambda: Path(os.environ[TO]).write_text(json.dumps(seconds)))
+
+
+def measured(checkout: Path) -> dict[str, float]:
+    """The seconds of each function's first call, in a process of a checkout."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "seconds.json"
+        plugin = Path(folder) / "example_calls.py"
+        plugin.write_text(Path(__file__).read_text(encoding="utf-8"), encoding="utf-8")
+        paths = f"{folder}{os.pathsep}{checkout}"
+        subprocess.run(
+            [sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "example_calls",
+             "-m", "not slow", "tests/examples", "--ignore=tests/examples/cluster"],
+            cwd=checkout, check=False, stdout=subprocess.DEVNULL,
+            env={**os.environ, TO: str(file), "PYTHONPATH": paths,
+                 "FLATWEAVE_NO_CACHE": "1", "TEST_LLVM": "optimised"},
+        )  # fmt: skip
+        found: dict[str, float] = json.loads(file.read_text(encoding="utf-8"))
+        return found
+
+
+def least(rounds: list[dict[str, float]]) -> dict[str, float]:
+    """The least of several rounds, for each function."""
+    names = {name for one in rounds for name in one}
+    return {name: min(one[name] for one in rounds if name in one) for name in names}
+
+
+def page(after: dict[str, float], before: dict[str, float] | None) -> str:
+    """A table, the slowest first."""
+    names = sorted(after, key=lambda name: -after[name])
+    values = list(after.values())
+    lines = [
+        "# First calls of the examples\n",
+        f"`python -m bench.example_calls`; {machine.model()}, {machine.register_bits()}-bit"
+        f" registers, {os.cpu_count()} cores. CPU seconds of all threads, the least of {ROUNDS}"
+        f" runs of `tests/examples`. {len(values)} functions: median"
+        f" {statistics.median(values):.2f}, {sum(value > 0.5 for value in values)} above 0.5.\n",
+    ]
+    if before is None:
+        lines += ["| program | seconds |", "|---|---:|"]
+        lines += [f"| {name} | {after[name]:.2f} |" for name in names]
+        return "\n".join(lines) + "\n"
+    both = [after[name] / before[name] for name in names if before.get(name)]
+    lines += [f"Geometric mean of after over before: {statistics.geometric_mean(both):.2f}.\n",
+              "| program | before | after |", "|---|---:|---:|"]  # fmt: skip
+    for name in names:
+        old = before.get(name)
+        lines.append(f"| {name} | {'' if old is None else f'{old:.2f}'} | {after[name]:.2f} |")
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    """Measure, and print or keep the page."""
+    parser = argparse.ArgumentParser(prog="python -m bench.example_calls", description=__doc__)
+    parser.add_argument("--before", type=Path, help="another checkout, to compare with")
+    parser.add_argument("--save", action="store_true", help="keep the page in bench/results")
+    options = parser.parse_args()
+    checkouts = [ROOT, *([options.before] if options.before else [])]
+    rounds = [[measured(checkout) for checkout in checkouts] for _ in range(ROUNDS)]
+    after, *before = (least([one[k] for one in rounds]) for k in range(len(checkouts)))
+    text = page(after, before[0] if before else None)
+    print(text)
+    if options.save:
+        machine.keep(text, "example-calls")
+
+
+if __name__ == "__main__":
+    main()
