@@ -22,6 +22,7 @@ from flatweave.gradients.activity import state_of
 from flatweave.gradients.control import Loop, as_shaped, state_params, with_state
 from flatweave.gradients.reverse import Back, Reverse
 from flatweave.gradients.sinks import Sink, carry, carry_rows, flat, gathered, is_plain, permuted
+from flatweave.gradients.slots import Recorder, go_back
 from flatweave.gradients.values import (
     add,
     dtype_of,
@@ -48,6 +49,9 @@ def loop_reverse(r: Reverse, let: Let) -> Back:
     flags = state_of(op.body, state, op.init, r.active)
     way_back = WayBack(r, op, [k for k, flag in enumerate(flags) if flag])
     saved = way_back.saved()
+    if not r.on_host and way_back.is_of_numbers():
+        r.keep(let)
+        return lambda: way_back.emit_in_slots(r, let, saved)
     growing = [k for k in saved if _varying(state[k], state)]
     count, totals = _counted(r.b, op, growing)
     tapes = _run_forward(r, let, op, count, saved, totals)
@@ -139,6 +143,12 @@ def _number(b: Builder, op: For, i: Atom) -> Atom:
     return ahead if step == index(1) else b.apply("floordiv", ahead, step)
 
 
+def _counter(b: Builder, op: Loop, at: Atom) -> Atom:
+    """The counter of a `for` at an iteration."""
+    assert isinstance(op, For)
+    return b.add(op.lo, b.mul(b.cast(at, dtype_of(op.lo.type)), op.step))
+
+
 class WayBack:
     """The body of a loop in reverse: cotangents of the state after it become those before it."""
 
@@ -203,6 +213,30 @@ class WayBack:
         atoms = [*self.results, *(atom for atom, _ in self._row_atoms)]
         used = free_vars(Lambda((), self.lets, tuple(atoms)))
         return [k for k, param in enumerate(self.state) if param in used]
+
+    def is_of_numbers(self) -> bool:
+        """Whether the loop and its way back have numbers alone as their state."""
+        state = (*self.state, *self.given, *self.totals.values())
+        return not self._row_atoms and not any(shape_of(var) for var in state)
+
+    def emit_in_slots(self, r: Reverse, let: Let, saved: Sequence[int]) -> None:
+        """Go back over states that are kept in registers or computed again."""
+        op, b = self.op, self.body.b
+        before = len(b.lets)
+        if isinstance(op, For):
+            self._bind_counter(b, op, self.k)
+        lets = live((*b.lets[before:], *self.lets), self.results)
+        params = (self.k, *(self.state[k] for k in saved), *self.given, *self.totals.values())
+        step = r.b.copy(Lambda(params, lets, tuple(self.results)))
+        count = _iterations(r.b, op) if isinstance(op, For) else None
+        given = [r.cotangent(let.vars[k]) for k in self.moving]
+        given += [zero(r.b, var.type) for var in self.totals.values()]
+        recorder = Recorder(op, lambda b, at: _counter(b, op, at), tuple(saved))
+        made = go_back(r.b, recorder, count, step, given, len(self.moving))
+        for k, c in zip(self.moving, made, strict=False):
+            r.add(op.init[k], c)
+        for target, c in zip(self.totals, made[len(self.moving) :], strict=True):
+            r.add(target, c)
 
     def read(self, count: Atom, tapes: dict[int, Var], totals: dict[int, Atom]) -> None:
         """Have the body begin with reading what was saved; what changes length is read from the

@@ -95,6 +95,18 @@ class Over:
 
 
 @record
+class OverTimes:
+    """The tangent over a divisor, then times a factor."""
+
+    divisor: Expr
+    factor: Expr
+
+    def apply(self, b: Builder, tangent: Atom) -> Atom:
+        """The tangent after this."""
+        return times(b, Over(self.divisor).apply(b, tangent), self.factor.atom)
+
+
+@record
 class Where:
     """The tangent where a condition holds, else 0."""
 
@@ -106,7 +118,7 @@ class Where:
         return chosen(b, self.condition.atom, tangent, nothing)
 
 
-Partial = Same | Times | Over | Where | None
+Partial = Same | Times | Over | OverTimes | Where | None
 Rule = Callable[..., Sequence[Partial]]
 
 
@@ -153,7 +165,7 @@ RULES: MappingProxyType[str, Rule] = MappingProxyType({
     "neg": lambda y, a: [Same(negative=True)],
     "mul": lambda y, a, b: [Times(b), Times(a)],
     "fma": lambda y, a, b, c: [Times(b), Times(a), Same()],
-    "truediv": lambda y, a, b: [Over(b), Times(-(y / b))],
+    "truediv": lambda y, a, b: [Over(b), OverTimes(b, -y)],
     "mod": lambda y, a, b: [Same(), Times(-a("floordiv", b))],
     "abs": _factor(lambda x, y: x("sign")),
     "copysign": lambda y, a, b: [Times(a("sign") * b.of(1)("copysign", b)), None],

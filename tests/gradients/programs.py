@@ -191,6 +191,12 @@ CONTROL = {
     "matrices that change shape": (
         lambda m: fw.fori_loop(0, 2, lambda i, s: s[:-1].T * 1.5 + s[0, 0], m), M,
     ),
+    "loops of elements of many iterations": (
+        lambda x, n: fw.map(lambda a, m: fw.while_loop(
+            lambda s: s[1] < m,
+            lambda s: (s[0] + 0.1 * fw.sin(s[0] * a) * s[2], s[1] + 1, 0.9 * s[2] + a), (a, 0, 0.3),
+        )[0], x, n), X, np.array([0, 1, 8, 13, 29]),
+    ),
     "arrays of elements that shrink": (
         lambda r: fw.map(lambda row: fw.while_loop(
             lambda s: s.shape[0] > 1, lambda s: s[1:] * s[:-1] + s[0], row

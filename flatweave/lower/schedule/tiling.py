@@ -9,8 +9,9 @@ from flatweave.nest.schedule import Bind
 from flatweave.ops import Prefix, Sweep
 from flatweave.ops.rows import scalar_type
 from flatweave.passes.cost import cost_of_body
+from flatweave.terms.control import For, While
 from flatweave.terms.syntax import ArrayType, Lambda
-from flatweave.terms.traverse import free_vars, lambdas_in
+from flatweave.terms.traverse import free_vars, lambdas_in, walk_lets
 
 
 def element_dtypes(sweep: Sweep) -> list[DType]:
@@ -33,6 +34,8 @@ def choose_blocks(
     if machine.fixed_width is None:
         if not machine.one_block:  # few elements, which are in the nearest cache
             several = width * _registers(at_once, in_order=in_order)
+            if 2 * several * _state_of_loops(sweep.body) > machine.registers * machine.vector_bytes:
+                several = width  # a loop's state before an iteration and after it
             width = min(WIDEST, max(several, _lanes_of_scans(machine, sweep)))
         width = ROW_LANES if along_rows else width
     bytes_each = max(1, sum(dtype.bytes for dtype in (dtypes if streams is None else streams)))
@@ -53,6 +56,12 @@ def _lanes_of_scans(machine: Machine, sweep: Sweep) -> int:
     if not carried:
         return 1
     return min(machine.lanes(carried), 4 * machine.lanes(element_dtypes(sweep)))
+
+
+def _state_of_loops(fn: Lambda) -> int:
+    """The bytes that the widest loop of an element carries from one iteration to the next."""
+    loops = (let.op for let in walk_lets(fn) if isinstance(let.op, For | While))
+    return max((sum(scalar_type(x).bytes for x in op.init) for op in loops), default=0)
 
 
 def blocks_of(each: int, width: int, machine: Machine) -> Bind:
