@@ -1,4 +1,5 @@
-"""Dead code: drop every let that no result needs, and every store that nobody reads.
+"""Dead code: drop every let that no result needs, every store that nobody reads, and the components
+of folds that no read one is combined from.
 
     total(n: i64, xs: f32[n]) =>
         a: f32[n], s: f32 = sweep [n] (i: i64 =>
@@ -20,22 +21,23 @@ from __future__ import annotations
 from flatweave.array_ir.forms import FLAT, TRACED
 from flatweave.array_ir.syntax import Program
 from flatweave.base.dtypes import i64
-from flatweave.ops import Combine, Compact, Sink, Sweep
+from flatweave.ops import Combine, Compact, Fold, Sink, Sweep
 from flatweave.passes.array_pass import array_pass
 from flatweave.terms.build import index, lambda_of
 from flatweave.terms.control import Cast
 from flatweave.terms.syntax import Atom, Lambda, Let, Op, Var
-from flatweave.terms.traverse import free_vars, map_field, same
+from flatweave.terms.traverse import free_vars, map_field, needed_for, same
 
 
 @array_pass(takes=(TRACED, FLAT))
 def dce(program: Program) -> Program:
     """Keep what the results and the checks need."""
-    fn = _live_body(program.fn)
+    fn = live_body(program.fn)
     return program if fn is program.fn else Program(program.name, fn)
 
 
-def _live_body(fn: Lambda) -> Lambda:
+def live_body(fn: Lambda) -> Lambda:
+    """What the results and the checks of a body need."""
     live: set[Var] = set(free_vars(fn.results))
     kept: list[Let] = []
     for let in reversed(fn.lets):
@@ -53,12 +55,15 @@ def _live_body(fn: Lambda) -> Lambda:
 
 
 def _live_op(op: Op) -> Op:
-    live: Op = map_field(op, lambda atom: atom, _live_body)
+    live: Op = map_field(op, lambda atom: atom, live_body)
     return live
 
 
 def _trim(let: Let, live: set[Var]) -> Let:
-    """A sweep without the sinks that nobody reads, and without unread arrays of its compacts."""
+    """A sweep without the sinks that nobody reads, and without unread arrays of its compacts; a
+    fold without the components that nobody reads."""
+    if isinstance(let.op, Fold):
+        return _trim_fold(let, let.op, live)
     if not isinstance(let.op, Sweep):
         return let
     vars_: list[Var] = []
@@ -81,6 +86,29 @@ def _trim(let: Let, live: set[Var]) -> Let:
         return let
     body = Lambda(let.op.body.params, tuple(lets), tuple(results))
     return Let(tuple(vars_), let.op.replace(body=body, sinks=tuple(sinks)), let.where)
+
+
+def _trim_fold(let: Let, op: Fold, live: set[Var]) -> Let:
+    """A fold of those components that are read, and of what these are combined from."""
+    half, fn = len(op.neutral), op.fn
+    if any(each.op.effect for each in fn.lets):
+        return let
+    wanted = [k for k, var in enumerate(let.vars) if var in live]
+    while len(wanted) < half:
+        lets = needed_for(fn.lets, [fn.results[k] for k in wanted])
+        read = free_vars((*(each.op for each in lets), *(fn.results[k] for k in wanted)))
+        more = [k for k in range(half) if not read.keys().isdisjoint(fn.params[k::half])]
+        if set(more) <= set(wanted):
+            break
+        wanted = sorted({*wanted, *more})
+    else:
+        return let
+    params = tuple(fn.params[k + side] for side in (0, half) for k in wanted)
+    combine = Lambda(params, lets, tuple(fn.results[k] for k in wanted))
+    body = Lambda(op.body.params, op.body.lets, tuple(op.body.results[k] for k in wanted))
+    neutral = tuple(op.neutral[k] for k in wanted)
+    vars_ = tuple(let.vars[k] for k in wanted)
+    return Let(vars_, op.replace(body=body, fn=combine, neutral=neutral), let.where)
 
 
 def _number(

@@ -25,6 +25,9 @@ would be done for each element: n m m steps in place of n m. Now it is what
 sweep over these. A fold that depends on no index becomes a sweep over its own elements. A check of
 a row is made once for it, too.
 
+What a loop in a fold computes for an element of the fold, the same for several of the sweep, gets a
+sweep over the indices that it depends on, the fold's own among them.
+
 Where rows have no elements, nothing of them was computed, and reads as `r[0]` stand untested. So if
 a value needs any but the elements that the sweep and its folds walk along, its sweep is empty then,
 and so is that of a check.
@@ -46,11 +49,19 @@ from flatweave.ops import ByRow, Check, Combine, Fold, Index, Prefix, Sink, Stor
 from flatweave.ops.rows import scalar_type
 from flatweave.passes.array_pass import array_pass
 from flatweave.passes.cost import length
+from flatweave.passes.dce import live_body
 from flatweave.passes.rewrite import rewrite
 from flatweave.terms.build import Builder, index, lambda_of
 from flatweave.terms.control import Apply, Cast, For, If, While
 from flatweave.terms.syntax import Atom, Const, Lambda, Let, Op, Var, constant
-from flatweave.terms.traverse import Substitution, free_vars, lambdas_in, needed_for, walk_lets
+from flatweave.terms.traverse import (
+    Substitution,
+    free_vars,
+    lambdas_in,
+    needed_for,
+    same,
+    walk_lets,
+)
 
 FEW_TURNS = 4
 """A fold of so many elements costs less than the array that would hold its results."""
@@ -69,8 +80,8 @@ def hoist_rows(program: Program) -> Program:
     def rule(b: Builder, op: Op, let: Let) -> Sequence[Atom] | None:
         if not isinstance(op, Sweep) or id(let) in inside:
             return None
-        body = _hoisted(b, op)
-        if body is None:
+        body = _of_folds(b, op, _hoisted(b, op) or op.body)
+        if body is op.body:
             return None
         return b.emit(op.replace(body=body), let.vars[0].name)
 
@@ -108,6 +119,48 @@ def _hoisted(b: Builder, op: Sweep) -> Lambda | None:
             reads[let] = [Let((v,), Index(a, at, checked=False), let.where) for v, a in each]
     lets = tuple(new for let in op.body.lets for new in reads.get(let, [let]))
     return known.function(Lambda(op.body.params, lets, op.body.results))
+
+
+def _of_folds(b: Builder, op: Sweep, body: Lambda) -> Lambda:
+    """A sweep's body whose folds read what sweeps over some of its indices and the fold's own have
+    computed: what loops in a fold is computed once for each element that needs it."""
+    body, lets = live_body(body), list[Let]()
+    own = {var for let in body.lets for var in let.vars}
+    for let in body.lets:
+        fold = let.op
+        if isinstance(fold, Fold) and fold.extent not in own | {*body.params}:
+            (k,) = fold.body.params
+            shape, params = (*op.shape, fold.extent), (*body.params, k)
+            inner = Lambda(params, (*lets, *fold.body.lets), fold.body.results)
+            space = op.replace(shape=shape, body=inner)
+            reads = _computed(b, space, k, fold.body.lets)
+            made = tuple(new for each in fold.body.lets for new in reads.get(each, [each]))
+            if reads:
+                fold = fold.replace(body=Lambda(fold.body.params, made, fold.body.results))
+                let = Let(let.vars, fold, let.where)
+        lets.append(let)
+    return body if same(lets, body.lets) else Lambda(body.params, tuple(lets), body.results)
+
+
+def _computed(
+    b: Builder, space: Sweep, k: Var, candidates: Sequence[Let]
+) -> dict[Let, list[Let]]:
+    """For those that loop and depend on `k`, but not on all other indices, the reads of what is
+    computed here."""
+    plain, known = _plain(space), _indices(space)
+    found: dict[Indices, list[Let]] = {}
+    for let in candidates:
+        indices = known[let]
+        if k in indices and len(indices) < len(space.shape) and let in plain and _loops(let.op):
+            found.setdefault(indices, []).append(let)
+    reads: dict[Let, list[Let]] = {}
+    for indices, moved in found.items():
+        where = tuple(p for p in space.body.params if p in indices)
+        stored = iter(_over(b, space, where, moved))
+        for let in moved:
+            each = zip(let.vars, stored)
+            reads[let] = [Let((v,), Index(a, where, checked=False), let.where) for v, a in each]
+    return reads
 
 
 def _folds_alone(op: Sweep, let: Let) -> bool:
