@@ -47,6 +47,19 @@ class TestBothModes:
         np.testing.assert_allclose(found["s"][1], 2)
         assert found["k"] is None and found["v"][0]["k"] is None
 
+    @pytest.mark.parametrize("size", [16, 21, 33])
+    def test_of_stored_arrays_in_blocks_of_seeds(self, jacobian, size):
+        """A loop over blocks, of which the last one may overlap; in a map there is none."""
+        x = np.linspace(0.2, 1, size)
+        found = jacobian(lambda p: {"s": fw.cumsum(p["x"] * p["a"]), "n": fw.sum(p["x"])})(
+            {"x": x, "a": 2.0}
+        )
+        np.testing.assert_allclose(found["s"]["x"], 2 * np.tri(size))
+        np.testing.assert_allclose(found["s"]["a"], np.cumsum(x))
+        np.testing.assert_allclose(found["n"]["x"], np.ones(size))
+        every = fw.map(jacobian(fw.cumsum), np.stack([x, x]))
+        np.testing.assert_allclose(every, [np.tri(size)] * 2)
+
     def test_of_an_empty_array(self, jacobian):
         """A matrix without rows."""
         assert jacobian(lambda x: x * 2)(X[:0]).shape == (0, 0)

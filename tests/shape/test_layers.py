@@ -46,7 +46,7 @@ ROOMS = {
     "cluster": "sources < file_sinks, steps, prepare_folds < prepare, row_ranges, indexed_rules"
     " < cyclic_reads, rules < chunk_program < executor < exchanges, partial_results, dask_worker",
     "kernel": "writing < arrays < storage < algorithms < programs",
-    "passes": "array_pass, operators, cost, rewrite < monoid, sweeps < fusion"
+    "passes": "array_pass, operators, cost, rewrite < dce, monoid, sweeps < fusion"
     " < nests, branches, spaces",
     "passes/nests": "repeated < hard, arrays < masked, segments, operators, row_function,"
     " shared, small_sorts"

@@ -4,7 +4,9 @@
     jacfwd(f)(x)       the same, column by column: fewer steps where x is smaller than f(x)
     hessian(f)         jacfwd(jacrev(f))
 
-All rows, or columns, are elements of one map: seeds are lanes, not calls in a loop.
+Rows, or columns, are elements of one map: seeds are lanes, not calls in a loop. Where the function
+stores arrays, as a scan does, the map of all seeds would store each of them for every seed; then a
+loop takes SEEDS of them at a time.
 """
 
 from __future__ import annotations
@@ -16,25 +18,34 @@ from flatweave.base.dtypes import i32
 from flatweave.base.errors import Unsupported
 from flatweave.base.source import user_location
 from flatweave.frontend.arrays.shapes import reshape, transpose
-from flatweave.frontend.arrays.sources import iota
+from flatweave.frontend.arrays.sources import full, iota
 from flatweave.frontend.call.operation import operation
+from flatweave.frontend.elements.elementwise import minimum
 from flatweave.frontend.elements.scalars import astype, where
 from flatweave.frontend.functions.combinators import map
+from flatweave.frontend.functions.control import fori_loop
 from flatweave.frontend.functions.derivatives import (
     Numbers,
     chosen_arguments,
     derived,
     in_trace,
-    jvp,
     need_function,
     numbers_of,
 )
 from flatweave.frontend.functions.differentiable import Leaf, Opened, opened
+from flatweave.frontend.functions.linearize import linearize_in_trace
 from flatweave.frontend.trace.tracers import as_tracer, tracer_of
 from flatweave.frontend.values.array import Tracer
 from flatweave.frontend.values.scope import Scope, current
-from flatweave.ops import Map
-from flatweave.terms.syntax import Atom, Var
+from flatweave.ops import Filter, Map, Nest, Permute, ReduceSegments, Scan, Scatter, Sort, SortRows
+from flatweave.terms.control import For, While
+from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Var
+from flatweave.terms.traverse import walk_lets
+
+SEEDS = 16
+"""Seeds at a time: the lanes of two vectors of f64, or of one of f32, with AVX-512."""
+STORED = (Filter, Nest, Permute, ReduceSegments, Scan, Scatter, Sort, SortRows)
+"""Operations whose results are stored."""
 
 
 def jacrev(f: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Callable[..., Any]:
@@ -84,7 +95,9 @@ def hessian(f: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Callab
 def _by_rows(f: Callable[..., Any], argnums: Numbers, *args: Any) -> Any:
     of_chosen, primals = chosen_arguments(f, argnums, args, "jacrev")
     taken = _arrays(primals, "jacrev")
+    begun = len(current().builder.lets)
     value, back = in_trace(of_chosen, primals, "jacrev")
+    in_blocks = _stores_arrays(begun)
     out = _arrays(value, "jacrev")
     rows: list[Any] = []
     for number, leaf in enumerate(out.leaves):
@@ -97,14 +110,18 @@ def _by_rows(f: Callable[..., Any], argnums: Numbers, *args: Any) -> Any:
             seeds[number] = _one_hot(leaf, i)
             return back(out.rebuild(seeds))
 
-        rows.append(_single(taken, argnums, _every(leaf, row, taken, number_first=True)))
+        found = _every(leaf, row, taken, number_first=True, in_blocks=in_blocks)
+        rows.append(_single(taken, argnums, found))
     return out.rebuild(rows)
 
 
 def _by_columns(f: Callable[..., Any], argnums: Numbers, *args: Any) -> Any:
     of_chosen, primals = chosen_arguments(f, argnums, args, "jacfwd")
     taken = _arrays(primals, "jacfwd")
-    out = _arrays(of_chosen(*primals), "jacfwd")
+    begun = len(current().builder.lets)
+    value, along = linearize_in_trace(of_chosen, primals, "jacfwd")
+    in_blocks = _stores_arrays(begun)
+    out = _arrays(value, "jacfwd")
     columns: list[Any] = []
     for number, leaf in enumerate(taken.leaves):
         if not leaf.has_tangent:
@@ -114,9 +131,9 @@ def _by_columns(f: Callable[..., Any], argnums: Numbers, *args: Any) -> Any:
         def column(i: Any, number: int = number, leaf: Leaf = leaf) -> Any:
             seeds = [None] * len(taken.leaves)
             seeds[number] = _one_hot(leaf, i)
-            return jvp(of_chosen, primals, taken.rebuild(seeds))[1]
+            return along(*taken.rebuild(seeds))
 
-        columns.append(_every(leaf, column, out, number_first=False))
+        columns.append(_every(leaf, column, out, number_first=False, in_blocks=in_blocks))
     found = [
         _single(taken, argnums, [column[k] for column in columns]) if leaf.has_tangent else None
         for k, leaf in enumerate(out.leaves)
@@ -167,14 +184,43 @@ def _size(x: Tracer) -> Any:
     return size
 
 
+def _stores_arrays(begun: int) -> bool:
+    """Whether what has been emitted since is a program of arrays that are stored."""
+    lets = walk_lets(Lambda((), tuple(current().builder.lets[begun:]), ()))
+    return not current().is_mapped and any(_is_stored(let) for let in lets)
+
+
+def _is_stored(let: Let) -> bool:
+    if isinstance(let.op, For | While):
+        return any(isinstance(var.type, ArrayType) for var in let.vars)
+    return isinstance(let.op, STORED)
+
+
+def _in_blocks(derivative: Callable[[Any], Any], size: Any, of: Opened) -> Any:
+    """`map(derivative, iota(size))`, of which SEEDS elements are computed at a time. The last ones
+    begin so that they end with the last element."""
+    count = minimum(size, SEEDS)
+    parts = [leaf.parts[0] for leaf in of.leaves if leaf.has_tangent]
+    every = [full((size, *part.shape), 0.0, part.element) for part in parts]
+
+    def block(number: Any, every: list[Any]) -> list[Any]:
+        at = iota(count) + minimum(number * SEEDS, size - count)
+        found = [leaf.value for leaf in _leaves(map(derivative, at), of) if leaf is not None]
+        return [rows.at[at].set(new) for rows, new in zip(every, found, strict=True)]
+
+    return fori_loop(0, (size + SEEDS - 1) // SEEDS, block, every)
+
+
 def _every(
-    leaf: Leaf, derivative: Callable[[Any], Any], of: Opened, *, number_first: bool
-) -> list[Any]:
+    leaf: Leaf, derivative: Callable[[Any], Any], of: Opened, *, number_first: bool,
+    in_blocks: bool,
+) -> list[Any]:  # fmt: skip
     """The derivatives for all elements of a leaf; its axes come first or last."""
     x = leaf.parts[0]
     if not x.ndim:
         return [part and part.value for part in _leaves(derivative(0), of)]
-    rows = map(derivative, iota(_size(x)))
+    size = _size(x)
+    rows = _in_blocks(derivative, size, of) if in_blocks else map(derivative, iota(size))
     found: list[Any] = []
     for part in _leaves(rows, of):
         if part is None:

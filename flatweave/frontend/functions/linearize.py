@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -52,14 +52,21 @@ def linearize(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tu
         out = _call(f, *primals)
         value, rest = (out[0], (out[1],)) if has_aux else (out, ())
         return value, lambda *tangents: _slope(f, has_aux, tangents, *primals), *rest
+    return linearize_in_trace(f, primals, "linearize", has_aux)
+
+
+def linearize_in_trace(
+    f: Callable[..., Any], primals: Sequence[Any], who: str, has_aux: bool = False
+) -> tuple[Any, ...]:
+    """The value and the function of tangents, in a trace."""
     scope = current()
-    function = traced(f, primals, "linearize", has_aux)
+    function = traced(f, primals, who, has_aux)
     made = module("gradients").linearized(scope.builder, function.fn, function.moving_results)
     splice(made.lets, function.primals)
 
     def along(*tangents: Any) -> Any:
-        need_inside(scope, "linearize")
-        atoms = tangent_atoms(function, tangents, "linearize")
+        need_inside(scope, who)
+        atoms = tangent_atoms(function, tangents, who)
         found = made.along(current().builder, atoms)
         splice(found.lets, function.primals)
         return function.tangents(function.out, found.atoms)
