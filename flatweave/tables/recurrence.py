@@ -236,7 +236,8 @@ def recurrence(
     the loop. `parallel=False` is always the loop, `parallel=True` never.
 
     Types: `step: (c, a) -> (c, b), initial: c, xs: a[n] -> c, b[n]`. Raises OperatorError for
-    `parallel=True` where no scan is known, and ShapeError for arrays of different lengths.
+    `parallel=True` where no scan is known, ArgumentError for a step that gives no pair, and ShapeError
+    for arrays of different lengths.
 
         >>> fw.recurrence(lambda c, x: (0.5 * c + x, c), 0.0, [1.0, 2.0, 4.0])
         (Array(5.25, dtype=float64), Array([0. , 1. , 2.5], dtype=float64))
@@ -245,7 +246,7 @@ def recurrence(
         return fw.map(
             lambda row: recurrence(step, initial, row, reverse=reverse, parallel=parallel), xs
         )
-    xs = _arrays(xs)
+    xs, step = _arrays(xs), _paired(step)
     if axis:
         xs = _each(lambda x: fw.moveaxis(x, axis, 0), xs)
     if parallel is not False:
@@ -260,6 +261,22 @@ def recurrence(
         )
     fw.note("the recurrence is a loop over the elements, one after the other")
     return _stacked(_in_turn(step, initial, xs, reverse), axis)
+
+
+def _paired(step: Callable[[Any, Any], Any]) -> Step:
+    """The step, whose results are looked at: a carry and an output."""
+
+    def checked(carry: Any, x: Any) -> tuple[Any, Any]:
+        found = step(carry, x)
+        if isinstance(found, tuple | list) and len(found) == 2:
+            return found[0], found[1]
+        what = f"{len(found)} values" if isinstance(found, tuple | list) else "one value"
+        raise fw.ArgumentError.here(
+            f"The step of a recurrence gives a carry and an output, but this one gives {what}.",
+            "Return both: `lambda y, x: (0.9 * y + 0.1 * x,) * 2` where the carry is the output.",
+        )
+
+    return checked
 
 
 def _stacked(found: tuple[Any, Any], axis: int) -> tuple[Any, Any]:

@@ -146,6 +146,10 @@ def a_recurrence_without_a_parallel_form():
     fw.recurrence(lambda c, x: (fw.sqrt(c) + x, c), 0.0, X, parallel=True)
 
 
+def a_recurrence_whose_step_gives_one_value():
+    fw.recurrence(lambda y, x: 0.9 * y + 0.1 * x, 0.0, X)
+
+
 def a_recurrence_of_nothing():
     fw.recurrence(lambda c, x: (c, c), 0.0, ())
 
