@@ -71,7 +71,10 @@ class Interp:
 
     def atoms(self, env: Env, atoms: Sequence[Atom]) -> Values:
         """The values of several atoms."""
-        return tuple(self.atom(env, atom) for atom in atoms)
+        return tuple([
+            np.asarray(atom.value, atom.dtype.numpy) if isinstance(atom, Const) else env[atom]
+            for atom in atoms
+        ])
 
     def columns(self, env: Env, atoms: Sequence[Atom]) -> Values:
         """The values of several scalars, each as one value for every element of the batch."""
@@ -133,15 +136,15 @@ class Interp:
 
     def _agree(self, env: Env, var: Var, value: Value) -> None:
         """Refuse a value that is not of its variable's type."""
-        dtype = var.type.dtype if not isinstance(var.type, DType) else var.type
-        fits = value.dtype == dtype.numpy
-        if isinstance(var.type, ArrayType):
-            fits = fits and value.ndim == var.type.rank
-            for extent, found in zip(var.type.shape, value.shape):
+        type_ = var.type
+        if isinstance(type_, DType):
+            fits = value.dtype == type_.numpy and value.shape in ((), (env.size,))
+        else:
+            assert isinstance(type_, ArrayType)
+            fits = value.dtype == type_.dtype.numpy and value.ndim == type_.rank
+            for extent, found in zip(type_.shape, value.shape):
                 known = isinstance(extent, Const) or env.knows(extent)
                 fits = fits and (not known or int(self.atom(env, extent)) == found)
-        else:
-            fits = fits and value.shape in ((), (env.size,))
         if not fits:
             raise CompilerBug(f"{var}: {var.type} got {value.dtype}{list(value.shape)}.")
 

@@ -9,9 +9,14 @@ Taking a location costs about a microsecond, for every traced operation takes on
 columns and text are found only when somebody reads them.
 """
 
+import functools
+import gc
 import linecache
 import os
+import signal
 import sys
+import weakref
+from collections.abc import Callable
 from itertools import islice
 from types import CodeType
 from typing import NamedTuple
@@ -211,3 +216,26 @@ def shown_path(file: str) -> str:
     except (OSError, ValueError):  # the directory is gone, or on another drive
         return file
     return file if relative.startswith(os.pardir) else relative
+
+
+_SIGNALS = tuple(map(int, signal.valid_signals()))
+_HANDLER_OF: Callable[[int], object] = getattr(signal.getsignal, "__wrapped__", signal.getsignal)
+"""Without `signal.Handlers` for the result, which takes most of the time of a look at all."""
+
+
+def asides() -> frozenset[CodeType]:
+    """The Python functions that the interpreter itself calls between any two instructions."""
+    handlers = filter(callable, map(_HANDLER_OF, _SIGNALS))
+    found = [code_of(fn) for fn in (*handlers, *gc.callbacks, weakref.finalize.__call__)]
+    return frozenset(code for code in found if code is not None)
+
+
+def code_of(fn: object) -> CodeType | None:
+    """The code that a call of a Python function, method, partial or callable object enters."""
+    while isinstance(fn, functools.partial):
+        fn = fn.func
+    for found in (fn, getattr(fn, "__func__", None), vars(type(fn)).get("__call__")):
+        code = getattr(found, "__code__", None)
+        if isinstance(code, CodeType):
+            return code
+    return None

@@ -104,8 +104,14 @@ class BodyFacts:
 
     def definition(self, atom: Atom) -> Op | None:
         """The op that binds `atom` here or in an enclosing body, where known."""
-        scope = self.scope_of(atom)
-        return scope.own[atom] if scope and isinstance(atom, Var) else None
+        if type(atom) is not Var:
+            return None
+        scope: BodyFacts | None = self
+        while scope is not None:
+            if atom in scope.own:
+                return scope.own[atom]
+            scope = scope.outer
+        return None
 
     def assume_inside(self, var: Atom, extent: Atom, reach: int) -> None:
         """From here on `var` is at least `reach` away from both ends of 0 to `extent`."""

@@ -10,6 +10,7 @@ Integers wrap: a sum that might gives no bounds but those of its dtype.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from itertools import product
 from typing import NamedTuple
 
@@ -33,6 +34,7 @@ class Bounds(NamedTuple):
         return whole.low <= self.low and self.high <= whole.high
 
 
+@cache
 def bounds_of_dtype(dtype: DType) -> Bounds:
     """The values of an integer dtype, or of bool."""
     return Bounds(0, 1) if dtype is bool_ else Bounds(int(dtype.low), int(dtype.high))

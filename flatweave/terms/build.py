@@ -97,7 +97,7 @@ class Builder(BodyFacts):
 
     def emit(self, op: Op, hint: str = "t") -> tuple[Var, ...]:
         """Append `op` under fresh variables and return them."""
-        if isinstance(op, Apply | Cast):
+        if isinstance(op, (Apply, Cast)):
             return (self._emit_scalar(op, hint),)
         binders = op.binders()
         vars_: tuple[Var, ...]

@@ -25,10 +25,17 @@ class Sum(Generic[Term]):
 
     def plus(self, other: Sum[Term], times: int = 1) -> Sum[Term]:
         """This sum and a multiple of another."""
-        terms = dict(self.terms)
-        for term, count in other.terms.items():
-            terms[term] = terms.get(term, 0) + times * count
-        return Sum(terms, self.more + times * other.more)
+        terms = self.terms
+        if other.terms:
+            terms = dict(terms)
+            for term, count in other.terms.items():
+                if total := terms.get(term, 0) + times * count:
+                    terms[term] = total
+                else:
+                    terms.pop(term, None)
+        found: Sum[Term] = Sum({}, self.more + times * other.more)
+        found.terms = terms
+        return found
 
     @property
     def key(self) -> tuple[object, ...]:

@@ -101,8 +101,10 @@ def _collect_free(node: Any, bound: Collection[Var], found: dict[Var, None]) -> 
     lambdas: list[Lambda] = []
     _collect(node, atoms, lambdas)
     for atom in atoms:
-        if type(atom) is Var and atom not in found:
-            _collect_atom(atom, bound, found)
+        if type(atom) is Var and atom not in found and atom not in bound:
+            found[atom] = None
+            if isinstance(atom.type, ArrayType):
+                _collect_type(atom.type, bound, found)
     for fn in lambdas:
         for var in _free_in(fn):
             if var not in bound:

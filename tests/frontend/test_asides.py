@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import flatweave as fw
-from flatweave.frontend.values.scope import code_of
+from flatweave.base.source import code_of
 
 XS = np.arange(5.0)
 

@@ -25,7 +25,7 @@ from flatweave.base.dtypes import PARTS, DType, i64, u16
 from flatweave.base.errors import ArgumentError, Unsupported, UserError
 from flatweave.base.recording import OPEN, compiled
 from flatweave.base.records import record, replace
-from flatweave.base.source import user_location
+from flatweave.base.source import asides, user_location
 from flatweave.base.told import Note
 from flatweave.frontend.trace.extents import ONE, ZERO
 from flatweave.frontend.trace.tracers import as_tracer, emit, stored
@@ -39,7 +39,7 @@ from flatweave.frontend.values.number_formats import (
     is_short,
     pairs_of,
 )
-from flatweave.frontend.values.scope import Scope, Trace, asides, current, entered
+from flatweave.frontend.values.scope import Scope, Trace, current, entered
 from flatweave.frontend.values.tree import Tree, flatten, map_leaves, paths
 from flatweave.ops import Generate, Index, Weave
 from flatweave.terms.build import index

@@ -17,12 +17,8 @@ check finds what wrapped, but a length may not.
 
 from __future__ import annotations
 
-import functools
-import gc
-import signal
 import sys
 import threading
-import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import CodeType, FrameType
@@ -362,24 +358,6 @@ def innermost() -> Scope | None:
             return None
         frame = frame.f_back
     return scope
-
-
-def asides() -> frozenset[CodeType]:
-    """The Python functions that the interpreter itself calls between any two instructions."""
-    handlers = [signal.getsignal(number) for number in signal.valid_signals()]
-    found = [code_of(fn) for fn in (*handlers, *gc.callbacks, weakref.finalize.__call__)]
-    return frozenset(code for code in found if code is not None)
-
-
-def code_of(fn: object) -> CodeType | None:
-    """The code that a call of a Python function, method, partial or callable object enters."""
-    while isinstance(fn, functools.partial):
-        fn = fn.func
-    for found in (fn, getattr(fn, "__func__", None), vars(type(fn)).get("__call__")):
-        code = getattr(found, "__code__", None)
-        if isinstance(code, CodeType):
-            return code
-    return None
 
 
 def current() -> Scope:

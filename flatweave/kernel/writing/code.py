@@ -15,11 +15,11 @@ from typing import Any, Protocol
 from flatweave.base.dtypes import i64
 from flatweave.base.errors import ArgumentError, EscapedArrayError
 from flatweave.base.plan import CHECK_ERROR, Site
-from flatweave.base.source import UNKNOWN, Location, user_location
+from flatweave.base.source import UNKNOWN, Location, asides, user_location
 from flatweave.frontend.elements.conversion import cast
 from flatweave.frontend.trace.tracers import as_tracer
 from flatweave.frontend.values.array import Tracer, kind_of
-from flatweave.frontend.values.scope import STATE, Scope, Trace, asides, entered
+from flatweave.frontend.values.scope import STATE, Scope, Trace, entered
 from flatweave.kernel_ir.arrays import UnitCode, level_of
 from flatweave.kernel_ir.hierarchy import GRID, Level
 from flatweave.kernel_ir.host import Fail
