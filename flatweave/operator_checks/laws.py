@@ -37,8 +37,8 @@ COMPARISONS = frozenset({"eq", "ne", "lt", "le", "gt", "ge", "sign"})
 STEPS = frozenset({"floor", "ceil", "round", "trunc", "floordiv", "mod"})
 ROUNDED = frozenset({"to_f16", "to_bf16"})
 WAY_OUT = (
-    "Elements are grouped as sizes ask for; use fw.fori_loop to combine them one by one, or say"
-    " check=False where the operator keeps its law on all elements that it meets."
+    "Elements are grouped by sizes. To combine them in order, use fw.recurrence, which also finds a"
+    " parallel form, or fw.fori_loop; say check=False if the law holds on all elements that occur."
 )
 NEUTRAL = "Give the value that leaves the other operand as it is, or use fw.permute, without one."
 UNTOLD = (Fault, CompilerBug, ValueError, IndexError, OverflowError)
