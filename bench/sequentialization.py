@@ -17,7 +17,7 @@ import numpy as np
 
 import flatweave as fw
 from flatweave import kernel as fk
-from flatweave.kernel.programs.simulated import Way, simulated
+from flatweave.kernel.programs.build import Way, simulated
 from flatweave.lower.machine.machine import CUDA, OPENCL, Machine
 from flatweave.simulator.counts import Counting
 

@@ -297,7 +297,7 @@ from flatweave.frontend.values.chunked import Chunked
 from flatweave.frontend.values.array_like import ArrayLike
 from flatweave.frontend.values.asarray import array, asarray, from_dlpack
 from flatweave.jit import Jitted, jit, target
-from flatweave.profiler.explain import Explanation, explain
+from flatweave.profiler.profile import Explanation, explain
 from flatweave.profiler.profile import Profile, profile
 from flatweave.runtime import lazy_import as _door
 from flatweave.tuning.tune import Tuning, tune

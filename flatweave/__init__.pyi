@@ -39,9 +39,9 @@ from flatweave.frontend.standard.dtypes import FloatInfo, IntegerInfo
 from flatweave.frontend.standard.searching import UniqueAll, UniqueCounts, UniqueInverse
 from flatweave.frontend.values.chunked import Chunked as Chunked
 from flatweave.jit import target as target
-from flatweave.profiler.explain import Explanation as Explanation
-from flatweave.profiler.explain import explain as explain
+from flatweave.profiler.profile import Explanation as Explanation
 from flatweave.profiler.profile import Profile as Profile
+from flatweave.profiler.profile import explain as explain
 from flatweave.profiler.profile import profile as profile
 from flatweave.tables.groups import Groups as Groups
 from flatweave.tables.joins import Join as Join

@@ -21,11 +21,11 @@ from typing import Any, Generic, ParamSpec, TypeVar, overload
 from flatweave import recall
 from flatweave.base.config import config
 from flatweave.base.errors import ArgumentError, Unsupported, UserError
-from flatweave.base.frames import leave_ours_out
 from flatweave.base.locks import Lock
 from flatweave.base.records import replace
 from flatweave.base.schedule import Schedule
 from flatweave.base.source import user_location
+from flatweave.base.tracebacks import leave_ours_out
 from flatweave.frontend.call.compiled import Compiled, Entry, Stages
 from flatweave.frontend.call.contexts import in_force
 from flatweave.frontend.call.donation import Leaves, claim, given_plainly

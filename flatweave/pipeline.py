@@ -13,17 +13,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from flatweave.array_ir.extents import Extents, extents_of
-from flatweave.array_ir.forms import FLAT, SWEPT, TRACED, Form
-from flatweave.array_ir.syntax import Program
-from flatweave.array_ir.text import print_program
-from flatweave.array_ir.verify import verify
+from flatweave.array_ir.syntax import Program, print_program
+from flatweave.array_ir.verify import FLAT, SWEPT, TRACED, Form, verify
 from flatweave.base.config import config
+from flatweave.base.diagnostics import Note, StoredArray
 from flatweave.base.errors import CompilerBug
-from flatweave.base.laps import Laps
-from flatweave.base.progress import shown
+from flatweave.base.phase_timer import PhaseTimer, shown
 from flatweave.base.records import record
 from flatweave.base.schedule import CHOSEN, Schedule
-from flatweave.base.told import Note, StoredArray
 from flatweave.kernel_ir.host import Launch, Role
 from flatweave.kernel_ir.syntax import Unit
 from flatweave.kernel_ir.text import print_unit
@@ -315,7 +312,7 @@ class _Record:
         self.name = program.name
         self.text = Texts()
         places = (let.where for let in walk_lets(program.fn) if let.where)
-        self.laps = Laps(program.name, next(places, None))
+        self.laps = PhaseTimer(program.name, next(places, None))
 
     def keep(self, stage: str, text: str) -> None:
         """Keep the text of a stage, and write it out where that is asked for."""

@@ -16,16 +16,15 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from flatweave.array_ir.syntax import Program
-from flatweave.array_ir.text import print_program
+from flatweave.array_ir.syntax import Program, print_program
 from flatweave.base.config import config
+from flatweave.base.diagnostics import Note, StoredArray
 from flatweave.base.dtypes import DTYPES
 from flatweave.base.host_functions import LOCAL, HostCall, Operand
 from flatweave.base.locks import Lock
 from flatweave.base.plan import Param, Plan, Result, Site
 from flatweave.base.records import replace
 from flatweave.base.schedule import Schedule
-from flatweave.base.told import Note, StoredArray
 from flatweave.on_cpu import OnCpu
 from flatweave.ops import Callback
 from flatweave.runtime.cache import facts, is_current, process_cache

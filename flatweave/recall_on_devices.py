@@ -19,7 +19,7 @@ from flatweave.base.dtypes import DTYPES
 from flatweave.base.locks import Lock
 from flatweave.base.plan import Param, Plan, Result
 from flatweave.codegen.c.host_steps import host_steps
-from flatweave.kernel_ir.parts import parts_of
+from flatweave.kernel_ir.host import parts_of
 from flatweave.kernel_ir.syntax import Unit
 from flatweave.kernel_ir.text import parse_unit, print_unit
 from flatweave.on_device import OnDevice

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from flatweave.array_ir import interp
 from flatweave.array_ir.syntax import Program
 from flatweave.base.errors import ArgumentError
-from flatweave.base.laps import Laps
+from flatweave.base.phase_timer import PhaseTimer
 from flatweave.base.plan import Plan
 from flatweave.base.records import record, replace
 from flatweave.codegen import cuda, llvm, opencl
@@ -38,7 +38,7 @@ class Runnable(Protocol):
         """The kernels that have been made; None for all."""
 
 
-Load = Callable[[Mapping[str, str], Plan, Unit, Laps], Runnable]
+Load = Callable[[Mapping[str, str], Plan, Unit, PhaseTimer], Runnable]
 
 
 @record(eq=True)
@@ -89,7 +89,7 @@ def _emit_cpu(unit: Unit) -> dict[str, str]:
     return {"llvm": llvm.emit(unit, isa.here())}
 
 
-def _load_cpu(text: Mapping[str, str], plan: Plan, unit: Unit, laps: Laps) -> Runnable:
+def _load_cpu(text: Mapping[str, str], plan: Plan, unit: Unit, laps: PhaseTimer) -> Runnable:
     return OnCpu(llvm.load(unit, plan, laps))
 
 
@@ -115,14 +115,14 @@ def _on(find: Callable[[int], Device], emit: Emit) -> Callable[[int], Load]:
 
 
 def _on_device(find: Callable[[], Device], emit: Emit) -> Load:
-    def load(text: Mapping[str, str], plan: Plan, unit: Unit, laps: Laps) -> Runnable:
+    def load(text: Mapping[str, str], plan: Plan, unit: Unit, laps: PhaseTimer) -> Runnable:
         return on_device(find, emit, plan, unit, laps)
 
     return load
 
 
 def on_device(
-    find: Callable[[], Device], emit: Emit, plan: Plan, unit: Unit, laps: Laps | None = None
+    find: Callable[[], Device], emit: Emit, plan: Plan, unit: Unit, laps: PhaseTimer | None = None
 ) -> OnDevice:
     """A unit that runs on a device, which the first call finds."""
     return OnDevice(find, lambda device: program_of(unit, plan, device, emit, laps), plan)

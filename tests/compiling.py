@@ -14,8 +14,8 @@ from collections.abc import Callable
 from typing import Any
 
 from flatweave import pipeline
-from flatweave.array_ir.forms import Form
 from flatweave.array_ir.syntax import Program
+from flatweave.array_ir.verify import Form
 from flatweave.base.config import config
 from flatweave.base.records import replace
 from flatweave.base.schedule import Schedule

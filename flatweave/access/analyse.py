@@ -26,8 +26,8 @@ from flatweave.access.value import (
     variables_in,
 )
 from flatweave.base.dtypes import i64
+from flatweave.terms.bounds import Sum
 from flatweave.terms.control import Apply, Cast
-from flatweave.terms.sums import Sum
 from flatweave.terms.syntax import Atom, Const, Lambda, Let, Op, Var, constant
 from flatweave.terms.traverse import atoms_in, free_vars, lambdas_in, walk_lets
 

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from flatweave.access.analyse import Accesses
 from flatweave.access.value import NOTHING, Modified, Term, Value
 from flatweave.base.records import record, replace
-from flatweave.terms.sums import Sum
+from flatweave.terms.bounds import Sum
 from flatweave.terms.syntax import Atom, Const, Var
 
 FURTHEST = 1 << 16

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from flatweave.base.records import record
-from flatweave.terms.sums import Sum
+from flatweave.terms.bounds import Sum
 from flatweave.terms.syntax import Atom, Const, Var
 
 

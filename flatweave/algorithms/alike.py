@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from flatweave.algorithms.lanes import EMPTY, FIRST
 from flatweave.base.dtypes import u32, u64
-from flatweave.kernel_ir.collectives import Ballot
 from flatweave.kernel_ir.syntax import Lane
+from flatweave.kernel_ir.warp_ops import Ballot
 from flatweave.terms.build import Builder, index
 from flatweave.terms.syntax import Atom, constant
 

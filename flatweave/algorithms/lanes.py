@@ -28,15 +28,8 @@ from functools import partial
 from flatweave.algorithms.operator import Operator, select
 from flatweave.base.dtypes import u64
 from flatweave.kernel_ir.arrays import Pull, Put, Values, choose, when
-from flatweave.kernel_ir.collectives import (
-    Ballot,
-    InSet,
-    LastLane,
-    ReduceLanes,
-    ScanLanes,
-    ShiftLanes,
-)
 from flatweave.kernel_ir.syntax import Lane, Lanes
+from flatweave.kernel_ir.warp_ops import Ballot, InSet, LastLane, ReduceLanes, ScanLanes, ShiftLanes
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import For, If
 from flatweave.terms.syntax import Atom, constant

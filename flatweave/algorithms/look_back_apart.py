@@ -22,9 +22,9 @@ from flatweave.algorithms.words import NOTHING, PREFIX, packing_of
 from flatweave.base.dtypes import i64, u8
 from flatweave.base.records import record
 from flatweave.kernel_ir.arrays import Values, repeat, when
-from flatweave.kernel_ir.collectives import Ballot
+from flatweave.kernel_ir.memory_ops import LoadWhole, StoreWhole
 from flatweave.kernel_ir.syntax import Backoff
-from flatweave.kernel_ir.whole_words import LoadWhole, StoreWhole
+from flatweave.kernel_ir.warp_ops import Ballot
 from flatweave.terms.build import Builder, index
 from flatweave.terms.syntax import Atom, Var
 

@@ -26,8 +26,8 @@ from flatweave.algorithms.windows import find_prefix, slot_of_lane, tell
 from flatweave.algorithms.words import Words
 from flatweave.base.dtypes import i64
 from flatweave.base.records import record
-from flatweave.kernel_ir.acquire_lanes import AcquireLanes
 from flatweave.kernel_ir.arrays import Pull, Values, allocate, dtypes_of, fold, read, when
+from flatweave.kernel_ir.memory_ops import AcquireLanes
 from flatweave.kernel_ir.syntax import Lane, Lanes, Store, Sync
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import For

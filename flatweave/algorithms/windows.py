@@ -13,8 +13,8 @@ from collections.abc import Callable
 from flatweave.algorithms.lanes import EMPTY, FIRST
 from flatweave.algorithms.words import NOTHING, PREFIX
 from flatweave.kernel_ir.arrays import Values, repeat, when
-from flatweave.kernel_ir.collectives import Ballot
 from flatweave.kernel_ir.syntax import Backoff, Lane
+from flatweave.kernel_ir.warp_ops import Ballot
 from flatweave.terms.build import Builder, index
 from flatweave.terms.syntax import Atom
 

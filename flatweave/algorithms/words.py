@@ -17,7 +17,7 @@ from flatweave.algorithms.operator import Combine
 from flatweave.base.dtypes import DType, as_dtype, bool_, i64, u64
 from flatweave.base.records import record
 from flatweave.kernel_ir.arrays import Values, choose
-from flatweave.kernel_ir.whole_words import LoadWhole, StoreWhole
+from flatweave.kernel_ir.memory_ops import LoadWhole, StoreWhole
 from flatweave.terms.build import Builder, index
 from flatweave.terms.syntax import Atom, Var, constant
 

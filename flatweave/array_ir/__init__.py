@@ -1,1 +1,5 @@
-"""The array language: programs of named whole-array operations."""
+"""The array language: programs of named whole-array operations.
+
+Here are programs, their text, meaning and rules; the operations themselves are in `ops/`, and what
+rewrites programs is in `passes/`.
+"""

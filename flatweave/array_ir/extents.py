@@ -1,11 +1,4 @@
-"""The extents of a program's arrays for the arguments of a call, without running it.
-
-    f(n: i64, xs: f64[n]) =>  m: i64 = mul n 2   ys: f64[m] = ..        n = 3   ==>   m = 6
-
-What an extent needs is computed by the interpreter, as long as it is work on numbers of the host
-and single elements of the arguments: the last offset of ragged rows, say. How many elements a
-filter keeps, only a run tells.
-"""
+"""Facts of a program without running it: extents for arguments, lifetimes of arrays."""
 
 from __future__ import annotations
 
@@ -21,6 +14,40 @@ from flatweave.array_ir.syntax import Program
 from flatweave.base.dtypes import DType
 from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Let, Var
 from flatweave.terms.traverse import free_vars, lambdas_in
+
+# After which let each array of a body is needed no more.
+
+
+def find_last_uses(fn: Lambda) -> dict[Let, set[Var]]:
+    """For each let, the arrays of this body (its parameters too) that it is the last to use.
+
+    An array that nobody uses ends at the let that makes it.
+    """
+    own = {param for param in fn.params if isinstance(param.type, ArrayType)}
+    last: dict[Var, Let] = {}
+    for let in fn.lets:
+        for var in let.vars:
+            if isinstance(var.type, ArrayType):
+                own.add(var)
+                last[var] = let
+        for var in free_vars(let.op):
+            if var in own:
+                last[var] = let
+    ends: dict[Let, set[Var]] = {}
+    for var, let in last.items():
+        if var not in fn.results:
+            ends.setdefault(let, set()).add(var)
+    return ends
+
+
+# The extents of a program's arrays for the arguments of a call, without running it.
+#
+#     f(n: i64, xs: f64[n]) =>  m: i64 = mul n 2   ys: f64[m] = ..        n = 3   ==>   m = 6
+#
+# What an extent needs is computed by the interpreter, as long as it is work on numbers of the
+# host and single elements of the arguments: the last offset of ragged rows, say. How many
+# elements a filter keeps, only a run tells.
+
 
 Extents = Mapping[Var, int]
 

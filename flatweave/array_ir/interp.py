@@ -24,7 +24,7 @@ from flatweave.base.dtypes import DType, as_dtype, i64
 from flatweave.base.errors import CompilerBug
 from flatweave.base.source import Location
 from flatweave.scalar import ops as scalar
-from flatweave.scalar.cast import evaluate_cast
+from flatweave.scalar.function import evaluate_cast
 from flatweave.terms.batch import Env, Value, Values, assign, empty_columns, spread
 from flatweave.terms.control import Apply, Cast, For, If, While
 from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Let, Op, Var

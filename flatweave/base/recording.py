@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, NamedTuple, Protocol
 
-from flatweave.base.forks import in_every_child
+from flatweave.base.locks import in_every_child
 
 
 class Share(NamedTuple):

@@ -9,14 +9,13 @@ from typing import Any
 import numpy as np
 
 from flatweave.array_ir.fault import Fault
-from flatweave.array_ir.syntax import Program
-from flatweave.array_ir.text import print_program
+from flatweave.array_ir.syntax import Program, print_program
 from flatweave.base.config import config
+from flatweave.base.diagnostics import Note, StoredArray
 from flatweave.base.errors import Unsupported, UserError
 from flatweave.base.pieces import Piece, memory_behind
 from flatweave.base.records import record
 from flatweave.base.source import user_location
-from flatweave.base.told import Note, StoredArray
 from flatweave.cluster.chunk_program import LocalProgram
 from flatweave.cluster.divide import divide
 from flatweave.cluster.drive import results_of

@@ -25,7 +25,7 @@ from flatweave.cluster.row_ranges import reads_own_row
 from flatweave.cluster.rules import rule_of
 from flatweave.cluster.steps import Joining, Local
 from flatweave.ops import Check, Generate, Index, Locate
-from flatweave.ops.nests.span import Span
+from flatweave.ops.nests import Span
 from flatweave.ops.rows import array_type
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import Apply, Cast

@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from flatweave.base.dtypes import bool_, i64
 from flatweave.cluster.row_ranges import Interval, reads_own_row
 from flatweave.ops import Generate, Index, Map
-from flatweave.ops.nests.nest import Nest
+from flatweave.ops.nests import Nest
 from flatweave.ops.rows import array_type
 from flatweave.terms.control import Apply, For
 from flatweave.terms.syntax import Atom, Const, Lambda, Let, Op, Var

@@ -18,8 +18,7 @@ from distributed.comm.core import CommClosedError
 from distributed.scheduler import KilledWorker
 
 from flatweave.array_ir.fault import Fault
-from flatweave.array_ir.syntax import Program
-from flatweave.array_ir.text import print_program
+from flatweave.array_ir.syntax import Program, print_program
 from flatweave.base import pretty
 from flatweave.base.config import Overrides, config
 from flatweave.base.errors import DeviceError

@@ -18,8 +18,7 @@ from distributed import get_worker
 
 import flatweave.ops  # noqa: F401  the operations that texts may name
 from flatweave.array_ir.fault import Fault
-from flatweave.array_ir.syntax import Program
-from flatweave.array_ir.text import parse_program
+from flatweave.array_ir.syntax import Program, parse_program
 from flatweave.base.config import Overrides, config
 from flatweave.base.records import record
 from flatweave.base.schedule import OF_CHUNKS

@@ -26,7 +26,7 @@ from flatweave.cluster.separate_reads import read_anywhere, separate_reads
 from flatweave.cluster.steps import Divided, Exchanged, Local, Rule, Step, Whole
 from flatweave.cluster.windows import shorter_by_one
 from flatweave.ops import Generate, Map
-from flatweave.ops.nests.nest import Nest
+from flatweave.ops.nests import Nest
 from flatweave.ops.rows import array_type
 from flatweave.terms.syntax import ArrayType, Atom, Let, Var
 from flatweave.terms.traverse import atoms_in, free_vars, lambdas_in

@@ -15,9 +15,9 @@ from flatweave.cluster.prepare_folds import (
     without_segments,
 )
 from flatweave.ops import Check, Concat, Generate, Index, Map, Reshape, Scan, Sort
-from flatweave.ops.nests.nest import Nest
+from flatweave.ops.nests import Nest
 from flatweave.ops.rows import array_type, row_type
-from flatweave.ops.weave import Weave
+from flatweave.ops.writes import Weave
 from flatweave.passes.cse import cse
 from flatweave.passes.dce import dce
 from flatweave.passes.simplify import simplify

@@ -9,8 +9,7 @@ from flatweave.base.dtypes import bool_, i64, u64
 from flatweave.base.errors import Unsupported
 from flatweave.cluster.steps import Local, Rule
 from flatweave.ops import Generate, Index, Locate, Map
-from flatweave.ops.nests.nest import Nest
-from flatweave.ops.nests.span import Span
+from flatweave.ops.nests import Nest, Span
 from flatweave.ops.rows import array_type
 from flatweave.passes.cost import cost_of_body
 from flatweave.terms.bounds import RULES, Bounds

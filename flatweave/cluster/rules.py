@@ -15,7 +15,7 @@ from flatweave.cluster.steps import Chunk, Part, Parts, Rule
 from flatweave.frontend.arrays.columns import has_known_identity, scan_rows
 from flatweave.frontend.trace.trace import Leaf, trace
 from flatweave.ops import Filter, Generate, Index, Map, Reduce, Scan
-from flatweave.ops.nests.nest import Nest
+from flatweave.ops.nests import Nest
 from flatweave.ops.rows import array_type
 from flatweave.passes.monoid import TRUE, Monoid, monoid
 from flatweave.terms.build import Builder, index

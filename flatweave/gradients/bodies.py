@@ -18,7 +18,7 @@ from flatweave.gradients.reverse import Back, Reverse
 from flatweave.gradients.sinks import Carried, carry, carry_rows, is_ragged
 from flatweave.gradients.values import closed, element, owned, part, read, shape_of
 from flatweave.ops import Generate, Map, Nest, Reshape
-from flatweave.ops.map import element_type
+from flatweave.ops.arrays import element_type
 from flatweave.terms.build import Builder
 from flatweave.terms.syntax import Atom, Lambda, Let, Op, Var
 from flatweave.terms.traverse import free_vars

@@ -23,8 +23,7 @@ The rooms, each on those before it:
     programs/    traced, built, simulated, called (@kernel), tuned
 """
 
-from flatweave.kernel.algorithms.filters import filter
-from flatweave.kernel.algorithms.folds import chain, look_back, reduce, scan
+from flatweave.kernel.algorithms.folds import chain, filter, look_back, reduce, scan
 from flatweave.kernel.algorithms.networks import (
     bin_split,
     compose,
@@ -64,6 +63,7 @@ from flatweave.kernel.arrays.chunks import (
     flatten,
     padded,
     rotate,
+    sequential,
     shift_left,
     shift_right,
     split_up,
@@ -105,16 +105,17 @@ from flatweave.kernel.arrays.pulls import (
     zip_with,
 )
 from flatweave.kernel.arrays.pushes import Push, make_push, map, push, scatter
-from flatweave.kernel.arrays.sequential import sequential
-from flatweave.kernel.arrays.shares import load, push_how, push_n
 from flatweave.kernel.arrays.units import (
     concat_p,
     generate,
     interleave_p,
+    load,
     p_map,
     p_zip_with,
     pconcat,
     pconcat_map,
+    push_how,
+    push_n,
     seq_concat,
     seq_scan,
     unpair_p,
@@ -122,6 +123,7 @@ from flatweave.kernel.arrays.units import (
 from flatweave.kernel.programs.called import Kernel, kernel
 from flatweave.kernel.programs.tune import Tuned, tune, variants
 from flatweave.kernel.storage.atomics import (
+    acquire,
     atomic,
     atomic_add,
     atomic_and,
@@ -132,8 +134,9 @@ from flatweave.kernel.storage.atomics import (
     atomic_or,
     atomic_sub,
     atomic_xor,
+    release,
+    wait_until,
 )
-from flatweave.kernel.storage.signals import acquire, release, wait_until
 from flatweave.kernel.storage.stores import (
     Memory,
     barrier,

@@ -6,7 +6,7 @@
 
     misfits     what is wrong with its operands, beyond its result types: a sentence each
 
-An op may be a file of its own (`load_tile.py`): then `simulate` says what it does. Emitters have a
+An op may be a file of its own (`warp_ops.py`): then `simulate` says what it does. Emitters have a
 table of handlers each.
 """
 

@@ -8,7 +8,7 @@ of the block runs it, with one value for the warp, and what it stores is stored 
 `lanes W` opens a region that the W lanes of a warp run together: there a value may differ from lane
 to lane. On a CPU the block is a task of one core, has one warp, and the warp is a SIMD register
 (`lanes 16` makes <16 x T>, `lanes 1` plain scalars); on a GPU the lanes are threads.
-What lanes do together is in `collectives.py`. Kernels may also be written for any number of threads
+What lanes do together is in `warp_ops.py`. Kernels may also be written for any number of threads
 and warps: `hierarchy.py`.
 
     kernel scale(n: i64, xs: global f32, ys: global f32) =>
@@ -27,10 +27,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import ClassVar
 
+from flatweave.base.diagnostics import Note
 from flatweave.base.dtypes import DType, i64
 from flatweave.base.locks import Lock
 from flatweave.base.records import record
-from flatweave.base.told import Note
 from flatweave.kernel_ir.op import (
     BY_LANE,
     EVERYWHERE,

@@ -9,7 +9,7 @@ Behind a kernel with `inner 2` stand the two that it launches.
 
 from __future__ import annotations
 
-from flatweave.kernel_ir import collectives, hierarchy, updates  # noqa: F401  known by name
+from flatweave.kernel_ir import hierarchy, memory_ops, warp_ops  # noqa: F401  known by name
 from flatweave.kernel_ir import host as of_host  # noqa: F401
 from flatweave.kernel_ir.syntax import Kernel, Unit
 from flatweave.terms.parse import Parser

@@ -18,7 +18,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from flatweave.kernel_ir.collectives import InSet
 from flatweave.kernel_ir.hierarchy import (
     BLOCK,
     GRID,
@@ -31,6 +30,8 @@ from flatweave.kernel_ir.hierarchy import (
     WarpShared,
 )
 from flatweave.kernel_ir.host import Launch
+from flatweave.kernel_ir.lane_facts import BY_LANE, NONE, Marks, Variation
+from flatweave.kernel_ir.memory_ops import StoreWhole
 from flatweave.kernel_ir.op import IN_LANES, KernelOp
 from flatweave.kernel_ir.syntax import (
     Acquire,
@@ -44,8 +45,7 @@ from flatweave.kernel_ir.syntax import (
     Sync,
     Unit,
 )
-from flatweave.kernel_ir.variation import BY_LANE, NONE, Marks, Variation
-from flatweave.kernel_ir.whole_words import StoreWhole
+from flatweave.kernel_ir.warp_ops import InSet
 from flatweave.terms.control import For, If, While
 from flatweave.terms.rules import are_alike
 from flatweave.terms.syntax import ArrayType, Atom, BufferType, Lambda, Let, Op, Type, Var, types_of

@@ -22,12 +22,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from flatweave.base.dtypes import i64
 from flatweave.base.records import record, replace
 from flatweave.kernel_ir.arrays import Values, choose, for_all, loop, when
-from flatweave.kernel_ir.copy_word import CopyWord, elements_of_word, is_narrow, space_of
 from flatweave.kernel_ir.hierarchy import LEVELS, THREAD, ForAll
+from flatweave.kernel_ir.lane_facts import Zeros, trailing_zeros, zeros_in, zeros_of
+from flatweave.kernel_ir.memory_ops import Atomic, CopyWord, elements_of_word, is_narrow, space_of
 from flatweave.kernel_ir.op import dtype_in
 from flatweave.kernel_ir.syntax import Kernel, Load, Shared, Store, Unit
-from flatweave.kernel_ir.trailing_zeros import Zeros, trailing_zeros, zeros_in, zeros_of
-from flatweave.kernel_ir.updates import Atomic
 from flatweave.kernel_passes.distribute import BlockShape
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import Apply

@@ -22,6 +22,7 @@ from flatweave.base.dtypes import DType
 from flatweave.base.errors import CompilerBug
 from flatweave.base.records import record
 from flatweave.kernel_ir.hierarchy import LEVELS, WARP, ForAll, Local, WarpShared
+from flatweave.kernel_ir.memory_ops import Atomic, AtomicUpdate, LockedUpdate
 from flatweave.kernel_ir.syntax import (
     Call,
     Kernel,
@@ -34,7 +35,6 @@ from flatweave.kernel_ir.syntax import (
     Unit,
     WarpIndex,
 )
-from flatweave.kernel_ir.updates import Atomic, AtomicUpdate, LockedUpdate
 from flatweave.kernel_passes.guarded import emit_guarded, expect_together, meets
 from flatweave.kernel_passes.room import expect_room
 from flatweave.kernel_passes.steps import Registers, parts

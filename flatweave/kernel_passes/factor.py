@@ -14,8 +14,7 @@ from collections.abc import Iterator
 
 from flatweave.base.dtypes import DType
 from flatweave.base.records import replace
-from flatweave.kernel_ir.folds_of_blocks import ReduceAll, ScanAll
-from flatweave.kernel_ir.hierarchy import ForAll
+from flatweave.kernel_ir.hierarchy import ForAll, ReduceAll, ScanAll
 from flatweave.kernel_ir.syntax import Store
 from flatweave.kernel_passes.distribute import BlockShape
 from flatweave.kernel_passes.registers import MOST_BYTES

@@ -18,9 +18,9 @@ from collections.abc import Callable
 from flatweave.algorithms.operator import Operator, select
 from flatweave.base.records import record
 from flatweave.kernel_ir.arrays import Pull, Put, Values, allocate, choose, dtypes_of, for_all, when
-from flatweave.kernel_ir.collectives import LastLane, ReduceLanes, ScanLanes, ShiftLanes
 from flatweave.kernel_ir.hierarchy import BLOCK, WARP
 from flatweave.kernel_ir.syntax import Lane, Lanes, Load, Store, Sync
+from flatweave.kernel_ir.warp_ops import LastLane, ReduceLanes, ScanLanes, ShiftLanes
 from flatweave.kernel_passes.distribute import BlockShape
 from flatweave.terms.build import Builder, index
 from flatweave.terms.syntax import Atom, Const, Var

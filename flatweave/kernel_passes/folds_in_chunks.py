@@ -19,8 +19,7 @@ from flatweave.algorithms.operator import Operator
 from flatweave.algorithms.scan import scan_units
 from flatweave.base.records import record
 from flatweave.kernel_ir.arrays import Pull, Values, allocate, choose, dtypes_of, for_all, force
-from flatweave.kernel_ir.folds_of_blocks import ReduceAll, ScanAll
-from flatweave.kernel_ir.hierarchy import BLOCK, THREAD
+from flatweave.kernel_ir.hierarchy import BLOCK, THREAD, ReduceAll, ScanAll
 from flatweave.kernel_ir.op import dtype_in
 from flatweave.kernel_ir.syntax import Load, Store, Sync
 from flatweave.kernel_passes.chunks import WARP, Chunks, side_by_side

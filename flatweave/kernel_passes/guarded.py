@@ -19,9 +19,9 @@ from typing import Protocol
 from flatweave.base.dtypes import DType
 from flatweave.base.errors import Unsupported
 from flatweave.kernel_ir.hierarchy import WarpShared
+from flatweave.kernel_ir.lane_facts import Variation
 from flatweave.kernel_ir.op import KernelOp
 from flatweave.kernel_ir.syntax import Lanes, StoreCompact, Sync
-from flatweave.kernel_ir.variation import Variation
 from flatweave.terms.build import Builder
 from flatweave.terms.control import For, If, While
 from flatweave.terms.syntax import Atom, Const, Lambda, Let, Op, Var, constant

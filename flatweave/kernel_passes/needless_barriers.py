@@ -17,10 +17,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from flatweave.base.records import record, replace
-from flatweave.kernel_ir.acquire_lanes import AcquireLanes
 from flatweave.kernel_ir.hierarchy import BLOCK, LEVELS, THREAD, WARP, ForAll, Level
+from flatweave.kernel_ir.memory_ops import AcquireLanes, LoadWhole, StoreWhole
 from flatweave.kernel_ir.syntax import Acquire, Backoff, Kernel, Load, LoadNear, Release, Sync, Unit
-from flatweave.kernel_ir.whole_words import LoadWhole, StoreWhole
 from flatweave.kernel_passes.distribute import BlockShape
 from flatweave.terms.syntax import Atom, BufferType, Lambda, Let, Op, Var
 from flatweave.terms.traverse import atoms_in, walk_lets

@@ -17,10 +17,10 @@ from collections.abc import Collection, Iterator
 
 from flatweave.base.dtypes import DType
 from flatweave.base.records import replace
-from flatweave.kernel_ir.folds_of_blocks import ReduceAll, ScanAll
+from flatweave.kernel_ir.hierarchy import ReduceAll, ScanAll
+from flatweave.kernel_ir.memory_ops import Atomic
 from flatweave.kernel_ir.op import dtype_in
 from flatweave.kernel_ir.syntax import Load, Shared, Store
-from flatweave.kernel_ir.updates import Atomic
 from flatweave.terms.build import Builder, index
 from flatweave.terms.syntax import Atom, BufferType, Lambda, Let, Var
 from flatweave.terms.traverse import atoms_in, free_vars, map_field, walk_lets

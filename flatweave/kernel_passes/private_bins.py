@@ -23,9 +23,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from flatweave.base.records import record, replace
 from flatweave.kernel_ir.arrays import loop
 from flatweave.kernel_ir.hierarchy import ForAll, Local
+from flatweave.kernel_ir.memory_ops import EXCHANGE, Atomic, AtomicUpdate
 from flatweave.kernel_ir.op import dtype_in
 from flatweave.kernel_ir.syntax import Load, Store
-from flatweave.kernel_ir.updates import EXCHANGE, Atomic, AtomicUpdate
 from flatweave.kernel_passes.registers import MOST_BYTES
 from flatweave.scalar.ops import TABLE, identity
 from flatweave.terms.build import Builder, index

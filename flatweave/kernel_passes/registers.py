@@ -22,12 +22,12 @@ from flatweave.access.value import Value
 from flatweave.base.dtypes import i64
 from flatweave.base.records import record, replace
 from flatweave.kernel_ir.hierarchy import LEVELS, THREAD, WARP, ForAll
+from flatweave.kernel_ir.memory_ops import ThreadMemory
 from flatweave.kernel_ir.syntax import Kernel, Lane, Load, Shared, Store, Unit
-from flatweave.kernel_ir.thread_memory import ThreadMemory
 from flatweave.kernel_passes.distribute import BlockShape
+from flatweave.terms.bounds import Sum
 from flatweave.terms.build import index
 from flatweave.terms.control import Apply, For
-from flatweave.terms.sums import Sum
 from flatweave.terms.syntax import Atom, BufferType, Const, Lambda, Let, Var
 from flatweave.terms.traverse import atoms_in, free_vars, lambdas_in, map_field
 

@@ -17,8 +17,8 @@ from collections.abc import Sequence
 
 from flatweave.base.records import record, replace
 from flatweave.kernel_ir.hierarchy import BLOCK, LEVELS, MEMORY, THREAD, ForAll, Level
+from flatweave.kernel_ir.memory_ops import ThreadMemory
 from flatweave.kernel_ir.syntax import Kernel, Sync, Unit
-from flatweave.kernel_ir.thread_memory import ThreadMemory
 from flatweave.terms.syntax import BufferType, Lambda, Let, Var
 from flatweave.terms.traverse import Substitution, free_vars, map_field, walk_lets
 

@@ -19,8 +19,7 @@ from collections.abc import Mapping, Sequence
 from flatweave.algorithms.operator import Operator
 from flatweave.base.records import replace
 from flatweave.kernel_ir.arrays import Values
-from flatweave.kernel_ir.folds_of_blocks import ReduceAll, ScanAll
-from flatweave.kernel_ir.hierarchy import LEVELS, THREAD, ForAll
+from flatweave.kernel_ir.hierarchy import LEVELS, THREAD, ForAll, ReduceAll, ScanAll
 from flatweave.kernel_ir.syntax import Kernel, Shared
 from flatweave.kernel_passes.chunks import Around, side_by_side, turns_of
 from flatweave.kernel_passes.distribute import BlockShape

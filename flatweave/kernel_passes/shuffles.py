@@ -20,10 +20,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from flatweave.base.records import record, replace
 from flatweave.kernel_ir.hierarchy import LEVELS, THREAD, WARP, ForAll, WarpShared
+from flatweave.kernel_ir.memory_ops import ThreadMemory
 from flatweave.kernel_ir.op import dtype_in
-from flatweave.kernel_ir.shuffle_lanes import ShuffleLanes
 from flatweave.kernel_ir.syntax import Kernel, Load, Store, Unit
-from flatweave.kernel_ir.thread_memory import ThreadMemory
+from flatweave.kernel_ir.warp_ops import ShuffleLanes
 from flatweave.kernel_passes.distribute import BlockShape
 from flatweave.terms.build import index
 from flatweave.terms.syntax import BufferType, Const, Lambda, Let, Var

@@ -18,10 +18,9 @@ from collections.abc import Iterator
 from flatweave.base.dtypes import DType
 from flatweave.base.records import record
 from flatweave.kernel_ir.hierarchy import ForAll, Local
+from flatweave.kernel_ir.lane_facts import BITS, Variation, zeros_in
+from flatweave.kernel_ir.memory_ops import Atomic, AtomicUpdate, LockedUpdate
 from flatweave.kernel_ir.syntax import Load, Store
-from flatweave.kernel_ir.trailing_zeros import BITS, zeros_in
-from flatweave.kernel_ir.updates import Atomic, AtomicUpdate, LockedUpdate
-from flatweave.kernel_ir.variation import Variation
 from flatweave.terms.control import Apply, For, If, While
 from flatweave.terms.syntax import Atom, BufferType, Const, Lambda, Let, Var
 from flatweave.terms.traverse import free_vars, lambdas_in, walk_lets

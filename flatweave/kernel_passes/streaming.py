@@ -25,11 +25,11 @@ from flatweave.access.value import variables_in
 from flatweave.base.dtypes import DType
 from flatweave.base.records import replace
 from flatweave.kernel_ir.host import Alloc, Choice, Launch
+from flatweave.kernel_ir.lane_facts import trailing_zeros, zeros_of
 from flatweave.kernel_ir.syntax import BlockIndex, Kernel, Lane, Lanes, Store, Unit
-from flatweave.kernel_ir.trailing_zeros import trailing_zeros, zeros_of
+from flatweave.terms.bounds import Sum
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import For, While
-from flatweave.terms.sums import Sum
 from flatweave.terms.syntax import Atom, BufferType, Const, Lambda, Let, Op, Var
 from flatweave.terms.traverse import Substitution, atoms_in, lambdas_in, map_field, walk_lets
 

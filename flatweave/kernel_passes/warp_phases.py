@@ -20,8 +20,8 @@ from collections.abc import Sequence
 from flatweave.base.dtypes import i64
 from flatweave.base.records import record, replace
 from flatweave.kernel_ir.hierarchy import BLOCK, LEVELS, THREAD, ForAll
+from flatweave.kernel_ir.memory_ops import ThreadMemory
 from flatweave.kernel_ir.syntax import Kernel, Shared, Sync, Unit
-from flatweave.kernel_ir.thread_memory import ThreadMemory
 from flatweave.kernel_passes.distribute import BlockShape
 from flatweave.terms.build import index
 from flatweave.terms.control import Apply, Cast

@@ -10,13 +10,13 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 from flatweave.algorithms.long_folds import long_fold
-from flatweave.array_ir.liveness import find_last_uses
+from flatweave.array_ir.extents import find_last_uses
 from flatweave.array_ir.syntax import Program as ArrayProgram
+from flatweave.base.diagnostics import Note
 from flatweave.base.dtypes import DType, bool_, i64, u64
 from flatweave.base.plan import CHECK_ERROR, INDEX_ERROR, Param, Plan, Result, Site
 from flatweave.base.records import record
 from flatweave.base.schedule import CHOSEN, Schedule
-from flatweave.base.told import Note
 from flatweave.kernel_ir.host import Alloc, Fail, Free, Retain
 from flatweave.kernel_ir.syntax import Load, Unit
 from flatweave.lower.by_row.lower import lower_by_row

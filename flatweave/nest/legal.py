@@ -18,7 +18,7 @@ from flatweave.base.records import replace
 from flatweave.nest.schedule import Along, Axis, Guard, How, Step, Stream, Tail, Version
 from flatweave.ops import Fold, Prefix, Sweep
 from flatweave.passes.operators import is_commutative, is_exact
-from flatweave.terms.components import component_functions, is_lawful
+from flatweave.terms.operators import component_functions, is_lawful
 from flatweave.terms.syntax import Lambda
 from flatweave.terms.traverse import walk_lets
 

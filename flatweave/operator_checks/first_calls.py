@@ -14,8 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from flatweave.array_ir.syntax import Program
-from flatweave.array_ir.text import print_program
+from flatweave.array_ir.syntax import Program, print_program
 from flatweave.base.config import config
 from flatweave.operator_checks.laws import Broken
 from flatweave.operator_checks.lazy_arrays import MANY, Array, Lazy, Unknown, raveled

@@ -15,19 +15,18 @@ import numpy as np
 from flatweave.base.config import config
 from flatweave.base.dtypes import DType
 from flatweave.kernel_ir import host as h
-from flatweave.kernel_ir.folds_of_blocks import TryOperator, tries_in
+from flatweave.kernel_ir.hierarchy import TryOperator, tries_in
 from flatweave.kernel_ir.syntax import Kernel, Load, Unit
 from flatweave.operator_checks.laws import Broken, Laws
 from flatweave.operator_checks.lazy_arrays import FAILED, Array, Unknown, read, unraveled
 from flatweave.simulator.access import Accessor
-from flatweave.simulator.agents import Agent
 from flatweave.simulator.counts import Counter
-from flatweave.simulator.faults import Misuse
-from flatweave.simulator.memory import Buffer
+from flatweave.simulator.memory import Buffer, Misuse
+from flatweave.simulator.order import Agent
 from flatweave.simulator.run import Failed, Host
 from flatweave.simulator.schedules import InOrder
 from flatweave.terms.batch import Env, Value, Values
-from flatweave.terms.components import is_lawful
+from flatweave.terms.operators import is_lawful
 from flatweave.terms.syntax import Lambda, Let, Op
 
 FIRST = 8  # elements on which an operator is tried

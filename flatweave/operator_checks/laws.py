@@ -23,7 +23,7 @@ from flatweave.array_ir.interp import Interp
 from flatweave.base.dtypes import f64
 from flatweave.base.errors import CompilerBug
 from flatweave.scalar import ops as scalar
-from flatweave.scalar.cast import evaluate_cast
+from flatweave.scalar.function import evaluate_cast
 from flatweave.terms.batch import Env, Value, Values, spread, take
 from flatweave.terms.control import Apply, Cast
 from flatweave.terms.syntax import Atom, Const, Lambda, Op, Var

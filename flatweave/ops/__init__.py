@@ -1,43 +1,26 @@
-"""The vocabulary of the array language, in reading order: one primitive a file.
+"""The vocabulary of the array language, by what its operations do.
 
 What a user calls is often a composition of these, written in `frontend/`: a transpose is a
 `generate` that reads its argument with swapped indices.
 """
 
+from flatweave.ops.arrays import Concat, Empty, Generate, Index, Map, Reshape
 from flatweave.ops.calls import (
     KERNELS,
     Argument,
     Back,
     Callback,
     CallKernel,
+    Check,
     Custom,
     Inlined,
     KernelProgram,
     Returned,
 )
-from flatweave.ops.check import Check
-from flatweave.ops.concat import Concat
-from flatweave.ops.empty import Empty
-from flatweave.ops.filter import Filter
-from flatweave.ops.fold import Fold
-from flatweave.ops.generate import Generate
-from flatweave.ops.index import Index
-from flatweave.ops.locate import Locate
-from flatweave.ops.map import Map
-from flatweave.ops.nests.by_row import HOST_BODIES, ByRow
-from flatweave.ops.nests.nest import Nest
-from flatweave.ops.nests.span import Span
-from flatweave.ops.nests.suits import Suits
-from flatweave.ops.permute import Permute
-from flatweave.ops.radix_sort import RadixSort
-from flatweave.ops.reduce import Reduce
-from flatweave.ops.reduce_segments import ReduceSegments
-from flatweave.ops.reshape import Reshape
-from flatweave.ops.scan import Scan
-from flatweave.ops.scatter import Scatter
+from flatweave.ops.folds import Filter, Fold, Locate, Reduce, ReduceSegments, Scan
+from flatweave.ops.nests import HOST_BODIES, ByRow, Nest, Span, Suits
 from flatweave.ops.segments import CombineRows, CombineSegments
-from flatweave.ops.sort import Sort
-from flatweave.ops.sort_row import SortRow, SortRows
+from flatweave.ops.sorts import RadixSort, Sort, SortRow, SortRows
 from flatweave.ops.sweep import (
     Combine,
     Compact,
@@ -50,7 +33,7 @@ from flatweave.ops.sweep import (
     Store,
     Sweep,
 )
-from flatweave.ops.weave import InTurn, Weave
+from flatweave.ops.writes import InTurn, Permute, Scatter, Weave
 
 __all__ = [
     "HOST_BODIES", "KERNELS", "Argument", "Back", "ByRow", "CallKernel", "Callback", "Check",

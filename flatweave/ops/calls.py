@@ -1,30 +1,13 @@
-"""What a program calls as it was written: kernels of the kernel tier, and Python functions.
-
-    (n: i64) (ys: f32[n]) = call_kernel sums_3f2a [m, xs]
-
-The arguments are the parameters of the kernel's host: the extents of each array, then the array.
-It binds for each array that the kernel gives the extents that are known at run time only, then the
-array. What the name stands for is in KERNELS; the name has a digest of the kernel's text in it.
-
-    y: f64[n] = callback inv_3f2a none [] [argument xs [n] f64 false] [returned f64 [n] f64 []]
-
-A Python function is called once; or, where there are `rows`, by `method` for all rows of a nest:
-then mapped operands are flat, row after row, and so are the results. The extents are those of one
-row; one that differs from row to row is an array.
-
-    y: f64 = custom f (x: f64 => .. in fx) [x] ((x: f64, dx: f64 => .. in fx, dfx)) () () 0
-
-A function with rules for its derivative. Derivatives replace it by a rule. Where no derivative is
-taken, its body replaces it, before any pass.
-"""
+"""What a program calls as it was written, kernels and Python functions; checks that may end it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
+from flatweave.array_ir.fault import INDEX, Fault, index_fault
 from flatweave.array_ir.interp import Interp
 from flatweave.base.dtypes import DType, i64
 from flatweave.base.host_functions import FUNCTIONS, LOCAL, Function, HostCall, Operand
@@ -34,9 +17,29 @@ from flatweave.base.source import Location
 from flatweave.terms.batch import Env, Value, Values
 from flatweave.terms.build import index
 from flatweave.terms.control import with_extents
-from flatweave.terms.rules import function_misfits, index_misfits, types_misfit
+from flatweave.terms.rules import condition_misfits, function_misfits, index_misfits, types_misfit
 from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Op, Part, Type, Var, op, types_of
 from flatweave.terms.traverse import Substitution
+
+# What a program calls as it was written: kernels of the kernel tier, and Python functions.
+#
+#     (n: i64) (ys: f32[n]) = call_kernel sums_3f2a [m, xs]
+#
+# The arguments are the parameters of the kernel's host: the extents of each array, then the
+# array. It binds for each array that the kernel gives the extents that are known at run time
+# only, then the array. What the name stands for is in KERNELS; the name has a digest of the
+# kernel's text in it.
+#
+#     y: f64[n] = callback inv_3f2a none [] [argument xs [n] f64 false] [returned f64 [n] f64 []]
+#
+# A Python function is called once; or, where there are `rows`, by `method` for all rows of a
+# nest: then mapped operands are flat, row after row, and so are the results. The extents are
+# those of one row; one that differs from row to row is an array.
+#
+#     y: f64 = custom f (x: f64 => .. in fx) [x] ((x: f64, dx: f64 => .. in fx, dfx)) () () 0
+#
+# A function with rules for its derivative. Derivatives replace it by a rule. Where no derivative
+# is taken, its body replaces it, before any pass.
 
 
 @record
@@ -311,3 +314,46 @@ class Inlined(Substitution):
 def _first(array: Value, dtype: np.dtype[np.generic], count: int) -> Value:
     """An array of the interpreter under one axis."""
     return np.asarray(array).reshape(-1)[:count].view()
+
+
+# check condition:   the program ends with an error unless the condition holds
+
+
+@op
+class Check(Op):
+    """A condition on extents that must hold; `kind` selects the error, the atoms are its values.
+
+    Kind `same` says that two extents are equal: after it the compiler takes them for one. Kind
+    `index` is the test of a read: its values are the index and the extent, its message the axis.
+    `row` may have the number of the user's element, where that is not the position at hand.
+    """
+
+    condition: Atom
+    kind: str
+    values_: tuple[Atom, ...]
+    message: str
+    row: tuple[Atom, ...] = ()
+    batched: ClassVar[bool] = True
+    effect: ClassVar[bool] = True
+
+    def result_types(self) -> tuple[Type, ...]:
+        return ()
+
+    def misfits(self) -> Iterator[str]:
+        return condition_misfits(self.condition)
+
+    def evaluate(self, interp: Interp, env: Env) -> Values:
+        if env.size == 0:
+            return ()
+        failed = np.flatnonzero(~np.atleast_1d(interp.atom(env, self.condition)))
+        if failed.size:
+            element = int(failed[0])
+            found = [np.atleast_1d(value) for value in interp.atoms(env, self.values_)]
+            values = tuple(value[element if len(value) > 1 else 0].item() for value in found)
+            index = env.position(element)
+            for row in interp.atoms(env, self.row):
+                index = int(np.atleast_1d(row)[element if row.ndim else 0])
+            if self.kind == INDEX:
+                raise index_fault(index, int(values[0]), int(values[1]), int(self.message or 0))
+            raise Fault(self.kind, index=index, values=values, message=self.message)
+        return ()

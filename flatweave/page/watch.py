@@ -13,7 +13,7 @@ from flatweave.base.errors import UserError
 from flatweave.base.html import Markup, joined, tag
 from flatweave.base.pretty import counted
 from flatweave.frontend.call.compiled import Stages
-from flatweave.simulator.watching import Use, Watching
+from flatweave.simulator.counts import Use, Watching
 
 ROW, LEFT, GAP, HEAD = 13, 170, 24, 22
 WIDEST, CELL = 300.0, 8.0

@@ -12,19 +12,17 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from flatweave.array_ir.extents import Extents, extents_of
-from flatweave.array_ir.text import print_program
+from flatweave.array_ir.syntax import print_program
 from flatweave.base import files
 from flatweave.base.html import Markup, more, table, tag
 from flatweave.base.pretty import counted, duration, size
 from flatweave.base.source import Location
 from flatweave.frontend.call.compiled import Stages
-from flatweave.page.draw import Marks, draw
-from flatweave.page.graph import Node, graph_of
-from flatweave.page.passes import KernelFacts, Pass, passes_of, written_kernels
-from flatweave.page.source import Source
-from flatweave.page.timing import Timing, timing
+from flatweave.page.graph import Marks, Node, draw, graph_of
+from flatweave.page.passes import KernelFacts, Pass, is_large, passes_of, written_kernels
+from flatweave.page.source import Source, Timing, timing
 from flatweave.page.watch import drawn
-from flatweave.profiler.passes import Moved, lines_of
+from flatweave.profiler.facts import Moved, lines_of
 
 HERE = Path(__file__).parent
 HUES = 8
@@ -288,3 +286,25 @@ def _cut(text: str, stage: str) -> str:
 def _data(name: str) -> str:
     """A file that is put into every page."""
     return (HERE / name).read_text(encoding="utf-8")
+
+
+# The page in small, as a notebook shows it: the lines, both graphs, the passes.
+#
+# It stands in a frame of its own, so that its style and its keys are not those of the notebook.
+# The program is not run for it, and no kernel is made: it has what is known already.
+
+
+HEIGHT = 460
+
+
+def small(stages: Stages) -> str | None:
+    """HTML of a call that has been compiled; None for a program that takes long to draw."""
+    program = stages.executable.whole.traced
+    if program is not None and is_large(program):
+        return None
+    frame = tag(
+        "iframe", srcdoc=page(stages, run=False, is_small=True), title=f"stages of {stages.name}",
+        style=f"width:100%;height:{HEIGHT}px;resize:vertical;overflow:auto;border:1px solid"
+        " color-mix(in srgb,currentColor 25%,transparent)",
+    )  # fmt: skip
+    return frame

@@ -12,11 +12,11 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterable
 
-from flatweave.array_ir.forms import Form
 from flatweave.array_ir.syntax import Program
+from flatweave.array_ir.verify import Form
+from flatweave.base.diagnostics import Note
 from flatweave.base.errors import CompilerBug
 from flatweave.base.pretty import listed
-from flatweave.base.told import Note
 from flatweave.terms.syntax import Op
 from flatweave.terms.traverse import walk_lets
 

@@ -26,7 +26,7 @@ from flatweave.operator_checks.in_kernels import FirstBlocks
 from flatweave.operator_checks.laws import Laws
 from flatweave.ops import CallKernel, Permute, Reduce, ReduceSegments, Scan, Scatter
 from flatweave.terms.batch import Env, Value, Values
-from flatweave.terms.components import is_lawful
+from flatweave.terms.operators import is_lawful
 from flatweave.terms.syntax import Lambda, Let, Op
 
 

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from flatweave.base.diagnostics import Note
 from flatweave.base.records import record
 from flatweave.base.source import Location
-from flatweave.base.told import Note
 from flatweave.ops import Concat, Empty, Fold, Generate, Index, Locate, Map, Prefix, Reduce, Reshape
 from flatweave.ops.rows import array_type
 from flatweave.scalar.ops import TABLE

@@ -18,8 +18,8 @@ Leaves alone what has an effect: a check.
 
 from __future__ import annotations
 
-from flatweave.array_ir.forms import FLAT, TRACED
 from flatweave.array_ir.syntax import Program
+from flatweave.array_ir.verify import FLAT, TRACED
 from flatweave.base.dtypes import i64
 from flatweave.ops import Combine, Compact, Fold, Sink, Sweep
 from flatweave.passes.array_pass import array_pass

@@ -14,12 +14,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from flatweave.array_ir.extents import Extents, bytes_of
-from flatweave.array_ir.liveness import find_last_uses
+from flatweave.array_ir.extents import Extents, bytes_of, find_last_uses
 from flatweave.array_ir.syntax import Program
+from flatweave.base.diagnostics import StoredArray
 from flatweave.base.records import record
 from flatweave.base.source import Location
-from flatweave.base.told import StoredArray
 from flatweave.ops import (
     ByRow,
     Callback,

@@ -43,8 +43,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from heapq import heappop, heappush
 
-from flatweave.array_ir.forms import SWEPT
 from flatweave.array_ir.syntax import Program
+from flatweave.array_ir.verify import SWEPT
 from flatweave.ops import (
     HOST_BODIES,
     Combine,

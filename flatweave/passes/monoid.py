@@ -17,8 +17,8 @@ from flatweave.base.records import record
 from flatweave.passes.operators import extreme_neutral
 from flatweave.scalar.ops import identity
 from flatweave.terms.build import Builder
-from flatweave.terms.components import component_functions
 from flatweave.terms.control import Apply, Cast, If
+from flatweave.terms.operators import component_functions
 from flatweave.terms.syntax import Atom, Const, Lambda, Var, constant
 from flatweave.terms.traverse import walk_lets
 

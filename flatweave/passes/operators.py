@@ -14,8 +14,8 @@ from flatweave.array_ir.interp import Interp
 from flatweave.base.dtypes import DType, bool_, f32, f64
 from flatweave.scalar.ops import TABLE, identity
 from flatweave.terms.batch import Env, Value
-from flatweave.terms.components import component_functions
 from flatweave.terms.control import Apply
+from flatweave.terms.operators import component_functions
 from flatweave.terms.syntax import Const, Lambda, Var, constant
 from flatweave.terms.traverse import free_vars, walk_lets
 

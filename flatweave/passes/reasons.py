@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from flatweave.array_ir.syntax import Program
+from flatweave.base.diagnostics import Note
 from flatweave.base.host_functions import LIBRARIES, SEQUENTIAL
 from flatweave.base.records import record
 from flatweave.base.source import Location
-from flatweave.base.told import Note
 from flatweave.ops import (
     HOST_BODIES,
     Callback,

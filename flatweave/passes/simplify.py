@@ -22,8 +22,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from flatweave.array_ir.forms import FLAT, TRACED
 from flatweave.array_ir.syntax import Program
+from flatweave.array_ir.verify import FLAT, TRACED
 from flatweave.ops import Check, Index
 from flatweave.ops.rows import array_type
 from flatweave.passes.array_pass import array_pass

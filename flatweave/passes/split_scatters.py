@@ -25,8 +25,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from flatweave.array_ir.forms import TRACED
 from flatweave.array_ir.syntax import Program
+from flatweave.array_ir.verify import TRACED
 from flatweave.ops import Concat, Map, Permute, Scatter
 from flatweave.ops.rows import array_type
 from flatweave.passes.array_pass import array_pass

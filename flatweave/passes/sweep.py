@@ -31,8 +31,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from flatweave.array_ir.forms import SWEPT, TRACED
 from flatweave.array_ir.syntax import Program
+from flatweave.array_ir.verify import SWEPT, TRACED
 from flatweave.base.dtypes import DType, bool_, i64
 from flatweave.base.errors import NestingError
 from flatweave.ops import (

@@ -54,17 +54,17 @@ from typing import TypeGuard
 
 from flatweave.access.analyse import Accesses
 from flatweave.access.value import Value
-from flatweave.array_ir.forms import FLAT
 from flatweave.array_ir.syntax import Program
+from flatweave.array_ir.verify import FLAT
 from flatweave.base.dtypes import DType, i64
 from flatweave.base.records import record
 from flatweave.ops import Index, Locate, Prefix, Store, Sweep
 from flatweave.passes.array_pass import array_pass
 from flatweave.passes.rewrite import Rewriter
+from flatweave.terms.bounds import Sum
 from flatweave.terms.build import Builder, index
-from flatweave.terms.components import component_functions
 from flatweave.terms.control import Apply, Cast, If
-from flatweave.terms.sums import Sum
+from flatweave.terms.operators import component_functions
 from flatweave.terms.syntax import Atom, Lambda, Let, Op, Var, constant
 from flatweave.terms.traverse import needed_for
 

@@ -29,8 +29,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from flatweave.array_ir.forms import TRACED
 from flatweave.array_ir.syntax import Program
+from flatweave.array_ir.verify import TRACED
 from flatweave.ops import Generate, Permute, Scatter, Sort
 from flatweave.ops.rows import array_type
 from flatweave.passes.array_pass import array_pass

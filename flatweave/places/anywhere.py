@@ -4,7 +4,7 @@
     entry(flat)                                     of all targets, the one that is done first
 
 What it takes on a target is the time of a call, the copies there and back, and its bytes or its
-operations, whichever take longer, at the rates that were measured (`rates.py`). Where targets give
+operations, whichever take longer, at the rates that were measured (`demand.py`). Where targets give
 different bits, only `cpu` is chosen, unless the user allows others.
 """
 
@@ -19,9 +19,8 @@ from flatweave.base.errors import ArgumentError, Unsupported
 from flatweave.base.locks import Lock
 from flatweave.frontend.call.compiled import Compiled, Entry, Given
 from flatweave.frontend.call.signature import keep
-from flatweave.places.agreement import agrees
-from flatweave.places.demand import Demand, demand_of
-from flatweave.places.rates import Rates, rates
+from flatweave.places.demand import Demand, Rates, demand_of, rates
+from flatweave.places.division import agrees
 from flatweave.runtime.devices import cuda, opencl
 from flatweave.runtime.devices.arrays import ARRAYS, Resident
 from flatweave.runtime.devices.device import Device

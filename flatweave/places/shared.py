@@ -16,9 +16,8 @@ from typing import Any
 from flatweave.array_ir.fault import Fault
 from flatweave.frontend.call.compiled import Compiled, Entry, rebuilt
 from flatweave.places import anywhere
-from flatweave.places.agreement import agrees
 from flatweave.places.demand import demand_of
-from flatweave.places.division import division_of
+from flatweave.places.division import agrees, division_of
 from flatweave.runtime.devices.arrays import Resident, Stop
 
 

@@ -1,10 +1,10 @@
 """What ran while a profile was open, and what became of a program in words.
 
-    profile     with fw.profile() as p: the object that is told (base/recording.py)
+It listens to calls and launches (base/recording.py) and sets times next to what the compiler knows.
+
+    profile     with fw.profile() as p: the object that listens; fw.explain
     sums        what it keeps: sums for each kernel, and a limited number of events
-    facts       what is known of a kernel: its pass, the bytes it moves, its line, why it ran
-    rows        sums and facts together: a row for each kernel, a row for each program
-    table       rows as text, by rich where it is installed
-    trace       events as a file for Chrome or Perfetto
-    explain     fw.explain: which passes there are, what is stored and why, in sentences
+    facts       the passes of a program, and what is known of a kernel: bytes, line, why it ran
+    tables      sums and facts together, as text or as a file for Chrome or Perfetto
+    report      the sentences of fw.explain
 """

@@ -10,10 +10,9 @@ A number depends on its key and its place alone (Salmon and others, "Parallel ra
 easy as 1, 2, 3", 2011): nothing is kept between calls, and the same key gives the same numbers
 again. A key is used for one array, then split. Two generators, told apart by the dtype of the key:
 
-    philox.py       Philox 4x64 of ten rounds, the words of numpy.random.Philox(key=seed)
-    threefry.py     Threefry 2x32 of twenty rounds, the bits of jax.random.key(seed)
-    keys.py         key, split, keys, fold_in
-    words.py        arrays of words, and what an element draws when one word is not enough
+    generators.py   Philox 4x64 of ten rounds, the words of numpy.random.Philox(key=seed);
+                    Threefry 2x32 of twenty rounds, the bits of jax.random.key(seed)
+    keys.py         key, split, keys, fold_in; arrays of words, and more words for an element
     continuous.py   uniform, normal, exponential
     discrete.py     bits, integers, poisson
     selection.py    permutation, choice

@@ -1,9 +1,4 @@
-"""Floats: uniform, normal, exponential. Each element is made of one word.
-
-The normal distribution is the inverse of its distribution function at the middle of the word's
-interval: algorithm AS 241 (Wichura, "The percentage points of the normal distribution", 1988),
-whose relative error is about 1e-16 for f64 and 1e-7 for f32.
-"""
+"""Floats: uniform, normal, exponential; orders and samples."""
 
 from __future__ import annotations
 
@@ -13,7 +8,7 @@ from flatweave.base.dtypes import f64
 from flatweave.frontend.call.operation import operation
 from flatweave.frontend.elements.elementwise import log, log1p, minimum, sqrt
 from flatweave.frontend.elements.scalars import astype, where
-from flatweave.random.words import drawn, float_dtype, fractions
+from flatweave.random.keys import drawn, float_dtype, fractions
 
 # numerators and denominators, highest power first, near the middle, towards the ends, and far out
 _WIDE = (

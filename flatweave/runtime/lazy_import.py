@@ -22,8 +22,7 @@ from __future__ import annotations
 import importlib
 from types import ModuleType
 
-from flatweave.base.forks import IMPORTS, wait_at_fork
-from flatweave.base.locks import Lock
+from flatweave.base.locks import IMPORTS, Lock, wait_at_fork
 from flatweave.runtime.deep_stack import on_deep_stack
 
 LLVM, COMPILER = "flatweave.runtime.native", "flatweave.pipeline"
@@ -46,7 +45,7 @@ SELDOM = {
     "short": "flatweave.frontend.functions.short",
     "page": "flatweave.page.write",
     "profiler": "flatweave.profiler.report",
-    "small": "flatweave.page.small",
+    "small": "flatweave.page.write",
     "numerics": "flatweave.frontend.numerics",
     "numpy": "flatweave.frontend.numerics.numpy_functions",
     "ragged": "flatweave.frontend.ragged.offsets_in_chunks",

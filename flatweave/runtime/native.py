@@ -23,8 +23,7 @@ import llvmlite
 from llvmlite import binding
 
 from flatweave.base.errors import CompilerBug, Unsupported
-from flatweave.base.forks import LLVM, wait_at_fork
-from flatweave.base.locks import Lock
+from flatweave.base.locks import LLVM, Lock, wait_at_fork
 from flatweave.runtime.cache import process_cache
 from flatweave.runtime.deep_stack import Work, on_deep_stack
 from flatweave.runtime.llvm_passes import (

@@ -13,8 +13,7 @@ from typing import Protocol
 
 from flatweave.base.config import config
 from flatweave.base.errors import ArgumentError
-from flatweave.base.forks import BUFFERS, in_every_child, wait_at_fork
-from flatweave.base.locks import Lock
+from flatweave.base.locks import BUFFERS, Lock, in_every_child, wait_at_fork
 from flatweave.base.records import record
 from flatweave.runtime.cache import process_cache
 from flatweave.runtime.deep_stack import Work, on_deep_stack, started

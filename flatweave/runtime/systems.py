@@ -92,7 +92,7 @@ def _limit_in(file: Path) -> list[int]:
 # names in the columns of macOS and Windows have not been run.
 #
 # The same everywhere, and asked for where they are used: the size of a page (`mmap.PAGESIZE`),
-# hooks of a fork (`base/forks.py`, none on Windows), threads (Python's), pages made executable
+# hooks of a fork (`base/locks.py`, none on Windows), threads (Python's), pages made executable
 # (LLVM, or `mprotect` where images are mapped).
 
 

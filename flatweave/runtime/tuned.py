@@ -21,8 +21,7 @@ from pathlib import Path
 
 from flatweave.base.config import config
 from flatweave.base.records import replace
-from flatweave.base.schedule import Schedule
-from flatweave.base.thresholds import Thresholds
+from flatweave.base.schedule import Schedule, Thresholds
 from flatweave.runtime.cache import DiskCache, default_folder, kind_of_cpu
 from flatweave.runtime.image import Unfit, from_bytes, to_bytes
 

@@ -1,10 +1,11 @@
 """The scalar language: what can be computed on single values.
 
-function.py    what one row of the table states
-arithmetic.py  rows: sums, products, quotients, order, rounding
-bits.py        rows: logic, shifts, comparisons, choice, counting bits
-elementary.py  rows: roots, exponentials, trigonometry, error functions
-ops.py         THE TABLE of all rows; result types and values
-cast.py        conversions between dtypes
-c_text.py      C spellings and the C functions behind them
+One table has a row for each function: its types, meaning in NumPy, spelling in C, laws and cost.
+Every stage and target reads that table; LLVM's texts are in `codegen/llvm/math`.
+
+    function.py      what one row states; conversions between dtypes
+    arithmetic.py    rows: arithmetic, elementary functions, floats of 16 bits
+    bits.py          rows: logic, shifts, comparisons, choice, counting bits
+    ops.py           THE TABLE of all rows; result types and values
+    c_text.py        C spellings and the C functions behind them
 """

@@ -1,21 +1,24 @@
-"""Rows of arithmetic: sums, products, quotients, order and rounding.
-
-    add minimum floordiv ..   operands and result of one dtype, e.g.  i8: 100 + 100 = -56
-
-Integers wrap. Division by an integer zero gives 0, quotients round down, remainders take the
-divisor's sign. minimum and maximum are those of IEEE 754: NaN where an operand is NaN, and -0.0 is
-below 0.0. So they commute, and the order in which many operands meet changes no bit of a number.
-"""
+"""Rows of arithmetic and of elementary functions, and floats of 16 bits."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
 
 from flatweave.scalar import c_text as c
-from flatweave.scalar.function import ScalarFn, Values
+from flatweave.scalar.function import Meaning, ScalarFn, Values
+
+# Rows of arithmetic: sums, products, quotients, order and rounding.
+#
+#     add minimum floordiv ..   operands and result of one dtype, e.g.  i8: 100 + 100 = -56
+#
+# Integers wrap. Division by an integer zero gives 0, quotients round down, remainders take the
+# divisor's sign. minimum and maximum are those of IEEE 754: NaN where an operand is NaN, and -0.0
+# is below 0.0. So they commute, and the order in which many operands meet changes no bit of a
+# number.
 
 
 def _floordiv(a: Values, b: Values) -> Values:
@@ -182,4 +185,144 @@ ROWS = (
     _whole("trunc", np.trunc, "trunc"),
     ScalarFn("fma", 3, "f", _fma, c=c.call("fma", 3)),
     ScalarFn("copysign", 2, "f", np.copysign, c=c.call("copysign", 2), promotion="float"),
+)
+
+
+# Rows of elementary functions on floats; integers are promoted to floats first.
+#
+#     exp(f32) = f32, computed here through f64 and rounded once; targets stay within `ulps` of it
+#
+# sqrt and rsqrt are the same bits everywhere on CPUs: IEEE square root, then IEEE division.
+
+
+def _rsqrt(x: Values) -> Values:
+    """1 / sqrt(x)."""
+    return np.asarray(np.divide(x.dtype.type(1), np.sqrt(x)))
+
+
+def _in_double(function: Callable[..., Values]) -> Meaning:
+    """A function of f64 that serves f32 with one rounding more."""
+    return lambda *xs: function(*(x.astype(np.float64) for x in xs)).astype(xs[0].dtype)
+
+
+def _each(function: Callable[[float], float]) -> Callable[[Values], Values]:
+    """A function of Python floats, element by element."""
+    ufunc = np.frompyfunc(function, 1, 1)
+    return lambda x: np.asarray(ufunc(x), dtype=np.float64)
+
+
+def _row(name: str, function: Callable[..., Values], cost: int, arity: int = 1) -> ScalarFn:
+    """The row of a function whose C name is our name."""
+    return ScalarFn(
+        name, arity, "f", _in_double(function), c=c.call(name, arity), promotion="float",
+        ulps=4, cost=cost, commutative=name == "hypot",
+    )
+
+
+ELEMENTARY = (
+    ScalarFn("sqrt", 1, "f", np.sqrt, c=c.call("sqrt"), promotion="float", cost=8),
+    ScalarFn("rsqrt", 1, "f", _rsqrt, c=c.plain("(1 / sqrt({0}))"), promotion="float", cost=14),
+    _row("cbrt", np.cbrt, 20),
+    _row("exp", np.exp, 14),
+    _row("exp2", np.exp2, 12),
+    _row("expm1", np.expm1, 18),
+    _row("log", np.log, 16),
+    _row("log2", np.log2, 16),
+    _row("log10", np.log10, 16),
+    _row("log1p", np.log1p, 20),
+    _row("sin", np.sin, 18),
+    _row("cos", np.cos, 18),
+    _row("tan", np.tan, 24),
+    _row("asin", np.arcsin, 20),
+    _row("acos", np.arccos, 20),
+    _row("atan", np.arctan, 20),
+    _row("atan2", np.arctan2, 28, arity=2),
+    _row("sinh", np.sinh, 24),
+    _row("cosh", np.cosh, 20),
+    _row("tanh", np.tanh, 20),
+    _row("asinh", np.arcsinh, 30),
+    _row("acosh", np.arccosh, 30),
+    _row("atanh", np.arctanh, 30),
+    _row("erf", _each(math.erf), 20),
+    _row("erfc", _each(math.erfc), 34),
+    _row("hypot", np.hypot, 14, arity=2),
+)
+
+
+# Rows between floats and the two storage types of 16 bits, which a program holds as u16.
+#
+#     of_f16  of_bf16      the f32 with the value of these bits, exact
+#     to_f16  to_bf16      the bits of the nearest such float, the even one of two
+#
+#                 sign  exponent  fraction     greatest   least
+#     f16           1       5        10        65504      2**-24
+#     bf16          1       8         7        3.39e38    2**-133
+#
+# What is too great becomes infinite and what is too small 0, rounded once, from f64 too. NaN
+# stays NaN, quiet, with its sign and as much of its fraction as there is room for.
+
+
+QUIET = np.uint32(1 << 22)
+
+
+def _bits_of(a: Values) -> Values:
+    """The low 16 bits."""
+    return a.astype(np.uint16)
+
+
+def _of_f16(a: Values) -> Values:
+    """The f32 with the value of these bits, read as an f16."""
+    return _quiet(_bits_of(a).view(np.float16).astype(np.float32))
+
+
+def _of_bf16(a: Values) -> Values:
+    """The f32 with the value of these bits: its upper half."""
+    return _quiet((_bits_of(a).astype(np.uint32) << np.uint32(16)).view(np.float32))
+
+
+def _quiet(x: Values) -> Values:
+    """NaN as operations give it."""
+    return np.where(np.isnan(x), x.view(np.uint32) | QUIET, x.view(np.uint32)).view(np.float32)
+
+
+def odd(x: Values) -> Values:
+    """An f64 as one of the two f32 around it, the one whose last bit is set: rounding that to
+    fewer bits is rounding the f64 itself."""
+    near = np.asarray(x.astype(np.float32))
+    if x.dtype == near.dtype:
+        return near
+    bits = near.view(np.uint32)
+    inner = bits - (np.abs(near.astype(np.float64)) > np.abs(x))
+    lost = (near != x) & ~np.isnan(x)
+    return np.where(lost, inner | np.uint32(1), bits).astype(np.uint32).view(np.float32)
+
+
+def _nan_bits(bits: Values, fraction: int, exponent: int) -> Values:
+    """The bits of a NaN with the sign and the first bits of the fraction of that of an f32."""
+    head = (bits >> np.uint32(23 - fraction)) & np.uint32((1 << fraction) - 1)
+    quiet = np.uint32(exponent << fraction | 1 << (fraction - 1))
+    return (bits >> np.uint32(16) & np.uint32(1 << 15) | quiet | head).astype(np.uint16)
+
+
+def _to_f16(x: Values) -> Values:
+    """The bits of the nearest f16."""
+    short = odd(x)
+    found = np.asarray(short.astype(np.float16)).view(np.uint16)
+    return np.where(np.isnan(short), _nan_bits(short.view(np.uint32), 10, 31), found)
+
+
+def _to_bf16(x: Values) -> Values:
+    """The bits of the nearest bf16: the upper half of an f32 and what the lower one rounds to."""
+    short = odd(x)
+    bits = short.view(np.uint32)
+    last = bits >> np.uint32(16) & np.uint32(1)
+    found = (bits + np.uint32(0x7FFF) + last >> np.uint32(16)).astype(np.uint16)
+    return np.where(np.isnan(short), _nan_bits(bits, 7, 255), found)
+
+
+SHORT_FLOATS = (
+    ScalarFn("of_f16", 1, "u", _of_f16, result="f32", c=c.helper(c.OF_F16, 1), cost=2),
+    ScalarFn("of_bf16", 1, "u", _of_bf16, result="f32", c=c.helper(c.OF_BF16, 1), cost=2),
+    ScalarFn("to_f16", 1, "f", _to_f16, result="u16", c=c.short_float(c.TO_F16), cost=3),
+    ScalarFn("to_bf16", 1, "f", _to_bf16, result="u16", c=c.short_float(c.TO_BF16), cost=3),
 )

@@ -19,13 +19,13 @@ import numpy as np
 
 from flatweave.base.dtypes import BY_NAME, DType, as_dtype, bool_, f32, f64, i8
 from flatweave.base.errors import DTypeError
-from flatweave.scalar import arithmetic, bits, elementary, short_floats
+from flatweave.scalar import arithmetic, bits
 from flatweave.scalar.function import ScalarFn, Values
 
 TABLE = MappingProxyType(
     {
         row.name: row
-        for row in (*arithmetic.ROWS, *bits.ROWS, *elementary.ROWS, *short_floats.ROWS)
+        for row in (*arithmetic.ROWS, *bits.ROWS, *arithmetic.ELEMENTARY, *arithmetic.SHORT_FLOATS)
     }
 )
 
@@ -138,3 +138,18 @@ def _typed(dtype: DType, value: int) -> int | float | bool:
     if dtype == bool_:
         return bool(value)
     return float(value) if dtype.is_float else value
+
+
+# What messages call a function of the scalar table: by its operator where it has one.
+#
+# SYMBOLS["truediv"], SYMBOLS["left_shift"]       "/", "<<"
+
+
+SYMBOLS = {
+    "sub": "-", "add": "+", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "neg": "-",
+    "and": "&", "or": "|", "xor": "^", "not": "~", "shl": "<<", "shr": ">>", "pow": "**",
+    "eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "equal": "==",
+    "not_equal": "!=", "less": "<", "less_equal": "<=", "greater": ">", "greater_equal": ">=",
+    "bitwise_and": "&", "bitwise_or": "|", "bitwise_xor": "^", "bitwise_not": "~",
+    "left_shift": "<<", "right_shift": ">>", "power": "**", "positive": "+",
+}  # fmt: skip

@@ -1,10 +1,11 @@
-"""A machine that does not exist: runs units in NumPy, and finds what real machines would not
-forgive.
+"""A machine in NumPy: it runs units and finds what real machines would not forgive.
 
-    control.py   bodies: scalar work and control, over the lanes that run
-    memory.py    buffers that know who wrote and read each element
-    access.py    what loads, stores and updates do
-    warp.py      one warp of a block
-    grid.py      a launch: which block and which warp goes on
-    run.py       the host, and all of it
+It runs kernel IR and nothing else, in any order of blocks and warps that a machine may choose.
+
+    control.py    bodies: scalar work and control, over the lanes that run
+    order.py      who uses memory, and what happened before what
+    memory.py     buffers that know who wrote and read each element; access.py: loads and updates
+    warp.py       one warp of a block
+    schedules.py  which block and which warp goes on; counts.py: what a device would count
+    run.py        a launch, the host, and all of it
 """

@@ -14,7 +14,7 @@ import numpy as np
 
 from flatweave.base.errors import CompilerBug
 from flatweave.scalar import ops as scalar
-from flatweave.scalar.cast import evaluate_cast
+from flatweave.scalar.function import evaluate_cast
 from flatweave.terms.batch import Env, Value, Values, assign, empty_columns, spread
 from flatweave.terms.control import Apply, Cast, For, If, While
 from flatweave.terms.print import print_let

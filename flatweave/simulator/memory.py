@@ -5,7 +5,7 @@
     race               two agents use one element, one of them writes another value, and nothing
                        orders the two: in a block a barrier, between blocks release and acquire
 
-Who uses memory is in `agents.py`, and what comes before what in `clocks.py`.
+Who uses memory is in `order.py`, and what comes before what in `order.py`.
 """
 
 from __future__ import annotations
@@ -15,12 +15,39 @@ from collections.abc import Sequence
 import numpy as np
 
 from flatweave.base.dtypes import DType
+from flatweave.base.errors import CompilerBug
 from flatweave.base.records import record
 from flatweave.base.source import Location
-from flatweave.simulator.agents import Agent
-from flatweave.simulator.faults import Misuse
-from flatweave.simulator.traces import Trace, used_twice
+from flatweave.simulator.order import Agent, Trace, used_twice
 from flatweave.terms.batch import Value
+
+# What the simulator finds wrong with a kernel.
+
+
+class Misuse(CompilerBug):
+    """A kernel uses memory or barriers as no kernel may.
+
+    In kernels that the compiler has written that is its own fault, in those of a user the user's:
+    whoever started the run knows which. `origin` is another line that has to do with it, and `role`
+    what was done there; `bounds` says that an index is outside.
+    """
+
+    def __init__(
+        self, message: str, *, origin: Location | None = None, role: str = "", remedy: str = "",
+        bounds: bool = False,
+    ) -> None:  # fmt: skip
+        super().__init__(message)
+        self.origin = origin
+        self.role = role
+        self.remedy = remedy
+        self.bounds = bounds
+
+    def origins(self) -> tuple[str, ...]:
+        """The other line, to stand below the message."""
+        if self.origin is None or not self.origin.is_known:
+            return ()
+        return (f"{self.role} {self.origin.excerpt().splitlines()[0]}",)
+
 
 PLAINLY, ATOMICALLY = 0, 1
 """How an element was last written; a higher number stands for a lock."""

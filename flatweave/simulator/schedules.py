@@ -1,18 +1,4 @@
-"""Who goes on, where blocks, warps or units of a for_all may go in any order.
-
-    InOrder()              the oldest block and warp that does not wait
-    Shuffled(seed)         blocks, warps and units at random
-    ReverseBlocks()        the youngest of the blocks that run
-    StalledBlock(3, 2)     block 3 is let go on twice, and then only when no other block can
-    LateBlock(3)           block 3 begins when no other block can go on
-    ReverseWarps()         the last warp of a block first
-    WarpAhead(1)           warp 1 goes first, wherever it can
-    ReverseUnits()         units of a for_all one warp's worth after the other, the last ones first
-    ShuffledUnits(seed)    at random, one after the other in small groups
-
-A block or warp *waits* when it has looked for what others do, found nothing, and nobody has done
-anything since. Races are found in every order; orders matter for what control flow depends on.
-"""
+"""Who goes on, and how far a launch has come."""
 
 from __future__ import annotations
 
@@ -21,7 +7,28 @@ from typing import Protocol
 
 import numpy as np
 
+from flatweave.base.records import record
+from flatweave.simulator.counts import Counter
+from flatweave.simulator.memory import ATOMICALLY, Buffer
 from flatweave.terms.batch import Value
+from flatweave.terms.syntax import Var
+
+# Who goes on, where blocks, warps or units of a for_all may go in any order.
+#
+#     InOrder()              the oldest block and warp that does not wait
+#     Shuffled(seed)         blocks, warps and units at random
+#     ReverseBlocks()        the youngest of the blocks that run
+#     StalledBlock(3, 2)     block 3 is let go on twice, and then only when no other block can
+#     LateBlock(3)           block 3 begins when no other block can go on
+#     ReverseWarps()         the last warp of a block first
+#     WarpAhead(1)           warp 1 goes first, wherever it can
+#     ReverseUnits()         units of a for_all, one warp's worth at a time, the last ones first
+#     ShuffledUnits(seed)    at random, one after the other in small groups
+#
+# A block or warp *waits* when it has looked for what others do, found nothing, and nobody has
+# done anything since. Races are found in every order; orders matter for what control flow depends
+# on.
+
 
 TOGETHER = 32
 """So many neighbouring threads of a `for_all` are of one warp."""
@@ -167,3 +174,52 @@ def adversaries(blocks: int = 4, warps: int = 4) -> list[Schedule]:
         *(StalledBlock(block, after) for block in range(blocks) for after in (1, 2, 3)),
         *(WarpAhead(warp) for warp in range(warps)),
     ]  # fmt: skip
+
+
+# What a launch has brought about so far.
+
+
+FIRST_UNIT = 1 << 32
+"""Numbers of agents below are those of a launch's warps."""
+
+
+@record(eq=True)
+class Failure:
+    """What a unit reports instead of results; `index` is the smallest element with an error, -1
+    outside of kernels."""
+
+    code: int
+    site: int
+    index: int = 0
+    value: int = 0
+    extent: int = 0
+
+
+class Progress:
+    """Memory of blocks, the failure reported, and how much has happened; in which order it is to
+    happen, and who counts."""
+
+    def __init__(self, schedule: Schedule, counts: Counter) -> None:
+        self.schedule = schedule
+        self.counts = counts
+        self.shared: dict[tuple[int, Var], Buffer] = {}
+        self.failure: Failure | None = None
+        self.events = 0
+        self._units = FIRST_UNIT
+        self._locks: dict[tuple[int, int], int] = {}
+
+    def numbers(self, count: int) -> Value:
+        """Numbers of agents that no other has."""
+        self._units += count
+        return np.arange(self._units - count, self._units)
+
+    def lock(self, locks: Buffer, stripe: int) -> int:
+        """A number for the way of using memory that one lock protects."""
+        return self._locks.setdefault((id(locks), stripe), ATOMICALLY + 1 + len(self._locks))
+
+    def report(self, failure: Failure) -> None:
+        """The smallest index wins, then the smallest site, then the smallest value."""
+        first = (failure.index, failure.site, failure.value)
+        old = self.failure
+        if old is None or first < (old.index, old.site, old.value):
+            self.failure = failure

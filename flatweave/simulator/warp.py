@@ -7,22 +7,24 @@ from collections.abc import Sequence
 import numpy as np
 
 from flatweave.base.errors import CompilerBug
-from flatweave.kernel_ir import collectives as c
 from flatweave.kernel_ir import syntax as ir
-from flatweave.kernel_ir.acquire_lanes import AcquireLanes
-from flatweave.kernel_ir.folds_of_blocks import TryOperator
-from flatweave.kernel_ir.hierarchy import LEVELS, WARP, ForAll, Local, WarpShared
-from flatweave.kernel_ir.shuffle_lanes import ShuffleLanes
-from flatweave.kernel_ir.thread_memory import ThreadMemory
-from flatweave.kernel_ir.updates import Atomic, AtomicUpdate, LockedUpdate
-from flatweave.kernel_ir.whole_words import LoadWhole, StoreWhole
-from flatweave.simulator.agents import Agent
+from flatweave.kernel_ir import warp_ops as c
+from flatweave.kernel_ir.hierarchy import LEVELS, WARP, ForAll, Local, TryOperator, WarpShared
+from flatweave.kernel_ir.memory_ops import (
+    AcquireLanes,
+    Atomic,
+    AtomicUpdate,
+    LoadWhole,
+    LockedUpdate,
+    StoreWhole,
+    ThreadMemory,
+)
+from flatweave.kernel_ir.warp_ops import ShuffleLanes
+from flatweave.simulator.access import Updater
 from flatweave.simulator.control import Event, Steps
-from flatweave.simulator.faults import Misuse
-from flatweave.simulator.memory import Buffer, Private, is_same
-from flatweave.simulator.progress import Progress
-from flatweave.simulator.schedules import TOGETHER
-from flatweave.simulator.updates import Updater
+from flatweave.simulator.memory import Buffer, Misuse, Private, is_same
+from flatweave.simulator.order import Agent
+from flatweave.simulator.schedules import TOGETHER, Progress
 from flatweave.terms.batch import Env, Value, Values, prepend, spread, take
 from flatweave.terms.syntax import Atom, Lambda, Let, Op, Var
 

@@ -1,22 +1,72 @@
-"""The least and the greatest value of an integer, by how it is made.
-
-    x: i32, k: i64 = cast i64 x         -2**31 <= k < 2**31
-    r: i64 = mod k 10                        0 <= r < 10
-    p: i64 = add (mul r 8) 7                 7 <= p < 80
-
-Integers wrap: a sum that might gives no bounds but those of its dtype.
-"""
+"""What is known of an integer's size: bounds by how it is computed, and sums of integers."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import cache
 from itertools import product
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 from flatweave.base.dtypes import DType, bool_
 from flatweave.terms.control import Apply, Cast
 from flatweave.terms.syntax import Atom, Const, Op, Var
+
+# Sums of integers: terms, how often each is added, and a constant.
+#
+#     2 i - n + 3          terms {i: 2, n: -1}, more 3
+#
+# Integers that wrap do so alike on both sides of a law of sums: it holds modulo 2^64.
+
+
+Term = TypeVar("Term", bound=Hashable)
+
+
+class Sum(Generic[Term]):
+    """Terms, how often each is added, and a constant; equal sums have the same."""
+
+    __slots__ = ("_key", "more", "terms")
+
+    def __init__(self, terms: Mapping[Term, int], more: int = 0) -> None:
+        self.terms = {term: count for term, count in terms.items() if count}
+        self.more = more
+        self._key: tuple[object, ...] | None = None
+
+    def plus(self, other: Sum[Term], times: int = 1) -> Sum[Term]:
+        """This sum and a multiple of another."""
+        terms = self.terms
+        if other.terms:
+            terms = dict(terms)
+            for term, count in other.terms.items():
+                if total := terms.get(term, 0) + times * count:
+                    terms[term] = total
+                else:
+                    terms.pop(term, None)
+        found: Sum[Term] = Sum({}, self.more + times * other.more)
+        found.terms = terms
+        return found
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """What two equal sums have in common."""
+        if self._key is None:
+            self._key = (frozenset(self.terms.items()), self.more)
+        return self._key
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sum) and self.key == other.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+
+# The least and the greatest value of an integer, by how it is made.
+#
+#     x: i32, k: i64 = cast i64 x         -2**31 <= k < 2**31
+#     r: i64 = mod k 10                        0 <= r < 10
+#     p: i64 = add (mul r 8) 7                 7 <= p < 80
+#
+# Integers wrap: a sum that might gives no bounds but those of its dtype.
+
 
 DEPTH = 8
 """How many operations are followed back."""

@@ -10,11 +10,9 @@ from typing import Any
 from flatweave.base.dtypes import DType, bool_, i64
 from flatweave.base.source import Location
 from flatweave.scalar import ops as scalar
-from flatweave.terms.body_facts import BodyFacts
+from flatweave.terms.body_facts import BodyFacts, fold_range
 from flatweave.terms.control import Apply, Cast
-from flatweave.terms.fold import fold_apply, fold_cast
-from flatweave.terms.positions import fold_position
-from flatweave.terms.ranges import fold_range
+from flatweave.terms.folding import fold_apply, fold_cast, fold_position
 from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Let, Op, Type, Var, constant
 from flatweave.terms.traverse import Substitution, free_vars
 

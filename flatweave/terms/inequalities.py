@@ -17,9 +17,8 @@ from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 from flatweave.base.dtypes import DType, bool_, i64
-from flatweave.terms.bounds import RULES, Bounds, bounds_of_dtype
+from flatweave.terms.bounds import RULES, Bounds, Sum, bounds_of_dtype
 from flatweave.terms.control import Apply, Cast
-from flatweave.terms.sums import Sum
 from flatweave.terms.syntax import Atom, Const, Op, Var
 
 LONGEST = 2**60 - 1

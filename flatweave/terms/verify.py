@@ -1,9 +1,4 @@
-"""What must hold of every term, in both IRs: scope and types.
-
-Every variable is bound before it is read, and not again while it is in scope; where a lambda stands
-in several places, all its variables mean the same there. Every let's variables have the types that
-its op gives, and the op's fields fit together.
-"""
+"""What must hold of every term in both IRs: scope and types, and the fields of an op."""
 
 from __future__ import annotations
 

@@ -16,10 +16,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import flatweave.ops  # noqa: F401  the operations that texts may name
-from flatweave.array_ir.forms import FLAT, FORMS, Form
-from flatweave.array_ir.syntax import Program
-from flatweave.array_ir.text import parse_program, print_program
-from flatweave.array_ir.verify import form_of_text, verify
+from flatweave.array_ir.syntax import Program, parse_program, print_program
+from flatweave.array_ir.verify import FLAT, FORMS, Form, form_of_text, verify
 from flatweave.base.errors import CompilerBug
 from flatweave.base.pretty import listed
 from flatweave.kernel_ir.text import parse_unit, print_unit

@@ -16,8 +16,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from flatweave.array_ir.syntax import Program
-from flatweave.array_ir.text import parse_program, print_program, same
+from flatweave.array_ir.syntax import Program, parse_program, print_program, same
 from flatweave.base.pretty import counted, duration, listed, table
 from flatweave.frontend.call.compiled import Stages
 from flatweave.jit import Jitted

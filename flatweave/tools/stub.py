@@ -81,7 +81,7 @@ PROTOCOLS = {1: "Unary", 2: "Binary", 3: "Ternary"}
 # modules whose annotations leave nothing open
 TYPED = {
     "flatweave.frontend.call.contexts", "flatweave.frontend.call.compiled", "flatweave.jit",
-    "flatweave.profiler.explain", "flatweave.profiler.profile", "flatweave.tuning.tune",
+    "flatweave.profiler.profile", "flatweave.tuning.tune",
 }  # fmt: skip
 # results that a word among the arguments decides: the parameter, its words, the result for the last
 WORDS = {"asarray": ("nulls", ("raise", "nan", "mask"), "tuple[Array, Array]")}

@@ -16,8 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from flatweave.array_ir.syntax import Program
-from flatweave.array_ir.text import parse_program, print_program
+from flatweave.array_ir.syntax import Program, parse_program, print_program
 from flatweave.codegen import llvm, opencl
 from flatweave.codegen.llvm.isa.avx512 import Avx512
 from flatweave.kernel_ir.syntax import Unit

@@ -10,15 +10,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from flatweave.array_ir.fault import Fault
-from flatweave.array_ir.text import print_program
+from flatweave.array_ir.syntax import print_program
 from flatweave.base.config import config
 from flatweave.base.errors import ArgumentError, UserError
+from flatweave.base.phase_timer import shown
 from flatweave.base.pretty import counted, duration, indent, table
-from flatweave.base.progress import shown
 from flatweave.base.records import record, replace
-from flatweave.base.schedule import Schedule
+from flatweave.base.schedule import ALWAYS, NEVER, ByGain, Schedule, Thresholds
 from flatweave.base.source import user_location
-from flatweave.base.thresholds import ALWAYS, NEVER, ByGain, Thresholds
 from flatweave.frontend.call.compiled import Compiled
 from flatweave.frontend.call.contexts import in_force
 from flatweave.frontend.trace.run_time_checks import user_error
@@ -28,8 +27,7 @@ from flatweave.frontend.values.scope import innermost
 from flatweave.jit import Jitted, jit
 from flatweave.runtime.lazy_import import compiler
 from flatweave.runtime.tuned import keep, kept, key_of, place
-from flatweave.tuning.fit import NOISE, Seen, fitted
-from flatweave.tuning.measure import Nest, Trial
+from flatweave.tuning.measure import NOISE, Nest, Seen, Trial, fitted
 
 BUDGET = 10.0
 ROUNDING = "its versions may differ in the last bits: jit(deterministic=False) lets it be tuned"

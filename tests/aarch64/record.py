@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 
 from flatweave import pipeline
-from flatweave.array_ir.text import print_program
+from flatweave.array_ir.syntax import print_program
 
 FOLDER = Path(os.environ["RECORD_TO"])
 build = pipeline._build

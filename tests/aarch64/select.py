@@ -13,7 +13,7 @@ from pathlib import Path
 
 from llvmlite import binding
 
-from flatweave.array_ir.text import parse_program
+from flatweave.array_ir.syntax import parse_program
 from flatweave.codegen.llvm import emit
 from flatweave.codegen.llvm.isa.aarch64 import Neon
 from flatweave.lower.machine.machine import cpu

@@ -10,8 +10,8 @@ from flatweave.access.analyse import Accesses
 from flatweave.access.near import find_span
 from flatweave.access.value import NOTHING, replaced
 from flatweave.passes.telescope import shortened_sum
+from flatweave.terms.bounds import Sum
 from flatweave.terms.build import Builder
-from flatweave.terms.sums import Sum
 from tests.access.bodies import AXES, at, environment, random_body, value_of, values_of
 
 SMALL = environment(*product(range(4), range(3), (1, 5), (-2, 9)))

@@ -4,11 +4,11 @@ import pytest
 
 import flatweave.ops  # noqa: F401  the operations that texts may name
 from flatweave.access.analyse import Accesses
-from flatweave.array_ir.text import parse_program
+from flatweave.array_ir.syntax import parse_program
 from flatweave.base.dtypes import i64
 from flatweave.passes.telescope import shortened_sum
+from flatweave.terms.bounds import Sum
 from flatweave.terms.build import Builder
-from flatweave.terms.sums import Sum
 from flatweave.terms.syntax import Var
 
 

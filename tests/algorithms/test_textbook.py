@@ -23,8 +23,8 @@ from flatweave.kernel_ir.arrays import (
     zip_with,
 )
 from flatweave.kernel_ir.hierarchy import BLOCK, THREAD, WARP
+from flatweave.kernel_ir.memory_ops import Atomic
 from flatweave.kernel_ir.syntax import BlockIndex, Store, Sync
-from flatweave.kernel_ir.updates import Atomic
 from flatweave.terms.build import index
 from flatweave.terms.syntax import Const, constant
 from flatweave.terms.traverse import walk_lets

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 import flatweave as fw
-from flatweave.kernel_ir.acquire_lanes import AcquireLanes
-from flatweave.kernel_ir.collectives import ReduceLanes
-from flatweave.kernel_ir.whole_words import LoadWhole
+from flatweave.kernel_ir.memory_ops import AcquireLanes, LoadWhole
+from flatweave.kernel_ir.warp_ops import ReduceLanes
 from flatweave.lower.machine.machine import CUDA
 from flatweave.simulator.run import run
 from flatweave.simulator.schedules import InOrder, LateBlock, ReverseBlocks, Shuffled, StalledBlock

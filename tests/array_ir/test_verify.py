@@ -3,10 +3,8 @@
 import hypothesis
 import pytest
 
-from flatweave.array_ir.forms import FLAT, SWEPT, TRACED, Form
-from flatweave.array_ir.syntax import Program
-from flatweave.array_ir.text import parse_program
-from flatweave.array_ir.verify import form_of_text, verify
+from flatweave.array_ir.syntax import Program, parse_program
+from flatweave.array_ir.verify import FLAT, SWEPT, TRACED, Form, form_of_text, verify
 from flatweave.base.dtypes import f32, i64
 from flatweave.base.errors import CompilerBug
 from flatweave.ops import Map, Reduce

@@ -12,7 +12,7 @@ from flatweave.codegen.llvm.math.casts import cast
 from flatweave.codegen.llvm.math.scalar import emit_cast
 from flatweave.codegen.llvm.text.module import Module
 from flatweave.codegen.llvm.text.values import Value
-from flatweave.scalar.cast import evaluate_cast
+from flatweave.scalar.function import evaluate_cast
 from flatweave.terms.bounds import Bounds
 from tests.codegen.element_loops import BLOCK, Loop, Loops, same_bits, samples
 from tests.codegen.levels import LEVELS, in_force

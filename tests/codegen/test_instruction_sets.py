@@ -13,8 +13,8 @@ from flatweave.base.dtypes import i8
 from flatweave.base.errors import ArgumentError
 from flatweave.codegen.llvm.isa import here
 from flatweave.codegen.llvm.unit.emit import HOST_HANDLERS, KERNEL_HANDLERS
-from flatweave.simulator.progress import Failure
 from flatweave.simulator.run import run
+from flatweave.simulator.schedules import Failure
 from tests.codegen.llvm_programs import run_host
 from tests.codegen.op_kernels import COUNT, arguments, programs
 from tests.codegen.select_instructions import SETS

@@ -7,7 +7,7 @@ import pytest
 from flatweave.base.dtypes import i64
 from flatweave.base.plan import Plan
 from flatweave.codegen.c.host_steps import host_steps
-from flatweave.kernel_ir.parts import parts_of
+from flatweave.kernel_ir.host import parts_of
 from flatweave.kernel_ir.text import parse_unit, print_unit
 from flatweave.kernel_ir.verify import verify
 from flatweave.runtime.devices.memory import Memory

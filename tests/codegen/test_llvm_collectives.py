@@ -12,7 +12,8 @@ import pytest
 import flatweave as fw
 from flatweave.base.dtypes import DTYPES, DType, bool_, f32, f64, i8, i32, i64
 from flatweave.codegen.llvm import isa
-from flatweave.kernel_ir.collectives import (
+from flatweave.kernel_ir.syntax import StoreCompact
+from flatweave.kernel_ir.warp_ops import (
     Ballot,
     CountLanes,
     InSet,
@@ -21,7 +22,6 @@ from flatweave.kernel_ir.collectives import (
     ScanLanes,
     ShiftLanes,
 )
-from flatweave.kernel_ir.syntax import StoreCompact
 from flatweave.runtime.native import optimised_text
 from flatweave.runtime.processor import processor
 from flatweave.scalar import ops as scalar

@@ -7,8 +7,8 @@ import pytest
 
 from flatweave.base.dtypes import BY_NAME, DTYPES, DType, f32, i32, i64
 from flatweave.codegen.llvm import emit
+from flatweave.kernel_ir.memory_ops import Atomic
 from flatweave.kernel_ir.syntax import Acquire, Backoff, BlockIndex, Load, Release, Shared
-from flatweave.kernel_ir.updates import Atomic
 from flatweave.runtime.native import assembly
 from flatweave.terms.build import index
 from flatweave.terms.syntax import constant

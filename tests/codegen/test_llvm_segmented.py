@@ -9,9 +9,9 @@ from flatweave.base.dtypes import DTYPES, DType, bool_, i64
 from flatweave.codegen.llvm import emit, isa
 from flatweave.codegen.llvm.isa.avx512 import Avx512
 from flatweave.codegen.llvm.isa.x86 import Avx2
-from flatweave.kernel_ir.collectives import CountLanes, LastLane, ScanLanes, ShiftLanes
 from flatweave.kernel_ir.syntax import StoreCompact
 from flatweave.kernel_ir.text import parse_unit
+from flatweave.kernel_ir.warp_ops import CountLanes, LastLane, ScanLanes, ShiftLanes
 from flatweave.runtime.processor import processor
 from flatweave.terms.build import index
 from flatweave.terms.syntax import constant

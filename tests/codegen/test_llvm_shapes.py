@@ -14,8 +14,8 @@ from flatweave.codegen.llvm.body.shapes import (
     apply_shape,
     lane_shapes,
 )
-from flatweave.kernel_ir.collectives import LastLane, ReduceLanes, ScanLanes, ShiftLanes
-from flatweave.kernel_ir.trailing_zeros import trailing_zeros
+from flatweave.kernel_ir.lane_facts import trailing_zeros
+from flatweave.kernel_ir.warp_ops import LastLane, ReduceLanes, ScanLanes, ShiftLanes
 from flatweave.terms.build import index, lambda_of
 from flatweave.terms.syntax import Const, constant
 from tests.codegen.llvm_programs import HOST, Writer, buffer, for_each, kernel_unit

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from flatweave.base.dtypes import BY_NAME, u64
-from flatweave.kernel_ir.updates import AtomicUpdate, LockedUpdate
+from flatweave.kernel_ir.memory_ops import AtomicUpdate, LockedUpdate
 from flatweave.terms.build import index
 from flatweave.terms.syntax import Const
 from tests.codegen.llvm_programs import for_each, run_kernel

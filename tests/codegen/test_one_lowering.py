@@ -12,8 +12,7 @@ import flatweave as fw
 from flatweave import pipeline
 from flatweave.base.schedule import CHOSEN, PERMUTES, Schedule
 from flatweave.kernel_ir import syntax as k
-from flatweave.kernel_ir.acquire_lanes import AcquireLanes
-from flatweave.kernel_ir.whole_words import LoadWhole, StoreWhole
+from flatweave.kernel_ir.memory_ops import AcquireLanes, LoadWhole, StoreWhole
 from flatweave.lower.machine.machine import CPU_AVX512, CUDA, OPENCL
 from flatweave.lower.program import lower
 from flatweave.terms.traverse import walk_lets

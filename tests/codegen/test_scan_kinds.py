@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 import flatweave as fw
-from flatweave.kernel_ir.acquire_lanes import AcquireLanes
+from flatweave.kernel_ir.memory_ops import AcquireLanes, LoadWhole, StoreWhole
 from flatweave.kernel_ir.syntax import Acquire, Backoff, Release
-from flatweave.kernel_ir.whole_words import LoadWhole, StoreWhole
 from flatweave.lower.machine.machine import CUDA, OPENCL
 from flatweave.lower.schedule.plan import Carry
 from flatweave.terms.traverse import walk_lets

@@ -6,8 +6,8 @@ import pytest
 import flatweave as fw
 from flatweave.base.errors import Unsupported
 from flatweave.codegen import cuda
+from flatweave.kernel_ir.memory_ops import ThreadMemory
 from flatweave.kernel_ir.syntax import Load
-from flatweave.kernel_ir.thread_memory import ThreadMemory
 from flatweave.lower.machine.machine import CUDA
 from flatweave.runtime.devices import nvrtc
 from flatweave.terms.traverse import walk_lets

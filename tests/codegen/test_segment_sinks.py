@@ -11,12 +11,11 @@ import pytest
 import flatweave.ops  # noqa: F401  the operations that texts name
 from flatweave import targets
 from flatweave.array_ir import interp
-from flatweave.array_ir.forms import TRACED
-from flatweave.array_ir.text import parse_program
-from flatweave.array_ir.verify import form_of_text
+from flatweave.array_ir.syntax import parse_program
+from flatweave.array_ir.verify import TRACED, form_of_text
 from flatweave.base.config import config
 from flatweave.base.errors import CompilerBug
-from flatweave.base.laps import Laps
+from flatweave.base.phase_timer import PhaseTimer
 from flatweave.base.records import replace
 from flatweave.codegen import cuda, opencl
 from flatweave.kernel_ir.verify import verify
@@ -100,7 +99,7 @@ def lowered(made, machine):
 def native(made):
     """A program as machine code for blocks of a few steps."""
     for_machine, target = lowered(made, CPU), targets.TARGETS["cpu"]
-    return target.load({}, for_machine.plan, for_machine.unit, Laps(made.name))
+    return target.load({}, for_machine.plan, for_machine.unit, PhaseTimer(made.name))
 
 
 @cache
@@ -223,7 +222,7 @@ def test_rows_longer_than_what_is_marked_at_a_time():
     """Blocks of the usual size take several chunks; rows begin and end at their bounds."""
     made = lowered(program("located"), CPU_AVX512)
     target = targets.TARGETS["cpu"]
-    run = target.load({}, made.plan, made.unit, Laps("located")).run
+    run = target.load({}, made.plan, made.unit, PhaseTimer("located")).run
     for sizes in ([CHUNK] * 5, [CHUNK - 1, 1, 0, 3 * CHUNK, 1, CHUNK], [1, *[CHUNK] * 4, 7]):
         args, expected = located(sizes)
         agree(run(args), expected)

@@ -11,8 +11,8 @@ from flatweave.base.dtypes import DTYPES
 from flatweave.base.errors import Unsupported
 from flatweave.codegen import cuda
 from flatweave.kernel_ir.host import Launch, Role
+from flatweave.kernel_ir.memory_ops import LoadWhole, StoreWhole
 from flatweave.kernel_ir.syntax import Sync
-from flatweave.kernel_ir.whole_words import LoadWhole, StoreWhole
 from flatweave.lower.machine.machine import CUDA
 from flatweave.lower.schedule.sorting import elements_each
 from flatweave.lower.sort import sweep_kernel, sweeps

@@ -7,7 +7,7 @@ import pytest
 from llvmlite import binding
 
 import flatweave as fw
-from flatweave.array_ir.text import parse_program
+from flatweave.array_ir.syntax import parse_program
 from flatweave.codegen.llvm import emit
 from flatweave.codegen.llvm.isa.aarch64 import Neon
 from flatweave.lower.machine.machine import cpu

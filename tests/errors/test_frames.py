@@ -7,8 +7,8 @@ import pytest
 
 import flatweave as fw
 from flatweave.base.config import config
-from flatweave.base.frames import leave_ours_out
 from flatweave.base.pretty import counted
+from flatweave.base.tracebacks import leave_ours_out
 
 
 def modules_of(error):

@@ -5,8 +5,8 @@ import pytest
 from flatweave.base.errors import CompilerBug
 from flatweave.base.records import replace
 from flatweave.kernel_ir.hierarchy import BLOCK, GRID, LEVELS, MEMORY, THREAD, WARP
+from flatweave.kernel_ir.lane_facts import Variation
 from flatweave.kernel_ir.text import parse_kernel, parse_unit, print_unit, same
-from flatweave.kernel_ir.variation import Variation
 from flatweave.kernel_ir.verify import verify
 from flatweave.terms.syntax import Let
 from flatweave.terms.traverse import walk_lets

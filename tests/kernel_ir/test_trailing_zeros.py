@@ -5,8 +5,8 @@ import pytest
 
 import flatweave as fw
 from flatweave import kernel as fk
+from flatweave.kernel_ir.lane_facts import trailing_zeros, zeros_in, zeros_of
 from flatweave.kernel_ir.syntax import Store
-from flatweave.kernel_ir.trailing_zeros import trailing_zeros, zeros_in, zeros_of
 from flatweave.terms.traverse import walk_lets
 
 FUNCTIONS = {

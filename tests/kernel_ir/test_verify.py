@@ -3,8 +3,8 @@
 import pytest
 
 from flatweave.base.errors import CompilerBug
+from flatweave.kernel_ir.lane_facts import Variation
 from flatweave.kernel_ir.text import parse_kernel
-from flatweave.kernel_ir.variation import Variation
 from tests.kernel_ir.units import one_kernel, unit
 
 GOOD = """

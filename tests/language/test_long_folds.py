@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import flatweave as fw
-from flatweave.array_ir.text import parse_program
+from flatweave.array_ir.syntax import parse_program
 from flatweave.lower.machine.machine import CPU_AVX512
 from flatweave.lower.program import lower
 from flatweave.ops import Fold, Sweep

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import flatweave as fw
-from flatweave.terms.comparisons import exchanges
+from flatweave.terms.operators import exchanges
 from tests.language.agreement import same
 
 RNG = np.random.default_rng(31)

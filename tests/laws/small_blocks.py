@@ -9,7 +9,7 @@ from typing import Any
 from flatweave import pipeline
 from flatweave.array_ir.interp import Interp, run
 from flatweave.array_ir.syntax import Program
-from flatweave.base.laps import Laps
+from flatweave.base.phase_timer import PhaseTimer
 from flatweave.base.records import replace
 from flatweave.lower.machine.machine import WIDEST
 from flatweave.lower.program import lower
@@ -36,7 +36,7 @@ class Small:
             streaming_from=1000 if streaming else None,
         )  # fmt: skip
         made = lower(self.swept, machine)
-        self.runnable: Runnable = target.load({}, made.plan, made.unit, Laps("small blocks"))
+        self.runnable: Runnable = target.load({}, made.plan, made.unit, PhaseTimer("small blocks"))
 
     def run(self, args: list[Any]) -> list[Any]:
         """The results for flat arguments."""

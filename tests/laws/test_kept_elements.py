@@ -7,8 +7,7 @@ from random import Random
 import pytest
 
 from flatweave.array_ir import interp
-from flatweave.array_ir.syntax import Program
-from flatweave.array_ir.text import same
+from flatweave.array_ir.syntax import Program, same
 from flatweave.base.config import config
 from flatweave.base.dtypes import DType
 from flatweave.passes.cse import cse

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from flatweave import pipeline
 from flatweave.array_ir import interp
-from flatweave.array_ir.syntax import Program
-from flatweave.array_ir.text import parse_program, print_program, same
+from flatweave.array_ir.syntax import Program, parse_program, print_program, same
 from flatweave.base.config import config
 from flatweave.passes.array_pass import ArrayPass
 from tests.laws.programs import random_args, random_program

@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from flatweave.page.layout import FAR, Box, layers_of, place
+from flatweave.page.graph import FAR, Box, layers_of, place
 
 
 def graph(count, seed):

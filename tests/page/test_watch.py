@@ -6,7 +6,7 @@ import pytest
 from flatweave import kernel as fk
 from flatweave.page import write
 from flatweave.page.watch import MOST, runs, runs_text
-from flatweave.simulator.watching import BLOCKS, TURNS, Watching
+from flatweave.simulator.counts import BLOCKS, TURNS, Watching
 from tests.page.opened import Page
 
 XS = np.arange(24, dtype=np.float32)

@@ -19,10 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import flatweave.ops  # noqa: F401  the operations that texts may name
-from flatweave.array_ir.forms import FORMS
-from flatweave.array_ir.syntax import Program
-from flatweave.array_ir.text import parse_program, print_program, same
-from flatweave.array_ir.verify import form_of_text, verify
+from flatweave.array_ir.syntax import Program, parse_program, print_program, same
+from flatweave.array_ir.verify import FORMS, form_of_text, verify
 from flatweave.passes.dce import dce
 from flatweave.pipeline import PASSES
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from flatweave.array_ir.forms import FLAT, SWEPT, TRACED
-from flatweave.array_ir.text import parse_program
+from flatweave.array_ir.syntax import parse_program
+from flatweave.array_ir.verify import FLAT, SWEPT, TRACED
 from flatweave.base.config import config
 from flatweave.base.errors import CompilerBug
 from flatweave.passes.array_pass import array_pass, check_order, leading_to

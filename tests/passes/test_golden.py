@@ -2,7 +2,7 @@
 
 import pytest
 
-from flatweave.array_ir.text import print_program, same
+from flatweave.array_ir.syntax import print_program, same
 from flatweave.pipeline import PASSES
 from tests.passes.golden import FOLDER, applied, docstring_example, files, read
 

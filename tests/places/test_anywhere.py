@@ -12,10 +12,9 @@ from flatweave import kernel as fk
 from flatweave.base.config import config, from_environment
 from flatweave.frontend.values.device_array import DeviceArray
 from flatweave.places import anywhere
-from flatweave.places.agreement import agrees
 from flatweave.places.anywhere import Place
-from flatweave.places.demand import demand_of
-from flatweave.places.rates import Rates, rates
+from flatweave.places.demand import Rates, demand_of, rates
+from flatweave.places.division import agrees
 from flatweave.runtime import tuned
 from flatweave.runtime.devices import opencl
 
@@ -187,7 +186,7 @@ def test_rates_are_measured_once_and_kept(monkeypatch, tmp_path):
         asked.append(target)
         return HOST
 
-    monkeypatch.setattr("flatweave.places.rates._measured", measured)
+    monkeypatch.setattr("flatweave.places.demand._measured", measured)
     with config.scoped(no_cache=False):
         assert [rates("cpu", None) for _ in range(2)] == [HOST, HOST]
         monkeypatch.setattr(tuned, "_RATES", {})
@@ -203,7 +202,7 @@ def test_rates_are_those_of_a_machine():
     """Measured for real, in a process of its own: finite, and more than none."""
     said = subprocess.run(
         [sys.executable, "-c",
-         "from flatweave.places.rates import rates; print(rates('cpu', None))"],
+         "from flatweave.places.demand import rates; print(rates('cpu', None))"],
         env={**os.environ, "FLATWEAVE_NO_CACHE": "1", "FLATWEAVE_VERIFY": "0"},
         capture_output=True, text=True, check=True,
     ).stdout  # fmt: skip

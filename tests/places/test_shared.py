@@ -6,7 +6,7 @@ import pytest
 import flatweave as fw
 from flatweave.places import anywhere
 from flatweave.places.anywhere import Place
-from flatweave.places.rates import Rates
+from flatweave.places.demand import Rates
 from flatweave.runtime.devices import opencl
 
 XS = np.arange(-500.0, 525.0)

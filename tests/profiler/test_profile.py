@@ -14,7 +14,7 @@ import flatweave as fw
 from flatweave import kernel as fk
 from flatweave.base import recording
 from flatweave.base.errors import ArgumentError, IndexOutOfBounds
-from flatweave.base.forks import HAS_FORKS
+from flatweave.base.locks import HAS_FORKS
 from flatweave.profiler import sums
 from flatweave.runtime import execute
 

@@ -9,7 +9,7 @@ import pytest
 
 from flatweave.base.dtypes import DTYPES, bool_, f32, f64, i8, i16, i32, i64, u8, u16, u32, u64
 from flatweave.base.errors import DTypeError
-from flatweave.scalar.cast import evaluate_cast
+from flatweave.scalar.function import evaluate_cast
 from flatweave.scalar.ops import TABLE, evaluate, neutral, operand_dtype, result_dtype
 
 INTEGERS = [i8, i16, i32, i64, u8, u16, u32, u64]

@@ -38,7 +38,7 @@ ROOMS = {
     "codegen": "c, llvm < cuda, opencl",
     "codegen/llvm": "text < isa < math < body < memory < lanes < unit",
     "runtime": "trusted_files < systems < cache < devices",
-    "ops": "rows < nests",
+    "ops": "rows < sweep < segments < arrays, folds, writes, sorts, nests, calls",
     "frontend": "values < trace < call < elements < arrays < ragged < functions < complex"
     " < standard < numerics",
     "lower": "machine < schedule < traverse < kernel < host < scan < update < sweep < sinks"
@@ -66,7 +66,7 @@ BEHIND = {
     "flatweave.cluster.export", "flatweave.cluster.in_process", "flatweave.gradients.derive",
     "flatweave.recall_on_devices", "flatweave.profiler.report",
     "flatweave.operator_checks.first_calls",
-    "flatweave.notebook.values", "flatweave.page.small",
+    "flatweave.notebook.values",
     "flatweave.frontend.numerics.numpy_functions", "flatweave.frontend.functions.short",
     "flatweave.frontend.numerics", "flatweave.tables", "flatweave.frontend.standard.derivatives",
     "flatweave.interop.torch", "flatweave.interop.jax",

@@ -19,13 +19,17 @@ import numpy as np
 from flatweave.base.dtypes import i64
 from flatweave.base.errors import CompilerBug
 from flatweave.base.records import record, replace
-from flatweave.kernel_ir.acquire_lanes import AcquireLanes
+from flatweave.kernel_ir.memory_ops import (
+    AcquireLanes,
+    Atomic,
+    AtomicUpdate,
+    LoadWhole,
+    LockedUpdate,
+    StoreWhole,
+)
 from flatweave.kernel_ir.syntax import Acquire, Backoff, Load, Release, Store, Sync, Unit
-from flatweave.kernel_ir.updates import Atomic, AtomicUpdate, LockedUpdate
-from flatweave.kernel_ir.whole_words import LoadWhole, StoreWhole
-from flatweave.simulator.progress import Failure
 from flatweave.simulator.run import run
-from flatweave.simulator.schedules import Schedule
+from flatweave.simulator.schedules import Failure, Schedule
 from flatweave.terms.control import Apply, For
 from flatweave.terms.print import print_let
 from flatweave.terms.syntax import Atom, Const, Lambda, Let, Op, Var

@@ -7,8 +7,8 @@ from flatweave.base.dtypes import DTYPES, i64
 from flatweave.base.errors import CompilerBug
 from flatweave.kernel_ir.text import parse_unit
 from flatweave.kernel_ir.verify import verify
-from flatweave.simulator.progress import Failure
 from flatweave.simulator.run import run
+from flatweave.simulator.schedules import Failure
 from tests.kernel_ir.units import one_kernel, unit
 
 SEEDS = [None, 0, 1, 2]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import flatweave as fw
-from flatweave.array_ir.text import parse_program
+from flatweave.array_ir.syntax import parse_program
 from flatweave.ops import Locate, Sweep
 from flatweave.terms.traverse import walk_lets
 

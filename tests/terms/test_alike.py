@@ -3,8 +3,8 @@
 import pytest
 
 import flatweave.ops  # noqa: F401  the operations that texts may name
-from flatweave.array_ir.text import parse_program
-from flatweave.terms.alike import alike
+from flatweave.array_ir.syntax import parse_program
+from flatweave.terms.operators import alike
 from flatweave.terms.syntax import Lambda
 from flatweave.terms.traverse import lambdas_in
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flatweave.base.dtypes import DTYPES, bool_, f32, i8, i32, i64, u8, u64
-from flatweave.scalar.cast import evaluate_cast
+from flatweave.scalar.function import evaluate_cast
 from flatweave.scalar.ops import TABLE, evaluate, result_dtype
 from flatweave.terms.bounds import Bounds, bounds_of, bounds_of_dtype
 from flatweave.terms.control import Apply, Cast

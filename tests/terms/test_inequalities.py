@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from flatweave.base.dtypes import i32, i64, u8
-from flatweave.scalar.cast import evaluate_cast
+from flatweave.scalar.function import evaluate_cast
 from flatweave.scalar.ops import evaluate
 from flatweave.terms.control import Apply, Cast
 from flatweave.terms.inequalities import is_at_least, is_index

@@ -3,7 +3,7 @@
 import hypothesis
 import pytest
 
-from flatweave.array_ir.text import parse_program, print_program, same
+from flatweave.array_ir.syntax import parse_program, print_program, same
 from flatweave.base.dtypes import f32, f64, i64
 from flatweave.base.errors import CompilerBug
 from flatweave.kernel_ir.text import parse_kernel, parse_unit, print_kernel, print_unit

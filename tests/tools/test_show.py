@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 import flatweave as fw
-from flatweave.array_ir.forms import SWEPT, TRACED
-from flatweave.array_ir.syntax import Program
-from flatweave.array_ir.text import parse_program
+from flatweave.array_ir.syntax import Program, parse_program
+from flatweave.array_ir.verify import SWEPT, TRACED
 from flatweave.base.config import config
 from flatweave.base.errors import CompilerBug
 from flatweave.passes.array_pass import array_pass

@@ -2,7 +2,7 @@
 
 import pytest
 
-from flatweave.array_ir.text import print_program
+from flatweave.array_ir.syntax import print_program
 from flatweave.ops import Scan
 from flatweave.terms.control import Apply
 from flatweave.terms.traverse import walk_lets

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from flatweave.base.records import replace
-from flatweave.base.thresholds import ALWAYS, NEVER, Sizes, Thresholds
-from flatweave.tuning.fit import Seen, fitted
+from flatweave.base.schedule import ALWAYS, NEVER, Sizes, Thresholds
+from flatweave.tuning.measure import Seen, fitted
 
 GIVEN = Thresholds(rows=64, longest=65536, share=16, mean=8)
 LARGE = Sizes(20_000, 1_000_000, 200)

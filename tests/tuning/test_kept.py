@@ -11,8 +11,7 @@ import pytest
 
 import flatweave as fw
 from flatweave.base.config import config
-from flatweave.base.schedule import CHOSEN, Schedule
-from flatweave.base.thresholds import ALWAYS, Thresholds
+from flatweave.base.schedule import ALWAYS, CHOSEN, Schedule, Thresholds
 from flatweave.runtime import tuned
 from flatweave.runtime.cache import seal
 from flatweave.runtime.image import to_bytes
@@ -24,7 +23,7 @@ PROGRAM = """
     import sys
     import numpy as np
     import flatweave as fw
-    from flatweave.base.thresholds import Thresholds
+    from flatweave.base.schedule import Thresholds
     from flatweave.tuning import measure, tune
     def in_order(rows):
         return fw.map(lambda row: fw.cumsum(fw.sort(row)), rows)

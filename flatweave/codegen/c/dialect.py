@@ -10,7 +10,7 @@ from typing import Protocol
 from flatweave.base.dtypes import DType, bool_, i64, u8
 from flatweave.base.errors import CompilerBug
 from flatweave.base.records import record
-from flatweave.kernel_ir.updates import EXCHANGE
+from flatweave.kernel_ir.memory_ops import EXCHANGE
 from flatweave.scalar.ops import TABLE
 from flatweave.terms.syntax import BufferType, Const, Type, Var
 

@@ -18,7 +18,7 @@ from flatweave.kernel_ir import syntax as k
 from flatweave.kernel_ir.hierarchy import LEVELS, THREAD, WARP
 from flatweave.kernel_ir.syntax import Call
 from flatweave.scalar.c_text import CText
-from flatweave.scalar.cast import c_cast
+from flatweave.scalar.function import c_cast
 from flatweave.scalar.ops import TABLE
 from flatweave.terms.control import Apply, Cast, For, If, While
 from flatweave.terms.syntax import Atom, BufferType, Const, Lambda, Let, Op, Var

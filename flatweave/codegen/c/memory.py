@@ -16,14 +16,19 @@ from flatweave.codegen.c.dialect import (
 )
 from flatweave.codegen.c.emitter import CEmitter, Handlers
 from flatweave.kernel_ir import syntax as k
-from flatweave.kernel_ir.acquire_lanes import AcquireLanes
-from flatweave.kernel_ir.copy_word import CopyWord
 from flatweave.kernel_ir.hierarchy import Local
-from flatweave.kernel_ir.prefetch import Prefetch
-from flatweave.kernel_ir.store_in_turn import StoreInTurn
-from flatweave.kernel_ir.thread_memory import ThreadMemory
-from flatweave.kernel_ir.updates import Atomic, AtomicUpdate, LockedUpdate
-from flatweave.kernel_ir.whole_words import LoadWhole, StoreWhole
+from flatweave.kernel_ir.memory_ops import (
+    AcquireLanes,
+    Atomic,
+    AtomicUpdate,
+    CopyWord,
+    LoadWhole,
+    LockedUpdate,
+    Prefetch,
+    StoreInTurn,
+    StoreWhole,
+    ThreadMemory,
+)
 from flatweave.terms.syntax import Atom, BufferType, Let, Var
 
 # Memory in C: loads, stores, shared memory, atomics, the chain's loads and stores, reports.

@@ -7,20 +7,17 @@ from collections.abc import Callable, Iterator, Sequence
 from flatweave.base.config import config
 from flatweave.base.dtypes import DType
 from flatweave.base.errors import CompilerBug
-from flatweave.base.laps import Laps
+from flatweave.base.phase_timer import PhaseTimer, shown
 from flatweave.base.plan import Plan
-from flatweave.base.progress import shown
 from flatweave.base.records import record
 from flatweave.codegen.c import emitter, memory, warp
 from flatweave.codegen.c.dialect import Dialect, buffer_dtype, stored
 from flatweave.codegen.c.emitter import CEmitter, Handlers
 from flatweave.codegen.c.host_steps import host_steps
 from flatweave.kernel_ir import syntax as k
-from flatweave.kernel_ir.acquire_lanes import AcquireLanes
-from flatweave.kernel_ir.copy_word import CopyWord
-from flatweave.kernel_ir.parts import parts_of
+from flatweave.kernel_ir.host import parts_of
+from flatweave.kernel_ir.memory_ops import AcquireLanes, CopyWord, LoadWhole
 from flatweave.kernel_ir.syntax import Kernel, Unit
-from flatweave.kernel_ir.whole_words import LoadWhole
 from flatweave.runtime.deep_stack import check_wanted, on_deep_stack
 from flatweave.runtime.devices.device import Device, Module
 from flatweave.runtime.devices.launches import Kernels, Launchable
@@ -123,7 +120,7 @@ def _param(e: CEmitter, dialect: Dialect, var: Var) -> str:
 
 # A unit becomes a program of a device: its host in Python, its kernels when they are launched.
 #
-#     launch k ..     the first time: the kernels of k's group (`kernel_ir/parts.py`) are
+#     launch k ..     the first time: the kernels of k's group (`kernel_ir/host.py`) are
 #                     written and emitted as one text, which the device's compiler makes a module of
 #
 # A kernel that no call needs costs nothing. What is made later is made under the switches of the
@@ -134,10 +131,10 @@ Emit = Callable[[Unit], str]
 
 
 def program_of(
-    unit: Unit, plan: Plan, device: Device, emit: Emit, laps: Laps | None = None
+    unit: Unit, plan: Plan, device: Device, emit: Emit, laps: PhaseTimer | None = None
 ) -> HostProgram:
     """The program; `laps` go on while kernels are made."""
-    switches, laps = config.current, laps or Laps("kernels")
+    switches, laps = config.current, laps or PhaseTimer("kernels")
 
     def make(names: Sequence[str]) -> dict[str, Launchable]:
         with config.scoped(no_cache=switches.no_cache), shown(laps) as look:
@@ -150,7 +147,7 @@ def program_of(
 
 
 def _made(
-    unit: Unit, names: Sequence[str], device: Device, emit: Emit, laps: Laps
+    unit: Unit, names: Sequence[str], device: Device, emit: Emit, laps: PhaseTimer
 ) -> dict[str, Launchable]:
     kernels: list[Kernel] = []
     laps.expect(len(names))

@@ -18,9 +18,9 @@ from flatweave.base.dtypes import DType, i32
 from flatweave.codegen.c.dialect import buffer_dtype, scalar_type
 from flatweave.codegen.c.emitter import CEmitter, Handlers
 from flatweave.codegen.c.memory import from_memory, to_memory
-from flatweave.kernel_ir import collectives as k
-from flatweave.kernel_ir.shuffle_lanes import ShuffleLanes
+from flatweave.kernel_ir import warp_ops as k
 from flatweave.kernel_ir.syntax import StoreCompact
+from flatweave.kernel_ir.warp_ops import ShuffleLanes
 from flatweave.terms.syntax import Atom, Lambda, Let
 
 

@@ -18,11 +18,11 @@ import numpy as np
 from flatweave.array_ir.fault import Fault
 from flatweave.base import pretty
 from flatweave.base.config import config
+from flatweave.base.diagnostics import Note, StoredArray
 from flatweave.base.errors import UserError
 from flatweave.base.recording import OPEN, run
 from flatweave.base.records import record
 from flatweave.base.source import Location
-from flatweave.base.told import Note, StoredArray
 from flatweave.frontend.call.signature import Specialisation, Specialised
 from flatweave.frontend.trace.run_time_checks import out_of_memory, user_error
 from flatweave.frontend.trace.trace import Traced

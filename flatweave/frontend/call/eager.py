@@ -54,7 +54,7 @@ from flatweave.frontend.values.tree import Tree, flatten, portions, unflatten
 from flatweave.ops import Callback
 from flatweave.runtime.devices.arrays import Resident
 from flatweave.runtime.lazy_import import opened
-from flatweave.scalar.symbols import SYMBOLS
+from flatweave.scalar.ops import SYMBOLS
 from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Let, Op, Part, Type, Var
 from flatweave.terms.traverse import walk_lets
 

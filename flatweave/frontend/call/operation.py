@@ -27,9 +27,9 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 
 from flatweave.base.errors import ArgumentError
-from flatweave.base.frames import leave_ours_out
 from flatweave.base.records import record
 from flatweave.base.source import user_location
+from flatweave.base.tracebacks import leave_ours_out
 from flatweave.frontend.call.argument_values import (
     CLASSES,
     TELLING,

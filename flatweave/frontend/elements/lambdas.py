@@ -12,9 +12,9 @@ from itertools import islice
 from typing import Any
 
 from flatweave.base.errors import ArgumentError, OperatorError, ShapeError, UserError
-from flatweave.base.frames import PACKAGE
 from flatweave.base.pretty import counted
 from flatweave.base.source import Location, function_location, user_location
+from flatweave.base.tracebacks import PACKAGE
 from flatweave.frontend.call.operation import OPERATIONS
 from flatweave.frontend.elements.broadcast import generated, read
 from flatweave.frontend.elements.conversion import cast, taken

@@ -26,7 +26,7 @@ from flatweave.frontend.values.promotion import common, dtype_of, operand_dtype
 from flatweave.frontend.values.scope import current
 from flatweave.frontend.values.tree import Node
 from flatweave.ops import Check
-from flatweave.scalar.symbols import SYMBOLS
+from flatweave.scalar.ops import SYMBOLS
 from flatweave.terms.syntax import Const
 
 NO_BOOLS = {"sub": "Use ^ for the difference of bools.", "neg": "Use ~ for the opposite of a bool."}

@@ -14,7 +14,6 @@ import numpy as np
 
 from flatweave.base.dtypes import PARTS, DType, as_dtype, u16
 from flatweave.base.errors import ArgumentError, NestingError, Unsupported
-from flatweave.base.frames import leave_ours_out
 from flatweave.base.host_functions import (
     METHODS,
     SEQUENTIAL,
@@ -25,6 +24,7 @@ from flatweave.base.host_functions import (
     register,
 )
 from flatweave.base.source import user_location
+from flatweave.base.tracebacks import leave_ours_out
 from flatweave.frontend.elements.conversion import cast
 from flatweave.frontend.trace.extents import shape_of
 from flatweave.frontend.trace.trace import interleaved, lifted, parts_of

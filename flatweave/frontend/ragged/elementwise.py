@@ -25,7 +25,7 @@ from flatweave.frontend.trace.tracers import as_tracer, lifted_short
 from flatweave.frontend.values.array import Tracer, describe
 from flatweave.frontend.values.number_formats import Composed, is_short
 from flatweave.frontend.values.scope import current
-from flatweave.scalar.symbols import SYMBOLS
+from flatweave.scalar.ops import SYMBOLS
 from flatweave.terms.syntax import Atom
 
 

@@ -21,12 +21,12 @@ from typing import Any
 import numpy as np
 
 from flatweave.array_ir.syntax import Program
+from flatweave.base.diagnostics import Note
 from flatweave.base.dtypes import PARTS, DType, i64, u16
 from flatweave.base.errors import ArgumentError, Unsupported, UserError
 from flatweave.base.recording import OPEN, compiled
 from flatweave.base.records import record, replace
 from flatweave.base.source import asides, user_location
-from flatweave.base.told import Note
 from flatweave.frontend.trace.extents import ONE, ZERO
 from flatweave.frontend.trace.tracers import as_tracer, emit, stored
 from flatweave.frontend.values.array import Tracer, kind_of

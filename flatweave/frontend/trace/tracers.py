@@ -45,7 +45,7 @@ from flatweave.frontend.values.promotion import common, fits, literal_dtype
 from flatweave.frontend.values.scope import Scope, current
 from flatweave.frontend.values.tree import LEAF, Node, Tree, flatten, map_leaves
 from flatweave.ops import Check, Map
-from flatweave.scalar.symbols import SYMBOLS
+from flatweave.scalar.ops import SYMBOLS
 from flatweave.terms.build import index
 from flatweave.terms.syntax import Atom, Const, Op, Var, constant
 

@@ -1,24 +1,4 @@
-"""All elements of an array combined, or all prefixes, by the unit whose code is written.
-
-    total = fk.reduce(op, xs, 0)                 of a block: by its warps, each in steps of lanes
-    sums, total = fk.scan(op, xs, 0)             a push array of the prefixes, and all of them
-
-What a machine does best is found when the kernel is made for it: the lanes of vector registers on a
-CPU, collectives of warps where lanes are threads; one by one in code of a thread. The operator must
-be associative, and need not commute; elements may be tuples.
-
-A scan over all blocks of a launch reads its input once, where two launches read it twice: blocks
-wait for each other (Merrill, Garland 2016).
-
-    chain = fk.chain(blocks, 0)                   in code of the grid: nothing known yet
-    before = fk.look_back(op, chain, b, total)    in code of block b: what all before it have
-
-A block publishes what its own elements combine to, goes back from its left neighbour to the nearest
-block that knows the whole of what is before it, combines in order what it meets, and publishes
-that, and nothing of other memory. It is for machines whose blocks may wait for earlier ones: the
-CPU, CUDA, the simulator.
-OpenCL promises nothing of the kind. `signals.py` has the words to write another way of waiting.
-"""
+"""Reductions, scans and filters of an array, by the unit whose code is written."""
 
 from __future__ import annotations
 
@@ -36,28 +16,40 @@ from flatweave.base.dtypes import i64
 from flatweave.base.errors import NestingError
 from flatweave.base.records import record
 from flatweave.base.source import user_location
+from flatweave.frontend.elements.elementwise import minimum
 from flatweave.frontend.elements.lambdas import must_associate
 from flatweave.frontend.elements.scalars import where
+from flatweave.frontend.values.array import Tracer
 from flatweave.frontend.values.tree import unflatten
-from flatweave.kernel.algorithms.as_code import (
+from flatweave.kernel.algorithms.operators import (
+    ONE_BY_ONE,
+    Check,
     as_thread,
     elements_of,
+    keep_laws,
     kind_of_elements,
-    operator_on,
-)
-from flatweave.kernel.algorithms.in_chunks import (
     length_of_all,
+    operator_on,
     reduce_in_chunks,
     scan_in_chunks,
     takes_chunks,
 )
-from flatweave.kernel.algorithms.laws import ONE_BY_ONE, Check, keep_laws
-from flatweave.kernel.arrays.loops import seq_for
+from flatweave.kernel.arrays.loops import cond, for_all, seq_for, when
 from flatweave.kernel.arrays.pulls import Pull, need_pull
 from flatweave.kernel.arrays.pushes import Push, Put
-from flatweave.kernel.storage.signals import expect_progress
-from flatweave.kernel.storage.stores import fill
-from flatweave.kernel.writing.code import Extent, extent_of, here, level, numbers, place, trace
+from flatweave.kernel.arrays.units import concat_p, generate
+from flatweave.kernel.storage.atomics import expect_progress
+from flatweave.kernel.storage.stores import fill, force
+from flatweave.kernel.writing.code import (
+    Extent,
+    extent_of,
+    here,
+    level,
+    number,
+    numbers,
+    place,
+    trace,
+)
 from flatweave.kernel.writing.elements import Kind, kind_of_leaves, leaves_of
 from flatweave.kernel_ir import arrays
 from flatweave.kernel_ir.arrays import Values
@@ -66,6 +58,28 @@ from flatweave.kernel_ir.syntax import Sync
 from flatweave.passes.operators import is_commutative, is_exact
 from flatweave.terms.build import Builder
 from flatweave.terms.syntax import Atom, Const
+
+# All elements of an array combined, or all prefixes, by the unit whose code is written.
+#
+#     total = fk.reduce(op, xs, 0)                 of a block: by its warps, each in steps of lanes
+#     sums, total = fk.scan(op, xs, 0)             a push array of the prefixes, and all of them
+#
+# What a machine does best is found when the kernel is made for it: the lanes of vector registers
+# on a CPU, collectives of warps where lanes are threads; one by one in code of a thread. The
+# operator must be associative, and need not commute; elements may be tuples.
+#
+# A scan over all blocks of a launch reads its input once, where two launches read it twice:
+# blocks wait for each other (Merrill, Garland 2016).
+#
+#     chain = fk.chain(blocks, 0)                   in code of the grid: nothing known yet
+#     before = fk.look_back(op, chain, b, total)    in code of block b: what all before it have
+#
+# A block publishes what its own elements combine to, goes back from its left neighbour to the
+# nearest block that knows the whole of what is before it, combines in order what it meets, and
+# publishes that, and nothing of other memory. It is for machines whose blocks may wait for
+# earlier ones: the CPU, CUDA, the simulator. OpenCL promises nothing of the kind. `atomics.py`
+# has the words to write another way of waiting.
+
 
 Op = Callable[[Any, Any], Any]
 REGISTERS = 4
@@ -273,3 +287,76 @@ def _need_below_grid(who: str) -> None:
             "loops over its threads.",
         )
     expect_progress()
+
+
+# Arrays whose length is found by computing: how many elements are kept, and where each goes.
+#
+# kept = fk.filter(lambda x: x > 0, xs)        in code of the grid; a push array
+#
+# 1. each thread counts what it keeps of a chunk     counts = 2 0 3
+# 2. one block adds the counts up                    places = 0 2 2 5, of which the last is the
+#                                                    length, a number of the host from now on
+# 3. each thread goes through its chunk again, and puts what it keeps from its place on
+
+
+CHUNK = 64
+"""Elements that a thread goes through, one after the other."""
+
+
+def filter(keep: Callable[[Any], Any], xs: Any) -> Push:
+    """The elements for which `keep` holds, in their order.
+
+    In code of the grid: it takes two launches to know how many there are, and what stores them is
+    a third. Elements are computed twice; force an array that is dear.
+    """
+    array = need_pull(xs, "filter")
+    if level() is not GRID:
+        raise NestingError(
+            f"filter in code of a {level().word}: how many elements it keeps is known behind a "
+            "launch.",
+            where=user_location(),
+            remedy="Filter in code of the grid, outside of pconcat_map; or let each thread put "
+            "what it keeps with make_push, in room for all.",
+        )
+    chunks = (array.length + (CHUNK - 1)) // CHUNK
+    counts = force(Pull(chunks, lambda c: _through(array, c, 0, lambda i, at, x: _step(keep, x))))
+    places = force(generate(1, lambda _: concat_p(0, scan(_plus, counts, 0))))
+    total = places.at(chunks)
+
+    def write(put: Put) -> None:
+        def thread(c: Any) -> None:
+            def element(_: Any, at: Any, x: Any) -> Any:
+                kept = keep(x)
+                when(kept, lambda: put(at, x))
+                return cond(kept, lambda: 1, lambda: 0)
+
+            _through(array, c, places.at(c), element)
+
+        threads = trace().threads
+        for_all(
+            (chunks + (threads - 1)) // threads,
+            lambda b: for_all(
+                minimum(threads, chunks - b * threads), lambda t: thread(b * threads + t)
+            ),
+        )
+
+    return Push(total, write)
+
+
+def _step(keep: Callable[[Any], Any], x: Any) -> Any:
+    return cond(keep(x), lambda: 1, lambda: 0)
+
+
+def _through(
+    array: Pull, chunk: Any, start: Any, element: Callable[[Any, Any, Any], Any]
+) -> Tracer:
+    """`start` and what `element(i, sum so far, x)` gives for each element of a chunk, added up."""
+    first = chunk * CHUNK
+    end = minimum(first + CHUNK, array.length)
+    before = number(start, "where a chunk begins")
+    found: Tracer = seq_for(first, end, lambda i, at: at + element(i, at, array.at(i)), before)
+    return found
+
+
+def _plus(a: Any, b: Any) -> Any:
+    return a + b

@@ -17,8 +17,7 @@ from typing import Any
 
 from flatweave.base.errors import ArgumentError, NestingError
 from flatweave.base.source import user_location
-from flatweave.kernel.algorithms.as_code import function_on, kind_of_elements
-from flatweave.kernel.algorithms.laws import Check, keep_laws
+from flatweave.kernel.algorithms.operators import Check, function_on, keep_laws, kind_of_elements
 from flatweave.kernel.arrays.chunks import need_distance
 from flatweave.kernel.arrays.loops import cond
 from flatweave.kernel.arrays.pulls import Pull, static

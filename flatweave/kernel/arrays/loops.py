@@ -31,6 +31,7 @@ from flatweave.kernel.writing.code import (
     Extent,
     extent_of,
     here,
+    launch,
     level,
     number,
     numbers,
@@ -39,7 +40,6 @@ from flatweave.kernel.writing.code import (
     writing,
 )
 from flatweave.kernel.writing.elements import Kind, leaves_of
-from flatweave.kernel.writing.launch import launch
 from flatweave.kernel_ir.arrays import UnitCode, level_of
 from flatweave.kernel_ir.hierarchy import BLOCK, GRID, THREAD, WARP, ForAll, Level
 from flatweave.terms.build import Builder, index

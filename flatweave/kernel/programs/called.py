@@ -22,11 +22,11 @@ from flatweave.array_ir.fault import Fault
 from flatweave.base.config import config
 from flatweave.base.dtypes import DType
 from flatweave.base.errors import ArgumentError, DTypeError, Unsupported, UserError
-from flatweave.base.frames import leave_ours_out
 from flatweave.base.locks import Lock
 from flatweave.base.recording import run
 from flatweave.base.schedule import CHOSEN
 from flatweave.base.source import user_location
+from flatweave.base.tracebacks import leave_ours_out
 from flatweave.frontend.call.compiled import Stages, rebuilt
 from flatweave.frontend.call.eager import where_they_are
 from flatweave.frontend.call.signature import flat_of, leaves_of
@@ -40,11 +40,15 @@ from flatweave.frontend.values.promotion import dtype_of
 from flatweave.frontend.values.scope import innermost
 from flatweave.frontend.values.tree import Tree
 from flatweave.kernel.arrays.pulls import Typed
-from flatweave.kernel.programs.build import build
-from flatweave.kernel.programs.fused import fused
-from flatweave.kernel.programs.inside import Inside, call_program, program_of
-from flatweave.kernel.programs.simulated import Way, schedule_for, simulated, watched
-from flatweave.kernel.programs.tracing import trace_kernel
+from flatweave.kernel.programs.build import (
+    Way,
+    build,
+    schedule_for,
+    simulated,
+    trace_kernel,
+    watched,
+)
+from flatweave.kernel.programs.in_programs import Inside, call_program, fused, program_of
 from flatweave.kernel.writing.code import NotElements, is_writing
 from flatweave.lower.machine.machine import CUDA
 from flatweave.ops import KernelProgram

@@ -1,22 +1,15 @@
-"""Updates of one element of memory that are indivisible, whoever else is at it.
-
-    atomic(op, m, i, value)       m[i] = op(m[i], value), by any operator, of any elements
-    atomic_add(m, i, value)       the same with +; gives what was there before
-    atomic_exchange(m, i, value)  m[i] = value; gives what was there before
-
-What a machine cannot do by an instruction is done by compare-and-swap, and where an element is no
-one word, under a lock. Which update comes first nobody knows: operators should not care.
-"""
+"""Indivisible updates of one element, and words by which blocks wait for earlier ones."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-from flatweave.base.dtypes import DType, bool_, u32
-from flatweave.base.errors import ArgumentError, DTypeError, NestingError
+from flatweave.base.dtypes import DType, bool_, i64, u32
+from flatweave.base.errors import ArgumentError, DTypeError, NestingError, Unsupported
 from flatweave.base.source import user_location
 from flatweave.frontend.values.scope import Scope, entered
+from flatweave.kernel.arrays.loops import seq_while
 from flatweave.kernel.arrays.pulls import Pull
 from flatweave.kernel.storage.stores import MEMORY_IN_TEXT, Memory, need_memory, written
 from flatweave.kernel.writing.checks import guarded
@@ -24,11 +17,22 @@ from flatweave.kernel.writing.code import emit, here, level, number, place, trac
 from flatweave.kernel.writing.elements import Kind
 from flatweave.kernel_ir.arrays import UnitCode
 from flatweave.kernel_ir.hierarchy import BLOCK, GRID, THREAD, Level
-from flatweave.kernel_ir.updates import ATOMIC, EXCHANGE, Atomic, AtomicUpdate, LockedUpdate
+from flatweave.kernel_ir.memory_ops import ATOMIC, EXCHANGE, Atomic, AtomicUpdate, LockedUpdate
+from flatweave.kernel_ir.syntax import Acquire, Backoff, Release, Sync
 from flatweave.terms.build import lambda_of
-from flatweave.terms.components import component_functions
+from flatweave.terms.operators import component_functions
 from flatweave.terms.syntax import Atom, BufferType, Lambda, Var
 from flatweave.terms.traverse import free_vars
+
+# Updates of one element of memory that are indivisible, whoever else is at it.
+#
+#     atomic(op, m, i, value)       m[i] = op(m[i], value), by any operator, of any elements
+#     atomic_add(m, i, value)       the same with +; gives what was there before
+#     atomic_exchange(m, i, value)  m[i] = value; gives what was there before
+#
+# What a machine cannot do by an instruction is done by compare-and-swap, and where an element is
+# no one word, under a lock. Which update comes first nobody knows: operators should not care.
+
 
 STRIPES = {GRID: 4096, BLOCK: 64}
 """How many locks the places of memory share: that of the grid, and that of a block."""
@@ -214,3 +218,84 @@ def _outermost(around: Level) -> Scope:
     block = next(scope for scope in heads if scope.builder.level is BLOCK)  # type: ignore[attr-defined]
     assert block.outer is not None
     return block.outer
+
+
+# How a block learns what an earlier one of the same launch has done: words that are released.
+#
+#     wait_until(lambda state: state == READY, states, b)     block b - 1 has said that it is ready
+#     sums[b + 1] = sums[b] + mine                            what it wrote before is there
+#     release(states, b + 1, READY)                           and so is this, for block b + 1
+#
+# Words are i64, in memory of the grid. Blocks start in the order of their numbers: a block may
+# wait for those before it, and for no other, which may not have started, and never would. Code of
+# a block, outside of its for_all: all its threads wait. OpenCL does not promise that other blocks
+# run while one waits.
+
+
+def release(m: Memory, i: Any, value: Any) -> None:
+    """m[i] = value, behind all that the block has written so far: who acquires it sees that."""
+    _expect_words(m, "release")
+    (atom,) = m.kind.atoms(value)
+    here().emit(Sync())
+    guarded(i, m.length, MEMORY_IN_TEXT, lambda at: _release(m, place(at), atom))
+
+
+def _release(m: Memory, at: Atom, value: Atom) -> None:
+    emit(Release(m.buffers[0], at, value))
+
+
+def acquire(m: Memory, i: Any) -> Any:
+    """m[i]; what was written before its release may be read from now on."""
+    _expect_words(m, "acquire")
+    return guarded(
+        i, m.length, MEMORY_IN_TEXT,
+        lambda at: m.kind.value(emit(Acquire(m.buffers[0], place(at)))),
+    )  # fmt: skip
+
+
+def wait_until(holds: Callable[[Any], Any], m: Memory, i: Any) -> Any:
+    """Acquire m[i] again and again, until it holds; that value.
+
+    Raises Unsupported for machines whose blocks may not wait for each other.
+    """
+    _expect_words(m, "wait_until")
+    expect_progress()
+
+    def turn(state: Any) -> Any:
+        _, attempt = state
+        emit(Backoff(attempt.atom))
+        return acquire(m, i), attempt + 1
+
+    found, _ = seq_while(lambda state: ~holds(state[0]), turn, (acquire(m, i), 0))
+    return found
+
+
+def expect_progress() -> None:
+    """Refuse a machine whose blocks may not wait for each other."""
+    machine = trace().machine
+    if not machine.forward_progress:
+        raise Unsupported(
+            f"a block waits for another one, and {machine.name} does not promise that the other "
+            "one runs meanwhile.",
+            where=user_location(),
+            remedy="Take two launches: force what each block has, scan that in a second launch, "
+            "and add it in a third; or run it on the CPU.",
+        )
+
+
+def _expect_words(m: Memory, who: str) -> None:
+    """Refuse memory that no block can wait for, and code of units that would wait one by one."""
+    need_memory(m, who)
+    around = level()
+    if around is not BLOCK:
+        raise NestingError(
+            f"{who} is for a whole block, and this is code of a {around.word}.",
+            where=user_location(),
+            remedy="Write it in code of the block, behind the for_all.",
+        )
+    if m.kind.dtypes != (i64,) or m.buffers[0].type.space != "global":  # type: ignore[union-attr]
+        raise DTypeError(
+            f"{who} is of words of i64 in memory of the grid, and this is {m.kind}.",
+            where=user_location(),
+            remedy="Make them in code of the grid: fk.fill(fk.replicate(n, 0)).",
+        )

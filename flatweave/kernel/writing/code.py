@@ -1,34 +1,43 @@
-"""Where a kernel's code goes while it is traced: the level it is for, and the user's line.
-
-A kernel is written for the grid. Its code is that of the host; `for_all` over blocks in it is one
-launch, and the body of that is code of a block; `for_all` in there is code of warps or threads.
-Scalars are the tracers of the array language, so that all its functions on them work here.
-"""
+"""Where a kernel's code goes while it is traced: its level, the user's line, launches, the end."""
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol
 
 from flatweave.base.dtypes import i64
-from flatweave.base.errors import ArgumentError, EscapedArrayError
+from flatweave.base.errors import ArgumentError, EscapedArrayError, Unsupported
 from flatweave.base.plan import CHECK_ERROR, Site
+from flatweave.base.records import replace
 from flatweave.base.source import UNKNOWN, Location, asides, user_location
 from flatweave.frontend.elements.conversion import cast
 from flatweave.frontend.trace.tracers import as_tracer
 from flatweave.frontend.values.array import Tracer, kind_of
 from flatweave.frontend.values.scope import STATE, Scope, Trace, entered
 from flatweave.kernel_ir.arrays import UnitCode, level_of
-from flatweave.kernel_ir.hierarchy import GRID, Level
-from flatweave.kernel_ir.host import Fail
-from flatweave.kernel_ir.syntax import Kernel, Report
+from flatweave.kernel_ir.hierarchy import GRID, Level, tries_in, without_tries
+from flatweave.kernel_ir.host import Fail, Free, Launch, Retain
+from flatweave.kernel_ir.op import KernelOp
+from flatweave.kernel_ir.syntax import BlockIndex, Kernel, Report, Unit
+from flatweave.kernel_ir.verify import SCALAR
+from flatweave.kernel_passes.sequentialize import sequentialize
 from flatweave.lower.kernel.scope import Sites
 from flatweave.lower.machine.machine import Machine
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import NO_BODY, Apply, If
-from flatweave.terms.syntax import Atom, Const, Op, Var
+from flatweave.terms.syntax import Atom, Const, Lambda, Let, Op, Var
+from flatweave.terms.traverse import Substitution, free_vars, map_field, walk_lets
+
+# Where a kernel's code goes while it is traced: the level it is for, and the user's line.
+#
+# A kernel is written for the grid. Its code is that of the host; `for_all` over blocks in it is
+# one launch, and the body of that is code of a block; `for_all` in there is code of warps or
+# threads. Scalars are the tracers of the array language, so that all its functions on them work
+# here.
+
 
 Extent = int | Tracer
 """A length: an int where it is known when the kernel is written, else a number of the host."""
@@ -285,3 +294,91 @@ def simplest(value: Any) -> Extent:
     if isinstance(value, Tracer):
         return int(value.atom.value) if isinstance(value.atom, Const) else value
     return int(value)
+
+
+# Code of blocks becomes a kernel, and a launch in the code of the host.
+
+
+def launch(made: KernelTrace, count: Atom, fn: Lambda) -> None:
+    """Run `fn(block)` for each block below `count`: what it reads of the host is passed to it."""
+    number = len(made.kernels)
+    said = name_in_text(made.name)
+    name = f"{said}_{number}" if number else said
+    read = tuple(free_vars(fn))
+    fresh = Substitution(fresh=lambda var, type_: made.root.builder.var(var.name, type_))
+    params = tuple(Var(made.root.builder.names.fresh(var.name), var.type) for var in read)
+    fresh.mapping.update(zip(read, params, strict=True))
+    block = fn.params[0]
+    body = Lambda((), (Let((block,), BlockIndex(), made.where), *fn.lets), ())
+    made.kernels.append(Kernel(name, params, fresh.function(body)))
+    here().emit(Launch(name, count, read))
+
+
+def name_in_text(name: str) -> str:
+    """What a function is called in C: `lambda` for `<lambda>`, as other letters stand in no name.
+    """
+    return re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_") or "kernel"
+
+
+# The end of a kernel's host code: memory that is no result goes back when nobody reads it.
+
+
+def finish(made: KernelTrace, results: Sequence[Atom]) -> tuple[Unit, Unit | None]:
+    """The unit of a traced kernel; its host gives these results. And the same with the operators
+    that are tried, if there are any."""
+    builder = made.root.builder
+    _only_kernel_code(made)
+    kept: set[Var] = set()
+    for atom in results:
+        if atom in kept and isinstance(atom, Var) and atom in made.buffers:
+            builder.emit(Retain(atom))
+        if isinstance(atom, Var):
+            kept.add(atom)
+    builder.lets = _freeing(builder.lets, set(made.buffers) - kept)
+    host = builder.close(made.params, results)
+    shape = made.machine.block_of(made.threads)
+    names = builder.names.apart()
+    kernels = [
+        replace(kernel, body=without_tries(kernel.body)) for kernel in made.kernels
+    ]
+    unit = Unit(host, tuple(sequentialize(kernel, builder.names, shape) for kernel in kernels))
+    if not any(tries_in(kernel.body) for kernel in made.kernels):
+        return unit, None
+    return unit, Unit(host, tuple(sequentialize(k, names, shape) for k in made.kernels))
+
+
+def _freeing(lets: Sequence[Let], buffers: set[Var]) -> list[Let]:
+    """Code of the host that gives back each of these buffers that it makes, when it was last used;
+    a loop's body in each of its turns."""
+    inner = [
+        replace(let, op=map_field(let.op, lambda atom: atom, lambda fn: _body(fn, buffers)))
+        for let in lets
+    ]
+    own = {var for let in lets for var in let.vars if var in buffers}
+    last = {
+        var: number
+        for number, let in enumerate(lets) for var in (*let.vars, *free_vars(let.op)) if var in own
+    }  # fmt: skip
+    freed: list[Let] = []
+    for number, let in enumerate(inner):
+        freed.append(let)
+        freed += [Let((), Free(var), let.where) for var in last if last[var] == number]
+    return freed
+
+
+def _body(fn: Lambda, buffers: set[Var]) -> Lambda:
+    return replace(fn, lets=tuple(_freeing(fn.lets, buffers)))
+
+
+def _only_kernel_code(made: KernelTrace) -> None:
+    """Refuse operations of the array language, which make arrays where there are none."""
+    bodies = [kernel.body for kernel in made.kernels]
+    for let in [*walk_lets(made.root.builder.close([], [])), *(
+        let for body in bodies for let in walk_lets(body)
+    )]:
+        if not isinstance(let.op, KernelOp) and let.op.name not in SCALAR:
+            raise Unsupported(
+                f"{let.op.name} is an operation on arrays, and a kernel has pull and push arrays.",
+                where=let.where,
+                remedy="Use the function of fk, such as fk.map, fk.iterations or fk.seq_reduce.",
+            )

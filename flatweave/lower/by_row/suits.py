@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from flatweave.base.thresholds import ALWAYS, NEVER
+from flatweave.base.schedule import ALWAYS, NEVER
 from flatweave.lower.host.context import Lowering
 from flatweave.ops import Suits
-from flatweave.ops.nests.suits import LIBRARY
+from flatweave.ops.nests import LIBRARY
 from flatweave.terms.build import FALSE, TRUE, index
 from flatweave.terms.syntax import Atom
 

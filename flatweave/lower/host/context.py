@@ -8,15 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from flatweave.base.diagnostics import Note
 from flatweave.base.dtypes import DType, i64
 from flatweave.base.host_functions import HostCall
 from flatweave.base.locks import Lock
 from flatweave.base.plan import Site
 from flatweave.base.records import record
-from flatweave.base.schedule import Schedule
+from flatweave.base.schedule import Schedule, Thresholds
 from flatweave.base.source import Location
-from flatweave.base.thresholds import Thresholds
-from flatweave.base.told import Note
 from flatweave.kernel_ir.host import Alloc, Choice, Free, IsUnique, Launch, Role
 from flatweave.kernel_ir.op import dtype_in
 from flatweave.kernel_ir.syntax import Kernel, Later

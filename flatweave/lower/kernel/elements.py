@@ -8,7 +8,7 @@ from functools import partial
 from flatweave.algorithms.long_folds import long_fold
 from flatweave.base.dtypes import bool_, i64, u64
 from flatweave.base.plan import CHECK_ERROR, INDEX_ERROR, Site
-from flatweave.kernel_ir.prefetch import Prefetch
+from flatweave.kernel_ir.memory_ops import Prefetch
 from flatweave.kernel_ir.syntax import Load, LoadNear, Report
 from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.kernel.failing_loops import FailingLoops

@@ -17,8 +17,8 @@ from typing import Protocol
 from flatweave.algorithms.long_folds import long_fold
 from flatweave.base.dtypes import i64
 from flatweave.base.records import replace
-from flatweave.kernel_ir.collectives import ReduceLanes
 from flatweave.kernel_ir.syntax import Lane, Lanes
+from flatweave.kernel_ir.warp_ops import ReduceLanes
 from flatweave.lower.machine.machine import Machine
 from flatweave.lower.traverse.stretches import Stretches, stretches_of
 from flatweave.ops import Fold

@@ -6,10 +6,10 @@ from flatweave.algorithms.by_warps import Warps
 from flatweave.base.dtypes import DType, i64
 from flatweave.base.library_products import LARGE, ProductSizes
 from flatweave.base.records import record, replace
-from flatweave.base.thresholds import ByGain, Thresholds
+from flatweave.base.schedule import ByGain, Thresholds
 from flatweave.kernel_passes.distribute import BlockShape
 from flatweave.kernel_passes.steps import Registers
-from flatweave.ops.sort_row import SHORT
+from flatweave.ops.sorts import SHORT
 
 KIB = 1024
 WIDEST = 64

@@ -17,8 +17,8 @@ from flatweave.kernel_ir.arrays import Values
 from flatweave.kernel_ir.syntax import Call
 from flatweave.passes.operators import makes_nan, reads_nan
 from flatweave.terms.build import Builder
-from flatweave.terms.components import component_functions
 from flatweave.terms.control import If
+from flatweave.terms.operators import component_functions
 from flatweave.terms.syntax import Atom, Const, Lambda, Type
 
 

@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 
 from flatweave.algorithms.lanes import EMPTY
 from flatweave.base.dtypes import bool_, i64, u64
-from flatweave.kernel_ir.collectives import Ballot
 from flatweave.kernel_ir.syntax import Lanes
+from flatweave.kernel_ir.warp_ops import Ballot
 from flatweave.lower.schedule.scan_levels import ScanRecord
 from flatweave.lower.traverse.position import Position, State
 from flatweave.lower.traverse.traversal import StepAt, Traversal

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from flatweave.base.dtypes import DType, f32, f64
 from flatweave.ops import ScatterReduce, Sweep
 from flatweave.terms.build import Builder
-from flatweave.terms.components import component_functions
+from flatweave.terms.operators import component_functions
 from flatweave.terms.syntax import Atom, Const
 
 

@@ -21,9 +21,9 @@ from collections.abc import Sequence
 
 from flatweave.algorithms.operator import Combine
 from flatweave.base.dtypes import DType, bool_, i64, u16, u32
-from flatweave.kernel_ir.collectives import ReduceLanes
 from flatweave.kernel_ir.host import Alloc, Free, Role
 from flatweave.kernel_ir.syntax import BlockIndex, Lane, Lanes, Load, Shared, Store
+from flatweave.kernel_ir.warp_ops import ReduceLanes
 from flatweave.lower.host.context import Own
 from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.scan.called_operator import agrees_without_nan, any_nan

@@ -34,8 +34,8 @@ from flatweave.nest.schedule import ALWAYS, Cache, RFactor, Rows, Stream, Versio
 from flatweave.ops import ScatterReduce, ScatterStore
 from flatweave.ops.rows import scalar_type
 from flatweave.terms.build import FALSE, TRUE, Builder, index
-from flatweave.terms.components import component_functions
 from flatweave.terms.control import For
+from flatweave.terms.operators import component_functions
 from flatweave.terms.syntax import Atom, Let, Var, types_of
 
 UNROLLED = 4

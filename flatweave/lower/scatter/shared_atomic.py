@@ -17,8 +17,8 @@ from math import prod
 
 from flatweave.base.dtypes import DType, i64, u32
 from flatweave.kernel_ir.host import Role
+from flatweave.kernel_ir.memory_ops import Atomic
 from flatweave.kernel_ir.syntax import BlockIndex, Lane, Load, Store, Sync
-from flatweave.kernel_ir.updates import Atomic
 from flatweave.lower.machine.machine import Machine
 from flatweave.lower.scatter.counted import is_counted, times_added
 from flatweave.lower.scatter.scattering import Scattering, Source, bytes_of
@@ -33,8 +33,8 @@ from flatweave.ops import ScatterReduce
 from flatweave.ops.rows import array_type, scalar_type
 from flatweave.passes.operators import is_exact, known_neutral
 from flatweave.terms.build import Builder, index, lambda_of
-from flatweave.terms.components import component_functions
 from flatweave.terms.control import NO_BODY, For, If
+from flatweave.terms.operators import component_functions
 from flatweave.terms.syntax import Atom, Const, Lambda, Var, constant
 
 WORD_BITS = 32

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from flatweave.array_ir.liveness import find_last_uses
+from flatweave.array_ir.extents import find_last_uses
 from flatweave.base.dtypes import DType, i64, u32, u64
 from flatweave.kernel_ir.host import Free, Role
 from flatweave.kernel_ir.syntax import Load, Store

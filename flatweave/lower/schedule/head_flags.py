@@ -6,7 +6,7 @@ Such a sweep need not know which row an element is in: flags in memory answer it
 from __future__ import annotations
 
 from flatweave.base.records import record
-from flatweave.ops.locate import Locate
+from flatweave.ops.folds import Locate
 from flatweave.ops.sweep import Sink, Sweep
 from flatweave.terms.control import Apply
 from flatweave.terms.syntax import Atom, Lambda, Let, Var

@@ -16,9 +16,9 @@ from flatweave.base.records import record
 from flatweave.lower.schedule.segmented_operator import segmented_operator
 from flatweave.ops import Prefix, Sweep
 from flatweave.terms.build import index, lambda_of
+from flatweave.terms.operators import wide_sums
 from flatweave.terms.syntax import Atom, Const, Lambda, Let, Var
 from flatweave.terms.traverse import free_vars
-from flatweave.terms.wide_sums import wide_sums
 
 COUNT = lambda_of("add", i64)
 FALSE = Const(False, bool_)

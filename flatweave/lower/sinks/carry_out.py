@@ -27,8 +27,8 @@ from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.kernel.operators import operator_in
 from flatweave.ops import CombineRows, CombineSegments
 from flatweave.terms.build import Builder, index
+from flatweave.terms.operators import carried_by, cast_each
 from flatweave.terms.syntax import Atom, Let, Var
-from flatweave.terms.wide_sums import carried_by, cast_each
 
 
 @record

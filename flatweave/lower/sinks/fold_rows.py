@@ -15,8 +15,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from flatweave.base.dtypes import i64
-from flatweave.kernel_ir.collectives import ReduceLanes, ShiftLanes
 from flatweave.kernel_ir.syntax import Lane, Lanes, Shared, Store
+from flatweave.kernel_ir.warp_ops import ReduceLanes, ShiftLanes
 from flatweave.lower.schedule.division import along_rows
 from flatweave.lower.sinks.combine_segments import SegmentSink
 from flatweave.lower.sinks.fold_rows_elements import SHORT, WIDTH, RowElements
@@ -31,9 +31,9 @@ from flatweave.ops import Index
 from flatweave.ops.rows import scalar_type
 from flatweave.terms.build import Builder, index, lambda_of
 from flatweave.terms.control import NO_BODY, For, If
+from flatweave.terms.operators import carried_by, cast_each
 from flatweave.terms.syntax import Atom, Var
 from flatweave.terms.traverse import walk_lets
-from flatweave.terms.wide_sums import carried_by, cast_each
 
 IDLE = 4
 """How many lanes there may be for each element where rows lie side by side."""

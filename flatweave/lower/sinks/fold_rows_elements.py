@@ -13,9 +13,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from flatweave.base.dtypes import i64, u64
-from flatweave.kernel_ir.collectives import InSet, ReduceLanes
-from flatweave.kernel_ir.reduce_rows import ReduceRows
 from flatweave.kernel_ir.syntax import Lane
+from flatweave.kernel_ir.warp_ops import InSet, ReduceLanes, ReduceRows
 from flatweave.lower.schedule.division import folds_at_once
 from flatweave.lower.sweep.writer import KernelWriter
 from flatweave.lower.traverse.position import Position, State
@@ -23,8 +22,8 @@ from flatweave.lower.traverse.row_of_position import ONE_BIT, RowOf
 from flatweave.ops import CombineRows, Sweep
 from flatweave.passes.operators import is_commutative
 from flatweave.terms.build import Builder, index
-from flatweave.terms.components import component_functions
 from flatweave.terms.control import Apply, For, If
+from flatweave.terms.operators import component_functions
 from flatweave.terms.syntax import Atom, Const, Lambda, Op, Var, constant
 from flatweave.terms.traverse import needed_for
 

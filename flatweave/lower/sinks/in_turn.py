@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from flatweave.kernel_ir.store_in_turn import StoreInTurn
+from flatweave.kernel_ir.memory_ops import StoreInTurn
 from flatweave.lower.kernel.scope import HostArray
 from flatweave.lower.sweep.sink import HostSweep, LoweredSink, SinkStep
 from flatweave.lower.sweep.writer import KernelWriter

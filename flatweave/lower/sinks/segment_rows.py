@@ -16,8 +16,8 @@ from collections.abc import Callable, Sequence
 
 from flatweave.base.dtypes import i64
 from flatweave.base.records import record, replace
-from flatweave.kernel_ir.collectives import LastLane, ShiftLanes
 from flatweave.kernel_ir.syntax import Load, Store, StoreCompact
+from flatweave.kernel_ir.warp_ops import LastLane, ShiftLanes
 from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.machine.machine import Machine
 from flatweave.lower.sinks.carry_out import Segmented

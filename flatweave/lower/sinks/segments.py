@@ -20,7 +20,8 @@ from typing import Protocol
 
 from flatweave.base.dtypes import i64
 from flatweave.base.records import record
-from flatweave.kernel_ir.collectives import (
+from flatweave.kernel_ir.syntax import Lane, Load, Store, StoreCompact
+from flatweave.kernel_ir.warp_ops import (
     Ballot,
     CountLanes,
     LastLane,
@@ -28,7 +29,6 @@ from flatweave.kernel_ir.collectives import (
     ScanLanes,
     ShiftLanes,
 )
-from flatweave.kernel_ir.syntax import Lane, Load, Store, StoreCompact
 from flatweave.lower.host.context import Lowering
 from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.kernel.elements import Elements
@@ -39,8 +39,8 @@ from flatweave.lower.traverse.position import Position, State, while_active
 from flatweave.ops import CombineRows, CombineSegments
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import NO_BODY, If
+from flatweave.terms.operators import carried_by, cast_each
 from flatweave.terms.syntax import Atom, Lambda, Var
-from flatweave.terms.wide_sums import carried_by, cast_each
 
 
 @record

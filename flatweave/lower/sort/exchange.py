@@ -18,12 +18,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from flatweave.base.dtypes import bool_
-from flatweave.kernel_ir.swap_lanes import SwapLanes
 from flatweave.kernel_ir.syntax import Lane, Load, Store
+from flatweave.kernel_ir.warp_ops import SwapLanes
 from flatweave.lower.sort.lines import scalar_loop
 from flatweave.terms.build import Builder, index
-from flatweave.terms.comparisons import exchanges
 from flatweave.terms.control import NO_BODY, Apply, If
+from flatweave.terms.operators import exchanges
 from flatweave.terms.syntax import Atom, Const, Var
 
 Register = Sequence[Atom]

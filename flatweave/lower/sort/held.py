@@ -9,9 +9,9 @@ from collections.abc import Callable, Sequence
 
 from flatweave.base.dtypes import i64
 from flatweave.kernel_ir.arrays import choose, extent_of, when
+from flatweave.kernel_ir.memory_ops import ThreadMemory
 from flatweave.kernel_ir.op import dtype_in
 from flatweave.kernel_ir.syntax import Lane, Lanes, Load, Store
-from flatweave.kernel_ir.thread_memory import ThreadMemory
 from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.machine.machine import Machine
 from flatweave.lower.traverse.flat import flat

@@ -17,16 +17,16 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from flatweave.base.dtypes import i64, u64
-from flatweave.kernel_ir.collectives import ReduceLanes
 from flatweave.kernel_ir.host import Alloc, Free, Role
 from flatweave.kernel_ir.syntax import BlockIndex, Lane, Lanes, Load, Shared, Store
+from flatweave.kernel_ir.warp_ops import ReduceLanes
 from flatweave.lower.host.context import Declared, Own
 from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.kernel.spread import spread
 from flatweave.lower.sort.digit_pass import Keyed
 from flatweave.terms.build import Builder, index, lambda_of
-from flatweave.terms.comparisons import comes_before
 from flatweave.terms.control import NO_BODY, For, If, While
+from flatweave.terms.operators import comes_before
 from flatweave.terms.syntax import Atom, BufferType, Let, Var, constant
 
 LEAST = 1 << 10

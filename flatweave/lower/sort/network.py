@@ -17,8 +17,8 @@ from flatweave.array_ir.fault import PARTS
 from flatweave.base.dtypes import i64
 from flatweave.base.plan import CHECK_ERROR
 from flatweave.kernel_ir.host import Alloc, Fail, Free, Role
-from flatweave.kernel_ir.load_tile import LoadTile
 from flatweave.kernel_ir.syntax import Lane, Lanes, Load, Store
+from flatweave.kernel_ir.warp_ops import LoadTile
 from flatweave.lower.host.context import Lowering
 from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.kernel.elements import Elements

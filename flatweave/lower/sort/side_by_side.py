@@ -23,7 +23,7 @@ from flatweave.lower.kernel.elements import Elements
 from flatweave.lower.kernel.scope import HostArray
 from flatweave.ops import SortRows
 from flatweave.ops.rows import array_type, scalar_type
-from flatweave.ops.sort_row import SHORT
+from flatweave.ops.sorts import SHORT
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import NO_BODY, If
 from flatweave.terms.syntax import Atom, Let, Var, constant

@@ -22,10 +22,10 @@ from flatweave.algorithms.operator import addition
 from flatweave.algorithms.words import AGGREGATE, PREFIX
 from flatweave.base.dtypes import i64, u32
 from flatweave.kernel_ir.arrays import fold, when
-from flatweave.kernel_ir.collectives import Ballot, LastLane, ScanLanes
+from flatweave.kernel_ir.memory_ops import ThreadMemory
 from flatweave.kernel_ir.op import dtype_in
 from flatweave.kernel_ir.syntax import BlockIndex, Lane, Lanes, Load, Shared, Store, Sync
-from flatweave.kernel_ir.thread_memory import ThreadMemory
+from flatweave.kernel_ir.warp_ops import Ballot, LastLane, ScanLanes
 from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.machine.machine import Machine
 from flatweave.lower.sort.digit_pass import DigitPass

@@ -17,8 +17,8 @@ from collections.abc import Sequence
 
 from flatweave.base.dtypes import DType, i64, u32
 from flatweave.kernel_ir.host import Alloc, Role
+from flatweave.kernel_ir.memory_ops import Atomic
 from flatweave.kernel_ir.syntax import BlockIndex, Load, Shared, Store, Sync
-from flatweave.kernel_ir.updates import Atomic
 from flatweave.lower.host.context import Lowering
 from flatweave.lower.host.fill import fill
 from flatweave.lower.kernel.builder import KernelBuilder

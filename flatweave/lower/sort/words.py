@@ -18,7 +18,7 @@ from flatweave.base.dtypes import DType, i32, i64, u32, u64
 from flatweave.base.records import record
 from flatweave.ops.rows import scalar_type
 from flatweave.terms.build import Builder
-from flatweave.terms.invertible import steps_back, undone
+from flatweave.terms.operators import steps_back, undone
 from flatweave.terms.syntax import Atom, Lambda, Let, constant
 
 PLACE = 32

@@ -14,9 +14,9 @@ from flatweave.lower.traverse.position import Position, State, count_lanes, whil
 from flatweave.lower.traverse.traversal import Traversal
 from flatweave.nest.schedule import How, RFactor
 from flatweave.terms.build import Builder
+from flatweave.terms.operators import cast_each
 from flatweave.terms.syntax import Atom, types_of
 from flatweave.terms.traverse import needed_for
-from flatweave.terms.wide_sums import cast_each
 
 
 class Aggregates:

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from flatweave.base.dtypes import DType
 from flatweave.base.records import replace
-from flatweave.kernel_ir.load_tile import LoadTile
 from flatweave.kernel_ir.syntax import Lane
+from flatweave.kernel_ir.warp_ops import LoadTile
 from flatweave.lower.kernel.elements import Elements
 from flatweave.lower.schedule.contraction import Contraction
 from flatweave.lower.sweep.writer import KernelWriter

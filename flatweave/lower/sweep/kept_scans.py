@@ -19,9 +19,9 @@ from collections.abc import Sequence
 from flatweave.algorithms.lanes import EMPTY, scan_step, segmented_scan_step
 from flatweave.algorithms.operator import select
 from flatweave.base.dtypes import i64
-from flatweave.kernel_ir.collectives import Ballot
+from flatweave.kernel_ir.memory_ops import ThreadMemory
 from flatweave.kernel_ir.syntax import Lane, Load, Store
-from flatweave.kernel_ir.thread_memory import ThreadMemory
+from flatweave.kernel_ir.warp_ops import Ballot
 from flatweave.lower.kernel.elements import Elements
 from flatweave.lower.schedule.in_registers import kept_of
 from flatweave.lower.schedule.scan_levels import ScanRecord, with_slots
@@ -29,8 +29,8 @@ from flatweave.lower.sweep.writer import KernelWriter
 from flatweave.lower.traverse.position import Position, State, while_active
 from flatweave.ops.rows import scalar_type
 from flatweave.terms.build import Builder, index
+from flatweave.terms.operators import cast_each
 from flatweave.terms.syntax import Atom, Var, types_of
-from flatweave.terms.wide_sums import cast_each
 
 
 class KeptScans:

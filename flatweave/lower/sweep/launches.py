@@ -42,8 +42,8 @@ from flatweave.lower.sweep.writer import KernelWriter
 from flatweave.lower.traverse.sources import groups
 from flatweave.nest.schedule import ALWAYS, Guard, RegisterTile, SharedTile, Version
 from flatweave.terms.build import index
+from flatweave.terms.operators import cast_each
 from flatweave.terms.syntax import Atom, Const, Let, Var, types_of
-from flatweave.terms.wide_sums import cast_each
 
 
 def lower_sweep(

@@ -52,9 +52,9 @@ from flatweave.nest.schedule import (
 from flatweave.ops.rows import scalar_type
 from flatweave.passes.cost import cost_of_body
 from flatweave.terms.build import Builder, index
+from flatweave.terms.operators import cast_each
 from flatweave.terms.syntax import Atom, Lambda, types_of
 from flatweave.terms.traverse import needed_for
-from flatweave.terms.wide_sums import cast_each
 
 
 def call_operator(

@@ -14,8 +14,8 @@ from typing import ClassVar
 
 from flatweave.base.dtypes import i64
 from flatweave.base.records import record, replace
-from flatweave.kernel_ir.collectives import ReduceLanes
 from flatweave.kernel_ir.syntax import Lane
+from flatweave.kernel_ir.warp_ops import ReduceLanes
 from flatweave.lower.traverse.flat import Flat, span_with_edges
 from flatweave.lower.traverse.mixed_order import mixed
 from flatweave.lower.traverse.one_by_one import OneByOne, one_by_one

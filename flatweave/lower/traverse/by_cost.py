@@ -23,7 +23,7 @@ from flatweave.algorithms.operator import Operator, addition
 from flatweave.base.dtypes import i64
 from flatweave.base.records import record
 from flatweave.kernel_ir.arrays import Values
-from flatweave.kernel_ir.collectives import ReduceLanes
+from flatweave.kernel_ir.warp_ops import ReduceLanes
 from flatweave.lower.machine.thresholds import ALONE, FURTHER, LOOKED, SEARCHED, SEEN
 from flatweave.lower.traverse.along_rows import AlongRows, ByLane, ByWarp
 from flatweave.lower.traverse.by_search import BySearch, Marks

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from flatweave.base.dtypes import i64
 from flatweave.base.records import record
-from flatweave.kernel_ir.collectives import CountLanes
+from flatweave.kernel_ir.warp_ops import CountLanes
 from flatweave.lower.traverse.row_of_position import RowOf
 from flatweave.lower.traverse.tiles import Tile
 from flatweave.terms.build import Builder

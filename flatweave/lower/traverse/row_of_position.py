@@ -14,8 +14,8 @@ from __future__ import annotations
 
 from flatweave.base.dtypes import i64, u64
 from flatweave.base.records import record
-from flatweave.kernel_ir.collectives import InSet, SelectZero
 from flatweave.kernel_ir.syntax import Call, Lane, Load
+from flatweave.kernel_ir.warp_ops import InSet, SelectZero
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import For, If, While
 from flatweave.terms.syntax import Atom, Var, constant

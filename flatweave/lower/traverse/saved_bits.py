@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from flatweave.base.dtypes import u64
 from flatweave.base.records import record
-from flatweave.kernel_ir.collectives import Ballot, InSet
 from flatweave.kernel_ir.syntax import Load, Shared, Store
+from flatweave.kernel_ir.warp_ops import Ballot, InSet
 from flatweave.lower.traverse.position import Position
 from flatweave.terms.build import Builder, index
 from flatweave.terms.syntax import Atom, Var

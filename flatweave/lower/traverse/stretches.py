@@ -15,8 +15,8 @@ from collections.abc import Callable, Sequence
 
 from flatweave.base.dtypes import DType, i16, i32, i64
 from flatweave.base.records import record
-from flatweave.kernel_ir.collectives import ReduceLanes
 from flatweave.kernel_ir.syntax import Lanes
+from flatweave.kernel_ir.warp_ops import ReduceLanes
 from flatweave.lower.machine.machine import WIDEST, Machine
 from flatweave.ops import Index
 from flatweave.passes.operators import chooses_by_place

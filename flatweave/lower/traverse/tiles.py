@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Protocol
 
 from flatweave.base.records import record
-from flatweave.kernel_ir.load_tile import LoadTile
 from flatweave.kernel_ir.syntax import Lane, Load, Shared, Store
+from flatweave.kernel_ir.warp_ops import LoadTile
 from flatweave.terms.build import Builder, index
 from flatweave.terms.syntax import Atom, BufferType, Var
 

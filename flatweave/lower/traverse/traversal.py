@@ -21,8 +21,8 @@ from typing import ClassVar, Protocol
 from flatweave.algorithms.operator import Operator
 from flatweave.base.dtypes import i64
 from flatweave.base.records import record
-from flatweave.kernel_ir.collectives import ReduceLanes
 from flatweave.kernel_ir.syntax import Lanes
+from flatweave.kernel_ir.warp_ops import ReduceLanes
 from flatweave.lower.machine.machine import Machine
 from flatweave.lower.traverse.position import Position, State, Step
 from flatweave.lower.traverse.steps import Steps, steps_of

@@ -16,8 +16,8 @@ from flatweave.base.dtypes import i64, u64
 from flatweave.base.pretty import listed
 from flatweave.base.records import record
 from flatweave.kernel_ir.host import Alloc, Free, Role
+from flatweave.kernel_ir.memory_ops import ATOMIC, Atomic, AtomicUpdate
 from flatweave.kernel_ir.syntax import Load, Store
-from flatweave.kernel_ir.updates import ATOMIC, Atomic, AtomicUpdate
 from flatweave.lower.host.context import Lowering
 from flatweave.lower.host.each_place import each_place
 from flatweave.lower.host.fill import fill
@@ -31,8 +31,8 @@ from flatweave.ops import ScatterReduce, ScatterStore
 from flatweave.ops.rows import scalar_type
 from flatweave.passes.operators import is_commutative
 from flatweave.terms.build import Builder, index, lambda_of
-from flatweave.terms.components import component_functions
 from flatweave.terms.control import NO_BODY, If
+from flatweave.terms.operators import component_functions
 from flatweave.terms.syntax import Atom, Lambda, Let, Var
 
 NOBODY = index(-1)

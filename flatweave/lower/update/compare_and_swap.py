@@ -15,8 +15,8 @@ from collections.abc import Sequence
 from flatweave.base.dtypes import BY_NAME, DType, u32, u64
 from flatweave.base.records import record
 from flatweave.kernel_ir.host import Alloc, Free, Role
+from flatweave.kernel_ir.memory_ops import AtomicUpdate
 from flatweave.kernel_ir.syntax import Load, Store
-from flatweave.kernel_ir.updates import AtomicUpdate
 from flatweave.lower.host.context import Lowering
 from flatweave.lower.host.each_place import each_place
 from flatweave.lower.kernel.builder import KernelBuilder

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from flatweave.base.dtypes import u32
 from flatweave.base.records import record
 from flatweave.kernel_ir.host import Alloc, Free
-from flatweave.kernel_ir.updates import LockedUpdate
+from flatweave.kernel_ir.memory_ops import LockedUpdate
 from flatweave.lower.host.context import Lowering
 from flatweave.lower.host.fill import fill
 from flatweave.lower.kernel.elements import Elements

@@ -31,7 +31,7 @@ from typing import TypeGuard
 from flatweave.base.dtypes import i64
 from flatweave.base.records import record
 from flatweave.ops import HOST_BODIES, Combine, Fold, Index, InTurn, Prefix, Store, Suits, Sweep
-from flatweave.ops.nests.suits import LIBRARY
+from flatweave.ops.nests import LIBRARY
 from flatweave.passes.branches.library_products import Operands, operands_of
 from flatweave.passes.cost import STORING, cost_of_body
 from flatweave.passes.fusion.sharing import is_pull

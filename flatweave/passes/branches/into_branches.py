@@ -39,8 +39,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from flatweave.array_ir.forms import SWEPT
 from flatweave.array_ir.syntax import Program
+from flatweave.array_ir.verify import SWEPT
 from flatweave.base.dtypes import i64
 from flatweave.base.records import record
 from flatweave.ops import HOST_BODIES, Combine, Store, Sweep

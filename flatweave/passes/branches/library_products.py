@@ -26,8 +26,8 @@ from flatweave.base.source import Location
 from flatweave.ops import Argument, Callback, Fold, Index, Returned, Sweep
 from flatweave.ops.rows import array_type
 from flatweave.terms.build import Builder
-from flatweave.terms.components import component_functions
 from flatweave.terms.control import Apply
+from flatweave.terms.operators import component_functions
 from flatweave.terms.syntax import Atom, Const, Let, Op, Var, constant
 
 ADD = ["add"]

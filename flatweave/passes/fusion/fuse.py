@@ -26,8 +26,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence, Set
 
-from flatweave.array_ir.forms import SWEPT
 from flatweave.array_ir.syntax import Program
+from flatweave.array_ir.verify import SWEPT
 from flatweave.base.dtypes import i64
 from flatweave.ops import Index, Store, Sweep
 from flatweave.passes.array_pass import array_pass

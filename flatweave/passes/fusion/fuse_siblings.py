@@ -31,8 +31,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence, Set
 
-from flatweave.array_ir.forms import FLAT
 from flatweave.array_ir.syntax import Program
+from flatweave.array_ir.verify import FLAT
 from flatweave.ops import HOST_BODIES, CombineRows, Compact, Index, Insert, Sink, Sweep
 from flatweave.passes.array_pass import array_pass
 from flatweave.passes.cost import STORING, cost_of_body

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Set
 
 from flatweave.array_ir.syntax import Program
+from flatweave.base.diagnostics import Note
 from flatweave.base.records import record
-from flatweave.base.told import Note
 from flatweave.ops import HOST_BODIES, Index, Prefix, Store, Sweep
 from flatweave.passes.cost import (
     AS_READ,

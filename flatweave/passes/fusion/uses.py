@@ -10,8 +10,8 @@ from flatweave.array_ir.syntax import Program
 from flatweave.base.records import record
 from flatweave.ops import ByRow, Fold, Index, Sweep
 from flatweave.passes.cost import INNER_LOOP, LONG, Roots, length, times
+from flatweave.terms.bounds import Sum
 from flatweave.terms.control import Apply, For, While
-from flatweave.terms.sums import Sum
 from flatweave.terms.syntax import Atom, Const, Lambda, Op, Var
 from flatweave.terms.traverse import atoms_in, lambdas_in, walk_lets
 

@@ -42,8 +42,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from flatweave.array_ir.forms import SWEPT
 from flatweave.array_ir.syntax import Program
+from flatweave.array_ir.verify import SWEPT
 from flatweave.base.dtypes import DType, bool_, i64
 from flatweave.ops import ByRow, Check, Combine, Fold, Index, Prefix, Sink, Store, Sweep
 from flatweave.ops.rows import scalar_type

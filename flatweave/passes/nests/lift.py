@@ -30,8 +30,8 @@ element-by-element arrays by itself.
 
 from __future__ import annotations
 
-from flatweave.array_ir.forms import TRACED
 from flatweave.array_ir.syntax import Program
+from flatweave.array_ir.verify import TRACED
 from flatweave.passes.array_pass import array_pass
 from flatweave.passes.nests import rules
 from flatweave.passes.nests.distribute import host_body, is_nested

@@ -18,8 +18,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
 from flatweave.array_ir.syntax import Program
+from flatweave.base.diagnostics import Note
 from flatweave.base.records import record
-from flatweave.base.told import Note
 from flatweave.ops import Concat, Generate, Index, Map, Nest, Reshape
 from flatweave.ops.rows import array_type
 from flatweave.passes.cost import (

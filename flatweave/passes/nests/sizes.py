@@ -15,8 +15,8 @@ Leaves alone: nests inside branches and loops of the host, whose sizes may diffe
 
 from __future__ import annotations
 
-from flatweave.array_ir.forms import FLAT, TRACED
 from flatweave.array_ir.syntax import Program
+from flatweave.array_ir.verify import FLAT, TRACED
 from flatweave.ops import Suits
 from flatweave.passes.array_pass import array_pass
 from flatweave.terms.syntax import Lambda

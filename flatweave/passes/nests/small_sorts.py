@@ -26,9 +26,8 @@ from flatweave.ops.rows import array_type
 from flatweave.passes.nests.hard import has_hard, is_hard
 from flatweave.passes.nests.repeated import repeated
 from flatweave.terms.build import Builder
-from flatweave.terms.comparisons import comes_before, exchanges
 from flatweave.terms.control import For, If, While
-from flatweave.terms.invertible import steps_back, undone
+from flatweave.terms.operators import comes_before, exchanges, steps_back, undone
 from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Let, constant
 from flatweave.terms.traverse import free_vars, map_field, needed_for, walk_lets
 

@@ -38,7 +38,7 @@ from flatweave.ops import (
     Span,
     Suits,
 )
-from flatweave.ops.nests.suits import BY_ROW
+from flatweave.ops.nests import BY_ROW
 from flatweave.ops.rows import array_type
 from flatweave.passes.nests.arrays import array_of, at, branch, each
 from flatweave.passes.nests.distribute import as_generate, distribute, host_body, lifted

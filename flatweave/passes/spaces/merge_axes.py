@@ -34,8 +34,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from flatweave.array_ir.forms import FLAT
 from flatweave.array_ir.syntax import Program
+from flatweave.array_ir.verify import FLAT
 from flatweave.base.dtypes import i64
 from flatweave.base.records import record
 from flatweave.ops import Index, Reshape, Sweep

@@ -18,7 +18,7 @@ from flatweave.codegen.llvm.body.shapes import LINEAR, REVERSED, UNIFORM, VARYIN
 from flatweave.codegen.llvm.isa.portable import InstructionSet
 from flatweave.codegen.llvm.math.scalar import emit_cast
 from flatweave.codegen.llvm.text.module import Code, constant, splat, vec
-from flatweave.kernel_ir.trailing_zeros import Zeros
+from flatweave.kernel_ir.lane_facts import Zeros
 from flatweave.terms.control import Apply, Cast
 from flatweave.terms.syntax import Atom, Const, Lambda, Let, Op, Type, Var
 

@@ -12,11 +12,11 @@ from flatweave.codegen.llvm.body.shapes import UNIFORM, VARYING, Shape, counter_
 from flatweave.codegen.llvm.body.trip_count import cost_of, is_short
 from flatweave.codegen.llvm.math.scalar import emit_scalar
 from flatweave.codegen.llvm.text.module import Code, Phi
-from flatweave.kernel_ir.prefetch import Prefetch
+from flatweave.kernel_ir.memory_ops import Prefetch
 from flatweave.kernel_ir.syntax import Lane, Load
+from flatweave.terms.bounds import Sum
 from flatweave.terms.build import index
 from flatweave.terms.control import For, While
-from flatweave.terms.sums import Sum
 from flatweave.terms.syntax import BufferType, Const, Let, Op, Var
 from flatweave.terms.traverse import lambdas_in, walk_lets
 

@@ -29,10 +29,10 @@ from enum import Enum, auto
 from typing import NamedTuple
 
 from flatweave.base.dtypes import i64
-from flatweave.kernel_ir.collectives import ReduceLanes, ScanLanes
+from flatweave.kernel_ir.lane_facts import BITS, Zeros, zeros_in, zeros_of
 from flatweave.kernel_ir.op import Gives, KernelOp
 from flatweave.kernel_ir.syntax import Lane
-from flatweave.kernel_ir.trailing_zeros import BITS, Zeros, zeros_in, zeros_of
+from flatweave.kernel_ir.warp_ops import ReduceLanes, ScanLanes
 from flatweave.terms.control import Apply, Cast, For, If, While
 from flatweave.terms.syntax import Atom, Const, Lambda, Op, Type, Var
 from flatweave.terms.traverse import atoms_in

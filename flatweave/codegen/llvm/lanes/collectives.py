@@ -25,7 +25,7 @@ from flatweave.codegen.llvm.text.module import (
     vec,
     word_of_mask,
 )
-from flatweave.kernel_ir.collectives import (
+from flatweave.kernel_ir.warp_ops import (
     Ballot,
     CountLanes,
     InSet,
@@ -33,11 +33,11 @@ from flatweave.kernel_ir.collectives import (
     ReduceLanes,
     ScanLanes,
     ShiftLanes,
+    SwapLanes,
 )
-from flatweave.kernel_ir.swap_lanes import SwapLanes
 from flatweave.scalar.ops import TABLE
-from flatweave.terms.components import component_functions
 from flatweave.terms.control import Apply
+from flatweave.terms.operators import component_functions
 from flatweave.terms.syntax import Atom, Lambda, Let
 
 _EXACT = ("add", "mul", "and", "or", "xor")

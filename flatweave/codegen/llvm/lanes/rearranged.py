@@ -22,11 +22,9 @@ from flatweave.codegen.llvm.memory.access import (
     uniform_value,
 )
 from flatweave.codegen.llvm.text.module import vec
-from flatweave.kernel_ir.collectives import SelectZero
-from flatweave.kernel_ir.load_tile import LoadTile
-from flatweave.kernel_ir.reduce_rows import ReduceRows
-from flatweave.kernel_ir.store_in_turn import StoreInTurn
+from flatweave.kernel_ir.memory_ops import StoreInTurn
 from flatweave.kernel_ir.syntax import LoadNear
+from flatweave.kernel_ir.warp_ops import LoadTile, ReduceRows, SelectZero
 from flatweave.terms.syntax import Let, Var
 
 # LoadNear and SelectZero: few elements spread over many lanes by permutes instead of gathers.

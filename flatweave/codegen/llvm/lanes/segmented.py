@@ -27,7 +27,7 @@ from flatweave.codegen.llvm.body.shapes import UNIFORM, VARYING
 from flatweave.codegen.llvm.lanes import collectives
 from flatweave.codegen.llvm.lanes.collectives import combine, shifted
 from flatweave.codegen.llvm.text.module import shuffle, vec
-from flatweave.kernel_ir.collectives import LastLane, ScanLanes, ShiftLanes
+from flatweave.kernel_ir.warp_ops import LastLane, ScanLanes, ShiftLanes
 from flatweave.terms.syntax import Lambda, Let
 
 Columns = list[str]

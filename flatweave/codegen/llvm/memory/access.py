@@ -27,10 +27,8 @@ from flatweave.codegen.llvm.memory.permuted import (
     store_permuted,
 )
 from flatweave.codegen.llvm.text.module import suffix, vec
-from flatweave.kernel_ir.acquire_lanes import AcquireLanes
-from flatweave.kernel_ir.prefetch import Prefetch
+from flatweave.kernel_ir.memory_ops import AcquireLanes, LoadWhole, Prefetch, StoreWhole
 from flatweave.kernel_ir.syntax import Acquire, Load, Release, Shared, Store
-from flatweave.kernel_ir.whole_words import LoadWhole, StoreWhole
 from flatweave.terms.syntax import Atom, BufferType, Let, Var
 
 AHEAD = 2048

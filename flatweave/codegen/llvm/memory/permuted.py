@@ -12,8 +12,8 @@ from flatweave.codegen.llvm.body.emitter import Emitter, Held
 from flatweave.codegen.llvm.body.shapes import LINEAR, REVERSED, UNIFORM, VARYING
 from flatweave.codegen.llvm.math.scalar import emit_scalar
 from flatweave.codegen.llvm.text.module import shuffle, suffix, vec
-from flatweave.kernel_ir.trailing_zeros import zeros_in, zeros_of
-from flatweave.terms.sums import Sum
+from flatweave.kernel_ir.lane_facts import zeros_in, zeros_of
+from flatweave.terms.bounds import Sum
 
 # Lanes whose indices are near each other: a few registers are loaded and permuted, not gathered.
 #

@@ -21,7 +21,7 @@ from flatweave.codegen.llvm.memory.access import (
     to_memory,
 )
 from flatweave.codegen.llvm.text.module import Code, vec
-from flatweave.kernel_ir.updates import EXCHANGE, Atomic, AtomicUpdate, LockedUpdate
+from flatweave.kernel_ir.memory_ops import EXCHANGE, Atomic, AtomicUpdate, LockedUpdate
 from flatweave.terms.syntax import Atom, Lambda, Let, Var
 
 # Atomic updates: one instruction, or a compare-and-swap loop, for each lane that runs.

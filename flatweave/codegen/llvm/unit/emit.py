@@ -27,9 +27,8 @@ from flatweave.codegen.llvm.text.module import STOPPED, Code, Module
 from flatweave.codegen.llvm.unit import host
 from flatweave.codegen.llvm.unit.rows import HEAD, row_program
 from flatweave.kernel_ir import syntax as k
-from flatweave.kernel_ir.host import Launch
-from flatweave.kernel_ir.parts import Parts
-from flatweave.kernel_ir.trailing_zeros import trailing_zeros
+from flatweave.kernel_ir.host import Launch, Parts
+from flatweave.kernel_ir.lane_facts import trailing_zeros
 from flatweave.terms.syntax import BufferType, Lambda, Var
 from flatweave.terms.traverse import free_vars
 

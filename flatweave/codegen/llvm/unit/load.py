@@ -16,13 +16,11 @@ import itertools
 from collections.abc import Callable, Sequence
 
 from flatweave.base.config import config
-from flatweave.base.laps import Laps
+from flatweave.base.phase_timer import PhaseTimer, shown
 from flatweave.base.plan import Plan
-from flatweave.base.progress import shown
 from flatweave.codegen.llvm.isa import here
 from flatweave.codegen.llvm.unit.emit import emit_host, emit_kernels
-from flatweave.kernel_ir.host import Launch
-from flatweave.kernel_ir.parts import parts_of
+from flatweave.kernel_ir.host import Launch, parts_of
 from flatweave.kernel_ir.syntax import Kernel, Unit
 from flatweave.runtime.cpu import CpuProgram
 from flatweave.runtime.deep_stack import check_wanted, on_deep_stack
@@ -71,7 +69,7 @@ def _is_per_block(loop: For | While, definitions: dict[Var, Op], grids: set[Atom
 ENOUGH = 100  # lets of kernels that are worth a module; each costs LLVM 1 to 2 ms by itself
 
 
-def load(unit: Unit, plan: Plan, laps: Laps) -> CpuProgram:
+def load(unit: Unit, plan: Plan, laps: PhaseTimer) -> CpuProgram:
     """The program; `laps` go on while kernels are made."""
     parts, switches = parts_of(unit.host), config.current
     likely = {name: names for names in parts.alike for name in names}
@@ -100,7 +98,7 @@ def load(unit: Unit, plan: Plan, laps: Laps) -> CpuProgram:
     return CpuProgram(code, plan, table)
 
 
-def make_kernels(unit: Unit, names: Sequence[str], laps: Laps) -> CompiledGroup:
+def make_kernels(unit: Unit, names: Sequence[str], laps: PhaseTimer) -> CompiledGroup:
     """The machine code of some kernels, and the symbol of each."""
     return begin_kernels(unit, names, laps, now)()
 
@@ -112,7 +110,10 @@ def now(text: str) -> Callable[[], NativeCode]:
 
 
 def begin_kernels(
-    unit: Unit, names: Sequence[str], laps: Laps, last: Callable[[str], Callable[[], NativeCode]]
+    unit: Unit,
+    names: Sequence[str],
+    laps: PhaseTimer,
+    last: Callable[[str], Callable[[], NativeCode]],
 ) -> Callable[[], CompiledGroup]:
     """What gives the machine code of some kernels: LLVM is at work on the first ones while the
     last ones are written, and on as many modules at once as a program may use threads."""
@@ -144,7 +145,7 @@ def begin_kernels(
 
 
 def _begin_module(
-    kernels: Sequence[Kernel], laps: Laps, begin: Callable[[str], Callable[[], NativeCode]]
+    kernels: Sequence[Kernel], laps: PhaseTimer, begin: Callable[[str], Callable[[], NativeCode]]
 ) -> Callable[[], CompiledGroup]:
     with laps.stage("emit"):
         text, symbols = emit_kernels(kernels, here())

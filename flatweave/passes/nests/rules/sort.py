@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from flatweave.base.dtypes import i64, u64
 from flatweave.ops import Generate, Reshape, Sort, SortRows
 from flatweave.ops.rows import array_type
-from flatweave.ops.sort_row import SHORT
+from flatweave.ops.sorts import SHORT
 from flatweave.passes.nests.arrays import at, branch, each
 from flatweave.passes.nests.distribute import rule
 from flatweave.passes.nests.operators import by_keys, keys_of, needs_memory

@@ -1,0 +1,302 @@
+"""Operations on memory besides loads and stores: updates, words for other blocks, prefetches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+import numpy as np
+
+from flatweave.base.dtypes import DType, i64, u32, u64
+from flatweave.kernel_ir.op import (
+    BY_LANE,
+    EVERYWHERE,
+    IN_LANES,
+    UNIFORM_CODE,
+    KernelOp,
+    SimulatedWarp,
+    contents_misfit,
+    count_misfits,
+    dtype_in,
+)
+from flatweave.terms.batch import Env, Values
+from flatweave.terms.rules import index_misfits, operator_misfits
+from flatweave.terms.syntax import Atom, BufferType, Const, Lambda, Type, Var, op, types_of
+
+# AcquireLanes: the lanes of a warp look at what other blocks have published, all at once.
+
+
+@op
+class AcquireLanes(KernelOp):
+    """buffer[index] of each lane, loaded as `acquire` does: what was written before the releases
+    that they read from is seen by all lanes of the warp."""
+
+    buffer: Var
+    index: Atom
+    effect: ClassVar[bool] = True
+    stands = IN_LANES
+    together = True
+    gives = BY_LANE
+
+    def result_types(self) -> tuple[Type, ...]:
+        return (dtype_in(self.buffer),)
+
+    def misfits(self) -> Iterator[str]:
+        yield from index_misfits("the index", (self.index,))
+        yield from contents_misfit((self.buffer,))
+
+
+# CopyWord: some narrow elements go from one memory to another at once.
+
+
+WORD_BYTES = 4
+
+
+@op
+class CopyWord(KernelOp):
+    """buffer[index + k] = source[first + k] for each element k of a word of 32 bits.
+
+    Both places are multiples of the elements of a word: 4 of u8, 2 of u16.
+    """
+
+    buffer: Var
+    index: Atom
+    source: Var
+    first: Atom
+    effect: ClassVar[bool] = True
+
+    def misfits(self) -> Iterator[str]:
+        yield from index_misfits("the place", (self.index, self.first))
+        yield from contents_misfit((self.buffer, self.source))
+        dtypes = dtype_in(self.buffer), dtype_in(self.source)
+        if dtypes[0] is not dtypes[1]:
+            yield f"{dtypes[1]} is copied to {dtypes[0]}"
+        if not is_narrow(dtypes[0]):
+            yield f"{dtypes[0]} is no part of a word"
+        if (space_of(self.buffer), space_of(self.source)) != ("shared", "global"):
+            yield "words go from the grid's memory to a block's"
+
+    def simulate(self, warp: SimulatedWarp, env: Env) -> Values:
+        to, source = (self.buffer, self.index), (self.source, self.first)
+        warp.copy_word(env, to, source, elements_of_word(dtype_in(self.buffer)))
+        return ()
+
+
+def space_of(buffer: Var) -> str:
+    """Whose memory it is."""
+    return buffer.type.space if isinstance(buffer.type, BufferType) else ""
+
+
+def is_narrow(dtype: DType) -> bool:
+    """Whether a word holds several elements."""
+    return dtype.bytes < WORD_BYTES
+
+
+def elements_of_word(dtype: DType) -> int:
+    """How many elements a word holds."""
+    return WORD_BYTES // dtype.bytes
+
+
+# Prefetch: elements that will be loaded soon.
+
+
+@op
+class Prefetch(KernelOp):
+    """Asks for the elements at linear indices, which need not be there; computes nothing."""
+
+    buffer: Var
+    index: Atom
+    stands = IN_LANES
+    effect: ClassVar[bool] = True
+
+    def misfits(self) -> Iterator[str]:
+        yield from index_misfits("the index", (self.index,))
+        yield from contents_misfit((self.buffer,))
+
+    def simulate(self, warp: SimulatedWarp, env: Env) -> Values:
+        """Nothing: a simulator has no caches."""
+        return ()
+
+
+# StoreInTurn: several values of an element side by side in memory.
+
+
+@op
+class StoreInTurn(KernelOp):
+    """buffer[index * count + k] = values[k]; `streaming` as that of a store."""
+
+    buffer: Var
+    index: Atom
+    values_: tuple[Atom, ...]
+    streaming: bool = False
+    effect: ClassVar[bool] = True
+    stands = EVERYWHERE
+
+    def misfits(self) -> Iterator[str]:
+        yield from index_misfits("the index", (self.index,))
+        yield from contents_misfit((self.buffer,) * len(self.values_), self.values_)
+
+    def simulate(self, warp: SimulatedWarp, env: Env) -> Values:
+        first = warp.atom(env, self.index) * len(self.values_)
+        for k, value in enumerate(self.values_):
+            warp.store(env, self.buffer, np.asarray(first + k), warp.atom(env, value))
+        return ()
+
+
+# ThreadMemory: memory of each thread of a block, from one loop over threads to the next.
+
+
+@op
+class ThreadMemory(KernelOp):
+    """Memory for `count` elements of each thread: registers, on machines whose lanes are threads.
+
+    It stands in code of a block or warp, for loops over no more threads than that has: thread t of
+    each is the same one. `width` is how many lanes a warp has.
+    """
+
+    dtype: DType
+    count: int
+    width: int
+    stands = frozenset({"block", "warp"})
+
+    def result_types(self) -> tuple[Type, ...]:
+        return (BufferType(self.dtype, "local"),)
+
+    def misfits(self) -> Iterator[str]:
+        return count_misfits(self.count)
+
+
+# Updates of one element in memory that are indivisible, whoever else is at it.
+
+
+ATOMIC = ("add", "minimum", "maximum", "and", "or", "xor")
+"""The functions by which `atomic` combines."""
+EXCHANGE = "exchange"
+"""What `atomic` does that only replaces."""
+
+
+@op
+class Atomic(KernelOp):
+    """buffer[index] = buffer[index] `fn` value, indivisibly; gives what was there before.
+
+    With `exchange`, buffer[index] = value.
+    """
+
+    fn: str
+    buffer: Var
+    index: Atom
+    value: Atom
+    effect: ClassVar[bool] = True
+    gives = BY_LANE
+
+    def result_types(self) -> tuple[Type, ...]:
+        return (dtype_in(self.buffer),)
+
+    def misfits(self) -> Iterator[str]:
+        yield from index_misfits("the index", (self.index,))
+        yield from contents_misfit((self.buffer,), (self.value,))
+        if self.fn not in (*ATOMIC, EXCHANGE):
+            yield f"there is no atomic {self.fn}"
+
+
+@op
+class AtomicUpdate(KernelOp):
+    """Element `index` of `buffer` becomes fn(element, values), indivisibly, by any `fn` that
+    commutes. An element is one word, or on a CPU two neighbouring u64, aligned as one."""
+
+    fn: Lambda
+    buffer: Var
+    index: Atom
+    values_: tuple[Atom, ...]
+    effect: ClassVar[bool] = True
+
+    def misfits(self) -> Iterator[str]:
+        values = self.values_
+        yield from index_misfits("the index", (self.index,))
+        yield from contents_misfit((self.buffer,) * len(values), values)
+        yield from operator_misfits(self.fn, types_of(values))
+        if len(values) != 1 and (len(values) != 2 or values[0].type is not u64):
+            yield f"{len(values)} words are no element"
+
+
+@op
+class LockedUpdate(KernelOp):
+    """buffers[index] = fn(buffers[index].., values..), indivisibly, by any `fn` that commutes.
+
+    Whoever does it holds the lock of its place: locks[index mod stripes], 1 while it is held. There
+    are `stripes` of them, a power of two.
+    """
+
+    fn: Lambda
+    locks: Var
+    stripes: int
+    buffers: tuple[Var, ...]
+    index: Atom
+    values_: tuple[Atom, ...]
+    effect: ClassVar[bool] = True
+
+    def misfits(self) -> Iterator[str]:
+        yield from index_misfits("the index", (self.index,))
+        yield from contents_misfit(self.buffers, self.values_)
+        yield from contents_misfit((self.locks,), (Const(0, u32),))
+        yield from operator_misfits(self.fn, types_of(self.values_))
+        if self.stripes < 1 or self.stripes & (self.stripes - 1):
+            yield f"{self.stripes} locks are no power of two"
+
+
+# Words that blocks of one launch hand each other: of each store all is seen, or nothing.
+#
+#     store_whole words 3 [w]             words[3] = w
+#     w: i64 = load_whole words 3         what one store has left there, whoever did it
+#     store_whole pairs 3 [v, w]          pairs[6] = v, pairs[7] = w, both at once
+#
+# They order nothing else: who loads a word has not been told of other memory, as by `acquire`. So
+# they take no fence, where a release takes one.
+
+
+MOST = 2
+"""How many words of 64 bits a machine may load or store as a whole."""
+
+
+@op
+class LoadWhole(KernelOp):
+    """The `count` words from buffer[index * count] on, as one store has left them; in lanes, each
+    lane those of an index of its own."""
+
+    buffer: Var
+    index: Atom
+    count: int = 1
+    effect: ClassVar[bool] = True
+    stands = UNIFORM_CODE
+    gives = BY_LANE
+
+    def result_types(self) -> tuple[Type, ...]:
+        return (dtype_in(self.buffer),) * self.count
+
+    def misfits(self) -> Iterator[str]:
+        yield from _misfits(self.buffer, self.index, self.count)
+
+
+@op
+class StoreWhole(KernelOp):
+    """buffer[index * n + k] = values[k] for all n of them at once; in lanes that differ, each lane
+    at an index of its own, of which no two are the same."""
+
+    buffer: Var
+    index: Atom
+    values_: tuple[Atom, ...]
+    effect: ClassVar[bool] = True
+    stands = UNIFORM_CODE
+
+    def misfits(self) -> Iterator[str]:
+        yield from _misfits(self.buffer, self.index, len(self.values_))
+        yield from contents_misfit((self.buffer,) * len(self.values_), self.values_)
+
+
+def _misfits(buffer: Var, index: Atom, count: int) -> Iterator[str]:
+    yield from index_misfits("the index", (index,))
+    yield from contents_misfit((buffer,))
+    if dtype_in(buffer) is not i64:
+        yield f"words of {dtype_in(buffer)}, not of i64"
+    if not 1 <= count <= MOST:
+        yield f"{count} words at once: it takes 1 or {MOST}"

@@ -1,0 +1,256 @@
+"""Elements combined: fold, reduce, scan, segments; rows found by position; filter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import ClassVar
+
+import numpy as np
+
+from flatweave.array_ir import operators
+from flatweave.array_ir.interp import Interp
+from flatweave.base.dtypes import bool_, i64
+from flatweave.ops.rows import array_type
+from flatweave.ops.segments import arrays_of, combine_segments
+from flatweave.ops.sweep import Compact, Sink, SinkOp
+from flatweave.terms.batch import Env, Values, assign, spread, take
+from flatweave.terms.rules import (
+    elements_of,
+    function_misfits,
+    index_misfits,
+    operator_misfits,
+    starts_misfits,
+    types_misfit,
+)
+from flatweave.terms.syntax import ArrayType, Atom, Lambda, Op, Type, Var, op, types_of
+
+# fold extent body fn neutral:   neutral fn body(0) fn .. fn body(extent-1), inside an element
+
+
+BATCH = 1 << 16  # positions that the interpreter evaluates at once
+
+
+@op
+class Fold(Op):
+    """A reduction inside an element function, its input computed on the fly and never stored."""
+
+    extent: Atom
+    body: Lambda
+    fn: Lambda
+    neutral: tuple[Atom, ...]
+    batched: ClassVar[bool] = True
+
+    def result_types(self) -> tuple[Type, ...]:
+        return types_of(self.neutral)
+
+    def misfits(self) -> Iterator[str]:
+        elements = types_of(self.neutral)
+        yield from index_misfits("the extent", (self.extent,))
+        yield from function_misfits("the body", self.body, (i64,), elements)
+        yield from operator_misfits(self.fn, elements)
+
+    def evaluate(self, interp: Interp, env: Env) -> Values:
+        """In rounds, each as long as the shortest of the folds that are not finished."""
+        size = 1 if env.size is None else env.size
+        extents = spread([interp.atom(env, self.extent)], size)[0]
+        neutral = spread(interp.atoms(env, self.neutral), size)
+        totals, done = tuple(column.copy() for column in neutral), np.zeros(size, np.int64)
+        while (active := np.flatnonzero(done < extents)).size:
+            left = int((extents - done)[active].min())
+            count = min(left, max(1, BATCH // active.size))
+            groups = np.repeat(active, count)
+            positions = done[groups] + np.tile(np.arange(count), active.size)
+            xs = spread(interp.call(env.take(groups), self.body, [positions]), groups.size)
+            xs = operators.combine(interp, env, self.fn, groups, xs)
+            args = (*take(totals, active), *xs)
+            assign(totals, active, interp.call(env.take(active), self.fn, args))
+            done[active] += count
+        return totals if env.size is not None else tuple(total.reshape(()) for total in totals)
+
+
+# reduce fn ne xs:   y = ne fn xs[0] fn .. fn xs[n-1]
+
+
+@op
+class Reduce(Op):
+    """All elements combined in order by an associative operator; several arrays are a tuple.
+
+    `neutral` stands once, to the left of everything, and need not be neutral unless `known` says
+    that it is to all elements.
+    """
+
+    fn: Lambda
+    neutral: tuple[Atom, ...]
+    xs: tuple[Atom, ...]
+    known: bool = False
+    traced: ClassVar[bool] = True
+
+    def result_types(self) -> tuple[Type, ...]:
+        return types_of(self.neutral)
+
+    def misfits(self) -> Iterator[str]:
+        elements = types_of(self.neutral)
+        yield from types_misfit("the neutral element", self.neutral, elements_of(self.xs, elements))
+        yield from operator_misfits(self.fn, elements)
+
+    def evaluate(self, interp: Interp, env: Env) -> Values:
+        neutral = interp.atoms(env, self.neutral)
+        elements = operators.elements(self.fn, interp.atoms(env, self.xs))
+        return operators.reduce(interp, env, self.fn, neutral, elements)
+
+
+# scan fn ne xs:   ys[i] = ne fn xs[0] fn .. fn xs[i]
+#
+# scan .. starts=[flags]      ys[i] = ne fn xs[k] fn .. fn xs[i], flags[k] being the last up to i
+
+
+@op
+class Scan(Op):
+    """Every prefix of a reduction; `exclusive` leaves xs[i] out, `reverse` gives every suffix.
+
+    `neutral` stands once, to the left of everything, to the right when `reverse`; it need not be
+    neutral unless `known` says that it is. `starts` may hold one array of flags, one for each
+    element: a flagged element begins a segment anew, from `neutral`. In a `reverse` scan, which
+    runs from the end, the flagged element of a segment is its last one.
+    """
+
+    fn: Lambda
+    neutral: tuple[Atom, ...]
+    xs: tuple[Atom, ...]
+    exclusive: bool = False
+    reverse: bool = False
+    starts: tuple[Atom, ...] = ()
+    known: bool = False
+    traced: ClassVar[bool] = True
+
+    def result_types(self) -> tuple[Type, ...]:
+        return types_of(self.xs)
+
+    def misfits(self) -> Iterator[str]:
+        elements = types_of(self.neutral)
+        yield from types_misfit("the neutral element", self.neutral, elements_of(self.xs, elements))
+        yield from operator_misfits(self.fn, elements)
+        rank = 1 if any(isinstance(e, ArrayType) for e in elements) else array_type(self.xs[0]).rank
+        yield from starts_misfits(self.starts, rank)
+
+    def evaluate(self, interp: Interp, env: Env) -> Values:
+        """A suffix x[i] fn y[i+1] is a prefix of the reversed array under the flipped operator."""
+        neutral, arrays = interp.atoms(env, self.neutral), interp.atoms(env, self.xs)
+        fn, xs = self.fn, operators.elements(self.fn, arrays)
+        starts = tuple(flags.reshape(-1) for flags in interp.atoms(env, self.starts))
+        if self.reverse:
+            fn, xs = operators.flipped(fn), take(xs, slice(None, None, -1))
+            starts = take(starts, slice(None, None, -1))
+        results = operators.scan(interp, env, fn, neutral, xs, self.exclusive, starts)
+        if self.reverse:
+            results = take(results, slice(None, None, -1))
+        return tuple(y.reshape(x.shape) for y, x in zip(results, arrays, strict=True))
+
+
+# reduce_segments fn ne starts xs:   ys[k] = ne and the x of the k-th segment, combined
+
+
+@op
+class ReduceSegments(Op):
+    """Binds the number of segments (i64), then one array of that extent for each of `xs`.
+
+    A segment goes from an element where `starts` holds up to the next; the first element starts
+    one anyway.
+    """
+
+    fn: Lambda
+    neutral: tuple[Atom, ...]
+    starts: Atom
+    xs: tuple[Atom, ...]
+    traced: ClassVar[bool] = True
+
+    def binders(self) -> tuple[Var, ...]:
+        segments = Var("n", i64)
+        return segments, *arrays_of(self.neutral, segments)
+
+    def result_types(self) -> tuple[Type, ...]:
+        return tuple(var.type for var in self.binders())
+
+    def misfits(self) -> Iterator[str]:
+        elements = types_of(self.neutral)
+        (extent,) = array_type(self.xs[0]).shape
+        yield from types_misfit("the starts", (self.starts,), (ArrayType(bool_, (extent,)),))
+        yield from types_misfit("the neutral element", self.neutral, elements_of(self.xs, elements))
+        yield from operator_misfits(self.fn, elements)
+
+    def evaluate(self, interp: Interp, env: Env) -> Values:
+        starts, *columns = interp.atoms(env, (self.starts, *self.xs))
+        combined = combine_segments(interp, env, self.fn, starts, tuple(columns))
+        results = operators.apply(
+            interp, env, self.fn, (*interp.atoms(env, self.neutral), *combined)
+        )
+        return np.asarray(len(results[0])), *results
+
+
+# Which row a position of a flat array belongs to:   s, start = locate ends skip=0 p
+#
+# ends = [2, 5, 6, 7], p = 3   ==>   row 1, which begins at 2
+
+
+@op
+class Locate(Op):
+    """The row of a position and where that row begins; row i ends at `ends[skip + i]`.
+
+    Ends do not decrease, row 0 begins at 0, and the position is not negative and below the last
+    end: its row is the first one to end behind it. A sweep that locates its own positions walks
+    along the rows and searches once for each block.
+    """
+
+    ends: Atom
+    skip: int
+    position: Atom
+    batched: ClassVar[bool] = True
+
+    def result_types(self) -> tuple[Type, ...]:
+        return (i64, i64)
+
+    def below(self) -> tuple[Atom | None, ...]:
+        return () if self.skip else (array_type(self.ends).shape[0],)
+
+    def misfits(self) -> Iterator[str]:
+        yield from index_misfits("the position", (self.position,))
+        if array_type(self.ends).dtype is not i64 or array_type(self.ends).rank != 1:
+            yield f"ends are an i64 array of rank 1, not {self.ends.type}"
+
+    def evaluate(self, interp: Interp, env: Env) -> Values:
+        ends = interp.atom(env, self.ends)[self.skip :]
+        position = np.asarray(interp.atom(env, self.position))
+        row = np.searchsorted(ends, position, side="right")
+        starts = np.concatenate(([0], ends))
+        return np.asarray(row, np.int64), np.asarray(starts[row], np.int64)
+
+
+# filter mask xs:   the xs[i] where mask[i], in order, and how many they are
+
+
+@op
+class Filter(SinkOp):
+    """Binds the number of elements kept (i64), then one array of that extent for each of `xs`."""
+
+    mask: Atom
+    xs: tuple[Atom, ...]
+
+    def fed(self) -> tuple[Atom, ...]:
+        return (self.mask, *self.xs)
+
+    def sink(self, atoms: Callable[[Sequence[Atom]], tuple[Atom, ...]]) -> Sink:
+        return Compact(len(self.xs))
+
+    def binders(self) -> tuple[Var, ...]:
+        count = Var("n", i64)
+        return count, *(Var("t", ArrayType(array_type(x).dtype, (count,))) for x in self.xs)
+
+    def result_types(self) -> tuple[Type, ...]:
+        return tuple(var.type for var in self.binders())
+
+    def misfits(self) -> Iterator[str]:
+        yield from types_misfit("the mask", (self.mask,), (ArrayType(bool_, (self.mask,)),))
+
+    def evaluate(self, interp: Interp, env: Env) -> Values:
+        kept = np.flatnonzero(interp.atom(env, self.mask))
+        return np.asarray(len(kept)), *(x[kept] for x in interp.atoms(env, self.xs))

@@ -1,1 +1,0 @@
-"""Nests whose rows vary in length: what they give, and the versions of them."""

@@ -1,0 +1,164 @@
+"""Sorts: as a program says it, and as it is lowered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import ClassVar
+
+import numpy as np
+
+from flatweave.array_ir.interp import Interp
+from flatweave.base.dtypes import DType, bool_
+from flatweave.ops.rows import array_type
+from flatweave.terms.batch import Env, Values
+from flatweave.terms.rules import function_misfits, types_misfit
+from flatweave.terms.syntax import Atom, Lambda, Op, Type, op, types_of
+
+# sort fn xs:   the elements of xs in stable ascending order of the keys that fn gives for them
+#
+#     ys: f32[n], zs: i64[n] = sort (x: f32, z: i64 => k: u32 = bits x in k) [xs, zs]
+#
+# Keys are unsigned integers, the most significant one first; `frontend/arrays/sorting.py` makes
+# them of any scalars.
+
+
+def keys_misfit(fn: Lambda, xs: Sequence[Atom]) -> Iterator[str]:
+    """A lambda takes the elements of arrays of rank 1 and gives unsigned integers."""
+    yield from function_misfits("the key", fn, [array_type(x).dtype for x in xs])
+    if any(array_type(x).rank != 1 for x in xs):
+        yield "its arrays are not all of rank 1"
+    if not fn.results or any(
+        not isinstance(type_, DType) or type_.kind != "u" for type_ in fn.result_types()
+    ):
+        yield "its keys are not unsigned integers"
+
+
+def in_order(interp: Interp, env: Env, fn: Lambda, xs: Sequence[Atom]) -> Values:
+    """The elements in order of their keys."""
+    columns = interp.atoms(env, xs)
+    keys = interp.each(env, fn, columns, len(columns[0]))
+    order = np.lexsort(keys[::-1])
+    return tuple(column[order] for column in columns)
+
+
+@op
+class Sort(Op):
+    """Arrays of rank 1 and one extent, their elements moved together; of a known number, the
+    sort of an element function may be done `in_registers`."""
+
+    fn: Lambda
+    xs: tuple[Atom, ...]
+    in_registers: bool = False
+    traced: ClassVar[bool] = True
+
+    def result_types(self) -> tuple[Type, ...]:
+        return types_of(self.xs)
+
+    def misfits(self) -> Iterator[str]:
+        return keys_misfit(self.fn, self.xs)
+
+    def evaluate(self, interp: Interp, env: Env) -> Values:
+        return in_order(interp, env, self.fn, self.xs)
+
+
+# radix_sort fn varying least most order xs:   a sort as it is lowered: in passes over digits
+#
+#     ys: u32[n] = radix_sort (x: u32 => in x) [v] [least] [most] [rises, falls] [xs]
+#
+# `varying` says for each key which of its bits are not the same in all elements, `least` and
+# `most` between what the key lies: what they show to be the same everywhere needs no pass.
+# `order`, where anybody asked, says whether no element comes before the one before it, and
+# whether each does: such elements need no pass either. The key is computed anew in every pass, so
+# it is a few operations that read no arrays.
+
+
+@op
+class RadixSort(Op):
+    """Arrays of rank 1 and one extent in stable ascending order of their unsigned keys."""
+
+    fn: Lambda
+    varying: tuple[Atom, ...]
+    least: tuple[Atom, ...]
+    most: tuple[Atom, ...]
+    order: tuple[Atom, ...]
+    xs: tuple[Atom, ...]
+
+    def result_types(self) -> tuple[Type, ...]:
+        return types_of(self.xs)
+
+    def misfits(self) -> Iterator[str]:
+        yield from keys_misfit(self.fn, self.xs)
+        keys = self.fn.result_types()
+        yield from types_misfit("the bits that vary", self.varying, keys)
+        yield from types_misfit("the least keys", self.least, keys)
+        yield from types_misfit("the greatest keys", self.most, keys)
+        yield from types_misfit("the order", self.order, [bool_] * len(self.order))
+
+    def evaluate(self, interp: Interp, env: Env) -> Values:
+        return in_order(interp, env, self.fn, self.xs)
+
+
+# sort_row fn xs:   a sort as it is lowered in the program of a row, which one thread runs
+#
+#     ys: u32[n] = sort_row (x: u32 => in x) [xs]
+#
+# All of a row is in the caches of one core: its elements are compared with each other, and
+# nothing is counted beforehand.
+#
+# sort_rows fn rows offsets length xs:   each of many short rows in order of the keys that fn gives
+#
+#     ys: f32[n] = sort_rows (x: f32 => k: u32 = bits x in k) r [] m [xs]      r rows of m elements
+#     ys: f32[n] = sort_rows (x: f32 => k: u32 = bits x in k) r [o] m [xs]     row i from o[i] on
+#
+# Rows lie one after the other; no row is longer than `length`, nor that than `SHORT`.
+
+
+SHORT = 16
+"""Elements of the longest rows that are sorted side by side."""
+
+
+@op
+class SortRow(Op):
+    """Arrays of rank 1 and one extent in stable ascending order of their unsigned keys."""
+
+    fn: Lambda
+    xs: tuple[Atom, ...]
+
+    def result_types(self) -> tuple[Type, ...]:
+        return types_of(self.xs)
+
+    def misfits(self) -> Iterator[str]:
+        return keys_misfit(self.fn, self.xs)
+
+    def evaluate(self, interp: Interp, env: Env) -> Values:
+        return in_order(interp, env, self.fn, self.xs)
+
+
+@op
+class SortRows(Op):
+    """Arrays of rank 1 and one extent, each row's elements moved together in stable order."""
+
+    fn: Lambda
+    rows: Atom
+    offsets: tuple[Atom, ...]
+    length: Atom
+    xs: tuple[Atom, ...]
+    traced: ClassVar[bool] = True
+
+    def result_types(self) -> tuple[Type, ...]:
+        return types_of(self.xs)
+
+    def misfits(self) -> Iterator[str]:
+        yield from keys_misfit(self.fn, self.xs)
+
+    def evaluate(self, interp: Interp, env: Env) -> Values:
+        columns = interp.atoms(env, self.xs)
+        count, length = interp.atoms(env, (self.rows, self.length))
+        if self.offsets:
+            lengths = np.diff(interp.atoms(env, self.offsets)[0])
+        else:
+            lengths = np.full(count, length)
+        numbers = np.repeat(np.arange(len(lengths)), lengths)
+        keys = interp.each(env, self.fn, columns, len(columns[0]))
+        order = np.lexsort((*keys[::-1], numbers))
+        return tuple(column[order] for column in columns)

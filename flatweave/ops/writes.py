@@ -1,0 +1,150 @@
+"""Elements written at computed positions, and arrays interleaved: scatter, permute, weave."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import ClassVar
+
+import numpy as np
+
+from flatweave.array_ir import operators
+from flatweave.array_ir.interp import Interp
+from flatweave.base.dtypes import i64
+from flatweave.ops.rows import array_type, scalar_type
+from flatweave.ops.sweep import ScatterStore, Sink, SinkOp
+from flatweave.terms.batch import Env, Value, Values
+from flatweave.terms.rules import index_misfits, is_alike, operator_misfits, types_misfit
+from flatweave.terms.syntax import ArrayType, Atom, Lambda, Op, Type, Var, op, types_of
+
+# scatter dest indices values:   dest with dest[indices[i]] = values[i]
+
+
+@op
+class Scatter(SinkOp):
+    """A copy of rank-1 `dest` with values written; an index outside it drops its element.
+
+    For equal indices the last element wins, whole.
+    """
+
+    dest: tuple[Atom, ...]
+    indices: Atom
+    xs: tuple[Atom, ...]
+
+    def fed(self) -> tuple[Atom, ...]:
+        return (self.indices, *self.xs)
+
+    def sink(self, atoms: Callable[[Sequence[Atom]], tuple[Atom, ...]]) -> Sink:
+        return ScatterStore(atoms(self.dest))
+
+    def result_types(self) -> tuple[Type, ...]:
+        return types_of(self.dest)
+
+    def misfits(self) -> Iterator[str]:
+        yield from types_misfit("the values", self.xs, types_of(self.dest))
+        yield from types_misfit("the indices", (self.indices,), (ArrayType(i64, (self.indices,)),))
+
+    def evaluate(self, interp: Interp, env: Env) -> Values:
+        dest, xs = interp.atoms(env, self.dest), interp.atoms(env, self.xs)
+        return operators.scatter_store(dest, interp.atom(env, self.indices), xs)
+
+
+# permute fn dest indices values:   dest with dest[indices[i]] = dest[indices[i]] fn values[i]
+
+
+@op
+class Permute(Op):
+    """Combines values that meet at one place of rank-1 `dest` (Accelerate's permute).
+
+    `fn` is associative and commutative; `neutral`, where given, allows private copies.
+    """
+
+    fn: Lambda
+    neutral: tuple[Atom, ...]
+    dest: tuple[Atom, ...]
+    indices: Atom
+    xs: tuple[Atom, ...]
+    traced: ClassVar[bool] = True
+
+    def result_types(self) -> tuple[Type, ...]:
+        return types_of(self.dest)
+
+    def misfits(self) -> Iterator[str]:
+        elements = [array_type(x).dtype for x in self.dest]
+        yield from types_misfit("the values", self.xs, types_of(self.dest))
+        yield from types_misfit("the indices", (self.indices,), (ArrayType(i64, (self.indices,)),))
+        yield from operator_misfits(self.fn, elements)
+        if self.neutral:
+            yield from types_misfit("the neutral element", self.neutral, elements)
+
+    def evaluate(self, interp: Interp, env: Env) -> Values:
+        dest, xs = interp.atoms(env, self.dest), interp.atoms(env, self.xs)
+        indices = interp.atom(env, self.indices)
+        return operators.scatter_reduce(interp, env, self.fn, dest, indices, xs)
+
+
+# weave shape xs ys:   x[0], y[0], x[1], y[1], ..: elements of several arrays in turn
+
+
+@op
+class InTurn(Sink):
+    """The results of each element side by side, in row-major order: an array of `shape`, which
+    has as many elements as there are, or fewer: then the last ones are left out."""
+
+    count: int
+    shape: tuple[Atom, ...]
+    early: ClassVar[bool] = True
+
+    @property
+    def arity(self) -> int:
+        return self.count
+
+    def in_any_order(self, commutes: Callable[[Lambda], bool]) -> bool:
+        return True
+
+    def consecutive(self, taken: tuple[Atom, ...]) -> tuple[Atom, ...]:
+        return taken
+
+    def binders(self, shape: tuple[Atom, ...], taken: tuple[Atom, ...]) -> tuple[Var, ...]:
+        return (Var("t", ArrayType(scalar_type(taken[0]), self.shape)),)
+
+    def misfits(self, taken: tuple[Atom, ...]) -> Iterator[str]:
+        yield from index_misfits("the shape", self.shape)
+        yield from types_misfit("what is woven", taken, types_of(taken[:1]) * len(taken))
+
+    def evaluate(
+        self, interp: Interp, env: Env, shape: tuple[int, ...], order: Value, taken: Values
+    ) -> Values:
+        result = np.empty((len(order), self.count), taken[0].dtype)
+        result[order] = np.stack(taken, axis=-1)
+        return (_cut(result, interp.shape(env, self.shape)),)
+
+
+@op
+class Weave(SinkOp):
+    """The elements of `xs`, arrays of one shape, in turn, under another shape."""
+
+    shape: tuple[Atom, ...]
+    xs: tuple[Atom, ...]
+
+    def fed(self) -> tuple[Atom, ...]:
+        return self.xs
+
+    def sink(self, atoms: Callable[[Sequence[Atom]], tuple[Atom, ...]]) -> Sink:
+        return InTurn(len(self.xs), atoms(self.shape))
+
+    def result_types(self) -> tuple[Type, ...]:
+        return (ArrayType(array_type(self.xs[0]).dtype, self.shape),)
+
+    def misfits(self) -> Iterator[str]:
+        yield from index_misfits("the shape", self.shape)
+        if not all(is_alike(x.type, self.xs[0].type) for x in self.xs):
+            yield "its arrays are of different dtypes or ranks"
+
+    def evaluate(self, interp: Interp, env: Env) -> Values:
+        return (_cut(np.stack(interp.atoms(env, self.xs), -1), interp.shape(env, self.shape)),)
+
+
+def _cut(values: Value, shape: tuple[int, ...]) -> Value:
+    """The first elements under a shape."""
+    return values.reshape(-1)[: math.prod(shape)].reshape(shape)

@@ -1,0 +1,201 @@
+"""Operators as functions: alike, by components, wide sums, inverses, and comparisons of keys."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from flatweave.base.dtypes import DType, f32, f64
+from flatweave.scalar.ops import TABLE
+from flatweave.terms.build import Builder
+from flatweave.terms.control import Apply, Cast
+from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Let, Op, Part, Type, Var
+
+# Whether two functions do the same: they differ in the names of what they bind, and in no more.
+
+
+def alike(a: Lambda, b: Lambda) -> bool:
+    """Whether two functions are equal but for the variables that they bind."""
+    return a is b or _alike(a, b, {})
+
+
+def _alike(a: Any, b: Any, bound: dict[Var, Var]) -> bool:
+    """Whether fields are equal if variables of `a` are replaced as `bound` says."""
+    if type(a) is not type(b):
+        return False
+    match a:
+        case Var():
+            return bound.get(a, a) is b
+        case Const():
+            return bool(a == b)
+        case tuple():
+            return len(a) == len(b) and all(_alike(x, y, bound) for x, y in zip(a, b, strict=True))
+        case ArrayType(dtype=dtype, shape=shape):
+            return dtype is b.dtype and _alike(shape, b.shape, bound)
+        case Op() | Part():
+            return _alike(a.values(), b.values(), bound)
+        case Lambda():
+            return _alike_functions(a, b, dict(bound))
+        case _:
+            return bool(a == b)
+
+
+def _alike_functions(a: Lambda, b: Lambda, bound: dict[Var, Var]) -> bool:
+    if len(a.lets) != len(b.lets) or not _bind(a.params, b.params, bound):
+        return False
+    for x, y in zip(a.lets, b.lets, strict=True):
+        if not _alike(x.op, y.op, bound) or not _bind(x.vars, y.vars, bound):
+            return False
+    return _alike(a.results, b.results, bound)
+
+
+def _bind(a: tuple[Var, ...], b: tuple[Var, ...], bound: dict[Var, Var]) -> bool:
+    """Pair variables of `a` with those of `b`; False if their numbers or types differ."""
+    if len(a) != len(b):
+        return False
+    for x, y in zip(a, b, strict=True):
+        if not _alike(x.type, y.type, bound):
+            return False
+        bound[x] = y
+    return True
+
+
+# What all sorts share: which keys come first, and which positions a network compares.
+#
+# comes_before(b, [x, y], [u, v])     x < u or (x == u and y < v)
+# exchanges(4)                        (0, 1) (2, 3) (0, 2) (1, 3) (1, 2)
+
+
+def comes_before(b: Builder, keys: Sequence[Atom], others: Sequence[Atom]) -> Atom:
+    """Whether keys are less than others, the first key first."""
+    *upper, (key, other) = zip(keys, others, strict=True)
+    found = b.apply("lt", key, other)
+    for key, other in reversed(upper):
+        tie = b.apply("and", b.apply("eq", key, other), found)
+        found = b.apply("or", b.apply("lt", key, other), tie)
+    return found
+
+
+def exchanges(count: int) -> Iterator[tuple[int, int]]:
+    """Batcher's odd-even merge sort (1968): the pairs of positions to compare, in order."""
+    merged = 1
+    while merged < count:
+        distance = merged
+        while distance:
+            for start in range(distance % merged, count - distance, 2 * distance):
+                for low in range(start, min(start + distance, count - distance)):
+                    if low // (2 * merged) == (low + distance) // (2 * merged):
+                        yield low, low + distance
+            distance //= 2
+        merged *= 2
+
+
+# Operators that combine the components of two elements one by one.
+
+
+def component_functions(fn: Lambda) -> list[str] | None:
+    """The scalar function of each component when `fn` combines its components one by one."""
+    half = len(fn.results)
+    made = {let.vars[0]: let.op for let in fn.lets if isinstance(let.op, Apply)}
+    names = []
+    for k, result in enumerate(fn.results):
+        pair = (fn.params[k], fn.params[half + k])
+        op = made.get(result) if isinstance(result, Var) else None
+        if op is None or op.args not in (pair, pair[::-1]):
+            return None
+        if op.args != pair and not TABLE[op.fn].commutative:
+            return None
+        names.append(op.fn)
+    return names
+
+
+def is_lawful(fn: Lambda) -> bool:
+    """Whether an operator is known to be associative: each of its components is."""
+    names = component_functions(fn)
+    return names is not None and all(TABLE[name].associative for name in names)
+
+
+# Functions of one scalar that can be undone: from what they give back to what they were given.
+#
+#     x: i16 => k: u16 = cast u16 x; xor k 32768      undone: x = cast i16 (xor k 32768)
+#
+# Of such a key of a sort the element is made again; equal keys are those of equal elements.
+
+
+def steps_back(fn: Lambda) -> tuple[Let, ...] | None:
+    """The steps from the one argument to the one result, if each of them can be undone."""
+    if len(fn.params) != 1 or len(fn.results) != 1:
+        return None
+    value: Atom = fn.params[0]
+    for let in fn.lets:
+        if not _can_be_undone(let, value):
+            return None
+        value = let.vars[0]
+    return fn.lets if value == fn.results[0] else None
+
+
+def undone(b: Builder, steps: Sequence[Let], value: Atom) -> Atom:
+    """The argument for which these steps, the last one undone first, give a value."""
+    for let in reversed(steps):
+        match let.op:
+            case Cast(arg=arg):
+                value = b.cast(value, _dtype(arg))
+            case Apply(fn="xor", args=args):
+                value = b.apply("xor", value, *(x for x in args if isinstance(x, Const)))
+            case _:
+                value = b.apply("not", value)
+    return value
+
+
+def _can_be_undone(let: Let, value: Atom) -> bool:
+    """Whether a step takes `value`, and every result is that of one value."""
+    match let.op:
+        case Cast(dtype=dtype, arg=arg):
+            whole = not dtype.is_float and not _dtype(arg).is_float
+            return arg == value and whole and dtype.bits >= _dtype(arg).bits
+        case Apply(fn="xor", args=args):
+            return value in args and any(isinstance(arg, Const) for arg in args)
+        case Apply(fn="not", args=args):
+            return args == (value,)
+    return False
+
+
+def _dtype(atom: Atom) -> DType:
+    assert isinstance(atom.type, DType)
+    return atom.type
+
+
+# Sums of f32 that go a long way are carried as f64, so that their errors do not grow.
+#
+#     (a: f32, b: f32 => add a b)     ==>     (a: f64, b: f64 => add a b)
+#
+# A running sum of 10^8 floats of one sign is rounded as often as it is passed on. In f64 that is
+# not seen in an f32, to which each result is rounded once. Of operators that combine components
+# one by one, those that are sums are carried so; others combine what they are given.
+
+
+def carried_by(fn: Lambda) -> Lambda:
+    """The operator on what is carried of an operator's elements."""
+    return wide_sums(fn) or fn
+
+
+def cast_each(b: Builder, values: Sequence[Atom], types: Sequence[Type]) -> tuple[Atom, ...]:
+    """Elements as they are carried, or what was carried as elements; flags stay."""
+    pairs = zip(values, types, strict=True)
+    return tuple(b.cast(x, t) if isinstance(t, DType) else x for x, t in pairs)
+
+
+def wide_sums(fn: Lambda) -> Lambda | None:
+    """The same, where an operator has sums of f32; else None."""
+    dtypes = tuple(type_ for type_ in fn.result_types() if isinstance(type_, DType))
+    names = component_functions(fn)
+    if names is None or ("add", f32) not in zip(names, dtypes, strict=True):
+        return None
+    pairs = list(zip(names, dtypes, strict=True))
+    types = [f64 if pair == ("add", f32) else pair[1] for pair in pairs]
+    left, right, out = ([Var(name, type_) for type_ in types] for name in "abc")
+    lets = tuple(
+        Let((result,), Apply(name, (x, y)))
+        for name, x, y, result in zip(names, left, right, out, strict=True)
+    )
+    return Lambda((*left, *right), lets, tuple(out))
