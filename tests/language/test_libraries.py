@@ -5,7 +5,7 @@ import pytest
 
 import flatweave as fw
 from flatweave.frontend.call import eager
-from flatweave.frontend.standard import library_transforms, small_matrices
+from flatweave.frontend.standard import library_transforms, small_matrices, small_spectra
 
 DRAW = np.random.default_rng(3)
 STACK = DRAW.normal(size=(4, 3, 3))
@@ -158,7 +158,7 @@ def small_stack(n, dtype, count=10_000):
     return stack
 
 
-@pytest.mark.parametrize("n, dtype", [(1, "d"), (2, "f"), (3, "d"), (4, "d")])
+@pytest.mark.parametrize("n, dtype", [(1, "d"), (2, "f"), (3, "d")])
 def test_stacks_of_small_matrices(n, dtype):
     """By a program, with a matrix in each lane; a view of them as well."""
     a = small_stack(n, dtype)
@@ -179,6 +179,77 @@ def test_stacks_of_small_matrices(n, dtype):
         np.testing.assert_allclose(found, np.linalg.cholesky(positive, upper=upper), **near)
 
 
+@pytest.mark.parametrize("n", [2, 5, 8])
+def test_programs_of_small_matrices(n):
+    """Steps written one after the other, and as loops, with exchanges of rows."""
+    a, flat = of_program(n, n)
+    b = a[..., : n // 2 + 1]
+    near = {"rtol": 1e-9, "atol": 1e-9}
+    found = {
+        "det": by_program(small_matrices.determinants, flat, n),
+        "inv": by_program(small_matrices.inverses, flat, n),
+        "solve": by_program(small_matrices.solutions, flat, b.reshape(-1), n, n // 2 + 1),
+    }
+    np.testing.assert_allclose(found["det"], np.linalg.det(a), **near)
+    np.testing.assert_allclose(found["inv"].reshape(a.shape), np.linalg.inv(a), **near)
+    np.testing.assert_allclose(found["solve"].reshape(b.shape), np.linalg.solve(a, b), **near)
+    positive = a @ np.swapaxes(a, -1, -2) + np.eye(n)
+    found = by_program(small_matrices.factors, positive.reshape(-1), n)
+    np.testing.assert_allclose(found.reshape(a.shape), np.linalg.cholesky(positive), **near)
+
+
+@pytest.mark.parametrize("n", [2, 4])
+def test_programs_of_small_complex_matrices(n):
+    """The same of complex numbers."""
+    a = of_program(n, n)[0] + 1j * of_program(n, n + 1)[0]
+    flat = a.reshape(-1)
+    near = {"rtol": 1e-9, "atol": 1e-9}
+    np.testing.assert_allclose(
+        by_program(small_matrices.determinants, flat, n), np.linalg.det(a), **near
+    )
+    found = by_program(small_matrices.inverses, flat, n)
+    np.testing.assert_allclose(found.reshape(a.shape), np.linalg.inv(a), **near)
+    positive = a @ np.conj(np.swapaxes(a, -1, -2)) + np.eye(n)
+    found = by_program(small_matrices.factors, positive.reshape(-1), n, upper=True)
+    wanted = np.conj(np.swapaxes(np.linalg.cholesky(positive), -1, -2))
+    np.testing.assert_allclose(found.reshape(a.shape), wanted, **near)
+
+
+@pytest.mark.parametrize("n", [1, 5, 8])
+def test_programs_of_small_spectra(n):
+    """Of an even and an odd number of rows, zeros and repeated eigenvalues among them."""
+    a, _ = of_program(n, n)
+    a[1], a[2], a[3] = 0, np.eye(n), np.ones((n, n))
+    one = np.broadcast_to(np.eye(n), a.shape)
+    near = {"rtol": 0, "atol": 1e-12}
+    good, q, r = by_program(small_spectra.reflections, a.reshape(-1), n)
+    assert good
+    np.testing.assert_allclose(r.reshape(a.shape), np.linalg.qr(a).R, **near)
+    np.testing.assert_allclose((q.reshape(a.shape) @ r.reshape(a.shape)), a, **near)
+    a = a + np.swapaxes(a, -1, -2)
+    good, values, vectors = by_program(small_spectra.eigensystems, a.reshape(-1), n)
+    assert good
+    vectors = vectors.reshape(a.shape)
+    np.testing.assert_allclose(values.reshape(a.shape[:2]), np.linalg.eigvalsh(a), **near)
+    np.testing.assert_allclose(vectors @ np.swapaxes(vectors, -1, -2), one, **near)
+    np.testing.assert_allclose(vectors * values.reshape(-1, 1, n), a @ vectors, **near)
+
+
+def of_program(n, seed):
+    """A few matrices, one with a 0 in its corner, and all their elements."""
+    a = np.random.default_rng(seed).normal(size=(6, n, n)) + np.eye(n)
+    a[5, 0, 0] = 0 if n > 1 else 1
+    return a, a.reshape(-1)
+
+
+def by_program(compute, *args, **options):
+    """What a program of small matrices gives in the interpreter."""
+    arrays = [arg for arg in args if isinstance(arg, np.ndarray)]
+    program = fw.jit(lambda *xs: compute(*xs, *args[len(xs) :], **options), target="interp")
+    found = program(*arrays)
+    return tuple(map(np.asarray, found)) if isinstance(found, tuple) else np.asarray(found)
+
+
 def test_stacks_of_small_complex_matrices():
     """The same, with the conjugate factor."""
     a = small_stack(2, "d") + 1j * small_stack(3, "d")[..., :2, :2]
@@ -194,7 +265,7 @@ def test_stacks_of_small_complex_matrices():
         np.testing.assert_allclose(found, np.linalg.cholesky(positive, upper=upper), **near)
 
 
-@pytest.mark.parametrize("n, dtype", [(1, "d"), (2, "f"), (3, "d")])
+@pytest.mark.parametrize("n, dtype", [(2, "f"), (3, "d")])
 def test_spectra_of_stacks_of_small_matrices(n, dtype):
     """Eigenvalues in order, factors with LAPACK's signs; zeros, ones and identities among them."""
     a = small_stack(n, dtype)

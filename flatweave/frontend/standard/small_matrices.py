@@ -2,8 +2,10 @@
 
     inverses(a: f64[s, 4, 4], n=4)     weave (map (m => eliminated m) a)
 
-LAPACK takes one matrix after the other, most of the time for the calls. The loops over rows and
-columns are unrolled, so the program is one for each n, and n is small.
+LAPACK takes one matrix after the other, most of the time for the calls. There is one program for
+each n. A step of a factorisation is written once, for the first row and column of what is left:
+rows and columns then move up by one, the first ones to the end, and the next step is the same
+program. So a program of n^3 multiplications is a loop of n^2 of them, and compiles as fast.
 """
 
 from __future__ import annotations
@@ -17,11 +19,13 @@ from typing import Any
 import numpy as np
 
 from flatweave.base.config import config
+from flatweave.frontend.arrays.shapes import reshape
 from flatweave.frontend.call.operation import operation
 from flatweave.frontend.complex.rules import for_complex, number
 from flatweave.frontend.elements.elementwise import abs, sqrt
 from flatweave.frontend.elements.scalars import where
 from flatweave.frontend.functions.combinators import map
+from flatweave.frontend.functions.control import fori_loop
 from flatweave.frontend.functions.reductions import all
 from flatweave.frontend.standard.arrangement import stack
 from flatweave.frontend.standard.library import (
@@ -36,17 +40,20 @@ from flatweave.frontend.values.number_formats import Complex
 
 MANY = 10_000
 """Matrices of a stack for which it is worth while to compile a program."""
-MOST = 256
-"""Multiplications for a matrix, at most, of complex numbers a quarter: the program of more of them
-takes longer than 0.3 s to compile."""
+LARGEST = 8
+"""Rows of such a matrix at most, and right sides of each; of a complex one half as many."""
+UNROLLED = 256
+"""Multiplications of steps that are written one after the other; those of more are a loop."""
+PRODUCT = 64
+"""Multiplications of a product at most."""
 Rows = list[list[Any]]
 
 
 def are_small(a: Values, columns: int = 0) -> bool:
     """Whether an array is such a stack; `columns` more are worked on with each matrix."""
-    n, kind = a.shape[-1], a.dtype.kind
+    largest = LARGEST if a.dtype.kind == "f" else LARGEST // 2
     return (
-        a.ndim > 2 and n > 0 and n * n * (n + columns) <= (MOST if kind == "f" else MOST // 4)
+        a.ndim > 2 and 0 < a.shape[-1] <= largest and columns <= largest
         and math.prod(a.shape[:-2]) >= MANY and config.target != "interp"
     )  # fmt: skip
 
@@ -72,7 +79,7 @@ def solution(a: Values, b: Values) -> Any:
     if not fits or not are_small(a, b.shape[-1]):
         return None
     n, k = b.shape[-2:]
-    return solutions(a.reshape(-1, n, n), b.reshape(-1, n, k), n, k).reshape(b.shape)
+    return solutions(a.reshape(-1), b.reshape(-1), n, k).reshape(b.shape)
 
 
 def product(a: Values, b: Values) -> Any:
@@ -82,7 +89,7 @@ def product(a: Values, b: Values) -> Any:
     if not fits or a.dtype.kind != "f" or math.prod(stack) < MANY or config.target == "interp":
         return None
     rows, columns = a.shape[-2], b.shape[-1]
-    if not 0 < rows * n * columns <= MOST // 4:
+    if not 0 < rows * n * columns <= PRODUCT:
         return None
     found = products(a.reshape(-1, rows, n), b.reshape(-1, n, columns), rows, n, columns)
     return found.reshape(*stack, rows, columns)
@@ -91,7 +98,7 @@ def product(a: Values, b: Values) -> Any:
 def shaped(a: Values, shape: tuple[int, ...], compute: Callable[..., Any]) -> Any:
     """What a program of matrices along one axis gives, in the shape of the stack."""
     n = a.shape[-1]
-    return compute(np.ascontiguousarray(a).reshape(-1, n, n), n).reshape(shape)
+    return compute(np.ascontiguousarray(a).reshape(-1), n).reshape(shape)
 
 
 # -- one program for each size --------------------------------------------------------------------
@@ -101,7 +108,7 @@ def shaped(a: Values, shape: tuple[int, ...], compute: Callable[..., Any]) -> An
 @operation(static="n")
 def determinants(a: Any, n: int) -> Any:
     """The determinants of matrices of n rows."""
-    return map(lambda m: _eliminated(elements(m, n, n))[1], a)
+    return map(lambda m: _eliminated(elements(m, n, n))[1], matrices(a, n, n))
 
 
 @for_complex
@@ -113,7 +120,7 @@ def inverses(a: Any, n: int) -> Any:
         left, right = elements(m, n, n), identity(m, n)
         return _solved([row + other for row, other in zip(left, right, strict=True)])
 
-    return _kept(map(inverted, a), f"inv {SINGULAR}")
+    return _kept(map(inverted, matrices(a, n, n)), f"inv {SINGULAR}")
 
 
 @for_complex
@@ -125,7 +132,7 @@ def solutions(a: Any, b: Any, n: int, k: int) -> Any:
         left, right = elements(m, n, n), elements(sides, n, k)
         return _solved([row + other for row, other in zip(left, right, strict=True)])
 
-    return _kept(map(solved, a, b), f"solve {SINGULAR}")
+    return _kept(map(solved, matrices(a, n, n), matrices(b, n, k)), f"solve {SINGULAR}")
 
 
 @operation(static="rows n columns")
@@ -149,22 +156,40 @@ def factors(a: Any, n: int, upper: bool = False) -> Any:
     """The Cholesky factors of matrices of n rows."""
 
     def factored(m: Any) -> tuple[Any, ...]:
-        rows, good = elements(m, n, n), True
-        lower = [[number(0, row[0]) for _ in range(n)] for row in rows]
-        for i in range(n):
-            for j in range(i + 1):
-                left = rows[i][j]
-                for k in range(j):
-                    left = left - lower[i][k] * _conjugate(lower[j][k])
-                if i == j:
-                    left = _real(left)
-                    good = (left > 0) & good
-                lower[i][j] = sqrt(left) if i == j else left / lower[j][j]
+        good, lower = _factored([[m[i, j] for j in range(i + 1)] for i in range(n)])
+        nothing = number(0, lower[0][0])
+        full = [line + [nothing] * (n - len(line)) for line in lower]
         if upper:
-            lower = [[_conjugate(row[i]) for row in lower] for i in range(n)]
-        return (good, *(value for row in lower for value in row))
+            full = [[_conjugate(row[i]) for row in full] for i in range(n)]
+        return (good, *(value for row in full for value in row))
 
-    return _kept(map(factored, a), f"cholesky {INDEFINITE}", EIGENVALUES)
+    return _kept(map(factored, matrices(a, n, n)), f"cholesky {INDEFINITE}", EIGENVALUES)
+
+
+def _factored(lower: Rows) -> tuple[Any, Rows]:
+    """Whether a matrix is positive definite, and its factor; both are lower triangles."""
+    n = len(lower)
+
+    def step(k: Any, state: tuple[Any, Rows]) -> tuple[Any, Rows]:
+        good, lower = state[0], [[*line] for line in state[1]]
+        left = n - k  # the rows from there on are done
+        is_known = isinstance(k, int)
+        pivot = _real(lower[0][0])
+        root = sqrt(pivot)
+        lower[0][0] = root if pivot is lower[0][0] else Complex(root, number(0, root))
+        times = [number(0, lower[0][0])] * n
+        for i in range(1, left if is_known else n):
+            line = lower[i]
+            value = line[0] / root
+            times[i] = value if is_known else where(i < left, value, times[i])
+            line[0] = value if is_known else where(i < left, value, line[0])
+            for j in range(1, i + 1):
+                line[j] = line[j] - times[i] * _conjugate(times[j])
+        ends = [line[0] for line in lower]
+        return (pivot > 0) & good, [*([*line[1:]] for line in lower[1:]), [*ends[1:], ends[0]]]
+
+    found: tuple[Any, Rows] = repeat(n, step, (True, lower), n * n // 2 * _parts(lower))
+    return found
 
 
 def _real(x: Any) -> Any:
@@ -180,6 +205,11 @@ def _size(x: Any) -> Any:
     return abs(x.real) + abs(x.imag) if isinstance(x, Complex) else abs(x)
 
 
+def matrices(a: Any, rows: int, columns: int) -> Any:
+    """A stack of matrices from all their elements."""
+    return reshape(a, (a.shape[0] // (rows * columns), rows, columns))
+
+
 def elements(m: Any, rows: int, columns: int) -> Rows:
     """The elements of a matrix."""
     return [[m[i, j] for j in range(columns)] for i in range(rows)]
@@ -191,45 +221,82 @@ def identity(m: Any, n: int) -> Rows:
     return [[number(float(i == j), like) for j in range(n)] for i in range(n)]
 
 
-def _eliminated(rows: Rows) -> tuple[list[Any], Any]:
-    """Make rows an upper triangle, with the greatest pivot of each column; the pivots, and their
-    product with the sign of the exchanges."""
-    pivots: list[Any] = []
-    product: Any = None
-    for k in range(len(rows)):
-        for i in range(k + 1, len(rows)):
-            swaps = _size(rows[i][k]) > _size(rows[k][k])
-            for j in range(k, len(rows[0])):
-                upper, lower = rows[k][j], rows[i][j]
-                rows[k][j] = where(swaps, lower, upper)
-                rows[i][j] = where(swaps, upper, lower)
-            if product is None:
-                product = number(1, rows[0][0])
+def repeat(count: int, step: Callable[[Any, Any], Any], state: Any, size: int) -> Any:
+    """The state after `count` steps of about `size` multiplications each, a complex one counts as
+    four. Few are written one after the other, more are a loop, which compiles as fast as one step.
+    """
+    if count * size > UNROLLED:
+        return fori_loop(0, count, step, state)
+    for k in range(count):
+        state = step(k, state)
+    return state
+
+
+def _parts(rows: Rows) -> int:
+    """Multiplications of real numbers in one of those of rows."""
+    return 4 if isinstance(rows[0][0], Complex) else 1
+
+
+def moved(rows: Rows, n: int, by: int = 1) -> Rows:
+    """Rows, and their first n columns, so many further up and to the left, and round: each step
+    works on the first ones, and after n steps all are where they were."""
+    lines = rows[by:n] + rows[:by]
+    return [line[by:n] + line[:by] + line[n:] for line in lines]
+
+
+def _eliminated(rows: Rows) -> tuple[Rows, Any]:
+    """Rows as an upper triangle, with the greatest pivot of each column on the diagonal; the
+    product of the pivots with the sign of the exchanges. Below the diagonal is what is left."""
+    n, width = len(rows), len(rows[0])
+
+    def step(k: Any, state: tuple[Rows, Any]) -> tuple[Rows, Any]:
+        rows, product = [[*line] for line in state[0]], state[1]
+        left = n - k  # the rows from there on are done
+        is_known = isinstance(k, int)
+        below = range(1, left if is_known else n)
+        columns = [*range(left if is_known else n), *range(n, width)]
+        for i in below:
+            swaps = _size(rows[i][0]) > _size(rows[0][0])
+            swaps = swaps if is_known else swaps & (i < left)
+            for j in columns:
+                upper, lower = rows[0][j], rows[i][j]
+                rows[0][j], rows[i][j] = where(swaps, lower, upper), where(swaps, upper, lower)
             product = where(swaps, -product, product)
-        pivot = rows[k][k]
-        pivots.append(pivot)
-        product = pivot if product is None else product * pivot
+        pivot = rows[0][0]
         by = where(pivot == 0, number(0, pivot), 1 / pivot)
-        for i in range(k + 1, len(rows)):
-            times = rows[i][k] * by
-            for j in range(k + 1, len(rows[0])):
-                rows[i][j] = rows[i][j] - times * rows[k][j]
-    return pivots, product
+        for i in below:
+            times = rows[i][0] * by
+            times = times if is_known else where(i < left, times, number(0, pivot))
+            for j in columns[1:]:
+                rows[i][j] = rows[i][j] - times * rows[0][j]
+        return moved(rows, n), product * pivot
+
+    state = rows, number(1, rows[0][0])
+    found: tuple[Rows, Any] = repeat(n, step, state, n * width * _parts(rows))
+    return found
 
 
 def _solved(rows: Rows) -> tuple[Any, ...]:
     """Whether no pivot is 0, and the solution of a system of rows with their right sides."""
-    n = len(rows)
-    pivots, _ = _eliminated(rows)
-    for k in reversed(range(n)):
-        for j in range(n, len(rows[0])):
-            value = rows[k][j]
-            for m in range(k + 1, n):
-                value = value - rows[k][m] * rows[m][j]
-            rows[k][j] = value / pivots[k]
-    good = pivots[0] != 0
-    for pivot in pivots[1:]:
-        good = good & (pivot != 0)
+    n, width = len(rows), len(rows[0])
+    rows, _ = _eliminated(rows)
+    good = rows[0][0] != 0
+    for k in range(1, n):
+        good = good & (rows[k][k] != 0)
+
+    def step(k: Any, rows: Rows) -> Rows:
+        rows = [[*line] for line in rows]
+        is_known = isinstance(k, int)
+        last = rows[-1]
+        last[n:] = [side / last[n - 1] for side in last[n:]]
+        for i in range(k if is_known else 0, n - 1):
+            times = rows[i][n - 1]
+            times = times if is_known else where(i >= k, times, number(0, times))
+            for j in range(n, width):
+                rows[i][j] = rows[i][j] - times * last[j]
+        return moved(rows, n, n - 1)
+
+    rows = repeat(n, step, rows, n * (width - n) * _parts(rows))
     return (good, *(value for row in rows for value in row[n:]))
 
 

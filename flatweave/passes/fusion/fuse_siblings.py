@@ -20,10 +20,10 @@
 The second may read what the first stores, element by element: that read becomes the value itself.
 So a scan fuses with the map, filter or reduction behind it. Leaves alone: two
 sweeps if something between them needs the first and the second needs that, sweeps in opposite
-directions, and more than STREAMS arrays in one pass. A scattering sweep is divided by destination,
-not by position: it takes in a sweep that does nothing but feed it, and no other. A sweep that does
-nothing but feed a scan does not join one in the other direction. The second read of
-an element is left to `cse`, the store that nobody reads any more to `dce`.
+directions, and more than STREAMS arrays in one pass, unless the first used as many. A scattering
+sweep is divided by destination, not by position: it takes in a sweep that does nothing but feed it,
+and no other. A sweep that does nothing but feed a scan does not join one in the other direction.
+The second read of an element is left to `cse`, the store that nobody reads any more to `dce`.
 """
 
 from __future__ import annotations
@@ -268,7 +268,9 @@ class _Group(_Single):
             return False
         if any(var not in self.stored or var in sweep.elsewhere for var in used):
             return False
-        return self._streams(sweep, used, readers) <= STREAMS
+        others = len(self.sinks) - len(self.stored)
+        before = len(self.arrays) + self.waiting + others
+        return self._streams(sweep, used, readers) <= max(STREAMS, before)
 
     def _only_feeds(self, sweep: _Joining, readers: Counter[Var]) -> bool:
         """Whether it only stores arrays, which the joining sweep alone reads, in place."""

@@ -21,7 +21,7 @@ from flatweave.codegen.llvm.memory.access import (
     to_memory,
     uniform_value,
 )
-from flatweave.codegen.llvm.text.module import vec
+from flatweave.codegen.llvm.text.module import shuffle, vec
 from flatweave.kernel_ir.memory_ops import StoreInTurn
 from flatweave.kernel_ir.syntax import LoadNear
 from flatweave.kernel_ir.warp_ops import LoadTile, ReduceRows, SelectZero
@@ -156,8 +156,8 @@ def emit_reduce_rows(e: Emitter, let: Let) -> Sequence[Held]:
         joined = []
         for a, b in zip(rows[:distance], rows[distance:], strict=True):
             pairs = list(zip(dtypes, a, b, strict=True))
-            first = [_shuffle(e, vec(dtype, e.width), x, y, low) for dtype, x, y in pairs]
-            second = [_shuffle(e, vec(dtype, e.width), x, y, high) for dtype, x, y in pairs]
+            first = [shuffle(e.code, vec(dtype, e.width), x, low, y) for dtype, x, y in pairs]
+            second = [shuffle(e.code, vec(dtype, e.width), x, high, y) for dtype, x, y in pairs]
             joined.append(combine(e.at(e.width), op.fn, dtypes, first, second))
         rows, distance = joined, distance // 2
     return [Held(VARYING, text) for text in rows[0]]
@@ -181,22 +181,17 @@ def _exchanges(width: int, distance: int) -> tuple[list[int], list[int]]:
     return low, high
 
 
-def _transposed(e: Emitter, kind: str, rows: list[str]) -> list[str]:
+def _transposed(e: Emitter, kind: str, rows: Sequence[str]) -> list[str]:
     """The transpose of a square of vectors."""
-    width, distance = len(rows), len(rows) // 2
+    rows, width, distance = [*rows], len(rows), len(rows) // 2
     while distance:
         low, high = _exchanges(width, distance)
         for row in (r for r in range(width) if not r & distance):
             a, b = rows[row], rows[row + distance]
-            rows[row] = _shuffle(e, kind, a, b, low)
-            rows[row + distance] = _shuffle(e, kind, a, b, high)
+            rows[row] = shuffle(e.code, kind, a, low, b)
+            rows[row + distance] = shuffle(e.code, kind, a, high, b)
         distance //= 2
     return rows
-
-
-def _shuffle(e: Emitter, kind: str, a: str, b: str, order: Sequence[int]) -> str:
-    mask = ", ".join(f"i32 {j}" for j in order)
-    return e.code.let(f"shufflevector {kind} {a}, {kind} {b}, <{len(order)} x i32> <{mask}>")
 
 
 # StoreInTurn: the lanes of several vectors woven into one run of memory.
@@ -204,8 +199,9 @@ def _shuffle(e: Emitter, kind: str, a: str, b: str, order: Sequence[int]) -> str
 #     a0 a1 ..  b0 b1 ..  c0 c1 ..  d0 d1 ..      a with c, b with d: a0 c0 a1 c1 ..  b0 d0 b1 d1 ..
 #                                                 these two:          a0 b0 c0 d0 a1 b1 ..
 #
-# Two shuffles for each vector of four; where lanes are apart or some do not run, each value is
-# scattered by itself.
+# Two shuffles for each vector of four. Values that are more than a register holds are transposed in
+# squares: each lane then stores its values a register at a time. Where lanes are apart or some do
+# not run, each value is scattered by itself.
 
 
 LINE = 64  # bytes of a cache line
@@ -226,15 +222,47 @@ def emit_in_turn(e: Emitter, let: Let) -> Sequence[Held]:
     if index.shape is not LINEAR or e.mask is not None:
         _apart(e, buffer, kept, e.vector(op.index), texts)
         return ()
-    run = _woven(e, kept, texts)
     first = e.code.let(f"mul i64 {e.lowest(index)}, {count}")
     at = element(e, buffer, kept, first)
+    side = min(e.width, e.isa.register_bits // kept.bits)
+    if count > side > 1:
+        _store_squares(e, at, kept, texts, side, streaming=op.streaming)
+        return ()
+    run = _woven(e, kept, texts)
     hint, align = "", kept.bytes
     if op.streaming:
         e.code.has_streamed = True
         hint, align = ", !nontemporal !0", gcd(LINE, e.width * count * kept.bytes)
     e.code.line(f"store {vec(kept, e.width * count)} {run}, ptr {at}, align {align}{hint}")
     return ()
+
+
+def _store_squares(
+    e: Emitter, at: str, kept: DType, texts: Sequence[str], side: int, *, streaming: bool
+) -> None:
+    """The values of each lane stored `side` at a time; the last ones may be stored twice. Stores
+    past the caches need whole lines: where a lane's values do not end with one, all go through the
+    stack."""
+    code, count, kind = e.code, len(texts), vec(kept, side)
+    is_aligned = count % side == 0
+    direct, hint = not streaming or is_aligned, ", !nontemporal !0"
+    to = at if direct else code.alloca(f"[{e.width * count} x {kept.llvm}]")
+    align = side * kept.bytes if streaming and is_aligned else kept.bytes
+    for start in [*range(0, count - side, side), count - side]:
+        for group in range(0, e.width, side):
+            part = texts[start : start + side]
+            if side < e.width:
+                lanes = range(group, group + side)
+                part = [shuffle(code, vec(kept, e.width), text, lanes) for text in part]
+            for row, text in enumerate(_transposed(e, kind, part)):
+                place = element(e, to, kept, str((group + row) * count + start))
+                ending = hint if streaming and direct else ""
+                code.line(f"store {kind} {text}, ptr {place}, align {align}{ending}")
+    for start in () if direct else range(0, e.width * count, side):
+        text = code.let(f"load {kind}, ptr {element(e, to, kept, str(start))}, align {kept.bytes}")
+        place = element(e, at, kept, str(start))
+        code.line(f"store {kind} {text}, ptr {place}, align {side * kept.bytes}{hint}")
+    code.has_streamed = code.has_streamed or streaming
 
 
 def _apart(e: Emitter, buffer: str, kept: DType, places: str, texts: Sequence[str]) -> None:
@@ -252,31 +280,17 @@ def _woven(e: Emitter, kept: DType, texts: Sequence[str]) -> str:
         return texts[0]
     if len(texts) % 2 == 0:
         parts = [_woven(e, kept, texts[half::2]) for half in (0, 1)]
-        return _zipped(e, kept, len(texts) // 2 * e.width, parts)
+        width = len(texts) // 2 * e.width
+        order = [lane + half * width for lane in range(width) for half in (0, 1)]
+        return shuffle(e.code, vec(kept, width), parts[0], order, parts[1])
     size = 1 << (len(texts) - 1).bit_length()
     padded, width = [*texts, *["poison"] * (size - len(texts))], e.width
     while len(padded) > 1:
         pairs = zip(padded[::2], padded[1::2], strict=True)
-        padded = [_shuffled(e, kept, width, pair, range(2 * width)) for pair in pairs]
+        padded = [shuffle(e.code, vec(kept, width), a, range(2 * width), b) for a, b in pairs]
         width *= 2
     order = [k * e.width + lane for lane in range(e.width) for k in range(len(texts))]
-    return _shuffled(e, kept, width, (padded[0], "poison"), order)
-
-
-def _zipped(e: Emitter, kept: DType, width: int, pair: Sequence[str]) -> str:
-    """The elements of two vectors in turn."""
-    order = [lane + half * width for lane in range(width) for half in (0, 1)]
-    return _shuffled(e, kept, width, pair, order)
-
-
-def _shuffled(
-    e: Emitter, kept: DType, width: int, pair: Sequence[str], order: Sequence[int]
-) -> str:
-    """Elements of two vectors of `width`, by their numbers."""
-    kind, mask = vec(kept, width), ", ".join(f"i32 {i}" for i in order)
-    return e.code.let(
-        f"shufflevector {kind} {pair[0]}, {kind} {pair[1]}, <{len(order)} x i32> <{mask}>"
-    )
+    return shuffle(e.code, vec(kept, width), padded[0], order)
 
 
 HANDLERS: Handlers = {

@@ -1,0 +1,25 @@
+"""Many values of an element next to each other in memory: more than a register holds."""
+
+import numpy as np
+import pytest
+
+import flatweave as fw
+from tests.codegen.levels import LEVELS, in_force
+
+
+def columns(x, count):
+    """`count` columns, each another multiple of x."""
+    return fw.stack([x * k + 1 for k in range(count)], axis=1)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("dtype, count", [("d", 9), ("d", 16), ("f", 21)])
+def test_more_values_than_a_register_holds(level, dtype, count):
+    """Through the caches and past them, where a row ends with a whole line and where it does not.
+    """
+    with in_force(level):
+        program = fw.jit(lambda x: columns(x, count))
+        for length in (5, 1001, 100_003):
+            x = np.arange(length, dtype=dtype)
+            wanted = np.stack([x * k + 1 for k in range(count)], axis=1)
+            np.testing.assert_array_equal(program(x), wanted)
