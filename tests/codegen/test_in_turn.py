@@ -15,8 +15,7 @@ def columns(x, count):
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("dtype, count", [("d", 9), ("d", 16), ("f", 21)])
 def test_more_values_than_a_register_holds(level, dtype, count):
-    """Through the caches and past them, where a row ends with a whole line and where it does not.
-    """
+    """Through the caches and past them; a row ends with a whole line, or it does not."""
     with in_force(level):
         program = fw.jit(lambda x: columns(x, count))
         for length in (5, 1001, 100_003):

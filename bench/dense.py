@@ -1,0 +1,225 @@
+"""Dense work next to the libraries made for it: python -m bench.dense [GROUP ..] [--cpu] [--save]
+
+    first      CPU time of first calls: 0.3 s at most
+    large      from 256 x 256 and 2^14 points on: the library's time over ours, 0.95 wanted
+    small      below: how much longer an eager call takes, at most 3 us wanted
+    stacks     100,000 small matrices: the library's time over ours
+    products   many small products, eager, in a program and with `generate`: the same
+
+Both are called alternately in one process, on two threads, and the least time of each counts;
+`--cpu` takes the CPU time of all threads instead, for a machine that is busy; a library that works
+on one thread then looks twice as fast as it is. All of it takes some two minutes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import flatweave as fw
+from bench import library_calls, machine
+from bench.functions.compare import settings
+
+GROUPS = ("first", "large", "small", "stacks", "products")
+THREADS = 2
+SECONDS, LEAST_ROUNDS = 0.8, 5
+DRAW = np.random.default_rng(33)
+Call = Callable[[], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A call of ours and of the library, and what is wanted: the least ratio of times, or `more`,
+    the most microseconds that ours takes longer."""
+
+    name: str
+    ours: Call
+    library: Call
+    wanted: float
+    more: bool = False
+
+
+def positive(*shape: int) -> Any:
+    """Symmetric matrices with positive eigenvalues, which every function takes."""
+    a = DRAW.normal(size=shape)
+    return a @ np.swapaxes(a, -1, -2) + np.eye(shape[-1])
+
+
+def factors(n: int) -> Iterator[tuple[str, Call, Call]]:
+    """The functions of LAPACK for a matrix of n rows."""
+    a = positive(n, n)
+    for name in ("inv", "det", "slogdet", "cholesky", "qr", "eigh", "eigvalsh", "eig", "eigvals",
+                 "svd", "svdvals", "pinv", "matrix_rank"):  # fmt: skip
+        ours, theirs = getattr(fw.linalg, name), getattr(np.linalg, name)
+        yield f"{name} {n}", lambda f=ours: f(a), lambda f=theirs: f(a)
+    yield f"solve {n}", lambda: fw.linalg.solve(a, a[0]), lambda: np.linalg.solve(a, a[0])
+
+
+def transforms(n: int) -> Iterator[tuple[str, Call, Call]]:
+    """The transforms of n points by SciPy."""
+    from scipy import fft  # optional dependency
+
+    x = DRAW.normal(size=n)
+    z = x + 1j
+    for name in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft"):
+        given = x if name in ("rfft", "ihfft") else z
+        ours, theirs = getattr(fw.fft, name), getattr(fft, name)
+        yield f"{name} {n:,}", lambda f=ours, g=given: f(g), lambda f=theirs, g=given: f(g)
+    side = int(n**0.5)
+    m = z[: side * side].reshape(side, side)
+    yield f"fftn {side} x {side}", lambda: fw.fft.fftn(m), lambda: fft.fftn(m)
+
+
+def large() -> Iterator[Row]:
+    """From 256 x 256 and 2^14 points on."""
+    for name, ours, theirs in (*factors(256), *transforms(1 << 14), *transforms(1 << 20)):
+        yield Row(name, ours, theirs, 0.95)
+    multiplied = fw.jit(lambda a, b: a @ b)
+    for n in (256, 512, 1024):
+        for dtype in (np.float32, np.float64, np.complex64, np.complex128):
+            a = DRAW.normal(size=(n, n)).astype(dtype)
+            who = f"{n} {np.dtype(dtype).name}"
+            theirs = lambda a=a: a @ a  # noqa: E731
+            yield Row(f"matmul {who}", lambda a=a: fw.matmul(a, a), theirs, 0.95)
+            yield Row(f"program's product {who}", lambda a=a: multiplied(a, a), theirs, 0.95)
+
+
+def small() -> Iterator[Row]:
+    """Below: many calls in a sample."""
+    a = DRAW.normal(size=(64, 64))
+    calls = [*factors(4), *factors(64), *transforms(64), *transforms(1024)]
+    for name, ours, theirs in [*calls, ("matmul 64", lambda: fw.matmul(a, a), lambda: a @ a)]:
+        yield Row(name, ours, theirs, 3.0, more=True)
+
+
+def stacks() -> Iterator[Row]:
+    """100,000 matrices of 4 x 4 and 8 x 8."""
+    for n in (4, 8):
+        a = positive(100_000, n, n)
+        wanted = dict.fromkeys(("inv", "det", "cholesky"), 4.0 if n == 4 else 1.0)
+        wanted |= dict.fromkeys(("eigh", "eigvalsh", "qr"), 2.0 if n == 4 else 1.0)
+        for name, least in wanted.items():
+            ours, theirs = getattr(fw.linalg, name), getattr(np.linalg, name)
+            yield Row(
+                f"{name} {n} x {n}", lambda f=ours, a=a: f(a), lambda f=theirs, a=a: f(a), least
+            )
+        b, least = a[..., :1].copy(), wanted["inv"]
+        ours, theirs = fw.linalg.solve, np.linalg.solve
+        yield Row(
+            f"solve {n} x {n}", lambda a=a, b=b, f=ours: f(a, b),
+            lambda a=a, b=b, f=theirs: f(a, b), least,
+        )  # fmt: skip
+
+
+def products() -> Iterator[Row]:
+    """Many products of small matrices."""
+    def summed(a: Any, b: Any) -> Any:
+        count, n, _ = a.shape
+        return fw.generate(
+            (count, n, n), lambda s, i, j: fw.sum(fw.map(lambda k: a[s, i, k] * b[s, k, j],
+                                                         fw.iota(n)))
+        )  # fmt: skip
+
+    program, written = fw.jit(lambda a, b: a @ b), fw.jit(summed)
+    for count, n in ((100_000, 4), (10_000, 16)):
+        for dtype in (np.float32, np.float64):
+            a = DRAW.normal(size=(count, n, n)).astype(dtype)
+            for how, f in (("eager", fw.matmul), ("program", program), ("generate", written)):
+                yield Row(
+                    f"{n} x {n} {np.dtype(dtype).name} {how}", lambda f=f, a=a: f(a, a),
+                    lambda a=a: np.matmul(a, a), 2.0,
+                )  # fmt: skip
+
+
+ROWS = {"large": large, "small": small, "stacks": stacks, "products": products}
+
+
+def measured(row: Row, clock: Callable[[], float]) -> tuple[float, float]:
+    """Seconds of a call, ours and the library's."""
+    row.ours()
+    row.library()
+    begin = time.perf_counter()
+    row.library()
+    many = max(1, min(500, int(2e-3 / (time.perf_counter() - begin)))) if row.more else 1
+    best = [float("inf"), float("inf")]
+    rounds, end = 0, time.perf_counter() + SECONDS
+    while rounds < LEAST_ROUNDS or time.perf_counter() < end:
+        for k, call in enumerate((row.ours, row.library)):
+            time.sleep(0.002)  # the other's threads spin for a while after their work
+            begin = clock()
+            for _ in range(many):
+                call()
+            best[k] = min(best[k], (clock() - begin) / many)
+        rounds += 1
+    return best[0], best[1]
+
+
+def lines(groups: list[str], clock: Callable[[], float]) -> Iterator[str]:
+    """The table of each group; what misses its target is marked NO."""
+    if "first" in groups:  # in a process that has compiled nothing yet
+        yield from first_calls()
+    for group in (name for name in GROUPS if name in groups and name != "first"):
+        what = "us longer" if group == "small" else "library / ours"
+        yield from ("", f"| {group} | library, us | ours, us | {what} | wanted | |")
+        yield "|---|---:|---:|---:|---:|---|"
+        for row in ROWS[group]():
+            ours, theirs = measured(row, clock)
+            value = (ours - theirs) * 1e6 if row.more else theirs / ours
+            reached = value <= row.wanted if row.more else value >= row.wanted
+            yield (
+                f"| {row.name} | {theirs * 1e6:,.4g} | {ours * 1e6:,.4g} | {value:.3g} |"
+                f" {row.wanted:g} | {'' if reached else 'NO'} |"
+            )
+
+
+def first_calls() -> Iterator[str]:
+    """The table of first calls."""
+    yield from ("", "| first call, CPU ms | eager | in a map | small stack | |")
+    yield "|---|---:|---:|---:|---|"
+    for name, *times in library_calls.rows():
+        cells = " | ".join("" if t is None else f"{max(t, 0):.3g}" for t in times)
+        reached = max(t for t in times if t is not None) <= library_calls.LIMIT
+        yield f"| {name} | {cells} | {'' if reached else 'NO'} |"
+
+
+def main() -> None:
+    """Measure in a process with known settings, print, keep."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("groups", nargs="*", metavar="GROUP", help=", ".join(GROUPS))
+    parser.add_argument("--cpu", action="store_true", help="CPU time of all threads")
+    parser.add_argument("--save", action="store_true", help="keep the page in bench/results")
+    parser.add_argument("--here", action="store_true", help="in this process, as it is set")
+    options = parser.parse_args()
+    groups = options.groups or [*GROUPS]
+    if unknown := {*groups} - {*GROUPS}:
+        parser.error(f"groups are {', '.join(GROUPS)}, got {', '.join(sorted(unknown))}")
+    if not options.here:
+        again = [sys.executable, "-m", "bench.dense", *sys.argv[1:], "--here"]
+        around, root = machine.environment(THREADS, THREADS), Path(__file__).resolve().parent.parent
+        sys.exit(subprocess.run(again, check=False, env=around, cwd=root).returncode)
+    about = machine.describe(THREADS) | vars(settings())
+    unit = "CPU time of all threads" if options.cpu else "wall time"
+    page = [
+        f"# Dense work next to libraries, {about['date'][:10]}", "",
+        "; ".join(f"{name} {value}" for name, value in about.items()), "",
+        f"Least {unit} of alternate calls; `python -m bench.dense`.",
+    ]  # fmt: skip
+    print("\n".join(page), flush=True)
+    for line in lines(groups, time.process_time if options.cpu else time.perf_counter):
+        page.append(line)
+        print(line, flush=True)
+    if options.save:
+        text = "\n".join(page) + "\n"
+        print(f"kept in {machine.keep(text, 'dense')}")
+
+
+if __name__ == "__main__":
+    main()
