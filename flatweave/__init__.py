@@ -83,7 +83,7 @@ from flatweave.base.errors import (
     UserError,
 )
 from flatweave.base.version import VERSION as __version__
-from flatweave.frontend.arrays.dot import dot
+from flatweave.frontend.standard.products import dot
 from flatweave.frontend.arrays.indexing import getitem
 from flatweave.frontend.arrays.reading import backpermute, gather
 from flatweave.frontend.arrays.replacing import replace, shift
@@ -100,7 +100,7 @@ from flatweave.frontend.arrays.shapes import (
 from flatweave.frontend.arrays.sorting import argsort, sort, sort_by_key
 from flatweave.frontend.arrays.sources import empty, full, iota, replicate
 from flatweave.frontend.arrays.stencil import stencil
-from flatweave.frontend.arrays.updates import At as _At  # noqa: F401  xs.at
+from flatweave.frontend.arrays.replacing import At as _At  # noqa: F401  xs.at
 from flatweave.frontend.arrays.writing import histogram, permute, reduce_by_index, scatter
 from flatweave.frontend.call.contexts import on
 from flatweave.frontend.call.argument_values import Overriding
@@ -158,9 +158,9 @@ from flatweave.frontend.elements.elementwise import (
     less,
     less_equal,
     log,
+    log10,
     log1p,
     log2,
-    log10,
     maximum,
     minimum,
     mod,
@@ -186,7 +186,12 @@ from flatweave.frontend.elements.elementwise import (
     true_divide,
     truediv,
 )
-from flatweave.frontend.elements.logic import logical_and, logical_not, logical_or, logical_xor
+from flatweave.frontend.elements.elementwise import (
+    logical_and,
+    logical_not,
+    logical_or,
+    logical_xor,
+)
 from flatweave.frontend.elements.scalars import (
     astype,
     bitwise_count,
@@ -247,11 +252,7 @@ from flatweave.frontend.standard.arrangement import (
     tile,
     unstack,
 )
-from flatweave.frontend.standard.broadcasting import (
-    broadcast_arrays,
-    broadcast_shapes,
-    broadcast_to,
-)
+from flatweave.frontend.arrays.joining import broadcast_arrays, broadcast_shapes, broadcast_to
 from flatweave.frontend.standard.creation import (
     arange,
     empty_like,

@@ -96,8 +96,8 @@ def _taken_apart(op: Any, found: Sequence[Var]) -> tuple[Sequence[Var], Sequence
 #     scan (a, b => map (add) [a, b]) [before] [m]  ==>  what `fw.scan` of rows is on one machine
 #
 # There rows are few or many, long or short, and scanned by what is good for memory
-# (`frontend/arrays/narrow.py`, `down.py`). The program that is divided has the rows' scan itself,
-# so that it is one exchange.
+# (`frontend/arrays/row_scans.py`, `down.py`). The program that is divided has the rows' scan
+# itself, so that it is one exchange.
 
 
 EXTENT = 2

@@ -23,7 +23,7 @@ Where public functions are written:
     ragged/cutting.py          ragged
     functions/combinators.py   map, reduce, scan, filter, partition
     functions/reductions.py    sum, prod, min, ..; cumulative.py: cumsum, cumprod
-    arrays/dot.py              dot
+    standard/products.py              dot
     functions/segments.py      segmented_scan, segmented_reduce, segmented_iota
     functions/expand.py        expand, expand_reduce, replicated_iota
     functions/control.py       while_loop, fori_loop, cond

@@ -48,7 +48,7 @@ SELDOM = {
     "small": "flatweave.page.write",
     "numerics": "flatweave.frontend.numerics",
     "numpy": "flatweave.frontend.numerics.numpy_functions",
-    "ragged": "flatweave.frontend.ragged.offsets_in_chunks",
+    "ragged": "flatweave.frontend.ragged.chunked",
     "random": "flatweave.random",
     "rows": "flatweave.frontend.ragged.chunked",
     "save": "flatweave.cluster.export",

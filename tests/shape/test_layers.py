@@ -62,7 +62,6 @@ BEHIND = {
     "flatweave.places.anywhere", "flatweave.places.shared", "flatweave.cluster.calls",
     "flatweave.cluster.on_dask", "flatweave.cluster.sources.open", "flatweave.page.write",
     "flatweave.cluster.sources.dask_blocks", "flatweave.frontend.ragged.chunked",
-    "flatweave.frontend.ragged.offsets_in_chunks",
     "flatweave.cluster.export", "flatweave.cluster.in_process", "flatweave.gradients.derive",
     "flatweave.recall_on_devices", "flatweave.profiler.report",
     "flatweave.operator_checks.first_calls",

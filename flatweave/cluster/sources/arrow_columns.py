@@ -15,8 +15,8 @@ from flatweave.base.records import record
 from flatweave.base.source import user_location
 from flatweave.cluster.sources.files import Region, Stored, missing, one, opened, read
 from flatweave.frontend.call.contexts import PLACE
-from flatweave.frontend.ragged.arrow import of_arrow
 from flatweave.frontend.ragged.chunked import chunked_tree, offsets_in
+from flatweave.frontend.ragged.exchange import of_arrow
 from flatweave.frontend.ragged.ragged import Ragged
 from flatweave.frontend.values.arrow_columns import numbers_of
 from flatweave.frontend.values.chunked import Chunked, Held, Values

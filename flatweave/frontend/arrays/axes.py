@@ -14,8 +14,7 @@ from flatweave.base.errors import ArgumentError, ShapeError
 from flatweave.base.source import user_location
 from flatweave.frontend.arrays.columns import unravel
 from flatweave.frontend.arrays.shapes import axis_of, reshaped
-from flatweave.frontend.elements.broadcast import generated, read, zipped
-from flatweave.frontend.elements.conversion import taken
+from flatweave.frontend.elements.broadcasting import generated, read, taken, zipped
 from flatweave.frontend.elements.lambdas import combine_lambda
 from flatweave.frontend.elements.scalars import apply, strong
 from flatweave.frontend.trace import extents

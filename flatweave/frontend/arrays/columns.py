@@ -13,10 +13,9 @@ from flatweave.base.dtypes import DType
 from flatweave.base.errors import Unsupported
 from flatweave.base.source import user_location
 from flatweave.frontend.arrays.down import down, levels_here, scan_last_axis
-from flatweave.frontend.arrays.narrow import narrow_or
-from flatweave.frontend.arrays.small_rows import scan_small_rows
-from flatweave.frontend.elements.broadcast import broadcast_to, generated, read, read_stretched
-from flatweave.frontend.elements.independent import by_rank
+from flatweave.frontend.arrays.row_scans import narrow_or, scan_small_rows
+from flatweave.frontend.elements.broadcasting import broadcast_to, generated, read, read_stretched
+from flatweave.frontend.elements.element_arguments import by_rank
 from flatweave.frontend.elements.lambdas import combined_by
 from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.extents import ONE

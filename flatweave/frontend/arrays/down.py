@@ -15,9 +15,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from flatweave.base.dtypes import i64
-from flatweave.frontend.arrays.narrow import narrow_or
+from flatweave.frontend.arrays.row_scans import narrow_or
 from flatweave.frontend.arrays.shapes import transposed
-from flatweave.frontend.elements.broadcast import generated, read
+from flatweave.frontend.elements.broadcasting import generated, read
 from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.extents import ONE, ZERO
 from flatweave.frontend.trace.tracers import emit, tracer_of

@@ -38,7 +38,7 @@ from flatweave.frontend.arrays.reading import (
     read_atom,
 )
 from flatweave.frontend.call.operation import operation
-from flatweave.frontend.elements.broadcast import common_shape, generated, read_stretched
+from flatweave.frontend.elements.broadcasting import common_shape, generated, read_stretched
 from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.extents import ONE, ZERO, add, floordiv, greatest, least, mul, sub
 from flatweave.frontend.trace.run_time_checks import check, check_message

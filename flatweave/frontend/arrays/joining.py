@@ -1,7 +1,8 @@
-"""Arrays end to end: concat.
+"""Arrays end to end, and arrays repeated to a shape that they have together.
 
     concat([xs, ys])          the elements of xs, then those of ys
     concat([a, b], axis=1)    of a few arrays: generate [n, m] (i j => a[i, j] or b[i, j - k])
+    broadcast_to(xs, (3, n))  three times xs
 """
 
 from __future__ import annotations
@@ -9,15 +10,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from flatweave.base.errors import ArgumentError, ShapeError
 from flatweave.base.source import user_location
-from flatweave.frontend.arrays.shapes import axis_of, raveled, transposed
+from flatweave.frontend.arrays.shapes import axis_of, broadcast, raveled, transposed
 from flatweave.frontend.call.operation import operation
-from flatweave.frontend.elements.broadcast import generated, read, zipped
+from flatweave.frontend.elements.broadcasting import generated, read, zipped
 from flatweave.frontend.elements.lambdas import shape_text
 from flatweave.frontend.elements.scalars import strong
 from flatweave.frontend.trace import extents
-from flatweave.frontend.trace.tracers import arrays_of, emit, same_dtype
+from flatweave.frontend.trace.tracers import arrays_of, as_tracer, emit, same_dtype
 from flatweave.frontend.values.array import Tracer, describe
 from flatweave.frontend.values.operators import METHODS
 from flatweave.frontend.values.scope import current
@@ -140,3 +143,47 @@ def _chosen(arrays: Sequence[Tracer], axis: int) -> Tracer:
 
     shape = (*arrays[0].extents[:axis], total, *arrays[0].extents[axis + 1 :])
     return generated(shape, at)[0]
+
+
+@operation()
+def broadcast_to(x: Any, shape: Any) -> Any:
+    """`broadcast`, under the standard's name.
+
+    Types: `x: t[..], shape: extents -> t[shape]`. Raises ShapeError as `broadcast` does.
+
+        >>> fw.broadcast_to(np.array([1, 2]), (2, 2))
+        Array([[1, 2],
+               [1, 2]], dtype=int64)
+    """
+    return broadcast(x, shape)
+
+
+@operation()
+def broadcast_arrays(*arrays: Any) -> Any:
+    """The arrays, each repeated to the shape that all of them have together.
+
+    Types: `t[..], .. -> ` a tuple of `t[shape]`, each of its dtype. Raises ShapeError where they
+    have no shape together.
+
+        >>> fw.broadcast_arrays(np.array([1, 2]), 0)
+        (Array([1, 2], dtype=int64), Array([0, 0], dtype=int64))
+    """
+    leaves = [as_tracer(array, "an array of broadcast_arrays") for array in arrays]
+    return tuple(zipped(lambda *values: list(values), leaves, "broadcast_arrays"))
+
+
+def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
+    """The shape that arrays of these shapes have together. Raises ShapeError if there is none.
+
+    Types: tuples of ints `->` a tuple of ints.
+
+        >>> fw.broadcast_shapes((3, 1), (2,))
+        (3, 2)
+    """
+    try:
+        return np.broadcast_shapes(*shapes)
+    except ValueError as failure:
+        raise ShapeError(
+            f"broadcast_shapes: {failure}.",
+            where=user_location(), remedy="Extents are equal, or one of them is 1.",
+        ) from None  # fmt: skip

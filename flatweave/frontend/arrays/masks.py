@@ -21,7 +21,7 @@ from flatweave.base.records import record
 from flatweave.base.source import user_location
 from flatweave.frontend.arrays.columns import compacted, unravel
 from flatweave.frontend.arrays.shapes import raveled, reshaped
-from flatweave.frontend.elements.broadcast import generated, read
+from flatweave.frontend.elements.broadcasting import generated, read
 from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.extents import ONE, ZERO
 from flatweave.frontend.trace.tracers import as_tracer, tracer_of

@@ -19,8 +19,13 @@ from flatweave.base.errors import ArgumentError, DTypeError, IndexOutOfBounds, S
 from flatweave.base.pretty import counted
 from flatweave.base.source import user_location
 from flatweave.frontend.call.operation import operation
-from flatweave.frontend.elements.broadcast import common_shape, generated, read, read_stretched
-from flatweave.frontend.elements.conversion import taken
+from flatweave.frontend.elements.broadcasting import (
+    common_shape,
+    generated,
+    read,
+    read_stretched,
+    taken,
+)
 from flatweave.frontend.elements.lambdas import check_arity, need_function, shape_text
 from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.run_time_checks import PLACE, check_message

@@ -1,7 +1,10 @@
-"""Some elements of an array changed, or all of them moved: replace, shift.
+"""Some elements of an array changed, or all of them moved: replace, shift, xs.at[key].set(v).
 
     replace(xs, key, v)       xs with xs[key] = v, for every key that xs[key] takes
     shift(xs, k, fill)        y[i] = xs[i + k], fill where that is outside
+    xs.at[key].set(v)         fw.replace(xs, key, v), as JAX's users write it
+    xs.at[key].add(v)         each value is added to the element at its index, indices may repeat
+    xs.at[key].get()          xs[key]
 """
 
 from __future__ import annotations
@@ -14,10 +17,9 @@ from flatweave.base.errors import ArgumentError
 from flatweave.base.source import user_location
 from flatweave.frontend.arrays.indexing import Slice, expanded, getitem, sliced
 from flatweave.frontend.arrays.shapes import axis_of, broadcast, raveled, reshaped
-from flatweave.frontend.arrays.writing import scatter
+from flatweave.frontend.arrays.writing import permute, scatter
 from flatweave.frontend.call.operation import operation
-from flatweave.frontend.elements.broadcast import generated, read, read_stretched
-from flatweave.frontend.elements.conversion import taken
+from flatweave.frontend.elements.broadcasting import generated, read, read_stretched, taken
 from flatweave.frontend.elements.lambdas import shape_text
 from flatweave.frontend.elements.scalars import where
 from flatweave.frontend.trace import extents
@@ -189,3 +191,69 @@ def _shifted(array: Tracer, by: Tracer, fill: Tracer | None, axis: int) -> Trace
         return found if fill is None else where(before | behind, fill, found)
 
     return generated(array.extents, at)[0]
+
+
+OPERATORS = {"add": "add", "multiply": "mul", "min": "minimum", "max": "maximum"}
+
+
+class At:
+    """The places of an array, to be chosen by a key: `xs.at[key]`."""
+
+    __slots__ = ("_xs",)
+
+    def __init__(self, xs: Any) -> None:
+        self._xs = xs
+
+    def __getitem__(self, key: Any) -> Chosen:
+        return Chosen(self._xs, key)
+
+
+class Chosen:
+    """Some places of an array: each method gives a copy, or writes there if nobody needs it."""
+
+    __slots__ = ("_key", "_xs")
+
+    def __init__(self, xs: Any, key: Any) -> None:
+        self._xs = xs
+        self._key = key
+
+    def get(self) -> Any:
+        """The elements."""
+        return self._xs[self._key]
+
+    def set(self, values: Any) -> Any:
+        """The array with these values there."""
+        return METHODS["replace"](self._xs, self._key, values)
+
+    def add(self, values: Any) -> Any:
+        """The array with these values added there."""
+        return update(self._xs, self._key, values, "add")
+
+    def multiply(self, values: Any) -> Any:
+        """The array with its elements there multiplied by these values."""
+        return update(self._xs, self._key, values, "multiply")
+
+    def min(self, values: Any) -> Any:
+        """The array with the lesser of its elements there and these values."""
+        return update(self._xs, self._key, values, "min")
+
+    def max(self, values: Any) -> Any:
+        """The array with the greater of its elements there and these values."""
+        return update(self._xs, self._key, values, "max")
+
+
+@operation()
+def update(xs: Any, key: Any, values: Any, how: str) -> Any:
+    """A copy of `xs` in which `values` are combined with what is at the places of a key."""
+    array = as_tracer(xs, f"the array of at[..].{how}")
+    what = f"the values of at[..].{how}"
+    value = taken(as_tracer(values, what), array.element, what)
+    slices = wide_slices(array, key)
+    if slices is not None:
+        return in_slices(array, slices, value, METHODS[OPERATORS[how]])
+    places, value = placed(array, key, value)
+    combined: Any = permute(METHODS[OPERATORS[how]], raveled(array), places, value)
+    return reshaped(combined, array.extents)
+
+
+METHODS["at"] = At

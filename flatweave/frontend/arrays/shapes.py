@@ -15,7 +15,7 @@ from flatweave.base.errors import ArgumentError, ShapeError, UserError
 from flatweave.base.pretty import counted
 from flatweave.base.source import user_location
 from flatweave.frontend.call.operation import operation
-from flatweave.frontend.elements.broadcast import generated, met, read, read_stretched
+from flatweave.frontend.elements.broadcasting import generated, met, read, read_stretched
 from flatweave.frontend.trace import extents, run_time_checks
 from flatweave.frontend.trace.extents import ONE, ZERO
 from flatweave.frontend.trace.run_time_checks import check_message

@@ -19,8 +19,8 @@ from flatweave.base.errors import ArgumentError, ShapeError
 from flatweave.base.source import user_location
 from flatweave.frontend.arrays.lines import along
 from flatweave.frontend.call.operation import operation
-from flatweave.frontend.elements.arguments import arrays_of_one_length
-from flatweave.frontend.elements.broadcast import generated, read
+from flatweave.frontend.elements.broadcasting import generated, read
+from flatweave.frontend.elements.element_arguments import arrays_of_one_length
 from flatweave.frontend.elements.lambdas import check_arity, element_type, shape_text
 from flatweave.frontend.trace.extents import same_length
 from flatweave.frontend.trace.tracers import as_tracers, emit, flag_of, tracer_of

@@ -13,8 +13,7 @@ from flatweave.base.errors import ExtentOverflowError
 from flatweave.base.source import user_location
 from flatweave.frontend.arrays.axes import converted
 from flatweave.frontend.call.operation import operation
-from flatweave.frontend.elements.broadcast import generated, read
-from flatweave.frontend.elements.conversion import must_fit
+from flatweave.frontend.elements.broadcasting import generated, must_fit, read
 from flatweave.frontend.elements.scalars import strong
 from flatweave.frontend.trace.extents import length_of, shape_of
 from flatweave.frontend.trace.run_time_checks import check, check_message, is_refused

@@ -19,9 +19,8 @@ from flatweave.base.errors import ArgumentError, IndexOutOfBounds, ShapeError
 from flatweave.base.pretty import counted, listed
 from flatweave.base.source import user_location
 from flatweave.frontend.call.operation import operation
-from flatweave.frontend.elements.arguments import check_regular
-from flatweave.frontend.elements.broadcast import read
-from flatweave.frontend.elements.conversion import taken
+from flatweave.frontend.elements.broadcasting import read, taken
+from flatweave.frontend.elements.element_arguments import check_regular
 from flatweave.frontend.elements.lambdas import need_function, shape_text
 from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.extents import ONE, ZERO

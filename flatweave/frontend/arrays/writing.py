@@ -18,16 +18,16 @@ from flatweave.base.source import user_location
 from flatweave.frontend.arrays.columns import unravel
 from flatweave.frontend.arrays.reading import check_rank, index_arrays, index_atom
 from flatweave.frontend.call.operation import operation
-from flatweave.frontend.elements.broadcast import (
+from flatweave.frontend.elements.broadcasting import (
     broadcast_to,
     common_shape,
     generated,
     read,
     read_stretched,
+    taken,
 )
-from flatweave.frontend.elements.conversion import taken
+from flatweave.frontend.elements.element_arguments import independent, restricted
 from flatweave.frontend.elements.elementwise import add
-from flatweave.frontend.elements.independent import independent, restricted
 from flatweave.frontend.elements.lambdas import (
     expect_neutral,
     neutral,

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from flatweave.base.errors import Unsupported
 from flatweave.base.source import user_location
-from flatweave.frontend.elements.broadcast import generated
+from flatweave.frontend.elements.broadcasting import generated
 from flatweave.frontend.trace.trace import lifted
 from flatweave.frontend.trace.tracers import as_tracer, tracer_of
 from flatweave.frontend.values.array import Tracer, describe

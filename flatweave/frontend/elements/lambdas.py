@@ -16,8 +16,7 @@ from flatweave.base.pretty import counted
 from flatweave.base.source import Location, function_location, user_location
 from flatweave.base.tracebacks import PACKAGE
 from flatweave.frontend.call.operation import OPERATIONS
-from flatweave.frontend.elements.broadcast import generated, read
-from flatweave.frontend.elements.conversion import cast, taken
+from flatweave.frontend.elements.broadcasting import cast, generated, read, taken
 from flatweave.frontend.trace.extents import ONE, same
 from flatweave.frontend.trace.tracers import are_numbers, as_tracer, as_tracers, tracer_of
 from flatweave.frontend.values.array import Tracer, describe, kind_of

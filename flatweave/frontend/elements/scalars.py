@@ -13,8 +13,7 @@ from flatweave.base.dtypes import DType, bool_, i8, i64, u8
 from flatweave.base.errors import ArgumentError, DTypeError, UserError
 from flatweave.base.source import user_location
 from flatweave.frontend.call.operation import operation
-from flatweave.frontend.elements.broadcast import zipped
-from flatweave.frontend.elements.conversion import cast, compared, must_fit
+from flatweave.frontend.elements.broadcasting import cast, compared, must_fit, zipped
 from flatweave.frontend.trace.extents import ZERO
 from flatweave.frontend.trace.run_time_checks import check_message
 from flatweave.frontend.trace.tracers import as_tracer

@@ -25,7 +25,7 @@ from flatweave.base.host_functions import (
 )
 from flatweave.base.source import user_location
 from flatweave.base.tracebacks import leave_ours_out
-from flatweave.frontend.elements.conversion import cast
+from flatweave.frontend.elements.broadcasting import cast
 from flatweave.frontend.trace.extents import shape_of
 from flatweave.frontend.trace.trace import interleaved, lifted, parts_of
 from flatweave.frontend.trace.tracers import as_tracer, emit, lifted_short

@@ -22,7 +22,7 @@ from flatweave.base.errors import (
 )
 from flatweave.base.source import user_location
 from flatweave.frontend.call import operation as calls
-from flatweave.frontend.elements.broadcast import read
+from flatweave.frontend.elements.broadcasting import read
 from flatweave.frontend.ragged.cutting import first_place, none_at
 from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.run_time_checks import ROW, check_message, is_refused

@@ -15,8 +15,8 @@ from flatweave.base.source import user_location
 from flatweave.frontend.arrays import columns
 from flatweave.frontend.arrays.columns import compacted
 from flatweave.frontend.call.operation import operation
-from flatweave.frontend.elements.arguments import arrays_of_one_length
-from flatweave.frontend.elements.broadcast import generated
+from flatweave.frontend.elements.broadcasting import generated
+from flatweave.frontend.elements.element_arguments import arrays_of_one_length
 from flatweave.frontend.elements.lambdas import (
     element_function,
     element_type,
@@ -25,10 +25,9 @@ from flatweave.frontend.elements.lambdas import (
     operator,
     shape_text,
 )
-from flatweave.frontend.ragged.map_rows import is_irregular, map_rows
-from flatweave.frontend.ragged.nest import mapped
+from flatweave.frontend.ragged.map_rows import is_irregular, map_rows, mapped
 from flatweave.frontend.ragged.ragged import Ragged
-from flatweave.frontend.ragged.selection import gathered
+from flatweave.frontend.ragged.row_selection import gathered
 from flatweave.frontend.trace.extents import known_part, same_length
 from flatweave.frontend.trace.trace import lifted
 from flatweave.frontend.trace.tracers import (

@@ -18,9 +18,8 @@ from flatweave.base.errors import DTypeError, OperatorError, ShapeError, UserErr
 from flatweave.base.records import record, replace
 from flatweave.base.source import user_location
 from flatweave.frontend.call.operation import operation
-from flatweave.frontend.elements.branches import branch
-from flatweave.frontend.elements.conversion import cast
-from flatweave.frontend.elements.kinds import as_kinds_of, difference, taken_apart
+from flatweave.frontend.elements.branches import as_kinds_of, branch, difference, taken_apart
+from flatweave.frontend.elements.broadcasting import cast
 from flatweave.frontend.elements.lambdas import check_arity, need_function, shape_text
 from flatweave.frontend.elements.scalars import truth
 from flatweave.frontend.trace import extents

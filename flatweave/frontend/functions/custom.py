@@ -17,10 +17,8 @@ from flatweave.base.errors import DTypeError, ShapeError
 from flatweave.base.pretty import counted
 from flatweave.base.records import record
 from flatweave.base.source import user_location
-from flatweave.frontend.elements.branches import bound_results
-from flatweave.frontend.elements.broadcast import generated
-from flatweave.frontend.elements.conversion import cast
-from flatweave.frontend.elements.kinds import taken_apart
+from flatweave.frontend.elements.branches import bound_results, taken_apart
+from flatweave.frontend.elements.broadcasting import cast, generated
 from flatweave.frontend.elements.lambdas import shape_text
 from flatweave.frontend.functions.differentiable import (
     Opened,

@@ -17,7 +17,7 @@ from flatweave.base.dtypes import f32
 from flatweave.base.errors import DTypeError, ShapeError
 from flatweave.base.records import record
 from flatweave.base.source import user_location
-from flatweave.frontend.elements.conversion import cast
+from flatweave.frontend.elements.broadcasting import cast
 from flatweave.frontend.ragged.ragged import Ragged
 from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.trace import lifted

@@ -19,9 +19,9 @@ from flatweave.base.dtypes import i64
 from flatweave.base.errors import DTypeError, ShapeError
 from flatweave.base.source import user_location
 from flatweave.frontend.call.operation import operation
-from flatweave.frontend.elements.arguments import arrays_of_one_length, check_regular
 from flatweave.frontend.elements.branches import branch
-from flatweave.frontend.elements.broadcast import generated, read
+from flatweave.frontend.elements.broadcasting import generated, read
+from flatweave.frontend.elements.element_arguments import arrays_of_one_length, check_regular
 from flatweave.frontend.elements.lambdas import (
     check_arity,
     combine_lambda,
@@ -34,9 +34,8 @@ from flatweave.frontend.elements.lambdas import (
 from flatweave.frontend.elements.scalars import apply
 from flatweave.frontend.functions.combinators import map, reduction
 from flatweave.frontend.functions.generate import generate
-from flatweave.frontend.ragged.locate import locate
-from flatweave.frontend.ragged.map_rows import Rows, is_irregular, map_rows
-from flatweave.frontend.ragged.nest import element
+from flatweave.frontend.ragged.map_rows import Rows, element, is_irregular, map_rows
+from flatweave.frontend.ragged.ragged import locate
 from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.extents import ONE, ZERO
 from flatweave.frontend.trace.run_time_checks import check

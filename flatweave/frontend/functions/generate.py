@@ -11,9 +11,9 @@ from typing import Any
 
 from flatweave.base.dtypes import i64
 from flatweave.frontend.call.operation import operation
-from flatweave.frontend.elements.arguments import check_regular
+from flatweave.frontend.elements.element_arguments import check_regular
 from flatweave.frontend.elements.lambdas import check_arity, need_function
-from flatweave.frontend.ragged.nest import Result, nested, result_of
+from flatweave.frontend.ragged.map_rows import Result, nested, result_of
 from flatweave.frontend.trace.extents import shape_of
 from flatweave.frontend.trace.tracers import as_tracers, emit, tracer_of
 from flatweave.frontend.values.scope import Scope, current

@@ -13,18 +13,14 @@ from flatweave.base.errors import ArgumentError, DTypeError, ShapeError
 from flatweave.base.source import user_location
 from flatweave.frontend.arrays.axes import along, axes_of, fold, need_elements
 from flatweave.frontend.call.operation import operation
-from flatweave.frontend.elements.broadcast import generated, met, zipped
-from flatweave.frontend.elements.conversion import cast
+from flatweave.frontend.elements.broadcasting import cast, generated, met, zipped
 from flatweave.frontend.elements.lambdas import combine_lambda, single
 from flatweave.frontend.elements.scalars import apply, select, strong, truth
-from flatweave.frontend.ragged.along import along_rows
-from flatweave.frontend.ragged.concat import concat_rows
 from flatweave.frontend.ragged.elementwise import on_rows
-from flatweave.frontend.ragged.ordering import ordered_rows
-from flatweave.frontend.ragged.over_rows import cut_as
-from flatweave.frontend.ragged.places import at_places, by_rows, in_row
+from flatweave.frontend.ragged.inner_indexing import at_places, by_rows, in_row
 from flatweave.frontend.ragged.ragged import Ragged, innermost
-from flatweave.frontend.ragged.replacing import with_row
+from flatweave.frontend.ragged.rearranging import concat_rows, ordered_rows, with_row
+from flatweave.frontend.ragged.reductions import along_rows, cut_as
 from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.tracers import as_tracer, emit, flag_of, tracer_of
 from flatweave.frontend.values.array import Tracer, describe

@@ -19,8 +19,8 @@ from flatweave.base.records import record
 from flatweave.base.source import user_location
 from flatweave.frontend.arrays.columns import compacted, rows_shape, scalar_operator
 from flatweave.frontend.call.operation import operation
-from flatweave.frontend.elements.arguments import arrays_of_one_length
-from flatweave.frontend.elements.broadcast import generated, read
+from flatweave.frontend.elements.broadcasting import generated, read
+from flatweave.frontend.elements.element_arguments import arrays_of_one_length
 from flatweave.frontend.elements.lambdas import (
     combine_lambda,
     element_type,

@@ -21,10 +21,9 @@ from flatweave.base.pretty import counted
 from flatweave.base.source import user_location
 from flatweave.frontend.arrays.shapes import axis_below, axis_number, transpose
 from flatweave.frontend.call.operation import operation
-from flatweave.frontend.elements.arguments import arrays_of_one_length
+from flatweave.frontend.elements.element_arguments import arrays_of_one_length
 from flatweave.frontend.elements.lambdas import name_of
-from flatweave.frontend.ragged.map_rows import is_irregular, map_rows
-from flatweave.frontend.ragged.nest import mapped
+from flatweave.frontend.ragged.map_rows import is_irregular, map_rows, mapped
 from flatweave.frontend.ragged.ragged import Ragged
 from flatweave.frontend.trace.extents import same_length
 from flatweave.frontend.trace.invariants import move_out

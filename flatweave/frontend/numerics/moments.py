@@ -8,14 +8,13 @@ from flatweave.base.dtypes import f64
 from flatweave.base.errors import ShapeError
 from flatweave.base.source import user_location
 from flatweave.frontend.arrays.axes import axes_named, axes_of
-from flatweave.frontend.arrays.joining import concat
+from flatweave.frontend.arrays.joining import broadcast_arrays, concat
 from flatweave.frontend.arrays.shapes import reshape
 from flatweave.frontend.call.operation import operation
 from flatweave.frontend.complex.rules import either, for_complex
 from flatweave.frontend.elements.elementwise import maximum, minimum, sqrt
 from flatweave.frontend.functions.reductions import max, mean, min, sum
 from flatweave.frontend.numerics.lines import along, float_dtype, floating
-from flatweave.frontend.standard.broadcasting import broadcast_arrays
 from flatweave.frontend.standard.norms import diagonal
 from flatweave.frontend.standard.products import matmul
 from flatweave.frontend.trace.tracers import as_tracer

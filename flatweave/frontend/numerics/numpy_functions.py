@@ -21,8 +21,7 @@ from flatweave.base.errors import ArgumentError, NotTraceableError, UserError
 from flatweave.base.operand_owners import has_functions
 from flatweave.base.source import user_location
 from flatweave.frontend import numerics
-from flatweave.frontend.arrays.dot import dot
-from flatweave.frontend.arrays.joining import concat
+from flatweave.frontend.arrays.joining import broadcast_arrays, broadcast_to, concat
 from flatweave.frontend.arrays.shapes import expand_dims, reshape, transpose
 from flatweave.frontend.arrays.sorting import argsort, sort
 from flatweave.frontend.elements.scalars import clip, rounded, where
@@ -45,7 +44,6 @@ from flatweave.frontend.standard.arrangement import (
     tile,
     unstack,
 )
-from flatweave.frontend.standard.broadcasting import broadcast_arrays, broadcast_to
 from flatweave.frontend.standard.creation import (
     empty_like,
     full_like,
@@ -57,7 +55,7 @@ from flatweave.frontend.standard.creation import (
 )
 from flatweave.frontend.standard.norms import cross, diagonal, outer, trace
 from flatweave.frontend.standard.numbers import imag, real
-from flatweave.frontend.standard.products import tensordot
+from flatweave.frontend.standard.products import dot, tensordot
 from flatweave.frontend.standard.searching import (
     isin,
     nonzero,

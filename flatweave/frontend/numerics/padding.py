@@ -14,7 +14,7 @@ from flatweave.frontend.arrays.joining import concat
 from flatweave.frontend.arrays.shapes import axis_of
 from flatweave.frontend.call.operation import operation
 from flatweave.frontend.complex.rules import either, for_complex
-from flatweave.frontend.elements.conversion import taken
+from flatweave.frontend.elements.broadcasting import taken
 from flatweave.frontend.elements.elementwise import maximum, minimum
 from flatweave.frontend.elements.scalars import astype, where
 from flatweave.frontend.functions.generate import generate

@@ -19,7 +19,7 @@ from flatweave.base.source import user_location
 from flatweave.frontend.arrays.shapes import broadcast, reshape, transpose
 from flatweave.frontend.call.operation import operation
 from flatweave.frontend.complex.rules import for_complex
-from flatweave.frontend.elements.broadcast import may_be_one, met
+from flatweave.frontend.elements.broadcasting import may_be_one, met
 from flatweave.frontend.functions.generate import generate
 from flatweave.frontend.functions.reductions import sum
 from flatweave.frontend.numerics.lines import parts_of, strong, together

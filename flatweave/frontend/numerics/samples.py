@@ -17,7 +17,7 @@ from flatweave.frontend.arrays.joining import concat
 from flatweave.frontend.arrays.shapes import axis_of
 from flatweave.frontend.call.operation import operation
 from flatweave.frontend.complex.rules import either, for_complex, whole
-from flatweave.frontend.elements.broadcast import zipped
+from flatweave.frontend.elements.broadcasting import zipped
 from flatweave.frontend.elements.elementwise import isnan, maximum, minimum
 from flatweave.frontend.elements.scalars import astype, where
 from flatweave.frontend.functions.control import cond, fori_loop

@@ -1,6 +1,11 @@
-"""fw.ragged: a Ragged from values and one of offsets, lengths and flags, checked.
+"""fw.ragged: a Ragged from values and one of offsets, lengths and flags, checked; or from rows.
 
-    ragged(values, offsets=[0, 2, 2, 4])   lengths=[2, 0, 2]   flags=[T, F, T, F]
+    ragged(values, offsets=[0, 2, 2, 4])      lengths=[2, 0, 2]   flags=[T, F, T, F]
+    rows_given([[1, 2], []], None)            rows one by one (row_lists.py)
+    rows_given(np.ones((2, 3)), None)         two rows of three elements
+    rows_given(pyarrow.array([[1], []]), ..)  a column of lists (exchange.py)
+    rows_given(scipy.sparse.eye_array(3), ..) rows of pairs: a number and its column
+    rows_given(np.ones(6), None)              None: flat values
 
 On host arrays the checks are made at once and values are not copied; inside a trace the program
 makes them where this is called.
@@ -8,18 +13,21 @@ makes them where this is called.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Set
 from typing import Any
 
+import numpy as np
+
 from flatweave.base.dtypes import i64
+from flatweave.base.errors import ArgumentError
+from flatweave.base.source import user_location
 from flatweave.frontend.arrays.joining import concat
 from flatweave.frontend.call.operation import operation
 from flatweave.frontend.elements.branches import branch
-from flatweave.frontend.elements.broadcast import generated, read
+from flatweave.frontend.elements.broadcasting import generated, read
 from flatweave.frontend.elements.lambdas import combine_lambda
 from flatweave.frontend.elements.scalars import apply
-from flatweave.frontend.ragged.given import rows_given
-from flatweave.frontend.ragged.host import on_host
-from flatweave.frontend.ragged.nested import retyped
+from flatweave.frontend.ragged.exchange import is_awkward, of_arrow, of_awkward
 from flatweave.frontend.ragged.offsets import (
     BELOW,
     FALLING,
@@ -33,20 +41,63 @@ from flatweave.frontend.ragged.offsets import (
     check_cut,
     check_values,
     narrow,
+    on_host,
     reach,
     the_one,
 )
 from flatweave.frontend.ragged.ragged import Ragged, row_count
+from flatweave.frontend.ragged.row_lists import kinds_of, of_matrix, of_rows, retyped
 from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.extents import ONE, ZERO
 from flatweave.frontend.trace.run_time_checks import check, check_message
 from flatweave.frontend.trace.tracers import as_tracer, as_tracers, emit, tracer_of
-from flatweave.frontend.values.array import Tracer
+from flatweave.frontend.values.array import Array, Tracer, kind_of
+from flatweave.frontend.values.arrow_columns import is_arrow
+from flatweave.frontend.values.asarray import is_compressed, is_sparse, no_array
 from flatweave.frontend.values.scope import current
 from flatweave.frontend.values.tree import unflatten
 from flatweave.ops import Filter, Reduce, Scan
 from flatweave.terms.build import index
 from flatweave.terms.syntax import Atom
+
+
+def rows_given(values: Any, dtype: Any) -> Ragged | None:
+    """The Ragged that values are without offsets; None for an array or a tree of arrays."""
+    if isinstance(values, Ragged):
+        return retyped(values, dtype)
+    if isinstance(values, list):
+        return None if values and kinds_of(values).keys() == {"number"} else of_rows(values, dtype)
+    if isinstance(values, np.ndarray) and values.dtype == object and values.ndim == 1:
+        return of_rows(list(values), dtype)
+    if isinstance(values, np.ndarray | Array):
+        return retyped(of_matrix(values), dtype) if values.ndim > 1 else None
+    found = _foreign(values)
+    if found is not None:
+        return retyped(found, dtype)
+    if isinstance(values, Iterator | Set):
+        raise ArgumentError(
+            f"ragged got {kind_of(values)}, which has no order or can be read once only.",
+            where=user_location(), remedy="Make a list of rows first: fw.ragged(list(rows)).",
+        )  # fmt: skip
+    return None
+
+
+def _foreign(values: Any) -> Ragged | None:
+    """The rows of another library's column of lists."""
+    if is_awkward(values):
+        return of_awkward(values)
+    if hasattr(values, "iloc"):  # pandas
+        column: Any = getattr(values, "array", None)
+        if getattr(values, "dtype", None) == np.dtype(object):
+            return of_rows(list(column))
+        if hasattr(column, "__arrow_array__"):
+            return of_arrow(column.__arrow_array__())
+    if is_compressed(values):
+        return on_host((values.data, values.indices), offsets=values.indptr)
+    if is_sparse(values):
+        raise no_array(values)
+    return of_arrow(values) if is_arrow(values) else None
+
 
 MOST = index(2**63 - 1)
 

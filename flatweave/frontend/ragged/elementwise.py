@@ -13,11 +13,10 @@ from typing import Any
 from flatweave.base.errors import ShapeError
 from flatweave.base.source import user_location
 from flatweave.frontend.arrays.shapes import reshaped
-from flatweave.frontend.elements.broadcast import generated, met, place_along, read
+from flatweave.frontend.elements.broadcasting import generated, met, place_along, read
 from flatweave.frontend.elements.scalars import operand
 from flatweave.frontend.ragged.cutting import first_place, none_at
-from flatweave.frontend.ragged.locate import locate
-from flatweave.frontend.ragged.ragged import Ragged, rank_of, row_count, value_count
+from flatweave.frontend.ragged.ragged import Ragged, locate, rank_of, row_count, value_count
 from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.extents import ONE, ZERO, add, sub
 from flatweave.frontend.trace.trace import lifted

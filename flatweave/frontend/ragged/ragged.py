@@ -3,8 +3,11 @@
     rows = ragged([1, 2, 3, 4], lengths=[2, 0, 2])
     rows.values, rows.offsets     [1, 2, 3, 4], [0, 2, 2, 4]
     rows[0], rows[1], rows[2]     [1, 2], [], [3, 4]
+    locate(ends, 0, p)            ends    = [2, 5, 6, 7],    p = 3   ==>   row 1, which begins at 2
+    locate(offsets, 1, p)         offsets = [0, 2, 5, 6, 7], p = 3   ==>   the same
 
 Offsets are checked when a Ragged is made and never change: whoever has one may read its rows.
+`locate` finds the row, or the source of an expansion, that a position of the values belongs to.
 """
 
 from __future__ import annotations
@@ -18,20 +21,35 @@ import numpy as np
 from flatweave.base.dtypes import bool_
 from flatweave.base.pretty import counted
 from flatweave.frontend.call.operation import operation
-from flatweave.frontend.elements.broadcast import generated, read
-from flatweave.frontend.ragged.verbs import Verbs
+from flatweave.frontend.elements.broadcasting import generated, read
+from flatweave.frontend.ragged.awkward_methods import Verbs
 from flatweave.frontend.trace import extents
-from flatweave.frontend.trace.extents import ONE, add, sub
+from flatweave.frontend.trace.extents import ONE, add, known_natural, sub
 from flatweave.frontend.trace.tracers import as_tracer, emit, tracer_of
 from flatweave.frontend.values import untraceable
 from flatweave.frontend.values.array import SHOWN, Array, HostArray, Tracer, describe, host_array
 from flatweave.frontend.values.arrow_interface import capsules
 from flatweave.frontend.values.device_array import at_hand
 from flatweave.frontend.values.operators import METHODS, Elementwise, Reductions
+from flatweave.frontend.values.scope import current
 from flatweave.frontend.values.tree import LEAF, Node, flatten, map_leaves, spelled, unflatten
-from flatweave.ops import Scatter
+from flatweave.ops import Locate, Scatter
 from flatweave.runtime.lazy_import import opened
+from flatweave.terms.build import index
 from flatweave.terms.syntax import Atom, constant
+
+
+def locate(ends: Tracer, skip: int, p: Atom) -> tuple[Atom, Atom]:
+    """The row of position `p`, and where that row begins; row i ends at `ends[skip + i]`.
+
+    Ends do not decrease, and `p` is below the last one: the row is the first one to end behind p.
+    """
+    row, start = current().emit(Locate(ends.atom, skip, p), "s")
+    known_natural(row)
+    known_natural(start)
+    current().trace.bounds[row] = sub(ends.extents[0], index(skip))
+    return row, start
+
 
 NO_SHAPE = (
     "a Ragged has no shape, for its rows differ in length: rows.lengths has the number of elements"

@@ -21,7 +21,7 @@ from flatweave.frontend.arrays.shapes import (
     transposed,
 )
 from flatweave.frontend.call.operation import operation
-from flatweave.frontend.elements.broadcast import generated, read, read_stretched, zipped
+from flatweave.frontend.elements.broadcasting import generated, read, read_stretched, zipped
 from flatweave.frontend.functions.expand import expand
 from flatweave.frontend.trace import extents, run_time_checks
 from flatweave.frontend.trace.extents import ONE

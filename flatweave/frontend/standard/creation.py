@@ -12,8 +12,7 @@ from flatweave.base.errors import ArgumentError, ShapeError
 from flatweave.base.source import user_location
 from flatweave.frontend.arrays.shapes import integer
 from flatweave.frontend.call.operation import operation
-from flatweave.frontend.elements.broadcast import generated, read
-from flatweave.frontend.elements.conversion import cast
+from flatweave.frontend.elements.broadcasting import cast, generated, read
 from flatweave.frontend.elements.scalars import apply, select, strong
 from flatweave.frontend.trace.extents import shape_of
 from flatweave.frontend.trace.run_time_checks import MOST

@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from flatweave.frontend.arrays.joining import broadcast_to
 from flatweave.frontend.arrays.shapes import expand_dims, integer
 from flatweave.frontend.call.operation import operation
 from flatweave.frontend.complex.rules import either, for_complex, number, whole
 from flatweave.frontend.elements.scalars import where
 from flatweave.frontend.functions.combinators import map
 from flatweave.frontend.functions.generate import generate
-from flatweave.frontend.standard.broadcasting import broadcast_to
 from flatweave.frontend.standard.library import (
     EIGENVALUES,
     INDEFINITE,

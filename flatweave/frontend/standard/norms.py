@@ -8,6 +8,7 @@ from typing import Any
 from flatweave.base.dtypes import f64
 from flatweave.base.errors import ArgumentError, ShapeError
 from flatweave.base.source import user_location
+from flatweave.frontend.arrays.joining import broadcast_arrays
 from flatweave.frontend.arrays.shapes import axis_of, reshape
 from flatweave.frontend.call.operation import operation
 from flatweave.frontend.complex.rules import either, for_complex
@@ -16,7 +17,6 @@ from flatweave.frontend.elements.scalars import power
 from flatweave.frontend.functions.generate import generate
 from flatweave.frontend.functions.reductions import max, min, sum
 from flatweave.frontend.standard.arrangement import moveaxis, stack
-from flatweave.frontend.standard.broadcasting import broadcast_arrays
 from flatweave.frontend.standard.spectra import svdvals
 from flatweave.frontend.standard.statistics import count_nonzero
 from flatweave.frontend.trace import extents

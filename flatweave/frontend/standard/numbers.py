@@ -6,7 +6,7 @@ from typing import Any
 
 from flatweave.base.dtypes import bool_, i8
 from flatweave.frontend.call.operation import operation
-from flatweave.frontend.elements.broadcast import zipped
+from flatweave.frontend.elements.broadcasting import zipped
 from flatweave.frontend.elements.elementwise import abs, copysign, exp, log1p, maximum
 from flatweave.frontend.elements.scalars import apply, select, strong, where
 from flatweave.frontend.trace.tracers import as_tracer, tracer_of

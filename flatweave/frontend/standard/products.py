@@ -1,31 +1,125 @@
-"""Products of matrices and vectors, under the standard's names."""
+"""Products of matrices and vectors, under the standard's names, and dot.
+
+    dot(a, b)     generate [n, m] (i j => reduce add 0 (generate [l] (k => mul a[i, k] b[k, j])))
+    @operation(host=by_numpy(np.matmul, of_stacks))     outside of traces: calls of NumPy's
+"""
 
 from __future__ import annotations
 
 import functools
+import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from flatweave.base.config import config
 from flatweave.base.errors import ArgumentError, ShapeError
 from flatweave.base.host_functions import Values
+from flatweave.base.library_products import FEW, FEW_RESULTS, LONG
 from flatweave.base.source import user_location
-from flatweave.frontend.arrays.dot import dot
-from flatweave.frontend.arrays.products_at_once import by_numpy, of_stacks, of_tensors
+from flatweave.frontend.arrays.axes import reduced_by
+from flatweave.frontend.arrays.joining import broadcast_to
 from flatweave.frontend.arrays.shapes import axis_of, reshape
 from flatweave.frontend.call.operation import operation
-from flatweave.frontend.elements.broadcast import generated, zipped
+from flatweave.frontend.elements.broadcasting import generated, read, zipped
 from flatweave.frontend.elements.scalars import apply
 from flatweave.frontend.functions.combinators import map
 from flatweave.frontend.functions.reductions import sum
 from flatweave.frontend.standard import small_matrices
 from flatweave.frontend.standard.arrangement import moveaxis, permute_dims
-from flatweave.frontend.standard.broadcasting import broadcast_to
 from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.extents import ZERO, origin_line
 from flatweave.frontend.trace.tracers import as_tracer, tracer_of
-from flatweave.frontend.values.array import Tracer, describe
+from flatweave.frontend.values.array import HostArray, HostComplex, Tracer, describe, host_array
 from flatweave.frontend.values.number_formats import Complex
+from flatweave.terms.syntax import Atom, constant
+
+ARRAYS = (np.ndarray, HostArray, HostComplex)
+
+
+Sizes = Callable[..., tuple[int, int, int, int]]
+"""How many products, and the rows, columns and steps of each."""
+
+
+def of_stacks(a: Values, b: Values) -> tuple[int, int, int, int]:
+    """The sizes of products of matrices and vectors, one by one."""
+    rows = a.shape[-2] if a.ndim > 1 else 1
+    columns = b.shape[-1] if b.ndim > 1 else 1
+    count = max(math.prod(a.shape[:-2]), math.prod(b.shape[:-2]))
+    return count, rows, columns, a.shape[-1]
+
+
+def of_tensors(a: Values, b: Values, axes: Any = 1) -> tuple[int, int, int, int]:
+    """The sizes of one product, along the last axes or along named ones."""
+    along = range(a.ndim - axes, a.ndim) if isinstance(axes, int) else np.ravel(axes[0])
+    steps = math.prod(a.shape[axis] for axis in along)
+    return 1, a.size // max(steps, 1), b.size // max(steps, 1), steps
+
+
+def by_numpy(compute: Callable[..., Any], sizes: Sizes) -> Callable[..., Any]:
+    """The short cut of a product, for floats and complex numbers of sizes at which NumPy's is the
+    faster one; what it refuses goes the way of traced arrays, which tell what is wrong."""
+
+    def host(x: Any, y: Any, /, **options: Any) -> Any:
+        is_here = type(x) in ARRAYS and type(y) in ARRAYS and config.target == "cpu"
+        if not is_here or config.schedule.product == "kernels":
+            return NotImplemented
+        a, b = np.asarray(x), np.asarray(y)
+        if a.dtype.char not in "fdFD" or b.dtype.char not in "fdFD" or not a.ndim or not b.ndim:
+            return NotImplemented
+        try:
+            if not _is_numpys(a.dtype.kind == "c", *sizes(a, b, **options)):
+                return NotImplemented
+            with np.errstate(all="ignore"):
+                return host_array(np.asarray(compute(a, b, **options), order="C"))
+        except (TypeError, ValueError, IndexError):
+            return NotImplemented
+
+    return host
+
+
+def _is_numpys(is_complex: bool, count: int, rows: int, columns: int, steps: int) -> bool:
+    """Whether NumPy takes less time than a program for `count` products of these sizes."""
+    few = count == 1 and rows * columns <= FEW_RESULTS and steps >= LONG
+    return is_complex or not few or rows * columns * steps <= FEW
+
+
+@operation(host=by_numpy(np.dot, of_tensors))
+def dot(x: Any, y: Any) -> Any:
+    """The inner product of vectors; of matrices, and of a matrix with a vector, their product; of
+    arrays of more axes the sums over the last axis of `x` and the last but one of `y`.
+
+    Scalars multiply. Raises ShapeError when the extents that meet differ.
+
+    Types: `x: t[.., k], y: t[.., k, n] -> t[.., .., n]`; of a vector y `t[..]`.
+
+        >>> fw.dot([1, 2, 3], [4, 5, 6])
+        Array(32, dtype=int64)
+    """
+    a, b = as_tracer(x, "the left of dot"), as_tracer(y, "the right of dot")
+    if not a.ndim or not b.ndim:
+        return zipped(lambda v, w: apply("mul", v, w), [a, b], "dot")[0]
+    meets = max(b.ndim - 2, 0)  # this axis of b
+    inner = extents.same(
+        a.extents[-1],
+        b.extents[meets],
+        "dot needs extents that meet to be equal, got {0} and {1}.",
+        [extents.origin_line(a, "left", "{0}", -1), extents.origin_line(b, "right", "{1}", meets)],
+        "Transpose one of them with .T, or cut both to one length.",
+    )
+
+    def one(*at: Atom) -> Tracer:
+        left, right = at[: a.ndim - 1], at[a.ndim - 1 :]
+        outer, column = right[:meets], right[meets:]
+        products = generated(
+            (inner,), lambda k: apply("mul", read(a, (*left, k)), read(b, (*outer, k, *column)))
+        )[0]
+        ne = constant(0, products.element)
+        return reduced_by("add", ne, products)
+
+    rest = b.extents[:meets] + b.extents[meets + 1 :]
+    return generated((*a.extents[:-1], *rest), one)[0]
 
 
 def _matmul(a: Values, b: Values) -> Any:

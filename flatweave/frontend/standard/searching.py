@@ -19,7 +19,7 @@ from flatweave.frontend.arrays.sources import full, iota
 from flatweave.frontend.arrays.writing import scatter
 from flatweave.frontend.call.operation import operation
 from flatweave.frontend.complex.rules import either, for_complex
-from flatweave.frontend.elements.broadcast import generated, met, place_along, read_stretched
+from flatweave.frontend.elements.broadcasting import generated, met, place_along, read_stretched
 from flatweave.frontend.elements.elementwise import clz, isnan
 from flatweave.frontend.elements.scalars import where
 from flatweave.frontend.functions.combinators import filter, map

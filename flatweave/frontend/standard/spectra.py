@@ -12,12 +12,12 @@ import numpy as np
 from flatweave.base.dtypes import i64
 from flatweave.base.errors import ArgumentError
 from flatweave.base.source import user_location
+from flatweave.frontend.arrays.joining import broadcast_to
 from flatweave.frontend.call.operation import operation
 from flatweave.frontend.complex.rules import for_complex
 from flatweave.frontend.elements.elementwise import minimum
 from flatweave.frontend.functions.callbacks import ShapeDtypeStruct
 from flatweave.frontend.functions.combinators import map
-from flatweave.frontend.standard.broadcasting import broadcast_to
 from flatweave.frontend.standard.library import (
     Values,
     at_once,

@@ -50,8 +50,8 @@ class Trace:
 
     `frame` is where its function is called, as long as that runs; calls of `asides` from there do
     not belong to it. Where `stretches` is set, the program broadcasts arrays whose extents it
-    computes and that are 1 in a run (`elements/broadcast.py`). Where `in_chunks` is, it is divided
-    (`cluster/`) before anything is done for memory's sake.
+    computes and that are 1 in a run (`elements/broadcasting.py`). Where `in_chunks` is, it is
+    divided (`cluster/`) before anything is done for memory's sake.
     """
 
     def __init__(self, name: str, stretches: bool = False, in_chunks: bool = False) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 from flatweave.base.dtypes import bool_, i64
 from flatweave.base.errors import DTypeError, NestingError
 from flatweave.base.source import user_location
-from flatweave.frontend.elements.conversion import cast
+from flatweave.frontend.elements.broadcasting import cast
 from flatweave.frontend.values.promotion import common
 from flatweave.frontend.values.scope import entered
 from flatweave.frontend.values.tree import Tree, unflatten

@@ -22,7 +22,7 @@ from flatweave.base.phase_timer import PhaseTimer
 from flatweave.base.plan import Param, Plan, Result
 from flatweave.base.records import record, replace
 from flatweave.base.source import user_location
-from flatweave.frontend.elements.conversion import cast
+from flatweave.frontend.elements.broadcasting import cast
 from flatweave.frontend.trace.run_time_checks import user_error
 from flatweave.frontend.trace.trace import Leaf
 from flatweave.frontend.values.array import Tracer, kind_of

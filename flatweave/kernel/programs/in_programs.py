@@ -9,7 +9,7 @@ from typing import Any
 from flatweave.array_ir.syntax import Program
 from flatweave.base.plan import Site
 from flatweave.base.source import user_location
-from flatweave.frontend.elements.conversion import cast
+from flatweave.frontend.elements.broadcasting import cast
 from flatweave.frontend.functions.generate import generate
 from flatweave.frontend.jit_arguments import Picked
 from flatweave.frontend.trace.trace import Leaf

@@ -22,7 +22,7 @@ from flatweave.base.plan import CHECK_ERROR, Site
 from flatweave.base.pretty import counted
 from flatweave.base.records import record
 from flatweave.base.source import user_location
-from flatweave.frontend.elements.conversion import cast
+from flatweave.frontend.elements.broadcasting import cast
 from flatweave.frontend.trace.run_time_checks import KERNEL_INDEX, KERNEL_SHAPE, check_message
 from flatweave.frontend.values.array import Tracer
 from flatweave.frontend.values.scope import Scope, entered

@@ -13,7 +13,7 @@ from flatweave.base.errors import ArgumentError, EscapedArrayError, Unsupported
 from flatweave.base.plan import CHECK_ERROR, Site
 from flatweave.base.records import replace
 from flatweave.base.source import UNKNOWN, Location, asides, user_location
-from flatweave.frontend.elements.conversion import cast
+from flatweave.frontend.elements.broadcasting import cast
 from flatweave.frontend.trace.tracers import as_tracer
 from flatweave.frontend.values.array import Tracer, kind_of
 from flatweave.frontend.values.scope import STATE, Scope, Trace, entered

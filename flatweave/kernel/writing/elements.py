@@ -9,7 +9,7 @@ from flatweave.base.dtypes import DType
 from flatweave.base.errors import ArgumentError, DTypeError
 from flatweave.base.records import record
 from flatweave.base.source import user_location
-from flatweave.frontend.elements.conversion import cast
+from flatweave.frontend.elements.broadcasting import cast
 from flatweave.frontend.values.array import Tracer, kind_of
 from flatweave.frontend.values.tree import Tree, flatten, paths, spelled, unflatten
 from flatweave.kernel.writing.code import number, numbers

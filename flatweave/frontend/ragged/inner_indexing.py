@@ -26,7 +26,7 @@ from flatweave.base.source import user_location
 from flatweave.frontend.arrays.columns import compacted, unravel
 from flatweave.frontend.arrays.indexing import getitem, sliced
 from flatweave.frontend.arrays.reading import listed_index, read_atom
-from flatweave.frontend.elements.broadcast import (
+from flatweave.frontend.elements.broadcasting import (
     broadcast_to,
     common_shape,
     generated,
@@ -35,9 +35,15 @@ from flatweave.frontend.elements.broadcast import (
 )
 from flatweave.frontend.ragged.cutting import offsets_from
 from flatweave.frontend.ragged.elementwise import check_rows
-from flatweave.frontend.ragged.locate import locate
-from flatweave.frontend.ragged.ragged import Ragged, depth_of, rank_of, row_count, value_count
-from flatweave.frontend.ragged.selection import (
+from flatweave.frontend.ragged.ragged import (
+    Ragged,
+    depth_of,
+    locate,
+    rank_of,
+    row_count,
+    value_count,
+)
+from flatweave.frontend.ragged.row_selection import (
     chosen,
     gathered,
     no_rank_one,

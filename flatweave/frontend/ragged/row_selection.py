@@ -18,12 +18,11 @@ from flatweave.base.source import user_location
 from flatweave.frontend.arrays.indexing import getitem
 from flatweave.frontend.arrays.reading import from_start
 from flatweave.frontend.call.operation import operation
-from flatweave.frontend.elements.broadcast import generated, read
+from flatweave.frontend.elements.broadcasting import generated, read
 from flatweave.frontend.elements.lambdas import combine_lambda
 from flatweave.frontend.elements.scalars import apply
 from flatweave.frontend.ragged.cutting import offsets_from
-from flatweave.frontend.ragged.locate import locate
-from flatweave.frontend.ragged.ragged import Ragged, row_count, row_of
+from flatweave.frontend.ragged.ragged import Ragged, locate, row_count, row_of
 from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.extents import ONE, ZERO, add, sub
 from flatweave.frontend.trace.tracers import as_tracer, emit, extent_of, tracer_of

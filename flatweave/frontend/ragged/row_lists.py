@@ -20,7 +20,7 @@ import numpy as np
 from flatweave.base.dtypes import DType
 from flatweave.base.errors import ArgumentError, Unsupported, UserError
 from flatweave.base.source import user_location
-from flatweave.frontend.ragged.host import on_host
+from flatweave.frontend.ragged.offsets import on_host
 from flatweave.frontend.ragged.ragged import Ragged
 from flatweave.frontend.values.array import Array, Tracer, kind_of, shown
 from flatweave.frontend.values.asarray import (
