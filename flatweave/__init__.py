@@ -87,7 +87,7 @@ from flatweave.frontend.standard.products import dot
 from flatweave.frontend.arrays.indexing import getitem
 from flatweave.frontend.arrays.reading import backpermute, gather
 from flatweave.frontend.arrays.replacing import replace, shift
-from flatweave.frontend.functions.segments import segmented_iota, segmented_reduce, segmented_scan
+from flatweave.frontend.functions.scans import segmented_iota, segmented_reduce, segmented_scan
 from flatweave.frontend.arrays.joining import concat
 from flatweave.frontend.arrays.shapes import (
     broadcast,
@@ -219,13 +219,13 @@ from flatweave.frontend.functions.combinators import (
     zip_with,
 )
 from flatweave.frontend.functions.control import cond, fori_loop, while_loop
-from flatweave.frontend.functions.cumulative import cumprod, cumsum
+from flatweave.frontend.functions.scans import cumprod, cumsum
 from flatweave.frontend.functions.custom_rules import checkpoint, custom_jvp, custom_vjp
 from flatweave.frontend.functions.derivatives import grad, jvp, value_and_grad, vjp
 from flatweave.frontend.functions.jacobians import hessian, jacfwd, jacrev, stop_gradient
 from flatweave.frontend.functions.linearize import linear_transpose, linearize
 from flatweave.frontend.functions.expand import expand, expand_reduce, replicated_iota
-from flatweave.frontend.functions.generate import generate
+from flatweave.frontend.functions.combinators import generate
 from flatweave.frontend.functions.reductions import (
     all as all,
     any as any,
@@ -267,7 +267,7 @@ from flatweave.frontend.standard.creation import (
     zeros,
     zeros_like,
 )
-from flatweave.frontend.standard.dtypes import can_cast, finfo, iinfo, isdtype, result_type
+from flatweave.frontend.standard.namespace import can_cast, finfo, iinfo, isdtype, result_type
 from flatweave.frontend.standard.namespace import (
     VERSION,
     __array_namespace_info__ as __array_namespace_info__,

@@ -35,7 +35,7 @@ from flatweave.frontend.call.contexts import schedule as schedule
 from flatweave.frontend.functions.callbacks import ShapeDtypeStruct as ShapeDtypeStruct
 from flatweave.frontend.functions.custom_rules import CustomJvp, CustomVjp
 from flatweave.frontend.standard import fft as fft, linalg as linalg
-from flatweave.frontend.standard.dtypes import FloatInfo, IntegerInfo
+from flatweave.frontend.standard.namespace import FloatInfo, IntegerInfo
 from flatweave.frontend.standard.searching import UniqueAll, UniqueCounts, UniqueInverse
 from flatweave.frontend.values.chunked import Chunked as Chunked
 from flatweave.jit import target as target

@@ -14,17 +14,17 @@ Where public functions are written:
 
     elements/elementwise.py    sqrt, add, .., one name for each scalar function of the table
     elements/scalars.py        where, clip, astype, power, .., which are more than one row of it
-    arrays/sources.py          generate, iota, full, replicate, empty
+    arrays/sources.py          iota, full, replicate, empty
     arrays/reading.py          gather, backpermute; indexing.py: xs[..]
     arrays/writing.py          scatter, permute, reduce_by_index, histogram
     arrays/shapes.py           reshape, transpose, reverse, rotate, concat
     arrays/sorting.py          sort, argsort, sort_by_key
     arrays/stencil.py          functions of a neighbourhood
     ragged/cutting.py          ragged
-    functions/combinators.py   map, reduce, scan, filter, partition
-    functions/reductions.py    sum, prod, min, ..; cumulative.py: cumsum, cumprod
-    standard/products.py              dot
-    functions/segments.py      segmented_scan, segmented_reduce, segmented_iota
+    functions/combinators.py   map, generate, reduce, scan, filter, partition
+    functions/reductions.py    sum, prod, min, ..; scans.py: cumsum, cumprod
+    standard/products.py       dot
+    functions/scans.py      segmented_scan, segmented_reduce, segmented_iota
     functions/expand.py        expand, expand_reduce, replicated_iota
     functions/control.py       while_loop, fori_loop, cond
     call/contexts.py           schedule

@@ -11,7 +11,7 @@ from flatweave.frontend.arrays.sorting import argsort
 from flatweave.frontend.call.operation import operation
 from flatweave.frontend.elements.elementwise import minimum
 from flatweave.frontend.elements.scalars import astype
-from flatweave.frontend.functions.cumulative import cumsum
+from flatweave.frontend.functions.scans import cumsum
 from flatweave.frontend.standard.searching import searchsorted
 from flatweave.frontend.trace.extents import length_of, product, same, scalar_i64, shape_of
 from flatweave.frontend.trace.tracers import as_tracer

@@ -42,7 +42,7 @@ SELDOM = {
     "linalg": "flatweave.frontend.standard.linalg",
     "operators": "flatweave.operator_checks.first_calls",
     "notebook": "flatweave.notebook.values",
-    "short": "flatweave.frontend.functions.short",
+    "short": "flatweave.frontend.functions.half_precision",
     "page": "flatweave.page.write",
     "profiler": "flatweave.profiler.report",
     "small": "flatweave.page.write",

@@ -150,7 +150,7 @@ def imported(package: Any) -> Iterator[str]:
     yield "from flatweave import random as random"
     yield "from flatweave.frontend.functions.custom_rules import CustomJvp, CustomVjp"
     yield "from flatweave.frontend.standard import fft as fft, linalg as linalg"
-    yield "from flatweave.frontend.standard.dtypes import FloatInfo, IntegerInfo"
+    yield "from flatweave.frontend.standard.namespace import FloatInfo, IntegerInfo"
     yield (
         "from flatweave.frontend.standard.searching import UniqueAll, UniqueCounts, UniqueInverse"
     )

@@ -1,7 +1,9 @@
-"""map, reduce, scan, filter, partition: what a data-parallel language begins with.
+"""map, reduce, scan, filter, partition, generate: what a data-parallel language begins with.
 
     map(f, xs)                 [f(x) for x in xs]
     scan(op, initial, xs)      every prefix, also exclusive and from the end
+    generate(n, f)             [f(0), .., f(n - 1)]
+    generate((n, m), f)        element (i, j) is f(i, j)
 """
 
 from __future__ import annotations
@@ -9,15 +11,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from flatweave.base.dtypes import bool_
+from flatweave.base.dtypes import bool_, i64
 from flatweave.base.errors import ArgumentError, DTypeError
 from flatweave.base.source import user_location
 from flatweave.frontend.arrays import columns
 from flatweave.frontend.arrays.columns import compacted
 from flatweave.frontend.call.operation import operation
 from flatweave.frontend.elements.broadcasting import generated
-from flatweave.frontend.elements.element_arguments import arrays_of_one_length
+from flatweave.frontend.elements.element_arguments import arrays_of_one_length, check_regular
 from flatweave.frontend.elements.lambdas import (
+    check_arity,
     element_function,
     element_type,
     need_function,
@@ -25,10 +28,17 @@ from flatweave.frontend.elements.lambdas import (
     operator,
     shape_text,
 )
-from flatweave.frontend.ragged.map_rows import is_irregular, map_rows, mapped
+from flatweave.frontend.ragged.map_rows import (
+    Result,
+    is_irregular,
+    map_rows,
+    mapped,
+    nested,
+    result_of,
+)
 from flatweave.frontend.ragged.ragged import Ragged
 from flatweave.frontend.ragged.row_selection import gathered
-from flatweave.frontend.trace.extents import known_part, same_length
+from flatweave.frontend.trace.extents import known_part, same_length, shape_of
 from flatweave.frontend.trace.trace import lifted
 from flatweave.frontend.trace.tracers import (
     as_tracer,
@@ -41,9 +51,49 @@ from flatweave.frontend.trace.tracers import (
 from flatweave.frontend.values.array import Tracer
 from flatweave.frontend.values.asarray import is_one_array
 from flatweave.frontend.values.number_formats import Composed
-from flatweave.frontend.values.scope import current
+from flatweave.frontend.values.scope import Scope, current
 from flatweave.frontend.values.tree import LEAF, Tree, is_node, map_leaves, paths, unflatten
-from flatweave.ops import Map, Reduce, Scan
+from flatweave.ops import Generate, Map, Reduce, Scan
+from flatweave.terms.syntax import Atom, Var
+
+
+@operation()
+def generate(shape: Any, f: Callable[..., Any]) -> Any:
+    """The array of `shape` whose element at (i, j, ..) is `f(i, j, ..)`; `shape` may be an int.
+
+    `f` gets one i64 for each axis and gives an element, which may be a tuple, or a row. Rows of
+    varying lengths along one axis are a Ragged.
+    Raises NegativeExtentError for an extent below 0, NestingError for rows of varying lengths
+    along several axes.
+
+    Types: `shape: k extents, f: k i64 -> t -> t[shape]`.
+
+        >>> fw.generate((2, 3), lambda i, j: i * 10 + j)
+        Array([[ 0,  1,  2],
+               [10, 11, 12]], dtype=int64)
+    """
+    extents = shape_of(shape, "generate")
+    check_arity(need_function(f, "generate"), len(extents), "generate")
+    if not extents:
+        leaves, tree = as_tracers(f(), "the result of generate", structured=True)
+        return unflatten(tree, leaves)
+    found: list[tuple[Result, Scope]] = []
+
+    def body(inside: Scope, params: tuple[Var, ...]) -> list[Atom]:
+        for param, extent in zip(params, extents, strict=True):
+            inside.natural.add(param)
+            inside.trace.bounds[param] = extent
+        value = f(*(tracer_of(param) for param in params))
+        found.append((result_of(value, f, inside), inside))
+        return [leaf.atom for leaf in found[0][0].leaves]
+
+    fn = current().function([i64] * len(extents), body, "i")
+    result, inside = found[0]
+    if len(extents) == 1:
+        return nested(extents[0], fn, result, inside)
+    for leaf in result.leaves:
+        check_regular(leaf, f, "generate")
+    return result.rebuild(list(emit(Generate(extents, fn))) if result.leaves else [])
 
 
 @operation()

@@ -32,8 +32,7 @@ from flatweave.frontend.elements.lambdas import (
     single,
 )
 from flatweave.frontend.elements.scalars import apply
-from flatweave.frontend.functions.combinators import map, reduction
-from flatweave.frontend.functions.generate import generate
+from flatweave.frontend.functions.combinators import generate, map, reduction
 from flatweave.frontend.ragged.map_rows import Rows, element, is_irregular, map_rows
 from flatweave.frontend.ragged.ragged import locate
 from flatweave.frontend.trace import extents

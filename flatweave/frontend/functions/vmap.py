@@ -5,7 +5,11 @@
     vmap(f, out_axes=1)(xs)                the same, side by side as columns
 
 It is `map` of arrays that are turned so that the axis comes first. What has no axis is read from
-around the function; what has none among the results is moved out of it (`trace/invariants.py`).
+around the function; what has none among the results is moved out of its body (`move_out`):
+
+    map (x => let s = reduce add 0 w        let s = reduce add 0 w
+              let y = mul x s        ==>    in map (x => let y = mul x s
+              in y) xs                                   in y) xs
 """
 
 from __future__ import annotations
@@ -26,12 +30,38 @@ from flatweave.frontend.elements.lambdas import name_of
 from flatweave.frontend.ragged.map_rows import is_irregular, map_rows, mapped
 from flatweave.frontend.ragged.ragged import Ragged
 from flatweave.frontend.trace.extents import same_length
-from flatweave.frontend.trace.invariants import move_out
 from flatweave.frontend.trace.tracers import as_tracer
 from flatweave.frontend.values.array import Array, Tracer, describe, kind_of, shown
 from flatweave.frontend.values.asarray import is_number_list
 from flatweave.frontend.values.scope import Scope, current
 from flatweave.frontend.values.tree import Tree, flatten, paths, unflatten
+from flatweave.terms.syntax import Let
+from flatweave.terms.traverse import free_vars
+
+
+def move_out(inside: Scope) -> None:
+    """Move every let that reads no variable of this body out of it, checks included, in order."""
+    outer = inside.outer
+    assert outer is not None
+    kept: list[Let] = []
+    for let in inside.builder.lets:
+        if any(inside.trace.homes.get(var) is inside for var in free_vars(let.op)):
+            kept.append(let)
+        else:
+            _move(let, inside, outer)
+    inside.builder.lets[:] = kept
+
+
+def _move(let: Let, inside: Scope, outer: Scope) -> None:
+    """Append a let to the outer body, with what is known of its variables."""
+    outer.builder.append(let)
+    for var in let.vars:
+        inside.builder.own.pop(var, None)
+        outer.adopt(var)
+        for here, there in zip(inside.facts(), outer.facts(), strict=True):
+            if var in here:
+                there.add(var)
+
 
 P = ParamSpec("P")
 R = TypeVar("R")

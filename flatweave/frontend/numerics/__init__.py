@@ -32,7 +32,7 @@ from flatweave.frontend.numerics.comparing import (
     select,
     sinc,
 )
-from flatweave.frontend.numerics.counting import (
+from flatweave.frontend.numerics.counting_and_sets import (
     argwhere,
     bincount,
     digitize,
@@ -43,7 +43,14 @@ from flatweave.frontend.numerics.counting import (
     union1d,
     unique,
 )
-from flatweave.frontend.numerics.missing import (
+from flatweave.frontend.numerics.interpolation_and_convolution import (
+    convolve,
+    correlate,
+    gradient,
+    interp,
+    trapezoid,
+)
+from flatweave.frontend.numerics.nan_functions import (
     nan_to_num,
     nanargmax,
     nanargmin,
@@ -60,11 +67,17 @@ from flatweave.frontend.numerics.missing import (
     nansum,
     nanvar,
 )
-from flatweave.frontend.numerics.moments import average, corrcoef, cov, ptp
-from flatweave.frontend.numerics.order_statistics import median, percentile, quantile
 from flatweave.frontend.numerics.padding import pad
 from flatweave.frontend.numerics.products import einsum, inner, kron
-from flatweave.frontend.numerics.samples import convolve, correlate, gradient, interp, trapezoid
+from flatweave.frontend.numerics.statistics import (
+    average,
+    corrcoef,
+    cov,
+    median,
+    percentile,
+    ptp,
+    quantile,
+)
 
 deg2rad, rad2deg = radians, degrees
 

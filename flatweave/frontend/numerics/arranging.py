@@ -15,8 +15,8 @@ from flatweave.frontend.arrays.joining import concat
 from flatweave.frontend.arrays.shapes import axis_of, expand_dims, integer, reshape, transpose
 from flatweave.frontend.call.operation import operation
 from flatweave.frontend.complex.rules import either, for_complex
+from flatweave.frontend.functions.combinators import generate
 from flatweave.frontend.functions.control import cond
-from flatweave.frontend.functions.generate import generate
 from flatweave.frontend.numerics.padding import element_of
 from flatweave.frontend.standard.arrangement import flip, unstack
 from flatweave.frontend.standard.norms import diagonal as matrix_diagonal

@@ -21,8 +21,8 @@ from flatweave.frontend.elements.elementwise import (
     sin,
 )
 from flatweave.frontend.elements.scalars import astype, where
+from flatweave.frontend.functions.combinators import generate
 from flatweave.frontend.functions.control import fori_loop
-from flatweave.frontend.functions.generate import generate
 from flatweave.frontend.functions.reductions import all
 from flatweave.frontend.numerics.lines import row_of, strong, together
 from flatweave.frontend.trace.tracers import as_tracer

@@ -25,13 +25,13 @@ from flatweave.frontend.arrays.joining import broadcast_arrays, broadcast_to, co
 from flatweave.frontend.arrays.shapes import expand_dims, reshape, transpose
 from flatweave.frontend.arrays.sorting import argsort, sort
 from flatweave.frontend.elements.scalars import clip, rounded, where
-from flatweave.frontend.functions.cumulative import cumprod, cumsum
 from flatweave.frontend.functions.reductions import all as all_
 from flatweave.frontend.functions.reductions import any as any_
 from flatweave.frontend.functions.reductions import argmax, argmin, mean, prod
 from flatweave.frontend.functions.reductions import max as max_
 from flatweave.frontend.functions.reductions import min as min_
 from flatweave.frontend.functions.reductions import sum as sum_
+from flatweave.frontend.functions.scans import cumprod, cumsum
 from flatweave.frontend.standard import fft, linalg
 from flatweave.frontend.standard.arrangement import (
     flip,

@@ -17,7 +17,7 @@ from flatweave.frontend.complex.rules import either, for_complex
 from flatweave.frontend.elements.broadcasting import taken
 from flatweave.frontend.elements.elementwise import maximum, minimum
 from flatweave.frontend.elements.scalars import astype, where
-from flatweave.frontend.functions.generate import generate
+from flatweave.frontend.functions.combinators import generate
 from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.run_time_checks import check, check_message
 from flatweave.frontend.trace.tracers import as_tracer, scalar_of

@@ -20,7 +20,7 @@ from flatweave.frontend.arrays.shapes import broadcast, reshape, transpose
 from flatweave.frontend.call.operation import operation
 from flatweave.frontend.complex.rules import for_complex
 from flatweave.frontend.elements.broadcasting import may_be_one, met
-from flatweave.frontend.functions.generate import generate
+from flatweave.frontend.functions.combinators import generate
 from flatweave.frontend.functions.reductions import sum
 from flatweave.frontend.numerics.lines import parts_of, strong, together
 from flatweave.frontend.standard.products import matmul, tensordot

@@ -21,8 +21,8 @@ from flatweave.frontend.arrays.shapes import expand_dims
 from flatweave.frontend.complex.rules import number
 from flatweave.frontend.elements.elementwise import abs
 from flatweave.frontend.elements.scalars import where
+from flatweave.frontend.functions.combinators import generate
 from flatweave.frontend.functions.custom import Rules
-from flatweave.frontend.functions.generate import generate
 from flatweave.frontend.functions.reductions import max, sum
 from flatweave.frontend.standard import fft as transforms
 from flatweave.frontend.standard.arrangement import matrix_transpose

@@ -22,10 +22,9 @@ from flatweave.frontend.call.operation import operation
 from flatweave.frontend.complex.rules import either, for_complex, whole
 from flatweave.frontend.elements.elementwise import sqrt
 from flatweave.frontend.elements.scalars import where
+from flatweave.frontend.functions.combinators import generate
 from flatweave.frontend.functions.control import cond
-from flatweave.frontend.functions.generate import generate
 from flatweave.frontend.standard.arrangement import moveaxis
-from flatweave.frontend.standard.frequencies import fftfreq, fftshift, ifftshift, rfftfreq
 from flatweave.frontend.standard.library import complex_of, real_of, with_rules
 from flatweave.frontend.standard.library_transforms import (
     at_once,
@@ -34,8 +33,15 @@ from flatweave.frontend.standard.library_transforms import (
     transformed,
     transformed_along,
 )
-from flatweave.frontend.standard.real_transforms import of_reals, to_reals
-from flatweave.frontend.standard.transforms import fourier
+from flatweave.frontend.standard.transforms import (
+    fftfreq,
+    fftshift,
+    fourier,
+    ifftshift,
+    of_reals,
+    rfftfreq,
+    to_reals,
+)
 from flatweave.frontend.trace.extents import ZERO
 from flatweave.frontend.trace.run_time_checks import check, check_message, is_refused
 from flatweave.frontend.trace.tracers import as_tracer

@@ -14,8 +14,7 @@ from flatweave.frontend.arrays.shapes import expand_dims, integer
 from flatweave.frontend.call.operation import operation
 from flatweave.frontend.complex.rules import either, for_complex, number, whole
 from flatweave.frontend.elements.scalars import where
-from flatweave.frontend.functions.combinators import map
-from flatweave.frontend.functions.generate import generate
+from flatweave.frontend.functions.combinators import generate, map
 from flatweave.frontend.standard.library import (
     EIGENVALUES,
     INDEFINITE,

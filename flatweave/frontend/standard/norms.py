@@ -14,7 +14,7 @@ from flatweave.frontend.call.operation import operation
 from flatweave.frontend.complex.rules import either, for_complex
 from flatweave.frontend.elements.elementwise import abs, maximum, minimum, sqrt
 from flatweave.frontend.elements.scalars import power
-from flatweave.frontend.functions.generate import generate
+from flatweave.frontend.functions.combinators import generate
 from flatweave.frontend.functions.reductions import max, min, sum
 from flatweave.frontend.standard.arrangement import moveaxis, stack
 from flatweave.frontend.standard.spectra import svdvals

@@ -24,7 +24,7 @@ from flatweave.frontend.elements.elementwise import clz, isnan
 from flatweave.frontend.elements.scalars import where
 from flatweave.frontend.functions.combinators import filter, map
 from flatweave.frontend.functions.control import cond, fori_loop
-from flatweave.frontend.functions.cumulative import cumsum
+from flatweave.frontend.functions.scans import cumsum
 from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.extents import ONE, same_length
 from flatweave.frontend.trace.tracers import as_tracer, tracer_of

@@ -15,8 +15,8 @@ from flatweave.frontend.call.operation import operation
 from flatweave.frontend.complex.rules import either, for_complex
 from flatweave.frontend.elements.elementwise import maximum, sqrt
 from flatweave.frontend.elements.scalars import where
-from flatweave.frontend.functions.cumulative import cumprod, cumsum
 from flatweave.frontend.functions.reductions import mean, sum
+from flatweave.frontend.functions.scans import cumprod, cumsum
 from flatweave.frontend.standard.creation import ones_like, zeros_like
 from flatweave.frontend.standard.numbers import conj
 from flatweave.frontend.trace.tracers import as_tracer

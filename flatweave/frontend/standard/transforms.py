@@ -1,12 +1,23 @@
-"""Discrete Fourier transforms of every row of a matrix, of any length.
+"""Discrete Fourier transforms of every row of a matrix, of any length, and their frequencies.
 
-    fourier(z: c128[rows, n], sign)       sum over j of z[.., j] e^(sign 2 pi i j k / n)
+    fourier(z: c128[rows, n], sign)        sum over j of z[.., j] e^(sign 2 pi i j k / n)
+    of_reals(x: f64[rows, n], sign)        the first n // 2 + 1 numbers of the transform of each row
+    to_reals(value, rows, n, f64, sign)    the rows whose transforms begin with value(row, k)
 
 A length of 2^k is done by Stockham's steps of four elements, which leave the results in order: of
 short rows all side by side, as the columns of the matrix transposed; a long one as the columns of a
 matrix of its own, and then its rows as columns. Another length is a convolution
 with a chirp, of a length of 2^k (Bluestein); the squares in the chirp's angles are taken modulo
 2 n, so that they stay exact.
+
+Real rows are transformed by complex rows of half as many elements where their number is even:
+z[j] = x[2 j] + i x[2 j + 1]. With w = e^(sign 2 pi i / n) and m = n / 2, and E and O the transforms
+of the elements of even and of odd numbers, of which fourier(z) = E + i O,
+
+    X[k] = E[k] + w^k O[k],   E[k] + i O[k] = (X[k] + conj X[m - k]) + i w^k (X[k] - conj X[m - k])
+
+the second for the way back, where what is wanted is not divided by 2. Rows of an odd number of
+elements are complex ones whose imaginary part is 0.
 """
 
 from __future__ import annotations
@@ -15,14 +26,23 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from flatweave.base.dtypes import DType, f64
+from flatweave.frontend.arrays.axes import axes_named
 from flatweave.frontend.arrays.shapes import reshape, transpose
+from flatweave.frontend.arrays.sources import iota
+from flatweave.frontend.call.operation import operation
+from flatweave.frontend.complex.rules import either, for_complex
 from flatweave.frontend.elements.elementwise import clz, cos, sin
 from flatweave.frontend.elements.scalars import where
+from flatweave.frontend.functions.combinators import generate
 from flatweave.frontend.functions.control import cond, fori_loop
-from flatweave.frontend.functions.generate import generate
+from flatweave.frontend.standard.arrangement import roll
 from flatweave.frontend.trace.trace import read_again
 from flatweave.frontend.trace.tracers import as_tracer
+from flatweave.frontend.values.array import Tracer
+from flatweave.frontend.values.exchange import on_device
 from flatweave.frontend.values.number_formats import Complex
+from flatweave.frontend.values.promotion import dtype_of
 
 LONG = 8
 """From rows of so many bits on their columns are long enough to be worked on side by side."""
@@ -124,7 +144,7 @@ def _columns(z: Complex, rows: Any, length: Any, beside: Any, sign: int) -> Comp
 
         def element(row: Any, o: Any, r: Any, i: Any) -> Complex:
             a, b = parts[row, 0, o, i], parts[row, 1, o, i]
-            return either(r == 0, a + b, (a - b) * roots[o])
+            return chosen(r == 0, a + b, (a - b) * roots[o])
 
         return _shaped(generate((rows, half, 2, beside), element), (total,))
 
@@ -135,10 +155,10 @@ def _columns(z: Complex, rows: Any, length: Any, beside: Any, sign: int) -> Comp
 
         def element(row: Any, o: Any, r: Any, i: Any) -> Complex:
             a, b, c, d = (parts[row, q, o, i] for q in range(4))
-            even = either((r & 1) == 0, a + c, a - c)
-            rest = either((r & 1) == 0, b + d, b - d)
-            quarters = either((r & 1) == 0, rest, Complex(-sign * rest.imag, sign * rest.real))
-            made: Complex = either(r < 2, even + quarters, even - quarters)
+            even = chosen((r & 1) == 0, a + c, a - c)
+            rest = chosen((r & 1) == 0, b + d, b - d)
+            quarters = chosen((r & 1) == 0, rest, Complex(-sign * rest.imag, sign * rest.real))
+            made: Complex = chosen(r < 2, even + quarters, even - quarters)
             return made * roots[(o * r) << done]  # type: ignore[no-any-return]
 
         return _shaped(generate((rows, quarter, 4, width), element), (total,))
@@ -148,7 +168,7 @@ def _columns(z: Complex, rows: Any, length: Any, beside: Any, sign: int) -> Comp
     return found
 
 
-def either(p: Any, a: Complex, b: Complex) -> Complex:
+def chosen(p: Any, a: Complex, b: Complex) -> Complex:
     """One of two complex numbers."""
     return Complex(where(p, a.real, b.real), where(p, a.imag, b.imag))
 
@@ -196,3 +216,137 @@ def _by_chirp(z: Complex, sign: int) -> Complex:
 
     result: Complex = generate((rows, n), element)
     return result
+
+
+def of_reals(x: Tracer, sign: int) -> Complex:
+    """The first half of the transform of each row, of which the other is the mirror image."""
+    rows, n = x.shape[0], as_tracer(x.shape[1])
+    is_even, m = _halved(n)
+    roots = _roots(n, x.element, sign)
+
+    def pair(row: Any, j: Any) -> Complex:
+        at = where(is_even, 2 * j, j)
+        other = x[row, where(is_even, at + 1, at)]
+        return Complex(x[row, at], where(is_even, other, 0))
+
+    z = fourier(generate((rows, m), pair), sign)
+
+    def element(row: Any, k: Any) -> Complex:
+        a, b = z[row, where(k == m, 0, k)], z[row, where(k == 0, 0, m - k)]
+        even = Complex((a.real + b.real) * 0.5, (a.imag - b.imag) * 0.5)
+        odd = Complex((a.imag + b.imag) * 0.5, (b.real - a.real) * 0.5)
+        return chosen(is_even, even + roots[k] * odd, a)
+
+    made: Complex = generate((rows, n // 2 + 1), element)
+    return made
+
+
+def to_reals(
+    value: Callable[[Any, Any], Complex], rows: Any, length: Any, part: DType, sign: int
+) -> Any:
+    """Rows of `length` real elements from the first half of what is to be transformed; the
+    imaginary parts of the first number, and of one in the middle, mean nothing."""
+    n = as_tracer(length)
+    is_even, m = _halved(n)
+    roots = _roots(n, part, sign)
+
+    def line(row: Any, k: Any) -> Complex:
+        is_first = is_even | (k <= n // 2)
+        a = value(row, where(is_first, k, n - k))
+        b = value(row, where(is_even, m - k, 0))
+        ends = is_even & (k == 0)
+        up, down = where(ends, 0, a.imag), where(ends, 0, b.imag)
+        turned = Complex(a.real - b.real, up + down) * roots[where(is_even, k, 0)]
+        both = Complex(a.real + b.real - turned.imag, up - down + turned.real)
+        return chosen(is_even, both, Complex(a.real, where(is_first, a.imag, -a.imag)))
+
+    z = fourier(generate((rows, m), line), sign)
+
+    def element(row: Any, j: Any) -> Any:
+        found = z[row, where(is_even, j >> 1, j)]
+        return where(is_even & ((j & 1) == 1), found.imag, found.real)
+
+    return generate((rows, n), element)
+
+
+def _halved(n: Any) -> tuple[Any, Any]:
+    """Whether a number is even, and its half if it is."""
+    is_even = (n & 1) == 0
+    return is_even, where(is_even, n >> 1, n)
+
+
+def _roots(n: Any, part: Any, sign: int) -> Any:
+    """w^k up to the middle, where it is -1."""
+
+    def root(k: Any) -> Complex:
+        found = unit(k * (sign * 2 * math.pi) / n, part)
+        return chosen(2 * k == n, Complex(-1.0, 0.0), found)
+
+    return generate(n // 2 + 1, root)
+
+
+@operation(static="dtype device")
+def fftfreq(n: Any, /, *, d: Any = 1.0, dtype: Any = None, device: Any = None) -> Any:
+    """The frequencies of `fft`, in its order: 0, 1, .., -2, -1, divided by n * d.
+
+    Types: `n: extent, d: float -> f64[n]`. Raises NegativeExtentError for n below 0.
+
+        >>> fw.fft.fftfreq(4)
+        Array([ 0.  ,  0.25, -0.5 , -0.25], dtype=float64)
+    """
+    on_device(device, "fftfreq")
+    places: Any = iota(n)
+    return _frequencies(where(places < (as_tracer(n) + 1) // 2, places, places - n), n, d, dtype)
+
+
+@operation(static="dtype device")
+def rfftfreq(n: Any, /, *, d: Any = 1.0, dtype: Any = None, device: Any = None) -> Any:
+    """The frequencies of `rfft`: 0, 1, .., n // 2, divided by n * d.
+
+    Types: `n: extent, d: float -> f64[n // 2 + 1]`. Raises NegativeExtentError for n below -2.
+
+        >>> fw.fft.rfftfreq(4)
+        Array([0.  , 0.25, 0.5 ], dtype=float64)
+    """
+    on_device(device, "rfftfreq")
+    return _frequencies(iota(as_tracer(n) // 2 + 1), n, d, dtype)
+
+
+def _frequencies(counts: Any, n: Any, d: Any, dtype: Any) -> Any:
+    wanted = f64 if dtype is None else dtype_of(dtype)
+    return (counts / (as_tracer(n) * as_tracer(d))).astype(wanted)
+
+
+def _shifted(x: Any, axes: Any, who: str, inverse: bool) -> Any:
+    array: Any = either(x, f"x of {who}")
+    plain = array.real if isinstance(array, Complex) else array
+    for axis in axes_named(plain, axes, who):
+        half = array.shape[axis] // 2
+        array = roll(array, -half if inverse else half, axis=axis)
+    return array
+
+
+@for_complex
+@operation(static="axes")
+def fftshift(x: Any, /, *, axes: Any = None) -> Any:
+    """The frequency 0 moved to the middle, along all axes or those given.
+
+    Types: `x: t[..] -> t[..]`. Raises AxisError for an axis that is not there.
+
+        >>> fw.fft.fftshift([0, 1, -2, -1])
+        Array([-2, -1,  0,  1], dtype=int64)
+    """
+    return _shifted(x, axes, "fftshift", False)
+
+
+@for_complex
+@operation(static="axes")
+def ifftshift(x: Any, /, *, axes: Any = None) -> Any:
+    """The inverse of `fftshift`.
+
+    Types: `x: t[..] -> t[..]`. Raises AxisError for an axis that is not there.
+
+        >>> fw.fft.ifftshift([-2, -1, 0, 1])
+        Array([ 0,  1, -2, -1], dtype=int64)
+    """
+    return _shifted(x, axes, "ifftshift", True)

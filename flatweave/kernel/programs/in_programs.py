@@ -10,7 +10,7 @@ from flatweave.array_ir.syntax import Program
 from flatweave.base.plan import Site
 from flatweave.base.source import user_location
 from flatweave.frontend.elements.broadcasting import cast
-from flatweave.frontend.functions.generate import generate
+from flatweave.frontend.functions.combinators import generate
 from flatweave.frontend.jit_arguments import Picked
 from flatweave.frontend.trace.trace import Leaf
 from flatweave.frontend.trace.tracers import as_tracer, emit

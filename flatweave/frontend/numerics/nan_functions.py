@@ -16,7 +16,6 @@ from flatweave.frontend.call.operation import operation
 from flatweave.frontend.complex.rules import either, for_complex
 from flatweave.frontend.elements.elementwise import isnan, sqrt
 from flatweave.frontend.elements.scalars import where
-from flatweave.frontend.functions.cumulative import cumprod, cumsum
 from flatweave.frontend.functions.reductions import (
     all,
     any,
@@ -28,9 +27,10 @@ from flatweave.frontend.functions.reductions import (
     prod,
     sum,
 )
+from flatweave.frontend.functions.scans import cumprod, cumsum
 from flatweave.frontend.numerics.lines import parts_of
-from flatweave.frontend.numerics.order_statistics import at_parts, hundredth, middle
-from flatweave.frontend.standard.dtypes import finfo
+from flatweave.frontend.numerics.statistics import at_parts, hundredth, middle
+from flatweave.frontend.standard.namespace import finfo
 from flatweave.frontend.standard.numbers import conj
 from flatweave.frontend.standard.statistics import var
 from flatweave.frontend.trace.run_time_checks import check, check_message

@@ -20,8 +20,8 @@ from flatweave.frontend.complex.rules import either, for_complex, whole
 from flatweave.frontend.elements.broadcasting import zipped
 from flatweave.frontend.elements.elementwise import isnan, maximum, minimum
 from flatweave.frontend.elements.scalars import astype, where
+from flatweave.frontend.functions.combinators import generate
 from flatweave.frontend.functions.control import cond, fori_loop
-from flatweave.frontend.functions.generate import generate
 from flatweave.frontend.functions.reductions import sum
 from flatweave.frontend.numerics.lines import along, floating, parts_of, row_of, together
 from flatweave.frontend.standard.numbers import conj

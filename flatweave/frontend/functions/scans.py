@@ -1,11 +1,14 @@
-"""Segmented scans and reductions: arrays of arrays as one flat array and flags.
+"""Scans: cumsum and cumprod along an axis, and segmented scans and reductions.
+
+    cumsum(xs, axis=1)          one flat scan that starts anew with every row
+    cumsum(xs, axis=0)          by blocks of rows (arrays/down.py)
 
     flags  [T, F, F, T, F]      a flag starts a segment, and so does the first element
     xs     [1, 2, 3, 4, 5]
     segmented_scan add 0        [1, 3, 6, 4, 9]
     segmented_reduce add 0      [6, 9]
 
-One scan that starts anew at each flag (Blelloch; Elsman 2019, section 2.1).
+A segmented scan starts anew at each flag (Blelloch; Elsman 2019, section 2.1).
 """
 
 from __future__ import annotations
@@ -13,11 +16,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from flatweave.base.dtypes import bool_, i64
+from flatweave.base.dtypes import DType, bool_, i64
 from flatweave.base.errors import DTypeError, ShapeError
 from flatweave.base.records import record
 from flatweave.base.source import user_location
+from flatweave.frontend.arrays.axes import converted
 from flatweave.frontend.arrays.columns import compacted, rows_shape, scalar_operator
+from flatweave.frontend.arrays.down import scan_along
+from flatweave.frontend.arrays.shapes import axis_of, raveled, reshaped
 from flatweave.frontend.call.operation import operation
 from flatweave.frontend.elements.broadcasting import generated, read
 from flatweave.frontend.elements.element_arguments import arrays_of_one_length
@@ -34,10 +40,61 @@ from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.extents import ONE, ZERO
 from flatweave.frontend.trace.tracers import emit, flag_of, tracer_of
 from flatweave.frontend.values.array import Tracer, describe
+from flatweave.frontend.values.promotion import dtype_of, wide_dtype
 from flatweave.frontend.values.scope import current
 from flatweave.frontend.values.tree import Tree, flatten, unflatten
 from flatweave.ops import ReduceSegments, Scan
-from flatweave.terms.syntax import Atom, Lambda
+from flatweave.scalar import ops as scalar
+from flatweave.terms.syntax import Atom, Lambda, constant
+
+
+@operation(static="axis dtype", axial=True)
+def cumsum(xs: Any, axis: Any = None, dtype: Any = None) -> Any:
+    """The sum of the elements up to each one, in flat order or along `axis`; dtypes as `sum`'s.
+
+    Types: `xs: t[..] -> t[..]`, small integers in i64 or u64; of rank 1 without an axis. Raises
+    AxisError for an axis that is not there.
+
+        >>> fw.cumsum([[1, 2], [3, 4]], axis=1)
+        Array([[1, 3],
+               [3, 7]], dtype=int64)
+    """
+    return _cumulative("cumsum", "add", xs, axis, dtype)
+
+
+@operation(static="axis dtype", axial=True)
+def cumprod(xs: Any, axis: Any = None, dtype: Any = None) -> Any:
+    """The product of the elements up to each one, in flat order or along `axis`.
+
+    Types: `xs: t[..] -> t[..]`, small integers in i64 or u64; of rank 1 without an axis. Raises
+    AxisError for an axis that is not there.
+
+        >>> fw.cumprod([2, 3, 4])
+        Array([ 2,  6, 24], dtype=int64)
+    """
+    return _cumulative("cumprod", "mul", xs, axis, dtype)
+
+
+def _cumulative(who: str, fn: str, xs: Any, axis: Any, dtype: Any) -> Any:
+    array = single(xs, who)
+    wanted = wide_dtype(array.element) if dtype is None else dtype_of(dtype)
+    array = converted(array, wanted)
+    if axis is None:
+        array = raveled(array)
+    number = 0 if axis is None else axis_of(array, axis, who)
+    if array.extents[number] == extents.ONE:
+        return array
+    if all(array.extents[a] == extents.ONE for a in range(array.ndim) if a != number):
+        flat = reshaped(array, [array.extents[number]])
+        return reshaped(_running(fn, wanted, flat, 0), array.extents)
+    return _running(fn, wanted, array, number)
+
+
+def _running(fn: str, wanted: DType, array: Tracer, axis: int) -> Tracer:
+    """The prefixes along one axis, from the identity on."""
+    lambda_ = combine_lambda(lambda a, b: [apply(fn, a, b)], [wanted])
+    start = [constant(scalar.identity(fn, wanted), wanted)]
+    return scan_along(lambda_, start, [array], axis)[0]
 
 
 def flags_of(flags: Any, who: str) -> Tracer:
