@@ -17,11 +17,11 @@ import numpy as np
 from flatweave.base.dtypes import as_dtype
 from flatweave.base.html import Markup, joined, tag
 from flatweave.base.pretty import counted, size
-from flatweave.frontend.ragged.ragged import Ragged, innermost
+from flatweave.frontend.ragged.ragged import Ragged
 from flatweave.frontend.values.array import SHOWN, HostArray, describe
 from flatweave.frontend.values.device_array import at_hand
 from flatweave.frontend.values.number_formats import is_short, widened
-from flatweave.frontend.values.tree import flatten, spelled
+from flatweave.frontend.values.tree import flat_values, flatten, spelled
 
 # Numbers as pixels: small ones dark, large ones light, as a PNG in a line of text.
 #
@@ -101,7 +101,7 @@ def rows(given: Ragged) -> str | None:
     """Rows: what they are, and how many have which length; None inside a trace."""
     if not isinstance(given.offsets, HostArray):
         return None
-    leaves, tree = flatten(innermost(given))
+    leaves, tree = flatten(flat_values(given))
     text = spelled(tree, [str(leaf.dtype) for leaf in leaves])
     n_bytes = sum(leaf.nbytes for leaf in leaves) + _offsets(given)
     count, total = given.offsets.shape[0] - 1, int(leaves[0].shape[0]) if leaves else 0

@@ -8,8 +8,8 @@
                                                       operators that no law covers, derivatives,
                                                       target="auto", devices=[..], .page(), what a
                                                       profile and a notebook show, NumPy's functions
-                                                      on arrays of ours, and those that the standard
-                                                      lacks, such as fw.median
+                                                      on arrays of ours
+    opened("flatweave.frontend.numerics.statistics")  the module that declares a public function
 
 In front of it is what traces and what runs; behind it `pipeline`, with passes, lowering, code
 generation and LLVM, which cost as much to import as all that is in front. The import is work of a
@@ -46,7 +46,6 @@ SELDOM = {
     "page": "flatweave.page.write",
     "profiler": "flatweave.profiler.report",
     "small": "flatweave.page.write",
-    "numerics": "flatweave.frontend.numerics",
     "numpy": "flatweave.frontend.numerics.numpy_functions",
     "ragged": "flatweave.frontend.ragged.chunked",
     "random": "flatweave.random",
@@ -71,8 +70,8 @@ def llvm() -> ModuleType:
 
 
 def opened(name: str) -> ModuleType:
-    """A module that few programs use, by its short name."""
-    return _opened(SELDOM[name])
+    """A module that few programs use, by its short name, or that one of public functions."""
+    return _opened(SELDOM.get(name, name))
 
 
 def _opened(name: str) -> ModuleType:

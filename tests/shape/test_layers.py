@@ -67,7 +67,7 @@ BEHIND = {
     "flatweave.operator_checks.first_calls",
     "flatweave.notebook.values",
     "flatweave.frontend.numerics.numpy_functions", "flatweave.frontend.functions.half_precision",
-    "flatweave.frontend.numerics", "flatweave.tables", "flatweave.frontend.standard.derivatives",
+    "flatweave.tables", "flatweave.frontend.standard.derivatives",
     "flatweave.interop.torch", "flatweave.interop.jax",
 }  # fmt: skip
 

@@ -1,7 +1,6 @@
 """Nothing grows past what one can read at a sitting."""
 
 import ast
-from collections import Counter
 
 from tests.shape.tree import FOLDERS, PACKAGE, python_files
 
@@ -9,7 +8,6 @@ FILE = 500
 FILE_OF_THE_PACKAGE = 400
 CLASS = 250
 FUNCTION = 80
-FOLDER = 24
 
 
 def test_files_are_short():
@@ -34,14 +32,6 @@ def test_classes_are_short():
     ]
 
     assert not long, "\n".join(long)
-
-
-def test_folders_are_small():
-    """A folder with too many files to read is divided into rooms."""
-    count = Counter(source.path.parent for source in python_files("flatweave"))
-    large = [f"{folder}: {files} files" for folder, files in count.items() if files > FOLDER]
-
-    assert not large, "\n".join(large)
 
 
 def test_functions_are_short():

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from flatweave.base.dtypes import DType, bool_, i32, i64
+from flatweave.base.dtypes import bool_, f64, i32, i64
 from flatweave.base.errors import ArgumentError, DTypeError, ShapeError
 from flatweave.base.source import user_location
 from flatweave.frontend.arrays.axes import along, axes_of, fold, need_elements
@@ -16,16 +16,12 @@ from flatweave.frontend.call.operation import operation
 from flatweave.frontend.elements.broadcasting import cast, generated, met, zipped
 from flatweave.frontend.elements.lambdas import combine_lambda, single
 from flatweave.frontend.elements.scalars import apply, select, strong, truth
-from flatweave.frontend.ragged.elementwise import on_rows
-from flatweave.frontend.ragged.inner_indexing import at_places, by_rows, in_row
-from flatweave.frontend.ragged.ragged import Ragged, innermost
-from flatweave.frontend.ragged.rearranging import concat_rows, ordered_rows, with_row
-from flatweave.frontend.ragged.reductions import along_rows, cut_as
 from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.tracers import as_tracer, emit, flag_of, tracer_of
 from flatweave.frontend.values.array import Tracer, describe
 from flatweave.frontend.values.operators import METHODS
 from flatweave.frontend.values.promotion import dtype_of, wide_dtype
+from flatweave.frontend.values.tree import flat_values, is_irregular
 from flatweave.ops import Reduce
 from flatweave.scalar import ops as scalar
 from flatweave.terms.syntax import Const, constant
@@ -41,13 +37,9 @@ def _folded(
     who: str, xs: Any, axis: Any, keepdims: Any, dtype: Any = None, initial: Any = None,
     where: Any = None,
 ) -> Any:  # fmt: skip
-    """A reduction by a function of the table; of a Ragged along axes, or of all values."""
+    """A reduction by a function of the table."""
     if where is not None:
-        xs = _masked(who, xs, where, initial)
-    if isinstance(xs, Ragged):
-        options = {"dtype": dtype, "initial": initial}
-        given = {name: value for name, value in options.items() if value is not None}
-        return along_rows(who, xs, axis, {"keepdims": keepdims, **given})
+        xs = masked(who, xs, where, initial)
     array = single(xs, who)
     wanted = array.element
     if who in ("sum", "prod"):
@@ -69,10 +61,10 @@ def _must_fit(mask: Tracer, array: Tracer, who: str) -> None:
             )  # fmt: skip
 
 
-def _masked(who: str, xs: Any, where: Any, initial: Any = None) -> Any:
+def masked(who: str, xs: Any, where: Any, initial: Any = None) -> Any:
     """The elements with the neutral one where the mask does not hold."""
-    flat = single(innermost(xs), who)
-    mask = as_tracer(innermost(where), f"the mask of {who}")
+    flat = single(flat_values(xs), who)
+    mask = as_tracer(flat_values(where), f"the mask of {who}")
     if mask.element is not bool_:
         raise DTypeError(
             f"the mask of {who} must be bool, got {describe(mask)}.",
@@ -84,7 +76,7 @@ def _masked(who: str, xs: Any, where: Any, initial: Any = None) -> Any:
             f" {describe(flat)}.",
             where=user_location(), remedy="Give a mask that broadcasts to the array's shape.",
         )  # fmt: skip
-    if not isinstance(xs, Ragged):
+    if not is_irregular(xs):
         _must_fit(mask, flat, who)
     if who in ("min", "max"):
         if initial is None:
@@ -98,7 +90,7 @@ def _masked(who: str, xs: Any, where: Any, initial: Any = None) -> Any:
     return METHODS["where"](where, xs, tracer_of(constant(neutral, flat.element)))
 
 
-@operation(static="axis dtype keepdims", reduction=True)
+@operation(static="axis dtype keepdims", reduction=True, axial=True)
 def sum(
     xs: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False, *,
     initial: Any = None, where: Any = None,
@@ -118,7 +110,7 @@ def sum(
     return _folded("sum", xs, axis, keepdims, dtype, initial, where)
 
 
-@operation(static="axis dtype keepdims", reduction=True)
+@operation(static="axis dtype keepdims", reduction=True, axial=True)
 def prod(
     xs: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False, *,
     initial: Any = None, where: Any = None,
@@ -134,7 +126,7 @@ def prod(
     return _folded("prod", xs, axis, keepdims, dtype, initial, where)
 
 
-@operation(static="axis keepdims", reduction=True)
+@operation(static="axis keepdims", reduction=True, axial=True)
 def min(
     xs: Any, axis: Any = None, keepdims: bool = False, *, initial: Any = None, where: Any = None
 ) -> Any:
@@ -151,7 +143,7 @@ def min(
     return _folded("min", xs, axis, keepdims, None, initial, where)
 
 
-@operation(static="axis keepdims", reduction=True)
+@operation(static="axis keepdims", reduction=True, axial=True)
 def max(
     xs: Any, axis: Any = None, keepdims: bool = False, *, initial: Any = None, where: Any = None
 ) -> Any:
@@ -168,7 +160,7 @@ def max(
     return _folded("max", xs, axis, keepdims, None, initial, where)
 
 
-@operation(static="axis keepdims", reduction=True)
+@operation(static="axis keepdims", reduction=True, axial=True)
 def any(xs: Any, axis: Any = None, keepdims: bool = False, *, where: Any = None) -> Any:
     """Whether an element is not zero, of all or along `axis`; False if there is none.
 
@@ -181,7 +173,7 @@ def any(xs: Any, axis: Any = None, keepdims: bool = False, *, where: Any = None)
     return _folded("any", xs, axis, keepdims, where=where)
 
 
-@operation(static="axis keepdims", reduction=True)
+@operation(static="axis keepdims", reduction=True, axial=True)
 def all(xs: Any, axis: Any = None, keepdims: bool = False, *, where: Any = None) -> Any:
     """Whether every element is not zero, of all or along `axis`; True if there is none.
 
@@ -194,7 +186,7 @@ def all(xs: Any, axis: Any = None, keepdims: bool = False, *, where: Any = None)
     return _folded("all", xs, axis, keepdims, where=where)
 
 
-@operation(static="axis keepdims", reduction=True)
+@operation(static="axis keepdims", reduction=True, axial=True)
 def mean(xs: Any, axis: Any = None, keepdims: bool = False, *, where: Any = None) -> Any:
     """The sum divided by the number of elements, of all or along `axis`; NaN if there is none.
 
@@ -204,13 +196,9 @@ def mean(xs: Any, axis: Any = None, keepdims: bool = False, *, where: Any = None
         >>> fw.mean([1, 2, 6])
         Array(3.0, dtype=float64)
     """
-    if isinstance(xs, Ragged):
-        if where is not None:
-            return _mean_of_chosen(xs, axis, keepdims, where)
-        return along_rows("mean", xs, axis, {"keepdims": keepdims})
     array = single(xs, "mean")
-    dtype = _mean_dtype(array)
-    value = array if where is None else as_tracer(_masked("mean", array, where))
+    dtype = array.element if array.element.is_float else f64
+    value = array if where is None else as_tracer(masked("mean", array, where))
     total = fold("mean", "add", value, axis, keepdims, dtype)
     if where is None:
         count = tracer_of(extents.product([array.extents[a] for a in axes_of(array, axis, "mean")]))
@@ -218,22 +206,6 @@ def mean(xs: Any, axis: Any = None, keepdims: bool = False, *, where: Any = None
         chosen = zipped(lambda m, _: m, [as_tracer(where), array], "mean")[0]
         count = fold("mean", "add", chosen, axis, keepdims, i64)
     return zipped(lambda t, n: apply("truediv", t, strong(n, dtype)), [total, count], "mean")[0]
-
-
-def _mean_dtype(array: Tracer) -> DType:
-    return array.element if array.element.is_float else scalar.operand_dtype("truediv", i64)
-
-
-def _mean_of_chosen(rows: Ragged, axis: Any, keepdims: Any, where: Any) -> Any:
-    """The mean of the values of a Ragged where a mask holds."""
-    flat = single(innermost(rows), "mean")
-    dtype = _mean_dtype(flat)
-    chosen = _masked("mean", rows, where)
-    total = along_rows("sum", chosen, axis, {"keepdims": keepdims, "dtype": dtype})
-    ones = cut_as(rows, generated(flat.extents, lambda *at: tracer_of(extents.ONE))[0])
-    held = METHODS["where"](where, ones, 0)
-    count = along_rows("sum", held, axis, {"keepdims": keepdims, "dtype": dtype})
-    return METHODS["truediv"](total, count)
 
 
 @operation(static="axis keepdims", reduction=True, axial=True)
@@ -330,10 +302,4 @@ def reduction(
     return result if dtype is None else result.astype(dtype)
 
 
-METHODS["reduction"] = reduction
-# what functions in rooms below do with Ragged values
-METHODS["on_rows"], METHODS["along_rows"] = on_rows, along_rows
-METHODS["at_places"], METHODS["in_row"], METHODS["by_rows"] = at_places, in_row, by_rows
-METHODS["concat_rows"] = concat_rows
-METHODS["with_row"] = with_row
-METHODS["ordered_rows"] = ordered_rows
+METHODS["reduction"], METHODS["masked"] = reduction, masked

@@ -20,7 +20,6 @@ from typing import Any, NamedTuple
 from flatweave.base.errors import ArgumentError, NotTraceableError, UserError
 from flatweave.base.operand_owners import has_functions
 from flatweave.base.source import user_location
-from flatweave.frontend import numerics
 from flatweave.frontend.arrays.joining import broadcast_arrays, broadcast_to, concat
 from flatweave.frontend.arrays.shapes import expand_dims, reshape, transpose
 from flatweave.frontend.arrays.sorting import argsort, sort
@@ -78,6 +77,8 @@ from flatweave.frontend.standard.statistics import (
 from flatweave.frontend.values.array import Array, Tracer
 from flatweave.frontend.values.chunked import Chunked
 from flatweave.frontend.values.number_formats import Composed
+from flatweave.frontend.values.operators import METHODS
+from flatweave.frontend.values.public_names import ALIASES, MODULES
 from flatweave.frontend.values.scope import innermost
 from flatweave.frontend.values.tree import Node
 
@@ -172,8 +173,8 @@ FORMS: dict[str, Form] = {
     "trace": Form(_trace, 4), "diagonal": Form(_diagonal, 4), "cross": Form(cross, 2),
     "real": Form(real), "imag": Form(imag), "copy": Form(lambda a: a),
     "shape": Form(lambda a: a.shape), "ndim": Form(lambda a: a.ndim),
-    **{name: Form(fn, _required(fn)) for name in numerics.__all__
-       if (fn := getattr(numerics, name))},
+    **{name: Form(fn, _required(fn)) for name in (*MODULES, *ALIASES)
+       if ".numerics." in MODULES[of := ALIASES.get(name, name)] for fn in (METHODS[of],)},
     **{f"{module}.{name}": Form(fn, _required(fn))
        for module, ours in (("linalg", linalg), ("fft", fft)) for name in ours.__all__
        if (fn := getattr(ours, name)) and not name.endswith("freq")},  # which takes no array

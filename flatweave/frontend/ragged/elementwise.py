@@ -23,6 +23,7 @@ from flatweave.frontend.trace.trace import lifted
 from flatweave.frontend.trace.tracers import as_tracer, lifted_short
 from flatweave.frontend.values.array import Tracer, describe
 from flatweave.frontend.values.number_formats import Composed, is_short
+from flatweave.frontend.values.operators import METHODS
 from flatweave.frontend.values.scope import current
 from flatweave.scalar.ops import SYMBOLS
 from flatweave.terms.syntax import Atom
@@ -120,3 +121,6 @@ def _of_each_value(array: Tracer, rows: Ragged, who: str) -> Tracer:
     if missing <= 0 or isinstance(rows.values, Ragged):
         return found
     return reshaped(found, (length, *[ONE] * missing, *rest))
+
+
+METHODS["on_rows"] = on_rows

@@ -357,3 +357,6 @@ def _within(rows: Ragged, part: slice) -> Ragged:
         return tracer_of(found)
 
     return Ragged.made(taken(rows.values, generated((total,), position, "p")[0]), offsets)
+
+
+METHODS["at_places"], METHODS["in_row"], METHODS["by_rows"] = at_places, in_row, by_rows

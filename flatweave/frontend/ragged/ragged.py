@@ -32,7 +32,15 @@ from flatweave.frontend.values.arrow_interface import capsules
 from flatweave.frontend.values.device_array import at_hand
 from flatweave.frontend.values.operators import METHODS, Elementwise, Reductions
 from flatweave.frontend.values.scope import current
-from flatweave.frontend.values.tree import LEAF, Node, flatten, map_leaves, spelled, unflatten
+from flatweave.frontend.values.tree import (
+    LEAF,
+    Node,
+    flat_values,
+    flatten,
+    map_leaves,
+    spelled,
+    unflatten,
+)
 from flatweave.ops import Locate, Scatter
 from flatweave.runtime.lazy_import import opened
 from flatweave.terms.build import index
@@ -112,7 +120,7 @@ class Ragged(Node, Verbs, Elementwise, Reductions):
     @property
     def dtype(self) -> Any:
         """The dtype of the values; of a tree of arrays, the tree of theirs."""
-        return map_leaves(lambda leaf: leaf.dtype, innermost(self._values))
+        return map_leaves(lambda leaf: leaf.dtype, flat_values(self._values))
 
     @property
     def ndim(self) -> int:
@@ -122,7 +130,7 @@ class Ragged(Node, Verbs, Elementwise, Reductions):
     @property
     def size(self) -> Any:
         """The number of values in all rows."""
-        return flatten(innermost(self))[0][0].shape[0]
+        return flatten(flat_values(self))[0][0].shape[0]
 
     @property
     def shape(self) -> tuple[Any, ...]:
@@ -204,7 +212,7 @@ class Ragged(Node, Verbs, Elementwise, Reductions):
 
     def _counted(self) -> str:
         """How much of what there is."""
-        leaves, tree = flatten(innermost(self))
+        leaves, tree = flatten(flat_values(self))
         text = spelled(tree, [str(leaf.dtype) for leaf in leaves])
         total = len(leaves[0])
         return f"Ragged({counted(len(self), 'row')}, {counted(total, 'value')}, dtype={text})"
@@ -212,7 +220,7 @@ class Ragged(Node, Verbs, Elementwise, Reductions):
     def __repr__(self) -> str:
         if isinstance(self._offsets, Tracer):
             return f"Traced({_described(self)})"
-        inner = innermost(self)  # an array, or a structure that lists its elements
+        inner = flat_values(self)  # an array, or a structure that lists its elements
         dtype = getattr(inner, "dtype", None) if hasattr(inner, "tolist") else None
         most = max((len(leaf) for leaf in flatten(inner)[0]), default=0) + len(self)
         if dtype is not None and inner.ndim == 1 and most <= SHOWN:
@@ -228,13 +236,6 @@ def _listed(values: Any) -> list[Any]:
         found: list[Any] = lists[0]
         return found
     return [unflatten(tree, element) for element in zip(*lists, strict=True)]
-
-
-def innermost(rows: Any) -> Any:
-    """The values of all rows, at whatever depth they are nested; an array as it is."""
-    while isinstance(rows, Ragged):
-        rows = rows.values
-    return rows
 
 
 def rank_of(rows: Any) -> int:

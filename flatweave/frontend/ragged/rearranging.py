@@ -180,3 +180,7 @@ def _one(row: Any, rows: Ragged) -> Ragged:
         length = extents.same_length(leaves, "a row", ["values"] * len(leaves))
     ends = METHODS["stack"]([tracer_of(ZERO), tracer_of(length)])
     return Ragged.made(row, as_tracer(ends))
+
+
+METHODS["concat_rows"], METHODS["with_row"] = concat_rows, with_row
+METHODS["ordered_rows"] = ordered_rows

@@ -30,7 +30,6 @@ from flatweave.frontend.ragged.map_rows import map_rows
 from flatweave.frontend.ragged.ragged import (
     Ragged,
     depth_of,
-    innermost,
     joined,
     locate,
     rank_of,
@@ -45,7 +44,7 @@ from flatweave.frontend.values.array import Tracer
 from flatweave.frontend.values.operators import METHODS
 from flatweave.frontend.values.promotion import dtype_of, wide_dtype
 from flatweave.frontend.values.scope import current
-from flatweave.frontend.values.tree import LEAF, flatten, unflatten
+from flatweave.frontend.values.tree import LEAF, flat_values, flatten, unflatten
 from flatweave.terms.build import index
 from flatweave.terms.syntax import Atom
 
@@ -282,10 +281,14 @@ NEEDY = frozenset({"min", "max", "argmin", "argmax"})
 
 def along_rows(who: str, rows: Ragged, axis: Any, options: dict[str, Any]) -> Any:
     """The public function `who` of a Ragged, along `axis`; of all values for None."""
+    if (where := options.pop("where", None)) is not None:
+        if who == "mean":
+            return _mean_of_chosen(rows, axis, options, where)
+        rows = METHODS["masked"](who, rows, where, options.get("initial"))
     fn, rank = METHODS[who], rank_of(rows)
     axes = _axes_of(rank, axis, who)
     if axis is None or len(axes) == rank:
-        result = fn(innermost(rows), **options)
+        result = fn(flat_values(rows), **options)
         for _ in range(rank - as_tracer(result).ndim if options.get("keepdims") else 0):
             result = METHODS["expand_dims"](result, 0)
         return result
@@ -309,6 +312,18 @@ def along_rows(who: str, rows: Ragged, axis: Any, options: dict[str, Any]) -> An
         return over_rows(who, rows, axes, options)
     result = along_rows(who, joined(rows), inner[1:], options)
     return with_axis(result, 1) if options.get("keepdims") else result
+
+
+def _mean_of_chosen(rows: Ragged, axis: Any, options: dict[str, Any], where: Any) -> Any:
+    """The mean of the values of a Ragged where a mask holds."""
+    flat = as_tracer(flat_values(rows))
+    options = {"dtype": flat.element if flat.element.is_float else f64, **options}
+    chosen = METHODS["masked"]("mean", rows, where)
+    ones = cut_as(rows, generated(flat.extents, lambda *at: tracer_of(ONE))[0])
+    held = METHODS["where"](where, ones, 0)
+    return METHODS["truediv"](
+        along_rows("sum", chosen, axis, options), along_rows("sum", held, axis, options)
+    )
 
 
 def _of_each_row(who: str, rows: Ragged, options: dict[str, Any]) -> Any:
@@ -354,3 +369,6 @@ def _axes_of(rank: int, axis: Any, who: str) -> list[int]:
             where=user_location(), remedy="Name each axis once.",
         )  # fmt: skip
     return found
+
+
+METHODS["along_rows"] = along_rows

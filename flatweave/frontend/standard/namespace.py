@@ -189,7 +189,7 @@ def isdtype(dtype: Any, kind: Any) -> bool:
     return own == any_dtype_of(kind)
 
 
-VERSION = "2025.12"
+VERSION = __array_api_version__ = "2025.12"
 VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12", VERSION)
 NAMES = {
     dtype.numpy.name: dtype

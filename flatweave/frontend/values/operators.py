@@ -16,9 +16,10 @@ from typing import Any, NamedTuple
 from flatweave.base import operand_owners
 from flatweave.base.errors import ArgumentError, ShapeError
 from flatweave.base.source import user_location
+from flatweave.frontend.values.public_names import MODULES, Methods
 from flatweave.runtime.lazy_import import opened
 
-METHODS: dict[str, Callable[..., Any]] = {}
+METHODS = Methods()
 
 # NumPy's universal functions whose name here is another
 UFUNCS = {
@@ -28,8 +29,6 @@ UFUNCS = {
     "arctan": "atan", "arctan2": "atan2", "arcsinh": "asinh", "arccosh": "acosh",
     "arctanh": "atanh", "conjugate": "conj", "deg2rad": "radians", "rad2deg": "degrees",
 }  # fmt: skip
-# those that are declared when they are first asked for
-LATER = frozenset({"degrees", "fmax", "fmin", "fmod", "heaviside", "radians"})
 
 
 class Operator(NamedTuple):
@@ -211,9 +210,7 @@ class Elementwise:
             is_here = not any(x is None for x in plain)
             return getattr(ufunc, method)(*plain, **options) if is_here else NotImplemented
         name = UFUNCS.get(ufunc.__name__, ufunc.__name__)
-        if name in LATER:
-            opened("numerics")
-        ours = METHODS.get(name) if method == "__call__" else None
+        ours = METHODS[name] if method == "__call__" and name in MODULES else None
         if ours is None or (options and not options.keys() <= signature(ours).parameters.keys()):
             return METHODS["foreign_ufunc"](ufunc, method, inputs, options)
         return ours(*inputs, **options)

@@ -52,6 +52,13 @@ def is_irregular(value: Any) -> bool:
     return isinstance(value, Node) and value.irregular
 
 
+def flat_values(rows: Any) -> Any:
+    """The values of all rows, at whatever depth they are nested; an array as it is."""
+    while is_irregular(rows):
+        rows = rows.values
+    return rows
+
+
 def is_node(value: Any) -> bool:
     """Whether a value of ours is taken apart, which users see as one."""
     return isinstance(value, Node)

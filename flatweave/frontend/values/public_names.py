@@ -1,0 +1,146 @@
+"""Which module declares each public function: it is imported when a program first asks for it.
+
+    fw.median                 imports flatweave.frontend.numerics.statistics
+    METHODS["along_rows"]     imports flatweave.frontend.ragged.reductions
+
+So `import flatweave` costs what traces and what runs, and a program pays for what it calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from flatweave.runtime.lazy_import import opened
+
+PUBLIC = {
+    "frontend.arrays.indexing": "getitem",
+    "frontend.arrays.joining": "broadcast_arrays broadcast_shapes broadcast_to concat",
+    "frontend.arrays.reading": "backpermute gather",
+    "frontend.arrays.replacing": "replace shift",
+    "frontend.arrays.shapes": "broadcast expand_dims reshape reverse rotate transpose",
+    "frontend.arrays.sorting": "argsort sort sort_by_key",
+    "frontend.arrays.sources": "empty full iota replicate",
+    "frontend.arrays.stencil": "stencil",
+    "frontend.arrays.writing": "histogram permute reduce_by_index scatter",
+    "frontend.call.argument_values": "Overriding",
+    "frontend.call.compiled": "Stages",
+    "frontend.call.contexts": "on schedule",
+    "frontend.elements.elementwise": (
+        "abs absolute acos acosh add arccos arccosh arcsin arcsinh arctan arctan2 arctanh asin "
+        "asinh atan atan2 atanh bitwise_and bitwise_invert bitwise_left_shift bitwise_not "
+        "bitwise_or bitwise_right_shift bitwise_xor cbrt clz copysign cos cosh ctz divide equal "
+        "erf erfc exp exp2 expm1 floor_divide floordiv fma greater greater_equal hypot invert "
+        "isfinite isinf isnan left_shift less less_equal log log10 log1p log2 logical_and "
+        "logical_not logical_or logical_xor maximum minimum mod mul mul_hi multiply neg negative "
+        "not_equal popcount remainder right_shift round rsqrt sign sin sinh sqrt sub subtract tan "
+        "tanh true_divide truediv"
+    ),
+    "frontend.elements.scalars": (
+        "astype bitwise_count ceil clip floor positive power reciprocal rint square trunc where"
+    ),
+    "frontend.functions.callbacks": "ShapeDtypeStruct pure_callback",
+    "frontend.functions.check_grads": "check_grads",
+    "frontend.functions.checks": "check note operation",
+    "frontend.functions.combinators": "filter generate map partition reduce scan store zip_with",
+    "frontend.functions.control": "cond fori_loop while_loop",
+    "frontend.functions.custom_rules": "checkpoint custom_jvp custom_vjp",
+    "frontend.functions.derivatives": "grad jvp value_and_grad vjp",
+    "frontend.functions.expand": "expand expand_reduce replicated_iota",
+    "frontend.functions.jacobians": "hessian jacfwd jacrev stop_gradient",
+    "frontend.functions.linearize": "linear_transpose linearize",
+    "frontend.functions.reductions": "all any argmax argmin max mean min prod sum",
+    "frontend.functions.scans": "cumprod cumsum segmented_iota segmented_reduce segmented_scan",
+    "frontend.functions.vmap": "vmap",
+    "frontend.numerics.arranging": (
+        "append atleast_1d atleast_2d column_stack diag fliplr flipud hstack ravel rot90 split "
+        "swapaxes vstack"
+    ),
+    "frontend.numerics.comparing": (
+        "allclose degrees fmax fmin fmod heaviside isclose polyval radians select sinc"
+    ),
+    "frontend.numerics.counting_and_sets": (
+        "argwhere bincount digitize flatnonzero intersect1d setdiff1d setxor1d union1d unique"
+    ),
+    "frontend.numerics.interpolation_and_convolution": (
+        "convolve correlate gradient interp trapezoid"
+    ),
+    "frontend.numerics.nan_functions": (
+        "nan_to_num nanargmax nanargmin nancumprod nancumsum nanmax nanmean nanmedian nanmin "
+        "nanpercentile nanprod nanquantile nanstd nansum nanvar"
+    ),
+    "frontend.numerics.padding": "pad",
+    "frontend.numerics.products": "einsum inner kron",
+    "frontend.numerics.statistics": "average corrcoef cov median percentile ptp quantile",
+    "frontend.ragged.cutting": "ragged",
+    "frontend.ragged.ragged": "Ragged",
+    "frontend.standard.arrangement": (
+        "flip matrix_transpose moveaxis permute_dims repeat roll squeeze stack tile unstack"
+    ),
+    "frontend.standard.creation": (
+        "arange empty_like eye full_like linspace meshgrid ones ones_like tril triu zeros "
+        "zeros_like"
+    ),
+    "frontend.standard.namespace": (
+        "__array_api_version__ __array_namespace_info__ can_cast finfo iinfo isdtype result_type"
+    ),
+    "frontend.standard.numbers": "conj imag logaddexp nextafter real signbit",
+    "frontend.standard.products": "dot matmul tensordot vecdot",
+    "frontend.standard.searching": (
+        "isin nonzero searchsorted take take_along_axis unique_all unique_counts unique_inverse "
+        "unique_values"
+    ),
+    "frontend.standard.statistics": "count_nonzero cumulative_prod cumulative_sum diff std var",
+    "frontend.values.array_like": "ArrayLike",
+    "frontend.values.asarray": "array asarray from_dlpack",
+    "frontend.values.chunked": "Chunked",
+    "profiler.profile": "Explanation Profile explain profile",
+    "tables": (
+        "Groups Join Nullable argpartition changed cummax cummin group_by is_none join join_asof "
+        "lexsort logsumexp n_unique nearest neighbors overlaps rank recurrence rolling rolling_by "
+        "run_lengths segment_max segment_min segment_prod segment_sum slices softmax top_k "
+        "unflatten value_counts"
+    ),
+    "tuning.tune": "Tuning tune",
+}
+# functions that others here call by name, below the rooms that declare them
+INSIDE = {
+    "frontend.arrays.replacing": "at update",
+    "frontend.elements.scalars": "foreign_ufunc rounded",
+    "frontend.functions.reductions": "masked reduction",
+    "frontend.ragged.elementwise": "on_rows",
+    "frontend.ragged.exchange": "column_of to_arrow to_awkward",
+    "frontend.ragged.inner_indexing": "at_places by_rows in_row",
+    "frontend.ragged.ragged": "row_flags row_lengths",
+    "frontend.ragged.rearranging": "concat_rows ordered_rows with_row",
+    "frontend.ragged.reductions": "along_rows",
+    "frontend.ragged.row_selection": "row",
+    "frontend.standard.namespace": "namespace",
+    "frontend.standard.small_matrices": "determinants factors inverses products solutions",
+    "frontend.standard.small_spectra": "eigensystems reflections spectra",
+}
+ALIASES = {"concatenate": "concat", "deg2rad": "radians", "pow": "power", "rad2deg": "degrees"}
+
+
+def _modules(declared: Mapping[str, str]) -> dict[str, str]:
+    return {
+        name: f"flatweave.{module}" for module, names in declared.items() for name in names.split()
+    }
+
+
+MODULES = _modules(PUBLIC)
+_INSIDE = MODULES | _modules(INSIDE)
+
+
+def public(name: str) -> object:
+    """The public function or class of this name; KeyError where there is none."""
+    name = ALIASES.get(name, name)
+    return getattr(opened(MODULES[name]), name)
+
+
+class Methods(dict[str, Callable[..., Any]]):
+    """Functions by name, as they are declared; one that is not yet is imported."""
+
+    def __missing__(self, name: str) -> Callable[..., Any]:
+        opened(_INSIDE[name])
+        return dict(self)[name]

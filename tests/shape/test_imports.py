@@ -1,0 +1,43 @@
+"""What a program imports: what traces and what runs, and the modules of what it calls."""
+
+import subprocess
+import sys
+
+import flatweave as fw
+from flatweave.frontend.values.public_names import MODULES
+from tests.shape.tree import PACKAGE
+
+PROGRAM = """
+import sys
+import numpy as np
+import flatweave as fw
+def ours(): return [name for name in sys.modules if name.partition(".")[0] == "flatweave"]
+imported = len(ours())
+with fw.target("interp"):
+    fw.jit(lambda x: fw.sum(x * x))(np.arange(10.0))
+print(imported, sum(name.startswith("flatweave.frontend") for name in ours()))
+"""
+
+
+def test_few_modules_are_imported():
+    """By `import flatweave`, and of the front end by the first call of a sum."""
+    printed = subprocess.run(
+        [sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True,
+        cwd=PACKAGE.parent,
+    ).stdout  # fmt: skip
+    imported, front = map(int, printed.split())
+
+    assert imported <= 160
+    assert front <= 56
+
+
+def test_public_names_are_where_the_table_says():
+    """Each is declared by its module, and by no other."""
+    wrong = [
+        f"{name} is in {of}, not in {module}"
+        for name, module in MODULES.items()
+        if (of := getattr(getattr(fw, name), "__module__", module)).startswith("flatweave")
+        and not of.startswith(module)
+    ]
+
+    assert not wrong, "\n".join(wrong)
