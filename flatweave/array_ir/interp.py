@@ -71,10 +71,7 @@ class Interp:
 
     def atoms(self, env: Env, atoms: Sequence[Atom]) -> Values:
         """The values of several atoms."""
-        return tuple([
-            np.asarray(atom.value, atom.dtype.numpy) if isinstance(atom, Const) else env[atom]
-            for atom in atoms
-        ])
+        return tuple([self.atom(env, atom) for atom in atoms])
 
     def columns(self, env: Env, atoms: Sequence[Atom]) -> Values:
         """The values of several scalars, each as one value for every element of the batch."""
