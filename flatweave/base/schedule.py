@@ -115,7 +115,8 @@ class Schedule:
     caches; `version`: whether the rows of a nest are done one after the other
     or all at once; `product`: whether products of matrices of floats are the library's or the
     program's own; `seq_factor`: how many elements of a block each of its threads takes. Where a
-    sweep has no such choice, they say nothing.
+    sweep has no such choice, they say nothing. `tape`: the most bytes of states that the gradient
+    of a loop saves; without it a quarter of memory.
 
     `text` has plans of sweeps by name, as `stages` prints them: they replace those that are chosen.
 
@@ -134,6 +135,7 @@ class Schedule:
     stencil: str | None = None
     version: str | None = None
     seq_factor: int | None = None
+    tape: int | None = None
     deterministic: bool = True
     tuned: tuple[Thresholds | None, ...] = ()
     donated: tuple[int, ...] = ()
@@ -197,6 +199,15 @@ def plans_of_sweeps(value: object) -> str:
     raise ValueError
 
 
+def tape_bytes(value: object) -> int | None:
+    """a whole number of bytes"""
+    if isinstance(value, str) and value.isascii() and value.isdigit():
+        value = int(value)
+    if value is None or (type(value) is int and 0 <= value < 2**63):
+        return value
+    raise ValueError
+
+
 def seq_factor(value: object) -> int | None:
     """a whole number from 1 to 65536"""
     if isinstance(value, str) and value.isascii() and value.isdigit():
@@ -226,6 +237,7 @@ VARIANTS: Mapping[str, Callable[[object], str | int | None]] = {
     "stencil": stencil_variant,
     "version": version_variant,
     "seq_factor": seq_factor,
+    "tape": tape_bytes,
 }
 """What each part of a schedule may be."""
 
@@ -234,7 +246,8 @@ def schedule_of(value: object) -> Schedule:
     """names such as permute=partition,expand=balanced: expand, permute, store=streaming or plain, \
 rows=rows or positions, filter=once or twice, contraction=tiles or lanes, \
 product=library or kernels, stencil=tiles or caches, version=by-row or flat, \
-seq_factor=8 or another number; or plans of sweeps, as `stages` prints them"""
+seq_factor=8 or another number, tape=a number of bytes; or plans of sweeps, as `stages` prints \
+them"""
     if isinstance(value, Schedule):
         return value
     if not isinstance(value, str):

@@ -23,6 +23,7 @@ from flatweave.gradients.control import Loop, as_shaped, state_params, with_stat
 from flatweave.gradients.reverse import Back, Reverse
 from flatweave.gradients.sinks import Sink, carry, carry_rows, flat, gathered, is_plain, permuted
 from flatweave.gradients.slots import Recorder, go_back
+from flatweave.gradients.strips import Strips, strips
 from flatweave.gradients.values import (
     add,
     dtype_of,
@@ -40,6 +41,9 @@ from flatweave.terms.control import Apply, For, While
 from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Type, Var
 from flatweave.terms.traverse import Substitution, free_vars
 
+Run = Callable[[Builder, Sequence[Atom]], Sequence[Var]]
+"""Emits a loop from the state that it begins with."""
+
 
 def loop_reverse(r: Reverse, let: Let) -> Back:
     """A loop that saves its states, and one that goes back."""
@@ -54,6 +58,10 @@ def loop_reverse(r: Reverse, let: Let) -> Back:
         return lambda: way_back.emit_in_slots(r, let, saved)
     growing = [k for k in saved if _varying(state[k], state)]
     count, totals = _counted(r.b, op, growing)
+    if r.on_host and not any(_varying(param, state) for param in state):
+        plan = strips(r.b, op, _counter, saved, count)
+        if plan is not None:
+            return way_back.in_strips(r, let, plan)
     tapes = _run_forward(r, let, op, count, saved, totals)
     way_back.read(count, tapes, totals)
     return lambda: way_back.emit(r, let)
@@ -238,16 +246,36 @@ class WayBack:
         for target, c in zip(self.totals, made[len(self.moving) :], strict=True):
             r.add(target, c)
 
-    def read(self, count: Atom, tapes: dict[int, Var], totals: dict[int, Atom]) -> None:
+    def in_strips(self, r: Reverse, let: Let, plan: Strips) -> Back:
+        """Emit the loop in chunks; what goes back over them."""
+        made, width, b = plan.forward(r.b), len(let.vars), self.body.b
+        bound = [r.b.var(var.name, var.type) for var in made.binders()[width:]]
+        r.keep(Let((*let.vars, *bound), made, let.where))
+        starts, tapes = bound[:width], bound[width:]
+        base, length = b.param("i", i64), b.param("n", i64)
+        here = [b.param("tape", tape.type) for tape in tapes]
+        self.read(length, dict(zip(plan.saved, here, strict=True)), {}, base)
+
+        def step(first: Atom, count: Atom, tape: Sequence[Atom]) -> Lambda:
+            known = dict(zip((base, length, *here), (first, count, *tape), strict=True))
+            return Substitution(known, lambda var, type_: r.b.var(var.name, type_)).function(
+                self.step
+            )
+
+        return lambda: self.emit(r, let, lambda b, state: plan.back(b, starts, tapes, state, step))
+
+    def read(
+        self, count: Atom, tapes: dict[int, Var], totals: dict[int, Atom], base: Atom | None = None
+    ) -> None:
         """Have the body begin with reading what was saved; what changes length is read from the
-        end of its tape on."""
+        end of its tape on. The tape is that of `count` iterations from `base` on."""
         self.tape_ends = list(totals.values())
         b = self.body.b
         before = len(b.lets)
         self.count = count
         at = b.sub(b.sub(count, index(1)), self.k)
         if isinstance(self.op, For):
-            self._bind_counter(b, self.op, at)
+            self._bind_counter(b, self.op, at if base is None else b.add(base, at))
         ends: dict[Var, Atom] = {}
         for k, tape in sorted(tapes.items(), key=lambda item: len(shape_of(self.state[item[0]]))):
             param = self.state[k]
@@ -277,10 +305,8 @@ class WayBack:
         """The counter of the loop at an iteration."""
         counter = self.params[0]
         dtype = dtype_of(counter.type)
-        ahead = Apply("mul", (b.cast(at, dtype), op.step))
-        moved = b.var("i", dtype)
-        b.append(Let((moved,), ahead))
-        b.append(Let((counter,), Apply("add", (op.lo, moved))))
+        ahead = b.mul(b.cast(at, dtype), op.step)
+        b.append(Let((counter,), Apply("add", (op.lo, ahead))))
 
     def _write_rows(self, b: Builder, at: Atom) -> None:
         for atom, size in self._row_atoms:
@@ -288,8 +314,8 @@ class WayBack:
             tape = b.param("rows", type_)
             self.rows.append((tape, with_part(b, tape, b.mul(at, size), atom, size)))
 
-    def emit(self, r: Reverse, let: Let) -> None:
-        """The loop that goes back."""
+    def emit(self, r: Reverse, let: Let, run: Run | None = None) -> None:
+        """The loop that goes back; `run` says what it is, if not a single loop."""
         given: list[Atom] = []
         widths: list[int] = []
         for k in self.moving:
@@ -301,7 +327,7 @@ class WayBack:
         rows = [zero(r.b, var.type) for var, _ in self.rows]
         state = (*given, *totals, *rows, *self.tape_ends)
         loop = For(index(0), self.count, index(1), r.b.copy(self.step), state)
-        made = r.b.emit(loop)
+        made = run(r.b, state) if run else r.b.emit(loop)
         number = 0
         for k, width in zip(self.moving, widths, strict=True):
             number += width

@@ -26,7 +26,7 @@ from flatweave.gradients.control import Loop, with_state
 from flatweave.gradients.values import chosen, dtype_of, times, zero
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import For, While
-from flatweave.terms.syntax import Atom, Lambda, Type, Var, constant, types_of
+from flatweave.terms.syntax import Atom, Lambda, Var, constant, types_of
 
 SLOTS = 8
 Atoms = Sequence[Atom]
@@ -40,14 +40,10 @@ class Recorder:
     number: Callable[[Builder, Atom], Atom]  # the loop's counter at an iteration
     saved: tuple[int, ...]
 
-    def types(self, every: bool) -> list[Type]:
-        """The types of SLOTS states, of all their parts or of those that are saved."""
-        parts = range(len(self.op.init)) if every else self.saved
-        return [self.op.init[k].type for k in parts for _ in range(SLOTS)]
-
     def nothing(self, b: Builder, every: bool) -> list[Atom]:
-        """Slots before anything is recorded."""
-        return [zero(b, type_) for type_ in self.types(every)]
+        """Slots before anything is recorded: of all parts of the state, or of those saved."""
+        parts = range(len(self.op.init)) if every else self.saved
+        return [zero(b, self.op.init[k].type) for k in parts for _ in range(SLOTS)]
 
     def push(self, slots: Atoms, state: Atoms, every: bool) -> list[Atom]:
         """The slots with a state as their first."""

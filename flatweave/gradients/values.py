@@ -121,6 +121,15 @@ def part(b: Builder, xs: Atom, start: Atom, shape: Sequence[Atom]) -> Atom:
     return generate(b, shape, write)[0]
 
 
+def part_of(b: Builder, xs: Atom, start: Atom, shape: Sequence[Atom]) -> Atom:
+    """A value of any shape whose elements an array of rank 1 has from `start` on."""
+    if not shape:
+        return read(b, xs, [start])
+    return generate(b, shape, lambda inner, at: [
+        read(inner, xs, [inner.add(start, inner.ravel(at, shape))])
+    ])[0]  # fmt: skip
+
+
 def with_part(b: Builder, xs: Atom, start: Atom, value: Atom, size: Atom) -> Atom:
     """An array of rank 1 that holds a value's elements from `start` on."""
     if not shape_of(value):

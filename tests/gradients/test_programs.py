@@ -50,6 +50,25 @@ def test_compiled_gradients_agree_with_the_interpreter():
         np.testing.assert_array_equal(one, other)
 
 
+@pytest.mark.parametrize("count", [0, 1, 2, 10])
+def test_loops_whose_states_do_not_fit(count):
+    """States are computed again from some that are saved; not one bit differs."""
+    def f(x, end):
+        def step(i, s):
+            return s[0] + 0.05 * fw.sin(s[0] * x) * s[1] + 0.1 * i, s[1] * 0.9 + 0.1 * fw.sum(s[0])
+
+        counted = fw.fori_loop(0, 2 * count, step, (x, 0.5))[0]
+        return fw.while_loop(lambda s: s[1] < end, lambda s: (fw.cos(s[0]) * x, s[1] + 1),
+                             (counted, 0))[0]  # fmt: skip
+
+    x, found = np.array([1.2, -0.4, 0.7]), []
+    for tape in (None, 0, 64):
+        with fw.target("interp"), fw.schedule(tape=tape):
+            found.append(fw.vjp(f, x, count)[1](np.ones(3))[0].tolist())
+
+    assert found[0] == found[1] == found[2]
+
+
 def test_the_same_bits_for_every_number_of_threads():
     """Of sums, scans and writes that meet, over many blocks."""
     rng = np.random.default_rng(0)

@@ -27,6 +27,7 @@ from flatweave.base.schedule import (
     permute_variant,
     plans_of_sweeps,
     stencil_variant,
+    tape_bytes,
     version_variant,
 )
 from flatweave.base.schedule import seq_factor as read_seq_factor
@@ -108,6 +109,7 @@ def _at(place: Any) -> Iterator[None]:
 def schedule(
     text: str | None = None, *, expand: str | None = None, permute: str | None = None,
     version: str | None = None, seq_factor: int | None = None, stencil: str | None = None,
+    tape: int | None = None,
 ) -> AbstractContextManager[None]:  # fmt: skip
     """Force how work is divided inside a `with`, for this thread.
 
@@ -121,7 +123,8 @@ def schedule(
     `seq_factor` is how many elements of a block each of its threads takes, on a CPU each lane of a
     step: a small one makes many blocks. `stencil` says for devices how elements around others are
     read: in "tiles" that each block puts into its shared memory, or through the "caches". None
-    leaves it as it is outside, where sizes decide.
+    leaves it as it is outside, where sizes decide. `tape` is the most bytes of states that the
+    gradient of a loop of the program saves; where there are more, it computes states again.
     `text` has plans of sweeps of one program, by name, as `stages(..).text["plan"]` prints them:
     change some of it. What a sweep does not allow is an error with the reason; only functions with
     `deterministic=False` group floats otherwise.
@@ -155,6 +158,9 @@ def schedule(
         if seq_factor is not None:
             checked(read_seq_factor, seq_factor, f"{seq_factor=}")
             wished = replace(wished, seq_factor=seq_factor)
+        if tape is not None:
+            checked(tape_bytes, tape, f"{tape=}")
+            wished = replace(wished, tape=tape)
         if stencil is not None:
             checked(stencil_variant, stencil, f"{stencil=}")
             wished = replace(wished, stencil=stencil)
