@@ -13,8 +13,8 @@ compiler that all programs share; `frontend/values/chunked.py` holds the arrays 
     rules.py              for each operation that looks beyond its own row: what a chunk computes of
                           it, and what follows from all parts (indexed_rules.py, partial_results.py)
     exchanges/            operations on whole arrays in chunks: sorts, writes, loops, branches
-    row_ranges.py         which rows of other arrays a chunk reads (cyclic_reads.py); windows.py:
-                          the same with what the client knows of offsets
+    row_ranges.py         which rows of other arrays a chunk reads; windows.py: the same with
+                          what the client knows of offsets
     chunk_program.py      the program of a step on one chunk
     drive.py              runs the steps, chunk by chunk
     executor.py           what runs chunks: in_process.py, or on_dask.py with dask_tasks.py and

@@ -20,8 +20,7 @@ from flatweave.array_ir.fault import INDEX
 from flatweave.array_ir.syntax import Program
 from flatweave.base.dtypes import i64
 from flatweave.base.records import record
-from flatweave.cluster.cyclic_reads import Wraps, cyclic_reads_of
-from flatweave.cluster.row_ranges import reads_own_row
+from flatweave.cluster.row_ranges import Cyclic, cyclic_reads, reads_own_row
 from flatweave.cluster.rules import rule_of
 from flatweave.cluster.steps import Joining, Local
 from flatweave.ops import Check, Generate, Index, Locate
@@ -67,7 +66,7 @@ class Param:
 @record
 class LocalProgram:
     """A step's program; its results are what is stored, then the parts of each fold, which `joins`
-    says how to join. `windows` are the arrays of which it reads other rows than its own, `wraps`
+    says how to join. `windows` are the arrays of which it reads other rows than its own, `cyclic`
     those of their reads that go on at the other end."""
 
     program: Program
@@ -75,7 +74,7 @@ class LocalProgram:
     parts: tuple[int, ...]
     joins: tuple[Joining | None, ...]
     windows: tuple[Var, ...]
-    wraps: Wraps = MappingProxyType({})
+    cyclic: Cyclic = MappingProxyType({})
 
 
 def local_program(name: str, step: Local, split: frozenset[Var]) -> LocalProgram:
@@ -172,7 +171,7 @@ class _Writing(_Taking):
         super().__init__()
         self.step = step
         self.split = split
-        self.wraps = cyclic_reads_of((*step.lets, *step.folds), step.space, split)
+        self.cyclic = cyclic_reads((*step.lets, *step.folds), split)
         self.row: Var | None = None
         self.position: Var | None = None
         self.spans: dict[Var, Spanned] = {}  # for each variable that says where a row begins
@@ -198,7 +197,7 @@ class _Writing(_Taking):
         windows = [p.of for p in self.params if p.kind is ParamKind.WINDOW and p.of is not None]
         return LocalProgram(
             Program(name, fn), tuple(param for param, _ in order), tuple(counts), tuple(joins),
-            tuple(windows), self.wraps,
+            tuple(windows), self.cyclic,
         )  # fmt: skip
 
     # -- what rules ask ---------------------------------------------------------------------------
@@ -310,7 +309,7 @@ class _Writing(_Taking):
         if reads_own_row(op, self.row, self.step.space):
             assert self.position is not None
             return b.emit(Index(self.atom(xs), (self.position, *others), op.checked, row))[0]
-        i, wrapped = self._elsewhere(first), self.wraps.get((xs, first))
+        i, wrapped = self._elsewhere(first), self.cyclic.get((xs, first))
         least = self._param(Param(ParamKind.LEAST, xs, along=wrapped), "least")
         if op.checked:
             self._check(b, i, array_type(xs).shape[0], row)

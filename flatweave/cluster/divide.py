@@ -6,6 +6,11 @@ here, has one more. The lets of one level over one space are one step: one task 
 
 A value that steps of several levels need is stored by the first of them, or computed again where
 that costs less than memory does.
+
+    n = sub m 4;  is = generate [n] (i => i);  ys = map (i => .. index xs [i + 4] ..) is
+
+Numbers of rows such as `is` are computed by each chunk. That n is an extent of chunks is known only
+after `is`, because of what `ys` reads; so a program is divided once more, with `is` in chunks.
 """
 
 from __future__ import annotations
@@ -20,16 +25,22 @@ from flatweave.cluster.chunk_program import local_program
 from flatweave.cluster.exchanges import exchange_of
 from flatweave.cluster.exchanges.exchange import Made
 from flatweave.cluster.prepare import prepared
-from flatweave.cluster.row_ranges import cutting, is_cheap, numbers_of_rows, read_elsewhere
+from flatweave.cluster.row_ranges import cutting, reads_own_row
 from flatweave.cluster.rules import rule_of
 from flatweave.cluster.separate_reads import read_anywhere, separate_reads
 from flatweave.cluster.steps import Divided, Exchanged, Local, Rule, Step, Whole
 from flatweave.cluster.windows import shorter_by_one
-from flatweave.ops import Generate, Map
+from flatweave.ops import Generate, Index, Map
 from flatweave.ops.nests import Nest
 from flatweave.ops.rows import array_type
-from flatweave.terms.syntax import ArrayType, Atom, Let, Var
-from flatweave.terms.traverse import atoms_in, free_vars, lambdas_in
+from flatweave.passes.cost import cost_of_body
+from flatweave.terms.control import Apply, Cast
+from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Var
+from flatweave.terms.traverse import atoms_in, free_vars, lambdas_in, walk_lets
+
+CHEAP = 8
+"""Up to this cost (`passes/cost.py`) an element is computed again; storing it, and reading it once
+more, takes about as long as so many additions."""
 
 
 def divide(program: Program, split: Collection[int]) -> Divided:
@@ -44,7 +55,7 @@ def divide(program: Program, split: Collection[int]) -> Divided:
     def divided(large: frozenset[Var]) -> Divided:
         found = _Dividing(program, chosen, large, divided, frozenset())
         result = found.divided()
-        numbers = numbers_of_rows(found, program.fn.results)
+        numbers = found.numbers_of_rows()
         if not numbers:
             return result
         return _Dividing(program, chosen, large, divided, numbers).divided()
@@ -122,7 +133,7 @@ class _Dividing:
         if space is None:
             self._by_client(let)
             return
-        others = self._others(let, space)
+        others = self._others(let, space) & self.split
         self.far |= {var for var in others if var in self.let_of}
         level = max(
             (self.own[v] if v in self.split and v not in others else self.kept[v]) for v in free
@@ -197,16 +208,33 @@ class _Dividing:
         return rule
 
     def _others(self, let: Let, space: Atom) -> set[Var]:
-        """The arrays in chunks of which a let reads rows that are not its own."""
-        op, found = let.op, set[Var]()
+        """The variables, arrays among them, of which a let reads more than its own row."""
+        op = let.op
         row = op.fn.params[0] if isinstance(op, Generate | Nest) else None
-        for inner in lambdas_in(op):
-            found |= {v for v in read_elsewhere(inner, row, space) if v in self.split}
         rule = self.rule(let)
         fed = op.xs if isinstance(op, Map) else rule.fed(op) if rule else ()
-        beside = [atom for atom in atoms_in(op) if atom not in fed]
-        found |= {atom for atom in beside if isinstance(atom, Var) and atom in self.split}
-        return found
+        found = {atom for atom in atoms_in(op) if isinstance(atom, Var) and atom not in fed}
+        return found.union(*(_read_elsewhere(inner, row, space) for inner in lambdas_in(op)))
+
+    def numbers_of_rows(self) -> frozenset[Var]:
+        """The arrays of cheap numbers that were taken for whole, of an extent of chunks, which
+        nothing reads but row by row."""
+        found = set[Var]()
+        for let in self.lets:
+            op = let.op
+            if isinstance(op, Generate) and op.shape[0] in self.spaces and _is_cheap(let):
+                is_whole = self.split.isdisjoint((*let.vars, *free_vars(op)))
+                if is_whole and len(op.shape) == 1 and isinstance(op.shape[0], Var):
+                    unread = (v for v in let.vars if v not in self.program.fn.results)
+                    found.update(v for v in unread if self._is_read_by_row(v, op.shape[0]))
+        return frozenset(found)
+
+    def _is_read_by_row(self, var: Var, space: Atom) -> bool:
+        """Whether only chunks of a space read an array, each its own rows."""
+        readers = [let for let in self.lets if var in free_vars(let.op)]
+        return all(
+            self.space_of(let) == space and var not in self._others(let, space) for let in readers
+        )
 
     # -- what is stored ---------------------------------------------------------------------------
 
@@ -220,7 +248,7 @@ class _Dividing:
                     for var in let.vars:
                         computed[var].add(level)
         for var, levels in computed.items():
-            if var not in stored and len(levels) > 1 and not is_cheap(self.let_of[var]):
+            if var not in stored and len(levels) > 1 and not _is_cheap(self.let_of[var]):
                 stored[var] = min(levels)
         return stored
 
@@ -312,3 +340,18 @@ def _refused(let: Let, reason: str) -> Unsupported:
     )
 
 
+def _read_elsewhere(fn: Lambda, row: Atom | None, space: Atom) -> Iterator[Var]:
+    """The arrays that a function reads but at its own row; `row` is that one's number."""
+    for let in fn.lets:
+        op = let.op
+        own = op.xs if isinstance(op, Index) and reads_own_row(op, row, space) else None
+        yield from (x for x in atoms_in(op) if isinstance(x, Var) and x is not own)
+        for inner in lambdas_in(op):
+            yield from _read_elsewhere(inner, row, space)
+
+
+def _is_cheap(let: Let) -> bool:
+    """Whether computing a row's elements again takes less than keeping them."""
+    fns = lambdas_in(let.op)
+    plain = all(isinstance(each.op, Apply | Cast | Index) for fn in fns for each in walk_lets(fn))
+    return isinstance(let.op, Map | Generate) and plain and sum(map(cost_of_body, fns)) <= CHEAP

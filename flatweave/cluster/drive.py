@@ -18,7 +18,6 @@ from flatweave.base.errors import ShapeError
 from flatweave.base.recording import run
 from flatweave.base.schedule import OF_CHUNKS
 from flatweave.cluster.chunk_program import LocalProgram, Param, ParamKind
-from flatweave.cluster.cyclic_reads import runs
 from flatweave.cluster.exchanges import exchange_of
 from flatweave.cluster.exchanges.gather import brought
 from flatweave.cluster.executor import Chunk, Executor, Job, Rows, ran
@@ -33,6 +32,7 @@ from flatweave.cluster.windows import (
     Windows,
     cuts_of_rows,
     one_less,
+    runs,
     shorter_by_one,
 )
 from flatweave.frontend.call.eager import compile_program, fingerprint

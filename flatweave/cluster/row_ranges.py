@@ -1,30 +1,35 @@
-"""Which rows a chunk reads, as intervals; arrays of row numbers that chunks compute themselves."""
+"""Which rows of an array a chunk reads: intervals, from those of the chunk's own rows.
+
+    generate [n] (i => .. index xs [i + 1] ..) on rows 100 to 199      xs: rows 101 to 200
+
+Every scalar of a step's functions is followed as the least and the greatest value that it can
+have, with the sizes of the call at hand. What is read from data has none: an index made of it
+asks for the whole array.
+
+    t = add i -1;  c = lt t 0;  w = add t n;  r = select c w t;  x = index xs [r]        xs: [n]
+
+A *cyclic* read goes on at the other end of an array, as in rotations and periodic boundaries. The
+rows of a chunk's own positions are neighbours, those that they read are not: of the first chunk
+they are the array's first and last ones. So a chunk is given the rows from the least to the
+greatest `t`, those below zero and beyond the end taken from the other end.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Protocol
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
+from flatweave.access.analyse import Accesses
+from flatweave.access.value import NOTHING, Value
 from flatweave.base.dtypes import bool_, i64, u64
 from flatweave.base.errors import Unsupported
-from flatweave.cluster.steps import Local, Rule
+from flatweave.cluster.steps import Local
 from flatweave.ops import Generate, Index, Locate, Map
 from flatweave.ops.nests import Nest, Span
 from flatweave.ops.rows import array_type
-from flatweave.passes.cost import cost_of_body
 from flatweave.terms.bounds import RULES, Bounds
 from flatweave.terms.control import Apply, Cast, For, If
 from flatweave.terms.syntax import Atom, Const, Lambda, Let, Var
-from flatweave.terms.traverse import atoms_in, free_vars, lambdas_in, walk_lets
-
-# Which rows of an array a chunk reads: intervals, from those of the chunk's own rows.
-#
-#     generate [n] (i => .. index xs [i + 1] ..) on rows 100 to 199      xs: rows 101 to 200
-#
-# Every scalar of a step's functions is followed as the least and the greatest value that it can
-# have, with the sizes of the call at hand. What is read from data has none: an index made of it
-# asks for the whole array.
-
+from flatweave.terms.traverse import atoms_in, lambdas_in, walk_lets
 
 Interval = tuple[int, int]
 """The least and the greatest value."""
@@ -32,22 +37,29 @@ Known = Callable[[Var], Interval | None]
 Elements = Callable[[Var, int, int], Interval | None]
 EVERYTHING = None
 """The interval of which nothing is known: for an index, all rows."""
+SOME = (0, 1 << 20)
+"""The interval of a number of which only that is known that it will have one."""
+Cyclic = Mapping[tuple[Var, Atom], Var]
+"""For an array and an index the position, less than zero or beyond the end where it goes round."""
 
 
 class Needs:
     """Follows intervals through the functions of a step; `rows` has what each array must have.
 
     `known` says what is known of a scalar from outside; `arrays` are those whose reads count;
-    `wraps` has the places of reads that go on at the other end; `places` is what these must have.
+    `cyclic` has the positions of cyclic reads; `places` is what these must have. `indices` are
+    those by which arrays are read; `otherwise` are arrays that are read by other ops.
     `located` gives the rows to which positions of the chunk belong, `entry` an offset of rows.
     """
 
     def __init__(
         self, known: Known, arrays: Iterable[Var],
         located: Callable[[Var, int], Interval], entry: Callable[[Var, int], int],
-        wraps: Mapping[tuple[Var, Atom], Atom],
+        cyclic: Cyclic,
     ) -> None:  # fmt: skip
-        self._wraps = wraps
+        self._cyclic = cyclic
+        self.indices: dict[Var, dict[Atom, None]] = {}
+        self.otherwise: set[Var] = set()
         self.places: dict[Var, dict[Atom, Interval]] = {}
         self._located = located
         self._entry = entry
@@ -130,11 +142,11 @@ class Needs:
             case Cast(dtype=dtype, arg=arg):
                 value = self.interval(arg) if dtype in (i64, u64) else EVERYTHING
                 found = [value if value and value[0] >= 0 else EVERYTHING]
-            case Index(xs=Var() as xs, indices=(first, *_)) if (xs, first) in self._wraps:
-                self._wrap(xs, self._wraps[xs, first])
+            case Index(xs=Var() as xs, indices=(first, *_)) if (xs, first) in self._cyclic:
+                self._go_round(xs, self._cyclic[xs, first])
             case Index(xs=Var() as xs, indices=(first, *_)) if xs not in self._found:
                 rows = self.interval(first)
-                self._read(xs, rows)
+                self._read(xs, rows, first)
                 if let.vars[0] in self._asked and rows and let.vars[0].type is i64:
                     assert self._elements is not None
                     known = self._computed.get(xs)
@@ -197,7 +209,7 @@ class Needs:
         pairs = zip(self._function(then, []), self._function(other, []), strict=True)
         return [joined(a, b) for a, b in pairs]
 
-    def _wrap(self, xs: Var, place: Atom) -> None:
+    def _go_round(self, xs: Var, place: Atom) -> None:
         found, known = self.interval(place), self.places.setdefault(xs, {})
         if found is None:
             raise Unsupported(
@@ -206,10 +218,51 @@ class Needs:
             )
         known[place] = joined(known.get(place, found), found) or found
 
-    def _read(self, xs: Atom, rows: Interval | None) -> None:
+    def _read(self, xs: Atom, rows: Interval | None, by: Atom | None = None) -> None:
         assert isinstance(xs, Var)
         if xs in self._arrays:
             self.rows[xs] = joined(self.rows.get(xs, rows), rows)
+            if by is None:
+                self.otherwise.add(xs)
+            else:
+                self.indices.setdefault(xs, {}).setdefault(by)
+
+
+def cyclic_reads(lets: Sequence[Let], arrays: Collection[Var]) -> Cyclic:
+    """The cyclic reads of a step, of arrays all of whose reads have positions with intervals."""
+    needs = Needs(lambda _: SOME, arrays, lambda *_: SOME, lambda _, k: k, {})
+    needs.step(lets, SOME)
+    known, found = Accesses((), lets), dict[tuple[Var, Atom], Var]()
+    for xs, indices in needs.indices.items():
+        extent = array_type(xs).shape[0]
+        places = {index: _position(known, index, extent) for index in indices}
+        read = [place or index for index, place in places.items()]
+        if xs not in needs.otherwise and all(needs.interval(atom) for atom in read):
+            found.update({(xs, k): place for k, place in places.items() if place is not None})
+    return found
+
+
+def _position(known: Accesses, index: Atom, extent: Atom) -> Var | None:
+    """The position that an index is when it goes round at an extent; None when it does not."""
+    match known.definition(index):
+        case Apply(fn="mod", args=(Var() as place, end)) if end is extent:
+            return _position(known, place, extent) or place
+        case Apply(fn="select", args=(test, moved, Var() as place)) if _goes_round(
+            known, test, known.of(moved).plus(known.of(place), -1), known.of(place), extent
+        ):
+            return _position(known, place, extent) or place
+    return None
+
+
+def _goes_round(known: Accesses, test: Atom, by: Value, place: Value, extent: Atom) -> bool:
+    """Whether a position below zero is moved up by an extent, or one that is not below it down."""
+    end = known.of(extent)
+    match known.definition(test):
+        case Apply(fn="lt", args=(x, least)):
+            return (known.of(x), known.of(least), by) == (place, NOTHING, end)
+        case Apply(fn="ge", args=(x, most)):
+            return (known.of(x), known.of(most), by) == (place, end, NOTHING.plus(end, -1))
+    return False
 
 
 def joined(a: Interval | None, b: Interval | None) -> Interval | None:
@@ -294,85 +347,3 @@ def _by_row(step: Local) -> list[Lambda]:
     """The functions of a step whose first parameter is the number of a row."""
     ops = [let.op for let in (*step.lets, *step.folds)]
     return [op.fn for op in ops if isinstance(op, Generate | Nest)]
-
-
-# Arrays of numbers of rows, such as `iota`, that chunks make for themselves.
-#
-#     n = sub m 4;  is = generate [n] (i => i);  ys = map (i => .. index xs [i + 4] ..) is
-#
-# That n is an extent of chunks is known behind `is`, because of what `ys` reads; so a program is
-# gone through once more, with `is` in chunks, which otherwise would be an array of the client.
-
-
-CHEAP = 8
-"""Up to this cost (`passes/cost.py`) an element is computed again; storing it, and reading it once
-more, takes about as long as so many additions."""
-
-
-class Placed(Protocol):
-    """A program whose lets have their places."""
-
-    @property
-    def lets(self) -> Sequence[Let]:
-        """All of them."""
-
-    @property
-    def split(self) -> Collection[Var]:
-        """The arrays in chunks."""
-
-    @property
-    def spaces(self) -> Collection[Atom]:
-        """The extents along which arrays are in chunks."""
-
-    def space_of(self, let: Let) -> Atom | None:
-        """The extent that a let goes over, row by row."""
-
-    def rule(self, let: Let) -> Rule | None:
-        """What chunks do of a let."""
-
-
-def numbers_of_rows(placed: Placed, results: Collection[Atom]) -> frozenset[Var]:
-    """The arrays of cheap numbers that were taken for whole, of an extent of chunks, which nothing
-    reads but row by row."""
-    found = frozenset[Var]()
-    for let in placed.lets:
-        op = let.op
-        if isinstance(op, Generate) and op.shape[0] in placed.spaces and is_cheap(let):
-            is_whole = not any(v in placed.split for v in (*let.vars, *free_vars(op)))
-            if is_whole and len(op.shape) == 1 and isinstance(op.shape[0], Var):
-                unread = (v for v in let.vars if v not in results)
-                found |= {v for v in unread if _is_read_by_row(placed, v, op.shape[0])}
-    return found
-
-
-def _is_read_by_row(placed: Placed, var: Var, space: Atom) -> bool:
-    """Whether only chunks of a space read an array, each its own rows."""
-    for let in placed.lets:
-        op = let.op
-        if var not in free_vars(op):
-            continue
-        rule = placed.rule(let)
-        row = op.fn.params[0] if isinstance(op, Generate) else None
-        fed = op.xs if isinstance(op, Map) else rule.fed(op) if rule else ()
-        inner = [v for fn in lambdas_in(op) for v in read_elsewhere(fn, row, space)]
-        beside = [atom for atom in atoms_in(op) if atom not in fed]
-        if placed.space_of(let) != space or var in inner or var in beside:
-            return False
-    return True
-
-
-def read_elsewhere(fn: Lambda, row: Atom | None, space: Atom) -> Iterator[Var]:
-    """The arrays that a function reads but at its own row; `row` is that one's number."""
-    for let in fn.lets:
-        op = let.op
-        own = op.xs if isinstance(op, Index) and reads_own_row(op, row, space) else None
-        yield from (x for x in atoms_in(op) if isinstance(x, Var) and x is not own)
-        for inner in lambdas_in(op):
-            yield from read_elsewhere(inner, row, space)
-
-
-def is_cheap(let: Let) -> bool:
-    """Whether computing a row's elements again takes less than keeping them."""
-    fns = lambdas_in(let.op)
-    plain = all(isinstance(each.op, Apply | Cast | Index) for fn in fns for each in walk_lets(fn))
-    return isinstance(let.op, Map | Generate) and plain and sum(map(cost_of_body, fns)) <= CHEAP

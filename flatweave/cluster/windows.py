@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import weakref
 from bisect import bisect_right
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import accumulate, pairwise
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from flatweave.cluster.chunk_program import LocalProgram
-from flatweave.cluster.cyclic_reads import joined_cyclic
 from flatweave.cluster.executor import Executor, Rows
 from flatweave.cluster.row_ranges import Interval, Needs, joined
 from flatweave.cluster.steps import Divided, Local
@@ -148,8 +147,8 @@ LITTLE = 1 << 20
 
 
 class Seen(NamedTuple):
-    """The rows that a chunk reads of arrays, from the first to behind the last; of reads that wrap,
-    which row is the place zero."""
+    """The rows that a chunk reads of arrays, from the first to behind the last; of cyclic reads,
+    which row is the position zero."""
 
     rows: dict[Var, tuple[int, int]]
     zeros: dict[Var, dict[Atom, int]]
@@ -212,7 +211,7 @@ class Windows:
         def entry(offsets: Var, k: int) -> int:
             return self._ends.entry(self._value(offsets), k)
 
-        needs = Needs(self._interval, made.windows, located, entry, made.wraps)
+        needs = Needs(self._interval, made.windows, located, entry, made.cyclic)
         lets = [*step.lets, *step.folds]
         if unknown:
             needs.ask(lets, unknown, self._elements)
@@ -252,3 +251,31 @@ class Windows:
         pairs = [Rows.of(array, cut) for cut in pairwise(array.bounds) if cut[0] < cut[1]]
         found = iter(self._place.extremes(pairs))
         return [next(found) if a < b else None for a, b in pairwise(array.bounds)]
+
+
+def joined_cyclic(
+    rows: Interval | None, places: Mapping[Atom, Interval], extent: int
+) -> tuple[Interval, dict[Atom, int]]:
+    """The rows that cover others, which wrap at an extent, as near to each other as they can be;
+    and for each place which row is its zero."""
+    turns = {}
+    for place, (least, most) in places.items():
+        if rows is None:
+            turn = -(least // extent)
+            rows = least + turn * extent, most + turn * extent
+        else:
+            turn = round((sum(rows) - least - most) / (2 * extent))
+            moved = least + turn * extent, most + turn * extent
+            rows = min(rows[0], moved[0]), max(rows[1], moved[1])
+        turns[place] = turn
+    assert rows is not None
+    return rows, {place: rows[0] - turn * extent for place, turn in turns.items()}
+
+
+def runs(begin: int, end: int, extent: int) -> Iterator[Interval]:
+    """Rows that wrap at an extent, as runs of rows, each from its first to behind its last one."""
+    while begin < end:
+        row = begin % extent
+        count = min(extent - row, end - begin)
+        yield row, row + count
+        begin += count

@@ -44,7 +44,7 @@ ROOMS = {
     "lower": "machine < schedule < traverse < kernel < host < scan < update < sweep < sinks"
     " < scatter < sort < by_row, call_kernel < program",
     "cluster": "sources < file_sinks, steps, prepare_folds < prepare, row_ranges, indexed_rules"
-    " < cyclic_reads, rules < chunk_program < executor < exchanges, partial_results, dask_worker",
+    " < rules < chunk_program < executor < exchanges, partial_results, dask_worker",
     "kernel": "writing < arrays < storage < algorithms < programs",
     "passes": "array_pass, operators, cost, rewrite < dce, monoid, sweeps < fusion"
     " < nests, branches, spaces",
