@@ -55,7 +55,7 @@ def divide(program: Program, split: Collection[int]) -> Divided:
     def divided(large: frozenset[Var]) -> Divided:
         found = _Dividing(program, chosen, large, divided, frozenset())
         result = found.divided()
-        numbers = found.numbers_of_rows()
+        numbers = _numbers_of_rows(found)
         if not numbers:
             return result
         return _Dividing(program, chosen, large, divided, numbers).divided()
@@ -133,7 +133,7 @@ class _Dividing:
         if space is None:
             self._by_client(let)
             return
-        others = self._others(let, space) & self.split
+        others = self.others(let, space) & self.split
         self.far |= {var for var in others if var in self.let_of}
         level = max(
             (self.own[v] if v in self.split and v not in others else self.kept[v]) for v in free
@@ -207,7 +207,7 @@ class _Dividing:
             return None
         return rule
 
-    def _others(self, let: Let, space: Atom) -> set[Var]:
+    def others(self, let: Let, space: Atom) -> set[Var]:
         """The variables, arrays among them, of which a let reads more than its own row."""
         op = let.op
         row = op.fn.params[0] if isinstance(op, Generate | Nest) else None
@@ -215,26 +215,6 @@ class _Dividing:
         fed = op.xs if isinstance(op, Map) else rule.fed(op) if rule else ()
         found = {atom for atom in atoms_in(op) if isinstance(atom, Var) and atom not in fed}
         return found.union(*(_read_elsewhere(inner, row, space) for inner in lambdas_in(op)))
-
-    def numbers_of_rows(self) -> frozenset[Var]:
-        """The arrays of cheap numbers that were taken for whole, of an extent of chunks, which
-        nothing reads but row by row."""
-        found = set[Var]()
-        for let in self.lets:
-            op = let.op
-            if isinstance(op, Generate) and op.shape[0] in self.spaces and _is_cheap(let):
-                is_whole = self.split.isdisjoint((*let.vars, *free_vars(op)))
-                if is_whole and len(op.shape) == 1 and isinstance(op.shape[0], Var):
-                    unread = (v for v in let.vars if v not in self.program.fn.results)
-                    found.update(v for v in unread if self._is_read_by_row(v, op.shape[0]))
-        return frozenset(found)
-
-    def _is_read_by_row(self, var: Var, space: Atom) -> bool:
-        """Whether only chunks of a space read an array, each its own rows."""
-        readers = [let for let in self.lets if var in free_vars(let.op)]
-        return all(
-            self.space_of(let) == space and var not in self._others(let, space) for let in readers
-        )
 
     # -- what is stored ---------------------------------------------------------------------------
 
@@ -338,6 +318,28 @@ def _refused(let: Let, reason: str) -> Unsupported:
         remedy="Take what is small out of the chunks first, np.asarray(xs), or do this part on one"
         " machine.",
     )
+
+
+def _numbers_of_rows(divided: _Dividing) -> frozenset[Var]:
+    """The arrays of cheap numbers that were taken for whole, of an extent of chunks, which nothing
+    reads but row by row."""
+
+    def is_read_by_row(var: Var, space: Atom) -> bool:
+        readers = [let for let in divided.lets if var in free_vars(let.op)]
+        return all(
+            divided.space_of(let) == space and var not in divided.others(let, space)
+            for let in readers
+        )
+
+    found = set[Var]()
+    for let in divided.lets:
+        op = let.op
+        if isinstance(op, Generate) and op.shape[0] in divided.spaces and _is_cheap(let):
+            is_whole = divided.split.isdisjoint((*let.vars, *free_vars(op)))
+            if is_whole and len(op.shape) == 1 and isinstance(op.shape[0], Var):
+                unread = (v for v in let.vars if v not in divided.program.fn.results)
+                found.update(v for v in unread if is_read_by_row(v, op.shape[0]))
+    return frozenset(found)
 
 
 def _read_elsewhere(fn: Lambda, row: Atom | None, space: Atom) -> Iterator[Var]:
