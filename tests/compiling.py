@@ -26,11 +26,11 @@ from flatweave.runtime.llvm_passes import LIGHT, RAW
 from flatweave.terms.traverse import walk_lets
 
 SHARING = frozenset(
-    ["examples", "frontend", "language", "laws", "lower", "nests", "numerics", "oracle", "random",
-     "surface"]
+    ["examples", "frontend", "gradients", "language", "laws", "lower", "nests", "numerics",
+     "oracle", "random", "surface", "tables"]
 )  # fmt: skip
 """Folders of tests that look at values: others may look at how a program is compiled."""
-PLAIN = frozenset(["frontend", "language", "numerics", "random", "surface"])
+PLAIN = frozenset(["frontend", "gradients", "language", "numerics", "random", "surface", "tables"])
 """Folders of tests whose kernels skip LLVM's passes, and whose programs are verified once."""
 OPTIMISED = os.environ.get("TEST_LLVM") == "optimised"
 MOST = 300  # executables that are held at a time
