@@ -3,9 +3,9 @@
     python -m tests.side_by_side --processes 2 -m "not slow"              all test files
     python -m tests.side_by_side -m "not slow" tests/language tests/laws  those of two folders
 
-The other arguments are pytest's. A file is collected by the process that runs it, and nothing is
-sent between processes: pytest-xdist has each of them collect all tests, which took 15 s of CPU time
-for each process, and 1.5 ms for each test.
+The other arguments are pytest's, each in one word (-ksum, --tb=short). A file is collected by the
+process that runs it, and nothing is sent between processes. With pytest-xdist, each of them
+collects all tests, which took 15 s of CPU time, and 911 quick tests took 16 s instead of 8.
 """
 
 import argparse

@@ -132,11 +132,11 @@ def test_long_folds_are_blocks_of_their_own(monkeypatch):
     assert "folds=true" in stages.text["plan"] and "tail=shift-or-mask" in stages.text["plan"]
 
     def blocks(n):
-        grids, launch = [], simulator.launch
+        grids = []
 
         def recorded(kernel, grid, *others):
+            """What it would compute is a matter of other tests."""
             grids.append(grid)
-            return launch(kernel, grid, *others)
 
         with monkeypatch.context() as patch:
             patch.setattr(simulator, "launch", recorded)
