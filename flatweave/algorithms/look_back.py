@@ -10,8 +10,8 @@ Slot 0 is what the scan begins with, set by the host. A block folds the aggregat
 nearest prefix from left to right, so the result never depends on timing: it is always
 ((z fn aggregate 1) fn aggregate 2) fn ..
 
-A slot is a word or two (`words.py`), or a place in each of several arrays (`slots.py`). Where a
-warp has many lanes, they look at as many slots at once (`window.py`).
+A slot is a word or two (`words.py`), or a place in each of several arrays (`words.py`). Where a
+warp has many lanes, they look at as many slots at once.
 
 For machines on which a block may wait for an earlier one. Code of a block, outside of `for_all`: of
 several warps, the first one alone.
@@ -21,15 +21,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from flatweave.algorithms.operator import Combine
-from flatweave.algorithms.slots import Slots
-from flatweave.algorithms.words import AGGREGATE, NOTHING, PREFIX, Words
+from flatweave.algorithms.lanes import EMPTY, FIRST, reduce_in_lanes
+from flatweave.algorithms.operator import Combine, Operator, select
+from flatweave.algorithms.words import AGGREGATE, NOTHING, PREFIX, Slots, Words
 from flatweave.base.dtypes import i64
-from flatweave.kernel_ir.arrays import Values, fold
-from flatweave.kernel_ir.syntax import Backoff
+from flatweave.base.records import record
+from flatweave.kernel_ir.arrays import Pull, Values, allocate, dtypes_of, fold, read, repeat, when
+from flatweave.kernel_ir.memory_ops import AcquireLanes
+from flatweave.kernel_ir.syntax import Backoff, Lane, Lanes, Store, Sync
+from flatweave.kernel_ir.warp_ops import Ballot
 from flatweave.terms.build import Builder, index
-from flatweave.terms.control import NO_BODY, If, While
-from flatweave.terms.syntax import Atom
+from flatweave.terms.control import NO_BODY, For, If, While
+from flatweave.terms.syntax import Atom, Var
 
 Before = Callable[[Builder], Values]
 
@@ -78,3 +81,236 @@ def _nearest_prefix(b: Builder, slots: Slots | Words, block: Atom) -> Atom:
     again = turn.apply("select", unknown, turn.add(attempt, index(1)), index(0))
     body = turn.close([t, state, attempt], [back, slots.state(turn, back), again])
     return b.emit(While(holds, body, (block, known, index(0))))[0]
+
+
+# -- Windows of a chain of slots, of which a lane each looks at one: where the nearest prefix is ---
+#
+#    slot          7         8        9         10       11       12       block 12 looks from 12 on
+#     lane          5         4        3         2        1       0
+#     state         PREFIX    AGGR     PREFIX    AGGR     AGGR    AGGR
+#     prefixes      lanes 3 and 5; below the lowest of them no lane sees NOTHING, so all is known
+
+
+Look = Callable[[Builder, Atom], Values]
+"""Looks at the window whose last slot it is given: what `tell` says of it."""
+
+
+def slot_of_lane(b: Builder, first: Atom) -> Atom:
+    """The slot that a lane looks at: slot 0, a prefix from the beginning, for those below it."""
+    return b.apply("maximum", b.emit(Lane(first, reverse=True))[0], index(0))
+
+
+def tell(b: Builder, state: Atom) -> Values:
+    """Which lanes see a prefix, and which of those before the first one see nothing."""
+    prefixes = b.emit(Ballot(b.apply("eq", state, PREFIX)))[0]
+    nothing = b.emit(Ballot(b.apply("eq", state, NOTHING)))[0]
+    below = b.apply("and", b.apply("not", prefixes), b.apply("sub", prefixes, FIRST))
+    return prefixes, b.apply("and", nothing, below)
+
+
+def find_prefix(b: Builder, look: Look, block: Atom, width: int) -> tuple[Atom, Atom]:
+    """The last slot of the window with the nearest prefix up to slot `block`, all aggregates behind
+    it known too; and which of its lanes see prefixes."""
+
+    def goes_on(c: Builder, state: Values) -> Atom:
+        _, prefixes, unknown, _ = state
+        return c.apply("or", c.apply("ne", unknown, EMPTY), c.apply("eq", prefixes, EMPTY))
+
+    def turn(c: Builder, state: Values) -> Values:
+        first, _, unknown, attempt = state
+        waits = c.apply("ne", unknown, EMPTY)
+        when(c, waits, lambda d: _pause(d, attempt))
+        here = c.apply("select", waits, first, c.sub(first, index(width)))
+        again = c.apply("select", waits, c.add(attempt, index(1)), index(0))
+        return (here, *look(c, here), again)
+
+    start = (block, *look(b, block), index(0))
+    first, prefixes, _, _ = repeat(b, start, goes_on, turn)
+    return first, prefixes
+
+
+def _pause(b: Builder, attempt: Atom) -> None:
+    b.emit(Backoff(attempt))
+
+
+# -- Looking back by the lanes of a warp where slots are words: what a lane looks at, it has -------
+#
+#     slot       7     8     9     10    11    12      block 12: a window of words lies in the room,
+#     room       P     A     P     A     A     A       folded from its nearest prefix on
+#     result                ((9 fn 10) fn 11) fn 12
+#
+# One look is enough where a window has a prefix. Else the windows between that one and the block
+# are looked at once more, from left to right: a slot whose prefix is known by then, which stands
+# where its aggregate stood, is what the fold goes on from. So bits do not tell how far a block
+# looked, nor when.
+
+
+@record
+class WordWindow:
+    """The chain, the lanes that look at it, and room in the memory of the block for their words."""
+
+    words: Words
+    width: int
+    room: tuple[Var, ...]
+    exact: bool
+
+
+def look_at_words(
+    b: Builder, words: Words, block: Atom, operator: Operator, width: int, *, exact: bool
+) -> Before:
+    """What finds all elements of the blocks before this one. Made in code of the block, before its
+    first warp calls it."""
+    room = allocate(b, [i64] * words.packing.count, width)
+    window = WordWindow(words, width, room, exact)
+    return lambda c: _look_back_in_words(c, window, block, operator)
+
+
+def _look_back_in_words(b: Builder, window: WordWindow, block: Atom, operator: Operator) -> Values:
+    """All elements of the blocks before this one, combined."""
+    size = index(window.width)
+    last, prefixes = find_prefix(b, lambda c, k: _look_at_words(c, window, k), block, window.width)
+    first = _fold(b, window, operator, operator.neutral, prefixes)
+    turn = b.inner()
+    end = turn.param("w", i64)
+    before = tuple(turn.param("s", atom.type) for atom in first)
+    seen, _ = _look_at_words(turn, window, end)
+    after = _fold(turn, window, operator, before, seen)
+    start, stop = b.add(last, size), b.add(block, index(1))
+    return b.emit(For(start, stop, size, turn.close([end, *before], after), first))
+
+
+def _look_at_words(b: Builder, window: WordWindow, last: Atom) -> Values:
+    """The words up to slot `last` in the room, in the order of slots; which lanes see a prefix, and
+    which of those before the first one see nothing."""
+    b.emit(Sync("warp"))  # what lies in the room has been read
+    region = b.inner()
+    words = window.words.load(region, slot_of_lane(region, last))
+    at = region.emit(Lane(index(window.width - 1), reverse=True))[0]
+    for buffer, word in zip(window.room, words, strict=True):
+        region.emit(Store(buffer, at, word))
+    told = tell(region, window.words.packing.state(region, words))
+    found: Values = b.emit(Lanes(window.width, region.close([], told)))
+    b.emit(Sync("warp"))
+    return found
+
+
+def _fold(
+    b: Builder, window: WordWindow, operator: Operator, before: Values, prefixes: Atom
+) -> Values:
+    """What lies before the window and its words combined: from the nearest prefix on, if it has
+    one."""
+    packing, size = window.words.packing, index(window.width)
+    found = b.apply("ne", prefixes, EMPTY)
+    behind = b.apply("minimum", b.cast(b.apply("ctz", prefixes), i64), size)
+    start = b.sub(size, behind)
+    nearest = b.apply("maximum", b.sub(start, index(1)), index(0))
+
+    def element(c: Builder, k: Atom) -> Values:
+        return packing.unpack(c, read(window.room, size).at(c, k))
+
+    first = select(b, found, element(b, nearest), before)
+    if window.exact:
+        rest = Pull(behind, lambda c, k: element(c, c.add(start, k)))
+        in_tree = reduce_in_lanes(b, operator, rest, window.width, in_any_order=True)
+        return operator.combine(b, first, in_tree)
+    return fold(
+        b, start, size, first, lambda c, k, known: operator.combine(c, known, element(c, k)),
+        hint="t",
+    )  # fmt: skip
+
+
+# --------------------------------------------------------------------------------------------------
+# Looking back by the lanes of a warp: so many slots of a chain are looked at, and loaded, at once.
+#
+#     slot          7         8        9         10       11      12       what block 12 asks for
+#     state         PREFIX    AGGR     PREFIX    AGGR     AGGR    AGGR
+#     lane          5         4        3         2        1       0        each looks at one
+#     prefixes      lanes 3 and 5: 9 is the nearest; below lane 3 nobody is NOTHING, so all is known
+#     aggregates    10 11 12, by lanes, into the memory of the block
+#     result        ((prefix 9 fn 10) fn 11) fn 12
+#
+# Where no lane finds a prefix, the warp moves on to the slots before these. The result has the bits
+# of one thread: it is folded from left to right from the nearest prefix, whichever that is. An
+# operator that is exact in any grouping is combined in a tree by the lanes. Where slots are words,
+# lanes have got their aggregates with the states.
+#
+# Code of a block's first warp, outside of `for_all`, on machines whose warps meet alone.
+
+
+@record
+class Window:
+    """The lanes that look, and room in the memory of the block for what they load; none where an
+    operator is exact in any grouping."""
+
+    width: int
+    room: tuple[Var, ...]
+
+
+def lanes_look_back(
+    b: Builder, slots: Slots | Words, block: Atom, operator: Operator, width: int, *,
+    exact: bool = False,
+) -> Before:  # fmt: skip
+    """What finds all elements of the blocks before this one. Made in code of the block, before its
+    first warp calls it."""
+    if isinstance(slots, Words):
+        return look_at_words(b, slots, block, operator, width, exact=exact)
+    types = dtypes_of(b, operator.neutral)
+    window = Window(width, () if exact else allocate(b, types, width))
+    return lambda c: _look_back(c, slots, block, operator, window)
+
+
+def _look_back(
+    b: Builder, slots: Slots, block: Atom, operator: Operator, window: Window
+) -> Values:
+    """All elements of the blocks before this one, combined."""
+    width = window.width
+    first, prefixes = find_prefix(b, lambda c, k: _look(c, slots, k, width), block, width)
+    nearest = b.sub(first, b.cast(b.apply("ctz", prefixes), i64))
+    prefix = slots.prefix(b, nearest)
+    first, count = b.add(nearest, index(1)), b.sub(block, nearest)
+    behind = read(slots.aggregates, count, first)
+    if not window.room:
+        in_tree = reduce_in_lanes(b, operator, behind, width, in_any_order=True)
+        return operator.combine(b, prefix, in_tree)
+    return _from_left(b, operator, prefix, behind, window)
+
+
+def _from_left(
+    b: Builder, operator: Operator, first: Values, xs: Pull, window: Window
+) -> Values:
+    """The elements of `xs` folded in order, so many loaded at once as there are lanes."""
+    size = index(window.width)
+    turn = b.inner()
+    start = turn.param("c", i64)
+    known = tuple(turn.param("s", atom.type) for atom in first)
+    many = turn.apply("minimum", size, turn.sub(xs.extent, start))
+    _load(turn, xs, start, many, window)
+    turn.emit(Sync("warp"))
+    loaded = read(window.room, many)
+
+    def step(c: Builder, k: Atom, before: Values) -> Values:
+        return operator.combine(c, before, loaded.at(c, k))
+
+    after = fold(turn, index(0), many, known, step, hint="t")
+    turn.emit(Sync("warp"))  # the next ones are loaded over these
+    return b.emit(For(index(0), xs.extent, size, turn.close([start, *known], after), first))
+
+
+def _load(b: Builder, xs: Pull, start: Atom, many: Atom, window: Window) -> None:
+    """The elements from `start` on, one by each lane, into the memory of the block."""
+    region = b.inner()
+    lane = region.emit(Lane(index(0)))[0]
+
+    def one(c: Builder) -> None:
+        for buffer, value in zip(window.room, xs.at(c, c.add(start, lane)), strict=True):
+            c.emit(Store(buffer, lane, value))
+
+    when(region, region.apply("lt", lane, many), one)
+    b.emit(Lanes(window.width, region.close([], [])))
+
+
+def _look(b: Builder, slots: Slots, first: Atom, width: int) -> Values:
+    """Which lanes see a prefix, and which of those before the first one see nothing."""
+    region = b.inner()
+    state = region.emit(AcquireLanes(slots.states, slot_of_lane(region, first)))[0]
+    return b.emit(Lanes(width, region.close([], tell(region, state))))

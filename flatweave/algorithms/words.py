@@ -1,13 +1,4 @@
-"""Elements packed into words together with what is known of them, to be stored and loaded at once.
-
-    i16, f32     bits 17..2 the i16, bits 49..18 those of the f32, bits 1..0 the state
-    i64, i32     a second word holds the i64, the first one the i32 and the state
-
-So a block publishes by one store that needs no fence, and who looks gets the state and the value by
-one load. An element fits if its components do, whole each: 62 bits in the first word, 64 in the
-second one where a machine loads and stores two at once. Numbers of elements have 62 bits, as arrays
-end long before.
-"""
+"""Slots of a chain: elements packed into words with what is known of them, or several arrays."""
 
 from __future__ import annotations
 
@@ -18,8 +9,21 @@ from flatweave.base.dtypes import DType, as_dtype, bool_, i64, u64
 from flatweave.base.records import record
 from flatweave.kernel_ir.arrays import Values, choose
 from flatweave.kernel_ir.memory_ops import LoadWhole, StoreWhole
+from flatweave.kernel_ir.syntax import Acquire, Load, Release, Store
 from flatweave.terms.build import Builder, index
 from flatweave.terms.syntax import Atom, Var, constant
+
+# --------------------------------------------------------------------------------------------------
+# Elements packed into words together with what is known of them, to be stored and loaded at once.
+#
+#     i16, f32     bits 17..2 the i16, bits 49..18 those of the f32, bits 1..0 the state
+#     i64, i32     a second word holds the i64, the first one the i32 and the state
+#
+# So a block publishes by one store that needs no fence, and who looks gets the state and the value
+# by one load. An element fits if its components do, whole each: 62 bits in the first word, 64 in
+# the second one where a machine loads and stores two at once. Numbers of elements have 62 bits, as
+# arrays end long before.
+
 
 STATE_BITS, WORD_BITS = 2, 64
 COUNT_BITS = WORD_BITS - STATE_BITS
@@ -135,3 +139,40 @@ def _value(b: Builder, bits: Atom, place: Place) -> Atom:
         mask = constant((1 << place.bits) - 1, u64)
         unsigned = b.apply("and", unsigned, mask)
     return b.apply("from_bits", unsigned) if dtype.is_float else b.cast(unsigned, dtype)
+
+
+# -- A chain whose slots are three arrays: what a block publishes is stored first, then released ---
+#
+#     slot         0       1        2        3        4
+#     state        PREFIX  PREFIX   AGGR     AGGR     NOTHING
+#     aggregate            a        b        c                 of block t - 1 alone
+#     prefix       z       z a                                 of all up to it
+
+
+@record
+class Slots:
+    """The memory of the grid in which blocks publish; one slot more than there are blocks."""
+
+    aggregates: tuple[Var, ...]
+    states: Var
+    prefixes: tuple[Var, ...]
+
+    def publish(self, b: Builder, slot: Atom, values: Values, state: Atom) -> None:
+        """Tell the blocks behind."""
+        buffers = self.prefixes if state is PREFIX else self.aggregates
+        for buffer, value in zip(buffers, values, strict=True):
+            b.emit(Store(buffer, slot, value))
+        b.emit(Release(self.states, slot, state))
+
+    def state(self, b: Builder, slot: Atom) -> Atom:
+        """What is known of a slot now."""
+        return b.emit(Acquire(self.states, slot))[0]
+
+    def prefix(self, b: Builder, slot: Atom) -> Values:
+        """What was found to be a prefix."""
+        return tuple(b.emit(Load(buffer, slot))[0] for buffer in self.prefixes)
+
+    def join(self, b: Builder, slot: Atom, before: Values, combine: Combine) -> Values:
+        """What lies before the slot and its aggregate, combined."""
+        mine = tuple(b.emit(Load(buffer, slot))[0] for buffer in self.aggregates)
+        return combine(b, before, mine)

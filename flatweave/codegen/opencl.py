@@ -7,7 +7,7 @@
 
 Barriers are for the whole work-group, that of a warp, too. So every loop around a collective must
 take the same turns in all its warps: the lowering's walk sees to that (`lower/traverse/steps.py`),
-and `kernel_passes/guarded.py`.
+and `kernel_passes/steps.py`.
 """
 
 from __future__ import annotations

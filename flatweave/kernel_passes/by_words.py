@@ -67,7 +67,7 @@ class Copied:
     """`count` elements that go to a tile of shared memory, from the place on that is the sum of
     `first`; that is made of scalars that stand `inside` of the loop, too.
 
-    In a tile with `gap` a word is left out behind each 2 ** `row` elements (`padded.py`).
+    In a tile with `gap` a word is left out behind each 2 ** `row` elements (`chunks.py`).
     """
 
     tile: Var

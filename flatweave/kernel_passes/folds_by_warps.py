@@ -8,7 +8,7 @@
 
 With rows a prefix goes back to where its row begins: in its warp, or in one before. A reduction of
 all is the last line's last, for which one warp is enough. It is done where lanes have shuffles, and
-a block has a thread for each value; elsewhere memory takes log2 n steps (`algorithms/scan.py`).
+a block has a thread for each value; elsewhere memory takes log2 n steps (`block_scans.py`).
 """
 
 from __future__ import annotations

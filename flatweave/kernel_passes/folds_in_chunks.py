@@ -15,14 +15,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from flatweave.algorithms.block_scans import scan_units
 from flatweave.algorithms.operator import Operator
-from flatweave.algorithms.scan import scan_units
 from flatweave.base.records import record
 from flatweave.kernel_ir.arrays import Pull, Values, allocate, choose, dtypes_of, for_all, force
 from flatweave.kernel_ir.hierarchy import BLOCK, THREAD, ReduceAll, ScanAll
 from flatweave.kernel_ir.op import dtype_in
 from flatweave.kernel_ir.syntax import Load, Store, Sync
-from flatweave.kernel_passes.chunks import WARP, Chunks, side_by_side
+from flatweave.kernel_passes.chunks import (
+    WARP,
+    Chunks,
+    is_padded,
+    place,
+    room,
+    side_by_side,
+    uses_grid,
+)
 from flatweave.kernel_passes.distribute import BlockShape
 from flatweave.kernel_passes.folds_by_warps import (
     Each,
@@ -31,7 +39,6 @@ from flatweave.kernel_passes.folds_by_warps import (
     reduce_by_shuffles,
     scan_by_shuffles,
 )
-from flatweave.kernel_passes.padded import is_padded, place, room, uses_grid
 from flatweave.kernel_passes.registers import MOST_BYTES
 from flatweave.terms.build import Builder, index
 from flatweave.terms.syntax import Atom, Var

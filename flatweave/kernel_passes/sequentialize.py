@@ -14,23 +14,88 @@ out.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from flatweave.algorithms.operator import Operator
+from flatweave.base.dtypes import DType
 from flatweave.base.records import replace
 from flatweave.kernel_ir.arrays import Values
 from flatweave.kernel_ir.hierarchy import LEVELS, THREAD, ForAll, ReduceAll, ScanAll
-from flatweave.kernel_ir.syntax import Kernel, Shared
-from flatweave.kernel_passes.chunks import Around, side_by_side, turns_of
+from flatweave.kernel_ir.syntax import Kernel, Load, Shared, Store
+from flatweave.kernel_passes.chunks import Around, pad_memory, side_by_side, turns_of
 from flatweave.kernel_passes.distribute import BlockShape
-from flatweave.kernel_passes.factor import with_factor
 from flatweave.kernel_passes.folds_in_chunks import Fold, write_reduction, write_scan
-from flatweave.kernel_passes.padded import pad_memory
 from flatweave.kernel_passes.private_bins import in_private, private_bins
-from flatweave.kernel_passes.unused import without_unused
+from flatweave.kernel_passes.registers import MOST_BYTES
 from flatweave.terms.build import Builder, Names
-from flatweave.terms.syntax import Atom, Lambda, Let, Op, Var
-from flatweave.terms.traverse import Substitution, map_field, walk_lets
+from flatweave.terms.control import Apply, Cast
+from flatweave.terms.syntax import Atom, BufferType, Const, Lambda, Let, Op, Var
+from flatweave.terms.traverse import Substitution, free_vars, map_field, walk_lets
+
+# -- How many elements a thread takes where it is left to the machine: `fk.sequential()` -----------
+#
+#     lanes are threads   4, which Marslev and Grønborg found best; more where a block has too few
+#                         threads for so many elements, fewer where 64 of them would not have work,
+#                         or where a thread's elements do not fit its registers
+#     a CPU               so many that threads fill some vector registers: all else is one by one
+#
+# It is one number for a kernel, so that a thread finds in its registers what it left there.
+
+
+CHOSEN = 0
+"""What `each` is where it is left open."""
+USUAL = 4
+LEAST_THREADS = 64
+REGISTERS = 4
+"""Of a CPU that the threads of a step fill: additions that do not wait for each other."""
+
+
+def with_factor(body: Lambda, shape: BlockShape) -> Lambda:
+    """Code of a block in which each operation says how many elements its threads take."""
+    work = [(count, size) for let in walk_lets(body) for count, size in _open(let)]
+    if not work:
+        return body
+    counts, sizes = zip(*work, strict=True)
+    return _with(body, factor(max(counts), max(sizes), shape))
+
+
+def factor(count: int, size: int, shape: BlockShape) -> int:
+    """Elements for each thread, of so many of so many bytes; 0 elements are any number."""
+    if not shape.simt:
+        vector = 8 * shape.width if shape.registers is None else shape.registers.size
+        threads = max(1, REGISTERS * vector // size)
+        return max(1, -(-count // threads))
+    few = -(-count // (shape.warps * shape.width))
+    q = USUAL
+    while q > 1 and (0 < count < q * LEAST_THREADS or q * size > MOST_BYTES):
+        q //= 2
+    return max(q, few)
+
+
+def _open(let: Let) -> Iterator[tuple[int, int]]:
+    """How many elements an operation has that leaves it open, and the bytes of one."""
+    op = let.op
+    if not isinstance(op, ForAll | ReduceAll | ScanAll) or op.each != CHOSEN:
+        return
+    if isinstance(op, ForAll):
+        known = int(op.count.value) if isinstance(op.count, Const) else 0
+        stored = [
+            inner.op.buffer.type for inner in walk_lets(op.body) if isinstance(inner.op, Store)
+        ]
+        yield known, max([t.dtype.bytes for t in stored if isinstance(t, BufferType)], default=4)
+    else:
+        types = [atom.type for atom in op.neutral]
+        yield op.count, sum(type_.bytes for type_ in types if isinstance(type_, DType))
+
+
+def _with(body: Lambda, q: int) -> Lambda:
+    lets = []
+    for let in body.lets:
+        op = map_field(let.op, lambda atom: atom, lambda fn: _with(fn, q))
+        if isinstance(op, ForAll | ReduceAll | ScanAll) and op.each == CHOSEN:
+            op = op.replace(each=q)
+        lets.append(replace(let, op=op))
+    return replace(body, lets=tuple(lets))
 
 
 def sequentialize(kernel: Kernel, names: Names, shape: BlockShape) -> Kernel:
@@ -122,3 +187,19 @@ class _Writer:
             self._inline(c, op.body, i, *values)
 
         return Fold(op, Operator(combine, neutral), element, put)
+
+
+# -- Loads and scalars that nobody reads go away: those of a tuple's components that are not used --
+
+
+def without_unused(fn: Lambda) -> Lambda:
+    """A body, and the bodies in it, of which every load and scalar is read."""
+    read: set[Var] = {atom for atom in fn.results if isinstance(atom, Var)}
+    kept: list[Let] = []
+    for let in reversed(fn.lets):
+        if isinstance(let.op, Load | Apply | Cast) and not read.intersection(let.vars):
+            continue
+        new = replace(let, op=map_field(let.op, lambda atom: atom, without_unused))
+        read.update(free_vars(new.op))
+        kept.append(new)
+    return replace(fn, lets=tuple(reversed(kept)))

@@ -9,16 +9,13 @@ from typing import Any
 from flatweave.base.records import replace
 from flatweave.kernel_ir.host import Alloc, CallHost, Free, Launch
 from flatweave.kernel_ir.syntax import Kernel, Load, Unit
+from flatweave.kernel_passes.barriers import needless_barriers, reuse_memory, warp_phases
 from flatweave.kernel_passes.by_words import by_words
 from flatweave.kernel_passes.distribute import distribute
-from flatweave.kernel_passes.needless_barriers import needless_barriers
-from flatweave.kernel_passes.registers import registers
-from flatweave.kernel_passes.reuse_memory import reuse_memory
-from flatweave.kernel_passes.shuffles import shuffles
+from flatweave.kernel_passes.registers import registers, shuffles
 from flatweave.kernel_passes.streaming import stream
-from flatweave.kernel_passes.warp_phases import warp_phases
 from flatweave.lower.host.context import Lowering
-from flatweave.lower.kernel.scope import HostArray
+from flatweave.lower.kernel.builder import HostArray
 from flatweave.lower.machine.machine import Machine
 from flatweave.ops import Callback, CallKernel, KernelProgram
 from flatweave.terms.build import index

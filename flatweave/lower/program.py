@@ -19,23 +19,20 @@ from flatweave.base.records import record
 from flatweave.base.schedule import CHOSEN, Schedule
 from flatweave.kernel_ir.host import Alloc, Fail, Free, Retain
 from flatweave.kernel_ir.syntax import Load, Unit
-from flatweave.lower.by_row.lower import lower_by_row
-from flatweave.lower.by_row.suits import suits
+from flatweave.lower.by_row import lower_by_row, suits
 from flatweave.lower.call_kernel import lower_call
 from flatweave.lower.host.context import Lowering, Program, buffer_type, name_of
-from flatweave.lower.host.given import adopt, tell_unused
-from flatweave.lower.kernel.scope import HostArray, HostScope
+from flatweave.lower.host.donated import adopt, tell_unused
+from flatweave.lower.kernel.builder import HostArray, HostScope
 from flatweave.lower.machine.machine import Machine
-from flatweave.lower.scatter.choose import is_divided, lower_scatter
-from flatweave.lower.scatter.planned import planned, refuse_unknown
+from flatweave.lower.scatter.choose import is_divided, lower_scatter, planned, refuse_unknown
 from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.plan import SweepPlan
-from flatweave.lower.sinks.table import lowered_sinks
-from flatweave.lower.sort.network import lower_sort_row
+from flatweave.lower.sinks.kinds import lowered_sinks
 from flatweave.lower.sort.radix import lower_radix_sort
-from flatweave.lower.sort.side_by_side import lower_sort_rows
+from flatweave.lower.sort.short_rows import lower_sort_row, lower_sort_rows
 from flatweave.lower.sweep.launches import lower_sweep
-from flatweave.lower.traverse.row_of_position import Rows
+from flatweave.lower.traverse.row_lookup import Rows
 from flatweave.ops import (
     ByRow,
     Callback,

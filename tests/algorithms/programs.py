@@ -8,15 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from flatweave.algorithms.compact import compact
 from flatweave.algorithms.operator import Operator
-from flatweave.algorithms.reduce import reduce
-from flatweave.algorithms.scan import scan
-from flatweave.algorithms.segmented_reduce import segmented_reduce
-from flatweave.algorithms.segmented_scan import segmented_scan
 from flatweave.base.dtypes import DType, bool_, i64
-from flatweave.kernel_ir.arrays import Pull, Values, concat_units, for_all, part, store, zipped
-from flatweave.kernel_ir.hierarchy import THREAD, WARP
+from flatweave.kernel_ir.arrays import Pull, Values, zipped
 from flatweave.kernel_ir.syntax import Store
 from flatweave.kernel_ir.syntax import Unit as KernelUnit
 from flatweave.terms.build import Builder, index
@@ -99,19 +93,6 @@ def _keep(b: Builder, values: Values, ys: Sequence[Var]) -> None:
         b.emit(Store(y, index(0), value))
 
 
-def _reduce(b: Builder, xs: Pull, flags: Pull, ys: list[Var], units: int) -> None:
-    _keep(b, reduce(b, AFFINE, xs, units), ys)
-
-
-def _scan(exclusive: bool) -> Callable[..., None]:
-    def write(b: Builder, xs: Pull, flags: Pull, ys: list[Var], units: int) -> None:
-        found, total = scan(b, AFFINE, xs, units, exclusive=exclusive)
-        store(b, found, ys[:2])
-        _keep(b, total, ys[2:])
-
-    return write
-
-
 def _meaning_of_scan(exclusive: bool) -> Callable[..., list[list[Any]]]:
     def meaning(pairs: list[Pair], flags: list[bool]) -> list[list[Any]]:
         total = _columns([(1, 0), *_prefixes(pairs)][-1:])
@@ -120,77 +101,17 @@ def _meaning_of_scan(exclusive: bool) -> Callable[..., list[list[Any]]]:
     return meaning
 
 
-def _segmented_scan(exclusive: bool) -> Callable[..., None]:
-    def write(b: Builder, xs: Pull, flags: Pull, ys: list[Var], units: int) -> None:
-        store(b, segmented_scan(b, AFFINE, flags, xs, units, exclusive=exclusive), ys)
-
-    return write
-
-
 def _meaning_of_segments(exclusive: bool) -> Callable[..., list[list[Any]]]:
     return lambda pairs, flags: _columns(
         [end for row in _segments(pairs, flags) for end in _prefixes(row, exclusive)]
     )
 
 
-def _segmented_reduce(b: Builder, xs: Pull, flags: Pull, ys: list[Var], units: int) -> None:
-    found, count = segmented_reduce(b, AFFINE, flags, xs, units)
-    store(b, found, ys[:2])
-    _keep(b, (count,), ys[2:])
-
-
-def _meaning_of_rows(pairs: list[Pair], flags: list[bool]) -> list[list[Any]]:
-    rows = _segments(pairs, flags)
-    return [*_columns([_prefixes(row)[-1] for row in rows]), [len(rows)]]
-
-
-def _compact(b: Builder, xs: Pull, flags: Pull, ys: list[Var], units: int) -> None:
-    found, count = compact(b, flags, xs, units)
-    store(b, found, ys[:2])
-    _keep(b, (count,), ys[2:])
-
-
-def _meaning_of_compact(pairs: list[Pair], flags: list[bool]) -> list[list[Any]]:
-    kept = [pair for pair, flag in zip(pairs, flags, strict=True) if flag]
-    return [*_columns(kept), [len(kept)]]
-
-
-CASES = {
-    "reduce": Case(_reduce, lambda pairs, flags: _columns([(1, 0), *_prefixes(pairs)][-1:])),
-    "scan": Case(_scan(False), _meaning_of_scan(False), (i64,) * 4),
-    "scan_exclusive": Case(_scan(True), _meaning_of_scan(True), (i64,) * 4),
-    "segmented_scan": Case(_segmented_scan(False), _meaning_of_segments(False)),
-    "segmented_exclusive": Case(_segmented_scan(True), _meaning_of_segments(True)),
-    "segmented_reduce": Case(_segmented_reduce, _meaning_of_rows, (i64,) * 3),
-    "compact": Case(_compact, _meaning_of_compact, (i64,) * 3),
+MEANINGS = {
+    "reduce": (lambda pairs, flags: _columns([(1, 0), *_prefixes(pairs)][-1:]), 2),
+    "scan": (_meaning_of_scan(False), 4),
+    "scan_exclusive": (_meaning_of_scan(True), 4),
+    "segmented_scan": (_meaning_of_segments(False), 2),
+    "segmented_exclusive": (_meaning_of_segments(True), 2),
 }
-
-
-def rows_of_warps(b: Builder, n: Atom, xs: list[Pull], ys: list[Var]) -> None:
-    """Ten rows of 40 elements: each is scanned by a warp, in its own memory."""
-
-    def row(c: Builder, w: Atom) -> Any:
-        pairs = part(zipped(*xs), c.mul(w, index(40)), 40)
-        return scan(c, AFFINE, pairs, 16)[0]
-
-    store(b, concat_units(b, WARP, 10, 40, row), ys)
-
-
-def rows_of_threads(b: Builder, n: Atom, xs: list[Pull], ys: list[Var]) -> None:
-    """Ten rows of 40 elements: each is scanned by one thread, in a loop."""
-
-    def row(c: Builder, t: Atom) -> Any:
-        pairs = part(zipped(*xs), c.mul(t, index(40)), 40)
-        return scan(c, AFFINE, pairs)[0]
-
-    store(b, concat_units(b, THREAD, 10, 40, row), ys)
-
-
-def sums_of_threads(b: Builder, n: Atom, xs: list[Pull], ys: list[Var]) -> None:
-    """Ten rows of 40 elements, each reduced by one thread."""
-
-    def one(c: Builder, t: Atom) -> None:
-        total = reduce(c, AFFINE, part(zipped(*xs), c.mul(t, index(40)), 40))
-        store(c, Pull(index(1), lambda d, i: total), ys, t)
-
-    for_all(b, THREAD, 10, one)
+"""What each gives, and how many results that are."""

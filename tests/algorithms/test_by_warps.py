@@ -2,7 +2,7 @@
 
 import pytest
 
-from flatweave.algorithms.by_warps import Warps, reduce_by_warps, scan_by_warps
+from flatweave.algorithms.block_scans import Warps, reduce_by_warps, scan_by_warps
 from flatweave.algorithms.operator import addition, segmented, together
 from flatweave.base.dtypes import i64
 from flatweave.base.errors import Unsupported
@@ -11,7 +11,7 @@ from flatweave.kernel_ir.syntax import Store
 from flatweave.kernel_passes.distribute import BlockShape
 from flatweave.runtime.devices import nvrtc
 from flatweave.terms.build import index
-from tests.algorithms.programs import AFFINE, CASES, SIZES, Case, _keep, affine, arguments
+from tests.algorithms.programs import AFFINE, MEANINGS, SIZES, Case, _keep, affine, arguments
 from tests.kernel_ir.machines import (
     CPU_SHAPES,
     CUDA_SHAPES,
@@ -89,8 +89,9 @@ def case(name, shape):
         return Case(_sum(shape), _summed, (i64,))
     if name == "scan_from":
         write = _scan(shape, exclusive=True, before=FIRST)
-        return Case(write, _from_first, CASES["scan_exclusive"].outs)
-    return Case(writes[name], CASES[name].meaning, CASES[name].outs)
+        return Case(write, _from_first, (i64,) * 4)
+    meaning, results = MEANINGS[name]
+    return Case(writes[name], meaning, (i64,) * results)
 
 
 def _from_first(pairs, flags):

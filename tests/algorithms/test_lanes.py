@@ -9,7 +9,7 @@ from flatweave.kernel_ir.syntax import Lane, Lanes, Store
 from flatweave.kernel_passes.distribute import BlockShape
 from flatweave.terms.build import index
 from flatweave.terms.syntax import constant
-from tests.algorithms.programs import AFFINE, CASES, Case, arguments
+from tests.algorithms.programs import AFFINE, MEANINGS, Case, arguments
 from tests.kernel_ir.machines import on_cpu, simulated
 
 SIZES = (0, 1, 8, 33, 100)
@@ -53,7 +53,7 @@ def _write(width, exclusive, branches):
 @pytest.mark.parametrize("width", [1, 8])
 def test_prefixes_start_anew_at_flags(width, exclusive, branches):
     """Whether a warp may take a way of its own or not, in the simulator and as machine code."""
-    meaning = CASES["segmented_exclusive" if exclusive else "segmented_scan"].meaning
+    meaning = MEANINGS["segmented_exclusive" if exclusive else "segmented_scan"][0]
     made = Case(_write(width, exclusive, branches), meaning)
     shape = BlockShape(1, width, simt=False)
     for n in SIZES:

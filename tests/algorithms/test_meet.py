@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from flatweave.algorithms.meet import by_first_warp, meet
-from flatweave.algorithms.operator import addition
+from flatweave.algorithms.operator import addition, by_first_warp, meet
 from flatweave.base.dtypes import i64
 from flatweave.kernel_ir.syntax import BlockIndex, Kernel, Store, WarpIndex
 from flatweave.kernel_ir.text import print_kernel

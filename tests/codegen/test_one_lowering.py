@@ -47,20 +47,23 @@ NAMES = tuple(name for names in PRIMITIVES.values() for name in names)
 # What calls a device's own files, and what is there for machines whose block has several warps.
 CALLS = {
     ("sweep/launches.py", "_clear"), ("sweep/launches.py", "_find_prefixes"),
-    ("sweep/passes.py", "write_aggregates"), ("sinks/combine.py", "_join_by_launch"),
-    ("traverse/warp_share.py", "warp_share"),
+    ("sweep/passes.py", "write_aggregates"), ("sinks/kinds.py", "_join_by_launch"),
+    ("traverse/steps.py", "warp_share"),
     ("scatter/costs.py", "turns_pay"), ("schedule/division.py", "searches"),
     ("schedule/division.py", "along_on_device"), ("schedule/division.py", "side_by_side"),
-    ("traverse/along_rows.py", "of_row"),
+    ("traverse/ragged_rows.py", "of_row"),
     ("sweep/writer.py", "share"),
-    ("host/places.py", "write_steps"), ("host/places.py", "step_blocks"),
+    ("host/positions.py", "write_steps"), ("host/positions.py", "step_blocks"),
     ("schedule/in_registers.py", "kept_of"), ("schedule/in_registers.py", "words"),
     ("schedule/in_registers.py", "_kept"), ("schedule/in_registers.py", "_read"),
     ("schedule/in_registers.py", "_is_cheap"), ("schedule/in_registers.py", "_before_levels"),
     ("schedule/in_registers.py", "_words_behind"),
     ("schedule/tiling.py", "blocks_of"), ("schedule/sorting.py", "digit_bits"),
-    ("sweep/prefixes.py", "_by_lanes"), ("traverse/steps.py", "__init__"),
-    ("traverse/steps.py", "wait_for_lanes"),
+    ("sweep/scans.py", "_by_lanes"), ("traverse/steps.py", "__init__"),
+    ("traverse/steps.py", "wait_for_lanes"), ("sweep/chains.py", "load_prefix"),
+    ("sweep/chains.py", "store_aggregate"), ("sort/counted_runs.py", "_write"),
+    ("sort/counted_runs.py", "get"), ("sort/counted_runs.py", "set"),
+    ("sort/counted_runs.py", "slot"),
 }  # fmt: skip
 # What plans ask of every variant of a scatter, which need not run.
 ASKED = ("obstacle", "misfit", "suits", "keeps_bits")
@@ -115,7 +118,8 @@ def on_devices() -> frozenset[tuple[str, str]]:
 def apart() -> dict[str, str]:
     """The files that decision 78 says one kind of machine has alone, and which kind."""
     rows = re.findall(r"^\| (CPU|devices) \| (.*?) \|", DECISION.read_text("utf-8"), re.MULTILINE)
-    return {file: machine for machine, files in rows for file in re.findall(r"`(.*?)`", files)}
+    file = r"`([\w/]+\.py)`"
+    return {found: machine for machine, files in rows for found in re.findall(file, files)}
 
 
 @pytest.mark.sampled
@@ -143,9 +147,9 @@ def test_most_of_the_lowering_is_shared(machine):
     shared = writers("siblings", "cpu") & writers("siblings", machine)
 
     assert {
-        ("sweep/passes.py", "write"), ("sweep/aggregates.py", "reduce_level"),
-        ("sweep/scanned_body.py", "_scan"), ("sinks/store.py", "step"),
-        ("traverse/flat.py", "block"), ("traverse/traversal.py", "region"),
+        ("sweep/passes.py", "write"), ("sweep/scans.py", "reduce_level"),
+        ("sweep/scans.py", "_scan"), ("sinks/kinds.py", "step"),
+        ("traverse/traversal.py", "block"), ("traverse/traversal.py", "region"),
         ("kernel/elements.py", "_emit"), ("schedule/scan_levels.py", "find_scan_levels"),
         ("sweep/launches.py", "run"),
     } <= shared  # fmt: skip

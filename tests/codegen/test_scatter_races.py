@@ -9,7 +9,7 @@ from flatweave.base.schedule import Schedule
 from flatweave.kernel_ir.verify import verify
 from flatweave.lower.machine.machine import CPU_AVX512, CUDA
 from flatweave.lower.program import lower
-from flatweave.lower.scatter import partition, private, visit
+from flatweave.lower.scatter import owner, partition, private
 from tests.codegen.device_programs import (
     agree,
     expected,
@@ -51,7 +51,7 @@ def test_nobody_races(monkeypatch, name, f):
     monkeypatch.setattr(partition, "STAGE_BYTES", 1024)
     monkeypatch.setattr(partition, "SCRATCH_BYTES", 2048)
     monkeypatch.setattr(partition, "LEAST_BITS", 3)
-    monkeypatch.setattr(visit, "CHUNK", 128)
+    monkeypatch.setattr(owner, "CHUNK", 128)
     monkeypatch.setattr(private, "FIXED_COPIES", 3)
     made = traced("f", f, np.zeros(2, np.int64), np.zeros(2, np.int64))
     swept = list(pipeline.optimise(made).values())[-1]

@@ -21,7 +21,7 @@ from flatweave.codegen import cuda, opencl
 from flatweave.kernel_ir.verify import verify
 from flatweave.lower.machine.machine import CPU_AVX512, CUDA, OPENCL
 from flatweave.lower.program import lower
-from flatweave.lower.sweep.head_flags import CHUNK
+from flatweave.lower.sweep.passes import CHUNK
 from flatweave.passes.sweep import sweep
 from tests.codegen.device_programs import agree, quick_device, simulated, small_blocks
 from tests.quick import every

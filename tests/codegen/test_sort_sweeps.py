@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import flatweave as fw
-from flatweave.algorithms.look_back_apart import Chains
+from flatweave.algorithms.look_back_by_lane import Chains
 from flatweave.base.dtypes import DTYPES
 from flatweave.base.errors import Unsupported
 from flatweave.codegen import cuda
@@ -15,7 +15,7 @@ from flatweave.kernel_ir.memory_ops import LoadWhole, StoreWhole
 from flatweave.kernel_ir.syntax import Sync
 from flatweave.lower.machine.machine import CUDA
 from flatweave.lower.schedule.sorting import elements_each
-from flatweave.lower.sort import sweep_kernel, sweeps
+from flatweave.lower.sort import onesweep, onesweep_kernel
 from flatweave.runtime.devices import nvrtc
 from flatweave.simulator.counts import Counting
 from flatweave.simulator.run import run
@@ -47,7 +47,7 @@ def slow_but(quick, values):
 @pytest.fixture
 def counting_blocks(monkeypatch):
     """As many blocks count as move."""
-    monkeypatch.setattr(sweeps, "TILES", 1)
+    monkeypatch.setattr(onesweep, "TILES", 1)
 
 
 @pytest.mark.parametrize("dtype", slow_but(QUICK, DTYPES), ids=str)
@@ -128,7 +128,7 @@ def broken(unit):
 )  # fmt: skip
 def test_each_broken_copy_is_found(monkeypatch, of):
     """Words that are stored or loaded plainly, barriers and atomic updates that are missing."""
-    monkeypatch.setattr(sweeps, "TILES", 1)
+    monkeypatch.setattr(onesweep, "TILES", 1)
     of_bytes.cache_clear()
     unit, args = of_bytes(250)
     wanted = run(unit, list(args))
@@ -146,7 +146,8 @@ def test_words_of_an_earlier_digit_say_nothing(monkeypatch):
     keys = np.random.default_rng(1).integers(0, 256, 250).astype(np.uint8)
     made = traced("f", lambda k: fw.sort(k), keys)
     monkeypatch.setattr(
-        sweep_kernel, "Chains", lambda words, first, count, _: Chains(words, first, count, index(0))
+        onesweep_kernel, "Chains",
+        lambda words, first, count, _: Chains(words, first, count, index(0)),
     )
     unit = lowered(made, small_blocks(CUDA, warps=2)).unit.complete()
 

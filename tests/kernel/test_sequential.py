@@ -5,7 +5,7 @@ import pytest
 
 import flatweave as fw
 from flatweave import kernel as fk
-from flatweave.kernel_passes.factor import factor
+from flatweave.kernel_passes.sequentialize import factor
 from flatweave.lower.machine.machine import CPU_AVX512, CUDA
 from flatweave.simulator.schedules import ReverseUnits, adversaries
 from tests.kernel.programs import refused

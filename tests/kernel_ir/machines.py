@@ -14,8 +14,8 @@ from flatweave.codegen import cuda, opencl
 from flatweave.codegen.c.program import program_of
 from flatweave.kernel_ir.syntax import Unit
 from flatweave.kernel_ir.verify import verify
+from flatweave.kernel_passes.barriers import reuse_memory
 from flatweave.kernel_passes.distribute import BlockShape, distribute
-from flatweave.kernel_passes.reuse_memory import reuse_memory
 from flatweave.runtime.devices.device import Device
 from flatweave.runtime.devices.opencl import opened
 from flatweave.simulator.run import run

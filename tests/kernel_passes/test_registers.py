@@ -7,8 +7,8 @@ import pytest
 
 from flatweave import kernel as fk
 from flatweave.kernel_ir.text import print_unit
+from flatweave.kernel_passes.barriers import needless_barriers
 from flatweave.kernel_passes.distribute import BlockShape
-from flatweave.kernel_passes.needless_barriers import needless_barriers
 from flatweave.kernel_passes.registers import registers
 from flatweave.runtime.devices import nvrtc
 from tests.kernel_ir.units import one_kernel

@@ -6,11 +6,12 @@ import pytest
 from flatweave.base.errors import Unsupported
 from flatweave.kernel_ir.hierarchy import Local, WarpShared
 from flatweave.kernel_ir.syntax import Shared
+from flatweave.kernel_passes.barriers import reuse_memory
 from flatweave.kernel_passes.distribute import BlockShape, distribute
-from flatweave.kernel_passes.reuse_memory import reuse_memory
 from flatweave.terms.traverse import walk_lets
-from tests.algorithms.programs import CASES, arguments
+from tests.algorithms.test_scan_units import ARGUMENTS, LENGTH, ROWS, TYPES, of_a_block, prefixes
 from tests.kernel_ir.machines import simulated
+from tests.kernel_ir.staged import staged
 from tests.kernel_ir.units import one_kernel
 
 STEPS = """
@@ -105,12 +106,12 @@ def test_memory_of_warps_and_threads():
 
 def test_scans_need_memory_twice():
     """However many steps they have: one to read, one to write."""
-    unit = CASES["scan"].unit(128)
+    unit = staged(of_a_block, TYPES, TYPES)
     made = reuse_memory(unit)
 
-    assert len(memory(unit)) == 2 * 8
-    assert memory(made) == [128] * 4
-    CASES["scan"].agree(simulated(made, arguments(300)), arguments(300))
+    assert len(memory(unit)) == 2 * 6
+    assert memory(made) == [ROWS * LENGTH] * 4
+    assert [x.tolist() for x in simulated(made, ARGUMENTS)] == prefixes()
 
 
 def test_a_block_has_only_so_much():

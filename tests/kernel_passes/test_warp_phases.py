@@ -9,9 +9,8 @@ import flatweave as fw
 from flatweave import kernel as fk
 from flatweave.kernel_ir.text import print_unit
 from flatweave.kernel_ir.verify import verify
+from flatweave.kernel_passes.barriers import reuse_memory, warp_phases
 from flatweave.kernel_passes.distribute import BlockShape, distribute
-from flatweave.kernel_passes.reuse_memory import reuse_memory
-from flatweave.kernel_passes.warp_phases import warp_phases
 from flatweave.lower.call_kernel import unit_for
 from flatweave.lower.machine.machine import CUDA
 from flatweave.runtime.devices import nvrtc

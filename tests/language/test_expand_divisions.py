@@ -10,7 +10,7 @@ from flatweave.codegen import cuda
 from flatweave.kernel_ir.verify import verify
 from flatweave.lower.machine.machine import CUDA
 from flatweave.lower.program import lower
-from flatweave.lower.traverse import by_search, mixed_order
+from flatweave.lower.traverse import ragged_row_search, row_lookup
 from flatweave.nest.schedule import Along
 from flatweave.runtime.devices import nvrtc
 from flatweave.terms.build import Builder, index
@@ -89,16 +89,16 @@ def agrees_in_simulator(f, variant, cases):
 @pytest.mark.parametrize("variant", [None, "per-source-random"])
 def test_nobody_races(monkeypatch, variant):
     """With so few marks that strides are longer than one."""
-    monkeypatch.setattr(by_search, "MARKS", 8)
+    monkeypatch.setattr(ragged_row_search, "MARKS", 8)
     agrees_in_simulator(summed, variant, [("mean 1", 50)])
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("marks", [8, by_search.MARKS])
+@pytest.mark.parametrize("marks", [8, ragged_row_search.MARKS])
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_nobody_races_however_it_is_divided(monkeypatch, variant, marks):
     """All variants, all sizes of sources."""
-    monkeypatch.setattr(by_search, "MARKS", marks)
+    monkeypatch.setattr(ragged_row_search, "MARKS", marks)
     kinds = ("none", "one huge", "mean 1", "Zipf")
     cases = [("none", 0), ("mean 1", 1), *((kind, n) for n in (33, 301) for kind in kinds)]
     agrees_in_simulator(permuted, variant, cases)
@@ -151,7 +151,7 @@ def test_lanes_search_on_their_own():
 def test_a_mixed_order_has_every_number_once(count):
     """And neighbours are far from each other."""
     b = Builder()
-    found = [mixed_order.mixed(b, index(i), index(count)) for i in range(count)]
+    found = [row_lookup.mixed(b, index(i), index(count)) for i in range(count)]
     values = [each.value for each in found if isinstance(each, Const)]
 
     assert sorted(values) == list(range(count))

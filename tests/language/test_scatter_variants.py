@@ -5,7 +5,7 @@ import pytest
 
 import flatweave as fw
 from flatweave.base.config import config
-from flatweave.lower.scatter import partition, private, visit
+from flatweave.lower.scatter import owner, partition, private
 from tests.language.agreement import same
 from tests.quick import every
 
@@ -21,7 +21,7 @@ def parts(request, monkeypatch):
         monkeypatch.setattr(partition, "STAGE_BYTES", 2048)
         monkeypatch.setattr(partition, "SCRATCH_BYTES", 4096)
         monkeypatch.setattr(partition, "TILE_BYTES", 512)
-        monkeypatch.setattr(visit, "CHUNK", 192)
+        monkeypatch.setattr(owner, "CHUNK", 192)
         monkeypatch.setattr(private, "COMBINED", 256)
 
 

@@ -12,7 +12,7 @@ from flatweave.kernel_ir.verify import verify
 from flatweave.lower.machine.machine import CPU_AVX512, CUDA, OPENCL, cpu
 from flatweave.lower.machine.thresholds import LEAST_WORK
 from flatweave.lower.program import lower
-from flatweave.lower.scatter.planned import plan_of
+from flatweave.lower.scatter.choose import plan_of
 from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.text import parse_plans, print_plans
 from flatweave.lower.schedule.verify import verify_plan

@@ -14,7 +14,7 @@ from flatweave.base.schedule import CHOSEN, Schedule
 from flatweave.codegen import cuda
 from flatweave.lower.machine.machine import CPU_AVX512, CUDA, OPENCL
 from flatweave.lower.program import lower
-from flatweave.lower.scatter.planned import plan_of
+from flatweave.lower.scatter.choose import plan_of
 from flatweave.lower.schedule.choose import shared_tile_of
 from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.text import parse_plans, print_plans

@@ -5,7 +5,7 @@ import pytest
 
 import flatweave as fw
 from flatweave.lower.machine.machine import CPU_AVX512, cpu
-from flatweave.lower.sort.network import few_elements
+from flatweave.lower.sort.short_rows import few_elements
 from flatweave.ops import Sort
 from flatweave.terms.traverse import walk_lets
 from tests.codegen.levels import LEVELS, in_force

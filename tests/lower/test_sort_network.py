@@ -9,7 +9,7 @@ import flatweave as fw
 from flatweave.base.schedule import Schedule
 from flatweave.lower.machine.machine import CPU_AVX512, cpu
 from flatweave.lower.program import lower
-from flatweave.lower.sort.words import Words
+from flatweave.lower.sort.network import Words
 from flatweave.ops import Sort
 from flatweave.pipeline import optimise
 from flatweave.simulator import run as simulator

@@ -41,7 +41,7 @@ ROOMS = {
     "ops": "rows < sweep < segments < arrays, folds, writes, sorts, nests, calls",
     "frontend": "values < trace < call < elements < arrays < ragged < functions < complex"
     " < standard < numerics",
-    "lower": "machine < schedule < traverse < kernel < host < scan < update < sweep < sinks"
+    "lower": "machine < schedule < traverse < kernel < host < update < sweep < sinks"
     " < scatter < sort < by_row, call_kernel < program",
     "cluster": "sources < file_sinks, steps, prepare_folds < prepare, row_ranges, indexed_rules"
     " < rules < chunk_program < executor < exchanges, partial_results, dask_worker",

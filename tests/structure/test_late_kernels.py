@@ -8,8 +8,7 @@ from flatweave.base.config import config
 from flatweave.base.dtypes import i64
 from flatweave.base.errors import CompilerBug
 from flatweave.codegen.llvm.unit import load
-from flatweave.lower.kernel.builder import KernelBuilder, to_give
-from flatweave.lower.kernel.scope import HostScope, Sites
+from flatweave.lower.kernel.builder import HostScope, KernelBuilder, Sites, to_give
 from flatweave.terms.build import Builder, index
 
 IDX = np.array([3, 1, 1, 0])

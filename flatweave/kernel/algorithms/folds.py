@@ -6,12 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 from flatweave.algorithms import look_back as algorithm
-from flatweave.algorithms.by_warps import Warps, reduce_by_warps, scan_by_warps
+from flatweave.algorithms.block_scans import Warps, reduce_by_warps, scan_by_warps
 from flatweave.algorithms.lanes import reduce_in_lanes, scan_in_lanes
-from flatweave.algorithms.meet import by_first_warp
-from flatweave.algorithms.slots import Slots
-from flatweave.algorithms.window import lanes_look_back
-from flatweave.algorithms.words import NOTHING, PREFIX, Packing, Words, packing_of
+from flatweave.algorithms.look_back import lanes_look_back
+from flatweave.algorithms.operator import by_first_warp
+from flatweave.algorithms.words import NOTHING, PREFIX, Packing, Slots, Words, packing_of
 from flatweave.base.dtypes import i64
 from flatweave.base.errors import NestingError
 from flatweave.base.records import record

@@ -7,7 +7,7 @@
 They are code of a warp (`pconcat_map(.., level=WARP)`), of any length: where there are more
 elements than lanes, a lane has several. Values travel through the warp's own memory; its barrier
 is a warp's, and no other warp waits. Where each lane of a device has one element and all lanes
-come, they go from register to register (`kernel_passes/shuffles.py`).
+come, they go from register to register (`kernel_passes/registers.py`).
 """
 
 from __future__ import annotations

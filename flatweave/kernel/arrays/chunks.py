@@ -15,7 +15,7 @@ from flatweave.kernel.arrays.pushes import Push, Put
 from flatweave.kernel.writing.checks import need, need_length
 from flatweave.kernel.writing.code import Extent, KernelTrace, level, trace, writing
 from flatweave.kernel_ir.hierarchy import BLOCK
-from flatweave.kernel_passes.factor import CHOSEN
+from flatweave.kernel_passes.sequentialize import CHOSEN
 
 # Arrays cut into arrays of one length, and joined, without a store.
 #

@@ -24,7 +24,7 @@ from flatweave.kernel.arrays.units import as_elements
 from flatweave.kernel.storage.stores import Memory
 from flatweave.kernel.writing.code import NotElements, Scopes
 from flatweave.kernel_ir.text import print_unit
-from flatweave.lower.kernel.scope import Sites
+from flatweave.lower.kernel.builder import Sites
 from flatweave.ops import KERNELS, CallKernel, Check, KernelProgram
 from flatweave.terms.build import Builder
 from flatweave.terms.syntax import ArrayType, Atom

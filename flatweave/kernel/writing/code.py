@@ -24,7 +24,7 @@ from flatweave.kernel_ir.op import KernelOp
 from flatweave.kernel_ir.syntax import BlockIndex, Kernel, Report, Unit
 from flatweave.kernel_ir.verify import SCALAR
 from flatweave.kernel_passes.sequentialize import sequentialize
-from flatweave.lower.kernel.scope import Sites
+from flatweave.lower.kernel.builder import Sites
 from flatweave.lower.machine.machine import Machine
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import NO_BODY, Apply, If

@@ -6,31 +6,29 @@ variable's last use; arrays from outside the body are borrowed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from flatweave.base.diagnostics import Note
 from flatweave.base.dtypes import DType, i64
 from flatweave.base.host_functions import HostCall
 from flatweave.base.locks import Lock
 from flatweave.base.plan import Site
-from flatweave.base.records import record
+from flatweave.base.records import fields, is_record, record
 from flatweave.base.schedule import Schedule, Thresholds
 from flatweave.base.source import Location
 from flatweave.kernel_ir.host import Alloc, Choice, Free, IsUnique, Launch, Role
 from flatweave.kernel_ir.op import dtype_in
-from flatweave.kernel_ir.syntax import Kernel, Later
+from flatweave.kernel_ir.syntax import Kernel, Later, Store
 from flatweave.kernel_passes.distribute import distribute_kernel
-from flatweave.lower.host.copy import write_copy
-from flatweave.lower.host.places import place_blocks
-from flatweave.lower.kernel.builder import KernelBuilder, to_give
-from flatweave.lower.kernel.scope import HostArray, HostScope, Sites
+from flatweave.lower.host.positions import place_blocks, write_copy, write_places
+from flatweave.lower.kernel.builder import HostArray, HostScope, KernelBuilder, Sites, to_give
 from flatweave.lower.machine.machine import Machine
 from flatweave.lower.schedule.forced import read_forced
 from flatweave.lower.schedule.plan import SweepPlan
 from flatweave.ops import Sweep
-from flatweave.terms.build import FALSE, TRUE, Builder, Names
+from flatweave.terms.build import FALSE, TRUE, Builder, Names, index
 from flatweave.terms.control import If
-from flatweave.terms.syntax import ArrayType, Atom, BufferType, Lambda, Let, Op, Type, Var
+from flatweave.terms.syntax import ArrayType, Atom, BufferType, Const, Lambda, Let, Op, Type, Var
 from flatweave.terms.traverse import free_vars
 
 LowerLets = Callable[["Lowering", Lambda], None]
@@ -299,3 +297,54 @@ def _said(where: Location | None, why: str) -> Note:
 def buffer_type(type_: Type) -> Type:
     """The type of the host value of a variable."""
     return BufferType(type_.dtype) if isinstance(type_, ArrayType) else type_
+
+
+# -- One launch over the places of an array: for what is done before and after a sweep -------------
+
+
+Act = Callable[[Builder, KernelBuilder, Atom], None]
+
+
+def each_place(
+    lowering: Lowering, let: Let, suffix: str, role: Role, extent: Atom, dtypes: Sequence[DType],
+    act: Act,
+) -> None:  # fmt: skip
+    """Launch a kernel that acts at 0, 1, .. below `extent`, on elements of these dtypes."""
+    kernel = lowering.kernel(let, suffix)
+    write_places(
+        lowering.machine, kernel, kernel.capture(extent), dtypes, lambda b, i: act(b, kernel, i)
+    )
+    lowering.launch(kernel, place_blocks(lowering.host, lowering.machine, extent, dtypes), role)
+
+
+# -- Filling a buffer by a launch: on machines whose host cannot write to it at no cost ------------
+
+
+def fill(lowering: Lowering, let: Let, buffer: Var, count: Atom, first: Atom, others: Atom) -> None:
+    """buffer[0] = first; buffer[t] = others for the t from 1 on below `count`."""
+    assert isinstance(buffer.type, BufferType)
+
+    def act(b: Builder, kernel: KernelBuilder, t: Atom) -> None:
+        begins, follows = kernel.capture(first), kernel.capture(others)
+        value = b.apply("select", b.apply("eq", t, index(0)), begins, follows)
+        b.emit(Store(kernel.buffer(buffer), t, value))
+
+    each_place(lowering, let, "_fill", Role.FILL, count, [buffer.type.dtype], act)
+
+
+# -- The host values that records of the lowering hold: what a kernel written later may need -------
+
+
+def held(thing: object) -> Iterator[Atom]:
+    """The variables among the parts of a tuple, list or record, and of theirs."""
+    match thing:
+        case Var():
+            yield thing
+        case Const() | Lambda() | DType():
+            return
+        case tuple() | list():
+            for part in thing:
+                yield from held(part)
+        case _ if is_record(thing):
+            for field in fields(thing):
+                yield from held(getattr(thing, field.name))

@@ -8,21 +8,71 @@ from functools import partial
 from flatweave.algorithms.long_folds import long_fold
 from flatweave.base.dtypes import bool_, i64, u64
 from flatweave.base.plan import CHECK_ERROR, INDEX_ERROR, Site
+from flatweave.base.records import record
 from flatweave.kernel_ir.memory_ops import Prefetch
 from flatweave.kernel_ir.syntax import Load, LoadNear, Report
 from flatweave.lower.kernel.builder import KernelBuilder
-from flatweave.lower.kernel.failing_loops import FailingLoops
-from flatweave.lower.kernel.fold_in_lanes import fold_in_lanes
-from flatweave.lower.kernel.quotients import Quotient, divide, divisor_of
-from flatweave.lower.machine.machine import Machine
-from flatweave.lower.traverse.position import Position
-from flatweave.lower.traverse.row_of_position import RowOf, Rows
+from flatweave.lower.kernel.loops import FailingLoops, fold_in_lanes
+from flatweave.lower.machine.machine import WIDEST, Machine
+from flatweave.lower.traverse.row_lookup import Near, RowOf, Rows
 from flatweave.lower.traverse.shared_tiles import InShared
-from flatweave.lower.traverse.tiles import Tile
+from flatweave.lower.traverse.steps import Position, Tile
 from flatweave.ops import Check, Fold, Index, Locate
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import NO_BODY, Apply, Cast, For, If, While
 from flatweave.terms.syntax import Atom, Const, Lambda, Let, Var
+
+# -- Neighbouring positions divided by a constant: few quotients, and near each other --------------
+#
+#     positions 22 .. 29 by 3:    first = 22 // 3 = 7    rest = 22 - 7 * 3 = 1
+#                                 places = rest + lane    1 2 3 4 5 6 7 8
+#                                 offsets = places // 3   0 0 1 1 1 2 2 2
+#                                 quotients = first + offsets
+#
+# Only one number is divided; the offsets of a step are so small that a product and a shift find
+# them. What is read at the quotients lies close together, so that one load brings it for all lanes.
+
+
+FRACTION = 16
+"""Bits behind the point of a reciprocal: exact for divisors and places below 2 * WIDEST."""
+assert 2 * WIDEST * WIDEST < 1 << FRACTION
+
+
+@record
+class Quotient:
+    """The quotient of each position of a step, its remainder, and the same as near numbers."""
+
+    quotient: Atom
+    remainder: Atom
+    near: Near
+
+
+def divide(b: Builder, base: Atom, flat: Atom, width: int, divisor: int) -> Quotient:
+    """The positions `flat`, on lanes from `base` on, divided by a constant above 1."""
+    by = index(divisor)
+    first = b.apply("floordiv", base, by)
+    start = b.mul(first, by)
+    places = b.sub(flat, start)
+    offsets = _small_quotient(b, places, width, divisor)
+    last = b.sub(b.add(base, index(width - 1)), start)
+    span = _small_quotient(b, last, width, divisor)
+    remainder = b.sub(places, b.mul(offsets, by))
+    return Quotient(b.add(first, offsets), remainder, Near(first, offsets, span))
+
+
+def _small_quotient(b: Builder, place: Atom, width: int, divisor: int) -> Atom:
+    """place // divisor, for 0 <= place < divisor + width."""
+    if divisor >= width:
+        return b.cast(b.apply("ge", place, index(divisor)), i64)
+    if divisor & (divisor - 1) == 0:
+        return b.apply("shr", place, index(divisor.bit_length() - 1))
+    reciprocal = index(-(-(1 << FRACTION) // divisor))
+    return b.apply("shr", b.mul(place, reciprocal), index(FRACTION))
+
+
+def divisor_of(atom: Atom) -> int | None:
+    """The constant that positions are divided by so; None for any other."""
+    return int(atom.value) if isinstance(atom, Const) and int(atom.value) > 1 else None
 
 
 class Elements:

@@ -1,15 +1,20 @@
-"""Operators of the program inside a kernel."""
+"""Operators of the program inside a kernel: written out, or called where copies may differ."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from flatweave.algorithms.operator import Operator
+from flatweave.algorithms.operator import Combine, Operator
+from flatweave.base.dtypes import bool_, f32, f64, u64
 from flatweave.kernel_ir.arrays import Values
+from flatweave.kernel_ir.syntax import Call
 from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.kernel.elements import Elements
+from flatweave.passes.operators import makes_nan, reads_nan
 from flatweave.terms.build import Builder, index
-from flatweave.terms.syntax import Atom, Lambda
+from flatweave.terms.control import If
+from flatweave.terms.operators import component_functions
+from flatweave.terms.syntax import Atom, Const, Lambda, Type
 
 
 def operator_in(
@@ -26,3 +31,72 @@ def operator_in(
 
     scalars = tuple(kernel.scalar(atom) for atom in neutral)
     return Operator(combine, scalars, lambda b: elements().function(b, fn))
+
+
+# --------------------------------------------------------------------------------------------------
+# An operator by a call, where timing or the number of threads says which copy of its code runs.
+#
+#     end = fn prefix aggregate        call (fn) prefix aggregate       one function, not two copies
+#
+# Two copies of one operator need not agree on the bits of a NaN: of two NaNs an addition gives its
+# first operand, and LLVM may turn operands round in one copy and not in the other. What the same
+# function makes of the same values is always the same.
+
+
+def called(
+    b: Builder, fns: Sequence[Lambda], types: Sequence[Type], combine: Combine
+) -> Combine:
+    """`combine`, which applies `fns` to values of `types`, by one function for all that stands in
+    `b`; written out if copies of it agree."""
+    if not any(makes_nan(part) for part in fns):
+        return combine
+    size = len(types)
+    function = b.function(
+        (*types, *types), lambda inside, *args: combine(inside, args[:size], args[size:])
+    )
+    return lambda c, left, right: c.emit(Call(function, (*left, *right)))
+
+
+def called_for_nan(
+    b: Builder, part: Lambda, combine: Combine, types: Sequence[Type]
+) -> Combine:
+    """`combine`, which applies `part` to values of `types`, written out; and by one function where
+    a NaN comes of it."""
+    call = called(b, [part], types, combine)
+    if call is combine or reads_nan(part) or not any(type_ in (f32, f64) for type_ in types):
+        return call
+
+    def unless_nan(c: Builder, left: Values, right: Values) -> Values:
+        found = combine(c, left, right)
+        some, none = c.inner(), c.inner()
+        once_more = some.close([], call(some, left, right))
+        return c.emit(If(any_nan(c, found), once_more, none.close([], found)))
+
+    return unless_nan
+
+
+def agrees_without_nan(part: Lambda) -> bool:
+    """Whether copies of an operator may differ, but not where no right operand is a NaN."""
+    names = component_functions(part) or ()
+    floats = [name for name, x in zip(names, part.results, strict=False) if x.type in (f32, f64)]
+    return bool(floats) and set(floats) <= {"add", "mul"}
+
+
+def any_nan(b: Builder, values: Sequence[Atom]) -> Atom:
+    """Whether a value does not equal itself."""
+    found: Atom = Const(False, bool_)
+    for each in [b.apply("ne", x, x) for x in values if x.type in (f32, f64)]:
+        found = b.apply("or", found, each)
+    return found
+
+
+# -- Multiples of the golden ratio spread numbers that lie close together over all of a word -------
+
+
+GOLDEN = 0x9E3779B97F4A7C15
+"""2^64 over the golden ratio: multiples of neighbours lie far apart, and are spread evenly."""
+
+
+def spread(b: Builder, number: Atom) -> Atom:
+    """A u64 times the golden ratio; its upper bits are a hash (Knuth, volume 3, section 6.4)."""
+    return b.mul(number, Const(GOLDEN, u64))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from flatweave.algorithms.by_warps import Warps
+from flatweave.algorithms.block_scans import Warps
 from flatweave.base.dtypes import DType, i64
 from flatweave.base.library_products import LARGE, ProductSizes
 from flatweave.base.records import record, replace

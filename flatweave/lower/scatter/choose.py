@@ -24,23 +24,25 @@ from flatweave.base.errors import ArgumentError, CompilerBug
 from flatweave.base.pretty import listed
 from flatweave.base.schedule import PERMUTES, Schedule
 from flatweave.base.source import Location
-from flatweave.lower.host.context import Lowering
-from flatweave.lower.kernel.scope import HostArray
+from flatweave.lower.host.context import Lowering, Program
+from flatweave.lower.kernel.builder import HostArray
 from flatweave.lower.machine.machine import Machine
-from flatweave.lower.scatter.division import Division
 from flatweave.lower.scatter.in_shared import InShared
 from flatweave.lower.scatter.owner import Owner
 from flatweave.lower.scatter.partition import Partition
 from flatweave.lower.scatter.private import Private
-from flatweave.lower.scatter.scattering import Scattering
-from flatweave.lower.scatter.shared_atomic import SharedAtomic
+from flatweave.lower.scatter.scattering import Division, Scattering
+from flatweave.lower.scatter.shared_copies import SharedAtomic
 from flatweave.lower.scatter.sorted import Sorted
 from flatweave.lower.scatter.strided import Strided
 from flatweave.lower.scatter.wide import launch
+from flatweave.lower.schedule.choose import plan_sweep
 from flatweave.lower.schedule.facts import SweepFacts
+from flatweave.lower.schedule.forced import check_forced
 from flatweave.lower.schedule.plan import ScatterChoice, SweepPlan, When
 from flatweave.lower.schedule.scatter_variant import ScatterVariant
-from flatweave.lower.update.choose import UPDATES
+from flatweave.lower.schedule.verify import verify_plan
+from flatweave.lower.update.compare_and_swap import UPDATES
 from flatweave.terms.build import FALSE, TRUE, Builder
 from flatweave.terms.control import If
 from flatweave.terms.syntax import Let
@@ -136,3 +138,45 @@ def _first_of(host: Builder, divisions: Sequence[Division]) -> None:
     launch(yes, first)
     _first_of(no, others)
     host.emit(If(holds, yes.close([], []), no.close([], [])))
+
+
+# -- The plan of each sweep of a program: a given one, one that a user forces, or the chosen one ---
+
+
+def plan_of(
+    facts: SweepFacts, machine: Machine, wishes: Schedule, where: Location | None = None
+) -> SweepPlan:
+    """The plan of a sweep of the user's line `where`, by the variants that are wished for.
+
+    Raises ArgumentError where a wish cannot be granted.
+    """
+    scatter = plan_scatter(facts, machine, wishes, where)
+    return plan_sweep(facts, machine, wishes, scatter, in_order=is_divided(scatter))
+
+
+def planned(
+    program: Program, name: str, facts: SweepFacts, where: Location | None
+) -> SweepPlan:
+    """The plan of the sweep that computes `name` first, which is kept."""
+    machine, wishes = program.machine, program.schedule
+    plan = program.plans.get(name)
+    if plan is None:
+        plan = chosen = plan_of(facts, machine, wishes, where)
+        if name in program.forced:
+            plan = program.forced[name]
+            free = not wishes.deterministic
+            check_forced(name, plan, chosen, facts, machine, free=free, where=where)
+    verify_plan(plan, facts, machine)
+    program.plans[name] = plan
+    return plan
+
+
+def refuse_unknown(program: Program) -> None:
+    """Raise ArgumentError where a schedule is forced of a sweep that the program does not have."""
+    unknown = [name for name in program.forced if name not in program.plans]
+    if unknown:
+        raise ArgumentError(
+            f"the schedule is one of {listed(unknown)}, and the program has no such sweep.",
+            remedy=f"Its sweeps are {listed(program.plans)}. Write the `with` around one call.",
+            more="schedule",
+        )

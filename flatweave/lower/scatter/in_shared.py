@@ -22,15 +22,14 @@ from flatweave.kernel_ir.host import Role
 from flatweave.kernel_ir.syntax import BlockIndex, Lane, Load, Shared, Store, Sync
 from flatweave.lower.machine.machine import Machine
 from flatweave.lower.scatter.costs import turns_pay
-from flatweave.lower.scatter.flagged import with_flag
 from flatweave.lower.scatter.scattering import Scattering, Source, bytes_of
 from flatweave.lower.scatter.shared_copies import Copies, SharedCopies, bytes_for_copies, stride_of
+from flatweave.lower.scatter.sorted import with_flag
 from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.plan import When
 from flatweave.lower.schedule.scatter_variant import neutral_of, scattering_sink
 from flatweave.lower.sweep.writer import KernelWriter
-from flatweave.lower.traverse.position import Position, State
-from flatweave.lower.traverse.warp_share import warp_index
+from flatweave.lower.traverse.steps import Position, State, warp_index
 from flatweave.ops import ScatterReduce
 from flatweave.ops.rows import array_type
 from flatweave.passes.operators import is_commutative

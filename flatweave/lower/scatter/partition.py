@@ -26,13 +26,12 @@ from flatweave.kernel_ir.syntax import BlockIndex, Lane, Lanes, Load, Shared, St
 from flatweave.kernel_ir.warp_ops import ReduceLanes
 from flatweave.lower.host.context import Own
 from flatweave.lower.kernel.builder import KernelBuilder
-from flatweave.lower.scan.called_operator import agrees_without_nan, any_nan
-from flatweave.lower.scatter.costs import Costs, is_large, is_near
-from flatweave.lower.scatter.division import Division
-from flatweave.lower.scatter.sample import UNKNOWN, WHOLE, sampled
+from flatweave.lower.kernel.operators import agrees_without_nan, any_nan
+from flatweave.lower.scatter.costs import UNKNOWN, WHOLE, Costs, is_large, is_near, sampled
 from flatweave.lower.scatter.scattering import (
     SLACK,
     UNROLLED,
+    Division,
     Scattering,
     Source,
     Stage,

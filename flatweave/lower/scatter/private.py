@@ -22,16 +22,23 @@ from flatweave.kernel_ir.syntax import BlockIndex, Load, Store
 from flatweave.lower.host.context import Own
 from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.machine.machine import Machine
-from flatweave.lower.scatter.counted import is_counted, times_added, widened
-from flatweave.lower.scatter.division import Division
-from flatweave.lower.scatter.scattering import UNROLLED, Scattering, Source, bytes_of
-from flatweave.lower.scatter.visit import visit_share
+from flatweave.lower.scatter.owner import visit_share
+from flatweave.lower.scatter.scattering import (
+    UNROLLED,
+    Division,
+    Scattering,
+    Source,
+    bytes_of,
+    is_counted,
+    times_added,
+    widened,
+)
 from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.plan import When
 from flatweave.lower.schedule.scatter_variant import NOT_COMBINED, neutral_of, scattering_sink
 from flatweave.lower.sweep.writer import KernelWriter
-from flatweave.lower.traverse.flat import flat
-from flatweave.lower.traverse.position import Position, State
+from flatweave.lower.traverse.steps import Position, State
+from flatweave.lower.traverse.traversal import flat
 from flatweave.ops import ScatterReduce
 from flatweave.passes.operators import is_commutative, is_exact
 from flatweave.terms.build import Builder, index

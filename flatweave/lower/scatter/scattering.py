@@ -3,7 +3,7 @@
     dest[place] = value       scatter_store    the last element in the sweep's order stays
     dest[place] fn= value     scatter_reduce   elements meet in the sweep's order, or in groups
 
-Which block writes what is a variant's matter (`division.py`); `choose.py` says which.
+Which block writes what is a variant's matter (`Division`); `choose.py` says which.
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from copy import copy
 from functools import cached_property, partial
+from typing import ClassVar
 
 from flatweave.algorithms.operator import Combine
-from flatweave.base.dtypes import DType, i64, u64
+from flatweave.base.dtypes import DType, f32, f64, i64, u64
 from flatweave.base.records import record
 from flatweave.kernel_ir.arrays import Values
 from flatweave.kernel_ir.host import Role, Threads
@@ -21,22 +22,24 @@ from flatweave.kernel_ir.op import dtype_in
 from flatweave.kernel_ir.syntax import Load, Shared, Store, StoreCompact
 from flatweave.lower.host.context import Declared, Lowering, Own, Write
 from flatweave.lower.kernel.builder import KernelBuilder
-from flatweave.lower.scan.called_operator import called_for_nan
+from flatweave.lower.kernel.operators import called_for_nan
+from flatweave.lower.machine.machine import Machine
 from flatweave.lower.schedule.arrangement import arrange_lanes
 from flatweave.lower.schedule.facts import SweepFacts
-from flatweave.lower.schedule.plan import SweepPlan
+from flatweave.lower.schedule.plan import SweepPlan, When
+from flatweave.lower.schedule.scatter_variant import ScatterVariant
 from flatweave.lower.schedule.words import why_version
-from flatweave.lower.sweep.conditions import holds, suffix
-from flatweave.lower.sweep.scanned_body import ScannedBody
+from flatweave.lower.sweep.launches import holds, suffix
+from flatweave.lower.sweep.scans import ScannedBody
 from flatweave.lower.sweep.writer import KernelWriter, call_operator
-from flatweave.lower.traverse.position import Position, State, count_lanes
+from flatweave.lower.traverse.steps import Position, State, count_lanes
 from flatweave.nest.schedule import ALWAYS, Cache, RFactor, Rows, Stream, Version
-from flatweave.ops import ScatterReduce, ScatterStore
+from flatweave.ops import Prefix, ScatterReduce, ScatterStore, Sweep
 from flatweave.ops.rows import scalar_type
 from flatweave.terms.build import FALSE, TRUE, Builder, index
 from flatweave.terms.control import For
 from flatweave.terms.operators import component_functions
-from flatweave.terms.syntax import Atom, Let, Var, types_of
+from flatweave.terms.syntax import Atom, Const, Let, Var, types_of
 
 UNROLLED = 4
 """Elements that a loop over single elements takes in a turn."""
@@ -287,3 +290,101 @@ def cast_like(b: Builder, buffers: Sequence[Var], values: Sequence[Atom]) -> Val
 def bytes_of(dtypes: Sequence[DType]) -> int:
     """The bytes of one element."""
     return sum(dtype.bytes for dtype in dtypes)
+
+
+# -- A variant in which blocks divide a scattering sweep: when it runs, and its launches -----------
+
+
+SCANS = "what it writes is scanned on the way, and blocks would have to wait for each other"
+
+
+class Division(ScatterVariant):
+    """A way of dividing one sweep; made with its kernels, which are written when they run.
+
+    For machines whose blocks are few and run on: CPUs.
+    """
+
+    divides_scans: ClassVar[bool] = False
+    """Whether it can divide a sweep whose elements depend on those before them."""
+
+    writes_destination: ClassVar[bool] = True
+    """Whether each element is combined with what the destination holds."""
+
+    def __init__(self, scattering: Scattering, when: When) -> None:
+        self.scattering = scattering
+        self.when = when
+
+    @classmethod
+    def obstacle(cls, machine: Machine, facts: SweepFacts) -> str:
+        if machine.atomics:
+            return f"on {machine.name} there is no such division"
+        scans = any(isinstance(let.op, Prefix) for let in facts.op.body.lets)
+        return SCANS if scans and not cls.divides_scans else ""
+
+    @property
+    def why(self) -> str:
+        """Why it runs, and whether it is wished for."""
+        is_forced = self.when is not When.PAYS and self.chosen is When.PAYS
+        return f"{self.reason}, as the schedule says" if is_forced else self.reason
+
+    def holds(self, host: Builder) -> Atom:
+        """Whether it runs, found by the host."""
+        match self.when:
+            case When.ALWAYS:
+                return TRUE
+            case When.FITS:
+                return self.fits(host)
+            case When.PAYS:
+                return self.pays(host)
+
+    def fits(self, host: Builder) -> Atom:
+        """Whether it has room for so large a destination."""
+        return TRUE
+
+    def pays(self, host: Builder) -> Atom:
+        """Whether it has room, and the sizes are those that it is faster for."""
+        raise NotImplementedError
+
+    def launch(self, host: Builder) -> None:
+        """Emit its launches."""
+        raise NotImplementedError
+
+
+# -- What is held of elements while they are combined ----------------------------------------------
+#
+# Elements that all add the same integer are counted: copies hold numbers of 32 bits. Sums of f32
+# are f64, so that the error of a bin does not grow with its elements (`wide.py`).
+
+
+def is_counted(op: Sweep) -> bool:
+    """Whether all that an element does is to add an integer that is the same for all."""
+    (sink,) = op.sinks
+    assert isinstance(sink, ScatterReduce)
+    names = component_functions(sink.fn) or ["none"]
+    values = op.body.results[1:]
+    return all(name == "add" for name in names) and all(
+        isinstance(value, Const) and value.dtype.is_integer for value in values
+    )
+
+
+def times_added(b: Builder, op: Sweep, counts: Sequence[Atom]) -> list[Atom]:
+    """What is added as often as was counted."""
+    return [
+        b.mul(b.cast(count, value.dtype), value)
+        for count, value in zip(counts, op.body.results[1:], strict=True)
+        if isinstance(value, Const)
+    ]
+
+
+def widened(op: Sweep) -> list[DType] | None:
+    """The dtypes of components in which their sums round seldom; None where none is a sum of f32,
+    or the components are not combined one by one."""
+    (sink,) = op.sinks
+    if not isinstance(sink, ScatterReduce):
+        return None
+    dtypes = [type_ for type_ in sink.fn.result_types() if isinstance(type_, DType)]
+    names = component_functions(sink.fn)
+    if names is None or ("add", f32) not in zip(names, dtypes, strict=True):
+        return None
+    pairs = zip(names, dtypes, strict=True)
+    return [f64 if pair == ("add", f32) else pair[1] for pair in pairs]

@@ -17,25 +17,45 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from flatweave.array_ir.extents import find_last_uses
-from flatweave.base.dtypes import DType, i64, u32, u64
+from flatweave.base.dtypes import DType, bool_, i64, u32, u64
 from flatweave.kernel_ir.host import Free, Role
 from flatweave.kernel_ir.syntax import Load, Store
-from flatweave.lower.host.context import Lowering, name_of
-from flatweave.lower.host.each_place import each_place
+from flatweave.lower.host.context import Lowering, each_place, name_of
 from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.machine.machine import Machine
-from flatweave.lower.scatter.division import Division
-from flatweave.lower.scatter.flagged import with_flag
-from flatweave.lower.scatter.scattering import Scattering
+from flatweave.lower.scatter.scattering import Division, Scattering
 from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.plan import When
 from flatweave.lower.schedule.scatter_variant import NOT_COMBINED, neutral_of, scattering_sink
 from flatweave.ops import CombineRows, Index, RadixSort, Reshape, ScatterReduce, Sweep
 from flatweave.ops import Store as Kept
 from flatweave.ops.rows import array_type, scalar_type
-from flatweave.terms.build import TRUE, Builder, index
+from flatweave.terms.build import FALSE, TRUE, Builder, index
 from flatweave.terms.control import NO_BODY, If
 from flatweave.terms.syntax import Atom, Const, Lambda, Var, constant
+
+# --------------------------------------------------------------------------------------------------
+# An operator without a neutral element gets one: elements stand behind a flag that says whether
+# there is one at all.
+#
+#     (true, a) op (true, b) = (true, a op b)      (false, _) op x = x op (false, _) = x
+
+
+def with_flag(b: Builder, fn: Lambda) -> tuple[Lambda, tuple[Const, ...]]:
+    """The operator on elements behind a flag, and its neutral element, which is none."""
+    half = len(fn.results)
+    types = [param.type for param in fn.params[:half]]
+
+    def combine(c: Builder, *given: Atom) -> Sequence[Atom]:
+        (left, *old), (right, *new) = given[: 1 + half], given[1 + half :]
+        both, one = c.inner(), c.inner()
+        joined = both.close([], both.inline(fn, (*old, *new)))
+        only = [one.apply("select", left, x, y) for x, y in zip(old, new, strict=True)]
+        found = c.emit(If(c.apply("and", left, right), joined, one.close([], only)))
+        return (c.apply("or", left, right), *found)
+
+    zeros = [constant(0, dtype) for dtype in types if isinstance(dtype, DType)]
+    return b.function([bool_, *types, bool_, *types], combine), (FALSE, *zeros)
 
 
 class Sorted(Division):
@@ -173,4 +193,3 @@ def _bits_up_to(b: Builder, last: Atom) -> Atom:
     some = b.apply("maximum", last, constant(1, dtype))
     ones = constant((1 << dtype.bits) - 1, dtype)
     return b.apply("shr", ones, b.cast(b.apply("clz", some), dtype))
-

@@ -23,13 +23,12 @@ from flatweave.lower.host.context import Own
 from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.kernel.elements import Elements, rows_of
 from flatweave.lower.machine.machine import Machine
-from flatweave.lower.scatter.division import Division
-from flatweave.lower.scatter.scattering import Scattering, cast_like
+from flatweave.lower.scatter.scattering import Division, Scattering, cast_like
 from flatweave.lower.schedule.division import along_rows
 from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.plan import When
 from flatweave.lower.sweep.writer import KernelWriter
-from flatweave.lower.traverse.row_of_position import RowOf
+from flatweave.lower.traverse.row_lookup import RowOf
 from flatweave.ops import Prefix, ScatterReduce
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import NO_BODY, For, If

@@ -20,8 +20,7 @@ ms of CPU time for f32, 2 threads of a Zen 5, added to f32 and to f64:
 from __future__ import annotations
 
 from flatweave.kernel_ir.host import Alloc, Free, Role
-from flatweave.lower.scatter.counted import widened
-from flatweave.lower.scatter.division import Division
+from flatweave.lower.scatter.scattering import Division, widened
 from flatweave.terms.build import FALSE, TRUE, Builder, index
 from flatweave.terms.control import If
 from flatweave.terms.syntax import Atom, Var

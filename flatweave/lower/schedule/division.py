@@ -95,7 +95,7 @@ def reads_in_place(op: Sweep, located: Locate) -> bool:
 
 
 def folds_at_once(op: Sweep, located: Locate) -> bool:
-    """Whether several rows can be combined together, each in a register (sinks/fold_rows.py)."""
+    """Whether several rows can be combined together, each in a register (sinks/combine_rows.py)."""
     commute = all(isinstance(s, CombineRows) and is_commutative(s.fn) for s in op.sinks)
     return commute and reads_in_place(op, located)
 

@@ -1,25 +1,256 @@
-"""Segments that are rows, combined: the result of row r goes to place r."""
+"""Combining rows, where that is all a sweep does: as the rows of a block ask for.
+
+    not very short  one after the other, all lanes along it; the rest of a row with some lanes idle.
+                    Of cheap elements as many rows as there are lanes, each combined in a register,
+                    and then all of these together (`reduce_rows`)
+    short, even     a row for each lane, as many turns as the longest of them has elements
+    short, uneven   by position, as segments (sinks/segments.py)
+
+A row that ends in the block is stored; the last one is the block's carry-out, as in
+`sinks/segments.py`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import ClassVar
 
+from flatweave.base.dtypes import i64
 from flatweave.base.errors import CompilerBug
+from flatweave.kernel_ir.syntax import Lane, Lanes, Shared, Store
+from flatweave.kernel_ir.warp_ops import ReduceLanes, ShiftLanes
+from flatweave.lower.kernel.builder import HostArray
 from flatweave.lower.kernel.elements import rows_of
-from flatweave.lower.kernel.scope import HostArray
-from flatweave.lower.sinks.carry_out import segmented_buffers
-from flatweave.lower.sinks.combine_segments import SegmentSink
-from flatweave.lower.sinks.fold_rows import write_rows
-from flatweave.lower.sinks.segment_rows import RowAt, filled_rows, located_rows, results_of
-from flatweave.lower.sinks.segments import Places
+from flatweave.lower.schedule.division import along_rows
+from flatweave.lower.sinks.row_elements import SHORT, WIDTH, RowElements
+from flatweave.lower.sinks.segment_rows import RowAt, fill, filled_rows, located_rows, results_of
+from flatweave.lower.sinks.segments import Places, SegmentSink, segmented_buffers
+from flatweave.lower.sweep.passes import Passes
 from flatweave.lower.sweep.sink import HostSweep, LoweredSink, Share
 from flatweave.lower.sweep.writer import KernelWriter
-from flatweave.lower.traverse.position import Position
-from flatweave.ops import Prefix
-from flatweave.terms.build import Builder
-from flatweave.terms.syntax import Atom
-from flatweave.terms.traverse import needed_for
+from flatweave.lower.traverse.row_lookup import RowOf, Rows
+from flatweave.lower.traverse.steps import Position, State
+from flatweave.nest.schedule import Along
+from flatweave.ops import Index, Prefix
+from flatweave.ops.rows import scalar_type
+from flatweave.terms.build import Builder, index, lambda_of
+from flatweave.terms.control import NO_BODY, For, If
+from flatweave.terms.operators import carried_by, cast_each
+from flatweave.terms.syntax import Atom, Var
+from flatweave.terms.traverse import needed_for, walk_lets
+
+IDLE = 4
+"""How many lanes there may be for each element where rows lie side by side."""
+
+
+def write_rows(writer: KernelWriter, sinks: Sequence[SegmentSink]) -> None:
+    """Write the kernel: rows one by one or side by side, short ones a lane each or by position."""
+    b = writer.b
+    block, lo, hi = writer.block()
+    rows = writer.rows()
+    folder = _Folder(writer, sinks, rows, block, lo, hi)
+    along = writer.version.rows.along
+    if along is Along.ROW:
+        at_once = folder.elements.at_once
+        return folder.write(b, folder.side_by_side if at_once else folder.one_by_one)
+    if along is Along.ROWS:
+        return folder.write(b, folder.lane_by_lane)
+    if folder.reads_elements():
+        return Passes(writer, sinks).write_block(block, lo, hi)
+    even, uneven = b.inner(), b.inner()
+    writer.b = uneven
+    Passes(writer, sinks).write_block(block, lo, hi)
+    writer.b = b
+    folder.write(even, folder.lane_by_lane)
+    b.emit(If(folder.are_even(b), even.close([], []), uneven.close([], [])))
+    return None
+
+
+class _Folder:
+    """The rows of one block."""
+
+    def __init__(
+        self, writer: KernelWriter, sinks: Sequence[SegmentSink], rows: Rows, block: Atom,
+        lo: Atom, hi: Atom,
+    ) -> None:  # fmt: skip
+        self.writer = writer
+        self.rows = rows
+        self.slot = block
+        self.lo = lo
+        self.hi = hi
+        self.elements = RowElements(writer, [each.sink for each in sinks])
+        self.buffers = [each.segmented for each in sinks]
+        self.neutral = self.elements.neutral
+
+    def write(self, b: Builder, fold: Callable[[Builder, Atom, Atom], State]) -> None:
+        """Rows by `fold`, which is told the first and the last; what that has is left as a tail."""
+        writer, machine = self.writer, self.writer.lowering.machine
+        share = Share(self.lo, self.hi, writer.total, b.apply("eq", self.slot, index(0)))
+        found = [
+            results_of(writer.kernel, sink, buffers)
+            for sink, buffers in zip(self.elements.sinks, self.buffers, strict=True)
+        ]
+        opened = [located_rows(b, machine, results, self.rows, share) for results in found]
+        before, last = opened[0].before, opened[0].last
+        some, none = b.inner(), b.inner()
+        first = self._first(some, before)
+        for results in found:
+            fill(some, machine, results, before, first)
+        carry_outs = some.close([], fold(some, first, last))
+        any_ = b.apply("lt", self.lo, self.hi)
+        self._leave(b, before, last, b.emit(If(any_, carry_outs, none.close([], self.neutral))))
+
+    def _store(self, b: Builder, row: Atom, values: Sequence[Atom]) -> None:
+        """The results of a row, or of each lane's."""
+        buffers = [buffer for group in self.buffers for buffer in group.results]
+        for buffer, value in zip(buffers, values, strict=True):
+            b.emit(Store(self.writer.kernel.buffer(buffer), row, value))
+
+    def _first(self, b: Builder, before: Atom) -> Atom:
+        """The row of the block's first element, from that of the one before it on."""
+        return self.rows.one(b, self.lo, (before, self.rows.start(b, before)))[0]
+
+    def side_by_side(self, b: Builder, first: Atom, last: Atom) -> State:
+        """As many rows as there are lanes, each combined in a register of its own; these are stored
+        as a square, whose rows are combined at once."""
+        square = [self._square(b, atom) for atom in self.neutral]
+        fits = b.apply("le", self.hi, b.sub(self.writer.total, index(SHORT)))
+        short = b.apply("select", fits, index(SHORT), index(-1))
+        start = b.apply("maximum", self.rows.start(b, first), self.lo)
+        region = b.inner()
+        group = region.inner()
+        base, at = group.param("r", i64), group.param("p", i64)
+        count = group.apply("minimum", group.sub(last, base), index(WIDTH))
+        inner = group.inner()
+        turn, lo = inner.param("j", i64), inner.param("p", i64)
+        row = inner.add(base, turn)
+        hi = self.rows.end(inner, row)
+        of_row = RowOf(row, self.rows.start(inner, row))
+        place = inner.emit(Lane(inner.mul(turn, index(WIDTH))))[0]
+        for room, value in zip(square, self._lanes_of(inner, of_row, lo, hi, short), strict=True):
+            inner.emit(Store(room, place, value))
+        (behind,) = group.emit(
+            For(index(0), count, index(1), inner.close([turn, lo], [hi]), (at,))
+        )
+        found = self.elements.rows_joined(group, square)
+        number = group.emit(Lane(base))[0]
+        stored = group.inner()
+        self._store(stored, number, found)
+        group.emit(If(group.apply("lt", number, last), stored.close([], []), NO_BODY))
+        region.emit(For(first, last, index(WIDTH), group.close([base, at], [behind]), (start,)))
+        b.emit(Lanes(WIDTH, region.close([], [])))
+        return self._fold(b, last)
+
+    def _square(self, b: Builder, neutral: Atom) -> Var:
+        """What the lanes of as many rows have, at first of none."""
+        room = self.writer.kernel.body.emit(Shared(scalar_type(neutral), WIDTH * WIDTH))[0]
+        region = b.inner()
+        loop = region.inner()
+        at = loop.param("i", i64)
+        loop.emit(Store(room, loop.emit(Lane(at))[0], neutral))
+        body = loop.close([at], [])
+        region.emit(For(index(0), index(WIDTH * WIDTH), index(WIDTH), body, ()))
+        b.emit(Lanes(WIDTH, region.close([], [])))
+        return room
+
+    def _lanes_of(self, b: Builder, row: RowOf, lo: Atom, hi: Atom, short: Atom) -> State:
+        """What each lane has of a row; up to `short` elements are read at once."""
+        length = b.sub(hi, lo)
+        some, many = b.inner(), b.inner()
+        at_once = self.elements.fold_short(some, row, lo, length)
+        in_steps = self.elements.fold(many, row, lo, hi)
+        is_short = b.apply("le", length, short)
+        found: State = b.emit(If(is_short, some.close([], at_once), many.close([], in_steps)))
+        return found
+
+    def one_by_one(self, b: Builder, first: Atom, last: Atom) -> State:
+        """All lanes along one row after the other."""
+        outer = b.inner()
+        row = outer.param("r", i64)
+        self._store(outer, row, self._fold(outer, row))
+        b.emit(For(first, last, index(1), outer.close([row], []), ()))
+        return self._fold(b, last)
+
+    def reads_elements(self) -> bool:
+        """Whether lanes on rows of their own would read memory far apart."""
+        op, located = self.writer.op, self.writer.located
+        assert located is not None
+        known = along_rows(op, located)
+        reads = [let.op for let in walk_lets(op.body) if isinstance(let.op, Index)]
+        return any(known.along(i) for read in reads for i in read.indices)
+
+    def are_even(self, b: Builder) -> Atom:
+        """Whether a row for each lane leaves few lanes idle."""
+        first, behind = self.rows.between(b, self.lo, self.hi)
+        region = b.inner()
+        loop = region.inner()
+        base, turns = loop.param("r", i64), loop.param("n", i64)
+        length = self._lengths(loop, base, behind)[2]
+        (longest,) = loop.emit(ReduceLanes(lambda_of("maximum", i64), (length,)))
+        body = loop.close([base, turns], [loop.add(turns, longest)])
+        found = region.emit(For(first, behind, index(WIDTH), body, (index(0),)))
+        (turns_,) = b.emit(Lanes(WIDTH, region.close([], found)))
+        room = b.mul(b.sub(self.hi, self.lo), index(IDLE))
+        return b.apply("le", b.mul(turns_, index(WIDTH)), room)
+
+    def _lengths(self, b: Builder, base: Atom, behind: Atom) -> tuple[Atom, Atom, Atom]:
+        """The row of each lane from `base` on, where it begins in the block, and how long it is
+        there; rows from `behind` on are empty."""
+        row = b.emit(Lane(base))[0]
+        some, none = b.inner(), b.inner()
+        there = some.close([], [self.rows.end(some, row)])
+        (end,) = b.emit(If(b.apply("lt", row, behind), there, none.close([], [index(0)])))
+        start: Atom = b.emit(ShiftLanes((self.rows.start(b, base),), (end,)))[0]
+        lo = b.apply("maximum", start, self.lo)
+        length = b.sub(b.apply("minimum", end, self.hi), lo)
+        return row, start, b.apply("maximum", length, index(0))
+
+    def lane_by_lane(self, b: Builder, first: Atom, last: Atom) -> State:
+        """A row for each lane, as many turns as the longest row of a step asks for."""
+        region = b.inner()
+        loop = region.inner()
+        base = loop.param("r", i64)
+        row, start, length = self._lengths(loop, base, last)
+        (longest,) = loop.emit(ReduceLanes(lambda_of("maximum", i64), (length,)))
+        inner = loop.inner()
+        turn = inner.param("t", i64)
+        known = tuple(inner.param("s", atom.type) for atom in self.neutral)
+        flat = inner.add(inner.apply("maximum", start, self.lo), turn)
+        active, idle = inner.inner(), inner.inner()
+        values = self.elements.values(active, flat, RowOf(row, start), begun=True)
+        joined = active.close([], self.elements.each(active, known, values, lanewise=True))
+        there = inner.apply("lt", turn, length)
+        body = inner.close([turn, *known], inner.emit(If(there, joined, idle.close([], known))))
+        results: State = loop.emit(For(index(0), longest, index(1), body, self.neutral))
+        stored = loop.inner()
+        self._store(stored, row, results)
+        loop.emit(If(loop.apply("lt", row, last), stored.close([], []), NO_BODY))
+        region.emit(For(first, last, index(WIDTH), loop.close([base], []), ()))
+        b.emit(Lanes(WIDTH, region.close([], [])))
+        return self._fold(b, last)
+
+    def _leave(self, b: Builder, before: Atom, last: Atom, carry_outs: State) -> None:
+        """The rows open at both ends of the block, and the value of the last."""
+        kernel, left = self.writer.kernel, list(carry_outs)
+        for sink, buffers in zip(self.elements.sinks, self.buffers, strict=True):
+            mine, left = left[: len(buffers.carry_outs)], left[len(buffers.carry_outs) :]
+            carried = cast_each(b, mine, carried_by(sink.fn).result_types())
+            pairs = zip((buffers.firsts, buffers.lasts, *buffers.carry_outs),
+                        (before, last, *carried), strict=True)  # fmt: skip
+            for buffer, value in pairs:
+                b.emit(Store(kernel.buffer(buffer), self.slot, value))
+
+    def _fold(self, b: Builder, row: Atom) -> State:
+        """The elements of a row that lie in the block, combined."""
+        start = self.rows.start(b, row)
+        lo = b.apply("maximum", start, self.lo)
+        hi = b.apply("minimum", self.rows.end(b, row), self.hi)
+        region = b.inner()
+        state = self.elements.fold(region, RowOf(row, start), lo, hi)
+        return b.emit(Lanes(WIDTH, region.close([], self.elements.joined(region, state))))
+
+
+# -- Segments that are rows, combined: the result of row r goes to place r -------------------------
 
 
 class CombineRowsSink(SegmentSink):

@@ -20,13 +20,11 @@ from flatweave.kernel_ir.syntax import Load, Store, StoreCompact
 from flatweave.kernel_ir.warp_ops import LastLane, ShiftLanes
 from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.machine.machine import Machine
-from flatweave.lower.sinks.carry_out import Segmented
-from flatweave.lower.sinks.segments import Step
+from flatweave.lower.sinks.segments import Segmented, Step
 from flatweave.lower.sweep.sink import Share
-from flatweave.lower.traverse.flat import flat
-from flatweave.lower.traverse.position import Position, State
-from flatweave.lower.traverse.row_of_position import Rows
-from flatweave.lower.traverse.steps import steps_of
+from flatweave.lower.traverse.row_lookup import Rows
+from flatweave.lower.traverse.steps import Position, State, steps_of
+from flatweave.lower.traverse.traversal import flat
 from flatweave.ops import CombineRows
 from flatweave.ops.rows import scalar_type
 from flatweave.terms.build import Builder, index

@@ -5,7 +5,7 @@
                   b                 b               d        carry-outs: what is open at the end
 
 A closed segment is stored by the one warp that meets the next head; what of it lies in the shares
-before is joined to it afterwards (`carry_out.py`). So no warp waits for another, a long segment is
+before is joined to it afterwards. So no warp waits for another, a long segment is
 shared by all, and nothing depends on timing.
 
 In a step that meets no head all lanes are combined into the open value: long segments go by at the
@@ -16,10 +16,15 @@ before it has.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import ClassVar, Protocol
 
-from flatweave.base.dtypes import i64
-from flatweave.base.records import record
+from flatweave.algorithms.block_scans import scan_by_warps
+from flatweave.algorithms.operator import segmented
+from flatweave.base.dtypes import DType, i64
+from flatweave.base.records import record, replace
+from flatweave.kernel_ir.arrays import Values, for_all, map, read, when, zipped
+from flatweave.kernel_ir.hierarchy import WARP
+from flatweave.kernel_ir.host import Alloc, Free, Role, Trim
 from flatweave.kernel_ir.syntax import Lane, Load, Store, StoreCompact
 from flatweave.kernel_ir.warp_ops import (
     Ballot,
@@ -30,17 +35,106 @@ from flatweave.kernel_ir.warp_ops import (
     ShiftLanes,
 )
 from flatweave.lower.host.context import Lowering
-from flatweave.lower.kernel.builder import KernelBuilder
+from flatweave.lower.kernel.builder import HostArray, KernelBuilder
 from flatweave.lower.kernel.elements import Elements
-from flatweave.lower.sinks.carry_out import Segmented
-from flatweave.lower.sweep.scanned_body import ScannedBody, closes
+from flatweave.lower.kernel.operators import operator_in
+from flatweave.lower.sweep.scans import ScannedBody, closes
+from flatweave.lower.sweep.sink import HostSweep, LoweredSink, Share, SinkStep
 from flatweave.lower.sweep.writer import KernelWriter
-from flatweave.lower.traverse.position import Position, State, while_active
+from flatweave.lower.traverse.steps import Position, State, while_active
+from flatweave.nest.schedule import Tail
 from flatweave.ops import CombineRows, CombineSegments
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import NO_BODY, If
 from flatweave.terms.operators import carried_by, cast_each
-from flatweave.terms.syntax import Atom, Lambda, Var
+from flatweave.terms.syntax import Atom, Lambda, Let, Var
+
+# -- The carry-outs that warps leave of segments, joined in order by one block: a segmented scan ---
+#
+#     share          0     1     2     3          of the grid's warps, in order
+#     first, last    0 2   2 2   2 2   2 5        the segments open at its two ends
+#     carry-out      c     c'    c''   f          the value of the last one, as far as it lies there
+#
+#     results[2] = ((c fn c') fn c'') fn results[2]              results[5] = f
+#
+# The segment open before a share that closes any was stored without what lies before the share. The
+# order is that of the shares, which sizes alone decide.
+
+
+@record
+class Segmented:
+    """The results of segments; for each of `slots` warps those open at both ends, its carry-out."""
+
+    results: tuple[Var, ...]
+    firsts: Var
+    lasts: Var
+    carry_outs: tuple[Var, ...]
+    slots: Atom
+
+
+def segmented_buffers(
+    lowering: Lowering, sink: CombineSegments | CombineRows, room: Atom, blocks: Atom
+) -> Segmented:
+    """Buffers for up to `room` results, and for what the warps of `blocks` blocks leave."""
+    host, slots = lowering.host, lowering.host.mul(blocks, index(lowering.machine.warps))
+    results = tuple(lowering.alloc_like(atom, room) for atom in sink.neutral)
+    firsts, lasts = (host.emit(Alloc(i64, slots, lowering.site()))[0] for _ in range(2))
+    carry_outs = tuple(
+        host.emit(Alloc(type_, slots, lowering.site()), "buffer")[0]
+        for type_ in carried_by(sink.fn).result_types() if isinstance(type_, DType)
+    )  # fmt: skip
+    return Segmented(results, firsts, lasts, carry_outs, slots)
+
+
+def join_carry_outs(
+    lowering: Lowering, let: Let, sink: CombineSegments | CombineRows, left: Segmented, total: Atom
+) -> None:
+    """Launch what completes the results of a sweep over `total` elements."""
+    kernel = lowering.kernel(let, "_carry_outs")
+    _write_carry_outs(lowering, kernel, sink, left)
+    lowering.launch(kernel, lowering.host.apply("minimum", total, index(1)), Role.CARRY_OUT)
+    for buffer in (left.firsts, left.lasts, *left.carry_outs):
+        lowering.host.emit(Free(buffer))
+
+
+def _write_carry_outs(
+    lowering: Lowering, kernel: KernelBuilder, sink: CombineSegments | CombineRows, left: Segmented
+) -> None:
+    """The kernel: a scan that begins anew at each share that closes a segment."""
+    b, machine = kernel.body, lowering.machine
+    count = kernel.capture(left.slots)
+    fn, own = carried_by(sink.fn), sink.fn.result_types()
+    operator = operator_in(kernel, fn, sink.neutral, lowering.checks)
+    neutral = cast_each(kernel.body, operator.neutral, fn.result_types())
+    operator = replace(operator, neutral=neutral)
+    results = [kernel.buffer(buffer) for buffer in left.results]
+    open_at = read([kernel.buffer(left.firsts), kernel.buffer(left.lasts)], count)
+    values = read([kernel.buffer(buffer) for buffer in left.carry_outs], count)
+    closes = map(lambda c, ends: (c.apply("ne", *ends),), open_at)
+
+    def complete(c: Builder, share: Atom, before: Values) -> None:
+        """The segment that a share closed first, with what lies before the share."""
+
+        def join(d: Builder) -> None:
+            place = open_at.at(d, share)[0]
+            pieces = [d.emit(Load(buffer, place))[0] for buffer in results]
+            whole = operator.combine(d, before[1:], cast_each(d, pieces, fn.result_types()))
+            _store_each(d, results, place, cast_each(d, whole, own))
+
+        when(c, closes.at(c, share)[0], join)
+
+    open_, shares = segmented(operator), zipped(closes, values)
+    all_shares = scan_by_warps(
+        b, open_, shares, machine.warps_of(machine.fixed_width or 1), complete, exclusive=True
+    )
+    place = open_at.at(b, b.sub(count, index(1)))[1]
+    last = all_shares.at(b, index(0))
+    for_all(b, WARP, 1, lambda c, _: _store_each(c, results, place, cast_each(c, last[1:], own)))
+
+
+def _store_each(b: Builder, buffers: Sequence[Var], at: Atom, values: Values) -> None:
+    for buffer, value in zip(buffers, values, strict=True):
+        b.emit(Store(buffer, at, value))
 
 
 @record
@@ -245,3 +339,60 @@ class LockstepSegmentWriter(SegmentWriter):
         joined = self._element(b, self._on(b, open_, closed))
         closed = self._select(b, is_first, joined, closed)
         self.places.store(b, step, self.results, closed)
+
+
+# -- Segments that flags say, combined: each result at the number of its segment -------------------
+
+
+class SegmentSink(LoweredSink):
+    """What sinks that combine segments have in common; `places` says where results go."""
+
+    carries: ClassVar[bool] = True
+    segmented: Segmented
+    writer: SegmentWriter
+
+    def places(self, writer: KernelWriter, share: Share) -> Places:
+        """Where the results of a warp's share go."""
+        raise NotImplementedError
+
+    def enter(self, writer: KernelWriter, share: Share) -> State:
+        places = self.places(writer, share)
+        lockstep = writer.version.lanes.tail is Tail.PREDICATE
+        kind = LockstepSegmentWriter if lockstep else SegmentWriter
+        self.writer = kind(
+            writer.lowering, writer.kernel, self.sink, self.taken, self.segmented, places
+        )
+        return self.writer.enter()
+
+    def step(self, writer: KernelWriter, step: SinkStep, state: State) -> State:
+        b, elements, position = step.b, step.elements, step.position
+        close = closing(writer, b, elements, position, self.writer.start)
+        return self.writer.step(b, elements, position, close, state, step.carries)
+
+    def leave(
+        self, writer: KernelWriter, slot: Atom, before: State, state: State, carries: State
+    ) -> None:
+        self.writer.leave(writer.b, slot, before, state, carries)
+
+    def finish(self, sweep: HostSweep) -> None:
+        join_carry_outs(sweep.lowering, sweep.let, self.sink, self.segmented, sweep.total)
+
+
+class CombineSegmentsSink(SegmentSink):
+    """A scan counts the segments that are closed, so each knows its place."""
+
+    def allocate(self, sweep: HostSweep) -> None:
+        self.segmented = segmented_buffers(sweep.lowering, self.sink, sweep.total, sweep.blocks)
+
+    def places(self, writer: KernelWriter, share: Share) -> Places:
+        slot = writer.scans.slot_of_count(self.number)
+        return Consecutive(slot, writer.ends[slot])
+
+    def bind(self, sweep: HostSweep) -> None:
+        host, scope = sweep.lowering.host, sweep.lowering.scope
+        closed = sweep.counted(self.number)
+        kept = host.add(closed, host.apply("minimum", sweep.total, index(1)))  # the last is open
+        scope.bind(self.vars[0], kept)
+        for var, buffer in zip(self.vars[1:], self.segmented.results, strict=True):
+            host.emit(Trim(buffer, kept))
+            scope.bind(var, HostArray(buffer, (kept,)))

@@ -22,8 +22,8 @@ from flatweave.kernel_ir.syntax import BlockIndex, Lane, Lanes, Load, Shared, St
 from flatweave.kernel_ir.warp_ops import ReduceLanes
 from flatweave.lower.host.context import Declared, Own
 from flatweave.lower.kernel.builder import KernelBuilder
-from flatweave.lower.kernel.spread import spread
-from flatweave.lower.sort.digit_pass import Keyed
+from flatweave.lower.kernel.operators import spread
+from flatweave.lower.sort.digits import Keyed
 from flatweave.terms.build import Builder, index, lambda_of
 from flatweave.terms.control import NO_BODY, For, If, While
 from flatweave.terms.operators import comes_before

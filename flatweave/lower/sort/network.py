@@ -1,219 +1,277 @@
-"""The sort of a row by one thread: its keys in a network of registers, then its elements.
+"""A sorting network over vector registers: one thread sorts what its first caches hold.
 
-    words = the keys of the elements, lane by lane; behind them what comes last
-    sort the words                                    `exchange.py`
-    ys[e] = element of words[e % R * lanes + e // R], where there are many, square by square
+Element e is in lane e // R of register e % R; there are R registers, as many as a power of two.
 
-Results have room for what comes behind the last element. A whole program sorts so what is short
-(`radix.py`). See decision 0053.
+    registers   r0: 3 8 1 5    each lane by itself:    r0: 2 4 0 5     lanes exchange    r0: 0 2 4 6
+    of lanes    r1: 2 4 0 9    min and max of whole    r1: 3 8 1 9     with others:      r1: 1 3 5 7
+                               registers                               log2 lanes stages
+
+Of stages t = 1, 2, ..: runs of 2^(t-1) elements become runs of 2^t: the first is compared with the
+second one reversed, after which all of one half come before all of the other, and each half is an
+ascending and a descending run; then halves are halved until nothing is left (Batcher 1968).
+Comparisons within a lane are of whole registers. The first three stages, and every three steps of
+halving, can be done to eight registers at once, so that these go through memory a third as often.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 
-from flatweave.array_ir.fault import PARTS
-from flatweave.base.dtypes import i64
-from flatweave.base.plan import CHECK_ERROR
-from flatweave.kernel_ir.host import Alloc, Fail, Free, Role
-from flatweave.kernel_ir.syntax import Lane, Lanes, Load, Store
-from flatweave.kernel_ir.warp_ops import LoadTile
-from flatweave.lower.host.context import Lowering
-from flatweave.lower.kernel.builder import KernelBuilder
-from flatweave.lower.kernel.elements import Elements
-from flatweave.lower.kernel.scope import HostArray
-from flatweave.lower.machine.machine import Machine
-from flatweave.lower.sort.exchange import Network
-from flatweave.lower.sort.lines import scalar_loop
-from flatweave.lower.sort.words import PLACE, Words
-from flatweave.ops import RadixSort, SortRow
+from flatweave.base.dtypes import DType, bool_, i32, i64, u32, u64
+from flatweave.base.records import record
+from flatweave.kernel_ir.syntax import Lane, Load, Store
+from flatweave.kernel_ir.warp_ops import SwapLanes
+from flatweave.lower.sort.write_combining import scalar_loop
+from flatweave.ops.rows import scalar_type
 from flatweave.terms.build import Builder, index
-from flatweave.terms.control import If
-from flatweave.terms.syntax import Atom, Lambda, Let, Var
+from flatweave.terms.control import NO_BODY, Apply, If
+from flatweave.terms.operators import exchanges, steps_back, undone
+from flatweave.terms.syntax import Atom, Const, Lambda, Let, Var, constant
 
-NARROWEST = 2
-"""Registers of the smallest network, each of which is compared with another."""
-FEW_REGISTERS = 512
-"""Registers up to which a network is faster than passes over digits, where there is a minimum of
-words: other words are compared and chosen."""
-WIDE = 64
-"""Bytes of registers for which there is a minimum of words of 64 bits, too."""
-TOO_LONG = PARTS.join([
-    "one thread cannot sort a row of {0} elements.",
-    'Sort all rows at once: with fw.schedule(version="flat").',
-])  # fmt: skip
-
-
-def lower_sort_row(lowering: Lowering, let: Let, op: SortRow) -> None:
-    """Emit the launch of a sort by one thread and bind its results."""
-    host = lowering.host
-    total = lowering.scope.array(op.xs[0]).shape[0]
-    _check_places(lowering, total)
-    written = RowSort(lowering, let, op, total)
-    kernel = lowering.kernel(let)
-    written.write(kernel)
-    lowering.launch(kernel, host.apply("minimum", total, index(1)))
-    written.end()
-    for var, buffer in zip(let.vars, written.target, strict=True):
-        lowering.scope.bind(var, HostArray(buffer, (total,)))
+# -- What a network compares: an element's keys, side by side in one word or a few -----------------
+#
+#     keys a: u64, b: u32        words i64 i64      a | b, place
+#     key  a: u32                words i64          a, place
+#     key  a: u32, which is      words i32          a
+#     all there is to know of x
+#
+# The place of an element is its last key, so that no two are equal and the order is the stable one;
+# elements are read from their places behind the sort. Where the key alone tells what the element
+# was, it is made of the key again. Words are signed: not all processors can compare others.
 
 
-def in_network(lowering: Lowering, let: Let, op: RadixSort, total: Atom) -> list[Var]:
-    """The buffers of a whole program's elements that one thread sorts in its registers."""
-    written = RowSort(lowering, let, op, total)
-    kernel = lowering.later(
-        let, "_network", written.needs, lambda kernel, own: written.write(kernel)
-    )
-    blocks = lowering.host.apply("minimum", total, index(1))
-    lowering.launch(kernel, blocks, Role.VARIANT)
-    written.end()
-    return written.target
+PLACE = 32
+"""Bits of an element's place."""
 
 
-def width_of(machine: Machine, words: Words) -> int:
-    """Elements that a register has words of."""
-    return max(machine.lanes(words.dtypes), 2)
+@record
+class Words:
+    """The words that `fn` gives an element. `undo` is what makes it of its key again, last first;
+    without it words hold its place, too."""
 
+    fn: Lambda
+    undo: tuple[Let, ...] | None
+    sizes: tuple[tuple[int, ...], ...]
 
-def few_elements(machine: Machine, fn: Lambda) -> int:
-    """Up to how many elements a network sorts faster than passes over the digits of `fn`."""
-    words = Words.of(fn)
-    widest = max(dtype.bytes for dtype in words.dtypes)
-    has_minimum = len(words.dtypes) == 1 and (widest < i64.bytes or machine.vector_bytes >= WIDE)
-    steps = 1 if has_minimum else max(2, len(words.dtypes))
-    return FEW_REGISTERS // steps * width_of(machine, words)
-
-
-def _check_places(lowering: Lowering, total: Atom) -> None:
-    """Places of elements must fit the words."""
-    has_place = lowering.host.apply("lt", total, index(1 << PLACE))
-    site = lowering.site("argument", TOO_LONG, 1)
-    failed = lowering.host.apply("not", has_place)
-    lowering.host.emit(Fail(failed, CHECK_ERROR, site, total, index(0)))
-
-
-Inside = Callable[[Builder], Sequence[Atom]]
-
-
-class RowSort:
-    """One sort: what it takes of the host, and its kernel."""
-
-    def __init__(
-        self, lowering: Lowering, let: Let, op: SortRow | RadixSort, total: Atom
-    ) -> None:
-        self.lowering = lowering
-        self.op = op
-        self.words = words = Words.of(op.fn)
-        self.width = width = width_of(lowering.machine, words)
-        host = lowering.host
-        count = host.apply("floordiv", host.add(total, index(width - 1)), index(width))
-        behind = host.sub(host.apply("maximum", count, index(NARROWEST)), index(1))
-        log = host.sub(index(64), host.apply("clz", behind))
-        room = host.mul(host.apply("shl", index(1), log), index(width))
-        self.sizes = (total, room, log)
-        site = lowering.site()
-        self.source = [lowering.scope.array(x).buffer for x in op.xs]
-        self.target = [lowering.alloc_like(x, room) for x in op.xs]
-        self.rooms = [host.emit(Alloc(dtype, room, site), "words")[0] for dtype in words.dtypes]
+    @staticmethod
+    def of(fn: Lambda) -> Words:
+        """The words of a sort."""
+        undo = steps_back(fn)
+        bits = [scalar_type(key).bits for key in fn.results]
+        if undo is not None:
+            return Words(fn, undo, (tuple(bits),))
+        words: list[list[int]] = [[]]
+        for size in (*bits, PLACE):
+            if sum(words[-1]) + size > i64.bits:
+                words.append([])
+            words[-1].append(size)
+        return Words(fn, None, tuple(tuple(word) for word in words))
 
     @property
-    def needs(self) -> list[Atom]:
-        """The host values that the kernel may capture."""
-        reads = self.lowering.reads(self.op.fn)
-        return [*reads, *self.source, *self.target, *self.rooms, *self.sizes]
+    def dtypes(self) -> list[DType]:
+        """The type of each word."""
+        if sum(map(sum, self.sizes)) <= i32.bits:
+            return [i32]
+        return [i64 for _ in self.sizes]
 
-    def end(self) -> None:
-        """Give back what the launch needed."""
-        for buffer in self.rooms:
-            self.lowering.host.emit(Free(buffer))
+    def packed(self, b: Builder, keys: Sequence[Atom], place: Atom) -> list[Atom]:
+        """The words of an element."""
+        parts = [*keys] if self.undo is not None else [*keys, b.cast(place, u32)]
+        found: list[Atom] = []
+        for sizes, dtype in zip(self.sizes, self.dtypes, strict=True):
+            unsigned = _unsigned(dtype)
+            word: Atom = constant(0, unsigned)
+            for size in sizes:
+                if size < unsigned.bits:
+                    word = b.apply("shl", word, constant(size, unsigned))
+                word = b.apply("or", word, b.cast(parts.pop(0), unsigned))
+            found.append(b.cast(b.apply("xor", word, _high(unsigned)), dtype))
+        return found
 
-    def write(self, kernel: KernelBuilder) -> None:
-        """Its code, which one block runs."""
-        written = _Sorting(self.lowering, self.op, kernel, self.words, self.width)
-        written.write(self.source, self.target, self.rooms, self.sizes)
+    def behind(self) -> list[Atom]:
+        """Words that come behind those of all elements."""
+        return [constant((1 << (dtype.bits - 1)) - 1, dtype) for dtype in self.dtypes]
+
+    def place(self, b: Builder, last: Atom) -> Atom:
+        """An element's place, of its last word."""
+        return b.cast(b.cast(last, u32), i64)
+
+    def element(self, b: Builder, word: Atom) -> Atom:
+        """An element, of the word that is all of it."""
+        assert self.undo is not None
+        unsigned = _unsigned(scalar_type(word))
+        value = b.apply("xor", b.cast(word, unsigned), _high(unsigned))
+        value = b.cast(value, scalar_type(self.fn.results[0]))
+        return undone(b, self.undo, value)
 
 
-class _Sorting:
-    """The kernel of one sort."""
+def _unsigned(dtype: DType) -> DType:
+    return u32 if dtype.bits == u32.bits else u64
 
-    def __init__(
-        self, lowering: Lowering, op: SortRow | RadixSort, kernel: KernelBuilder, words: Words,
-        width: int,
-    ) -> None:  # fmt: skip
-        self.lowering = lowering
-        self.op = op
-        self.kernel = kernel
+
+def _high(dtype: DType) -> Atom:
+    return constant(1 << (dtype.bits - 1), dtype)
+
+
+Register = Sequence[Atom]
+"""A register of elements: the words of one in each lane."""
+
+EIGHT = tuple(exchanges(8))
+"""Positions to compare that sort eight."""
+HALVED = tuple((k, k + d) for d in (4, 2, 1) for k in range(8) if not k & d)
+"""Places to compare that sort eight of which both halves are halved already."""
+
+
+class Network:
+    """The registers in `words`, one buffer for each word of an element; `by_eight` where they are
+    worth a third of the time for three times the code."""
+
+    def __init__(self, words: Sequence[Var], width: int, log: Atom, by_eight: bool = True) -> None:
         self.words = words
+        self.by_eight = by_eight
         self.width = width
+        self.log = log
 
-    def write(
-        self, source: Sequence[Var], target: Sequence[Var], rooms: Sequence[Var],
-        sizes: tuple[Atom, Atom, Atom],
-    ) -> None:  # fmt: skip
-        """Words, their sort, elements: all in one region of lanes."""
-        kernel = self.kernel
-        self.source = [kernel.buffer(buffer) for buffer in source]
-        self.target = [kernel.buffer(buffer) for buffer in target]
-        self.rooms = [kernel.buffer(buffer) for buffer in rooms]
-        self.total, room, self.log = (kernel.capture(size) for size in sizes)
-        b = kernel.body.inner()
-        whole = b.apply("and", self.total, index(-self.width))
-        scalar_loop(b, index(0), whole, self._enter, self.width)
-        scalar_loop(b, whole, room, partial(self._enter, last=True), self.width)
-        # a whole program has one sort of few elements, which is as fast as it is made
-        Network(self.rooms, self.width, self.log, isinstance(self.op, SortRow)).sort(b)
-        registers = b.apply("shl", index(1), self.log)
-        has_squares = b.apply("ge", registers, index(self.width))
-        squares, few = b.inner(), b.inner()
-        scalar_loop(squares, index(0), registers, self._leave_square, self.width)
-        scalar_loop(few, index(0), self.total, self._leave, self.width)
-        b.emit(If(has_squares, squares.close([], []), few.close([], [])))
-        kernel.body.emit(Lanes(self.width, b.close([], [])))
+    def sort(self, b: Builder) -> None:
+        """All elements in order, inside of lanes."""
+        count = b.apply("shl", index(1), self.log)
+        first = self._eights(b, count) if self.by_eight else index(1)
+        cross = self.width.bit_length() - 1
+        behind = b.add(self.log, index(cross + 1))
 
-    def _enter(self, b: Builder, start: Atom, last: bool = False) -> None:
-        """The words of the elements from `start` on."""
-        place = b.emit(Lane(start))[0]
+        def stage(c: Builder, t: Atom) -> None:
+            inside = c.apply("le", t, self.log)
+            within = c.inner()
+            self._mirrored(within, count, t)
+            c.emit(If(inside, within.close([], []), NO_BODY))
+            for level in range(1, cross + 1):
+                between = c.inner()
+                self._across(between, count, level)
+                is_here = c.apply("eq", t, c.add(self.log, index(level)))
+                c.emit(If(is_here, between.close([], []), NO_BODY))
+            steps = c.apply("select", inside, c.sub(t, index(1)), self.log)
+            self._halve(c, count, steps)
 
-        def some(c: Builder) -> Sequence[Atom]:
-            elements = [c.emit(Load(buffer, place))[0] for buffer in self.source]
-            made = Elements(self.kernel, place, self.lowering.checks)
-            return self.words.packed(c, made.call(c, self.op.fn, elements), place)
+        scalar_loop(b, first, behind, stage)
 
-        found = self._if_there(b, place, some) if last else some(b)
-        for buffer, word in zip(self.rooms, found, strict=True):
-            b.emit(Store(buffer, place, word))
+    # -- within a lane ----------------------------------------------------------------------------
 
-    def _if_there(self, b: Builder, place: Atom, some: Inside) -> Sequence[Atom]:
-        """What `some` gives in lanes that have an element."""
-        inside = b.inner()
-        then = inside.close([], some(inside))
-        other = b.inner().close([], self.words.behind())
-        return b.emit(If(b.apply("lt", place, self.total), then, other))
+    def _eights(self, b: Builder, count: Atom) -> Atom:
+        """Runs of eight registers, where there are so many; the stage that comes next."""
+        has_eight = b.apply("ge", self.log, index(3))
+        eights = b.apply("select", has_eight, b.apply("floordiv", count, index(8)), index(0))
+        scalar_loop(b, index(0), eights, lambda c, group: self._places(
+            c, EIGHT, lambda d, k: d.add(d.mul(group, index(8)), index(k))))  # fmt: skip
+        return b.apply("select", has_eight, index(4), index(1))
 
-    def _leave_square(self, b: Builder, register: Atom) -> None:
-        """The elements of as many registers as each has lanes: from a register on."""
-        width = index(self.width)
-        words = b.emit(LoadTile(self.rooms[-1], b.mul(register, width), width, self.width))
-        for lane, word in enumerate(words):
-            self._store(b, b.add(b.apply("shl", index(lane), self.log), register), word)
+    def _mirrored(self, b: Builder, count: Atom, t: Atom) -> None:
+        """Runs of 2^t registers: each with its mirror image."""
+        run = b.apply("shl", index(1), t)
+        half = b.apply("shl", index(1), b.sub(t, index(1)))
+        last = b.sub(run, index(1))
 
-    def _leave(self, b: Builder, start: Atom) -> None:
-        """The elements from `start` on."""
-        place = b.emit(Lane(start))[0]
-        lane = b.apply("shr", place, self.log)
-        register = b.sub(place, b.apply("shl", lane, self.log))
-        at = b.add(b.mul(register, index(self.width)), lane)
-        self._store(b, start, b.emit(Load(self.rooms[-1], at))[0])
+        def pair(c: Builder, g: Atom) -> None:
+            i = c.apply("and", g, c.sub(half, index(1)))
+            start = c.mul(c.sub(g, i), index(2))
+            self._pair(c, c.add(start, i), c.add(start, c.sub(last, i)))
 
-    def _store(self, b: Builder, start: Atom, word: Atom) -> None:
-        """The elements that words stand for, from `start` on: behind the last one anything."""
-        if self.words.undo is not None:
-            values = [self.words.element(b, word)]
-        else:
-            last = b.sub(self.total, index(1))
-            origin = b.apply("minimum", self.words.place(b, word), last)
-            values = [b.emit(Load(buffer, origin))[0] for buffer in self.source]
-        place = b.emit(Lane(start))[0]
-        for buffer, value in zip(self.target, values, strict=True):
-            b.emit(Store(buffer, place, value))
+        scalar_loop(b, index(0), b.apply("floordiv", count, index(2)), pair)
+
+    def _halve(self, b: Builder, count: Atom, steps: Atom) -> None:
+        """Runs of 2^steps registers in `steps` steps: single ones, then three at a time."""
+        singles = b.apply("mod", steps, index(3)) if self.by_eight else steps
+
+        def single(c: Builder, k: Atom) -> None:
+            far = c.apply("shl", index(1), c.sub(c.sub(steps, index(1)), k))
+
+            def pair(d: Builder, g: Atom) -> None:
+                i = d.apply("and", g, d.sub(far, index(1)))
+                low = d.add(d.mul(d.sub(g, i), index(2)), i)
+                self._pair(d, low, d.add(low, far))
+
+            scalar_loop(c, index(0), c.apply("floordiv", count, index(2)), pair)
+
+        def three(c: Builder, k: Atom) -> None:
+            near = c.apply("shl", index(1), c.sub(c.sub(steps, index(3)), k))
+
+            def group(d: Builder, g: Atom) -> None:
+                i = d.apply("and", g, d.sub(near, index(1)))
+                low = d.add(d.mul(d.sub(g, i), index(8)), i)
+                self._places(d, HALVED, lambda e, p: e.add(low, e.mul(near, index(p))))
+
+            scalar_loop(c, index(0), c.apply("floordiv", count, index(8)), group)
+
+        scalar_loop(b, index(0), singles, single)
+        if self.by_eight:
+            scalar_loop(b, singles, steps, three, 3)
+
+    def _pair(self, b: Builder, low: Atom, high: Atom) -> None:
+        first, second = _ordered(b, self._load(b, low), self._load(b, high))
+        self._store(b, low, first)
+        self._store(b, high, second)
+
+    def _places(
+        self, b: Builder, pairs: Sequence[tuple[int, int]], at: Callable[[Builder, int], Atom]
+    ) -> None:
+        """Eight registers, of which pairs are compared in turn."""
+        places = [at(b, k) for k in range(8)]
+        held = [self._load(b, place) for place in places]
+        for low, high in pairs:
+            held[low], held[high] = _ordered(b, held[low], held[high])
+        for place, register in zip(places, held, strict=True):
+            self._store(b, place, register)
+
+    # -- between lanes ----------------------------------------------------------------------------
+
+    def _across(self, b: Builder, count: Atom, level: int) -> None:
+        """Runs of 2^level lanes: each with its mirror image, then lanes that are nearer."""
+        lane = b.emit(Lane(index(0)))[0]
+        lower = [
+            b.apply("eq", b.apply("and", lane, index(1 << bit)), index(0)) for bit in range(level)
+        ]
+        last = b.sub(count, index(1))
+
+        def pair(c: Builder, r: Atom) -> None:
+            mirror, mask = c.sub(last, r), (1 << level) - 1
+            low, high = _ordered(c, self._load(c, r), self._swapped(c, self._load(c, mirror), mask))
+            first = _chosen(c, lower[-1], low, high)
+            second = self._swapped(c, _chosen(c, lower[-1], high, low), mask)
+            for place, register in ((r, first), (mirror, second)):
+                for bit in reversed(range(level - 1)):
+                    other = self._swapped(c, register, 1 << bit)
+                    register = _chosen(c, lower[bit], *_ordered(c, register, other))
+                self._store(c, place, register)
+
+        scalar_loop(b, index(0), b.apply("floordiv", count, index(2)), pair)
+
+    def _swapped(self, b: Builder, register: Register, mask: int) -> Register:
+        return b.emit(SwapLanes(mask, tuple(register)))
+
+    # -- registers in memory ----------------------------------------------------------------------
+
+    def _load(self, b: Builder, register: Atom) -> Register:
+        at = b.emit(Lane(b.mul(register, index(self.width))))[0]
+        return [b.emit(Load(buffer, at))[0] for buffer in self.words]
+
+    def _store(self, b: Builder, register: Atom, words: Register) -> None:
+        at = b.emit(Lane(b.mul(register, index(self.width))))[0]
+        for buffer, word in zip(self.words, words, strict=True):
+            b.emit(Store(buffer, at, word))
+
+
+def _ordered(b: Builder, x: Register, y: Register) -> tuple[Register, Register]:
+    """Of each two elements the one that comes first, and the other one.
+
+    Nothing is known of any of them, and asking what is takes longer with each comparison.
+    """
+    if len(x) == 1:
+        return b.emit(Apply("minimum", (x[0], y[0]))), b.emit(Apply("maximum", (x[0], y[0])))
+    less: Atom = Const(False, bool_)
+    for one, other in reversed(list(zip(x, y, strict=True))):
+        tie = b.apply("and", b.apply("eq", one, other), less)
+        less = b.apply("or", b.apply("lt", one, other), tie)
+    return _chosen(b, less, x, y), _chosen(b, less, y, x)
+
+
+def _chosen(b: Builder, condition: Atom, x: Register, y: Register) -> Register:
+    return [b.apply("select", condition, one, other) for one, other in zip(x, y, strict=True)]

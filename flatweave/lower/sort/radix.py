@@ -3,14 +3,14 @@
     for each digit of the keys' bits that vary, the least significant one first:
         move the elements into the order of the digit, equal ones as they are
 
-The keys of an element are one long number (`key_bits.py`). How a pass moves elements is the
+The keys of an element are one long number (`digits.py`). How a pass moves elements is the
 machine's: it counts runs of them and scans the counts before (`counted_runs.py`), or does it in one
-launch whose blocks look back (`sweeps.py`). Every pass is stable, so that the result is the only
+launch whose blocks look back (`onesweep.py`). Every pass is stable, so that the result is the only
 one there is, however elements are divided.
 
 Which bits vary is known when the program runs: it decides on how many digits there are, and how
 wide they are. So is whether elements are in order already, or each comes before the one before it,
-or few: these need no passes (`turned.py`, `network.py`). Elements go back and forth between two
+or few: these need no passes (`turned`, `short_rows.py`). Elements go back and forth between two
 buffers; where nobody needs the unsorted array any more, its own is one of them. See Note [What a
 pass costs].
 """
@@ -21,24 +21,59 @@ from collections.abc import Callable, Sequence
 
 from flatweave.base.dtypes import i64
 from flatweave.base.records import record, replace
-from flatweave.kernel_ir.host import Alloc, Free, IsUnique, Retain
+from flatweave.kernel_ir.host import Alloc, Free, IsUnique, Retain, Role
+from flatweave.kernel_ir.syntax import Load, Store
 from flatweave.lower.host.context import Lowering
-from flatweave.lower.kernel.scope import HostArray
+from flatweave.lower.host.positions import place_blocks, write_places
+from flatweave.lower.kernel.builder import HostArray, KernelBuilder
 from flatweave.lower.schedule.sorting import elements_each, sorts_by_lane
-from flatweave.lower.sort.blocks import BlockRuns
-from flatweave.lower.sort.counted_runs import CountedRuns
-from flatweave.lower.sort.digit_pass import DigitPass, Keyed, Passes
-from flatweave.lower.sort.key_bits import KeyBits, KeyDigits, bits_of, ceil_div
-from flatweave.lower.sort.lanes import LaneRuns
+from flatweave.lower.sort.counted_runs import BlockRuns, CountedRuns, LaneRuns
+from flatweave.lower.sort.digits import (
+    DigitPass,
+    KeyBits,
+    KeyDigits,
+    Keyed,
+    Passes,
+    bits_of,
+    ceil_div,
+)
 from flatweave.lower.sort.leading import LEAST, Mend
-from flatweave.lower.sort.network import few_elements, in_network
-from flatweave.lower.sort.sweeps import Sweeps
-from flatweave.lower.sort.turned import turned
+from flatweave.lower.sort.onesweep import Sweeps
+from flatweave.lower.sort.short_rows import few_elements, in_network
 from flatweave.ops import RadixSort
 from flatweave.ops.rows import array_type
-from flatweave.terms.build import FALSE, TRUE, index
+from flatweave.terms.build import FALSE, TRUE, Builder, index
 from flatweave.terms.control import For, If, While
 from flatweave.terms.syntax import Atom, Let, Var, constant
+
+# -- A sort of elements each of which comes before the one before it: from the last to the first ---
+#
+#     9 7 4 1     1 4 7 9
+
+
+def turned(lowering: Lowering, let: Let, op: RadixSort, total: Atom) -> list[Var]:
+    """The buffers of the elements, the last one first."""
+    machine, host = lowering.machine, lowering.host
+    source = [lowering.scope.array(x).buffer for x in op.xs]
+    target = [lowering.alloc_like(x, total) for x in op.xs]
+    dtypes = [array_type(x).dtype for x in op.xs]
+
+    def write(kernel: KernelBuilder) -> None:
+        count = kernel.capture(total)
+        moves = [(kernel.buffer(x), kernel.buffer(y)) for x, y in zip(source, target, strict=True)]
+
+        def at(b: Builder, i: Atom) -> None:
+            behind = b.sub(b.sub(count, index(1)), i)
+            for old, new in moves:
+                b.emit(Store(new, i, b.emit(Load(old, behind))[0]))
+
+        write_places(machine, kernel, count, dtypes, at)
+
+    needs = [*source, *target, total]
+    kernel = lowering.later(let, "_turned", needs, lambda kernel, own: write(kernel))
+    lowering.launch(kernel, place_blocks(host, machine, total, dtypes), Role.VARIANT)
+    return target
+
 
 Way = Callable[[Lowering, Let, RadixSort, Atom], Sequence[Var]]
 """Emits a sort of so many elements; their buffers."""

@@ -30,8 +30,8 @@ from flatweave.lower.sweep.contraction_cells import Cells
 from flatweave.lower.sweep.share_tiles import for_each_tile
 from flatweave.lower.sweep.sink import LoweredSink, SinkStep
 from flatweave.lower.sweep.writer import KernelWriter
-from flatweave.lower.traverse.position import Position
 from flatweave.lower.traverse.register_tiles import Extent, Row, in_lanes, loop
+from flatweave.lower.traverse.steps import Position
 from flatweave.ops.rows import scalar_type
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import NO_BODY, If

@@ -22,10 +22,9 @@ from flatweave.lower.schedule.stencil import Around, Stencil
 from flatweave.lower.sweep.share_tiles import for_each_tile
 from flatweave.lower.sweep.sink import LoweredSink, SinkStep
 from flatweave.lower.sweep.writer import KernelWriter
-from flatweave.lower.traverse.flat import flat
-from flatweave.lower.traverse.position import Position, State
 from flatweave.lower.traverse.shared_tiles import InShared, TileOf, unravelled
-from flatweave.lower.traverse.warp_share import warp_index
+from flatweave.lower.traverse.steps import Position, State, warp_index
+from flatweave.lower.traverse.traversal import flat
 from flatweave.nest.schedule import SharedTile
 from flatweave.terms.build import TRUE, Builder, index
 from flatweave.terms.control import NO_BODY, If

@@ -1,8 +1,8 @@
 """A sweep becomes one kernel: the skeleton of most of the language, written once.
 
     claim a block
-    for each level of scans:   reduce the block's elements; publish; look back     (prefixes.py)
-    once more over the block:  scan from the prefixes, feed the sinks              (last_pass.py)
+    for each level of scans:   reduce the block's elements; publish; look back     (passes.py)
+    once more over the block:  scan from the prefixes, feed the sinks              (passes.py)
     leave one partial result of each reduction; the host combines them in block order
 
 A sweep without scans has the last pass alone. Blocks depend on sizes only, so results do not
@@ -13,37 +13,175 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
+from math import prod
 
 from flatweave.algorithms.words import NOTHING
 from flatweave.base.records import replace
-from flatweave.kernel_ir.host import Free
-from flatweave.lower.host.context import Declared, Lowering
-from flatweave.lower.host.fill import fill
-from flatweave.lower.host.held import held
+from flatweave.kernel_ir.host import Free, SharedIsApart
+from flatweave.lower.host.context import Declared, Lowering, fill, held
 from flatweave.lower.kernel.builder import KernelBuilder
-from flatweave.lower.scan.block_partials import scan_block_partials
-from flatweave.lower.scan.look_back import make_chain, make_words
-from flatweave.lower.scan.one_block import make_only_block
-from flatweave.lower.scan.two_pass import KnownPrefixes
+from flatweave.lower.machine.machine import Machine
+from flatweave.lower.machine.thresholds import ENOUGH_TILES
 from flatweave.lower.schedule.choose import shared_tile_of
 from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.packing import packing_of_scans
 from flatweave.lower.schedule.plan import Carry, SweepPlan
 from flatweave.lower.schedule.scan_levels import ScanRecord
-from flatweave.lower.schedule.short_rows import Ones
+from flatweave.lower.schedule.short_rows import Ones, length_of_short
 from flatweave.lower.schedule.words import why_version
-from flatweave.lower.sweep.conditions import are_short, holds, rows_of_host, suffix
+from flatweave.lower.sweep.chains import (
+    KnownPrefixes,
+    make_chain,
+    make_only_block,
+    make_words,
+    scan_block_partials,
+)
 from flatweave.lower.sweep.contracted import write_contracted
-from flatweave.lower.sweep.fold_work import fewer_with_folds
 from flatweave.lower.sweep.in_tiles import write_in_tiles
 from flatweave.lower.sweep.passes import Passes
 from flatweave.lower.sweep.sink import HostSweep, LoweredSink
 from flatweave.lower.sweep.writer import KernelWriter
-from flatweave.lower.traverse.sources import groups
-from flatweave.nest.schedule import ALWAYS, Guard, RegisterTile, SharedTile, Version
-from flatweave.terms.build import index
+from flatweave.lower.traverse.row_lookup import groups
+from flatweave.nest.schedule import ALWAYS, Axis, Guard, RegisterTile, SharedTile, Version
+from flatweave.ops import Locate
+from flatweave.passes.cost import cost_of_body
+from flatweave.terms.build import TRUE, Builder, index
 from flatweave.terms.operators import cast_each
 from flatweave.terms.syntax import Atom, Const, Let, Var, types_of
+
+# -- The guards of versions, as the host finds them out from sizes ---------------------------------
+
+
+SUFFIXES = {
+    "streaming": "_s", "rows": "_rows", "streaming-rows": "_rows_s", "fill": "_fill",
+    "tiled": "_tiled", "shared": "_shared",
+}  # fmt: skip
+"""What is added to the name of a sweep's kernel for a version."""
+
+
+def suffix(version: Version) -> str:
+    """What is added to the name of a sweep's kernel for a version."""
+    rows = "_ones" if version.guard.one else "_short" if version.guard.below else ""
+    return rows + SUFFIXES.get(version.name, "")
+
+
+def are_short(lowering: Lowering, guard: Guard, facts: SweepFacts, axis: Axis) -> Atom:
+    """Whether rows are as short as a version asks for, of a sweep whose lanes else lie along
+    `axis`."""
+    host, scalar, ones = lowering.host, lowering.scope.scalar, facts.of_one(axis)
+    if guard.one and ones:
+        return host.apply("eq", scalar(ones.extent), index(1))
+    length = length_of_short(facts.op, axis, facts.known)
+    assert length is not None
+    long = host.mul(scalar(length.rows), index(guard.below))
+    return host.apply("lt", scalar(length.elements), long)
+
+
+def holds(
+    lowering: Lowering, host: Builder, version: Version, facts: SweepFacts,
+    shape: Sequence[Atom], total: Atom,
+) -> Atom:  # fmt: skip
+    """Whether the sizes of a sweep are those that a version is for; and the device, where it reads
+    from tiles in shared memory."""
+    guard, conditions = version.guard, list[Atom]()
+    if guard.inside:
+        conditions += _is_tiled(lowering, host, guard, facts, shape, total)
+    tile = version.step(SharedTile)
+    if guard.worth and tile is not None:
+        conditions += _is_shared(host, tile, lowering.machine, shape, total)
+    if guard.elements:
+        conditions.append(host.apply("ge", total, index(guard.elements)))
+    if guard.multiple > 1:
+        rest = host.apply("mod", shape[-1], index(guard.multiple))
+        conditions.append(host.apply("eq", rest, index(0)))
+    if guard.mean:
+        assert facts.located is not None
+        least = host.mul(rows_of_host(lowering, facts.located), index(guard.mean))
+        conditions.append(host.apply("ge", total, least))
+    first, *others = conditions or [TRUE]
+    for other in others:
+        first = host.apply("and", first, other)
+    return first
+
+
+def _is_tiled(
+    lowering: Lowering, host: Builder, guard: Guard, facts: SweepFacts,
+    shape: Sequence[Atom], total: Atom,
+) -> list[Atom]:  # fmt: skip
+    """Whether a contraction is large enough, and all that it reads is there."""
+    found = facts.contraction
+    assert found is not None
+    around = [] if found.outer is None else [lowering.scope.scalar(found.outer.extent)]
+    steps = lowering.scope.scalar(found.longest)
+    least: Atom = index(guard.work)
+    for extent in (steps, *around):  # a product of all extents might not fit
+        each = host.apply("maximum", extent, index(1))
+        least = host.ceil_div(least, each)
+    bounds = [[lowering.scope.scalar(e) for e in pair] for pair in found.bounds]
+    narrowest = index(guard.narrowest)
+    sides = (*around, *shape[len(found.leading) :])
+    large = [host.apply("ge", e, narrowest) for e in sides if guard.narrowest]
+    if guard.steps:
+        large.append(host.apply("ge", steps, index(guard.steps)))
+    return [host.apply("ge", total, least), *large, *(host.apply("le", a, b) for a, b in bounds)]
+
+
+def _is_shared(
+    host: Builder, tile: SharedTile, machine: Machine, shape: Sequence[Atom], total: Atom
+) -> list[Atom]:
+    """Whether shared memory is nearer than other memory, there are tiles for all multiprocessors,
+    and what reaches over the ends of the array does not cost more than they save."""
+    tiles = host.product([
+        host.ceil_div(extent, index(n)) for extent, n in zip(shape, tile.shape, strict=True)
+    ])  # fmt: skip
+    tiled = host.mul(tiles, index(prod(tile.shape) * tile.tiled))
+    return [
+        host.emit(SharedIsApart())[0],
+        host.apply("ge", tiles, index(machine.blocks_wanted // ENOUGH_TILES)),
+        host.apply("lt", tiled, host.mul(total, index(tile.cached))),
+    ]
+
+
+def rows_of_host(lowering: Lowering, located: Locate) -> Atom:
+    """How many rows there are, of those that positions are located among."""
+    extent = lowering.scope.array(located.ends).shape[0]
+    return lowering.host.sub(extent, index(located.skip))
+
+
+# -- Blocks of fewer elements, where each of them folds over many ----------------------------------
+#
+#     12 means of 10^6 values: 12 blocks of one element, not one block of 12
+#
+# How long a fold is the host knows when it runs. Elements that do no more than the smallest block's
+# work are blocks of their own, and there are no more blocks than are wanted anyway.
+
+
+def fewer_with_folds(
+    lowering: Lowering, facts: SweepFacts, plan: SweepPlan, total: Atom, size: Atom
+) -> Atom:
+    """The elements of a block: `size`, or fewer."""
+    if not plan.bind.folds:
+        return size
+    host, machine = lowering.host, lowering.machine
+    work: Atom = index(1)
+    for fold, length in facts.even_folds:
+        cost = index(max(1, cost_of_body(fold.body) + cost_of_body(fold.fn)))
+        work = host.add(work, host.mul(lowering.scope.scalar(length), cost))
+    enough = host.apply("floordiv", index(machine.block_work), work)
+    share = host.ceil_div(total, index(machine.blocks_wanted))
+    wanted = host.apply("maximum", host.apply("maximum", enough, share), index(1))
+    step = _step(lowering, facts, plan)
+    return host.apply("minimum", size, host.mul(host.ceil_div(wanted, step), step))
+
+
+def _step(lowering: Lowering, facts: SweepFacts, plan: SweepPlan) -> Atom:
+    """The elements that lanes take at once: a block has some times as many."""
+    width = index(max(plan.plain.width, 1))
+    if plan.plain.lanes.axis is not Axis.LAST:
+        return width
+    host = lowering.host
+    row = host.apply("maximum", lowering.scope.scalar(facts.op.shape[-1]), index(1))
+    return host.apply("minimum", width, row)
 
 
 def lower_sweep(

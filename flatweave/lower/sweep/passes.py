@@ -1,26 +1,300 @@
-"""All passes over a block of a sweep, in order."""
+"""All passes over a block of a sweep: find its prefix, then evaluate it once more for its sinks."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from flatweave.lower.scan.look_back import Chain, WordChain
-from flatweave.lower.scan.one_block import OnlyBlock
-from flatweave.lower.scan.two_pass import store_aggregate
-from flatweave.lower.schedule.scan_levels import with_slots
-from flatweave.lower.sweep.kept_scans import KeptScans
-from flatweave.lower.sweep.last_pass import LastPass
-from flatweave.lower.sweep.prefixes import Prefixes
-from flatweave.lower.sweep.single_evaluation import SingleEvaluation
-from flatweave.lower.sweep.sink import LoweredSink
-from flatweave.lower.sweep.write_combining import WriteCombining
+from flatweave.algorithms.operator import meet, on_first_warp
+from flatweave.base.dtypes import bool_, i64
+from flatweave.base.records import record, replace
+from flatweave.kernel_ir.syntax import Lane, Lanes, Load, Shared, Store
+from flatweave.lower.kernel.builder import KernelBuilder
+from flatweave.lower.kernel.elements import Elements, rows_of
+from flatweave.lower.schedule.head_flags import HeadFlags
+from flatweave.lower.schedule.scan_levels import ScanRecord, with_slots
+from flatweave.lower.sweep.chains import Chain, OnlyBlock, WordChain, store_aggregate
+from flatweave.lower.sweep.scans import Aggregates, Prefixes, ScannedBody
+from flatweave.lower.sweep.scans_in_registers import KeptScans
+from flatweave.lower.sweep.scratch import SingleEvaluation, WriteCombining, room_for_bits
+from flatweave.lower.sweep.sink import LoweredSink, Share, SinkStep
 from flatweave.lower.sweep.writer import KernelWriter
-from flatweave.lower.traverse.position import State
-from flatweave.lower.traverse.saved_bits import room_for_bits
-from flatweave.lower.traverse.warp_share import slot_of_warp
+from flatweave.lower.traverse.blocked_argmax import InStretches, Stretches, stretches_of
+from flatweave.lower.traverse.row_lookup import Rows
+from flatweave.lower.traverse.steps import (
+    Position,
+    State,
+    Step,
+    count_lanes,
+    slot_of_warp,
+    steps_of,
+)
+from flatweave.lower.traverse.traversal import Flat, Traversal, Traverses
 from flatweave.nest.schedule import Axis, How, Memory
-from flatweave.terms.build import index
-from flatweave.terms.syntax import Atom, Var
+from flatweave.passes.cost import cost_of_body
+from flatweave.terms.build import FALSE, TRUE, Builder, index
+from flatweave.terms.control import NO_BODY, For, If, While
+from flatweave.terms.syntax import Atom, Lambda, Let, Var
+from flatweave.terms.traverse import needed_for
+
+# -- Where rows begin, marked in memory before a chunk of positions is walked ----------------------
+#
+#     ends 2 5 5 7, a chunk of 8 positions from 0      heads  T F T F F T F T
+#
+# For a sweep that locates its positions among rows and combines each row: it asks which elements
+# begin a row, and nobody need know which row that is. A flag is a store for each row; the flags are
+# read from the first-level cache, side by side, as flags of a user would be.
+
+
+CHUNK = 4096
+LINE = 64
+
+
+@record
+class WithHeadFlags:
+    """A walk whose positions know whether a row begins at them; chunk by chunk."""
+
+    walk: Traversal
+    rows: Rows
+    flags: Var
+
+    def block(self, b: Builder, lo: Atom, hi: Atom, state: State, step: Step) -> State:
+        """Steps over the positions lo to hi; the accumulators stand first in the state."""
+        (before,) = self.rows.search_once(b, b.apply("maximum", b.sub(lo, index(1)), index(0)))[:1]
+        chunks = b.inner()
+        at = chunks.param("c", i64)
+        row, *params = (chunks.param("s", atom.type) for atom in (before, *state))
+        stop = chunks.apply("minimum", chunks.add(at, index(CHUNK)), hi)
+        after = self._mark(chunks, at, stop, row)
+
+        def marked(c: Builder, position: Position, known: State) -> State:
+            is_head = c.emit(Load(self.flags, c.sub(position.flat, at)))[0]
+            return step(c, replace(position, is_head=is_head), known)
+
+        out = self.walk.block(chunks, at, stop, tuple(params), marked)
+        body = chunks.close([at, row, *params], [after, *out])
+        return b.emit(For(lo, hi, index(CHUNK), body, (before, *state)))[1:]
+
+    def _mark(self, b: Builder, at: Atom, stop: Atom, row: Atom) -> Atom:
+        """Mark a chunk, going on from the row of the element before it; its last element's row."""
+        self._clear(b)
+        b.emit(Store(self.flags, index(0), b.apply("eq", at, index(0))))
+        test, turn = b.inner(), b.inner()
+        known, last = test.param("row", i64), b.sub(stop, index(1))
+        holds = test.close([known], [self.rows.ends_by(test, known, last)])
+        known = turn.param("row", i64)
+        turn.emit(Store(self.flags, turn.sub(self.rows.end(turn, known), at), TRUE))
+        body = turn.close([known], [turn.add(known, index(1))])
+        return b.emit(While(holds, body, (row,), through_memory=True))[0]
+
+    def _clear(self, b: Builder) -> None:
+        """Nothing is marked."""
+        region = b.inner()
+        loop = region.inner()
+        g = loop.param("g", i64)
+        loop.emit(Store(self.flags, loop.emit(Lane(g))[0], FALSE))
+        region.emit(For(index(0), index(CHUNK), index(LINE), loop.close([g], []), ()))
+        b.emit(Lanes(LINE, region.close([], [])))
+
+
+def along_head_flags(
+    walk: Traversal, found: HeadFlags | None, kernel: KernelBuilder, b: Builder
+) -> Traverses:
+    """The traversal, along head flags where rows are combined; rows are found if they matter."""
+    if found is None:
+        return walk
+    plain = walk if found.needs_rows else walk.without_rows()
+    return WithHeadFlags(plain, rows_of(kernel, found.located), b.emit(Shared(bool_, CHUNK))[0])
+
+
+# -- The last pass over a block: evaluate its elements, go on from their prefixes, feed the sinks --
+
+
+class LastPass:
+    """The pass that feeds the sinks."""
+
+    def __init__(
+        self, writer: KernelWriter, sinks: Sequence[LoweredSink], kept: KeptScans | None = None
+    ) -> None:
+        self.kept = kept
+        self.writer = writer
+        self.sinks = sinks
+        self.body = ScannedBody(writer)
+        self.aggregates = Aggregates(writer)
+
+    def write(self, block: Atom, lo: Atom, hi: Atom, carried: State) -> State:
+        """Evaluate the block and feed its sinks; the carries behind its last element."""
+        writer, fold_step = self.writer, self.aggregates.fold_step
+        combines = writer.facts.combines
+        lanewise, ordered, plain = self.aggregates.arrange(combines, writer.version.combines)
+        walk = along_head_flags(plain, writer.heads, writer.kernel, writer.b)
+        records = (*lanewise, *ordered)
+        lets = writer.heads.lets if writer.heads else writer.op.body.lets
+        entered = self._enter(block, lo, hi)
+
+        def step(b: Builder, position: Position, state: State) -> State:
+            elements = writer.elements(position)
+            carries, depth = state[len(first) :], writer.scans.depth
+            if self.kept is not None:
+                known = self.kept.emit(b, elements, position, carries)
+            else:
+                known = self.body.emit(b, elements, lets, depth, position, carries)
+            out: list[Atom] = []
+            for scan in records:
+                part = state[len(out) : len(out) + len(scan.neutral)]
+                is_ordered = scan in ordered
+                out.extend(fold_step(b, elements, scan, part, position, is_ordered))
+            inside = b.inner() if position.active is not None else b
+            fed = SinkStep(b, inside, elements, position, carries)
+            for sink, start in entered:
+                part = state[len(out) : len(out) + len(start)]
+                out.extend(sink.step(writer, fed, part))
+            if position.active is not None and inside.lets:
+                b.emit(If(position.active, inside.close([], []), NO_BODY))
+            return (*out, *self._advance(b, elements, position, known))
+
+        combined = [atom for k in records for atom in writer.scalars(k.neutral)]
+        first = [*combined, *(atom for _, start in entered for atom in start)]
+        state = (*first, *carried)
+        alone = len(lanewise) == len(self.sinks) and len(state) == len(combined)
+        if alone and isinstance(walk, Flat) and (apart := self._places(walk, lanewise)):
+            results = self._apart(walk, lanewise, apart, lo, hi)
+        elif writer.scratch is None:
+            results = walk.block(writer.b, lo, hi, state, step)
+        else:
+            results = writer.scratch.block(writer.b, walk, lo, hi, state, step, len(first))
+        if records:
+            self._leave_partials(block, combines, records, results)
+        at = len(combined)
+        for sink, start in entered:
+            if start:
+                slot = slot_of_warp(writer.b, writer.lowering.machine, block)
+                part = results[at : at + len(start)]
+                sink.leave(writer, slot, carried, part, results[len(first) :])
+            at += len(start)
+        return results[len(first) :]
+
+    def _places(
+        self, walk: Flat, records: Sequence[ScanRecord]
+    ) -> dict[ScanRecord, InStretches]:
+        """The traversals of what decides alone, for reductions that give the place of an element;
+        beside others where computing elements twice costs less than those would cost with it."""
+        writer, op, found = self.writer, self.writer.op, {}
+        if len(op.shape) > 1 or op.reverse or walk.width == 1 or walk.reach:
+            return {}
+        for number, scan in enumerate(records):
+            lets = needed_for(op.body.lets, scan.args)
+            cheap = cost_of_body(Lambda((), lets, ())) <= cost_of_body(scan.fn)
+            stretches = stretches_of(
+                writer.lowering.machine, scan.fn, writer.scalars(scan.neutral), op.body.lets,
+                scan.args, op.body.params[0], writer.plan.bind.most,
+            )  # fmt: skip
+            if stretches is not None and (cheap or len(records) == 1):
+                mine = replace(walk, accumulators=walk.accumulators[number : number + 1])
+                found[scan] = self._in_stretches(mine, stretches, scan, lets)
+        return found
+
+    def _in_stretches(
+        self, walk: Flat, stretches: Stretches, scan: ScanRecord, lets: Sequence[Let]
+    ) -> InStretches:
+        """The same traversal, of what decides alone."""
+        writer = self.writer
+
+        def call(b: Builder, atoms: Sequence[Atom]) -> Sequence[Atom]:
+            return writer.call(b, scan.fn, atoms)
+
+        def values(b: Builder, base: Atom, width: int) -> Sequence[Atom]:
+            elements = writer.elements(walk.whole_step(b, base, width))
+            elements.emit(b, lets)
+            return elements.atoms(scan.args)
+
+        return InStretches(walk, stretches, call, values)
+
+    def _apart(
+        self, walk: Flat, records: Sequence[ScanRecord], apart: Mapping[ScanRecord, InStretches],
+        lo: Atom, hi: Atom,
+    ) -> State:  # fmt: skip
+        """What a block combines to: each of some reductions by itself, the others together."""
+        others = [scan for scan in records if scan not in apart]
+        numbers = [records.index(scan) for scan in others]
+        rest = replace(walk, accumulators=tuple(walk.accumulators[k] for k in numbers))
+        walks: list[tuple[Traverses, list[ScanRecord]]]
+        walks = [(each, [scan]) for scan, each in apart.items()]
+        found: dict[ScanRecord, State] = {}
+        for each, together in [*walks, (rest, others)] if others else walks:
+            results = self._together(each, together, lo, hi)
+            for scan in together:
+                size = len(scan.neutral)
+                found[scan], results = results[:size], results[size:]
+        return tuple(atom for scan in records for atom in found[scan])
+
+    def _together(
+        self, walk: Traverses, records: Sequence[ScanRecord], lo: Atom, hi: Atom
+    ) -> State:
+        """What a block combines to by some reductions."""
+        writer = self.writer
+        lets = needed_for(writer.op.body.lets, [atom for k in records for atom in k.args])
+
+        def step(b: Builder, position: Position, state: State) -> State:
+            elements = writer.elements(position)
+            self.body.emit(b, elements, lets, writer.scans.depth, position, ())
+            out: list[Atom] = []
+            for scan in records:
+                part = state[len(out) : len(out) + len(scan.neutral)]
+                out.extend(self.aggregates.fold_step(b, elements, scan, part, position, False))
+            return tuple(out)
+
+        first = [atom for k in records for atom in writer.scalars(k.neutral)]
+        return walk.block(writer.b, lo, hi, tuple(first), step)
+
+    def _enter(self, block: Atom, lo: Atom, hi: Atom) -> list[tuple[LoweredSink, State]]:
+        """The sinks, those that carry something first, with what they begin with."""
+        writer = self.writer
+        b, machine = writer.b, writer.lowering.machine
+        leads: Atom = FALSE
+        if any(sink.carries for sink in self.sinks):
+            lo, _, hi = steps_of(machine).share(b, lo, hi, writer.version.width)
+            leads = b.apply("eq", slot_of_warp(b, machine, block), index(0))
+        share = Share(lo, hi, writer.total, leads)
+        order = sorted(self.sinks, key=lambda sink: not sink.carries)
+        return [(sink, sink.enter(writer, share)) for sink in order]
+
+    def _advance(
+        self, b: Builder, elements: Elements, position: Position, carries: State
+    ) -> State:
+        """The carries after the last pass's sinks: where the next step's kept elements go."""
+        after = list(carries)
+        for slot, scan in with_slots(self.writer.scans.records):
+            if scan.compact is not None:
+                flag = self.body.flag(b, elements, scan, position, last=True)
+                after[slot] = b.add(carries[slot], count_lanes(b, flag, position.width))
+        return tuple(after)
+
+    def _leave_partials(
+        self, block: Atom, combines: Sequence[ScanRecord], records: Sequence[ScanRecord],
+        results: State,
+    ) -> None:  # fmt: skip
+        """What the block's elements combine to, warps in order."""
+        writer = self.writer
+        warps = writer.lowering.machine.warps
+        reducing = [sink for sink in self.sinks if sink.partials]
+        buffers = [
+            writer.kernel.buffer(buffer)
+            for scan in records
+            for buffer in reducing[combines.index(scan)].partials
+        ]
+        values = results[: len(buffers)]
+
+        def leave(b: Builder) -> None:
+            for buffer, value in zip(buffers, values, strict=True):
+                b.emit(Store(buffer, block, value))
+
+        if warps == 1:
+            return leave(writer.b)
+        values = meet(writer.b, writer.joint_operator(records), values, warps)[1]
+        on_first_warp(writer.b, leave)
+
+
+# -- All passes over a block of a sweep, in order --------------------------------------------------
 
 
 class Passes:
@@ -42,9 +316,9 @@ class Passes:
         if writer.evaluated_at is Memory.SCRATCH:
             return self._keep(block, lo, hi)
         width, most = writer.version.width, writer.plan.bind.most
-        for record, how in writer.hows().items():
+        for scan, how in writer.hows().items():
             if how is How.SAVED:
-                writer.saved_bits[record] = room_for_bits(writer.b, width, most, lo)
+                writer.saved_bits[scan] = room_for_bits(writer.b, width, most, lo)
         carried = self.prefixes.find(block, lo, hi)
         writer.scratch = self._write_combining(carried)
         ends = list(self.last_pass.write(block, lo, hi, carried))
@@ -72,8 +346,8 @@ class Passes:
         writer.ends.extend(index(kept.room) for _ in records)
         counts = self.last_pass.write(block, lo, hi, tuple(index(0) for _ in records))
         starts, _ = self.prefixes.go_on(chain, block, records, counts)
-        for slot, record in with_slots(records):
-            kept.move(writer.b, record, starts[slot], counts[slot], writer.streaming)
+        for slot, scan in with_slots(records):
+            kept.move(writer.b, scan, starts[slot], counts[slot], writer.streaming)
 
     def write_aggregates(self, level: int, aggregates: Sequence[Var]) -> None:
         """The first launch of a two-pass scan: what each warp's elements combine to."""

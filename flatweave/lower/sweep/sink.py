@@ -20,17 +20,14 @@ from copy import copy
 from typing import Any, ClassVar, Self
 
 from flatweave.base.records import record
-from flatweave.lower.host.context import Lowering
-from flatweave.lower.host.held import held
+from flatweave.lower.host.context import Lowering, held
 from flatweave.lower.kernel.elements import Elements
-from flatweave.lower.scan.look_back import Chain, WordChain
-from flatweave.lower.scan.one_block import OnlyBlock
-from flatweave.lower.scan.two_pass import KnownPrefixes
 from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.plan import SweepPlan
 from flatweave.lower.schedule.scan_levels import with_slots
+from flatweave.lower.sweep.chains import Chain, KnownPrefixes, OnlyBlock, WordChain
 from flatweave.lower.sweep.writer import KernelWriter
-from flatweave.lower.traverse.position import Position, State
+from flatweave.lower.traverse.steps import Position, State
 from flatweave.terms.build import Builder
 from flatweave.terms.syntax import Atom, Let, Var
 

@@ -13,29 +13,18 @@ from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.kernel.elements import Elements, rows_of
 from flatweave.lower.kernel.operators import operator_in
 from flatweave.lower.machine.thresholds import APART, SUNK
-from flatweave.lower.scan.look_back import Chain, WordChain
-from flatweave.lower.scan.one_block import OnlyBlock
-from flatweave.lower.scan.two_pass import KnownPrefixes
 from flatweave.lower.schedule.division import side_by_side
 from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.plan import SweepPlan
 from flatweave.lower.schedule.scan_levels import ScanRecord
-from flatweave.lower.sweep.single_evaluation import SingleEvaluation
-from flatweave.lower.sweep.write_combining import WriteCombining
-from flatweave.lower.traverse.along_rows import ByLane, ByPosition, ByRow, ByWarp
-from flatweave.lower.traverse.blocked import Blocked
-from flatweave.lower.traverse.by_cost import ByCost
-from flatweave.lower.traverse.by_search import BySearch
-from flatweave.lower.traverse.fill_rows import FillRows
-from flatweave.lower.traverse.flat import Flat
-from flatweave.lower.traverse.one_by_one import OneByOne
-from flatweave.lower.traverse.position import Position
+from flatweave.lower.sweep.chains import Chain, KnownPrefixes, OnlyBlock, WordChain
+from flatweave.lower.sweep.scratch import SavedBits, SingleEvaluation, WriteCombining
+from flatweave.lower.traverse.ragged_row_search import ByCost, BySearch
+from flatweave.lower.traverse.ragged_rows import ByLane, ByPosition, ByRow, ByWarp, FillRows
 from flatweave.lower.traverse.row_by_row import RowByRow
-from flatweave.lower.traverse.row_of_position import Rows
-from flatweave.lower.traverse.saved_bits import SavedBits
-from flatweave.lower.traverse.sources import groups, share_of
-from flatweave.lower.traverse.traversal import Space, Traversal
-from flatweave.lower.traverse.turns import Turns
+from flatweave.lower.traverse.row_lookup import Rows, groups, share_of
+from flatweave.lower.traverse.steps import Position
+from flatweave.lower.traverse.traversal import Blocked, Flat, OneByOne, Space, Traversal, Turns
 from flatweave.nest.schedule import (
     NO_REDUCTION,
     Along,

@@ -1,19 +1,123 @@
-"""Along the last axis, each row by itself, so that its index runs with the lanes."""
+"""Along the last axis of an array, each row by itself: its index runs with the lanes."""
 
 from __future__ import annotations
 
 from typing import ClassVar
 
 from flatweave.base.dtypes import i64
-from flatweave.base.records import record
+from flatweave.base.records import record, replace
 from flatweave.kernel_ir.syntax import Lane
-from flatweave.lower.traverse.flat import span_with_edges
-from flatweave.lower.traverse.overlapping import Overlapping
-from flatweave.lower.traverse.position import Position, State, Step
-from flatweave.lower.traverse.traversal import StepAt, Traversal
+from flatweave.lower.traverse.steps import Position, State, Step
+from flatweave.lower.traverse.traversal import At, StepAt, Traversal, span_with_edges
 from flatweave.terms.build import Builder, index
-from flatweave.terms.control import For
+from flatweave.terms.control import NO_BODY, For, If
 from flatweave.terms.syntax import Atom, Var
+
+# -- Along a row whose elements may be visited twice, as they are only stored ----------------------
+#
+#     one by one            reach elements, where a stencil's tests may hold
+#     a step                from there on
+#     whole steps           at multiples of their width
+#     a step                that ends where the whole row does, but for the reach
+#     one by one            reach elements
+#
+# The first step and the last lie over others. A part of a row that is shorter than a step goes by
+# short steps, and the rest of it one by one.
+#
+# `masked` is for elements that are loops, which one lane runs as long as all, and whose code is
+# long. So it is written once for each width: all whole steps are one loop, the last of which ends
+# where the row does; and so are short ones, in the last of which lanes are idle.
+
+
+@record
+class Overlapping:
+    """The visit of a part of a row, by `walk`, in steps that lie at `at`."""
+
+    walk: Traversal
+    reach: int
+    masked: bool
+    step: Step
+    at: At
+
+    def visit(self, b: Builder, lo: Atom, hi: Atom) -> None:
+        """All positions from lo to hi."""
+        walk, reach = self.walk, index(self.reach)
+        first, stop = lo, hi
+        if self.reach:
+            last = b.sub(walk.space.shape[-1], reach)
+            first = b.apply("minimum", b.apply("maximum", lo, reach), hi)
+            stop = b.apply("maximum", b.apply("minimum", hi, last), first)
+            walk.region(b, 1, lo, first, hi, (), self.step, self.at)
+        fits = b.apply("ge", b.sub(stop, first), index(walk.width))
+        wide, narrow = b.inner(), b.inner()
+        self._whole_steps(wide, first, stop)
+        self._short_steps(narrow, first, stop)
+        b.emit(If(fits, wide.close([], []), narrow.close([], [])))
+        if self.reach:
+            walk.region(b, 1, stop, hi, hi, (), self.step, self.at)
+
+    def _whole_steps(self, b: Builder, first: Atom, stop: Atom) -> None:
+        """Of a part that has at least as many elements as a step."""
+        width = index(self.walk.width)
+        if self.masked:
+            last = b.sub(stop, width)
+
+            def before_last(c: Builder, base: Atom, lanes: int, limit: Atom) -> Position:
+                return self._unaligned(c, c.apply("minimum", base, last), lanes, limit)
+
+            self.walk.region(b, self.walk.width, first, stop, stop, (), self.step, before_last)
+            return
+        raised = b.add(first, b.sub(width, index(1)))
+        start = b.mul(b.apply("floordiv", raised, width), width)
+        self._one(b, first, b.apply("lt", first, start))
+        steps = b.apply("floordiv", b.sub(stop, start), width)
+        end = b.add(start, b.mul(steps, width))
+        self.walk.region(b, self.walk.width, start, end, stop, (), self.step, self._inside)
+        self._one(b, b.sub(stop, width), b.apply("lt", end, stop))
+
+    def _one(self, b: Builder, first: Atom, there: Atom) -> None:
+        """One whole step from anywhere on, if it is there."""
+
+        end = b.apply("select", there, b.add(first, index(1)), first)
+        self.walk.region(b, self.walk.width, first, end, end, (), self.step, self._unaligned)
+
+    def _short_steps(self, b: Builder, first: Atom, stop: Atom) -> None:
+        """Of a part that has fewer."""
+        lanes = self.walk.space.steps.short(self.walk.width)
+        if self.masked and lanes:
+            return self._masked_steps(b, first, stop, lanes)
+        if lanes:
+            steps = b.apply("floordiv", b.sub(stop, first), index(lanes))
+            end = b.add(first, b.mul(steps, index(lanes)))
+            self.walk.region(b, lanes, first, end, stop, (), self.step, self._unaligned)
+            first = end
+        self.walk.region(b, 1, first, stop, stop, (), self.step, self._inside)
+
+    def _masked_steps(self, b: Builder, first: Atom, stop: Atom, lanes: int) -> None:
+        """The same, idle lanes in the last one."""
+
+        def act(c: Builder, i: Atom, state: State) -> State:
+            there = c.inner()
+            position = self._unaligned(there, i, lanes, stop)
+            self.step(there, position, ())
+            active = c.apply("lt", c.emit(Lane(i))[0], stop)
+            c.emit(If(active, there.close([], []), NO_BODY))
+            return ()
+
+        self.walk.in_lanes(b, lanes, first, stop, (), act)
+
+    def _inside(self, b: Builder, base: Atom, lanes: int, limit: Atom) -> Position:
+        """A step that is far from both ends."""
+        position = self.at(b, base, lanes, limit)
+        if self.reach:
+            b.assume_inside(position.indices[-1], self.walk.space.shape[-1], self.reach)
+        return position
+
+    def _unaligned(self, b: Builder, base: Atom, lanes: int, limit: Atom) -> Position:
+        return replace(self._inside(b, base, lanes, limit), aligned=False, fetches=False)
+
+
+# -- Along the last axis, each row by itself, so that its index runs with the lanes ----------------
 
 
 @record

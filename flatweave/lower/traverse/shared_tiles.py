@@ -15,8 +15,8 @@ from flatweave.base.dtypes import i64, u32, u64
 from flatweave.base.records import record
 from flatweave.kernel_ir.syntax import Load, Store
 from flatweave.lower.machine.machine import Machine
-from flatweave.lower.traverse.flat import flat
-from flatweave.lower.traverse.position import Position, State
+from flatweave.lower.traverse.steps import Position, State
+from flatweave.lower.traverse.traversal import flat
 from flatweave.terms.build import TRUE, Builder, index
 from flatweave.terms.control import NO_BODY, If
 from flatweave.terms.syntax import Atom, Const, Var, constant

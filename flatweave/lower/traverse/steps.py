@@ -1,18 +1,170 @@
-"""How the steps of a span end: lane by lane, or with lanes that idle.
-
-a CPU     lo .. in whole steps .. mid, then one by one to hi
-threads   each warp in whole steps; lanes from the end of its share on have no element
-"""
+"""One step of a traversal: its position, its lanes, and how the steps of a span end."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from flatweave.kernel_ir.syntax import Lane, Sync
+from flatweave.base.dtypes import i64
+from flatweave.base.records import record
+from flatweave.kernel_ir.syntax import Lane, Load, Shared, Store, Sync, WarpIndex
+from flatweave.kernel_ir.warp_ops import CountLanes, LoadTile
 from flatweave.lower.machine.machine import Machine
-from flatweave.lower.traverse.warp_share import warp_share
+from flatweave.lower.traverse.row_lookup import RowOf
 from flatweave.terms.build import Builder, index
-from flatweave.terms.syntax import Atom
+from flatweave.terms.syntax import Atom, BufferType, Var
+
+# --------------------------------------------------------------------------------------------------
+# Square tiles of elements, one row for each lane: loaded along memory and turned (`load_tile`).
+
+
+class Tile(Protocol):
+    """A square of elements, one row for each lane; a step stands in one of its columns."""
+
+    def read(self, b: Builder, buffer: Var) -> Atom:
+        """The element of each lane's run at this step."""
+
+
+@record
+class Square:
+    """Where a tile begins, how far apart its rows are, and the lanes that share it."""
+
+    base: Atom
+    stride: Atom
+    width: int
+
+    def load(self, b: Builder, buffer: Var) -> tuple[Atom, ...]:
+        return b.emit(LoadTile(buffer, self.base, self.stride, self.width))
+
+
+@record
+class InRegisters:
+    """A tile whose columns stay in registers; the body is written out once for each."""
+
+    square: Square
+    column: int
+    loaded: dict[Var, tuple[Atom, ...]]
+
+    def read(self, b: Builder, buffer: Var) -> Atom:
+        if buffer not in self.loaded:
+            self.loaded[buffer] = self.square.load(b, buffer)
+        return self.loaded[buffer][self.column]
+
+
+@record
+class InMemory:
+    """A tile whose columns lie in shared memory, so that a loop can run over them."""
+
+    square: Square
+    column: Atom
+    outside: Builder
+    kernel: Builder
+    stored: dict[Var, Var]
+
+    def read(self, b: Builder, buffer: Var) -> Atom:
+        width = self.square.width
+        if buffer not in self.stored:
+            assert isinstance(buffer.type, BufferType)
+            room = self.kernel.emit(Shared(buffer.type.dtype, width * width))[0]
+            for column, value in enumerate(self.square.load(self.outside, buffer)):
+                at = self.outside.emit(Lane(index(column * width)))[0]
+                self.outside.emit(Store(room, at, value))
+            self.stored[buffer] = room
+        at = b.emit(Lane(b.mul(self.column, index(width))))[0]
+        return b.emit(Load(self.stored[buffer], at))[0]
+
+
+# -- One step of a traversal: where it is, and which of its lanes have an element ------------------
+
+
+@record
+class Position:
+    """Where a step is: its flat position, its indices, the lanes, and which of them count.
+
+    `base` and `last` are the first and the last position of the step, `row` is the row of each
+    position and where that begins, `is_head` whether it begins there; `aligned` says that steps
+    begin on multiples of their width. Where a step is `alone`, no lanes are around it, and folds
+    inside the element may use them. `turn` is the number of the step among those of its warp, where
+    that is known. Where it `fetches`, reads of the furthest row ask for the row
+    behind it. `in_row` is the body around the steps of a row that has elements: what a row's
+    elements share is read there, once.
+    """
+
+    flat: Atom
+    indices: tuple[Atom, ...]
+    width: int
+    active: Atom | None = None
+    tile: Tile | None = None
+    base: Atom | None = None
+    last: Atom | None = None
+    row: RowOf | None = None
+    is_head: Atom | None = None
+    aligned: bool = True
+    alone: bool = False
+    fetches: bool = False
+    turn: Atom | None = None
+    in_row: Builder | None = None
+
+    def row_with(self, atom: Atom) -> Builder | None:
+        """The row's body, where all elements of the row have this atom."""
+        row = self.in_row
+        return row if row is not None and row.scope_of(atom) is not None else None
+
+
+State = tuple[Atom, ...]
+Step = Callable[[Builder, Position, State], State]
+
+
+def while_active(
+    b: Builder, values: Sequence[Atom], idle: Sequence[Atom], position: Position
+) -> tuple[Atom, ...]:
+    """The values, with the neutral ones in lanes that have no element."""
+    if position.active is None:
+        return tuple(values)
+    pairs = zip(values, idle, strict=True)
+    return tuple(b.apply("select", position.active, v, n) for v, n in pairs)
+
+
+def count_lanes(b: Builder, flag: Atom, width: int) -> Atom:
+    """In how many lanes of a step a flag holds."""
+    return b.emit(CountLanes(flag))[0] if width > 1 else b.cast(flag, i64)
+
+
+# -- Warps by their number, and which part of a block each of them walks over ----------------------
+
+
+def warp_index(b: Builder, machine: Machine) -> Atom:
+    """The warp's number in its block; 0 where a block has one warp."""
+    return index(0) if machine.warps == 1 else b.emit(WarpIndex())[0]
+
+
+def slot_of_warp(b: Builder, machine: Machine, block: Atom) -> Atom:
+    """The number of this warp among all warps of the grid."""
+    return b.add(b.mul(block, index(machine.warps)), warp_index(b, machine))
+
+
+def warp_share(
+    b: Builder, machine: Machine, lo: Atom, hi: Atom, width: int
+) -> tuple[Atom, Atom, Atom]:
+    """Where this warp starts and stops walking, and where its part of lo to hi ends.
+
+    All warps of a block take the same number of steps, so that a barrier may stand in one; the
+    parts lie side by side in the order of the warps, and a warp whose part is short idles.
+    """
+    step = width * machine.warps
+    steps = b.apply("floordiv", b.add(b.sub(hi, lo), index(step - 1)), index(step))
+    part = b.mul(steps, index(width))
+    ahead = b.mul(warp_index(b, machine), part)
+    first = b.apply("minimum", b.add(lo, ahead), hi)
+    end = b.add(first, part)
+    return first, end, b.apply("minimum", end, hi)
+
+
+# -- How the steps of a span end: lane by lane, or with lanes that idle ----------------------------
+#
+# a CPU     lo .. in whole steps .. mid, then one by one to hi threads   each warp in whole steps;
+# lanes from the end of its share on have no element
+
 
 SHORTEST = 4
 """Lanes of a step that is worth a loop of its own."""

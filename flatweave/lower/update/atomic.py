@@ -11,6 +11,7 @@ The first part of each stands where the sweep feeds its sinks.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar, Protocol
 
 from flatweave.base.dtypes import i64, u64
 from flatweave.base.pretty import listed
@@ -18,22 +19,87 @@ from flatweave.base.records import record
 from flatweave.kernel_ir.host import Alloc, Free, Role
 from flatweave.kernel_ir.memory_ops import ATOMIC, Atomic, AtomicUpdate
 from flatweave.kernel_ir.syntax import Load, Store
-from flatweave.lower.host.context import Lowering
-from flatweave.lower.host.each_place import each_place
-from flatweave.lower.host.fill import fill
+from flatweave.lower.host.context import Lowering, each_place, fill
 from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.kernel.elements import Elements
 from flatweave.lower.machine.machine import Machine
 from flatweave.lower.schedule.facts import SweepFacts
-from flatweave.lower.schedule.scatter_variant import scattering_sink
-from flatweave.lower.update.arrays import Claims, Update, Updates
+from flatweave.lower.schedule.plan import When
+from flatweave.lower.schedule.scatter_variant import NOT_COMBINED, ScatterVariant, scattering_sink
 from flatweave.ops import ScatterReduce, ScatterStore
 from flatweave.ops.rows import scalar_type
-from flatweave.passes.operators import is_commutative
+from flatweave.passes.operators import is_commutative, is_exact, may_commute
 from flatweave.terms.build import Builder, index, lambda_of
 from flatweave.terms.control import NO_BODY, If
 from flatweave.terms.operators import component_functions
 from flatweave.terms.syntax import Atom, Lambda, Let, Var
+
+# -- The arrays that threads write to side by side, as the host holds them -------------------------
+
+
+NOT_COMMUTATIVE = "it takes elements in any order, and a op b is not b op a"
+
+
+class Updates(Protocol):
+    """Arrays of `extent` elements into which blocks combine theirs side by side.
+
+    `update` combines one element into a place that is there; `finish` is for when all have.
+    """
+
+    @property
+    def dest(self) -> tuple[Var, ...]: ...
+
+    @property
+    def extent(self) -> Atom: ...
+
+    def update(
+        self, b: Builder, elements: Elements, place: Atom, values: Sequence[Atom]
+    ) -> None: ...
+
+    def finish(self, lowering: Lowering, let: Let) -> None: ...
+
+
+class Update(ScatterVariant):
+    """A variant in which blocks combine elements side by side, as they come."""
+
+    chosen = When.ALWAYS
+    stores: ClassVar[bool] = False
+    """Whether it also does what combines nothing."""
+
+    @classmethod
+    def obstacle(cls, machine: Machine, facts: SweepFacts) -> str:
+        sink = scattering_sink(facts)
+        if not isinstance(sink, ScatterReduce):
+            return "" if cls.stores else NOT_COMBINED
+        return cls.misfit(machine, sink) if may_commute(sink.fn) else NOT_COMMUTATIVE
+
+    @classmethod
+    def keeps_bits(cls, facts: SweepFacts) -> bool:
+        sink = scattering_sink(facts)
+        return not isinstance(sink, ScatterReduce) or is_exact(sink.fn)
+
+    @classmethod
+    def misfit(cls, machine: Machine, sink: ScatterReduce) -> str:
+        """Why an operator that may commute cannot be done so; "" if it can."""
+        return ""
+
+    @classmethod
+    def arrays(
+        cls, lowering: Lowering, let: Let, sink: ScatterReduce, dest: tuple[Var, ...], extent: Atom
+    ) -> Updates:
+        """The arrays that elements are combined into."""
+        raise NotImplementedError
+
+
+@record
+class Claims:
+    """Which element came last at each place, and all elements in running order."""
+
+    dest: tuple[Var, ...]
+    winners: Var
+    elements: tuple[Var, ...]
+    extent: Atom
+
 
 NOBODY = index(-1)
 NOT_ATOMIC = f"its operator is none of {listed(ATOMIC)}, component by component"

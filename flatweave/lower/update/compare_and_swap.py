@@ -15,14 +15,13 @@ from collections.abc import Sequence
 from flatweave.base.dtypes import BY_NAME, DType, u32, u64
 from flatweave.base.records import record
 from flatweave.kernel_ir.host import Alloc, Free, Role
-from flatweave.kernel_ir.memory_ops import AtomicUpdate
+from flatweave.kernel_ir.memory_ops import AtomicUpdate, LockedUpdate
 from flatweave.kernel_ir.syntax import Load, Store
-from flatweave.lower.host.context import Lowering
-from flatweave.lower.host.each_place import each_place
+from flatweave.lower.host.context import Lowering, each_place, fill
 from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.kernel.elements import Elements
 from flatweave.lower.machine.machine import Machine
-from flatweave.lower.update.arrays import Update
+from flatweave.lower.update.atomic import ByAtomics, Update, Updates
 from flatweave.ops import ScatterReduce
 from flatweave.ops.rows import scalar_type
 from flatweave.terms.build import Builder, index
@@ -180,3 +179,63 @@ class BySwaps(Update):
         packed = Packed(dest, extent, sink.fn, packing, buffer)
         packed.begin(lowering, let)
         return packed
+
+
+# -- Combining elements under locks: for elements that no instruction swaps whole ------------------
+#
+#     locks[j mod 4096]   held while dest[j] = dest[j] fn value
+
+
+STRIPES = 4096
+FREE = Const(0, u32)
+
+
+@record
+class Locked:
+    """Arrays of elements of any size, and the locks that places share."""
+
+    dest: tuple[Var, ...]
+    extent: Atom
+    fn: Lambda
+    locks: Var
+
+    def update(self, b: Builder, elements: Elements, place: Atom, values: Sequence[Atom]) -> None:
+        """Combine the element while nobody else can."""
+        kernel = elements.kernel
+        buffers = tuple(kernel.buffer(buffer) for buffer in self.dest)
+        fn = elements.function(b, self.fn)
+        locks = kernel.buffer(self.locks)
+        b.emit(LockedUpdate(fn, locks, STRIPES, buffers, place, tuple(values)))
+
+    def finish(self, lowering: Lowering, let: Let) -> None:
+        """Nobody needs the locks any more."""
+        lowering.host.emit(Free(self.locks))
+
+
+class ByLocks(Update):
+    """The element under a lock: it may be of any size."""
+
+    name = "locks"
+
+    @classmethod
+    def arrays(
+        cls, lowering: Lowering, let: Let, sink: ScatterReduce, dest: tuple[Var, ...], extent: Atom
+    ) -> Locked:
+        locks = lowering.host.emit(Alloc(u32, index(STRIPES), lowering.site()))[0]
+        fill(lowering, let, locks, index(STRIPES), FREE, FREE)
+        return Locked(dest, extent, sink.fn, locks)
+
+
+# -- Arrays into which all blocks combine elements as they come: by which kind of update -----------
+
+
+UPDATES: Sequence[type[Update]] = (ByAtomics, BySwaps, ByLocks)
+"""The first that suits an operator is the least that it asks for."""
+
+
+def choose_updates(lowering: Lowering, let: Let, sink: ScatterReduce, variant: str) -> Updates:
+    """The arrays that elements are combined into, which this sweep may write."""
+    dest = lowering.own_all(sink.dest, let)
+    extent = lowering.host.product(lowering.scope.array(sink.dest[0]).shape)
+    update = next(each for each in UPDATES if each.name == variant)
+    return update.arrays(lowering, let, sink, dest, extent)

@@ -1,0 +1,196 @@
+"""by_row: one kernel, whose code is the host program of a row inside a loop over a block's rows.
+
+    launch rows blocks ..                     kernel rows ..
+                                                  for i in the rows of this block
+    y = by_row n (i => body)        ==>               at_row i
+                                                      .. body, lowered as a program is ..
+                                                      copy_to ys (i * m) y m
+
+Its arrays are buffers of the thread; what the host of the whole program launches for all rows, it
+launches for this one: kernels of its own, as one block. Rows share nothing, so that blocks of rows
+differ in when they run and in nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from flatweave.base.dtypes import i64
+from flatweave.base.records import replace
+from flatweave.base.schedule import ALWAYS, NEVER, Schedule
+from flatweave.kernel_ir.host import Alloc, AtRow, CopyTo, Free, Role
+from flatweave.kernel_ir.syntax import BlockIndex, Load, Store
+from flatweave.lower.host.context import Lowering, Program
+from flatweave.lower.kernel.builder import HostArray, HostScope, KernelBuilder
+from flatweave.lower.machine.machine import Machine
+from flatweave.ops import ByRow, Suits
+from flatweave.ops.nests import LIBRARY
+from flatweave.ops.rows import array_type
+from flatweave.terms.build import FALSE, TRUE, Builder, index
+from flatweave.terms.control import For
+from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Var
+from flatweave.terms.traverse import free_vars
+
+# -- The machine that one row has: a single thread, which runs blocks one after the other ----------
+
+
+ALL = 1 << 40
+"""Bytes and operations of a block that no row fills: every launch is one block."""
+ALONE = Schedule(permute="owner")
+"""Writes to computed places are done as they come: there is nobody to divide them among."""
+
+
+def machine_of_a_row(machine: Machine) -> Machine:
+    """A core of the machine by itself, whose arrays stay in its caches."""
+    return replace(machine, block_bytes=ALL, block_work=ALL, one_block=True, streaming_from=None)
+
+
+BLOCKS = 1024
+"""Blocks of rows, for so many rows or more: rows of unlike lengths are spread evenly."""
+WHY = "its rows are done one after the other, each from its first step to its last"
+
+LowerBody = Callable[[Lowering, Lambda], Sequence[Atom]]
+
+
+def lower_by_row(lowering: Lowering, let: Let, op: ByRow, body: LowerBody) -> None:
+    """Emit the launch for all rows and bind the results; `body` lowers the body of a row."""
+    host, scope = lowering.host, lowering.scope
+    count = scope.scalar(op.count)
+    targets = []
+    for var in let.vars:
+        shape = tuple(scope.scalar(extent) for extent in array_type(var).shape)
+        dtype = array_type(var).dtype
+        targets.append(host.emit(Alloc(dtype, host.product(shape), lowering.site()), "rows")[0])
+        scope.bind(var, HostArray(targets[-1], shape))
+    ahead = host.add(count, index(BLOCKS - 1))
+    size = host.apply("floordiv", ahead, index(BLOCKS))
+    size = host.apply("maximum", size, index(1))
+    blocks = host.ceil_div(count, size)
+    needs = [*lowering.reads(op), *targets, count, size]
+    offsets = [scope.array(atom).buffer for atom in op.offsets]
+    written = _Rows(lowering, op, targets, offsets, count, size, body)
+    kernel = lowering.later(
+        let, "_by_row", needs, lambda kernel, own: written.write(kernel), why=WHY
+    )
+    lowering.launch(kernel, blocks, Role.VARIANT)
+
+
+class _Rows:
+    """The kernel of a block of rows."""
+
+    def __init__(
+        self, lowering: Lowering, op: ByRow, targets: Sequence[Var], offsets: Sequence[Var],
+        count: Atom, size: Atom, body: LowerBody,
+    ) -> None:  # fmt: skip
+        self.lowering = lowering
+        self.op = op
+        self.targets = targets
+        self.offsets = offsets
+        self.count = count
+        self.size = size
+        self.body = body
+
+    def write(self, kernel: KernelBuilder) -> None:
+        """The loop over the rows of a block."""
+        outside = self.lowering
+        program = Program(
+            machine_of_a_row(outside.machine), outside.checks, outside.program.lower_lets, ALONE, {}
+        )  # fmt: skip
+        program.names = kernel.body.names
+        program.sites = kernel.sites.shared()
+        inside = Lowering(program, kernel.body, self._scope(kernel))
+        inside.where = outside.where
+        b = kernel.body
+        size, count = kernel.capture(self.size), kernel.capture(self.count)
+        first = b.mul(b.emit(BlockIndex())[0], size)
+        last = b.apply("minimum", b.add(first, size), count)
+        turn = inside.inner()
+        row = turn.host.param("i", i64, count)
+        self._row(kernel, turn, row)
+        b.emit(For(first, last, index(1), turn.host.close([row], []), ()))
+        kernel.inner = (*program.kernels, *(later.made for later in program.later))
+
+    def _scope(self, kernel: KernelBuilder) -> HostScope:
+        """What the body reads, inside the kernel."""
+        scope = HostScope()
+        for var in free_vars(self.op.fn):
+            if isinstance(var.type, ArrayType):
+                scope.bind(var, HostArray(*kernel.array(var)))
+            else:
+                scope.bind(var, kernel.scalar(var))
+        return scope
+
+    def _row(self, kernel: KernelBuilder, turn: Lowering, row: Var) -> None:
+        """One row: its program, then its results to where they belong."""
+        turn.host.emit(AtRow(row))
+        turn.scope.bind(self.op.fn.params[0], row)
+        results = self.body(turn, self.op.fn)
+        found = zip(self.op.fn.results, results, self.targets, self.op.groups, strict=True)
+        for atom, value, target, group in found:
+            into = kernel.buffer(target)
+            if not isinstance(atom.type, ArrayType):
+                turn.host.emit(Store(into, row, value))
+                continue
+            shape = turn.scope.array(atom).shape
+            assert isinstance(value, Var)
+            start = self._start(kernel, turn.host, row, group, shape)
+            turn.host.emit(CopyTo(into, start, value, turn.host.product(shape)))
+            turn.host.emit(Free(value))
+
+    def _start(
+        self, kernel: KernelBuilder, b: Builder, row: Atom, group: int, shape: Sequence[Atom]
+    ) -> Atom:
+        if group < 0:
+            return b.mul(row, b.product(shape))
+        offsets = kernel.buffer(self.offsets[group])
+        return b.mul(b.emit(Load(offsets, row))[0], b.product(shape[1:]))
+
+
+# -- Which version is taken: the sizes that decide, and what the user wishes -----------------------
+
+
+TUNED = "rows are done one after the other {}: thresholds that fw.tune measured here"
+
+
+def suits(lowering: Lowering, op: Suits) -> Atom:
+    """Whether a version is taken."""
+    return _by_library(lowering, op) if op.version == LIBRARY else _by_row(lowering, op)
+
+
+def _by_library(lowering: Lowering, op: Suits) -> Atom:
+    """Whether the library computes a product."""
+    limits, wished = lowering.machine.products, lowering.schedule.product
+    if limits is None:
+        return FALSE
+    if wished is not None:
+        return TRUE if wished == LIBRARY else FALSE
+    host, scalar = lowering.host, lowering.scope.scalar
+    wide = host.apply("ge", scalar(op.rows), index(limits.extent))
+    return host.apply(
+        "and", wide, host.apply("ge", scalar(op.values_), index(limits.multiplications))
+    )
+
+
+def _by_row(lowering: Lowering, op: Suits) -> Atom:
+    """Whether rows are done one after the other."""
+    if lowering.machine.rows_alone is None:
+        return FALSE
+    wished = lowering.schedule.version
+    if wished is not None:
+        return TRUE if wished == op.version else FALSE
+    tuned = lowering.program.tuned.get(op)
+    if tuned is not None:
+        lowering.note(TUNED.format(tuned))
+    limits = tuned or lowering.machine.rows_alone.of(op.gain)
+    if limits in (ALWAYS, NEVER):
+        return TRUE if limits == ALWAYS else FALSE
+    host, scalar = lowering.host, lowering.scope.scalar
+    rows, values, longest = scalar(op.rows), scalar(op.values_), scalar(op.longest)
+    many = host.apply("ge", rows, index(limits.rows))
+    small = host.apply("le", longest, index(limits.longest))
+    if limits.least:
+        small = host.apply("and", small, host.apply("ge", longest, index(limits.least)))
+    even = host.apply("le", host.mul(longest, index(limits.share)), values)
+    least = host.mul(rows, index(limits.mean))
+    long = host.apply("ge", values, least)
+    return host.apply("and", host.apply("and", many, long), host.apply("and", small, even))

@@ -1,0 +1,142 @@
+"""Arrays that the caller of a program gives away: their memory is the program's to write.
+
+    host (n: i64, xs: global f64, xs_given: bool) =>
+        xs_1: global f64 = adopt xs xs_given          from here on as if the program had made it
+
+A call whose extents do not fit is tried again, with axes of extent 1 broadcast: that must see the
+elements as they were. Up to the last check of that kind an array has a second owner, so that what
+would write where it lies takes a copy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from flatweave.array_ir.fault import SAME
+from flatweave.base.dtypes import bool_
+from flatweave.base.records import record
+from flatweave.kernel_ir.host import Adopt, Alloc, IsUnique, Retain
+from flatweave.lower.host.context import Lowering
+from flatweave.lower.kernel.builder import HostArray
+from flatweave.lower.schedule.facts import SweepFacts
+from flatweave.lower.schedule.plan import SweepPlan
+from flatweave.nest.schedule import Axis, RegisterTile
+from flatweave.ops import Check, Index
+from flatweave.terms.control import If
+from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Var
+from flatweave.terms.traverse import free_vars, lambdas_in, walk_lets
+
+UNUSED = "{} is given away, but no array of its dtype and extents is made where nobody reads it"
+
+
+@record
+class Given:
+    """The parameters that say whether arrays are given, and second owners by their last let."""
+
+    flags: tuple[Var, ...]
+    held: dict[Let, set[Var]]
+
+
+def adopt(lowering: Lowering, fn: Lambda, donated: Sequence[int]) -> Given:
+    """Take the arrays with these numbers, where a call gives them."""
+    arrays = [param for param in fn.params if isinstance(param.type, ArrayType)]
+    host, scope = lowering.host, lowering.scope
+    chosen = [arrays[number] for number in donated]
+    flags = [host.param(f"{param.name}_given", bool_) for param in chosen]
+    last = _last_check(fn)
+    held: dict[Let, set[Var]] = {}
+    if last is not None and not lowering.machine.shares_memory and not isinstance(last.op, Check):
+        chosen = []  # a kernel checks: what failed is known when all is done
+    for param, flag in zip(chosen, flags, strict=False):
+        kept = scope.array(param)
+        buffer = host.emit(Adopt(kept.buffer, flag), param.name)[0]
+        scope.bind(param, HostArray(buffer, kept.shape))
+        lowering.program.given[buffer] = param.name.rpartition("_")[0] or param.name
+        if last is not None:
+            second = Var(param.name, param.type)
+            scope.bind(second, HostArray(buffer, kept.shape))
+            host.emit(Retain(buffer))
+            held.setdefault(last, set()).add(second)
+            lowering.program.until = last
+    return Given(tuple(flags), held)
+
+
+def _last_check(fn: Lambda) -> Let | None:
+    """The last let behind which no call is tried again."""
+    return next((let for let in reversed(fn.lets) if _checks(let)), None)
+
+
+def _checks(let: Let) -> bool:
+    inside = (inner for fn in lambdas_in(let.op) for inner in walk_lets(fn))
+    return any(isinstance(each.op, Check) and each.op.kind == SAME for each in (let, *inside))
+
+
+def tell_unused(lowering: Lowering) -> None:
+    """Tell of arrays that are given for nothing."""
+    program = lowering.program
+    lowering.where = None
+    for buffer, name in program.given.items():
+        if buffer not in program.taken:
+            lowering.note(UNUSED.format(name))
+
+
+def room_in(
+    lowering: Lowering, let: Let, facts: SweepFacts, plan: SweepPlan, var: Var, count: Atom
+) -> Var | None:
+    """The memory of a given array in which a sweep that reads each of its elements for one of its
+    own can store what it makes, or fresh memory where the array has another owner; None where there
+    is no such array."""
+    program = lowering.program
+    source = _read_at_its_place(lowering, let, facts, plan, var) if program.given else None
+    if source is None:
+        return None
+    kept, host = lowering.scope.array(source), lowering.host
+    buffer = kept.buffer
+    lowering.take(buffer)
+    assert isinstance(var.type, ArrayType) and isinstance(source.type, ArrayType)
+    again, fresh = host.inner(), host.inner()
+    again.emit(Retain(buffer))
+    made = fresh.emit(Alloc(var.type.dtype, count, lowering.site()))[0]
+    fits: Atom = host.emit(IsUnique(buffer))[0]
+    if source.type.shape != var.type.shape:
+        fits = host.apply("and", fits, host.apply("eq", count, host.product(kept.shape)))
+    choice = If(fits, again.close([], [buffer]), fresh.close([], [made]))
+    return host.emit(choice, "buffer")[0]
+
+
+def _read_at_its_place(
+    lowering: Lowering, let: Let, facts: SweepFacts, plan: SweepPlan, var: Var
+) -> Var | None:
+    """A given array of the type of `var` that nothing reads behind a sweep, which reads of it no
+    more than the element that it stores one for."""
+    if not _goes_once(facts, plan):
+        return None
+    program, op = lowering.program, facts.op
+    for source in sorted(lowering.last_uses.get(let, ()), key=lambda var: var.name):
+        buffer = lowering.scope.array(source).buffer
+        if buffer in program.given and buffer not in program.taken and _is_like(source, var):
+            reads = [each.op for each in walk_lets(op.body) if source in free_vars(each.op)]
+            if all(isinstance(read, Index) and read.indices == op.body.params for read in reads):
+                return source
+    return None
+
+
+def _is_like(source: Var, var: Var) -> bool:
+    """Whether two arrays have one dtype and shape, or may have: rows do not say how many elements
+    they have in all."""
+    a, b = source.type, var.type
+    assert isinstance(a, ArrayType) and isinstance(b, ArrayType)
+    return a.dtype is b.dtype and (a.shape == b.shape or a.rank == b.rank == 1)
+
+
+def _goes_once(facts: SweepFacts, plan: SweepPlan) -> bool:
+    """Whether a sweep visits each position once, and only stores."""
+    op, lanes = facts.op, plan.plain.lanes
+    is_plain = not facts.scans.depth and facts.located is None and not op.reverse
+    return (
+        is_plain and lanes.axis is Axis.SPACE and not lanes.peel
+        and op.only_stores
+        and not any(
+            version.step(RegisterTile) or version.guard.of_short_rows for version in plan.versions
+        )
+    )  # fmt: skip

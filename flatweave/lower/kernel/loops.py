@@ -1,0 +1,261 @@
+"""Loops of an element function: those that end where a check fails, and folds by all lanes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from flatweave.algorithms.long_folds import long_fold
+from flatweave.base.dtypes import bool_, i64
+from flatweave.base.records import replace
+from flatweave.kernel_ir.syntax import Lane, Lanes, Report
+from flatweave.kernel_ir.warp_ops import ReduceLanes
+from flatweave.lower.machine.machine import Machine
+from flatweave.lower.traverse.blocked_argmax import Stretches, stretches_of
+from flatweave.ops import Fold
+from flatweave.passes.operators import is_commutative
+from flatweave.terms.build import Builder, index
+from flatweave.terms.control import For, If, While
+from flatweave.terms.syntax import Atom, Const, Lambda, Let, Op, Var
+from flatweave.terms.traverse import Substitution, lambdas_in
+
+# -- Loops that end where a check in them fails, for what they wait for may never come then --------
+#
+#     while [s] (s => holds) (s => .. if outside (report ..) ..; t)
+#     ==>
+#     while [s, false] (s, failed => holds and not failed) (s, failed => .. ..; t, outside)
+#
+# A report alone lets its element go on, with another index. Where the condition has checks, it is
+# evaluated before the loop and at the end of each iteration, so that what fails in it is known.
+
+
+FALSE, TRUE = Const(False, bool_), Const(True, bool_)
+Found = tuple[tuple[Atom, ...], Atom]
+"""What some code gives, and whether a check in it failed."""
+
+
+class FailingLoops:
+    """Emits the loops of a kernel; `_flags` are results that say whether a check failed."""
+
+    def __init__(self) -> None:
+        self._flags: set[Var] = set()
+
+    def emit(self, b: Builder, loop: While) -> tuple[Atom, ...]:
+        """A loop whose functions are written."""
+        init, size = tuple(loop.init), len(loop.init)
+        test, turn = b.inner(), b.inner()
+        if self._fails(loop.condition):
+            (holds,), failed = self._run(b, loop.condition, init)
+            init = (*init, holds)
+            state = [test.param("s", atom.type) for atom in (*init, FALSE)]
+            holds = state[-2]
+        elif self._fails(loop.body):
+            failed = FALSE
+            state = [test.param("s", atom.type) for atom in (*init, FALSE)]
+            (holds,) = test.inline(loop.condition, state[:size])
+        else:
+            return b.emit(loop)
+        on = test.apply("and", holds, test.apply("not", state[-1]))
+        condition = test.close(state, [on])
+        state = [turn.param("s", atom.type) for atom in (*init, FALSE)]
+        after, fails = self._run(turn, loop.body, state[:size])
+        if len(init) > size:
+            again, fails_again = self._run(turn, loop.condition, after)
+            after, fails = (*after, *again), turn.apply("or", fails, fails_again)
+        body = turn.close(state, [*after, fails])
+        found = b.emit(While(condition, body, (*init, failed), loop.through_memory))
+        self._flags.add(found[-1])
+        return found[:size]
+
+    def _fails(self, fn: Lambda) -> bool:
+        """Whether there are checks in a function."""
+        return any(self._may_fail(let) for let in fn.lets)
+
+    def _may_fail(self, let: Let) -> bool:
+        if isinstance(let.op, Report) or not self._flags.isdisjoint(let.vars):
+            return True
+        return isinstance(let.op, If | For) and any(map(self._fails, lambdas_in(let.op)))
+
+    def _run(
+        self, b: Builder, fn: Lambda, args: Sequence[Atom], around: Substitution | None = None
+    ) -> Found:
+        """A function's code here."""
+        renaming = b.inlining(fn, args)
+        if around is not None:
+            renaming.mapping = {**around.mapping, **renaming.mapping}
+        fails: Atom = FALSE
+        for let in fn.lets:
+            if not self._may_fail(let) or isinstance(let.op, Report | While):
+                b.inline_let(let, renaming)
+                flag: Atom = TRUE if isinstance(let.op, Report) else FALSE
+                for var in self._flags.intersection(let.vars):
+                    flag = renaming.atom(var)
+                    assert isinstance(flag, Var)
+                    self._flags.add(flag)
+            else:
+                found, flag = self._control(b, let.op, renaming)
+                renaming.mapping.update(zip(let.vars, found, strict=False))
+            fails = b.apply("or", fails, flag)
+        return tuple(renaming.atom(atom) for atom in fn.results), fails
+
+    def _control(self, b: Builder, op: Op, around: Substitution) -> Found:
+        """A branch or a counted loop with checks in it, whose flag is one result more."""
+        if isinstance(op, If):
+            condition, ways = around.atom(op.condition), []
+            flags: list[Atom] = []
+            for fn in (op.then, op.other):
+                inside = b.inner()
+                results, flag = self._run(inside, fn, (), around)
+                flags.append(flag)
+                ways.append((inside, results))
+            if flags == [TRUE, FALSE]:  # a check: the flag is what it asks
+                found = b.emit(If(condition, *(c.close([], results) for c, results in ways)))
+                return found, condition
+            closed = [c.close([], [*r, f]) for (c, r), f in zip(ways, flags, strict=True)]
+            found = b.emit(If(condition, *closed))
+            return found[:-1], found[-1]
+        assert isinstance(op, For)
+        lo, hi, step, *init = map(around.atom, (op.lo, op.hi, op.step, *op.init))
+        inside = b.inner()
+        params = [inside.param(param.name, param.type) for param in op.body.params]
+        before = inside.param("failed", bool_)
+        results, flag = self._run(inside, op.body, params, around)
+        body = inside.close([*params, before], [*results, inside.apply("or", before, flag)])
+        found = b.emit(For(lo, hi, step, body, (*init, FALSE)))
+        return found[:-1], found[-1]
+
+
+# -- The fold of one element, its steps spread over the lanes: whole steps, then one for the rest --
+#
+#     for k in 0, 8, ..       state = fn state (body (k + lane))       each lane by itself
+#     if 8 n < extent         the same once more, lanes behind the end with the neutral element
+#     reduce_lanes fn state
+#
+# If the operator does not commute, the lanes of each step are joined in their order, and the state
+# is one for all of them. Where the place of an element is sought, places are looked at only in the
+# stretch that has it (traverse/blocked_argmax.py).
+
+
+class Calls(Protocol):
+    """What emits the program's functions into a kernel."""
+
+    def atoms(self, atoms: Sequence[Atom]) -> tuple[Atom, ...]:
+        """The kernel's atoms for the program's."""
+        ...
+
+    def apart(self, b: Builder, fn: Lambda, args: Sequence[Atom]) -> tuple[Atom, ...]:
+        """The results of a function on kernel atoms, in a body of its own."""
+        ...
+
+    def function(self, b: Builder, fn: Lambda) -> Lambda:
+        """A function as a lambda of the kernel IR."""
+        ...
+
+
+LONG = 2
+"""Stretches of a fold that goes by them."""
+STEPS = 4
+"""Of a stretch: of a row of 1,000 elements, one of eight is looked at again."""
+MOST = (1 << 31) - 1
+"""Elements of one: stretches are counted in 32 bits."""
+
+
+def fold_in_lanes(
+    calls: Calls, b: Builder, op: Fold, extent: Atom, width: int, machine: Machine | None
+) -> tuple[Atom, ...]:
+    """The results of a fold over `extent` elements, by so many lanes."""
+    alone = is_commutative(op.fn)
+    start: Atom = index(0)
+    steps: list[tuple[Atom, Atom]] = []
+    if machine is not None:
+        body, neutral = op.body, calls.atoms(op.neutral)
+        made = stretches_of(
+            machine, op.fn, neutral, body.lets, body.results, body.params[0], MOST, width
+        )
+        if made is not None:
+            made = replace(made, steps=STEPS)
+            first, last, start = _by_stretches(calls, b, op, made, extent)
+            steps.append((first, last))
+    left = b.sub(extent, start)
+    whole = b.add(start, b.mul(b.apply("floordiv", left, index(width)), index(width)))
+    region = b.inner()
+    state = _turns(calls, region, op, alone, [*steps, (start, whole)], width)
+    rest, none = region.inner(), region.inner()
+    after = rest.close([], _rest(calls, rest, op, alone, state, whole, extent))
+    state = region.emit(If(region.apply("lt", whole, extent), after, none.close([], state)))
+    if alone:
+        state = region.emit(ReduceLanes(calls.function(region, op.fn), state))
+    return b.emit(Lanes(width, region.close([], state)))
+
+
+def _turns(
+    calls: Calls, b: Builder, op: Fold, alone: bool, spans: Sequence[tuple[Atom, Atom]],
+    width: int,
+) -> tuple[Atom, ...]:
+    """The whole steps of one span, or of two, folded."""
+    neutral = calls.atoms(op.neutral)
+
+    def span(c: Builder, first: Atom, last: Atom, init: Sequence[Atom]) -> tuple[Atom, ...]:
+        inside = c.inner()
+        i = inside.param("i", i64)
+        known = [inside.param("s", atom.type) for atom in neutral]
+        values = calls.apart(inside, op.body, [inside.emit(Lane(i))[0]])
+        body = inside.close([i, *known], _join(calls, inside, op, alone, known, values))
+        if tuple(init) != neutral:
+            return c.emit(For(first, last, index(width), body, tuple(init)))
+        return long_fold(
+            c, first, last, width, body, neutral, op.fn,
+            lambda d, operands: calls.apart(d, op.fn, operands),
+        )  # fmt: skip
+
+    if len(spans) == 1:
+        return span(b, *spans[0], neutral)
+    turn = b.inner()
+    t = turn.param("t", i64)
+    state = [turn.param("s", atom.type) for atom in neutral]
+    found = turn.apply("eq", t, index(0))
+    ends = [turn.apply("select", found, x, y) for x, y in zip(*spans, strict=True)]
+    body = turn.close([t, *state], span(turn, ends[0], ends[1], state))
+    return b.emit(For(index(0), index(2), index(1), body, neutral))
+
+
+def _by_stretches(
+    calls: Calls, b: Builder, op: Fold, stretches: Stretches, extent: Atom
+) -> tuple[Atom, ...]:
+    """Where the elements that decide begin and end, and those that were not looked at begin."""
+
+    def call(c: Builder, atoms: Sequence[Atom]) -> Sequence[Atom]:
+        return calls.apart(c, op.fn, atoms)
+
+    def values(c: Builder, base: Atom, width: int) -> Sequence[Atom]:
+        return calls.apart(c, op.body, [c.emit(Lane(base))[0]])
+
+    is_long = b.apply("and", b.apply("ge", extent, index(LONG * stretches.length)),
+                      b.apply("le", extent, index(MOST)))  # fmt: skip
+    some, none = b.inner(), b.inner()
+    whole = stretches.whole(some, index(0), extent)
+    found = stretches.find(some, index(0), whole, call, values)
+    nothing = none.close([], [index(0)] * 3)
+    return b.emit(If(is_long, some.close([], [*found, whole]), nothing))
+
+
+def _rest(
+    calls: Calls, b: Builder, op: Fold, alone: bool, state: Sequence[Atom], whole: Atom,
+    extent: Atom,
+) -> Sequence[Atom]:
+    """The state with one step from `whole` on, some of whose lanes are idle."""
+    lane = b.emit(Lane(whole))[0]
+    there, idle = b.inner(), b.inner()
+    some = there.close([], calls.apart(there, op.body, [lane]))
+    none = idle.close([], calls.atoms(op.neutral))
+    values = b.emit(If(b.apply("lt", lane, extent), some, none))
+    return _join(calls, b, op, alone, state, values)
+
+
+def _join(
+    calls: Calls, b: Builder, op: Fold, alone: bool, state: Sequence[Atom], values: Sequence[Atom]
+) -> Sequence[Atom]:
+    """The state with the values of one step: each lane alone, or all of them in order."""
+    if not alone:
+        values = b.emit(ReduceLanes(calls.function(b, op.fn), tuple(values)))
+    return calls.apart(b, op.fn, [*state, *values])

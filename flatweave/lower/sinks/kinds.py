@@ -1,0 +1,277 @@
+"""What each kind of sink of the array language is lowered by, and those that take little to say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from flatweave import ops
+from flatweave.algorithms.long_folds import adds_floats
+from flatweave.base.dtypes import i64
+from flatweave.kernel_ir.host import Free, Trim
+from flatweave.kernel_ir.memory_ops import StoreInTurn
+from flatweave.kernel_ir.syntax import Load, Store, StoreCompact
+from flatweave.lower.host.donated import room_in
+from flatweave.lower.kernel.builder import HostArray
+from flatweave.lower.sinks.combine_rows import CombineRowsSink
+from flatweave.lower.sinks.segments import CombineSegmentsSink
+from flatweave.lower.sweep.chains import scan_block_partials
+from flatweave.lower.sweep.sink import HostSweep, LoweredSink, SinkStep
+from flatweave.lower.sweep.writer import KernelWriter
+from flatweave.lower.traverse.steps import State, while_active
+from flatweave.lower.update.atomic import (
+    Claims,
+    Updates,
+    claim_element,
+    make_claims,
+    scatter_reduce_element,
+    write_winners,
+)
+from flatweave.lower.update.compare_and_swap import choose_updates
+from flatweave.ops import Sweep
+from flatweave.terms.build import FALSE, index
+from flatweave.terms.control import NO_BODY, For, If
+from flatweave.terms.syntax import Atom, Let, Var
+
+# -- The array of all results: each element at its own position ------------------------------------
+
+
+class StoreSink(LoweredSink):
+    """Stores around the caches where the variant streams, in whole steps that are aligned."""
+
+    buffer: Var
+    is_given = False
+
+    def allocate(self, sweep: HostSweep) -> None:
+        given = room_in(
+            sweep.lowering, sweep.let, sweep.facts, sweep.plan, self.vars[0], sweep.total
+        )
+        self.is_given = given is not None
+        self.buffer = given or sweep.lowering.alloc_like(self.vars[0], sweep.total)
+
+    def step(self, writer: KernelWriter, step: SinkStep, state: State) -> State:
+        position, (value,) = step.position, step.elements.atoms(self.taken)
+        aligned = position.aligned and not self.is_given  # which may begin anywhere
+        streaming = writer.streaming and position.width > 1 and aligned
+        buffer = writer.kernel.buffer(self.buffer)
+        step.inside.emit(Store(buffer, position.flat, value, streaming))
+        return state
+
+    def bind(self, sweep: HostSweep) -> None:
+        sweep.lowering.scope.bind(self.vars[0], HostArray(self.buffer, sweep.shape))
+
+
+# -- The results of each element side by side: weave -----------------------------------------------
+
+
+class InTurnSink(LoweredSink):
+    """The buffer has room for all results, also where the array that is bound to it has fewer."""
+
+    buffer: Var
+
+    def allocate(self, sweep: HostSweep) -> None:
+        room = sweep.lowering.host.mul(sweep.total, index(self.sink.count))
+        self.buffer = sweep.lowering.alloc_like(self.vars[0], room)
+
+    def step(self, writer: KernelWriter, step: SinkStep, state: State) -> State:
+        position, values = step.position, step.elements.atoms(self.taken)
+        streaming = writer.streaming and position.width > 1 and position.aligned
+        buffer = writer.kernel.buffer(self.buffer)
+        step.inside.emit(StoreInTurn(buffer, position.flat, tuple(values), streaming))
+        return state
+
+    def bind(self, sweep: HostSweep) -> None:
+        shape = tuple(sweep.lowering.scope.scalar(extent) for extent in self.sink.shape)
+        sweep.lowering.scope.bind(self.vars[0], HostArray(self.buffer, shape))
+
+
+# -- Elements written into an array that is there, one after the other from an offset: concat ------
+
+
+class InsertSink(LoweredSink):
+    """Writes into the array itself where nobody else needs it."""
+
+    buffer: Var
+    offset: Atom
+
+    def allocate(self, sweep: HostSweep) -> None:
+        self.buffer = sweep.lowering.own(self.sink.dest, sweep.let)
+        self.offset = sweep.lowering.scope.scalar(self.sink.offset)
+
+    def step(self, writer: KernelWriter, step: SinkStep, state: State) -> State:
+        place = step.inside.add(writer.kernel.capture(self.offset), step.position.flat)
+        buffer = writer.kernel.buffer(self.buffer)
+        step.inside.emit(Store(buffer, place, step.elements.atoms(self.taken)[0]))
+        return state
+
+    def bind(self, sweep: HostSweep) -> None:
+        shape = sweep.lowering.scope.array(self.sink.dest).shape
+        sweep.lowering.scope.bind(self.vars[0], HostArray(self.buffer, shape))
+
+
+# -- The elements whose flag holds, side by side: a scan counts them, so each knows its place ------
+
+
+class CompactSink(LoweredSink):
+    """Into the result, or into scratch memory on its way there."""
+
+    def allocate(self, sweep: HostSweep) -> None:
+        self.compacted = tuple(sweep.lowering.alloc_like(var, sweep.total) for var in self.vars[1:])
+
+    def step(self, writer: KernelWriter, step: SinkStep, state: State) -> State:
+        b, slot = step.b, writer.scans.slot_of_count(self.number)
+        place, limit = step.carries[slot], writer.ends[slot]
+        flag, *values = step.elements.atoms(self.taken)
+        keep = while_active(b, (flag,), (FALSE,), step.position)[0]
+        if writer.scratch is not None:
+            buffers = writer.scratch.buffers[self.number]
+            place = b.sub(place, writer.scratch.bases[self.number])
+            limit = index(writer.scratch.room)
+        else:
+            buffers = tuple(writer.kernel.buffer(buffer) for buffer in self.compacted)
+        if step.position.width > 1:
+            b.emit(StoreCompact(buffers, place, limit, keep, tuple(values)))
+            return state
+        inside = b.inner()
+        for buffer, value in zip(buffers, values, strict=True):
+            inside.emit(Store(buffer, place, value))
+        b.emit(If(keep, inside.close([], []), NO_BODY))
+        return state
+
+    def bind(self, sweep: HostSweep) -> None:
+        scope, kept = sweep.lowering.scope, sweep.counted(self.number)
+        scope.bind(self.vars[0], kept)
+        for var, buffer in zip(self.vars[1:], self.compacted, strict=True):
+            sweep.lowering.host.emit(Trim(buffer, kept))
+            scope.bind(var, HostArray(buffer, (kept,)))
+
+
+# -- A reduction over all elements: each block leaves a partial result, joined in order of blocks --
+
+
+GROUP = 64
+"""Partial results that are joined to each other before they are joined to those before them."""
+
+
+class CombineSink(LoweredSink):
+    """What the last pass does for it, it does for all reductions of the sweep together."""
+
+    def allocate(self, sweep: HostSweep) -> None:
+        lowering, blocks = sweep.lowering, sweep.blocks
+        self.partials = tuple(lowering.alloc_like(atom, blocks) for atom in self.sink.neutral)
+
+    def bind(self, sweep: HostSweep) -> None:
+        if sweep.lowering.machine.shares_memory:
+            self._join_on_host(sweep)
+        else:
+            self._join_by_launch(sweep)
+
+    def _join_on_host(self, sweep: HostSweep) -> None:
+        lowering, host = sweep.lowering, sweep.lowering.host
+        inside = host.inner()
+        block = inside.param("b", i64)
+        state = [inside.param("s", atom.type) for atom in self.sink.neutral]
+        parts = [inside.emit(Load(buffer, block))[0] for buffer in self.partials]
+        neutral = tuple(lowering.scope.scalar(atom) for atom in self.sink.neutral)
+        fn, after = self.sink.fn, lowering.call(inside, self.sink.fn, [*state, *parts])
+        if adds_floats(fn):  # no float takes part in many additions: see algorithms/long_folds.py
+            total = [inside.param("s", atom.type) for atom in neutral]
+            full = inside.apply("eq", inside.apply("mod", block, index(GROUP)), index(GROUP - 1))
+            joined = lowering.call(inside, fn, [*total, *after])
+            pairs = zip([*neutral, *joined], [*after, *total], strict=True)
+            chosen = [inside.apply("select", full, *pair) for pair in pairs]
+            body = inside.close([block, *state, *total], chosen)
+            found = host.emit(For(index(0), sweep.blocks, index(1), body, neutral * 2))
+            results = lowering.call(host, fn, [*found[len(neutral) :], *found[: len(neutral)]])
+        else:
+            body = inside.close([block, *state], after)
+            results = host.emit(For(index(0), sweep.blocks, index(1), body, neutral))
+        for var, result in zip(self.vars, results, strict=True):
+            lowering.scope.bind(var, result)
+        for buffer in self.partials:
+            host.emit(Free(buffer))
+
+    def _join_by_launch(self, sweep: HostSweep) -> None:
+        """Where the host has no access to memory at no cost."""
+        lowering, parts = sweep.lowering, [(self.sink.fn, self.sink.neutral)]
+        prefixes = scan_block_partials(lowering, sweep.let, parts, self.partials, sweep.blocks)
+        for var, prefix in zip(self.vars, prefixes, strict=True):
+            lowering.scope.bind(var, lowering.host.emit(Load(prefix, sweep.blocks))[0])
+        for buffer in (*self.partials, *prefixes):
+            lowering.host.emit(Free(buffer))
+
+
+# -- Elements written to computed places by threads that may collide: the last one wins ------------
+#
+# Where blocks divide the destination instead, `lower/scatter/` has the launches.
+
+
+class ScatterSink(LoweredSink):
+    """Each place is claimed by the element that comes last in the order of the sweep."""
+
+    claims: Claims
+
+    def allocate(self, sweep: HostSweep) -> None:
+        self.claims = make_claims(sweep.lowering, sweep.let, self.sink, self.taken, sweep.total)
+
+    def step(self, writer: KernelWriter, step: SinkStep, state: State) -> State:
+        inside, order = step.inside, step.position.flat
+        if writer.op.reverse:
+            order = inside.sub(inside.sub(writer.total, index(1)), order)
+        values = step.elements.atoms(self.taken)
+        claim_element(inside, writer.kernel, self.claims, values, order)
+        return state
+
+    def bind(self, sweep: HostSweep) -> None:
+        write_winners(sweep.lowering, sweep.let, self.claims)
+        scope = sweep.lowering.scope
+        for var, buffer, array in zip(self.vars, self.claims.dest, self.sink.dest, strict=True):
+            scope.bind(var, HostArray(buffer, scope.array(array).shape))
+
+
+# -- Elements combined into computed places by threads that may collide: by one of `update/` -------
+
+
+class ScatterReduceSink(LoweredSink):
+    """In any order, so that the operator must commute."""
+
+    updates: Updates
+
+    def allocate(self, sweep: HostSweep) -> None:
+        way = sweep.plan.scatter[0].name
+        self.updates = choose_updates(sweep.lowering, sweep.let, self.sink, way)
+
+    def step(self, writer: KernelWriter, step: SinkStep, state: State) -> State:
+        values = step.elements.atoms(self.taken)
+        scatter_reduce_element(step.inside, step.elements, self.updates, values)
+        return state
+
+    def bind(self, sweep: HostSweep) -> None:
+        self.updates.finish(sweep.lowering, sweep.let)
+        scope = sweep.lowering.scope
+        for var, buffer, array in zip(self.vars, self.updates.dest, self.sink.dest, strict=True):
+            scope.bind(var, HostArray(buffer, scope.array(array).shape))
+
+
+# -- The sinks of the array language, and what each is lowered by ----------------------------------
+
+
+SINKS: Mapping[type[ops.Sink], type[LoweredSink]] = {
+    ops.Store: StoreSink,
+    ops.InTurn: InTurnSink,
+    ops.Insert: InsertSink,
+    ops.Compact: CompactSink,
+    ops.Combine: CombineSink,
+    ops.CombineSegments: CombineSegmentsSink,
+    ops.CombineRows: CombineRowsSink,
+    ops.ScatterStore: ScatterSink,
+    ops.ScatterReduce: ScatterReduceSink,
+}
+
+
+def lowered_sinks(op: Sweep, let: Let) -> list[LoweredSink]:
+    """The sinks of a sweep on their way to its kernels."""
+    groups = zip(op.sinks, op.portions(), op.binders_by_sink(let.vars), strict=True)
+    return [
+        SINKS[type(sink)](sink, number, taken, vars_)
+        for number, (sink, taken, vars_) in enumerate(groups)
+    ]

@@ -1,0 +1,200 @@
+"""The elements of one row, combined by the lanes of a step.
+
+    a long row         in four registers at a time, then one, then the rest with some lanes idle
+    one of two steps   what is behind the row is read, too, and left out: no branch on its length
+
+A sum of floats begins with 0.0, so that 0.0 need not be added to each element (decision 15).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from flatweave.base.dtypes import i64, u64
+from flatweave.kernel_ir.syntax import Lane
+from flatweave.kernel_ir.warp_ops import InSet, ReduceLanes, ReduceRows
+from flatweave.lower.schedule.division import folds_at_once
+from flatweave.lower.sweep.writer import KernelWriter
+from flatweave.lower.traverse.row_lookup import ONE_BIT, RowOf
+from flatweave.lower.traverse.steps import Position, State
+from flatweave.ops import CombineRows, Sweep
+from flatweave.passes.operators import is_commutative
+from flatweave.terms.build import Builder, index
+from flatweave.terms.control import Apply, For, If
+from flatweave.terms.operators import component_functions
+from flatweave.terms.syntax import Atom, Const, Lambda, Op, Var, constant
+from flatweave.terms.traverse import needed_for
+
+WIDTH = 16
+"""Lanes of a step: fewer would wait for each other, more would idle at the end of a row."""
+CHAINS = 4
+"""Steps of a long row that do not wait for each other: an addition takes so many cycles."""
+SHORT = 2 * WIDTH
+"""Up to so many elements all of a row is read at once."""
+
+
+class RowElements:
+    """What a sweep computes of the elements of a row, and how its sinks combine them."""
+
+    def __init__(self, writer: KernelWriter, sinks: Sequence[CombineRows]) -> None:
+        self.writer = writer
+        self.sinks = sinks
+        self.neutral: State = tuple(
+            writer.kernel.scalar(atom) for sink in sinks for atom in sink.neutral
+        )
+        op, located = writer.op, writer.located
+        assert located is not None
+        self.taken = [atom for taken in op.portions() for atom in taken[2:]]
+        self.begun = [
+            atom for sink, taken in zip(sinks, op.portions(), strict=True)
+            for atom in _begun(op, sink, taken[2:])
+        ]  # fmt: skip
+        self.at_once = folds_at_once(op, located)
+
+    # -- one row ----------------------------------------------------------------------------------
+
+    def fold(self, b: Builder, row: RowOf, lo: Atom, hi: Atom) -> State:
+        """The elements from lo to hi of one row, inside of lanes: what each lane has of them."""
+        state = self.neutral
+        if self.at_once:
+            state, lo = self._in_chains(b, row, lo, hi)
+        whole = b.apply("floordiv", b.sub(hi, lo), index(WIDTH))
+        mid = b.add(lo, b.mul(whole, index(WIDTH)))
+        loop = b.inner()
+        i = loop.param("i", i64)
+        known = tuple(loop.param("s", atom.type) for atom in self.neutral)
+        body = loop.close([i, *known], self._step(loop, row, i, known))
+        state = b.emit(For(lo, mid, index(WIDTH), body, state))
+        return self._rest(b, state, row, mid, hi)
+
+    def _in_chains(self, b: Builder, row: RowOf, lo: Atom, hi: Atom) -> tuple[State, Atom]:
+        """Whole steps of as many registers as do not wait for each other; and where they end."""
+        step, states = index(CHAINS * WIDTH), self.neutral * CHAINS
+        end = b.add(lo, b.mul(b.apply("floordiv", b.sub(hi, lo), step), step))
+        loop = b.inner()
+        i = loop.param("i", i64)
+        known = tuple(loop.param("s", atom.type) for atom in states)
+        out: list[Atom] = []
+        for k, mine in enumerate(self._each_chain(known)):
+            out.extend(self._step(loop, row, loop.add(i, index(k * WIDTH)), mine))
+        body = loop.close([i, *known], out)
+        chains = self._each_chain(b.emit(For(lo, end, step, body, states)))
+        while len(chains) > 1:
+            half = len(chains) // 2
+            pairs = zip(chains[:half], chains[half:], strict=True)
+            chains = [self.each(b, x, y, lanewise=True) for x, y in pairs]
+        return chains[0], end
+
+    def _each_chain(self, states: State) -> list[State]:
+        count = len(self.neutral)
+        return [states[k : k + count] for k in range(0, len(states), count)]
+
+    def _step(self, b: Builder, row: RowOf, base: Atom, known: State) -> State:
+        """One step, all of its lanes inside the row."""
+        flat = b.emit(Lane(base))[0]
+        values = self.values(b, flat, row, begun=True, ahead=self.at_once)
+        return self.each(b, known, values, lanewise=False)
+
+    def _rest(self, b: Builder, state: State, row: RowOf, mid: Atom, hi: Atom) -> State:
+        """What is left of a row after its whole steps."""
+        flat = b.emit(Lane(mid))[0]
+        some, none = b.inner(), b.inner()
+        values = self.values(some, flat, row, begun=True)
+        there = b.apply("lt", flat, hi)
+        found: State = b.emit(If(there, some.close([], values), none.close([], self.neutral)))
+        return self.each(b, state, found, lanewise=False)
+
+    def fold_short(self, b: Builder, row: RowOf, lo: Atom, length: Atom) -> State:
+        """Up to `SHORT` elements from lo on, where as many can be read."""
+        count = b.apply("and", b.cast(length, u64), constant(63, u64))
+        one = b.apply("shl", ONE_BIT, count)
+        there = b.apply("sub", one, ONE_BIT)
+        state: State = ()
+        for base in range(0, SHORT, WIDTH):
+            flat = b.emit(Lane(b.add(lo, index(base))))[0]
+            (inside,) = b.emit(InSet(b.apply("shr", there, constant(base, u64))))
+            found = self.values(b, flat, row, ahead=not base)
+            pairs = zip(found, self.neutral, strict=True)
+            values = [b.apply("select", inside, value, idle) for value, idle in pairs]
+            state = self.each(b, state, values, lanewise=True) if state else tuple(values)
+        return state
+
+    # -- a step -----------------------------------------------------------------------------------
+
+    def values(
+        self, b: Builder, flat: Atom, row: RowOf, *, begun: bool = False, ahead: bool = False
+    ) -> list[Atom]:
+        """What the elements of a step hand to the sinks; `begun` where what they are combined with
+        begins with the neutral element, `ahead` where what later steps read is asked for."""
+        taken = self.begun if begun else self.taken
+        elements = self.writer.elements(Position(flat, (flat,), WIDTH, row=row))
+        elements.ahead = ahead
+        b.hoists, hoists = False, b.hoists
+        elements.emit(b, needed_for(self.writer.op.body.lets, taken))
+        b.hoists = hoists
+        return [elements.atom(atom) for atom in taken]
+
+    def each(
+        self, b: Builder, state: Sequence[Atom], values: Sequence[Atom], *, lanewise: bool
+    ) -> State:
+        """For each sink its part combined with the state: `lanewise` where each lane has a row of
+        its own, else in order across the lanes unless the operator commutes."""
+        out: list[Atom] = []
+        for sink in self.sinks:
+            part = slice(len(out), len(out) + len(sink.neutral))
+            mine: Sequence[Atom] = values[part]
+            if not (lanewise or is_commutative(sink.fn)):
+                mine = self._across(b, sink, mine)
+            out.extend(self.writer.call(b, sink.fn, [*state[part], *mine]))
+        return tuple(out)
+
+    def joined(self, b: Builder, state: State) -> State:
+        """What the lanes of a row have, combined."""
+        out: list[Atom] = []
+        for sink in self.sinks:
+            mine = state[len(out) : len(out) + len(sink.neutral)]
+            out.extend(self._across(b, sink, mine) if is_commutative(sink.fn) else mine)
+        return tuple(out)
+
+    def rows_joined(self, b: Builder, rooms: Sequence[Var]) -> State:
+        """What the lanes of as many rows have, each row combined; `rooms` hold them as squares."""
+        out: list[Atom] = []
+        for sink in self.sinks:
+            mine = tuple(rooms[len(out) : len(out) + len(sink.neutral)])
+            out.extend(b.emit(ReduceRows(self._operator(b, sink), mine, index(0))))
+        return tuple(out)
+
+    def _across(self, b: Builder, sink: CombineRows, values: Sequence[Atom]) -> Sequence[Atom]:
+        return b.emit(ReduceLanes(self._operator(b, sink), tuple(values)))
+
+    def _operator(self, b: Builder, sink: CombineRows) -> Lambda:
+        return self.writer.elements(Position(index(0), (index(0),), 1)).function(b, sink.fn)
+
+
+def _begun(op: Sweep, sink: CombineRows, taken: Sequence[Atom]) -> list[Atom]:
+    """What is combined with 0.0 or a sum that began with it: x of an element 0.0 + x.
+
+    Such a sum is never -0.0, and only that is what 0.0 changes.
+    """
+    names = component_functions(sink.fn) or [""] * len(taken)
+    made = {var: let.op for let in op.body.lets for var in let.vars[:1]}
+    found = []
+    for name, neutral, atom in zip(names, sink.neutral, taken, strict=True):
+        begins = name == "add" and _is_zero(neutral)
+        added = made.get(atom) if begins and isinstance(atom, Var) else None
+        found.append(_added_to_zero(added) or atom)
+    return found
+
+
+def _added_to_zero(op: Op | None) -> Atom | None:
+    """x of 0.0 + x or x + 0.0."""
+    if not isinstance(op, Apply) or op.fn != "add" or not any(map(_is_zero, op.args)):
+        return None
+    return op.args[_is_zero(op.args[0])]
+
+
+def _is_zero(atom: Atom) -> bool:
+    """Whether this is 0.0, and not -0.0."""
+    return isinstance(atom, Const) and atom.value == 0 and not np.signbit(atom.value)

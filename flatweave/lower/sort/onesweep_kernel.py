@@ -1,0 +1,291 @@
+"""What a block does in a pass of a sort whose blocks look back.
+
+    threads     hold elements                      M each, in registers
+    warps       tally[w, d], rank[x]               how many have the digit d; those before x of it
+    thread d    count[d]                           of all warps; published
+                first[d]                           where d begins in the block: a scan of the counts
+    threads     staged[first + rank] = x           the block's elements in order, in shared memory
+    thread d    ahead[d]                           looks back: what the blocks before have of d
+    threads     target[place[d] + i] = staged[i]   place = start + ahead - first; neighbours of one
+                                                   digit go to neighbours
+
+Nothing depends on timing but how far a thread looks back. Elements of a digit keep their order: in
+a warp by turns and lanes, then by warps, then by blocks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from flatweave.algorithms.lanes import count_of, is_empty, lanes_alike, lanes_below
+from flatweave.algorithms.look_back_by_lane import Chains
+from flatweave.algorithms.operator import addition, meet
+from flatweave.algorithms.words import AGGREGATE, PREFIX
+from flatweave.base.dtypes import i64, u32
+from flatweave.kernel_ir.arrays import choose, extent_of, fold, when
+from flatweave.kernel_ir.memory_ops import ThreadMemory
+from flatweave.kernel_ir.op import dtype_in
+from flatweave.kernel_ir.syntax import BlockIndex, Lane, Lanes, Load, Shared, Store, Sync
+from flatweave.kernel_ir.warp_ops import Ballot, LastLane, ScanLanes
+from flatweave.lower.kernel.builder import KernelBuilder
+from flatweave.lower.machine.machine import Machine
+from flatweave.lower.sort.digits import DigitPass
+from flatweave.lower.traverse.steps import Position, State, warp_index
+from flatweave.lower.traverse.traversal import flat
+from flatweave.terms.build import Builder, index
+from flatweave.terms.control import For
+from flatweave.terms.syntax import Atom, Var, constant
+
+# -- Elements that the threads of a block hold in their registers: so many each, loaded at once ----
+#
+#    thread t of warp w, turn k      element first + (w each + k) 32 + t: neighbours load neighbours
+
+
+Turn = Callable[[Builder, Atom, Atom, Atom], None]
+"""What a lane does in a turn: its number, the place in the block, and whether that has an element.
+"""
+
+
+class Held:
+    """Some components of the elements of a block, of which each thread holds `each`."""
+
+    def __init__(
+        self, kernel: KernelBuilder, machine: Machine, each: int, source: Sequence[Var],
+        components: Sequence[int],
+    ) -> None:  # fmt: skip
+        self.kernel, self.each, self.lanes = kernel, each, machine.lanes([])
+        self.size = index(each * self.lanes * machine.warps)
+        self.warp = warp_index(kernel.body, machine)
+        self.source = {k: kernel.buffer(source[k]) for k in components}
+        self.memory = {
+            k: kernel.body.emit(ThreadMemory(dtype_in(buffer), each, self.lanes))[0]
+            for k, buffer in self.source.items()
+        }
+
+    def load(self, b: Builder, first: Atom, count: Atom) -> None:
+        """The `count` elements from `first` on; what threads hold beside them is 0."""
+
+        def act(c: Builder, k: Atom, at: Atom, active: Atom) -> None:
+            place = c.add(first, at)
+            zeros = tuple(constant(0, dtype_in(buffer)) for buffer in self.source.values())
+
+            def loaded(d: Builder) -> tuple[Atom, ...]:
+                return tuple(d.emit(Load(buffer, place))[0] for buffer in self.source.values())
+
+            values = choose(c, active, loaded, lambda d: zeros)
+            for buffer, value in zip(self.memory.values(), values, strict=True):
+                c.emit(Store(buffer, k, value))
+
+        self.turns(b, count, act)
+
+    def component(self, k: Atom) -> Callable[[Builder, int], Atom]:
+        """The element of turn k, component by component."""
+        return lambda b, number: b.emit(Load(self.memory[number], k))[0]
+
+    def turns(self, b: Builder, count: Atom, act: Turn) -> None:
+        """All threads go through the places of the elements that they hold."""
+        region = b.inner()
+        self.turns_inside(region, count, act)
+        b.emit(Lanes(self.lanes, region.close([], [])))
+
+    def turns_inside(self, region: Builder, count: Atom, act: Turn) -> None:
+        """The same in lanes."""
+        start = region.mul(self.warp, index(self.each * self.lanes))
+        inside = region.inner()
+        k = inside.param("k", i64)
+        base = inside.add(start, inside.mul(k, index(self.lanes)))
+        at = inside.emit(Lane(base))[0]
+        act(inside, k, at, inside.apply("lt", at, count))
+        region.emit(For(index(0), index(self.each), index(1), inside.close([k], []), ()))
+
+
+def by_threads(
+    b: Builder, machine: Machine, count: Atom | int, act: Callable[[Builder, Atom], None]
+) -> None:
+    """Act at 0, 1, .. below `count`, divided among the threads of the block."""
+    extent = extent_of(count)
+
+    def step(c: Builder, position: Position, state: State) -> State:
+        assert position.active is not None
+        when(c, position.active, lambda d: act(d, position.flat))
+        return state
+
+    flat(machine, extent, machine.lanes([])).block(b, index(0), extent, (), step)
+
+
+ZERO, FIRST = constant(0, u32), index(0)
+SUM = addition(u32)
+HALF = 16
+"""Bits of a rank in a warp; those above hold the digit."""
+
+
+class SweepKernel:
+    """One pass by a block of as many threads as a digit has values."""
+
+    def __init__(
+        self, digits: DigitPass, kernel: KernelBuilder, held: Held, bits: int, total: Atom,
+        words: Var, entries: int, starts: Var,
+    ) -> None:  # fmt: skip
+        b = kernel.body
+        self.digits, self.kernel, self.held, self.b = digits, kernel, held, b
+        self.machine: Machine = digits.lowering.machine
+        self.bits, self.values, self.lanes = bits, 1 << bits, held.lanes
+        self.starts, self.entries = starts, index(entries)
+        self.turn = kernel.capture(digits.turn)
+        self.shift = kernel.capture(digits.shift)
+        self.chains = Chains(words, entries, self.values, self.turn)
+        self.block = b.emit(BlockIndex())[0]
+        self.first = b.mul(self.block, held.size)
+        self.count = b.apply("minimum", held.size, b.sub(total, self.first))
+        self.tally = b.emit(Shared(u32, self.values * self.machine.warps))[0]
+        self.places = b.emit(Shared(i64, self.values))[0]
+        room = held.each << bits
+        self.staged = {
+            k: b.emit(Shared(dtype_in(buffer), room))[0] for k, buffer in held.source.items()
+        }
+        self.ranks = self._of_thread(held.each)
+        self.counts, self.firsts = self._of_thread(1), self._of_thread(1)
+
+    def _of_thread(self, count: int) -> Var:
+        return self.b.emit(ThreadMemory(u32, count, self.lanes))[0]
+
+    def write(self) -> None:
+        """The kernel."""
+        b, held = self.b, self.held
+        held.load(b, self.first, self.count)
+        self._rank()
+        b.emit(Sync())
+        self._publish()
+        b.emit(Sync())
+        held.turns(b, self.count, self._stage)
+        self._look_back()
+        b.emit(Sync())
+        by_threads(b, self.machine, self.count, self._leave)
+
+    def _digit(self, b: Builder, keys: list[Atom]) -> Atom:
+        return b.cast(self.digits.digit_of(b, self.kernel, keys, self.shift), i64)
+
+    def _of_warp(self, b: Builder, digit: Atom) -> Atom:
+        """The place of a digit in this warp's tally."""
+        return b.add(b.mul(self.held.warp, index(self.values)), digit)
+
+    # -- in a warp --------------------------------------------------------------------------------
+
+    def _rank(self) -> None:
+        """The ranks of elements among those of their warp with the same digit, and its tally."""
+        region = self.b.inner()
+        clear = region.inner()
+        base = clear.param("base", i64)
+        at = clear.emit(Lane(self._of_warp(clear, base)))[0]
+        clear.emit(Store(self.tally, at, ZERO))
+        body = clear.close([base], [])
+        region.emit(For(FIRST, index(self.values), index(self.lanes), body, ()))
+        region.emit(Sync("warp"))
+        below = lanes_below(region)
+
+        def act(b: Builder, k: Atom, at: Atom, active: Atom) -> None:
+            keys = self.digits.keys_of(b, self.kernel, self.held.component(k))
+            digit = self._digit(b, keys)
+            among = b.emit(Ballot(active))[0]
+            alike = lanes_alike(b, b.cast(digit, u32), self.bits, among)
+            earlier = b.apply("and", alike, below)
+            place = self._of_warp(b, digit)
+            known = b.emit(Load(self.tally, place))[0]
+            b.emit(Sync("warp"))  # one of those that are alike adds all of them
+            adds = b.apply("and", active, is_empty(b, earlier))
+            after = b.add(known, count_of(b, alike))
+            when(b, adds, lambda c: _store(c, self.tally, place, after))
+            b.emit(Sync("warp"))
+            rank = b.add(known, count_of(b, earlier))
+            high = b.apply("shl", b.cast(digit, u32), constant(HALF, u32))
+            b.emit(Store(self.ranks, k, b.apply("or", high, rank)))
+
+        self.held.turns_inside(region, self.count, act)
+        self.b.emit(Lanes(self.lanes, region.close([], [])))
+
+    # -- a thread for each digit ------------------------------------------------------------------
+
+    def _publish(self) -> None:
+        """What the block has of each digit, told to others; where each warp's elements go in it."""
+        b = self.b
+        region = b.inner()
+        digit = self._own(region)
+
+        def add(c: Builder, w: Atom, before: tuple[Atom, ...]) -> tuple[Atom, ...]:
+            return (c.add(before[0], self._counted(c, w, digit)),)
+
+        count = fold(region, FIRST, index(self.machine.warps), (ZERO,), add, hint="w")[0]
+        self.chains.publish(region, self.block, digit, region.cast(count, i64), AGGREGATE)
+        up_to = region.emit(ScanLanes(SUM.function(region), SUM.neutral, (count,)))[0]
+        region.emit(Store(self.counts, FIRST, count))
+        region.emit(Store(self.firsts, FIRST, region.apply("sub", up_to, count)))
+        of_warp = region.emit(LastLane((up_to,)))
+        mine = b.emit(Lanes(self.lanes, region.close([], of_warp)))
+        before, _ = meet(b, SUM, mine, self.machine.warps)
+        region = b.inner()
+        digit = self._own(region)
+        first = region.add(before[0], region.emit(Load(self.firsts, FIRST))[0])
+        region.emit(Store(self.firsts, FIRST, first))
+
+        def move(c: Builder, w: Atom, known: tuple[Atom, ...]) -> tuple[Atom, ...]:
+            counted = self._counted(c, w, digit)
+            c.emit(Store(self.tally, self._slot(c, w, digit), known[0]))
+            return (c.add(known[0], counted),)
+
+        fold(region, FIRST, index(self.machine.warps), (first,), move, hint="w")
+        b.emit(Lanes(self.lanes, region.close([], [])))
+
+    def _own(self, region: Builder) -> Atom:
+        """The digit that a thread stands for."""
+        return region.emit(Lane(region.mul(self.held.warp, index(self.lanes))))[0]
+
+    def _slot(self, b: Builder, warp: Atom, digit: Atom) -> Atom:
+        return b.add(b.mul(warp, index(self.values)), digit)
+
+    def _counted(self, b: Builder, warp: Atom, digit: Atom) -> Atom:
+        return b.emit(Load(self.tally, self._slot(b, warp, digit)))[0]
+
+    def _look_back(self) -> None:
+        """Where the block's elements of each digit go."""
+        region = self.b.inner()
+        digit = self._own(region)
+        ahead = self.chains.before(region, self.block, digit)
+        count = region.cast(region.emit(Load(self.counts, FIRST))[0], i64)
+        self.chains.publish(region, self.block, digit, region.add(ahead, count), PREFIX)
+        of_turn = region.mul(self.turn, index(self.values))
+        start = region.emit(Load(self.starts, region.add(of_turn, digit)))[0]
+        earlier = region.emit(Load(self.starts, of_turn))[0]
+        first = region.cast(region.emit(Load(self.firsts, FIRST))[0], i64)
+        place = region.sub(region.add(region.sub(start, earlier), ahead), first)
+        region.emit(Store(self.places, digit, place))
+        self.b.emit(Lanes(self.lanes, region.close([], [])))
+
+    # -- elements ---------------------------------------------------------------------------------
+
+    def _stage(self, b: Builder, k: Atom, at: Atom, active: Atom) -> None:
+        """An element to its place in the block."""
+
+        def act(c: Builder) -> None:
+            both = c.emit(Load(self.ranks, k))[0]
+            digit = c.cast(c.apply("shr", both, constant(HALF, u32)), i64)
+            rank = c.apply("and", both, constant((1 << HALF) - 1, u32))
+            first = c.emit(Load(self.tally, self._of_warp(c, digit)))[0]
+            place = c.cast(c.add(first, rank), i64)
+            read = self.held.component(k)
+            for number, memory in self.staged.items():
+                c.emit(Store(memory, place, read(c, number)))
+
+        when(b, active, act)
+
+    def _leave(self, b: Builder, i: Atom) -> None:
+        """The element at a place of the block to its place among all."""
+        values = {k: b.emit(Load(memory, i))[0] for k, memory in self.staged.items()}
+        keys = self.digits.keys_of(b, self.kernel, lambda c, k: values[k])
+        start = b.emit(Load(self.places, self._digit(b, keys)))[0]
+        place = b.add(start, i)
+        for k, buffer in enumerate(self.digits.target):
+            b.emit(Store(self.kernel.buffer(buffer), place, values[k]))
+
+
+def _store(b: Builder, buffer: Var, at: Atom, value: Atom) -> None:
+    b.emit(Store(buffer, at, value))

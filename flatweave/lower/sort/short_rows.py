@@ -1,0 +1,349 @@
+"""Sorts of what is short: a row by one thread in a network of registers, or a row for each lane."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from flatweave.array_ir.fault import PARTS
+from flatweave.base.dtypes import i32, i64
+from flatweave.base.plan import CHECK_ERROR
+from flatweave.kernel_ir.host import Alloc, Fail, Free, Retain, Role
+from flatweave.kernel_ir.syntax import Lane, Lanes, Load, Store
+from flatweave.kernel_ir.warp_ops import LoadTile
+from flatweave.lower.host.context import Lowering
+from flatweave.lower.host.positions import place_blocks, write_places
+from flatweave.lower.kernel.builder import HostArray, KernelBuilder
+from flatweave.lower.kernel.elements import Elements
+from flatweave.lower.machine.machine import Machine
+from flatweave.lower.sort.network import PLACE, Network, Words
+from flatweave.lower.sort.write_combining import scalar_loop
+from flatweave.ops import RadixSort, SortRow, SortRows
+from flatweave.ops.rows import array_type, scalar_type
+from flatweave.ops.sorts import SHORT
+from flatweave.terms.build import Builder, index
+from flatweave.terms.control import NO_BODY, If
+from flatweave.terms.syntax import Atom, Lambda, Let, Var, constant
+
+# -- The sort of a row by one thread: its keys in a network of registers, then its elements --------
+#
+#     words = the keys of the elements, lane by lane; behind them what comes last
+#     sort the words                                    `network.py`
+#     ys[e] = element of words[e % R * lanes + e // R], where there are many, square by square
+#
+# Results have room for what comes behind the last element. A whole program sorts so what is short
+# (`radix.py`). See decision 0053.
+
+
+NARROWEST = 2
+"""Registers of the smallest network, each of which is compared with another."""
+FEW_REGISTERS = 512
+"""Registers up to which a network is faster than passes over digits, where there is a minimum of
+words: other words are compared and chosen."""
+WIDE = 64
+"""Bytes of registers for which there is a minimum of words of 64 bits, too."""
+TOO_LONG = PARTS.join([
+    "one thread cannot sort a row of {0} elements.",
+    'Sort all rows at once: with fw.schedule(version="flat").',
+])  # fmt: skip
+
+
+def lower_sort_row(lowering: Lowering, let: Let, op: SortRow) -> None:
+    """Emit the launch of a sort by one thread and bind its results."""
+    host = lowering.host
+    total = lowering.scope.array(op.xs[0]).shape[0]
+    _check_places(lowering, total)
+    written = RowSort(lowering, let, op, total)
+    kernel = lowering.kernel(let)
+    written.write(kernel)
+    lowering.launch(kernel, host.apply("minimum", total, index(1)))
+    written.end()
+    for var, buffer in zip(let.vars, written.target, strict=True):
+        lowering.scope.bind(var, HostArray(buffer, (total,)))
+
+
+def in_network(lowering: Lowering, let: Let, op: RadixSort, total: Atom) -> list[Var]:
+    """The buffers of a whole program's elements that one thread sorts in its registers."""
+    written = RowSort(lowering, let, op, total)
+    kernel = lowering.later(
+        let, "_network", written.needs, lambda kernel, own: written.write(kernel)
+    )
+    blocks = lowering.host.apply("minimum", total, index(1))
+    lowering.launch(kernel, blocks, Role.VARIANT)
+    written.end()
+    return written.target
+
+
+def width_of(machine: Machine, words: Words) -> int:
+    """Elements that a register has words of."""
+    return max(machine.lanes(words.dtypes), 2)
+
+
+def few_elements(machine: Machine, fn: Lambda) -> int:
+    """Up to how many elements a network sorts faster than passes over the digits of `fn`."""
+    words = Words.of(fn)
+    widest = max(dtype.bytes for dtype in words.dtypes)
+    has_minimum = len(words.dtypes) == 1 and (widest < i64.bytes or machine.vector_bytes >= WIDE)
+    steps = 1 if has_minimum else max(2, len(words.dtypes))
+    return FEW_REGISTERS // steps * width_of(machine, words)
+
+
+def _check_places(lowering: Lowering, total: Atom) -> None:
+    """Places of elements must fit the words."""
+    has_place = lowering.host.apply("lt", total, index(1 << PLACE))
+    site = lowering.site("argument", TOO_LONG, 1)
+    failed = lowering.host.apply("not", has_place)
+    lowering.host.emit(Fail(failed, CHECK_ERROR, site, total, index(0)))
+
+
+Inside = Callable[[Builder], Sequence[Atom]]
+
+
+class RowSort:
+    """One sort: what it takes of the host, and its kernel."""
+
+    def __init__(
+        self, lowering: Lowering, let: Let, op: SortRow | RadixSort, total: Atom
+    ) -> None:
+        self.lowering = lowering
+        self.op = op
+        self.words = words = Words.of(op.fn)
+        self.width = width = width_of(lowering.machine, words)
+        host = lowering.host
+        count = host.apply("floordiv", host.add(total, index(width - 1)), index(width))
+        behind = host.sub(host.apply("maximum", count, index(NARROWEST)), index(1))
+        log = host.sub(index(64), host.apply("clz", behind))
+        room = host.mul(host.apply("shl", index(1), log), index(width))
+        self.sizes = (total, room, log)
+        site = lowering.site()
+        self.source = [lowering.scope.array(x).buffer for x in op.xs]
+        self.target = [lowering.alloc_like(x, room) for x in op.xs]
+        self.rooms = [host.emit(Alloc(dtype, room, site), "words")[0] for dtype in words.dtypes]
+
+    @property
+    def needs(self) -> list[Atom]:
+        """The host values that the kernel may capture."""
+        reads = self.lowering.reads(self.op.fn)
+        return [*reads, *self.source, *self.target, *self.rooms, *self.sizes]
+
+    def end(self) -> None:
+        """Give back what the launch needed."""
+        for buffer in self.rooms:
+            self.lowering.host.emit(Free(buffer))
+
+    def write(self, kernel: KernelBuilder) -> None:
+        """Its code, which one block runs."""
+        written = _Sorting(self.lowering, self.op, kernel, self.words, self.width)
+        written.write(self.source, self.target, self.rooms, self.sizes)
+
+
+class _Sorting:
+    """The kernel of one sort."""
+
+    def __init__(
+        self, lowering: Lowering, op: SortRow | RadixSort, kernel: KernelBuilder, words: Words,
+        width: int,
+    ) -> None:  # fmt: skip
+        self.lowering = lowering
+        self.op = op
+        self.kernel = kernel
+        self.words = words
+        self.width = width
+
+    def write(
+        self, source: Sequence[Var], target: Sequence[Var], rooms: Sequence[Var],
+        sizes: tuple[Atom, Atom, Atom],
+    ) -> None:  # fmt: skip
+        """Words, their sort, elements: all in one region of lanes."""
+        kernel = self.kernel
+        self.source = [kernel.buffer(buffer) for buffer in source]
+        self.target = [kernel.buffer(buffer) for buffer in target]
+        self.rooms = [kernel.buffer(buffer) for buffer in rooms]
+        self.total, room, self.log = (kernel.capture(size) for size in sizes)
+        b = kernel.body.inner()
+        whole = b.apply("and", self.total, index(-self.width))
+        scalar_loop(b, index(0), whole, self._enter, self.width)
+        scalar_loop(b, whole, room, partial(self._enter, last=True), self.width)
+        # a whole program has one sort of few elements, which is as fast as it is made
+        Network(self.rooms, self.width, self.log, isinstance(self.op, SortRow)).sort(b)
+        registers = b.apply("shl", index(1), self.log)
+        has_squares = b.apply("ge", registers, index(self.width))
+        squares, few = b.inner(), b.inner()
+        scalar_loop(squares, index(0), registers, self._leave_square, self.width)
+        scalar_loop(few, index(0), self.total, self._leave, self.width)
+        b.emit(If(has_squares, squares.close([], []), few.close([], [])))
+        kernel.body.emit(Lanes(self.width, b.close([], [])))
+
+    def _enter(self, b: Builder, start: Atom, last: bool = False) -> None:
+        """The words of the elements from `start` on."""
+        place = b.emit(Lane(start))[0]
+
+        def some(c: Builder) -> Sequence[Atom]:
+            elements = [c.emit(Load(buffer, place))[0] for buffer in self.source]
+            made = Elements(self.kernel, place, self.lowering.checks)
+            return self.words.packed(c, made.call(c, self.op.fn, elements), place)
+
+        found = self._if_there(b, place, some) if last else some(b)
+        for buffer, word in zip(self.rooms, found, strict=True):
+            b.emit(Store(buffer, place, word))
+
+    def _if_there(self, b: Builder, place: Atom, some: Inside) -> Sequence[Atom]:
+        """What `some` gives in lanes that have an element."""
+        inside = b.inner()
+        then = inside.close([], some(inside))
+        other = b.inner().close([], self.words.behind())
+        return b.emit(If(b.apply("lt", place, self.total), then, other))
+
+    def _leave_square(self, b: Builder, register: Atom) -> None:
+        """The elements of as many registers as each has lanes: from a register on."""
+        width = index(self.width)
+        words = b.emit(LoadTile(self.rooms[-1], b.mul(register, width), width, self.width))
+        for lane, word in enumerate(words):
+            self._store(b, b.add(b.apply("shl", index(lane), self.log), register), word)
+
+    def _leave(self, b: Builder, start: Atom) -> None:
+        """The elements from `start` on."""
+        place = b.emit(Lane(start))[0]
+        lane = b.apply("shr", place, self.log)
+        register = b.sub(place, b.apply("shl", lane, self.log))
+        at = b.add(b.mul(register, index(self.width)), lane)
+        self._store(b, start, b.emit(Load(self.rooms[-1], at))[0])
+
+    def _store(self, b: Builder, start: Atom, word: Atom) -> None:
+        """The elements that words stand for, from `start` on: behind the last one anything."""
+        if self.words.undo is not None:
+            values = [self.words.element(b, word)]
+        else:
+            last = b.sub(self.total, index(1))
+            origin = b.apply("minimum", self.words.place(b, word), last)
+            values = [b.emit(Load(buffer, origin))[0] for buffer in self.source]
+        place = b.emit(Lane(start))[0]
+        for buffer, value in zip(self.target, values, strict=True):
+            b.emit(Store(buffer, place, value))
+
+
+# -- Short rows, many at once: each lane has a row of its own, in registers ------------------------
+#
+#     row 0   3 1 2        lane 0 of  x0 x1 x2    3 1 2    1 3 2    1 2 3    1 2 3
+#     row 1   5 4          lane 1                 5 4 -    4 5 -    4 5 -    4 5 -
+#
+# Neighbours are exchanged where the second one comes first, those at even places and those at odd
+# ones in turn: as often as there are elements, after which these are in order. Equal ones never
+# pass each other. Places behind the end of a row have keys that come last.
+
+
+LENGTHS = (2, 4, 8, SHORT)
+"""Places of a row that there is code for."""
+
+
+def lower_sort_rows(lowering: Lowering, let: Let, op: SortRows) -> None:
+    """Emit the launch and bind the results; rows of one element are in order."""
+    host, total = lowering.host, lowering.scope.array(op.xs[0]).shape[0]
+    alone, inside = lowering.inner(optional=True), lowering.inner(optional=True)
+    source = [lowering.scope.array(x).buffer for x in op.xs]
+    for buffer in source:
+        alone.host.emit(Retain(buffer))
+    target = [inside.alloc_like(x, total) for x in op.xs]
+    _Rows(inside, let, op, total, target).launch()
+    some = host.apply("gt", lowering.scope.scalar(op.length), index(1))
+    bodies = inside.host.close([], target), alone.host.close([], source)
+    found = host.emit(If(some, *bodies), "buffer")
+    for var, buffer in zip(let.vars, found, strict=True):
+        lowering.scope.bind(var, HostArray(buffer, (total,)))
+
+
+class _Rows:
+    """One sort of rows."""
+
+    def __init__(
+        self, lowering: Lowering, let: Let, op: SortRows, total: Atom, target: Sequence[Var]
+    ) -> None:
+        self.lowering = lowering
+        self.let = let
+        self.op = op
+        self.total = total
+        self.target = target
+        scope = lowering.scope
+        self.source = [scope.array(x).buffer for x in op.xs]
+        self.offsets = [scope.array(x).buffer for x in op.offsets]
+        self.length = scope.scalar(op.length)
+        some = lowering.host.apply("gt", total, index(0))
+        self.rows = lowering.host.apply("select", some, scope.scalar(op.rows), index(0))
+        self.dtypes = [*(array_type(x).dtype for x in op.xs), i32]
+
+    def launch(self) -> None:
+        """One launch, of the code for the longest row."""
+        lowering, host = self.lowering, self.lowering.host
+        reads = lowering.reads(self.op.fn)
+        needs = [*reads, *self.source, *self.target, *self.offsets]
+        needs += [self.length, self.rows, self.total]
+        made = [
+            lowering.later(self.let, f"_of_{places}", needs, partial(self._write, places))
+            for places in LENGTHS
+        ]
+        fits = [host.apply("le", self.length, index(places)) for places in LENGTHS]
+        *others, last = zip(fits, made, strict=True)
+        blocks = place_blocks(host, lowering.machine, self.rows, self.dtypes * SHORT)
+        lowering.launch_first(others, last[1], blocks, Role.VARIANT)
+
+    def _write(self, places: int, kernel: KernelBuilder, own: Sequence[Var]) -> None:
+        machine, rows = self.lowering.machine, kernel.capture(self.rows)
+        write_places(
+            machine, kernel, rows, self.dtypes * SHORT, partial(self._row, kernel, places)
+        )
+
+    def _row(self, kernel: KernelBuilder, places: int, b: Builder, row: Atom) -> None:
+        """The row of each lane."""
+        start, length = self._span(b, kernel, row)
+        there = [b.apply("lt", index(k), length) for k in range(places)]
+        last = b.sub(kernel.capture(self.total), index(1))
+        carried = []
+        for k in range(places):
+            at = b.apply("minimum", b.add(start, index(k)), last)
+            elements = [b.emit(Load(kernel.buffer(x), at))[0] for x in self.source]
+            keys = Elements(kernel, at, self.lowering.checks).call(b, self.op.fn, elements)
+            carried.append(self._carried(b, there[k], keys, elements))
+        many = len(self.op.fn.results)
+        for turn in range(places):
+            for k in range(turn % 2, places - 1, 2):
+                carried[k], carried[k + 1] = _exchanged(b, many, carried[k], carried[k + 1])
+        for k, moved in enumerate(carried):
+            inside, place = b.inner(), b.add(start, index(k))
+            for buffer, value in zip(self.target, moved[many:], strict=True):
+                inside.emit(Store(kernel.buffer(buffer), place, value))
+            b.emit(If(there[k], inside.close([], []), NO_BODY))
+
+    def _span(self, b: Builder, kernel: KernelBuilder, row: Atom) -> tuple[Atom, Atom]:
+        """Where a row begins, and how long it is."""
+        if not self.offsets:
+            length = kernel.capture(self.length)
+            return b.mul(row, length), length
+        offsets = kernel.buffer(self.offsets[0])
+        start = b.emit(Load(offsets, row))[0]
+        return start, b.sub(b.emit(Load(offsets, b.add(row, index(1))))[0], start)
+
+    def _carried(
+        self, b: Builder, there: Atom, keys: Sequence[Atom], elements: Sequence[Atom]
+    ) -> list[Atom]:
+        """The keys of an element, and the element; what is a key itself is the same atom."""
+        most = [constant(-1, scalar_type(key)) for key in keys]
+        found = [b.apply("select", there, *each) for each in zip(keys, most, strict=True)]
+        alike = dict(zip(keys, found, strict=True))
+        return [*found, *(alike.get(x, x) for x in elements)]
+
+
+def _exchanged(
+    b: Builder, many: int, one: Sequence[Atom], other: Sequence[Atom]
+) -> tuple[list[Atom], list[Atom]]:
+    """Two elements, of which each begins with `many` keys, the one that comes first in front."""
+    less: Atom = b.apply("lt", other[many - 1], one[many - 1])
+    for k in reversed(range(many - 1)):
+        tie = b.apply("and", b.apply("eq", other[k], one[k]), less)
+        less = b.apply("or", b.apply("lt", other[k], one[k]), tie)
+    pairs = dict.fromkeys(zip(one, other, strict=True))
+    chosen = {
+        pair: (b.apply("select", less, pair[1], pair[0]), b.apply("select", less, *pair))
+        for pair in pairs
+    }
+    found = [chosen[pair] for pair in zip(one, other, strict=True)]
+    return [first for first, _ in found], [second for _, second in found]

@@ -1,0 +1,288 @@
+"""What tells a block what came before it: chains of blocks, known prefixes, or one block alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import reduce
+
+from flatweave.algorithms.block_scans import scan_by_warps
+from flatweave.algorithms.operator import together
+from flatweave.algorithms.words import NOTHING, PREFIX, Packing, Slots, Words
+from flatweave.base.dtypes import DType, i64
+from flatweave.base.records import record
+from flatweave.kernel_ir.arrays import Values, for_all, read
+from flatweave.kernel_ir.hierarchy import WARP
+from flatweave.kernel_ir.host import Alloc, Free, Role
+from flatweave.kernel_ir.syntax import Load, Store
+from flatweave.lower.host.context import Lowering
+from flatweave.lower.kernel.builder import KernelBuilder
+from flatweave.lower.kernel.operators import operator_in
+from flatweave.lower.schedule.scan_levels import ScanRecord, with_slots
+from flatweave.terms.build import Builder, index
+from flatweave.terms.control import For
+from flatweave.terms.syntax import Atom, BufferType, Lambda, Let, Var
+
+# -- The chain in which the blocks of a single-pass scan publish: the host's part of it ------------
+#
+# What blocks do with it is `algorithms/look_back.py`. Timing says whether a block or one behind it
+# joins its aggregate to what lies before: where copies of the operator might disagree it is called
+# (`operators.py`).
+
+
+Clear = Callable[[Var, Atom, Atom], None]
+"""Sets so many words by a launch: the first one to a value, the others to NOTHING."""
+
+
+@record
+class Chain:
+    """The buffers of one chain, as the host holds them; `last` is the slot behind all blocks."""
+
+    states: Var
+    aggregates: tuple[Var, ...]
+    prefixes: tuple[Var, ...]
+    last: Atom
+
+    def inside(self, kernel: KernelBuilder) -> Slots:
+        """The same in a kernel."""
+        aggregates = tuple(kernel.buffer(buffer) for buffer in self.aggregates)
+        states = kernel.buffer(self.states)
+        return Slots(aggregates, states, tuple(kernel.buffer(buffer) for buffer in self.prefixes))
+
+    def counted(self, host: Builder, slot: int) -> Atom:
+        """Where a scan of counts ends."""
+        return host.emit(Load(self.prefixes[slot], self.last))[0]
+
+    def free(self, host: Builder) -> None:
+        for buffer in (self.states, *self.aggregates, *self.prefixes):
+            host.emit(Free(buffer))
+
+
+@record
+class WordChain:
+    """The words of one chain, as the host holds them; `last` is the slot behind all blocks."""
+
+    words: Var
+    packing: Packing
+    last: Atom
+
+    def inside(self, kernel: KernelBuilder) -> Words:
+        """The same in a kernel."""
+        return Words(self.packing, kernel.buffer(self.words))
+
+    def counted(self, host: Builder, slot: int) -> Atom:
+        """Where a scan of counts ends."""
+        first = host.mul(self.last, index(self.packing.count))
+        words = [
+            host.emit(Load(self.words, host.add(first, index(k))))[0]
+            for k in range(self.packing.count)
+        ]
+        return self.packing.unpack(host, words)[slot]
+
+    def free(self, host: Builder) -> None:
+        host.emit(Free(self.words))
+
+
+def make_chain(
+    host: Builder, first: Sequence[Atom], blocks: Atom, site: int, clear: Clear | None = None
+) -> Chain:
+    """Allocate a chain for `blocks` blocks; slot 0 is known, the others are not.
+
+    `clear` sets the states where the host had better not.
+    """
+    slots = host.add(blocks, index(1))
+
+    def array(dtype: object) -> Var:
+        assert isinstance(dtype, DType)
+        return host.emit(Alloc(dtype, slots, site))[0]
+
+    states = array(i64)
+    aggregates = tuple(array(atom.type) for atom in first)
+    prefixes = tuple(array(atom.type) for atom in first)
+    for buffer, atom in zip(prefixes, first, strict=True):
+        host.emit(Store(buffer, index(0), atom))
+    (clear or _clear_on(host))(states, slots, PREFIX)
+    return Chain(states, aggregates, prefixes, blocks)
+
+
+def make_words(
+    host: Builder, first: Sequence[Atom], blocks: Atom, site: int, clear: Clear | None,
+    packing: Packing,
+) -> WordChain:  # fmt: skip
+    """The same of a chain of words."""
+    count = host.mul(host.add(blocks, index(1)), index(packing.count))
+    words = host.emit(Alloc(i64, count, site))[0]
+    known, *others = packing.pack(host, first, PREFIX)
+    (clear or _clear_on(host))(words, count, known)
+    for number, word in enumerate(others, 1):
+        host.emit(Store(words, index(number), word))
+    return WordChain(words, packing, blocks)
+
+
+def _clear_on(host: Builder) -> Clear:
+    """The host does it."""
+
+    def clear(words: Var, count: Atom, first: Atom) -> None:
+        host.emit(Store(words, index(0), first))
+        inside = host.inner()
+        slot = inside.param("t", i64)
+        inside.emit(Store(words, slot, NOTHING))
+        host.emit(For(index(1), count, index(1), inside.close([slot], []), ()))
+
+    return clear
+
+
+# -- The two-pass scan: for machines where a block must not wait for an earlier one ----------------
+#
+#    launch 1    aggregates[w] = all elements of warp w combined     (warps of all blocks, in order)
+#     launch 2    prefixes = scan of the aggregates, by one warp
+#     launch 3    the sweep, each warp going on from prefixes[w]
+#
+# The walk over the elements, the operators and the sinks are those of the single pass; what differs
+# is how a warp learns what came before it. See look_back.py for the other variant.
+
+
+@record
+class KnownPrefixes:
+    """The prefix of each warp of the grid; `last` is the slot behind all of them."""
+
+    prefixes: tuple[Var, ...]
+    last: Atom
+
+    def counted(self, host: Builder, slot: int) -> Atom:
+        """Where a scan of counts ends."""
+        return host.emit(Load(self.prefixes[slot], self.last))[0]
+
+    def free(self, host: Builder) -> None:
+        for buffer in self.prefixes:
+            host.emit(Free(buffer))
+
+
+def store_aggregate(
+    b: Builder, kernel: KernelBuilder, aggregates: Sequence[Var], slot: Atom, values: Sequence[Atom]
+) -> None:
+    """Leave what a warp's elements combine to."""
+    for buffer, value in zip(aggregates, values, strict=True):
+        b.emit(Store(kernel.buffer(buffer), slot, value))
+
+
+def load_prefix(
+    b: Builder, kernel: KernelBuilder, known: KnownPrefixes, slot: Atom
+) -> tuple[Atom, ...]:
+    """All elements before slot `slot`, combined."""
+    return tuple(b.emit(Load(kernel.buffer(buffer), slot))[0] for buffer in known.prefixes)
+
+
+# --------------------------------------------------------------------------------------------------
+# A scan of a launch that is one block: nothing lies before it, nobody waits for what it leaves.
+#
+# The last pass begins with what the scan begins with. Where a scan of counts ends is stored for the
+# host, which asks how many elements were kept.
+
+
+@record
+class OnlyBlock:
+    """What the scans of one level begin with, and for counts, by their places among these, a buffer
+    for where they end."""
+
+    first: tuple[Atom, ...]
+    ends: tuple[tuple[int, Var], ...]
+    last: Atom
+
+    def counted(self, host: Builder, slot: int) -> Atom:
+        """Where a scan of counts ends."""
+        return host.emit(Load(dict(self.ends)[slot], self.last))[0]
+
+    def inside(self, kernel: KernelBuilder) -> tuple[Atom, ...]:
+        """What they begin with, in the kernel."""
+        return tuple(kernel.capture(atom) for atom in self.first)
+
+    def leave(self, kernel: KernelBuilder, ends: Sequence[Atom]) -> None:
+        """Store where the counts end, of all scans that end so."""
+        for slot, buffer in self.ends:
+            kernel.body.emit(Store(kernel.buffer(buffer), self.last, ends[slot]))
+
+    def free(self, host: Builder) -> None:
+        for _, buffer in self.ends:
+            host.emit(Free(buffer))
+
+
+def make_only_block(
+    host: Builder, records: Sequence[ScanRecord], first: Sequence[Atom], site: int
+) -> OnlyBlock:
+    """Room for the ends: where there are no elements, a count ends with what it begins with."""
+    ends = []
+    for slot, scan in with_slots(records):
+        if scan.compact is not None:
+            atom = first[slot]
+            assert isinstance(atom.type, DType)
+            buffer = host.emit(Alloc(atom.type, index(1), site))[0]
+            host.emit(Store(buffer, index(0), atom))
+            ends.append((slot, buffer))
+    return OnlyBlock(tuple(first), tuple(ends), index(0))
+
+
+# -- What blocks leave, one value each, scanned by one block: for hosts that share no memory -------
+#
+#     prefixes[0] = first;  prefixes[t + 1] = prefixes[t] fn aggregates[t]     for t below count
+#
+# It gives the second step of the two-pass scan all its prefixes, a sort the places of its digits,
+# and a reduction its result, the last of the prefixes. The order is that of the blocks.
+
+
+Part = tuple[Lambda, tuple[Atom, ...]]
+"""An operator of the program and its neutral elements."""
+
+
+def scan_block_partials(
+    lowering: Lowering, let: Let, parts: Sequence[Part], aggregates: Sequence[Var], count: Atom,
+    first: Sequence[Atom] = (),
+) -> tuple[Var, ...]:  # fmt: skip
+    """Launch the scan of `count` values; the buffers of the prefixes, one element longer.
+
+    It begins with the neutral elements where no `first` is given.
+    """
+    room = lowering.host.add(count, index(1))
+    prefixes = tuple(_buffer_like(lowering, buffer, room) for buffer in aggregates)
+
+    def write(kernel: KernelBuilder) -> None:
+        _write(lowering, kernel, parts, aggregates, prefixes, count, first)
+
+    if lowering.machine.shares_memory:  # in branches of the program, which may not run
+        scalars = [lowering.scope.scalar(x) for x in (*first, *(x for _, ne in parts for x in ne))]
+        reads = [read for fn, _ in parts for read in lowering.reads(fn)]
+        needs = [*aggregates, *prefixes, count, *scalars, *reads]
+        later = lowering.later(let, "_partials", needs, lambda kernel, own: write(kernel))
+        lowering.launch(later, index(1), Role.PARTIALS)
+        return prefixes
+    kernel = lowering.kernel(let, "_partials")
+    write(kernel)
+    lowering.launch(kernel, index(1), Role.PARTIALS)
+    return prefixes
+
+
+def _buffer_like(lowering: Lowering, buffer: Var, count: Atom) -> Var:
+    assert isinstance(buffer.type, BufferType)
+    return lowering.host.emit(Alloc(buffer.type.dtype, count, lowering.site()))[0]
+
+
+def _write(
+    lowering: Lowering, kernel: KernelBuilder, parts: Sequence[Part], aggregates: Sequence[Var],
+    prefixes: Sequence[Var], count: Atom, first: Sequence[Atom],
+) -> None:  # fmt: skip
+    """The kernel."""
+    b, machine = kernel.body, lowering.machine
+    xs = read([kernel.buffer(buffer) for buffer in aggregates], kernel.capture(count))
+    target = [kernel.buffer(buffer) for buffer in prefixes]
+    operators = [operator_in(kernel, fn, neutral, lowering.checks) for fn, neutral in parts]
+    operator = reduce(together, operators)
+    before = tuple(kernel.scalar(atom) for atom in first) or operator.neutral
+
+    def put(c: Builder, at: Atom, values: Values) -> None:
+        for buffer, value in zip(target, values, strict=True):
+            c.emit(Store(buffer, at, value))
+
+    for_all(b, WARP, 1, lambda c, _: put(c, index(0), before))
+    scan_by_warps(
+        b, operator, xs, machine.warps_of(machine.lanes([i64])),
+        lambda c, i, values: put(c, c.add(i, index(1)), values), before,
+    )  # fmt: skip

@@ -1,0 +1,370 @@
+"""The scans of a sweep: one step of its body, and what the elements of a block combine to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from flatweave.algorithms.lanes import EMPTY, reduce_step, scan_step, segmented_scan_step
+from flatweave.algorithms.look_back import Before, go_on, lanes_look_back
+from flatweave.algorithms.operator import Operator, by_first_warp, meet, select
+from flatweave.algorithms.words import Slots, Words
+from flatweave.base.dtypes import bool_, i64, u64
+from flatweave.base.records import replace
+from flatweave.kernel_ir.arrays import dtypes_of
+from flatweave.kernel_ir.syntax import Lane, Lanes
+from flatweave.kernel_ir.warp_ops import Ballot
+from flatweave.lower.kernel.elements import Elements
+from flatweave.lower.kernel.operators import called
+from flatweave.lower.schedule.scan_levels import ScanRecord, record_of
+from flatweave.lower.sweep.chains import Chain, KnownPrefixes, OnlyBlock, WordChain, load_prefix
+from flatweave.lower.sweep.scans_in_registers import KeptScans
+from flatweave.lower.sweep.writer import KernelWriter
+from flatweave.lower.traverse.steps import Position, State, count_lanes, slot_of_warp, while_active
+from flatweave.lower.traverse.traversal import StepAt, Traversal
+from flatweave.nest.schedule import How, RFactor
+from flatweave.passes.operators import is_exact
+from flatweave.terms.build import FALSE, Builder, index
+from flatweave.terms.control import Apply, While
+from flatweave.terms.operators import cast_each
+from flatweave.terms.syntax import Atom, Let, types_of
+from flatweave.terms.traverse import needed_for
+
+# -- Prefixes that start anew at flags: what a block leaves of its elements ------------------------
+#
+# It is what those from its last start on combine to. So the pass before the last walks back from
+# the block's end by the flags alone, and reduces only what follows: nearly nothing where rows are
+# short, and a plain reduction where one row fills the block.
+
+
+FlagAt = Callable[[Builder, Position], Atom]
+ValueAt = Callable[[Builder, Position, Atom], Atom]
+Reduce = Callable[[Sequence[ScanRecord], Atom], dict[ScanRecord, State]]
+
+
+def reduce_from_last_head(
+    b: Builder, walk: Traversal, records: Sequence[ScanRecord], lo: Atom, hi: Atom,
+    value_at: ValueAt, reduce: Reduce,
+) -> dict[ScanRecord, State]:  # fmt: skip
+    """Whether a segment starts among lo to hi, and the elements from the last start on.
+
+    `reduce` combines, for records of elements alone, those from a position to hi.
+    """
+    found: dict[ScanRecord, State] = {}
+    for flag in dict.fromkeys(scan.args[0] for scan in records):
+        inner = {k: k.inner for k in records if k.inner is not None and k.args[0] == flag}
+
+        def flag_at(c: Builder, position: Position, flag: Atom = flag) -> Atom:
+            return value_at(c, position, flag)
+
+        first, seen = last_head(b, walk, lo, hi, flag_at)
+        combined = reduce(list(inner.values()), first)
+        found.update({scan: (seen, *combined[alone]) for scan, alone in inner.items()})
+    return found
+
+
+def last_head(
+    b: Builder, walk: Traversal, lo: Atom, hi: Atom, flag: FlagAt
+) -> tuple[Atom, Atom]:
+    """The last running position in lo to hi where a segment starts, and True; else lo and False."""
+    if walk.has_rows:
+        return _row_by_row(b, walk, lo, hi, flag)
+    return _in_span(b, walk.width, lo, hi, walk.whole_step, flag)
+
+
+def _row_by_row(
+    b: Builder, walk: Traversal, lo: Atom, hi: Atom, flag: FlagAt
+) -> tuple[Atom, Atom]:
+    """From the last row back."""
+    test, turn = b.inner(), b.inner()
+    stop, seen = test.param("p", i64), test.param("seen", bool_)
+    holds = test.close([stop, seen], [_goes_on(test, seen, lo, stop)])
+    stop, seen = turn.param("p", i64), turn.param("seen", bool_)
+    start, at = walk.row_before(turn, turn.sub(stop, index(1)))
+    first = turn.apply("maximum", start, lo)
+    body = turn.close([stop, seen], _in_span(turn, walk.width, first, stop, at, flag))
+    found: State = b.emit(While(holds, body, (hi, FALSE)))
+    return found[0], found[1]
+
+
+def _in_span(
+    b: Builder, width: int, lo: Atom, hi: Atom, at: StepAt, flag: FlagAt
+) -> tuple[Atom, Atom]:
+    """In whole steps from the end, then one by one."""
+    steps = _in_steps(b, width, lo, hi, at, flag) if width > 1 else (hi, FALSE)
+    test, turn = b.inner(), b.inner()
+    p, found = test.param("p", i64), test.param("seen", bool_)
+    holds = test.close([p, found], [_goes_on(test, found, lo, p)])
+    p, found = turn.param("p", i64), turn.param("seen", bool_)
+    here = turn.sub(p, index(1))
+    body = turn.close([p, found], [here, flag(turn, at(turn, here, 1))])
+    result: State = b.emit(While(holds, body, steps))
+    return result[0], result[1]
+
+
+def _in_steps(
+    b: Builder, width: int, lo: Atom, hi: Atom, at: StepAt, flag: FlagAt
+) -> tuple[Atom, Atom]:
+    """The last start that whole steps from `hi` back find; or where they end, and False."""
+    region = b.inner()
+    test, turn = region.inner(), region.inner()
+    p, starts = test.param("p", i64), test.param("starts", u64)
+    none = test.apply("eq", starts, EMPTY)
+    whole = test.apply("le", test.add(lo, index(width)), p)
+    holds = test.close([p, starts], [test.apply("and", none, whole)])
+    p, starts = turn.param("p", i64), turn.param("starts", u64)
+    here = turn.sub(p, index(width))
+    found = turn.emit(Ballot(flag(turn, at(turn, here, width))))[0]
+    out = region.emit(While(holds, turn.close([p, starts], [here, found]), (hi, EMPTY)))
+    p, starts = b.emit(Lanes(width, region.close([], out)))
+    seen = b.apply("ne", starts, EMPTY)
+    highest = b.sub(index(63), b.cast(b.apply("clz", starts), i64))
+    return b.apply("select", seen, b.add(p, highest), p), seen
+
+
+def _goes_on(b: Builder, seen: Atom, lo: Atom, p: Atom) -> Atom:
+    """Whether nothing was found yet, and there is more to look at."""
+    return b.apply("and", b.apply("not", seen), b.apply("lt", lo, p))
+
+
+# --------------------------------------------------------------------------------------------------
+# The body of a sweep with its scans: one step's prefixes, and what is carried to the next step.
+
+
+def closes(b: Builder, start: Atom, position: Position) -> Atom:
+    """Whether an element closes the segment before it: a start that has something before it."""
+    behind = b.apply("and", start, b.apply("ne", position.flat, index(0)))
+    return while_active(b, (behind,), (FALSE,), position)[0]
+
+
+def _begins_row(b: Builder, start: Atom, position: Position) -> Atom | None:
+    """Whether a step begins its row, where `start` says that an element is the first of its row: no
+    lane but the step's first can be that, so that the step is an ordinary scan from nothing on."""
+    made, along = b.definition(start), position.indices[-1]
+    if not (isinstance(made, Apply) and made.fn == "eq" and made.args == (along, index(0))):
+        return None
+    lanes = b.definition(along)
+    if not isinstance(lanes, Lane) or lanes.reverse:
+        return None
+    return b.apply("eq", lanes.base, index(0))
+
+
+class ScannedBody:
+    """One step of a sweep's body, its scans going on from what is carried."""
+
+    def __init__(self, writer: KernelWriter) -> None:
+        self.writer = writer
+
+    def emit(
+        self, b: Builder, elements: Elements, lets: Sequence[Let], levels: int,
+        position: Position, carries: State,
+    ) -> State:  # fmt: skip
+        """Emit lets of the body, scanning the records of the first `levels` chains; new carries."""
+        known = [scan for records in self.writer.scans.levels[:levels] for scan in records]
+        after = list(carries)
+        for let in lets:
+            scan, slot = record_of(known, let)
+            if scan is None:
+                elements.emit(b, (let,))
+                continue
+            part = carries[slot : slot + len(scan.neutral)]
+            values, last = self._scan(b, elements, scan, part, position)
+            elements.env.update(zip(let.vars, values, strict=True))
+            after[slot : slot + len(scan.neutral)] = last
+        return tuple(after)
+
+    def _scan(
+        self, b: Builder, elements: Elements, scan: ScanRecord, carry: State, position: Position
+    ) -> tuple[State, State]:
+        """Prefixes of one step's elements, going on from `carry`; and the carry behind them."""
+        writer = self.writer
+        assert scan.prefix is not None
+        exclusive: bool = scan.prefix.op.exclusive  # type: ignore[attr-defined]
+        operator = writer.operator_of(scan)
+        values = while_active(b, elements.atoms(scan.args), operator.neutral, position)
+        if scan.inner is None:
+            return scan_step(b, operator, carry, values, position.width, exclusive=exclusive)
+        alone = writer.operator_of(scan.inner)
+        branches = writer.lowering.machine.warps == 1
+        first = _begins_row(b, values[0], position) if branches else None
+        if first is not None:
+            before = select(b, first, alone.carry(b, alone.neutral), carry[1:])
+            results, last = scan_step(
+                b, alone, before, values[1:], position.width, exclusive=exclusive
+            )
+        else:
+            results, last = segmented_scan_step(
+                b, alone, carry[1:], values[0], values[1:], position.width,
+                exclusive=exclusive, branches=branches,
+            )  # fmt: skip
+        return results, (carry[0], *last)
+
+    def flag(
+        self, b: Builder, elements: Elements, scan: ScanRecord, position: Position, *, last: bool
+    ) -> Atom:
+        """Whether an element counts for a record that counts, as it was saved or as it is."""
+        writer = self.writer
+        saved = None
+        if last and scan in writer.saved_bits:
+            saved = writer.saved_bits[scan].recall(b, position)
+        if saved is not None:
+            return saved
+        (flag,) = elements.atoms(scan.args)
+        if scan.closing:
+            return closes(b, flag, position)
+        return while_active(b, (flag,), (FALSE,), position)[0]
+
+
+# --------------------------------------------------------------------------------------------------
+# What the elements of a block combine to: the first passes over it, before its prefix is known.
+
+
+class Aggregates:
+    """The passes over one block that do nothing but combine its elements."""
+
+    def __init__(self, writer: KernelWriter) -> None:
+        self.writer = writer
+        self.body = ScannedBody(writer)
+
+    def reduce_level(
+        self, level: int, records: Sequence[ScanRecord], lo: Atom, hi: Atom, carried: State
+    ) -> State:
+        """The aggregate of the block for one chain; the chains before it are known."""
+        writer = self.writer
+        plan = writer.plan.levels[level]
+        how, *others = plan.factors
+        by_heads = [records[k] for k in plan.from_heads]
+        rest = [k for k in records if k not in by_heads]
+        found = self._reduce(level, rest, how, lo, hi, carried) if rest else {}
+        left = iter(others)
+
+        def reduce(inner: Sequence[ScanRecord], first: Atom) -> dict[ScanRecord, State]:
+            return self._reduce(0, inner, next(left), first, hi, ())
+
+        b, walk, value_at = writer.b, writer.traverse(()), writer.value_at
+        found.update(reduce_from_last_head(b, walk, by_heads, lo, hi, value_at, reduce))
+        return tuple(atom for scan in records for atom in found[scan])
+
+    def _reduce(
+        self, level: int, records: Sequence[ScanRecord], how: RFactor, lo: Atom, hi: Atom,
+        carried: State,
+    ) -> dict[ScanRecord, State]:  # fmt: skip
+        """What the elements lo to hi combine to for some records of one chain."""
+        writer = self.writer
+        lanewise, ordered, walk = self.arrange(records, how)
+        lets = needed_for(writer.op.body.lets, [a for k in records for a in k.args])
+
+        def step(b: Builder, position: Position, state: State) -> State:
+            elements = writer.elements(position)
+            start = sum(len(k.neutral) for k in (*lanewise, *ordered))
+            known = self.body.emit(b, elements, lets, level, position, state[start:])
+            out: list[Atom] = []
+            for scan in (*lanewise, *ordered):
+                part = state[len(out) : len(out) + len(scan.neutral)]
+                out.extend(self.fold_step(b, elements, scan, part, position, scan in ordered))
+            return (*out, *known)
+
+        first = [
+            atom for k in (*lanewise, *ordered) for atom in writer.scalars(k.carried.neutral)
+        ]
+        results = walk.block(writer.b, lo, hi, (*first, *carried), step)
+        by_link: dict[ScanRecord, State] = {}
+        start = 0
+        for scan in (*lanewise, *ordered):
+            by_link[scan] = results[start : start + len(scan.neutral)]
+            start += len(scan.neutral)
+        return by_link
+
+    def arrange(
+        self, records: Sequence[ScanRecord], plan: RFactor
+    ) -> tuple[list[ScanRecord], list[ScanRecord], Traversal]:
+        """What each lane accumulates, what is combined across lanes at each step; the traversal."""
+        writer = self.writer
+        pairs = list(zip(records, plan.hows, strict=True))
+        lanewise = [k for k, how in pairs if how in (How.LANEWISE, How.BLOCKED)]
+        ordered = [k for k, how in pairs if k not in lanewise]
+        walk = writer.traverse([writer.operator_on_carries(k) for k in lanewise], plan)
+        return lanewise, ordered, walk
+
+    def fold_step(
+        self, b: Builder, elements: Elements, scan: ScanRecord, state: State, position: Position,
+        ordered: bool,
+    ) -> State:  # fmt: skip
+        """One step's elements folded into the state of a record or reduction."""
+        writer = self.writer
+        if scan.compact is not None:
+            flag = self.body.flag(b, elements, scan, position, last=False)
+            if scan in writer.saved_bits:
+                writer.saved_bits[scan].note(b, position, flag)
+            return (b.add(state[0], count_lanes(b, flag, position.width)),)
+        operator = writer.operator_on_carries(scan)
+        values = elements.atoms(scan.args)
+        if scan.wide is not None:
+            values = cast_each(b, values, types_of(scan.wide.neutral))
+        values = while_active(b, values, operator.neutral, position)
+        return reduce_step(b, operator, state, values, position.width if ordered else 1)
+
+
+# -- What lies before a block and a warp, combined: by look-back, or known from launches before ----
+
+
+class Prefixes:
+    """How this warp learns where its elements start and end in each scan."""
+
+    def __init__(self, writer: KernelWriter, kept: KeptScans | None) -> None:
+        self.writer = writer
+        self.aggregates = Aggregates(writer)
+        self.kept = kept
+
+    def find(self, block: Atom, lo: Atom, hi: Atom) -> State:
+        """For each chain, all elements before those of this warp combined."""
+        writer = self.writer
+        carried: State = ()
+        for level, chain in enumerate(writer.chains):
+            records = writer.scans.levels[level]
+            if isinstance(chain, KnownPrefixes):
+                slot = slot_of_warp(writer.b, writer.lowering.machine, block)
+                prefix = load_prefix(writer.b, writer.kernel, chain, slot)
+                end = load_prefix(writer.b, writer.kernel, chain, writer.b.add(slot, index(1)))
+            elif isinstance(chain, OnlyBlock):
+                prefix = chain.inside(writer.kernel)
+                end = tuple(writer.total for _ in prefix)  # more than this it cannot keep
+            else:
+                if self.kept is not None:
+                    mine = self.kept.aggregate(level, lo, hi, carried)
+                else:
+                    mine = self.aggregates.reduce_level(level, records, lo, hi, carried)
+                prefix, end = self.go_on(chain, block, records, mine)
+            carried = (*carried, *prefix)
+            writer.ends.extend(end)
+        return carried
+
+    def go_on(
+        self, chain: Chain | WordChain, block: Atom, records: Sequence[ScanRecord], mine: State
+    ) -> tuple[State, State]:
+        """Where this warp's elements start and end in the single-pass scan."""
+        writer = self.writer
+        warps, operator = writer.lowering.machine.warps, writer.joint_operator(records)
+        types = dtypes_of(writer.b, mine)
+
+        join = called(writer.b, [scan.carried.fn for scan in records], types, operator.combine)
+        slots = chain.inside(writer.kernel)
+        if warps == 1:
+            return go_on(writer.b, slots, block, mine, join)
+        before, whole = meet(writer.b, operator, mine, warps)
+        look = self._by_lanes(records, slots, block, replace(operator, combine=join))
+        of_block = by_first_warp(
+            writer.b, types, lambda b: go_on(b, slots, block, whole, join, look)[0]
+        )
+        prefix = operator.combine(writer.b, of_block, before)
+        return prefix, operator.combine(writer.b, prefix, mine)
+
+    def _by_lanes(
+        self, records: Sequence[ScanRecord], slots: Slots | Words, block: Atom,
+        operator: Operator,
+    ) -> Before | None:  # fmt: skip
+        """What looks back by all lanes of a warp, where these may meet without other warps."""
+        machine = self.writer.lowering.machine
+        if not machine.warps_meet_alone:
+            return None
+        exact, width = all(is_exact(scan.carried.fn) for scan in records), machine.lanes([i64])
+        return lanes_look_back(self.writer.b, slots, block, operator, width, exact=exact)

@@ -1,0 +1,232 @@
+"""Along rows whose ends are data, where each lane finds its own row: a search in shared memory.
+
+    block:  mark[t] = where its row (t + 1) * stride - 1 ends     t below MARKS, far behind its rows
+    lane:   j = 0; for step 128, 64, .. 1 (written out): if mark[j + step - 1] <= p: j += step
+            then among the rows behind mark j, in memory of the grid, where strides are longer
+
+Where a block has MARKS rows or fewer, as is so where it has a number of sources, all of their ends
+are marks. Lanes do not wait for each other as they do where a warp walks along the rows; so it is
+for threads, and for rows that are shorter than a step.
+"""
+
+from __future__ import annotations
+
+from flatweave.algorithms.operator import Operator, addition, meet
+from flatweave.base.dtypes import i64
+from flatweave.base.records import record, replace
+from flatweave.kernel_ir.arrays import Values
+from flatweave.kernel_ir.syntax import Load, Shared, Store, Sync
+from flatweave.kernel_ir.warp_ops import ReduceLanes
+from flatweave.lower.machine.thresholds import ALONE, FURTHER, LOOKED, SEARCHED, SEEN
+from flatweave.lower.traverse.ragged_rows import AlongRows, ByLane, ByWarp
+from flatweave.lower.traverse.row_lookup import RowOf
+from flatweave.lower.traverse.steps import Position, State, Step, while_active
+from flatweave.lower.traverse.traversal import Flat, Space, flat, span_with_edges
+from flatweave.terms.build import Builder, index, lambda_of
+from flatweave.terms.control import NO_BODY, If
+from flatweave.terms.syntax import Atom, Var
+
+MARKS = 256
+"""A power of two; with ends of 64 bits they take 2 KiB of a block's memory."""
+FAR = index(1 << 62)
+LONGEST = Operator(
+    lambda b, left, right: (b.apply("maximum", left[0], right[0]),), (index(0),),
+    lambda b: lambda_of("maximum", i64),
+)  # fmt: skip
+
+
+@record
+class BySearch(AlongRows):
+    """A step's lanes along the positions, each of which is searched for."""
+
+    def block(self, b: Builder, lo: Atom, hi: Atom, state: State, step: Step) -> State:
+        """Steps over the positions lo to hi; the accumulators stand first in the state."""
+        return self.among(b, Marks.of(b, self, lo, hi), lo, hi, state, step)
+
+    def among(
+        self, b: Builder, marks: Marks, lo: Atom, hi: Atom, state: State, step: Step
+    ) -> State:
+        """The same where there are marks."""
+
+        def located(c: Builder, position: Position, known: State) -> State:
+            row, start = marks.row_of(c, position.flat)
+            return step(c, replace(position, row=RowOf(row, start)), known)
+
+        return span_with_edges(self, self.reach, b, lo, hi, state, located, self.at)
+
+
+@record
+class Marks:
+    """Every `stride`-th end of the rows of a block, which are `count` from `first`."""
+
+    walk: BySearch
+    memory: Var
+    first: Atom
+    count: Atom
+    stride: Atom
+    start: Atom
+
+    @staticmethod
+    def of(b: Builder, walk: BySearch, lo: Atom, hi: Atom) -> Marks:
+        """Those of the positions lo to hi, put there by all warps."""
+        first, behind = walk.rows.between(b, lo, hi)
+        count = b.sub(behind, first)
+        stride = b.apply("floordiv", b.add(count, index(MARKS - 1)), index(MARKS))
+        stride = b.apply("maximum", stride, index(1))
+        memory = b.emit(Shared(i64, MARKS))[0]
+        marks = Marks(walk, memory, first, count, stride, walk.rows.start(b, first))
+        if b.outer is not None:  # in a loop others may still search among those of an earlier turn
+            b.emit(Sync())
+        flat(walk.space.machine, index(MARKS), walk.width).block(
+            b, index(0), index(MARKS), (), marks._put
+        )
+        b.emit(Sync())
+        return marks
+
+    def _put(self, b: Builder, position: Position, state: State) -> State:
+        """One mark by each lane."""
+        number = b.mul(b.add(position.flat, index(1)), self.stride)
+        there = b.apply("le", number, self.count)
+        near, far, inside = b.inner(), b.inner(), b.inner()
+        row = near.add(self.first, near.sub(number, index(1)))
+        known = If(there, near.close([], [self.walk.rows.end(near, row)]), far.close([], [FAR]))
+        inside.emit(Store(self.memory, position.flat, inside.emit(known)[0]))
+        assert position.active is not None
+        b.emit(If(position.active, inside.close([], []), NO_BODY))
+        return state
+
+    def most_between(self, b: Builder, lo: Atom, hi: Atom) -> Atom:
+        """The most positions between two marks, as a warp sees them: no row is longer."""
+
+        def gap(c: Builder, position: Position, state: State) -> State:
+            t = position.flat
+            end = c.emit(Load(self.memory, t))[0]
+            before = c.apply("maximum", c.sub(t, index(1)), index(0))
+            last = c.emit(Load(self.memory, before))[0]
+            start = c.apply("select", c.apply("eq", t, index(0)), lo, last)
+            length = c.sub(c.apply("minimum", end, hi), c.apply("minimum", start, hi))
+            (here,) = while_active(c, (length,), (index(0),), position)
+            return (c.apply("maximum", state[0], here),)
+
+        space = Space(self.walk.space.machine, (index(MARKS),), index(MARKS))
+        walk = Flat(space, self.walk.width, (LONGEST,))
+        return walk.block(b, index(0), index(MARKS), (index(0),), gap)[0]
+
+    def row_of(self, b: Builder, position: Atom) -> tuple[Atom, ...]:
+        """The row of a position, and where that begins."""
+        mark: Atom = index(0)
+        start: Atom = self.start
+        step = MARKS // 2
+        while step:
+            tried = b.add(mark, index(step))
+            end = b.emit(Load(self.memory, b.sub(tried, index(1))))[0]
+            before = b.apply("le", end, position)
+            mark = b.apply("select", before, tried, mark)
+            start = b.apply("select", before, end, start)
+            step //= 2
+        passed = b.mul(mark, self.stride)
+        rest = b.apply("minimum", b.sub(self.stride, index(1)), b.sub(self.count, passed))
+        return self.walk.rows.search_among(
+            b, position, b.add(self.first, passed), start, rest, b.sub(self.stride, index(1))
+        )
+
+
+# -- Along rows whose ends are data: a block finds what is cheapest for its rows, and does that ----
+#
+#     search    lanes along the positions, each finding its row
+#     lanes     a row for each lane: as many turns as the longest of W rows asks for
+#     warps     a row for each warp, its lanes along it: in its last turn some are idle
+#
+# What is counted is turns of warps, each with what an element costs, and what each way adds to it:
+#
+#     search    (hi - lo) / W                  SEARCHED, and FURTHER for each step in memory
+#    lanes     the longest of each W rows     APART for what lies side by side in memory; for W rows
+#                                              LOOKED
+#     warps     ceil(length / W) of each row   for each row ALONE
+#
+# Warps wait for the slowest one of their block. What the first is follows from numbers; for the
+# others each warp looks at some of its rows, and no row is longer than what lies between two marks.
+# Where rows are so short that they cannot pay, nobody looks.
+
+
+@record
+class ByCost(AlongRows):
+    """`element` is what an element costs, `apart` what it costs more where the lanes of a step are
+    in rows of their own: both in operations."""
+
+    element: int = 0
+    apart: int = 0
+
+    def block(self, b: Builder, lo: Atom, hi: Atom, state: State, step: Step) -> State:
+        """Steps over the positions lo to hi; the accumulators stand first in the state."""
+        made = (self.space, self.width, self.accumulators, self.rows, self.reach, self.mixed)
+        by_search, by_lane, by_warp = BySearch(*made), ByLane(*made), ByWarp(*made)
+        marks = Marks.of(b, by_search, lo, hi)
+        among = marks.first, b.add(marks.first, marks.count), lo, hi, state, step
+        lanes, warps = self._cheapest(b, marks, lo, hi)
+        in_lanes, others = b.inner(), b.inner()
+        lane_way = in_lanes.close([], by_lane.among(in_lanes, *among))
+        inside = others.inner()
+        warp_way = inside.close([], by_warp.among(inside, *among))
+        search = others.inner()
+        search_way = search.close([], by_search.among(search, marks, lo, hi, state, step))
+        found = others.emit(If(warps, warp_way, search_way))
+        return b.emit(If(lanes, lane_way, others.close([], found)))
+
+    def _cheapest(self, b: Builder, marks: Marks, lo: Atom, hi: Atom) -> tuple[Atom, Atom]:
+        """Whether a row for each lane is cheapest; and if not, whether one for each warp is."""
+        width, warps = index(self.width), index(self.space.machine.warps)
+        steps, groups = b.ceil_div(b.sub(hi, lo), width), b.ceil_div(marks.count, width)
+        further = b.sub(index(64), b.apply("clz", b.sub(marks.stride, index(1))))
+        each = b.add(index(self.element + SEARCHED), b.mul(further, index(FURTHER)))
+        by_search = b.mul(steps, each)
+        looked = b.mul(groups, index(LOOKED))
+        at_least = b.add(b.mul(steps, index(self.element)), looked)
+        alone, together, longest = self._turns(b, marks, lo, hi, at_least, by_search)
+        slowest = b.apply("maximum", together, b.mul(longest, warps))
+        by_lane = b.add(b.mul(slowest, index(self.element + self.apart)), looked)
+        slowest = b.apply("maximum", alone, b.mul(b.ceil_div(longest, width), warps))
+        by_warp = b.add(b.mul(slowest, index(self.element)), b.mul(marks.count, index(ALONE)))
+        lanes = b.apply("lt", by_lane, b.apply("minimum", by_search, by_warp))
+        return lanes, b.apply("lt", by_warp, by_search)
+
+    def _turns(
+        self, b: Builder, marks: Marks, lo: Atom, hi: Atom, least: Atom, most: Atom
+    ) -> Values:
+        """Turns of a row for each warp, of one for each lane, and what no row is longer than. Where
+        `least` is not less than `most`, nobody looks, and they are as many as there are positions.
+        """
+        machine, width = self.space.machine, self.width
+        behind = b.add(marks.first, marks.count)
+        begin, end, limit = self.space.steps.share(b, marks.first, behind, width)
+        groups = b.apply("floordiv", b.sub(end, begin), index(width))
+        pays = b.apply("lt", least, most)
+        seen = b.apply("minimum", groups, b.apply("select", pays, index(SEEN), index(0)))
+        some = b.apply("maximum", seen, index(1))
+
+        def act(c: Builder, k: Atom, known: State) -> State:
+            group = c.apply("floordiv", c.mul(k, groups), some)
+            base = c.add(begin, c.mul(group, index(width)))
+            length = self.on_lanes(c, base, marks.first, behind, limit, lo, hi).length
+            (longest,) = c.emit(ReduceLanes(lambda_of("maximum", i64), (length,)))
+            alone, together = known
+            return c.add(alone, c.ceil_div(length, index(width))), c.add(together, longest)
+
+        walk = Flat(self.space, width, (addition(),))
+        found = walk.in_lanes(b, width, index(0), seen, (index(0),) * 2, act, each=1)
+        mine = (*found, marks.most_between(b, lo, hi))
+        if machine.warps > 1:
+            mine = meet(b, TURNS, mine, machine.warps)[1]
+        all_ = [b.apply("floordiv", b.mul(turns, groups), some) for turns in mine[:2]]
+        none = b.sub(hi, lo)
+        turns = [b.apply("select", pays, turns, none) for turns in all_]
+        return (*turns, mine[2])
+
+
+def _joined(b: Builder, left: Values, right: Values) -> Values:
+    """The turns of all warps, and the longest row of all."""
+    sums = [b.add(x, y) for x, y in zip(left[:2], right[:2], strict=True)]
+    return (*sums, b.apply("maximum", left[2], right[2]))
+
+
+TURNS = Operator(_joined, (index(0),) * 3)

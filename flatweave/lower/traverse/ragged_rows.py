@@ -1,0 +1,286 @@
+"""Along rows whose ends are data: each step knows which row each of its positions belongs to.
+
+    by position     lanes along the positions; a cursor goes along the rows
+    by row          one row after the other, each in whole steps and a rest
+    by lane         a row for each lane, as many turns as the longest row asks for
+    by warp         a row for each warp of a block, its lanes along it
+
+Where rows are `mixed`, lanes and warps take those of a block in an order without pattern.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from flatweave.base.dtypes import i64
+from flatweave.base.records import record, replace
+from flatweave.kernel_ir.syntax import Lane, Lanes
+from flatweave.kernel_ir.warp_ops import ReduceLanes
+from flatweave.lower.traverse.row_lookup import RowOf, Rows, mixed
+from flatweave.lower.traverse.steps import Position, State, Step, warp_index
+from flatweave.lower.traverse.traversal import (
+    Flat,
+    OneByOne,
+    StepAt,
+    Traversal,
+    one_by_one,
+    span_with_edges,
+)
+from flatweave.terms.build import Builder, index, lambda_of
+from flatweave.terms.control import For, If
+from flatweave.terms.syntax import Atom
+
+
+@record
+class AlongRows(Traversal):
+    """What traversals along `rows` have in common; with a `reach`, as `traversal.py` says."""
+
+    rows: Rows
+    reach: int
+    mixed: bool = False
+    has_rows: ClassVar[bool] = True
+
+    def at(self, b: Builder, base: Atom, width: int, limit: Atom) -> Position:
+        """The step from a position on, which knows its last position, too."""
+        position = self.space.at(b, base, width, limit)
+        last = b.add(base, index(width - 1))
+        if position.active is not None:
+            last = b.apply("minimum", last, b.sub(limit, index(1)))
+        return replace(position, last=last)
+
+    def whole_step(self, b: Builder, base: Atom, width: int) -> Position:
+        """A step from a running position on, all of its lanes inside."""
+        position = self.at(b, base, width, b.add(base, index(width)))
+        return replace(position, alone=self.width == 0)
+
+    def without_rows(self) -> Traversal:
+        """The same steps, where nobody asks which rows they are in."""
+        if self.width == 0:
+            return OneByOne(self.space, 0, self.accumulators)
+        return Flat(self.space, self.width, self.accumulators, self.reach)
+
+    def row_at(self, b: Builder, number: Atom, first: Atom, behind: Atom) -> Atom:
+        """The row that is taken as one of those from `first` up to the one `behind`."""
+        if not self.mixed:
+            return number
+        return b.add(first, mixed(b, b.sub(number, first), b.sub(behind, first)))
+
+    def on_lanes(
+        self, b: Builder, base: Atom, first: Atom, behind: Atom, limit: Atom, lo: Atom, hi: Atom
+    ) -> OnLanes:
+        """The rows of a step's lanes, of those from `first` up to the one `behind`, as far as they
+        lie in lo to hi; lanes from `limit` on have none."""
+        number = b.emit(Lane(base))[0]
+        there = b.apply("lt", number, limit)
+        near = b.apply("minimum", number, b.sub(limit, index(1)))
+        row = self.row_at(b, near, first, behind)
+        start = self.rows.start(b, row)
+        p_lo = b.apply("maximum", start, lo)
+        stop = b.apply("minimum", self.rows.end(b, row), hi)
+        return OnLanes(row, start, p_lo, b.apply("select", there, b.sub(stop, p_lo), index(0)))
+
+    def row_before(self, b: Builder, last: Atom) -> tuple[Atom, StepAt]:
+        """Where the row of a position starts, and its steps."""
+        number, start = self.rows.search(b, last)
+
+        def at(d: Builder, base: Atom, width: int) -> Position:
+            step = self.whole_step(d, base, width)
+            return replace(step, row=RowOf(number, start), aligned=False)
+
+        return start, at
+
+
+@record
+class OnLanes:
+    """The row of each lane, where it begins, its first position, and how many there are."""
+
+    row: Atom
+    start: Atom
+    first: Atom
+    length: Atom
+
+
+@record
+class ByPosition(AlongRows):
+    """A cursor goes along: the row of the position before the step, and where it begins."""
+
+    def block(self, b: Builder, lo: Atom, hi: Atom, state: State, step: Step) -> State:
+        """Steps over the positions lo to hi; the accumulators stand first in the state."""
+        first = self.space.steps.share(b, lo, hi, self.width)[0]
+
+        def located(c: Builder, position: Position, known: State) -> State:
+            here, after = _rows_of(c, self.rows, position, known[-2:])
+            return (*step(c, replace(position, row=here), known[:-2]), *after)
+
+        state = (*state, *self.rows.enter(b, first))
+        if self.width == 0:
+            return one_by_one(self.space, b, lo, hi, state, located, self.at)[:-2]
+        return span_with_edges(self, self.reach, b, lo, hi, state, located, self.at)[:-2]
+
+
+@record
+class ByRow(AlongRows):
+    """One row after the other, each in whole steps and a rest."""
+
+    def block(self, b: Builder, lo: Atom, hi: Atom, state: State, step: Step) -> State:
+        """Steps over the positions lo to hi; the accumulators stand first in the state."""
+        first, behind = self.rows.between(b, lo, hi)
+        outer = b.inner()
+        row = outer.param("r", i64)
+        params = tuple(outer.param("s", atom.type) for atom in state)
+        start = self.rows.start(outer, row)
+        p_lo = outer.apply("maximum", start, lo)
+        p_hi = outer.apply("minimum", self.rows.end(outer, row), hi)
+
+        def at(c: Builder, base: Atom, width: int, limit: Atom) -> Position:
+            position = self.at(c, base, width, limit)
+            return replace(position, row=RowOf(row, start), aligned=False)
+
+        out = span_with_edges(self, self.reach, outer, p_lo, p_hi, params, step, at)
+        return b.emit(For(first, behind, index(1), outer.close([row, *params], out), state))
+
+
+@record
+class ByLane(AlongRows):
+    """A row for each lane, as many turns as the longest row asks for."""
+
+    def block(self, b: Builder, lo: Atom, hi: Atom, state: State, step: Step) -> State:
+        """Steps over the positions lo to hi; the accumulators stand first in the state."""
+        return self.among(b, *self.rows.between(b, lo, hi), lo, hi, state, step)
+
+    def among(
+        self, b: Builder, first: Atom, behind: Atom, lo: Atom, hi: Atom, state: State, step: Step
+    ) -> State:
+        """The same where the rows of lo to hi are known."""
+        begin, end, limit = self.space.steps.share(b, first, behind, self.width)
+
+        def of_rows(c: Builder, base: Atom, known: State) -> State:
+            rows = self.on_lanes(c, base, first, behind, limit, lo, hi)
+            row, start, p_lo, length = rows.row, rows.start, rows.first, rows.length
+            (longest,) = c.emit(ReduceLanes(lambda_of("maximum", i64), (length,)))
+            inside = self.space.inside(c)
+            turn = inside.param("t", i64)
+            params = tuple(inside.param("s", atom.type) for atom in known)
+            active = inside.apply("lt", turn, length)
+            flat = inside.apply("select", active, inside.add(p_lo, turn), lo)
+            indices = inside.unravel(flat, self.space.shape)
+            position = Position(
+                flat, indices, self.width, active, row=RowOf(row, start), aligned=False
+            )
+            body = inside.close([turn, *params], step(inside, position, params))
+            return c.emit(For(index(0), longest, index(1), body, known))
+
+        return self.in_lanes(b, self.width, begin, end, state, of_rows)
+
+
+@record
+class ByWarp(AlongRows):
+    """A row for each warp of the block, its lanes along it; for warps that meet alone."""
+
+    def block(self, b: Builder, lo: Atom, hi: Atom, state: State, step: Step) -> State:
+        """Steps over the positions lo to hi; the accumulators stand first in the state."""
+        return self.among(b, *self.rows.between(b, lo, hi), lo, hi, state, step)
+
+    def among(
+        self, b: Builder, first: Atom, behind: Atom, lo: Atom, hi: Atom, state: State, step: Step
+    ) -> State:
+        """The same where the rows of lo to hi are known."""
+        machine = self.space.machine
+        mine = b.add(first, warp_index(b, machine))
+
+        def of_row(c: Builder, number: Atom, known: State) -> State:
+            row = self.row_at(c, number, first, behind)
+            start = self.rows.start(c, row)
+            p_lo = c.apply("maximum", start, lo)
+            stop = c.apply("minimum", self.rows.end(c, row), hi)
+            inside = self.space.inside(c)
+            base = inside.param("base", i64)
+            params = tuple(inside.param("s", atom.type) for atom in known)
+            lane = inside.emit(Lane(base))[0]
+            active = inside.apply("lt", lane, stop)
+            flat = inside.apply("select", active, lane, p_lo)
+            position = Position(
+                flat, (flat,), self.width, active, row=RowOf(row, start), aligned=False
+            )
+            body = inside.close([base, *params], step(inside, position, params))
+            return c.emit(For(p_lo, stop, index(self.width), body, known))
+
+        return self.in_lanes(b, self.width, mine, behind, state, of_row, each=machine.warps)
+
+
+def _rows_of(
+    b: Builder, rows: Rows, position: Position, cursor: State
+) -> tuple[RowOf, State]:
+    """The rows of a step's positions, and the cursor behind them."""
+    assert position.base is not None and position.last is not None
+    if position.width == 1 and position.active is None:
+        row, start = rows.one(b, position.flat, cursor)
+        return RowOf(row, start), (row, start)
+    return rows.step(b, position.base, position.flat, position.last, cursor)
+
+
+# -- Along rows each of whose elements is one value: a run is filled by whole steps ----------------
+#
+#     lanes W:  for each row:  step at its start, and at start + W, .. below its end; in a long row
+#               from the second step on at multiples of W, where no store lies across two lines
+#               what goes beyond the end is written over by the next rows
+#     lanes W:  the last step of the block, where its last row has as many positions
+#     lanes 1:  else the last positions one by one, where a whole step would leave the block
+#
+# No row needs a rest, and one that is shorter than a step, or empty, no branch.
+
+
+LONG = 16
+"""Steps of a row that are worth one more, so that the others are aligned."""
+
+
+@record
+class FillRows(AlongRows):
+    """Steps that may go on into the rows behind; nothing is carried from step to step."""
+
+    def block(self, b: Builder, lo: Atom, hi: Atom, state: State, step: Step) -> State:
+        """Steps over the positions lo to hi."""
+        assert not state
+        whole = b.apply("maximum", lo, b.sub(hi, index(self.width - 1)))
+        first, behind = self.rows.between(b, lo, whole)
+        region = b.inner()
+        outer = self.space.inside(region)
+        row = outer.param("r", i64)
+        start = self.rows.start(outer, row)
+        p_lo = outer.apply("maximum", start, lo)
+        p_hi = outer.apply("minimum", self.rows.end(outer, row), whole)
+
+        def fill(c: Builder, base: Atom) -> None:
+            position = self.whole_step(c, base, self.width)
+            step(c, replace(position, row=RowOf(row, start), aligned=False), ())
+
+        fill(outer, p_lo)
+        more = outer.inner()
+        base = more.param("i", i64)
+        fill(more, base)
+        second = self._second(outer, p_lo, p_hi)
+        outer.emit(For(second, p_hi, index(self.width), more.close([base], []), ()))
+        region.emit(For(first, behind, index(1), outer.close([row], []), ()))
+        b.emit(Lanes(self.width, region.close([], [])))
+        self._rest(b, lo, whole, hi, step)
+        return ()
+
+    def _rest(self, b: Builder, lo: Atom, whole: Atom, hi: Atom, step: Step) -> None:
+        """The positions from `whole` on, where no whole step begins."""
+        row, start = self.rows.search_once(b, b.sub(hi, index(1)))
+        last = b.sub(hi, index(self.width))
+        one, each = b.inner(), b.inner()
+        region = one.inner()
+        position = self.whole_step(region, last, self.width)
+        step(region, replace(position, row=RowOf(row, start), aligned=False), ())
+        one.emit(Lanes(self.width, region.close([], [])))
+        ByRow(self.space, 1, (), self.rows, 0).block(each, whole, hi, (), step)
+        in_row = b.apply("ge", last, b.apply("maximum", start, lo))
+        b.emit(If(in_row, one.close([], []), each.close([], [])))
+
+    def _second(self, b: Builder, first: Atom, behind: Atom) -> Atom:
+        """Where the second step of a row is."""
+        following = b.add(first, index(self.width))
+        aligned = b.apply("and", following, index(-self.width))
+        is_long = b.apply("gt", b.sub(behind, first), index(LONG * self.width))
+        return b.apply("select", is_long, aligned, following)
