@@ -48,6 +48,7 @@ def _write(width, exclusive, branches):
     return write
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("branches", [False, True])
 @pytest.mark.parametrize("exclusive", [False, True])
 @pytest.mark.parametrize("width", [1, 8])

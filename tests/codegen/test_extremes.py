@@ -37,6 +37,7 @@ def test_pairs_of_all_kinds(fn, dtype, level):
             assert np.isnan(found[~numbers]).all()
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_a_nan_stays_whenever_it_comes(dtype, level):

@@ -12,6 +12,7 @@ def columns(x, count):
     return fw.stack([x * k + 1 for k in range(count)], axis=1)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("dtype, count", [("d", 9), ("d", 16), ("f", 21)])
 def test_more_values_than_a_register_holds(level, dtype, count):

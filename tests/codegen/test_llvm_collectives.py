@@ -152,6 +152,7 @@ def test_operators_with_branches_and_mixed_dtypes(width: int) -> None:
         np.testing.assert_array_equal(got, want)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("width", WIDTHS)
 def test_operators_with_loops(width: int) -> None:
     """gcd by a masked loop inside the operator."""

@@ -74,6 +74,7 @@ def test_cheap_if_is_a_select(width: int) -> None:
     np.testing.assert_array_equal(ys, np.where(xs < 0, -xs + one, xs * xs + (xs + one)))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("width", WIDTHS)
 def test_nested_ifs(width: int) -> None:
     """An If with a store inside an If with a store: masks of masks."""
@@ -180,6 +181,7 @@ def test_while_under_a_mask(width: int) -> None:
     assert ys.tolist() == [collatz(int(x)) if x % 2 else 0 for x in xs]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("step", [1, 3])
 def test_rows_of_differing_length(width: int, step: int) -> None:

@@ -114,6 +114,7 @@ def test_if_chooses_between_an_input_and_a_fresh_buffer() -> None:
     )  # fmt: skip
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("n", [-7, -6, -1, 0, 1, 5, 6, 7, -(1 << 63), (1 << 63) - 1])
 def test_a_divisor_that_is_known_to_be_positive(n: int) -> None:
     """What is divided may be anything."""

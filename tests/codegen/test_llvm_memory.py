@@ -43,6 +43,7 @@ def test_saxpy(width: int) -> None:
     np.testing.assert_array_equal(ys, expected)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("width", [1, 4, 16, 64])
 def test_reversed_copy_of_every_dtype(dtype: DType, width: int) -> None:
@@ -150,6 +151,7 @@ def test_uniform_store_keeps_the_last_lane(width: int) -> None:
     assert ys.tolist() == [0, width + 6, 5]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("width", [1, 4, 16])
 @pytest.mark.parametrize(
     ("fn", "dtype"),

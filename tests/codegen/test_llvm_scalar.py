@@ -103,6 +103,7 @@ def test_a_conversion_means_what_numpy_says_at_every_width(casts, source):
             assert not wrong.any(), (target, width, array[wrong][:3], found[wrong][:3])
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("dtype", [d for d in DTYPES if d.is_integer], ids=str)
 def test_literal_divisors_and_exponents_keep_the_meaning(dtype):
     """Literals take short cuts: plain division, and powers without a loop."""

@@ -135,6 +135,7 @@ def test_what_is_known_of_the_values_only_saves_work(isa, bounds):
     check(isa, i64, divisors, np.resize(values, -(-values.size // BLOCK) * BLOCK), [1, 8])
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("level", ["x86-64-v3", "x86-64-v4"])
 @pytest.mark.parametrize("dtype", [x for x in DTYPES if x.is_integer], ids=str)
 def test_vectors_are_divided_in_vectors(level, dtype):

@@ -182,6 +182,7 @@ SHAPES = {
 }
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("n", SIZES)
 @pytest.mark.parametrize("share", [0.0, 0.001, 0.03, 0.3, 1.0])
 def test_segments_in_machine_code(n, share):
@@ -206,6 +207,7 @@ def test_segments_that_begin_at_the_ends_of_blocks(step, shift):
         agree(on_cpu("segments").run(args), expected)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", OF_ROWS)
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("n", [0, 1, 63, 64, 65, 1000, 5000])
@@ -273,6 +275,7 @@ def test_lanes_store_behind_a_barrier_over_what_others_have_filled(warps):
     assert "CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE" in opencl.emit(made["opencl"].unit)
 
 
+@pytest.mark.sampled
 @pytest.mark.needs_opencl
 @pytest.mark.parametrize("share", [0.0, 0.1, 1.0])
 def test_segments_on_opencl(share):
@@ -283,6 +286,7 @@ def test_segments_on_opencl(share):
             agree(on_device(name).run(args), interp.run(program(name), args))
 
 
+@pytest.mark.sampled
 @pytest.mark.needs_opencl
 @pytest.mark.parametrize("shape", SHAPES)
 def test_rows_on_opencl(shape):
