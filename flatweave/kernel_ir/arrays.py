@@ -361,19 +361,6 @@ def concat(b: Builder, *arrays: Push) -> Push:
     return Push(firsts[-1], level, write)
 
 
-def interleave(b: Builder, evens: Push, odds: Push) -> Push:
-    """Two arrays of one length, an element of each in turn."""
-    two = index(2)
-    first = permute(evens, lambda c, i: c.mul(i, two))
-    second = permute(odds, lambda c, i: c.add(c.mul(i, two), index(1)))
-
-    def write(c: Builder, put: Put) -> None:
-        first.write(c, put)
-        second.write(c, put)
-
-    return Push(b.mul(evens.extent, two), evens.level, write)
-
-
 def concat_units(
     b: Builder, level: Level, count: Atom | int, extent: Atom | int,
     make: Callable[[Builder, Atom], Push],

@@ -48,10 +48,6 @@ class Shared:
         """What the first device runs, and the arguments it takes."""
         return self._entries[0].chosen(flat)
 
-    def compiled_for(self, flat: list[Any]) -> Compiled:
-        """What the first device runs."""
-        return self.chosen(flat)[0]
-
     def bounds(self, args: list[Any], rows: int) -> list[tuple[int, int]]:
         """Which rows each device gets; none gets none."""
         weights = self._weights(args)

@@ -15,7 +15,6 @@ from flatweave.kernel_ir.arrays import (
     for_all,
     force,
     gather,
-    interleave,
     level_of,
     loop,
     map,
@@ -124,13 +123,9 @@ def test_permutations_and_interleaving():
     def pulled(b, n, xs, ys):
         store(b, gather(xs[0], swap), ys)
 
-    def woven(b, n, xs, ys):
-        store(b, interleave(b, push(xs[0], BLOCK), push(reverse(xs[0]), BLOCK)), ys)
-
     swapped = XS.reshape(-1, 2)[:, ::-1].reshape(-1)
     gives(pushed, swapped)
     gives(pulled, swapped)
-    gives(woven, np.stack([XS, XS[::-1]], 1).reshape(-1))
 
 
 @pytest.mark.parametrize("each", [1, 2, 5, 200])

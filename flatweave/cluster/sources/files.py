@@ -213,13 +213,6 @@ class File(Protocol):
         """Some rows of some columns: an array of each; of lists, the arrays of a Ragged."""
 
 
-class Seeking(File, Protocol):
-    """A file whose rows can be read each by itself."""
-
-    def picked(self, column: str, places: Values) -> Values:
-        """Rows of a column at some places."""
-
-
 class Opened(NamedTuple):
     """What is known of a file: its rows, what each column holds, a function that says where it is
     cut into pieces of so many rows, and one that says about how many bytes a row of a column has

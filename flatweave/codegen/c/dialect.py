@@ -111,13 +111,6 @@ def scalar_type(type_: Type) -> DType:
     return type_
 
 
-def buffer_dtype(var: Var) -> DType:
-    """The dtype of what a buffer holds."""
-    if not isinstance(var.type, BufferType):
-        raise CompilerBug(f"{var} is not a buffer")
-    return var.type.dtype
-
-
 def literal(const: Const) -> str:
     """A constant as an expression of its C type."""
     dtype, value = const.dtype, const.value

@@ -6,16 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 
 from flatweave.base.dtypes import DType, i64
 from flatweave.base.errors import CompilerBug
-from flatweave.codegen.c.dialect import (
-    Dialect,
-    VariableNames,
-    buffer_dtype,
-    literal,
-    scalar_type,
-    stored,
-)
+from flatweave.codegen.c.dialect import Dialect, VariableNames, literal, scalar_type, stored
 from flatweave.kernel_ir import syntax as k
 from flatweave.kernel_ir.hierarchy import LEVELS, THREAD, WARP
+from flatweave.kernel_ir.op import dtype_in
 from flatweave.kernel_ir.syntax import Call
 from flatweave.scalar.c_text import CText
 from flatweave.scalar.function import c_cast
@@ -338,7 +332,7 @@ def _function(e: CEmitter, fn: Lambda, captured: Sequence[Var], symbol: str) -> 
 def _param(e: CEmitter, var: Var) -> str:
     if isinstance(var.type, DType):
         return f"const {var.type.c} {e.names.of(var)}"
-    return f"{e.dialect.global_pointer.format(type=stored(buffer_dtype(var)).c)}{e.names.of(var)}"
+    return f"{e.dialect.global_pointer.format(type=stored(dtype_in(var)).c)}{e.names.of(var)}"
 
 
 HANDLERS: Handlers = {

@@ -9,7 +9,6 @@ from flatweave.codegen.c.dialect import (
     REPORT,
     Swap,
     atomic_helper,
-    buffer_dtype,
     scalar_type,
     space_of,
     stored,
@@ -29,6 +28,7 @@ from flatweave.kernel_ir.memory_ops import (
     StoreWhole,
     ThreadMemory,
 )
+from flatweave.kernel_ir.op import dtype_in
 from flatweave.terms.syntax import Atom, BufferType, Let, Var
 
 # Memory in C: loads, stores, shared memory, atomics, the chain's loads and stores, reports.
@@ -52,14 +52,14 @@ def emit_load(e: CEmitter, let: Let) -> None:
     """buffer[index]"""
     op: k.Load = let.op  # type: ignore[assignment]
     text = f"{e.names.of(op.buffer)}[{e.atom(op.index)}]"
-    e.define(let.vars[0], from_memory(buffer_dtype(op.buffer), text))
+    e.define(let.vars[0], from_memory(dtype_in(op.buffer), text))
 
 
 def emit_load_near(e: CEmitter, let: Let) -> None:
     """buffer[base + offset]"""
     op: k.LoadNear = let.op  # type: ignore[assignment]
     text = f"{e.names.of(op.buffer)}[{e.atom(op.base)} + {e.atom(op.offset)}]"
-    e.define(let.vars[0], from_memory(buffer_dtype(op.buffer), text))
+    e.define(let.vars[0], from_memory(dtype_in(op.buffer), text))
 
 
 def emit_prefetch(e: CEmitter, let: Let) -> None:
@@ -69,7 +69,7 @@ def emit_prefetch(e: CEmitter, let: Let) -> None:
 def emit_store(e: CEmitter, let: Let) -> None:
     """buffer[index] = value"""
     op: k.Store = let.op  # type: ignore[assignment]
-    value = to_memory(buffer_dtype(op.buffer), e.atom(op.value))
+    value = to_memory(dtype_in(op.buffer), e.atom(op.value))
     e.one_lane(f"{e.names.of(op.buffer)}[{e.atom(op.index)}] = {value};")
 
 
@@ -94,7 +94,7 @@ def _at(e: CEmitter, buffer: Var, place: Atom) -> str:
 def emit_in_turn(e: CEmitter, let: Let) -> None:
     """buffer[index * count + k] = values[k]"""
     op: StoreInTurn = let.op  # type: ignore[assignment]
-    name, dtype, first = e.names.of(op.buffer), buffer_dtype(op.buffer), e.atom(op.index)
+    name, dtype, first = e.names.of(op.buffer), dtype_in(op.buffer), e.atom(op.index)
     for number, atom in enumerate(op.values_):
         place = f"{first} * {len(op.values_)} + {number}"
         e.one_lane(f"{name}[{place}] = {to_memory(dtype, e.atom(atom))};")
@@ -118,7 +118,7 @@ def emit_atomic(e: CEmitter, let: Let) -> None:
     op: Atomic = let.op  # type: ignore[assignment]
     if not e.in_lanes:
         raise CompilerBug("an atomic update in uniform code", where=let.where)
-    dtype = buffer_dtype(op.buffer)
+    dtype = dtype_in(op.buffer)
     space = space_of(e.dialect, op.buffer)
     name, helpers = atomic_helper(e.dialect, op.fn, dtype, space)
     for helper in helpers:
@@ -178,7 +178,7 @@ def _whole(e: CEmitter, text: str, buffer: Var, index: Atom, names: list[str]) -
 def emit_release(e: CEmitter, let: Let) -> None:
     """A release store by the first lane of the warp."""
     op: k.Release = let.op  # type: ignore[assignment]
-    _check_word(buffer_dtype(op.buffer))
+    _check_word(dtype_in(op.buffer))
     at = f"{e.names.of(op.buffer)} + {e.atom(op.index)}"
     e.one_lane(e.dialect.release.format(at=at, value=e.atom(op.value)))
 
@@ -212,7 +212,7 @@ def emit_atomic_update(e: CEmitter, let: Let) -> None:
     _in_lanes(e, let)
     if len(op.values_) != 1:
         raise CompilerBug("an element of two words has no swap here", where=let.where)
-    dtype = buffer_dtype(op.buffer)
+    dtype = dtype_in(op.buffer)
     swap = Swap(dtype, space_of(e.dialect, op.buffer))
     e.open("{")
     for line in swap.begin(f"{e.names.of(op.buffer)} + {e.atom(op.index)}"):
@@ -244,12 +244,12 @@ def emit_locked_update(e: CEmitter, let: Let) -> None:
     e.line(fence)
     old = []
     for buffer in op.buffers:
-        dtype = buffer_dtype(buffer)
+        dtype = dtype_in(buffer)
         text = f"((volatile {space} {stored(dtype).c} *){e.names.of(buffer)})[{at}]"
         old.append(e.temporary(dtype, from_memory(dtype, text), "old"))
     made = e.run(op.fn, [*old, *(e.atom(value) for value in op.values_)])
     for buffer, value in zip(op.buffers, made, strict=True):
-        e.line(f"{e.names.of(buffer)}[{at}] = {to_memory(buffer_dtype(buffer), value)};")
+        e.line(f"{e.names.of(buffer)}[{at}] = {to_memory(dtype_in(buffer), value)};")
     e.line(fence)
     e.line("FW_SWAP32(lock, 1U, 0U);")
     e.line("done = 1;")

@@ -11,12 +11,13 @@ from flatweave.base.phase_timer import PhaseTimer, shown
 from flatweave.base.plan import Plan
 from flatweave.base.records import record
 from flatweave.codegen.c import emitter, memory, warp
-from flatweave.codegen.c.dialect import Dialect, buffer_dtype, stored
+from flatweave.codegen.c.dialect import Dialect, stored
 from flatweave.codegen.c.emitter import CEmitter, Handlers
 from flatweave.codegen.c.host_steps import host_steps
 from flatweave.kernel_ir import syntax as k
 from flatweave.kernel_ir.host import parts_of
 from flatweave.kernel_ir.memory_ops import AcquireLanes, CopyWord, LoadWhole
+from flatweave.kernel_ir.op import dtype_in
 from flatweave.kernel_ir.syntax import Kernel, Unit
 from flatweave.runtime.deep_stack import check_wanted, on_deep_stack
 from flatweave.runtime.devices.device import Device, Module
@@ -112,7 +113,7 @@ def _lanes(kernel: k.Kernel) -> Iterator[Let]:
 def _param(e: CEmitter, dialect: Dialect, var: Var) -> str:
     name = e.names.of(var)
     if isinstance(var.type, BufferType):
-        return f"{dialect.global_pointer.format(type=stored(buffer_dtype(var)).c)}{name}"
+        return f"{dialect.global_pointer.format(type=stored(dtype_in(var)).c)}{name}"
     if not isinstance(var.type, DType):
         raise CompilerBug(f"{var} is an array")
     return f"const {var.type.c if var.type.kind != 'b' else 'uint8_t'} {name}"

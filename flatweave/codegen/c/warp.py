@@ -15,10 +15,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from flatweave.base.dtypes import DType, i32
-from flatweave.codegen.c.dialect import buffer_dtype, scalar_type
+from flatweave.codegen.c.dialect import scalar_type
 from flatweave.codegen.c.emitter import CEmitter, Handlers
 from flatweave.codegen.c.memory import from_memory, to_memory
 from flatweave.kernel_ir import warp_ops as k
+from flatweave.kernel_ir.op import dtype_in
 from flatweave.kernel_ir.syntax import StoreCompact
 from flatweave.kernel_ir.warp_ops import ShuffleLanes
 from flatweave.terms.syntax import Atom, Lambda, Let
@@ -164,7 +165,7 @@ def emit_compact(e: CEmitter, let: Let) -> None:
     place = e.names.fresh("fw_place")
     e.line(f"const int64_t {place} = {e.atom(op.base)} + {rank};")
     for buffer, value in zip(op.buffers, op.values_, strict=True):
-        text = to_memory(buffer_dtype(buffer), e.atom(value))
+        text = to_memory(dtype_in(buffer), e.atom(value))
         e.line(f"{e.names.of(buffer)}[{place}] = {text};")
     e.close()
 

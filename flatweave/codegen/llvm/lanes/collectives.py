@@ -44,12 +44,6 @@ _EXACT = ("add", "mul", "and", "or", "xor")
 _BOOLS = {"add": "or", "mul": "and", "minimum": "and", "maximum": "or"}
 
 
-def operator_name(fn: Lambda) -> str:
-    """The scalar function that an operator is, where it is a single one; else nothing."""
-    names = component_functions(fn) or ()
-    return names[0] if len(names) == 1 else ""
-
-
 # -- reduce ---------------------------------------------------------------------------------------
 
 

@@ -8,14 +8,9 @@ from typing import NamedTuple
 from flatweave.base.dtypes import DType, u8
 from flatweave.codegen.llvm.body.emitter import Emitter, Handlers, Held
 from flatweave.codegen.llvm.lanes.collectives import count_bits
-from flatweave.codegen.llvm.memory.access import (
-    element,
-    element_dtype,
-    store_scalar,
-    stored,
-    to_memory,
-)
+from flatweave.codegen.llvm.memory.access import element, store_scalar, stored, to_memory
 from flatweave.codegen.llvm.text.module import mask_of_word, shuffle, vec, word_of_mask
+from flatweave.kernel_ir.op import dtype_in
 from flatweave.kernel_ir.syntax import StoreCompact
 from flatweave.terms.syntax import Let
 
@@ -95,7 +90,7 @@ def emit_compact(e: Emitter, let: Let) -> Sequence[Held]:
     base, limit = e.uniform(op.base), e.uniform(op.limit)
     streams = []
     for var, atom in zip(op.buffers, op.values_, strict=True):
-        dtype = element_dtype(var)
+        dtype = dtype_in(var)
         value = to_memory(e, dtype, e.width, e.vector(atom))
         blocked = e.hold(atom).blocked
         streams.append(_Stream(e.held[var].text, stored(dtype), value, blocked))

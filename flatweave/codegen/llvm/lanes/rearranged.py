@@ -11,7 +11,6 @@ from flatweave.codegen.llvm.body.shapes import LINEAR, UNIFORM, VARYING
 from flatweave.codegen.llvm.lanes.collectives import combine
 from flatweave.codegen.llvm.memory.access import (
     element,
-    element_dtype,
     from_memory,
     gather,
     load_scalar,
@@ -23,6 +22,7 @@ from flatweave.codegen.llvm.memory.access import (
 )
 from flatweave.codegen.llvm.text.module import shuffle, vec
 from flatweave.kernel_ir.memory_ops import StoreInTurn
+from flatweave.kernel_ir.op import dtype_in
 from flatweave.kernel_ir.syntax import LoadNear
 from flatweave.kernel_ir.warp_ops import LoadTile, ReduceRows, SelectZero
 from flatweave.terms.syntax import Let, Var
@@ -43,7 +43,7 @@ from flatweave.terms.syntax import Let, Var
 def emit_near(e: Emitter, let: Let) -> Sequence[Held]:
     """buffer[base + offset]"""
     op: LoadNear = let.op  # type: ignore[assignment]
-    dtype, buffer = element_dtype(op.buffer), e.held[op.buffer].text
+    dtype, buffer = dtype_in(op.buffer), e.held[op.buffer].text
     base, offset = e.uniform(op.base), e.hold(op.offset)
     if offset.shape is UNIFORM:
         at = e.code.let(f"add i64 {base}, {offset.text}")
@@ -129,7 +129,7 @@ TILES_AHEAD = 2
 def emit_tile(e: Emitter, let: Let) -> Sequence[Held]:
     """One vector for each column of the tile."""
     op: LoadTile = let.op  # type: ignore[assignment]
-    dtype, buffer = element_dtype(op.buffer), e.held[op.buffer].text
+    dtype, buffer = dtype_in(op.buffer), e.held[op.buffer].text
     kept, kind = stored(dtype), vec(stored(dtype), e.width)
     rows, at = [], e.uniform(op.base)
     for row in range(e.width):
@@ -147,7 +147,7 @@ def emit_tile(e: Emitter, let: Let) -> Sequence[Held]:
 def emit_reduce_rows(e: Emitter, let: Let) -> Sequence[Held]:
     """Each row combined in the order in which `reduce_lanes` combines halves."""
     op: ReduceRows = let.op  # type: ignore[assignment]
-    dtypes = [element_dtype(buffer) for buffer in op.buffers]
+    dtypes = [dtype_in(buffer) for buffer in op.buffers]
     base = e.uniform(op.base)
     rows = [[_row(e, buffer, base, row) for buffer in op.buffers] for row in range(e.width)]
     distance = e.width // 2
@@ -165,7 +165,7 @@ def emit_reduce_rows(e: Emitter, let: Let) -> Sequence[Held]:
 
 def _row(e: Emitter, buffer: Var, base: str, row: int) -> str:
     """One row of a square, in registers."""
-    dtype = element_dtype(buffer)
+    dtype = dtype_in(buffer)
     kept, kind = stored(dtype), vec(stored(dtype), e.width)
     at = e.code.let(f"add i64 {base}, {row * e.width}")
     place = element(e, e.held[buffer].text, kept, at)
@@ -210,7 +210,7 @@ LINE = 64  # bytes of a cache line
 def emit_in_turn(e: Emitter, let: Let) -> Sequence[Held]:
     """buffer[index * count + k] = values[k]"""
     op: StoreInTurn = let.op  # type: ignore[assignment]
-    dtype, buffer = element_dtype(op.buffer), e.held[op.buffer].text
+    dtype, buffer = dtype_in(op.buffer), e.held[op.buffer].text
     kept, index, count = stored(dtype), e.hold(op.index), len(op.values_)
     if index.shape is UNIFORM:
         first = e.code.let(f"mul i64 {index.text}, {count}")

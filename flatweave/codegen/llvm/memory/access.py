@@ -28,8 +28,9 @@ from flatweave.codegen.llvm.memory.permuted import (
 )
 from flatweave.codegen.llvm.text.module import suffix, vec
 from flatweave.kernel_ir.memory_ops import AcquireLanes, LoadWhole, Prefetch, StoreWhole
+from flatweave.kernel_ir.op import dtype_in
 from flatweave.kernel_ir.syntax import Acquire, Load, Release, Shared, Store
-from flatweave.terms.syntax import Atom, BufferType, Let, Var
+from flatweave.terms.syntax import Atom, Let, Var
 
 AHEAD = 2048
 """Bytes from a load to what is fetched ahead of it: longer than a memory's latency, and over the
@@ -76,20 +77,13 @@ def store_scalar(e: Emitter, buffer: str, dtype: DType, index: str, value: str) 
     e.code.line(f"store {kept.llvm} {text}, ptr {at}, align {kept.bytes}")
 
 
-def element_dtype(buffer: Var) -> DType:
-    """The dtype of a buffer's elements."""
-    if not isinstance(buffer.type, BufferType):
-        raise TypeError(f"{buffer} is not a buffer")
-    return buffer.type.dtype
-
-
 # -- load -----------------------------------------------------------------------------------------
 
 
 def emit_load(e: Emitter, let: Let) -> Sequence[Held]:
     """buffer[index]"""
     op: Load = let.op  # type: ignore[assignment]
-    dtype, buffer, index = element_dtype(op.buffer), e.held[op.buffer].text, e.hold(op.index)
+    dtype, buffer, index = dtype_in(op.buffer), e.held[op.buffer].text, e.hold(op.index)
     if index.shape is UNIFORM:
         return (Held(UNIFORM, load_scalar(e, buffer, dtype, index.text)),)
     kept = stored(dtype)
@@ -115,7 +109,7 @@ def _load_varying(e: Emitter, buffer: str, kept: DType, index: Held, value: Valu
 def emit_prefetch(e: Emitter, let: Let) -> Sequence[Held]:
     """Where prefetching pays, the lines of a run of elements; under a mask, of all of them."""
     op: Prefetch = let.op  # type: ignore[assignment]
-    kept, index = stored(element_dtype(op.buffer)), e.hold(op.index)
+    kept, index = stored(dtype_in(op.buffer)), e.hold(op.index)
     if e.isa.read_ahead and index.shape is LINEAR:
         buffer = e.held[op.buffer].text
         prefetch(e, buffer, kept.bytes, index.text, 0, e.width * kept.bytes)
@@ -208,7 +202,7 @@ def _gather_in_words(e: Emitter, buffer: str, kept: DType, index: Held) -> str:
 def emit_store(e: Emitter, let: Let) -> Sequence[Held]:
     """buffer[index] = value"""
     op: Store = let.op  # type: ignore[assignment]
-    dtype, buffer, index = element_dtype(op.buffer), e.held[op.buffer].text, e.hold(op.index)
+    dtype, buffer, index = dtype_in(op.buffer), e.held[op.buffer].text, e.hold(op.index)
     if index.shape is UNIFORM:
         store_scalar(e, buffer, dtype, index.text, uniform_value(e, op.value, dtype))
         return ()
@@ -285,7 +279,7 @@ def emit_acquire(e: Emitter, let: Let) -> Sequence[Held]:
 
 def _load_atomic(e: Emitter, buffer: Var, index: Atom, order: str) -> Sequence[Held]:
     """One element, or in lanes one for each."""
-    dtype = element_dtype(buffer)
+    dtype = dtype_in(buffer)
     kept, text = stored(dtype), e.held[buffer].text
     if e.width == 1:
         at = element(e, text, dtype, e.uniform(index))
@@ -302,7 +296,7 @@ def _load_atomic(e: Emitter, buffer: Var, index: Atom, order: str) -> Sequence[H
 def emit_release(e: Emitter, let: Let) -> Sequence[Held]:
     """store atomic release, after a fence where it does not order streaming stores"""
     op: Release = let.op  # type: ignore[assignment]
-    dtype = element_dtype(op.buffer)
+    dtype = dtype_in(op.buffer)
     kept = stored(dtype)
     at = element(e, e.held[op.buffer].text, dtype, e.uniform(op.index))
     text = to_memory(e, dtype, 1, e.uniform(op.value))

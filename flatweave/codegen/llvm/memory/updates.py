@@ -13,7 +13,6 @@ from flatweave.codegen.llvm.body.trip_count import LONG
 from flatweave.codegen.llvm.math.scalar import emit_scalar
 from flatweave.codegen.llvm.memory.access import (
     element,
-    element_dtype,
     from_memory,
     load_scalar,
     store_scalar,
@@ -22,6 +21,7 @@ from flatweave.codegen.llvm.memory.access import (
 )
 from flatweave.codegen.llvm.text.module import Code, vec
 from flatweave.kernel_ir.memory_ops import EXCHANGE, Atomic, AtomicUpdate, LockedUpdate
+from flatweave.kernel_ir.op import dtype_in
 from flatweave.terms.syntax import Atom, Lambda, Let, Var
 
 # Atomic updates: one instruction, or a compare-and-swap loop, for each lane that runs.
@@ -39,7 +39,7 @@ _INTEGERS = ("add", "and", "or", "xor")
 def emit_atomic(e: Emitter, let: Let) -> Sequence[Held]:
     """The old value of buffer[index], replaced by `fn` of it and the value."""
     op: Atomic = let.op  # type: ignore[assignment]
-    dtype, buffer = element_dtype(op.buffer), e.held[op.buffer].text
+    dtype, buffer = dtype_in(op.buffer), e.held[op.buffer].text
     if e.width == 1:
         at = element(e, buffer, dtype, e.uniform(op.index))
         return (Held(UNIFORM, _update(e, op.fn, dtype, at, e.uniform(op.value))),)
@@ -172,7 +172,7 @@ Act = Callable[[Emitter, str, Sequence[str]], None]  # what one lane does, with 
 def emit_atomic_update(e: Emitter, let: Let) -> Sequence[Held]:
     """A compare-and-swap loop on the element's bits, for each lane."""
     op: AtomicUpdate = let.op  # type: ignore[assignment]
-    dtype, words = element_dtype(op.buffer), len(op.values_)
+    dtype, words = dtype_in(op.buffer), len(op.values_)
 
     def act(one: Emitter, index: str, values: Sequence[str]) -> None:
         first = one.code.let(f"mul i64 {index}, {words}") if words > 1 else index
@@ -190,12 +190,12 @@ def emit_locked_update(e: Emitter, let: Let) -> Sequence[Held]:
     def act(one: Emitter, index: str, values: Sequence[str]) -> None:
         code = one.code
         stripe = code.let(f"and i64 {index}, {op.stripes - 1}")
-        lock = element(one, one.held[op.locks].text, element_dtype(op.locks), stripe)
+        lock = element(one, one.held[op.locks].text, dtype_in(op.locks), stripe)
         _take(one, lock)
         old = [_load(one, buffer, index) for buffer in op.buffers]
         made = _call(one, op.fn, [*old, *values])
         for buffer, value in zip(op.buffers, made, strict=True):
-            dtype = element_dtype(buffer)
+            dtype = dtype_in(buffer)
             store_scalar(one, one.held[buffer].text, dtype, index, value)
         code.line(f"store atomic i32 0, ptr {lock} release, align 4")
 
@@ -204,7 +204,7 @@ def emit_locked_update(e: Emitter, let: Let) -> Sequence[Held]:
 
 
 def _load(e: Emitter, buffer: Var, index: str) -> str:
-    return load_scalar(e, e.held[buffer].text, element_dtype(buffer), index)
+    return load_scalar(e, e.held[buffer].text, dtype_in(buffer), index)
 
 
 def _call(e: Emitter, fn: Lambda, args: Sequence[str]) -> list[str]:
