@@ -32,7 +32,7 @@ tests: $(STAMP)
 	$(OPENCL) $(OPENCL_QUICK)
 
 # what macOS and Windows run (runtime/portable.ll), on Linux: threads, buffers, forks
-PORTABLE := tests/runtime/test_pool.py tests/runtime/test_buffers.py tests/runtime/test_later.py
+PORTABLE := tests/runtime/test_pool.py tests/runtime/test_buffers.py tests/runtime/test_lazy_kernels.py
 
 # the language on OpenCL where there is a device: the part of make test-opencl that takes 15 seconds
 OPENCL := TEST_TARGETS=opencl $(TESTS)

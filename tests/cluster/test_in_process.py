@@ -188,5 +188,5 @@ def test_bars_count_bytes(capsys):
     lines = [line for line in capsys.readouterr().out.splitlines() if "/" in line]
     full = [line for line in lines if "23.4/23.4 KiB" in line]
     assert len(full) >= 2
-    assert "test_here.py:" in full[0]
+    assert "test_in_process.py:" in full[0]
     assert "lambda x: fw" in full[0]
