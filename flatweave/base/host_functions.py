@@ -278,13 +278,26 @@ class _Call:
         return np.ascontiguousarray(found).reshape(-1).view(result.memory)
 
 
+KINDS = "biufc"
+"""Kinds of dtypes in an order in which later ones hold the Python numbers of earlier ones."""
+
+
 def as_result(
     value: Any, shape: tuple[int, ...], dtype: np.dtype[Any], who: str, where: Location | None
 ) -> Values:
     """What a function gave as an array; ShapeError or DTypeError where it is another one than was
-    declared. Python numbers take the declared dtype."""
+    declared. Python numbers and lists of some take the declared dtype, as far as it holds them."""
     has_dtype = hasattr(value, "dtype")
-    found = np.asarray(value) if has_dtype else np.asarray(value, dtype)
+    try:
+        found = np.asarray(value)
+        kind = "f" if dtype.kind == "V" else dtype.kind  # V: bfloat16
+        if not has_dtype and 0 <= KINDS.find(found.dtype.kind) <= KINDS.find(kind):
+            found = np.asarray(value, dtype)
+    except (TypeError, ValueError, OverflowError) as failure:  # no array, or too large a number
+        raise DTypeError(
+            f"{who} gives what is no array of {dtype}: {failure}.",
+            where=where, remedy="Return NumPy arrays of the declared shape and dtype.",
+        ) from None  # fmt: skip
     if found.dtype != dtype:
         raise DTypeError(
             f"{who} gives an array of {found.dtype}, where {dtype} was declared.",

@@ -209,6 +209,9 @@ def test_a_mapped_function_says_how_rows_are_done():
     (lambda x: x[:2], fw.ShapeError, r"shape \(2,\), where \(3,\) was declared"),
     (lambda x: x.astype(np.float32), fw.DTypeError, "float32, where float64 was declared"),
     (lambda x: (x, x), fw.ShapeError, r"shape \(2, 3\)"),
+    (lambda x: None, fw.DTypeError, "object, where float64 was declared"),
+    (lambda x: [[1.0], [1.0, 2.0]], fw.DTypeError, "no array of float64"),
+    (lambda x: ["a"] * 3, fw.DTypeError, "where float64 was declared"),
     (lambda x: x.sort(), ValueError, "read-only"),
 ])
 def test_results_are_checked(target, wrong, error, match):
@@ -218,6 +221,15 @@ def test_results_are_checked(target, wrong, error, match):
         f(np.arange(3.0))
     with pytest.raises(error, match=match):
         fw.pure_callback(wrong, Struct((3,), fw.f64), np.arange(3.0))
+
+
+def test_python_numbers_take_the_declared_dtype():
+    """As far as it holds them: nothing is rounded or cut."""
+    given = fw.pure_callback(lambda: [1, True, 2.5], Struct((3,), fw.f32))
+    assert (given.dtype, given.tolist()) == (np.float32, [1.0, 1.0, 2.5])
+    for wrong, match in ((lambda: 2.5, "float64"), (lambda: 300, "out of bounds")):
+        with pytest.raises(fw.DTypeError, match=match):
+            fw.pure_callback(wrong, Struct((), fw.u8))
 
 
 def test_what_it_raises_has_the_line_and_the_process_goes_on(any_target):
