@@ -59,7 +59,8 @@ def register(fn: Any, call: Function, how: str, library: str = "") -> str:
         name = _NAMES.get((id(fn), how))
         if name is None:
             found = _path_of(fn)
-            short = "".join(c for c in called(fn) if c.isalnum() or c == "_") or "function"
+            who = called(fn).removeprefix("_" if library else "")
+            short = "".join(c for c in who if c.isalnum() or c == "_") or "function"
             if found is None:
                 name = f"{short}_{_PROCESS}{next(_NUMBERS)}"
                 LOCAL.add(name)

@@ -332,6 +332,18 @@ def test_an_interrupt_ends_the_call(target):
     assert time.monotonic() - begin < 4
 
 
+def test_our_threads_rest_meanwhile():
+    """What runs before it in parallel does not wait for work on a core that a library may use."""
+
+    def rest(x):
+        before = time.process_time()
+        time.sleep(0.1)
+        return np.array(time.process_time() - before)
+
+    f = fw.jit(lambda x: fw.pure_callback(rest, Struct((), fw.f64), fw.sum(fw.sin(x))) + 0 * x[0])
+    assert f(np.ones(1_000_000)) < 0.05
+
+
 def test_in_the_child_of_a_fork():
     """The child calls what the parent compiled."""
     f = fw.jit(lambda x: fw.pure_callback(doubled, Struct(x.shape, x.dtype), x + 1) + 1)
