@@ -148,7 +148,7 @@ def measured(row: Row, clock: Callable[[], float]) -> tuple[float, float]:
     row.library()
     begin = time.perf_counter()
     row.library()
-    many = max(1, min(500, int(2e-3 / (time.perf_counter() - begin)))) if row.more else 1
+    many = max(1, min(500, int(2e-3 / (time.perf_counter() - begin))))
     best = [float("inf"), float("inf")]
     rounds, end = 0, time.perf_counter() + SECONDS
     while rounds < LEAST_ROUNDS or time.perf_counter() < end:
