@@ -5,7 +5,7 @@ import pytest
 
 import flatweave as fw
 from flatweave.frontend.call import eager
-from flatweave.frontend.standard import library_transforms, small_matrices, small_spectra
+from flatweave.frontend.standard import library, small_matrices, small_spectra
 
 DRAW = np.random.default_rng(3)
 STACK = DRAW.normal(size=(4, 3, 3))
@@ -137,7 +137,7 @@ def test_a_bound_for_each_matrix():
 
 def test_without_scipy(monkeypatch):
     """NumPy computes the transforms."""
-    monkeypatch.setattr(library_transforms, "_library", lambda: (np.fft, "NumPy's transforms"))
+    monkeypatch.setattr(library, "_library", lambda: (np.fft, "NumPy's transforms"))
     same(fw.fft.rfft(LINE), np.fft.rfft(LINE))
     f = fw.jit(lambda x: fw.fft.irfft(x, n=7, norm="forward"))
     same(f(LINE), np.fft.irfft(LINE, n=7, norm="forward"))

@@ -27,7 +27,7 @@ from flatweave.frontend.functions.reductions import max, sum
 from flatweave.frontend.standard import fft as transforms
 from flatweave.frontend.standard.arrangement import matrix_transpose
 from flatweave.frontend.standard.library import Values, like, part_of, step, with_rules
-from flatweave.frontend.standard.linear_systems import Slogdet, cholesky, det, inv, slogdet, solve
+from flatweave.frontend.standard.linalg import Slogdet, cholesky, det, inv, slogdet, solve
 from flatweave.frontend.standard.numbers import conj, imag, real
 from flatweave.frontend.standard.products import matmul
 from flatweave.frontend.standard.spectra import QR, SVD, Eig, Eigh, eig, eigh, pinv, qr, svd

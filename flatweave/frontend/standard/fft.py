@@ -25,13 +25,15 @@ from flatweave.frontend.elements.scalars import where
 from flatweave.frontend.functions.combinators import generate
 from flatweave.frontend.functions.control import cond
 from flatweave.frontend.standard.arrangement import moveaxis
-from flatweave.frontend.standard.library import complex_of, real_of, with_rules
-from flatweave.frontend.standard.library_transforms import (
-    at_once,
+from flatweave.frontend.standard.library import (
+    complex_of,
     is_on_device,
     norm_of,
+    real_of,
+    transform_at_once,
     transformed,
     transformed_along,
+    with_rules,
 )
 from flatweave.frontend.standard.transforms import (
     fftfreq,
@@ -182,7 +184,7 @@ def _ruled(
 
 
 @for_complex
-@operation(static="axis norm", host=at_once("fft"))
+@operation(static="axis norm", host=transform_at_once("fft"))
 def fft(x: Any, /, *, n: Any = None, axis: int = -1, norm: str = "backward") -> Any:
     """The Fourier transform along an axis, cut or filled with 0 to `n` elements.
 
@@ -198,7 +200,7 @@ def fft(x: Any, /, *, n: Any = None, axis: int = -1, norm: str = "backward") -> 
 
 
 @for_complex
-@operation(static="axis norm", host=at_once("ifft"))
+@operation(static="axis norm", host=transform_at_once("ifft"))
 def ifft(x: Any, /, *, n: Any = None, axis: int = -1, norm: str = "backward") -> Any:
     """The inverse of `fft`.
 
@@ -211,7 +213,7 @@ def ifft(x: Any, /, *, n: Any = None, axis: int = -1, norm: str = "backward") ->
     return _complex(x, n, axis, norm, INVERSE, "ifft")
 
 
-@operation(static="axis norm", host=at_once("rfft"))
+@operation(static="axis norm", host=transform_at_once("rfft"))
 def rfft(x: Any, /, *, n: Any = None, axis: int = -1, norm: str = "backward") -> Any:
     """The first n // 2 + 1 elements of the transform of real numbers: the others mirror them.
 
@@ -225,7 +227,7 @@ def rfft(x: Any, /, *, n: Any = None, axis: int = -1, norm: str = "backward") ->
 
 
 @for_complex
-@operation(static="axis norm", host=at_once("irfft"))
+@operation(static="axis norm", host=transform_at_once("irfft"))
 def irfft(x: Any, /, *, n: Any = None, axis: int = -1, norm: str = "backward") -> Any:
     """The inverse of `rfft`: n real numbers, 2 (m - 1) of m if no `n` is given.
 
@@ -239,7 +241,7 @@ def irfft(x: Any, /, *, n: Any = None, axis: int = -1, norm: str = "backward") -
 
 
 @for_complex
-@operation(static="axis norm", host=at_once("hfft"))
+@operation(static="axis norm", host=transform_at_once("hfft"))
 def hfft(x: Any, /, *, n: Any = None, axis: int = -1, norm: str = "backward") -> Any:
     """The real transform of numbers whose second half mirrors the first, which is given.
 
@@ -252,7 +254,7 @@ def hfft(x: Any, /, *, n: Any = None, axis: int = -1, norm: str = "backward") ->
     return _mirrored(x, n, axis, norm, FORWARD, "hfft")
 
 
-@operation(static="axis norm", host=at_once("ihfft"))
+@operation(static="axis norm", host=transform_at_once("ihfft"))
 def ihfft(x: Any, /, *, n: Any = None, axis: int = -1, norm: str = "backward") -> Any:
     """The inverse of `hfft`: the first n // 2 + 1 elements.
 
@@ -304,7 +306,7 @@ def _along(x: Any, lines: list[tuple[Any, int]], norm: Any, sign: int, who: str)
 
 
 @for_complex
-@operation(static="axes norm", numbers="s", host=at_once("fftn"))
+@operation(static="axes norm", numbers="s", host=transform_at_once("fftn"))
 def fftn(x: Any, /, *, s: Any = None, axes: Any = None, norm: str = "backward") -> Any:
     """The Fourier transform along several axes, or all; `s` has their lengths.
 
@@ -318,7 +320,7 @@ def fftn(x: Any, /, *, s: Any = None, axes: Any = None, norm: str = "backward") 
 
 
 @for_complex
-@operation(static="axes norm", numbers="s", host=at_once("ifftn"))
+@operation(static="axes norm", numbers="s", host=transform_at_once("ifftn"))
 def ifftn(x: Any, /, *, s: Any = None, axes: Any = None, norm: str = "backward") -> Any:
     """The inverse of `fftn`.
 
@@ -331,7 +333,7 @@ def ifftn(x: Any, /, *, s: Any = None, axes: Any = None, norm: str = "backward")
     return _along(x, _axes(x, s, axes, "ifftn"), norm, INVERSE, "ifftn")
 
 
-@operation(static="axes norm", numbers="s", host=at_once("rfftn"))
+@operation(static="axes norm", numbers="s", host=transform_at_once("rfftn"))
 def rfftn(x: Any, /, *, s: Any = None, axes: Any = None, norm: str = "backward") -> Any:
     """The transform of real numbers along several axes, of which the last is given by half.
 
@@ -350,7 +352,7 @@ def rfftn(x: Any, /, *, s: Any = None, axes: Any = None, norm: str = "backward")
 
 
 @for_complex
-@operation(static="axes norm", numbers="s", host=at_once("irfftn"))
+@operation(static="axes norm", numbers="s", host=transform_at_once("irfftn"))
 def irfftn(x: Any, /, *, s: Any = None, axes: Any = None, norm: str = "backward") -> Any:
     """The inverse of `rfftn`.
 

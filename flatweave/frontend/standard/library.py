@@ -2,6 +2,7 @@
 
     @operation(host=at_once(_inverse, (SQUARE,)))       outside of traces, on what is here
     def inv(x): return step(_inverse, [a], [like(a)])   callback inverse_3f2a stacked [] [..] ..
+    transformed("fft", rows, n, c128, norm)             SciPy's transform, NumPy's without SciPy
 
 Outside of traces an argument that the library does not take as it is, or refuses, goes the way of
 traced ones, which raise the errors.
@@ -9,17 +10,20 @@ traced ones, which raise the errors.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from flatweave.base.config import config
 from flatweave.base.dtypes import COMPLEX, PARTS, DType, as_dtype, f64
 from flatweave.base.errors import ArgumentError, ShapeError, UserError
 from flatweave.base.host_functions import STACKED, register
 from flatweave.base.source import user_location
 from flatweave.frontend.complex.rules import either
 from flatweave.frontend.functions.callbacks import ShapeDtypeStruct, traced
+from flatweave.frontend.functions.combinators import map
 from flatweave.frontend.functions.custom import ruled
 from flatweave.frontend.trace import extents
 from flatweave.frontend.values.array import Array, HostArray, describe, host_array
@@ -27,12 +31,15 @@ from flatweave.frontend.values.asarray import is_number_list, list_values
 from flatweave.frontend.values.number_formats import Complex, is_short
 from flatweave.frontend.values.scope import current
 from flatweave.runtime.lazy_import import opened
+from flatweave.terms.syntax import Const
 
 LAPACK = "NumPy's LAPACK"
 SINGULAR = "of a singular matrix: in some column every element from the diagonal down is 0."
 LEAST_SQUARES = "Use fw.linalg.pinv(a) @ b for the least squares."
 INDEFINITE = "of a matrix that is not positive definite."
 EIGENVALUES = "Look at its eigenvalues: fw.linalg.eigvalsh(x)."
+NORMS = ("backward", "ortho", "forward")
+OF_REALS = frozenset({"rfft", "ihfft", "rfftn"})
 Values = np.ndarray[Any, np.dtype[Any]]
 
 
@@ -97,7 +104,7 @@ def at_once(
             raise
         except (TypeError, ValueError, IndexError):
             return NotImplemented
-        return kind(*map(kept, found)) if type(found) is tuple else kept(found)
+        return kind(*(kept(each) for each in found)) if type(found) is tuple else kept(found)
 
     return host
 
@@ -195,3 +202,89 @@ def is_divided(array: Any) -> bool:
 def failed(who: str, why: str, remedy: str) -> ArgumentError:
     """The error for what the library cannot compute."""
     return ArgumentError(f"{who} {why}", remedy=remedy)
+
+
+# -- transforms ------------------------------------------------------------------------------------
+
+
+@functools.cache
+def _library() -> tuple[Any, str]:
+    """The library, and what notes call it."""
+    try:
+        from scipy import fft as found  # optional dependency
+    except ImportError:
+        return np.fft, "NumPy's transforms"
+    return found, "SciPy's transforms"
+
+
+def transform_at_once(name: str) -> Callable[..., Any]:
+    """The short cut for arrays that are here; what the library refuses goes the way of others."""
+
+    def host(x: Any, /, **options: Any) -> Any:
+        values = None if is_on_device() else floats(x)
+        if values is None or (name in OF_REALS and values.dtype.kind == "c"):
+            return NotImplemented
+        lengths = options.get("s")
+        if lengths is not None:
+            if not _are_lengths(lengths):
+                return NotImplemented
+            if options.get("axes") is None:
+                options["axes"] = tuple(range(-len(lengths), 0))
+        if "n" in options and options["n"] is not None and not _are_lengths((options["n"],)):
+            return NotImplemented
+        try:
+            return kept(getattr(_library()[0], name)(values, **options))
+        except (TypeError, ValueError, IndexError):
+            return NotImplemented
+
+    return host
+
+
+def _are_lengths(lengths: Any) -> bool:
+    return isinstance(lengths, tuple | list) and all(type(n) is int and n > 0 for n in lengths)
+
+
+def is_on_device() -> bool:
+    """Whether what is called runs on a device."""
+    return config.target.partition(":")[0] in ("cuda", "opencl")
+
+
+def transformed(
+    name: str, rows: Any, width: Any, dtype: DType, norm: Any, *length: Any
+) -> Any:
+    """The transform of each row by the library; it is given the length where that does not follow.
+    """
+    compute, library = getattr(_library()[0], name), _library()[1]
+    scope = current()
+    if scope.trace.in_chunks and scope.outer is None and _are_several(rows):
+        return map(lambda row: transformed(name, row, width, dtype, norm, *length), rows)
+
+    def run(x: Any, *n: Any, norm: Any) -> Any:
+        return compute(x, *(int(np.ravel(each)[0]) for each in n), norm=norm)
+
+    result = ShapeDtypeStruct((*rows.shape[:-1], width), dtype)
+    return step(compute, [rows, *length], [result], library, run, norm=norm_of(norm))[0]
+
+
+def transformed_along(name: str, array: Any, axes: tuple[int, ...], norm: Any) -> Any:
+    """The transform along several axes, counted from the last one."""
+    compute, library = getattr(_library()[0], name), _library()[1]
+    result = ShapeDtypeStruct(array.shape, complex_of(array))
+    return step(compute, [array], [result], library, axes=axes, norm=norm_of(norm))[0]
+
+
+def _are_several(rows: Any) -> bool:
+    """Whether rows, and not one row, may be divided among chunks."""
+    plain = part_of(rows)
+    return plain.ndim == 2 and not isinstance(plain.extents[0], Const)
+
+
+def norm_of(norm: Any) -> str:
+    """The name of a way to divide; None is "backward"."""
+    norm = "backward" if norm is None else norm
+    if norm not in NORMS:
+        raise ArgumentError(
+            f"norm of a transform is one of {', '.join(NORMS)}, got {norm!r}.",
+            where=user_location(), remedy='Leave it out for "backward".',
+        )  # fmt: skip
+    return str(norm)

@@ -3,17 +3,41 @@
     fw.linalg.solve(a, b), fw.linalg.eigh(a), ..     LAPACK; many small matrices: programs in lanes
     fw.linalg.matmul(a, b)                           NumPy's BLAS, or a program
 
-They take real and complex matrices, in jitted functions, too.
+They take real and complex matrices, in jitted functions, too: there LAPACK is a step of the host.
 """
 
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from flatweave.frontend.arrays.joining import broadcast_to
+from flatweave.frontend.arrays.shapes import expand_dims, integer
+from flatweave.frontend.call.operation import operation
+from flatweave.frontend.complex.rules import either, for_complex, number, whole
+from flatweave.frontend.elements.scalars import where
+from flatweave.frontend.functions.combinators import generate, map
 from flatweave.frontend.standard.arrangement import matrix_transpose
-from flatweave.frontend.standard.linear_systems import (
-    cholesky,
-    det,
-    inv,
-    matrix_power,
-    slogdet,
-    solve,
+from flatweave.frontend.standard.library import (
+    EIGENVALUES,
+    INDEFINITE,
+    LEAST_SQUARES,
+    SINGULAR,
+    Values,
+    at_once,
+    dtype_of,
+    failed,
+    floats,
+    is_divided,
+    kept,
+    like,
+    matrices,
+    part_of,
+    real_of,
+    square,
+    step,
+    with_rules,
 )
 from flatweave.frontend.standard.norms import (
     cross,
@@ -23,7 +47,8 @@ from flatweave.frontend.standard.norms import (
     trace,
     vector_norm,
 )
-from flatweave.frontend.standard.products import matmul, tensordot, vecdot
+from flatweave.frontend.standard.products import matmul, shape_of_both, tensordot, vecdot
+from flatweave.frontend.standard.small_matrices import determinant, factor, inverse, solution
 from flatweave.frontend.standard.spectra import (
     eig,
     eigh,
@@ -35,6 +60,209 @@ from flatweave.frontend.standard.spectra import (
     svd,
     svdvals,
 )
+from flatweave.frontend.trace import extents
+from flatweave.frontend.values.number_formats import Complex
+
+
+def _solution(a: Values, b: Values) -> Values:
+    try:
+        return np.linalg.solve(a, b)
+    except np.linalg.LinAlgError as failure:
+        if "Singular" not in str(failure):
+            raise
+        raise failed("solve", SINGULAR, LEAST_SQUARES) from None
+
+
+def _inverse(a: Values) -> Values:
+    try:
+        return np.linalg.inv(a)
+    except np.linalg.LinAlgError:
+        raise failed("inv", SINGULAR, LEAST_SQUARES) from None
+
+
+def _determinant(a: Values) -> Values:
+    return np.asarray(np.linalg.det(a))
+
+
+def _logarithm(a: Values) -> tuple[Any, Any]:
+    return tuple(np.linalg.slogdet(a))
+
+
+def _factor(a: Values, upper: bool = False) -> Values:
+    try:
+        lower = np.linalg.cholesky(a)
+    except np.linalg.LinAlgError:
+        raise failed("cholesky", INDEFINITE, EIGENVALUES) from None
+    return np.conj(np.swapaxes(lower, -1, -2)) if upper else lower
+
+
+@for_complex
+@operation(host=at_once(_solution, square, floats, small=solution))
+def solve(x1: Any, x2: Any, /) -> Any:
+    """x with `x1 @ x = x2`; of a vector a vector. Raises ArgumentError for a singular matrix,
+    ShapeError where the right side has another number of rows.
+
+    Types: `x1: t[.., n, n], x2: t[.., n, k]` or `t[n] ->` as x2.
+
+        >>> fw.linalg.solve([[2.0, 0.0], [0.0, 4.0]], [2.0, 2.0])
+        Array([1. , 0.5], dtype=float64)
+    """
+    a, b = either(x1, "the matrix of solve"), either(x2, "the right side of solve")
+    is_vector = b.ndim == 1
+    if is_vector:
+        b = expand_dims(b, -1)
+    a, b = matrices(a, "solve", is_square=True), matrices(b, "solve")
+    extents.same(
+        part_of(a).extents[-1], part_of(b).extents[-2],
+        "solve needs a value on the right side for each row, got {1} for {0} rows.", [],
+        "Give one value, or one row of values, for each row of the matrix.",
+    )  # fmt: skip
+    outer = shape_of_both(a, b)
+    if outer:  # stacks are aligned from their first axes where rows of a map lie before them
+        a, b = broadcast_to(a, (*outer, *a.shape[-2:])), broadcast_to(b, (*outer, *b.shape[-2:]))
+    found = _solved(a, b)
+    return found[..., 0] if is_vector else found
+
+
+def _solved(a: Any, b: Any) -> Any:
+    if is_divided(a):
+        return map(_solved, a, b)
+    if isinstance(a, Complex):
+        b = whole(b)
+
+    def computed(a: Any, b: Any) -> Any:
+        return step(_solution, [a, b], [like(b, *b.shape[-2:], dtype=dtype_of(a, b))])[0]
+
+    return with_rules("solve", computed, a, b)
+
+
+@for_complex
+@operation(host=at_once(_inverse, square, small=inverse))
+def inv(x: Any, /) -> Any:
+    """The inverse of each matrix. Raises ArgumentError for a singular one.
+
+    Types: `x: t[.., n, n] -> t[.., n, n]`, t a float or complex.
+
+        >>> fw.linalg.inv([[2.0, 0.0], [0.0, 4.0]])
+        Array([[0.5 , 0.  ],
+               [0.  , 0.25]], dtype=float64)
+    """
+    a = matrices(x, "inv", is_square=True)
+    if is_divided(a):
+        return map(inv, a)
+    return with_rules("inv", lambda a: step(_inverse, [a], [like(a, *a.shape[-2:])])[0], a)
+
+
+@for_complex
+@operation(host=at_once(_determinant, square, small=determinant))
+def det(x: Any, /) -> Any:
+    """The determinant of each matrix.
+
+    Types: `x: t[.., n, n] -> t[..]`. Raises ShapeError for matrices that are not square.
+
+        >>> fw.linalg.det([[2.0, 0.0], [0.0, 3.0]])
+        Array(6.0, dtype=float64)
+    """
+    a = matrices(x, "det", is_square=True)
+    if is_divided(a):
+        return map(det, a)
+    return with_rules("det", lambda a: step(_determinant, [a], [like(a)])[0], a)
+
+
+class Slogdet(NamedTuple):
+    """The sign of a determinant, or its direction, and the logarithm of its size."""
+
+    sign: Any
+    logabsdet: Any
+
+
+@for_complex
+@operation(host=at_once(_logarithm, square, kind=Slogdet))
+def slogdet(x: Any, /) -> Any:
+    """The sign of each determinant and the logarithm of its absolute value: 0 and -inf for 0.
+
+    Types: `x: t[.., n, n] -> (t[..], float[..])`. Raises ShapeError for matrices that are not
+    square.
+
+        >>> fw.linalg.slogdet([[1.0, 0.0], [0.0, -1.0]])[0]
+        Array(-1.0, dtype=float64)
+    """
+    a = matrices(x, "slogdet", is_square=True)
+    if is_divided(a):
+        return Slogdet(*map(lambda each: tuple(slogdet(each)), a))
+
+    def computed(a: Any) -> Any:
+        return Slogdet(*step(_logarithm, [a], [like(a), like(a, dtype=real_of(a))]))
+
+    return with_rules("slogdet", computed, a)
+
+
+@for_complex
+@operation(static="upper", host=at_once(_factor, square, small=factor))
+def cholesky(x: Any, /, *, upper: bool = False) -> Any:
+    """The factor L with `L @ L^H = x`, of lower triangular form, or with `upper` its transpose.
+
+    Raises ArgumentError unless each matrix is positive definite.
+
+    Types: `x: t[.., n, n] -> t[.., n, n]`, t a float or complex.
+
+        >>> fw.linalg.cholesky([[4.0, 2.0], [2.0, 5.0]])
+        Array([[2., 0.],
+               [1., 2.]], dtype=float64)
+    """
+    a = matrices(x, "cholesky", is_square=True)
+    if is_divided(a):
+        return map(lambda each: cholesky(each, upper=upper), a)
+
+    def computed(a: Any) -> Any:
+        return step(_factor, [a], [like(a, *a.shape[-2:])], upper=upper)[0]
+
+    return with_rules("cholesky", computed, a, upper=upper)
+
+
+def _power(x: Any, n: Any, /) -> Any:
+    """The short cut of powers of floats; integers stay integers, which NumPy's matmul is slow at.
+    """
+    a = square(x)
+    if a is None or type(n) is not int or np.asarray(x).dtype.kind not in "fc":
+        return NotImplemented
+    return kept(np.linalg.matrix_power(_inverse(a) if n < 0 else a, abs(n)))
+
+
+@for_complex
+@operation(static="n", host=_power)
+def matrix_power(x: Any, n: int, /) -> Any:
+    """Each matrix multiplied with itself n times; its inverse for n below 0.
+
+    Types: `x: t[.., n, n], n: int -> t[.., n, n]`, integers in f64 for n below 0. Raises ShapeError
+    for matrices that are not square.
+
+        >>> fw.linalg.matrix_power([[1, 1], [0, 1]], 5)
+        Array([[1, 5],
+               [0, 1]], dtype=int64)
+    """
+    n = integer(n, "n of matrix_power")
+    a: Any = matrices(x, "matrix_power", is_square=True)
+    given: Any = either(x, "x of matrix_power")
+    if n >= 0 and not isinstance(given, Complex) and not given.element.is_float:
+        a = given  # integers stay integers
+    if n < 0:
+        a, n = inv(a), -n
+    found: Any = None
+    while n:
+        if n & 1:
+            found = a if found is None else matmul(found, a)
+        n >>= 1
+        if n:
+            a = matmul(a, a)
+    return _identity(a) if found is None else found
+
+
+def _identity(a: Any) -> Any:
+    """An identity matrix for each one of a stack."""
+    one, zero = number(1, a), number(0, a)
+    return generate(a.shape, lambda *at: where(at[-2] == at[-1], one, zero))
+
 
 __all__ = [
     "cholesky", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh", "inv", "matmul",
