@@ -148,7 +148,7 @@ SMALL = """
     import threading
     import numpy as np
     import flatweave as fw
-    from flatweave.runtime import pool
+    from flatweave.runtime import support
 
     rows = fw.ragged(np.arange(6.0), lengths=[1, 2, 3])
     calls = {
@@ -167,8 +167,8 @@ SMALL = """
             found = float(fw.jit(f)(np.arange(100.0)))
             if abs(found - expected) > 1e-9:
                 wrong.append((name, found))
-        with pool.threads(3):
-            if float(fw.sum(fw.sort(np.ones(1_000_000)))) != 1e6 or pool.POOL.ready != 3:
+        with support.threads(3):
+            if float(fw.sum(fw.sort(np.ones(1_000_000)))) != 1e6 or support.POOL.ready != 3:
                 wrong.append("workers")
 
     threading.stack_size(256 * 1024)

@@ -14,7 +14,7 @@ PREPARED = """
     import numpy as np
     import flatweave as fw
     from flatweave.base.config import config
-    from flatweave.runtime import native, pool
+    from flatweave.runtime import native, support
 
     def expected(k):
         return float(np.sum(np.sort(np.arange(50.0) * k)) + k)
@@ -59,13 +59,13 @@ HELD = """
     f(np.arange(3.0))
     big = np.ones(2_000_000)
     def in_child():
-        with pool.threads(3):
+        with support.threads(3):
             return (float(f(np.arange(4))) == 7.0 and fresh(5) == expected(5)
-                    and float(fw.sum(fw.sort(big))) == 2e6 and pool.POOL.ready == 3)
+                    and float(fw.sum(fw.sort(big))) == 2e6 and support.POOL.ready == 3)
     held, go = threading.Event(), threading.Event()
     def hold():
-        from flatweave.frontend.call import quick
-        with f._lock, native._ONCE, pool.POOL._lock, quick._lock:
+        from flatweave.frontend.call import signature
+        with f._lock, native._ONCE, support.POOL._lock, signature._lock:
             held.set()
             go.wait()
     holder = threading.Thread(target=hold, daemon=True)
@@ -133,16 +133,16 @@ FIRST = """
 
 UNLOCKED = """
     # a thread is inside one of the calls of LLVM that hold no lock of llvmlite
-    from flatweave.runtime import unlocked
+    from flatweave.runtime import llvm_passes
     inside, ended = threading.Event(), []
-    real = unlocked._EMIT
+    real = llvm_passes._EMIT
     def slow(*given):
         inside.set()
         time.sleep(0.3)
         found = real(*given)
         ended.append(1)
         return found
-    unlocked._EMIT = slow
+    llvm_passes._EMIT = slow
     thread = threading.Thread(target=native.compile_object, args=("define void @f() { ret void }",))
     thread.start()
     inside.wait()
@@ -153,14 +153,14 @@ UNLOCKED = """
 
 BEGUN = """
     # what was begun before a fork is compiled anew in the child
-    from flatweave.runtime import deep
+    from flatweave.runtime import deep_stack
     go = threading.Event()
     def job():
         while os.getpid() == parent and not go.is_set():
             time.sleep(0.01)
         return fresh(5) == expected(5)
     parent = os.getpid()
-    work = deep.Work(job)
+    work = deep_stack.Work(job)
     fine = child_is_fine(work.result)
     go.set()
     print(fine, work.result())
@@ -180,7 +180,7 @@ BUSY = """
     # a thread is inside a kernel, with workers, and another allocates
     ones = np.ones(3_000_000)
     def busy():
-        with pool.threads(3):
+        with support.threads(3):
             while not stop:
                 assert float(fw.sum(fw.sort(ones))) == 3e6
     threads = [threading.Thread(target=busy) for _ in range(2)]
@@ -188,7 +188,7 @@ BUSY = """
         thread.start()
     time.sleep(0.2)
     def in_child():
-        with pool.threads(2):
+        with support.threads(2):
             return float(fw.sum(fw.sort(ones))) == 3e6
     fine = [child_is_fine(in_child) for _ in range(4)]
     stop = True
@@ -295,12 +295,12 @@ FIRST_CALLS = """
     import importlib.abc, sys
     import numpy as np
     import flatweave as fw
-    from flatweave.runtime import door
+    from flatweave.runtime import lazy_import
 
     class Outside(importlib.abc.MetaPathFinder):
-        # what is imported while nobody is in the door
+        # what is imported while nobody imports the compiler
         def find_spec(self, name, path, target=None):
-            if not door.IMPORTING._is_owned():
+            if not lazy_import.IMPORTING._is_owned():
                 found.append(name)
 
     found = []

@@ -27,7 +27,7 @@ PREPARED = """
     import json, signal, sys, threading, time
     import numpy as np
     import flatweave as fw
-    from flatweave.runtime import execute, pool
+    from flatweave.runtime import execute, support
     from flatweave.runtime.support import buffer_pool
 
     def alarm(number, frame):
@@ -89,7 +89,7 @@ ENDLESS = """
     for name, (f, threads) in endless.items():
         made = fw.jit(f)
         made.stages(xs)
-        with pool.threads(threads):
+        with support.threads(threads):
             late = interrupted(lambda: made(xs))
         context = execute._FREE[-1].words
         right = float(fw.sum(xs * 2)) == 600_000.0

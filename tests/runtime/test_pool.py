@@ -219,7 +219,7 @@ def test_no_threads_is_an_error():
 
 INTERRUPTED = """
     import signal, sys, time
-    from flatweave.runtime import pool
+    from flatweave.runtime import support
     from tests.runtime.native_programs import SLEEP, launching, run
 
     class Custom(Exception): pass
@@ -227,7 +227,7 @@ INTERRUPTED = """
     default = signal.default_int_handler  # which jobs in the background of a shell lack
     signal.signal(signal.SIGINT, handler if sys.argv[2] == "custom" else default)
     program = launching(SLEEP)
-    with pool.threads(int(sys.argv[1])):
+    with support.threads(int(sys.argv[1])):
         run(program, 4)
         print("ready", flush=True)
         try:
@@ -259,9 +259,9 @@ def test_the_interpreter_ends_with_workers_asleep_or_busy():
     """Neither a crash nor a wait when a program ends right after a launch."""
     script = """
         import threading
-        from flatweave.runtime import pool
+        from flatweave.runtime import support
         from tests.runtime.native_programs import SLEEP, launching, run
-        with pool.threads(3):
+        with support.threads(3):
             run(launching(SLEEP), 10)
         long = threading.Thread(target=run, args=(launching(SLEEP), 100_000), daemon=True)
         long.start()
