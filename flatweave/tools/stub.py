@@ -240,7 +240,7 @@ def result_of(name: str, signature: inspect.Signature, otherwise: str) -> str:
     if name in RESULTS:
         return RESULTS[name]
     said = str(signature.return_annotation)
-    return otherwise if said in ("Any", "Array", "HostArray", "Values") else said
+    return otherwise if said in ("Any", "Array", "HostArray", "Self", "Values") else said
 
 
 def function(name: str, signature: inspect.Signature, own: dict[str, str], result: str) -> str:

@@ -65,8 +65,7 @@ def _rank(var: Var) -> tuple[Atom, ...]:
 def _scalar(param: Var) -> Var:
     """The parameter for one scalar of a row."""
     dtype = param.type.dtype if isinstance(param.type, ArrayType) else param.type
-    var: Var = current().bind(param.name, dtype)
-    return var
+    return current().bind(param.name, dtype)
 
 
 def rows_shape(arrays: Sequence[Tracer], who: str) -> tuple[Atom, ...]:

@@ -21,7 +21,7 @@ from flatweave.frontend.elements.lambdas import shape_text
 from flatweave.frontend.elements.scalars import strong
 from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.tracers import arrays_of, as_tracer, emit, same_dtype
-from flatweave.frontend.values.array import Tracer, describe
+from flatweave.frontend.values.array import Array, Tracer, describe
 from flatweave.frontend.values.operators import METHODS
 from flatweave.frontend.values.scope import current
 from flatweave.frontend.values.tree import Tree, is_irregular, unflatten
@@ -132,12 +132,11 @@ def _chosen(arrays: Sequence[Tracer], axis: int) -> Tracer:
             if k == len(arrays) - 1:
                 return read(arrays[k], own)
             inside = current().apply("lt", i, lengths[k])
-            found: Tracer = METHODS["cond"](
+            return METHODS["cond"](
                 Tracer(inside, current().home((inside,))),
                 lambda: read(arrays[k], own),
                 lambda: from_part(k + 1, extents.sub(i, lengths[k])),
             )
-            return found
 
         return from_part(0, place[axis])
 
@@ -146,7 +145,7 @@ def _chosen(arrays: Sequence[Tracer], axis: int) -> Tracer:
 
 
 @operation()
-def broadcast_to(x: Any, shape: Any) -> Any:
+def broadcast_to(x: Any, shape: Any) -> Array:
     """`broadcast`, under the standard's name.
 
     Types: `x: t[..], shape: extents -> t[shape]`. Raises ShapeError as `broadcast` does.

@@ -40,7 +40,7 @@ from flatweave.frontend.trace.tracers import (
     emit,
     tracer_of,
 )
-from flatweave.frontend.values.array import Tracer, describe
+from flatweave.frontend.values.array import Array, Tracer, describe
 from flatweave.frontend.values.operators import METHODS
 from flatweave.frontend.values.scope import Scope, current
 from flatweave.frontend.values.tree import Tree, is_irregular, unflatten
@@ -180,12 +180,11 @@ def _or_else(array: Tracer, place: Sequence[Atom], count: int, default: Tracer) 
     for i, extent in zip(place[:count], array.extents, strict=False):
         for fits in (scope.apply("ge", i, extents.ZERO), scope.apply("lt", i, extent)):
             inside = scope.apply("and", inside, fits)
-    found: Tracer = METHODS["cond"](tracer_of(inside), lambda: read(array, place), lambda: default)
-    return found
+    return METHODS["cond"](tracer_of(inside), lambda: read(array, place), lambda: default)
 
 
 @operation()
-def gather(xs: Any, idx: Any, *, default: Any = None) -> Any:
+def gather(xs: Any, idx: Any, *, default: Any = None) -> Array:
     """`xs[idx]`: the elements at integer indices, or the rows of an array of higher rank.
 
     `idx` is an integer array of any dtype, or a tuple of them, one for each leading axis. An index
@@ -226,7 +225,7 @@ def _defaults(default: Any, leaves: Sequence[Tracer], tree: Tree) -> list[Tracer
 
 
 @operation()
-def backpermute(shape: Any, f: Callable[..., Any], xs: Any) -> Any:
+def backpermute(shape: Any, f: Callable[..., Any], xs: Any) -> Array:
     """The array of `shape` with `xs[f(i, j, ..)]` at (i, j, ..); `f` gives an index of `xs`.
 
     For `xs` of rank n, `f` gives a tuple of n integers (Accelerate's backpermute).

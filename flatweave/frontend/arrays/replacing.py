@@ -25,7 +25,7 @@ from flatweave.frontend.elements.scalars import where
 from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.extents import ONE, ZERO
 from flatweave.frontend.trace.tracers import arrays_of, as_tracer, as_tracers, extent_of, tracer_of
-from flatweave.frontend.values.array import Tracer
+from flatweave.frontend.values.array import Array, Tracer
 from flatweave.frontend.values.operators import METHODS
 from flatweave.frontend.values.scope import current
 from flatweave.frontend.values.tree import Node, Tree, unflatten
@@ -36,7 +36,7 @@ WIDEST_STEP = 4
 
 
 @operation()
-def replace(xs: Any, key: Any, values: Any) -> Any:
+def replace(xs: Any, key: Any, values: Any) -> Array:
     """A copy of `xs` in which `xs[key]` is `values`: keys are integers, slices, index arrays and
     masks, as in `xs[key]`, and values are broadcast to what the key selects.
 
@@ -124,10 +124,9 @@ def in_slices(
         old = read(array, place)
         if isinstance(inside, Const):
             return combine(old, read_stretched(value, own))
-        found: Tracer = METHODS["cond"](
+        return METHODS["cond"](
             tracer_of(inside), lambda: combine(old, read_stretched(value, own)), lambda: old
         )
-        return found
 
     return generated(array.extents, at)[0]
 
@@ -156,7 +155,7 @@ def _place(at: tuple[Atom, ...], shape: tuple[Atom, ...]) -> Atom:
 
 
 @operation(static="axis")
-def shift(xs: Any, k: Any, fill: Any = None, axis: int = 0) -> Any:
+def shift(xs: Any, k: Any, fill: Any = None, axis: int = 0) -> Array:
     """`shift(xs, k, fill)[i] = xs[i + k]`, and `fill` where that is outside; without a `fill` the
     nearest element. Moved to the left by `k`, which may be negative: see `rotate` for a ring.
 
@@ -225,25 +224,25 @@ class Chosen:
         """The array with these values there."""
         return METHODS["replace"](self._xs, self._key, values)
 
-    def add(self, values: Any) -> Any:
+    def add(self, values: Any) -> Array:
         """The array with these values added there."""
         return update(self._xs, self._key, values, "add")
 
-    def multiply(self, values: Any) -> Any:
+    def multiply(self, values: Any) -> Array:
         """The array with its elements there multiplied by these values."""
         return update(self._xs, self._key, values, "multiply")
 
-    def min(self, values: Any) -> Any:
+    def min(self, values: Any) -> Array:
         """The array with the lesser of its elements there and these values."""
         return update(self._xs, self._key, values, "min")
 
-    def max(self, values: Any) -> Any:
+    def max(self, values: Any) -> Array:
         """The array with the greater of its elements there and these values."""
         return update(self._xs, self._key, values, "max")
 
 
 @operation()
-def update(xs: Any, key: Any, values: Any, how: str) -> Any:
+def update(xs: Any, key: Any, values: Any, how: str) -> Array:
     """A copy of `xs` in which `values` are combined with what is at the places of a key."""
     array = as_tracer(xs, f"the array of at[..].{how}")
     what = f"the values of at[..].{how}"

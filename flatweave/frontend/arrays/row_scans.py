@@ -178,8 +178,7 @@ def narrow_or(
 
 
 def _either(condition: Tracer, then: Scanned, other: Scanned) -> list[Tracer]:
-    found: list[Tracer] = list(branch(condition, lambda: tuple(then()), lambda: tuple(other())))
-    return found
+    return list(branch(condition, lambda: tuple(then()), lambda: tuple(other())))
 
 
 def _scan(

@@ -20,7 +20,7 @@ from flatweave.frontend.trace import extents, run_time_checks
 from flatweave.frontend.trace.extents import ONE, ZERO
 from flatweave.frontend.trace.run_time_checks import check_message
 from flatweave.frontend.trace.tracers import arrays_of, as_tracer, emit, extent_of
-from flatweave.frontend.values.array import HostArray, Tracer, describe, shown
+from flatweave.frontend.values.array import Array, HostArray, Tracer, describe, shown
 from flatweave.frontend.values.device_array import shaped as under_shape
 from flatweave.frontend.values.scope import current
 from flatweave.frontend.values.tree import is_irregular, unflatten
@@ -132,7 +132,7 @@ def _check_total(array: Tracer, total: Atom, wanted: Atom) -> None:
 
 
 @operation(static="axes")
-def transpose(xs: Any, axes: Any = None) -> Any:
+def transpose(xs: Any, axes: Any = None) -> Array:
     """The array with its axes in the order `axes`, reversed when none is given.
 
     Types: `xs: t[m, n] -> t[n, m]`, of any rank. Raises ShapeError unless each axis is named once.
@@ -166,7 +166,7 @@ def transposed(array: Tracer, axes: Any = None) -> Tracer:
 
 
 @operation(static="axis")
-def reverse(xs: Any, axis: int = 0) -> Any:
+def reverse(xs: Any, axis: int = 0) -> Array:
     """The elements from last to first, of a Ragged its rows; along axis 1 those of each row.
 
     Types: `xs: t[n, ..] -> t[n, ..]`. Raises AxisError for an axis that is not there.
@@ -237,7 +237,7 @@ def _reversed(array: Tracer, axis: int) -> Tracer:
 
 
 @operation(static="axis")
-def rotate(xs: Any, k: Any, axis: int = 0) -> Any:
+def rotate(xs: Any, k: Any, axis: int = 0) -> Array:
     """`rotate(xs, k)[i] = xs[(i + k) mod n]`: moved to the left by `k`, which may be negative.
 
     Types: `xs: t[n, ..], k: integer -> t[n, ..]`. Raises AxisError for an axis that is not there.
@@ -276,7 +276,7 @@ def _from(array: Tracer, start: Atom, number: int) -> Tracer:
 
 
 @operation(static="axis")
-def expand_dims(xs: Any, axis: Any = 0) -> Any:
+def expand_dims(xs: Any, axis: Any = 0) -> Array:
     """The array with a new axis of extent 1 at `axis`, from the end of the result when below 0; of
     a tuple at each of them.
 

@@ -24,7 +24,7 @@ from flatweave.frontend.elements.element_arguments import arrays_of_one_length
 from flatweave.frontend.elements.lambdas import check_arity, element_type, shape_text
 from flatweave.frontend.trace.extents import same_length
 from flatweave.frontend.trace.tracers import as_tracers, emit, flag_of, tracer_of
-from flatweave.frontend.values.array import Tracer, describe, kind_of
+from flatweave.frontend.values.array import Array, Tracer, describe, kind_of
 from flatweave.frontend.values.operators import METHODS
 from flatweave.frontend.values.scope import Scope, current
 from flatweave.frontend.values.tree import Tree, is_irregular, paths, unflatten
@@ -208,7 +208,7 @@ def _along(who: str, xs: Any, key: Any, descending: Any, axis: Any) -> Any:
 def sort(
     xs: Any, key: Callable[[Any], Any] | None = None, descending: bool = False, *,
     axis: Any = None, stable: bool = True,
-) -> Any:  # fmt: skip
+) -> Array:  # fmt: skip
     """The elements along axis 0 in ascending order; elements that are equal keep theirs.
 
         sort(np.array([3, 1, 2]))                              [1, 2, 3]
@@ -247,7 +247,7 @@ def sort(
 def argsort(
     xs: Any, key: Callable[[Any], Any] | None = None, descending: bool = False, *,
     axis: Any = None, stable: bool = True,
-) -> Any:  # fmt: skip
+) -> Array:  # fmt: skip
     """The places (i64) of the elements in the order that `sort` gives them: `xs[argsort(xs)]`.
 
     With `axis` the places are those along it, of a Ragged those in its rows.

@@ -18,7 +18,7 @@ from flatweave.frontend.elements.scalars import strong
 from flatweave.frontend.trace.extents import length_of, shape_of
 from flatweave.frontend.trace.run_time_checks import check, check_message, is_refused
 from flatweave.frontend.trace.tracers import arrays_of, emit, tracer_of
-from flatweave.frontend.values.array import Tracer
+from flatweave.frontend.values.array import Array, Tracer
 from flatweave.frontend.values.exchange import on_device
 from flatweave.frontend.values.promotion import dtype_of
 from flatweave.frontend.values.scope import current
@@ -29,7 +29,7 @@ from flatweave.terms.syntax import Atom, Const
 
 
 @operation(static="dtype")
-def iota(n: Any, dtype: Any = i64) -> Any:
+def iota(n: Any, dtype: Any = i64) -> Array:
     """0, 1, .., n-1.
 
     Raises NegativeExtentError when n is below 0, ExtentOverflowError when an integer dtype does not
@@ -95,7 +95,7 @@ def _filled(extents: tuple[Atom, ...], value: Tracer) -> Tracer:
 
 
 @operation()
-def replicate(n: Any, v: Any) -> Any:
+def replicate(n: Any, v: Any) -> Array:
     """`n` times the element `v`: a scalar, a tuple of scalars, or a row.
 
     Types: `n: extent, v: t -> t[n]`. Raises NegativeExtentError for n below 0.
@@ -111,7 +111,7 @@ def replicate(n: Any, v: Any) -> Any:
 @operation(static="dtype device")
 def empty(
     shape: Any = None, dtype: Any = None, *, device: Any = None, n: Any = None
-) -> Any:
+) -> Array:
     """An uninitialised array for `scatter` to fill: of a shape, or of so many elements, as `n`.
 
     The dtype is f64 unless given.

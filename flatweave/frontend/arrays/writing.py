@@ -37,7 +37,7 @@ from flatweave.frontend.elements.lambdas import (
 )
 from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.tracers import arrays_of, as_tracers, emit, flag_of
-from flatweave.frontend.values.array import Tracer, describe
+from flatweave.frontend.values.array import Array, Tracer, describe
 from flatweave.frontend.values.scope import current
 from flatweave.frontend.values.tree import Tree, paths, unflatten
 from flatweave.ops import Permute, Reshape, Scatter
@@ -215,7 +215,7 @@ def _elements(vals: Any, tree: Tree, dest: Sequence[Tracer], who: str) -> list[T
 
 
 @operation()
-def scatter(dest: Any, idx: Any, vals: Any) -> Any:
+def scatter(dest: Any, idx: Any, vals: Any) -> Array:
     """A copy of `dest` with `vals[k]` written at `idx[k]`; an index outside `[0, n)` drops it.
 
     So -1 writes nothing. NumPy's `dest[idx] = vals`, where -1 is the last element, is
@@ -276,7 +276,7 @@ def _combined(given: Given, fn: Lambda, identity: Sequence[Tracer]) -> Any:
 @operation(static="check")
 def permute(
     op: Callable[[Any, Any], Any], defaults: Any, idx: Any, vals: Any, *, check: bool = True
-) -> Any:
+) -> Array:
     """A copy of `defaults` with `vals[k]` combined into `idx[k]` by `op`.
 
     An index outside `[0, n)`, -1 too, drops its element (Accelerate's permute; van Gils 2023).
@@ -300,7 +300,7 @@ def permute(
 def reduce_by_index(
     dest: Any, op: Callable[[Any, Any], Any], identity: Any, idx: Any, vals: Any, *,
     check: bool = True,
-) -> Any:
+) -> Array:
     """As `permute`, with the neutral element `identity`, so that private copies are allowed.
 
     `identity` must leave every other operand of `op` as it is: it is applied any number of times.
@@ -333,7 +333,7 @@ def _by_index(
 def histogram(
     n: Any, idx: Any, vals: Any = 1, op: Callable[[Any, Any], Any] = add, identity: Any = 0, *,
     check: bool = True,
-) -> Any:
+) -> Array:
     """`n` bins, each with the elements of `vals` that `idx` sends to it combined by `op`.
 
     A bin that nothing is sent to is `identity`, which must be neutral. By default it counts. This

@@ -317,13 +317,11 @@ class Stages:
         is False.
         """
         ran = self.call() if run and self.call else self
-        written: Path = opened("page").write(ran, path, run=run)
-        return written
+        return opened("page").write(ran, path, run=run)
 
     def _repr_html_(self) -> str | None:
         """What a notebook shows: the page in small."""
-        made: str | None = None if self.steps else opened("small").small(self)
-        return made
+        return None if self.steps else opened("small").small(self)
 
     def __repr__(self) -> str:
         return f"<stages of {self.name}: {pretty.counted(self.kernels, 'kernel')}>"

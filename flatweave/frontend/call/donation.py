@@ -26,6 +26,7 @@ from flatweave.base.source import Location, user_location
 from flatweave.frontend.call.compiled import Given
 from flatweave.frontend.values.array import HostArray, HostComplex
 from flatweave.frontend.values.device_array import DeviceArray
+from flatweave.frontend.values.exchange import Values
 from flatweave.frontend.values.number_formats import is_complex
 from flatweave.runtime.devices.arrays import ARRAYS, Resident
 from flatweave.runtime.execute import Owner, owners_of
@@ -103,7 +104,6 @@ def _shown(array: HostArray) -> str:
     return f"<an array given away, to {who}{place}>"
 
 
-Values = np.ndarray[Any, np.dtype[Any]]
 Leaves = Sequence[tuple[Any, int]]
 """Arguments that are given, with their numbers among the program's arrays; -1 for what is none."""
 _lock = Lock()
@@ -169,7 +169,7 @@ def _is_free(leaf: Any, flat: list[Any], at: int, hidden: Sequence[Any]) -> bool
 # -- who holds memory -----------------------------------------------------------------------------
 
 
-def _of_host(array: Values) -> Any:
+def _of_host(array: Values) -> Values | None:
     """What the memory of an array belongs to."""
     return array.base
 

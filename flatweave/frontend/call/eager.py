@@ -357,13 +357,13 @@ def _field_key(field: Any) -> Any:
     return field.name if isinstance(field, DType) else ("is", field)
 
 
-def _type_key(type_: Type) -> Any:
+def _type_key(type_: Type) -> str | tuple[str, tuple[float | int | str, ...]]:
     if isinstance(type_, ArrayType):
         return (type_.dtype.name, tuple(_extent_key(extent) for extent in type_.shape))
     return type_.name if isinstance(type_, DType) else repr(type_)
 
 
-def _extent_key(extent: Atom) -> Any:
+def _extent_key(extent: Atom) -> float | int | str:
     return extent.name if isinstance(extent, Var) else extent.value
 
 

@@ -136,7 +136,7 @@ def operation(
                     kwargs[name] = convert[name](kwargs[name])
             if scope is None:
                 try:
-                    return EVALUATOR[0](known, args, kwargs)  # type: ignore[no-any-return]
+                    return EVALUATOR[0](known, args, kwargs)
                 except Exception as error:
                     if isinstance(error, TypeError):
                         _must_take(known, args, kwargs)
@@ -214,7 +214,7 @@ def _overridable(
         if CLASSES:
             found = overridden(function(), args, kwargs)
             if found is not NotImplemented:
-                return found  # type: ignore[no-any-return]
+                return found
         if ignored and kwargs:
             for name in ignored & kwargs.keys():
                 del kwargs[name]
@@ -229,7 +229,7 @@ def _on_complex_too(body: Callable[P, R]) -> Callable[P, R]:
     @functools.wraps(body)
     def work(*args: P.args, **kwargs: P.kwargs) -> R:
         if speaks_of_complex(args) or (kwargs and speaks_of_complex(kwargs.values())):
-            return opened("complex").on_complex(body, args, kwargs)  # type: ignore[no-any-return]
+            return opened("complex").on_complex(body, args, kwargs)
         return body(*args, **kwargs)
 
     return work
@@ -241,7 +241,7 @@ def _on_short_too(body: Callable[P, R]) -> Callable[P, R]:
     @functools.wraps(body)
     def work(*args: P.args, **kwargs: P.kwargs) -> R:
         if speaks_of_short(args) or (kwargs and speaks_of_short(kwargs.values())):
-            return opened("short").on_short(body, args, kwargs)  # type: ignore[no-any-return]
+            return opened("short").on_short(body, args, kwargs)
         return body(*args, **kwargs)
 
     return work
@@ -252,7 +252,7 @@ def _on_rows_too(body: Callable[P, R], static: frozenset[str]) -> Callable[P, R]
     names = tuple(inspect.signature(body).parameters)
 
     def on_rows(fn: Callable[..., R], operands: dict[str, Any]) -> R:
-        return METHODS["on_rows"](body.__name__, fn, operands)  # type: ignore[no-any-return]
+        return METHODS["on_rows"](body.__name__, fn, operands)
 
     @functools.wraps(body)
     def work(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -277,7 +277,7 @@ def _along_rows_too(body: Callable[P, R]) -> Callable[P, R]:
             return body(*args, **kwargs)
         rows, axis = given.pop(names[0]), given.pop("axis", None)
         options = {name: value for name, value in given.items() if value is not None}
-        return METHODS["along_rows"](body.__name__, rows, axis, options)  # type: ignore[no-any-return]
+        return METHODS["along_rows"](body.__name__, rows, axis, options)
 
     return work
 
@@ -303,7 +303,7 @@ def _on_parts_too(body: Callable[P, R], names: list[str]) -> Callable[P, R]:
                     remedy="Give a value for each part; fw.asarray(xs) makes an array of numbers"
                     " in a tuple.",
                 )
-        return unflatten(tree, [  # type: ignore[no-any-return]
+        return unflatten(tree, [
             METHODS[body.__name__](**{**given, **dict(zip(alike, leaves, strict=True))})
             for leaves in zip(*(found for found, _ in flat), strict=True)
         ])  # fmt: skip

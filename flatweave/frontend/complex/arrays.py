@@ -345,5 +345,4 @@ for _product_name in ("dot", "matmul", "tensordot", "outer", "cross"):
 def inner_product(x1: Any, x2: Any, *, axis: int = -1) -> Complex:
     """The sum of conj(x1) * x2"""
     conjugate = METHODS["conj"](x1)
-    found: Complex = _of_matrices("vecdot")(conjugate, x2, axis=axis)
-    return found
+    return _of_matrices("vecdot")(conjugate, x2, axis=axis)

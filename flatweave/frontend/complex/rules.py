@@ -14,7 +14,7 @@ from flatweave.base.source import user_location
 from flatweave.frontend.elements.broadcasting import generated
 from flatweave.frontend.trace.trace import lifted
 from flatweave.frontend.trace.tracers import as_tracer, tracer_of
-from flatweave.frontend.values.array import Tracer, describe
+from flatweave.frontend.values.array import Array, Tracer, describe
 from flatweave.frontend.values.asarray import is_number_list, list_values, no_array
 from flatweave.frontend.values.number_formats import (
     Complex,
@@ -101,8 +101,7 @@ def lifted_in(value: Any, level: int | None = None) -> Any:
 def whole(value: Any, name: str = "") -> Complex:
     """A number or array as a complex one; the imaginary part of a real one is 0."""
     if isinstance(value, Complex) or is_complex(value):
-        found: Complex = lifted(value)
-        return found
+        return lifted(value)
     real = as_tracer(value, name)
     if real.weak:
         return Complex(real, as_tracer(0.0))
@@ -125,7 +124,7 @@ def zeros_like(x: Tracer) -> Tracer:
     return generated(x.extents, lambda *at: zero)[0]
 
 
-def number(value: float, like: Any) -> Any:
+def number(value: float, like: Any) -> Array:
     """A number in the dtype of a traced array, real or complex."""
     if isinstance(like, Complex):
         return Complex(number(value, like.real), number(0, like.imag))

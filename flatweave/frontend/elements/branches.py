@@ -97,8 +97,7 @@ def _dtype(x: Any) -> str:
     """The dtype as messages name it."""
     if isinstance(x, Tracer):
         return x.element.name
-    name: str = type(x).spelled(*(part.element.name for part in flatten(x)[0]))
-    return name
+    return type(x).spelled(*(part.element.name for part in flatten(x)[0]))
 
 
 Leaves = list[Tracer]

@@ -15,7 +15,7 @@ from flatweave.frontend.call.operation import operation
 from flatweave.frontend.elements.broadcasting import zipped
 from flatweave.frontend.elements.scalars import apply, elementwise, operand, truth
 from flatweave.frontend.trace.tracers import as_tracer
-from flatweave.frontend.values.array import Tracer
+from flatweave.frontend.values.array import Array, Tracer
 from flatweave.scalar.function import ScalarFn
 from flatweave.scalar.ops import TABLE
 
@@ -86,31 +86,28 @@ EXAMPLES = {
 def unary(name: str, meaning: str, row: str = "") -> Callable[[Any], Any]:
     """The public function of a row with one operand."""
 
-    def function(x: Any) -> Any:
+    def function(x: Any) -> Tracer:
         return elementwise(row or name, x)
 
-    made: Callable[[Any], Any] = declared(function, name, row or name, meaning)
-    return made
+    return declared(function, name, row or name, meaning)
 
 
 def binary(name: str, row: str, meaning: str) -> Callable[[Any, Any], Any]:
     """The public function of a row with two operands."""
 
-    def function(x: Any, y: Any) -> Any:
+    def function(x: Any, y: Any) -> Tracer:
         return elementwise(row, x, y)
 
-    made: Callable[[Any, Any], Any] = declared(function, name, row, meaning)
-    return made
+    return declared(function, name, row, meaning)
 
 
 def ternary(name: str, meaning: str) -> Callable[[Any, Any, Any], Any]:
     """The public function of a row with three operands."""
 
-    def function(x: Any, y: Any, z: Any) -> Any:
+    def function(x: Any, y: Any, z: Any) -> Tracer:
         return elementwise(name, x, y, z)
 
-    made: Callable[[Any, Any, Any], Any] = declared(function, name, name, meaning)
-    return made
+    return declared(function, name, name, meaning)
 
 
 def declared(function: Any, name: str, row: str, meaning: str) -> Any:
@@ -254,7 +251,7 @@ def _logical(fn: str, *values: Any) -> Tracer:
 
 
 @operation(elementwise=True)
-def logical_and(x: Any, y: Any) -> Any:
+def logical_and(x: Any, y: Any) -> Array:
     """Whether both are not zero.
 
     Types: `x: s[..], y: t[..] -> bool[..]`, broadcast. Raises ShapeError for shapes that do not
@@ -267,7 +264,7 @@ def logical_and(x: Any, y: Any) -> Any:
 
 
 @operation(elementwise=True)
-def logical_or(x: Any, y: Any) -> Any:
+def logical_or(x: Any, y: Any) -> Array:
     """Whether one of them is not zero.
 
     Types: `x: s[..], y: t[..] -> bool[..]`, broadcast. Raises ShapeError for shapes that do not
@@ -280,7 +277,7 @@ def logical_or(x: Any, y: Any) -> Any:
 
 
 @operation(elementwise=True)
-def logical_xor(x: Any, y: Any) -> Any:
+def logical_xor(x: Any, y: Any) -> Array:
     """Whether one of them, but not both, is not zero.
 
     Types: `x: s[..], y: t[..] -> bool[..]`, broadcast. Raises ShapeError for shapes that do not
@@ -293,7 +290,7 @@ def logical_xor(x: Any, y: Any) -> Any:
 
 
 @operation(elementwise=True)
-def logical_not(x: Any) -> Any:
+def logical_not(x: Any) -> Array:
     """Whether it is zero.
 
     Types: `x: t[..] -> bool[..]`. Raises ArgumentError for what is no array.

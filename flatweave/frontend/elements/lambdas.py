@@ -51,7 +51,7 @@ def need_function(fn: Any, who: str) -> Callable[..., Any]:
             where=user_location(),
             remedy=f"Call it as {call_form(who)}.",
         )
-    return fn  # type: ignore[no-any-return]
+    return fn
 
 
 def call_form(who: str) -> str:

@@ -124,7 +124,7 @@ def _need_whole(power: Tracer) -> None:
 
 
 @operation(elementwise=True)
-def power(x: Any, y: Any) -> Any:
+def power(x: Any, y: Any) -> Array:
     """`x ** y`, promoted as NumPy 2 does; of bools an i8.
 
     Raises ArgumentError (a ValueError) for an integer to a negative power.
@@ -138,7 +138,7 @@ def power(x: Any, y: Any) -> Any:
 
 
 @operation(elementwise=True)
-def positive(x: Any) -> Any:
+def positive(x: Any) -> Array:
     """`+x`: the array itself. Raises DTypeError for bools, as NumPy does.
 
     Types: `x: t[..] -> t[..]`.
@@ -162,7 +162,7 @@ def rounding(fn: str, x: Any) -> Tracer:
 
 
 @operation(elementwise=True)
-def floor(x: Any) -> Any:
+def floor(x: Any) -> Array:
     """The greatest whole number that is not above; element by element.
 
     Types: `x: t[..] -> t[..]`. Raises Unsupported for complex numbers.
@@ -174,7 +174,7 @@ def floor(x: Any) -> Any:
 
 
 @operation(elementwise=True)
-def ceil(x: Any) -> Any:
+def ceil(x: Any) -> Array:
     """The least whole number that is not below; element by element.
 
     Types: `x: t[..] -> t[..]`. Raises Unsupported for complex numbers.
@@ -186,7 +186,7 @@ def ceil(x: Any) -> Any:
 
 
 @operation(elementwise=True)
-def trunc(x: Any) -> Any:
+def trunc(x: Any) -> Array:
     """The whole number toward 0; element by element.
 
     Types: `x: t[..] -> t[..]`. Raises Unsupported for complex numbers.
@@ -198,7 +198,7 @@ def trunc(x: Any) -> Any:
 
 
 @operation(elementwise=True)
-def rint(x: Any) -> Any:
+def rint(x: Any) -> Array:
     """The nearest whole number as a float, halves to the even one; element by element.
 
     Types: `x: t[..] -> t[..]`, t a float; integers become f64. Raises Unsupported for complex
@@ -226,7 +226,7 @@ METHODS["rounded"] = rounded
 
 
 @operation(elementwise=True)
-def bitwise_count(x: Any) -> Any:
+def bitwise_count(x: Any) -> Array:
     """The number of bits that are 1, as NumPy counts: of the absolute value, in u8.
 
     Types: `x: t[..] -> u8[..]`, t an integer or bool. Raises DTypeError for floats.
@@ -260,7 +260,7 @@ def where(p: Any, a: Any, b: Any) -> Any:
 
 
 @operation(elementwise=True)
-def clip(x: Any, min: Any = None, max: Any = None) -> Any:
+def clip(x: Any, min: Any = None, max: Any = None) -> Array:
     """Values below `min` become `min`, values above `max` become `max`; None sets no bound.
 
     Types: `x: t[..], min, max: broadcast to it -> t[..]`, promoted. Raises ShapeError for shapes
@@ -306,7 +306,7 @@ def strong(value: Tracer, dtype: DType) -> Tracer:
 
 
 @operation(elementwise=True)
-def square(x: Any) -> Any:
+def square(x: Any) -> Array:
     """`x * x`
 
     Types: `x: t[..] -> t[..]`. Raises ArgumentError for what is no array.
@@ -321,7 +321,7 @@ def square(x: Any) -> Any:
 
 
 @operation(elementwise=True)
-def reciprocal(x: Any) -> Any:
+def reciprocal(x: Any) -> Array:
     """`1 / x`
 
     Types: `x: t[..] -> t[..]`, t a float; integers become f64. Raises ArgumentError for what is no

@@ -29,8 +29,9 @@ from flatweave.frontend.elements.broadcasting import cast
 from flatweave.frontend.trace.extents import shape_of
 from flatweave.frontend.trace.trace import interleaved, lifted, parts_of
 from flatweave.frontend.trace.tracers import as_tracer, emit, lifted_short
-from flatweave.frontend.values.array import Tracer, host_array, kind_of
+from flatweave.frontend.values.array import Array, Tracer, host_array, kind_of
 from flatweave.frontend.values.asarray import is_one_array
+from flatweave.frontend.values.exchange import Values
 from flatweave.frontend.values.number_formats import OF, Interleaved, Short
 from flatweave.frontend.values.scope import current, innermost
 from flatweave.frontend.values.tree import LEAF, Tree, flatten, spelled, unflatten
@@ -161,7 +162,7 @@ def at_once(
     ]  # fmt: skip
 
 
-def _read_only(leaf: Any) -> Any:
+def _read_only(leaf: Any) -> Values:
     values = np.asarray(leaf).view()
     values.setflags(write=False)
     return values
@@ -208,7 +209,7 @@ def _result(struct: ShapeDtypeStruct, who: str) -> Returned:
     return Returned(u16 if dtype.is_short else dtype, shape, dtype.name, ())
 
 
-def _found(value: Tracer, struct: ShapeDtypeStruct) -> Any:
+def _found(value: Tracer, struct: ShapeDtypeStruct) -> Array:
     if struct.dtype.is_complex:
         return parts_of(value)
     return OF[struct.dtype](value) if struct.dtype.is_short else value

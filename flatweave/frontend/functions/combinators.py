@@ -48,7 +48,7 @@ from flatweave.frontend.trace.tracers import (
     lifted_short,
     tracer_of,
 )
-from flatweave.frontend.values.array import Tracer
+from flatweave.frontend.values.array import Array, Tracer
 from flatweave.frontend.values.asarray import is_one_array
 from flatweave.frontend.values.number_formats import Composed
 from flatweave.frontend.values.scope import Scope, current
@@ -135,7 +135,7 @@ def map(f: Callable[..., Any], *xs: Any) -> Any:
 @operation(static="check", renamed="ne=initial")
 def reduce(
     op: Callable[[Any, Any], Any], initial: Any, xs: Any, *, check: bool = True
-) -> Any:
+) -> Array:
     """`functools.reduce(op, xs, initial)` for an associative `op`: `initial op xs[0] op xs[1] ..`.
 
     `initial` is applied once, at the left, and need not be neutral; it takes the elements' dtypes.
@@ -173,7 +173,7 @@ def scan(
     exclusive: bool = False,
     reverse: bool = False,
     check: bool = True,
-) -> Any:
+) -> Array:
     """Every prefix combined by the associative `op`: `y[i] = y[i-1] op x[i]`, from `initial`.
 
     As `itertools.accumulate(xs, op, initial=initial)` without its first value; `exclusive` leaves
@@ -273,7 +273,7 @@ def partition(p: Callable[[Any], Any], xs: Any) -> Any:
 
 
 @operation()
-def store(x: Any) -> Any:
+def store(x: Any) -> Array:
     """`x` itself, kept in memory: what reads it loads its elements, and computes none of them
     again.
 

@@ -176,10 +176,9 @@ class _Call:
     def _arguments(self, atoms: Sequence[Atom]) -> tuple[Any, ...]:
         """The arguments, of other arrays."""
         made = iter(bound_to(self.moving, atoms))
-        found: tuple[Any, ...] = self.taken.rebuild(
+        return self.taken.rebuild(
             [next(made) if leaf.has_tangent else leaf.value for leaf in self.taken.leaves]
         )
-        return found
 
     def _types_of_pairs(self) -> list[Type]:
         """Those of the parts of arguments and of their tangents."""

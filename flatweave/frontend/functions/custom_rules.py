@@ -213,10 +213,9 @@ def checkpoint(
         given = functools.partial(f, **kwargs) if kwargs else f
         chosen = _chosen(args, numbers, "checkpoint")[1]
         of_chosen = _of_chosen(given, args, chosen)
-        found: R = ruled(
+        return ruled(
             of_chosen, [args[k] for k in chosen], name_of(f), Rules(again=True)
         )
-        return found
 
     numbers = _numbers(static_argnums, "static_argnums of checkpoint")
     return again

@@ -22,7 +22,7 @@ from flatweave.frontend.ragged.ragged import Ragged
 from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.trace import lifted
 from flatweave.frontend.trace.tracers import as_tracer, lifted_short, narrowed, tracer_of, widened
-from flatweave.frontend.values.array import Tracer, describe
+from flatweave.frontend.values.array import Array, Tracer, describe
 from flatweave.frontend.values.asarray import is_number_list
 from flatweave.frontend.values.number_formats import Complex, Short, is_complex, is_short
 from flatweave.frontend.values.scope import current
@@ -56,7 +56,7 @@ class Leaf:
         """The same of other arrays."""
         return parts[0] if isinstance(self.value, Tracer) else type(self.value).made(*parts)
 
-    def tangent(self, atoms: Sequence[Atom], *, conjugate: bool = False) -> Any:
+    def tangent(self, atoms: Sequence[Atom], *, conjugate: bool = False) -> Array:
         """A tangent, as the user sees it, of those of the parts."""
         parts = [tracer_of(atom) for atom in atoms]
         if isinstance(self.value, Short):
@@ -146,7 +146,7 @@ def opened(value: Any, path: str, name: str) -> Opened:
 def _rows(rows: Ragged, inner: Opened) -> Rebuild:
     count = len(inner.leaves)
 
-    def rebuild(values: Iterator[Any]) -> Any:
+    def rebuild(values: Iterator[Any]) -> Ragged:
         made = inner.rebuild([next(values) for _ in range(count)])
         return Ragged.made(made, _here(rows.offsets))
 

@@ -39,7 +39,7 @@ from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.extents import ONE, ZERO
 from flatweave.frontend.trace.run_time_checks import check
 from flatweave.frontend.trace.tracers import as_tracer, as_tracers, emit, tracer_of
-from flatweave.frontend.values.array import Tracer, describe
+from flatweave.frontend.values.array import Array, Tracer, describe
 from flatweave.frontend.values.asarray import no_array
 from flatweave.frontend.values.scope import Scope, current
 from flatweave.frontend.values.tree import LEAF, Tree, unflatten
@@ -215,7 +215,7 @@ def expand_reduce(
 
 
 @operation()
-def replicated_iota(reps: Any) -> Any:
+def replicated_iota(reps: Any) -> Array:
     """i, `reps[i]` times, for every i: [2, 3, 1, 1] gives [0, 0, 1, 1, 1, 2, 3].
 
     An i64 array as long as the sum of the integers `reps` (Elsman and others 2019, section 2.2).

@@ -35,7 +35,7 @@ from flatweave.frontend.functions.derivatives import (
 from flatweave.frontend.functions.differentiable import Leaf, Opened, opened
 from flatweave.frontend.functions.linearize import linearize_in_trace
 from flatweave.frontend.trace.tracers import as_tracer, tracer_of
-from flatweave.frontend.values.array import Tracer
+from flatweave.frontend.values.array import Array, Tracer
 from flatweave.frontend.values.scope import Scope, current
 from flatweave.ops import Filter, Map, Nest, Permute, ReduceSegments, Scan, Scatter, Sort, SortRows
 from flatweave.terms.control import For, While
@@ -242,7 +242,7 @@ def _leaves(value: Any, of: Opened) -> list[Leaf | None]:
 
 
 @operation()
-def stop_gradient(x: Any) -> Any:
+def stop_gradient(x: Any) -> Array:
     """`x` itself, which derivatives take for a constant; `x` is any structure of arrays.
 
     Raises ArgumentError for what is no array.

@@ -18,7 +18,7 @@ from flatweave.frontend.elements.lambdas import combine_lambda, single
 from flatweave.frontend.elements.scalars import apply, select, strong, truth
 from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.tracers import as_tracer, emit, flag_of, tracer_of
-from flatweave.frontend.values.array import Tracer, describe
+from flatweave.frontend.values.array import Array, Tracer, describe
 from flatweave.frontend.values.operators import METHODS
 from flatweave.frontend.values.promotion import dtype_of, wide_dtype
 from flatweave.frontend.values.tree import flat_values, is_irregular
@@ -36,7 +36,7 @@ FUNCTIONS = {
 def _folded(
     who: str, xs: Any, axis: Any, keepdims: Any, dtype: Any = None, initial: Any = None,
     where: Any = None,
-) -> Any:  # fmt: skip
+) -> Tracer:  # fmt: skip
     """A reduction by a function of the table."""
     if where is not None:
         xs = masked(who, xs, where, initial)
@@ -94,7 +94,7 @@ def masked(who: str, xs: Any, where: Any, initial: Any = None) -> Any:
 def sum(
     xs: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False, *,
     initial: Any = None, where: Any = None,
-) -> Any:  # fmt: skip
+) -> Array:  # fmt: skip
     """The sum of all elements, or along the axes `axis`; of bools and small integers in i64 or u64.
 
     `initial` is added once to each result; elements where the bools `where` do not hold are left
@@ -114,7 +114,7 @@ def sum(
 def prod(
     xs: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False, *,
     initial: Any = None, where: Any = None,
-) -> Any:  # fmt: skip
+) -> Array:  # fmt: skip
     """The product of all elements, or along the axes `axis`; everything else is as for `sum`.
 
     Types: `xs: t[..] -> t[..]`, without the axes gone along. Raises AxisError for an axis that is
@@ -161,7 +161,7 @@ def max(
 
 
 @operation(static="axis keepdims", reduction=True, axial=True)
-def any(xs: Any, axis: Any = None, keepdims: bool = False, *, where: Any = None) -> Any:
+def any(xs: Any, axis: Any = None, keepdims: bool = False, *, where: Any = None) -> Array:
     """Whether an element is not zero, of all or along `axis`; False if there is none.
 
     Types: `xs: t[..] -> bool[..]`, without the axes gone along. Raises AxisError for an axis that
@@ -187,7 +187,7 @@ def all(xs: Any, axis: Any = None, keepdims: bool = False, *, where: Any = None)
 
 
 @operation(static="axis keepdims", reduction=True, axial=True)
-def mean(xs: Any, axis: Any = None, keepdims: bool = False, *, where: Any = None) -> Any:
+def mean(xs: Any, axis: Any = None, keepdims: bool = False, *, where: Any = None) -> Array:
     """The sum divided by the number of elements, of all or along `axis`; NaN if there is none.
 
     Types: `xs: t[..] -> t[..]`, without the axes gone along; integers in f64. Raises AxisError for
@@ -209,7 +209,7 @@ def mean(xs: Any, axis: Any = None, keepdims: bool = False, *, where: Any = None
 
 
 @operation(static="axis keepdims", reduction=True, axial=True)
-def argmin(xs: Any, axis: Any = None, keepdims: bool = False) -> Any:
+def argmin(xs: Any, axis: Any = None, keepdims: bool = False) -> Array:
     """Where the least element is first found, NaN being the least; in flat order, or along `axis`.
 
     Types: `xs: t[..] -> i64[..]`, without the axis gone along. Raises ShapeError where there is no
@@ -222,7 +222,7 @@ def argmin(xs: Any, axis: Any = None, keepdims: bool = False) -> Any:
 
 
 @operation(static="axis keepdims", reduction=True, axial=True)
-def argmax(xs: Any, axis: Any = None, keepdims: bool = False) -> Any:
+def argmax(xs: Any, axis: Any = None, keepdims: bool = False) -> Array:
     """Where the greatest element is first found, NaN being the greatest; flat, or along `axis`.
 
     Types: `xs: t[..] -> i64[..]`, without the axis gone along. Raises ShapeError where there is no
@@ -234,7 +234,7 @@ def argmax(xs: Any, axis: Any = None, keepdims: bool = False) -> Any:
     return _extremum("argmax", "gt", xs, axis, keepdims)
 
 
-def _extremum(who: str, better: str, xs: Any, axis: Any, keepdims: bool) -> Any:
+def _extremum(who: str, better: str, xs: Any, axis: Any, keepdims: bool) -> Tracer:
     """The place of an extremum: a reduction of (value, place) pairs."""
     array = single(xs, who)
     keepdims = flag_of(keepdims, "keepdims")

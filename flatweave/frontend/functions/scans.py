@@ -39,7 +39,7 @@ from flatweave.frontend.functions.combinators import map, scan
 from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.extents import ONE, ZERO
 from flatweave.frontend.trace.tracers import emit, flag_of, tracer_of
-from flatweave.frontend.values.array import Tracer, describe
+from flatweave.frontend.values.array import Array, Tracer, describe
 from flatweave.frontend.values.promotion import dtype_of, wide_dtype
 from flatweave.frontend.values.scope import current
 from flatweave.frontend.values.tree import Tree, flatten, unflatten
@@ -49,7 +49,7 @@ from flatweave.terms.syntax import Atom, Lambda, constant
 
 
 @operation(static="axis dtype", axial=True)
-def cumsum(xs: Any, axis: Any = None, dtype: Any = None) -> Any:
+def cumsum(xs: Any, axis: Any = None, dtype: Any = None) -> Array:
     """The sum of the elements up to each one, in flat order or along `axis`; dtypes as `sum`'s.
 
     Types: `xs: t[..] -> t[..]`, small integers in i64 or u64; of rank 1 without an axis. Raises
@@ -63,7 +63,7 @@ def cumsum(xs: Any, axis: Any = None, dtype: Any = None) -> Any:
 
 
 @operation(static="axis dtype", axial=True)
-def cumprod(xs: Any, axis: Any = None, dtype: Any = None) -> Any:
+def cumprod(xs: Any, axis: Any = None, dtype: Any = None) -> Array:
     """The product of the elements up to each one, in flat order or along `axis`.
 
     Types: `xs: t[..] -> t[..]`, small integers in i64 or u64; of rank 1 without an axis. Raises
@@ -75,7 +75,7 @@ def cumprod(xs: Any, axis: Any = None, dtype: Any = None) -> Any:
     return _cumulative("cumprod", "mul", xs, axis, dtype)
 
 
-def _cumulative(who: str, fn: str, xs: Any, axis: Any, dtype: Any) -> Any:
+def _cumulative(who: str, fn: str, xs: Any, axis: Any, dtype: Any) -> Tracer:
     array = single(xs, who)
     wanted = wide_dtype(array.element) if dtype is None else dtype_of(dtype)
     array = converted(array, wanted)
@@ -204,7 +204,7 @@ def _either(p: Any, a: Any, b: Any) -> Any:
 @operation(static="check", renamed="ne=initial")
 def segmented_scan(
     op: Callable[[Any, Any], Any], initial: Any, flags: Any, xs: Any, *, check: bool = True
-) -> Any:
+) -> Array:
     """`scan(op, initial, ..)` of each segment of `xs` separately; a flag starts a segment.
 
     `flags` is an array of bools as long as `xs`; the first element starts a segment whether it is
@@ -224,7 +224,7 @@ def segmented_scan(
 @operation(static="check", renamed="ne=initial")
 def segmented_reduce(
     op: Callable[[Any, Any], Any], initial: Any, flags: Any, xs: Any, *, check: bool = True
-) -> Any:
+) -> Array:
     """`reduce(op, initial, ..)` of each segment of `xs`: as many results as segments start.
 
     One pass over the data, however long the segments are. Flags and errors are those of
@@ -262,7 +262,7 @@ def _last_rows(given: Segments) -> list[Tracer]:
 
 
 @operation()
-def segmented_iota(flags: Any) -> Any:
+def segmented_iota(flags: Any) -> Array:
     """The place of each element in its segment: [F, F, F, T, F, F] gives [0, 1, 2, 0, 1, 2].
 
     An i64 array as long as `flags` (Elsman 2019, section 2.3).

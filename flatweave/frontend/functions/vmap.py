@@ -124,7 +124,7 @@ def vmap(f: Callable[P, R], in_axes: Any = 0, out_axes: Any = 0) -> Callable[P, 
             i for i, leaf in enumerate(leaves) if axes[i] is not None or _is_array(leaf)
         ]
 
-        def of_elements(*elements: Any) -> Any:
+        def of_elements(*elements: Any) -> R:
             values = list(leaves)
             for i, value in zip(arrays, elements, strict=True):
                 values[i] = value
@@ -132,7 +132,7 @@ def vmap(f: Callable[P, R], in_axes: Any = 0, out_axes: Any = 0) -> Callable[P, 
             return f(*positional, **named)
 
         plan = Plan(who, tuple(axes[i] for i in arrays), tuple(names[i] for i in arrays), out_axes)
-        return _along_axes(of_elements, plan, *(leaves[i] for i in arrays))  # type: ignore[no-any-return]
+        return _along_axes(of_elements, plan, *(leaves[i] for i in arrays))
 
     return over_axes
 
@@ -223,7 +223,7 @@ _over_axes.__name__ = "vmap"  # what messages call it
 _along_axes = operation(static="plan")(_over_axes)
 
 
-def _turned(x: Any, axis: int, name: str) -> Any:
+def _turned(x: Any, axis: int, name: str) -> Array | Ragged:
     """An argument with the axis that is gone along first."""
     if isinstance(x, Ragged):
         if axis != 0:
@@ -244,7 +244,7 @@ def _turned(x: Any, axis: int, name: str) -> Any:
     return transpose(array, [at, *(k for k in range(array.ndim) if k != at)]) if at else array
 
 
-def _traced(x: Any, name: str) -> Any:
+def _traced(x: Any, name: str) -> Array | Ragged:
     """An array as a value of the trace."""
     return x if isinstance(x, Array | Ragged) else as_tracer(x, f"{name} of vmap")
 

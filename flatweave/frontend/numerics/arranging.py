@@ -27,7 +27,7 @@ from flatweave.frontend.values.array import Array, describe
 
 @for_complex
 @operation()
-def ravel(x: Any) -> Any:
+def ravel(x: Any) -> Array:
     """The elements in row-major order, along one axis.
 
     Types: `x: t[..] -> t[n]`. Raises ArgumentError for what is no array.
@@ -40,7 +40,7 @@ def ravel(x: Any) -> Any:
 
 @for_complex
 @operation(static="axis1 axis2")
-def swapaxes(x: Any, axis1: int, axis2: int) -> Any:
+def swapaxes(x: Any, axis1: int, axis2: int) -> Array:
     """The array with two axes in each other's place.
 
     Types: `x: t[.., m, .., n, ..] -> t[.., n, .., m, ..]`. Raises AxisError for an axis that is not
@@ -71,7 +71,7 @@ def _each_of_rank(arrays: Sequence[Any], least: int, who: str) -> Any:
 
 @for_complex
 @operation()
-def atleast_1d(*arrays: Any) -> Any:
+def atleast_1d(*arrays: Any) -> Array:
     """The array, or a number as an array of one element; of several a tuple.
 
     Types: `t[..] -> t[..]`, for each. Raises ArgumentError for what is no array.
@@ -84,7 +84,7 @@ def atleast_1d(*arrays: Any) -> Any:
 
 @for_complex
 @operation()
-def atleast_2d(*arrays: Any) -> Any:
+def atleast_2d(*arrays: Any) -> Array:
     """The array, or what has one axis as a row of a matrix; of several a tuple.
 
     Types: `t[..] -> t[..]`, for each. Raises ArgumentError for what is no array.
@@ -108,7 +108,7 @@ def _several(arrays: Any, who: str) -> Sequence[Any]:
 
 @for_complex
 @operation()
-def hstack(arrays: Sequence[Any]) -> Any:
+def hstack(arrays: Sequence[Any]) -> Array:
     """Arrays beside each other: along axis 1, those of one axis end to end.
 
     Types: a list of `t[m, k, ..]`, `t[m, l, ..]`, .. `-> t[m, k + l + .., ..]`. Raises ShapeError
@@ -124,7 +124,7 @@ def hstack(arrays: Sequence[Any]) -> Any:
 
 @for_complex
 @operation()
-def vstack(arrays: Sequence[Any]) -> Any:
+def vstack(arrays: Sequence[Any]) -> Array:
     """Arrays below each other: along axis 0, those of one axis as rows.
 
     Types: a list of `t[m, ..]`, `t[n, ..]`, .. `-> t[m + n + .., ..]`. Raises ShapeError where
@@ -139,7 +139,7 @@ def vstack(arrays: Sequence[Any]) -> Any:
 
 @for_complex
 @operation()
-def column_stack(arrays: Sequence[Any]) -> Any:
+def column_stack(arrays: Sequence[Any]) -> Array:
     """Columns beside each other as a matrix; matrices among them stay as they are.
 
     Types: a list of `t[n]`, `t[n, k]`, .. `-> t[n, 1 + k + ..]`. Raises ShapeError where lengths
@@ -170,7 +170,7 @@ def append(x: Any, values: Any, axis: Any = None) -> Any:
 
 @for_complex
 @operation(static="indices_or_sections axis")
-def split(x: Any, indices_or_sections: Any, axis: int = 0) -> Any:
+def split(x: Any, indices_or_sections: Any, axis: int = 0) -> list[Array]:
     """The array in so many parts of one length, or cut in front of each index of a list.
 
     Types: `x: t[.., n, ..] ->` a list of `t[.., k, ..]`. Raises ShapeError where the parts cannot
@@ -201,7 +201,7 @@ def split(x: Any, indices_or_sections: Any, axis: int = 0) -> Any:
 
 @for_complex
 @operation()
-def fliplr(x: Any) -> Any:
+def fliplr(x: Any) -> Array:
     """The columns, along axis 1, from last to first.
 
     Types: `x: t[m, n, ..] -> t[m, n, ..]`. Raises AxisError for fewer than two axes.
@@ -215,7 +215,7 @@ def fliplr(x: Any) -> Any:
 
 @for_complex
 @operation()
-def flipud(x: Any) -> Any:
+def flipud(x: Any) -> Array:
     """The rows, along axis 0, from last to first.
 
     Types: `x: t[m, ..] -> t[m, ..]`. Raises AxisError for a number.
@@ -229,7 +229,7 @@ def flipud(x: Any) -> Any:
 
 @for_complex
 @operation(static="k axes")
-def rot90(x: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Any:
+def rot90(x: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
     """The array turned `k` times by 90 degrees, from the first of two axes to the second.
 
     Types: `x: t[m, n, ..] -> t[n, m, ..]` for odd k. Raises AxisError for an axis that is not
@@ -257,7 +257,7 @@ def rot90(x: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Any:
 
 @for_complex
 @operation(static="k")
-def diag(x: Any, k: int = 0) -> Any:
+def diag(x: Any, k: int = 0) -> Array:
     """A matrix with these elements on its diagonal, or the diagonal of a matrix; `k` above it.
 
     Types: `x: t[n] -> t[n + |k|, n + |k|]`, or `x: t[m, n] -> t[l]`. Raises ShapeError for other

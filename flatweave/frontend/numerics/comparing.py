@@ -26,7 +26,7 @@ from flatweave.frontend.functions.control import fori_loop
 from flatweave.frontend.functions.reductions import all
 from flatweave.frontend.numerics.lines import row_of, strong, together
 from flatweave.frontend.trace.tracers import as_tracer
-from flatweave.frontend.values.array import Tracer, describe
+from flatweave.frontend.values.array import Array, Tracer, describe
 from flatweave.frontend.values.promotion import common, operand_dtype
 
 
@@ -34,7 +34,7 @@ from flatweave.frontend.values.promotion import common, operand_dtype
 @operation(static="equal_nan")
 def isclose(
     a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False
-) -> Any:
+) -> Array:
     """Whether `|a - b| <= atol + rtol * |b|`, and infinities are the same; broadcast.
 
     Types: `a: t[..], b: t[..] -> bool[..]`. Raises ShapeError for shapes that do not fit.
@@ -54,7 +54,7 @@ def isclose(
 @operation(static="equal_nan")
 def allclose(
     a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False
-) -> Any:
+) -> Array:
     """Whether all elements are close to each other (`isclose`).
 
     Types: `a: t[..], b: t[..] -> bool`. Raises ShapeError for shapes that do not fit.
@@ -96,7 +96,7 @@ def fmax(x: Any, y: Any) -> Any:
 
 
 @operation(elementwise=True)
-def degrees(x: Any) -> Any:
+def degrees(x: Any) -> float:
     """An angle in radians in degrees; element by element.
 
     Types: `x: t[..] -> t[..]`, integers as in `sin`. Raises ArgumentError for what is no array.
@@ -108,7 +108,7 @@ def degrees(x: Any) -> Any:
 
 
 @operation(elementwise=True)
-def radians(x: Any) -> Any:
+def radians(x: Any) -> float:
     """An angle in degrees in radians; element by element.
 
     Types: `x: t[..] -> t[..]`, integers as in `sin`. Raises ArgumentError for what is no array.
@@ -176,7 +176,7 @@ def fmod(x: Any, y: Any) -> Any:
 
 @for_complex
 @operation(lists="condlist choicelist")
-def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Any:
+def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Array:
     """At each place the element of the first choice whose condition holds there; else `default`.
 
     Types: lists of `bool[..]` and `t[..] -> t[..]`. Raises ArgumentError for lists of different
@@ -207,7 +207,7 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
 
 @for_complex
 @operation()
-def polyval(p: Any, x: Any) -> Any:
+def polyval(p: Any, x: Any) -> Array:
     """The value at `x` of the polynomial with the coefficients `p`, the highest first.
 
     Types: `p: t[n], x: t[..] -> t[..]`. Raises ShapeError unless p has one axis.

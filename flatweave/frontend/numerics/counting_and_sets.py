@@ -19,10 +19,11 @@ from flatweave.frontend.standard.searching import distinct, isin, nonzero, searc
 from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.run_time_checks import check, check_message
 from flatweave.frontend.trace.tracers import as_tracer
+from flatweave.frontend.values.array import Array
 
 
 @operation()
-def bincount(x: Any, weights: Any = None, minlength: Any = 0) -> Any:
+def bincount(x: Any, weights: Any = None, minlength: Any = 0) -> Array:
     """How often each number from 0 to the greatest occurs, or the sum of the weights there.
 
     Types: `x: integer[n], weights: t[n] -> i64[k]`, of weights `f64[k]`; k is the greatest number
@@ -52,7 +53,7 @@ def bincount(x: Any, weights: Any = None, minlength: Any = 0) -> Any:
 
 
 @operation(static="right")
-def digitize(x: Any, bins: Any, right: bool = False) -> Any:
+def digitize(x: Any, bins: Any, right: bool = False) -> Array:
     """In which bin each value lies: how many of the edges, which ascend or descend, are before it.
 
     With `right` an edge belongs to the bin before it. NaN is greater than every number.
@@ -80,7 +81,7 @@ def digitize(x: Any, bins: Any, right: bool = False) -> Any:
 
 @for_complex
 @operation()
-def argwhere(x: Any) -> Any:
+def argwhere(x: Any) -> Array:
     """The indices of the elements that are not 0, a row for each.
 
     Types: `x: t[..] -> i64[k, rank]`. Raises ArgumentError for what is no array.
@@ -97,7 +98,7 @@ def argwhere(x: Any) -> Any:
 
 @for_complex
 @operation()
-def flatnonzero(x: Any) -> Any:
+def flatnonzero(x: Any) -> Array:
     """Where the elements are not 0, counted in row-major order.
 
     Types: `x: t[..] -> i64[k]`. Raises ArgumentError for what is no array.
@@ -136,7 +137,7 @@ def unique(
 
 @for_complex
 @operation()
-def union1d(a: Any, b: Any) -> Any:
+def union1d(a: Any, b: Any) -> Array:
     """The different values in either array, ascending.
 
     Types: `a: t[..], b: t[..] -> t[k]`. Raises ArgumentError for what is no array.
@@ -152,7 +153,7 @@ def union1d(a: Any, b: Any) -> Any:
 
 @for_complex
 @operation()
-def intersect1d(a: Any, b: Any) -> Any:
+def intersect1d(a: Any, b: Any) -> Array:
     """The different values that are in both arrays, ascending.
 
     Types: `a: t[..], b: t[..] -> t[k]`. Raises ArgumentError for what is no array.
@@ -166,7 +167,7 @@ def intersect1d(a: Any, b: Any) -> Any:
 
 @for_complex
 @operation()
-def setdiff1d(a: Any, b: Any) -> Any:
+def setdiff1d(a: Any, b: Any) -> Array:
     """The different values of the first array that are not in the second, ascending.
 
     Types: `a: t[..], b: t[..] -> t[k]`. Raises ArgumentError for what is no array.
@@ -180,7 +181,7 @@ def setdiff1d(a: Any, b: Any) -> Any:
 
 @for_complex
 @operation()
-def setxor1d(a: Any, b: Any) -> Any:
+def setxor1d(a: Any, b: Any) -> Array:
     """The different values that are in one of two arrays, ascending.
 
     A NaN is equal to no other: where both have one, so has the result twice.

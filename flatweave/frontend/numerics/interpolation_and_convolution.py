@@ -30,6 +30,7 @@ from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.extents import ZERO
 from flatweave.frontend.trace.run_time_checks import check, check_message
 from flatweave.frontend.trace.tracers import as_tracer
+from flatweave.frontend.values.array import Array
 from flatweave.frontend.values.number_formats import Complex
 from flatweave.frontend.values.scope import current
 
@@ -46,7 +47,7 @@ def _row(x: Any, name: str, who: str) -> Any:
 
 @for_complex
 @operation()
-def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None) -> Any:
+def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None) -> Array:
     """The values at `x` of the function whose values at the ascending `xp` are `fp`, straight in
     between; `left` and `right` outside of them, the first and the last value if not given.
 
@@ -93,7 +94,7 @@ def _part(array: Any, axis: int, start: int | None, stop: int | None) -> Any:
 
 @for_complex
 @operation(static="axis")
-def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
+def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array:
     """The integral of samples along an axis by the trapezoidal rule, at `x` or `dx` apart.
 
     Types: `y: t[.., n, ..] -> t[..]`, without the axis. Raises AxisError for an axis that is not
@@ -192,7 +193,7 @@ def _one_sided(a: Any, b: Any, c: Any, d1: Any, d2: Any) -> Any:
 
 @for_complex
 @operation(static="mode")
-def convolve(a: Any, v: Any, mode: str = "full") -> Any:
+def convolve(a: Any, v: Any, mode: str = "full") -> Array:
     """Sums of products of one row with the other one reversed, at each shift of it.
 
     `mode` says which: "full" wherever they overlap, "same" as many as the longer one has,
@@ -210,7 +211,7 @@ def convolve(a: Any, v: Any, mode: str = "full") -> Any:
 
 @for_complex
 @operation(static="mode")
-def correlate(a: Any, v: Any, mode: str = "valid") -> Any:
+def correlate(a: Any, v: Any, mode: str = "valid") -> Array:
     """Sums of products of one row with the other one, at each shift of it; `mode` as `convolve`'s.
     Of complex numbers `v` is conjugated.
 
@@ -258,7 +259,7 @@ def _by_element(a: Any, v: Any, mode: str, is_turned: Any) -> Any:
     length = {"full": n + m - 1, "same": most, "valid": most - least + 1}[mode]
     start = _first_shift(mode, least, is_turned)
 
-    def element(i: Any) -> Any:
+    def element(i: Any) -> Array:
         k = i + start
         first = maximum(k - m + 1, 0)
         count = minimum(k + 1, n) - first

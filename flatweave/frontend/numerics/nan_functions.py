@@ -35,6 +35,7 @@ from flatweave.frontend.standard.numbers import conj
 from flatweave.frontend.standard.statistics import var
 from flatweave.frontend.trace.run_time_checks import check, check_message
 from flatweave.frontend.trace.tracers import as_tracer
+from flatweave.frontend.values.array import Array
 from flatweave.frontend.values.number_formats import Complex
 
 NAN, INF = float("nan"), float("inf")
@@ -53,7 +54,7 @@ def _filled(x: Any, value: float, who: str, axis: Any) -> tuple[Any, Any]:
 
 @for_complex
 @operation(static="axis keepdims", axial=True)
-def nansum(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+def nansum(x: Any, axis: Any = None, keepdims: bool = False) -> Array:
     """The sum of the elements that are not NaN: of all, or along `axis`; 0 where there is none.
 
     Types: `x: t[..] -> t[..]`, without the axes gone along; dtypes as `sum`'s. Raises AxisError for
@@ -67,7 +68,7 @@ def nansum(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
 
 @for_complex
 @operation(static="axis keepdims", axial=True)
-def nanprod(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+def nanprod(x: Any, axis: Any = None, keepdims: bool = False) -> Array:
     """The product of the elements that are not NaN: of all, or along `axis`; 1 where there is none.
 
     Types: `x: t[..] -> t[..]`, without the axes gone along; dtypes as `prod`'s. Raises AxisError
@@ -80,7 +81,7 @@ def nanprod(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
 
 
 @operation(static="axis keepdims", axial=True)
-def nanmin(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+def nanmin(x: Any, axis: Any = None, keepdims: bool = False) -> Array:
     """The least element that is not NaN: of all, or along `axis`; NaN where all are.
 
     Types: `x: t[..] -> t[..]`, without the axes gone along. Raises ShapeError where there is no
@@ -93,7 +94,7 @@ def nanmin(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
 
 
 @operation(static="axis keepdims", axial=True)
-def nanmax(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+def nanmax(x: Any, axis: Any = None, keepdims: bool = False) -> Array:
     """The greatest element that is not NaN: of all, or along `axis`; NaN where all are.
 
     Types: `x: t[..] -> t[..]`, without the axes gone along. Raises ShapeError where there is no
@@ -117,7 +118,7 @@ def _extremum(
 
 @for_complex
 @operation(static="axis keepdims", axial=True)
-def nanmean(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+def nanmean(x: Any, axis: Any = None, keepdims: bool = False) -> Array:
     """The mean of the elements that are not NaN: of all, or along `axis`; NaN where there is none.
 
     Types: `x: t[..] -> t[..]`, without the axes gone along; integers in f64. Raises AxisError for
@@ -132,18 +133,18 @@ def nanmean(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
     return _mean(filled, present, axis, keepdims)
 
 
-def _count(array: Any, present: Any, axis: Any, keepdims: bool) -> Any:
+def _count(array: Any, present: Any, axis: Any, keepdims: bool) -> Array:
     """How many elements are there, as a number of the array's dtype or of that of its parts."""
     return sum(present, axis=axis, keepdims=keepdims).astype(parts_of(array).dtype)
 
 
-def _mean(array: Any, present: Any, axis: Any, keepdims: bool) -> Any:
+def _mean(array: Any, present: Any, axis: Any, keepdims: bool) -> Array:
     return sum(array, axis=axis, keepdims=keepdims) / _count(array, present, axis, keepdims)
 
 
 @for_complex
 @operation(static="axis ddof keepdims", axial=True)
-def nanvar(x: Any, axis: Any = None, ddof: float = 0, keepdims: bool = False) -> Any:
+def nanvar(x: Any, axis: Any = None, ddof: float = 0, keepdims: bool = False) -> Array:
     """The variance of the elements that are not NaN: of all, or along `axis`.
 
     The sum of squares is divided by their number less `ddof`; NaN where that is 0 or below. Of
@@ -166,7 +167,7 @@ def nanvar(x: Any, axis: Any = None, ddof: float = 0, keepdims: bool = False) ->
 
 @for_complex
 @operation(static="axis ddof keepdims")
-def nanstd(x: Any, axis: Any = None, ddof: float = 0, keepdims: bool = False) -> Any:
+def nanstd(x: Any, axis: Any = None, ddof: float = 0, keepdims: bool = False) -> Array:
     """The square root of the variance of the elements that are not NaN (`nanvar`).
 
     Types: `x: t[..] -> t[..]`, without the axes gone along; integers in f64. Raises AxisError for
@@ -180,7 +181,7 @@ def nanstd(x: Any, axis: Any = None, ddof: float = 0, keepdims: bool = False) ->
 
 @for_complex
 @operation(static="axis", axial=True)
-def nancumsum(x: Any, axis: Any = None) -> Any:
+def nancumsum(x: Any, axis: Any = None) -> Array:
     """The sum of the elements up to each one that are not NaN, in flat order or along `axis`.
 
     Types: `x: t[..] -> t[..]`, dtypes and axes as `cumsum`'s. Raises AxisError for an axis that is
@@ -194,7 +195,7 @@ def nancumsum(x: Any, axis: Any = None) -> Any:
 
 @for_complex
 @operation(static="axis", axial=True)
-def nancumprod(x: Any, axis: Any = None) -> Any:
+def nancumprod(x: Any, axis: Any = None) -> Array:
     """The product of the elements up to each one that are not NaN, in flat order or along `axis`.
 
     Types: `x: t[..] -> t[..]`, dtypes and axes as `cumprod`'s. Raises AxisError for an axis that is
@@ -207,7 +208,7 @@ def nancumprod(x: Any, axis: Any = None) -> Any:
 
 
 @operation(static="axis keepdims", axial=True)
-def nanargmin(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+def nanargmin(x: Any, axis: Any = None, keepdims: bool = False) -> Array:
     """Where the least element that is not NaN is first found, in flat order or along `axis`.
 
     Types: `x: t[..] -> i64[..]`, without the axis gone along. Raises ShapeError where there is no
@@ -220,7 +221,7 @@ def nanargmin(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
 
 
 @operation(static="axis keepdims", axial=True)
-def nanargmax(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+def nanargmax(x: Any, axis: Any = None, keepdims: bool = False) -> Array:
     """Where the greatest element that is not NaN is first found, in flat order or along `axis`.
 
     Types: `x: t[..] -> i64[..]`, without the axis gone along. Raises ShapeError where there is no
@@ -244,7 +245,7 @@ def _place(
 
 
 @operation(static="axis keepdims", axial=True)
-def nanmedian(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+def nanmedian(x: Any, axis: Any = None, keepdims: bool = False) -> Array:
     """The median of the elements that are not NaN: of all, or along `axis`; NaN where all are.
 
     Types: `x: t[..] -> t[..]`, without the axes gone along; integers in f64. Raises AxisError for
@@ -259,7 +260,7 @@ def nanmedian(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
 @operation(static="axis method keepdims", axial=True)
 def nanquantile(
     x: Any, q: Any, axis: Any = None, method: str = "linear", keepdims: bool = False
-) -> Any:
+) -> Array:
     """`quantile` of the elements that are not NaN: of all, or along `axis`; NaN where all are.
 
     Types: `x: t[..], q: f64[..] -> t[..]`, the axes of `q` first, without those gone along;
@@ -275,7 +276,7 @@ def nanquantile(
 @operation(static="axis method keepdims")
 def nanpercentile(
     x: Any, q: Any, axis: Any = None, method: str = "linear", keepdims: bool = False
-) -> Any:
+) -> Array:
     """`nanquantile`, with `q` from 0 to 100.
 
     Types: `x: t[..], q: f64[..] -> t[..]`, the axes of `q` first, without those gone along;
@@ -292,7 +293,7 @@ def nanpercentile(
 @operation()
 def nan_to_num(
     x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None
-) -> Any:
+) -> Array:
     """The array with numbers in place of NaN and of infinities, these the greatest of the dtype.
 
     Arrays never change, so that `copy` makes no difference.

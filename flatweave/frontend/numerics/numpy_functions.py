@@ -105,7 +105,7 @@ def _where(condition: Any, x: Any = None, y: Any = None) -> Any:
     return nonzero(condition) if x is None and y is None else where(condition, x, y)
 
 
-def _clip(a: Any, a_min: Any = None, a_max: Any = None, min: Any = None, max: Any = None) -> Any:
+def _clip(a: Any, a_min: Any = None, a_max: Any = None, min: Any = None, max: Any = None) -> Array:
     return clip(a, a_min if min is None else min, a_max if max is None else max)
 
 
@@ -120,20 +120,20 @@ def _over_all(fn: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-def _take(a: Any, indices: Any, axis: Any = None) -> Any:
+def _take(a: Any, indices: Any, axis: Any = None) -> Array:
     x, axis = _raveled(a, axis)
     return take(x, indices, axis=axis)
 
 
-def _outer(a: Any, b: Any) -> Any:
+def _outer(a: Any, b: Any) -> Array:
     return outer(reshape(a, -1), reshape(b, -1))
 
 
-def _diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+def _diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
     return diagonal(moveaxis(a, (axis1, axis2), (-2, -1)), offset=offset)
 
 
-def _trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+def _trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
     return trace(moveaxis(a, (axis1, axis2), (-2, -1)), offset=offset)
 
 

@@ -21,6 +21,7 @@ from flatweave.frontend.functions.combinators import generate
 from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.run_time_checks import check, check_message
 from flatweave.frontend.trace.tracers import as_tracer, scalar_of
+from flatweave.frontend.values.array import Array
 from flatweave.frontend.values.number_formats import Composed
 
 
@@ -33,7 +34,7 @@ def element_of(value: Any, array: Any) -> Any:
 
 @for_complex
 @operation(static="mode", numbers="pad_width constant_values")
-def pad(x: Any, pad_width: Any, mode: str = "constant", constant_values: Any = None) -> Any:
+def pad(x: Any, pad_width: Any, mode: str = "constant", constant_values: Any = None) -> Array:
     """The array with more elements before and behind it, along each axis.
 
     `pad_width` is a number for all of them, a pair (before, behind), a pair for each axis, or a

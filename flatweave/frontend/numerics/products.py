@@ -26,6 +26,7 @@ from flatweave.frontend.numerics.lines import parts_of, strong, together
 from flatweave.frontend.standard.products import matmul, tensordot
 from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.extents import ONE
+from flatweave.frontend.values.array import Array
 
 ELLIPSIS = "..."
 
@@ -46,7 +47,7 @@ def inner(a: Any, b: Any) -> Any:
 
 @for_complex
 @operation()
-def kron(a: Any, b: Any) -> Any:
+def kron(a: Any, b: Any) -> Array:
     """The Kronecker product: blocks, each an element of `a` times all of `b`.
 
     Types: `a: t[m, n], b: t[k, l] -> t[m * k, n * l]`. Raises ArgumentError for what is no array.
@@ -71,7 +72,7 @@ class Named(NamedTuple):
 
 @for_complex
 @operation(static="subscripts optimize")
-def einsum(subscripts: str, *operands: Any, optimize: Any = False) -> Any:
+def einsum(subscripts: str, *operands: Any, optimize: Any = False) -> Array:
     """Sums of products, by names of axes: "ij,jk->ik" is the product of two matrices.
 
     An axis that is not named behind the arrow is summed; a name that an operand has twice is its

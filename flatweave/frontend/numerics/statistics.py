@@ -29,12 +29,12 @@ from flatweave.frontend.standard.norms import diagonal
 from flatweave.frontend.standard.products import matmul
 from flatweave.frontend.trace.run_time_checks import check, check_message, is_refused
 from flatweave.frontend.trace.tracers import as_tracer
-from flatweave.frontend.values.array import Tracer, describe
+from flatweave.frontend.values.array import Array, Tracer, describe
 from flatweave.frontend.values.promotion import common
 
 
 @operation(static="axis keepdims", axial=True)
-def ptp(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+def ptp(x: Any, axis: Any = None, keepdims: bool = False) -> Array:
     """The greatest element less the least one: of all, or along `axis`.
 
     Types: `x: t[..] -> t[..]`, without the axes gone along. Raises ShapeError where there is no
@@ -50,7 +50,7 @@ def ptp(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
 
 @for_complex
 @operation(static="axis keepdims")
-def average(x: Any, axis: Any = None, weights: Any = None, keepdims: bool = False) -> Any:
+def average(x: Any, axis: Any = None, weights: Any = None, keepdims: bool = False) -> Array:
     """The mean, or `sum(x * weights) / sum(weights)`: of all, or along `axis`.
 
     The weights have the shape of `x`, or an element for each index along `axis`, in the order of
@@ -77,7 +77,7 @@ def average(x: Any, axis: Any = None, weights: Any = None, keepdims: bool = Fals
 @operation(static="rowvar bias ddof")
 def cov(
     m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: Any = None
-) -> Any:
+) -> Array:
     """The covariances of variables, each a row of `m`, a column without `rowvar`; of `y`, too.
 
     They are computed in f64, of what is left without the means. The sums are divided by the number
@@ -114,7 +114,7 @@ def _variables(m: Any, rowvar: bool) -> Any:
 
 
 @operation(static="rowvar")
-def corrcoef(x: Any, y: Any = None, rowvar: bool = True) -> Any:
+def corrcoef(x: Any, y: Any = None, rowvar: bool = True) -> Array:
     """The correlations of variables, each a row of `x`, a column without `rowvar`; of `y`, too.
 
     Types: `x: t[k, n] -> f64[k, k]`, of one row a number. Raises ShapeError for more than two axes.
@@ -162,7 +162,7 @@ def median(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
 @operation(static="axis method keepdims", axial=True)
 def quantile(
     x: Any, q: Any, axis: Any = None, method: str = "linear", keepdims: bool = False
-) -> Any:
+) -> Array:
     """The number below which the part `q` of the elements lies: of all, or along `axis`.
 
     `method` says what is given between two elements, by NumPy's names: "linear", "lower",
@@ -183,7 +183,7 @@ def quantile(
 @operation(static="axis method keepdims")
 def percentile(
     x: Any, q: Any, axis: Any = None, method: str = "linear", keepdims: bool = False
-) -> Any:
+) -> Array:
     """`quantile`, with `q` from 0 to 100.
 
     Types: `x: t[..], q: f64[..] -> t[..]`, the axes of `q` first, without those gone along;
@@ -274,7 +274,7 @@ def _as_float(x: Any) -> Any:
 
 
 def _is_float(array: Any) -> bool:
-    return array.dtype.kind == "f"  # type: ignore[no-any-return]
+    return array.dtype.kind == "f"
 
 
 def _of_lines(

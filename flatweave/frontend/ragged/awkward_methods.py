@@ -8,8 +8,9 @@ What they mean is in `flatweave/tables`, which is imported when the first of the
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
+from flatweave.frontend.values.array import Array
 from flatweave.runtime.lazy_import import opened
 
 
@@ -23,102 +24,102 @@ class Verbs:
 
     __slots__ = ()
 
-    def num(self) -> Any:
+    def num(self) -> Array:
         """The number of elements in each row: i64[rows]."""
         return _verb("num")(self)
 
-    def flatten(self) -> Any:
+    def flatten(self) -> Array | Self:
         """The elements of all rows, one row after the other."""
         return _verb("flatten")(self)
 
-    def local_index(self) -> Any:
+    def local_index(self) -> Self:
         """The index of each element in its row."""
         return _verb("local_index")(self)
 
-    def combinations(self, n: int, replacement: bool = False) -> Any:
+    def combinations(self, n: int, replacement: bool = False) -> tuple[Self, ...]:
         """Every choice of `n` elements of each row, in order: `n` Ragged values, or with
         `replacement` also those that take an element again."""
         return _verb("combinations")(self, n, replacement)
 
-    def argcombinations(self, n: int, replacement: bool = False) -> Any:
+    def argcombinations(self, n: int, replacement: bool = False) -> tuple[Self, ...]:
         """As `combinations`, the indices of the elements in their row."""
         return _verb("argcombinations")(self, n, replacement)
 
-    def cartesian(self, other: Any) -> Any:
+    def cartesian(self, other: Any) -> tuple[Self, Self]:
         """Every element of a row with every one of the same row of another Ragged."""
         return _verb("cartesian")(self, other)
 
-    def argcartesian(self, other: Any) -> Any:
+    def argcartesian(self, other: Any) -> tuple[Self, Self]:
         """As `cartesian`, the indices of the elements in their rows."""
         return _verb("argcartesian")(self, other)
 
-    def pad_none(self, n: Any, clip: bool = False) -> Any:
+    def pad_none(self, n: Any, clip: bool = False) -> Self:
         """Rows with missing elements up to `n` of them; `clip` cuts longer rows to `n`."""
         return _verb("pad_none")(self, n, clip)
 
-    def fill_none(self, value: Any) -> Any:
+    def fill_none(self, value: Any) -> Self:
         """The rows with `value` where an element is missing."""
         return _verb("fill_none")(self, value)
 
-    def drop_none(self) -> Any:
+    def drop_none(self) -> Self:
         """The rows without elements that are missing."""
         return _verb("drop_none")(self)
 
-    def firsts(self) -> Any:
+    def firsts(self) -> Array | Self:
         """The first element of each row, a Nullable: missing for an empty row."""
         return _verb("firsts")(self)
 
-    def singletons(self) -> Any:
+    def singletons(self) -> Self:
         """A row for each element; an empty one where it is missing."""
         return _verb("singletons")(self)
 
-    def mask(self, m: Any) -> Any:
+    def mask(self, m: Any) -> Array | Self:
         """Elements missing where the Ragged of bools `m` is False; a flat `m` is one for each row.
         """
         return _verb("mask")(self, m)
 
-    def run_lengths(self) -> Any:
+    def run_lengths(self) -> tuple[Self, Self]:
         """The runs of equal elements of each row, as `fw.run_lengths`: (values, lengths)."""
         return _verb("run_lengths")(self)
 
-    def rank(self, method: str = "average") -> Any:
+    def rank(self, method: str = "average") -> Self:
         """The rank of each element in its row, as `fw.rank`."""
         return _verb("rank")(self, method=method)
 
-    def softmax(self) -> Any:
+    def softmax(self) -> Self:
         """Exponentials that add up to 1 in each row."""
         return _verb("softmax")(self, 1)
 
-    def top_k(self, k: Any, largest: bool = True) -> Any:
+    def top_k(self, k: Any, largest: bool = True) -> tuple[Self, Self]:
         """The at most `k` greatest elements of each row, best first: (values, indices)."""
         return _verb("top_k")(self, k, largest=largest)
 
     def argmin(
         self, axis: Any = None, out: None = None, *, keepdims: bool = False, initial: Any = None
-    ) -> Any:
+    ) -> Array | Self:
         """Where the least element is first found, of all values; with `axis=1` of each row a
         Nullable, missing for an empty one, or numbers, where `initial` is given for those."""
         return _verb("argmin")(self, axis, keepdims, initial)
 
     def argmax(
         self, axis: Any = None, out: None = None, *, keepdims: bool = False, initial: Any = None
-    ) -> Any:
+    ) -> Array | Self:
         """Where the greatest element is first found; everything else is as for `argmin`."""
         return _verb("argmax")(self, axis, keepdims, initial)
 
-    def corr(self, other: Any) -> Any:
+    def corr(self, other: Any) -> Array:
         """The correlation of the elements of each row with those of another Ragged."""
         return _verb("corr")(self, other)
 
-    def linear_fit(self, other: Any) -> Any:
+    def linear_fit(self, other: Any) -> dict[str, Array]:
         """The line through the points of each row, x and y: a dict of `intercept`, `slope`,
         `intercept_error` and `slope_error`."""
         return _verb("linear_fit")(self, other)
 
-    def concat(self, other: Any) -> Any:
+    def concat(self, other: Any) -> Self:
         """Each row, then the same row of another Ragged."""
         return _verb("concat")(self, other)
 
-    def cut(self, counts: Any) -> Any:
+    def cut(self, counts: Any) -> Self:
         """Rows cut into rows of the lengths that a Ragged of integers has for each."""
         return _verb("cut")(self, counts)

@@ -109,7 +109,7 @@ class ChunkedRows(Node, Chunked):
 
     def _cut_at(self, bounds: Sequence[int]) -> ChunkedRows:
         ends = [0, *(bound + 1 for bound in bounds[1:])]
-        return ChunkedRows.made(self.values, self.offsets._cut_at(ends))  # type: ignore[no-any-return]
+        return ChunkedRows.made(self.values, self.offsets._cut_at(ends))
 
     def to_dask(self) -> Any:
         """Not there: ArgumentError."""
@@ -147,8 +147,7 @@ class ChunkedRows(Node, Chunked):
     @property
     def size(self) -> int:
         """The number of values in all rows."""
-        found: int = flatten(self.values)[0][0].shape[0]
-        return found
+        return flatten(self.values)[0][0].shape[0]
 
     def __len__(self) -> int:
         return len(self.offsets) - 1

@@ -119,7 +119,7 @@ def _host(
 def ragged(
     values: Any, offsets: Any = None, lengths: Any = None, flags: Any = None, dtype: Any = None,
     *, check: bool = True,
-) -> Any:  # fmt: skip
+) -> Ragged:  # fmt: skip
     """A Ragged of `values`, an array or a tree of arrays that share axis 0, cut into rows.
 
     Rows may be given one by one, `[[1, 2], [], [3]]`, as lists, arrays or Ragged values; elements
@@ -268,5 +268,4 @@ def _from_flags(flags: Tracer, total: Atom) -> Tracer:
     count, begins = emit(Filter(mask.atom, (places.atom,)))
     extents.known_extent(count.atom)
     end = generated((ONE,), lambda i: tracer_of(total))[0]
-    offsets: Tracer = concat([begins, end])
-    return offsets
+    return concat([begins, end])

@@ -39,6 +39,7 @@ from flatweave.frontend.values.arrow_interface import (
     numbers,
     structs,
 )
+from flatweave.frontend.values.exchange import Values
 from flatweave.frontend.values.foreign_arrays import checked
 from flatweave.frontend.values.operators import METHODS
 from flatweave.frontend.values.tree import flatten, map_leaves, unflatten
@@ -193,8 +194,7 @@ STRUCT_FIELDS = "the fields of its structs"
 def of_arrow(column: Any) -> Ragged:
     """The rows of a column of lists; those of several chunks are copied together."""
     parts = [_rows(chunk) for chunk in chunks_of(column)]
-    found: Ragged = parts[0] if len(parts) == 1 else _joined(parts)
-    return found
+    return parts[0] if len(parts) == 1 else _joined(parts)
 
 
 def _rows(chunk: Chunk) -> Ragged:
@@ -221,8 +221,7 @@ def _rows(chunk: Chunk) -> Ragged:
             return equal_rows(lists.reshape(-1, *lists.shape[2:]), lists.shape[1], length)
         values = _chunk_values(chunk.children[0], chunk.offset * size, length * size, VALUES)
         return equal_rows(values, size, length)
-    rows: Ragged = _chunk_values(chunk, 0, chunk.length, "its rows")
-    return rows
+    return _chunk_values(chunk, 0, chunk.length, "its rows")
 
 
 def _chunk_values(chunk: Chunk, start: int, count: int, whose: str) -> Any:
@@ -268,7 +267,7 @@ def _chunk_values(chunk: Chunk, start: int, count: int, whose: str) -> Any:
     return _numbers(chunk, start, count)
 
 
-def _numbers(chunk: Chunk, start: int, count: int) -> Any:
+def _numbers(chunk: Chunk, start: int, count: int) -> Values:
     """Elements that are numbers."""
     try:
         found, missing = numbers_in(chunk, start, count, "the values of ragged")

@@ -102,20 +102,17 @@ class Ragged(Node, Verbs, Elementwise, Reductions):
     @property
     def offsets(self) -> Array:
         """Where each row begins, and at last where the last one ends: i64[rows + 1]."""
-        offsets: Array = self._offsets
-        return offsets
+        return self._offsets
 
     @property
     def lengths(self) -> Array:
         """The number of elements in each row: i64[rows]."""
-        lengths: Array = row_lengths(self)
-        return lengths
+        return row_lengths(self)
 
     @property
     def flags(self) -> Array:
         """Where a row begins among the values: bool[values]. Empty rows leave no flag."""
-        flags: Array = row_flags(self)
-        return flags
+        return row_flags(self)
 
     @property
     def dtype(self) -> Any:
@@ -199,8 +196,7 @@ class Ragged(Node, Verbs, Elementwise, Reductions):
 
     def _repr_html_(self) -> str | None:
         """What a notebook shows."""
-        made: str | None = opened("notebook").rows(self)
-        return made
+        return opened("notebook").rows(self)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         """What a notebook shows; what is on a device is not copied for it."""
@@ -233,8 +229,7 @@ def _listed(values: Any) -> list[Any]:
     leaves, tree = flatten(values, lambda part: hasattr(part, "tolist"))
     lists = [leaf.tolist() for leaf in leaves]
     if tree == LEAF:
-        found: list[Any] = lists[0]
-        return found
+        return lists[0]
     return [unflatten(tree, element) for element in zip(*lists, strict=True)]
 
 
@@ -296,7 +291,7 @@ def _host_flags(rows: Ragged) -> Any:
 
 
 @operation(host=_host_lengths)
-def row_lengths(rows: Ragged) -> Any:
+def row_lengths(rows: Ragged) -> Array:
     """The number of elements in each row."""
     offsets = as_tracer(rows.offsets)
 
@@ -307,7 +302,7 @@ def row_lengths(rows: Ragged) -> Any:
 
 
 @operation(host=_host_flags)
-def row_flags(rows: Ragged) -> Any:
+def row_flags(rows: Ragged) -> Array:
     """Where rows begin among the values."""
     offsets = as_tracer(rows.offsets)
     count = row_count(offsets)

@@ -99,8 +99,7 @@ class Columns:
 
     def number(self, place: Any) -> Tracer:
         """The numbers of the rows that the values at some places of the columns are from."""
-        found: Tracer = METHODS["gather"](self.numbers, METHODS["gather"](self.order, place))
-        return found
+        return METHODS["gather"](self.numbers, METHODS["gather"](self.order, place))
 
 
 def with_axis(found: Any, axis: int) -> Any:
@@ -254,7 +253,7 @@ def _from_all(offsets: Tracer, places: Tracer, of: Tracer | None = None) -> Trac
     return generated(places.extents, place, "c")[0]
 
 
-def sorted_columns(who: str, rows: Ragged, axis: int, key: Key, descending: bool) -> Any:
+def sorted_columns(who: str, rows: Ragged, axis: int, key: Key, descending: bool) -> Ragged:
     """`sort` or `argsort` of what rows have at each place: sorted values lie where rows have any,
     and the places of them are the numbers of rows."""
     found = columns(rows, [axis])

@@ -112,7 +112,7 @@ def cut(values: Any, lengths: Any) -> Ragged:
     """A Ragged of values that are ours, by the lengths of its rows."""
     leaves = [*flatten(values)[0], lengths]
     if any(isinstance(leaf, Tracer) for leaf in leaves):
-        return METHODS["ragged"](values, lengths=lengths)  # type: ignore[no-any-return]
+        return METHODS["ragged"](values, lengths=lengths)
     return on_host(values, lengths=lengths)
 
 

@@ -26,7 +26,7 @@ from flatweave.frontend.functions.expand import expand
 from flatweave.frontend.trace import extents, run_time_checks
 from flatweave.frontend.trace.extents import ONE
 from flatweave.frontend.trace.tracers import as_tracer, emit, tracer_of
-from flatweave.frontend.values.array import HostArray, Tracer, describe, host_array
+from flatweave.frontend.values.array import Array, HostArray, Tracer, describe, host_array
 from flatweave.frontend.values.asarray import is_number_list, list_values
 from flatweave.frontend.values.scope import current
 from flatweave.ops import Weave
@@ -38,7 +38,7 @@ SIDE_BY_SIDE = 16
 
 
 @operation(static="axis")
-def stack(arrays: Sequence[Any], axis: int = 0) -> Any:
+def stack(arrays: Sequence[Any], axis: int = 0) -> Array:
     """Arrays of one shape side by side along a new axis. Raises ShapeError for other shapes.
 
     Types: a list of k `t[..] -> t[k, ..]`.
@@ -95,7 +95,7 @@ def _host_unstack(x: Any, axis: Any = 0) -> Any:
 
 
 @operation(static="axis", host=_host_unstack)
-def unstack(x: Any, axis: int = 0) -> Any:
+def unstack(x: Any, axis: int = 0) -> tuple[Array, ...]:
     """The arrays along an axis as a tuple; the extent must be known when the program is traced.
 
     Types: `x: t[k, ..] ->` a tuple of k `t[..]`. Raises ShapeError where the extent is known at run
@@ -128,7 +128,7 @@ def _host_squeeze(x: Any, axis: Any = None) -> Any:
 
 
 @operation(static="axis", host=_host_squeeze)
-def squeeze(x: Any, axis: Any = None) -> Any:
+def squeeze(x: Any, axis: Any = None) -> Array:
     """The array without axes of extent 1: those given, or all of them.
 
     Types: `x: t[.., 1, ..] -> t[..]`. Raises ShapeError for another extent, ArgumentError without
@@ -179,7 +179,7 @@ def moveaxis(x: Any, source: Any, destination: Any) -> Any:
 
 
 @operation(static="axes")
-def permute_dims(x: Any, axes: Any) -> Any:
+def permute_dims(x: Any, axes: Any) -> Array:
     """The array with its axes in the order `axes`.
 
     Types: `x: t[..] -> t[..]`, its extents in another order. Raises ShapeError unless each axis is
@@ -192,7 +192,7 @@ def permute_dims(x: Any, axes: Any) -> Any:
 
 
 @operation()
-def matrix_transpose(x: Any) -> Any:
+def matrix_transpose(x: Any) -> Array:
     """Matrices with rows and columns changed; axes before the last two stay.
 
     Types: `x: t[.., m, n] -> t[.., n, m]`. Raises ShapeError for fewer than two axes.
@@ -212,7 +212,7 @@ def matrix_transpose(x: Any) -> Any:
 
 
 @operation(static="axis")
-def flip(x: Any, axis: Any = None) -> Any:
+def flip(x: Any, axis: Any = None) -> Array:
     """The elements from last to first, along all axes or those given.
 
     Types: `x: t[..] -> t[..]`. Raises AxisError for an axis that is not there.
@@ -228,7 +228,7 @@ def flip(x: Any, axis: Any = None) -> Any:
 
 
 @operation(static="axis", numbers="shift")
-def roll(x: Any, shift: Any, axis: Any = None) -> Any:
+def roll(x: Any, shift: Any, axis: Any = None) -> Array:
     """The elements moved to the right by `shift`, those that fall off coming in again; of all
     elements in row-major order without an axis. Several shifts and axes go in pairs.
 
@@ -321,7 +321,7 @@ def _positions(n: Atom) -> Tracer:
 
 
 @operation(static="repetitions")
-def tile(x: Any, repetitions: Any) -> Any:
+def tile(x: Any, repetitions: Any) -> Array:
     """The array so many times along each of its last axes.
 
     Types: `x: t[n], repetitions: ints -> t[n * repetitions]`. Raises NegativeExtentError for a

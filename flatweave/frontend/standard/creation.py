@@ -17,7 +17,7 @@ from flatweave.frontend.elements.scalars import apply, select, strong
 from flatweave.frontend.trace.extents import shape_of
 from flatweave.frontend.trace.run_time_checks import MOST
 from flatweave.frontend.trace.tracers import as_tracer, scalar_of, tracer_of
-from flatweave.frontend.values.array import Tracer, describe, host_array
+from flatweave.frontend.values.array import Array, Tracer, describe, host_array
 from flatweave.frontend.values.exchange import on_device
 from flatweave.frontend.values.promotion import ScalarOverflowError, dtype_of, fits
 from flatweave.terms.syntax import constant
@@ -56,7 +56,7 @@ def _host_ones(shape: Any, dtype: Any = None, *, device: Any = None) -> Any:
 
 
 @operation(static="dtype device", host=_host_zeros)
-def zeros(shape: Any, dtype: Any = None, *, device: Any = None) -> Any:
+def zeros(shape: Any, dtype: Any = None, *, device: Any = None) -> Array:
     """An array of 0. Raises NegativeExtentError for an extent below 0.
 
     Types: `shape: extents -> t[shape]`, f64 unless given.
@@ -69,7 +69,7 @@ def zeros(shape: Any, dtype: Any = None, *, device: Any = None) -> Any:
 
 
 @operation(static="dtype device", host=_host_ones)
-def ones(shape: Any, dtype: Any = None, *, device: Any = None) -> Any:
+def ones(shape: Any, dtype: Any = None, *, device: Any = None) -> Array:
     """An array of 1. Raises NegativeExtentError for an extent below 0.
 
     Types: `shape: extents -> t[shape]`, f64 unless given.
@@ -90,7 +90,7 @@ def _like(x: Any, value: Tracer | None, dtype: Any, device: Any, who: str) -> Tr
 
 
 @operation(static="dtype device")
-def zeros_like(x: Any, dtype: Any = None, *, device: Any = None) -> Any:
+def zeros_like(x: Any, dtype: Any = None, *, device: Any = None) -> Array:
     """An array of 0, of the shape and, unless another is given, the dtype of `x`.
 
     Types: `x: t[..] -> t[..]`. Raises ArgumentError for what is no array.
@@ -102,7 +102,7 @@ def zeros_like(x: Any, dtype: Any = None, *, device: Any = None) -> Any:
 
 
 @operation(static="dtype device")
-def ones_like(x: Any, dtype: Any = None, *, device: Any = None) -> Any:
+def ones_like(x: Any, dtype: Any = None, *, device: Any = None) -> Array:
     """An array of 1, of the shape and, unless another is given, the dtype of `x`.
 
     Types: `x: t[..] -> t[..]`. Raises ArgumentError for what is no array.
@@ -114,7 +114,7 @@ def ones_like(x: Any, dtype: Any = None, *, device: Any = None) -> Any:
 
 
 @operation(static="dtype device")
-def empty_like(x: Any, dtype: Any = None, *, device: Any = None) -> Any:
+def empty_like(x: Any, dtype: Any = None, *, device: Any = None) -> Array:
     """An array of the shape and, unless another is given, the dtype of `x`; its values are 0.
 
     Types: `x: t[..] -> t[..]`. Raises ArgumentError for what is no array.
@@ -126,7 +126,7 @@ def empty_like(x: Any, dtype: Any = None, *, device: Any = None) -> Any:
 
 
 @operation(static="dtype device")
-def full_like(x: Any, fill_value: Any, dtype: Any = None, *, device: Any = None) -> Any:
+def full_like(x: Any, fill_value: Any, dtype: Any = None, *, device: Any = None) -> Array:
     """An array of one value, of the shape and, unless another is given, the dtype of `x`.
 
     Types: `x: t[..], fill_value: number -> t[..]`. Raises ArgumentError for what is no array.
@@ -140,7 +140,7 @@ def full_like(x: Any, fill_value: Any, dtype: Any = None, *, device: Any = None)
 @operation(static="start stop step dtype device")
 def arange(
     start: Any, stop: Any = None, step: Any = 1, dtype: Any = None, *, device: Any = None
-) -> Any:
+) -> Array:
     """start, start + step, .. below `stop`; arange(n) is 0, 1, .. n - 1.
 
     Numbers of Python decide how many there are; for a length that is computed see `iota`. The dtype
@@ -188,7 +188,7 @@ def arange(
 @operation(static="num dtype device endpoint")
 def linspace(
     start: Any, stop: Any, num: int, dtype: Any = None, device: Any = None, endpoint: bool = True
-) -> Any:
+) -> Array:
     """`num` numbers evenly spaced from `start` to `stop`, which is the last one if `endpoint`;
     rounded down for an integer dtype.
 
@@ -219,7 +219,7 @@ def linspace(
 @operation(static="k dtype device")
 def eye(
     n_rows: Any, n_cols: Any = None, *, k: int = 0, dtype: Any = None, device: Any = None
-) -> Any:
+) -> Array:
     """A matrix with 1 on its diagonal number k, which lies above the main one for k > 0.
 
     Types: `n_rows, n_cols: extents -> t[n_rows, n_cols]`, f64 unless given. Raises
@@ -267,7 +267,7 @@ def _triangle(x: Any, k: int, fn: str, who: str) -> Tracer:
 
 
 @operation(static="k")
-def tril(x: Any, *, k: int = 0) -> Any:
+def tril(x: Any, *, k: int = 0) -> Array:
     """Matrices with 0 above diagonal number k.
 
     Types: `x: t[.., m, n] -> t[.., m, n]`. Raises ShapeError for fewer than two axes.
@@ -280,7 +280,7 @@ def tril(x: Any, *, k: int = 0) -> Any:
 
 
 @operation(static="k")
-def triu(x: Any, *, k: int = 0) -> Any:
+def triu(x: Any, *, k: int = 0) -> Array:
     """Matrices with 0 below diagonal number k.
 
     Types: `x: t[.., m, n] -> t[.., m, n]`. Raises ShapeError for fewer than two axes.
@@ -293,7 +293,7 @@ def triu(x: Any, *, k: int = 0) -> Any:
 
 
 @operation(static="indexing")
-def meshgrid(*arrays: Any, indexing: str = "xy") -> Any:
+def meshgrid(*arrays: Any, indexing: str = "xy") -> tuple[Array, ...]:
     """The coordinates of a grid: for each array one of all its points. "xy" has the second array
     along axis 0, "ij" the first.
 

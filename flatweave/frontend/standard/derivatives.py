@@ -32,6 +32,7 @@ from flatweave.frontend.standard.numbers import conj, imag, real
 from flatweave.frontend.standard.products import matmul
 from flatweave.frontend.standard.spectra import QR, SVD, Eig, Eigh, eig, eigh, pinv, qr, svd
 from flatweave.frontend.trace import extents
+from flatweave.frontend.values.array import Array
 from flatweave.frontend.values.number_formats import Complex
 
 Jvp = Callable[[Sequence[Any], Sequence[Any]], Any]
@@ -45,7 +46,7 @@ def _product(*matrices: Any) -> Any:
     return found
 
 
-def _adjoint(a: Any) -> Any:
+def _adjoint(a: Any) -> Array:
     """The conjugate transpose."""
     return conj(matrix_transpose(a)) if isinstance(a, Complex) else matrix_transpose(a)
 
@@ -78,12 +79,12 @@ def _diagonal(a: Any) -> Any:
     return generate(a.shape[:-1], lambda *at: a[(*at, at[-1])])
 
 
-def _inner(a: Any, b: Any) -> Any:
+def _inner(a: Any, b: Any) -> Array:
     """The trace of `a @ b`."""
     return sum(matrix_transpose(a) * b, axis=(-2, -1))
 
 
-def _columns(by: Any) -> Any:
+def _columns(by: Any) -> Array:
     """A factor for each column."""
     return expand_dims(by, -2)
 
@@ -91,7 +92,7 @@ def _columns(by: Any) -> Any:
 # -- equations ------------------------------------------------------------------------------------
 
 
-def _solve_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+def _solve_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Array, Array]:
     (a, b), (da, db) = primals, tangents
     x = solve(a, b)
     return x, solve(a, db - matmul(da, x))
@@ -102,7 +103,7 @@ def _inv_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
     return y, -_product(y, tangents[0], y)
 
 
-def _det_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+def _det_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Array, Array]:
     """By the adjugate, which a singular matrix has, too."""
     return det(*primals), _inner(adjugate(*primals), tangents[0])
 
@@ -170,7 +171,7 @@ def _one_over_differences(values: Any) -> Any:
     return generate((*values.shape, n), element)
 
 
-def _eigh_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+def _eigh_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Eigh, Eigh]:
     w, v = eigh(*primals)
     t = _product(_adjoint(v), _hermitian(tangents[0]), v)
     moved = matmul(v, t * _one_over_differences(w))
@@ -187,7 +188,7 @@ def _eigvals_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
     return w, _diagonal(_product(inv(v), tangents[0], v))
 
 
-def _eig_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+def _eig_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Eig, Eig]:
     """Vectors keep the length 1, and the greatest element of each stays real."""
     w, v = eig(*primals)
     t = _product(inv(v), tangents[0], v)
@@ -200,7 +201,7 @@ def _eig_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
 
 
 def _svd_jvp(full_matrices: bool) -> Jvp:
-    def jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+    def jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[SVD, SVD]:
         (a,), (da,) = primals, tangents
         if full_matrices:
             _need_square(a, "svd with full_matrices", "Give full_matrices=False.")

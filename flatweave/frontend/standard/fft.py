@@ -47,7 +47,7 @@ from flatweave.frontend.standard.transforms import (
 from flatweave.frontend.trace.extents import ZERO
 from flatweave.frontend.trace.run_time_checks import check, check_message, is_refused
 from flatweave.frontend.trace.tracers import as_tracer
-from flatweave.frontend.values.array import describe
+from flatweave.frontend.values.array import Array, describe
 from flatweave.frontend.values.number_formats import Complex
 from flatweave.frontend.values.scope import current
 
@@ -185,7 +185,7 @@ def _ruled(
 
 @for_complex
 @operation(static="axis norm", host=transform_at_once("fft"))
-def fft(x: Any, /, *, n: Any = None, axis: int = -1, norm: str = "backward") -> Any:
+def fft(x: Any, /, *, n: Any = None, axis: int = -1, norm: str = "backward") -> Array:
     """The Fourier transform along an axis, cut or filled with 0 to `n` elements.
 
     `norm` says which direction is divided: "backward" the inverse by n, "forward" this one,
@@ -201,7 +201,7 @@ def fft(x: Any, /, *, n: Any = None, axis: int = -1, norm: str = "backward") -> 
 
 @for_complex
 @operation(static="axis norm", host=transform_at_once("ifft"))
-def ifft(x: Any, /, *, n: Any = None, axis: int = -1, norm: str = "backward") -> Any:
+def ifft(x: Any, /, *, n: Any = None, axis: int = -1, norm: str = "backward") -> Array:
     """The inverse of `fft`.
 
     Types: `x: complex[.., m, ..] -> complex[.., n, ..]`. Raises AxisError for an axis that is not
@@ -214,7 +214,7 @@ def ifft(x: Any, /, *, n: Any = None, axis: int = -1, norm: str = "backward") ->
 
 
 @operation(static="axis norm", host=transform_at_once("rfft"))
-def rfft(x: Any, /, *, n: Any = None, axis: int = -1, norm: str = "backward") -> Any:
+def rfft(x: Any, /, *, n: Any = None, axis: int = -1, norm: str = "backward") -> Array:
     """The first n // 2 + 1 elements of the transform of real numbers: the others mirror them.
 
     Types: `x: float[.., m, ..] -> complex[.., n // 2 + 1, ..]`. Raises AxisError for an axis that
@@ -228,7 +228,7 @@ def rfft(x: Any, /, *, n: Any = None, axis: int = -1, norm: str = "backward") ->
 
 @for_complex
 @operation(static="axis norm", host=transform_at_once("irfft"))
-def irfft(x: Any, /, *, n: Any = None, axis: int = -1, norm: str = "backward") -> Any:
+def irfft(x: Any, /, *, n: Any = None, axis: int = -1, norm: str = "backward") -> Array:
     """The inverse of `rfft`: n real numbers, 2 (m - 1) of m if no `n` is given.
 
     Types: `x: complex[.., m, ..] -> float[.., n, ..]`. Raises AxisError for an axis that is not
@@ -242,7 +242,7 @@ def irfft(x: Any, /, *, n: Any = None, axis: int = -1, norm: str = "backward") -
 
 @for_complex
 @operation(static="axis norm", host=transform_at_once("hfft"))
-def hfft(x: Any, /, *, n: Any = None, axis: int = -1, norm: str = "backward") -> Any:
+def hfft(x: Any, /, *, n: Any = None, axis: int = -1, norm: str = "backward") -> Array:
     """The real transform of numbers whose second half mirrors the first, which is given.
 
     Types: `x: complex[.., m, ..] -> float[.., n, ..]`. Raises AxisError for an axis that is not
@@ -255,7 +255,7 @@ def hfft(x: Any, /, *, n: Any = None, axis: int = -1, norm: str = "backward") ->
 
 
 @operation(static="axis norm", host=transform_at_once("ihfft"))
-def ihfft(x: Any, /, *, n: Any = None, axis: int = -1, norm: str = "backward") -> Any:
+def ihfft(x: Any, /, *, n: Any = None, axis: int = -1, norm: str = "backward") -> Array:
     """The inverse of `hfft`: the first n // 2 + 1 elements.
 
     Types: `x: float[.., m, ..] -> complex[.., n // 2 + 1, ..]`. Raises AxisError for an axis that
@@ -307,7 +307,7 @@ def _along(x: Any, lines: list[tuple[Any, int]], norm: Any, sign: int, who: str)
 
 @for_complex
 @operation(static="axes norm", numbers="s", host=transform_at_once("fftn"))
-def fftn(x: Any, /, *, s: Any = None, axes: Any = None, norm: str = "backward") -> Any:
+def fftn(x: Any, /, *, s: Any = None, axes: Any = None, norm: str = "backward") -> Array:
     """The Fourier transform along several axes, or all; `s` has their lengths.
 
     Types: `x: t[..] -> complex[..]`. Raises AxisError for an axis that is not there.
@@ -321,7 +321,7 @@ def fftn(x: Any, /, *, s: Any = None, axes: Any = None, norm: str = "backward") 
 
 @for_complex
 @operation(static="axes norm", numbers="s", host=transform_at_once("ifftn"))
-def ifftn(x: Any, /, *, s: Any = None, axes: Any = None, norm: str = "backward") -> Any:
+def ifftn(x: Any, /, *, s: Any = None, axes: Any = None, norm: str = "backward") -> Array:
     """The inverse of `fftn`.
 
     Types: `x: complex[..] -> complex[..]`. Raises AxisError for an axis that is not there.
@@ -334,7 +334,7 @@ def ifftn(x: Any, /, *, s: Any = None, axes: Any = None, norm: str = "backward")
 
 
 @operation(static="axes norm", numbers="s", host=transform_at_once("rfftn"))
-def rfftn(x: Any, /, *, s: Any = None, axes: Any = None, norm: str = "backward") -> Any:
+def rfftn(x: Any, /, *, s: Any = None, axes: Any = None, norm: str = "backward") -> Array:
     """The transform of real numbers along several axes, of which the last is given by half.
 
     Types: `x: float[..] -> complex[..]`. Raises AxisError for an axis that is not there, ShapeError
@@ -353,7 +353,7 @@ def rfftn(x: Any, /, *, s: Any = None, axes: Any = None, norm: str = "backward")
 
 @for_complex
 @operation(static="axes norm", numbers="s", host=transform_at_once("irfftn"))
-def irfftn(x: Any, /, *, s: Any = None, axes: Any = None, norm: str = "backward") -> Any:
+def irfftn(x: Any, /, *, s: Any = None, axes: Any = None, norm: str = "backward") -> Array:
     """The inverse of `rfftn`.
 
     Types: `x: complex[..] -> float[..]`. Raises AxisError for an axis that is not there, ShapeError

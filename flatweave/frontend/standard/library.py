@@ -143,8 +143,7 @@ def part_of(array: Any) -> Any:
 
 def real_of(array: Any) -> DType:
     """The dtype of the parts of numbers."""
-    found: DType = part_of(array).element
-    return found
+    return part_of(array).element
 
 
 def dtype_of(*arrays: Any) -> DType:

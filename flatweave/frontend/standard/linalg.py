@@ -61,6 +61,7 @@ from flatweave.frontend.standard.spectra import (
     svdvals,
 )
 from flatweave.frontend.trace import extents
+from flatweave.frontend.values.array import Array
 from flatweave.frontend.values.number_formats import Complex
 
 
@@ -98,7 +99,7 @@ def _factor(a: Values, upper: bool = False) -> Values:
 
 @for_complex
 @operation(host=at_once(_solution, square, floats, small=solution))
-def solve(x1: Any, x2: Any, /) -> Any:
+def solve(x1: Any, x2: Any, /) -> Array:
     """x with `x1 @ x = x2`; of a vector a vector. Raises ArgumentError for a singular matrix,
     ShapeError where the right side has another number of rows.
 
@@ -155,7 +156,7 @@ def inv(x: Any, /) -> Any:
 
 @for_complex
 @operation(host=at_once(_determinant, square, small=determinant))
-def det(x: Any, /) -> Any:
+def det(x: Any, /) -> Array:
     """The determinant of each matrix.
 
     Types: `x: t[.., n, n] -> t[..]`. Raises ShapeError for matrices that are not square.
@@ -199,7 +200,7 @@ def slogdet(x: Any, /) -> Any:
 
 @for_complex
 @operation(static="upper", host=at_once(_factor, square, small=factor))
-def cholesky(x: Any, /, *, upper: bool = False) -> Any:
+def cholesky(x: Any, /, *, upper: bool = False) -> Array:
     """The factor L with `L @ L^H = x`, of lower triangular form, or with `upper` its transpose.
 
     Raises ArgumentError unless each matrix is positive definite.
@@ -231,7 +232,7 @@ def _power(x: Any, n: Any, /) -> Any:
 
 @for_complex
 @operation(static="n", host=_power)
-def matrix_power(x: Any, n: int, /) -> Any:
+def matrix_power(x: Any, n: int, /) -> Array:
     """Each matrix multiplied with itself n times; its inverse for n below 0.
 
     Types: `x: t[.., n, n], n: int -> t[.., n, n]`, integers in f64 for n below 0. Raises ShapeError

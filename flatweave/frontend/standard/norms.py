@@ -22,7 +22,7 @@ from flatweave.frontend.standard.statistics import count_nonzero
 from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.run_time_checks import MOST
 from flatweave.frontend.trace.tracers import as_tracer, extent_of, tracer_of
-from flatweave.frontend.values.array import describe
+from flatweave.frontend.values.array import Array, describe
 from flatweave.frontend.values.number_formats import Complex
 from flatweave.terms.build import index
 
@@ -44,7 +44,7 @@ def _floats(x: Any, who: str) -> Any:
 @operation(static="axis keepdims ord")
 def vector_norm(
     x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: float = 2
-) -> Any:
+) -> Array:
     """The length of all elements as a vector, or of those along axes: of order 2, or another.
 
     Of order infinity the greatest, of -infinity the least, of 0 how many are not 0.
@@ -73,7 +73,7 @@ def vector_norm(
 
 @for_complex
 @operation(static="keepdims ord")
-def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
+def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Array:
     """The norm of each matrix: "fro", "nuc", or of order 1, -1, 2, -2, infinity or -infinity.
 
     Types: `x: t[.., m, n] -> float[..]`. Raises ArgumentError for another order, ShapeError where
@@ -109,7 +109,7 @@ def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
 
 
 @operation()
-def diagonal(x: Any, /, *, offset: Any = 0) -> Any:
+def diagonal(x: Any, /, *, offset: Any = 0) -> Array:
     """The diagonal of each matrix, or that which lies `offset` above it.
 
     Types: `x: t[.., m, n] -> t[.., k]`. Raises ShapeError for fewer than two axes.
@@ -136,7 +136,7 @@ def diagonal(x: Any, /, *, offset: Any = 0) -> Any:
 
 
 @operation(static="dtype")
-def trace(x: Any, /, *, offset: Any = 0, dtype: Any = None) -> Any:
+def trace(x: Any, /, *, offset: Any = 0, dtype: Any = None) -> Array:
     """The sum of the diagonal of each matrix.
 
     Types: `x: t[.., m, n] -> t[..]`. Raises ShapeError for fewer than two axes.
@@ -148,7 +148,7 @@ def trace(x: Any, /, *, offset: Any = 0, dtype: Any = None) -> Any:
 
 
 @operation()
-def outer(x1: Any, x2: Any, /) -> Any:
+def outer(x1: Any, x2: Any, /) -> Array:
     """The products of every element of the one vector with every one of the other.
 
     Types: `x1: t[m], x2: t[n] -> t[m, n]`. Raises ShapeError unless both have one axis.
@@ -169,7 +169,7 @@ def outer(x1: Any, x2: Any, /) -> Any:
 
 
 @operation(static="axis")
-def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
+def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Array:
     """The cross products of vectors of 3 elements along an axis.
 
     Types: `x1, x2: t[.., 3] -> t[.., 3]`. Raises ShapeError for vectors of another length.

@@ -10,7 +10,7 @@ from flatweave.frontend.elements.broadcasting import zipped
 from flatweave.frontend.elements.elementwise import abs, copysign, exp, log1p, maximum
 from flatweave.frontend.elements.scalars import apply, select, strong, where
 from flatweave.frontend.trace.tracers import as_tracer, tracer_of
-from flatweave.frontend.values.array import Tracer
+from flatweave.frontend.values.array import Array, Tracer
 from flatweave.frontend.values.promotion import operand_dtype
 from flatweave.terms.syntax import constant
 
@@ -65,7 +65,7 @@ def real(x: Any) -> Any:
 
 
 @operation(elementwise=True)
-def imag(x: Any) -> Any:
+def imag(x: Any) -> Array:
     """The imaginary part: of real numbers 0.
 
     Types: `x: c128[..] -> f64[..]`, of c64 f32. Raises ArgumentError for what is no array.
@@ -79,7 +79,7 @@ def imag(x: Any) -> Any:
 
 
 @operation(elementwise=True)
-def nextafter(x1: Any, x2: Any) -> Any:
+def nextafter(x1: Any, x2: Any) -> Array:
     """The float next to `x1` in the direction of `x2`.
 
     Types: `x1, x2: t[..] -> t[..]`, t floats, which integers become as in `exp`. Raises ShapeError
@@ -113,7 +113,7 @@ def _zero(bits: Tracer) -> Tracer:
 
 
 @operation(elementwise=True)
-def conj(x: Any) -> Any:
+def conj(x: Any) -> Array:
     """The complex conjugate: of real numbers they themselves.
 
     Types: `x: t[..] -> t[..]`, bools in i8. Raises ArgumentError for what is no array.

@@ -31,7 +31,14 @@ from flatweave.frontend.standard.arrangement import moveaxis, permute_dims
 from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.extents import ZERO, origin_line
 from flatweave.frontend.trace.tracers import as_tracer, tracer_of
-from flatweave.frontend.values.array import HostArray, HostComplex, Tracer, describe, host_array
+from flatweave.frontend.values.array import (
+    Array,
+    HostArray,
+    HostComplex,
+    Tracer,
+    describe,
+    host_array,
+)
 from flatweave.frontend.values.number_formats import Complex
 from flatweave.terms.syntax import Atom, constant
 
@@ -86,7 +93,7 @@ def _is_numpys(is_complex: bool, count: int, rows: int, columns: int, steps: int
 
 
 @operation(host=by_numpy(np.dot, of_tensors))
-def dot(x: Any, y: Any) -> Any:
+def dot(x: Any, y: Any) -> Array:
     """The inner product of vectors; of matrices, and of a matrix with a vector, their product; of
     arrays of more axes the sums over the last axis of `x` and the last but one of `y`.
 
@@ -180,7 +187,7 @@ def _outer(a: Tracer, b: Tracer, left: int, right: int) -> tuple[Any, ...]:
 
 
 @operation(static="axis")
-def vecdot(x1: Any, x2: Any, *, axis: int = -1) -> Any:
+def vecdot(x1: Any, x2: Any, *, axis: int = -1) -> Array:
     """The inner products of vectors along an axis of both arrays, broadcast over the others.
 
     Types: `x1, x2: t[.., n] -> t[..]`. Raises ShapeError for vectors of two lengths, also where one
@@ -205,7 +212,7 @@ def vecdot(x1: Any, x2: Any, *, axis: int = -1) -> Any:
 
 
 @operation(static="axes", host=by_numpy(np.tensordot, functools.partial(of_tensors, axes=2)))
-def tensordot(x1: Any, x2: Any, *, axes: Any = 2) -> Any:
+def tensordot(x1: Any, x2: Any, *, axes: Any = 2) -> Array:
     """The sums of products over some axes of both: the last of the one with the first of the other,
     or two lists of axes.
 

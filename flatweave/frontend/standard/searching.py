@@ -28,13 +28,13 @@ from flatweave.frontend.functions.scans import cumsum
 from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.extents import ONE, same_length
 from flatweave.frontend.trace.tracers import as_tracer, tracer_of
-from flatweave.frontend.values.array import describe
+from flatweave.frontend.values.array import Array, Tracer, describe
 from flatweave.frontend.values.number_formats import Complex
 from flatweave.frontend.values.promotion import common
 
 
 @operation()
-def nonzero(x: Any) -> Any:
+def nonzero(x: Any) -> tuple[Array, ...]:
     """Where the elements are not 0: a tuple of indices along each axis, in row-major order.
 
     Types: `x: t[..] ->` a tuple of `i64[k]`, one for each axis. Raises ShapeError for a scalar.
@@ -60,7 +60,7 @@ def nonzero(x: Any) -> Any:
 
 
 @operation(static="axis")
-def take(x: Any, indices: Any, axis: Any = None) -> Any:
+def take(x: Any, indices: Any, axis: Any = None) -> Array:
     """The elements, or rows along `axis`, at some indices; without an axis of all elements in
     row-major order.
 
@@ -79,7 +79,7 @@ def take(x: Any, indices: Any, axis: Any = None) -> Any:
 
 
 @operation(static="axis")
-def take_along_axis(x: Any, indices: Any, axis: int | None = -1) -> Any:
+def take_along_axis(x: Any, indices: Any, axis: int | None = -1) -> Array:
     """At each position of `indices`, the element that has this index along `axis`; with None an
     element of all, in row-major order. Other axes are broadcast.
 
@@ -120,7 +120,7 @@ def take_along_axis(x: Any, indices: Any, axis: int | None = -1) -> Any:
 
 
 @operation(static="side")
-def searchsorted(x1: Any, x2: Any, side: str = "left", sorter: Any = None) -> Any:
+def searchsorted(x1: Any, x2: Any, side: str = "left", sorter: Any = None) -> Array:
     """Where values belong in ascending ones: before their equals ("left") or after ("right").
 
     NaN comes last, as `sort` puts it. `sorter` is what `argsort` gives for values that are not
@@ -170,7 +170,7 @@ def searchsorted(x1: Any, x2: Any, side: str = "left", sorter: Any = None) -> An
     return found if values.ndim == 1 else reshaped(found, values.extents)
 
 
-def _row(x: Any, name: str, message: str, remedy: str) -> Any:
+def _row(x: Any, name: str, message: str, remedy: str) -> Tracer:
     """An array of one axis; ShapeError for any other."""
     array = as_tracer(x, name)
     if array.ndim != 1:
@@ -189,7 +189,7 @@ def _is_below(key: Any, value: Any, is_left: bool, is_float: bool) -> Any:
 
 @for_complex
 @operation(static="invert")
-def isin(x1: Any, x2: Any, *, invert: bool = False) -> Any:
+def isin(x1: Any, x2: Any, *, invert: bool = False) -> Array:
     """Whether each element of the one is among those of the other; with `invert`, whether not.
 
     Types: `x1: t[..], x2: t[..k] -> bool[..]`. Raises ArgumentError for what is no array.
@@ -215,7 +215,7 @@ def isin(x1: Any, x2: Any, *, invert: bool = False) -> Any:
     return ~shaped if invert else shaped
 
 
-def _are_among(values: Any, among: Any) -> Any:
+def _are_among(values: Any, among: Any) -> Array:
     """Whether each of some complex numbers is one of others: both are numbered together."""
     count, total = values.shape[0], values.shape[0] + among.shape[0]
     numbers = distinct(concat([values, among]), "isin").inverse_indices
@@ -287,7 +287,7 @@ def _order_of(z: Complex) -> Any:
 
 @for_complex
 @operation()
-def unique_all(x: Any) -> Any:
+def unique_all(x: Any) -> UniqueAll:
     """The different values, ascending, where each is first, which one each element is, and how many
     there are of each; a NaN is different from every other.
 
@@ -302,7 +302,7 @@ def unique_all(x: Any) -> Any:
 
 @for_complex
 @operation()
-def unique_counts(x: Any) -> Any:
+def unique_counts(x: Any) -> UniqueCounts:
     """The different values, ascending, and how many there are of each.
 
     Types: `x: t[..] -> (values: t[k], counts: i64[k])`. Raises ArgumentError for what is no array.
@@ -316,7 +316,7 @@ def unique_counts(x: Any) -> Any:
 
 @for_complex
 @operation()
-def unique_inverse(x: Any) -> Any:
+def unique_inverse(x: Any) -> UniqueInverse:
     """The different values, ascending, and which one each element is.
 
     Types: `x: t[..] -> (values: t[k], inverse_indices: i64[..])`. Raises ArgumentError for what is
@@ -331,7 +331,7 @@ def unique_inverse(x: Any) -> Any:
 
 @for_complex
 @operation()
-def unique_values(x: Any) -> Any:
+def unique_values(x: Any) -> Array:
     """The different values, ascending; a NaN is different from every other.
 
     Types: `x: t[..] -> t[k]`. Raises ArgumentError for what is no array.

@@ -36,6 +36,7 @@ from flatweave.frontend.standard.library import (
     Values,
 )
 from flatweave.frontend.trace.run_time_checks import check, check_message
+from flatweave.frontend.values.array import Array
 from flatweave.frontend.values.number_formats import Complex
 
 MANY = 10_000
@@ -73,7 +74,7 @@ def factor(a: Values, upper: bool = False) -> Any:
     return shaped(a, a.shape, functools.partial(factors, upper=upper)) if are_small(a) else None
 
 
-def solution(a: Values, b: Values) -> Any:
+def solution(a: Values, b: Values) -> Array | None:
     """The solutions for as many right sides; None where they are no such stack."""
     fits = b.dtype == a.dtype and b.shape[:-1] == a.shape[:-1] and b.shape[-1] > 0
     if not fits or not are_small(a, b.shape[-1]):
@@ -82,7 +83,7 @@ def solution(a: Values, b: Values) -> Any:
     return solutions(a.reshape(-1), b.reshape(-1), n, k).reshape(b.shape)
 
 
-def product(a: Values, b: Values) -> Any:
+def product(a: Values, b: Values) -> Array | None:
     """The products of two such stacks, of few multiplications each."""
     stack, n = a.shape[:-2], a.shape[-1]
     fits = b.ndim == a.ndim > 2 and b.shape[:-1] == (*stack, n) and a.dtype == b.dtype
@@ -106,14 +107,14 @@ def shaped(a: Values, shape: tuple[int, ...], compute: Callable[..., Any]) -> An
 
 @for_complex
 @operation(static="n")
-def determinants(a: Any, n: int) -> Any:
+def determinants(a: Any, n: int) -> Array:
     """The determinants of matrices of n rows."""
     return map(lambda m: _eliminated(elements(m, n, n))[1], matrices(a, n, n))
 
 
 @for_complex
 @operation(static="n")
-def inverses(a: Any, n: int) -> Any:
+def inverses(a: Any, n: int) -> Array:
     """The inverses of matrices of n rows."""
 
     def inverted(m: Any) -> tuple[Any, ...]:
@@ -125,7 +126,7 @@ def inverses(a: Any, n: int) -> Any:
 
 @for_complex
 @operation(static="n k")
-def solutions(a: Any, b: Any, n: int, k: int) -> Any:
+def solutions(a: Any, b: Any, n: int, k: int) -> Array:
     """The solutions of systems of n rows for k right sides each."""
 
     def solved(m: Any, sides: Any) -> tuple[Any, ...]:
@@ -136,7 +137,7 @@ def solutions(a: Any, b: Any, n: int, k: int) -> Any:
 
 
 @operation(static="rows n columns")
-def products(a: Any, b: Any, rows: int, n: int, columns: int) -> Any:
+def products(a: Any, b: Any, rows: int, n: int, columns: int) -> Array:
     """The products of pairs of matrices, `n` multiplications for each element."""
 
     def multiplied(x: Any, y: Any) -> tuple[Any, ...]:
@@ -152,7 +153,7 @@ def products(a: Any, b: Any, rows: int, n: int, columns: int) -> Any:
 
 @for_complex
 @operation(static="n upper")
-def factors(a: Any, n: int, upper: bool = False) -> Any:
+def factors(a: Any, n: int, upper: bool = False) -> Array:
     """The Cholesky factors of matrices of n rows."""
 
     def factored(m: Any) -> tuple[Any, ...]:
@@ -188,8 +189,7 @@ def _factored(lower: Rows) -> tuple[Any, Rows]:
         ends = [line[0] for line in lower]
         return (pivot > 0) & good, [*([*line[1:]] for line in lower[1:]), [*ends[1:], ends[0]]]
 
-    found: tuple[Any, Rows] = repeat(n, step, (True, lower), n * n // 2 * _parts(lower))
-    return found
+    return repeat(n, step, (True, lower), n * n // 2 * _parts(lower))
 
 
 def _real(x: Any) -> Any:
@@ -272,8 +272,7 @@ def _eliminated(rows: Rows) -> tuple[Rows, Any]:
         return moved(rows, n), product * pivot
 
     state = rows, number(1, rows[0][0])
-    found: tuple[Rows, Any] = repeat(n, step, state, n * width * _parts(rows))
-    return found
+    return repeat(n, step, state, n * width * _parts(rows))
 
 
 def _solved(rows: Rows) -> tuple[Any, ...]:

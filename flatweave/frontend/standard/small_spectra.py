@@ -31,6 +31,7 @@ from flatweave.frontend.standard.small_matrices import (
     moved,
     repeat,
 )
+from flatweave.frontend.values.array import Array
 
 ROUNDS = 8
 """Of rotations: each round squares what is off the diagonal, once that is small."""
@@ -104,7 +105,7 @@ def reflections(a: Any, n: int) -> Any:
     return all(good), _together(found[: n * n]), _together(found[n * n :])
 
 
-def _together(parts: list[Any]) -> Any:
+def _together(parts: list[Any]) -> Array:
     return stack(parts, axis=1)
 
 

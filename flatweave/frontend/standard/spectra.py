@@ -34,6 +34,7 @@ from flatweave.frontend.standard.library import (
 )
 from flatweave.frontend.standard.small_spectra import eigensystem, eigenvalues, orthogonal
 from flatweave.frontend.trace.tracers import as_tracer
+from flatweave.frontend.values.array import Array
 
 MODES = ("reduced", "complete", "r")
 
@@ -126,7 +127,7 @@ def _general(a: Values) -> tuple[Any, ...]:
     return tuple(np.asarray(each, part) for each in found)
 
 
-def _general_values(a: Values) -> Any:
+def _general_values(a: Values) -> Values:
     return np.asarray(
         _converged(np.linalg.eigvals, "eigvals", a), np.result_type(a.dtype, np.complex64)
     )
@@ -202,7 +203,7 @@ def eigh(x: Any, /) -> Any:
     if is_divided(a):
         return map(eigh, a)
 
-    def computed(a: Any) -> Any:
+    def computed(a: Any) -> Eigh:
         n = a.shape[-1]
         return Eigh(*step(_hermitian, [a], [like(a, n, dtype=real_of(a)), like(a, n, n)]))
 
@@ -211,7 +212,7 @@ def eigh(x: Any, /) -> Any:
 
 @for_complex
 @operation(host=at_once(_hermitian_values, square, small=eigenvalues))
-def eigvalsh(x: Any, /) -> Any:
+def eigvalsh(x: Any, /) -> Array:
     """The eigenvalues of Hermitian matrices, ascending; the lower triangle is read.
 
     Types: `x: t[.., n, n] -> float[.., n]`. Raises ShapeError for matrices that are not square.
@@ -246,7 +247,7 @@ def svd(x: Any, /, *, full_matrices: bool = True) -> Any:
     if is_divided(a):
         return map(lambda each: svd(each, full_matrices=full_matrices), a)
 
-    def computed(a: Any) -> Any:
+    def computed(a: Any) -> SVD:
         (m, n), k = a.shape[-2:], _least(a)
         u, vh = (like(a, m, m), like(a, n, n)) if full_matrices else (like(a, m, k), like(a, k, n))
         lengths = like(a, k, dtype=real_of(a))
@@ -257,7 +258,7 @@ def svd(x: Any, /, *, full_matrices: bool = True) -> Any:
 
 @for_complex
 @operation(host=at_once(_singular_values, rectangular))
-def svdvals(x: Any, /) -> Any:
+def svdvals(x: Any, /) -> Array:
     """The singular values of each matrix, descending.
 
     Types: `x: t[.., m, n] -> float[.., min(m, n)]`. Raises ShapeError for fewer than two axes.
@@ -285,7 +286,7 @@ def _with_bound(compute: Any, a: Any, rtol: Any, result: ShapeDtypeStruct) -> An
 
 @for_complex
 @operation(host=_relative(_rank))
-def matrix_rank(x: Any, /, *, rtol: Any = None) -> Any:
+def matrix_rank(x: Any, /, *, rtol: Any = None) -> Array:
     """How many singular values of each matrix are above `rtol` times the greatest one.
 
     `rtol` is the greater extent times the dtype's eps unless given.
@@ -303,7 +304,7 @@ def matrix_rank(x: Any, /, *, rtol: Any = None) -> Any:
 
 @for_complex
 @operation(host=_relative(_pseudo_inverse))
-def pinv(x: Any, /, *, rtol: Any = None) -> Any:
+def pinv(x: Any, /, *, rtol: Any = None) -> Array:
     """The pseudo-inverse of each matrix; singular values up to `rtol` times the greatest are 0.
 
     Types: `x: t[.., m, n] -> t[.., n, m]`. Raises ShapeError for fewer than two axes.
@@ -337,7 +338,7 @@ def eig(x: Any, /) -> Any:
     if is_divided(a):
         return map(eig, a)
 
-    def computed(a: Any) -> Any:
+    def computed(a: Any) -> Eig:
         n, dtype = a.shape[-1], complex_of(a)
         return Eig(*step(_general, [a], [like(a, n, dtype=dtype), like(a, n, n, dtype=dtype)]))
 
@@ -346,7 +347,7 @@ def eig(x: Any, /) -> Any:
 
 @for_complex
 @operation(host=at_once(_general_values, square))
-def eigvals(x: Any, /) -> Any:
+def eigvals(x: Any, /) -> Array:
     """The eigenvalues of square matrices, complex, in no order: as those of `eig`.
 
     Types: `x: t[.., n, n] -> complex[.., n]`. Raises ShapeError for matrices that are not square.

@@ -20,7 +20,7 @@ from flatweave.frontend.functions.scans import cumprod, cumsum
 from flatweave.frontend.standard.creation import ones_like, zeros_like
 from flatweave.frontend.standard.numbers import conj
 from flatweave.frontend.trace.tracers import as_tracer
-from flatweave.frontend.values.array import Tracer
+from flatweave.frontend.values.array import Array, Tracer
 from flatweave.frontend.values.number_formats import Complex
 
 
@@ -69,7 +69,7 @@ def std(
 
 
 @operation(static="axis n")
-def diff(x: Any, axis: int = -1, n: int = 1, prepend: Any = None, append: Any = None) -> Any:
+def diff(x: Any, axis: int = -1, n: int = 1, prepend: Any = None, append: Any = None) -> Array:
     """The differences of neighbours along an axis, n times; arrays, or a number, before and after
     it join in.
 
@@ -99,7 +99,7 @@ def diff(x: Any, axis: int = -1, n: int = 1, prepend: Any = None, append: Any = 
 @operation(static="axis dtype include_initial")
 def cumulative_sum(
     x: Any, *, axis: Any = None, dtype: Any = None, include_initial: bool = False
-) -> Any:
+) -> Array:
     """The sum of the elements up to each one; with `include_initial` a 0 stands before them.
 
     Types: `x: t[..] -> t[..]`, one element longer along the axis with `include_initial`. Raises
@@ -115,7 +115,7 @@ def cumulative_sum(
 @operation(static="axis dtype include_initial")
 def cumulative_prod(
     x: Any, *, axis: Any = None, dtype: Any = None, include_initial: bool = False
-) -> Any:
+) -> Array:
     """The product of the elements up to each one; with `include_initial` a 1 stands before them.
 
     Types: `x: t[..] -> t[..]`, one element longer along the axis with `include_initial`. Raises
@@ -148,7 +148,7 @@ def _cumulative(
 
 
 @operation(static="axis keepdims", axial=True)
-def count_nonzero(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+def count_nonzero(x: Any, axis: Any = None, keepdims: bool = False) -> Array:
     """How many elements are not 0, of all or along `axis`.
 
     Types: `x: t[..] -> i64[..]`, without the axes gone along. Raises AxisError for an axis that is

@@ -39,7 +39,7 @@ from flatweave.frontend.functions.control import cond, fori_loop
 from flatweave.frontend.standard.arrangement import roll
 from flatweave.frontend.trace.trace import read_again
 from flatweave.frontend.trace.tracers import as_tracer
-from flatweave.frontend.values.array import Tracer
+from flatweave.frontend.values.array import Array, Tracer
 from flatweave.frontend.values.exchange import on_device
 from flatweave.frontend.values.number_formats import Complex
 from flatweave.frontend.values.promotion import dtype_of
@@ -62,10 +62,9 @@ def fourier(z: Complex, sign: int) -> Complex:
     """The transform of each row; of a row of no elements nothing."""
     n = as_tracer(z.shape[1])
     exact = n == (as_tracer(1) << _bits(n))
-    found: Complex = cond(
+    return cond(
         exact, lambda: _of_powers(z, _bits(n), sign), lambda: _by_chirp(read_again(z), sign)
     )
-    return found
 
 
 def _of_powers(z: Complex, bits: Any, sign: int) -> Complex:
@@ -90,8 +89,7 @@ def _of_powers(z: Complex, bits: Any, sign: int) -> Complex:
 
         def turned(row: Any, j: Any, k: Any) -> Complex:
             root = unit(j * k * (sign * 2 * math.pi) / n, z.real.dtype)
-            made: Complex = matrices[row, k, j] * root
-            return made
+            return matrices[row, k, j] * root
 
         return _choice(
             is_long & ~again,
@@ -116,14 +114,12 @@ def _turned(z: Complex) -> Complex:
 
 def _choice(p: Any, then: Callable[[], Any], other: Callable[[], Any]) -> Complex:
     """What one of two functions gives."""
-    found: Complex = cond(p, then, other)
-    return found
+    return cond(p, then, other)
 
 
 def _shaped(z: Any, shape: Any) -> Complex:
     """Complex numbers under another shape."""
-    found: Complex = reshape(z, shape)
-    return found
+    return reshape(z, shape)
 
 
 def _columns(z: Complex, rows: Any, length: Any, beside: Any, sign: int) -> Complex:
@@ -159,13 +155,12 @@ def _columns(z: Complex, rows: Any, length: Any, beside: Any, sign: int) -> Comp
             rest = chosen((r & 1) == 0, b + d, b - d)
             quarters = chosen((r & 1) == 0, rest, Complex(-sign * rest.imag, sign * rest.real))
             made: Complex = chosen(r < 2, even + quarters, even - quarters)
-            return made * roots[(o * r) << done]  # type: ignore[no-any-return]
+            return made * roots[(o * r) << done]
 
         return _shaped(generate((rows, quarter, 4, width), element), (total,))
 
     once: Complex = fori_loop(0, odd, two, z)
-    found: Complex = fori_loop(0, bits >> 1, four, once)
-    return found
+    return fori_loop(0, bits >> 1, four, once)
 
 
 def chosen(p: Any, a: Complex, b: Complex) -> Complex:
@@ -211,11 +206,9 @@ def _by_chirp(z: Complex, sign: int) -> Complex:
     found = fori_loop(0, 2, both, generate((rows + 1, length), padded))
 
     def element(row: Any, k: Any) -> Complex:
-        turned: Complex = Complex(found.imag[row, k], found.real[row, k]) * chirps[k] / length
-        return turned
+        return Complex(found.imag[row, k], found.real[row, k]) * chirps[k] / length
 
-    result: Complex = generate((rows, n), element)
-    return result
+    return generate((rows, n), element)
 
 
 def of_reals(x: Tracer, sign: int) -> Complex:
@@ -237,8 +230,7 @@ def of_reals(x: Tracer, sign: int) -> Complex:
         odd = Complex((a.imag + b.imag) * 0.5, (b.real - a.real) * 0.5)
         return chosen(is_even, even + roots[k] * odd, a)
 
-    made: Complex = generate((rows, n // 2 + 1), element)
-    return made
+    return generate((rows, n // 2 + 1), element)
 
 
 def to_reals(
@@ -286,7 +278,7 @@ def _roots(n: Any, part: Any, sign: int) -> Any:
 
 
 @operation(static="dtype device")
-def fftfreq(n: Any, /, *, d: Any = 1.0, dtype: Any = None, device: Any = None) -> Any:
+def fftfreq(n: Any, /, *, d: Any = 1.0, dtype: Any = None, device: Any = None) -> Array:
     """The frequencies of `fft`, in its order: 0, 1, .., -2, -1, divided by n * d.
 
     Types: `n: extent, d: float -> f64[n]`. Raises NegativeExtentError for n below 0.
@@ -300,7 +292,7 @@ def fftfreq(n: Any, /, *, d: Any = 1.0, dtype: Any = None, device: Any = None) -
 
 
 @operation(static="dtype device")
-def rfftfreq(n: Any, /, *, d: Any = 1.0, dtype: Any = None, device: Any = None) -> Any:
+def rfftfreq(n: Any, /, *, d: Any = 1.0, dtype: Any = None, device: Any = None) -> Array:
     """The frequencies of `rfft`: 0, 1, .., n // 2, divided by n * d.
 
     Types: `n: extent, d: float -> f64[n // 2 + 1]`. Raises NegativeExtentError for n below -2.
@@ -328,7 +320,7 @@ def _shifted(x: Any, axes: Any, who: str, inverse: bool) -> Any:
 
 @for_complex
 @operation(static="axes")
-def fftshift(x: Any, /, *, axes: Any = None) -> Any:
+def fftshift(x: Any, /, *, axes: Any = None) -> Array:
     """The frequency 0 moved to the middle, along all axes or those given.
 
     Types: `x: t[..] -> t[..]`. Raises AxisError for an axis that is not there.
@@ -341,7 +333,7 @@ def fftshift(x: Any, /, *, axes: Any = None) -> Any:
 
 @for_complex
 @operation(static="axes")
-def ifftshift(x: Any, /, *, axes: Any = None) -> Any:
+def ifftshift(x: Any, /, *, axes: Any = None) -> Array:
     """The inverse of `fftshift`.
 
     Types: `x: t[..] -> t[..]`. Raises AxisError for an axis that is not there.

@@ -160,8 +160,7 @@ def as_tracer(value: Any, name: str = "") -> Tracer:
             remedy="Do it with the real and the imaginary part: fw.real(x), fw.imag(x).",
         )
     if _are_traced(value):
-        made: Tracer = METHODS["stack"]([as_tracer(item, name) for item in value])
-        return made
+        return METHODS["stack"]([as_tracer(item, name) for item in value])
     values = values_of(value, name)
     if values is None and is_number_list(value):
         values = values_of(list_values(value), name)

@@ -61,7 +61,7 @@ class Array(Operators):
         """Where the values are: "cpu", the memory of the host."""
         return HOST
 
-    def to_device(self, device: Any, /, *, stream: Any = None) -> Any:
+    def to_device(self, device: Any, /, *, stream: Any = None) -> Array:
         """The array itself; ArgumentError for a device other than "cpu"."""
         on_device(device, "to_device")
         if stream is not None:
@@ -83,8 +83,7 @@ class HostArray(Exchange, Array):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        shape: tuple[int, ...] = self._values.shape
-        return shape
+        return self._values.shape
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -150,8 +149,7 @@ class HostArray(Exchange, Array):
 
     def _repr_html_(self) -> str | None:
         """What a notebook shows."""
-        made: str = opened("notebook").array(self)
-        return made
+        return opened("notebook").array(self)
 
     def __repr__(self) -> str:
         if not self.ndim:
@@ -236,7 +234,7 @@ class Tracer(Array):
     def shape(self) -> tuple[Any, ...]:
         return tuple(self._extent(extent) for extent in self.extents)
 
-    def _extent(self, extent: Atom) -> Any:
+    def _extent(self, extent: Atom) -> Tracer | int:
         if isinstance(extent, Const):
             return int(extent.value)
         return Tracer(extent, self.scope.trace.homes[extent], weak=True)
@@ -318,11 +316,11 @@ class Tracer(Array):
     def __contains__(self, value: Any) -> bool:
         raise self._refused(untraceable.search(describe(self)))
 
-    def __mul__(self, other: Any) -> Any:
+    def __mul__(self, other: Any) -> Tracer:
         self._refuse_repetition(other)
         return super().__mul__(other)
 
-    def __rmul__(self, other: Any) -> Any:
+    def __rmul__(self, other: Any) -> Tracer:
         self._refuse_repetition(other)
         return super().__rmul__(other)
 

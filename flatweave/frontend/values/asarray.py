@@ -236,7 +236,7 @@ def asarray(
     if isinstance(traced, Tracer):
         if traced.is_gone:
             raise traced.escaped()
-        return value if dtype is None else value.astype(dtype)  # type: ignore[no-any-return]
+        return value if dtype is None else value.astype(dtype)
     if isinstance(value, list) and (stacked := METHODS["stacked"](value, name)) is not None:
         return asarray(stacked, dtype)
     wanted = None if dtype is None else any_dtype_of(dtype).dtype

@@ -203,15 +203,13 @@ class Chunked(Pieced, Operators):
         as have at most so many values, but at least one.
         """
         if _is_ragged(array):
-            made: Chunked = lazy_import.opened("rows").ChunkedRows.cut(array, rows, values=values)
-            return made
+            return lazy_import.opened("rows").ChunkedRows.cut(array, rows, values=values)
         whole: Values = METHODS["rows_of"](array, "the array of cut")
         rows = positive(rows)
         if not whole.ndim:
             return cls([whole])  # which says what is wrong with it
         cuts = range(0, max(len(whole), 1), rows)
-        found: Chunked = cls([whole[begin : begin + rows] for begin in cuts])
-        return found
+        return cls([whole[begin : begin + rows] for begin in cuts])
 
     @overload
     @classmethod
@@ -239,18 +237,16 @@ class Chunked(Pieced, Operators):
         Raises ArgumentError for files that do not go together, Unsupported without their library.
         """
         rows = None if rows is None else positive(rows)
-        found: Chunked | dict[str, Chunked] = lazy_import.opened("sources").opened(
+        return lazy_import.opened("sources").opened(
             path, rows, column, format
         )
-        return found
 
     @classmethod
     def ragged(cls, values: Any, offsets: Any) -> Chunked:
         """Rows of different lengths, of values and offsets in chunks: row i is
         `values[offsets[i]:offsets[i+1]]`. Rows are cut where offsets are, which are gone through
         once: ShapeError for those that fall, or do not go from 0 to the number of values."""
-        made: Chunked = lazy_import.opened("ragged").ragged(values, offsets)
-        return made
+        return lazy_import.opened("ragged").ragged(values, offsets)
 
     @classmethod
     def from_dask(cls, collection: Any) -> Chunked:
@@ -260,8 +256,7 @@ class Chunked(Pieced, Operators):
         client of `fw.on`, or else here. Raises ArgumentError for anything else, DTypeError for
         other elements than numbers.
         """
-        found: Chunked = lazy_import.opened("collections").from_dask(collection)
-        return found
+        return lazy_import.opened("collections").from_dask(collection)
 
     def rechunk(self, rows: int | Chunked) -> Chunked:
         """The same array in chunks of so many rows, or as another one of that length is cut.

@@ -80,7 +80,7 @@ class Times(Node):
     def __reduce__(self) -> tuple[Any, ...]:
         return _restored, (self.dtype, self.ticks)
 
-    def __add__(self, other: Any) -> Any:
+    def __add__(self, other: Any) -> Times:
         found = _operand(other, self)
         kinds = {self.dtype.kind, found.dtype.kind}
         if kinds == {POINT}:
@@ -89,13 +89,13 @@ class Times(Node):
 
     __radd__ = __add__
 
-    def __sub__(self, other: Any) -> Any:
+    def __sub__(self, other: Any) -> Times:
         return _difference(self, _operand(other, self))
 
-    def __rsub__(self, other: Any) -> Any:
+    def __rsub__(self, other: Any) -> Times:
         return _difference(_operand(other, self), self)
 
-    def __mul__(self, other: Any) -> Any:
+    def __mul__(self, other: Any) -> Times:
         return self.like(METHODS["mul"](self._span().ticks, _whole(other)))
 
     __rmul__ = __mul__
@@ -105,10 +105,10 @@ class Times(Node):
             return self.like(METHODS["floordiv"](self._span().ticks, _whole(other)))
         return _apply("floordiv", self._span(), _operand(other, self)._span())
 
-    def __neg__(self) -> Any:
+    def __neg__(self) -> Times:
         return self.like(METHODS["neg"](self._span().ticks))
 
-    def __abs__(self) -> Any:
+    def __abs__(self) -> Times:
         return self.like(METHODS["abs"](self._span().ticks))
 
     def __lt__(self, other: Any) -> Any:

@@ -65,7 +65,7 @@ class DeviceArray(HostArray):
         found = self.resident.device
         return f"{found.kind}:{found.number}"
 
-    def to_device(self, device: Any, /, *, stream: Any = None) -> Any:
+    def to_device(self, device: Any, /, *, stream: Any = None) -> DeviceArray | HostArray:
         """The array itself, or for "cpu" one on the host; ArgumentError for other devices."""
         if device == self.device:
             return self

@@ -173,7 +173,7 @@ def _columns_of(value: Any) -> Iterable[tuple[Any, Any]] | None:
     if hasattr(value, "get_columns"):
         return zip(value.columns, value.get_columns(), strict=True)
     if hasattr(value, "isna") and hasattr(value, "columns"):
-        return value.items()  # type: ignore[no-any-return]
+        return value.items()
     return None
 
 

@@ -42,19 +42,16 @@ class Composed(Array, Node):
 
     @property
     def shape(self) -> tuple[Any, ...]:
-        shape: tuple[Any, ...] = self._part.shape
-        return shape
+        return self._part.shape
 
     @property
     def ndim(self) -> int:
-        ndim: int = self._part.ndim
-        return ndim
+        return self._part.ndim
 
     def _refused(self, wanted: str) -> Exception:
         """The error for what Python asks of a value that is known only at run time."""
         if self._part.is_gone:
-            error: Exception = self._part.escaped()
-            return error
+            return self._part.escaped()
         text = describe(self)
         if wanted == "bool":
             return untraceable.truth(text)
@@ -155,7 +152,7 @@ class Stored(Node):
         self.words = words
 
     @classmethod
-    def made(cls, *parts: Any) -> Any:
+    def made(cls, *parts: Any) -> Chunked | HostArray:
         """The array of floats over the words that a program gave."""
         (words,) = parts
         if isinstance(words, Chunked):

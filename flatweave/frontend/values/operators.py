@@ -11,7 +11,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 from inspect import signature
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from flatweave.base import operand_owners
 from flatweave.base.errors import ArgumentError, ShapeError
@@ -87,121 +87,121 @@ class Elementwise:
         """The elements for another library, as an array of NumPy; None inside a program."""
         return None
 
-    def __add__(self, other: Any) -> Any:
+    def __add__(self, other: Any) -> Self:
         return applied("add", self, other)
 
-    def __radd__(self, other: Any) -> Any:
+    def __radd__(self, other: Any) -> Self:
         return reflected("add", other, self)
 
-    def __sub__(self, other: Any) -> Any:
+    def __sub__(self, other: Any) -> Self:
         return applied("sub", self, other)
 
-    def __rsub__(self, other: Any) -> Any:
+    def __rsub__(self, other: Any) -> Self:
         return reflected("sub", other, self)
 
-    def __mul__(self, other: Any) -> Any:
+    def __mul__(self, other: Any) -> Self:
         return applied("mul", self, other)
 
-    def __rmul__(self, other: Any) -> Any:
+    def __rmul__(self, other: Any) -> Self:
         return reflected("mul", other, self)
 
-    def __truediv__(self, other: Any) -> Any:
+    def __truediv__(self, other: Any) -> Self:
         return applied("truediv", self, other)
 
-    def __rtruediv__(self, other: Any) -> Any:
+    def __rtruediv__(self, other: Any) -> Self:
         return reflected("truediv", other, self)
 
-    def __floordiv__(self, other: Any) -> Any:
+    def __floordiv__(self, other: Any) -> Self:
         return applied("floordiv", self, other)
 
-    def __rfloordiv__(self, other: Any) -> Any:
+    def __rfloordiv__(self, other: Any) -> Self:
         return reflected("floordiv", other, self)
 
-    def __mod__(self, other: Any) -> Any:
+    def __mod__(self, other: Any) -> Self:
         return applied("mod", self, other)
 
-    def __rmod__(self, other: Any) -> Any:
+    def __rmod__(self, other: Any) -> Self:
         return reflected("mod", other, self)
 
-    def __pow__(self, other: Any) -> Any:
+    def __pow__(self, other: Any) -> Self:
         return applied("power", self, other)
 
-    def __rpow__(self, other: Any) -> Any:
+    def __rpow__(self, other: Any) -> Self:
         return reflected("power", other, self)
 
-    def __and__(self, other: Any) -> Any:
+    def __and__(self, other: Any) -> Self:
         return applied("bitwise_and", self, other)
 
-    def __rand__(self, other: Any) -> Any:
+    def __rand__(self, other: Any) -> Self:
         return reflected("bitwise_and", other, self)
 
-    def __or__(self, other: Any) -> Any:
+    def __or__(self, other: Any) -> Self:
         return applied("bitwise_or", self, other)
 
-    def __ror__(self, other: Any) -> Any:
+    def __ror__(self, other: Any) -> Self:
         return reflected("bitwise_or", other, self)
 
-    def __xor__(self, other: Any) -> Any:
+    def __xor__(self, other: Any) -> Self:
         return applied("bitwise_xor", self, other)
 
-    def __rxor__(self, other: Any) -> Any:
+    def __rxor__(self, other: Any) -> Self:
         return reflected("bitwise_xor", other, self)
 
-    def __lshift__(self, other: Any) -> Any:
+    def __lshift__(self, other: Any) -> Self:
         return applied("left_shift", self, other)
 
-    def __rlshift__(self, other: Any) -> Any:
+    def __rlshift__(self, other: Any) -> Self:
         return reflected("left_shift", other, self)
 
-    def __rshift__(self, other: Any) -> Any:
+    def __rshift__(self, other: Any) -> Self:
         return applied("right_shift", self, other)
 
-    def __rrshift__(self, other: Any) -> Any:
+    def __rrshift__(self, other: Any) -> Self:
         return reflected("right_shift", other, self)
 
-    def __lt__(self, other: Any) -> Any:
+    def __lt__(self, other: Any) -> Self:
         return applied("less", self, other)
 
-    def __le__(self, other: Any) -> Any:
+    def __le__(self, other: Any) -> Self:
         return applied("less_equal", self, other)
 
-    def __gt__(self, other: Any) -> Any:
+    def __gt__(self, other: Any) -> Self:
         return applied("greater", self, other)
 
-    def __ge__(self, other: Any) -> Any:
+    def __ge__(self, other: Any) -> Self:
         return applied("greater_equal", self, other)
 
-    def __eq__(self, other: object) -> Any:
+    def __eq__(self, other: object) -> Self:  # type: ignore[override]
         if other is None or isinstance(other, str):
             return NotImplemented  # Python then finds them unequal
         return applied("equal", self, other)
 
-    def __ne__(self, other: object) -> Any:
+    def __ne__(self, other: object) -> Self:  # type: ignore[override]
         if other is None or isinstance(other, str):
             return NotImplemented
         return applied("not_equal", self, other)
 
     __hash__ = None  # type: ignore[assignment]
 
-    def __divmod__(self, other: Any) -> Any:
+    def __divmod__(self, other: Any) -> tuple[Self, Self]:
         return self // other, self % other
 
-    def __rdivmod__(self, other: Any) -> Any:
+    def __rdivmod__(self, other: Any) -> tuple[Self, Self]:
         return other // self, other % self
 
-    def __neg__(self) -> Any:
+    def __neg__(self) -> Self:
         return METHODS["neg"](self)
 
-    def __pos__(self) -> Any:
+    def __pos__(self) -> Self:
         return METHODS["positive"](self)
 
-    def __invert__(self) -> Any:
+    def __invert__(self) -> Self:
         return METHODS["bitwise_not"](self)
 
-    def __abs__(self) -> Any:
+    def __abs__(self) -> Self:
         return METHODS["abs"](self)
 
-    def __round__(self, digits: int = 0) -> Any:
+    def __round__(self, digits: int = 0) -> Self:
         return METHODS["rounded"](self, digits)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
@@ -218,15 +218,15 @@ class Elementwise:
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         return opened("numpy").called(func, types, args, kwargs)
 
-    def astype(self, dtype: Any, copy: bool = True) -> Any:
+    def astype(self, dtype: Any, copy: bool = True) -> Self:
         """The same values in another dtype."""
         return METHODS["astype"](self, dtype)
 
-    def clip(self, min: Any = None, max: Any = None) -> Any:
+    def clip(self, min: Any = None, max: Any = None) -> Self:
         """Values below `min` become `min`, values above `max` become `max`."""
         return METHODS["clip"](self, min, max)
 
-    def round(self, decimals: int = 0) -> Any:
+    def round(self, decimals: int = 0) -> Self:
         """Each value at the nearest number of so many decimals, halves at the even one."""
         return METHODS["rounded"](self, decimals) if decimals else METHODS["round"](self)
 
@@ -241,63 +241,49 @@ class Reductions:
         initial: Any = None, where: Any = None,
     ) -> Any:
         """The sum of all elements, or along axes."""
-        return METHODS["reduction"](
-            "sum", self, axis, dtype, out, keepdims, initial, where
-        )
+        return METHODS["reduction"]("sum", self, axis, dtype, out, keepdims, initial, where)
 
     def prod(
         self, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False,
         initial: Any = None, where: Any = None,
     ) -> Any:
         """The product of all elements, or along axes."""
-        return METHODS["reduction"](
-            "prod", self, axis, dtype, out, keepdims, initial, where
-        )
+        return METHODS["reduction"]("prod", self, axis, dtype, out, keepdims, initial, where)
 
     def min(
         self, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False,
         initial: Any = None, where: Any = None,
     ) -> Any:
         """The least element, or the least ones along axes."""
-        return METHODS["reduction"](
-            "min", self, axis, dtype, out, keepdims, initial, where
-        )
+        return METHODS["reduction"]("min", self, axis, dtype, out, keepdims, initial, where)
 
     def max(
         self, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False,
         initial: Any = None, where: Any = None,
     ) -> Any:
         """The greatest element, or the greatest ones along axes."""
-        return METHODS["reduction"](
-            "max", self, axis, dtype, out, keepdims, initial, where
-        )
+        return METHODS["reduction"]("max", self, axis, dtype, out, keepdims, initial, where)
 
     def any(
         self, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False,
         where: Any = None,
     ) -> Any:
         """Whether an element is true, of all or along axes."""
-        return METHODS["reduction"](
-            "any", self, axis, dtype, out, keepdims, None, where
-        )
+        return METHODS["reduction"]("any", self, axis, dtype, out, keepdims, None, where)
 
     def all(
         self, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False,
         where: Any = None,
     ) -> Any:
         """Whether every element is true, of all or along axes."""
-        return METHODS["reduction"](
-            "all", self, axis, dtype, out, keepdims, None, where
-        )
+        return METHODS["reduction"]("all", self, axis, dtype, out, keepdims, None, where)
 
     def mean(
         self, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False,
         where: Any = None,
     ) -> Any:
         """The mean of all elements, or along axes."""
-        return METHODS["reduction"](
-            "mean", self, axis, dtype, out, keepdims, None, where
-        )
+        return METHODS["reduction"]("mean", self, axis, dtype, out, keepdims, None, where)
 
     def argmin(self, axis: Any = None, out: None = None, *, keepdims: bool = False) -> Any:
         """Where the least element is first found."""
@@ -325,13 +311,13 @@ class Operators(Elementwise, Reductions):
 
     __slots__ = ()
 
-    def __matmul__(self, other: Any) -> Any:
+    def __matmul__(self, other: Any) -> Self:
         return applied("matmul", self, other)
 
-    def __rmatmul__(self, other: Any) -> Any:
+    def __rmatmul__(self, other: Any) -> Self:
         return reflected("matmul", other, self)
 
-    def __getitem__(self, key: Any) -> Any:
+    def __getitem__(self, key: Any) -> Self:
         try:
             return METHODS["getitem"](self, key)
         except ShapeError as failure:
@@ -352,12 +338,12 @@ class Operators(Elementwise, Reductions):
         return METHODS["at"](self)
 
     @property
-    def T(self) -> Any:
+    def T(self) -> Self:
         """The array with its axes in reverse order."""
         return METHODS["transpose"](self)
 
     @property
-    def mT(self) -> Any:
+    def mT(self) -> Self:
         """The array with its last two axes exchanged."""
         return METHODS["matrix_transpose"](self)
 
@@ -365,11 +351,11 @@ class Operators(Elementwise, Reductions):
         """The package, which has the names of the array API standard."""
         return METHODS["namespace"](api_version)
 
-    def reshape(self, *shape: Any, copy: bool | None = None) -> Any:
+    def reshape(self, *shape: Any, copy: bool | None = None) -> Self:
         """The same elements, in row-major order, under another shape; one extent may be -1."""
         return METHODS["reshape"](self, shape[0] if len(shape) == 1 else shape, copy=copy)
 
-    def ravel(self, order: str = "C") -> Any:
+    def ravel(self, order: str = "C") -> Self:
         """All elements as an array of rank 1: in row-major order, of order "F" column by column."""
         if order not in ("C", "F", "A", "K"):
             raise ArgumentError(
@@ -380,10 +366,10 @@ class Operators(Elementwise, Reductions):
 
     flatten = ravel
 
-    def transpose(self, *axes: Any) -> Any:
+    def transpose(self, *axes: Any) -> Self:
         """The array with its axes in another order, reversed when none is given."""
         return METHODS["transpose"](self, axes[0] if len(axes) == 1 else axes or None)
 
-    def dot(self, other: Any) -> Any:
+    def dot(self, other: Any) -> Self:
         """The inner product of vectors, the product of matrices."""
         return METHODS["dot"](self, other)
