@@ -11,12 +11,14 @@ it contiguous, unless both give views: then both are timed as they are.
 
 from __future__ import annotations
 
+import ctypes
 import json
 import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator
 from functools import lru_cache
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -154,7 +156,7 @@ def settings() -> SimpleNamespace:
     try:
         from threadpoolctl import threadpool_info
     except ImportError:
-        return SimpleNamespace(blas="unknown (threadpoolctl is missing)", numpy_simd=simd())
+        return SimpleNamespace(blas=f"OpenBLAS, kernel {kernel_of_blas()}", numpy_simd=simd())
     np.ones((2, 2)) @ np.ones((2, 2))
     pools = [
         f"{pool['internal_api']} {pool['version']}, kernel {pool.get('architecture', '?')},"
@@ -162,6 +164,20 @@ def settings() -> SimpleNamespace:
         for pool in threadpool_info() if pool["user_api"] == "blas"
     ]  # fmt: skip
     return SimpleNamespace(blas="; ".join(pools), numpy_simd=simd())
+
+
+def kernel_of_blas() -> str:
+    """The processor whose kernels NumPy's OpenBLAS runs, as it names it; "?" for another library.
+    """
+    np.ones((2, 2)) @ np.ones((2, 2))
+    loaded = Path("/proc/self/maps").read_text(encoding="utf-8").split()
+    for path in dict.fromkeys(each for each in loaded if "openblas" in each):
+        library = ctypes.CDLL(path)
+        for name in ("scipy_openblas_get_corename64_", "openblas_get_corename"):
+            if ask := getattr(library, name, None):
+                ask.restype = ctypes.c_char_p
+                return str(ask().decode())
+    return "?"
 
 
 def simd() -> str:
