@@ -27,7 +27,7 @@ def test_few_modules_are_imported():
     ).stdout  # fmt: skip
     imported, front = map(int, printed.split())
 
-    assert imported <= 160
+    assert imported <= 120
     assert front <= 56
 
 
