@@ -12,7 +12,7 @@ needed. Derivatives of these derivatives are right, too, since what is left out 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from flatweave.base.dtypes import DType, i64
@@ -298,15 +298,28 @@ def product_permute(r: Reverse, let: Let, op: Permute) -> Back:
         given = r.cotangent(y)
         into = generate(r.b, [size], lambda b, at: parted(b, read(b, dest, at)))
         parts = generate(r.b, [count], lambda b, at: parted(b, read(b, x, at)))
-        neutral = constant(1.0, dtype), nothing, nothing
-        fns = [lambda_of(fn, dtype) for fn in ("mul", "add", "add")]
-        found = [
-            r.b.emit(Permute(fn, (ne,), (d,), op.indices, (part,)))[0]
-            for fn, ne, d, part in zip(fns, neutral, into, parts, strict=True)
-        ]
+        ones, zeros, mul = (constant(1.0, dtype),), (nothing, nothing), lambda_of("mul", dtype)
+        both = r.b.function([dtype] * 4, lambda b, m, s, n, t: [b.add(m, n), b.add(s, t)])
+
+        def at_if(condition: Callable[[Builder, Atom, Atom], Atom]) -> Atom:
+            def write(b: Builder, at: list[Var]) -> list[Atom]:
+                place = read(b, op.indices, at)
+                return [chosen(b, condition(b, place, read(b, x, at)), place, index(-1))]
+
+            return generate(r.b, [count], write)[0]
+
+        # few elements are special, so few are written; where none is, the product is the result
+        special = at_if(lambda b, _, value: is_special(b, value))
+        number, rest = r.b.emit(Permute(both, zeros, into[1:], special, parts[1:]))
+        near = at_if(lambda b, place, _: b.apply(
+            "lt", nothing, read_inside(b, number, place, size, nothing)
+        ))  # fmt: skip
+        (product,) = r.b.emit(Permute(mul, ones, into[:1], near, parts[:1]))
+        found = product, number, rest
 
         def scaled(b: Builder, place: Atom, value: Atom) -> Atom:
             product, number, rest, every = (read(b, array, [place]) for array in (*found, y))
+            product = chosen(b, b.apply("eq", number, nothing), every, product)
             made = Factors(product, number, rest, every).others(b, value)
             return times(b, read(b, given, [place]), made)
 

@@ -29,13 +29,13 @@ from flatweave.gradients.values import (
     dtype_of,
     live,
     owned,
-    read,
+    part_of,
     shape_of,
     tangent_type,
     with_part,
     zero,
 )
-from flatweave.ops import Generate, Index
+from flatweave.ops import Index, Reshape
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import Apply, For, While
 from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Type, Var
@@ -258,9 +258,7 @@ class WayBack:
 
         def step(first: Atom, count: Atom, tape: Sequence[Atom]) -> Lambda:
             known = dict(zip((base, length, *here), (first, count, *tape), strict=True))
-            return Substitution(known, lambda var, type_: r.b.var(var.name, type_)).function(
-                self.step
-            )
+            return r.b.copy(Substitution(known).function(self.step))
 
         return lambda: self.emit(r, let, lambda b, state: plan.back(b, starts, tapes, state, step))
 
@@ -287,11 +285,7 @@ class WayBack:
             if k in totals:
                 end = b.param("k", i64)
                 start = ends[end] = b.sub(end, b.product(shape))
-            inner = b.inner()
-            indices = [inner.param("i", i64, extent) for extent in shape]
-            place = inner.add(start, inner.ravel(indices, shape))
-            made = inner.close(indices, [read(inner, tape, [place])])
-            b.append(Let((param,), Generate(shape, made)))
+            b.append(Let((param,), Reshape(part_of(b, tape, start, shape), shape)))
         reads = b.lets[before:]
         self._write_rows(b, at)
         rows = b.lets[before + len(reads) :]
@@ -303,10 +297,8 @@ class WayBack:
 
     def _bind_counter(self, b: Builder, op: For, at: Atom) -> None:
         """The counter of the loop at an iteration."""
-        counter = self.params[0]
-        dtype = dtype_of(counter.type)
-        ahead = b.mul(b.cast(at, dtype), op.step)
-        b.append(Let((counter,), Apply("add", (op.lo, ahead))))
+        ahead = b.mul(b.cast(at, dtype_of(op.lo.type)), op.step)
+        b.append(Let(self.params[:1], Apply("add", (op.lo, ahead))))
 
     def _write_rows(self, b: Builder, at: Atom) -> None:
         for atom, size in self._row_atoms:
