@@ -21,19 +21,16 @@ from flatweave.ops.folds import Filter, Fold, Locate, Reduce, ReduceSegments, Sc
 from flatweave.ops.nests import HOST_BODIES, ByRow, Nest, Span, Suits
 from flatweave.ops.segments import CombineRows, CombineSegments
 from flatweave.ops.sorts import RadixSort, Sort, SortRow, SortRows
-from flatweave.ops.sweep import (
-    Combine,
-    Compact,
+from flatweave.ops.sweep import Combine, Compact, Prefix, Sink, SinkOp, Store, Sweep
+from flatweave.ops.writes import (
     Insert,
-    Prefix,
+    InTurn,
+    Permute,
+    Scatter,
     ScatterReduce,
     ScatterStore,
-    Sink,
-    SinkOp,
-    Store,
-    Sweep,
+    Weave,
 )
-from flatweave.ops.writes import InTurn, Permute, Scatter, Weave
 
 __all__ = [
     "HOST_BODIES", "KERNELS", "Argument", "Back", "ByRow", "CallKernel", "Callback", "Check",

@@ -46,6 +46,7 @@ class CombineSegments(Sink):
     neutral: tuple[Atom, ...]
     forward: ClassVar[bool] = True
     closes: ClassVar[bool] = True
+    said: ClassVar[str] = "the results of segments"
 
     @property
     def arity(self) -> int:
@@ -83,6 +84,7 @@ class CombineRows(Sink):
     rows: Atom
     forward: ClassVar[bool] = True
     by_row: ClassVar[bool] = True
+    said: ClassVar[str] = "the array of results, one for each row,"
 
     @property
     def arity(self) -> int:

@@ -8,11 +8,8 @@ sink takes the next results of the body:
     store                            y -> ys[i] = y
     compact k                        flag, x.. -> the x where flag holds, and their number
     combine fn neutral               v.. -> their reduction
-    scatter_store dest               j, x.. -> dest[j] = x        (scatter)
-    scatter_reduce fn neutral dest   j, x.. -> dest[j] fn= x      (permute, reduce_by_index)
-    insert dest offset               x -> dest[offset + i] = x    (concat)
 
-Sinks that combine segments are in `segments.py`.
+Sinks that combine segments are in `segments.py`, those that write into arrays in `writes.py`.
 """
 
 from __future__ import annotations
@@ -26,8 +23,9 @@ import numpy as np
 from flatweave.array_ir import operators
 from flatweave.array_ir.interp import Interp
 from flatweave.base.dtypes import i64
-from flatweave.ops.rows import array_type, scalar_type
+from flatweave.ops.rows import scalar_type
 from flatweave.terms.batch import Env, Value, Values
+from flatweave.terms.build import FALSE
 from flatweave.terms.rules import (
     condition_misfits,
     function_misfits,
@@ -36,12 +34,23 @@ from flatweave.terms.rules import (
     starts_misfits,
     types_misfit,
 )
-from flatweave.terms.syntax import ArrayType, Atom, Lambda, Op, Part, Type, Var, op, types_of
+from flatweave.terms.syntax import (
+    ArrayType,
+    Atom,
+    Lambda,
+    Op,
+    Part,
+    Type,
+    Var,
+    constant,
+    op,
+    types_of,
+)
 
 
-def elements_in(dest: Sequence[Atom]) -> tuple[Type, ...]:
-    """The types of what arrays hold."""
-    return tuple(array_type(x).dtype for x in dest)
+def zeros(atoms: tuple[Atom, ...]) -> tuple[Atom, ...]:
+    """A zero for each scalar."""
+    return tuple(constant(0, scalar_type(atom)) for atom in atoms)
 
 
 class Sink(Part):
@@ -59,6 +68,12 @@ class Sink(Part):
     closes: ClassVar[bool] = False
     by_row: ClassVar[bool] = False
     """Whether it combines rows, which only `flatten` gives a sweep to do."""
+    at_own_position: ClassVar[bool] = False
+    """Whether it stores each element at that element's own position."""
+    filters: ClassVar[bool] = False
+    """Whether it leaves the elements whose flag holds, after their number."""
+    said: ClassVar[str] = "an array"
+    """What it leaves, in the user's words."""
 
     @property
     def arity(self) -> int:
@@ -76,6 +91,20 @@ class Sink(Part):
     def is_open(self) -> bool:
         """Whether it stores an array that fusion may leave out."""
         return False
+
+    @property
+    def updated(self) -> tuple[Atom, ...]:
+        """The arrays that it writes into."""
+        return ()
+
+    @property
+    def deciding(self) -> int:
+        """How many of its first results have no effect if they are `idle`, whatever the others."""
+        return 0
+
+    def idle(self, taken: tuple[Atom, ...]) -> tuple[Atom, ...]:
+        """For each result that it takes, a value that has no effect if it decides so."""
+        return zeros(taken)
 
     def counted(self, taken: tuple[Atom, ...]) -> Atom | None:
         """The flag whose number before an element says where that goes."""
@@ -125,6 +154,7 @@ class Store(Sink):
 
     barrier: bool = False
     early: ClassVar[bool] = True
+    at_own_position: ClassVar[bool] = True
 
     @property
     def arity(self) -> int:
@@ -157,10 +187,16 @@ class Compact(Sink):
 
     count: int
     early: ClassVar[bool] = True
+    filters: ClassVar[bool] = True
+    said: ClassVar[str] = "what a filter keeps"
+    deciding: ClassVar[int] = 1
 
     @property
     def arity(self) -> int:
         return 1 + self.count
+
+    def idle(self, taken: tuple[Atom, ...]) -> tuple[Atom, ...]:
+        return FALSE, *zeros(taken[1:])
 
     def counted(self, taken: tuple[Atom, ...]) -> Atom | None:
         return taken[0]
@@ -195,6 +231,13 @@ class Combine(Sink):
     def arity(self) -> int:
         return len(self.neutral)
 
+    @property
+    def deciding(self) -> int:
+        return self.arity
+
+    def idle(self, taken: tuple[Atom, ...]) -> tuple[Atom, ...]:
+        return self.neutral
+
     def reduction(self) -> Lambda | None:
         return self.fn
 
@@ -212,89 +255,6 @@ class Combine(Sink):
         self, interp: Interp, env: Env, shape: tuple[int, ...], order: Value, taken: Values
     ) -> Values:
         return operators.reduce(interp, env, self.fn, interp.atoms(env, self.neutral), taken)
-
-
-@op
-class ScatterStore(Sink):
-    """Elements written to indices of `dest`; outside it they are dropped, the last one wins."""
-
-    dest: tuple[Atom, ...]
-    alone: ClassVar[bool] = True
-
-    @property
-    def arity(self) -> int:
-        return 1 + len(self.dest)
-
-    def binders(self, shape: tuple[Atom, ...], taken: tuple[Atom, ...]) -> tuple[Var, ...]:
-        return tuple(Var("t", atom.type) for atom in self.dest)
-
-    def misfits(self, taken: tuple[Atom, ...]) -> Iterator[str]:
-        yield from types_misfit("what is scattered", taken, (i64, *elements_in(self.dest)))
-
-    def evaluate(
-        self, interp: Interp, env: Env, shape: tuple[int, ...], order: Value, taken: Values
-    ) -> Values:
-        return operators.scatter_store(interp.atoms(env, self.dest), taken[0], taken[1:])
-
-
-@op
-class ScatterReduce(Sink):
-    """Elements combined into indices of `dest`, in the order of the sweep."""
-
-    fn: Lambda
-    neutral: tuple[Atom, ...]
-    dest: tuple[Atom, ...]
-    alone: ClassVar[bool] = True
-
-    @property
-    def arity(self) -> int:
-        return 1 + len(self.dest)
-
-    def in_any_order(self, commutes: Callable[[Lambda], bool]) -> bool:
-        return commutes(self.fn)
-
-    def binders(self, shape: tuple[Atom, ...], taken: tuple[Atom, ...]) -> tuple[Var, ...]:
-        return tuple(Var("t", atom.type) for atom in self.dest)
-
-    def misfits(self, taken: tuple[Atom, ...]) -> Iterator[str]:
-        elements = elements_in(self.dest)
-        yield from types_misfit("what is scattered", taken, (i64, *elements))
-        yield from operator_misfits(self.fn, elements)
-        if self.neutral:
-            yield from types_misfit("the neutral element", self.neutral, elements)
-
-    def evaluate(
-        self, interp: Interp, env: Env, shape: tuple[int, ...], order: Value, taken: Values
-    ) -> Values:
-        dest = interp.atoms(env, self.dest)
-        return operators.scatter_reduce(interp, env, self.fn, dest, taken[0], taken[1:])
-
-
-@op
-class Insert(Sink):
-    """The elements written to `dest` one after the other from a flat `offset`."""
-
-    dest: Atom
-    offset: Atom
-
-    @property
-    def arity(self) -> int:
-        return 1
-
-    def binders(self, shape: tuple[Atom, ...], taken: tuple[Atom, ...]) -> tuple[Var, ...]:
-        return (Var("t", self.dest.type),)
-
-    def misfits(self, taken: tuple[Atom, ...]) -> Iterator[str]:
-        yield from types_misfit("what is inserted", taken, elements_in((self.dest,)))
-        yield from index_misfits("the offset", (self.offset,))
-
-    def evaluate(
-        self, interp: Interp, env: Env, shape: tuple[int, ...], order: Value, taken: Values
-    ) -> Values:
-        dest = interp.atom(env, self.dest)
-        result = dest.reshape(-1).copy()
-        result[int(interp.atom(env, self.offset)) + order] = taken[0]
-        return (result.reshape(dest.shape),)
 
 
 @op
@@ -347,7 +307,17 @@ class Sweep(Op):
     @property
     def only_stores(self) -> bool:
         """Whether every result is stored at the element's own position, and nothing is combined."""
-        return all(isinstance(sink, Store) for sink in self.sinks)
+        return all(sink.at_own_position for sink in self.sinks)
+
+    @property
+    def stores_or_reduces(self) -> bool:
+        """Whether every result is stored so, or is one reduction."""
+        return all(sink.at_own_position or sink.reduction() is not None for sink in self.sinks)
+
+    @property
+    def inserts(self) -> bool:
+        """Whether it writes a part of a larger array: such parts are written one by one."""
+        return any(sink.updated and not sink.alone for sink in self.sinks)
 
     def portions(self) -> tuple[tuple[Atom, ...], ...]:
         """The results of the body that each sink takes."""

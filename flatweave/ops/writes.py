@@ -12,10 +12,128 @@ from flatweave.array_ir import operators
 from flatweave.array_ir.interp import Interp
 from flatweave.base.dtypes import i64
 from flatweave.ops.rows import array_type, scalar_type
-from flatweave.ops.sweep import ScatterStore, Sink, SinkOp
+from flatweave.ops.sweep import Sink, SinkOp, zeros
 from flatweave.terms.batch import Env, Value, Values
+from flatweave.terms.build import index
 from flatweave.terms.rules import index_misfits, is_alike, operator_misfits, types_misfit
 from flatweave.terms.syntax import ArrayType, Atom, Lambda, Op, Type, Var, op, types_of
+
+# Sinks of a sweep:
+#
+#     scatter_store dest               j, x.. -> dest[j] = x        (scatter)
+#     scatter_reduce fn neutral dest   j, x.. -> dest[j] fn= x      (permute, reduce_by_index)
+#     insert dest offset               x -> dest[offset + i] = x    (concat)
+
+
+def elements_in(dest: Sequence[Atom]) -> tuple[Type, ...]:
+    """The types of what arrays hold."""
+    return tuple(array_type(x).dtype for x in dest)
+
+
+@op
+class ScatterStore(Sink):
+    """Elements written to indices of `dest`; outside it they are dropped, the last one wins."""
+
+    dest: tuple[Atom, ...]
+    alone: ClassVar[bool] = True
+    said: ClassVar[str] = "what a scatter writes to"
+    deciding: ClassVar[int] = 1
+
+    @property
+    def arity(self) -> int:
+        return 1 + len(self.dest)
+
+    @property
+    def updated(self) -> tuple[Atom, ...]:
+        return self.dest
+
+    def idle(self, taken: tuple[Atom, ...]) -> tuple[Atom, ...]:
+        return index(-1), *zeros(taken[1:])
+
+    def binders(self, shape: tuple[Atom, ...], taken: tuple[Atom, ...]) -> tuple[Var, ...]:
+        return tuple(Var("t", atom.type) for atom in self.dest)
+
+    def misfits(self, taken: tuple[Atom, ...]) -> Iterator[str]:
+        yield from types_misfit("what is scattered", taken, (i64, *elements_in(self.dest)))
+
+    def evaluate(
+        self, interp: Interp, env: Env, shape: tuple[int, ...], order: Value, taken: Values
+    ) -> Values:
+        return operators.scatter_store(interp.atoms(env, self.dest), taken[0], taken[1:])
+
+
+@op
+class ScatterReduce(Sink):
+    """Elements combined into indices of `dest`, in the order of the sweep."""
+
+    fn: Lambda
+    neutral: tuple[Atom, ...]
+    dest: tuple[Atom, ...]
+    alone: ClassVar[bool] = True
+    said: ClassVar[str] = "what is updated at computed places"
+    deciding: ClassVar[int] = 1
+
+    @property
+    def arity(self) -> int:
+        return 1 + len(self.dest)
+
+    @property
+    def updated(self) -> tuple[Atom, ...]:
+        return self.dest
+
+    def idle(self, taken: tuple[Atom, ...]) -> tuple[Atom, ...]:
+        return index(-1), *zeros(taken[1:])
+
+    def in_any_order(self, commutes: Callable[[Lambda], bool]) -> bool:
+        return commutes(self.fn)
+
+    def binders(self, shape: tuple[Atom, ...], taken: tuple[Atom, ...]) -> tuple[Var, ...]:
+        return tuple(Var("t", atom.type) for atom in self.dest)
+
+    def misfits(self, taken: tuple[Atom, ...]) -> Iterator[str]:
+        elements = elements_in(self.dest)
+        yield from types_misfit("what is scattered", taken, (i64, *elements))
+        yield from operator_misfits(self.fn, elements)
+        if self.neutral:
+            yield from types_misfit("the neutral element", self.neutral, elements)
+
+    def evaluate(
+        self, interp: Interp, env: Env, shape: tuple[int, ...], order: Value, taken: Values
+    ) -> Values:
+        dest = interp.atoms(env, self.dest)
+        return operators.scatter_reduce(interp, env, self.fn, dest, taken[0], taken[1:])
+
+
+@op
+class Insert(Sink):
+    """The elements written to `dest` one after the other from a flat `offset`."""
+
+    dest: Atom
+    offset: Atom
+
+    @property
+    def arity(self) -> int:
+        return 1
+
+    @property
+    def updated(self) -> tuple[Atom, ...]:
+        return (self.dest,)
+
+    def binders(self, shape: tuple[Atom, ...], taken: tuple[Atom, ...]) -> tuple[Var, ...]:
+        return (Var("t", self.dest.type),)
+
+    def misfits(self, taken: tuple[Atom, ...]) -> Iterator[str]:
+        yield from types_misfit("what is inserted", taken, elements_in((self.dest,)))
+        yield from index_misfits("the offset", (self.offset,))
+
+    def evaluate(
+        self, interp: Interp, env: Env, shape: tuple[int, ...], order: Value, taken: Values
+    ) -> Values:
+        dest = interp.atom(env, self.dest)
+        result = dest.reshape(-1).copy()
+        result[int(interp.atom(env, self.offset)) + order] = taken[0]
+        return (result.reshape(dest.shape),)
+
 
 # scatter dest indices values:   dest with dest[indices[i]] = values[i]
 

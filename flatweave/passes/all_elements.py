@@ -12,28 +12,18 @@ stand in a branch that runs for kept elements only.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-from flatweave.base.dtypes import DType, bool_, i64
+from flatweave.base.dtypes import bool_, i64
 from flatweave.base.records import record
 from flatweave.base.source import Location
-from flatweave.ops import (
-    Combine,
-    Compact,
-    Index,
-    Prefix,
-    ScatterReduce,
-    ScatterStore,
-    Sink,
-    Store,
-    Sweep,
-)
+from flatweave.ops import Compact, Index, Prefix, ScatterStore, Sink, Store, Sweep
 from flatweave.ops.rows import array_type
 from flatweave.passes.rewrite import Rewriter
 from flatweave.passes.sweeps import LocalNames, atoms_used
 from flatweave.terms.build import Builder, index, lambda_of
 from flatweave.terms.control import Apply, Cast, If
-from flatweave.terms.syntax import Atom, Const, Lambda, Let, Op, Var, constant
+from flatweave.terms.syntax import Atom, Const, Lambda, Let, Op, Var
 from flatweave.terms.traverse import Substitution, atoms_in, free_vars, lambdas_in, needed_for
 
 FALSE = Const(False, bool_)
@@ -142,7 +132,8 @@ class AllElements(Rewriter):
         assert isinstance(op, Sweep) and isinstance(extent := op.shape[0], Var)
         (self.index,) = op.body.params
         self.flag = self.flags[extent]
-        idle = list(_idle(op))
+        pairs = zip(op.sinks, op.portions(), strict=True)
+        idle = [atom for sink, taken in pairs for atom in sink.idle(taken)]
         if in_place := self._goes_back(op):
             op, idle = self._as_stores(op)
         if self.needs_position(op):
@@ -178,8 +169,7 @@ class AllElements(Rewriter):
         """A scatter to the elements' own places as stores; what was there before is stored where
         an element is not kept."""
         (sink,) = op.sinks
-        assert isinstance(sink, ScatterStore)
-        before = [Index(dest, self.params, checked=False) for dest in sink.dest]
+        before = [Index(dest, self.params, checked=False) for dest in sink.updated]
         body = Lambda(op.body.params, op.body.lets, op.body.results[1:])
         made = Sweep(op.shape, body, tuple(Store() for _ in before))
         return made, [self.builder.emit(each)[0] for each in before]
@@ -196,26 +186,19 @@ class AllElements(Rewriter):
 
     def _masked(self, sink: Sink, taken: Sequence[Atom], idle: Sequence[Atom]) -> list[Atom]:
         """What a sink takes, replaced at elements that are not kept by what has no effect on it."""
-        first = self.builder.apply("select", self.flag, taken[0], idle[0])
-        match sink:
-            case Combine():
-                return self._selected(taken, idle)
-            case Compact():
-                return [self.builder.apply("and", self.flag, taken[0]), *taken[1:]]
-            case ScatterReduce() | ScatterStore():
-                return [first, *taken[1:]]
-            case _:
-                return list(taken)
+        if sink.filters:
+            return [self.builder.apply("and", self.flag, taken[0]), *taken[1:]]
+        count = sink.deciding
+        return [*self._selected(taken[:count], idle[:count]), *taken[count:]]
 
     def _selected(self, taken: Sequence[Atom], idle: Sequence[Atom]) -> list[Atom]:
         pairs = zip(taken, idle, strict=True)
         return [self.builder.apply("select", self.flag, x, e) for x, e in pairs]
 
     def _feed(self, part: Fed, extent: Var) -> None:
-        if isinstance(part.sink, Store):
+        if part.sink.at_own_position:
             compact = self.sinks[extent]
-            assert isinstance(compact.sink, Compact)
-            compact.sink = Compact(compact.sink.count + 1)
+            compact.sink = Compact(len(compact.taken))
             compact.taken += part.taken
             compact.vars += part.vars
             self.values[part.vars[0]] = part.taken[0]
@@ -226,7 +209,7 @@ class AllElements(Rewriter):
 
     def _keep(self, part: Fed) -> None:
         """Know what a compact keeps."""
-        if not isinstance(part.sink, Compact):
+        if not part.sink.filters:
             return
         extent, *arrays = part.vars
         self.flags[extent], *values = part.taken
@@ -265,22 +248,3 @@ class AllElements(Rewriter):
             and (place in atoms_in(let.op) or any(self._uses(g, place) for g in lambdas_in(let.op)))
             for let in fn.lets
         )
-
-
-def _idle(op: Sweep) -> Iterator[Atom]:
-    """For each result of a sweep's body, the value that has no effect on its sink."""
-    for sink, taken in zip(op.sinks, op.portions(), strict=True):
-        match sink:
-            case Combine(neutral=neutral):
-                yield from neutral
-            case Compact():
-                yield from (FALSE, *map(_zero, taken[1:]))
-            case ScatterReduce() | ScatterStore():
-                yield from (NOWHERE, *map(_zero, taken[1:]))
-            case _:
-                yield from map(_zero, taken)
-
-
-def _zero(atom: Atom) -> Atom:
-    assert isinstance(atom.type, DType)
-    return constant(0, atom.type)

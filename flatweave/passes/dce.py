@@ -74,7 +74,7 @@ def _trim(let: Let, live: set[Var]) -> Let:
     for sink, taken, bound in zip(let.op.sinks, let.op.portions(), groups, strict=True):
         if not any(var in live for var in bound):
             continue
-        if isinstance(sink, Compact):
+        if sink.filters:
             if any(var in live for var in bound[1:]):
                 sink, taken, bound = _read_columns(taken, bound, live)
             else:

@@ -234,7 +234,7 @@ class _Rows:
         checked = any(isinstance(left.op, Check) for left in self.lets)
         groups = op.binders_by_sink(let.vars)
         for sink, taken, group in zip(op.sinks, op.portions(), groups, strict=True):
-            if isinstance(sink, Store) and taken[0] in self.combined and not checked:
+            if sink.at_own_position and taken[0] in self.combined and not checked:
                 given.append(self.combined[taken[0]])
                 continue
             given += [None] * len(group)

@@ -23,20 +23,11 @@ from flatweave.ops import (
     ByRow,
     Callback,
     CallKernel,
-    CombineRows,
-    CombineSegments,
-    Compact,
     Empty,
-    Insert,
-    InTurn,
     RadixSort,
     Reshape,
-    ScatterReduce,
-    ScatterStore,
-    Sink,
     SortRow,
     SortRows,
-    Store,
     Suits,
     Sweep,
 )
@@ -120,18 +111,7 @@ def _arrays(let: Let) -> Iterator[tuple[Var, Atom | None]]:
     if isinstance(let.op, Sweep):
         for sink, vars_ in zip(let.op.sinks, let.op.binders_by_sink(let.vars), strict=True):
             arrays = [var for var in vars_ if isinstance(var.type, ArrayType)]
-            yield from zip(arrays, _destinations(sink, len(arrays)), strict=True)
-
-
-def _destinations(sink: Sink, count: int) -> tuple[Atom | None, ...]:
-    match sink:
-        case ScatterStore(dest=dest) | ScatterReduce(dest=dest):
-            return dest
-        case Insert(dest=dest):
-            return (dest,)
-        case Store() | InTurn() | Compact() | CombineSegments() | CombineRows():
-            return (None,) * count
-    return ()
+            yield from zip(arrays, sink.updated or (None,) * len(arrays), strict=True)
 
 
 def _is_given_up(dest: Atom, let: Let, fresh: set[Var], ends: dict[Let, set[Var]]) -> bool:

@@ -53,7 +53,6 @@ from flatweave.ops import (
     Prefix,
     ScatterReduce,
     ScatterStore,
-    Store,
     Sweep,
 )
 from flatweave.passes.all_elements import AllElements
@@ -154,7 +153,7 @@ class _Host:
         assert isinstance(op, Sweep)
         stores = op.shape[0] in made.sinks  # with them, a filter of its own
         kinds_fit = all(
-            isinstance(sink, Combine | Compact) or (stores and sink.is_open)
+            sink.filters or sink.reduction() is not None or (stores and sink.is_open)
             for sink in op.sinks
         )
         alone = any(part.sink.alone for part in made.fed)
@@ -229,7 +228,7 @@ class _Host:
         let = self.before[c]
         assert isinstance(let.op, Sweep)
         needed = made.needed_for(let, extent)
-        if any(isinstance(sink, Store) for sink in let.op.sinks):
+        if any(sink.at_own_position for sink in let.op.sinks):
             return False
         if any(isinstance(inner.op, Prefix) for inner in needed.lets):
             return False
@@ -243,7 +242,7 @@ def _filters(op: Op) -> bool:
     """Whether a sweep keeps some elements, in order."""
     if not isinstance(op, Sweep) or op.reverse:
         return False
-    return any(isinstance(sink, Compact) for sink in op.sinks)
+    return any(sink.filters for sink in op.sinks)
 
 
 def _used(op: object) -> set[Var]:

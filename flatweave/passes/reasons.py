@@ -18,22 +18,14 @@ from flatweave.ops import (
     HOST_BODIES,
     Callback,
     CallKernel,
-    CombineRows,
-    CombineSegments,
-    Compact,
     Empty,
     Index,
-    Insert,
     Locate,
     Prefix,
     RadixSort,
     Reshape,
-    ScatterReduce,
-    ScatterStore,
-    Sink,
     SortRow,
     SortRows,
-    Store,
     Suits,
     Sweep,
 )
@@ -44,13 +36,6 @@ from flatweave.terms.control import For, If, While
 from flatweave.terms.syntax import Atom, Lambda, Let, Var
 from flatweave.terms.traverse import atoms_in, free_vars, needed_for, walk_lets
 
-KINDS: dict[type[Sink], str] = {
-    Compact: "what a filter keeps",
-    CombineSegments: "the results of segments",
-    CombineRows: "the array of results, one for each row,",
-    ScatterStore: "what a scatter writes to",
-    ScatterReduce: "what is updated at computed places",
-}
 Why = tuple[int, str, str]
 """How strong a reason is (0: the strongest), the reason, and what would help, if anything."""
 INLINE = "Where the kernel goes through it in order, a map or a reduction fuses with what makes it."
@@ -176,8 +161,8 @@ def _what(var: Var, let: Let) -> tuple[str, Location | None]:
     assert isinstance(op, Sweep)
     parts = zip(op.sinks, op.portions(), op.binders_by_sink(let.vars), strict=True)
     sink, taken = next((sink, taken) for sink, taken, vars_ in parts if var in vars_)
-    if not isinstance(sink, Store):
-        return KINDS.get(type(sink), "an array"), let.where
+    if not sink.at_own_position:
+        return sink.said, let.where
     needed = needed_for(op.body.lets, taken)
     scans = any(isinstance(each.op, Prefix) for each in needed)
     where = next((each.where for each in reversed(needed) if each.where), let.where)
@@ -215,7 +200,7 @@ def _why(var: Var, let: Let, loops: int, use: Use) -> Why:
 def _why_in_place(let: Let, maker: Sweep, use: Use, reader: Sweep) -> Why:
     """Why a sweep that reads an array in place is not part of the sweep that makes it."""
     line = _line(use.where)
-    if any(isinstance(sink, Store) and sink.barrier for sink in maker.sinks):
+    if any(sink.at_own_position and not sink.is_open for sink in maker.sinks):
         return 0, "fw.store keeps it in memory", "Without fw.store it is fused where that pays."
     between = _made_between(let, use)
     if between is not None:
@@ -223,9 +208,9 @@ def _why_in_place(let: Let, maker: Sweep, use: Use, reader: Sweep) -> Why:
         return 4, said, FIRST
     if reader.reverse != maker.reverse and is_ordered(reader):
         return 5, f"{line} goes through it from the other end", DIRECTION
-    if any(isinstance(sink, Insert) for sink in reader.sinks):
+    if reader.inserts:
         return 5, f"{line} writes it behind another part", JOINED
-    kept = any(isinstance(sink, Compact) for sink in maker.sinks)
+    kept = any(sink.filters for sink in maker.sinks)
     if kept and reader.shape != maker.shape and cost_of_body(reader.body) - READ > STORING:
         said = f"{line} does more with an element than storing it costs, for kept ones only"
         return 6, said, ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from flatweave.ops import Combine, Compact, Index, Prefix, Sweep
+from flatweave.ops import Index, Prefix, Sweep
 from flatweave.passes.operators import is_commutative
 from flatweave.terms.build import Names
 from flatweave.terms.syntax import Atom, Lambda, Let, Var
@@ -16,11 +16,11 @@ STREAMS = 20
 
 def is_ordered(op: Sweep) -> bool:
     """Whether the direction of the sweep shows in its results."""
-    return any(isinstance(let.op, Prefix) for let in op.body.lets) or any(
-        sink.forward
-        or isinstance(sink, Compact)
-        or (isinstance(sink, Combine) and not is_commutative(sink.fn))
-        for sink in op.sinks
+    reductions = filter(None, (sink.reduction() for sink in op.sinks))
+    return (
+        any(isinstance(let.op, Prefix) for let in op.body.lets)
+        or any(sink.forward or sink.filters for sink in op.sinks)
+        or not all(map(is_commutative, reductions))
     )
 
 

@@ -58,7 +58,7 @@ from flatweave.array_ir.syntax import Program
 from flatweave.array_ir.verify import FLAT
 from flatweave.base.dtypes import DType, i64
 from flatweave.base.records import record
-from flatweave.ops import Index, Locate, Prefix, Store, Sweep
+from flatweave.ops import Index, Locate, Prefix, Sweep
 from flatweave.passes.array_pass import array_pass
 from flatweave.passes.rewrite import Rewriter
 from flatweave.terms.bounds import Sum
@@ -128,7 +128,7 @@ class _Telescope(Rewriter):
 def _stored(op: Sweep, atoms: Sequence[Var]) -> list[tuple[Var, Var]]:
     """What a sweep stores, and the arrays of it."""
     groups = zip(op.sinks, op.portions(), op.binders_by_sink(tuple(atoms)), strict=True)
-    stored = [(taken[0], vars_[0]) for sink, taken, vars_ in groups if isinstance(sink, Store)]
+    stored = [(taken[0], vars_[0]) for sink, taken, vars_ in groups if sink.at_own_position]
     return [(taken, array) for taken, array in stored if isinstance(taken, Var)]
 
 

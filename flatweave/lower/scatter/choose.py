@@ -114,7 +114,8 @@ def lower_scatter(lowering: Lowering, let: Let, facts: SweepFacts, plan: SweepPl
     scattering = Scattering(lowering, let, facts, plan)
     made = [_division(choice.name)(scattering, choice.when) for choice in plan.scatter]
     _first_of(lowering.host, made)
-    for var, buffer, array in zip(let.vars, scattering.dest, scattering.sink.dest, strict=True):
+    updated = facts.op.sinks[0].updated
+    for var, buffer, array in zip(let.vars, scattering.dest, updated, strict=True):
         lowering.scope.bind(var, HostArray(buffer, lowering.scope.array(array).shape))
 
 

@@ -27,7 +27,7 @@ from flatweave.lower.scatter.shared_copies import Copies, SharedCopies, bytes_fo
 from flatweave.lower.scatter.sorted import with_flag
 from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.plan import When
-from flatweave.lower.schedule.scatter_variant import neutral_of, scattering_sink
+from flatweave.lower.schedule.scatter_variant import neutral_of
 from flatweave.lower.sweep.writer import KernelWriter
 from flatweave.lower.traverse.steps import Position, State, warp_index
 from flatweave.ops import ScatterReduce
@@ -50,7 +50,7 @@ class InShared(SharedCopies):
         machine = scattering.lowering.machine
         assert machine.fixed_width is not None
         self.lanes, self.warps = machine.fixed_width, machine.warps
-        assert isinstance(scattering.sink, ScatterReduce)
+        assert scattering.sink is not None
         self.commutes = is_commutative(scattering.sink.fn)
         self.staged = [scattering.dtypes[k] for k in scattering.varying]
         stage = self.lanes * self.warps * bytes_of([i32, *self.staged])
@@ -66,7 +66,7 @@ class InShared(SharedCopies):
         """Not where it is known that there are more places than any copy has."""
         if not super().suits(machine, facts):
             return False
-        shape = array_type(scattering_sink(facts).dest[0]).shape
+        shape = array_type(facts.op.sinks[0].updated[0]).shape
         known = prod(int(extent.value) for extent in shape if isinstance(extent, Const))
         return known * machine.warps <= bytes_for_copies(machine)
 

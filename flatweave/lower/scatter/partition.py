@@ -40,7 +40,6 @@ from flatweave.lower.scatter.scattering import (
 )
 from flatweave.lower.schedule.plan import When
 from flatweave.lower.sweep.writer import KernelWriter
-from flatweave.ops import ScatterReduce
 from flatweave.terms.build import FALSE, TRUE, Builder, index, lambda_of
 from flatweave.terms.control import For, If
 from flatweave.terms.syntax import Atom, BufferType, Const, Var
@@ -80,7 +79,7 @@ class Partition(Division):
         bits = (TILE_BYTES // bytes_of(scattering.held)).bit_length() - 1
         self.tile_bits = min(bits, MOST_BITS)
         sink = scattering.sink
-        self.notes_nan = isinstance(sink, ScatterReduce) and agrees_without_nan(sink.fn)
+        self.notes_nan = sink is not None and agrees_without_nan(sink.fn)
         shared: Own = [
             *(("scratch", BufferType(dtype)) for dtype in self.dtypes),
             ("starts", BufferType(u32)), ("bits", i64), ("size_bits", i64), ("start", i64),

@@ -35,11 +35,10 @@ from flatweave.lower.scatter.scattering import (
 )
 from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.plan import When
-from flatweave.lower.schedule.scatter_variant import NOT_COMBINED, neutral_of, scattering_sink
+from flatweave.lower.schedule.scatter_variant import NOT_COMBINED, combining, neutral_of
 from flatweave.lower.sweep.writer import KernelWriter
 from flatweave.lower.traverse.steps import Position, State
 from flatweave.lower.traverse.traversal import flat
-from flatweave.ops import ScatterReduce
 from flatweave.passes.operators import is_commutative, is_exact
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import For
@@ -105,7 +104,7 @@ class Private(Division):
 
     def __init__(self, scattering: Scattering, when: When) -> None:
         super().__init__(scattering, when)
-        assert isinstance(scattering.sink, ScatterReduce)
+        assert scattering.sink is not None
         self.neutral = neutral_of(scattering.sink)
         suffix = "" if when is When.ALWAYS else "_private"
         self.role = Role.VARIANT if suffix else Role.PASS
@@ -131,8 +130,8 @@ class Private(Division):
 
     @classmethod
     def obstacle(cls, machine: Machine, facts: SweepFacts) -> str:
-        sink = scattering_sink(facts)
-        if not isinstance(sink, ScatterReduce):
+        sink = combining(facts.op)
+        if sink is None:
             return NOT_COMBINED
         return super().obstacle(machine, facts) if neutral_of(sink) else NO_NEUTRAL
 

@@ -27,14 +27,14 @@ from flatweave.lower.machine.machine import Machine
 from flatweave.lower.schedule.arrangement import arrange_lanes
 from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.plan import SweepPlan, When
-from flatweave.lower.schedule.scatter_variant import ScatterVariant
+from flatweave.lower.schedule.scatter_variant import ScatterVariant, combining
 from flatweave.lower.schedule.words import why_version
 from flatweave.lower.sweep.launches import holds, suffix
 from flatweave.lower.sweep.scans import ScannedBody
 from flatweave.lower.sweep.writer import KernelWriter, call_operator
 from flatweave.lower.traverse.steps import Position, State, count_lanes
 from flatweave.nest.schedule import ALWAYS, Cache, RFactor, Rows, Stream, Version
-from flatweave.ops import Prefix, ScatterReduce, ScatterStore, Sweep
+from flatweave.ops import Prefix, Sweep
 from flatweave.ops.rows import scalar_type
 from flatweave.terms.build import FALSE, TRUE, Builder, index
 from flatweave.terms.control import For
@@ -52,19 +52,19 @@ class Scattering:
 
     def __init__(self, lowering: Lowering, let: Let, facts: SweepFacts, plan: SweepPlan) -> None:
         op = facts.op
-        (sink,) = op.sinks
-        assert isinstance(sink, ScatterStore | ScatterReduce)
+        dest = op.sinks[0].updated
         self.lowering = lowering
         self.let = let
         self.op = op
-        self.sink: ScatterStore | ScatterReduce = sink
+        self.sink = combining(op)
+        """What combines elements that meet; None where the last one stays."""
         self.facts = facts
         self.plan = plan
-        self.dest = lowering.own_all(sink.dest, let)
+        self.dest = lowering.own_all(dest, let)
         self.held = [dtype_in(buffer) for buffer in self.dest]
         """The dtypes of what is written to, in which elements are combined."""
         self.dtypes = [scalar_type(value) for value in op.body.results[1:]]
-        self.extent = lowering.host.product(lowering.scope.array(sink.dest[0]).shape)
+        self.extent = lowering.host.product(lowering.scope.array(dest[0]).shape)
         self.total = lowering.host.product([lowering.scope.scalar(e) for e in op.shape])
         bound = {var for inner in op.body.lets for var in inner.vars} | set(op.body.params)
         self.varying = [k for k, atom in enumerate(op.body.results[1:]) if atom in bound]
@@ -144,7 +144,7 @@ class Scattering:
         self, kernel: KernelBuilder, b: Builder, old: Sequence[Atom], new: Sequence[Atom]
     ) -> Values:
         """old fn new, in their dtypes, for scatter_reduce sinks."""
-        assert isinstance(self.sink, ScatterReduce)
+        assert self.sink is not None
         fn, dtypes = self.sink.fn, types_of(old)
         if dtypes == fn.result_types():
             return call_operator(self.lowering, kernel, b, fn, [*old, *new])
@@ -155,7 +155,7 @@ class Scattering:
 
     def anywhere(self, kernel: KernelBuilder) -> Combine | None:
         """What combines old values and new ones to the same bits wherever in a kernel it stands."""
-        if not isinstance(self.sink, ScatterReduce):
+        if self.sink is None:
             return None
         combine = partial(self.combine, kernel)
         return called_for_nan(kernel.body, self.sink.fn, combine, self.held)
@@ -176,7 +176,7 @@ class Scattering:
     ) -> None:  # fmt: skip
         """One element to its place in `dest`, by the operator as `combine` applies it."""
         values: Sequence[Atom] = self.whole(kernel, varying)
-        if isinstance(self.sink, ScatterReduce):
+        if self.sink is not None:
             old = [b.emit(Load(buffer, at))[0] for buffer in dest]
             join = combine or partial(self.combine, kernel)
             values = join(b, tuple(old), cast_like(b, dest, values))
@@ -358,8 +358,8 @@ class Division(ScatterVariant):
 
 def is_counted(op: Sweep) -> bool:
     """Whether all that an element does is to add an integer that is the same for all."""
-    (sink,) = op.sinks
-    assert isinstance(sink, ScatterReduce)
+    sink = combining(op)
+    assert sink is not None
     names = component_functions(sink.fn) or ["none"]
     values = op.body.results[1:]
     return all(name == "add" for name in names) and all(
@@ -379,8 +379,8 @@ def times_added(b: Builder, op: Sweep, counts: Sequence[Atom]) -> list[Atom]:
 def widened(op: Sweep) -> list[DType] | None:
     """The dtypes of components in which their sums round seldom; None where none is a sum of f32,
     or the components are not combined one by one."""
-    (sink,) = op.sinks
-    if not isinstance(sink, ScatterReduce):
+    sink = combining(op)
+    if sink is None:
         return None
     dtypes = [type_ for type_ in sink.fn.result_types() if isinstance(type_, DType)]
     names = component_functions(sink.fn)

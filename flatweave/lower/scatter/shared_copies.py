@@ -32,7 +32,7 @@ from flatweave.lower.scatter.scattering import (
 )
 from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.plan import When
-from flatweave.lower.schedule.scatter_variant import NOT_COMBINED, neutral_of, scattering_sink
+from flatweave.lower.schedule.scatter_variant import NOT_COMBINED, combining, neutral_of
 from flatweave.lower.sweep.writer import KernelWriter, call_operator
 from flatweave.lower.traverse.steps import Position, State
 from flatweave.lower.traverse.traversal import Traversal, flat
@@ -61,9 +61,8 @@ class SharedCopies(Division):
 
     def __init__(self, scattering: Scattering, when: When) -> None:
         super().__init__(scattering, when)
-        sink = scattering.sink
-        assert isinstance(sink, ScatterReduce)
-        self.fn, self.neutral = self.operator(sink)
+        assert scattering.sink is not None
+        self.fn, self.neutral = self.operator(scattering.sink)
         self.dtypes: list[DType] = [scalar_type(result) for result in self.fn.results]
         self.flagged = len(self.dtypes) > len(scattering.dtypes)
         self.partials: Own = [("partials", BufferType(dtype)) for dtype in self.dtypes]
@@ -77,7 +76,7 @@ class SharedCopies(Division):
     def obstacle(cls, machine: Machine, facts: SweepFacts) -> str:
         if not machine.atomics:
             return NO_THREADS
-        if not isinstance(scattering_sink(facts), ScatterReduce):
+        if combining(facts.op) is None:
             return NOT_COMBINED
         return SCANS if any(isinstance(let.op, Prefix) for let in facts.op.body.lets) else ""
 
@@ -269,8 +268,8 @@ class SharedAtomic(SharedCopies):
 
     @classmethod
     def obstacle(cls, machine: Machine, facts: SweepFacts) -> str:
-        sink, found = scattering_sink(facts), super().obstacle(machine, facts)
-        if found or not isinstance(sink, ScatterReduce):
+        sink, found = combining(facts.op), super().obstacle(machine, facts)
+        if found or sink is None:
             return found
         if any(scalar_type(result).bits < WORD_BITS for result in sink.fn.results):
             return NARROW
@@ -287,8 +286,8 @@ class SharedAtomic(SharedCopies):
 
     @classmethod
     def keeps_bits(cls, facts: SweepFacts) -> bool:
-        sink = scattering_sink(facts)
-        return isinstance(sink, ScatterReduce) and is_exact(sink.fn)
+        sink = combining(facts.op)
+        return sink is not None and is_exact(sink.fn)
 
     def operator(self, sink: ScatterReduce) -> tuple[Lambda, tuple[Atom, ...]]:
         return sink.fn, known_neutral(sink.fn)
@@ -300,7 +299,7 @@ class SharedAtomic(SharedCopies):
 
 def _extent(facts: SweepFacts) -> int | None:
     """How many places there are, if that is known."""
-    shape = array_type(scattering_sink(facts).dest[0]).shape
+    shape = array_type(facts.op.sinks[0].updated[0]).shape
     known = [int(extent.value) for extent in shape if isinstance(extent, Const)]
     return prod(known) if len(known) == len(shape) else None
 

@@ -26,8 +26,8 @@ from flatweave.lower.machine.machine import Machine
 from flatweave.lower.scatter.scattering import Division, Scattering
 from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.plan import When
-from flatweave.lower.schedule.scatter_variant import NOT_COMBINED, neutral_of, scattering_sink
-from flatweave.ops import CombineRows, Index, RadixSort, Reshape, ScatterReduce, Sweep
+from flatweave.lower.schedule.scatter_variant import NOT_COMBINED, combining, neutral_of
+from flatweave.ops import CombineRows, Index, RadixSort, Reshape, Sweep
 from flatweave.ops import Store as Kept
 from flatweave.ops.rows import array_type, scalar_type
 from flatweave.terms.build import FALSE, TRUE, Builder, index
@@ -68,13 +68,13 @@ class Sorted(Division):
 
     def __init__(self, scattering: Scattering, when: When) -> None:
         super().__init__(scattering, when)
-        assert isinstance(scattering.sink, ScatterReduce)
+        assert scattering.sink is not None
         self.sink = scattering.sink
         self.neutral = neutral_of(self.sink)
 
     @classmethod
     def obstacle(cls, machine: Machine, facts: SweepFacts) -> str:
-        return "" if isinstance(scattering_sink(facts), ScatterReduce) else NOT_COMBINED
+        return NOT_COMBINED if combining(facts.op) is None else ""
 
     @classmethod
     def suits(cls, machine: Machine, facts: SweepFacts) -> bool:

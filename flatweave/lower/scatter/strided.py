@@ -29,7 +29,7 @@ from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.plan import When
 from flatweave.lower.sweep.writer import KernelWriter
 from flatweave.lower.traverse.row_lookup import RowOf
-from flatweave.ops import Prefix, ScatterReduce
+from flatweave.ops import Prefix
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import NO_BODY, For, If
 from flatweave.terms.syntax import Atom, BufferType, Var
@@ -210,7 +210,7 @@ class _Tile:
         elements.emit(b, [let for let in lets if let.vars[0] not in fixed])
         values = list(elements.atoms(body.results[1:]))
         inside = b.inner() if tested else b
-        if isinstance(self.scattering.sink, ScatterReduce):
+        if self.scattering.sink is not None:
             old = [inside.emit(Load(buffer, place))[0] for buffer in self.dest]
             new = cast_like(inside, self.dest, values)
             values = list(self.scattering.combine(self.writer.kernel, inside, old, new))

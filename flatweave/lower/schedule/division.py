@@ -147,7 +147,7 @@ def _division_of(name: str, machine: Machine, *, free: bool) -> Division:
 def searches(op: Sweep) -> bool:
     """Whether lanes need not know of each other's rows: nothing is combined along them."""
     scans = any(isinstance(let.op, Prefix) for let in op.body.lets)
-    return not scans and not any(isinstance(sink, CombineRows) for sink in op.sinks)
+    return not scans and not any(sink.by_row for sink in op.sinks)
 
 
 def along_on_device(op: Sweep) -> Along:

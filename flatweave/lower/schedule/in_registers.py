@@ -17,7 +17,7 @@ from flatweave.lower.machine.machine import Machine
 from flatweave.lower.machine.thresholds import CHEAP_AGAIN, LEAST_EACH, OTHER_REGISTERS, UNDER_WAY
 from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.scan_levels import ScanLevels, ScanRecord
-from flatweave.ops import Check, Index, Store
+from flatweave.ops import Check, Index
 from flatweave.passes.cost import cost_of_body
 from flatweave.terms.control import Apply, Cast
 from flatweave.terms.syntax import Atom, Lambda, Let, Var
@@ -60,8 +60,7 @@ def kept_of(facts: SweepFacts) -> Kept | None:
     """What threads keep; None for scans that count, of elements whose indices are checked, and for
     sinks that carry something themselves."""
     op, levels = facts.op, facts.scans.levels
-    plain = all(isinstance(sink, Store) or sink.reduction() is not None for sink in op.sinks)
-    if not levels or not plain or facts.located is not None:
+    if not levels or not op.stores_or_reduces or facts.located is not None:
         return None
     if any(scan.prefix is None for scan in facts.scans.records):
         return None

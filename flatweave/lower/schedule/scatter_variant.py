@@ -15,7 +15,7 @@ from typing import ClassVar
 from flatweave.lower.machine.machine import Machine
 from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.plan import When
-from flatweave.ops import ScatterReduce, ScatterStore
+from flatweave.ops import ScatterReduce, Sweep
 from flatweave.passes.operators import known_neutral
 from flatweave.terms.syntax import Atom
 
@@ -50,11 +50,11 @@ class ScatterVariant:
         return True
 
 
-def scattering_sink(facts: SweepFacts) -> ScatterStore | ScatterReduce:
-    """The only sink of a sweep that writes to computed places."""
-    (sink,) = facts.op.sinks
-    assert isinstance(sink, ScatterStore | ScatterReduce)
-    return sink
+def combining(op: Sweep) -> ScatterReduce | None:
+    """The only sink of a scattering sweep, where it combines elements that meet; None where the
+    last one stays."""
+    (sink,) = op.sinks
+    return sink if isinstance(sink, ScatterReduce) else None
 
 
 def neutral_of(sink: ScatterReduce) -> tuple[Atom, ...]:

@@ -31,7 +31,7 @@ from flatweave.base.records import record
 from flatweave.lower.machine.machine import Machine
 from flatweave.lower.machine.thresholds import SHORT_BYTES
 from flatweave.nest.schedule import Axis
-from flatweave.ops import Combine, Fold, Index, Locate, Prefix, Store, Sweep
+from flatweave.ops import Fold, Index, Locate, Prefix, Sweep
 from flatweave.ops.rows import array_type
 from flatweave.terms.build import Builder, Names, index
 from flatweave.terms.control import Apply
@@ -87,8 +87,7 @@ def _folded_extent(op: Sweep) -> Atom | None:
 def length_of_short(op: Sweep, axis: Axis, known: Accesses) -> Length | None:
     """How long the rows are along which lanes lie, where sweeps of short ones have another plan:
     those that do not scan, and of which lanes do not go along rows in memory."""
-    plain = all(isinstance(sink, Store | Combine) for sink in op.sinks)
-    if not plain or any(isinstance(let.op, Prefix) for let in walk_lets(op.body)):
+    if not op.stores_or_reduces or any(isinstance(let.op, Prefix) for let in walk_lets(op.body)):
         return None
     if axis is Axis.FOLD:
         extent = None if _locates(op) else _folded_extent(op)

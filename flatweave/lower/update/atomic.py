@@ -25,7 +25,7 @@ from flatweave.lower.kernel.elements import Elements
 from flatweave.lower.machine.machine import Machine
 from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.plan import When
-from flatweave.lower.schedule.scatter_variant import NOT_COMBINED, ScatterVariant, scattering_sink
+from flatweave.lower.schedule.scatter_variant import NOT_COMBINED, ScatterVariant, combining
 from flatweave.ops import ScatterReduce, ScatterStore
 from flatweave.ops.rows import scalar_type
 from flatweave.passes.operators import is_commutative, is_exact, may_commute
@@ -68,15 +68,15 @@ class Update(ScatterVariant):
 
     @classmethod
     def obstacle(cls, machine: Machine, facts: SweepFacts) -> str:
-        sink = scattering_sink(facts)
-        if not isinstance(sink, ScatterReduce):
+        sink = combining(facts.op)
+        if sink is None:
             return "" if cls.stores else NOT_COMBINED
         return cls.misfit(machine, sink) if may_commute(sink.fn) else NOT_COMMUTATIVE
 
     @classmethod
     def keeps_bits(cls, facts: SweepFacts) -> bool:
-        sink = scattering_sink(facts)
-        return not isinstance(sink, ScatterReduce) or is_exact(sink.fn)
+        sink = combining(facts.op)
+        return sink is None or is_exact(sink.fn)
 
     @classmethod
     def misfit(cls, machine: Machine, sink: ScatterReduce) -> str:
@@ -139,8 +139,8 @@ class ByAtomics(Update):
 
     @classmethod
     def suits(cls, machine: Machine, facts: SweepFacts) -> bool:
-        sink = scattering_sink(facts)
-        if not isinstance(sink, ScatterReduce):
+        sink = combining(facts.op)
+        if sink is None:
             return True
         return is_commutative(sink.fn) and not cls.misfit(machine, sink)
 

@@ -33,7 +33,7 @@ from collections.abc import Iterator, Sequence, Set
 
 from flatweave.array_ir.syntax import Program
 from flatweave.array_ir.verify import FLAT
-from flatweave.ops import HOST_BODIES, CombineRows, Compact, Index, Insert, Sink, Sweep
+from flatweave.ops import HOST_BODIES, Index, Sink, Sweep
 from flatweave.passes.array_pass import array_pass
 from flatweave.passes.cost import STORING, cost_of_body
 from flatweave.passes.rewrite import Rewriter
@@ -225,7 +225,7 @@ class _Group(_Single):
         self.is_ordered = sweep.is_ordered
         self.reverse = sweep.op.reverse
         self.scatters = _scatters(sweep.op)
-        self.inserts = _inserts(sweep.op)
+        self.inserts = sweep.op.inserts
         self.arrays = set(sweep.arrays)
         self.vars: dict[Var, None] = {}
         self.sinks: list[Sink] = []
@@ -260,7 +260,7 @@ class _Group(_Single):
         if _scatters(sweep.op) and not self._only_feeds(sweep, readers):
             return False
         used = [var for var in sweep.used if var in self.vars]
-        if _inserts(sweep.op) and not used:
+        if sweep.op.inserts and not used:
             return False
         if self.reverse != sweep.op.reverse and self.is_ordered and sweep.is_ordered:
             return False
@@ -301,7 +301,7 @@ class _Group(_Single):
             self.reverse = sweep.op.reverse
         self.is_ordered |= sweep.is_ordered
         self.arrays.update(var for var in sweep.arrays if var not in self.vars)
-        self.inserts |= _inserts(sweep.op)
+        self.inserts |= sweep.op.inserts
         if _scatters(sweep.op):
             self._give_way(sweep)
         self._add(sweep, self.merger.renamed(stored_by(sweep.let)), readers)
@@ -322,18 +322,13 @@ class _Group(_Single):
 def _go_apart(sinks: Sequence[Sink], other: Sweep) -> bool:
     """Whether one sweep compacts, which goes along positions, and the other only combines rows of
     cheap elements, which goes along rows: two passes are faster than both in one."""
-    compacts = any(isinstance(sink, Compact) for sink in sinks)
-    combines = all(isinstance(sink, CombineRows) for sink in other.sinks)
+    compacts = any(sink.filters for sink in sinks)
+    combines = all(sink.by_row for sink in other.sinks)
     return compacts and combines and cost_of_body(other.body) <= STORING
 
 
 def _scatters(op: Sweep) -> bool:
     return any(sink.alone for sink in op.sinks)
-
-
-def _inserts(op: Sweep) -> bool:
-    """Whether a sweep writes a part of a larger array: such parts are written one by one."""
-    return any(isinstance(sink, Insert) for sink in op.sinks)
 
 
 class _Merger(Rewriter):

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Set
 from flatweave.array_ir.syntax import Program
 from flatweave.base.diagnostics import Note
 from flatweave.base.records import record
-from flatweave.ops import HOST_BODIES, Index, Prefix, Store, Sweep
+from flatweave.ops import HOST_BODIES, Index, Prefix, Sweep
 from flatweave.passes.cost import (
     AS_READ,
     LARGEST,
@@ -133,7 +133,7 @@ def _stored(let: Let, op: Sweep) -> Iterator[tuple[Var, int]]:
     """Each array that a sweep stores, and which of the body's results it is."""
     position = 0
     for sink, vars_ in zip(op.sinks, op.binders_by_sink(let.vars), strict=True):
-        if isinstance(sink, Store):
+        if sink.at_own_position:
             yield vars_[0], position
         position += sink.arity
 
