@@ -34,7 +34,7 @@ def kinds_asked(source: Source) -> Iterator[str]:
     for node in source.nodes:
         if isinstance(node, ast.match_case):
             asked: ast.AST = node.pattern
-        elif isinstance(node, ast.Call) and names(node.func) & {"isinstance", "issubclass"}:
+        elif isinstance(node, ast.Call) and ast.unparse(node.func) == "isinstance":
             asked = node.args[1]
         else:
             continue
