@@ -31,9 +31,10 @@ the total before them:
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from flatweave.base.dtypes import DType, i64
-from flatweave.terms.build import Builder, index
+from flatweave.terms.build import FALSE, Builder, index
 from flatweave.terms.control import Apply, For, If, While
 from flatweave.terms.syntax import Atom, Const, Lambda
 from flatweave.terms.traverse import walk_lets
@@ -63,12 +64,14 @@ def long_fold(
     join: Join,
 ) -> tuple[Atom, ...]:  # fmt: skip
     """A loop from lo to hi whose `body` takes a position and the state, and gives the next state;
-    `join` emits `fn`, the operator on states."""
+    `join` emits `fn`, the operator
+    on states. The state may be that of several folds, one after the other."""
     start = tuple(neutral)
     if not adds_floats(fn) or _is_short(lo, hi, step):
         return b.emit(For(lo, hi, index(step), body, start))
+    joined = partial(_joined, fn, join)
     if any(isinstance(let.op, For | While) for let in walk_lets(body)):
-        return _written_once(b, (lo, hi), step, body, start, start, join, LEVELS)
+        return _written_once(b, (lo, hi), step, body, start, start, joined, LEVELS)
     size = index(BLOCK * step)
     end = b.add(lo, b.mul(b.apply("floordiv", b.sub(hi, lo), size), size))
 
@@ -82,8 +85,8 @@ def long_fold(
             found = blocks(inside, p, inside.apply("minimum", after, last), level - 1)
         else:
             found = inside.emit(For(p, after, index(step), inside.copy(body), start))
-        joined = join(inside, [*state, *found])
-        return c.emit(For(first, last, each, inside.close([p, *state], joined), start))
+        results = joined(inside, [*state, *found])
+        return c.emit(For(first, last, each, inside.close([p, *state], results), start))
 
     return b.emit(For(end, hi, index(step), body, blocks(b, lo, end, LEVELS)))
 
@@ -119,24 +122,31 @@ def chunk(
     load: Callable[[Builder], Sequence[Atom]], store: Callable[[Builder, Sequence[Atom]], None],
     fn: Lambda, join: Join,
 ) -> None:  # fmt: skip
-    """Up to `size` iterations of folds whose states are in memory between them. As many as that are
-    a block, whose results are joined to the state."""
-    if not adds_floats(fn):
-        store(b, b.emit(For(*steps, index(1), body, tuple(load(b)))))
-        return
-    whole = b.apply("eq", b.sub(steps[1], steps[0]), index(size))
+    """Up to `size` iterations of folds whose states are in memory between them, from the first at 0
+    on. As many as that are a block, whose results are joined to the state."""
+    first = b.apply("eq", steps[0], index(0))
+    joins = adds_floats(fn)
+    full = b.apply("eq", b.sub(steps[1], steps[0]), index(size)) if joins else FALSE
     anew, on = b.inner(), b.inner()
-    begin = If(whole, anew.close([], neutral), on.close([], load(on)))
+    fresh = b.apply("or", first, full)
+    begin = If(fresh, anew.close([], neutral), on.close([], load(on)))
     found: tuple[Atom, ...] = b.emit(For(*steps, index(1), body, b.emit(begin)))
+    if not joins:
+        return store(b, found)
+    whole = b.apply("and", full, b.apply("not", first))
     # loaded here, not before the loop, where they would take registers
     block, rest = b.inner(), b.inner()
-    before, each = load(block), len(fn.results)
-    joined: list[Atom] = []
-    for k in range(0, len(found), each):
-        joined += join(block, [*before[k : k + each], *found[k : k + each]])
-    store(block, joined)
+    store(block, _joined(fn, join, block, [*load(block), *found]))
     store(rest, found)
     b.emit(If(whole, block.close([], []), rest.close([], [])))
+
+
+def _joined(fn: Lambda, join: Join, b: Builder, operands: Sequence[Atom]) -> list[Atom]:
+    """The states of some folds, all of the left ones first, joined one by one."""
+    each, half, joined = len(fn.results), len(operands) // 2, list[Atom]()
+    for k in range(0, half, each):
+        joined += join(b, [*operands[k : k + each], *operands[half + k : half + k + each]])
+    return joined
 
 
 def _is_short(lo: Atom, hi: Atom, step: int) -> bool:

@@ -2,6 +2,7 @@
 
     an element may be visited twice      if it is stored and nothing else is done with it
     elements may change their order      if none is scanned, and what combines them commutes
+    a fold may go by parts               if its operator is associative
     a fold may be split over lanes       if its operator is associative
 
 Operators of users count as associative, as `reduce` asks; one that combines component by component
@@ -15,7 +16,18 @@ from collections.abc import Iterator, Sequence
 
 from flatweave.base.dtypes import DType
 from flatweave.base.records import replace
-from flatweave.nest.schedule import Along, Axis, Guard, How, Step, Stream, Tail, Version
+from flatweave.nest.schedule import (
+    Along,
+    Axis,
+    Guard,
+    How,
+    Split,
+    Step,
+    Stream,
+    Tail,
+    Unroll,
+    Version,
+)
 from flatweave.ops import Fold, Prefix, Sweep
 from flatweave.passes.operators import is_commutative, is_exact
 from flatweave.terms.operators import component_functions, is_lawful
@@ -45,10 +57,17 @@ def _is_exact(fn: Lambda) -> bool:
 
 def grouping(versions: Sequence[Version]) -> tuple[tuple[Guard, tuple[Step, ...]], ...]:
     """What decides how operands are grouped: all but where results are stored, and from what size
-    on they are stored there."""
+    on they are stored there. In register tiles each result is folded step by step, in the parts of
+    its fold."""
     guards = (replace(version.guard, elements=0, multiple=1) for version in versions)
-    steps = (tuple(s for s in v.steps if not isinstance(s, Stream)) for v in versions)
-    return tuple(dict.fromkeys(zip(guards, steps, strict=True)))
+    return tuple(dict.fromkeys(zip(guards, map(_grouping_steps, versions), strict=True)))
+
+
+def _grouping_steps(version: Version) -> tuple[Step, ...]:
+    """The steps of a version that decide how operands are grouped."""
+    if version.is_tiled:
+        return Split(Axis.FOLD, version.part(Axis.FOLD)), Unroll(Axis.ROW, 1)
+    return tuple(step for step in version.steps if not isinstance(step, Stream))
 
 
 def broken_laws(op: Sweep, version: Version, *, scans: bool) -> Iterator[str]:
@@ -63,8 +82,10 @@ def broken_laws(op: Sweep, version: Version, *, scans: bool) -> Iterator[str]:
         yield "rows are visited from their first element, and the sweep begins at its end"
     if lanes.tail in (Tail.SHIFT, Tail.SHIFT_OR_MASK) and (scans or not op.only_stores):
         yield "steps that overlap visit elements twice, which are scanned or combined"
-    if version.panel and (scans or not in_any_order(op)):
-        yield "panels change the order of elements, which are scanned or combined in order"
+    if version.step(Split) and (scans or not in_any_order(op)):
+        yield "parts of axes change the order of elements, which are scanned or combined in order"
+    if version.is_tiled and not op.only_stores:
+        yield "a register tile has rows that are not there, and elements are combined"
     if (rows.mixed or rows.along in OUT_OF_ORDER) and not in_any_order(op):
         yield "rows are visited out of order, and their elements are scanned or combined in order"
     reductions = (fn for sink in op.sinks if (fn := sink.reduction()) is not None)

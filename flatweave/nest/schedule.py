@@ -27,6 +27,10 @@ class Axis(Enum):
     """all axes of the sweep fused: every read is at the element's own position"""
     LAST = "last"
     """the last axis, each row by itself: broadcasts, stencils, transposes"""
+    ROW = "row"
+    """the axis before it; or, of a contraction in a fold, the positions of that fold"""
+    PLANE = "plane"
+    """the axis before rows"""
     FOLD = "fold"
     """the folds of one element at a time (sums of rows), which are split over the lanes"""
 
@@ -65,12 +69,16 @@ class Along(Enum):
 
 
 class Memory(Enum):
-    """Where elements that were evaluated are stored until it is known where they go."""
+    """Where values are stored that are used again."""
 
     REGISTERS = "registers"
     """of each thread, which has some for as many elements as it takes"""
     SCRATCH = "scratch"
     """memory of the block, from which they are copied when the output offset is known"""
+    PACKED = "packed"
+    """memory of the block, in the order in which they are read"""
+    SHARED = "shared"
+    """memory that the threads of a block share"""
 
 
 class How(Enum):
@@ -123,7 +131,7 @@ NO_REDUCTION = RFactor(())
 
 @record(eq=True)
 class Split:
-    """An axis is split into panels of `by` elements; the loop over panels is the outer one."""
+    """An axis is split into parts of `by` elements; the loop over parts is the outer one."""
 
     axis: Axis
     by: int
@@ -137,15 +145,27 @@ class Reorder:
 
 
 class Loop(Enum):
-    """A loop of a block."""
+    """A loop of a block. Of an axis that is split, the loop over parts is the first with its name,
+    the one inside a part the last."""
 
     PANEL = "panel"
     ROW = "row"
     COLUMN = "column"
+    FOLD = "fold"
 
 
 BY_PANELS = Reorder((Loop.PANEL, Loop.ROW, Loop.COLUMN))
 """So many columns of all rows of a block before those after them (`panels.py`)."""
+BY_STEPS = Reorder((Loop.ROW, Loop.COLUMN, Loop.FOLD, Loop.COLUMN, Loop.ROW, Loop.FOLD))
+"""Of a tile, all register tiles take some steps of the fold, then those after them."""
+
+
+@record(eq=True)
+class Unroll:
+    """The inner loop over an axis: `by` iterations are written out, with a state each."""
+
+    axis: Axis
+    by: int
 
 
 @record(eq=True)
@@ -179,52 +199,18 @@ class Rows:
 
 @record(eq=True)
 class Cache:
-    """Elements are evaluated once, and stored `at` a memory until it is known where they go.
+    """Values are stored `at` a memory and used again.
 
-    Without this step they are evaluated once more then, as the inputs are in a cache by that time.
+    Elements are evaluated once, and stored until it is known where they go; without this step they
+    are evaluated once more then, as the inputs are in a cache by that time. What a contraction
+    reads along `axes` is packed for each part of its fold; values of lanes that lie along the fold
+    in memory are transposed in squares of `square` lanes. What a stencil reads around a tile is
+    stored in shared memory.
     """
 
     at: Memory
-
-
-@record(eq=True)
-class RegisterTile:
-    """How a contraction is divided: `rows` by `lanes` results stay in registers while the fold
-    takes `depth` steps, on values packed for tiles of `most_rows` by `most_lanes` results. Values
-    of lanes that lie along the fold in memory are turned in squares of `square` lanes. Where values
-    are read `in_place` nothing is packed, and where half the lanes are enough register tiles have
-    these and `narrow` rows, and take all steps at once.
-    """
-
-    rows: int
-    lanes: int
-    depth: int
-    most_rows: int
-    most_lanes: int
+    axes: tuple[Axis, ...] = ()
     square: int = 0
-    in_place: bool = False
-    narrow: int = 0
-
-
-@record(eq=True)
-class SharedTile:
-    """The tile of elements for which a block puts into shared memory what they read around them.
-
-    In hundredths: how many elements a result reads of arrays that are read at several places
-    (`reads`), and how many are put into a tile for it (`loads`); the cycles of 32 results, through
-    the caches (`cached`) and in tiles (`tiled`), as `stencil.py` counts them.
-    """
-
-    shape: tuple[int, ...]
-    reads: int = 0
-    loads: int = 0
-    cached: int = 0
-    tiled: int = 0
-
-    @property
-    def pays(self) -> bool:
-        """Whether that takes fewer cycles, sizes aside."""
-        return self.tiled < self.cached
 
 
 @record(eq=True)
@@ -232,8 +218,13 @@ class Stream:
     """Results are stored around the caches."""
 
 
-Step = Split | Reorder | Vectorize | RFactor | Rows | Cache | RegisterTile | SharedTile | Stream
+Step = Split | Reorder | Unroll | Vectorize | RFactor | Rows | Cache | Stream
 AnyStep = TypeVar("AnyStep", bound=Step)
+
+
+def kind_of(step: Step) -> object:
+    """What a version has one step of at most: its type, and of a split the axis, too."""
+    return (Split, step.axis) if isinstance(step, Split) else type(step)
 
 
 # -- versions -------------------------------------------------------------------------------------
@@ -245,9 +236,9 @@ class Guard:
 
     There are `elements` or more; the last axis is a multiple of `multiple`; rows that are data have
     at least `mean` elements on average. Of a contraction, all reads are `inside` the arrays, folds
-    go over `work` elements or more in all, each over `steps`, and there are `narrowest` rows and
-    lanes. A tile in shared memory is `worth` it. Rows have `one` element each, or fewer than
-    `below`.
+    go over `work` elements or more in all, and there are at least `narrowest` rows and lanes, and
+    at most `widest` lanes. A tile in shared memory is `worth` it. Rows have `one` element each, or
+    fewer than `below`.
     """
 
     elements: int = 0
@@ -256,7 +247,7 @@ class Guard:
     inside: bool = False
     work: int = 0
     narrowest: int = 0
-    steps: int = 0
+    widest: int = 0
     worth: bool = False
     one: bool = False
     below: int = 0
@@ -284,18 +275,43 @@ class Version:
     steps: tuple[Step, ...] = ()
 
     def step(self, kind: type[AnyStep]) -> AnyStep | None:
-        """The step of a kind, of which there is one at most."""
+        """The step of a kind, of which there is one at most, but for splits."""
         return next((each for each in self.steps if isinstance(each, kind)), None)
+
+    def part(self, axis: Axis) -> int:
+        """Elements of the parts that an axis is split into; 0 where it is not split."""
+        splits = (each for each in self.steps if isinstance(each, Split))
+        return next((each.by for each in splits if each.axis is axis), 0)
+
+    def caches(self, at: Memory) -> Cache | None:
+        """The step that stores values at a memory."""
+        found = self.step(Cache)
+        return found if found and found.at is at else None
 
     def but(self, *steps: Step) -> Version:
         """The same version with these steps instead of those of their kinds."""
-        others = {type(each): each for each in steps}
-        kept = [others.pop(type(each), each) for each in self.steps]
+        others = {kind_of(each): each for each in steps}
+        kept = [others.pop(kind_of(each), each) for each in self.steps]
         return replace(self, steps=(*kept, *others.values()))
 
     def only(self, *kinds: type[Step]) -> Version:
         """The same version with the steps of some kinds alone."""
         return replace(self, steps=tuple(each for each in self.steps if isinstance(each, kinds)))
+
+    @property
+    def streams(self) -> bool:
+        """Whether results are stored around the caches."""
+        return self.step(Stream) is not None
+
+    @property
+    def is_tiled(self) -> bool:
+        """Whether results stay in register tiles."""
+        return self.step(Unroll) is not None
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether it reads tiles in shared memory."""
+        return self.caches(Memory.SHARED) is not None
 
     @property
     def lanes(self) -> Vectorize:
@@ -322,8 +338,7 @@ class Version:
     @property
     def panel(self) -> int:
         """Columns of a panel; 0 where there are none."""
-        found = self.step(Split)
-        return found.by if found else 0
+        return self.part(Axis.LAST) if self.step(Reorder) == BY_PANELS else 0
 
 
 NO_ROWS = Rows()

@@ -72,6 +72,28 @@ def test_products_of_all_shapes(shape, target):
     np.testing.assert_array_equal(fw.dot(a, b), a @ b)
 
 
+STACKS = [(3, 4, 4, 4), (2, 16, 16, 16), (5, 7, 9, 3), (0, 4, 4, 4), (3, 5, 6, 0), (2, 17, 33, 70)]
+"""Products, and rows, lanes and steps of each: in one register, in two, in some parts."""
+
+
+def stack_by_index(x, y):
+    """Reads that nothing says are inside but the extents."""
+    shape, steps = (x.shape[0], x.shape[1], y.shape[2]), x.shape[2]
+    return fw.generate(shape, lambda t, i, j: fw.sum(
+        fw.generate(steps, lambda k: x[t, i, k] * y[t, k, j])))  # fmt: skip
+
+
+@pytest.mark.parametrize("shape", every(2, STACKS), ids=str)
+def test_stacks_of_products(shape, target):
+    """As a map, by name, and by index."""
+    count, rows, lanes, steps = shape
+    rng = np.random.default_rng(0)
+    a, b = whole(rng, (count, rows, steps)), whole(rng, (count, steps, lanes))
+
+    for f in (lambda x, y: fw.map(lambda p, q: p @ q, x, y), fw.matmul, stack_by_index):
+        np.testing.assert_array_equal(forced("tiles", f, a, b), a @ b)
+
+
 @pytest.mark.sampled
 @pytest.mark.parametrize("shape", SHAPES[5:], ids=str)
 def test_nearest_rows(shape, threads):
@@ -164,7 +186,8 @@ def test_the_same_bits_as_lane_by_lane(level):
     a, b = (rng.standard_normal(shape).astype(np.float32) for shape in ((130, 64), (64, 70)))
     a[3, 5], a[4], b[:, 7], b[9, 9] = np.nan, -0.0, 0.0, np.inf
 
-    for f, other in ((product, b), (nearest, b.T.copy())):
+    stack = lambda x, y: fw.matmul(x[None], y[None])
+    for f, other in ((product, b), (nearest, b.T.copy()), (stack, b)):
         for threads in (1, 2, 3, 7):
             with in_force(level), config.scoped(threads=threads):
                 tiles, lanes = (forced(way, f, a, other) for way in ("tiles", "lanes"))

@@ -98,12 +98,52 @@ def test_a_changed_step_leaves_the_values(name):
     assert np.array_equal(forced(f, changed, GRID), np.asarray(f(GRID)))
 
 
+PRODUCT = lambda a, b: fw.map(lambda r: fw.map(lambda c: fw.sum(r * c), fw.transpose(b)), a)
+TILES = {
+    "rows": ("unroll axis=row by=[0-9]+", "unroll axis=row by=2"),
+    "lanes": ("axis=last width=[0-9]+\n", "axis=last width=4\n"),
+    "tile": ("split axis=last by=[0-9]+", "split axis=last by=64"),
+    "in place": (" *cache at=packed.*\n", ""),
+    "lanes packed": ("axes=row,last", "axes=last"),
+}
+
+
+@pytest.fixture(scope="module")
+def product():
+    """A program whose contraction runs in tiles, with its text, operands and result."""
+    rng = np.random.default_rng(0)
+    a, b = rng.standard_normal((37, 70)), rng.standard_normal((70, 53))
+    f = jit(lambda a, b: PRODUCT(a, b))
+    return f, plan_text(f, a, b), a, b, np.asarray(f(a, b))
+
+
+@pytest.mark.parametrize("name", TILES)
+def test_a_changed_tile_leaves_the_bits(name, product):
+    """Of sums of floats, which are added in the parts of the fold."""
+    f, text, a, b, result = product
+    changed = re.sub(*TILES[name], text)
+    assert changed != text
+
+    assert forced(f, changed, a, b).tobytes() == result.tobytes()
+
+
+def test_other_parts_of_a_fold_group_floats_otherwise(product):
+    """So they are refused, but for programs that may have other bits."""
+    f, text, a, b, result = product
+    changed = re.sub("split axis=fold by=[0-9]+", "split axis=fold by=16", text)
+
+    with pytest.raises(fw.ArgumentError, match="groups floats otherwise"):
+        forced(f, changed, a, b)
+    free = jit(lambda a, b: PRODUCT(a, b), deterministic=False)
+    np.testing.assert_allclose(forced(free, changed, a, b), result, rtol=1e-12)
+
+
 AFFINE = lambda a, b: (a[0] * b[0], a[1] * b[0] + b[1])
 REFUSED = {
     "of a scan reordered": (
         lambda m: fw.map(lambda row: fw.scan(fw.add, 0.0, row), m), GRID,
         ("( *)(vectorize axis=last.*)", r"\1split axis=last by=32\n\1reorder loops=panel,row,column"
-         r"\n\1\2"), "panels change the order",
+         r"\n\1\2"), "parts of axes change the order",
     ),
     "elements summed twice": (
         lambda m: fw.sum(fw.transpose(m) * fw.transpose(m)), GRID,

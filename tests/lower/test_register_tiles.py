@@ -16,7 +16,7 @@ from flatweave.lower.scatter.choose import plan_of
 from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.text import parse_plans, print_plans
 from flatweave.lower.schedule.verify import verify_plan
-from flatweave.nest.schedule import RegisterTile
+from flatweave.nest.schedule import BY_PANELS, Axis, Cache, Memory, Split, Unroll, Vectorize
 from flatweave.ops import Sweep
 from flatweave.terms.traverse import walk_lets
 from tests.codegen.device_programs import agree, expected, flat, simulated, traced
@@ -29,9 +29,13 @@ from tests.language.test_contractions import (
 )
 from tests.quick import every
 
+batched = lambda x, y: fw.map(lambda p, q: product(p, q) + 1.0, x, y)
 F32, F64 = np.ones((9, 9), np.float32), np.ones((9, 9))
 TILES = schedule_of("contraction=tiles")
-SMALL = RegisterTile(rows=2, lanes=4, depth=4, most_rows=4, most_lanes=8, square=0)
+SMALL = (
+    Split(Axis.ROW, 4), Split(Axis.LAST, 8), Split(Axis.FOLD, 4), Unroll(Axis.ROW, 2),
+    Vectorize(Axis.LAST, 4),
+)  # fmt: skip
 
 
 def swept(f, *args):
@@ -46,17 +50,30 @@ def facts(f, *args):
 
 
 def tile(f, *args, machine=CPU_AVX512):
-    """The tile that is chosen."""
+    """The version in tiles that is chosen."""
     plan = plan_of(facts(f, *args), machine, schedule_of("store=plain"))
-    return plan.versions[0].step(RegisterTile)
+    return next((version for version in plan.versions if version.is_tiled), None)
 
 
-def in_tiles(plan, other):
+def size(version):
+    """Rows and lanes of a version's register tiles."""
+    return version.step(Unroll).by, version.lanes.width
+
+
+def in_tiles(plan, *steps):
     """The plan with other register tiles."""
-    tiles = [version.step(RegisterTile) for version in plan.versions]
     return replace(plan, versions=tuple(
-        version.but(other(tile)) if tile else version
-        for version, tile in zip(plan.versions, tiles, strict=True)))  # fmt: skip
+        version.but(*steps) if version.is_tiled else version for version in plan.versions))
+
+
+def cache_of(plan, square):
+    """The operands in packed form, where the plan has them so."""
+    return [packed(square)] if any(version.step(Cache) for version in plan.versions) else []
+
+
+def packed(square):
+    """Operands in packed form."""
+    return Cache(Memory.PACKED, (Axis.ROW, Axis.LAST), square)
 
 
 @pytest.mark.parametrize("f", [product, product_of_rows, product_by_index, distances, nearest])
@@ -79,20 +96,30 @@ def test_other_sweeps_are_none():
 def test_tiles_fill_the_registers():
     """32 of 64 bytes, 16 of 32 bytes, 16 of 16 bytes; f64 has half as many lanes, a pair of results
     half as many rows."""
-    assert (tile(product, F32, F32).rows, tile(product, F32, F32).lanes) == (14, 32)
-    assert (tile(product, F64, F64).rows, tile(product, F64, F64).lanes) == (14, 16)
-    avx2 = tile(product, F32, F32, machine=cpu(256, 16))
-    assert (avx2.rows, avx2.lanes) == (6, 16)
-    assert tile(product, F32, F32, machine=cpu(128, 16)).lanes == 8
+    assert size(tile(product, F32, F32)) == (14, 32)
+    assert size(tile(product, F64, F64)) == (14, 16)
+    assert size(tile(product, F32, F32, machine=cpu(256, 16))) == (6, 16)
+    assert size(tile(product, F32, F32, machine=cpu(128, 16)))[1] == 8
     least = lambda a, b: fw.map(lambda r: fw.map(lambda c: fw.argmin(r + c), b), a)
-    assert tile(least, F32, F32).rows == 7
+    assert size(tile(least, F32, F32))[0] == 7
 
 
 def test_lanes_that_lie_along_the_fold_are_turned():
     """In squares of a register."""
-    assert tile(product, F32, F32).square == 0
-    assert tile(product_of_rows, F32, F32).square == 16
-    assert tile(nearest, F64, F64).square == 8
+    assert tile(product, F32, F32).step(Cache).square == 0
+    assert tile(product_of_rows, F32, F32).step(Cache).square == 16
+    assert tile(nearest, F64, F64).step(Cache).square == 8
+
+
+def test_small_products_are_read_in_place():
+    """Many at once: nothing is packed, and lanes fill half a register, one, or two."""
+    stack = np.ones((9, 9, 9), np.float32)
+    plan = plan_of(facts(batched, stack, stack), CPU_AVX512, schedule_of("store=plain"))
+
+    tiled = [version for version in plan.versions if version.is_tiled]
+    assert [size(version) for version in tiled] == [(4, 8), (4, 16), (4, 32)]
+    assert [version.guard.widest for version in tiled] == [8, 16, 0]
+    assert not any(version.step(Cache) for version in tiled)
 
 
 def test_threads_have_no_register_tiles():
@@ -105,25 +132,29 @@ def test_small_products_are_not_tiled():
     """What a tile costs first is more than a small product."""
     found = facts(product, F32, F32)
     tiled, *_ = plan_of(found, CPU_AVX512, schedule_of("store=plain")).versions
-    assert tiled.step(RegisterTile) and tiled.guard.work == LEAST_WORK
+    assert tiled.is_tiled and tiled.guard.work == LEAST_WORK
     lanes = plan_of(found, CPU_AVX512, schedule_of("contraction=lanes"))
-    assert not any(each.step(RegisterTile) for each in lanes.versions)
+    assert not any(each.is_tiled for each in lanes.versions)
 
 
 @pytest.mark.parametrize(
-    ("changes", "message"),
+    ("steps", "message"),
     [
-        ({"rows": 3}, "not whole register tiles"),
-        ({"lanes": 0}, "0 lanes"),
-        ({"square": 3}, "squares of 3 lanes"),
+        ([Unroll(Axis.ROW, 3)], "not whole register tiles"),
+        ([Vectorize(Axis.LAST, 0)], "0 lanes"),
+        ([Vectorize(Axis.FOLD, 4)], "lanes lie along the last axis"),
+        ([Split(Axis.FOLD, 0)], "in parts of 0"),
+        ([packed(3)], "squares of 3 lanes"),
+        ([packed(4)], "not adjacent along the fold"),
+        ([BY_PANELS], "the fold goes around"),
     ],
 )
-def test_wrong_tiles_are_refused(changes, message):
+def test_wrong_tiles_are_refused(steps, message):
     """By the rules of plans."""
     found = facts(product, F32, F32)
     plan = plan_of(found, CPU_AVX512, TILES)
     with pytest.raises(CompilerBug, match=message):
-        verify_plan(in_tiles(plan, lambda _: replace(SMALL, **changes)), found, CPU_AVX512)
+        verify_plan(in_tiles(plan, *SMALL, *steps), found, CPU_AVX512)
     with pytest.raises(CompilerBug, match="no contraction"):
         verify_plan(plan, facts(lambda a: fw.map(fw.sum, a), F32), CPU_AVX512)
 
@@ -147,10 +178,7 @@ def test_the_kernel_in_the_simulator(f, shape, square):
     made = traced("f", f, a, b)
     program = list(pipeline.optimise(made).values())[-1]
     plans = parse_plans(print_plans(lower(program, cpu(256, 16), schedule=TILES).sweeps))
-    small = {False: replace(SMALL, square=square), True: replace(SMALL, in_place=True, narrow=2)}
-    plans = {
-        name: in_tiles(plan, lambda tile: small[tile.in_place]) for name, plan in plans.items()
-    }
+    plans = {name: in_tiles(plan, *SMALL, *cache_of(plan, square)) for name, plan in plans.items()}
     unit = lower(program, cpu(256, 16), schedule=TILES, plans=plans)
 
     verify(unit.unit)
@@ -161,9 +189,10 @@ def test_the_kernel_in_the_simulator(f, shape, square):
 
 @pytest.mark.sampled
 @pytest.mark.parametrize("shape", [(3, 1, 2, 5), (2, 5, 7, 9), (1, 9, 9, 3), (2, 2, 17, 6)])
-@pytest.mark.parametrize("narrow", [0, 1])
-def test_the_kernel_in_place_in_the_simulator(shape, narrow):
-    """Several products at once: whole register tiles and rests, some steps at once and the rest."""
+@pytest.mark.parametrize("cache", [(), (Axis.LAST,), (Axis.ROW, Axis.LAST)], ids=len)
+def test_many_products_in_the_simulator(shape, cache):
+    """Several at once: whole register tiles and rests, some steps at once and the rest. One
+    emission reads values in place or packs them, for any contraction."""
     count, rows, lanes, steps = shape
     rng = np.random.default_rng(0)
     a = rng.integers(-9, 10, (count, steps, rows)).astype(np.float64)
@@ -171,9 +200,8 @@ def test_the_kernel_in_place_in_the_simulator(shape, narrow):
     made = traced("f", lambda x, y: fw.map(lambda p, q: product(p.T, q) + 1.0, x, y), a, b)
     program = list(pipeline.optimise(made).values())[-1]
     plans = parse_plans(print_plans(lower(program, cpu(256, 16), schedule=TILES).sweeps))
-    small = replace(SMALL, in_place=True, narrow=narrow)
-    plans = {name: in_tiles(plan, lambda _: small) for name, plan in plans.items()}
-    assert small in [step for plan in plans.values() for v in plan.versions for step in v.steps]
+    small = *SMALL, *([Cache(Memory.PACKED, cache)] if cache else [])
+    plans = {name: in_tiles(plan, *small) for name, plan in plans.items()}
     unit = lower(program, cpu(256, 16), schedule=TILES, plans=plans)
 
     verify(unit.unit)

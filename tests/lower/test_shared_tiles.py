@@ -19,7 +19,7 @@ from flatweave.lower.schedule.choose import shared_tile_of
 from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.text import parse_plans, print_plans
 from flatweave.lower.schedule.verify import verify_plan
-from flatweave.nest.schedule import SharedTile
+from flatweave.nest.schedule import Axis, Split
 from flatweave.ops import Sweep
 from flatweave.runtime.devices import nvrtc
 from flatweave.simulator.counts import Counting
@@ -108,7 +108,7 @@ def tile(f, *args, machine=CUDA):
     found = facts(f, *args)
     plan = plan_of(found, machine, CHOSEN)
     tile = shared_tile_of(found, machine, plan.plain.lanes, ())
-    return tile, any(version.step(SharedTile) for version in plan.versions)
+    return tile, any(version.is_shared for version in plan.versions)
 
 
 def wide(reach):
@@ -182,7 +182,8 @@ def test_the_plan_says_why():
     chosen, wished = lower(program, CUDA), lower(program, CUDA, schedule=TILES)
     text = print_plans(chosen.sweeps)
 
-    assert "shared-tile shape=32,64 reads=500 loads=109" in text
+    steps = ("split axis=row by=32", "split axis=last by=64", "cache at=shared")
+    assert all(step in text for step in steps)
     assert parse_plans(text) == chosen.sweeps
     assert "1.09 reads for a result instead of 5.00: through the caches 38.00 cycles" in str(
         [later.why.reason for later in chosen.unit.later]
@@ -196,11 +197,10 @@ def test_wrong_tiles_are_refused():
     """By the rules of plans."""
     found = facts(five, values((4, 4)))
     plan = plan_of(found, CUDA, TILES)
-    tile = plan.versions[0].step(SharedTile)
 
-    for shape, message in (((3, 32), "whole steps"), ((2048,), "of 2 axes"), ((512, 64), "fit")):
+    for (rows, columns), message in (((3, 32), "whole steps"), ((512, 64), "fit")):
         with pytest.raises(CompilerBug, match=message):
-            wrong = plan.versions[0].but(replace(tile, shape=shape))
+            wrong = plan.versions[0].but(Split(Axis.ROW, rows), Split(Axis.LAST, columns))
             verify_plan(replace(plan, versions=(wrong,)), found, CUDA)
     with pytest.raises(CompilerBug, match="no stencil"):
         verify_plan(plan, facts(lambda xs: xs * 2, values((4, 4))), CUDA)
@@ -213,7 +213,7 @@ def in_both(f, xs, machine=SMALL):
     """The same bits in tiles and through the caches, in the simulator, where nobody races."""
     made = traced("f", f, xs)
     tiles, caches = (lowered(made, machine, wish) for wish in (TILES, CACHES))
-    assert any(v.step(SharedTile) for plan in tiles.sweeps.values() for v in plan.versions)
+    assert any(v.is_shared for plan in tiles.sweeps.values() for v in plan.versions)
     through = simulated(caches, flat(xs), threads=1, seed=0)
     for ours, theirs in zip(simulated(tiles, flat(xs), threads=3, seed=1), through, strict=True):
         assert ours.dtype == theirs.dtype

@@ -20,7 +20,7 @@ from flatweave.lower.host.context import Lowering
 from flatweave.lower.kernel.builder import HostArray
 from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.plan import SweepPlan
-from flatweave.nest.schedule import Axis, RegisterTile
+from flatweave.nest.schedule import Axis
 from flatweave.ops import Check, Index
 from flatweave.terms.control import If
 from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Var
@@ -137,6 +137,6 @@ def _goes_once(facts: SweepFacts, plan: SweepPlan) -> bool:
         is_plain and lanes.axis is Axis.SPACE and not lanes.peel
         and op.only_stores
         and not any(
-            version.step(RegisterTile) or version.guard.of_short_rows for version in plan.versions
+            version.is_tiled or version.guard.of_short_rows for version in plan.versions
         )
     )  # fmt: skip

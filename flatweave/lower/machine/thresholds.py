@@ -89,8 +89,6 @@ NARROWEST = 4
 """Rows and lanes that there must be: of fewer most of a register tile would be computed in vain."""
 FEWEST = 2
 """The same for blocks of a long fold, which are read in place."""
-LEAST_STEPS = 64
-"""Steps of a fold that hide what begins and ends a register tile, in place."""
 VECTORS = 2
 """Registers of lanes that share the value of a row."""
 SPARE_REGISTERS = 2
@@ -100,10 +98,10 @@ DEPTH = 256
 TILE_ROWS = 128
 TILE_LANES = 256
 """Results of a tile along both axes: packing a value costs as much as using it a few times."""
-ROWS_IN_PLACE = 8
-NARROW_ROWS = 4
-"""Rows of a register tile in place, and where one register has room for all lanes: sums that do not
-wait for each other."""
+ROWS_IN_PLACE = 4
+"""Rows of a register tile whose values are read in place: sums that do not wait for each other, and
+no more pointers than there are registers for. 8 take as long for 16 x 16, and 1.7 times for 4 x 4.
+"""
 SIDE_IN_PLACE = 64
 """Rows and lanes of a tile in place."""
 WIDEST_SQUARE = 16
@@ -123,7 +121,5 @@ leave few blocks for small arrays."""
 BLOCKS_AT_ONCE = 2
 """So many blocks find room in the memory that one may have; multiprocessors have several times
 that."""
-TILED_AXES = 3
-"""Axes of a tile, the last ones."""
 ENOUGH_TILES = 4
 """This part of the blocks that are wanted is enough for all multiprocessors."""

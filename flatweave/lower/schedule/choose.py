@@ -7,14 +7,7 @@ from collections.abc import Sequence
 from flatweave.base.records import replace
 from flatweave.base.schedule import Schedule
 from flatweave.lower.machine.machine import Machine
-from flatweave.lower.machine.thresholds import (
-    FEWEST,
-    LARGEST_TILE,
-    LEAST_STEPS,
-    LEAST_WORK,
-    NARROWEST,
-    WIDEST_RUN,
-)
+from flatweave.lower.machine.thresholds import LARGEST_TILE, WIDEST_RUN
 from flatweave.lower.schedule.arrangement import arrange_lanes
 from flatweave.lower.schedule.division import (
     BALANCED,
@@ -28,10 +21,10 @@ from flatweave.lower.schedule.in_registers import elements_each
 from flatweave.lower.schedule.packing import packing_of_scans
 from flatweave.lower.schedule.panels import choose_panel, taller
 from flatweave.lower.schedule.plan import Carry, Level, ScatterChoice, SweepPlan
-from flatweave.lower.schedule.register_tile import choose_register_tile
+from flatweave.lower.schedule.register_tile import tiled_versions
 from flatweave.lower.schedule.scan_levels import ScanRecord
 from flatweave.lower.schedule.short_rows import Length, first_long, is_short, length_of_short
-from flatweave.lower.schedule.stencil import choose_shared_tile
+from flatweave.lower.schedule.stencil import SharedTile, choose_shared_tile
 from flatweave.lower.schedule.tiling import blocks_of, choose_blocks, element_dtypes
 from flatweave.lower.schedule.versions import versions_of, wished
 from flatweave.nest.schedule import (
@@ -44,10 +37,8 @@ from flatweave.nest.schedule import (
     Guard,
     How,
     Memory,
-    RegisterTile,
     RFactor,
     Rows,
-    SharedTile,
     Split,
     Step,
     Tail,
@@ -82,9 +73,9 @@ def plan_sweep(
         below = first_long(machine)
         special += [
             replace(version, guard=replace(version.guard, below=below))
-            for version in found if not version.step(RegisterTile)
+            for version in found if not version.is_tiled
         ]  # fmt: skip
-    tiled = sum(version.step(RegisterTile) is not None for version in plan.versions)
+    tiled = sum(version.is_tiled for version in plan.versions)
     return replace(plan, versions=(*plan.versions[:tiled], *special, *plan.versions[tiled:]))
 
 
@@ -147,17 +138,10 @@ def _tiles(
     wishes: Schedule,
 ) -> list[Version]:  # fmt: skip
     """The versions that keep results in register tiles, or what they read in shared ones."""
-    found, tiles = facts.contraction, []
-    tile = choose_register_tile(found, machine)
-    if found is not None and tile is not None:
-        divided = found.longest is not found.op.extent
-        narrowest = FEWEST if tile.in_place and divided else NARROWEST
-        steps = LEAST_STEPS if tile.in_place else 0
-        guard = Guard(inside=True, work=LEAST_WORK, narrowest=narrowest, steps=steps)
-        tiles.append(replace(plain.but(tile), name="tiled", guard=guard))
+    tiles = tiled_versions(facts.contraction, machine)
     stencil = shared_tile_of(facts, machine, plain.lanes, scatter)
     if stencil is not None and (stencil.pays or wishes.stencil == "tiles"):
-        tiles.insert(0, replace(plain.but(stencil), name="shared", guard=Guard(worth=True)))
+        tiles.insert(0, replace(stencil.of(plain), name="shared", guard=Guard(worth=True)))
     return tiles
 
 

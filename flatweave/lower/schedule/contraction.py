@@ -31,7 +31,7 @@ from collections.abc import Sequence
 
 from flatweave.access.analyse import Accesses
 from flatweave.base.dtypes import DType
-from flatweave.base.records import record, replace
+from flatweave.base.records import record
 from flatweave.lower.machine.thresholds import MOST_VALUES
 from flatweave.ops import Check, Fold, Index, Locate, Prefix, Sweep
 from flatweave.ops.rows import array_type, scalar_type
@@ -44,18 +44,20 @@ from flatweave.terms.traverse import free_vars, needed_for, walk_lets
 class Contraction:
     """The fold of a sweep whose space is divided into tiles of `rows` and `lanes`.
 
-    What its body computes is sorted by what it depends on, beside the fold's position: nothing
-    else, the row, the lane, or both; `row_values` and `lane_values` are what cells take of the row
-    and of the lane. Where rows are the positions of a fold around it, that is `around`. In each
-    pair of `bounds` the first extent must not exceed the second, for all reads to be inside.
-    `leading` are the axes before rows and lanes, and `before` what depends on these alone.
+    `leading` are the axes before rows and lanes, and `before` is what depends on these alone. What
+    the fold's body computes is sorted by what it depends on, in addition to the fold's position:
+    nothing else, the row, the lane, or both; `row_values` and `lane_values` are what cells take of
+    the row and of the lane. Where rows are the positions of a fold around it, that is `around`. In
+    each pair of `bounds` the first extent must not exceed the second, for all reads to be inside.
     `longest` is an extent known outside of the sweep that the fold's does not exceed.
     """
 
     fold: Let
     around: Let | None
+    leading: tuple[Var, ...]
     row: Var
     lane: Var
+    before: tuple[Let, ...]
     common: tuple[Let, ...]
     of_row: tuple[Let, ...]
     of_lane: tuple[Let, ...]
@@ -64,27 +66,16 @@ class Contraction:
     lane_values: tuple[Var, ...]
     bounds: tuple[tuple[Atom, Atom], ...]
     longest: Atom
-    leading: tuple[Var, ...] = ()
-    before: tuple[Let, ...] = ()
 
     @property
     def op(self) -> Fold:
         """The fold itself."""
-        assert isinstance(self.fold.op, Fold)
-        return self.fold.op
-
-    @property
-    def read_before(self) -> tuple[Var, ...]:
-        """What the body of the fold takes of the leading axes."""
-        lets = (*self.common, *self.of_row, *self.of_lane, *self.of_cell)
-        read = {v for let in lets for v in free_vars(let.op)} | set(self.op.body.results)
-        made = (var for let in self.before for var in let.vars)
-        return tuple(var for var in made if var in read)
+        return _fold_of(self.fold)
 
     @property
     def outer(self) -> Fold | None:
         """The fold around it."""
-        return self.around.op if self.around and isinstance(self.around.op, Fold) else None
+        return _fold_of(self.around) if self.around else None
 
     @property
     def step(self) -> Var:
@@ -92,10 +83,19 @@ class Contraction:
         return self.op.body.params[0]
 
     @property
-    def lanes_across(self) -> bool:
-        """Whether all reads of a lane lie side by side along the fold, in a row of a matrix."""
-        reads = [let.op for let in self.of_lane if isinstance(let.op, Index)]
-        return all(read.indices == (self.lane, self.step) for read in reads)
+    def reads_along_fold(self) -> bool:
+        """Whether reads of a lane are adjacent along the fold, in a row of a matrix."""
+        return all(read.indices == (self.lane, self.step) for read in self._reads)
+
+    @property
+    def reads_along_lanes(self) -> bool:
+        """Whether reads of a lane are adjacent from one lane to the next."""
+        return all(self.lane not in read.indices[:-1] for read in self._reads)
+
+    @property
+    def _reads(self) -> list[Index]:
+        """What is read of a lane."""
+        return [let.op for let in self.of_lane if isinstance(let.op, Index)]
 
     @property
     def dtypes(self) -> list[DType]:
@@ -105,51 +105,70 @@ class Contraction:
 
 def find_contraction(op: Sweep, known: Accesses) -> Contraction | None:
     """The contraction that a sweep is; None where it is none."""
-    stored = op.only_stores
-    if op.reverse or not op.sinks or not stored:
+    if op.reverse or not op.sinks or not op.only_stores:
         return None
     if any(isinstance(let.op, Check | Locate | Prefix) for let in walk_lets(op.body)):
         return None
-    fold = _only_fold(op.body)
-    if fold is not None and len(op.shape) > 2:
-        return _with_leading(op, fold, known)
-    if fold is None or not _is_outside(fold, op.body):
+    fold, around = _only_fold(op.body), None
+    if fold is None:
         return None
-    if len(op.shape) == 2:
-        row, lane = op.body.params
-        return _sorted(known, fold, None, row, lane, op.body.lets, (op.shape[0], op.shape[1]))
-    around, outer = fold, fold.op
-    assert isinstance(outer, Fold)
-    inner = _only_fold(outer.body)
-    if inner is None or not _is_outside(inner, op.body, outer.body):
-        return None
-    (row,), (lane,) = outer.body.params, op.body.params
-    lets = (*needed_for(op.body.lets, tuple(free_vars(outer.body))), *outer.body.lets)
-    return _sorted(known, inner, around, row, lane, lets, (outer.extent, op.shape[0]))
+    *leading, lane = op.body.params
+    bodies, lets, extents = [op.body], op.body.lets, op.shape
+    if leading:
+        row = leading.pop()
+    else:  # rows may be the positions of the fold
+        outer = _fold_of(fold)
+        around, fold = fold, _only_fold(outer.body)
+        bound = _bound([op.body])
+        if fold is None or bound & free_vars((outer.extent, outer.neutral, outer.fn)).keys():
+            return None
+        (row,), extents = outer.body.params, (outer.extent, *extents)
+        bodies.append(outer.body)
+        lets = (*needed_for(lets, tuple(free_vars(outer.body))), *outer.body.lets)
+    axes = dict(zip((*leading, row, lane), extents, strict=True))
+    return _sorted(known, fold, around, axes, bodies, lets)
 
 
-def _with_leading(op: Sweep, fold: Let, known: Accesses) -> Contraction | None:
-    """A contraction for each position of the leading axes, that reads lanes side by side."""
-    *leading, row, lane = op.body.params
-    apart = {row, lane}
-    before = tuple(let for let in op.body.lets if not apart & known.along(let.vars[0]))
-    bound = {*op.body.params, *(var for let in op.body.lets for var in let.vars)}
-    inner = fold.op
-    assert isinstance(inner, Fold)
-    longest = at_most(inner.extent, op.body, bound)
-    uniform = not bound & free_vars((inner.fn, inner.neutral)).keys()
-    if not uniform or longest is None or apart & known.along(inner.extent):
+def _sorted(
+    known: Accesses, fold: Let, around: Let | None, axes: dict[Var, Atom],
+    bodies: Sequence[Lambda], lets: Sequence[Let],
+) -> Contraction | None:  # fmt: skip
+    """The contraction, if all that the fold's body computes varies as it must."""
+    inner, (*leading, row, lane) = _fold_of(fold), axes
+    apart, bound = frozenset({row, lane}), _bound(bodies)
+    longest = at_most(inner.extent, bodies[0], bound)
+    varies = bound & free_vars((inner.fn, inner.neutral)).keys()
+    if varies or longest is None or apart & known.along(inner.extent):
         return None
-    if not all(_is_scalar(let) for let in before):
+    space = {**axes, inner.body.params[0]: longest}
+    needed = needed_for(lets, (*free_vars(inner.body), inner.extent))
+    groups: dict[frozenset[Var], list[Let]] = {}
+    before: list[Let] = []
+    bounds: list[tuple[Atom, Atom]] = []
+    for let in (*needed, *inner.body.lets):
+        along = known.along(let.vars[0]) & apart
+        if isinstance(let.op, Index):
+            conditions = _bounds(let.op, space)
+            if conditions is None or len(along) > 1:
+                return None
+            bounds += conditions
+        elif not _is_scalar(let):
+            return None
+        is_before = not along and let in bodies[0].lets
+        (before if is_before else groups.setdefault(along, [])).append(let)
+    common, of_row, of_lane, of_cell = (
+        tuple(groups.get(axis, ())) for axis in (frozenset[Var](), *map(_only, (row, lane)), apart)
+    )
+    taken = {*inner.body.results, *(v for let in of_cell for v in free_vars(let.op))}
+    rows, lanes = (
+        tuple(v for let in each for v in let.vars if v in taken) for each in (of_row, of_lane)
+    )
+    if not all(0 < len(each) <= MOST_VALUES for each in (rows, lanes)):
         return None
-    lets = [let for let in op.body.lets if let not in before]
-    found = _sorted(known, fold, None, row, lane, lets, (op.shape[-2], op.shape[-1]))
-    if found is None or found.bounds:
-        return None
-    reads = [let.op for let in found.of_lane if isinstance(let.op, Index)]
-    if any(lane in read.indices[:-1] for read in reads):
-        return None
-    return replace(found, longest=longest, leading=tuple(leading), before=before)
+    return Contraction(
+        fold, around, tuple(leading), row, lane, tuple(before), common, of_row, of_lane, of_cell,
+        rows, lanes, tuple(bounds), longest,
+    )  # fmt: skip
 
 
 def at_most(extent: Atom, body: Lambda, bound: set[Var]) -> Atom | None:
@@ -163,71 +182,36 @@ def at_most(extent: Atom, body: Lambda, bound: set[Var]) -> Atom | None:
     return next((atom for atom in made.args if atom not in bound), None)
 
 
+def _only(axis: Var) -> frozenset[Var]:
+    return frozenset({axis})
+
+
+def _bound(bodies: Sequence[Lambda]) -> set[Var]:
+    """The variables that some bodies bind."""
+    made = {var for fn in bodies for let in fn.lets for var in let.vars}
+    return made.union(*(fn.params for fn in bodies))
+
+
+def _fold_of(let: Let) -> Fold:
+    assert isinstance(let.op, Fold)
+    return let.op
+
+
 def _only_fold(fn: Lambda) -> Let | None:
     """The one fold of a body, of an operator of scalar functions."""
     found = [let for let in fn.lets if isinstance(let.op, Fold)]
     if len(found) != 1:
         return None
     (fold,) = found
-    assert isinstance(fold.op, Fold)
-    others = [inner for let in fn.lets if let is not fold for inner in _inner(let)]
+    others = (inner for let in fn.lets if let is not fold
+              for inner in walk_lets(Lambda((), (let,), ())))  # fmt: skip
     if any(isinstance(let.op, Fold) for let in others):
         return None
-    return fold if all(_is_scalar(let) for let in fold.op.fn.lets) else None
-
-
-def _inner(let: Let) -> Sequence[Let]:
-    return tuple(walk_lets(Lambda((), (let,), ())))
+    return fold if all(map(_is_scalar, _fold_of(fold).fn.lets)) else None
 
 
 def _is_scalar(let: Let) -> bool:
     return isinstance(let.op, Apply | Cast)
-
-
-def _is_outside(let: Let, *bodies: Lambda) -> bool:
-    """Whether a fold's extent, neutral element and operator are the same at all positions."""
-    fold = let.op
-    assert isinstance(fold, Fold)
-    bound = {var for fn in bodies for each in fn.lets for var in each.vars}
-    bound |= {param for fn in bodies for param in fn.params}
-    return not bound & free_vars((fold.extent, fold.neutral, fold.fn)).keys()
-
-
-def _sorted(
-    known: Accesses, fold: Let, around: Let | None, row: Var, lane: Var, before: Sequence[Let],
-    extents: tuple[Atom, Atom],
-) -> Contraction | None:  # fmt: skip
-    """The contraction, if all that the fold's body computes varies as it must."""
-    inner = fold.op
-    assert isinstance(inner, Fold)
-    (k,) = inner.body.params
-    lets = (*needed_for(before, tuple(free_vars(inner.body))), *inner.body.lets)
-    space = dict(zip((row, lane, k), (*extents, inner.extent), strict=True))
-    groups: dict[frozenset[Var], list[Let]] = {}
-    bounds: list[tuple[Atom, Atom]] = []
-    for let in lets:
-        along = known.along(let.vars[0]) & {row, lane}
-        if isinstance(let.op, Index):
-            needed = _bounds(let.op, space)
-            if needed is None or len(along) > 1:
-                return None
-            bounds += needed
-        elif not _is_scalar(let):
-            return None
-        groups.setdefault(along, []).append(let)
-    both = tuple(groups.get(frozenset({row, lane}), ()))
-    taken = {*inner.body.results, *(v for let in both for v in free_vars(let.op))}
-    rows, lanes = (tuple(groups.get(frozenset({axis}), ())) for axis in (row, lane))
-    of_row, of_lane = (
-        tuple(v for let in each for v in let.vars if v in taken) for each in (rows, lanes)
-    )
-    if not all(0 < len(each) <= MOST_VALUES for each in (of_row, of_lane)):
-        return None
-    common = tuple(groups.get(frozenset(), ()))
-    return Contraction(
-        fold, around, row, lane, common, rows, lanes, both, of_row, of_lane, tuple(bounds),
-        inner.extent,
-    )  # fmt: skip
 
 
 def _bounds(read: Index, space: dict[Var, Atom]) -> list[tuple[Atom, Atom]] | None:

@@ -2,8 +2,9 @@
 
     with fw.schedule(text): ..        text: the plan of a sweep as `stages` prints it, changed
 
-What may change are blocks, lanes, tails, peels, panels, stores around the caches, and the sizes for
-which versions run; versions may be left out. What else a plan says follows from the sweep and the
+A text may change blocks, lanes, tails, peels, panels, tiles and the rows that are written out,
+whether operands are packed, stores around the caches, and the sizes for which versions run;
+versions may be left out. What else a plan says follows from the sweep and the
 machine.
 """
 
@@ -19,22 +20,10 @@ from flatweave.lower.schedule.plan import SweepPlan
 from flatweave.lower.schedule.text import parse_plans
 from flatweave.lower.schedule.verify import wrong_in
 from flatweave.nest.legal import grouping, is_exact_sweep
-from flatweave.nest.schedule import (
-    Axis,
-    Cache,
-    Memory,
-    RegisterTile,
-    RFactor,
-    Rows,
-    SharedTile,
-    Stream,
-    Version,
-)
+from flatweave.nest.schedule import Axis, Cache, Memory, RFactor, Rows, Step, Version
 
 REMEDY = "Begin with the plan that `stages(..).text['plan']` prints, and change some of it."
 OTHER_BITS = "it groups floats otherwise, for other bits: `jit(deterministic=False)` allows that"
-FIXED = (RFactor, Rows, Cache, RegisterTile, SharedTile)
-"""Steps that a version has as the chosen ones have them."""
 
 
 def read_forced(text: str) -> dict[str, SweepPlan]:
@@ -83,14 +72,20 @@ def _unlike(
         yield "blocks have as many elements as fit into the registers of their threads"
     if bind.most > usual.most and (kept is not None or plan.levels):
         yield f"blocks of more than {usual.most} elements, stored until their scan is known"
-    fixed = {step for v in chosen.versions for step in v.steps if isinstance(step, FIXED)}
+    fixed = {step for v in chosen.versions for step in v.steps if _is_fixed(step)}
     for version in plan.versions:
-        if not fixed.issuperset(step for step in version.steps if isinstance(step, FIXED)):
+        if not fixed.issuperset(step for step in version.steps if _is_fixed(step)):
             yield f"{version.name} has a step that its sweep does not allow, or with other values"
         elif not any(_is_like(version, other, facts, machine) for other in chosen.versions):
             yield f"{version.name} is for other rows, or has lanes where they cannot be"
-        elif version.step(Stream) and not _streams(version, plan, chosen):
+        elif version.streams and not _streams(version, plan, chosen):
             yield f"{version.name} streams, and its steps do not begin at multiples of their width"
+
+
+def _is_fixed(step: Step) -> bool:
+    """Whether a version has a step as the chosen ones have it."""
+    packs = isinstance(step, Cache) and step.at is Memory.PACKED
+    return isinstance(step, RFactor | Rows | Cache) and not packs
 
 
 def _is_like(version: Version, other: Version, facts: SweepFacts, machine: Machine) -> bool:
@@ -98,9 +93,11 @@ def _is_like(version: Version, other: Version, facts: SweepFacts, machine: Machi
     lanes, usual = version.lanes, other.lanes
     fixed = machine.simt or facts.located is not None or facts.scans.depth > 0
     peels = lanes.axis is Axis.LAST or lanes.peel in (0, usual.peel)
-    needs = (version.combines.hows, version.rows.folded, version.guard.short_rows)
+    needs = (version.combines.hows, version.rows.folded, version.guard.short_rows,
+             version.is_tiled)
     return (
-        needs == (other.combines.hows, other.rows.folded, other.guard.short_rows)
+        needs == (other.combines.hows, other.rows.folded, other.guard.short_rows,
+                  other.is_tiled)
         and (peels and lanes.axis is usual.axis if fixed else peels)
         and not (machine.simt and lanes != usual)
         and not (version.combines.run_width and lanes.axis is not usual.axis)
@@ -110,6 +107,7 @@ def _is_like(version: Version, other: Version, facts: SweepFacts, machine: Machi
 def _streams(version: Version, plan: SweepPlan, chosen: SweepPlan) -> bool:
     """Whether each whole step begins on a cache line, as those that were chosen do."""
     lanes, least = version.lanes, plan.bind.least
-    allowed = any(v.step(Stream) for v in chosen.versions) and lanes.axis is not Axis.FOLD
+    allowed = any(v.streams for v in chosen.versions) and lanes.axis is not Axis.FOLD
+    allowed = allowed and not version.is_tiled
     rows = version.guard.multiple if lanes.axis is Axis.LAST else lanes.width
     return allowed and least % lanes.width == 0 and rows % lanes.width == 0

@@ -1,17 +1,32 @@
 """How a contraction is divided: results that stay in registers, values that stay in caches.
 
+    version name=tiled
+        guard inside=true work=32768 narrowest=4
+        split axis=row by=126                               rows of a tile
+        split axis=last by=256                              and lanes
+        split axis=fold by=256
+        reorder loops=row,column,fold,column,row,fold
+        unroll axis=row by=14                               a register tile
+        vectorize axis=last width=32
+        cache at=packed axes=row,last
+
     registers   rows x lanes results, the values of a step's lanes, one of a row, one product
-    first       the values of `lanes` lanes for `depth` steps of the fold
+    first       the values of `lanes` lanes for as many steps as the fold is split into
     second      the values of a tile's rows and lanes for as many steps, and its results so far
+
+Where axes come before rows and lanes there are many small contractions: their values are read where
+they are. Where half a register of lanes is enough, or one, a version has these.
 """
 
 from __future__ import annotations
 
+from flatweave.base.records import replace
 from flatweave.lower.machine.machine import WIDEST, Machine
 from flatweave.lower.machine.thresholds import (
     DEPTH,
-    LEAST_STEPS,
-    NARROW_ROWS,
+    FEWEST,
+    LEAST_WORK,
+    NARROWEST,
     ROWS_IN_PLACE,
     SIDE_IN_PLACE,
     SPARE_REGISTERS,
@@ -21,36 +36,56 @@ from flatweave.lower.machine.thresholds import (
     WIDEST_SQUARE,
 )
 from flatweave.lower.schedule.contraction import Contraction
-from flatweave.nest.schedule import RegisterTile
+from flatweave.nest.schedule import (
+    BY_STEPS,
+    Axis,
+    Cache,
+    Guard,
+    Memory,
+    Split,
+    Unroll,
+    Vectorize,
+    Version,
+)
 from flatweave.ops.rows import scalar_type
 
 
-def choose_register_tile(found: Contraction | None, machine: Machine) -> RegisterTile | None:
-    """The tile of a contraction on a machine whose lanes are those of registers."""
+def tiled_versions(found: Contraction | None, machine: Machine) -> list[Version]:
+    """The versions of a contraction on a machine whose lanes are those of registers."""
     if found is None or machine.simt:
-        return None
+        return []
     width = machine.lanes(found.dtypes)
     lanes = width * min(VECTORS, max(1, WIDEST // width))
-    vectors = lanes // width
-    results, values = len(found.op.neutral), len(found.lane_values)
+    vectors, results = lanes // width, len(found.op.neutral)
+    values = len(found.lane_values)
     rows = (machine.registers - SPARE_REGISTERS - vectors * values) // (vectors * results)
     if rows < 2:
-        return None
-    bytes_each = sum(scalar_type(value).bytes for value in found.lane_values)
-    depth = min(DEPTH, machine.first_level // (lanes * bytes_each) // width * width)
+        return []
+    each = sum(scalar_type(value).bytes for value in found.lane_values)
     if found.leading:
-        return _in_place(found, machine, lanes, min(rows, ROWS_IN_PLACE), bytes_each)
-    most_lanes = max(lanes, TILE_LANES // lanes * lanes)
-    square = min(WIDEST_SQUARE, width) if found.lanes_across and machine.tiles else 0
-    return RegisterTile(rows, lanes, depth, max(1, TILE_ROWS // rows) * rows, most_lanes, square)
+        guard = Guard(inside=True, work=LEAST_WORK, narrowest=FEWEST)
+        widths = {f"tiled-{n}": n for n in (width // 2, width) if 1 < n < lanes}
+        depth = machine.first_level // (SIDE_IN_PLACE * each)
+        return [
+            _version(name, replace(guard, widest=widths.get(name, 0)),
+                     (min(rows, ROWS_IN_PLACE), across), (SIDE_IN_PLACE, SIDE_IN_PLACE), depth)
+            for name, across in {**widths, "tiled": lanes}.items() if found.reads_along_lanes
+        ]  # fmt: skip
+    depth = min(DEPTH, machine.first_level // (lanes * each) // width * width)
+    transposes = found.reads_along_fold and machine.tiles
+    square = min(WIDEST_SQUARE, width) if transposes else 0
+    guard = Guard(inside=True, work=LEAST_WORK, narrowest=NARROWEST)
+    packed = Cache(Memory.PACKED, (Axis.ROW, Axis.LAST), square)
+    return [_version("tiled", guard, (rows, lanes), (TILE_ROWS, TILE_LANES), depth, packed)]
 
 
-def _in_place(
-    found: Contraction, machine: Machine, lanes: int, rows: int, bytes_each: int
-) -> RegisterTile:
-    """Results of few rows and lanes; what they read in `depth` steps fills the nearest cache."""
-    most_lanes = max(lanes, SIDE_IN_PLACE // lanes * lanes)
-    depth = max(LEAST_STEPS // 2, machine.first_level // (most_lanes * bytes_each))
-    narrow = min(rows, NARROW_ROWS) if machine.lanes(found.dtypes) < lanes else 0
-    most_rows = SIDE_IN_PLACE // rows * rows
-    return RegisterTile(rows, lanes, depth, most_rows, most_lanes, in_place=True, narrow=narrow)
+def _version(
+    name: str, guard: Guard, size: tuple[int, int], most: tuple[int, int], depth: int,
+    *cache: Cache,
+) -> Version:  # fmt: skip
+    """A version with register tiles of a size, in tiles of at most `most` rows and lanes, which
+    take `depth` steps of the fold at once."""
+    rows, lanes = (max(1, limit // n) * n for n, limit in zip(size, most, strict=True))
+    return Version(name, guard, (
+        Split(Axis.ROW, rows), Split(Axis.LAST, lanes), Split(Axis.FOLD, depth), BY_STEPS,
+        Unroll(Axis.ROW, size[0]), Vectorize(Axis.LAST, size[1]), *cache))  # fmt: skip

@@ -26,22 +26,17 @@ from math import prod
 from flatweave.access.analyse import Accesses
 from flatweave.access.near import Span, find_span
 from flatweave.base.dtypes import DType, i64
-from flatweave.base.records import record
+from flatweave.base.records import record, replace
 from flatweave.lower.machine.machine import Machine
-from flatweave.lower.machine.thresholds import (
-    BLOCKS_AT_ONCE,
-    DIVIDED,
-    LINE,
-    LOADED,
-    MOST_OF_TILE,
-    TILED_AXES,
-)
-from flatweave.nest.schedule import SharedTile
+from flatweave.lower.machine.thresholds import BLOCKS_AT_ONCE, DIVIDED, LINE, LOADED, MOST_OF_TILE
+from flatweave.nest.schedule import Axis, Cache, Memory, Split, Version
 from flatweave.ops import Index, Locate, Prefix, Sweep
 from flatweave.ops.rows import array_type, scalar_type
 from flatweave.terms.syntax import Atom, Var
 
 HUNDREDTHS = 100
+TILED = (Axis.PLANE, Axis.ROW, Axis.LAST)
+"""The axes of a tile, the last ones."""
 
 
 @record
@@ -155,13 +150,46 @@ def find_neighbours(op: Sweep, known: Accesses) -> Neighbours | None:
 # -- tiles ----------------------------------------------------------------------------------------
 
 
+@record(eq=True)
+class SharedTile:
+    """A tile of elements for which a block puts into shared memory what they read around them.
+
+    In hundredths: how many elements a result reads of arrays that are read at several indices
+    (`reads`), and how many are put into a tile for it (`loads`); the cycles of 32 results, through
+    the caches (`cached`) and in tiles (`tiled`).
+    """
+
+    shape: tuple[int, ...]
+    reads: int
+    loads: int
+    cached: int
+    tiled: int
+
+    @property
+    def pays(self) -> bool:
+        """Whether that takes fewer cycles, sizes aside."""
+        return self.tiled < self.cached
+
+    def of(self, plain: Version) -> Version:
+        """The version whose blocks have such tiles, besides the steps of another one."""
+        axes = TILED[-len(self.shape) :]
+        splits = map(Split, axes, self.shape[-len(axes) :])
+        return replace(plain, steps=(*splits, *plain.steps, Cache(Memory.SHARED)))
+
+
+def shape_of(version: Version, rank: int) -> tuple[int, ...]:
+    """The extents of a version's tiles."""
+    axes = TILED[-rank:]
+    return (*(1,) * (rank - len(axes)), *(version.part(axis) or 1 for axis in axes))
+
+
 def choose_shared_tile(
     stencil: Stencil | None, rank: int, machine: Machine
 ) -> SharedTile | None:
     """The tile that costs the least, of those whose halos are no wider than they are."""
     if stencil is None or not machine.far_bytes:
         return None
-    tiles = [_tile(stencil, shape, machine) for shape in _shapes(rank, machine)
+    tiles = [shared_tile(stencil, shape, machine) for shape in _shapes(rank, machine)
              if _fits(stencil, shape, machine)]  # fmt: skip
     return min(tiles, key=lambda tile: (tile.tiled, -prod(tile.shape), tile.shape),
                default=None)  # fmt: skip
@@ -171,7 +199,7 @@ def _shapes(rank: int, machine: Machine) -> Iterator[tuple[int, ...]]:
     """Powers of two, a warp or more along the last axis."""
     width, threads = machine.lanes([i64]), machine.warps * machine.lanes([i64])
     powers = [1 << k for k in range((MOST_OF_TILE * threads).bit_length())]
-    axes = min(rank, TILED_AXES)
+    axes = min(rank, len(TILED))
     for shape in product(powers, repeat=axes):
         size = prod(shape)
         if shape[-1] >= width and size % threads == 0 and size <= MOST_OF_TILE * threads:
@@ -188,7 +216,7 @@ def _fits(stencil: Stencil, shape: Sequence[int], machine: Machine) -> bool:
     return not narrow and size <= machine.shared_bytes // BLOCKS_AT_ONCE
 
 
-def _tile(stencil: Stencil, shape: tuple[int, ...], machine: Machine) -> SharedTile:
+def shared_tile(stencil: Stencil, shape: tuple[int, ...], machine: Machine) -> SharedTile:
     """A tile of this shape, and what it costs."""
     size, lanes = prod(shape), machine.lanes([i64])
     cached = HUNDREDTHS * DIVIDED * (len(shape) - 1)

@@ -11,21 +11,24 @@ from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.packing import packing_of_scans
 from flatweave.lower.schedule.plan import Carry, SweepPlan, When
 from flatweave.lower.schedule.short_rows import length_of_short
+from flatweave.lower.schedule.stencil import shape_of
 from flatweave.nest.legal import broken_laws
 from flatweave.nest.schedule import (
     ALWAYS,
     BY_PANELS,
+    BY_STEPS,
     Along,
     Axis,
     Cache,
     How,
     Memory,
-    RegisterTile,
     Reorder,
-    SharedTile,
+    Split,
     Tail,
+    Unroll,
     Vectorize,
     Version,
+    kind_of,
 )
 
 
@@ -68,7 +71,7 @@ def _schedule(
     plan: SweepPlan, version: Version, facts: SweepFacts, machine: Machine
 ) -> Iterator[str]:
     """What is wrong with the steps of a version."""
-    if len({type(each) for each in version.steps}) != len(version.steps):
+    if len({kind_of(each) for each in version.steps}) != len(version.steps):
         yield f"two steps of one kind in {version.name}"
     own = plan.plain.lanes.axis
     if version.guard.one:
@@ -85,10 +88,9 @@ def _schedule(
     yield from _lanes(plan, version, machine)
     if facts.located is None and version.rows.along is not Along.EITHER:
         yield "a version goes along rows that are not there"
-    if tile := version.step(RegisterTile):
-        yield from _register_tile(tile, facts)
-    if shared := version.step(SharedTile):
-        yield from _shared_tile(plan, version, shared, facts, machine)
+    yield from _register_tile(version, facts)
+    if version.is_shared:
+        yield from _shared_tile(plan, version, facts, machine)
     cache = version.step(Cache)
     counts = all(record.compact is not None for record in facts.scans.records)
     once = cache is not None and cache.at is Memory.SCRATCH
@@ -101,9 +103,9 @@ def _guard(version: Version, facts: SweepFacts) -> Iterator[str]:
     guard = version.guard
     if guard.mean and facts.located is None:
         yield "a version asks how long rows are that are not there"
-    if guard.inside is not (version.step(RegisterTile) is not None):
+    if guard.inside is not version.is_tiled:
         yield "versions in register tiles, and no others, ask whether all reads are inside"
-    if guard.worth and version.step(SharedTile) is None:
+    if guard.worth and not version.is_shared:
         yield "a version asks whether a tile is worth it, and has none"
 
 
@@ -125,8 +127,6 @@ def _lanes(plan: SweepPlan, version: Version, machine: Machine) -> Iterator[str]
         yield "steps that overlap of what is not visited row by row"
     if lanes.peel < 0 or panel < 0:
         yield "lengths are not negative"
-    if version.step(Reorder) != (BY_PANELS if panel else None):
-        yield "loops are panels, rows and columns, in this order, or there are no panels"
     if panel and not by_row:
         yield "panels of what is not visited row by row"
     if panel % max(1, lanes.width):
@@ -159,27 +159,47 @@ def _aggregation(hows: tuple[How, ...], run_width: int) -> Iterator[str]:
         yield "in a blocked layout everything is combined run by run"
 
 
-def _register_tile(tile: RegisterTile, facts: SweepFacts) -> Iterator[str]:
-    found = facts.contraction
-    if found is None:
+def _register_tile(version: Version, facts: SweepFacts) -> Iterator[str]:
+    """The order of loops, and what is written out of them."""
+    unroll, lanes, order = version.step(Unroll), version.lanes, version.step(Reorder)
+    parts = {axis: version.part(axis) for axis in (Axis.ROW, Axis.LAST, Axis.FOLD)}
+    cache = version.caches(Memory.PACKED)
+    if unroll is None:
+        split = bool(version.step(Split)) and not version.is_shared
+        if order != (BY_PANELS if split else None):
+            yield "loops are panels, rows and columns, in this order, or there are no panels"
+        if cache:
+            yield "operands are packed of what is no contraction"
+        return
+    if facts.contraction is None:
         yield "register tiles of what is no contraction"
-    elif bool(found.leading) is not tile.in_place:
-        yield "values are read in place where axes stand before rows and lanes, and nowhere else"
-    if not (0 < tile.lanes <= WIDEST and tile.rows > 0 and tile.depth > 0):
-        yield f"register tiles of {tile.rows} rows, {tile.lanes} lanes, {tile.depth} steps"
-    elif tile.most_rows % tile.rows or tile.most_lanes % tile.lanes:
-        yield f"tiles of {tile.most_rows} x {tile.most_lanes} are not whole register tiles"
-    elif tile.square and (tile.lanes % tile.square or tile.depth % tile.square):
-        yield f"squares of {tile.square} lanes do not fill register tiles"
+        return
+    rows, columns, steps = parts.values()
+    if order != BY_STEPS:
+        yield "the fold goes around the rows and lanes of a register tile, and its parts around all"
+    if not (lanes.width > 0 and unroll.by > 0 and rows > 0 and columns > 0 and steps > 0):
+        yield f"tiles of {rows} x {columns} of {lanes.width} lanes, in parts of {steps} steps"
+    elif rows % unroll.by or columns % lanes.width:
+        yield f"tiles of {rows} x {columns} are not whole register tiles"
+    elif (unroll.axis, lanes.axis) != (Axis.ROW, Axis.LAST):
+        yield "rows are written out, and lanes lie along the last axis"
+    packed = cache.axes if cache else ()
+    if Axis.LAST not in packed and not facts.contraction.reads_along_lanes:
+        yield "lanes that are not adjacent in memory are packed"
+    square = cache.square if cache else 0
+    if square and (lanes.width % square or steps % square):
+        yield f"squares of {square} lanes do not fill register tiles"
+    if square and not facts.contraction.reads_along_fold:
+        yield "squares of lanes that are not adjacent along the fold"
 
 
 def _shared_tile(
-    plan: SweepPlan, version: Version, tile: SharedTile, facts: SweepFacts, machine: Machine
+    plan: SweepPlan, version: Version, facts: SweepFacts, machine: Machine
 ) -> Iterator[str]:
-    shape, threads = tile.shape, version.lanes.width * machine.warps
+    shape, threads = shape_of(version, len(facts.op.shape)), version.lanes.width * machine.warps
     if facts.stencil is None or plan.levels:
         yield "tiles in shared memory of what is no stencil"
-    elif len(shape) != len(facts.op.shape) or prod(shape) % threads:
-        yield f"a tile of {shape} is not whole steps of {threads}, of {len(facts.op.shape)} axes"
+    elif prod(shape) % threads:
+        yield f"a tile of {shape} is not whole steps of {threads}"
     elif sum(around.bytes_of(shape) for around in facts.stencil.arrays) > machine.shared_bytes:
         yield f"a tile of {shape} does not fit into {machine.shared_bytes} bytes"

@@ -3,6 +3,8 @@ that wishes leave."""
 
 from __future__ import annotations
 
+from operator import attrgetter
+
 from flatweave.base.records import replace
 from flatweave.base.schedule import Schedule
 from flatweave.lower.machine.machine import Machine
@@ -15,18 +17,7 @@ from flatweave.lower.machine.thresholds import (
 )
 from flatweave.lower.schedule.division import Division, folds_at_once, is_filled, reads_along_rows
 from flatweave.lower.schedule.facts import SweepFacts
-from flatweave.nest.schedule import (
-    ALWAYS,
-    Along,
-    Axis,
-    Guard,
-    RegisterTile,
-    Rows,
-    SharedTile,
-    Stream,
-    Tail,
-    Version,
-)
+from flatweave.nest.schedule import ALWAYS, Along, Axis, Guard, Rows, Stream, Tail, Version
 from flatweave.ops.rows import scalar_type
 from flatweave.terms.syntax import Atom
 
@@ -80,15 +71,15 @@ def _runs(machine: Machine, stores: tuple[Version, ...], plain: Version) -> tupl
 def wished(versions: tuple[Version, ...], wishes: Schedule) -> tuple[Version, ...]:
     """The versions that wishes leave, without the conditions that they decide."""
     left = list(versions)
-    for wish, kind, free in (
-        (wishes.store, Stream, {"elements": 0}),
-        (wishes.contraction, RegisterTile, {"work": 0, "narrowest": 0, "steps": 0}),
-        (wishes.stencil, SharedTile, {"worth": False}),
+    for wish, has, free in (
+        (wishes.store, attrgetter("streams"), {"elements": 0}),
+        (wishes.contraction, attrgetter("is_tiled"), {"work": 0, "narrowest": 0}),
+        (wishes.stencil, attrgetter("is_shared"), {"worth": False}),
     ):
         if wish in ("plain", "lanes", "caches"):
-            left = [v for v in left if not v.step(kind)]
+            left = [v for v in left if not has(v)]
         elif wish is not None:
-            left = [_freed(v, **free) if v.step(kind) else v for v in left]
+            left = [_freed(v, **free) if has(v) else v for v in left]
     if wishes.rows == "positions":
         left = [v for v in left if not v.guard.mean]
     elif wishes.rows == "rows":

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from flatweave.nest.schedule import Along, RegisterTile, SharedTile, Stream, Version
+from flatweave.lower.schedule.stencil import SharedTile
+from flatweave.nest.schedule import Along, Version
 
 FEW_TILES = ", but there are few tiles, or blocks have no memory of their own"
 WHY_ONES = "rows have one element each"
@@ -39,7 +40,7 @@ def why_version(
         return "; ".join(filter(None, (why, _why_version(version, others))))
     others = [v for v in versions if not v.guard.of_short_rows]
     if stencil is not None:
-        shared = next((v for v in others if v.step(SharedTile)), None)
+        shared = next((v for v in others if v.is_shared), None)
         return why_stencil(stencil, shared, in_tile=version is shared)
     return _why_version(version, others)
 
@@ -49,16 +50,16 @@ def _why_version(version: Version, versions: Sequence[Version]) -> str:
     if len(versions) == 1:
         return ""
     guard = version.guard
-    streaming = next((v.guard for v in versions if v.step(Stream)), None)
+    streaming = next((v.guard for v in versions if v.streams), None)
     rows = next((v.guard.mean for v in versions if v.guard.mean), 0)
-    tiled = next((v.guard for v in versions if v.step(RegisterTile)), None)
-    if version.step(RegisterTile):
+    tiled = next((v.guard for v in versions if v.is_tiled), None)
+    if version.is_tiled:
         sizes = f"{guard.work:,} elements or more meet" if guard.work else "the schedule says"
         return f"results stay in registers, many at once, as {sizes}"
     reasons = []
     if tiled is not None:
         reasons.append(f"each lane has one result, as fewer than {tiled.work:,} elements meet")
-    if version.step(Stream):
+    if version.streams:
         reasons.append(f"results go around the caches, as there are {guard.elements:,} or more")
     elif streaming is not None:
         least = f"{streaming.elements:,}"

@@ -4,58 +4,57 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from flatweave.base.dtypes import DType
 from flatweave.base.records import replace
 from flatweave.kernel_ir.syntax import Lane
 from flatweave.kernel_ir.warp_ops import LoadTile
 from flatweave.lower.kernel.elements import Elements
 from flatweave.lower.schedule.contraction import Contraction
 from flatweave.lower.sweep.writer import KernelWriter
-from flatweave.lower.traverse.register_tiles import Row
 from flatweave.ops import Index
-from flatweave.ops.rows import scalar_type
 from flatweave.terms.build import Builder, index
 from flatweave.terms.syntax import Atom, Let, Var
 from flatweave.terms.traverse import free_vars, needed_for
 
 
 class Cells:
-    """What the fold's body computes of rows, of lanes, and of both.
+    """What the fold's body computes of rows, of lanes, and of both."""
 
-    `around` are the values of what stands outside of rows and lanes.
-    """
-
-    def __init__(self, writer: KernelWriter, contraction: Contraction) -> None:
+    def __init__(self, writer: KernelWriter, found: Contraction) -> None:
         self.writer = writer
-        self.contraction = contraction
+        self.found = found
         self.around: dict[Var, Atom] = {}
-        fold = contraction.op
-        self.fn = fold.fn
-        self.neutral = tuple(writer.kernel.scalar(atom) for atom in fold.neutral)
-        self.row_dtypes: Sequence[DType] = list(map(scalar_type, contraction.row_values))
-        self.lane_dtypes: Sequence[DType] = list(map(scalar_type, contraction.lane_values))
+        self.fn = found.op.fn
+        self.neutral = writer.scalars(found.op.neutral)
         self.common, self.of_row, self.of_lane, self.of_cell = (
             tuple(map(_inside, lets))
-            for lets in (contraction.common, contraction.of_row, contraction.of_lane,
-                         contraction.of_cell)
-        )  # fmt: skip
+            for lets in (found.common, found.of_row, found.of_lane, found.of_cell)
+        )
+
+    def enter(self, b: Builder, at: Sequence[Atom]) -> Atom:
+        """Compute what depends on the position of leading axes alone: how many steps the fold has
+        there, and what its body takes of that."""
+        found = self.found
+        elements = self._elements(dict(zip(found.leading, at, strict=True)))
+        elements.emit(b, list(map(_inside, found.before)))
+        self.around = dict(elements.env)
+        return elements.atom(found.op.extent)
 
     def row_values(self, b: Builder, row: Atom, k: Atom) -> Sequence[Atom]:
         """What cells take of a row at a step of the fold."""
-        found = self.contraction
+        found = self.found
         return self._values(b, {found.row: row, found.step: k}, self.of_row, found.row_values)
 
     def lane_values(self, b: Builder, lane: Atom, k: Atom) -> Sequence[Atom]:
         """What cells take of a lane at a step of the fold."""
-        found = self.contraction
+        found = self.found
         return self._values(b, {found.lane: lane, found.step: k}, self.of_lane, found.lane_values)
 
-    def turned(
+    def transposed(
         self, b: Builder, lane: Atom, k: Atom, width: int
     ) -> Iterator[Sequence[Atom]]:
-        """The same of lanes that lie along the fold: from a lane and a step on, of `width` lanes,
-        one step after the other."""
-        found, squares = self.contraction, {}
+        """The same of lanes that are adjacent along the fold: from a lane and a step on, of `width`
+        lanes, one step after the other."""
+        found, squares = self.found, {}
         for let in self.of_lane:
             if isinstance(let.op, Index):
                 buffer, shape = self.writer.kernel.array(let.op.xs)
@@ -77,21 +76,24 @@ class Cells:
         return elements.atoms(wanted)
 
     def fold(
-        self, b: Builder, lane: Atom, k: Atom, values: Sequence[Atom], rows: Sequence[Row]
-    ) -> Sequence[Atom]:
-        """The results of some rows behind one more step, at a lane that has these values."""
-        found, fold = self.contraction, self.contraction.op
+        self, b: Builder, lane: Atom, k: Atom, of_lane: Sequence[Atom], rows: Sequence[Atom],
+        of_rows: Sequence[Sequence[Atom]], known: Sequence[Atom],
+    ) -> Sequence[Atom]:  # fmt: skip
+        """The results of some rows after one more step, from those `known`, by the values of a lane
+        and of the rows."""
+        found, fold, each = self.found, self.found.op, len(self.neutral)
         needed = {v for let in self.of_cell for v in free_vars(let.op)} | set(fold.body.results)
         shared = self._elements({found.lane: lane, found.step: k})
         shared.emit(b, needed_for(self.common, tuple(needed)))
-        shared.env.update(zip(found.lane_values, values, strict=True))
+        shared.env.update(zip(found.lane_values, of_lane, strict=True))
         out: list[Atom] = []
-        for row in rows:
-            elements = self._elements({**shared.env, found.row: row.number})
-            elements.env.update(zip(found.row_values, row.values, strict=True))
+        for number, (row, values) in enumerate(zip(rows, of_rows, strict=True)):
+            elements = self._elements({**shared.env, found.row: row})
+            elements.env.update(zip(found.row_values, values, strict=True))
             elements.emit(b, self.of_cell)
-            made = elements.atoms(fold.body.results)
-            out.extend(elements.call(b, fold.fn, [*row.known, *made]))
+            computed = elements.atoms(fold.body.results)
+            before = known[number * each : (number + 1) * each]
+            out.extend(elements.call(b, fold.fn, [*before, *computed]))
         return out
 
     def join(self, b: Builder, operands: Sequence[Atom]) -> Sequence[Atom]:

@@ -18,14 +18,13 @@ from collections.abc import Sequence
 from math import prod
 
 from flatweave.kernel_ir.syntax import Lane, Shared, Sync
-from flatweave.lower.schedule.stencil import Around, Stencil
+from flatweave.lower.schedule.stencil import Around, Stencil, shape_of
 from flatweave.lower.sweep.share_tiles import for_each_tile
 from flatweave.lower.sweep.sink import LoweredSink, SinkStep
 from flatweave.lower.sweep.writer import KernelWriter
 from flatweave.lower.traverse.shared_tiles import InShared, TileOf, unravelled
 from flatweave.lower.traverse.steps import Position, State, warp_index
 from flatweave.lower.traverse.traversal import flat
-from flatweave.nest.schedule import SharedTile
 from flatweave.terms.build import TRUE, Builder, index
 from flatweave.terms.control import NO_BODY, If
 from flatweave.terms.syntax import Atom, Var
@@ -46,9 +45,7 @@ class _InTiles:
         self.writer = writer
         self.stencil = stencil
         self.sinks = sinks
-        tile = writer.version.step(SharedTile)
-        assert tile is not None
-        self.tile = tile.shape
+        self.tile = shape_of(writer.version, len(writer.shape))
         self.machine = writer.lowering.machine
         self.width = writer.version.width
 

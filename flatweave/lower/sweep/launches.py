@@ -28,6 +28,7 @@ from flatweave.lower.schedule.packing import packing_of_scans
 from flatweave.lower.schedule.plan import Carry, SweepPlan
 from flatweave.lower.schedule.scan_levels import ScanRecord
 from flatweave.lower.schedule.short_rows import Ones, length_of_short
+from flatweave.lower.schedule.stencil import SharedTile, shape_of, shared_tile
 from flatweave.lower.schedule.words import why_version
 from flatweave.lower.sweep.chains import (
     KnownPrefixes,
@@ -42,7 +43,7 @@ from flatweave.lower.sweep.passes import Passes
 from flatweave.lower.sweep.sink import HostSweep, LoweredSink
 from flatweave.lower.sweep.writer import KernelWriter
 from flatweave.lower.traverse.row_lookup import groups
-from flatweave.nest.schedule import ALWAYS, Axis, Guard, RegisterTile, SharedTile, Version
+from flatweave.nest.schedule import ALWAYS, Axis, Guard, Version
 from flatweave.ops import Locate
 from flatweave.passes.cost import cost_of_body
 from flatweave.terms.build import TRUE, Builder, index
@@ -62,7 +63,8 @@ SUFFIXES = {
 def suffix(version: Version) -> str:
     """What is added to the name of a sweep's kernel for a version."""
     rows = "_ones" if version.guard.one else "_short" if version.guard.below else ""
-    return rows + SUFFIXES.get(version.name, "")
+    width = version.guard.widest
+    return rows + (f"_tiled_{width}" if width else SUFFIXES.get(version.name, ""))
 
 
 def are_short(lowering: Lowering, guard: Guard, facts: SweepFacts, axis: Axis) -> Atom:
@@ -86,8 +88,9 @@ def holds(
     guard, conditions = version.guard, list[Atom]()
     if guard.inside:
         conditions += _is_tiled(lowering, host, guard, facts, shape, total)
-    tile = version.step(SharedTile)
-    if guard.worth and tile is not None:
+    if guard.worth:
+        assert facts.stencil is not None
+        tile = shared_tile(facts.stencil, shape_of(version, len(shape)), lowering.machine)
         conditions += _is_shared(host, tile, lowering.machine, shape, total)
     if guard.elements:
         conditions.append(host.apply("ge", total, index(guard.elements)))
@@ -121,8 +124,8 @@ def _is_tiled(
     narrowest = index(guard.narrowest)
     sides = (*around, *shape[len(found.leading) :])
     large = [host.apply("ge", e, narrowest) for e in sides if guard.narrowest]
-    if guard.steps:
-        large.append(host.apply("ge", steps, index(guard.steps)))
+    if guard.widest:
+        large.append(host.apply("le", shape[-1], index(guard.widest)))
     return [host.apply("ge", total, least), *large, *(host.apply("le", a, b) for a, b in bounds)]
 
 
@@ -367,9 +370,9 @@ class SweepLowering:
         if version.guard.one:
             portions = writer.op.portions()
             sinks = [sink.fed(taken) for sink, taken in zip(sinks, portions, strict=True)]
-        if version.step(RegisterTile):
+        if version.is_tiled:
             write_contracted(writer, sinks)
-        elif version.step(SharedTile):
+        elif version.is_shared:
             write_in_tiles(writer, sinks)
         elif version.rows.folded:
             sinks[0].write_alone(writer, sinks)

@@ -1,13 +1,33 @@
-"""The tiles of a sweep's space, shared out among the blocks of its launch."""
+"""Loops over the tiles of a sweep's space, which are shared out among the blocks of its launch."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
+from flatweave.base.dtypes import i64
+from flatweave.kernel_ir.syntax import Lanes
 from flatweave.lower.sweep.writer import KernelWriter
-from flatweave.lower.traverse.register_tiles import loop
 from flatweave.terms.build import Builder, index
+from flatweave.terms.control import For
 from flatweave.terms.syntax import Atom
+
+
+def loop(
+    b: Builder, lo: Atom, hi: Atom, step: int | Atom, act: Callable[[Builder, Atom], None]
+) -> None:
+    """act at lo, lo + step, .. below hi."""
+    inside = b.inner()
+    i = inside.param("i", i64)
+    act(inside, i)
+    by = index(step) if isinstance(step, int) else step
+    b.emit(For(lo, hi, by, inside.close([i], []), ()))
+
+
+def in_lanes(b: Builder, width: int, act: Callable[[Builder], None]) -> None:
+    """act on the lanes of a warp."""
+    region = b.inner()
+    act(region)
+    b.emit(Lanes(width, region.close([], [])))
 
 
 def for_each_tile(

@@ -32,9 +32,7 @@ from flatweave.nest.schedule import (
     Cache,
     How,
     Memory,
-    RegisterTile,
     RFactor,
-    Stream,
     Tail,
     Version,
 )
@@ -71,7 +69,7 @@ class KernelWriter:
         self.version = version
         self.chains = chains
         self.kernel = kernel
-        self.streaming = version.step(Stream) is not None
+        self.streaming = version.streams
         self.b = kernel.body
         self.ends: list[Atom] = []
         self.scratch: WriteCombining | SingleEvaluation | None = None
@@ -203,13 +201,6 @@ class KernelWriter:
         """The rows that positions are located among."""
         assert self.located is not None
         return rows_of(self.kernel, self.located)
-
-    @property
-    def register_tile(self) -> RegisterTile:
-        """The tile of a version that keeps results in registers."""
-        tile = self.version.step(RegisterTile)
-        assert tile is not None
-        return tile
 
     def elements(self, position: Position) -> Elements:
         lanes = self.version.lanes
