@@ -1,5 +1,5 @@
 """Scalar functions at any width: `scalar.py` finds the function that builds each of them.
 
 Integers, floats and casts are a few instructions each; elementary functions are polynomials of our
-own (`elementary.py`), or calls of glibc's libmvec or libm.
+own (`exponentials.py`, `logarithms.py`, `trigonometry.py`), or calls of glibc's libmvec or libm.
 """
