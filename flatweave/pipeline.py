@@ -28,7 +28,6 @@ from flatweave.lower.program import lower
 from flatweave.lower.schedule.text import print_plans
 from flatweave.passes.array_pass import ArrayPass, Explain, check_order, leading_to
 from flatweave.passes.audit import audit
-from flatweave.passes.branches.divide_folds import divide_folds
 from flatweave.passes.branches.into_branches import into_branches
 from flatweave.passes.cse import cse
 from flatweave.passes.dce import dce
@@ -75,7 +74,6 @@ ARRAY_PASSES: tuple[ArrayPass, ...] = (
     fuse_siblings,
     cse,
     dce,
-    divide_folds,  # after fusion, which sees one sweep over the columns
     merge_axes,  # after fusion, which compares spaces and reads
     hoist_tests,  # last: what moves into a branch would move out of it again
     dce,
@@ -222,18 +220,19 @@ def _build(
     with record.laps.stage("passes"):
         after = optimise(program, passes)
     swept = [program, *after.values()][-1]
-    record.promise("fused", functools.partial(print_program, swept))
     if config.stop_after in PASSES:
+        record.promise("fused", functools.partial(print_program, swept))
         record.laps.tell()
         interpreted = Interpreted(swept)
         return Executable(
             interpreted, record.text, swept, None, chosen, record.laps.seconds, traced=program
         )
     check_wanted()
-    record.text["flat"] = functools.partial(record.text.__getitem__, "fused")
     with record.laps.stage("lower"):
         lowered = lower(swept, machine, checks=checks, schedule=schedule)
     check_wanted()
+    record.promise("fused", functools.partial(print_program, lowered.program))
+    record.text["flat"] = functools.partial(record.text.__getitem__, "fused")
     record.keep("plan", print_plans(lowered.sweeps))
     own = {chosen.name: lowered.unit}
     record.text.write = functools.partial(_text_for, swept, checks, own, config.cpu)
@@ -245,7 +244,7 @@ def _build(
     inputs = zip(passes, inputs_of(program, after), strict=False)
     decided = [(step.explain, before) for step, (before, _) in inputs if step.explain]
     return Executable(
-        runnable, record.text, swept, lowered.unit, chosen, record.laps.seconds, decided,
+        runnable, record.text, lowered.program, lowered.unit, chosen, record.laps.seconds, decided,
         chosen.cpu(), program, lowered.notes,
     )  # fmt: skip
 

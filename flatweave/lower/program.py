@@ -28,6 +28,7 @@ from flatweave.lower.machine.machine import Machine
 from flatweave.lower.scatter.choose import is_divided, lower_scatter, planned, refuse_unknown
 from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.plan import SweepPlan
+from flatweave.lower.schedule.split_folds import split_folds
 from flatweave.lower.sinks.kinds import lowered_sinks
 from flatweave.lower.sort.radix import lower_radix_sort
 from flatweave.lower.sort.short_rows import lower_sort_row, lower_sort_rows
@@ -59,8 +60,10 @@ NOTHING_HELD: Mapping[Let, set[Var]] = {}
 
 @record
 class Lowered:
-    """The unit for the code generator, what the runtime must know of it, and what to tell users."""
+    """The program with its folds split, the unit for the code generator, what the runtime must know
+    of it, and what to tell users."""
 
+    program: ArrayProgram
     unit: Unit
     plan: Plan
     sweeps: Mapping[str, SweepPlan]
@@ -75,6 +78,7 @@ def lower(
 
     A sweep that `plans` names follows that plan; CompilerBug if it cannot.
     """
+    program = split_folds(program, machine)
     shared = Program(machine, checks, lower_lets, schedule, dict(plans or {}))
     versions = (let.op for let in Suits.all_in(program.fn))
     shared.tuned = dict(zip(versions, schedule.tuned, strict=False))
@@ -92,7 +96,7 @@ def lower(
     unit = Unit(host.close(params, flat), tuple(shared.kernels), tuple(shared.later))
     described_params = (*map(_param, program.fn.params), *[Param(bool_, False)] * len(given.flags))
     plan = Plan(described_params, described, shared.sites.rows, tuple(shared.calls))
-    return Lowered(unit, plan, shared.plans, shared.notes)
+    return Lowered(program, unit, plan, shared.plans, shared.notes)
 
 
 def _param(param: Var) -> Param:

@@ -70,9 +70,9 @@ def test_bits_and_transpositions():
     f = fw.jit(lambda a, b: a.T @ b)
     text = f.stages(B, C.T.copy()).text["flat"]
     assert f"callback {PRODUCTS[True, False, '']}" in text
-    first = text[text.index("callback") - 400 : text.index("callback")]
+    first = text[: text.index("callback")]
     assert "suits library" in first
-    assert "sweep" not in first[first.index("suits library") :]
+    assert "sweep" not in first[first.rindex("(() =>") :]
 
 
 def test_sizes_decide():

@@ -123,6 +123,11 @@ class Machine:
         """Whether a thread takes many elements, one step of its lanes after the other."""
         return not (self.simt or self.one_block)
 
+    @property
+    def lanes_of_block(self) -> int:
+        """Lanes that a block has at once, at most."""
+        return self.warps * (self.fixed_width or WIDEST)
+
     def block_of(self, threads: int) -> BlockShape:
         """What a block of so many threads is: on a machine whose lanes are no threads, any."""
         if not self.simt or self.fixed_width is None:

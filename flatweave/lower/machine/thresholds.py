@@ -79,6 +79,15 @@ loads under way; else blocks are as large as a near cache holds, and evaluated m
 CHEAP_AGAIN = 2
 """The cost of a scalar function that is computed again sooner than its result is kept."""
 
+# -- long folds of few elements (decisions 109, 116) -----------------------------------------------
+
+LEAST_OF_SPLIT = 256
+"""Steps of a fold in a block, or a multiple of so many. With 64, 128, 256, 512: 4096 x 4096 f64
+summed down 10.1, 10.2, 10.6, 11.2 ms of one thread, and 10^5 x 64 times itself 34.7, 30.5, 27.6,
+26.7; with 341 and 8 columns 0.37, and with 256 or 512 0.28."""
+MOST_REDUCTIONS = 4
+"""So many columns are reductions of one sweep over the rows."""
+
 # -- contractions (decisions 49, 116) --------------------------------------------------------------
 
 MOST_VALUES = 2

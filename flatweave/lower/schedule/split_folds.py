@@ -1,0 +1,409 @@
+"""Long folds of few elements: split, and their blocks bound to the grid.
+
+    sums(n: i64, xs: f32[n, 8]) =>
+        a: f32[8] = sweep [8] (j: i64 =>
+            s: f32 = fold n (k: i64 => index xs [k, j] checked=false) (add f32) [0.0f32]
+            in s) [store]
+        in a
+    ==>
+    sums(n: i64, xs: f32[n, 8]) =>
+        long: bool = ge n 8192
+        more: i64 = add n 8191
+        blocks: i64 = floordiv more 8192
+        e: i64, a: f32[8] = if long (() =>
+            parts: f32[blocks, 8] = sweep [blocks, 8] (t: i64, j: i64 =>
+                first: i64 = mul t 8192
+                rest: i64 = sub n first
+                length: i64 = minimum 8192 rest
+                s: f32 = fold length (k: i64 =>
+                    row: i64 = add first k
+                    x: f32 = index xs [row, j] checked=false
+                    in x) (add f32) [0.0f32]
+                in s) [store]
+            c: f32[8] = sweep [8] (j: i64 =>
+                s: f32 = fold blocks (k: i64 => index parts [k, j] checked=false) (add f32) [0.0f32]
+                in s) [store]
+            in 8, c) (() =>
+            d: f32[8] = sweep [8] (j: i64 =>
+                s: f32 = fold n (k: i64 => index xs [k, j] checked=false) (add f32) [0.0f32]
+                in s) [store]
+            in 8, d)
+        in a
+
+Each element is a loop of one lane, or of one thread: few elements leave the others idle. Blocks of
+a fold are work for all. They depend on sizes and the kind of machine alone, and are joined in their
+order: so bits are the same for every number of threads, and operators need not commute. Each half
+is a sweep with a schedule of its own, and what the sweep does with the results follows the second.
+
+One to four elements of a single axis, or one of several, are reductions of one sweep over the
+steps, in a version for each number, whose kernels know it. Folds that read results of others are
+split after these.
+
+An array that is cheap and read by this sweep alone, as a transposition or what is left of a mean,
+is computed where blocks read it, and stored only where the fold is not split. Large products of two
+matrices of floats are left to the library (`passes/branches/library_products.py`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import TypeGuard
+
+from flatweave.array_ir.syntax import Program
+from flatweave.base.dtypes import i64
+from flatweave.base.records import record, replace
+from flatweave.lower.machine.machine import Machine
+from flatweave.lower.machine.thresholds import LEAST_OF_SPLIT, MOST_REDUCTIONS
+from flatweave.lower.schedule.arrangement import folds_down_columns
+from flatweave.ops import HOST_BODIES, ByRow, Combine, Fold, Index, Prefix, Store, Suits, Sweep
+from flatweave.ops.nests import LIBRARY
+from flatweave.passes.branches.library_products import Operands, operands_of
+from flatweave.passes.cost import STORING, cost_of_body
+from flatweave.passes.dce import dce
+from flatweave.passes.fusion.sharing import is_pull
+from flatweave.passes.nests.arrays import at, branch
+from flatweave.passes.rewrite import Rewriter
+from flatweave.terms.build import Builder, index
+from flatweave.terms.control import Apply, Cast, If
+from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Let, Op, Var
+from flatweave.terms.traverse import (
+    Substitution,
+    free_vars,
+    lambdas_in,
+    map_field,
+    needed_for,
+    walk_lets,
+)
+
+Body = Callable[[Builder], Sequence[Atom]]
+Ready = Callable[[Builder, Let, Sequence[Atom]], Sequence[Atom]]
+"""The results of a fold, computed elsewhere, at an index of the sweep."""
+
+
+def split_folds(program: Program, machine: Machine) -> Program:
+    """Split folds that are long where elements are few."""
+    if not any(isinstance(let.op, Fold) for let in walk_lets(program.fn)):
+        return program
+    return dce(Program(program.name, _Splitter(program.fn, machine).program(program.fn)))
+
+
+class _Splitter(Rewriter):
+    """Goes everywhere but into programs of single rows, which have one thread."""
+
+    def __init__(self, fn: Lambda, machine: Machine) -> None:
+        super().__init__(self._rule)
+        self.readers = _readers(fn)
+        self.machine = machine
+        self.in_row = machine.one_block
+
+    def op(self, b: Builder, op: Op) -> Op:
+        around, self.in_row = self.in_row, self.in_row or isinstance(op, ByRow)
+        rewritten = super().op(b, op)
+        self.in_row = around
+        return rewritten
+
+    def _rule(self, b: Builder, op: Op, let: Let) -> Sequence[Atom] | None:
+        if not isinstance(op, Sweep) or self.in_row:
+            return None
+        folds = _even_folds(op)
+        if not folds:
+            return None
+        return _Folds(op, folds, self._own(b, let), self.machine).versions(b)
+
+    def _own(self, b: Builder, let: Let) -> dict[Var, Sweep]:
+        """The arrays that cost little and are read by one sweep alone, each with its sweep."""
+        found: dict[Var, Sweep] = {}
+        for old in free_vars(let.op):
+            var = self.renaming.atom(old)
+            maker = b.own.get(var) if isinstance(var, Var) else None
+            if self.readers[old] == 1 and isinstance(var, Var) and _is_cheap(maker):
+                found[var] = maker
+        return found
+
+
+def _readers(fn: Lambda) -> Counter[Var]:
+    """How many operations of host bodies read each array."""
+    found: Counter[Var] = Counter(atom for atom in fn.results if isinstance(atom, Var))
+    for let in fn.lets:
+        found.update(list(free_vars(let.op)))
+        if isinstance(let.op, HOST_BODIES):
+            for inner in lambdas_in(let.op):
+                found.update(_readers(inner))
+    return found
+
+
+def _is_cheap(op: Op | None) -> TypeGuard[Sweep]:
+    """Whether a sweep only stores an array, each element of a little scalar work and reads."""
+    if not isinstance(op, Sweep) or not is_pull(op) or len(op.sinks) != 1:
+        return False
+    plain = all(isinstance(let.op, Apply | Cast | Index) for let in op.body.lets)
+    effects = any(let.op.effect for let in op.body.lets)
+    return plain and not effects and cost_of_body(op.body) <= STORING
+
+
+def _even_folds(op: Sweep) -> list[Let]:
+    """The folds of a sweep, if all have one extent that is known outside, they and what they need
+    do scalar work alone, and they go down columns or read arrays along several axes."""
+    found = [let for let in op.body.lets if isinstance(let.op, Fold)]
+    folds = [let.op for let in found if isinstance(let.op, Fold)]
+    bound = {*op.body.params, *(var for let in op.body.lets for var in let.vars)}
+    outside = tuple((fold.extent, fold.fn, fold.neutral) for fold in folds)
+    if len({fold.extent for fold in folds}) != 1 or bound & free_vars(outside).keys():
+        return []
+    needed = needed_for(op.body.lets, [var for let in found for var in let.vars])
+    scalar = [let for let in needed if let not in found]
+    scalar += [let for fold in folds for let in fold.body.lets]
+    if any(lambdas_in(let.op) or let.op.effect or isinstance(let.op, Prefix) for let in scalar):
+        return []
+    product = all(_is_product(fold, op.body) for fold in folds)
+    return found if product or folds_down_columns(op) else []
+
+
+def _is_product(fold: Fold, body: Lambda) -> bool:
+    """Whether a fold reads arrays along several axes of the space."""
+    (step,) = fold.body.params
+    reads = [let.op.indices for let in fold.body.lets if isinstance(let.op, Index)]
+    axes = {frozenset(place) & set(body.params) for place in reads if step in place}
+    return len({axis for axis in axes if axis}) > 1
+
+
+@record
+class _Folds:
+    """A sweep whose folds are split; `own` are the arrays that are computed where blocks read
+    them."""
+
+    op: Sweep
+    lets: Sequence[Let]
+    own: dict[Var, Sweep]
+    machine: Machine
+
+    @property
+    def folds(self) -> list[Fold]:
+        return [let.op for let in self.lets if isinstance(let.op, Fold)]
+
+    def versions(self, b: Builder) -> Sequence[Atom]:
+        """The results of the sweep, by the first version whose guard holds."""
+        steps, shape = self.folds[0].extent, self.op.shape
+        results, work = b.product(shape), sum(cost_of_body(fold.body) for fold in self.folds)
+        each = b.mul(b.apply("maximum", results, index(1)), index(work * LEAST_OF_SPLIT))
+        times = b.apply("floordiv", index(self.machine.block_work), each)
+        size = b.mul(b.apply("maximum", times, index(1)), index(LEAST_OF_SPLIT))
+        few = b.apply("le", results, index(self._most()))
+        long = b.apply("ge", steps, index(LEAST_OF_SPLIT))
+        first = self._first()
+        if len(first) < len(self.lets):
+            staged = partial(self._staged, first=first)
+            return _first_of(b, [(b.apply("and", few, long), staged)], self._whole)
+        found: list[tuple[Atom, Body]] = []
+        for count in range(1, MOST_REDUCTIONS + 1 if len(shape) == 1 else 2):
+            guard = long  # kernels of a version know the extents that it asks for
+            for extent in dict.fromkeys(shape):
+                guard = b.apply("and", guard, b.apply("eq", extent, index(count)))
+            found.append((guard, partial(self._reductions, count=count)))
+            if guard is long:  # so many elements are known
+                return _first_of(b, found, self._whole)
+        guard = b.apply("and", few, b.apply("ge", steps, size))
+        found.append((guard, partial(self._in_blocks, size=size)))
+        operands = operands_of(self.op, self.lets, self.own)
+        if operands:
+            least = b.apply("minimum", b.apply("minimum", shape[0], shape[1]), steps)
+            products = b.mul(results, steps)
+            (large,) = b.emit(Suits(LIBRARY, "product", False, least, products, steps))
+            found.append((large, partial(self._by_library, operands=operands)))
+        return _first_of(b, found, self._whole)
+
+    def _most(self) -> int:
+        """From so many elements on there is work for all: one for each block that is wanted, or a
+        step of lanes where they lie along the last axis in memory."""
+        lane, blocks = self.op.body.params[-1], self.machine.blocks_wanted
+        reads = [let.op for fold in self.folds for let in fold.body.lets
+                 if isinstance(let.op, Index)]  # fmt: skip
+        across = any(lane in place[:-1] for read in reads for place in self._places(read))
+        return blocks if across else blocks * self.machine.lanes_of_block
+
+    def _places(self, read: Index) -> list[tuple[Atom, ...]]:
+        """The indices of a read; where its array is own, of all that an element reads."""
+        if read.xs not in self.own:
+            return [read.indices]
+        assert isinstance(read.xs, Var)
+        body = self.own[read.xs].body
+        outer = dict(zip(body.params, read.indices, strict=True))
+        inner = [let.op.indices for let in body.lets if isinstance(let.op, Index)]
+        return [tuple(outer.get(i, i) if isinstance(i, Var) else i for i in place)
+                for place in inner]  # fmt: skip
+
+    # -- the versions ------------------------------------------------------------------------------
+
+    def _whole(self, b: Builder) -> Sequence[Atom]:
+        """The sweep, and before it the arrays that are its own."""
+        renaming = Substitution(
+            self._stored(b, self.own), lambda var, type_: b.var(var.name, type_)
+        )
+        op: Op = map_field(self.op, renaming.atom, renaming.function)
+        return b.emit(op)
+
+    def _stored(self, b: Builder, arrays: Iterable[Var]) -> dict[Var, Atom]:
+        """Arrays that only the sweep reads, stored."""
+        found: dict[Var, Atom] = {}
+        for var in dict.fromkeys(arrays):
+            sweep = self.own[var]
+            found[var] = b.emit(Sweep(sweep.shape, b.copy(sweep.body), sweep.sinks))[0]
+        return found
+
+    def _by_library(self, b: Builder, operands: Sequence[Operands]) -> Sequence[Atom]:
+        """Each fold as a product that is stored; and then what the sweep does with it."""
+        stored = self._stored(b, [var for each in operands for var in each.stored])
+        products = {
+            let: each.product(b, let.where, stored)
+            for let, each in zip(self.lets, operands, strict=True)
+        }
+        made: dict[Atom, Atom] = {let.vars[0]: x for let, x in products.items()}
+        stores = all(isinstance(sink, Store) for sink in self.op.sinks)
+        if stores and len(self.op.body.lets) == len(self.lets):
+            return [made[result] for result in self.op.body.results]
+        return self._rest(b, lambda c, let, place: [at(c, products[let], *place)])
+
+    def _first(self) -> list[Let]:
+        """The folds that read nothing of the others."""
+        results = {var for let in self.lets for var in let.vars}
+        found = []
+        for let in self.lets:
+            needed = needed_for(self.op.body.lets, [*free_vars(let.op)])
+            if not any(results & set(each.vars) for each in needed):
+                found.append(let)
+        return found
+
+    def _staged(self, b: Builder, first: Sequence[Let]) -> Sequence[Atom]:
+        """Some folds, whose results are stored, and then those that read these."""
+        params, lets = self.op.body.params, self.op.body.lets
+        results = [var for let in first for var in let.vars]
+        before = Lambda(params, needed_for(lets, results), tuple(results))
+        stores = tuple(Store() for _ in results)
+        arrays = replace(self, op=Sweep(self.op.shape, before, stores), lets=first).versions(b)
+        reads = [Let((x,), Index(xs, params, checked=False))
+                 for x, xs in zip(results, arrays, strict=True)]  # fmt: skip
+        others = tuple(let for let in lets if let not in first)
+        op = replace(self.op, body=Lambda(params, (*reads, *others), self.op.body.results))
+        later = [let for let in self.lets if let not in first]
+        return replace(self, op=op, lets=later).versions(b)
+
+    def _reductions(self, b: Builder, count: int) -> Sequence[Atom]:
+        """So many elements of each fold, reduced by one sweep over the steps."""
+        inside, steps = b.inner(), self.folds[0].extent
+        step, zeros = inside.param("k", i64, steps), [index(0)] * (len(self.op.shape) - 1)
+        values = []
+        for number in range(count):
+            around = self._around(inside, [*zeros, index(number)])
+            for fold in self.folds:
+                values += self._element(inside, fold, step, around)
+        sinks = tuple(Combine(fold.fn, fold.neutral) for fold in self.folds) * count
+        found = b.emit(Sweep((steps,), inside.close([step], values), sinks))
+        width = len(found) // count
+
+        def ready(c: Builder, place: int, column: Atom) -> Atom:
+            value: Atom = found[place]
+            for number in range(1, count):
+                here = c.apply("eq", column, index(number))
+                value = c.apply("select", here, found[number * width + place], value)
+            return value
+
+        numbers = self._numbers()
+        return self._rest(b, lambda c, let, place: [
+            ready(c, number, place[-1]) for number in numbers[let]])  # fmt: skip
+
+    def _in_blocks(self, b: Builder, size: Atom) -> Sequence[Atom]:
+        """Partial results of each block, and then the results."""
+        steps = self.folds[0].extent
+        blocks = b.ceil_div(steps, size)
+        inside = b.inner()
+        block = inside.param("t", i64, blocks)
+        place = [inside.param("i", i64, extent) for extent in self.op.shape]
+        first = inside.mul(block, size)
+        length = inside.apply("minimum", size, inside.sub(steps, first))
+        around = self._around(inside, place)
+        results: list[Atom] = []
+        for fold in self.folds:
+            turn = inside.inner()
+            k = turn.param("k", i64, length)
+            values = self._element(turn, fold, turn.add(first, k), around)
+            results += inside.emit(Fold(length, turn.close([k], values), fold.fn, fold.neutral))
+        body = inside.close([block, *place], results)
+        stores = tuple(Store() for _ in results)
+        parts = b.emit(Sweep((blocks, *self.op.shape), body, stores))
+        numbers = self._numbers()
+
+        def joined(c: Builder, let: Let, place: Sequence[Atom]) -> Sequence[Atom]:
+            fold, turn = let.op, c.inner()
+            assert isinstance(fold, Fold)
+            k = turn.param("k", i64, blocks)
+            values = [at(turn, parts[number], k, *place) for number in numbers[let]]
+            return c.emit(Fold(blocks, turn.close([k], values), fold.fn, fold.neutral))
+
+        return self._rest(b, joined)
+
+    # -- parts of them -----------------------------------------------------------------------------
+
+    def _numbers(self) -> dict[Let, range]:
+        """Which results are those of each fold, of the results of all."""
+        found, number = {}, 0
+        for let in self.lets:
+            found[let] = range(number, number := number + len(let.vars))
+        return found
+
+    def _rest(self, b: Builder, ready: Ready) -> Sequence[Atom]:
+        """The sweep, with what its folds give from elsewhere."""
+        inside = b.inner()
+        place = [inside.param("i", i64, extent) for extent in self.op.shape]
+        renaming = inside.inlining(self.op.body, place)
+        for let in self.op.body.lets:
+            if let in self.lets:
+                renaming.mapping.update(zip(let.vars, ready(inside, let, place), strict=True))
+            else:
+                inside.inline_let(let, renaming)
+        body = inside.close(place, [renaming.atom(x) for x in self.op.body.results])
+        return b.emit(replace(self.op, body=body))
+
+    def _around(self, b: Builder, place: Sequence[Atom]) -> Substitution:
+        """What the folds need of the sweep's body."""
+        renaming = b.inlining(self.op.body, place)
+        needed = [atom for fold in self.folds for atom in free_vars(fold.body)]
+        self._inline(b, needed_for(self.op.body.lets, needed), renaming)
+        return renaming
+
+    def _element(self, b: Builder, fold: Fold, step: Atom, around: Substitution) -> list[Atom]:
+        """What a fold takes of a step."""
+        (param,) = fold.body.params
+        renaming = Substitution({**around.mapping, param: step}, around.fresh)
+        self._inline(b, fold.body.lets, renaming)
+        return [renaming.atom(x) for x in fold.body.results]
+
+    def _inline(self, b: Builder, lets: Sequence[Let], renaming: Substitution) -> None:
+        """Emit lets; elements of own arrays are computed."""
+        for let in lets:
+            op = let.op
+            if not isinstance(op, Index) or op.xs not in self.own:
+                b.inline_let(let, renaming)
+                continue
+            assert isinstance(op.xs, Var)
+            place = [renaming.atom(i) for i in op.indices]
+            (renaming.mapping[let.vars[0]],) = b.inline(self.own[op.xs].body, place)
+
+
+def _first_of(b: Builder, versions: Sequence[tuple[Atom, Body]], other: Body) -> list[Atom]:
+    """The results of the first version whose guard holds, or of the other one."""
+    if not versions:
+        return list(other(b))
+    (guard, body), *rest = versions
+    if isinstance(guard, Const):
+        return list(body(b)) if guard.value else _first_of(b, rest, other)
+    then, otherwise = b.inner(optional=True), b.inner(optional=True)
+    results = body(then)
+    bodies = branch(then, results), branch(otherwise, _first_of(otherwise, rest, other))
+    found = iter(b.emit(If(guard, *bodies)))
+    return [[next(found) for _ in (*_shape(x), x)][-1] for x in results]
+
+
+def _shape(x: Atom) -> tuple[Atom, ...]:
+    return x.type.shape if isinstance(x.type, ArrayType) else ()
