@@ -27,11 +27,14 @@ of 4 to 7 averages of three neighbours, 2^22 f32, one thread took 9.7, 6.1, 7.0,
 quarter of it, 9.1, 6.1, 7.0, 9.4 with this, and 9.1, 8.4, 16.0, 16.6 without a bound."""
 AS_READ = STORING // 8
 """What costs so little is computed wherever it is read: reading costs as much."""
+FEW = 64
+"""So many elements are computed rather than that an array is stored for them."""
+FEW_TURNS = 4
+"""A fold of so many elements costs less than the array that would hold its results."""
 LONG = 1000
 """What an extent that is not known counts as where work is compared."""
 TERMS = ("add", "sub", "mul", "floordiv", "maximum", "minimum", "select")
 READ = 2
-CHEAP_KEY = 20
 LOCATE = 6
 """A few steps of a walk along the rows; a search where there is no walk costs more."""
 
@@ -244,7 +247,7 @@ def is_power(value: object) -> bool:
 def is_cheap_key(fn: Lambda) -> bool:
     """Whether computing a sort's keys in each pass is cheaper than moving them along."""
     plain = all(isinstance(let.op, Apply | Cast) for let in fn.lets)
-    return plain and cost_of_body(fn) <= CHEAP_KEY
+    return plain and cost_of_body(fn) <= STORING
 
 
 def reads_memory(fn: Lambda) -> bool:

@@ -33,6 +33,7 @@ from flatweave.ops import (
     Span,
 )
 from flatweave.ops.rows import array_type
+from flatweave.passes.cost import FEW
 from flatweave.passes.monoid import monoid
 from flatweave.passes.nests.small_sorts import Sorted
 from flatweave.passes.rewrite import tested
@@ -41,8 +42,6 @@ from flatweave.terms.control import Apply, Cast, For, If, While
 from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Let, Op, Type, Var, constant
 from flatweave.terms.traverse import free_vars
 
-FEW = 64
-"""Arrays of a known length up to this are computed as scalars."""
 SHORT = 16
 """Reductions of tuples are unrolled up to this length: their state is in registers."""
 

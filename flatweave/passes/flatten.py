@@ -58,7 +58,7 @@ from flatweave.base.dtypes import i64
 from flatweave.base.records import record
 from flatweave.ops import Check, CombineRows, Fold, Index, Locate, Prefix, Sink, Store, Sweep
 from flatweave.passes.array_pass import array_pass
-from flatweave.passes.cost import cost_of_result
+from flatweave.passes.cost import STORING, cost_of_result
 from flatweave.passes.monoid import with_initial
 from flatweave.passes.nests.distribute import numbered
 from flatweave.passes.rewrite import rewrite
@@ -66,9 +66,6 @@ from flatweave.terms.build import Builder, index, lambda_of
 from flatweave.terms.control import Apply, If
 from flatweave.terms.syntax import Atom, Lambda, Let, Op, Var
 from flatweave.terms.traverse import free_vars, needed_for
-
-CHEAP = 12
-"""Up to this cost an element computes again what it needs of its row."""
 
 
 @record(eq=True)
@@ -258,7 +255,7 @@ class _Rows:
         needed = needed_for(self.lets, [var])
         if any(isinstance(let.op, Prefix) for let in needed) or _reads_through(needed):
             return False
-        return cost_of_result(Lambda((), needed, (var,)), 0) <= CHEAP
+        return cost_of_result(Lambda((), needed, (var,)), 0) <= STORING // 2
 
     def _over_rows(self, extent: Atom, kept: Sequence[Var]) -> tuple[Ends, Sequence[Atom]]:
         """Where rows end, and the values stored for each row; emits a sweep if need be."""

@@ -12,6 +12,7 @@ from flatweave.kernel_passes.steps import Registers
 from flatweave.ops.sorts import SHORT
 
 KIB = 1024
+CACHE_LINE = 64
 WIDEST = 64
 """Lanes of the widest step: their flags fit one machine word."""
 ROW_LANES = 32

@@ -52,8 +52,6 @@ SHORT_BYTES = 4
 """Rows of a register of elements of so many bytes keep the lanes busy that go along them, and those
 are no gathers: 16 elements with AVX-512, 8 with AVX2, where 10^6 f64 in rows of 8 are summed in
 0.09 ms, and in 0.17 by gathers."""
-LONGEST_PEEL = 64
-"""Positions near the ends of an axis that are visited separately, at most."""
 NARROWEST_PANEL = 256
 """Columns of the narrowest panel: a row of it is some steps."""
 SHARE_OF_PANEL = 2
@@ -63,10 +61,6 @@ TALLER = 4
 
 # -- reductions and scans (decisions 54, 87) -------------------------------------------------------
 
-LARGEST_TILE = 800
-"""The greatest cost of a body written out once for each column of a tile."""
-WIDEST_RUN = 16
-"""Lanes of the blocked layout: a square tile of so many columns stays in registers."""
 OTHER_REGISTERS = 40
 """Registers for all but the elements: addresses of 64 bits, what lanes exchange, the look-back."""
 UNDER_WAY = 4, 7
@@ -76,8 +70,6 @@ scanned yet. Registers that NVRTC 13.5 takes for sm_80, of kernels of 16 element
 LEAST_EACH = 3
 """Elements of a thread that are worth a look-back for each of several levels, as fewer have too few
 loads under way; else blocks are as large as a near cache holds, and evaluated more than once."""
-CHEAP_AGAIN = 2
-"""The cost of a scalar function that is computed again sooner than its result is kept."""
 
 # -- long folds of few elements (decisions 109, 116) -----------------------------------------------
 
@@ -114,7 +106,7 @@ no more pointers than there are registers for. 8 take as long for 16 x 16, and 1
 SIDE_IN_PLACE = 64
 """Rows and lanes of a tile in place."""
 WIDEST_SQUARE = 16
-"""Lanes of a square that stays in registers while it is turned."""
+"""Lanes of a square that stays in registers while it is turned, in tiles and the blocked layout."""
 
 # -- tiles in shared memory (decision 99) ----------------------------------------------------------
 

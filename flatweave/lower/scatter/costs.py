@@ -60,6 +60,7 @@ from flatweave.kernel_ir.syntax import Load, Shared, Store
 from flatweave.lower.host.context import Own
 from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.kernel.operators import spread
+from flatweave.lower.machine.machine import CACHE_LINE
 from flatweave.lower.scatter.scattering import Scattering, bytes_of
 from flatweave.lower.traverse.steps import Position, State
 from flatweave.passes.cost import cost_of_body
@@ -88,7 +89,7 @@ WHOLE = 1 << 10
 """What a sample finds is a part of so many."""
 UNKNOWN = WHOLE * 3 // 4
 """Where nobody looked: apart, but not all."""
-LINE, PAGE = 64, 4096
+PAGE = 4096
 SEEN_BITS = 14
 """Lines are noted in a table of 2^14 flags: of 1024 lines one in thirty is taken for another."""
 NONE = index(-1)
@@ -120,7 +121,7 @@ def _write(s: Scattering, kernel: KernelBuilder, result: Var) -> None:
     def step(c: Builder, position: Position, state: State) -> State:
         before, far, known = state
         place = c.cast(writer.value_at(c, position, writer.op.body.results[0]), i64)
-        line = c.cast(c.apply("floordiv", place, index(max(1, LINE // each))), u64)
+        line = c.cast(c.apply("floordiv", place, index(max(1, CACHE_LINE // each))), u64)
         upper = c.apply("shr", spread(c, line), Const(64 - SEEN_BITS, u64))
         at = c.cast(upper, i64)
         new = c.apply("eq", c.emit(Load(seen, at))[0], Const(0, u8))

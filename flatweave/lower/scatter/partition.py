@@ -27,6 +27,7 @@ from flatweave.kernel_ir.warp_ops import ReduceLanes
 from flatweave.lower.host.context import Own
 from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.kernel.operators import agrees_without_nan, any_nan
+from flatweave.lower.machine.machine import KIB
 from flatweave.lower.scatter.costs import UNKNOWN, WHOLE, Costs, is_large, is_near, sampled
 from flatweave.lower.scatter.scattering import (
     SLACK,
@@ -39,12 +40,12 @@ from flatweave.lower.scatter.scattering import (
     one_by_one,
 )
 from flatweave.lower.schedule.plan import When
+from flatweave.lower.sweep.scratch import LINE
 from flatweave.lower.sweep.writer import KernelWriter
 from flatweave.terms.build import FALSE, TRUE, Builder, index, lambda_of
 from flatweave.terms.control import For, If
 from flatweave.terms.syntax import Atom, BufferType, Const, Var
 
-KIB = 1024
 TILE_BYTES = 256 * KIB
 STAGE_BYTES = 256 * KIB
 """What a block lays down, which is also about what it stages: both stay in its core's cache."""
@@ -55,8 +56,6 @@ MOST_TILES, LEAST_TILES = 4096, 32
 LEAST_BITS, MOST_BITS = 6, 16
 """Of a place in its tile, which is kept as a u16."""
 MOST_PLACES = MOST_TILES << MOST_BITS
-LINE = 64
-"""Elements that leave at a time: a cache line of the smallest."""
 ZERO, ONE = Const(0, u32), Const(1, u32)
 
 

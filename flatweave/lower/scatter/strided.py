@@ -23,7 +23,7 @@ from flatweave.lower.host.context import Own
 from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.kernel.elements import Elements, rows_of
 from flatweave.lower.machine.machine import Machine
-from flatweave.lower.scatter.scattering import Division, Scattering, cast_like
+from flatweave.lower.scatter.scattering import UNROLLED, Division, Scattering, cast_like
 from flatweave.lower.schedule.division import along_rows
 from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.plan import When
@@ -40,8 +40,6 @@ VISIT = 8
 """What finding a row's steps in a tile costs, in elements written."""
 FAR = 1 << 61
 LONG_STEP = 1 << 30
-UNROLLED = 4
-"""Steps that a turn of the inner loop takes."""
 UNROLL = index(UNROLLED)
 UNEVEN = "rows do not write in even steps"
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from flatweave.access.analyse import Accesses
-from flatweave.lower.machine.machine import Machine
-from flatweave.lower.machine.thresholds import LONGEST_PEEL
+from flatweave.lower.machine.machine import WIDEST, Machine
 from flatweave.nest.schedule import Axis, Tail, Vectorize
 from flatweave.ops import Fold, Index, Locate, Prefix, Sweep
 from flatweave.terms.control import Apply, For, If, While
@@ -70,7 +69,7 @@ def find_reach(op: Sweep, known: Accesses) -> int:
             )
             if sum_.terms == {last: 1} or from_end:
                 reach = max(reach, abs(sum_.more))
-    return reach if reach <= LONGEST_PEEL else 0
+    return reach if reach <= WIDEST else 0
 
 
 def _needs_indices(op: Sweep) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from flatweave.base.records import replace
 from flatweave.base.schedule import Schedule
 from flatweave.lower.machine.machine import Machine
-from flatweave.lower.machine.thresholds import LARGEST_TILE, WIDEST_RUN
+from flatweave.lower.machine.thresholds import WIDEST_SQUARE
 from flatweave.lower.schedule.arrangement import arrange_lanes
 from flatweave.lower.schedule.division import (
     BALANCED,
@@ -47,7 +47,7 @@ from flatweave.nest.schedule import (
 )
 from flatweave.ops import Fold, Locate
 from flatweave.ops.rows import scalar_type
-from flatweave.passes.cost import cost_of_body
+from flatweave.passes.cost import LARGEST, cost_of_body
 from flatweave.passes.operators import is_commutative
 from flatweave.terms.syntax import Const, Lambda
 from flatweave.terms.traverse import needed_for, walk_lets
@@ -255,8 +255,8 @@ def _aggregation(
         return RFactor(hows)
     op = facts.op
     cost = cost_of_body(op.body) + sum(cost_of_body(record.fn) for record in records)
-    width = min(WIDEST_RUN, machine.lanes(element_dtypes(op)))
-    return RFactor((How.BLOCKED,) * len(hows), width, heavy=cost * width > LARGEST_TILE)
+    width = min(WIDEST_SQUARE, machine.lanes(element_dtypes(op)))
+    return RFactor((How.BLOCKED,) * len(hows), width, heavy=cost * width > LARGEST)
 
 
 def _how(

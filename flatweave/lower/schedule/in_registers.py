@@ -14,11 +14,11 @@ from collections.abc import Iterator
 from flatweave.base.dtypes import DType
 from flatweave.base.records import record
 from flatweave.lower.machine.machine import Machine
-from flatweave.lower.machine.thresholds import CHEAP_AGAIN, LEAST_EACH, OTHER_REGISTERS, UNDER_WAY
+from flatweave.lower.machine.thresholds import LEAST_EACH, OTHER_REGISTERS, UNDER_WAY
 from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.scan_levels import ScanLevels, ScanRecord
 from flatweave.ops import Check, Index
-from flatweave.passes.cost import cost_of_body
+from flatweave.passes.cost import AS_READ, cost_of_body
 from flatweave.terms.control import Apply, Cast
 from flatweave.terms.syntax import Atom, Lambda, Let, Var
 from flatweave.terms.traverse import atoms_in, free_vars, needed_for, walk_lets
@@ -116,7 +116,7 @@ def _read(let: Let) -> Iterator[Atom]:
 def _is_cheap(let: Let) -> bool:
     """Whether a scalar is as well computed once more as kept."""
     plain = isinstance(let.op, Apply | Cast)
-    return plain and cost_of_body(Lambda((), (let,), ())) <= CHEAP_AGAIN
+    return plain and cost_of_body(Lambda((), (let,), ())) <= AS_READ
 
 
 def elements_each(facts: SweepFacts, machine: Machine) -> int:

@@ -13,9 +13,9 @@ from collections.abc import Iterable, Iterator
 
 from flatweave.base.dtypes import DType, bool_, i64
 from flatweave.base.records import record
-from flatweave.lower.schedule.segmented_operator import segmented_operator
 from flatweave.ops import Prefix, Sweep
 from flatweave.terms.build import index, lambda_of
+from flatweave.terms.control import Apply
 from flatweave.terms.operators import wide_sums
 from flatweave.terms.syntax import Atom, Const, Lambda, Let, Var
 from flatweave.terms.traverse import free_vars
@@ -135,3 +135,21 @@ def _carried_wide(op: Prefix) -> ScanRecord | None:
 
 def _level(level: dict[Var, int], atom: Atom) -> int:
     return level.get(atom, 0) if isinstance(atom, Var) else 0
+
+
+def segmented_operator(fn: Lambda) -> Lambda:
+    """The operator on (flag, element) that forgets what came before a flag: associative where `fn`
+    is (Blelloch 1990).
+
+        (f, a) (g, b) = (f or g, if g then b else a fn b)
+    """
+    half = len(fn.results)
+    f, g, either = Var("f", bool_), Var("g", bool_), Var("h", bool_)
+    behind = fn.params[half:]
+    results = tuple(Var("c", param.type) for param in behind)
+    lets = [Let((either,), Apply("or", (f, g)))]
+    for result, alone, both in zip(results, behind, fn.results, strict=True):
+        lets.append(Let((result,), Apply("select", (g, alone, both))))
+    return Lambda(
+        (f, *fn.params[:half], g, *behind), (*fn.lets, *lets), (either, *results)
+    )

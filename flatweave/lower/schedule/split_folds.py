@@ -30,10 +30,9 @@
             in 8, d)
         in a
 
-Each element is a loop of one lane, or of one thread: few elements leave the others idle. Blocks of
-a fold are work for all. They depend on sizes and the kind of machine alone, and are joined in their
-order: so bits are the same for every number of threads, and operators need not commute. Each half
-is a sweep with a schedule of its own, and what the sweep does with the results follows the second.
+Each element is a loop of one lane or thread: few elements leave the others idle. Blocks depend on
+sizes and the kind of machine alone, and are joined in their order: so bits are the same for every
+number of threads, and operators need not commute. Each half is a sweep with a plan of its own.
 
 One to four elements of a single axis, or one of several, are reductions of one sweep over the
 steps, in a version for each number, whose kernels know it. Folds that read results of others are
@@ -67,7 +66,7 @@ from flatweave.passes.nests.arrays import at, branch
 from flatweave.passes.rewrite import Rewriter
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import Apply, Cast, If
-from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Let, Op, Var
+from flatweave.terms.syntax import Atom, Const, Lambda, Let, Op, Var
 from flatweave.terms.traverse import (
     Substitution,
     free_vars,
@@ -234,8 +233,6 @@ class _Folds:
         return [tuple(outer.get(i, i) if isinstance(i, Var) else i for i in place)
                 for place in inner]  # fmt: skip
 
-    # -- the versions ------------------------------------------------------------------------------
-
     def _whole(self, b: Builder) -> Sequence[Atom]:
         """The sweep, and before it the arrays that are its own."""
         renaming = Substitution(
@@ -260,8 +257,7 @@ class _Folds:
             for let, each in zip(self.lets, operands, strict=True)
         }
         made: dict[Atom, Atom] = {let.vars[0]: x for let, x in products.items()}
-        stores = all(isinstance(sink, Store) for sink in self.op.sinks)
-        if stores and len(self.op.body.lets) == len(self.lets):
+        if self.op.only_stores and len(self.op.body.lets) == len(self.lets):
             return [made[result] for result in self.op.body.results]
         return self._rest(b, lambda c, let, place: [at(c, products[let], *place)])
 
@@ -343,8 +339,6 @@ class _Folds:
 
         return self._rest(b, joined)
 
-    # -- parts of them -----------------------------------------------------------------------------
-
     def _numbers(self) -> dict[Let, range]:
         """Which results are those of each fold, of the results of all."""
         found, number = {}, 0
@@ -402,8 +396,4 @@ def _first_of(b: Builder, versions: Sequence[tuple[Atom, Body]], other: Body) ->
     results = body(then)
     bodies = branch(then, results), branch(otherwise, _first_of(otherwise, rest, other))
     found = iter(b.emit(If(guard, *bodies)))
-    return [[next(found) for _ in (*_shape(x), x)][-1] for x in results]
-
-
-def _shape(x: Atom) -> tuple[Atom, ...]:
-    return x.type.shape if isinstance(x.type, ArrayType) else ()
+    return [[next(found) for _ in (*getattr(x.type, "shape", ()), x)][-1] for x in results]

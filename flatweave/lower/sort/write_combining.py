@@ -15,13 +15,13 @@ from collections.abc import Callable, Sequence
 
 from flatweave.base.dtypes import DType, i64, u32
 from flatweave.kernel_ir.syntax import Lane, Lanes, Load, Shared, Store
+from flatweave.lower.machine.machine import CACHE_LINE
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import NO_BODY, For, If
 from flatweave.terms.syntax import Atom, Const, Var
 
 LINE = 32
 """Elements of a line; the branch that asks whether it is full is mistaken once for each line."""
-CACHE_LINE = 64
 ONE = Const(1, u32)
 
 

@@ -15,7 +15,13 @@ from flatweave.lower.schedule.scan_levels import ScanRecord, with_slots
 from flatweave.lower.sweep.chains import Chain, OnlyBlock, WordChain, store_aggregate
 from flatweave.lower.sweep.scans import Aggregates, Prefixes, ScannedBody
 from flatweave.lower.sweep.scans_in_registers import KeptScans
-from flatweave.lower.sweep.scratch import SingleEvaluation, WriteCombining, room_for_bits
+from flatweave.lower.sweep.scratch import (
+    CHUNK,
+    LINE,
+    SingleEvaluation,
+    WriteCombining,
+    room_for_bits,
+)
 from flatweave.lower.sweep.sink import LoweredSink, Share, SinkStep
 from flatweave.lower.sweep.writer import KernelWriter
 from flatweave.lower.traverse.blocked_argmax import InStretches, Stretches, stretches_of
@@ -43,10 +49,6 @@ from flatweave.terms.traverse import needed_for
 # For a sweep that locates its positions among rows and combines each row: it asks which elements
 # begin a row, and nobody need know which row that is. A flag is a store for each row; the flags are
 # read from the first-level cache, side by side, as flags of a user would be.
-
-
-CHUNK = 4096
-LINE = 64
 
 
 @record

@@ -167,12 +167,9 @@ def warp_share(
 
 
 SHORTEST = 4
-"""Lanes of a step that is worth a loop of its own."""
-
-
-SHORT = 4
-"""Lanes of shorter steps, where there are few elements: with them, and with no ends apart, trees of
-2 to 200 steps of options took 30 ms instead of 41 (2 cores of a Zen 5, f64 in steps of 8)."""
+"""Lanes of the shortest step that is worth a loop of its own. Where there are few elements, with
+steps of so many lanes, and no ends apart, trees of 2 to 200 steps of options took 30 ms instead of
+41 (2 cores of a Zen 5, f64 in steps of 8)."""
 
 
 class Steps(Protocol):
@@ -240,7 +237,7 @@ class ShorterSteps(WholeSteps):
         self, b: Builder, lo: Atom, hi: Atom, width: int
     ) -> list[tuple[int, Atom, Atom, Atom]]:
         found = []
-        for lanes in dict.fromkeys((width, min(width, SHORT))):
+        for lanes in dict.fromkeys((width, min(width, SHORTEST))):
             whole, *_ = super().regions(b, lo, hi, lanes)
             found.append(whole)
             lo = whole[2]

@@ -10,6 +10,7 @@ from flatweave.base.records import record
 from flatweave.ops import HOST_BODIES, Index, Prefix, Sweep
 from flatweave.passes.cost import (
     AS_READ,
+    FEW,
     LARGEST,
     STORING,
     Again,
@@ -20,7 +21,7 @@ from flatweave.passes.cost import (
     reads_memory,
     work,
 )
-from flatweave.passes.fusion.uses import FEW, Uses, uses_of
+from flatweave.passes.fusion.uses import Uses, uses_of
 from flatweave.terms.syntax import Atom, Lambda, Let, Var
 from flatweave.terms.traverse import free_vars, lambdas_in, needed_for
 

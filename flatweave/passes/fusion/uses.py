@@ -9,14 +9,11 @@ from flatweave.access.analyse import Accesses
 from flatweave.array_ir.syntax import Program
 from flatweave.base.records import record
 from flatweave.ops import ByRow, Fold, Index, Sweep
-from flatweave.passes.cost import INNER_LOOP, LONG, Roots, length, times
+from flatweave.passes.cost import FEW, INNER_LOOP, LONG, Roots, length, times
 from flatweave.terms.bounds import Sum
 from flatweave.terms.control import Apply, For, While
 from flatweave.terms.syntax import Atom, Const, Lambda, Op, Var
 from flatweave.terms.traverse import atoms_in, lambdas_in, walk_lets
-
-FEW = 64
-"""So many elements are computed rather than that a whole array is stored for them."""
 
 
 @record(frozen=False)

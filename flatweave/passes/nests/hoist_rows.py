@@ -48,7 +48,7 @@ from flatweave.base.dtypes import DType, bool_, i64
 from flatweave.ops import ByRow, Check, Combine, Fold, Index, Prefix, Sink, Store, Sweep
 from flatweave.ops.rows import scalar_type
 from flatweave.passes.array_pass import array_pass
-from flatweave.passes.cost import length
+from flatweave.passes.cost import FEW_TURNS, length
 from flatweave.passes.dce import live_body
 from flatweave.passes.rewrite import rewrite
 from flatweave.terms.build import Builder, index, lambda_of
@@ -63,8 +63,6 @@ from flatweave.terms.traverse import (
     walk_lets,
 )
 
-FEW_TURNS = 4
-"""A fold of so many elements costs less than the array that would hold its results."""
 Indices = frozenset[Var]
 
 

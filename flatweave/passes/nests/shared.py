@@ -21,14 +21,11 @@ from functools import partial
 from flatweave.base.dtypes import DType
 from flatweave.ops import HOST_BODIES, Generate, Index, Map, Nest, Reduce
 from flatweave.ops.rows import array_type, under
-from flatweave.passes.cost import length
+from flatweave.passes.cost import FEW_TURNS, length
 from flatweave.terms.build import Builder, Names
 from flatweave.terms.control import For, While
 from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Op, Var
 from flatweave.terms.traverse import free_vars, lambdas_in, map_field, needed_for, walk_lets
-
-FEW = 4
-"""A reduction of at most this many elements costs less than storing its result."""
 
 
 def shared(fn: Lambda) -> Lambda:
@@ -129,6 +126,6 @@ def _loops(op: Op) -> bool:
     """Whether an operation is a loop of many iterations, or of an unknown number."""
     if isinstance(op, While | For):
         return True
-    if isinstance(op, Reduce) and length(array_type(op.xs[0]).shape[0]) > FEW:
+    if isinstance(op, Reduce) and length(array_type(op.xs[0]).shape[0]) > FEW_TURNS:
         return True
     return any(_loops(let.op) for fn in lambdas_in(op) for let in fn.lets)
