@@ -30,28 +30,34 @@ def elements_in(dest: Sequence[Atom]) -> tuple[Type, ...]:
     return tuple(array_type(x).dtype for x in dest)
 
 
-@op
-class ScatterStore(Sink):
-    """Elements written to indices of `dest`; outside it they are dropped, the last one wins."""
+class AtComputedIndices(Sink):
+    """A sink that writes into arrays at the index that it takes first."""
 
-    dest: tuple[Atom, ...]
+    __slots__ = ()
     alone: ClassVar[bool] = True
-    said: ClassVar[str] = "what a scatter writes to"
     deciding: ClassVar[int] = 1
 
     @property
     def arity(self) -> int:
-        return 1 + len(self.dest)
-
-    @property
-    def updated(self) -> tuple[Atom, ...]:
-        return self.dest
+        return 1 + len(self.updated)
 
     def idle(self, taken: tuple[Atom, ...]) -> tuple[Atom, ...]:
         return index(-1), *zeros(taken[1:])
 
     def binders(self, shape: tuple[Atom, ...], taken: tuple[Atom, ...]) -> tuple[Var, ...]:
-        return tuple(Var("t", atom.type) for atom in self.dest)
+        return tuple(Var("t", atom.type) for atom in self.updated)
+
+
+@op
+class ScatterStore(AtComputedIndices):
+    """Elements written to indices of `dest`; outside it they are dropped, the last one wins."""
+
+    dest: tuple[Atom, ...]
+    said: ClassVar[str] = "what a scatter writes to"
+
+    @property
+    def updated(self) -> tuple[Atom, ...]:
+        return self.dest
 
     def misfits(self, taken: tuple[Atom, ...]) -> Iterator[str]:
         yield from types_misfit("what is scattered", taken, (i64, *elements_in(self.dest)))
@@ -63,32 +69,20 @@ class ScatterStore(Sink):
 
 
 @op
-class ScatterReduce(Sink):
+class ScatterReduce(AtComputedIndices):
     """Elements combined into indices of `dest`, in the order of the sweep."""
 
     fn: Lambda
     neutral: tuple[Atom, ...]
     dest: tuple[Atom, ...]
-    alone: ClassVar[bool] = True
     said: ClassVar[str] = "what is updated at computed places"
-    deciding: ClassVar[int] = 1
-
-    @property
-    def arity(self) -> int:
-        return 1 + len(self.dest)
 
     @property
     def updated(self) -> tuple[Atom, ...]:
         return self.dest
 
-    def idle(self, taken: tuple[Atom, ...]) -> tuple[Atom, ...]:
-        return index(-1), *zeros(taken[1:])
-
     def in_any_order(self, commutes: Callable[[Lambda], bool]) -> bool:
         return commutes(self.fn)
-
-    def binders(self, shape: tuple[Atom, ...], taken: tuple[Atom, ...]) -> tuple[Var, ...]:
-        return tuple(Var("t", atom.type) for atom in self.dest)
 
     def misfits(self, taken: tuple[Atom, ...]) -> Iterator[str]:
         elements = elements_in(self.dest)
