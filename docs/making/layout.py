@@ -107,10 +107,11 @@ def listed(title: str, said: str, names: list[str]) -> str:
 
 
 def decisions() -> list[tuple[str, str]]:
-    """The list of all decisions, by their numbers."""
-    names = sorted(path.stem for path in (DOCS / "decisions").glob("*.md"))
-    said = "Why things are as they are, what else was weighed, and at what price."
-    return [("decisions/index.md", listed("Decisions", said, names))]
+    """The list of all decisions, which names each page once more for the site."""
+    folder = DOCS / "decisions"
+    names = sorted(path.stem for path in folder.glob("*.md") if path.stem != "index")
+    toctree = "\n```{toctree}\n:hidden:\n\n" + "\n".join(names) + "\n```\n"
+    return [("decisions/index.md", (folder / "index.md").read_text(encoding="utf-8") + toctree)]
 
 
 def results() -> list[tuple[str, str]]:

@@ -21,7 +21,7 @@ from tests.quick import every
 
 MACHINES = {"cpu": CPU_AVX512, "opencl": OPENCL, "cuda": CUDA}
 LOWER = Path(flatweave.__file__).parent / "lower"
-DECISION = Path(flatweave.__file__).parents[1] / "docs/decisions/0078-what-machines-have-apart.md"
+DECISION = Path(flatweave.__file__).parents[1] / "docs/decisions/devices.md"
 PRIMITIVES = {
     "reduce": ("reduce", "reduce_order", "place"),
     "scan": ("scan", "scan_order", "scan_of_scan"),
@@ -116,7 +116,7 @@ def on_devices() -> frozenset[tuple[str, str]]:
 
 @cache
 def apart() -> dict[str, str]:
-    """The files that decision 78 says one kind of machine has alone, and which kind."""
+    """The files that one kind of machine has alone (docs/decisions/devices.md), and which."""
     rows = re.findall(r"^\| (CPU|devices) \| (.*?) \|", DECISION.read_text("utf-8"), re.MULTILINE)
     file = r"`([\w/]+\.py)`"
     return {found: machine for machine, files in rows for found in re.findall(file, files)}

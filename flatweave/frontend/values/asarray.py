@@ -7,7 +7,8 @@
     values_of(b"abc")            a view of the bytes, u8
     values_of("text")            None: not an array
 
-Who shares memory promises not to write to it: an array of ours never changes (decision 0080).
+Who shares memory promises not to write to it: an array of ours never changes
+(docs/decisions/memory_and_systems.md).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The numbers that choose between schedules of a sweep, in one place.
 
-Each says what it is compared with. The decisions named above a group have the measurements; where
+Each says what it is compared with. The named pages of docs/decisions have the measurements; where
 one is short it is here. What depends on a machine is a field of `Machine`.
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from flatweave.lower.machine.machine import ROW_LANES
 
-# -- rows that are data (decisions 37, 38, 89, 122) ------------------------------------------------
+# -- rows that are data (expansions, nests, reductions) --------------------------------------------
 
 LONG_ROW = 64
 """From this mean length on rows are walked one by one: most steps lie inside one row."""
@@ -29,7 +29,7 @@ DEAR_IN_ROW = 200
 SOURCES = 32 * ROW_LANES
 """Sources of a block where each lane takes one."""
 
-# -- a row for each warp or lane, or a search: operations (decision 89) ----------------------------
+# -- a row for each warp or lane, or a search: operations (expansions) -----------------------------
 
 SEARCHED = 48
 """Operations of a search among marks: eight steps, of six each."""
@@ -46,7 +46,7 @@ LOOKED = 40
 ALONE = 80
 """Of finding where one row begins and ends, for which a whole warp waits."""
 
-# -- rows of one length, stencils (decisions 55, 112) ----------------------------------------------
+# -- rows of one length, stencils (schedules, nests) -----------------------------------------------
 
 SHORT_BYTES = 4
 """Rows of a register of elements of so many bytes keep the lanes busy that go along them, and those
@@ -59,7 +59,7 @@ SHARE_OF_PANEL = 2
 TALLER = 4
 """Times as many elements of a block: rows around it are read for its sake alone."""
 
-# -- reductions and scans (decisions 54, 87) -------------------------------------------------------
+# -- reductions and scans (reductions, scans) ------------------------------------------------------
 
 OTHER_REGISTERS = 40
 """Registers for all but the elements: addresses of 64 bits, what lanes exchange, the look-back."""
@@ -71,7 +71,7 @@ LEAST_EACH = 3
 """Elements of a thread that are worth a look-back for each of several levels, as fewer have too few
 loads under way; else blocks are as large as a near cache holds, and evaluated more than once."""
 
-# -- long folds of few elements (decisions 109, 116) -----------------------------------------------
+# -- long folds of few elements (reductions, contractions) -----------------------------------------
 
 LEAST_OF_SPLIT = 256
 """Steps of a fold in a block, or a multiple of so many. With 64, 128, 256, 512: 4096 x 4096 f64
@@ -80,7 +80,7 @@ summed down 10.1, 10.2, 10.6, 11.2 ms of one thread, and 10^5 x 64 times itself 
 MOST_REDUCTIONS = 4
 """So many columns are reductions of one sweep over the rows."""
 
-# -- contractions (decisions 49, 116) --------------------------------------------------------------
+# -- contractions (contractions) -------------------------------------------------------------------
 
 MOST_VALUES = 2
 """Values of a row, or of a lane, for each step of the fold: more leave no registers for results."""
@@ -108,7 +108,7 @@ SIDE_IN_PLACE = 64
 WIDEST_SQUARE = 16
 """Lanes of a square that stays in registers while it is turned, in tiles and the blocked layout."""
 
-# -- tiles in shared memory (decision 99) ----------------------------------------------------------
+# -- tiles in shared memory (devices) --------------------------------------------------------------
 
 DIVIDED = 25
 """Cycles of a division of 64 bits by an extent, and of its rest: some 100 instructions."""

@@ -3,7 +3,8 @@
     a long row         in four registers at a time, then one, then the rest with some lanes idle
     one of two steps   what is behind the row is read, too, and left out: no branch on its length
 
-A sum of floats begins with 0.0, so that 0.0 need not be added to each element (decision 15).
+A sum of floats begins with 0.0, so that 0.0 need not be added to each element
+(docs/decisions/reductions.md).
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ from flatweave.terms.syntax import Atom, Lambda, Let, Var, constant
 #     ys[e] = element of words[e % R * lanes + e // R], where there are many, square by square
 #
 # Results have room for what comes behind the last element. A whole program sorts so what is short
-# (`radix.py`). See decision 0053.
+# (`radix.py`). See docs/decisions/sorts.md.
 
 
 NARROWEST = 2
