@@ -23,19 +23,17 @@ demo-cluster: $(STAMP)
 test: lint
 	$(MAKE) -j2 types tests
 
-TESTS := $(BIN)/python -m tests.side_by_side --processes $(JOBS)
-
 # 6 minutes of two cores; the table at the end of the first run says what is too dear
 tests: $(STAMP)
-	$(TESTS) -m "not slow"
-	FLATWEAVE_RUNTIME=portable $(TESTS) $(PORTABLE)
+	$(BIN)/python -m pytest -q -n $(JOBS) --dist worksteal -m "not slow"
+	FLATWEAVE_RUNTIME=portable $(BIN)/python -m pytest -q -n $(JOBS) $(PORTABLE)
 	$(OPENCL) $(OPENCL_QUICK)
 
 # what macOS and Windows run (runtime/portable.ll), on Linux: threads, buffers, forks
 PORTABLE := tests/runtime/test_pool.py tests/runtime/test_buffers.py tests/runtime/test_lazy_kernels.py
 
 # the language on OpenCL where there is a device: the part of make test-opencl that takes 15 seconds
-OPENCL := TEST_TARGETS=opencl $(TESTS)
+OPENCL := TEST_TARGETS=opencl $(BIN)/python -m pytest -q -n $(JOBS)
 OPENCL_QUICK := -m "needs_opencl and not slow" $(foreach what,arguments branches contractions control jit long_folds numbers \
 	shapes sources trees writes,tests/language/test_$(what).py)
 
@@ -48,22 +46,23 @@ ORACLE := $(BIN)/python -m tests.oracle --workers $(JOBS)
 LAWS := tests/laws tests/terms tests/array_ir tests/frontend tests/language
 
 test-all: $(VENV)/installed-exchange test
-	$(TESTS) -m slow
-	TEST_LLVM=optimised $(TESTS) --hypothesis-profile=thorough $(LAWS)
+	$(BIN)/python -m pytest -q -n $(JOBS) --dist worksteal -m slow
+	TEST_LLVM=optimised $(BIN)/python -m pytest -q -n $(JOBS) --dist worksteal \
+		--hypothesis-profile=thorough $(LAWS)
 	$(ORACLE) --programs 5000 --seed 10000
 	$(BIN)/python -m tests.nests --workers $(JOBS) --nests 3000 --seed 10000
 	FLATWEAVE_SCHEDULE=version=by-row $(BIN)/python -m tests.nests --workers $(JOBS) --nests 1000 --seed 15000
 	$(ORACLE) --bits 50 --runs 1000
 	for level in $(LEVELS); do \
 		FLATWEAVE_CPU=$$level $(BIN)/python -m tests.runs_here || continue; \
-		TEST_LLVM=optimised FLATWEAVE_CPU=$$level $(TESTS) tests/language || exit 1; \
+		TEST_LLVM=optimised FLATWEAVE_CPU=$$level $(BIN)/python -m pytest -q -n $(JOBS) tests/language || exit 1; \
 		FLATWEAVE_CPU=$$level $(ORACLE) --programs 300 --seed 20000 || exit 1; done
-	FLATWEAVE_RUNTIME=portable $(TESTS) tests/language tests/runtime tests/devices
+	FLATWEAVE_RUNTIME=portable $(BIN)/python -m pytest -q -n $(JOBS) tests/language tests/runtime tests/devices
 	FLATWEAVE_RUNTIME=portable $(ORACLE) --programs 300 --seed 30000
 
 # every test that runs on each target, on an OpenCL device, and random nests; needs one
 test-opencl: $(STAMP)
-	$(OPENCL) -m needs_opencl tests
+	$(OPENCL) -m needs_opencl --dist worksteal tests
 	$(BIN)/python -m tests.nests --target opencl --workers $(JOBS) --nests 300 --seed 40000
 
 # the language's tests as aarch64 code: LLVM selects every kernel for NEON and for SVE2, and an
@@ -71,7 +70,7 @@ test-opencl: $(STAMP)
 AARCH64 := build/aarch64/programs
 
 test-aarch64: $(STAMP)
-	RECORD_TO=$(AARCH64) $(TESTS) -ptests.aarch64.record tests/language
+	RECORD_TO=$(AARCH64) $(BIN)/python -m pytest -q -n $(JOBS) -p tests.aarch64.record tests/language
 	$(BIN)/python -m tests.aarch64.select $(AARCH64)
 	$(BIN)/python -m tests.aarch64 -n $(JOBS) --dist worksteal tests/language
 

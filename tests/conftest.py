@@ -20,8 +20,6 @@ from flatweave.runtime.devices import cuda, opencl
 from tests.compiling import test_compiler
 from tests.costs import Costs
 from tests.quick import not_sampled
-from tests.side_by_side import FOLDER as SIDE_BY_SIDE
-from tests.side_by_side import TakesFiles
 
 # Tests start about a hundred processes. Without bytecode on disk, each of them compiles all of
 # flatweave's modules again, which takes longer than most of these tests.
@@ -75,12 +73,8 @@ def threads(request) -> Iterator[int]:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Tests are charged for the processor's time, and several processes share them."""
-    name = os.environ.pop(SIDE_BY_SIDE, "")  # not for processes that tests start
-    folder = Path(name) if name else None
-    config.pluginmanager.register(Costs(folder))
-    if folder is not None:
-        config.pluginmanager.register(TakesFiles(folder))
+    """Tests are charged for the processor's time."""
+    config.pluginmanager.register(Costs())
 
 
 @pytest.hookimpl(tryfirst=True)  # before marks select
@@ -100,10 +94,9 @@ def _is_repeated(item: pytest.Item) -> bool:
 def pytest_collection_finish() -> None:
     """What was collected by pytest stays until the end: it is no garbage, and programs are compiled
     beside few collections (they took a seventh of the time of all tests)."""
-    if gc.get_freeze_count() == 0:  # once, where a process collects file after file
-        gc.collect()
-        gc.freeze()
-        gc.set_threshold(10_000, 10, 10)
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(10_000, 10, 10)
 
 
 @pytest.fixture(autouse=True)

@@ -11,11 +11,9 @@ these are seconds of the processor. A run of the whole suite ends with this tabl
 tests does with TEST_COSTS=1.
 """
 
-import json
 import os
 import time
 from collections import Counter
-from pathlib import Path
 
 import pytest
 
@@ -26,10 +24,9 @@ DEAREST = 20
 
 
 class Costs:
-    """What each test has cost; of several processes, what each of them says in a common folder."""
+    """What each test has cost; under xdist, what the workers report."""
 
-    def __init__(self, folder: Path | None = None) -> None:
-        self.folder = folder
+    def __init__(self) -> None:
         self.start = 0.0
         self.seconds: dict[str, float] = {}
 
@@ -52,15 +49,8 @@ class Costs:
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """The table, after all tests."""
-        if self.folder is not None:
-            (self.folder / f"costs-{os.getpid()}.json").write_text(json.dumps(self.seconds))
-        elif is_wanted(self.seconds):
+        if len(self.seconds) >= WHOLE_SUITE or os.environ.get("TEST_COSTS"):
             terminalreporter.write_line("\n".join(table(self.seconds)))
-
-
-def is_wanted(seconds: dict[str, float]) -> bool:
-    """Whether the table is shown: of the whole suite, or where somebody asks for it."""
-    return len(seconds) >= WHOLE_SUITE or bool(os.environ.get("TEST_COSTS"))
 
 
 def cpu_seconds() -> float:

@@ -189,4 +189,4 @@ def test_bars_count_bytes(capsys):
     full = [line for line in lines if "23.4/23.4 KiB" in line]
     assert len(full) >= 2
     assert "test_in_process.py:" in full[0]
-    assert "lambda x: fw" in full[0]
+    assert "fw.jit(lambda" in full[0]
