@@ -160,6 +160,7 @@ class Owner(Division):
     """A division of the destination among blocks, which any sweep has."""
 
     name = "owner"
+    writes_destination = True
     reason = "each thread writes a part of the destination of its own, and looks at all elements"
     chosen = When.ALWAYS
     divides_scans = True

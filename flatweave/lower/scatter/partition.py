@@ -63,6 +63,7 @@ class Partition(Division):
     """The two kernels of a partition, and their launches."""
 
     name = "partition"
+    writes_destination = True
     reason = (
         "elements are sorted by tile of the destination first, since that is larger than"
         " the caches"

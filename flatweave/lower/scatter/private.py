@@ -96,7 +96,6 @@ class Private(Division):
     """The two kernels of private copies, and their launches."""
 
     name = "private"
-    writes_destination = False
     reason = (
         "each thread adds into a copy of the destination, since copies are small beside the"
         " elements"

@@ -307,7 +307,7 @@ class Division(ScatterVariant):
     divides_scans: ClassVar[bool] = False
     """Whether it can divide a sweep whose elements depend on those before them."""
 
-    writes_destination: ClassVar[bool] = True
+    writes_destination: ClassVar[bool] = False
     """Whether each element is combined with what the destination holds."""
 
     def __init__(self, scattering: Scattering, when: When) -> None:

@@ -53,6 +53,7 @@ class Strided(Division):
     """The kernel that writes a tile, and its launch."""
 
     name = "strided"
+    writes_destination = True
     reason = (
         "tiles of the destination look for the elements of each row, since rows write in"
         " even steps and are long"
