@@ -2,8 +2,8 @@
 
     python -m flatweave.tools.tour docs/tour.md            `make docs`; a test compares the page
 
-The texts are for a CPU with AVX-512, whatever machine writes the page, so that all write the same.
-Only the assembly language at the end is this machine's own, and nobody compares it.
+The texts are for a CPU with AVX-512 on every machine, so that all machines write the same page.
+Only the assembly language at the end is for this machine; the test does not compare it.
 """
 
 from __future__ import annotations
@@ -33,55 +33,55 @@ OWN = "<!-- of the machine that wrote this page: not compared -->"
 WHY = {
     "simplify": "Extents that were checked to be equal become one.",
     "sweep": """Every array operation becomes a *sweep*, the one form that is lowered: a body that
-computes the element at an index, and sinks that say where it goes. `store` makes an array,
-`combine` a reduction. Fusion is not decided yet: there are two sweeps, and an array between.""",
+computes the element at an index, and sinks that say what happens to it. `store` writes an array,
+`combine` reduces. Nothing is fused yet: there are two sweeps, with an array between them.""",
     "cse": "Reads of the same element become one.",
     "fuse_siblings": """The two sweeps go over the same extent, and the second reads what the first
-stores at its own position: they become one pass, and the read becomes the value itself.""",
-    "fuse": "What is read elsewhere is computed where it is read.",
-    "dce": """Nobody reads the array of squares any more, so its sink goes. What is left is one
-sweep that reads `xs` and writes nothing: `total.stages(xs).manifest` is empty.""",
+stores at the same position. They become one pass, and the read becomes the value itself.""",
+    "fuse": "A value that another sweep reads is computed where it is read.",
+    "dce": """No operation reads the array of squares any more, so its sink is removed. One sweep remains:
+it reads `xs` and writes nothing: `total.stages(xs).manifest` is empty.""",
 }
 
 TEMPLATE = """\
 # The tour: from a call to machine code
-*Written by `python -m flatweave.tools.tour`, from what the compiler gives: every text on this page
-is real, and a test compares it. Names end in numbers because each is bound once in its program.*
+*`python -m flatweave.tools.tour` writes this page from the compiler's output, and a test compares
+them. Names end in numbers because each is bound once in its program.*
 
 ```python
 {source}```
 
-Follow along with your own program: `python -m flatweave.tools.show examples/total.py` prints these
-stages, `total.stages(xs).text["array"]` gives one of them, and `FLATWEAVE_DUMP=all` writes them
-out while a program runs.
+To follow along with your own program, use `python -m flatweave.tools.show examples/total.py`, which
+prints these stages. `total.stages(xs).text["array"]` gives one of them, and `FLATWEAVE_DUMP=all`
+writes them while a program runs.
 
 ## 1 The call (`jit.py`)
-`total(xs)` looks at its arguments: `float32` of rank 1. Had it seen that signature before, it would
-go to the last stop at once. The length is no part of the signature: what is compiled now serves
-every length.
+`total(xs)` looks at its arguments: `float32` of rank 1. If it had seen that signature before, it
+would go straight to the last stage. The length is not part of the signature: the compiled code
+serves every length.
 
 ## 2 Trace (`frontend/`)
-The function is run once on a *tracer*, a stand-in that writes down what is done to it. `n` is the
-extent of `xs`, known when the program runs. Sharing needs no analysis: one Python object is one
+The function runs once on a *tracer*, a stand-in that records the operations applied to it. `n` is
+the extent of `xs`, known at run time. Sharing needs no analysis: one Python object is one
 variable. Each `let` remembers the line of Python it came from, for messages.
 
 ```
 {array}```
 
-This is the array language: `flatweave/ops` has one file for each operation, with its meaning in
-NumPy beside it. `jit(target="interp")` runs the program from here.
+This is the array language: `flatweave/ops` has one file for each operation, with its
+definition in NumPy. `jit(target="interp")` runs the program from here.
 
 {passes}
 ## 4 Lower (`lower/`)
 First comes the *plan* (`lower/schedule/`): all choices about how the sweep runs, as data, before
-anything is emitted. Lanes lie along the positions, each accumulates on its own, and a block has as
-many elements as pay for it and fit the second-level cache.
+any code is emitted. Lanes take consecutive positions, and each has its own accumulator. A block has
+enough elements to pay for its launch, and fits the second-level cache.
 
 ```
 {plan}```
 
-Emission obeys the plan. The sweep becomes a *host program* and its *kernels*. The host divides `n`
-elements into blocks whose size depends on `n` alone, never on the number of threads or on timing:
+Emission follows the plan. The sweep becomes a *host program* and its *kernels*. The host divides `n`
+elements into blocks whose size depends only on `n`, never on the number of threads or on timing:
 that is why a sum has the same bits on every run. Each block sums its own elements and stores one
 partial result; the host combines these in order.
 
@@ -89,8 +89,8 @@ partial result; the host combines these in order.
 {host}```
 
 In the kernel a block takes {lanes} elements at a time, `lanes {lanes}`: several registers full,
-each lane with a sum of its own. `reduce_lanes` adds the lanes up, and `lanes 1` takes what is left
-over at the end.
+each lane with its own sum. `reduce_lanes` adds the lanes up, and `lanes 1` processes the remaining
+elements at the end.
 
 ```
 {kernel}```
@@ -102,14 +102,14 @@ and its main loop in OpenCL C is this:
 {opencl}```
 
 ## 5 Emit (`codegen/`)
-`lanes` becomes vectors, straight away: LLVM is given what it need not find out. This is the main
-loop of the kernel.
+`lanes` becomes vector types directly, so LLVM need not vectorize. This is the main loop of the
+kernel.
 
 ```llvm
 {llvm}```
 
 ## 6 Machine code (`runtime/`)
-LLVM makes an object of it for the CPU at hand, which is kept on disk under a hash of the text. The
+LLVM compiles it to an object for this CPU, which is cached on disk under a hash of the text. The
 next process that needs it loads it within a millisecond.
 
 {own}
@@ -117,14 +117,13 @@ next process that needs it loads it within a millisecond.
 {asm}```
 
 ## 7 Launch (`runtime/`)
-A kernel that the host may not need, a variant for long arrays or one of a branch, is written and
-compiled when a run first launches it (`runtime/execute.py`). The worker threads claim blocks
-in order from one counter; the one that calls works along. Ctrl-C stops a call within 0.2 s: the
-main thread lets Python's signal handlers run every 50 ms, between blocks and inside of them, where
-loops whose
-end is not in sight look at the flag of the call (`codegen/llvm/body/control.py`); then the blocks
-leave and all buffers are given back. The result is a `flatweave.Array` around the memory that the
-host program gave back; `np.asarray` takes it without a copy.
+A kernel that the host may not need, such as a variant for long arrays or one of a branch, is
+compiled when a run first launches it (`runtime/execute.py`). The worker threads claim blocks in
+order from one counter; the calling thread works, too. Ctrl-C stops a call within 0.2 s. The main
+thread lets Python's signal handlers run every 50 ms, between blocks and inside them: loops without
+a known end check the flag of the call (`codegen/llvm/body/control.py`). Then the blocks return and
+all buffers are freed. The result is a `flatweave.Array` around the memory that the host program
+returned; `np.asarray` views it without a copy.
 
 ## Replay a part
 ```
@@ -185,7 +184,7 @@ def _function(source: str) -> str:
 def _passes(program: Program) -> str:
     """A section for each pass that changes the program."""
     parts = ["## 3 Passes (`pipeline.py`, `passes/`)\nThe passes run in the order that "
-             "`pipeline.py` lists; these are the ones that change something here.\n"]  # fmt: skip
+             "`pipeline.py` lists; these passes change this program.\n"]  # fmt: skip
     for name, after in changes(program).items():
         step = name.rpartition(" ")[2]
         parts.append(f"**{step}.** {WHY[step]}\n\n```\n{print_program(after)}```\n")
