@@ -39,8 +39,8 @@ computes the element at an index, and sinks that say what happens to it. `store`
     "fuse_siblings": """The two sweeps go over the same extent, and the second reads what the first
 stores at the same position. They become one pass, and the read becomes the value itself.""",
     "fuse": "A value that another sweep reads is computed where it is read.",
-    "dce": """No operation reads the array of squares any more, so its sink is removed. One sweep remains:
-it reads `xs` and writes nothing: `total.stages(xs).manifest` is empty.""",
+    "dce": """No operation reads the array of squares any more, so its sink is removed. The
+remaining sweep reads `xs` and writes nothing: `total.stages(xs).manifest` is empty.""",
 }
 
 TEMPLATE = """\
@@ -74,23 +74,23 @@ definition in NumPy. `jit(target="interp")` runs the program from here.
 {passes}
 ## 4 Lower (`lower/`)
 First comes the *plan* (`lower/schedule/`): all choices about how the sweep runs, as data, before
-any code is emitted. Lanes take consecutive positions, and each has its own accumulator. A block has
+any code is emitted. Lanes take consecutive positions, and each has an accumulator. A block has
 enough elements to pay for its launch, and fits the second-level cache.
 
 ```
 {plan}```
 
-Emission follows the plan. The sweep becomes a *host program* and its *kernels*. The host divides `n`
-elements into blocks whose size depends only on `n`, never on the number of threads or on timing:
-that is why a sum has the same bits on every run. Each block sums its own elements and stores one
-partial result; the host combines these in order.
+Emission follows the plan. The sweep becomes a *host program* and its *kernels*. The host divides
+`n` elements into blocks whose size depends only on `n`, never on the number of threads or on
+timing: that is why a sum has the same bits on every run. Each block sums its elements and stores
+one partial result; the host combines these in order.
 
 ```
 {host}```
 
 In the kernel a block takes {lanes} elements at a time, `lanes {lanes}`: several registers full,
-each lane with its own sum. `reduce_lanes` adds the lanes up, and `lanes 1` processes the remaining
-elements at the end.
+each lane with a separate sum. `reduce_lanes` adds the lanes up, and `lanes 1` processes the
+remaining elements at the end.
 
 ```
 {kernel}```
