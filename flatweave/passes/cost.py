@@ -21,22 +21,21 @@ STORING = 24
 """What storing an element and reading it again costs, in units of one addition: f64 on a Xeon with
 AVX-512, additions and products each after the other, 10 of them where arrays stay in the second
 cache, 18 in the one that cores share, 28 in memory by one thread and 16 by two."""
-LARGEST = 40 * STORING
-"""What is computed at several reads may not grow beyond this, by all that it is made of: for chains
-of 4 to 7 averages of three neighbours, 2^22 f32, one thread took 9.7, 6.1, 7.0, 9.8 ms with a
-quarter of it, 9.1, 6.1, 7.0, 9.4 with this, and 9.1, 8.4, 16.0, 16.6 without a bound."""
+STEP = 6
+"""A step of a walk along rows, of a search or of a fold: a read and what follows from it."""
 AS_READ = STORING // 8
 """What costs so little is computed wherever it is read: reading costs as much."""
 FEW = 64
 """So many elements are computed rather than that an array is stored for them."""
-FEW_TURNS = 4
-"""A fold of so many elements costs less than the array that would hold its results."""
+FEW_TURNS = STORING // STEP
+"""A fold of so many elements costs no more than the array that would hold its results."""
 LONG = 1000
-"""What an extent that is not known counts as where work is compared."""
+"""What an extent that is not known counts as where work is compared. What is computed at several
+reads may not cost more either, by all that it is made of: for chains of 4 to 7 averages of three
+neighbours, 2^22 f32, one thread took 9.7, 6.1, 7.0, 9.8 ms with a quarter of it, 9.1, 6.1, 7.0, 9.4
+with 960, and 9.1, 8.4, 16.0, 16.6 without a bound."""
 TERMS = ("add", "sub", "mul", "floordiv", "maximum", "minimum", "select")
 READ = 2
-LOCATE = 6
-"""A few steps of a walk along the rows; a search where there is no walk costs more."""
 
 
 @record
@@ -77,7 +76,7 @@ def _cost(op: Op) -> int:
         case Index():
             return READ
         case Locate():
-            return LOCATE
+            return STEP
         case Cast():
             return 1
         case While() | For() | Fold():
@@ -143,7 +142,7 @@ class Roots:
 def may_repeat(cost: float, reads: float) -> bool:
     """Whether what costs so much may be computed at each of so many reads; a loop that is not of a
     few iterations may not, as it costs LONG."""
-    return reads <= 1 or cost <= AS_READ or cost * reads <= LARGEST
+    return reads <= 1 or cost <= AS_READ or cost * reads <= LONG
 
 
 def work(lets: Iterable[Let], elements: dict[Atom, float]) -> float:

@@ -5,11 +5,12 @@ import pytest
 
 import flatweave as fw
 from flatweave import pipeline
+from flatweave.base.records import replace
 from flatweave.base.schedule import Schedule
 from flatweave.kernel_ir.verify import verify
 from flatweave.lower.machine.machine import CPU_AVX512, CUDA
 from flatweave.lower.program import lower
-from flatweave.lower.scatter import owner, partition, private
+from flatweave.lower.scatter import private
 from tests.codegen.device_programs import (
     agree,
     expected,
@@ -48,14 +49,11 @@ CASES = [
 @pytest.mark.parametrize(("name", "f"), CASES)
 def test_nobody_races(monkeypatch, name, f):
     """On a CPU with small parts, so that there are several of each kind."""
-    monkeypatch.setattr(partition, "STAGE_BYTES", 1024)
-    monkeypatch.setattr(partition, "SCRATCH_BYTES", 2048)
-    monkeypatch.setattr(partition, "LEAST_BITS", 3)
-    monkeypatch.setattr(owner, "CHUNK", 128)
     monkeypatch.setattr(private, "FIXED_COPIES", 3)
+    small = replace(CPU_AVX512, block_bytes=1024, scratch_bytes=2048, first_level=2048)
     made = traced("f", f, np.zeros(2, np.int64), np.zeros(2, np.int64))
     swept = list(pipeline.optimise(made).values())[-1]
-    unit = lower(swept, CPU_AVX512, schedule=Schedule(permute=name))
+    unit = lower(swept, small, schedule=Schedule(permute=name))
     verify(unit.unit)
     for n in (0, 1, 300):
         random = np.random.default_rng(n)

@@ -5,7 +5,9 @@ import pytest
 
 import flatweave as fw
 from flatweave.base.config import config
-from flatweave.lower.scatter import owner, partition, private
+from flatweave.base.records import replace
+from flatweave.targets import TARGETS
+from tests import compiling
 from tests.language.agreement import same
 from tests.quick import every
 
@@ -18,11 +20,12 @@ EXTENTS = [0, 1, 2, 70, 5000]
 def parts(request, monkeypatch):
     """As it is, and with so little room that there are many blocks, tiles and rounds."""
     if request.param:
-        monkeypatch.setattr(partition, "STAGE_BYTES", 2048)
-        monkeypatch.setattr(partition, "SCRATCH_BYTES", 4096)
-        monkeypatch.setattr(partition, "TILE_BYTES", 512)
-        monkeypatch.setattr(owner, "CHUNK", 192)
-        monkeypatch.setattr(private, "COMBINED", 256)
+        cpu = TARGETS["cpu"]
+        small = replace(
+            cpu.machine, block_bytes=2048, block_work=8192, scratch_bytes=4096, first_level=3072
+        )
+        monkeypatch.setitem(TARGETS, "cpu", replace(cpu, find_machine=lambda: small))
+        monkeypatch.setattr(compiling.test_compiler, "is_sharing", False)
 
 
 def indices(n: int, extent: int, seed: int = 0) -> np.ndarray:

@@ -68,7 +68,6 @@ def lowered(f, machine, wishes=SHARED):
 @pytest.fixture
 def small(monkeypatch):
     """So few elements for a block that there are many, combined in several groups."""
-    monkeypatch.setattr(shared_copies, "LEAST", 64)
     monkeypatch.setattr(shared_copies, "TOGETHER", 3)
 
 

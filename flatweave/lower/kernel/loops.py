@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from flatweave.algorithms.long_folds import long_fold
-from flatweave.base.dtypes import bool_, i64
+from flatweave.base.dtypes import bool_, i32, i64
 from flatweave.base.records import replace
 from flatweave.kernel_ir.syntax import Lane, Lanes, Report
 from flatweave.kernel_ir.warp_ops import ReduceLanes
@@ -156,7 +156,7 @@ LONG = 2
 """Stretches of a fold that goes by them."""
 STEPS = 4
 """Of a stretch: of a row of 1,000 elements, one of eight is looked at again."""
-MOST = (1 << 31) - 1
+MOST = int(i32.high)
 """Elements of one: stretches are counted in 32 bits."""
 
 

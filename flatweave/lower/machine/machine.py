@@ -64,7 +64,9 @@ class Machine:
     `whole_words`: how many words of 64 bits are loaded and stored at once, by blocks of one launch.
     `caches`: what a core has for itself alone, and what a program may count on of the one that all
     cores share: no more than that, as others use it, too.
-    `first_level`: the nearest cache of a core.
+    `first_level`: the nearest cache of a core. `line_bytes`: of a cache line. `misses`: what an
+    access anywhere costs more where the nearest cache, or the one that cores share, lacks it.
+    `scratch_bytes`: what a kernel may take for what it sorts or copies.
     `shared_bytes`: what a block's shared memory has on every device of the kind.
     `warps_meet_alone`: a barrier of a warp concerns no other warp.
     `shuffles`: the lanes of a warp that are threads exchange values without memory.
@@ -97,6 +99,9 @@ class Machine:
     swap_bytes: int = 8
     whole_words: int = 1
     first_level: int = 32 * KIB
+    line_bytes: int = CACHE_LINE
+    misses: tuple[int, int] = (18, 160)
+    scratch_bytes: int = 32 * KIB * KIB
     shared_bytes: int = 32 * KIB
     far_bytes: int = 0
     caches: tuple[int, int] = (2 * KIB * KIB, 8 * KIB * KIB)
@@ -183,6 +188,7 @@ OPENCL = Machine(
     block_work=8 * KIB,
     shares_memory=False,
     far_bytes=FAR_BYTES,
+    line_bytes=128,
     warps_meet_alone=False,
 )
 CUDA = Machine(
@@ -201,6 +207,7 @@ CUDA = Machine(
     shares_memory=False,
     shared_bytes=48 * KIB,
     far_bytes=FAR_BYTES,
+    line_bytes=128,
     whole_words=2,
     shuffles=True,
     thread_registers=MULTIPROCESSOR_REGISTERS // THREADS_WANTED // 8 * 8,

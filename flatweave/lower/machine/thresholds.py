@@ -28,34 +28,13 @@ DEAR_IN_ROW = 200
 """An element that costs more, or is a loop, is computed in as few iterations as possible."""
 SOURCES = 32 * ROW_LANES
 """Sources of a block where each lane takes one."""
-
-# -- a row for each warp or lane, or a search: operations (expansions) -----------------------------
-
-SEARCHED = 48
-"""Operations of a search among marks: eight steps, of six each."""
-FURTHER = 12
-"""Of a step in the grid's memory."""
-APART = 28
-"""Of a read or store by 32 lanes that are in rows of their own: so many sectors more."""
 SEEN = 8
 """So many times 32 rows a warp looks at, spread evenly, at most."""
-SUNK = 10
-"""Of what becomes of an element."""
-LOOKED = 40
-"""Of finding where W rows begin and end, and the longest of them."""
-ALONE = 80
-"""Of finding where one row begins and ends, for which a whole warp waits."""
 
 # -- rows of one length, stencils (schedules, nests) -----------------------------------------------
 
-SHORT_BYTES = 4
-"""Rows of a register of elements of so many bytes keep the lanes busy that go along them, and those
-are no gathers: 16 elements with AVX-512, 8 with AVX2, where 10^6 f64 in rows of 8 are summed in
-0.09 ms, and in 0.17 by gathers."""
 NARROWEST_PANEL = 256
 """Columns of the narrowest panel: a row of it is some steps."""
-SHARE_OF_PANEL = 2
-"""The part of the nearest cache that a panel fills."""
 TALLER = 4
 """Times as many elements of a block: rows around it are read for its sake alone."""
 
@@ -71,16 +50,15 @@ LEAST_EACH = 3
 """Elements of a thread that are worth a look-back for each of several levels, as fewer have too few
 loads under way; else blocks are as large as a near cache holds, and evaluated more than once."""
 
-# -- long folds of few elements (reductions, contractions) -----------------------------------------
+# -- long folds of few elements, contractions (reductions, contractions) ---------------------------
 
-LEAST_OF_SPLIT = 256
-"""Steps of a fold in a block, or a multiple of so many. With 64, 128, 256, 512: 4096 x 4096 f64
-summed down 10.1, 10.2, 10.6, 11.2 ms of one thread, and 10^5 x 64 times itself 34.7, 30.5, 27.6,
-26.7; with 341 and 8 columns 0.37, and with 256 or 512 0.28."""
+FOLD_STEPS = 256
+"""Steps of a fold in a block, or a multiple of so many; in register tiles, steps between two reads
+of the results so far, which these hide. With 64, 128, 256, 512: 4096 x 4096 f64 summed down 10.1,
+10.2, 10.6, 11.2 ms of one thread, and 10^5 x 64 times itself 34.7, 30.5, 27.6, 26.7; with 341 and 8
+columns 0.37, and with 256 or 512 0.28."""
 MOST_REDUCTIONS = 4
 """So many columns are reductions of one sweep over the rows."""
-
-# -- contractions (contractions) -------------------------------------------------------------------
 
 MOST_VALUES = 2
 """Values of a row, or of a lane, for each step of the fold: more leave no registers for results."""
@@ -94,8 +72,6 @@ VECTORS = 2
 """Registers of lanes that share the value of a row."""
 SPARE_REGISTERS = 2
 """Registers for the value of a row and for a product."""
-DEPTH = 256
-"""Steps of a fold between two reads of the results so far, which these hide."""
 TILE_ROWS = 128
 TILE_LANES = 256
 """Results of a tile along both axes: packing a value costs as much as using it a few times."""
@@ -110,17 +86,8 @@ WIDEST_SQUARE = 16
 
 # -- tiles in shared memory (devices) --------------------------------------------------------------
 
-DIVIDED = 25
-"""Cycles of a division of 64 bits by an extent, and of its rest: some 100 instructions."""
-LOADED = 5
-"""Cycles of finding where an element of a tile lies: some 20 instructions."""
-LINE = 128
-"""Bytes of a line of a device's cache."""
 MOST_OF_TILE = 8
 """Elements of a tile for each thread, at most: more of them make the halo a smaller part of it, but
 leave few blocks for small arrays."""
-BLOCKS_AT_ONCE = 2
-"""So many blocks find room in the memory that one may have; multiprocessors have several times
-that."""
 ENOUGH_TILES = 4
 """This part of the blocks that are wanted is enough for all multiprocessors."""

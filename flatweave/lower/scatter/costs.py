@@ -2,7 +2,8 @@
 
     alone       one thread computes elements and writes them
                   WRITE, and for each component that misses a cache
-                  FIRST beyond a core's first, + SHARED beyond the one that cores share
+                  the first of `Machine.misses` beyond a core's first, and the second beyond the
+                  one that cores share
     owners      each thread computes all elements and looks where they go: LOOK; writes that go
                 far are divided, those that go near may all be one owner's
     partition   MOVE + MOVE_BYTE for each byte that differs from element to element: counted, laid
@@ -60,7 +61,7 @@ from flatweave.kernel_ir.syntax import Load, Shared, Store
 from flatweave.lower.host.context import Own
 from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.kernel.operators import spread
-from flatweave.lower.machine.machine import CACHE_LINE
+from flatweave.lower.machine.cost import LOOK, MOVE, MOVE_BYTE, PASS, SORT, TURN, WRITE
 from flatweave.lower.scatter.scattering import Scattering, bytes_of
 from flatweave.lower.traverse.steps import Position, State
 from flatweave.passes.cost import cost_of_body
@@ -112,6 +113,7 @@ def _write(s: Scattering, kernel: KernelBuilder, result: Var) -> None:
     b, writer = kernel.body, s.writer(kernel)
     extent = kernel.capture(s.extent)
     each = max(dtype.bytes for dtype in s.dtypes)
+    a_line = index(max(1, s.lowering.machine.line_bytes // each))
     seen = b.emit(Shared(u8, 1 << SEEN_BITS))[0]
     clear = b.inner()
     t = clear.param("t", i64)
@@ -121,7 +123,7 @@ def _write(s: Scattering, kernel: KernelBuilder, result: Var) -> None:
     def step(c: Builder, position: Position, state: State) -> State:
         before, far, known = state
         place = c.cast(writer.value_at(c, position, writer.op.body.results[0]), i64)
-        line = c.cast(c.apply("floordiv", place, index(max(1, CACHE_LINE // each))), u64)
+        line = c.cast(c.apply("floordiv", place, a_line), u64)
         upper = c.apply("shr", spread(c, line), Const(64 - SEEN_BITS, u64))
         at = c.cast(upper, i64)
         new = c.apply("eq", c.emit(Load(seen, at))[0], Const(0, u8))
@@ -149,10 +151,6 @@ def _write(s: Scattering, kernel: KernelBuilder, result: Var) -> None:
     b.emit(Store(result, index(0), part))
 
 
-WRITE, FIRST, SHARED = 10, 18, 160
-LOOK = 13
-MOVE, MOVE_BYTE = 38, 4
-TURN, PASS, SORT = 7, 60, 350
 FEW = 1 << 14
 """Up to so many elements are not worth sorting."""
 
@@ -168,11 +166,12 @@ class Costs:
     @staticmethod
     def of(host: Builder, s: Scattering, far: Atom) -> Costs:
         """By sizes and threads, where `far` of WHOLE elements go where no other went near."""
-        first = _beyond(host, s.extent, index(_places(s, s.lowering.machine.first_level)))
+        machine, (near, beyond) = s.lowering.machine, s.lowering.machine.misses
+        first = _beyond(host, s.extent, index(_places(s, machine.first_level)))
         components, computed = len(s.dtypes), cost_of_body(s.op.body)
-        last = _beyond(host, s.extent, index(_places(s, s.lowering.machine.caches[1])))
+        last = _beyond(host, s.extent, index(_places(s, machine.caches[1])))
         missed: Atom = index(0)
-        for places, cost in ((first, FIRST), (last, SHARED)):
+        for places, cost in ((first, near), (last, beyond)):
             missed = host.add(missed, host.mul(places, index(cost * components)))
         missed = host.mul(missed, far)
         all_ = host.mul(s.extent, index(WHOLE))

@@ -15,6 +15,8 @@ from collections.abc import Callable, Sequence
 from flatweave.base.dtypes import i64
 from flatweave.kernel_ir.syntax import BlockIndex
 from flatweave.lower.host.context import Own
+from flatweave.lower.machine.cost import room
+from flatweave.lower.machine.machine import Machine
 from flatweave.lower.scatter.scattering import (
     UNROLLED,
     Division,
@@ -42,8 +44,6 @@ from flatweave.terms.syntax import Atom, Const, Var
 # A stage pays where lanes save work, or where most elements are another block's.
 
 
-CHUNK = 2048
-"""Elements staged at a time: indices and values stay in the first-level cache."""
 CHEAP = 8
 """A body up to this cost is computed where its element is written, without a stage."""
 MOST_NEIGHBOURS = 8
@@ -53,19 +53,25 @@ Act = Callable[[Builder, Atom, Sequence[Atom], int], None]
 """Writes an element: its place, its varying values, and which turn of a loop takes it."""
 
 
+def chunk_of(machine: Machine) -> int:
+    """Elements staged at a time: their indices have room in the nearest cache."""
+    return room(machine.first_level) // i64.bytes
+
+
 def visit_staged(b: Builder, source: Source, lo: Atom, hi: Atom, act: Act) -> None:
     """The elements lo to hi that `source` lets through, chunk after chunk."""
-    stage = Stage.of(b, source.scattering, CHUNK)
+    size = chunk_of(source.scattering.lowering.machine)
+    stage = Stage.of(b, source.scattering, size)
     chunks = b.inner()
     at = chunks.param("c", i64)
     carries = source.carries
     state = tuple(chunks.param("s", atom.type) for atom in carries)
-    stop = chunks.apply("minimum", chunks.add(at, index(CHUNK)), hi)
+    stop = chunks.apply("minimum", chunks.add(at, index(size)), hi)
     count, after = stage.fill(chunks, source, at, stop, state)
     one_by_one(
         chunks, index(0), count, lambda c, k, turn: act(c, *stage.element(c, k), turn)
     )
-    b.emit(For(lo, hi, index(CHUNK), chunks.close([at, *state], after), carries))
+    b.emit(For(lo, hi, index(size), chunks.close([at, *state], after), carries))
 
 
 def visit_share(b: Builder, source: Source, block: Atom, blocks: Atom, act: Act) -> None:

@@ -27,7 +27,6 @@ from flatweave.kernel_ir.warp_ops import ReduceLanes
 from flatweave.lower.host.context import Own
 from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.kernel.operators import agrees_without_nan, any_nan
-from flatweave.lower.machine.machine import KIB
 from flatweave.lower.scatter.costs import UNKNOWN, WHOLE, Costs, is_large, is_near, sampled
 from flatweave.lower.scatter.scattering import (
     SLACK,
@@ -42,20 +41,12 @@ from flatweave.lower.scatter.scattering import (
 from flatweave.lower.schedule.plan import When
 from flatweave.lower.sweep.scratch import LINE
 from flatweave.lower.sweep.writer import KernelWriter
+from flatweave.passes.cost import STORING
 from flatweave.terms.build import FALSE, TRUE, Builder, index, lambda_of
 from flatweave.terms.control import For, If
 from flatweave.terms.syntax import Atom, BufferType, Const, Var
 
-TILE_BYTES = 256 * KIB
-STAGE_BYTES = 256 * KIB
-"""What a block lays down, which is also about what it stages: both stay in its core's cache."""
-BLOCKS, LEAST_BLOCK = 64, 4096
-"""At least half as many blocks there are if that leaves each so many elements."""
-SCRATCH_BYTES = 32 * KIB * KIB
 MOST_TILES, LEAST_TILES = 4096, 32
-LEAST_BITS, MOST_BITS = 6, 16
-"""Of a place in its tile, which is kept as a u16."""
-MOST_PLACES = MOST_TILES << MOST_BITS
 ZERO, ONE = Const(0, u32), Const(1, u32)
 
 
@@ -74,10 +65,11 @@ class Partition(Division):
         super().__init__(scattering, when)
         self.dtypes: list[DType] = [u16, *(scattering.dtypes[k] for k in scattering.varying)]
         each = bytes_of(self.dtypes)
-        self.block = 1 << (STAGE_BYTES // each).bit_length() - 1
-        self.round = SCRATCH_BYTES // each // self.block * self.block
-        bits = (TILE_BYTES // bytes_of(scattering.held)).bit_length() - 1
-        self.tile_bits = min(bits, MOST_BITS)
+        machine = scattering.lowering.machine
+        self.block = 1 << max(1, machine.block_bytes // each).bit_length() - 1
+        self.round = max(1, machine.scratch_bytes // each // self.block) * self.block
+        bits = max(1, machine.block_bytes // bytes_of(scattering.held)).bit_length() - 1
+        self.tile_bits = min(bits, u16.bits)  # a place in its tile is a u16
         sink = scattering.sink
         self.notes_nan = sink is not None and agrees_without_nan(sink.fn)
         shared: Own = [
@@ -93,7 +85,7 @@ class Partition(Division):
 
     def fits(self, host: Builder) -> Atom:
         """Whether there are not too many tiles."""
-        return host.apply("le", self.scattering.extent, index(MOST_PLACES))
+        return host.apply("le", self.scattering.extent, index(MOST_TILES << u16.bits))
 
     def pays(self, host: Builder) -> Atom:
         """Whether sorting elements by tile costs less than what the caches miss; owners learn
@@ -145,9 +137,11 @@ class Partition(Division):
 
     def _size_bits(self, host: Builder) -> Atom:
         """A block has 2^bits elements: few enough for many blocks, as many as it has room for."""
-        part = host.apply("shr", self.scattering.total, index(BLOCKS.bit_length() - 1))
+        machine = self.scattering.lowering.machine
+        wanted, least = machine.blocks_wanted, max(1, machine.block_work // STORING)
+        part = host.apply("shr", self.scattering.total, index(wanted.bit_length() - 1))
         bits = host.sub(index(64), host.apply("clz", part))
-        bits = host.apply("maximum", bits, index(LEAST_BLOCK.bit_length() - 1))
+        bits = host.apply("maximum", bits, index(least.bit_length() - 1))
         return host.apply("minimum", bits, index(self.block.bit_length() - 1))
 
     def _bits(self, host: Builder) -> Atom:
@@ -158,8 +152,7 @@ class Partition(Division):
             part = host.apply("shr", last, index(tiles.bit_length() - 1))
             return host.sub(index(64), host.apply("clz", part))
 
-        bits = host.apply("maximum", bits_for(LEAST_TILES), index(LEAST_BITS))
-        bits = host.apply("minimum", bits, index(self.tile_bits))
+        bits = host.apply("minimum", bits_for(LEAST_TILES), index(self.tile_bits))
         return host.apply("maximum", bits, bits_for(MOST_TILES))
 
 

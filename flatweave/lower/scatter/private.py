@@ -21,6 +21,7 @@ from flatweave.kernel_ir.op import dtype_in
 from flatweave.kernel_ir.syntax import BlockIndex, Load, Store
 from flatweave.lower.host.context import Own
 from flatweave.lower.kernel.builder import KernelBuilder
+from flatweave.lower.machine.cost import room
 from flatweave.lower.machine.machine import Machine
 from flatweave.lower.scatter.owner import visit_share
 from flatweave.lower.scatter.scattering import (
@@ -39,6 +40,7 @@ from flatweave.lower.schedule.scatter_variant import NOT_COMBINED, combining, ne
 from flatweave.lower.sweep.writer import KernelWriter
 from flatweave.lower.traverse.steps import Position, State
 from flatweave.lower.traverse.traversal import flat
+from flatweave.passes.cost import READ
 from flatweave.passes.operators import is_commutative, is_exact
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import For
@@ -65,11 +67,10 @@ owners, where all places are equally likely, follow Zipf's law, are sorted, are 
 
 Of floats the threads must not say which, so that one thread pays for two.
 """
-MOST_BYTES = 32 * 1024 * 1024
-"""Of all copies together; each fits the cache that cores share."""
-TURNS_BYTES = 16 * 1024
-"""Of the copies that the turns of a loop have, a third of a first cache. ns for each of 2^23
-elements on Zen 5, one thread, uniform and by Zipf's law, with 1, 2, 4 copies:
+INTEGER_TURNS = 2
+"""Copies that turns share where sums take a cycle; of floats, which take four, each has its own.
+All have room in the nearest cache. ns for each of 2^23 elements on Zen 5, one thread, uniform and
+by Zipf's law, with 1, 2, 4 copies:
 
     u32 counts, 2^8 places   0.24 0.37    0.22 0.25    0.25 0.25
                 2^10         0.24 0.38    0.24 0.27    0.27 0.26
@@ -79,14 +80,6 @@ elements on Zen 5, one thread, uniform and by Zipf's law, with 1, 2, 4 copies:
                 2^10         0.44 0.70    0.46 0.48    0.63 0.53
                 2^12         0.56 0.77    1.07 0.77    1.45 0.88
 """
-INTEGER_TURNS = 2
-"""Copies that turns share where sums take a cycle; of floats, which take four, each has its own."""
-LINE_BYTES = 128
-"""Two cache lines, which some CPUs fetch together."""
-COMBINED = 4096
-"""Elements of the destination that a block combines."""
-COUNTED = 31
-"""A block takes fewer than 2^31 elements, so that their number fits a counter."""
 
 
 NO_NEUTRAL = "it needs a neutral element, which reduce_by_index and histogram take"
@@ -117,7 +110,11 @@ class Private(Division):
         self.commutes = is_commutative(scattering.sink.fn)
         floats = any(dtype.is_float for dtype in self.dtypes)
         self.most_turns = UNROLLED if floats else INTEGER_TURNS
-        self.line = LINE_BYTES // min(dtype.bytes for dtype in self.dtypes)
+        machine = scattering.lowering.machine
+        two_lines = 2 * machine.line_bytes  # some CPUs fetch two together
+        self.line = two_lines // min(dtype.bytes for dtype in self.dtypes)
+        self.combined = max(1, machine.block_work // (FIXED_COPIES * READ))
+        """Elements of the destination that a block combines."""
         copies: Own = [("copies", BufferType(dtype)) for dtype in self.dtypes]
         shared: Own = [*copies, ("blocks", i64), ("turns", i64)]
         self.own = scattering.visiting(
@@ -142,10 +139,10 @@ class Private(Division):
             most = host.apply("minimum", host.apply("floordiv", total, each), index(FIXED_COPIES))
             bits = host.apply("clz", host.apply("maximum", most, index(LEAST_COPIES)))
             return host.apply("shl", index(1), host.sub(index(63), bits))
-        places = index(MOST_BYTES // bytes_of(self.dtypes))
+        places = index(self.scattering.lowering.machine.scratch_bytes // bytes_of(self.dtypes))
         most = host.apply("floordiv", places, self._some(host))
         copies = host.apply("minimum", self.scattering.threads, most)
-        least = host.add(host.apply("shr", total, index(COUNTED)), index(1))
+        least = host.add(host.apply("shr", total, index(u32.bits - 1)), index(1))  # counts fit
         return host.apply("maximum", copies, least)
 
     def stride(self, b: Builder, extent: Atom) -> Atom:
@@ -156,7 +153,8 @@ class Private(Division):
         """How many copies a block fills."""
         if not self.commutes:
             return index(1)
-        most = index(TURNS_BYTES // self.most_turns // bytes_of(self.dtypes))
+        nearest = room(self.scattering.lowering.machine.first_level)
+        most = index(nearest // self.most_turns // bytes_of(self.dtypes))
         small = host.apply("le", self.scattering.extent, most)
         many = host.mul(self.scattering.extent, index(self.most_turns * FIXED_COPIES * SHARE))
         pays = host.apply("and", small, host.apply("le", many, self.scattering.total))
@@ -187,7 +185,7 @@ class Private(Division):
         buffers = [host.emit(Alloc(dtype, room, site))[0] for dtype in self.dtypes]
         shared = (*buffers, blocks, turns)
         s.launch(self.own, blocks, self.role, host, shared)
-        parts = host.ceil_div(s.extent, index(COMBINED))
+        parts = host.ceil_div(s.extent, index(self.combined))
         s.lowering.launch(self.all, parts, Role.PARTIALS, host, shared)
         for buffer in buffers:
             host.emit(Free(buffer))
@@ -255,8 +253,9 @@ def _write_combine(private: Private, kernel: KernelBuilder, own: Sequence[Var]) 
     dest = scattering.dest_in(kernel)
     *copies, blocks, turns = own
     count, stride = b.mul(blocks, turns), private.stride(b, extent)
-    lo = b.mul(b.emit(BlockIndex())[0], index(COMBINED))
-    hi = b.apply("minimum", b.add(lo, index(COMBINED)), extent)
+    each = index(private.combined)
+    lo = b.mul(b.emit(BlockIndex())[0], each)
+    hi = b.apply("minimum", b.add(lo, each), extent)
 
     def step(c: Builder, position: Position, state: State) -> State:
         j = position.flat

@@ -46,8 +46,6 @@ from flatweave.terms.control import NO_BODY, For, If
 from flatweave.terms.operators import component_functions
 from flatweave.terms.syntax import Atom, BufferType, Const, Lambda, Var, constant
 
-LEAST = 8192
-"""Elements that pay for a block, which clears and combines some thousand places."""
 TOGETHER = 32
 """Blocks whose copies are combined by one thread, before what these found is."""
 SPARE = 4096
@@ -90,9 +88,9 @@ class SharedCopies(Division):
 
     def blocks(self, host: Builder) -> Atom:
         """How many blocks the elements are divided among, by their number alone."""
-        wanted = index(self.scattering.lowering.machine.blocks_wanted)
-        found = host.ceil_div(self.scattering.total, index(LEAST))
-        return host.apply("minimum", found, wanted)
+        machine = self.scattering.lowering.machine
+        found = host.ceil_div(self.scattering.total, index(max(1, machine.block_work)))
+        return host.apply("minimum", found, index(machine.blocks_wanted))
 
     def launch(self, host: Builder) -> None:
         """Copies of blocks, then their combination."""
@@ -234,8 +232,6 @@ class Copies:
 # number of places must be known when the program is compiled.
 
 
-WORD_BITS = 32
-"""Narrower elements share a word with neighbours, which would wait for each other."""
 COUNT = lambda_of("add", u32)
 UNKNOWN = "it is not known before the call how many places there are"
 NARROW = "elements narrower than 32 bits share a word with others"
@@ -271,7 +267,7 @@ class SharedAtomic(SharedCopies):
         sink, found = combining(facts.op), super().obstacle(machine, facts)
         if found or sink is None:
             return found
-        if any(scalar_type(result).bits < WORD_BITS for result in sink.fn.results):
+        if any(scalar_type(result).bits < u32.bits for result in sink.fn.results):
             return NARROW
         return ByAtomics.misfit(machine, sink) or ("" if _extent(facts) is not None else UNKNOWN)
 

@@ -47,7 +47,7 @@ from flatweave.nest.schedule import (
 )
 from flatweave.ops import Fold, Locate
 from flatweave.ops.rows import scalar_type
-from flatweave.passes.cost import LARGEST, cost_of_body
+from flatweave.passes.cost import LONG, cost_of_body
 from flatweave.passes.operators import is_commutative
 from flatweave.terms.syntax import Const, Lambda
 from flatweave.terms.traverse import needed_for, walk_lets
@@ -256,7 +256,7 @@ def _aggregation(
     op = facts.op
     cost = cost_of_body(op.body) + sum(cost_of_body(record.fn) for record in records)
     width = min(WIDEST_SQUARE, machine.lanes(element_dtypes(op)))
-    return RFactor((How.BLOCKED,) * len(hows), width, heavy=cost * width > LARGEST)
+    return RFactor((How.BLOCKED,) * len(hows), width, heavy=cost * width > LONG)
 
 
 def _how(

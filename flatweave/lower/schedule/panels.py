@@ -10,8 +10,9 @@
 from __future__ import annotations
 
 from flatweave.base.records import replace
+from flatweave.lower.machine.cost import room
 from flatweave.lower.machine.machine import Machine
-from flatweave.lower.machine.thresholds import NARROWEST_PANEL, SHARE_OF_PANEL, TALLER
+from flatweave.lower.machine.thresholds import NARROWEST_PANEL, TALLER
 from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.nest.legal import in_any_order
 from flatweave.nest.schedule import Axis, Bind, Vectorize
@@ -24,7 +25,7 @@ def choose_panel(facts: SweepFacts, machine: Machine, lanes: Vectorize) -> int:
         return 0
     if facts.scans.depth or not in_any_order(facts.op):
         return 0
-    most = max(NARROWEST_PANEL, machine.first_level // SHARE_OF_PANEL // found.column_bytes)
+    most = max(NARROWEST_PANEL, room(machine.first_level) // found.column_bytes)
     return 1 << most.bit_length() - 1
 
 

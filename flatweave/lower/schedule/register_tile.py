@@ -23,8 +23,8 @@ from __future__ import annotations
 from flatweave.base.records import replace
 from flatweave.lower.machine.machine import WIDEST, Machine
 from flatweave.lower.machine.thresholds import (
-    DEPTH,
     FEWEST,
+    FOLD_STEPS,
     LEAST_WORK,
     NARROWEST,
     ROWS_IN_PLACE,
@@ -71,7 +71,7 @@ def tiled_versions(found: Contraction | None, machine: Machine) -> list[Version]
                      (min(rows, ROWS_IN_PLACE), across), (SIDE_IN_PLACE, SIDE_IN_PLACE), depth)
             for name, across in {**widths, "tiled": lanes}.items() if found.reads_along_lanes
         ]  # fmt: skip
-    depth = min(DEPTH, machine.first_level // (lanes * each) // width * width)
+    depth = min(FOLD_STEPS, machine.first_level // (lanes * each) // width * width)
     transposes = found.reads_along_fold and machine.tiles
     square = min(WIDEST_SQUARE, width) if transposes else 0
     guard = Guard(inside=True, work=LEAST_WORK, narrowest=NARROWEST)

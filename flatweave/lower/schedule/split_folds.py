@@ -54,7 +54,7 @@ from flatweave.array_ir.syntax import Program
 from flatweave.base.dtypes import i64
 from flatweave.base.records import record, replace
 from flatweave.lower.machine.machine import Machine
-from flatweave.lower.machine.thresholds import LEAST_OF_SPLIT, MOST_REDUCTIONS
+from flatweave.lower.machine.thresholds import FOLD_STEPS, MOST_REDUCTIONS
 from flatweave.lower.schedule.arrangement import folds_down_columns
 from flatweave.ops import HOST_BODIES, ByRow, Combine, Fold, Index, Prefix, Store, Suits, Sweep
 from flatweave.ops.nests import LIBRARY
@@ -186,11 +186,11 @@ class _Folds:
         """The results of the sweep, by the first version whose guard holds."""
         steps, shape = self.folds[0].extent, self.op.shape
         results, work = b.product(shape), sum(cost_of_body(fold.body) for fold in self.folds)
-        each = b.mul(b.apply("maximum", results, index(1)), index(work * LEAST_OF_SPLIT))
+        each = b.mul(b.apply("maximum", results, index(1)), index(work * FOLD_STEPS))
         times = b.apply("floordiv", index(self.machine.block_work), each)
-        size = b.mul(b.apply("maximum", times, index(1)), index(LEAST_OF_SPLIT))
+        size = b.mul(b.apply("maximum", times, index(1)), index(FOLD_STEPS))
         few = b.apply("le", results, index(self._most()))
-        long = b.apply("ge", steps, index(LEAST_OF_SPLIT))
+        long = b.apply("ge", steps, index(FOLD_STEPS))
         first = self._first()
         if len(first) < len(self.lets):
             staged = partial(self._staged, first=first)

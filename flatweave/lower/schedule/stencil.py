@@ -27,8 +27,9 @@ from flatweave.access.analyse import Accesses
 from flatweave.access.near import Span, find_span
 from flatweave.base.dtypes import DType, i64
 from flatweave.base.records import record, replace
+from flatweave.lower.machine.cost import DIVIDED, LOADED, room
 from flatweave.lower.machine.machine import Machine
-from flatweave.lower.machine.thresholds import BLOCKS_AT_ONCE, DIVIDED, LINE, LOADED, MOST_OF_TILE
+from flatweave.lower.machine.thresholds import MOST_OF_TILE
 from flatweave.nest.schedule import Axis, Cache, Memory, Split, Version
 from flatweave.ops import Index, Locate, Prefix, Sweep
 from flatweave.ops.rows import array_type, scalar_type
@@ -213,7 +214,7 @@ def _fits(stencil: Stencil, shape: Sequence[int], machine: Machine) -> bool:
         for n, a, b in zip(shape, around.lo, around.hi, strict=True)
     )
     size = sum(around.bytes_of(shape) for around in stencil.arrays)
-    return not narrow and size <= machine.shared_bytes // BLOCKS_AT_ONCE
+    return not narrow and size <= room(machine.shared_bytes)
 
 
 def shared_tile(stencil: Stencil, shape: tuple[int, ...], machine: Machine) -> SharedTile:
@@ -223,7 +224,7 @@ def shared_tile(stencil: Stencil, shape: tuple[int, ...], machine: Machine) -> S
     tiled = reads = loads = 0
     for around in stencil.arrays:
         bytes_each = around.dtype.bytes
-        lines = max(1, lanes * bytes_each // LINE)
+        lines = max(1, lanes * bytes_each // machine.line_bytes)
         beyond = max(1, lanes * bytes_each // machine.far_bytes)
         anywhere = sum(near.spans[-1].lo != 0 or near.spans[-1].hi != 0 for near in around.reads)
         read = len(around.reads)

@@ -17,11 +17,13 @@ from flatweave.base.records import record, replace
 from flatweave.kernel_ir.arrays import Values
 from flatweave.kernel_ir.syntax import Load, Shared, Store, Sync
 from flatweave.kernel_ir.warp_ops import ReduceLanes
-from flatweave.lower.machine.thresholds import ALONE, FURTHER, LOOKED, SEARCHED, SEEN
+from flatweave.lower.machine.cost import ALONE, AWAY, LOOKED, searched
+from flatweave.lower.machine.thresholds import SEEN
 from flatweave.lower.traverse.ragged_rows import AlongRows, ByLane, ByWarp
 from flatweave.lower.traverse.row_lookup import RowOf
 from flatweave.lower.traverse.steps import Position, State, Step, while_active
 from flatweave.lower.traverse.traversal import Flat, Space, flat, span_with_edges
+from flatweave.passes.cost import STEP
 from flatweave.terms.build import Builder, index, lambda_of
 from flatweave.terms.control import NO_BODY, If
 from flatweave.terms.syntax import Atom, Var
@@ -139,9 +141,9 @@ class Marks:
 #
 # What is counted is turns of warps, each with what an element costs, and what each way adds to it:
 #
-#     search    (hi - lo) / W                  SEARCHED, and FURTHER for each step in memory
-#    lanes     the longest of each W rows     APART for what lies side by side in memory; for W rows
-#                                              LOOKED
+#     search    (hi - lo) / W                  `searched`, and two steps for each in memory
+#     lanes     the longest of each W rows     `apart` for what is adjacent in memory; LOOKED for
+#                                              W rows
 #     warps     ceil(length / W) of each row   for each row ALONE
 #
 # Warps wait for the slowest one of their block. What the first is follows from numbers; for the
@@ -178,7 +180,7 @@ class ByCost(AlongRows):
         width, warps = index(self.width), index(self.space.machine.warps)
         steps, groups = b.ceil_div(b.sub(hi, lo), width), b.ceil_div(marks.count, width)
         further = b.sub(index(64), b.apply("clz", b.sub(marks.stride, index(1))))
-        each = b.add(index(self.element + SEARCHED), b.mul(further, index(FURTHER)))
+        each = b.add(index(self.element + searched(MARKS)), b.mul(further, index(AWAY * STEP)))
         by_search = b.mul(steps, each)
         looked = b.mul(groups, index(LOOKED))
         at_least = b.add(b.mul(steps, index(self.element)), looked)

@@ -27,8 +27,6 @@ from flatweave.ops.rows import scalar_type
 from flatweave.terms.build import Builder, index
 from flatweave.terms.syntax import Atom, Const, Lambda, Let, Var
 
-WORD_BITS = 64
-
 
 def bits_of(dtypes: Sequence[DType]) -> int:
     """The bits of one element in memory."""
@@ -52,8 +50,8 @@ class Packing:
         for k in sorted(range(len(dtypes)), key=lambda k: -dtypes[k].bytes):
             starts[k] = start
             start += 8 * dtypes[k].bytes
-        places = tuple(divmod(starts[k], WORD_BITS) for k in range(len(dtypes)))
-        words = -(-total // WORD_BITS)
+        places = tuple(divmod(starts[k], u64.bits) for k in range(len(dtypes)))
+        words = -(-total // u64.bits)
         return Packing(tuple(dtypes), u32 if total <= u32.bits else u64, words, places)
 
     def pack(self, b: Builder, values: Sequence[Atom]) -> list[Atom]:

@@ -11,7 +11,7 @@ from flatweave.ops import HOST_BODIES, Index, Prefix, Sweep
 from flatweave.passes.cost import (
     AS_READ,
     FEW,
-    LARGEST,
+    LONG,
     STORING,
     Again,
     cost_of_body,
@@ -172,7 +172,7 @@ def _pays(producer: Sweep, position: int, uses: Uses, whole_cost: float) -> bool
     cost = cost_of_result(producer.body, position)
     if uses.whole:
         return uses.reads + uses.few > 0 and _is_free(producer, position)
-    if not uses.once and whole_cost > LARGEST:
+    if not uses.once and whole_cost > LONG:
         return False
     if _is_copy(producer, position):
         return True
@@ -234,7 +234,7 @@ def explain(program: Program) -> list[Note]:
 # along the loops that it does not depend on: exp(x)[None, :] in a matrix is stored.
 #
 # Of a chain of arrays, each read twice by the next one, every single read may pay, and yet the last
-# element costs twice as much with each of them: LARGEST ends that.
+# element costs twice as much with each of them: LONG ends that.
 #
 # Note [What results have in common]
 #
