@@ -1089,10 +1089,17 @@ def quantile(
 ) -> Array: ...
 rad2deg: Unary
 radians: Unary
+@overload
 def ragged(
     values: Any, offsets: Any = None, lengths: Any = None, flags: ArrayLike | None = None,
-    dtype: DTypeLike | None = None, *, check: builtins.bool = True
+    dtype: DTypeLike | None = None, *, nulls: Literal["raise", "nan"] = "raise",
+    check: builtins.bool = True
 ) -> Ragged: ...
+@overload
+def ragged(
+    values: Any, offsets: Any = None, lengths: Any = None, flags: ArrayLike | None = None,
+    dtype: DTypeLike | None = None, *, nulls: Literal["mask"], check: builtins.bool = True
+) -> tuple[Ragged, Ragged]: ...
 @overload
 def rank(x: Ragged, axis: int = -1, method: str = "average") -> Any: ...
 @overload

@@ -83,8 +83,13 @@ TYPED = {
     "flatweave.frontend.call.contexts", "flatweave.frontend.call.compiled", "flatweave.jit",
     "flatweave.profiler.profile", "flatweave.tuning.tune",
 }  # fmt: skip
-# results that a word among the arguments decides: the parameter, its words, the result for the last
-WORDS = {"asarray": ("nulls", ("raise", "nan", "mask"), "tuple[Array, Array]")}
+# results that a word among the arguments decides: the parameter, its words, the result for the
+# last and for any other
+NULLS = ("nulls", ("raise", "nan", "mask"))
+WORDS = {
+    "asarray": (*NULLS, "tuple[Array, Array]", "Array"),
+    "ragged": (*NULLS, "tuple[Ragged, Ragged]", "Ragged"),
+}
 # operators of an array that a Ragged on their right makes one of rows
 WITH_ROWS = {
     f"__{name}__" for name in (
@@ -210,12 +215,13 @@ def dtype(name: str, value: DType) -> str:
 
 
 def by_word(
-    name: str, signature: inspect.Signature, which: str, words: Sequence[str], result: str
+    name: str, signature: inspect.Signature, which: str, words: Sequence[str], result: str,
+    otherwise: str,
 ) -> Iterator[str]:
     """A function that gives something else where its parameter `which` is the last of its words."""
     quoted = [f'"{word}"' for word in words]
     yield "@overload\n" + function(
-        name, signature, {which: f"Literal[{', '.join(quoted[:-1])}]"}, "Array"
+        name, signature, {which: f"Literal[{', '.join(quoted[:-1])}]"}, otherwise
     )
     asked = [each.replace(default=each.empty) if each.name == which else each
              for each in signature.parameters.values()]  # fmt: skip

@@ -184,6 +184,123 @@ def test_what_arrow_holds_beside_numbers():
         fw.jit(lambda x: x)(pa.array(ROWS))
 
 
+NAN = np.nan
+HOLES = [  # rows, with NaN for what is missing, and where that is
+    ([[1, None], [], [None, 4]], [[1.0, NAN], [], [NAN, 4.0]],
+     [[False, True], [], [True, False]]),
+    ([[1.5, None]], [[1.5, NAN]], [[False, True]]),
+    ([[True, None], [False]], [[1.0, NAN], [0.0]], [[False, True], [False]]),
+    ([[[1, None], []], [[2]]], [[[1.0, NAN], []], [[2.0]]], [[[False, True], []], [[False]]]),
+    ([[{"x": 2, "y": 0.5}], [{"x": 1, "y": None}, None]],
+     [[{"x": 2.0, "y": 0.5}], [{"x": 1.0, "y": NAN}, {"x": NAN, "y": NAN}]],
+     [[{"x": False, "y": False}], [{"x": False, "y": True}, {"x": True, "y": True}]]),
+    ([[None], []], [[NAN], []], [[True], []]),
+    ([[1, 2], []], [[1, 2], []], [[False, False], []]),
+]  # fmt: skip
+COLUMNS = {  # how a library has such rows, also in the middle of others and in several parts
+    "awkward": lambda ak, rows: [ak.Array(rows), ak.Array([*rows, *rows])[len(rows) :]],
+    "pyarrow": lambda pa, rows: [
+        pa.array(rows), pa.array([*rows, *rows])[len(rows) :],
+        pa.chunked_array([rows[:1], rows[1:]], pa.array(rows).type),
+    ],
+    "polars": lambda pl, rows: [pl.Series(rows), pl.Series([*rows, *rows])[len(rows) :]],
+}  # fmt: skip
+
+
+def without_holes(rows, masks):
+    """Rows with 0 where a mask is true."""
+    if isinstance(rows, list):
+        return [without_holes(*pair) for pair in zip(rows, masks, strict=True)]
+    if isinstance(masks, dict):
+        return {name: without_holes(rows and rows[name], mask) for name, mask in masks.items()}
+    return 0 if masks else rows
+
+
+@pytest.mark.parametrize("library", COLUMNS)
+@pytest.mark.parametrize(("rows", "floats", "masks"), HOLES, ids=str)
+def test_missing_elements(library, rows, floats, masks):
+    """NaN, or a mask with anything for each, in rows of rows and in records, too."""
+    for column in COLUMNS[library](pytest.importorskip(library), rows):
+        same_lists(fw.ragged(column, nulls="nan").tolist(), floats)
+        values, missing = fw.ragged(column, nulls="mask")
+        assert missing.tolist() == masks
+        held = without_holes(values.tolist(), masks)
+        assert held == without_holes(rows, masks)
+        if floats != rows:
+            with pytest.raises(fw.ArgumentError, match=r'(?s)null.*fw\.ragged\(xs, nulls="nan'):
+                fw.ragged(column)
+
+
+def test_missing_elements_in_other_layouts():
+    """Masks of bytes, which leave values where they are, dictionaries, lists of a fixed size."""
+    ak, pa = pytest.importorskip("awkward"), pytest.importorskip("pyarrow")
+    array = ak.Array([[1, 2], [3]])
+    holes = ak.mask(array, ak.Array([[True, False], [True]]))
+    pairs = pa.array([[[1, 2], None, [None, 4]]], pa.list_(pa.list_(pa.int8(), 2)))
+    codes = pa.array([30, None, 30]).dictionary_encode()
+
+    values, missing = fw.ragged(holes, nulls="mask")
+    assert is_shared(values.values, array.layout.content.data)
+    assert missing.tolist() == [[False, True], [False]]
+    same_lists(fw.ragged(pairs, nulls="nan").tolist(), [[[1.0, 2.0], [NAN, NAN], [NAN, 4.0]]])
+    lists = pa.ListArray.from_arrays(pa.array([0, 1, 3]), codes)
+    same_lists(fw.ragged(lists, nulls="nan").tolist(), [[30.0], [NAN, 30.0]])
+    equal = pa.array([[1, None], [3, 4]], pa.list_(pa.int8(), 2))
+    assert fw.ragged(equal, nulls="mask")[1].tolist() == [[False, True], [False, False]]
+    same(fw.ragged(ak.Array([[1, None]]), nulls="nan", dtype=fw.f32).values, np.float32([1, NAN]))
+
+
+@pytest.mark.parametrize("nulls", ["raise", "nan", "mask"])
+def test_missing_rows(nulls):
+    """They have no elements, so that they raise in each way of taking nulls, with a way out."""
+    ak, pa = pytest.importorskip("awkward"), pytest.importorskip("pyarrow")
+    for column in (
+        ak.Array([[1], None]), ak.Array([[[1], None]]), pa.array([[1], None]),
+        pa.array([[[1], None]]), pa.array(["a", None]), pa.array(["a", None], pa.string_view()),
+        pa.array(["a", None]).dictionary_encode(), pa.array([[1, 2], None], pa.list_(pa.int8(), 2)),
+        pa.array([[1], None], pa.list_view(pa.int8())),
+    ):  # fmt: skip
+        with pytest.raises(fw.ArgumentError, match=r"(?s)a null among .*the first at 1.*drop"):
+            fw.ragged(column, nulls=nulls)
+
+
+MASKED = np.ma.masked_array([[1, 2], [3, 4]], [[False, True], [False, False]])
+
+
+@pytest.mark.parametrize("call", [
+    lambda nulls: fw.ragged(MASKED, nulls=nulls),
+    lambda nulls: fw.ragged(list(MASKED), nulls=nulls),
+    lambda nulls: fw.ragged(MASKED.ravel(), lengths=[2, 2], nulls=nulls),
+    lambda nulls: fw.jit(lambda n: fw.ragged(MASKED.ravel(), lengths=n, nulls=nulls))([2, 2]),
+    lambda nulls: fw.jit(lambda x: fw.ragged([MASKED[0], x], nulls=nulls))(np.array([3, 4])),
+])  # fmt: skip
+def test_masked_arrays(call):
+    """Matrices, rows one by one, and flat values with their lengths, inside programs as well."""
+    with pytest.raises(fw.ArgumentError, match=r"masked array(?s:.*)nulls="):
+        call("raise")
+    same_lists(call("nan").tolist(), [[1.0, NAN], [3.0, 4.0]])
+    rows, missing = call("mask")
+    assert without_holes(rows.tolist(), missing.tolist()) == [[1, 0], [3, 4]]
+    assert missing.tolist() == [[False, True], [False, False]]
+
+
+def test_no_elements_are_missing_in_arrays_of_ours():
+    """Their masks say so; a list with None raises, as in asarray."""
+    for rows in (fw.ragged(ROWS), ROWS, np.ones((2, 3)), np.zeros((2, 0))):
+        expected = fw.ragged(rows)
+        assert fw.ragged(rows, nulls="nan").tolist() == expected.tolist()
+        values, missing = fw.ragged(rows, nulls="mask")
+        assert values.tolist() == expected.tolist()
+        assert missing.tolist() == [[False] * len(row) for row in expected.tolist()]
+    values, missing = fw.jit(lambda r: fw.ragged(r, nulls="mask"))(fw.ragged(ROWS))
+    assert missing.tolist() == [[False] * len(row) for row in ROWS]
+    for nulls in ("raise", "nan", "mask"):
+        with pytest.raises(fw.ArgumentError, match=r"fw\.nan in its place"):
+            fw.ragged([[1, None]], nulls=nulls)
+    with pytest.raises(fw.ArgumentError, match="not a way to take nulls"):
+        fw.ragged(ROWS, nulls="zero")
+
+
 def test_polars():
     """Columns of lists, of lists of structs and of arrays; and Ragged values as columns."""
     pl = pytest.importorskip("polars")

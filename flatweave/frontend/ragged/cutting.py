@@ -28,6 +28,7 @@ from flatweave.frontend.elements.broadcasting import generated, read
 from flatweave.frontend.elements.lambdas import combine_lambda
 from flatweave.frontend.elements.scalars import apply
 from flatweave.frontend.ragged.exchange import is_awkward, of_arrow, of_awkward
+from flatweave.frontend.ragged.nulls import taken, without_nulls
 from flatweave.frontend.ragged.offsets import (
     BELOW,
     FALLING,
@@ -53,27 +54,30 @@ from flatweave.frontend.trace.run_time_checks import check, check_message
 from flatweave.frontend.trace.tracers import as_tracer, as_tracers, emit, tracer_of
 from flatweave.frontend.values.array import Array, Tracer, kind_of
 from flatweave.frontend.values.arrow_columns import is_arrow
-from flatweave.frontend.values.asarray import is_compressed, is_sparse, no_array
+from flatweave.frontend.values.asarray import is_compressed, is_one_array, is_sparse, no_array
+from flatweave.frontend.values.foreign_arrays import check_nulls
 from flatweave.frontend.values.scope import current
-from flatweave.frontend.values.tree import unflatten
+from flatweave.frontend.values.tree import map_leaves, unflatten
 from flatweave.ops import Filter, Reduce, Scan
 from flatweave.terms.build import index
 from flatweave.terms.syntax import Atom
 
 
-def rows_given(values: Any, dtype: Any) -> Ragged | None:
-    """The Ragged that values are without offsets; None for an array or a tree of arrays."""
+def rows_given(values: Any, dtype: Any, nulls: str) -> Ragged | None:
+    """The Ragged that values are without offsets, with Masked elements where some may be missing
+    and nulls do not raise; None for an array or a tree of arrays."""
     if isinstance(values, Ragged):
-        return retyped(values, dtype)
+        return values
     if isinstance(values, list):
-        return None if values and kinds_of(values).keys() == {"number"} else of_rows(values, dtype)
+        is_flat = values and kinds_of(values).keys() == {"number"}
+        return None if is_flat else of_rows(values, dtype, nulls)
     if isinstance(values, np.ndarray) and values.dtype == object and values.ndim == 1:
-        return of_rows(list(values), dtype)
+        return of_rows(list(values), dtype, nulls)
     if isinstance(values, np.ndarray | Array):
-        return retyped(of_matrix(values), dtype) if values.ndim > 1 else None
-    found = _foreign(values)
+        return of_matrix(values, nulls) if values.ndim > 1 else None
+    found = _foreign(values, nulls)
     if found is not None:
-        return retyped(found, dtype)
+        return found
     if isinstance(values, Iterator | Set):
         raise ArgumentError(
             f"ragged got {kind_of(values)}, which has no order or can be read once only.",
@@ -82,21 +86,28 @@ def rows_given(values: Any, dtype: Any) -> Ragged | None:
     return None
 
 
-def _foreign(values: Any) -> Ragged | None:
+def _foreign(values: Any, nulls: str) -> Ragged | None:
     """The rows of another library's column of lists."""
     if is_awkward(values):
-        return of_awkward(values)
+        return of_awkward(values, nulls)
     if hasattr(values, "iloc"):  # pandas
         column: Any = getattr(values, "array", None)
         if getattr(values, "dtype", None) == np.dtype(object):
-            return of_rows(list(column))
+            return of_rows(list(column), None, nulls)
         if hasattr(column, "__arrow_array__"):
-            return of_arrow(column.__arrow_array__())
+            return of_arrow(column.__arrow_array__(), nulls)
     if is_compressed(values):
         return on_host((values.data, values.indices), offsets=values.indptr)
     if is_sparse(values):
         raise no_array(values)
-    return of_arrow(values) if is_arrow(values) else None
+    return of_arrow(values, nulls) if is_arrow(values) else None
+
+
+def _settled(rows: Ragged, dtype: Any, nulls: str) -> Ragged | tuple[Ragged, Ragged]:
+    """Rows of a dtype, without what is missing: a pair of them and of masks for "mask"."""
+    found, missing = without_nulls(rows, nulls) if nulls != "raise" else (rows, None)
+    found = retyped(found, dtype)
+    return found if missing is None else (found, missing)
 
 
 MOST = index(2**63 - 1)
@@ -104,22 +115,30 @@ MOST = index(2**63 - 1)
 
 def _host(
     values: Any, offsets: Any = None, lengths: Any = None, flags: Any = None, dtype: Any = None,
-    *, check: bool = True,
-) -> Ragged:  # fmt: skip
+    *, nulls: str = "raise", check: bool = True,
+) -> Ragged | tuple[Ragged, Ragged]:  # fmt: skip
     """A Ragged of host arrays, or of rows one by one."""
     if not check and lengths is flags is dtype is None:
         return Ragged.made(values, offsets)
-    found = rows_given(values, dtype) if offsets is lengths is flags is None else None
-    if found is not None:
-        return found
-    return retyped(on_host(values, offsets, lengths, flags), dtype)
+    check_nulls(nulls)
+    found = rows_given(values, dtype, nulls) if offsets is lengths is flags is None else None
+    if found is None:
+        found = on_host(_taken(values, nulls), offsets, lengths, flags)
+    return _settled(found, dtype, nulls)
 
 
-@operation(host=_host, static="dtype check")
+def _taken(values: Any, nulls: str) -> Any:
+    """Arrays, of other libraries among them, as they are cut into rows."""
+    if nulls == "raise" or isinstance(values, Ragged):
+        return values
+    return map_leaves(lambda leaf: taken(leaf, nulls), values, is_one_array)
+
+
+@operation(host=_host, static="dtype nulls check")
 def ragged(
     values: Any, offsets: Any = None, lengths: Any = None, flags: Any = None, dtype: Any = None,
-    *, check: bool = True,
-) -> Ragged:  # fmt: skip
+    *, nulls: str = "raise", check: bool = True,
+) -> Ragged | tuple[Ragged, Ragged]:  # fmt: skip
     """A Ragged of `values`, an array or a tree of arrays that share axis 0, cut into rows.
 
     Rows may be given one by one, `[[1, 2], [], [3]]`, as lists, arrays or Ragged values; elements
@@ -131,9 +150,15 @@ def ragged(
     begins one, and no row is empty). `dtype` is that of the values, or of a record's fields; by
     default it is theirs, f64 where there are none. Host arrays are not copied: do not change them
     afterwards. `check=False` takes arrays of `fw` as values and offsets that are known to fit.
-    Raises ArgumentError unless exactly one of the three is given, and for nulls; ShapeError when
-    rows do not fit the values, NegativeExtentError for a length below 0, ExtentOverflowError for
-    too large ones.
+
+    Elements that are missing in another library's column or in a masked array are no numbers:
+    `nulls="nan"` makes them NaN, and integers of which any is missing f64, while `nulls="mask"`
+    gives two Ragged values: the rows, and for each element True where it is missing and means
+    nothing. Rows that are missing raise.
+
+    Raises ArgumentError unless exactly one of the three is given, for nulls otherwise, and for
+    None in lists; ShapeError when rows do not fit the values, NegativeExtentError for a length
+    below 0, ExtentOverflowError for too large ones.
 
     Types: `values: t[m], offsets: i64[n + 1] ->` n rows, or as said above.
 
@@ -142,8 +167,11 @@ def ragged(
     """
     if not check and lengths is flags is dtype is None:
         return Ragged.made(values, as_tracer(offsets))
-    rows = rows_given(values, dtype) if offsets is lengths is flags is None else None
-    return retyped(_cut(values, offsets, lengths, flags), dtype) if rows is None else rows
+    check_nulls(nulls)
+    rows = rows_given(values, dtype, nulls) if offsets is lengths is flags is None else None
+    if rows is None:
+        rows = _cut(_taken(values, nulls), offsets, lengths, flags)
+    return _settled(rows, dtype, nulls)
 
 
 def _cut(values: Any, offsets: Any, lengths: Any, flags: Any) -> Ragged:

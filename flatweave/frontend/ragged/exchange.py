@@ -21,6 +21,7 @@ import numpy as np
 
 from flatweave.base.errors import ArgumentError, DTypeError, Unsupported, UserError
 from flatweave.base.source import user_location
+from flatweave.frontend.ragged.nulls import Masked, may_miss, null_error
 from flatweave.frontend.ragged.offsets import on_host
 from flatweave.frontend.ragged.ragged import Ragged
 from flatweave.frontend.values.arrow_columns import (
@@ -68,17 +69,6 @@ def equal_rows(values: Any, size: int, count: int) -> Ragged:
     return on_host(values, lengths=np.full(count, size, np.int64))
 
 
-def null_error(what: str, whose: str, place: int, count: int, functions: str) -> UserError:
-    """What is missing in another library's array."""
-    holds = "a null" if count == 1 else f"{count} nulls"
-    return ArgumentError(
-        f"ragged got {what} with {holds} among {whose}, the first at {place}; no number stands for"
-        " that.",
-        where=user_location(),
-        remedy=f"Fill them with a value or drop them first, for instance with {functions}.",
-    )
-
-
 def fields_of(values: Any) -> tuple[list[Any] | None, list[str] | None]:
     """The parts of a record and their names, None for those of a tuple; None, None for an array."""
     if hasattr(values, "_fields"):
@@ -93,7 +83,9 @@ def fields_of(values: Any) -> tuple[list[Any] | None, list[str] | None]:
     return None, None
 
 
-VALUES, FIELDS = "the elements of its rows", "the fields of its records"
+ROWS, VALUES = "its rows", "the elements of its rows"
+FIELDS = "the fields of its records"
+OF_AWKWARD = "ak.fill_none(xs, 0, axis=None) or ak.drop_none(xs)"
 TEXTS = ("string", "bytestring", "char", "byte")
 
 
@@ -102,14 +94,16 @@ def is_awkward(value: Any) -> bool:
     return hasattr(value, "layout") and hasattr(value, "behavior")
 
 
-def of_awkward(array: Any) -> Ragged:
-    """The rows of an Awkward array of lists."""
-    found = _layout_values(array.layout, "its rows", is_outermost=True)
+def of_awkward(array: Any, nulls: str = "raise") -> Ragged:
+    """The rows of an Awkward array of lists; with Masked elements unless nulls raise."""
+    found = _layout_values(array.layout, ROWS, nulls, is_outermost=True)
     if isinstance(found, Ragged):
         return found
-    if isinstance(found, np.ndarray) and found.ndim > 1:
-        count, size = found.shape[:2]
-        return equal_rows(found.reshape(count * size, *found.shape[2:]), size, count)
+    leaf = found.values if isinstance(found, Masked) else found
+    if isinstance(leaf, np.ndarray) and leaf.ndim > 1:
+        count, size = leaf.shape[:2]
+        flat = map_leaves(lambda x: x.reshape(count * size, *x.shape[2:]), found)
+        return equal_rows(flat, size, count)
     raise ArgumentError(
         f"ragged got an Awkward array of type {array.type}, whose elements are no lists.",
         where=user_location(),
@@ -117,7 +111,7 @@ def of_awkward(array: Any) -> Ragged:
     )
 
 
-def _layout_values(layout: Any, whose: str, is_outermost: bool = False) -> Any:
+def _layout_values(layout: Any, whose: str, nulls: str, is_outermost: bool = False) -> Any:
     """An array, a tree of arrays, or a Ragged, that stands for a part of a layout."""
     if layout.parameter("__array__") in TEXTS:
         raise DTypeError(
@@ -125,36 +119,44 @@ def _layout_values(layout: Any, whose: str, is_outermost: bool = False) -> Any:
             where=user_location(), remedy="Take a field of numbers, or numbers that stand for it.",
         )  # fmt: skip
     if layout.is_option:
-        return _layout_values(_without_nulls(layout, whose), whose, is_outermost)
+        return _option_values(layout, whose, nulls, is_outermost)
     if layout.is_indexed:
-        return _layout_values(layout.project(), whose, is_outermost)
+        return _layout_values(layout.project(), whose, nulls, is_outermost)
     if layout.is_union:
         raise Unsupported(
             "ragged got an Awkward array whose elements are of several types (a union).",
             where=user_location(), remedy="Bring them to one type: ak.values_astype, ak.zip.",
         )  # fmt: skip
     if layout.is_record:
-        parts = [_layout_values(content[: layout.length], FIELDS) for content in layout.contents]
+        parts = [_layout_values(x[: layout.length], FIELDS, nulls) for x in layout.contents]
         return record_of(parts, None if layout.is_tuple else layout.fields)
     if layout.is_regular and not is_outermost:
-        return vectors(_layout_values(layout.content, VALUES), layout.size, layout.length)
+        return vectors(_layout_values(layout.content, VALUES, nulls), layout.size, layout.length)
     if layout.is_list:
         even = layout.to_ListOffsetArray64(True)
         offsets = np.asarray(even.offsets.data)
-        inner = _layout_values(even.content[: int(offsets[-1])], VALUES)
+        inner = _layout_values(even.content[: int(offsets[-1])], VALUES, nulls)
         return on_host(inner, offsets=offsets)
+    values = np.zeros(0)  # of no known type: an array without elements
     if layout.is_numpy:
-        return checked(np.asarray(layout.data), "the values of ragged")
-    return np.zeros(0)  # of no known type: an array without elements
+        values = checked(np.asarray(layout.data), "the values of ragged")
+    return values if nulls == "raise" else may_miss(values)
 
 
-def _without_nulls(layout: Any, whose: str) -> Any:
-    """The content of elements that may be missing, of which none is."""
-    missing = np.flatnonzero(np.asarray(layout.mask_as_bool(valid_when=False)))
-    if len(missing):
-        raise null_error("an Awkward array", whose, int(missing[0]), len(missing),
-                         "ak.fill_none(xs, 0, axis=None) or ak.drop_none(xs)")  # fmt: skip
-    return layout.content if not hasattr(layout, "project") else layout.project()
+def _option_values(layout: Any, whose: str, nulls: str, is_outermost: bool) -> Any:
+    """Elements that may be missing."""
+    missing = np.asarray(layout.mask_as_bool(valid_when=False))
+    if not missing.any():
+        found = layout.content if not hasattr(layout, "project") else layout.project()
+        return _layout_values(found, whose, nulls, is_outermost)
+    index = getattr(layout, "index", None)
+    content = layout.content[: layout.length] if index is None else layout.content
+    found = _layout_values(content, whose, nulls, is_outermost)
+    if isinstance(found, Ragged) or nulls == "raise":
+        raise null_error("an Awkward array", whose, missing, OF_AWKWARD, isinstance(found, Ragged))
+    if index is not None:
+        found = _picked(found, np.asarray(index.data), missing)
+    return may_miss(found, missing)
 
 
 def to_awkward(rows: Ragged) -> Any:
@@ -191,13 +193,14 @@ VIEW, INLINE = 16, 12  # the bytes of a view of text, and of a text that is insi
 STRUCT_FIELDS = "the fields of its structs"
 
 
-def of_arrow(column: Any) -> Ragged:
-    """The rows of a column of lists; those of several chunks are copied together."""
-    parts = [_rows(chunk) for chunk in chunks_of(column)]
+def of_arrow(column: Any, nulls: str = "raise") -> Ragged:
+    """The rows of a column of lists; those of several chunks are copied together. With Masked
+    elements unless nulls raise."""
+    parts = [_rows(chunk, nulls) for chunk in chunks_of(column)]
     return parts[0] if len(parts) == 1 else _joined(parts)
 
 
-def _rows(chunk: Chunk) -> Ragged:
+def _rows(chunk: Chunk, nulls: str) -> Ragged:
     """The rows of a chunk that must hold lists."""
     form = chunk.format
     if form.startswith("+s"):
@@ -206,8 +209,7 @@ def _rows(chunk: Chunk) -> Ragged:
             where=user_location(),
             remedy="Pass one column of lists: fw.ragged(table['name']).",
         )
-    meant = form if chunk.dictionary is None else chunk.dictionary.format
-    if meant not in (*LISTS, *TEXT, *LIST_VIEWS, *TEXT_VIEWS) and not form.startswith(FIXED):
+    if not form.startswith(FIXED) and not _is_row(chunk):
         raise ArgumentError(
             "ragged got an Arrow column whose elements are no lists.",
             where=user_location(),
@@ -215,35 +217,57 @@ def _rows(chunk: Chunk) -> Ragged:
         )
     if form.startswith(FIXED):
         size, length = int(form.removeprefix(FIXED)), chunk.length
-        _refuse_nulls(chunk, "its rows", 0, length)
+        missing = missing_in(chunk, 0, length)
+        if missing is not None:
+            raise null_error("an Arrow column", ROWS, missing, FUNCTIONS, are_rows=True)
         if chunk.extension:
-            lists = _numbers(chunk, 0, length)
-            return equal_rows(lists.reshape(-1, *lists.shape[2:]), lists.shape[1], length)
-        values = _chunk_values(chunk.children[0], chunk.offset * size, length * size, VALUES)
-        return equal_rows(values, size, length)
-    return _chunk_values(chunk, 0, chunk.length, "its rows")
+            lists = _numbers(chunk, 0, length, ROWS, nulls)
+            size = (lists.values if isinstance(lists, Masked) else lists).shape[1]
+            flat = map_leaves(lambda x: x.reshape(-1, *x.shape[2:]), lists)
+            return equal_rows(flat, size, length)
+        first = chunk.offset * size
+        return equal_rows(
+            _chunk_values(chunk.children[0], first, length * size, VALUES, nulls), size, length
+        )
+    return _chunk_values(chunk, 0, chunk.length, ROWS, nulls)
 
 
-def _chunk_values(chunk: Chunk, start: int, count: int, whose: str) -> Any:
+def _chunk_values(chunk: Chunk, start: int, count: int, whose: str, nulls: str) -> Any:
     """`count` elements of a chunk: an array, a tree of arrays or a Ragged."""
-    form = chunk.format
     if start < 0 or count < 0 or start + count > chunk.length:
         raise ArgumentError(
             f"ragged got an Arrow column that is damaged: elements from {start} to {start + count}"
             f" of {chunk.length} belong to its rows.",
             where=user_location(), remedy="Let its library check it: column.validate(full=True).",
         )  # fmt: skip
-    _refuse_nulls(chunk, whose, start, count)
-    first = chunk.offset + start
-    if chunk.extension:
-        return _numbers(chunk, start, count)
+    missing = missing_in(chunk, start, count)
+    if missing is not None and (nulls == "raise" or _is_row(chunk)):
+        raise null_error("an Arrow column", whose, missing, FUNCTIONS, _is_row(chunk))
+    found = _held(chunk, start, count, whose, nulls, missing)
+    return found if missing is None else may_miss(found, missing)
+
+
+def _is_row(chunk: Chunk) -> bool:
+    """Whether each element of a chunk is a row, or holds some."""
     if chunk.dictionary is not None:
-        meant = _chunk_values(chunk.dictionary, 0, chunk.dictionary.length, whose)
-        return _picked(meant, chunk.buffer(1, NUMBERS[form], first, count))
+        return _is_row(chunk.dictionary)
+    if chunk.format.startswith(FIXED):
+        return _is_row(chunk.children[0])
+    return chunk.format in (*LISTS, *TEXT, *LIST_VIEWS, *TEXT_VIEWS)
+
+
+def _held(
+    chunk: Chunk, start: int, count: int, whose: str, nulls: str, missing: Values | None
+) -> Any:
+    """The same, with anything for elements that are missing themselves."""
+    form, first = chunk.format, chunk.offset + start
+    if chunk.dictionary is not None and not chunk.extension:
+        meant = _chunk_values(chunk.dictionary, 0, chunk.dictionary.length, whose, nulls)
+        return _picked(meant, chunk.buffer(1, NUMBERS[form], first, count), missing)
     if form in LISTS:
         offsets = chunk.buffer(1, LISTS[form], first, count + 1)
         begin, end = int(offsets[0]), int(offsets[-1])
-        inner = _chunk_values(chunk.children[0], begin, end - begin, VALUES)
+        inner = _chunk_values(chunk.children[0], begin, end - begin, VALUES, nulls)
         return on_host(inner, offsets=offsets - offsets[0] if begin else offsets)
     if form in TEXT:
         offsets = chunk.buffer(1, TEXT[form], first, count + 1)
@@ -251,40 +275,51 @@ def _chunk_values(chunk: Chunk, start: int, count: int, whose: str) -> Any:
         return on_host(chunk.buffer(2, np.uint8, begin, end - begin), offsets=offsets - begin)
     if form in LIST_VIEWS:
         begins, sizes = (chunk.buffer(k, LIST_VIEWS[form], first, count) for k in (1, 2))
-        inner = _chunk_values(chunk.children[0], 0, chunk.children[0].length, VALUES)
+        inner = _chunk_values(chunk.children[0], 0, chunk.children[0].length, VALUES, nulls)
         return _rows_at(inner, begins, sizes)
     if form in TEXT_VIEWS:
         return _viewed_text(chunk, first, count)
-    if form.startswith(FIXED):
+    if form.startswith(FIXED) and not chunk.extension:
         size = int(form.removeprefix(FIXED))
-        inner = _chunk_values(chunk.children[0], first * size, count * size, VALUES)
+        inner = _chunk_values(chunk.children[0], first * size, count * size, VALUES, nulls)
         return vectors(inner, size, count)
     if form == "+s":
-        parts = [_chunk_values(child, first, count, STRUCT_FIELDS) for child in chunk.children]
+        parts = [_chunk_values(child, first, count, STRUCT_FIELDS, nulls)
+                 for child in chunk.children]  # fmt: skip
         return record_of(parts, [child.name for child in chunk.children])
-    if form == "n":  # nothing but nulls
-        return np.zeros(0)
-    return _numbers(chunk, start, count)
+    return _numbers(chunk, start, count, whose, nulls)
 
 
-def _numbers(chunk: Chunk, start: int, count: int) -> Values:
+def _numbers(chunk: Chunk, start: int, count: int, whose: str, nulls: str) -> Any:
     """Elements that are numbers."""
     try:
         found, missing = numbers_in(chunk, start, count, "the values of ragged")
     except NoNumbers as failure:
         raise failure.told(None) from None
+    values = checked(found, "the values of ragged")
+    if nulls != "raise":
+        return may_miss(values if missing is None else Masked(values, missing))
     if missing is not None:
-        places = np.flatnonzero(missing)
-        raise null_error("an Arrow column", VALUES, int(places[0]), len(places), FUNCTIONS)
-    return checked(found, "the values of ragged")
+        elements: Values = missing.reshape(len(missing), -1).max(axis=1)
+        raise null_error("an Arrow column", whose, elements, FUNCTIONS)
+    return values
 
 
-def _picked(values: Any, places: Any) -> Any:
-    """Elements, or rows, at these places."""
+def _picked(values: Any, places: Any, missing: Values | None = None) -> Any:
+    """Elements, or rows, at these places; anything for those that are missing."""
     if isinstance(values, Ragged):
         offsets = values.offsets.to_numpy()
         return _rows_at(values.values, offsets[places], np.diff(offsets)[places])
-    return map_leaves(lambda leaf: np.asarray(leaf)[places], values)
+    if missing is not None:
+        places = np.where(missing, 0, places)
+
+    def leaf(x: Any) -> Values:
+        held = np.asarray(x)
+        if missing is not None and not len(held):
+            held = np.zeros((1, *held.shape[1:]), held.dtype)
+        return held[places]
+
+    return map_leaves(leaf, values)
 
 
 def _rows_at(values: Any, begins: Any, lengths: Any) -> Ragged:
@@ -314,14 +349,6 @@ def _viewed_text(chunk: Chunk, first: int, count: int) -> Ragged:
         rows = _rows_at(np.arange(last), begins[mine], lengths[mine]).values.to_numpy()
         found[rows + into] = source[rows]
     return on_host(found, lengths=lengths)
-
-
-def _refuse_nulls(chunk: Chunk, whose: str, start: int, count: int) -> None:
-    """Raise an error for elements that are missing among those read."""
-    missing = missing_in(chunk, start, count)
-    if missing is not None:
-        places = np.flatnonzero(missing)
-        raise null_error("an Arrow column", whose, int(places[0]), len(places), FUNCTIONS)
 
 
 def _joined(parts: Sequence[Any]) -> Any:

@@ -20,11 +20,13 @@ import numpy as np
 from flatweave.base.dtypes import DType
 from flatweave.base.errors import ArgumentError, Unsupported, UserError
 from flatweave.base.source import user_location
+from flatweave.frontend.ragged.nulls import Masked, joined, taken
 from flatweave.frontend.ragged.offsets import on_host
 from flatweave.frontend.ragged.ragged import Ragged
 from flatweave.frontend.values.array import Array, Tracer, kind_of, shown
 from flatweave.frontend.values.asarray import (
     asarray,
+    contents,
     list_values,
     no_array,
     python_values,
@@ -33,7 +35,7 @@ from flatweave.frontend.values.asarray import (
 from flatweave.frontend.values.number_formats import Composed
 from flatweave.frontend.values.operators import METHODS
 from flatweave.frontend.values.promotion import any_dtype_of, dtype_of
-from flatweave.frontend.values.tree import LEAF, Tree, flatten, unflatten
+from flatweave.frontend.values.tree import LEAF, Tree, flatten, map_leaves, unflatten
 
 NUMBERS = frozenset({int, float, bool, complex})
 ROWS = frozenset({"list", "array", "ragged"})
@@ -76,11 +78,11 @@ def _kind(item: Any) -> str:
         return "tuple"
     if item is None:
         return "none"
-    values = values_of(item, "a row of ragged")
-    return "array" if values is not None and values.ndim else "number"
+    found = contents(item, "a row of ragged")
+    return "array" if found is not None and found[0].ndim else "number"
 
 
-def of_rows(rows: Sequence[Any], dtype: Any = None) -> Ragged:
+def of_rows(rows: Sequence[Any], dtype: Any = None, nulls: str = "raise") -> Ragged:
     """A Ragged of these rows; rows in rows are rows of rows."""
     kinds = kinds_of(rows)
     for kind in ("number", "none", "text", "record"):
@@ -89,7 +91,8 @@ def of_rows(rows: Sequence[Any], dtype: Any = None) -> Ragged:
     if "ragged" in kinds:
         return retyped(_of_rows_of_rows(rows), dtype)
     if "array" in kinds:
-        return retyped(_of_arrays(rows), dtype)
+        arrays = _of_arrays(rows, nulls)
+        return arrays if isinstance(arrays.values, Masked) else retyped(arrays, dtype)
     items = list(chain.from_iterable(rows))
     lengths = np.array([len(row) for row in rows], np.int64)
     found = kinds_of(items)
@@ -102,7 +105,7 @@ def of_rows(rows: Sequence[Any], dtype: Any = None) -> Ragged:
                 "ragged got rows that hold numbers beside rows that hold rows.",
                 where=user_location(), remedy="Nest all of them equally deep, [[[1]], [[2], [3]]].",
             )  # fmt: skip
-        return cut(of_rows(items, dtype), lengths)
+        return cut(of_rows(items, dtype, nulls), lengths)
     if found.keys() & RECORDS:
         return cut(_columns(items, dtype), lengths)
     return cut(_values(items, dtype), lengths)
@@ -214,19 +217,23 @@ def _of_rows_of_rows(rows: Sequence[Any]) -> Ragged:
     return cut(METHODS["concat"]([row for row in inner if row is not None]), _lengths(counts))
 
 
-def _of_arrays(rows: Sequence[Any]) -> Ragged:
+def _of_arrays(rows: Sequence[Any], nulls: str) -> Ragged:
     """A Ragged of rows that are arrays, or lists of numbers; an empty list is an empty row."""
     arrays: list[Any] = []
+    counts: list[Any] = []
     for place, row in enumerate(rows):
         if isinstance(row, list | tuple):
             found: Any = python_values(row, None, f"row {place} of ragged") if row else None
         else:
-            found = row if isinstance(row, Array) else values_of(row, f"row {place} of ragged")
-        if found is not None and not found.ndim:
+            found = taken(row, nulls)
+            if not isinstance(found, Array | Masked):
+                found = values_of(found, f"row {place} of ragged")
+        own = found.values if isinstance(found, Masked) else found
+        if own is not None and not own.ndim:
             raise _no_row(row, place, "number")
         arrays.append(found)
-    lengths = [0 if array is None else array.shape[0] for array in arrays]
-    return cut(METHODS["concat"]([a for a in arrays if a is not None]), _lengths(lengths))
+        counts.append(0 if own is None else own.shape[0])
+    return cut(joined([a for a in arrays if a is not None]), _lengths(counts))
 
 
 def _lengths(counts: Sequence[Any]) -> Any:
@@ -238,12 +245,13 @@ def _lengths(counts: Sequence[Any]) -> Any:
     ])  # fmt: skip
 
 
-def of_matrix(array: Any) -> Ragged:
+def of_matrix(array: Any, nulls: str = "raise") -> Ragged:
     """The rows of a matrix, or of an array of higher rank, all of one length."""
     count, length, *rest = array.shape
     shape = (count * length, *rest)
     if not isinstance(array, Tracer):
-        flat = np.reshape(np.asarray(array), shape)
+        found = np.asarray(array) if isinstance(array, Array) else taken(array, nulls)
+        flat = map_leaves(lambda x: x.reshape(shape), found)
         return on_host(flat, lengths=np.full(count, length, np.int64))
     lengths = METHODS["full"](count, METHODS["astype"](length, np.int64))
     return cut(METHODS["reshape"](array, shape), lengths)

@@ -28,7 +28,14 @@ from flatweave.frontend.values import exchange
 from flatweave.frontend.values.array import Array, HostArray, Tracer, host_array, kind_of
 from flatweave.frontend.values.datetimes import Times
 from flatweave.frontend.values.exchange import on_device
-from flatweave.frontend.values.foreign_arrays import checked, held_by, is_masked, is_native
+from flatweave.frontend.values.foreign_arrays import (
+    check_nulls,
+    checked,
+    filled,
+    held_by,
+    is_masked,
+    is_native,
+)
 from flatweave.frontend.values.number_formats import Complex, Short, not_real
 from flatweave.frontend.values.operators import METHODS
 from flatweave.frontend.values.promotion import ScalarOverflowError, any_dtype_of
@@ -223,15 +230,11 @@ def asarray(
         Array([1., 2.], dtype=float32)
     """
     on_device(device, "asarray")
+    check_nulls(nulls)
     name = "the value of asarray"
     if nulls == "mask":
         values, missing = _parted(value, name)
         return asarray(values, dtype, copy=copy), host_array(missing)
-    if nulls not in ("raise", "nan"):
-        raise ArgumentError(
-            f"{nulls!r} is not a way to take nulls.",
-            where=user_location(), remedy='Use "raise", "nan" or "mask".',
-        )  # fmt: skip
     is_pair = isinstance(value, Complex | Short)
     traced = getattr(value, value.parts[0]) if is_pair else value
     if isinstance(traced, Tracer):
@@ -377,10 +380,7 @@ def _filled(value: Any, name: str) -> Values | None:
     if found is None:
         return None
     values, missing = found
-    if missing is None:
-        return values
-    floats = values if values.dtype.kind in "fc" else values.astype(np.float64)
-    return np.where(missing, floats.dtype.type(np.nan), floats)
+    return values if missing is None else filled(values, missing)
 
 
 def _parted(value: Any, name: str) -> tuple[Any, Values]:

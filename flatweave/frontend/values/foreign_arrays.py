@@ -10,7 +10,7 @@ This is the one place that decides what an object of another library is, for who
 chunks alike. Some libraries make what is missing NaN without a word when NumPy asks for the values,
 times and categories integers, records matrices: so each is asked in the way that loses nothing, and
 is known by what it offers, not by name. What is missing, who reads it refuses, fills or takes apart
-(`asarray.py`).
+(`asarray.py`, `ragged/nulls.py`).
 """
 
 from __future__ import annotations
@@ -230,6 +230,23 @@ def is_masked(value: Any) -> bool:
     masked = sys.modules.get("numpy.ma")
     cls = getattr(masked, "MaskedArray", None)  # also none while another thread loads the module
     return cls is not None and isinstance(value, cls)
+
+
+def filled(values: Values, missing: Values) -> Values:
+    """NaN where elements are missing; integers and bools become f64 where any is."""
+    if not missing.any():
+        return values
+    floats = values if values.dtype.kind in "fc" else values.astype(np.float64)
+    return np.where(missing, floats.dtype.type(np.nan), floats)
+
+
+def check_nulls(nulls: str) -> None:
+    """Raise an error unless this is a way to take nulls."""
+    if nulls not in ("raise", "nan", "mask"):
+        raise ArgumentError(
+            f"{nulls!r} is not a way to take nulls.",
+            where=user_location(), remedy='Use "raise", "nan" or "mask".',
+        )  # fmt: skip
 
 
 def unreadable(value: Any, name: str, failure: Exception, remedy: str) -> ArgumentError:
