@@ -209,7 +209,10 @@ class Jitted(Generic[P, R]):
         self.traces += 1
         leaves = leaves_of(call.values, call.names, special.unit_axes)
         body = functools.partial(call.body, self.__wrapped__)
-        return trace(self.__name__, body, leaves, special.stretches, special.in_chunks)
+        traced = trace(self.__name__, body, leaves, special.stretches, special.in_chunks)
+        for where in () if self.checks else traced.program.unproven:
+            where.is_trusted = True
+        return traced
 
     def __reduce__(self) -> Any:
         """By its name where that is this function's, as a decorated one's is; else made anew."""

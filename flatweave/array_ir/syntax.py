@@ -26,14 +26,13 @@ from flatweave.terms.syntax import Lambda
 class Program:
     """What one traced function became.
 
-    `unproven` are the calls whose operators are tried on the data of the first call, `trusted`
-    those whose operators never are. Both belong to the program as traced: passes drop them.
+    `unproven` are the calls whose operators are tried on the data of the first call. They belong to
+    the program as traced: passes drop them.
     """
 
     name: str
     fn: Lambda
     unproven: tuple[Location, ...] = ()
-    trusted: tuple[Location, ...] = ()
 
 
 # Programs as text and back:   total(n: i64, xs: f32[n]) =>  ..  in s

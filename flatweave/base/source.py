@@ -41,11 +41,13 @@ class Location:
     """One place in a source file; the columns are those of the expression, when Python knows them.
 
     `column` and `end_column` count characters of `text` from 0, the end excluded. `text` is the
-    whole source line, or "" where there is no source (a REPL, `exec`).
+    whole source line, or "" where there is no source (a REPL, `exec`). `is_trusted` is True for
+    calls with `check=False`, whose operators are not tried.
     """
 
-    __slots__ = ("_code", "_lasti", "_spot")
+    __slots__ = ("_code", "_lasti", "_spot", "is_trusted")
 
+    is_trusted: bool
     _code: CodeType | None
     _lasti: int
     _spot: Spot | None
@@ -59,6 +61,7 @@ class Location:
         end_column: int | None = None,
         function: str = "",
     ) -> None:
+        self.is_trusted = False
         self._code = None
         self._lasti = -1
         self._spot = Spot(file, line, text, column, end_column, function)
@@ -152,6 +155,7 @@ def user_location() -> Location:
             return UNKNOWN
         frame = frame.f_back
     location = Location.__new__(Location)
+    location.is_trusted = False
     location._code = frame.f_code
     location._lasti = frame.f_lasti
     location._spot = None

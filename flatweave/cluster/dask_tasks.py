@@ -136,6 +136,13 @@ class Begun(NamedTuple):
     takes: tuple[tuple[str, int], ...]
 
 
+def _as_sent(program: Program) -> tuple[str, tuple[int, ...]]:
+    """The text of a program, and the numbers of its lets whose operators are not tried."""
+    lets = enumerate(walk_lets(program.fn))
+    trusted = [k for k, let in lets if let.where is not None and let.where.is_trusted]
+    return print_program(program), tuple(trusted)
+
+
 def failed_in(begun: Begun, failed: dask_worker.Failed) -> ChunkFailed:
     """A worker's fault, at the line of the let with this number."""
     fault = Fault(*failed.facts)
@@ -231,7 +238,7 @@ class Tasks:
         self.client = client
         self._progress = progress
         self._threads = threads
-        self._texts = functools.lru_cache(maxsize=1024)(print_program)
+        self._texts = functools.lru_cache(maxsize=1024)(_as_sent)
         self._begun: dict[str, list[Begun]] = {}
         self._seen: tuple[float, Cluster] | None = None
 
@@ -245,10 +252,10 @@ class Tasks:
         self._begun.update(zip(keys, begun, strict=True))
         while len(self._begun) > max(REMEMBERED, len(begun)):
             del self._begun[next(iter(self._begun))]
-        text = self._texts(program)
+        text, trusted = self._texts(program)
         switches: Overrides = {"threads": self._threads, "debug": config.debug}
         works = [
-            dask_worker.Work(text, each, key, switches, dask_worker.VERSIONS)
+            dask_worker.Work(text, trusted, each, key, switches, dask_worker.VERSIONS)
             for key, each in zip(keys, chunks, strict=True)
         ]
         futures = self._submitted(function, works, *columns, keys=keys)

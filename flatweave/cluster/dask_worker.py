@@ -40,10 +40,12 @@ Argument = tuple[Any, ...]
 
 @record
 class Work:
-    """A program's text and what it takes for each chunk; the name of the task, the switches under
-    which it runs, and the versions of Flatweave and of the text at the client."""
+    """A program's text, the numbers of its lets whose operators are not tried, and what it takes
+    for each chunk; the name of the task, the switches under which it runs, and the versions of
+    Flatweave and of the text at the client."""
 
     text: str
+    trusted: tuple[int, ...]
     chunks: Sequence[Sequence[Argument]]
     key: str
     switches: Overrides
@@ -79,8 +81,9 @@ class Numbered:
     is_known = False
     instruction = None  # of the client's program
 
-    def __init__(self, number: int) -> None:
+    def __init__(self, number: int, is_trusted: bool) -> None:
         self.number = number
+        self.is_trusted = is_trusted
 
     def __str__(self) -> str:
         return f"let {self.number}"
@@ -113,7 +116,7 @@ def _run(work: Work, given: list[Any], chunk: int = 0) -> Sequence[Any]:
         raise OtherVersions(VERSIONS)
     with config.scoped(**work.switches):
         try:
-            return _compiled(work.text).run(given)  # type: ignore[no-any-return]
+            return _compiled(work.text, work.trusted).run(given)  # type: ignore[no-any-return]
         except Fault as fault:
             line = fault.where.number if isinstance(fault.where, Numbered) else -1
             facts = (
@@ -217,17 +220,19 @@ def _one(rows: Iterator[Any], results: Sequence[Any], kind: str, *what: Any) -> 
 
 
 @functools.lru_cache(maxsize=1024)
-def _compiled(text: str) -> Any:
+def _compiled(text: str, trusted: tuple[int, ...]) -> Any:
     """The program of a text, compiled."""
     read = parse_program(text)
-    return compile_program(Program(read.name, _numbered(read.fn, [0])), "cpu", True, OF_CHUNKS)
+    fn = _numbered(read.fn, [0], trusted)
+    return compile_program(Program(read.name, fn), "cpu", True, OF_CHUNKS)
 
 
-def _numbered(fn: Lambda, count: list[int]) -> Lambda:
+def _numbered(fn: Lambda, count: list[int], trusted: tuple[int, ...]) -> Lambda:
     """A function whose lets have numbers for lines, in the order in which they are read."""
     lets = []
     for let in fn.lets:
         number, count[0] = count[0], count[0] + 1
-        op = map_field(let.op, lambda atom: atom, lambda inner: _numbered(inner, count))
-        lets.append(Let(let.vars, op, Numbered(number)))  # type: ignore[arg-type]
+        op = map_field(let.op, lambda atom: atom, lambda inner: _numbered(inner, count, trusted))
+        where: Any = Numbered(number, number in trusted)
+        lets.append(Let(let.vars, op, where))
     return Lambda(fn.params, tuple(lets), fn.results)

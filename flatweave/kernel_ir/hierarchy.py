@@ -139,6 +139,10 @@ MEMORY: dict[Level, type[Local] | type[WarpShared] | type[Shared]] = {
 #
 # tries the operator of a reduction or scan. A first call of the kernel runs it in the simulator
 # (`operator_checks/in_kernels.py`); it is in no code that a machine runs (`without_tries`).
+#
+#     try_over_blocks (a: f64, b: f64 => ..) [first] block [total]
+#
+# tries one that combines a value of each block, in the order of the blocks.
 
 
 @op
@@ -222,9 +226,29 @@ class TryOperator(KernelOp):
         yield from function_misfits("the element", self.element, (i64,), types)
 
 
+@op
+class TryOverBlocks(KernelOp):
+    """Tries an associative `fn` on what the first blocks of a launch have, `total` in this one,
+    after `first`, which is before all of them."""
+
+    fn: Lambda
+    first: tuple[Atom, ...]
+    block: Atom
+    total: tuple[Atom, ...]
+    effect: ClassVar[bool] = True
+    stands = frozenset({"block"})
+
+    def misfits(self) -> Iterator[str]:
+        yield from operator_misfits(self.fn, types_of(self.total))
+        yield from operator_misfits(self.fn, types_of(self.first))
+
+
+TRIES = (TryOperator, TryOverBlocks)
+
+
 def tries_in(fn: Lambda) -> list[Let]:
     """The lets of a body that try operators."""
-    return [let for let in walk_lets(fn) if isinstance(let.op, TryOperator)]
+    return [let for let in walk_lets(fn) if isinstance(let.op, TRIES)]
 
 
 def without_tries(fn: Lambda) -> Lambda:
@@ -233,6 +257,6 @@ def without_tries(fn: Lambda) -> Lambda:
         fn,
         lets=tuple(
             replace(let, op=map_field(let.op, lambda atom: atom, without_tries))
-            for let in fn.lets if not isinstance(let.op, TryOperator)
+            for let in fn.lets if not isinstance(let.op, TRIES)
         ),
     )  # fmt: skip

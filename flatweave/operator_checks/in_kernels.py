@@ -1,5 +1,8 @@
 """The operators of a kernel, tried where the first block of each launch meets them.
 
+One that combines what blocks have, as `look_back` does, is tried on the first few blocks, unless
+the same operator was tried on elements.
+
     FirstBlocks(laws, tried, spend).run(args)      whether all were tried on elements that count
 
 The kernel runs in the simulator until that is so, or until so many lets have been evaluated.
@@ -15,7 +18,7 @@ import numpy as np
 from flatweave.base.config import config
 from flatweave.base.dtypes import DType
 from flatweave.kernel_ir import host as h
-from flatweave.kernel_ir.hierarchy import TryOperator, tries_in
+from flatweave.kernel_ir.hierarchy import TryOperator, TryOverBlocks, tries_in
 from flatweave.kernel_ir.syntax import Kernel, Load, Unit
 from flatweave.operator_checks.laws import Broken, Laws
 from flatweave.operator_checks.lazy_arrays import FAILED, Array, Unknown, read, unraveled
@@ -27,9 +30,11 @@ from flatweave.simulator.run import Failed, Host
 from flatweave.simulator.schedules import InOrder
 from flatweave.terms.batch import Env, Value, Values
 from flatweave.terms.operators import is_lawful
+from flatweave.terms.print import print_function
 from flatweave.terms.syntax import Lambda, Let, Op
 
 FIRST = 8  # elements on which an operator is tried
+BLOCKS = 4  # so many blocks run where an operator combines what blocks have
 ONE_BY_ONE = (
     "Elements are grouped by lanes, warps and blocks; use fk.seq_reduce in a thread to combine them"
     " one by one, or say check=False where the operator keeps its law on all elements that it"
@@ -70,6 +75,13 @@ class FirstBlocks(Counter):
     def __init__(self, tried: Unit, most: int) -> None:
         self.tried = tried
         self.pending = {id(let.op) for kernel in tried.kernels for let in tries_in(kernel.body)}
+        self.over_blocks: dict[str, dict[int, str]] = {}  # in each kernel, with their text
+        for kernel in tried.kernels:
+            ops = [let.op for let in tries_in(kernel.body) if isinstance(let.op, TryOverBlocks)]
+            if ops:
+                self.over_blocks[kernel.name] = {id(op): _text(op.fn) for op in ops}
+        self.met: dict[int, dict[int, Values]] = {}  # what each block has, for each operator
+        self._alike: dict[int, str] = {}  # those of the launch that runs
         self.laws = KernelLaws()
         self.most, self.spent = most, 0
 
@@ -89,30 +101,65 @@ class FirstBlocks(Counter):
         if self.spent > self.most and not config.debug:
             raise Enough
 
-    def operator(self, warp: Accessor, env: Env, let: Let, op: TryOperator) -> None:
-        """Try an operator on the first elements of its array."""
+    def blocks(self, kernel: Kernel, blocks: int) -> int:
+        """How many blocks of a launch run."""
+        if config.debug:
+            return blocks
+        self._alike = self.over_blocks.get(kernel.name, {})
+        return min(blocks, BLOCKS if self._alike.keys() & self.pending else 1)
+
+    def operator(
+        self, warp: Accessor, env: Env, let: Let, op: TryOperator | TryOverBlocks
+    ) -> None:
+        """Try an operator on the first elements of its array, or on what blocks have."""
         if id(op) not in self.pending and not config.debug:
             return
-        count = int(warp.atom(env, op.length))
-        count = count if config.debug else min(count, FIRST)
-        self.spent += len(op.fn.lets) + len(op.element.lets)
-        columns = warp.apply(env, op.element, (np.arange(count),))
-        begins = np.arange(count) % (op.row or max(count, 1)) == 0
+        self.spent += len(op.fn.lets)
         try:
-            counts = self.laws.associates(env, op.fn, columns, begins)
-            if op.neutral:
-                self.laws.is_neutral(env, op.fn, warp.atoms(env, op.neutral), columns)
+            if isinstance(op, TryOperator):
+                counts = self._elements(warp, env, op)
+            else:
+                counts = self._blocks(warp, env, op)
         except Broken as broken:
             broken.where = let.where
             raise
         if counts or is_lawful(op.fn):  # what associates by its own functions needs no more
             self.pending.discard(id(op))
+            if self._alike:
+                text = _text(op.fn)
+                self.pending -= {key for key, other in self._alike.items() if other == text}
         if not self.pending and not config.debug:
             raise Enough
 
+    def _elements(self, warp: Accessor, env: Env, op: TryOperator) -> bool:
+        count = int(warp.atom(env, op.length))
+        count = count if config.debug else min(count, FIRST)
+        self.spent += len(op.element.lets)
+        columns = warp.apply(env, op.element, (np.arange(count),))
+        begins = np.arange(count) % (op.row or max(count, 1)) == 0
+        counts = self.laws.associates(env, op.fn, columns, begins)
+        if op.neutral:
+            self.laws.is_neutral(env, op.fn, warp.atoms(env, op.neutral), columns)
+        return counts
+
+    def _blocks(self, warp: Accessor, env: Env, op: TryOverBlocks) -> bool:
+        met = self.met.setdefault(id(op), {-1: warp.atoms(env, op.first)})
+        block = int(warp.one(env, op.block, "the block"))
+        met[block] = tuple(warp.one(env, x, "what a block has") for x in op.total)
+        last = [met[k] for k in range(block - BLOCKS, block + 1) if k in met]
+        columns = tuple(np.array(column) for column in zip(*last, strict=True))
+        begins = np.arange(len(last)) == 0
+        return self.laws.associates(env, op.fn, columns, begins, initial=block < BLOCKS)
+
+
+def _text(fn: Lambda) -> str:
+    return print_function("", fn, canonical=True)
+
 
 class _Host(Host):
-    """Runs a kernel whose memory nobody watches, and of each launch the first block."""
+    """Runs a kernel whose memory nobody watches, and of each launch the first block or blocks."""
+
+    counter: FirstBlocks
 
     def __init__(self, unit: Unit, tries: FirstBlocks) -> None:
         super().__init__(unit, 1, InOrder(), tries)
@@ -127,8 +174,9 @@ class _Host(Host):
         self.pure(Env(), self.unit.host, values)  # type: ignore[arg-type]
 
     def launch(self, kernel: Kernel, blocks: int, args: Values) -> None:
-        """The first block of a launch."""
-        super().launch(kernel, blocks if config.debug else min(blocks, 1), args)
+        """The first block of a launch, or the first few."""
+        self.counter.met.clear()
+        super().launch(kernel, self.counter.blocks(kernel, blocks), args)
 
     def alloc(self, let: Let, op: h.Alloc, count: int) -> Buffer:
         """Memory that costs nothing before it is written."""

@@ -33,7 +33,7 @@ from flatweave.terms.syntax import Lambda, Let, Op
 def audit(program: Program, args: Sequence[Any]) -> None:
     """Interpret a program, try its operators, and report what is dropped; raises Fault for the
     first operator that fails."""
-    auditor = _Auditor(program)
+    auditor = _Auditor()
     run(program, args, auditor)
     for told in auditor.dropped.values():
         told.report()
@@ -70,9 +70,8 @@ class _Dropped:
 class _Auditor(Laws):
     """An interpreter that tries the operators that it meets."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self._trusted = {line.instruction for line in program.trusted}
         self._where: Location | None = None
         self.dropped: dict[Op, _Dropped] = {}
 
@@ -101,23 +100,25 @@ class _Auditor(Laws):
     def _drop(self, op: Op, indices: Value, extent: int) -> None:
         self.dropped.setdefault(op, _Dropped(self._where)).add(indices, extent)
 
-    def _is_trusted(self, fn: Lambda) -> bool:
-        """Whether an operator is not tried."""
-        lines = self._trusted
-        return is_lawful(fn) or (self._where is not None and self._where.instruction in lines)
+    @property
+    def _is_trusted(self) -> bool:
+        """Whether the operator of this line is not tried."""
+        return self._where is not None and self._where.is_trusted
 
     def _try(
         self, env: Env, fn: Lambda, columns: Values, begins: Value, commutes: bool = False
     ) -> None:
         """Combine neighbours from the left and from the right."""
-        if not self._is_trusted(fn) and self.is_batched(fn) and len(columns[0]) > 1:
+        if self._is_trusted or is_lawful(fn):
+            return
+        if self.is_batched(fn) and len(columns[0]) > 1:
             self.associates(env, fn, columns, begins, commutes=commutes)
 
     def _try_writes(self, env: Env, op: Permute) -> None:
         at, into = self.atom(env, op.indices), self.atoms(env, op.dest)
         self._drop(op, at, len(into[0]))
         columns, begins = operators.met(into, at, self.atoms(env, op.xs))
-        if op.neutral and self.is_batched(op.fn):
+        if op.neutral and self.is_batched(op.fn) and not self._is_trusted:
             for written in (columns, into):
                 self.is_neutral(env, op.fn, self.atoms(env, op.neutral), written)
         self._try(env, op.fn, columns, begins, commutes=True)

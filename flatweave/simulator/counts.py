@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from flatweave.base.records import record
-from flatweave.kernel_ir.hierarchy import TryOperator
+from flatweave.kernel_ir.hierarchy import TryOperator, TryOverBlocks
 from flatweave.terms.batch import Env, Value
 from flatweave.terms.syntax import Let
 
@@ -146,7 +146,7 @@ class Counter:
     def lets(self, many: int) -> None:
         """A body runs; `many` is the number of its lets."""
 
-    def operator(self, warp: Any, env: Env, let: Let, op: TryOperator) -> None:
+    def operator(self, warp: Any, env: Env, let: Let, op: TryOperator | TryOverBlocks) -> None:
         """A warp comes to an operator that may be tried."""
 
     def access(

@@ -9,7 +9,15 @@ import numpy as np
 from flatweave.base.errors import CompilerBug
 from flatweave.kernel_ir import syntax as ir
 from flatweave.kernel_ir import warp_ops as c
-from flatweave.kernel_ir.hierarchy import LEVELS, WARP, ForAll, Local, TryOperator, WarpShared
+from flatweave.kernel_ir.hierarchy import (
+    LEVELS,
+    WARP,
+    ForAll,
+    Local,
+    TryOperator,
+    TryOverBlocks,
+    WarpShared,
+)
 from flatweave.kernel_ir.memory_ops import (
     AcquireLanes,
     Atomic,
@@ -43,7 +51,7 @@ class Warp(Updater):
     def other(self, env: Env, let: Let, op: Op) -> Steps:
         self.agent.let = let
         match op:
-            case TryOperator():
+            case TryOperator() | TryOverBlocks():
                 self.progress.counts.operator(self, env, let, op)
                 return ()
             case ir.Sync(level=level):

@@ -119,6 +119,11 @@ def test_workers_try_operators_as_the_client_does(client):
         f(xs)
 
     assert "x - 2 * y" in str(found.value)
+    f = fw.jit(lambda xs: fw.reduce(lambda x, y: x - 2 * y, 0, xs, check=False))
+    with fw.on(client):
+        expected = f(xs)
+        with config.scoped(debug=True):
+            assert f(xs) == expected
 
 
 def test_files_are_read_by_the_workers(client, tmp_path):

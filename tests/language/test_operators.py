@@ -117,6 +117,28 @@ def test_all_elements_are_tried_where_that_is_asked_for(target):
         total(late, check=False)
 
 
+def test_what_is_not_tried_is_tried_nowhere():
+    """`check=False` on a call and `checks=False` of a program hold in debug mode, for chunks, for
+    what the compiler makes of an operator, and for neutral elements, too."""
+    def op(a, b):
+        return a - 2 * b
+
+    chunks = fw.Chunked.cut(XS, 2)
+    calls = (
+        lambda v: fw.reduce(op, 0, v, check=False), lambda v: fw.scan(op, 0, v, check=False),
+        lambda v: fw.permute(op, np.arange(3), v % 3, v, check=False),
+        lambda v: fw.histogram(3, v % 3, v, fw.add, 10, check=False),
+    )  # fmt: skip
+    with config.scoped(target="interp", debug=True):
+        for call in calls:
+            for given in (XS, chunks):
+                fw.jit(call)(given)
+        for given in (XS, chunks):
+            fw.jit(lambda v: fw.scan(op, 0, v), checks=False)(given)
+            with pytest.raises(fw.OperatorError):
+                fw.jit(lambda v: fw.scan(op, 0, v))(given)
+
+
 def test_what_is_dropped_is_reported(capsys):
     """How many elements, and the first of them; of the rows of a map together."""
     with config.scoped(target="interp", debug=True):

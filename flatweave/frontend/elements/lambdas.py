@@ -235,7 +235,7 @@ def operator(
     assert trace.where is not None
     must_associate(fn, op, who)
     if not check:
-        trace.trusted.append(trace.where)
+        trace.where.is_trusted = True
     elif not is_ours(op) and not is_lawful(fn):
         trace.unproven.append(trace.where)
     return fn

@@ -99,7 +99,8 @@ def traced(f: Callable[..., Any], args: Sequence[Any], who: str, has_aux: bool =
         out = opened(result, "", f"the result of {name_of(f)}")
         besides = opened(aux, "", f"the result of {name_of(f)}") if has_aux else None
     lets = scope.end(section)
-    scope.trace.trusted += scope.trace.unproven[unproven:]  # operators are tried where f is called
+    for where in scope.trace.unproven[unproven:]:
+        where.is_trusted = True  # operators are tried where f is called
     del scope.trace.unproven[unproven:]
     results = tuple(part.atom for leaf in out.leaves for part in leaf.parts)
     fn = Lambda(params, lets, results)

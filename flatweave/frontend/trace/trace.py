@@ -183,7 +183,7 @@ def trace(
     fn = made.root.builder.close(made.params, [value.atom for value in traced])
     if OPEN:
         compiled(name, "trace", begin)
-    program = Program(name, fn, tuple(made.unproven), tuple(made.trusted))
+    program = Program(name, fn, tuple(made.unproven))
     notes = {f"{where}: {text}": Note(f"{where}: {text}", where, reason=text)
              for text, where in made.notes}  # fmt: skip
     return Traced(program, tree, hidden_arguments(made.hidden), tuple(notes.values()))

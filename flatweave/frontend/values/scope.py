@@ -62,7 +62,6 @@ class Trace:
         self.where: Location | None = None
         self.notes: list[tuple[str, Location]] = []  # what functions say of their choices
         self.unproven: list[Location] = []  # calls whose operators are tried on data
-        self.trusted: list[Location] = []
         self.homes: dict[Var, Scope] = {}
         self.bounds: dict[Var, Atom] = {}
         self.origins: dict[Var, str] = {}

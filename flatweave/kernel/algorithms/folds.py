@@ -16,15 +16,14 @@ from flatweave.base.errors import NestingError
 from flatweave.base.records import record
 from flatweave.base.source import user_location
 from flatweave.frontend.elements.elementwise import minimum
-from flatweave.frontend.elements.lambdas import must_associate
 from flatweave.frontend.elements.scalars import where
 from flatweave.frontend.values.array import Tracer
 from flatweave.frontend.values.tree import unflatten
 from flatweave.kernel.algorithms.operators import (
-    ONE_BY_ONE,
     Check,
     as_thread,
     elements_of,
+    keep_law_over_blocks,
     keep_laws,
     kind_of_elements,
     length_of_all,
@@ -248,15 +247,24 @@ def _value(atom: Any) -> int:
     return int(atom.value)
 
 
-def look_back(op: Callable[[Any, Any], Any], chain: Chain, block: Any, total: Any) -> Any:
+def look_back(
+    op: Callable[[Any, Any], Any], chain: Chain, block: Any, total: Any, *, check: bool = True
+) -> Any:
     """What all blocks before this one have, combined in order, `total` being what it has itself;
-    the blocks behind it may go on then. Each block of the launch calls it once."""
+    the blocks behind it may go on then. Each block of the launch calls it once.
+
+    `op` must be associative. The first call tries it on what the first blocks have, unless `check`
+    is False.
+    """
     _need_below_grid("look_back")
     at = place(block, "the block")
     mine = tuple(chain.kind.atoms(total, "what a block has"))
     slots, operator = chain.slots, operator_on(chain.kind, op, chain.first)
     b, machine = here().builder, trace().machine
-    must_associate(operator.function(b), op, "look_back", one_by_one=ONE_BY_ONE)
+    keep_law_over_blocks(
+        op, operator.function(b), operator.neutral, at, mine, "look_back",
+        Check(check, user_location()),
+    )  # fmt: skip
     if not machine.simt:
         return chain.kind.value(algorithm.go_on(b, slots, at, mine, operator.combine)[0])
     look = lanes_look_back(

@@ -27,7 +27,7 @@ from flatweave.kernel.writing.code import emit, extent_of, here, numbers, trace
 from flatweave.kernel.writing.elements import Kind, kind_of_leaves, leaves_of
 from flatweave.kernel_ir import arrays
 from flatweave.kernel_ir.arrays import UnitCode, Values
-from flatweave.kernel_ir.hierarchy import THREAD, ReduceAll, ScanAll, TryOperator
+from flatweave.kernel_ir.hierarchy import THREAD, ReduceAll, ScanAll, TryOperator, TryOverBlocks
 from flatweave.passes.operators import is_commutative
 from flatweave.terms.build import Builder
 from flatweave.terms.syntax import Atom, Const, Lambda, Type, Var
@@ -148,6 +148,18 @@ def keep_laws(
     b = here().builder
     b.where = check.where
     b.emit(TryOperator(fn, neutral, length, row, element))
+
+
+def keep_law_over_blocks(
+    op: Op, fn: Lambda, first: Values, block: Atom, values: Values, who: str, check: Check
+) -> None:
+    """Expect an operator to associate on `first` and what each block has; OperatorError where it
+    is known that it does not."""
+    must_associate(fn, op, who, check.where, ONE_BY_ONE)
+    if check.wanted and trace().checks and not is_ours(op) and not is_lawful(fn):
+        b = here().builder
+        b.where = check.where
+        b.emit(TryOverBlocks(fn, first, block, values))
 
 
 def _remedy(who: str, op: Op) -> str:
