@@ -87,7 +87,7 @@ def traced(f: Callable[..., Any], args: Sequence[Any], who: str, has_aux: bool =
     taken = opened(tuple(args), "", f"an argument of {who}")
     moving = [leaf for leaf in taken.leaves if leaf.has_tangent]
     scope = current()
-    unproven = len(scope.trace.unproven)
+    known = len(scope.trace.unproven)
     section = scope.section()
     params = tuple(section.bind("x", type_) for type_ in types_of_parts(moving))
     with entered(section):
@@ -99,9 +99,8 @@ def traced(f: Callable[..., Any], args: Sequence[Any], who: str, has_aux: bool =
         out = opened(result, "", f"the result of {name_of(f)}")
         besides = opened(aux, "", f"the result of {name_of(f)}") if has_aux else None
     lets = scope.end(section)
-    for where in scope.trace.unproven[unproven:]:
-        where.is_trusted = True  # operators are tried where f is called
-    del scope.trace.unproven[unproven:]
+    while len(scope.trace.unproven) > known:  # operators are tried where f is called
+        scope.trace.unproven.pop().is_trusted = True
     results = tuple(part.atom for leaf in out.leaves for part in leaf.parts)
     fn = Lambda(params, lets, results)
     atoms = [part.atom for leaf in moving for part in leaf.parts]
