@@ -33,7 +33,7 @@ from flatweave.runtime.execute import CompiledGroup, KernelTable
 from flatweave.runtime.image import MappedCode, Unfit, from_bytes, image_from, image_of, to_bytes
 from flatweave.runtime.lazy_import import compiler, opened
 from flatweave.runtime.support import Code, address_beside, begin_support, recall_support, support
-from flatweave.runtime.tuned import is_any_kept, kept, key_of
+from flatweave.runtime.tuned import is_any_kept, kept, kept_plans, key_of
 from flatweave.terms.traverse import walk_lets
 
 ENTRY = "fw_main"
@@ -72,10 +72,11 @@ def calls_local(program: Program) -> bool:
 
 
 def with_tuned(program: Program, target: str, schedule: Schedule) -> Schedule:
-    """The schedule with the thresholds that were tuned for the program, where they decide."""
+    """The schedule with what was tuned for the program, where that decides."""
     if target != "cpu" or schedule.version is not None or schedule.tuned or not is_any_kept():
         return schedule
-    return replace(schedule, tuned=kept(key_of(print_program(program), schedule)))
+    key = key_of(print_program(program), schedule)
+    return replace(schedule, tuned=kept(key), tuned_text=kept_plans(key))
 
 
 def is_wanted() -> bool:

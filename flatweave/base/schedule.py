@@ -121,7 +121,8 @@ class Schedule:
     `text` has plans of sweeps by name, as `stages` prints them: they replace those that are chosen.
 
     `tuned` has thresholds for the nests of one program that have versions, in their order; where
-    it has None, or ends, those of the machine hold. `donated` are the numbers of the program's
+    it has None, or ends, those of the machine hold. `tuned_text` has plans that were measured to be
+    faster, which hold where they are still allowed. `donated` are the numbers of the program's
     arrays that a call may give away.
     """
 
@@ -140,6 +141,7 @@ class Schedule:
     tuned: tuple[Thresholds | None, ...] = ()
     donated: tuple[int, ...] = ()
     text: str = ""
+    tuned_text: str = ""
 
     @property
     def whole_rows(self) -> bool:

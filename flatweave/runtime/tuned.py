@@ -3,6 +3,7 @@
     key = key_of(print_program(program), schedule)
     keep(key, (Thresholds(..), None))     one for each nest with versions; None: the machine's
     kept(key)  ==>  the same              also in a later process; () if nobody has tuned it
+    keep_plans(key, "sweep t_9 ..")       the schedules of some sweeps
     keep_choice(key, digest)              which of several kernels is the fastest
     keep_rates(key, (3e-6, ..))           how fast a device is, for the target `auto`
 
@@ -38,7 +39,7 @@ class TunedFolder(DiskCache):
 
 def key_of(text: str, schedule: Schedule) -> str:
     """What the thresholds of a traced program are kept under: its text, the machine, its code."""
-    choices = str(replace(schedule, tuned=(), donated=()))
+    choices = str(replace(schedule, tuned=(), tuned_text="", donated=()))
     whole = "\0".join(["thresholds 2", _machine(), config.cpu, choices, text])
     return hashlib.sha256(whole.encode()).hexdigest()
 
@@ -64,6 +65,31 @@ def kept(key: str) -> Tuned:
     except Unfit:
         found = ()
     return tuple(map(_thresholds, found)) if isinstance(found, tuple) else ()
+
+
+def keep_plans(key: str, text: str) -> bool:
+    """Keep schedules of sweeps as text; whether they are kept for later processes, if wanted."""
+    _PLANS[key] = text
+    return config.no_cache or folder().put(_of_plans(key), to_bytes((text,)))
+
+
+def kept_plans(key: str) -> str:
+    """The schedules that were kept under a key; "" if there are none."""
+    if key in _PLANS or config.no_cache:
+        return _PLANS.get(key, "")
+    content = folder().get(_of_plans(key))
+    try:
+        found = None if content is None else from_bytes(content)
+    except Unfit:
+        return ""
+    match found:
+        case (str(text),):
+            return text
+    return ""
+
+
+def _of_plans(key: str) -> str:
+    return hashlib.sha256(f"schedules 1\0{key}".encode()).hexdigest()
 
 
 def key_of_kernels(parts: Sequence[str]) -> str:
@@ -120,7 +146,7 @@ def kept_rates(key: str) -> tuple[float, ...]:
 
 def is_any_kept() -> bool:
     """Whether it is worth while to make a key."""
-    return bool(_KEPT) or (not config.no_cache and folder().folder.is_dir())
+    return bool(_KEPT or _PLANS) or (not config.no_cache and folder().folder.is_dir())
 
 
 def place() -> Path | None:
@@ -155,5 +181,6 @@ def _machine() -> str:
 
 
 _KEPT: dict[str, Tuned] = {}
+_PLANS: dict[str, str] = {}
 _CHOSEN: dict[str, str] = {}
 _RATES: dict[str, tuple[float, ...]] = {}

@@ -185,7 +185,7 @@ class Trial:
             if version is None:
                 expected = results
                 self._read_sizes(k, results)
-            elif self.only_exact and not _same_bits(results, expected):
+            elif self.only_exact and not same_bits(results, expected):
                 self.nests[version].exact = False
         for version in [each for each in self.by_row if self.only_exact]:
             if not self.nests[version].exact:
@@ -254,6 +254,7 @@ def _nests(program: Program) -> tuple[list[Nest], list[int]]:
     return nests, [k for k, let in enumerate(lets) if let in program.fn.lets]
 
 
-def _same_bits(results: Sequence[Any], expected: Sequence[Any]) -> bool:
+def same_bits(results: Sequence[Any], expected: Sequence[Any]) -> bool:
+    """Whether two runs gave the same."""
     pairs = zip(map(np.asarray, results), map(np.asarray, expected), strict=True)
     return all(a.shape == b.shape and a.tobytes() == b.tobytes() for a, b in pairs)

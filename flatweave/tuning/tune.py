@@ -1,4 +1,4 @@
-"""fw.tune: measures the versions of a function's nests, and keeps what decides between them.
+"""fw.tune: measures the versions of nests and the schedules of sweeps, and keeps what decides.
 
     fw.tune(f, (rows,))                 print(_)  what was measured, and what holds from now on
     f(rows)                             the faster version for such sizes, in later processes too
@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -16,7 +17,7 @@ from flatweave.base.errors import ArgumentError, UserError
 from flatweave.base.phase_timer import shown
 from flatweave.base.pretty import counted, duration, indent, table
 from flatweave.base.records import record, replace
-from flatweave.base.schedule import ALWAYS, NEVER, ByGain, Schedule, Thresholds
+from flatweave.base.schedule import ALWAYS, NEVER, SWEEP, ByGain, Schedule, Thresholds
 from flatweave.base.source import user_location
 from flatweave.frontend.call.compiled import Compiled
 from flatweave.frontend.call.contexts import in_force
@@ -26,8 +27,9 @@ from flatweave.frontend.values.array import shown as as_shown
 from flatweave.frontend.values.scope import innermost
 from flatweave.jit import Jitted, jit
 from flatweave.runtime.lazy_import import compiler
-from flatweave.runtime.tuned import keep, kept, key_of, place
+from flatweave.runtime.tuned import keep, keep_plans, kept, key_of, place
 from flatweave.tuning.measure import NOISE, Nest, Seen, Trial, fitted
+from flatweave.tuning.search import Search
 
 BUDGET = 10.0
 ROUNDING = "its versions may differ in the last bits: jit(deterministic=False) lets it be tuned"
@@ -55,6 +57,19 @@ class TunedNest:
 
 
 @record(eq=True)
+class TunedSchedules:
+    """The schedules of some sweeps of a program, as `fw.schedule` takes them, and the seconds of
+    all inputs by the ones that were chosen before and by these."""
+
+    text: str
+    before: float
+    after: float
+
+    def __str__(self) -> str:
+        return f"{duration(self.before)}, and by these {duration(self.after)}:\n{self.text}"
+
+
+@record(eq=True)
 class Tuning:
     """What `fw.tune` measured and decided: `print` shows it.
 
@@ -65,20 +80,23 @@ class Tuning:
     name: str
     nests: tuple[TunedNest, ...]
     said: str
+    schedules: tuple[TunedSchedules, ...] = ()
 
     def __str__(self) -> str:
-        return "\n".join([f"{self.name}: {self.said}", *(indent(str(nest)) for nest in self.nests)])
+        parts = [indent(str(part)) for part in (*self.nests, *self.schedules)]
+        return "\n".join([f"{self.name}: {self.said}", *parts])
 
 
 def tune(f: Callable[..., Any], inputs: Any, budget: float = BUDGET) -> Tuning:
-    """Measure the versions of a function's nests on inputs, and choose by that from then on.
+    """Measure a function's versions and schedules on inputs, and choose by that from then on.
 
     `inputs` is a tuple of arguments, or a list of such tuples: of the sizes that matter. The
-    thresholds that decide, with sizes, which version runs are fitted to what was measured in
-    `budget` seconds, of which compiling takes none, or in one round. They are kept for this program
-    on this machine: for calls of `f`, and for later processes. Only versions that give the same
-    bits are chosen between, unless `f` is jitted with deterministic=False. `print` shows what was
-    found.
+    thresholds that decide, with sizes, which version of a nest runs are fitted to what was measured
+    in `budget` seconds, of which compiling takes none, or in one round. In the seconds that are
+    left, schedules of the sweeps are changed step by step, compiled, and kept where all inputs
+    together take less time. What was found is kept for this program on this machine: for calls of
+    `f`, and for later processes. Only what gives the same bits is chosen between, unless `f` is
+    jitted with deterministic=False. `print` shows what was found.
     Raises ArgumentError for a budget or inputs of another kind, what a call of `f` raises, and
     UserError where nothing can be kept.
 
@@ -102,6 +120,7 @@ def tune(f: Callable[..., Any], inputs: Any, budget: float = BUDGET) -> Tuning:
         )  # fmt: skip
     schedule = in_force(deterministic=jitted.deterministic)
     nests: list[TunedNest] = []
+    schedules: list[TunedSchedules] = []
     for compiled, given in _programs(jitted, calls):
         key = key_of(print_program(compiled.traced.program), schedule)
         _check_place(key)
@@ -109,10 +128,16 @@ def tune(f: Callable[..., Any], inputs: Any, budget: float = BUDGET) -> Tuning:
         budget = _run(trial, budget)
         machine = compiler().target_named("cpu").machine.rows_alone
         found = [_tuned(nest, machine, trial.only_exact) for nest in trial.conclude()]
-        keep(key, tuple(nest.thresholds for nest in found))
+        thresholds = tuple(nest.thresholds for nest in found)
+        keep(key, thresholds)
         nests += found
+        if not schedule.text:
+            wished = replace(schedule, tuned=thresholds)
+            begin = time.perf_counter()
+            schedules += _searched(compiled, given, jitted.checks, wished, key, budget)
+            budget -= time.perf_counter() - begin
     jitted.forget()
-    return Tuning(name, tuple(nests), _said(nests))
+    return Tuning(name, tuple(nests), _said(nests, schedules), tuple(schedules))
 
 
 def _checked(f: Any, inputs: Any, budget: Any) -> list[tuple[Any, ...]]:
@@ -193,6 +218,27 @@ def _run(trial: Trial, budget: float) -> float:
         raise user_error(fault) from None
 
 
+def _searched(
+    compiled: Compiled, given: Sequence[list[Any]], checks: bool, schedule: Schedule, key: str,
+    budget: float,
+) -> list[TunedSchedules]:  # fmt: skip
+    """The schedules that are faster, if any are; they are kept."""
+
+    def by(text: str) -> Any:
+        wished = replace(schedule, text=text)
+        return compiler().build(compiled.traced.program, "cpu", checks, wished)
+
+    until = time.perf_counter() + budget
+    search = Search(by, given, only_exact=schedule.deterministic)
+    try:
+        with shown(search) as look:
+            search.run(until, look)
+    except Fault as fault:
+        raise user_error(fault) from None
+    keep_plans(key, search.text)
+    return [TunedSchedules(search.text, search.before, search.after)] if search.text else []
+
+
 def _tuned(nest: Nest, machine: ByGain, only_exact: bool) -> TunedNest:
     """What is to decide for a nest, by what was seen of it."""
     if only_exact and not nest.exact:
@@ -210,13 +256,17 @@ def _throughout(seen: Sequence[Seen]) -> Thresholds | None:
     return NEVER if all(each.by_row > each.flat * NOISE for each in seen) else None
 
 
-def _said(nests: Sequence[TunedNest]) -> str:
-    if not nests:
-        return "no nest in it has more than one version: there is nothing to choose"
+def _said(nests: Sequence[TunedNest], schedules: Sequence[TunedSchedules]) -> str:
+    changed = sum(nest.thresholds is not None for nest in nests)
+    parts = [f"thresholds of {changed} of {counted(len(nests), 'nest')} changed"] if nests else []
+    if schedules:
+        sweeps = sum(each.text.count(SWEEP) for each in schedules)
+        parts.append(f"schedules of {counted(sweeps, 'sweep')} changed")
+    if not parts:
+        return "nothing to choose: no schedule was faster than the one that it has"
     kept_in = place()
     held = f"kept in {kept_in}" if kept_in else "for this process, as FLATWEAVE_NO_CACHE is set"
-    changed = sum(nest.thresholds is not None for nest in nests)
-    return f"thresholds of {changed} of {counted(len(nests), 'nest')} changed, {held}"
+    return f"{' and '.join(parts)}, {held}"
 
 
 def _size(count: int) -> str:

@@ -10,7 +10,7 @@ from flatweave.base import phase_timer
 from flatweave.base.config import config
 from flatweave.base.schedule import ALWAYS, NEVER, Thresholds
 from flatweave.runtime import tuned
-from flatweave.tuning import measure
+from flatweave.tuning import measure, search
 from flatweave.tuning import tune as tuning
 from flatweave.tuning.measure import Trial
 from tests.base.test_progress import terminal
@@ -22,7 +22,9 @@ FEW = Thresholds(rows=2, longest=1000, share=1, mean=0)
 def own_thresholds(monkeypatch):
     """What these tests tune holds in this process, and not after them; few rounds are enough."""
     monkeypatch.setattr(tuned, "_KEPT", {})
+    monkeypatch.setattr(tuned, "_PLANS", {})
     monkeypatch.setattr(measure, "ROUNDS", 2)
+    monkeypatch.setattr(search, "alternatives", lambda plan: iter(()))
     with config.scoped(no_cache=True, target="cpu"):
         yield
 
@@ -148,7 +150,7 @@ def test_versions_of_other_bits_are_left_alone(few):
 
 def test_different_bits_are_noticed_when_they_are_not_foreseen(few, monkeypatch):
     """The results of both versions are compared."""
-    monkeypatch.setattr(measure, "_same_bits", lambda results, expected: False)
+    monkeypatch.setattr(measure, "same_bits", lambda results, expected: False)
     found = fw.tune(all_in_order, (rows_of(8, 30),))
 
     assert [nest.thresholds for nest in found.nests] == [None]

@@ -59,6 +59,7 @@ class Program:
         self.schedule = schedule
         self.plans = plans
         self.forced = read_forced(schedule.text)
+        self.measured = read_forced(schedule.tuned_text)
         self.sites = Sites()
         self.names = Names()
         self.kernels: list[Kernel] = []

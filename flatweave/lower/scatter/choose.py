@@ -38,7 +38,7 @@ from flatweave.lower.scatter.strided import Strided
 from flatweave.lower.scatter.wide import launch
 from flatweave.lower.schedule.choose import plan_sweep
 from flatweave.lower.schedule.facts import SweepFacts
-from flatweave.lower.schedule.forced import check_forced
+from flatweave.lower.schedule.forced import check_forced, why_refused
 from flatweave.lower.schedule.plan import ScatterChoice, SweepPlan, When
 from flatweave.lower.schedule.scatter_variant import ScatterVariant
 from flatweave.lower.schedule.verify import verify_plan
@@ -163,10 +163,12 @@ def planned(
     plan = program.plans.get(name)
     if plan is None:
         plan = chosen = plan_of(facts, machine, wishes, where)
+        free, measured = not wishes.deterministic, program.measured.get(name, chosen)
         if name in program.forced:
             plan = program.forced[name]
-            free = not wishes.deterministic
             check_forced(name, plan, chosen, facts, machine, free=free, where=where)
+        elif not why_refused(measured, chosen, facts, machine, free=free):
+            plan = measured
     verify_plan(plan, facts, machine)
     program.plans[name] = plan
     return plan

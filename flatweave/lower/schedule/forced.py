@@ -41,19 +41,26 @@ def check_forced(
     name: str, plan: SweepPlan, chosen: SweepPlan, facts: SweepFacts, machine: Machine, *,
     free: bool, where: Location | None,
 ) -> None:  # fmt: skip
-    """Raise ArgumentError where a plan cannot be obeyed instead of the one that was `chosen`.
+    """Raise ArgumentError where a plan cannot be obeyed instead of the one that was `chosen`."""
+    if wrong := why_refused(plan, chosen, facts, machine, free=free):
+        raise ArgumentError(
+            f"the schedule of {name} is not one for its sweep: {'; '.join(dict.fromkeys(wrong))}.",
+            where=where, remedy=REMEDY, more="schedule",
+        )  # fmt: skip
+
+
+def why_refused(
+    plan: SweepPlan, chosen: SweepPlan, facts: SweepFacts, machine: Machine, *, free: bool
+) -> list[str]:
+    """Why a plan cannot be obeyed instead of the one that was `chosen`, if it cannot.
 
     Where it is `free`, it may group floats otherwise.
     """
     wrong = list(wrong_in(plan, facts, machine)) or list(_unlike(plan, chosen, facts, machine))
     same = (plan.bind, grouping(plan.versions)) == (chosen.bind, grouping(chosen.versions))
     if not (wrong or same or free) and not is_exact_sweep(facts.op):
-        wrong = [OTHER_BITS]
-    if wrong:
-        raise ArgumentError(
-            f"the schedule of {name} is not one for its sweep: {'; '.join(dict.fromkeys(wrong))}.",
-            where=where, remedy=REMEDY, more="schedule",
-        )  # fmt: skip
+        return [OTHER_BITS]
+    return wrong
 
 
 def _unlike(

@@ -1,0 +1,113 @@
+"""The schedules of a program's sweeps, one change after the other, each measured next to the best.
+
+    search = Search(compiled, inputs, look)
+    search.run(until)                    plans that are faster, as far as there is time
+    search.changed                       {"t_9": SweepPlan(..)}
+
+A change is kept if the program takes less time with it, over all inputs, the least of some runs
+each; runs of both alternate, so that what else the machine does concerns both. In the end all that
+was kept is measured once more next to what was chosen. What `fw.jit(deterministic=True)` forbids is
+refused when it is compiled, and results are compared where bits must stay the same.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from flatweave.base.errors import ArgumentError
+from flatweave.lower.schedule.alternatives import alternatives
+from flatweave.lower.schedule.plan import SweepPlan
+from flatweave.lower.schedule.text import parse_plans, print_plans
+from flatweave.tuning.measure import NOISE, same_bits
+
+ROUNDS = 5
+"""Runs of two programs in turn: the least of them count."""
+
+
+class Search:
+    """A search for the schedules of one program: `compiled(text)` runs it by the plans of a text.
+
+    `doing` says what is being measured; `before` and `after` are the seconds for all inputs, of the
+    schedules that were chosen and of those that were found, when the search has ended.
+    """
+
+    def __init__(
+        self, compiled: Callable[[str], Any], inputs: Sequence[list[Any]], *, only_exact: bool
+    ) -> None:
+        self.compiled = compiled
+        self.inputs = inputs
+        self.only_exact = only_exact
+        self.chosen = compiled("")
+        self.plans = parse_plans(self.chosen.text["plan"])
+        self.changed: dict[str, SweepPlan] = {}
+        self.seen: set[str] = set()
+        self.doing = "schedules"
+        self.before = self.after = 0.0
+
+    def said(self) -> str:
+        """What is being done, for a terminal."""
+        return f"tuning {self.chosen.program.name}, {self.doing}"
+
+    def run(self, until: float, look: Callable[[], None]) -> None:
+        """Try changes until a moment of `time.perf_counter`, or until none is faster."""
+        best, found = self.chosen, True
+        expected = [self.chosen.run(given) for given in self.inputs]
+        while found:
+            found = False
+            for name, plan in self._next():
+                if time.perf_counter() > until:
+                    break
+                look()
+                self.doing = f"schedules of {name}"
+                tried = self._tried({**self.changed, name: plan}, expected)
+                if tried is not None and self._is_faster(tried, best):
+                    self.changed[name], best, found = plan, tried, True
+        if self.changed and not self._is_faster(best, self.chosen):
+            self.changed.clear()
+
+    @property
+    def text(self) -> str:
+        """The plans that were found."""
+        return print_plans(self.changed) if self.changed else ""
+
+    def _next(self) -> Iterator[tuple[str, SweepPlan]]:
+        """A change of each sweep's plan, then another one of each."""
+        ways = {name: alternatives(self.changed.get(name, self.plans[name])) for name in self.plans}
+        while ways:
+            for name in list(ways):
+                plan = next(ways[name], None)
+                if plan is None:
+                    del ways[name]
+                else:
+                    yield name, plan
+
+    def _tried(self, plans: dict[str, SweepPlan], expected: Sequence[list[Any]]) -> Any:
+        """The program by these plans; None where they are refused, or leave other bits."""
+        text = print_plans(plans)
+        if text in self.seen:
+            return None
+        self.seen.add(text)
+        try:
+            made = self.compiled(text)
+        except ArgumentError:
+            return None
+        results = [made.run(given) for given in self.inputs]  # which compiles kernels
+        pairs = zip(results, expected, strict=True)
+        return made if not self.only_exact or all(same_bits(*pair) for pair in pairs) else None
+
+    def _is_faster(self, tried: Any, best: Any) -> bool:
+        """Whether one program takes less time than the other."""
+        least: dict[int, float] = {}
+        for _ in range(ROUNDS):
+            for made in (best, tried):
+                begin = time.perf_counter()
+                for given in self.inputs:
+                    made.run(given)
+                seconds = time.perf_counter() - begin
+                least[id(made)] = min(seconds, least.get(id(made), seconds))
+            if least[id(tried)] > least[id(best)] * 2:
+                break  # no other run makes it the faster one
+        self.before, self.after = least[id(best)], least[id(tried)]
+        return self.after * NOISE < self.before
