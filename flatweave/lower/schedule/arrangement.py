@@ -12,6 +12,13 @@ from flatweave.terms.control import Apply, For, If, While
 from flatweave.terms.syntax import ArrayType, Atom, Lambda
 from flatweave.terms.traverse import atoms_in, lambdas_in, walk_lets
 
+TAILS = {
+    Axis.SPACE: {Tail.SCALAR, Tail.PREDICATE},
+    Axis.LAST: {Tail.SCALAR, Tail.PREDICATE, Tail.SHIFT, Tail.SHIFT_OR_MASK},
+    Axis.FOLD: {Tail.SCALAR},
+}
+"""The ends that steps along an axis have code for (`lower/traverse`)."""
+
 
 def accesses_of(op: Sweep) -> Accesses:
     """The values of a sweep's body, along its axes and those of its folds."""
@@ -39,6 +46,17 @@ def arrange_lanes(
         return Vectorize(Axis.LAST, width, peel=find_reach(op, known))
     apart = len(op.shape) == 1 and not machine.one_block  # a row of its own is often all ends
     return Vectorize(Axis.SPACE, width, peel=find_reach(op, known) if apart else 0)
+
+
+def choose_tail(op: Sweep, machine: Machine, lanes: Vectorize) -> Tail:
+    """How rows end that are visited one by one. Steps may lie over others where an element may be
+    visited twice: all are stored. One lane runs a loop as long as all do."""
+    by_row = lanes.axis is Axis.LAST and lanes.width > 1 and not machine.one_block
+    scans = any(isinstance(let.op, Prefix) for let in op.body.lets)
+    if not (by_row and op.only_stores) or scans:
+        return lanes.tail
+    loops = any(isinstance(let.op, Fold) for let in op.body.lets)
+    return Tail.SHIFT_OR_MASK if loops else Tail.SHIFT
 
 
 def _is_one_row_of_folds(op: Sweep) -> bool:

@@ -8,7 +8,7 @@ from flatweave.base.records import replace
 from flatweave.base.schedule import Schedule
 from flatweave.lower.machine.machine import Machine
 from flatweave.lower.machine.thresholds import WIDEST_SQUARE
-from flatweave.lower.schedule.arrangement import arrange_lanes
+from flatweave.lower.schedule.arrangement import arrange_lanes, choose_tail
 from flatweave.lower.schedule.division import (
     BALANCED,
     Division,
@@ -41,11 +41,10 @@ from flatweave.nest.schedule import (
     Rows,
     Split,
     Step,
-    Tail,
     Vectorize,
     Version,
 )
-from flatweave.ops import Fold, Locate
+from flatweave.ops import Locate
 from flatweave.ops.rows import scalar_type
 from flatweave.passes.cost import LONG, cost_of_body
 from flatweave.passes.operators import is_commutative
@@ -106,7 +105,7 @@ def _plan(
     each = elements_each(facts, machine) if lanes.axis is Axis.SPACE else 0
     if each:
         bind = blocks_of(wishes.seq_factor or each, width, machine)
-    lanes = replace(lanes, tail=_tail(facts, machine, lanes))
+    lanes = replace(lanes, tail=choose_tail(op, machine, lanes))
     steps: list[Step] = [Split(Axis.LAST, panel), BY_PANELS] if panel else []
     reduces = not facts.scans.depth and all(sink.reduction() is not None for sink in op.sinks)
     combines = _aggregation(facts, machine, lanes, facts.combines, pure=reduces)
@@ -192,17 +191,6 @@ def _divides_folds(facts: SweepFacts, machine: Machine, division: Division) -> b
     stored = facts.op.only_stores
     plain = not (machine.simt or facts.scans.depth or division.sources)
     return plain and stored and bool(facts.even_folds)
-
-
-def _tail(facts: SweepFacts, machine: Machine, lanes: Vectorize) -> Tail:
-    """How rows end that are visited one by one. Steps may lie over others where an element may be
-    visited twice: all are stored. One lane runs a loop as long as all do."""
-    stored = facts.op.only_stores
-    by_row = lanes.axis is Axis.LAST and lanes.width > 1 and not machine.one_block
-    if not (by_row and stored) or facts.scans.depth:
-        return lanes.tail
-    loops = any(isinstance(let.op, Fold) for let in facts.op.body.lets)
-    return Tail.SHIFT_OR_MASK if loops else Tail.SHIFT
 
 
 def _levels(facts: SweepFacts, machine: Machine, lanes: Vectorize) -> tuple[Level, ...]:

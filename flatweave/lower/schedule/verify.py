@@ -7,6 +7,7 @@ from math import prod
 
 from flatweave.base.errors import CompilerBug
 from flatweave.lower.machine.machine import WIDEST, Machine
+from flatweave.lower.schedule.arrangement import TAILS
 from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.packing import packing_of_scans
 from flatweave.lower.schedule.plan import Carry, SweepPlan, When
@@ -123,8 +124,8 @@ def _lanes(plan: SweepPlan, version: Version, machine: Machine) -> Iterator[str]
     by_row = lanes.axis is Axis.LAST
     if (lanes.tail is Tail.PREDICATE) is not machine.simt:
         yield "lanes are idle where they are threads, and only there"
-    if lanes.tail in (Tail.SHIFT, Tail.SHIFT_OR_MASK) and not by_row:
-        yield "steps that overlap of what is not visited row by row"
+    if lanes.tail not in TAILS.get(lanes.axis, ()):
+        yield f"steps along axis={lanes.axis.value} do not end by tail={lanes.tail.value}"
     if lanes.peel < 0 or panel < 0:
         yield "lengths are not negative"
     if panel and not by_row:

@@ -25,17 +25,7 @@ from flatweave.lower.traverse.row_by_row import RowByRow
 from flatweave.lower.traverse.row_lookup import Rows, groups, share_of
 from flatweave.lower.traverse.steps import Position
 from flatweave.lower.traverse.traversal import Blocked, Flat, OneByOne, Space, Traversal, Turns
-from flatweave.nest.schedule import (
-    NO_REDUCTION,
-    Along,
-    Axis,
-    Cache,
-    How,
-    Memory,
-    RFactor,
-    Tail,
-    Version,
-)
+from flatweave.nest.schedule import NO_REDUCTION, Along, Axis, Cache, How, Memory, RFactor, Version
 from flatweave.ops.rows import scalar_type
 from flatweave.passes.cost import cost_of_body
 from flatweave.terms.build import Builder, index
@@ -166,12 +156,9 @@ class KernelWriter:
             case Axis.FOLD:
                 return OneByOne(space, 0, kept)
             case Axis.LAST:
-                masks = lanes.tail is Tail.SHIFT_OR_MASK
-                shifts = masks or lanes.tail is Tail.SHIFT
-                panel = self.version.panel
-                return RowByRow(space, width, kept, lanes.peel, panel, shifts, masks)
+                return RowByRow(space, width, kept, lanes, self.version.panel)
             case _:
-                return Flat(space, width, kept, lanes.peel)
+                return Flat(space, width, kept, lanes)
 
     def _along_rows(
         self, space: Space, width: int, accumulators: tuple[Operator, ...]

@@ -26,6 +26,7 @@ from flatweave.lower.traverse.traversal import (
     one_by_one,
     span_with_edges,
 )
+from flatweave.nest.schedule import Axis, Vectorize
 from flatweave.terms.build import Builder, index, lambda_of
 from flatweave.terms.control import For, If
 from flatweave.terms.syntax import Atom
@@ -57,7 +58,8 @@ class AlongRows(Traversal):
         """The same steps, where nobody asks which rows they are in."""
         if self.width == 0:
             return OneByOne(self.space, 0, self.accumulators)
-        return Flat(self.space, self.width, self.accumulators, self.reach)
+        lanes = Vectorize(Axis.SPACE, self.width, peel=self.reach)
+        return Flat(self.space, self.width, self.accumulators, lanes)
 
     def row_at(self, b: Builder, number: Atom, first: Atom, behind: Atom) -> Atom:
         """The row that is taken as one of those from `first` up to the one `behind`."""

@@ -9,6 +9,7 @@ from flatweave.base.records import record, replace
 from flatweave.kernel_ir.syntax import Lane
 from flatweave.lower.traverse.steps import Position, State, Step
 from flatweave.lower.traverse.traversal import At, StepAt, Traversal, span_with_edges
+from flatweave.nest.schedule import Tail, Vectorize
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import NO_BODY, For, If
 from flatweave.terms.syntax import Atom, Var
@@ -122,14 +123,12 @@ class Overlapping:
 
 @record
 class RowByRow(Traversal):
-    """With a `reach`, positions that far from both ends of a row are visited apart; with a `panel`,
-    so many columns of all rows before those behind them; where it `overlaps`, an element may be
-    visited twice, and where it is `masked` lanes may idle at the end of a row."""
+    """By the steps of a schedule's `lanes`: one by one within their `peel` of both ends of a row,
+    and at the end by their `tail`. With a `panel`, so many columns of all rows come before those
+    after them."""
 
-    reach: int = 0
+    lanes: Vectorize
     panel: int = 0
-    overlaps: bool = False
-    masked: bool = False
     has_rows: ClassVar[bool] = True
 
     def block(self, b: Builder, lo: Atom, hi: Atom, state: State, step: Step) -> State:
@@ -173,12 +172,14 @@ class RowByRow(Traversal):
                 flat, (*leading, j), width, active, fetches=fetches, in_row=in_row
             )
 
-        if self.overlaps:
-            Overlapping(self, self.reach, self.masked, step, at).visit(outer, j_lo, j_hi)
+        reach, tail = self.lanes.peel, self.lanes.tail
+        if tail in (Tail.SHIFT, Tail.SHIFT_OR_MASK):
+            masked = tail is Tail.SHIFT_OR_MASK
+            Overlapping(self, reach, masked, step, at).visit(outer, j_lo, j_hi)
             out: State = ()
         else:
             short = self.space.steps.short(self.width)
-            out = span_with_edges(self, self.reach, outer, j_lo, j_hi, params, step, at, short)
+            out = span_with_edges(self, reach, outer, j_lo, j_hi, params, step, at, short)
         body = outer.close([row, *params], out)
         return b.emit(For(first, last, index(1), body, state))
 

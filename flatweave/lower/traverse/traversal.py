@@ -36,6 +36,7 @@ from flatweave.lower.traverse.steps import (
     steps_of,
     warp_index,
 )
+from flatweave.nest.schedule import Axis, Vectorize
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import For
 from flatweave.terms.syntax import Atom, Var
@@ -187,10 +188,15 @@ class Traversal:
 
 @record
 class Flat(Traversal):
-    """With a `reach`, positions that far from both ends are visited apart: elsewhere the tests of
-    a stencil's boundary fall away."""
+    """By the steps of a schedule's `lanes`, of which `width` says how many there are here: one by
+    one within their `peel`, so that elsewhere the tests of a stencil's boundary fall away."""
 
-    reach: int = 0
+    lanes: Vectorize = Vectorize(Axis.SPACE, 1)
+
+    @property
+    def reach(self) -> int:
+        """How far from both ends positions are visited separately."""
+        return self.lanes.peel
 
     def block(self, b: Builder, lo: Atom, hi: Atom, state: State, step: Step) -> State:
         """Steps over the positions lo to hi; the accumulators stand first in the state."""
