@@ -4,10 +4,10 @@
     search.run(until)                    plans that are faster, as far as there is time
     search.changed                       {"t_9": SweepPlan(..)}
 
-A change is kept if the program takes less time with it, over all inputs, the least of some runs
-each; runs of both alternate, so that what else the machine does concerns both. In the end all that
-was kept is measured once more next to what was chosen. What `fw.jit(deterministic=True)` forbids is
-refused when it is compiled, and results are compared where bits must stay the same.
+A change is kept if the program with it takes less time for all inputs: the fastest of some runs,
+which alternate with runs of the best so far, so that other load on the machine slows both. At the
+end all changes together are measured against the plans that the compiler chose. The compiler refuses
+what would give other bits under `fw.jit(deterministic=True)`, and results are compared.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from flatweave.lower.schedule.text import parse_plans, print_plans
 from flatweave.tuning.measure import NOISE, same_bits
 
 ROUNDS = 5
-"""Runs of two programs in turn: the least of them count."""
+"""How often each of two programs runs, alternately; the fastest run of each counts."""
 
 
 class Search:

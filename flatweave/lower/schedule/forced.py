@@ -52,9 +52,9 @@ def check_forced(
 def why_refused(
     plan: SweepPlan, chosen: SweepPlan, facts: SweepFacts, machine: Machine, *, free: bool
 ) -> list[str]:
-    """Why a plan cannot be obeyed instead of the one that was `chosen`, if it cannot.
+    """Why a plan cannot replace the one that was `chosen`: nothing if it can.
 
-    Where it is `free`, it may group floats otherwise.
+    Where it is `free`, it may group floats in other ways.
     """
     wrong = list(wrong_in(plan, facts, machine)) or list(_unlike(plan, chosen, facts, machine))
     same = (plan.bind, grouping(plan.versions)) == (chosen.bind, grouping(chosen.versions))
