@@ -6,7 +6,7 @@
 
 A change is kept if the program with it takes less time for all inputs: the fastest of some runs,
 which alternate with runs of the best so far, so that other load on the machine slows both. At the
-end all changes together are measured against the plans that the compiler chose. The compiler refuses
+end all changes together are measured against the plans that the compiler chose. Compiling refuses
 what would give other bits under `fw.jit(deterministic=True)`, and results are compared.
 """
 
