@@ -225,7 +225,7 @@ def _searched(
     """The schedules that are faster, if any are; they are kept."""
 
     def by(text: str) -> Any:
-        wished = replace(schedule, text=text)
+        wished = replace(schedule, tuned_text=text)
         return compiler().build(compiled.traced.program, "cpu", checks, wished)
 
     until = time.perf_counter() + budget

@@ -38,7 +38,7 @@ from flatweave.lower.scatter.strided import Strided
 from flatweave.lower.scatter.wide import launch
 from flatweave.lower.schedule.choose import plan_sweep
 from flatweave.lower.schedule.facts import SweepFacts
-from flatweave.lower.schedule.forced import check_forced, why_refused
+from flatweave.lower.schedule.forced import as_keywords, check_forced, why_refused
 from flatweave.lower.schedule.plan import ScatterChoice, SweepPlan, When
 from flatweave.lower.schedule.scatter_variant import ScatterVariant
 from flatweave.lower.schedule.verify import verify_plan
@@ -166,6 +166,9 @@ def planned(
         free, measured = not wishes.deterministic, program.measured.get(name, chosen)
         if name in program.forced:
             plan = program.forced[name]
+            if why_refused(plan, chosen, facts, machine, free=free):
+                wished = as_keywords(plan, chosen, machine, wishes)
+                chosen = chosen if wished == wishes else plan_of(facts, machine, wished, where)
             check_forced(name, plan, chosen, facts, machine, free=free, where=where)
         elif not why_refused(measured, chosen, facts, machine, free=free):
             plan = measured

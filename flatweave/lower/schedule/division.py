@@ -24,7 +24,7 @@ from flatweave.base.records import record, replace
 from flatweave.lower.machine.machine import Machine
 from flatweave.lower.machine.thresholds import CHEAP_IN_ROW, DEAR_IN_ROW, SOURCES
 from flatweave.nest.legal import in_any_order
-from flatweave.nest.schedule import Along
+from flatweave.nest.schedule import Along, Rows
 from flatweave.ops import CombineRows, Fold, Index, Locate, Prefix, Sweep
 from flatweave.passes.cost import cost_of_body
 from flatweave.passes.operators import is_commutative
@@ -142,6 +142,22 @@ def _division_of(name: str, machine: Machine, *, free: bool) -> Division:
         alone = machine.simt and machine.warps_meet_alone and free
         return Division(machine.warps, Along.WARPS if alone else in_row)
     return Division(int(name.split("-", 1)[0]), Along.POSITIONS)
+
+
+def name_of_division(sources: int, rows: Rows, machine: Machine) -> str | None:
+    """The name of a division, if a schedule can ask for it: what `division_of` reads."""
+    along, in_row = rows.along, Along.POSITIONS if machine.simt else Along.ROW
+    search = "-search" if along is Along.SEARCH else ""
+    mixed = "-random" if rows.mixed else ""
+    if not sources:
+        return f"balanced{search}"
+    if sources == SOURCES and along in (Along.ROWS, in_row):
+        return f"per-source{mixed}"
+    if sources == 1 and along is in_row:
+        return f"per-block{mixed}"
+    if sources == machine.warps and along in (Along.WARPS, in_row):
+        return f"per-warp{mixed}"
+    return f"{sources}-per-block{search}{mixed}"
 
 
 def searches(op: Sweep) -> bool:

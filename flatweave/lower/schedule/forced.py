@@ -4,8 +4,9 @@
 
 A text may change blocks, lanes, tails, peels, panels, tiles and the rows that are written out,
 whether operands are packed, stores around the caches, and the sizes for which versions run;
-versions may be left out. What else a plan says follows from the sweep and the
-machine.
+versions may be left out. It may say all that the keywords of a schedule are short for: how scatters
+and expansions are divided, how many elements a thread takes, whether a filter evaluates once. What
+else a plan says follows from the sweep and the machine.
 """
 
 from __future__ import annotations
@@ -13,8 +14,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from flatweave.base.errors import ArgumentError, CompilerBug
+from flatweave.base.records import replace
+from flatweave.base.schedule import PERMUTES, Schedule
 from flatweave.base.source import Location
 from flatweave.lower.machine.machine import Machine
+from flatweave.lower.schedule.division import name_of_division
 from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.plan import SweepPlan
 from flatweave.lower.schedule.text import parse_plans
@@ -47,6 +51,27 @@ def check_forced(
             f"the schedule of {name} is not one for its sweep: {'; '.join(dict.fromkeys(wrong))}.",
             where=where, remedy=REMEDY, more="schedule",
         )  # fmt: skip
+
+
+def as_keywords(
+    plan: SweepPlan, chosen: SweepPlan, machine: Machine, wishes: Schedule
+) -> Schedule:
+    """The wishes with the keywords that are short for what a plan says of scatters, rows, blocks,
+    filters and contractions, where these are not as `chosen`."""
+    bind, usual, lanes = plan.bind, chosen.bind, plan.plain.lanes
+    step = max(1, lanes.width) * machine.warps
+    words: dict[str, str | int | None] = {}
+    if plan.scatter and plan.scatter != chosen.scatter and plan.scatter[0].name in PERMUTES:
+        words["permute"] = plan.scatter[0].name
+    if (bind.rows, plan.plain.rows) != (usual.rows, chosen.plain.rows):
+        words["expand"] = name_of_division(bind.rows, plan.plain.rows, machine)
+    if bind.least == bind.most != usual.most and bind.most % step == 0:
+        words["seq_factor"] = bind.most // step
+    if chosen.plain.caches(Memory.SCRATCH) and not plan.plain.caches(Memory.SCRATCH):
+        words["filter"] = "twice"
+    if any(v.is_tiled for v in chosen.versions) and not any(v.is_tiled for v in plan.versions):
+        words["contraction"] = "lanes"
+    return replace(wishes, **words)  # type: ignore[arg-type]
 
 
 def why_refused(
