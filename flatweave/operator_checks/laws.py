@@ -107,18 +107,24 @@ class Laws(Interp):
         self, env: Env, fn: Lambda, x: Values, y: Values, z: Values, of_data: Value
     ) -> bool:
         """Raise where they do not; whether the triples that are data say something."""
+        every = _joined(x, y, z)
+        twice: list[Values] = []  # each element with itself
 
         def law(x: Values, y: Values, z: Values) -> tuple[Values, Values, Sequence[Values]]:
-            first, second = self._calls(env, fn, [(x, y), (y, z)])
+            pairs = [(x, y), (y, z)]
+            if not twice and self.is_batched(fn):  # in the same call, which costs no more
+                pairs.append((every, every))
+            first, second, *same = self._calls(env, fn, pairs)
+            twice.extend(same)
             left, right = self._calls(env, fn, [(first, z), (x, second)])
             return left, right, [x, y, z, first, second]
 
         left, right, _ = self._need(law, (x, y, z), NOT_ASSOCIATIVE, _tell_triple)
-        a, b, c = (take(part, of_data) for part in (x, y, z))
-        if not len(a[0]):
+        if not of_data.any():
             return False
-        (twice,) = self._calls(env, fn, [(_joined(a, b, c), _joined(a, b, c))])
-        is_fixed = _same(twice, _joined(a, b, c)).reshape(3, -1).all(axis=0)
+        a, b, c = (take(part, of_data) for part in (x, y, z))
+        same = twice or self._calls(env, fn, [(every, every)])
+        is_fixed = _same(same[0], every).reshape(3, -1)[:, of_data].all(axis=0)
         says = _finite([take(left, of_data), take(right, of_data)])
         says &= ~(_same(a, b) | _same(b, c) | _same(a, c))
         met = {tuple(v.tobytes() for v in take(a, k)) for k in np.flatnonzero(says)[: 2 * ENOUGH]}

@@ -194,12 +194,12 @@ def one_hot(dest, places, x):
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("variant", ["owner", "partition", "sorted"])
 def test_one_bin_of_a_large_destination(variant, threads):
-    """Elements are added to f64 if there are as many as places; sorted ones are rows."""
+    """Elements are added to f64 unless places are many more; sorted ones are rows."""
     n = 1 << 18
     x, places = np.full(n, 1.1, "f4"), np.where(np.arange(n) % 2, 5, np.arange(n))
-    counts = np.bincount(places, minlength=n)
+    counts = np.bincount(places, minlength=4 * n)
     with config.scoped(target="cpu", threads=threads), fw.schedule(permute=variant):
-        found, (again, number) = fw.jit(one_hot)(np.zeros(n, "f4"), places, x)
+        found, (again, number) = fw.jit(one_hot)(np.zeros(4 * n, "f4"), places, x)
 
     error = 2e-6 if variant == "sorted" else 1e-7
     np.testing.assert_allclose(found, counts * float(x[0]), error)

@@ -148,6 +148,7 @@ def test_infinities():
 def test_correction():
     """Of a sample, the sum is divided by one less; of one element, NaN."""
     assert float(fw.var(V, correction=1)) == pytest.approx(np.var(V, ddof=1))
+    assert float(fw.jit(lambda v: fw.std(v, ddof=1))(V)) == pytest.approx(np.std(V, ddof=1))
     assert np.isnan(fw.std(V[:1], correction=1))
 
 

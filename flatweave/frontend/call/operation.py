@@ -12,8 +12,8 @@ holds them. `lists`, and `arrays`, are lists of arrays, also when one array hold
 names may be tuples, dicts, .. of one structure, each part of which is worked on. An `elementwise`
 function of a Ragged works on its values (`ragged/elementwise.py`), an `axial` one goes along its
 axes (`ragged/reductions.py`). Elementwise functions and `reduction`s of arrays of any rank share
-their programs (`shared_ranks.py`). `renamed` gives parameters by the names that they had before,
-which are still accepted: `renamed="ne=initial"`.
+their programs (`shared_ranks.py`). `renamed` gives parameters by other names that are
+accepted, those that they had before or that NumPy has: `renamed="ne=initial"`.
 """
 
 from __future__ import annotations

@@ -25,14 +25,14 @@ from flatweave.frontend.values.number_formats import Complex
 
 
 @for_complex
-@operation(static="axis correction keepdims", axial=True)
+@operation(static="axis correction keepdims", axial=True, renamed="ddof=correction")
 def var(
     x: Any, axis: Any = None, correction: float = 0.0, keepdims: bool = False
 ) -> Any:
     """The mean square distance from the mean, of all elements or along `axis`.
 
-    The sum is divided by the number of elements less `correction`, 1 for a sample; by 0 where that
-    is below 0. Read twice: once for the mean.
+    The sum is divided by the number of elements less `correction` (or `ddof`), 1 for a sample; by
+    0 where that is below 0. Read twice: once for the mean.
 
     Types: `x: t[..] -> t[..]`, without the axes gone along; integers in f64, complex numbers in
     that of their parts. Raises AxisError for an axis that is not there.
@@ -53,7 +53,7 @@ def _variance(x: Any, axis: Any, correction: float, keepdims: bool, who: str) ->
 
 
 @for_complex
-@operation(static="axis correction keepdims", axial=True)
+@operation(static="axis correction keepdims", axial=True, renamed="ddof=correction")
 def std(
     x: Any, axis: Any = None, correction: float = 0.0, keepdims: bool = False
 ) -> Any:
