@@ -2,6 +2,7 @@
 
     python -m bench.standard path/to/array-api-tests 1000                     prints a page
     python -m bench.standard path/to/array-api-tests 1000 --shard 3/24        runs one part of it
+    python -m bench.standard path/to/array-api-tests --files test_fft.py      runs some files of it
 
 The suite (github.com/data-apis/array-api-tests, with its submodule) stays outside of the project.
 Tests are dealt to shards by a hash of their names. What a shard gave is a file in the folder
@@ -81,14 +82,17 @@ def is_in_shard(name: str, shard: str) -> bool:
     return zlib.crc32(name.encode()) % count == number - 1
 
 
-def run(module: str, suite: Path, examples: int, shard: str, workers: int) -> Outcome:
-    """One shard of the suite on a module, in this interpreter's environment."""
+def run(
+    module: str, suite: Path, examples: int, shard: str, workers: int, files: Sequence[str] = ()
+) -> Outcome:
+    """One shard of the suite, or of some of its files, in this interpreter's environment."""
     began = time.perf_counter()
+    chosen = [f"array_api_tests/{file}" for file in files] or ["array_api_tests"]
     many = ["-n", str(workers)] if workers > 1 else ["-p", "no:xdist"]
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-rfE", "--tb=no", "-W", "ignore",
          "-p", "no:cacheprovider", "-p", "bench.standard", *many, f"--max-examples={examples}",
-         "--disable-deadline", "--hypothesis-derandomize", "array_api_tests"],
+         "--disable-deadline", "--hypothesis-derandomize", *chosen],
         cwd=suite, capture_output=True, text=True, check=False,
         env={**os.environ, "ARRAY_API_TESTS_MODULE": module, "ARRAY_API_TESTS_VERSION": VERSION,
              SHARD: shard, "PYTHONPATH": str(Path(__file__).resolve().parents[1])},
@@ -105,13 +109,15 @@ def run(module: str, suite: Path, examples: int, shard: str, workers: int) -> Ou
 
 
 def kept(
-    module: str, suite: Path, examples: int, shard: str, workers: int, folder: Path
-) -> Outcome:
+    module: str, suite: Path, examples: int, shard: str, workers: int, folder: Path,
+    files: Sequence[str] = (),
+) -> Outcome:  # fmt: skip
     """What a shard gave when it was run before, else what it gives now, which is kept."""
     folder.mkdir(parents=True, exist_ok=True)
-    file = folder / f"{module}-{examples}-{shard.replace('/', '-of-')}.json"
+    part = "-".join([shard.replace("/", "-of-"), *(Path(name).stem for name in files)])
+    file = folder / f"{module}-{examples}-{part}.json"
     if not file.exists():
-        outcome = run(module, suite, examples, shard, workers)
+        outcome = run(module, suite, examples, shard, workers, files)
         partial = file.with_suffix(".partial")
         partial.write_text(json.dumps(outcome._asdict(), indent=1), encoding="utf-8")
         partial.rename(file)
@@ -136,13 +142,16 @@ def argument(name: str) -> str:
     return next(found, "")
 
 
-def page(ours: Outcome, theirs: Outcome, examples: int) -> str:
+def page(ours: Outcome, theirs: Outcome, examples: int, files: Sequence[str] = ()) -> str:
     """Both figures, and every failure with its argument."""
     about = machine.describe(2)
+    command = f"make test-standard SUITE=path EXAMPLES={examples}"
+    if files:
+        command = f"python -m bench.standard path {examples} --files {' '.join(files)}"
     lines = [
         f"# The array API standard 2025.12, {about['date'][:10]}",
         f"{about['processor']}, {about['cores']} cores; {examples} examples a test, the same ones"
-        f" in both runs; `make test-standard SUITE=path EXAMPLES={examples}`.",
+        f" in both runs; `{command}`.",
         "",
         "| module | passed | failed | skipped | took |",
         "|---|---|---|---|---|",
@@ -169,6 +178,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--shards", type=int, default=1, help="how many parts a run has")
     parser.add_argument("--shard", help="run only this part: 3/24")
     parser.add_argument("--keep", type=Path, default=KEPT, help="the folder of the parts")
+    parser.add_argument("--files", nargs="+", default=[], metavar="FILE", help="only these files")
     parser.add_argument("--workers", type=int, default=os.cpu_count(), help="processes of a part")
     return parser.parse_args()
 
@@ -183,12 +193,15 @@ def main() -> None:
     for shard in shards:
         for module in MODULES:
             outcomes[module].append(
-                kept(module, asked.suite, asked.examples, shard, asked.workers, asked.keep)
-            )
+                kept(
+                    module, asked.suite, asked.examples, shard, asked.workers, asked.keep,
+                    asked.files,
+                )
+            )  # fmt: skip
     if asked.shard:
         return
     ours, theirs = (merged(outcomes[module]) for module in MODULES)
-    print(page(ours, theirs, asked.examples))
+    print(page(ours, theirs, asked.examples, asked.files))
     sys.exit(1 if not all(map(argument, ours.failed)) else 0)
 
 

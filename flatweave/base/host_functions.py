@@ -108,6 +108,10 @@ class Operand:
     mapped: bool
 
 
+def _fresh(number: int, dtype: np.dtype[Any], count: int) -> Values:
+    return np.empty(count, dtype)
+
+
 @record(eq=True)
 class HostCall:
     """A call of a function by its name, for one set of operands or for many `mapped` rows.
@@ -132,39 +136,68 @@ class HostCall:
         for each in self.results:
             yield from (("i64", varies) for varies in each.varying or ())
 
+    def once(
+        self, operands: Sequence[Values], results: Sequence[Values], where: Location | None
+    ) -> None:
+        """Call the function once, and write what it gives to the results; errors of the function
+        get a note that names the user's line."""
+        fill = FILLS.get(self.fn)
+        try:
+            if fill is not None:
+                fill(operands, results[0])
+                return
+            found = FUNCTIONS[self.fn](operands)
+        except Exception as failure:
+            if where is not None and not hasattr(failure, "where"):
+                failure.add_note(f"raised in {self.called}, which {where} calls")
+            elif getattr(failure, "where", where) is None:
+                failure.where = where  # type: ignore[attr-defined]
+            raise
+        for value, result in zip(found, results, strict=True):
+            result[...] = as_result(value, result.shape, result.dtype, self.called, where)
+
+    @property
+    def called(self) -> str:
+        """What people call the function."""
+        return self.fn.rpartition("_")[0]
+
     def run(
-        self, values: Sequence[Any], read: Read, where: Location | None,
-        place: Place | None = None,
-    ) -> list[Values]:  # fmt: skip
-        """The results as flat arrays, which may be in their `place`; errors of the function get a
-        note that names the user's line."""
+        self, values: Sequence[Any], read: Read, where: Location | None, place: Place = _fresh
+    ) -> list[Values]:
+        """The results as flat arrays, each in its `place`."""
         given = iter(values)
         rows = int(next(given)) if self.mapped else 1
-        operands = [_Rows(each, next(given), given, read, rows) for each in self.operands]
-        results = [_Rows(each, None, given, read, rows) for each in self.results]
-        call = _Call(self.fn, operands, results, rows, where)
-        if not self.mapped:
-            return call.whole([operand.whole() for operand in operands], place)
+        operands = [_Rows(each, given, read, rows, is_given=True) for each in self.operands]
+        results = [_Rows(each, given, read, rows) for each in self.results]
+        for number, each in enumerate(results):
+            each.values = place(number, each.memory, each.count)
         is_even = all(each.is_even for each in (*operands, *results))
-        if self.method == SEQUENTIAL or not is_even:
-            return call.row_by_row()
-        if not rows:
-            return [np.empty(0, result.memory) for result in results]
-        if self.method == EXPAND:
-            return call.whole([operand.expanded() for operand in operands])
-        return call.whole([operand.broadcast() for operand in operands])
+        if not self.mapped:
+            self.once([x.whole() for x in operands], [x.whole() for x in results], where)
+        elif self.method == SEQUENTIAL or not is_even:
+            each_row = (each.each() for each in (*operands, *results))
+            for _, *row in zip(range(rows), *each_row, strict=True):
+                self.once(row[: len(operands)], row[len(operands) :], where)
+        elif rows:
+            expand = self.method == EXPAND
+            self.once(
+                [each.expanded() if expand else each.broadcast() for each in operands],
+                [each.whole() for each in results], where,
+            )  # fmt: skip
+        return [each.values for each in results]
 
 
 class _Rows:
-    """An operand, or what a result must be like, for all rows."""
+    """An operand, or a result, for all rows."""
 
     def __init__(
-        self, kind: Operand, value: Any, given: Iterator[Any], read: Read, rows: int
+        self, kind: Operand, given: Iterator[Any], read: Read, rows: int, is_given: bool = False
     ) -> None:
         self.kind = kind
         self.rows = rows
         self.memory = as_dtype(kind.memory).numpy
         self.dtype = as_dtype(kind.dtype).dtype
+        value = next(given) if is_given else None
         index = np.dtype(np.int64)
         extents = [
             read(next(given), index, rows).tolist() if varies else int(next(given))
@@ -175,30 +208,23 @@ class _Rows:
         self.shapes: list[tuple[int, ...]] = list(zip(*columns, strict=True))
         if self.is_even:
             self.shapes = [tuple(x for x in extents if isinstance(x, int))]
+        self.count = sum(map(math.prod, self.shapes))
+        self.count *= rows if kind.mapped and self.is_even else 1
         self.values = np.empty(0)
         if kind.varying is None:
             self.values = np.asarray(value, self.memory)
-        elif value is not None:
-            count = sum(map(math.prod, self.shapes))
-            count *= rows if kind.mapped and self.is_even else 1
-            self.values = read(value, self.memory, count)
+        elif is_given:
+            self.values = read(value, self.memory, self.count)
             self.values.setflags(write=False)
-
-    def shape(self, row: int) -> tuple[int, ...]:
-        """The shape of one row in memory."""
-        return self.shapes[0] if self.is_even else self.shapes[row]
 
     @property
     def whole_shape(self) -> tuple[int, ...]:
         """The shape of all rows in memory, with the rows along its first axis."""
         return (self.rows, *self.shapes[0]) if self.kind.mapped else self.shapes[0]
 
-    def seen(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """The shape in memory of what the function sees: pairs of floats are complex numbers."""
-        return shape[:-1] if self.dtype.kind == "c" else shape
-
     def _viewed(self, values: Values, shape: tuple[int, ...]) -> Values:
-        return values.view(self.dtype).reshape(self.seen(shape))
+        """What the function sees: pairs of floats are complex numbers."""
+        return values.view(self.dtype).reshape(shape[:-1] if self.dtype.kind == "c" else shape)
 
     def whole(self) -> Values:
         """The array; a mapped one with the rows along its first axis."""
@@ -217,66 +243,10 @@ class _Rows:
         """The array of each row."""
         start = 0
         for row in range(self.rows):
-            shape = self.shape(row)
+            shape = self.shapes[0 if self.is_even else row]
             end = start + math.prod(shape)
             yield self._viewed(self.values[start:end] if self.kind.mapped else self.values, shape)
             start = end if self.kind.mapped else 0
-
-
-class _Call:
-    """One call in progress: what the function gives is checked, and laid out as in memory."""
-
-    def __init__(
-        self, name: str, operands: Sequence[_Rows], results: Sequence[_Rows], rows: int,
-        where: Location | None,
-    ) -> None:  # fmt: skip
-        self.name = name
-        self.fn = FUNCTIONS[name]
-        self.called = name.rpartition("_")[0]
-        self.operands = operands
-        self.results = results
-        self.rows = rows
-        self.where = where
-
-    def whole(self, operands: Sequence[Values], place: Place | None = None) -> list[Values]:
-        """The results of one call for all rows."""
-        fill = FILLS.get(self.name) if place else None
-        if fill is not None and place is not None:
-            (result,) = self.results
-            out = place(0, result.memory, math.prod(result.whole_shape))
-            fill(operands, out.reshape(result.whole_shape))
-            return [out]
-        found = self._call(operands)
-        return [
-            self._flat(value, result, result.whole_shape)
-            for value, result in zip(found, self.results, strict=True)
-        ]
-
-    def row_by_row(self) -> list[Values]:
-        """The results of calls for each row, in order."""
-        parts: list[list[Values]] = [[np.empty(0, result.memory)] for result in self.results]
-        each_row = zip(*(operand.each() for operand in self.operands), strict=True)
-        for row in range(self.rows):
-            found = self._call(next(each_row) if self.operands else ())
-            for part, value, result in zip(parts, found, self.results, strict=True):
-                part.append(self._flat(value, result, result.shape(row)))
-        return [np.concatenate(part) for part in parts]
-
-    def _call(self, operands: Sequence[Values]) -> Sequence[Any]:
-        try:
-            return self.fn(operands)
-        except Exception as failure:
-            if self.where is not None and not hasattr(failure, "where"):
-                failure.add_note(f"raised in {self.called}, which {self.where} calls")
-            elif getattr(failure, "where", self.where) is None:
-                failure.where = self.where  # type: ignore[attr-defined]
-            raise
-
-    def _flat(self, value: Any, result: _Rows, shape: tuple[int, ...]) -> Values:
-        """What the function gave for a result, as in memory."""
-        wanted = result.seen(shape)
-        found = as_result(value, wanted, result.dtype, self.called, self.where)
-        return np.ascontiguousarray(found).reshape(-1).view(result.memory)
 
 
 KINDS = "biufc"
@@ -288,6 +258,8 @@ def as_result(
 ) -> Values:
     """What a function gave as an array; ShapeError or DTypeError where it is another one than was
     declared. Python numbers and lists of some take the declared dtype, as far as it holds them."""
+    if type(value) is np.ndarray and value.dtype == dtype and value.shape == shape:
+        return value
     has_dtype = hasattr(value, "dtype")
     try:
         found = np.asarray(value)

@@ -6,13 +6,14 @@ import ctypes
 import math
 import struct
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from flatweave.base.dtypes import DType
+from flatweave.base.dtypes import DType, as_dtype
 from flatweave.base.errors import CompilerBug
-from flatweave.base.host_functions import HostCall
+from flatweave.base.host_functions import LIBRARIES, HostCall
 from flatweave.base.plan import Plan, Result, Status
 from flatweave.runtime.execute import (
     LONGEST,
@@ -173,6 +174,13 @@ class CpuProgram:
         return found
 
 
+Array = tuple[int, int, int, "np.dtype[Any]", "np.dtype[Any]"]
+"""Of an operand or result the positions of its data and its extents, and its dtypes for the
+function and in memory."""
+View = Callable[[int, int, tuple[int, ...], "np.dtype[Any]"], Values]
+"""An array of a call by its data, the owner of these, its shape and dtype."""
+
+
 class _Call:
     """A call of a Python function, and how its values are stored: of a buffer data and owner."""
 
@@ -184,20 +192,52 @@ class _Call:
         codes = "".join(
             "QQ" if is_array else _CODES[dtype] for dtype, is_array in (*call.kinds(), *results)
         )
-        self._values = struct.Struct("<" + codes)
+        values = struct.Struct("<" + codes)
+        self._words, self._unpack = ctypes.c_char * values.size, values.unpack_from
+        self.is_library = call.fn in LIBRARIES
+        self._taken, self._given = self._layout()
 
     def values(self, address: int) -> tuple[list[Any], list[int]]:
         """The numbers of a call, and pairs of data and owner; and where its results go."""
-        words = (ctypes.c_char * self._values.size).from_address(address)
-        found = iter(self._values.unpack(words))
+        found = iter(self._unpack(self._words.from_address(address)))
         values = [(next(found), next(found)) if array else next(found) for array in self.arrays]
         return values, list(found)[::2]
 
+    def _layout(self) -> tuple[list[Array], list[Array]]:
+        """Where each operand and result of a call that is not mapped is among its values."""
+        at, taken, given = 0, [], []
+        for each in self.call.operands:
+            dtype, memory = as_dtype(each.dtype).dtype, as_dtype(each.memory).numpy
+            rank = -1 if each.varying is None else len(each.varying) - (dtype.kind == "c")
+            taken.append((at, at + 2, at + 2 + rank, dtype, memory))
+            at += 1 if each.varying is None else 2 + len(each.varying)
+        for number, each in enumerate(self.call.results, -len(self.call.results)):
+            dtype, memory = as_dtype(each.dtype).dtype, as_dtype(each.memory).numpy
+            rank = len(each.varying or ())
+            given.append((2 * number, at, at + rank - (dtype.kind == "c"), dtype, memory))
+            at += rank
+        return taken, given
 
-def _store(results: list[Any], targets: list[int]) -> None:
-    for found, target in zip(results, targets, strict=True):
-        if found.size and address_of(found) != target:
-            np.ndarray(found.shape, found.dtype, _Borrowed.from_address(target))[...] = found
+    def once(self, address: int, view: View) -> None:
+        """Make a call that is not mapped, with a view of each operand."""
+        words = self._unpack(self._words.from_address(address))
+        operands = [
+            np.asarray(words[at], memory).view(dtype) if end < start
+            else view(words[at], words[at + 1], words[start:end], dtype)
+            for at, start, end, dtype, memory in self._taken
+        ]  # fmt: skip
+        results = [
+            _borrowed(words[at], 0, words[start:end], dtype)
+            for at, start, end, dtype, _ in self._given
+        ]
+        self.call.once(operands, results, self.where)
+
+
+def _borrowed(data: int, owner: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Values:
+    """A view for the time of a call."""
+    if 0 in shape:
+        return np.empty(shape, dtype)
+    return np.ndarray(shape, dtype, _Borrowed.from_address(data))
 
 
 class _Borrowed(ctypes.c_char * LONGEST):  # type: ignore[misc]
@@ -216,18 +256,33 @@ class _Caller:
 
     def __call__(self, address: int, number: int) -> None:
         call = self.calls[number]
+        if call.is_library and not call.call.mapped:
+            try:  # a library keeps no view, but an error may
+                return call.once(address, _borrowed)
+            except Exception:
+                pass
+        self._carefully(call, address)
+
+    def _carefully(self, call: _Call, address: int) -> None:
+        """The call of a function that may keep what it is given."""
         views: list[tuple[weakref.ref[Owner], int]] = []
 
-        def read(at: tuple[int, int], dtype: np.dtype[Any], count: int) -> Any:
-            return self._view(views, at, dtype, count)
+        def view(data: int, owner: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Values:
+            return self._view(views, data, owner, shape, dtype)
 
-        values, targets = call.values(address)
-
-        def place(number: int, dtype: np.dtype[Any], count: int) -> Any:
-            return np.ndarray(count, dtype, _Borrowed.from_address(targets[number]))
+        def read(at: tuple[int, int], dtype: np.dtype[Any], count: int) -> Values:
+            return self._view(views, *at, (count,), dtype)
 
         try:
-            _store(call.call.run(values, read, call.where, place), targets)
+            if call.call.mapped:
+                values, targets = call.values(address)
+
+                def place(number: int, dtype: np.dtype[Any], count: int) -> Values:
+                    return _borrowed(targets[number], 0, (count,), dtype)
+
+                call.call.run(values, read, call.where, place)
+            else:
+                call.once(address, view)
         except BaseException:
             for owner in self._kept(views):
                 others = sum(view() is not None for view, at in views if at == owner)
@@ -237,21 +292,23 @@ class _Caller:
         self._kept(views)
 
     def _view(
-        self, views: list[tuple[weakref.ref[Owner], int]], at: tuple[int, int],
-        dtype: np.dtype[Any], count: int,
-    ) -> Any:  # fmt: skip
-        """A view of a buffer that keeps its memory alive."""
-        data, owner = at
-        if not count:
-            return np.empty(0, dtype)
-        if data != owner:
+        self, views: list[tuple[weakref.ref[Owner], int]], data: int, owner: int,
+        shape: tuple[int, ...], dtype: np.dtype[Any],
+    ) -> Values:  # fmt: skip
+        """A read-only view of a buffer that keeps its memory alive."""
+        if 0 in shape:
+            found = np.empty(shape, dtype)
+        elif data != owner:
             borrowed = _Borrowed.from_address(data)
             borrowed.args = self.args
-            return np.ndarray(count, dtype, borrowed)
-        retainer()(data)
-        kept = Owner.from_address(data)
-        views.append((weakref.ref(kept), data))
-        return np.ndarray(count, dtype, kept)
+            found = np.ndarray(shape, dtype, borrowed)
+        else:
+            retainer()(data)
+            kept = Owner.from_address(data)
+            views.append((weakref.ref(kept), data))
+            found = np.ndarray(shape, dtype, kept)
+        found.setflags(write=False)
+        return found
 
     def _kept(self, views: list[tuple[weakref.ref[Owner], int]]) -> set[int]:
         """The buffers of which a view is alive: the end of the run leaves them alone."""

@@ -22,15 +22,17 @@ def test_what_a_shard_gave_is_not_run_again(tmp_path, monkeypatch):
     """A run that was cut off goes on where it was; others are kept apart."""
     calls = []
 
-    def run(module, suite, examples, shard, workers):
-        calls.append((module, examples, shard))
+    def run(module, suite, examples, shard, workers, files):
+        calls.append((module, examples, shard, *files))
         return Outcome(3, ["test_a.py::test_b"], 1, 0.5)
 
     monkeypatch.setattr(standard, "run", run)
     asked = [("flatweave", 10, "1/2"), ("flatweave", 10, "2/2"), ("numpy", 10, "1/2"),
-             ("flatweave", 20, "1/2")]  # fmt: skip
+             ("flatweave", 20, "1/2"), ("flatweave", 20, "1/2", "test_fft.py")]  # fmt: skip
     for _ in range(2):
-        outcomes = [kept(m, tmp_path, n, shard, 1, tmp_path) for m, n, shard in asked]
+        outcomes = [
+            kept(m, tmp_path, n, shard, 1, tmp_path, files) for m, n, shard, *files in asked
+        ]
 
     assert calls == asked
     assert merged(outcomes[:2]) == Outcome(6, ["test_a.py::test_b"] * 2, 2, 1.0)
