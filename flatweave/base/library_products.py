@@ -1,6 +1,6 @@
 """Products of matrices by NumPy's BLAS, and from what size on programs have them there.
 
-    PRODUCTS[True, False, ""]      matmul_3f2a..(a: f64[k, m], b: f64[k, n])      a.T @ b
+    PRODUCTS[True, False, "", False, False]     matmul_3f2a..(a: f64[k, m], b: f64[k, n]): a.T @ b
 
 The functions are registered when this is imported: a process that recalls a program from disk calls
 them by their names.
@@ -47,10 +47,13 @@ def _leave_out(a: Values, b: Values, found: Values) -> None:
         found += np.where(column == 0, 0, column * b[step])
 
 
-def _registered(left: bool, right: bool, zeros: str) -> str:
+def _registered(
+    left: bool, right: bool, zeros: str, left_conjugated: bool, right_conjugated: bool
+) -> str:
     def taken(values: Sequence[Values]) -> tuple[Values, Values]:
         a, b = values
-        return a.T if left else a, b.T if right else b
+        a, b = a.T if left else a, b.T if right else b
+        return np.conj(a) if left_conjugated else a, np.conj(b) if right_conjugated else b
 
     def call(values: Sequence[Values]) -> Sequence[Any]:
         return [matmul(*taken(values), zeros)]
@@ -58,17 +61,21 @@ def _registered(left: bool, right: bool, zeros: str) -> str:
     def fill(values: Sequence[Values], out: Values) -> object:
         return matmul(*taken(values), zeros, out)
 
-    name = register(matmul, call, f"{left} {right} {zeros}", BLAS)
+    conjugated = f" {left_conjugated} {right_conjugated}" * (left_conjugated or right_conjugated)
+    name = register(matmul, call, f"{left} {right} {zeros}{conjugated}", BLAS)
     FILLS[name] = fill
     return name
 
 
 PRODUCTS = {
     kind: _registered(*kind)
-    for kind in product((False, True), (False, True), (NEITHER, LEFT, RIGHT))
+    for kind in product(
+        (False, True), (False, True), (NEITHER, LEFT, RIGHT), (False, True), (False, True)
+    )
+    if kind[2] == NEITHER or not any(kind[3:])
 }
-"""The names for programs: whether the left and the right one are transposed, and whose zeros count.
-"""
+"""The names for programs: whether the left and the right one are transposed, whose zeros count,
+and whether the left and the right one are conjugated."""
 
 
 @record(eq=True)

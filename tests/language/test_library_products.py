@@ -45,7 +45,19 @@ WAYS = {
         lambda a, b: fw.generate((a.shape[0], b.shape[1]), lambda i, j: fw.sum(a[i] * b[:, j])),
         (A, B), A @ B,
     ),
-    "complex": (lambda a, b: a @ b, (Z, Z.T.copy()), Z @ Z.T),
+    "complex": (lambda a, b: a @ b, (Z, Z.T.copy()), Z @ Z.T.copy()),
+    "complex, transposed": (lambda a, b: a.T @ b.T, (Z.T.copy(), Z), Z @ Z.T),
+    "complex, conjugated": (lambda a, b: fw.conj(a).T @ b, (Z, 1j - Z), Z.conj().T @ (1j - Z)),
+    "gram of complex": (lambda a: fw.conj(a).T @ a, (Z,), Z.conj().T @ Z),
+    "complex, work after": (lambda a, b, c: abs(a @ b + c), (Z, B, C), abs(Z @ B + C)),
+    "complex, both factors": (
+        lambda a, b: a @ fw.conj(b) + 1j, (Z, Z.T.copy()), Z @ Z.conj().T + 1j
+    ),
+    "complex, a part": (lambda a, b: fw.real(a @ b), (Z, Z.T.copy()), (Z @ Z.T).real),
+    "complex, other signs": (
+        lambda a, b: fw.real(a) @ fw.real(b) + fw.imag(a) @ fw.imag(b), (Z, Z.T.copy()),
+        Z.real @ Z.real.T + Z.imag @ Z.imag.T,
+    ),
     "f32": (lambda a, b: a @ b, (A.astype("f"), B.astype("f")), A.astype("f") @ B.astype("f")),
     "empty": (lambda a, b: a @ b, (A[:, :0].copy(), B[:0]), np.zeros((5, 6))),
     "none": (lambda a, b: a @ b, (A[:0], B), np.zeros((0, 6))),
@@ -65,14 +77,25 @@ def test_in_programs(way):
 
 def test_bits_and_transpositions():
     """The bits are the library's; transposed operands are read as they are."""
-    for f, args, wanted in (WAYS[way] for way in ("plain", "f32", "gram")):
+    for f, args, wanted in (WAYS[way] for way in ("plain", "f32", "gram", "complex")):
         assert in_program(f, *args).tobytes() == wanted.tobytes()
     f = fw.jit(lambda a, b: a.T @ b)
     text = f.stages(B, C.T.copy()).text["flat"]
-    assert f"callback {PRODUCTS[True, False, '']}" in text
+    assert f"callback {PRODUCTS[True, False, '', False, False]}" in text
     first = text[: text.index("callback")]
     assert "suits library" in first
     assert "sweep" not in first[first.rindex("(() =>") :]
+
+
+def test_complex_products_are_one_step():
+    """Of the arrays as they are; a program that uses the products of parts otherwise has these."""
+    ways = [way for way in WAYS if way.startswith("complex")]
+    with config.scoped(schedule=LIBRARY):
+        counts = {way: steps(fw.jit(WAYS[way][0]), *WAYS[way][1]) for way in ways}
+    assert counts == {
+        "complex": 1, "complex, transposed": 1, "complex, conjugated": 1, "complex, work after": 2,
+        "complex, both factors": 1, "complex, a part": 2, "complex, other signs": 2,
+    }  # fmt: skip
 
 
 def test_sizes_decide():

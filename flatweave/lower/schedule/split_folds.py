@@ -45,10 +45,8 @@ matrices of floats are left to the library (`passes/branches/library_products.py
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import TypeGuard
 
 from flatweave.array_ir.syntax import Program
 from flatweave.base.dtypes import i64
@@ -56,16 +54,21 @@ from flatweave.base.records import record, replace
 from flatweave.lower.machine.machine import Machine
 from flatweave.lower.machine.thresholds import FOLD_STEPS, MOST_REDUCTIONS
 from flatweave.lower.schedule.arrangement import folds_down_columns
-from flatweave.ops import HOST_BODIES, ByRow, Combine, Fold, Index, Prefix, Store, Suits, Sweep
+from flatweave.lower.schedule.own_arrays import own_arrays, readers
+from flatweave.ops import ByRow, Combine, Fold, Index, Prefix, Store, Suits, Sweep
 from flatweave.ops.nests import LIBRARY
-from flatweave.passes.branches.library_products import Operands, operands_of
-from flatweave.passes.cost import STORING, cost_of_body
+from flatweave.passes.branches.library_products import (
+    ComplexProduct,
+    Operands,
+    complex_product,
+    operands_of,
+)
+from flatweave.passes.cost import cost_of_body
 from flatweave.passes.dce import dce
-from flatweave.passes.fusion.sharing import is_pull
 from flatweave.passes.nests.arrays import at, branch
 from flatweave.passes.rewrite import Rewriter
 from flatweave.terms.build import Builder, index
-from flatweave.terms.control import Apply, Cast, If
+from flatweave.terms.control import If
 from flatweave.terms.syntax import Atom, Const, Lambda, Let, Op, Var
 from flatweave.terms.traverse import (
     Substitution,
@@ -93,7 +96,7 @@ class _Splitter(Rewriter):
 
     def __init__(self, fn: Lambda, machine: Machine) -> None:
         super().__init__(self._rule)
-        self.readers = _readers(fn)
+        self.readers = readers(fn)
         self.machine = machine
         self.in_row = machine.one_block
 
@@ -109,37 +112,8 @@ class _Splitter(Rewriter):
         folds = _even_folds(op)
         if not folds:
             return None
-        return _Folds(op, folds, self._own(b, let), self.machine).versions(b)
-
-    def _own(self, b: Builder, let: Let) -> dict[Var, Sweep]:
-        """The arrays that cost little and are read by one sweep alone, each with its sweep."""
-        found: dict[Var, Sweep] = {}
-        for old in free_vars(let.op):
-            var = self.renaming.atom(old)
-            maker = b.own.get(var) if isinstance(var, Var) else None
-            if self.readers[old] == 1 and isinstance(var, Var) and _is_cheap(maker):
-                found[var] = maker
-        return found
-
-
-def _readers(fn: Lambda) -> Counter[Var]:
-    """How many operations of host bodies read each array."""
-    found: Counter[Var] = Counter(atom for atom in fn.results if isinstance(atom, Var))
-    for let in fn.lets:
-        found.update(list(free_vars(let.op)))
-        if isinstance(let.op, HOST_BODIES):
-            for inner in lambdas_in(let.op):
-                found.update(_readers(inner))
-    return found
-
-
-def _is_cheap(op: Op | None) -> TypeGuard[Sweep]:
-    """Whether a sweep only stores an array, each element of a little scalar work and reads."""
-    if not isinstance(op, Sweep) or not is_pull(op) or len(op.sinks) != 1:
-        return False
-    plain = all(isinstance(let.op, Apply | Cast | Index) for let in op.body.lets)
-    effects = any(let.op.effect for let in op.body.lets)
-    return plain and not effects and cost_of_body(op.body) <= STORING
+        arrays = (self.renaming.atom(old) for old in free_vars(let.op) if self.readers[old] == 1)
+        return _Folds(op, folds, own_arrays(b, arrays), self.machine).versions(b)
 
 
 def _even_folds(op: Sweep) -> list[Let]:
@@ -207,10 +181,15 @@ class _Folds:
         found.append((guard, partial(self._in_blocks, size=size)))
         operands = operands_of(self.op, self.lets, self.own)
         if operands:
+            whole = complex_product(self.op, self.lets, operands, self.own)
             least = b.apply("minimum", b.apply("minimum", shape[0], shape[1]), steps)
-            products = b.mul(results, steps)
+            products = b.mul(b.mul(results, steps), index(4 if whole else 1))
             (large,) = b.emit(Suits(LIBRARY, "product", False, least, products, steps))
-            found.append((large, partial(self._by_library, operands=operands)))
+            by_library = (
+                partial(self._by_library, operands=operands) if whole is None
+                else partial(self._by_complex, whole=whole)
+            )  # fmt: skip
+            found.append((large, by_library))
         return _first_of(b, found, self._whole)
 
     def _most(self) -> int:
@@ -219,7 +198,8 @@ class _Folds:
         lane, blocks = self.op.body.params[-1], self.machine.blocks_wanted
         reads = [let.op for fold in self.folds for let in fold.body.lets
                  if isinstance(let.op, Index)]  # fmt: skip
-        across = any(lane in place[:-1] for read in reads for place in self._places(read))
+        places = (place for read in reads for place in self._places(read))
+        across = any(lane in place[:-1] and not isinstance(place[-1], Const) for place in places)
         return blocks if across else blocks * self.machine.lanes_of_block
 
     def _places(self, read: Index) -> list[tuple[Atom, ...]]:
@@ -242,11 +222,18 @@ class _Folds:
         return b.emit(op)
 
     def _stored(self, b: Builder, arrays: Iterable[Var]) -> dict[Var, Atom]:
-        """Arrays that only the sweep reads, stored."""
-        found: dict[Var, Atom] = {}
+        """Arrays that only the sweep reads, stored; those of one shape by one sweep."""
+        by_shape: dict[tuple[Atom, ...], list[Var]] = {}
         for var in dict.fromkeys(arrays):
-            sweep = self.own[var]
-            found[var] = b.emit(Sweep(sweep.shape, b.copy(sweep.body), sweep.sinks))[0]
+            by_shape.setdefault(self.own[var].shape, []).append(var)
+        found: dict[Var, Atom] = {}
+        for shape, some in by_shape.items():
+            inside = b.inner()
+            place = [inside.param("i", i64, extent) for extent in shape]
+            values = [x for var in some for x in inside.inline(self.own[var].body, place)]
+            sinks = tuple(sink for var in some for sink in self.own[var].sinks)
+            stored = b.emit(Sweep(shape, inside.close(place, values), sinks))
+            found.update(zip(some, stored, strict=True))
         return found
 
     def _by_library(self, b: Builder, operands: Sequence[Operands]) -> Sequence[Atom]:
@@ -260,6 +247,15 @@ class _Folds:
         if self.op.only_stores and len(self.op.body.lets) == len(self.lets):
             return [made[result] for result in self.op.body.results]
         return self._rest(b, lambda c, let, place: [at(c, products[let], *place)])
+
+    def _by_complex(self, b: Builder, whole: ComplexProduct) -> Sequence[Atom]:
+        """The folds as one product of complex matrices; and then what the sweep does with it."""
+        pairs = whole.operands.product(b, self.lets[0].where, {})
+        if whole.is_stored_by(self.op):
+            return [pairs]
+        numbers = {whole.real: index(0), whole.imaginary: index(1)}
+        parts = replace(self, lets=list(numbers))
+        return parts._rest(b, lambda c, let, place: [at(c, pairs, *place, numbers[let])])
 
     def _first(self) -> list[Let]:
         """The folds that read nothing of the others."""

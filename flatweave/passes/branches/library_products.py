@@ -12,6 +12,13 @@ The products of a gradient are 0 where the cotangent is, even if the other facto
 
     x = mul g y;  t = select (and (ne x x) (eq g 0.0)) 0.0 x
 
+Four products of the parts of two arrays of complex numbers are one product of these:
+
+    re = sub (fold xs[i, k, 0] ys[k, j, 0]) (fold xs[i, k, 1] ys[k, j, 1])
+    im = add (fold xs[i, k, 0] ys[k, j, 1]) (fold xs[i, k, 1] ys[k, j, 0])
+    ==>
+    p: f32[n, m, 2] = callback matmul_3f2a none [] [xs as c64, ys as c64] [p as c64]
+
 This is decided after fusion: a product whose elements a reduction reads is part of it, and stays.
 """
 
@@ -19,26 +26,30 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from flatweave.base.dtypes import f32, f64
+from flatweave.base.dtypes import c64, c128, f32, f64
 from flatweave.base.library_products import LARGE, LEFT, NEITHER, PRODUCTS, RIGHT
 from flatweave.base.records import record
 from flatweave.base.source import Location
-from flatweave.ops import Argument, Callback, Fold, Index, Returned, Sweep
+from flatweave.ops import Argument, Callback, Fold, Index, InTurn, Returned, Sweep
 from flatweave.ops.rows import array_type
-from flatweave.terms.build import Builder
+from flatweave.terms.build import Builder, index
 from flatweave.terms.control import Apply
 from flatweave.terms.operators import component_functions
 from flatweave.terms.syntax import Atom, Const, Let, Op, Var, constant
+from flatweave.terms.traverse import free_vars
 
 ADD = ["add"]
+WHOLE = {f32: c64, f64: c128}
+"""The complex numbers with parts of a dtype."""
 
 
 @record
 class Matrix:
-    """An operand: an array, and whether it is transposed."""
+    """An operand: an array, of complex numbers one of pairs, and what it is but for that."""
 
     array: Atom
     turned: bool
+    conjugated: bool = False
 
 
 @record
@@ -59,14 +70,96 @@ class Operands:
             if isinstance(array, Var):
                 array = stored.get(array, array)
             type_ = array_type(array)
-            arguments.append(Argument(array, type_.shape, type_.dtype.name, False))
-        dtype = array_type(arguments[0].value).dtype
-        result = Returned(dtype, self.shape, dtype.name, ())
-        name = PRODUCTS[self.left.turned, self.right.turned, self.zeros]
+            is_complex = len(type_.shape) > len(self.shape)
+            seen = WHOLE[type_.dtype] if is_complex else type_.dtype
+            arguments.append(Argument(array, type_.shape, seen.name, False))
+        shape = (*self.shape, index(2)) if is_complex else self.shape
+        result = Returned(type_.dtype, shape, seen.name, ())
+        conjugated = self.left.conjugated, self.right.conjugated
+        name = PRODUCTS[self.left.turned, self.right.turned, self.zeros, *conjugated]
         around, b.where = b.where, where or b.where
         (found,) = b.emit(Callback(name, "none", (), tuple(arguments), (result,)))
         b.where = around
         return found
+
+
+@record
+class ComplexProduct:
+    """The operands of a product of complex matrices, and what its parts are in a sweep."""
+
+    operands: Operands
+    real: Let
+    imaginary: Let
+
+    def is_stored_by(self, op: Sweep) -> bool:
+        """Whether a sweep stores these numbers in pairs, and nothing else."""
+        stores = len(op.sinks) == 1 and isinstance(op.sinks[0], InTurn)
+        return stores and op.body.results == (*self.real.vars, *self.imaginary.vars)
+
+
+def complex_product(
+    op: Sweep, folds: Sequence[Let], operands: Sequence[Operands], own: Mapping[Var, Sweep]
+) -> ComplexProduct | None:
+    """The product of complex matrices whose parts a sweep computes by four products; None if it
+    does anything else with them."""
+    parts: dict[tuple[int, int], Atom] = {}
+    factors = [set[tuple[Atom, bool]](), set[tuple[Atom, bool]]()]
+    signs = [{0: False}, {0: False}]
+    for let, each in zip(folds, operands, strict=True):
+        numbers = []
+        for side, matrix in enumerate((each.left, each.right)):
+            found = _part(matrix, own)
+            if found is None:
+                return None
+            if signs[side].setdefault(found.number, found.negated) != found.negated:
+                return None
+            factors[side].add((found.pairs, found.turned))
+            numbers.append(found.number)
+        parts[numbers[0], numbers[1]] = let.vars[0]
+    if len(folds) != 4 or len(parts) != 4 or any(len(each) != 1 for each in factors):
+        return None
+    if any(each.zeros != NEITHER for each in operands):
+        return None
+    used = [let for let in op.body.lets if {*parts.values()} & free_vars(let.op).keys()]
+    by_function = {let.op.fn: (let, let.op.args) for let in used if isinstance(let.op, Apply)}
+    if len(used) != 2 or {*by_function} != {"sub", "add"} or {*parts.values()} & {*op.body.results}:
+        return None
+    (real, straight), (imaginary, crossed) = by_function["sub"], by_function["add"]
+    if straight != (parts[0, 0], parts[1, 1]) or {*crossed} != {parts[0, 1], parts[1, 0]}:
+        return None
+    left, right = (Matrix(*each.pop(), sign[1]) for each, sign in zip(factors, signs, strict=True))
+    return ComplexProduct(Operands(left, right, NEITHER, op.shape, ()), real, imaginary)
+
+
+@record
+class Part:
+    """A part of complex numbers in pairs: 0 for the real, 1 for the imaginary one."""
+
+    pairs: Atom
+    turned: bool
+    number: int
+    negated: bool
+
+
+def _part(of: Matrix, own: Mapping[Var, Sweep]) -> Part | None:
+    """The part of an array of pairs that a matrix is."""
+    sweep = own.get(of.array) if isinstance(of.array, Var) else None
+    if sweep is None or not sweep.body.lets:
+        return None
+    first, *rest = sweep.body.lets
+    read, negation = first.op, rest[0].op if rest else None
+    negated = isinstance(negation, Apply) and (negation.fn, negation.args) == ("neg", first.vars)
+    if len(rest) != negated or not isinstance(read, Index) or len(read.indices) != 3:
+        return None
+    *place, part = read.indices
+    shape, (*extents, last) = sweep.shape, array_type(read.xs).shape
+    turned = tuple(place) == sweep.body.params[::-1]
+    same = turned or tuple(place) == sweep.body.params
+    if not same or not isinstance(part, Const) or last != index(2):
+        return None
+    if tuple(extents) != (shape[::-1] if turned else shape):
+        return None
+    return Part(read.xs, turned != of.turned, int(part.value), negated)
 
 
 def operands_of(
