@@ -30,7 +30,7 @@ from flatweave.base.errors import UserError
 from flatweave.base.locks import Lock
 from flatweave.frontend.call.contexts import PLACE
 from flatweave.frontend.trace.trace import Leaf
-from flatweave.frontend.values.array import HostArray, Tracer
+from flatweave.frontend.values.array import HostArray, HostComplex, Tracer
 from flatweave.frontend.values.asarray import no_array, values_of
 from flatweave.frontend.values.chunked import Chunked
 from flatweave.frontend.values.device_array import DeviceArray
@@ -175,7 +175,7 @@ def quick(args: tuple[Any, ...], key: list[Any], flat: list[Any]) -> bool:
     """Fill key and flat arguments when all are plain arrays and numbers, else give False."""
     for arg in args:
         cls = type(arg)
-        if cls is HostArray:
+        if cls is HostArray or cls is HostComplex:
             arg = arg._values
         elif cls is DeviceArray and arg.resident.shape:
             arg = arg.resident
@@ -189,9 +189,12 @@ def quick(args: tuple[Any, ...], key: list[Any], flat: list[Any]) -> bool:
             flags = arg.flags
             if not (flags.c_contiguous and flags.aligned):
                 return False
-        shape = arg.shape
-        key.append(arg.dtype)
+        shape, dtype = arg.shape, arg.dtype
+        key.append(dtype)
         key.append(len(shape))
+        if dtype.char in "FD":
+            arg = pairs_of(arg)
+            shape = arg.shape
         if shape:
             flat += shape
             flat.append(arg)
@@ -202,9 +205,9 @@ def quick(args: tuple[Any, ...], key: list[Any], flat: list[Any]) -> bool:
 
 def put(table: Table, signature: tuple[Any, ...], run: Callable[..., Any]) -> None:
     """Enter what runs calls of a signature that `quick` made; not where every call's arrays must be
-    converted: in another byte order, complex, records, times, floats of 16 bits."""
+    converted: in another byte order, records, times, floats of 16 bits."""
     dtypes = [part for part in signature if isinstance(part, np.dtype)]
-    if all(dtype.isnative and dtype.kind in "biuf" and dtype != np.float16 for dtype in dtypes):
+    if all(dtype.isnative and dtype.kind in "biufc" and dtype != np.float16 for dtype in dtypes):
         keep(table, signature, run)
 
 
