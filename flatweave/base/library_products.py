@@ -23,14 +23,14 @@ LEFT, RIGHT, NEITHER = "left", "right", ""
 cotangent in a gradient."""
 
 
+@np.errstate(all="ignore")
 def matmul(a: Values, b: Values, zeros: str = NEITHER, out: Values | None = None) -> Values:
     """The product of two matrices."""
-    with np.errstate(all="ignore"):
-        found = np.matmul(a, b, out=out)
-        if zeros == LEFT:
-            _leave_out(a, b, found)
-        elif zeros == RIGHT:
-            _leave_out(b.T, a.T, found.T)
+    found = np.matmul(a, b, out=out)
+    if zeros == LEFT:
+        _leave_out(a, b, found)
+    elif zeros == RIGHT:
+        _leave_out(b.T, a.T, found.T)
     return found
 
 

@@ -223,10 +223,6 @@ def evaluate(known: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
 
 
 def _evaluate(known: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    if known.host is not None:
-        found = known.host(*args, **kwargs)
-        if found is not NotImplemented:
-            return found
     key: list[Any] = [known]
     given: list[Any] = []
     is_quick = not kwargs and len(args) <= known.values and quick(args, key, given)

@@ -136,6 +136,10 @@ def operation(
                     kwargs[name] = convert[name](kwargs[name])
             if scope is None:
                 try:
+                    if host is not None:
+                        found = host(*args, **kwargs)
+                        if found is not NotImplemented:
+                            return found
                     return EVALUATOR[0](known, args, kwargs)
                 except Exception as error:
                     if isinstance(error, TypeError):

@@ -26,7 +26,7 @@ from flatweave.frontend.functions.callbacks import ShapeDtypeStruct, traced
 from flatweave.frontend.functions.combinators import map
 from flatweave.frontend.functions.custom import ruled
 from flatweave.frontend.trace import extents
-from flatweave.frontend.values.array import Array, HostArray, describe, host_array
+from flatweave.frontend.values.array import Array, HostArray, HostComplex, describe
 from flatweave.frontend.values.asarray import is_number_list, list_values
 from flatweave.frontend.values.number_formats import Complex, is_short
 from flatweave.frontend.values.scope import current
@@ -66,9 +66,10 @@ def floats(x: Any) -> Values | None:
 def square(x: Any) -> Values | None:
     """The same of square matrices."""
     found = floats(x)
-    if found is None or found.ndim < 2 or found.shape[-1] != found.shape[-2]:
+    if found is None:
         return None
-    return found
+    shape = found.shape
+    return found if len(shape) > 1 and shape[-1] == shape[-2] else None
 
 
 def rectangular(x: Any) -> Values | None:
@@ -78,41 +79,48 @@ def rectangular(x: Any) -> Values | None:
 
 
 def at_once(
-    compute: Callable[..., Any], *taken: Callable[[Any], Values | None], kind: Any = None,
+    compute: Callable[..., Any], take: Callable[[Any], Values | None], kind: Any = None,
     small: Callable[..., Any] | None = None,
 ) -> Callable[..., Any]:  # fmt: skip
-    """The short cut of a function for arrays that are here: `compute` on them; a tuple of results
-    is one of a `kind`. `small` computes stacks of small matrices, and gives None for others."""
+    """The short cut of a function for arrays that are here: `compute` on them, the first one as
+    `take` gives it; a tuple of results is one of a `kind`. `small` computes stacks of small
+    matrices, and gives None for others."""
 
-    count = len(taken)
-
-    def host(*args: Any, **options: Any) -> Any:
-        if len(args) != count:
+    def host(x: Any, /, *others: Any, **options: Any) -> Any:
+        a = take(x)
+        if a is None:
             return NotImplemented
-        given = []
-        for take, arg in zip(taken, args):
-            values = take(arg)
-            if values is None:
-                return NotImplemented
-            given.append(values)
+        if others:
+            others = tuple([floats(other) for other in others])
+            for other in others:
+                if other is None:
+                    return NotImplemented
         try:
-            if small is not None and (result := small(*given, **options)) is not None:
-                return kind(*result) if type(result) is tuple else result
-            found = compute(*given, **options)
+            if small is not None and a.ndim > 2:
+                result = small(a, *others, **options)
+                if result is not None:
+                    return kind(*result) if type(result) is tuple else result
+            found = compute(a, *others, **options)
         except UserError as failure:
             failure.where = failure.where or user_location()
             raise
         except (TypeError, ValueError, IndexError):
             return NotImplemented
-        return kind(*(kept(each) for each in found)) if type(found) is tuple else kept(found)
+        if isinstance(found, tuple):
+            return tuple.__new__(kind, [kept(each) for each in found])
+        return kept(found)
 
     return host
 
 
 def kept(values: Any) -> HostArray:
-    """A result, in row-major order."""
-    array = np.asarray(values)
-    return host_array(array if array.flags.c_contiguous else np.ascontiguousarray(array))
+    """A result, in row-major order, which nobody changes from now on."""
+    if type(values) is not np.ndarray:
+        values = np.asarray(values)
+    if not values.flags.c_contiguous:
+        values = np.ascontiguousarray(values)
+    values.setflags(False)
+    return HostComplex(values) if values.dtype.kind == "c" else HostArray(values)
 
 
 # -- in traces ------------------------------------------------------------------------------------
@@ -203,6 +211,11 @@ def failed(who: str, why: str, remedy: str) -> ArgumentError:
     return ArgumentError(f"{who} {why}", remedy=remedy)
 
 
+def not_converged(who: str, failure: Exception) -> ArgumentError:
+    """The error for where LAPACK's rounds do not end, as with NaN."""
+    return failed(who, f"fails: {failure}.", "See whether there are NaN in it.")
+
+
 # -- transforms ------------------------------------------------------------------------------------
 
 
@@ -216,27 +229,39 @@ def _library() -> tuple[Any, str]:
     return found, "SciPy's transforms"
 
 
+@functools.cache
+def _transform(name: str) -> Callable[..., Any]:
+    """A transform of the library."""
+    found: Callable[..., Any] = getattr(_library()[0], name)
+    return found
+
+
 def transform_at_once(name: str) -> Callable[..., Any]:
     """The short cut for arrays that are here; what the library refuses goes the way of others."""
 
+    of_reals = name in OF_REALS
+
     def host(x: Any, /, **options: Any) -> Any:
         values = None if is_on_device() else floats(x)
-        if values is None or (name in OF_REALS and values.dtype.kind == "c"):
+        if values is None or (of_reals and values.dtype.kind == "c"):
             return NotImplemented
-        lengths = options.get("s")
-        if lengths is not None:
-            if not _are_lengths(lengths):
-                return NotImplemented
-            if options.get("axes") is None:
-                options["axes"] = tuple(range(-len(lengths), 0))
-        if "n" in options and options["n"] is not None and not _are_lengths((options["n"],)):
+        if options and not _takes(options):
             return NotImplemented
         try:
-            return kept(getattr(_library()[0], name)(values, **options))
+            return kept(_transform(name)(values, **options))
         except (TypeError, ValueError, IndexError):
             return NotImplemented
 
     return host
+
+
+def _takes(options: dict[str, Any]) -> bool:
+    """Whether the library takes lengths as they are given; their axes are the last ones unless
+    others are given."""
+    lengths, n = options.get("s"), options.get("n")
+    if lengths is not None and _are_lengths(lengths) and options.get("axes") is None:
+        options["axes"] = tuple(range(-len(lengths), 0))
+    return (lengths is None or _are_lengths(lengths)) and (n is None or _are_lengths((n,)))
 
 
 def _are_lengths(lengths: Any) -> bool:
@@ -245,7 +270,7 @@ def _are_lengths(lengths: Any) -> bool:
 
 def is_on_device() -> bool:
     """Whether what is called runs on a device."""
-    return config.target.partition(":")[0] in ("cuda", "opencl")
+    return config.target.startswith(("cuda", "opencl"))
 
 
 def transformed(
@@ -253,7 +278,7 @@ def transformed(
 ) -> Any:
     """The transform of each row by the library; it is given the length where that does not follow.
     """
-    compute, library = getattr(_library()[0], name), _library()[1]
+    compute, library = _transform(name), _library()[1]
     scope = current()
     if scope.trace.in_chunks and scope.outer is None and _are_several(rows):
         return map(lambda row: transformed(name, row, width, dtype, norm, *length), rows)
@@ -267,7 +292,7 @@ def transformed(
 
 def transformed_along(name: str, array: Any, axes: tuple[int, ...], norm: Any) -> Any:
     """The transform along several axes, counted from the last one."""
-    compute, library = getattr(_library()[0], name), _library()[1]
+    compute, library = _transform(name), _library()[1]
     result = ShapeDtypeStruct(array.shape, complex_of(array))
     return step(compute, [array], [result], library, axes=axes, norm=norm_of(norm))[0]
 

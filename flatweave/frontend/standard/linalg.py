@@ -28,7 +28,6 @@ from flatweave.frontend.standard.library import (
     at_once,
     dtype_of,
     failed,
-    floats,
     is_divided,
     kept,
     like,
@@ -86,7 +85,7 @@ def _determinant(a: Values) -> Values:
 
 
 def _logarithm(a: Values) -> tuple[Any, Any]:
-    return tuple(np.linalg.slogdet(a))
+    return np.linalg.slogdet(a)
 
 
 def _factor(a: Values, upper: bool = False) -> Values:
@@ -98,7 +97,7 @@ def _factor(a: Values, upper: bool = False) -> Values:
 
 
 @for_complex
-@operation(host=at_once(_solution, square, floats, small=solution))
+@operation(host=at_once(_solution, square, small=solution))
 def solve(x1: Any, x2: Any, /) -> Array:
     """x with `x1 @ x = x2`; of a vector a vector. Raises ArgumentError for a singular matrix,
     ShapeError where the right side has another number of rows.

@@ -28,17 +28,11 @@ from flatweave.frontend.functions.combinators import map
 from flatweave.frontend.functions.reductions import sum
 from flatweave.frontend.standard import small_matrices
 from flatweave.frontend.standard.arrangement import moveaxis, permute_dims
+from flatweave.frontend.standard.library import kept
 from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.extents import ZERO, origin_line
 from flatweave.frontend.trace.tracers import as_tracer, tracer_of
-from flatweave.frontend.values.array import (
-    Array,
-    HostArray,
-    HostComplex,
-    Tracer,
-    describe,
-    host_array,
-)
+from flatweave.frontend.values.array import Array, HostArray, HostComplex, Tracer, describe
 from flatweave.frontend.values.number_formats import Complex
 from flatweave.terms.syntax import Atom, constant
 
@@ -51,10 +45,12 @@ Sizes = Callable[..., tuple[int, int, int, int]]
 
 def of_stacks(a: Values, b: Values) -> tuple[int, int, int, int]:
     """The sizes of products of matrices and vectors, one by one."""
-    rows = a.shape[-2] if a.ndim > 1 else 1
-    columns = b.shape[-1] if b.ndim > 1 else 1
-    count = max(math.prod(a.shape[:-2]), math.prod(b.shape[:-2]))
-    return count, rows, columns, a.shape[-1]
+    left, right = a.shape, b.shape
+    rows = left[-2] if len(left) > 1 else 1
+    columns = right[-1] if len(right) > 1 else 1
+    if len(left) <= 2 >= len(right):
+        return 1, rows, columns, left[-1]
+    return max(math.prod(left[:-2]), math.prod(right[:-2])), rows, columns, left[-1]
 
 
 def of_tensors(a: Values, b: Values, axes: Any = 1) -> tuple[int, int, int, int]:
@@ -68,9 +64,13 @@ def by_numpy(compute: Callable[..., Any], sizes: Sizes) -> Callable[..., Any]:
     """The short cut of a product, for floats and complex numbers of sizes at which NumPy's is the
     faster one; what it refuses goes the way of traced arrays, which tell what is wrong."""
 
+    quietly = np.errstate(all="ignore")(compute)
+
     def host(x: Any, y: Any, /, **options: Any) -> Any:
-        is_here = type(x) in ARRAYS and type(y) in ARRAYS and config.target == "cpu"
-        if not is_here or config.schedule.product == "kernels":
+        if type(x) not in ARRAYS or type(y) not in ARRAYS:
+            return NotImplemented
+        switches = config.current
+        if switches.target != "cpu" or switches.schedule.product == "kernels":
             return NotImplemented
         a, b = np.asarray(x), np.asarray(y)
         if a.dtype.char not in "fdFD" or b.dtype.char not in "fdFD" or not a.ndim or not b.ndim:
@@ -78,8 +78,7 @@ def by_numpy(compute: Callable[..., Any], sizes: Sizes) -> Callable[..., Any]:
         try:
             if not _is_numpys(a.dtype.kind == "c", *sizes(a, b, **options)):
                 return NotImplemented
-            with np.errstate(all="ignore"):
-                return host_array(np.asarray(compute(a, b, **options), order="C"))
+            return kept(quietly(a, b, **options))
         except (TypeError, ValueError, IndexError):
             return NotImplemented
 
@@ -131,7 +130,7 @@ def dot(x: Any, y: Any) -> Array:
 
 def _matmul(a: Values, b: Values) -> Any:
     """The product of arrays that are here."""
-    found = small_matrices.product(a, b)
+    found = small_matrices.product(a, b) if a.ndim > 2 else None
     return np.matmul(a, b) if found is None else found
 
 

@@ -22,10 +22,10 @@ from flatweave.frontend.standard.library import (
     Values,
     at_once,
     complex_of,
-    failed,
     is_divided,
     like,
     matrices,
+    not_converged,
     real_of,
     rectangular,
     square,
@@ -37,6 +37,8 @@ from flatweave.frontend.trace.tracers import as_tracer
 from flatweave.frontend.values.array import Array
 
 MODES = ("reduced", "complete", "r")
+EPS = {char: float(np.finfo(char).eps) for char in "fdFD"}
+COMPLEX = {np.dtype(real): np.dtype(whole) for real, whole in ("fF", "dD")}
 
 
 class QR(NamedTuple):
@@ -69,68 +71,77 @@ class SVD(NamedTuple):
     Vh: Any
 
 
-def _converged(compute: Any, who: str, *args: Any, **options: Any) -> Any:
-    """What LAPACK gives; ArgumentError where its rounds do not end, as with NaN."""
-    try:
-        return compute(*args, **options)
-    except np.linalg.LinAlgError as failure:
-        raise failed(who, f"fails: {failure}.", "See whether there are NaN in it.") from None
-
-
 def _orthogonal(a: Values, mode: str = "reduced") -> Any:
     if mode not in MODES:
         raise ValueError(mode)
-    found = np.linalg.qr(a, mode)  # type: ignore[call-overload]
-    return found if mode == "r" else tuple(found)
+    return np.linalg.qr(a, mode)  # type: ignore[call-overload]
 
 
 def _hermitian(a: Values) -> tuple[Any, ...]:
-    return tuple(_converged(np.linalg.eigh, "eigh", a))
+    try:
+        return np.linalg.eigh(a)
+    except np.linalg.LinAlgError as failure:
+        raise not_converged("eigh", failure) from None
 
 
 def _hermitian_values(a: Values) -> Any:
-    return _converged(np.linalg.eigvalsh, "eigvalsh", a)
+    try:
+        return np.linalg.eigvalsh(a)
+    except np.linalg.LinAlgError as failure:
+        raise not_converged("eigvalsh", failure) from None
 
 
 def _singular(a: Values, full_matrices: bool = True) -> tuple[Any, ...]:
-    return tuple(_converged(np.linalg.svd, "svd", a, full_matrices))
+    try:
+        return np.linalg.svd(a, full_matrices)
+    except np.linalg.LinAlgError as failure:
+        raise not_converged("svd", failure) from None
 
 
 def _singular_values(a: Values) -> Any:
-    return _converged(np.linalg.svd, "svdvals", a, compute_uv=False)
+    try:
+        return np.linalg.svd(a, compute_uv=False)
+    except np.linalg.LinAlgError as failure:
+        raise not_converged("svdvals", failure) from None
 
 
-def _bounds(lengths: Values, a: Values, rtol: Any) -> Values:
-    """Below what each matrix's singular values are taken for 0."""
-    if rtol is None:
-        rtol = max(a.shape[-2:]) * np.finfo(lengths.dtype).eps
-    return np.asarray(np.max(lengths, axis=-1, initial=0) * rtol)[..., None]
-
-
-def _rank(a: Values, rtol: Any = None) -> Values:
-    lengths = _singular_values(a)
-    return np.asarray(np.sum(lengths > _bounds(lengths, a, rtol), axis=-1))
+def _rank(a: Values, rtol: Any = None) -> Any:
+    if not a.size:
+        return np.zeros(a.shape[:-2], np.int64)
+    try:
+        return np.linalg.matrix_rank(a, rtol=rtol)
+    except np.linalg.LinAlgError as failure:
+        raise not_converged("matrix_rank", failure) from None
 
 
 def _pseudo_inverse(a: Values, rtol: Any = None) -> Values:
-    u, lengths, vh = _converged(np.linalg.svd, "pinv", a, full_matrices=False)
-    counts = lengths > _bounds(lengths, a, rtol)
-    scales = np.where(counts, 1 / np.where(counts, lengths, 1), 0).astype(lengths.dtype)
-    return np.asarray(np.matmul(
-        np.conj(np.swapaxes(vh, -1, -2)) * scales[..., None, :], np.conj(np.swapaxes(u, -1, -2))
-    ))  # fmt: skip
+    if rtol is None:
+        rtol = EPS[a.dtype.char] * max(a.shape[-2:])
+    try:
+        return np.linalg.pinv(a, rtol=rtol)
+    except np.linalg.LinAlgError as failure:
+        raise not_converged("pinv", failure) from None
 
 
-def _general(a: Values) -> tuple[Any, ...]:
-    part = np.result_type(a.dtype, np.complex64)
-    found = _converged(np.linalg.eig, "eig", a)
-    return tuple(np.asarray(each, part) for each in found)
+def _general(a: Values) -> tuple[Values, Values]:
+    try:
+        values, vectors = np.linalg.eig(a)
+    except np.linalg.LinAlgError as failure:
+        raise not_converged("eig", failure) from None
+    return _as_complex(values), _as_complex(vectors)
 
 
 def _general_values(a: Values) -> Values:
-    return np.asarray(
-        _converged(np.linalg.eigvals, "eigvals", a), np.result_type(a.dtype, np.complex64)
-    )
+    try:
+        return _as_complex(np.linalg.eigvals(a))
+    except np.linalg.LinAlgError as failure:
+        raise not_converged("eigvals", failure) from None
+
+
+def _as_complex(values: Values) -> Values:
+    """Eigenvalues or vectors: where all are real, LAPACK gives real ones."""
+    whole = COMPLEX.get(values.dtype)
+    return values if whole is None else values.astype(whole)
 
 
 def _relative(compute: Any) -> Any:
