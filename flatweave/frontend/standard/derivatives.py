@@ -302,9 +302,9 @@ def _halved(name: str, length: Any, norm: Any) -> Callable[[Any], Any]:
         found = other(cotangent, n=length, norm=norm)
         one, two = (number(k, found) for k in (1, 2))
 
-        def element(row: Any, k: Any) -> Any:
-            is_end = (k == 0) | (2 * k == length)
-            return found[row, k] * where(is_end, one, two)
+        def element(*at: Any) -> Any:
+            is_end = (at[-1] == 0) | (2 * at[-1] == length)
+            return found[at] * where(is_end, one, two)
 
         return generate(found.shape, element)
 
@@ -312,7 +312,7 @@ def _halved(name: str, length: Any, norm: Any) -> Callable[[Any], Any]:
 
 
 def _transform(name: str, is_real: bool, norm: Any, length: Any = None, axes: Any = None) -> Rules:
-    """The rule of a transform of the rows of a matrix, or along axes."""
+    """The rule of a transform along the last axis, or along axes."""
     if name in ("fftn", "ifftn"):
         function = getattr(transforms, name)
         return _transposed(lambda c: function(c, axes=axes, norm=norm), is_real)

@@ -69,32 +69,38 @@ def _numbers(x: Any, who: str) -> Any:
     return array.astype(f64) if is_whole else array
 
 
-def _rows(x: Any, axis: Any, who: str) -> tuple[Any, Any, int]:
-    """The lines of an array along an axis as the rows of a matrix, what is left, and the axis."""
+def _lines(x: Any, axis: Any, who: str) -> tuple[Any, int]:
+    """An array of numbers whose last axis is the one that is named, and where that was."""
     array = _numbers(x, who)
+    rank = array.ndim
     at = axis_of(array.real if isinstance(array, Complex) else array, axis, who)
-    lines = moveaxis(array, at, -1)
+    return (array if at == rank - 1 else moveaxis(array, at, -1)), at
+
+
+def _back(lines: Any, axis: int) -> Any:
+    """The array with its last axis where it was."""
+    return lines if axis == lines.ndim - 1 else moveaxis(lines, -1, axis)
+
+
+def _by_rows(compute: Callable[[Any], Any], lines: Any) -> Any:
+    """What a function of a matrix gives for the lines along the last axis of any array."""
     count: Any = 1
     for extent in lines.shape[:-1]:
         count = count * extent
-    return reshape(lines, (count, lines.shape[-1])), lines.shape[:-1], at
+    found = compute(reshape(lines, (count, lines.shape[-1])))
+    return reshape(found, (*lines.shape[:-1], found.shape[-1]))
 
 
-def _back(rows: Any, others: tuple[Any, ...], axis: int) -> Any:
-    """The rows of a matrix as the lines of an array along an axis."""
-    return moveaxis(reshape(rows, (*others, rows.shape[-1])), -1, axis)
-
-
-def _resized(rows: Any, n: Any) -> Any:
-    """Rows cut to n elements, or filled with 0."""
+def _resized(lines: Any, n: Any) -> Any:
+    """Lines cut to n elements, or filled with 0."""
     if n is None:
-        return rows
-    length = rows.shape[1]
+        return lines
+    length = lines.shape[-1]
 
-    def element(row: Any, j: Any) -> Any:
-        return cond(j < length, lambda: rows[row, j], lambda: 0)
+    def element(*at: Any) -> Any:
+        return cond(at[-1] < length, lambda: lines[at], lambda: 0)
 
-    return generate((rows.shape[0], n), element)
+    return generate((*lines.shape[:-1], n), element)
 
 
 def _expect_elements(length: Any, who: str) -> None:
@@ -109,18 +115,19 @@ def _expect_elements(length: Any, who: str) -> None:
 
 def _complex(x: Any, n: Any, axis: Any, norm: Any, sign: int, who: str) -> Any:
     """The transform of complex, or real, lines."""
-    rows, others, at = _rows(x, axis, who)
-    given = _resized(rows, n)
-    length = given.shape[1]
+    lines, at = _lines(x, axis, who)
+    given = _resized(lines, n)
+    length = given.shape[-1]
     _expect_elements(length, who)
     name = "fft" if sign == FORWARD else "ifft"
 
     def computed(given: Any) -> Any:
         if is_on_device():
-            return _scaled(fourier(whole(given), sign), length, norm, sign)
+            found = _by_rows(lambda rows: fourier(whole(rows), sign), given)
+            return _scaled(found, length, norm, sign)
         return transformed(name, given, length, complex_of(given), norm)
 
-    return _back(_ruled(name, computed, given, norm, length), others, at)
+    return _back(_ruled(name, computed, given, norm, length), at)
 
 
 def _half(x: Any, n: Any, axis: Any, norm: Any, sign: int, who: str) -> Any:
@@ -131,33 +138,32 @@ def _half(x: Any, n: Any, axis: Any, norm: Any, sign: int, who: str) -> Any:
             f"{who} is of real numbers, got {describe(array)}.",
             where=user_location(), remedy="Use fw.fft.fft, or a part: fw.real(x).",
         )  # fmt: skip
-    rows, others, at = _rows(array, axis, who)
-    given = as_tracer(_resized(rows, n))
-    _expect_elements(given.shape[1], who)
-    length = given.shape[1]
+    lines, at = _lines(array, axis, who)
+    given = as_tracer(_resized(lines, n))
+    length = given.shape[-1]
+    _expect_elements(length, who)
     name = "rfft" if sign == FORWARD else "ihfft"
 
     def computed(given: Any) -> Any:
         if is_on_device():
-            return _scaled(of_reals(given, sign), length, norm, sign)
+            found = _by_rows(lambda rows: of_reals(rows, sign), given)
+            return _scaled(found, length, norm, sign)
         return transformed(name, given, as_tracer(length) // 2 + 1, complex_of(given), norm)
 
-    return _back(_ruled(name, computed, given, norm, length), others, at)
+    return _back(_ruled(name, computed, given, norm, length), at)
 
 
 def _mirrored(x: Any, n: Any, axis: Any, norm: Any, sign: int, who: str) -> Any:
     """The real transform of lines whose other half is the mirror image of the one that is given."""
-    rows, others, at = _rows(x, axis, who)
-    rows = rows if n is None else _resized(rows, as_tracer(n) // 2 + 1)
-    given = rows.shape[1]
+    lines, at = _lines(x, axis, who)
+    lines = lines if n is None else _resized(lines, as_tracer(n) // 2 + 1)
+    given = lines.shape[-1]
     length = 2 * (given - 1) if n is None else as_tracer(n)
     for extent in (given, length):
         _expect_elements(extent, who)
     name = "irfft" if sign == INVERSE else "hfft"
 
-    def computed(rows: Any) -> Any:
-        if not is_on_device():
-            return transformed(name, rows, length, real_of(rows), norm, length)
+    def of_rows(rows: Any) -> Any:
         half = whole(rows)
 
         def element(row: Any, k: Any) -> Complex:
@@ -165,10 +171,14 @@ def _mirrored(x: Any, n: Any, axis: Any, norm: Any, sign: int, who: str) -> Any:
             value = half[row, where(inside, k, 0)]
             return Complex(where(inside, value.real, 0), where(inside, value.imag, 0))
 
-        found = to_reals(element, half.shape[0], length, half.real.dtype, sign)
-        return _scaled(found, length, norm, sign)
+        return to_reals(element, half.shape[0], length, half.real.dtype, sign)
 
-    return _back(_ruled(name, computed, rows, norm, length), others, at)
+    def computed(lines: Any) -> Any:
+        if is_on_device():
+            return _scaled(_by_rows(of_rows, lines), length, norm, sign)
+        return transformed(name, lines, length, real_of(lines), norm, length)
+
+    return _back(_ruled(name, computed, lines, norm, length), at)
 
 
 def _ruled(

@@ -276,8 +276,8 @@ def is_on_device() -> bool:
 def transformed(
     name: str, rows: Any, width: Any, dtype: DType, norm: Any, *length: Any
 ) -> Any:
-    """The transform of each row by the library; it is given the length where that does not follow.
-    """
+    """The transform along the last axis by the library; it is given the length where that does not
+    follow."""
     compute, library = _transform(name), _library()[1]
     scope = current()
     if scope.trace.in_chunks and scope.outer is None and _are_several(rows):
@@ -300,7 +300,7 @@ def transformed_along(name: str, array: Any, axes: tuple[int, ...], norm: Any) -
 def _are_several(rows: Any) -> bool:
     """Whether rows, and not one row, may be divided among chunks."""
     plain = part_of(rows)
-    return plain.ndim == 2 and not isinstance(plain.extents[0], Const)
+    return plain.ndim > 1 and not isinstance(plain.extents[0], Const)
 
 
 def norm_of(norm: Any) -> str:
