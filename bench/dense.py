@@ -31,6 +31,9 @@ from bench.functions.compare import settings
 GROUPS = ("first", "large", "small", "stacks", "products")
 THREADS = 2
 SECONDS, LEAST_ROUNDS = 0.8, 5
+SEVERAL, SHORT = 4, 20e-3
+"""Calls of a sample at least, if one takes less than so many seconds: the first of them wakes threads
+and finds caches that others have filled."""
 DRAW = np.random.default_rng(33)
 Call = Callable[[], Any]
 
@@ -148,7 +151,8 @@ def measured(row: Row, clock: Callable[[], float]) -> tuple[float, float]:
     row.library()
     begin = time.perf_counter()
     row.library()
-    many = max(1, min(500, int(2e-3 / (time.perf_counter() - begin))))
+    took = time.perf_counter() - begin
+    many = max(SEVERAL if took < SHORT else 1, min(500, int(2e-3 / took)))
     best = [float("inf"), float("inf")]
     rounds, end = 0, time.perf_counter() + SECONDS
     while rounds < LEAST_ROUNDS or time.perf_counter() < end:

@@ -91,17 +91,16 @@ class ProductSizes:
         return extent >= self.extent and multiplications >= self.multiplications
 
 
-LARGE = ProductSizes(extent=64, multiplications=1 << 22)
-"""For programs, where a step of the library takes some 20 us more than its work, and what it gives
-is stored. Microseconds by a program's own kernels, by the step, and by NumPy alone, one thread of a
-Zen 5 with AVX-512:
+LARGE = ProductSizes(extent=64, multiplications=1 << 19)
+"""For programs, where a step of the library takes some 8 us more than its work, and what it gives is
+stored; a complex multiplication counts as four. Microseconds of calls by a program's own kernels, by
+the step, and by NumPy alone, one thread of a Zen 4 with AVX-512:
 
-    extents             f32                   f64
-    64                  13    40    3         28    34    5
-    128                 51    51    22        86    82    50
-    256                 245   206   152       634   442   363
-    512                 1578  1421  1176      3478  3213  2861
-    1000 x 64 x 1000    1068  865   613       2121  1717  1446
+    extents    f32                f64                c64                 c128
+    64         19    19    6      29    24    10     40     42    24     88     69     48
+    96         42    30    17     73    47    32     840    100   74     266    172    148
+    128        88    58    43     171   105   89     342    193   169    664    384    350
+    200        319   177   159    659   340   314    3777   658   620    3978   1367   1302
 """
 FEW = 1 << 17
 """Outside of programs: products with so few multiplications take less time than a call of one."""
