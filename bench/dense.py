@@ -32,8 +32,8 @@ GROUPS = ("first", "large", "small", "stacks", "products")
 THREADS = 2
 SECONDS, LEAST_ROUNDS = 0.8, 5
 SEVERAL, SHORT = 4, 20e-3
-"""Calls of a sample at least, if one takes less than so many seconds: the first of them wakes threads
-and finds caches that others have filled."""
+"""Calls of a sample at least, if one takes less than so many seconds: the first of them wakes
+threads and finds caches that others have filled."""
 DRAW = np.random.default_rng(33)
 Call = Callable[[], Any]
 

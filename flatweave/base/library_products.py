@@ -92,9 +92,9 @@ class ProductSizes:
 
 
 LARGE = ProductSizes(extent=64, multiplications=1 << 19)
-"""For programs, where a step of the library takes some 8 us more than its work, and what it gives is
-stored; a complex multiplication counts as four. Microseconds of calls by a program's own kernels, by
-the step, and by NumPy alone, one thread of a Zen 4 with AVX-512:
+"""For programs, where a step of the library takes some 8 us more than its work, and what it gives
+is stored; a complex multiplication counts as four. Microseconds of calls by a program's own
+kernels, by the step, and by NumPy alone, one thread of a Zen 4 with AVX-512:
 
     extents    f32                f64                c64                 c128
     64         19    19    6      29    24    10     40     42    24     88     69     48
