@@ -136,11 +136,8 @@ def operation(
                     kwargs[name] = convert[name](kwargs[name])
             if scope is None:
                 try:
-                    if host is not None:
-                        found = host(*args, **kwargs)
-                        if found is not NotImplemented:
-                            return found
-                    return EVALUATOR[0](known, args, kwargs)
+                    found = host(*args, **kwargs) if host else NotImplemented
+                    return EVALUATOR[0](known, args, kwargs) if found is NotImplemented else found
                 except Exception as error:
                     if isinstance(error, TypeError):
                         _must_take(known, args, kwargs)
