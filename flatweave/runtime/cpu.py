@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import math
 import struct
+import traceback
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -257,10 +258,13 @@ class _Caller:
     def __call__(self, address: int, number: int) -> None:
         call = self.calls[number]
         if call.is_library and not call.call.mapped:
-            try:  # a library keeps no view, but an error may
+            try:  # a library keeps no view, but the frames of an error do
                 return call.once(address, _borrowed)
             except Exception:
                 pass
+            except BaseException as interrupt:
+                traceback.clear_frames(interrupt.__traceback__)
+                raise
         self._carefully(call, address)
 
     def _carefully(self, call: _Call, address: int) -> None:

@@ -8,6 +8,7 @@ import sys
 import textwrap
 import threading
 import time
+import traceback
 
 import numpy as np
 import pytest
@@ -221,6 +222,36 @@ def test_results_are_checked(target, wrong, error, match):
         f(np.arange(3.0))
     with pytest.raises(error, match=match):
         fw.pure_callback(wrong, Struct((3,), fw.f64), np.arange(3.0))
+
+
+@pytest.mark.parametrize("layout", [
+    lambda x: x, np.asfortranarray, lambda x: x[::-1], lambda x: np.broadcast_to(x[:1], x.shape),
+])
+def test_results_may_have_any_layout(target, layout):
+    """In memory of their own, an operand, or a view; for all rows of a map at once, too."""
+    given = np.arange(12.0).reshape(2, 2, 3)
+    f = fw.jit(lambda x: fw.pure_callback(layout, Struct(x.shape, x.dtype), x) + x)
+    np.testing.assert_array_equal(f(given), layout(given) + given)
+
+    def row(x):
+        return fw.pure_callback(layout, Struct(x.shape, x.dtype), x, vmap_method="sequential")
+
+    np.testing.assert_array_equal(fw.vmap(row)(given), np.stack([layout(x) for x in given]))
+
+
+@pytest.mark.parametrize("n", [3, 400])
+def test_an_error_of_a_library_keeps_what_it_shows(n):
+    """Frames of its traceback hold the operands, which later calls do not overwrite."""
+    f = fw.jit(lambda x: fw.linalg.inv(x * 2.0))
+    with pytest.raises(fw.ArgumentError, match="singular") as caught:
+        f(np.zeros((n, n)))
+    for _ in range(3):
+        np.testing.assert_allclose(f(np.eye(n)), np.eye(n) / 2)
+    of_numpy = caught.value.__context__.__traceback__
+    shown = [frame.f_locals.get("a") for frame, _ in traceback.walk_tb(of_numpy)]
+    held = [x for x in shown if isinstance(x, np.ndarray) and x.shape == (n, n)]
+    assert held
+    assert not any(x.any() for x in held)
 
 
 def test_python_numbers_take_the_declared_dtype():

@@ -50,6 +50,20 @@ def test_layout_and_byte_order_are_converted():
     np.testing.assert_array_equal(both(lambda: fw.add(XS.astype(">f8"), 1)), XS + 1)
 
 
+def test_complex_arrays_are_found():
+    """By their dtype and rank; the program is given pairs of floats, of every layout and rank."""
+    z = XS.reshape(2, 3) + 1j
+    key, flat = [], []
+    assert signature.quick((z,), key, flat) and key == [z.dtype, 2]
+    assert flat[:3] == [2, 3, 2] and flat[3].shape == (2, 3, 2) and np.shares_memory(flat[3], z)
+    twice = fw.jit(lambda x: x + x)
+    for given in (z, fw.asarray(z), z.astype(np.complex64), z[:, ::2], z.astype(">c16"), z[0, 0],
+                  np.array(1j), z[:0], z.real.copy()):  # fmt: skip
+        found = both(lambda given=given: twice(given))
+        np.testing.assert_array_equal(found, np.asarray(given) * 2)
+        np.testing.assert_array_equal(both(lambda given=given: fw.conj(given)), np.conj(given))
+
+
 def test_switches_choose_the_table():
     """A call compiled for one target, CPU or schedule is not found under another."""
     known = signature.Known()

@@ -75,6 +75,20 @@ def test_rows_of_no_elements(target, name):
 
 
 @pytest.mark.slow
+def test_programs_copy_nothing():
+    """Complex numbers go to the library and come back as they are in memory, of any rank."""
+    z = numbers(6, 4).reshape(2, 3, 4)
+    for given in (z[0, 0], z[0], z):
+        for name in ("fft", "ifft", "hfft", "irfft"):
+            f = fw.jit(lambda z, name=name: getattr(fw.fft, name)(z), target="cpu")
+            assert f.stages(given).kernels == 0
+            close(f(given), getattr(np.fft, name)(given))
+        halves = fw.jit(fw.fft.rfft, target="cpu")
+        assert halves.stages(given.real.copy()).kernels == 0
+    columns = fw.jit(lambda z: fw.fft.fft(z, n=5, axis=1))
+    close(columns(z), np.fft.fft(z, n=5, axis=1))
+
+
 def test_the_way_back():
     """The inverse, of short and long rows."""
     for n in (1, 2, 100, 128, 512, 1024):
