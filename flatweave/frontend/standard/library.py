@@ -100,15 +100,18 @@ def at_once(
                 result = small(a, *others, **options)
                 if result is not None:
                     return kind(*result) if type(result) is tuple else result
-            found = compute(a, *others, **options)
+            found = compute(a, *others, **options) if others or options else compute(a)
         except UserError as failure:
             failure.where = failure.where or user_location()
             raise
         except (TypeError, ValueError, IndexError):
             return NotImplemented
-        if isinstance(found, tuple):
-            return tuple.__new__(kind, [kept(each) for each in found])
-        return kept(found)
+        if not isinstance(found, tuple):
+            return kept(found)
+        results = []
+        for each in found:
+            results.append(kept(each))
+        return tuple.__new__(kind, results)
 
     return host
 

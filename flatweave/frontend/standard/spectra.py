@@ -38,7 +38,7 @@ from flatweave.frontend.values.array import Array
 
 MODES = ("reduced", "complete", "r")
 EPS = {char: float(np.finfo(char).eps) for char in "fdFD"}
-COMPLEX = {np.dtype(real): np.dtype(whole) for real, whole in ("fF", "dD")}
+COMPLEX: dict[str, np.dtype[Any]] = {"f": np.dtype("F"), "d": np.dtype("D")}
 
 
 class QR(NamedTuple):
@@ -140,7 +140,7 @@ def _general_values(a: Values) -> Values:
 
 def _as_complex(values: Values) -> Values:
     """Eigenvalues or vectors: where all are real, LAPACK gives real ones."""
-    whole = COMPLEX.get(values.dtype)
+    whole = COMPLEX.get(values.dtype.char)
     return values if whole is None else values.astype(whole)
 
 
@@ -149,11 +149,11 @@ def _relative(compute: Any) -> Any:
     plain = at_once(compute, rectangular)
 
     def host(x: Any, /, *, rtol: Any = None) -> Any:
-        if rtol is not None:
-            if not isinstance(rtol, int | float | np.ndarray):
-                return NotImplemented
-            rtol = np.asarray(rtol)
-        return plain(x, rtol=rtol)
+        if rtol is None:
+            return plain(x)
+        if not isinstance(rtol, int | float | np.ndarray):
+            return NotImplemented
+        return plain(x, rtol=np.asarray(rtol))
 
     return host
 
