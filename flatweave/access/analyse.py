@@ -173,6 +173,16 @@ class Accesses(Values):
         known = (var is axis or axis not in self.along(var) for var in variables_in(value))
         return replaced(value, {axis: to}) if all(known) else None
 
+    def at_most(self, atom: Atom, bound: Collection[Var]) -> Atom | None:
+        """What is at least a value, and not `bound` as that may be: the value, or its upper end."""
+        if atom not in bound:
+            return atom
+        match list(self.of(atom).terms.items()):
+            case [(Modified(fn="minimum", args=ends), 1)] if not self.of(atom).more:
+                atoms = [self.atom(end) for end in ends]
+                return next((end for end in atoms if end and end not in bound), None)
+        return None
+
     def is_linear(self, atom: Atom, axis: Var) -> bool:
         """Whether a value advances along an axis by a number that is the same all along it."""
         return axis in self.along(atom) and self.step(atom, axis) is not None

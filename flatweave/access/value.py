@@ -40,6 +40,14 @@ NOTHING: Value = Sum({})
 ONE: Value = Sum({}, 1)
 
 
+def array_read(term: Term) -> Atom | None:
+    """The array that a term is an element of."""
+    if not isinstance(term, Modified) or not term.fn.startswith("index."):
+        return None
+    (array,) = term.args[0].terms
+    return array if isinstance(array, Var) else None
+
+
 def factors_of(term: Term) -> tuple[Factor, ...]:
     """What is multiplied in a term."""
     return term if isinstance(term, tuple) else (term,)

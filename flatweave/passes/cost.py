@@ -17,6 +17,8 @@ from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Let, Op
 from flatweave.terms.traverse import free_vars, lambdas_in, needed_for, walk_lets
 
 INNER_LOOP = 16
+"""What a loop in an element counts as; a reduction of tuples that is no longer is written out, its
+state in registers."""
 STORING = 24
 """What storing an element and reading it again costs, in units of one addition: f64 on a Xeon with
 AVX-512, additions and products each after the other, 10 of them where arrays stay in the second

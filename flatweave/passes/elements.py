@@ -33,7 +33,7 @@ from flatweave.ops import (
     Span,
 )
 from flatweave.ops.rows import array_type
-from flatweave.passes.cost import FEW
+from flatweave.passes.cost import FEW, INNER_LOOP
 from flatweave.passes.monoid import monoid
 from flatweave.passes.nests.small_sorts import Sorted
 from flatweave.passes.rewrite import tested
@@ -41,9 +41,6 @@ from flatweave.terms.build import Builder, index
 from flatweave.terms.control import Apply, Cast, For, If, While
 from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Let, Op, Type, Var, constant
 from flatweave.terms.traverse import free_vars
-
-SHORT = 16
-"""Reductions of tuples are unrolled up to this length: their state is in registers."""
 
 
 @record
@@ -355,7 +352,7 @@ def _translate_reduce(b: Builder, scope: Scope, op: Reduce) -> Sequence[Value]:
     shape = arrays[0].shape
     fn, total = translate_lambda(b, scope, op.fn), scope.atoms(op.neutral)
     count = _count(shape)
-    is_short = len(total) > 1 and 0 < count <= SHORT
+    is_short = len(total) > 1 and 0 < count <= INNER_LOOP
     if count and (is_short or any(x.in_scalars for x in arrays)):
         for at in product(*(range(int(e.value)) for e in shape if isinstance(e, Const))):
             total = b.inline(fn, [*total, *(x.at(b, tuple(map(index, at))) for x in arrays)])

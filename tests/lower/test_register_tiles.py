@@ -9,8 +9,7 @@ from flatweave.base.errors import CompilerBug
 from flatweave.base.records import replace
 from flatweave.base.schedule import schedule_of
 from flatweave.kernel_ir.verify import verify
-from flatweave.lower.machine.machine import CPU_AVX512, CUDA, OPENCL, cpu
-from flatweave.lower.machine.thresholds import LEAST_WORK
+from flatweave.lower.machine.machine import BLOCK_WORK, CPU_AVX512, CUDA, OPENCL, cpu
 from flatweave.lower.program import lower
 from flatweave.lower.scatter.choose import plan_of
 from flatweave.lower.schedule.facts import SweepFacts
@@ -132,7 +131,7 @@ def test_small_products_are_not_tiled():
     """What a tile costs first is more than a small product."""
     found = facts(product, F32, F32)
     tiled, *_ = plan_of(found, CPU_AVX512, schedule_of("store=plain")).versions
-    assert tiled.is_tiled and tiled.guard.work == LEAST_WORK
+    assert tiled.is_tiled and tiled.guard.work == BLOCK_WORK // 4
     lanes = plan_of(found, CPU_AVX512, schedule_of("contraction=lanes"))
     assert not any(each.is_tiled for each in lanes.versions)
 

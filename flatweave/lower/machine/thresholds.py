@@ -62,8 +62,6 @@ MOST_REDUCTIONS = 4
 
 MOST_VALUES = 2
 """Values of a row, or of a lane, for each step of the fold: more leave no registers for results."""
-LEAST_WORK = 1 << 15
-"""Elements that are folded from which on values are packed for tiles."""
 NARROWEST = 4
 """Rows and lanes that there must be: of fewer most of a register tile would be computed in vain."""
 FEWEST = 2

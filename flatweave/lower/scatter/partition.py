@@ -27,9 +27,9 @@ from flatweave.kernel_ir.warp_ops import ReduceLanes
 from flatweave.lower.host.context import Own
 from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.kernel.operators import agrees_without_nan, any_nan
+from flatweave.lower.machine.machine import WIDEST
 from flatweave.lower.scatter.costs import UNKNOWN, WHOLE, Costs, is_large, is_near, sampled
 from flatweave.lower.scatter.scattering import (
-    SLACK,
     UNROLLED,
     Division,
     Scattering,
@@ -220,7 +220,7 @@ class _Distribute:
     def _lay_down(self, b: Builder, stage: Stage, counts: Var, count: Atom) -> None:
         """Each element to the next place of its tile: the place in the tile, and the values."""
         mask = b.sub(b.apply("shl", index(1), self.shift), index(1))
-        room = self.partition.block + SLACK
+        room = self.partition.block + WIDEST
         laid = [b.emit(Shared(dtype, room))[0] for dtype in self.partition.dtypes]
 
         def put(c: Builder, k: Atom, turn: int) -> None:

@@ -23,7 +23,7 @@ from flatweave.kernel_ir.syntax import Load, Shared, Store, StoreCompact
 from flatweave.lower.host.context import Declared, Lowering, Own, Write
 from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.kernel.operators import called_for_nan
-from flatweave.lower.machine.machine import Machine
+from flatweave.lower.machine.machine import WIDEST, Machine
 from flatweave.lower.schedule.arrangement import arrange_lanes
 from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.plan import SweepPlan, When
@@ -43,8 +43,6 @@ from flatweave.terms.syntax import Atom, Const, Let, Var, types_of
 
 UNROLLED = 4
 """Elements that a loop over single elements takes in a turn."""
-SLACK = 64
-"""Elements behind a stage that a whole step may spoil."""
 
 
 class Scattering:
@@ -196,7 +194,7 @@ class Stage:
     @staticmethod
     def of(b: Builder, scattering: Scattering, count: int, places: DType = i64) -> Stage:
         """Room for `count` elements, whose places fit the dtype `places`."""
-        room = count + SLACK
+        room = count + WIDEST  # a whole step may write beyond the end
         dtypes = [scattering.dtypes[k] for k in scattering.varying]
         values = tuple(b.emit(Shared(dtype, room))[0] for dtype in dtypes)
         return Stage(b.emit(Shared(places, room))[0], places, values, room)

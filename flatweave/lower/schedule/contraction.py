@@ -136,7 +136,7 @@ def _sorted(
     """The contraction, if all that the fold's body computes varies as it must."""
     inner, (*leading, row, lane) = _fold_of(fold), axes
     apart, bound = frozenset({row, lane}), _bound(bodies)
-    longest = at_most(inner.extent, bodies[0], bound)
+    longest = known.at_most(inner.extent, bound)
     varies = bound & free_vars((inner.fn, inner.neutral)).keys()
     if varies or longest is None or apart & known.along(inner.extent):
         return None
@@ -169,17 +169,6 @@ def _sorted(
         fold, around, tuple(leading), row, lane, tuple(before), common, of_row, of_lane, of_cell,
         rows, lanes, tuple(bounds), longest,
     )  # fmt: skip
-
-
-def at_most(extent: Atom, body: Lambda, bound: set[Var]) -> Atom | None:
-    """What is known outside of a body to be at least an extent that may be known only inside."""
-    if extent not in bound:
-        return extent
-    makers = {var: let.op for let in body.lets for var in let.vars}
-    made = makers.get(extent) if isinstance(extent, Var) else None
-    if not isinstance(made, Apply) or made.fn != "minimum":
-        return None
-    return next((atom for atom in made.args if atom not in bound), None)
 
 
 def _only(axis: Var) -> frozenset[Var]:

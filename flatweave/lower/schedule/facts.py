@@ -6,7 +6,7 @@ from functools import cached_property
 
 from flatweave.access.analyse import Accesses
 from flatweave.lower.schedule.arrangement import accesses_of
-from flatweave.lower.schedule.contraction import Contraction, at_most, find_contraction
+from flatweave.lower.schedule.contraction import Contraction, find_contraction
 from flatweave.lower.schedule.division import find_located
 from flatweave.lower.schedule.head_flags import HeadFlags, find_head_flags
 from flatweave.lower.schedule.scan_levels import ScanLevels, ScanRecord, find_scan_levels
@@ -82,7 +82,7 @@ class SweepFacts:
         body = self.op.body
         own = {*body.params, *(var for let in body.lets for var in let.vars)}
         folds = (let.op for let in body.lets if isinstance(let.op, Fold))
-        lengths = ((fold, at_most(fold.extent, body, own)) for fold in folds)
+        lengths = ((fold, self.known.at_most(fold.extent, own)) for fold in folds)
         return tuple((fold, length) for fold, length in lengths if length is not None)
 
     @property

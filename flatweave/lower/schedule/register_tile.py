@@ -21,11 +21,10 @@ they are. Where half a register of lanes is enough, or one, a version has these.
 from __future__ import annotations
 
 from flatweave.base.records import replace
-from flatweave.lower.machine.machine import WIDEST, Machine
+from flatweave.lower.machine.machine import BLOCK_WORK, WIDEST, Machine
 from flatweave.lower.machine.thresholds import (
     FEWEST,
     FOLD_STEPS,
-    LEAST_WORK,
     NARROWEST,
     ROWS_IN_PLACE,
     SIDE_IN_PLACE,
@@ -48,6 +47,7 @@ from flatweave.nest.schedule import (
     Version,
 )
 from flatweave.ops.rows import scalar_type
+from flatweave.passes.cost import READ
 
 
 def tiled_versions(found: Contraction | None, machine: Machine) -> list[Version]:
@@ -62,8 +62,9 @@ def tiled_versions(found: Contraction | None, machine: Machine) -> list[Version]
     if rows < 2:
         return []
     each = sum(scalar_type(value).bytes for value in found.lane_values)
+    work = BLOCK_WORK // (2 * READ)  # steps of two reads, as many as pay for packing
     if found.leading:
-        guard = Guard(inside=True, work=LEAST_WORK, narrowest=FEWEST)
+        guard = Guard(inside=True, work=work, narrowest=FEWEST)
         widths = {f"tiled-{n}": n for n in (width // 2, width) if 1 < n < lanes}
         depth = machine.first_level // (SIDE_IN_PLACE * each)
         return [
@@ -74,7 +75,7 @@ def tiled_versions(found: Contraction | None, machine: Machine) -> list[Version]
     depth = min(FOLD_STEPS, machine.first_level // (lanes * each) // width * width)
     transposes = found.reads_along_fold and machine.tiles
     square = min(WIDEST_SQUARE, width) if transposes else 0
-    guard = Guard(inside=True, work=LEAST_WORK, narrowest=NARROWEST)
+    guard = Guard(inside=True, work=work, narrowest=NARROWEST)
     packed = Cache(Memory.PACKED, (Axis.ROW, Axis.LAST), square)
     return [_version("tiled", guard, (rows, lanes), (TILE_ROWS, TILE_LANES), depth, packed)]
 

@@ -26,6 +26,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from flatweave.access.analyse import Accesses
+from flatweave.access.value import array_read
 from flatweave.base.dtypes import i64, u32
 from flatweave.base.records import record
 from flatweave.lower.machine.machine import Machine
@@ -33,7 +34,6 @@ from flatweave.nest.schedule import Axis
 from flatweave.ops import Fold, Index, Locate, Prefix, Sweep
 from flatweave.ops.rows import array_type
 from flatweave.terms.build import Builder, Names, index
-from flatweave.terms.control import Apply
 from flatweave.terms.syntax import Atom, Const, Var
 from flatweave.terms.traverse import Substitution, walk_lets
 
@@ -107,16 +107,15 @@ def _mean_length(op: Sweep, known: Accesses) -> Length | None:
 
 def _cut_by_offsets(fold: Fold, known: Accesses) -> tuple[Atom, Atom] | None:
     """The extents of what a fold goes along, and of the offsets between which it does."""
-    distance = known.definition(fold.extent)
-    if not isinstance(distance, Apply) or distance.fn != "sub":
+    distance = known.of(fold.extent)
+    offsets = {array_read(term) for term in distance.terms}
+    if distance.more or sorted(distance.terms.values()) != [-1, 1] or None in offsets:
         return None
-    ends = [known.definition(arg) for arg in distance.args]
-    offsets = {end.xs for end in ends if isinstance(end, Index)}
     reads = (let.op for let in fold.body.lets if isinstance(let.op, Index))
     along = [read.xs for read in reads if fold.body.params[0] in known.along(read.indices[-1])]
-    if len(offsets) != 1 or not all(isinstance(end, Index) for end in ends) or not along:
+    if len(offsets) != 1 or not along:
         return None
-    return array_type(along[0]).shape[-1], array_type(offsets.pop()).shape[0]
+    return array_type(along[0]).shape[-1], array_type(offsets.pop()).shape[0]  # type: ignore[arg-type]
 
 
 def first_long(machine: Machine) -> int:

@@ -9,7 +9,7 @@ memory: the scalars would be computed again for each of its elements. The others
 exchange scalars, and store nothing (`Sorted`):
 
     equal keys are equal elements     Batcher's network of the keys, which tell the elements
-    up to CARRIED elements            neighbours exchanged, elements along with their keys
+    up to SHORT elements              neighbours exchanged, elements along with their keys
     more                              Batcher's network of the keys; of each place that is asked
                                       for, the element of that rank among equal keys is chosen
 
@@ -23,6 +23,8 @@ from collections.abc import Callable, Sequence
 from flatweave.base.dtypes import DType
 from flatweave.ops import Sort
 from flatweave.ops.rows import array_type
+from flatweave.ops.sorts import SHORT
+from flatweave.passes.cost import FEW
 from flatweave.passes.nests.hard import has_hard, is_hard
 from flatweave.passes.nests.repeated import repeated
 from flatweave.terms.build import Builder
@@ -30,10 +32,6 @@ from flatweave.terms.control import For, If, While
 from flatweave.terms.operators import comes_before, exchanges, steps_back, undone
 from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Let, constant
 from flatweave.terms.traverse import free_vars, map_field, needed_for, walk_lets
-
-MOST = 64
-CARRIED = 16
-"""Elements up to which a network moves them along with their keys."""
 
 
 def in_registers(fn: Lambda) -> Lambda:
@@ -79,7 +77,7 @@ def _is_small(let: Let) -> bool:
     if not isinstance(op, Sort) or has_hard(op.fn):
         return False
     (extent,) = array_type(op.xs[0]).shape
-    most = MOST if len(op.fn.results) == 1 else CARRIED
+    most = FEW if len(op.fn.results) == 1 else SHORT
     return isinstance(extent, Const) and 0 < int(extent.value) <= most
 
 
@@ -99,7 +97,7 @@ class Sorted:
         self.keys: Elements = [b.inline(fn, element) for element in elements]
         self.places: dict[int, Sequence[Atom]] = {}
         count = len(elements)
-        if self.steps is None and (count <= CARRIED or len(fn.results) > 1):
+        if self.steps is None and (count <= SHORT or len(fn.results) > 1):
             self.places.update(enumerate(_carried(b, self.keys, elements)))
             return
         self.ordered = [key for (key,) in self.keys]
