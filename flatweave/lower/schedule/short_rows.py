@@ -108,14 +108,14 @@ def _mean_length(op: Sweep, known: Accesses) -> Length | None:
 def _cut_by_offsets(fold: Fold, known: Accesses) -> tuple[Atom, Atom] | None:
     """The extents of what a fold goes along, and of the offsets between which it does."""
     distance = known.of(fold.extent)
-    offsets = {array_read(term) for term in distance.terms}
-    if distance.more or sorted(distance.terms.values()) != [-1, 1] or None in offsets:
+    if distance.more or sorted(distance.terms.values()) != [-1, 1]:
         return None
+    offsets, again = map(array_read, distance.terms)
     reads = (let.op for let in fold.body.lets if isinstance(let.op, Index))
     along = [read.xs for read in reads if fold.body.params[0] in known.along(read.indices[-1])]
-    if len(offsets) != 1 or not along:
+    if offsets is None or offsets != again or not along:
         return None
-    return array_type(along[0]).shape[-1], array_type(offsets.pop()).shape[0]  # type: ignore[arg-type]
+    return array_type(along[0]).shape[-1], array_type(offsets).shape[0]
 
 
 def first_long(machine: Machine) -> int:
