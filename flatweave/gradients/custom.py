@@ -17,7 +17,7 @@ from flatweave.base.errors import ArgumentError, Unsupported
 from flatweave.gradients.control import as_shaped
 from flatweave.gradients.forward import Forward
 from flatweave.gradients.reverse import Back, Reverse
-from flatweave.gradients.values import bound, live, owned, tangent_type, zero
+from flatweave.gradients.values import bound, live, owned, tangent_type, type_of_tangents, zero
 from flatweave.ops import Back as BackOp
 from flatweave.ops import Custom, Empty, Reshape
 from flatweave.terms.build import Builder, index
@@ -37,7 +37,7 @@ def custom_forward(f: Forward, let: Let) -> None:
     tangents = [f.dense(x) for x in op.operands]
     if op.jvp:
         moving = bound(let)
-        made = [f.b.var(f"d{var.name}", _tangent(var.type)) for var in moving]
+        made = [f.b.var(f"d{var.name}", type_of_tangents(var)) for var in moving]
         lets, _ = inlined(f.b, op.jvp[0], (*op.operands, *tangents), (*let.vars, *made))
         for each in lets:
             f.keep(each)
@@ -238,12 +238,6 @@ def _same(atom: Atom, type_: Type) -> Op:
         return Reshape(atom, type_.shape)
     assert isinstance(type_, DType)
     return Cast(type_, atom)
-
-
-def _tangent(type_: Type) -> Type:
-    found = tangent_type(type_)
-    assert found is not None
-    return found
 
 
 def _around(op: Custom) -> list[Var]:

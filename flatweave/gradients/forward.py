@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from flatweave.gradients.activity import is_read, results_of
-from flatweave.gradients.values import tangent_type, zero_tangent
+from flatweave.gradients.values import type_of_tangents, zero_tangent
 from flatweave.terms.build import Builder
 from flatweave.terms.syntax import Atom, Let, Op, Var
 
@@ -72,9 +72,7 @@ class Forward:
         """Parameters for the tangents of parameters of the body at hand."""
         made: list[Var] = []
         for var in of:
-            type_ = tangent_type(var.type)
-            assert type_ is not None
-            made.append(self.b.param(f"d{var.name}", type_))
+            made.append(self.b.param(f"d{var.name}", type_of_tangents(var)))
             self.tangents[var] = made[-1]
         return made
 
@@ -82,9 +80,7 @@ class Forward:
         """Emit an operation that binds the results of `let`, then the tangents of some of them."""
         made: list[Var] = []
         for var in with_tangent:
-            type_ = tangent_type(var.type)
-            assert type_ is not None
-            made.append(self.b.var(f"d{var.name}", type_))
+            made.append(self.b.var(f"d{var.name}", type_of_tangents(var)))
             self.tangents[var] = made[-1]
         self.b.append(Let((*let.vars, *made), op, let.where))
 

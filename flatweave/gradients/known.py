@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from flatweave.base.dtypes import DType, i64
+from flatweave.base.dtypes import DType, bool_, i64
 from flatweave.base.records import record
 from flatweave.gradients.reverse import Back, Reverse
 from flatweave.gradients.rewrites import ends_of_segments
@@ -32,7 +32,7 @@ from flatweave.gradients.values import (
 )
 from flatweave.ops import Permute, Reduce, Scan
 from flatweave.terms.build import Builder, index, lambda_of
-from flatweave.terms.control import Apply
+from flatweave.terms.control import Apply, If
 from flatweave.terms.syntax import Atom, Const, Lambda, Let, Var, constant
 
 EXTREMES = {"minimum": "le", "maximum": "ge"}
@@ -146,13 +146,6 @@ def extreme_scan(r: Reverse, let: Let, op: Scan) -> Back:
     return back
 
 
-def _where(b: Builder, flags: Atom, xs: Atom) -> Atom:
-    nothing = constant(0.0, dtype_of(xs.type))
-    return generate(b, shape_of(xs), lambda inner, at: [
-        chosen(inner, read(inner, flags, at), read(inner, xs, at), nothing)
-    ])[0]  # fmt: skip
-
-
 def sum_scan(r: Reverse, let: Let, op: Scan) -> Back:
     """Sums the other way; each result has `ne` in it once."""
     r.keep(let)
@@ -187,17 +180,21 @@ class Factors:
     rest: Atom
     every: Atom
 
-    def others(self, b: Builder, x: Atom) -> Atom:
-        """The product of all factors but this one."""
-        dtype = dtype_of(x.type)
-        nothing, one = constant(0.0, dtype), constant(1.0, dtype)
-        special = is_special(b, x)
-        divided = b.apply("truediv", self.product, chosen(b, special, one, x))
-        base = chosen(b, special, self.product, divided)
-        number = b.apply("sub", self.count, chosen(b, special, one, nothing))
-        left = b.apply("sub", self.rest, chosen(b, special, x, nothing))
-        single = chosen(b, b.apply("eq", number, one), times(b, left, base), self.every)
-        return chosen(b, b.apply("eq", number, nothing), base, single)
+    def others(self, b: Builder, x: Atom, at: Sequence[Atom] = ()) -> Atom:
+        """The product of all factors but this one; of arrays of factors, of those at an index."""
+        then, other = b.inner(optional=True), b.inner(optional=True)
+        then.hoists = False
+        here = [read(then, each, at) for each in (self.product, self.count, self.rest)]
+        rare = then.close((), [self.without_special(then, x, *here)])
+        plain = other.close((), [other.apply("truediv", self.every, x)])
+        return b.emit(If(is_special(b, x), rare, plain))[0]
+
+    def without_special(self, b: Builder, x: Atom, product: Atom, count: Atom, rest: Atom) -> Atom:
+        """The product of all factors but this one, which nothing can be divided by."""
+        one, two = (constant(value, dtype_of(x.type)) for value in (1.0, 2.0))
+        pair = times(b, b.apply("sub", rest, x), product)
+        single = chosen(b, b.apply("eq", count, two), pair, self.every)
+        return chosen(b, b.apply("eq", count, one), product, single)
 
 
 def is_special(b: Builder, x: Atom) -> Atom:
@@ -222,9 +219,8 @@ def product_reduce(r: Reverse, let: Let, op: Reduce) -> Back:
 
     def back() -> None:
         b, c = r.b, r.cotangent(y)
-        if r.is_active(ne):
-            (without,) = b.emit(op.replace(neutral=(starts[0],)))
-            r.add(ne, times(b, c, without))
+        every = y if ne == starts[0] else b.emit(op.replace(neutral=starts[:1]))[0]
+        r.add(ne, times(b, c, every))
         if not r.is_active(x):
             return
         parts = generate(b, shape_of(x), lambda inner, at: parted(inner, read(inner, x, at)))
@@ -232,7 +228,7 @@ def product_reduce(r: Reverse, let: Let, op: Reduce) -> Back:
             b.emit(Reduce(lambda_of(fn, dtype_of(part.type)), (start,), (part,)))[0]
             for fn, part, start in zip(("mul", "add", "add"), parts, starts, strict=True)
         )
-        factors = Factors(product, count, rest, y)
+        factors = Factors(product, count, rest, every)
         scaled = times(b, c, ne)
         r.add(x, generate(b, shape_of(x), lambda inner, at: [
             times(inner, scaled, factors.others(inner, read(inner, x, at)))
@@ -269,10 +265,11 @@ def extreme_permute(r: Reverse, let: Let, op: Permute) -> Back:
         least = Permute(lambda_of("minimum", i64), (nobody,), (first,), op.indices, (candidates,))
         (winner,) = r.b.emit(least)
         if r.is_active(dest):
-            kept = generate(r.b, [size], lambda b, at: [
-                b.apply("eq", read(b, winner, at), index(-1))
-            ])[0]  # fmt: skip
-            r.add(dest, _where(r.b, kept, given))
+            r.add(dest, generate(r.b, [size], lambda b, at: [
+                chosen(
+                    b, b.apply("eq", read(b, winner, at), index(-1)), read(b, given, at), nothing
+                )
+            ])[0])  # fmt: skip
         if not r.is_active(x):
             return
 
@@ -286,6 +283,33 @@ def extreme_permute(r: Reverse, let: Let, op: Permute) -> Back:
     return back
 
 
+def _special_tables(b: Builder, op: Permute) -> Sequence[Atom]:
+    """For each index the product of what can be divided by, where something cannot; the number and
+    the sum of what cannot."""
+    (dest,), (x,), (size,), (count,) = op.dest, op.xs, shape_of(op.dest[0]), shape_of(op.indices)
+    dtype = dtype_of(x.type)
+    nothing, one = constant(0.0, dtype), constant(1.0, dtype)
+    into = generate(b, [size], lambda b, at: parted(b, read(b, dest, at)))
+    parts = generate(b, [count], lambda b, at: parted(b, read(b, x, at)))
+    both = b.function([dtype] * 4, lambda b, m, s, n, t: [b.add(m, n), b.add(s, t)])
+
+    def at_if(condition: Callable[[Builder, Atom, Atom], Atom]) -> Atom:
+        def write(b: Builder, at: list[Var]) -> list[Atom]:
+            place = read(b, op.indices, at)
+            return [chosen(b, condition(b, place, read(b, x, at)), place, index(-1))]
+
+        return generate(b, [count], write)[0]
+
+    # few elements are special, so few are written
+    special = at_if(lambda b, _, value: is_special(b, value))
+    number, rest = b.emit(Permute(both, (nothing, nothing), into[1:], special, parts[1:]))
+    near = at_if(lambda b, place, _: b.apply(
+        "lt", nothing, read_inside(b, number, place, size, nothing)
+    ))  # fmt: skip
+    made = Permute(lambda_of("mul", dtype), (one,), into[:1], near, parts[:1])
+    return *b.emit(made), number, rest
+
+
 def product_permute(r: Reverse, let: Let, op: Permute) -> Back:
     """The cotangent times the product of the others with the same index."""
     r.keep(let)
@@ -296,32 +320,19 @@ def product_permute(r: Reverse, let: Let, op: Permute) -> Back:
 
     def back() -> None:
         given = r.cotangent(y)
-        into = generate(r.b, [size], lambda b, at: parted(b, read(b, dest, at)))
-        parts = generate(r.b, [count], lambda b, at: parted(b, read(b, x, at)))
-        ones, zeros, mul = (constant(1.0, dtype),), (nothing, nothing), lambda_of("mul", dtype)
-        both = r.b.function([dtype] * 4, lambda b, m, s, n, t: [b.add(m, n), b.add(s, t)])
-
-        def at_if(condition: Callable[[Builder, Atom, Atom], Atom]) -> Atom:
-            def write(b: Builder, at: list[Var]) -> list[Atom]:
-                place = read(b, op.indices, at)
-                return [chosen(b, condition(b, place, read(b, x, at)), place, index(-1))]
-
-            return generate(r.b, [count], write)[0]
-
-        # few elements are special, so few are written; where none is, the product is the result
-        special = at_if(lambda b, _, value: is_special(b, value))
-        number, rest = r.b.emit(Permute(both, zeros, into[1:], special, parts[1:]))
-        near = at_if(lambda b, place, _: b.apply(
-            "lt", nothing, read_inside(b, number, place, size, nothing)
-        ))  # fmt: skip
-        (product,) = r.b.emit(Permute(mul, ones, into[:1], near, parts[:1]))
-        found = product, number, rest
+        (special,) = generate(r.b, [size], lambda b, at: [is_special(b, read(b, y, at))])
+        some = Reduce(lambda_of("or", bool_), (constant(False, bool_),), (special,))
+        then, other = r.b.inner(optional=True), r.b.inner(optional=True)
+        tables = _special_tables(then, op), generate(other, [size], lambda *_: [nothing] * 3)
+        branches = [
+            b.close((), [atom for table in found for atom in (size, table)])
+            for b, found in zip((then, other), tables, strict=True)
+        ]
+        product, number, rest = r.b.emit(If(r.b.emit(some)[0], *branches))[1::2]
 
         def scaled(b: Builder, place: Atom, value: Atom) -> Atom:
-            product, number, rest, every = (read(b, array, [place]) for array in (*found, y))
-            product = chosen(b, b.apply("eq", number, nothing), every, product)
-            made = Factors(product, number, rest, every).others(b, value)
-            return times(b, read(b, given, [place]), made)
+            factors = Factors(product, number, rest, read(b, y, [place]))
+            return times(b, read(b, given, [place]), factors.others(b, value, [place]))
 
         if r.is_active(dest):
             r.add(dest, generate(r.b, [size], lambda b, at: [

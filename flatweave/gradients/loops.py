@@ -31,14 +31,14 @@ from flatweave.gradients.values import (
     owned,
     part_of,
     shape_of,
-    tangent_type,
+    type_of_tangents,
     with_part,
     zero,
 )
 from flatweave.ops import Index, Reshape
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import Apply, For, While
-from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Type, Var
+from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Var
 from flatweave.terms.traverse import Substitution, free_vars
 
 Run = Callable[[Builder, Sequence[Atom]], Sequence[Var]]
@@ -172,7 +172,7 @@ class WayBack:
         seeds: list[tuple[Atom, Atom]] = []
         for k in self.moving:
             extents = {extent: body.b.param("n", i64) for extent in _varying(state[k], state)}
-            type_ = Substitution({**extents}).type(_tangent(state[k]))
+            type_ = Substitution({**extents}).type(type_of_tangents(state[k]))
             self.given += [*extents.values(), body.b.param("c", type_)]
             seeds.append((fn.results[k], as_shaped(body.b, self.given[-1], fn.results[k])))
         body.pull(seeds)
@@ -199,7 +199,7 @@ class WayBack:
         """Add contributions to a part of the state."""
         target = sink.target
         if target not in sums:
-            self.totals[target] = b.param("s", _tangent(target))
+            self.totals[target] = b.param("s", type_of_tangents(target))
             sums[target] = self.totals[target]
         along = tuple(range(len(shape_of(target))))
         if sink.dims == along or (is_plain(sink) and sink.batch):
@@ -331,9 +331,3 @@ class WayBack:
         rows_made = rest[len(totals) :]
         for start, number, rebuild in self.sinks:
             r.sink(rebuild(rows_made[start : start + number]))
-
-
-def _tangent(var: Var) -> Type:
-    found = tangent_type(var.type)
-    assert found is not None
-    return found

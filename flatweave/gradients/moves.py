@@ -17,8 +17,9 @@ from flatweave.gradients.values import (
     shape_of,
     zero_tangent,
 )
-from flatweave.ops import Concat, Filter, Reshape, Scatter, Sort, SortRows, Weave
-from flatweave.terms.build import Builder, index
+from flatweave.ops import Concat, Filter, Reshape, Scan, Scatter, Sort, SortRows, Weave
+from flatweave.terms.build import Builder, index, lambda_of
+from flatweave.terms.control import If
 from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Var, constant
 
 
@@ -144,19 +145,31 @@ def _put_back(r: Reverse, x: Atom, positions: Atom, cotangent: Atom) -> None:
 
 
 def filter_reverse(r: Reverse, let: Let) -> Back:
-    """Back to where the elements were; those that were left out have none."""
+    """Each element that was kept reads what belongs to it; those that were left out have none."""
+    r.keep(let)
     op = let.op
     assert isinstance(op, Filter)
-    positions = r.b.var("at", ArrayType(i64, (let.vars[0],)))
-    xs = (*op.xs, _positions(r.b, shape_of(op.mask)[0]))
-    r.keep(Let((*let.vars, positions), op.replace(xs=xs), let.where))
 
     def back() -> None:
+        ones = generate(r.b, shape_of(op.mask), lambda b, at: [b.cast(read(b, op.mask, at), i64)])
+        (places,) = r.b.emit(Scan(lambda_of("add", i64), (index(0),), ones, exclusive=True))
         for x, var in zip(op.xs, let.vars[1:], strict=True):
             if r.is_active(x):
-                _put_back(r, x, positions, r.cotangent(var))
+                r.add(x, _kept_parts(r.b, op.mask, places, r.cotangent(var)))
 
     return back
+
+
+def _kept_parts(b: Builder, mask: Atom, places: Atom, given: Atom) -> Atom:
+    """What is at the place of each element that is kept, 0 for others."""
+    nothing = constant(0.0, dtype_of(given.type))
+
+    def write(inner: Builder, at: list[Var]) -> list[Atom]:
+        then = inner.inner(optional=True)
+        taken = then.close((), [read(then, given, [read(then, places, at)])])
+        return list(inner.emit(If(read(inner, mask, at), taken, Lambda((), (), (nothing,)))))
+
+    return generate(b, shape_of(mask), write)[0]
 
 
 def sort_reverse(r: Reverse, let: Let) -> Back:

@@ -25,9 +25,8 @@ from flatweave.gradients.values import (
     owned,
     read,
     shape_of,
-    tangent_type,
     total,
-    zero,
+    zero_tangent,
 )
 from flatweave.ops import Permute, Reshape, Span
 from flatweave.terms.build import Builder, index, lambda_of
@@ -90,13 +89,11 @@ def _axis(dim: Dim) -> int | None:
 
 def gathered(b: Builder, sink: Sink) -> Atom:
     """The contributions as one value of the target's type."""
-    type_ = tangent_type(sink.target.type)
-    assert type_ is not None
     if not sink.dims:
         return total(b, sink.value)
     if is_plain(sink):
         return _transposed(b, sink)
-    return permuted(b, sink, zero(b, type_))
+    return permuted(b, sink, zero_tangent(b, sink.target))
 
 
 def _transposed(b: Builder, sink: Sink) -> Atom:

@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 
 from flatweave.base.dtypes import DType, f32, i64, u16
 from flatweave.ops import Generate, Index, Map, Reduce, Reshape, Scatter
-from flatweave.ops.rows import under
 from flatweave.terms.build import Builder, index, lambda_of
 from flatweave.terms.control import If
 from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Let, Type, Var, constant
@@ -32,6 +31,13 @@ def tangent_type(type_: Type) -> Type | None:
         dtype = tangent_dtype(type_.dtype)
         return None if dtype is None else ArrayType(dtype, type_.shape)
     return None
+
+
+def type_of_tangents(of: Atom) -> Type:
+    """The type of tangents of a value that has some."""
+    found = tangent_type(of.type)
+    assert found is not None
+    return found
 
 
 def shape_of(atom: Atom) -> tuple[Atom, ...]:
@@ -56,9 +62,7 @@ def zero(b: Builder, type_: Type) -> Atom:
 
 def zero_tangent(b: Builder, of: Atom) -> Atom:
     """The zero among the tangents of a value."""
-    type_ = tangent_type(of.type)
-    assert type_ is not None
-    return zero(b, type_)
+    return zero(b, type_of_tangents(of))
 
 
 def generate(b: Builder, shape: Sequence[Atom], write: Body) -> tuple[Var, ...]:
@@ -204,8 +208,3 @@ def sum_all(b: Builder, parts: Sequence[Atom]) -> Atom | None:
 def bound(let: Let) -> list[Var]:
     """The variables of a let that may have tangents."""
     return [var for var in let.vars if tangent_type(var.type) is not None]
-
-
-def row(shape: Sequence[Atom], type_: Type) -> ArrayType:
-    """An array of values of a type."""
-    return under(shape, type_)

@@ -89,3 +89,25 @@ def test_many_blocks():
     np.testing.assert_allclose(scans[1], products, rtol=1e-7, atol=1e-7)
     first = np.searchsorted(np.maximum.accumulate(x), np.maximum.accumulate(x))
     np.testing.assert_allclose(scans[2], np.bincount(first, u, len(x)), atol=1e-10)
+
+
+@pytest.mark.parametrize("zeros", [0, 1, 40])
+def test_compiled_products_by_index(zeros):
+    """First and second derivatives, where nothing, something and much cannot be divided by."""
+    rng = np.random.default_rng(zeros)
+    x, at = rng.uniform(0.5, 1.5, 200), rng.integers(-1, 21, 200)
+    x[rng.choice(200, zeros, replace=False)] = 0
+
+    def derivatives(x):
+        def products(x):
+            return fw.reduce_by_index(fw.ones(20), fw.mul, 1.0, at, x)
+
+        slope = fw.grad(lambda x: fw.sum(products(x)))
+        return fw.jvp(slope, (x,), (fw.ones(200),))
+
+    found, expected = fw.jit(derivatives)(x), fw.jit(derivatives, target="interp")(x)
+    same = [[i for i in np.flatnonzero(at == at[k]) if i != k] for k in range(200)]
+    wanted = [np.prod(x[mine]) * (0 <= at[k] < 20) for k, mine in enumerate(same)]
+
+    np.testing.assert_allclose(found[0], wanted, rtol=1e-12)
+    np.testing.assert_allclose(found[1], expected[1], rtol=1e-12)

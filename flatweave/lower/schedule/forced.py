@@ -110,7 +110,7 @@ def _unlike(
             yield f"{version.name} has a step that its sweep does not allow, or with other values"
         elif not any(_is_like(version, other, facts, machine) for other in chosen.versions):
             yield f"{version.name} is for other rows, or has lanes where they cannot be"
-        elif version.streams and not _streams(version, plan, chosen):
+        elif version.streams and not _streams(version, plan, chosen, facts):
             yield f"{version.name} streams, and its steps do not begin at multiples of their width"
 
 
@@ -136,10 +136,13 @@ def _is_like(version: Version, other: Version, facts: SweepFacts, machine: Machi
     )
 
 
-def _streams(version: Version, plan: SweepPlan, chosen: SweepPlan) -> bool:
+def _streams(
+    version: Version, plan: SweepPlan, chosen: SweepPlan, facts: SweepFacts
+) -> bool:
     """Whether each whole step begins on a cache line, as those that were chosen do."""
     lanes, least = version.lanes, plan.bind.least
     allowed = any(v.streams for v in chosen.versions) and lanes.axis is not Axis.FOLD
     allowed = allowed and not version.is_tiled
-    rows = version.guard.multiple if lanes.axis is Axis.LAST else lanes.width
+    by_extent = lanes.axis is Axis.LAST or facts.op.reverse
+    rows = version.guard.multiple if by_extent else lanes.width
     return allowed and least % lanes.width == 0 and rows % lanes.width == 0

@@ -96,11 +96,12 @@ def _freed(version: Version, **conditions: int) -> Version:
 def _streaming(
     facts: SweepFacts, machine: Machine, plain: Version, division: Division
 ) -> tuple[Version, ...]:
-    """Stores that fill the caches go around them, where blocks begin on whole cache lines."""
+    """Stores that fill the caches go around them, where blocks begin on whole cache lines: counted
+    from the end, where the extent is a multiple of steps."""
     op, least = facts.op, machine.streaming_from
     anywhere = facts.located is not None and division.sources
     unaligned = plain.lanes.tail is Tail.SHIFT_OR_MASK
-    if least is None or op.reverse or plain.width < 2 or anywhere or unaligned:
+    if least is None or plain.width < 2 or anywhere or unaligned:
         return ()
     stored: list[Atom] = []
     for sink, taken in zip(op.sinks, op.portions(), strict=True):
@@ -108,6 +109,6 @@ def _streaming(
     if not stored:
         return ()
     least //= sum(scalar_type(atom).bytes for atom in stored)
-    multiple = plain.width if plain.lanes.axis is Axis.LAST else 1
+    multiple = plain.width if plain.lanes.axis is Axis.LAST or op.reverse else 1
     streaming = plain.but(Stream())
     return (replace(streaming, name="streaming", guard=Guard(least, multiple)),)

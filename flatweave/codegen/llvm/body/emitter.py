@@ -19,6 +19,7 @@ from flatweave.codegen.llvm.isa.portable import InstructionSet
 from flatweave.codegen.llvm.math.scalar import emit_cast
 from flatweave.codegen.llvm.text.module import Code, constant, splat, vec
 from flatweave.kernel_ir.lane_facts import Zeros
+from flatweave.kernel_ir.warp_ops import ScanLanes, ShiftLanes
 from flatweave.terms.control import Apply, Cast
 from flatweave.terms.syntax import Atom, Const, Lambda, Let, Op, Type, Var
 
@@ -61,6 +62,7 @@ class Emitter:
         self.zeros: Zeros = zeros or {}
         self.mask: str | None = None
         self.made: dict[Var, Op] = {}
+        self.collectives: dict[Var, ScanLanes | ShiftLanes] = {}
         self.values = Values(self._varying)
         self.depth = 0  # loops around
         self.is_rare = False  # code that runs where an error is found
@@ -72,6 +74,7 @@ class Emitter:
         known = known if width > 1 else {}
         made = Emitter(self.code, self.isa, self.handlers, self.held, width, known, self.zeros)
         made.made, made.depth, made.is_rare = self.made, self.depth, self.is_rare
+        made.collectives = self.collectives
         made.values = self.values
         return made
 
@@ -100,6 +103,8 @@ class Emitter:
             self.bind(let.vars, handler(self, let))
             if isinstance(let.op, Apply | Cast):
                 self.made[let.vars[0]] = let.op
+            elif isinstance(let.op, ScanLanes | ShiftLanes) and len(let.vars) == 1:
+                self.collectives[let.vars[0]] = let.op
         return [self.hold(atom) for atom in fn.results]
 
     def bind(self, variables: Sequence[Var], held: Sequence[Held]) -> None:

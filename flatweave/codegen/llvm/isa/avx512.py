@@ -124,6 +124,10 @@ class Avx512(Avx2):
             text = shuffle(body, f"<{full} x {element}>", text, range(width))
         return body.let(f"bitcast {plain} {text} to {kind}") if kept.is_float else text
 
+    def expands(self, kept: DType) -> bool:
+        """vpexpand, as vpcompress."""
+        return self._compressed(kept) is kept
+
     def looks_up(self) -> bool:
         """Where the places can be compressed as bytes."""
         return self._has_vbmi2

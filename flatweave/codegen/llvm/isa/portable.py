@@ -107,6 +107,10 @@ class InstructionSet:
         """table[offset] in each lane; the offsets are i64 and less than the width."""
         raise CompilerBug(f"{self.name} does not permute")
 
+    def expands(self, kept: DType) -> bool:
+        """Whether lanes of a mask read one element after the other at once."""
+        return False
+
     def looks_up(self) -> bool:
         """Whether `look_up` beats putting several registers into the order of lanes first."""
         return False

@@ -16,7 +16,9 @@ from collections.abc import Sequence
 
 from flatweave.base.dtypes import DType, bool_
 from flatweave.codegen.llvm.body.emitter import Emitter, Handlers, Held, scalar_type
-from flatweave.codegen.llvm.body.shapes import LINEAR, UNIFORM, VARYING
+from flatweave.codegen.llvm.body.shapes import LINEAR, REVERSED, UNIFORM, VARYING
+from flatweave.codegen.llvm.memory.access import reverse
+from flatweave.codegen.llvm.memory.counted import counted_flag, counts
 from flatweave.codegen.llvm.text.module import (
     indices,
     mask_of_word,
@@ -124,13 +126,20 @@ def emit_scan(e: Emitter, let: Let) -> Sequence[Held]:
     if e.width == 1:
         return [e.hold(arg) for arg in op.args]
     dtypes = [scalar_type(arg.type) for arg in op.args]
+    flag = counted_flag(e, op)
+    if flag is not None and e.width <= dtypes[0].bits:
+        return [Held(VARYING, counts(e, flag, dtypes[0]))]
     texts = [e.vector(arg) for arg in op.args]
     neutral = [e.vector(atom) for atom in op.neutral]
     joining = _without_start(e, op.starts[0]) if op.starts else ""
+    # lanes against the order of memory: LLVM cancels these reversals with those of loads and stores
+    mirrored = not joining and REVERSED in e.shapes.values()
+    if mirrored:
+        texts = [reverse(e, *pair) for pair in zip(dtypes, texts, strict=True)]
     distance = 1
     while distance < e.width:
         moved = [
-            shifted(e, dtype, text, fill, distance)
+            shifted(e, dtype, text, fill, distance, down=mirrored)
             for dtype, text, fill in zip(dtypes, texts, neutral, strict=True)
         ]
         if any(isinstance(let.op, Apply) and let.op.fn == "select" for let in op.fn.lets):
@@ -144,6 +153,8 @@ def emit_scan(e: Emitter, let: Let) -> Sequence[Held]:
             joining = _reaching_further(e, joining, distance)
         texts = both
         distance *= 2
+    if mirrored:
+        texts = [reverse(e, *pair) for pair in zip(dtypes, texts, strict=True)]
     return [Held(VARYING, text) for text in texts]
 
 
@@ -174,10 +185,14 @@ def _reaching_further(e: Emitter, joining: str, distance: int) -> str:
     return e.code.let(f"and {bits} {joining}, {below}")
 
 
-def shifted(e: Emitter, dtype: DType, text: str, fill: str, distance: int) -> str:
-    """Every value `distance` lanes up, `fill` in the lanes below."""
+def shifted(
+    e: Emitter, dtype: DType, text: str, fill: str, distance: int, *, down: bool = False
+) -> str:
+    """Every value `distance` lanes up, or down, and `fill` in the lanes that are left."""
     kind, width = vec(dtype, e.width), e.width
     lanes = range(width - distance, 2 * width - distance)
+    if down:
+        fill, text, lanes = text, fill, range(distance, width + distance)
     if not dtype.is_float:
         return e.code.let(f"shufflevector {kind} {fill}, {kind} {text}, {indices(lanes)}")
     # As pairs of integers: LLVM has the align instruction (one cycle) for integers only, makes a

@@ -18,6 +18,7 @@ from flatweave.access.value import Value
 from flatweave.base.dtypes import DType, bool_, i64, u8, u32
 from flatweave.codegen.llvm.body.emitter import Emitter, Handlers, Held, prefetch
 from flatweave.codegen.llvm.body.shapes import LINEAR, REVERSED, UNIFORM, VARYING
+from flatweave.codegen.llvm.memory.counted import load_expanded
 from flatweave.codegen.llvm.memory.permuted import (
     find_permuted,
     load_permuted,
@@ -26,7 +27,7 @@ from flatweave.codegen.llvm.memory.permuted import (
     slope,
     store_permuted,
 )
-from flatweave.codegen.llvm.text.module import suffix, vec
+from flatweave.codegen.llvm.text.module import shuffle, suffix, vec
 from flatweave.kernel_ir.memory_ops import AcquireLanes, LoadWhole, Prefetch, StoreWhole
 from flatweave.kernel_ir.op import dtype_in
 from flatweave.kernel_ir.syntax import Acquire, Load, Release, Shared, Store
@@ -90,7 +91,9 @@ def emit_load(e: Emitter, let: Let) -> Sequence[Held]:
     if op.ahead and index.shape is LINEAR and e.mask is None:
         prefetch(e, buffer, kept.bytes, index.text, AHEAD, e.width * kept.bytes)
     if index.shape is VARYING:
-        text = _load_varying(e, buffer, kept, index, e.values.of(op.index))
+        text = load_expanded(e, buffer, kept, op.index) or _load_varying(
+            e, buffer, kept, index, e.values.of(op.index)
+        )
     else:
         text = _load_run(e, buffer, kept, index)
     return (Held(VARYING, from_memory(e, dtype, e.width, text)),)
@@ -130,7 +133,7 @@ def _load_run(e: Emitter, buffer: str, kept: DType, index: Held) -> str:
             f"call {kind} {name}(ptr {at}, i32 {align}, "
             f"{e.mask_type} {_mask_for(e, index)}, {kind} zeroinitializer)"
         )
-    return reverse(e, kind, text) if index.shape is REVERSED else text
+    return reverse(e, kept, text) if index.shape is REVERSED else text
 
 
 def _place(e: Emitter, buffer: str, kept: DType, index: Held) -> str:
@@ -142,14 +145,17 @@ def _place(e: Emitter, buffer: str, kept: DType, index: Held) -> str:
 def _mask_for(e: Emitter, index: Held) -> str:
     """The mask in the order of memory."""
     mask = e.mask or "splat (i1 true)"
-    return reverse(e, e.mask_type, mask) if index.shape is REVERSED else mask
+    return reverse(e, bool_, mask) if index.shape is REVERSED else mask
 
 
-def reverse(e: Emitter, kind: str, text: str) -> str:
-    """The lanes in opposite order."""
-    order = ", ".join(f"i32 {i}" for i in reversed(range(e.width)))
-    mask = f"<{e.width} x i32> <{order}>"
-    return e.code.let(f"shufflevector {kind} {text}, {kind} poison, {mask}")
+def reverse(e: Emitter, dtype: DType, text: str) -> str:
+    """The lanes in opposite order. LLVM moves the intrinsic through arithmetic, and cancels two;
+    unoptimised it cannot copy what the intrinsic makes of a mask."""
+    kind, name = vec(dtype, e.width), f"@llvm.vector.reverse.{suffix(dtype, e.width)}"
+    if dtype is bool_:
+        return shuffle(e.code, kind, text, range(e.width)[::-1])
+    e.code.declare(f"{kind} {name}({kind})")
+    return e.code.let(f"call {kind} {name}({kind} {text})")
 
 
 def _pointers(e: Emitter, buffer: str, kept: DType, index: Held) -> str:
@@ -231,7 +237,7 @@ def _store_run(
     """Neighbouring elements; past the caches where that was asked for."""
     kind = vec(kept, e.width)
     if index.shape is REVERSED:
-        text = reverse(e, kind, text)
+        text = reverse(e, kept, text)
     if e.mask is not None:
         at, name = _place(e, buffer, kept, index), f"@llvm.masked.store.{suffix(kept, e.width)}.p0"
         e.code.declare(f"void {name}({kind}, ptr, i32, {e.mask_type})")
@@ -239,7 +245,7 @@ def _store_run(
         e.code.line(f"call void {name}({kind} {text}, ptr {at}, i32 {kept.bytes}, {mask})")
         return
     at = element(e, buffer, kept, e.lowest(index))
-    if streaming and index.shape is LINEAR:
+    if streaming:
         e.code.has_streamed = True
         align = min(64, e.width * kept.bytes)
         e.code.line(f"store {kind} {text}, ptr {at}, align {align}, !nontemporal !0")

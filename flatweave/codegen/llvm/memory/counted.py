@@ -1,0 +1,71 @@
+"""Lanes counted by a flag, and reads of one element after the other for the lanes that have it.
+
+    c = cast i64 flag                      word = bitcast <64 x i1> flag to i64
+    n = scan_lanes (add i64) [0] [c]       n    = ctpop (word and <1, 3, 7, 15, ..>)
+    i = shift_lanes [base] [add base n]
+    x = load xs i, where flag is set       x    = llvm.masked.expandload xs[base] flag
+
+So elements go back to where `store_compact` took them from: vpexpand instead of a gather.
+"""
+
+from __future__ import annotations
+
+from flatweave.base.dtypes import DType, bool_
+from flatweave.codegen.llvm.body.emitter import Emitter
+from flatweave.codegen.llvm.text.module import suffix, vec
+from flatweave.kernel_ir.warp_ops import ScanLanes, ShiftLanes
+from flatweave.terms.control import Apply, Cast
+from flatweave.terms.operators import component_functions
+from flatweave.terms.syntax import Atom, Var
+
+
+def counted_flag(e: Emitter, op: ScanLanes) -> Atom | None:
+    """The flag that a scan counts; None for any other scan."""
+    if component_functions(op.fn) != ["add"] or op.starts or not isinstance(op.args[0], Var):
+        return None
+    made = e.made.get(op.args[0])
+    is_flag = isinstance(made, Cast) and made.arg.type is bool_
+    return made.arg if is_flag and not made.dtype.is_float else None  # type: ignore[union-attr]
+
+
+def counts(e: Emitter, flag: Atom, dtype: DType) -> str:
+    """How many lanes have the flag, up to each lane; a word of them fits into the dtype."""
+    kind, name = vec(dtype, e.width), f"@llvm.ctpop.{suffix(dtype, e.width)}"
+    word = e.mask_bits(e.vector(flag))
+    if e.width < dtype.bits:
+        word = e.code.let(f"zext i{e.width} {word} to {dtype.llvm}")
+    upto = ", ".join(f"{dtype.llvm} {_signed((2 << k) - 1, dtype)}" for k in range(e.width))
+    e.code.declare(f"{kind} {name}({kind})")
+    below = e.code.let(f"and {kind} {e.splat(word, dtype)}, <{upto}>")
+    return e.code.let(f"call {kind} {name}({kind} {below})")
+
+
+def _signed(value: int, dtype: DType) -> int:
+    """The bits as a literal of LLVM's."""
+    return value - (1 << dtype.bits) if value >> (dtype.bits - 1) else value
+
+
+def load_expanded(e: Emitter, buffer: str, kept: DType, index: Atom) -> str | None:
+    """The elements from a base on, for the lanes that run; None where that is not what is read."""
+    base = _base(e, index)
+    if base is None or not e.isa.expands(kept):
+        return None
+    kind, name = vec(kept, e.width), f"@llvm.masked.expandload.{suffix(kept, e.width)}"
+    at = e.code.let(f"getelementptr {kept.llvm}, ptr {buffer}, i64 {e.uniform(base)}")
+    e.code.declare(f"{kind} {name}(ptr, {e.mask_type}, {kind})")
+    mask = f"{e.mask_type} {e.mask}"
+    return e.code.let(f"call {kind} {name}(ptr {at}, {mask}, {kind} zeroinitializer)")
+
+
+def _base(e: Emitter, index: Atom) -> Atom | None:
+    """What the first lane of this body reads, where each reads the element after the last one's."""
+    moved = e.collectives.get(index) if isinstance(index, Var) else None
+    if not isinstance(moved, ShiftLanes) or len(moved.args) != 1:
+        return None
+    (total,), (base,) = moved.args, moved.fill
+    added = e.made.get(total) if isinstance(total, Var) else None
+    if not isinstance(added, Apply) or added.fn != "add" or added.args[0] != base:
+        return None
+    scan = e.collectives.get(added.args[1]) if isinstance(added.args[1], Var) else None
+    flag = counted_flag(e, scan) if isinstance(scan, ScanLanes) else None
+    return base if flag is not None and e.vector(flag) == e.mask else None
