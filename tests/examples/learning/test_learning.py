@@ -40,6 +40,56 @@ def test_sensitivities_of_options_are_differences_of_prices(example):
     np.testing.assert_allclose(vega, (three - four) / 2e-6, rtol=1e-6)
 
 
+def test_attention_is_that_of_its_weights(example):
+    """For each sequence, and its gradient is a difference of losses."""
+    attention = example("learning.attention")
+    data, scales = attention.sequences(3), np.array([1.2, 0.7])
+
+    with fw.target("interp"):
+        found = fw.map(lambda *row: attention.attend(scales, *row), *data[:3])
+        slope = fw.grad(attention.loss)(scales, *data)
+        losses = [attention.loss(scales + step, *data) for step in ((1e-6, 0), (-1e-6, 0))]
+
+    for out, *row in zip(found, *data[:3], strict=True):
+        a, b, v = map(np.asarray, row)
+        np.testing.assert_allclose(out, attention.by_hand(scales, a, b, v) @ v)
+    np.testing.assert_allclose(slope[0], (losses[0] - losses[1]) / 2e-6, rtol=1e-6)
+
+
+def test_the_gradient_of_thrown_particles_is_a_difference(example):
+    """By the velocity of one particle, through all steps."""
+    particles = example("learning.particles")
+    x, y, lists, goal = particles.particles(8)
+    thrown, moved = (np.zeros(8), np.ones(8)), np.eye(8)[3]
+
+    with fw.target("interp"):
+        slope = fw.grad(particles.miss)(thrown, x, y, lists, goal)
+        ahead, behind = (particles.miss((by * moved, thrown[1]), x, y, lists, goal)
+                         for by in (1e-5, -1e-5))  # fmt: skip
+
+    np.testing.assert_allclose(slope[0][3], (ahead - behind) / 2e-5, rtol=1e-6)
+
+
+@pytest.mark.slow
+def test_attention_is_trained(example):
+    """The loss falls to a tenth: the feature that is noise does not count."""
+    attention = example("learning.attention")
+
+    scales, losses = attention.train(attention.sequences())
+
+    assert losses[-1] < losses[0] / 10 and abs(scales[1]) < 0.3
+
+
+@pytest.mark.slow
+def test_particles_arrive_on_the_ring(example):
+    """Each at its place."""
+    particles = example("learning.particles")
+
+    _, misses = particles.aim(*particles.particles())
+
+    assert misses[-1] < 1e-6
+
+
 @pytest.mark.slow
 def test_a_detector_is_calibrated(example):
     """By counts alone, the gain and the offset are found to one part in a hundred."""
@@ -61,7 +111,7 @@ def test_discs_come_near_a_picture(example):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["histogram", "sentences", "trees"])
+@pytest.mark.parametrize("name", ["attention", "histogram", "particles", "sentences", "trees"])
 def test_pictures(example, name, tmp_path):
     """They are written, and not plain."""
     picture = Image.open(example(f"learning.{name}").draw(tmp_path))
