@@ -319,3 +319,19 @@ def test_stages_show_the_plan():
 
     assert "cache at=scratch" in text
     assert "version name=streaming" in text
+
+
+def test_folds_that_read_across_rows_have_lanes_along_the_sweep():
+    """One element of a column for all lanes, and not a gather down the column."""
+    def counts(groups, m):
+        return fw.generate((4, 5, 40), lambda i, j, s: fw.sum(fw.map(
+            lambda g, row: fw.where(g == i, row[j] * s, 0.0), groups, m
+        )))  # fmt: skip
+
+    rng = np.random.default_rng(0)
+    groups, m = rng.integers(0, 4, 300), rng.normal(size=(300, 5))
+    found = fw.jit(counts)
+    wanted = np.array([[m[groups == i, j].sum() * np.arange(40) for j in range(5)] for i in range(4)])
+
+    assert "axis=fold" not in found.stages(groups, m).text["plan"]
+    np.testing.assert_allclose(found(groups, m), wanted, rtol=1e-12, atol=1e-12)

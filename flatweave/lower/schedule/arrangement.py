@@ -108,16 +108,19 @@ def _own_position(read: Index, op: Sweep) -> bool:
 
 
 def _folds_run_along_memory(op: Sweep, known: Accesses) -> bool:
-    """Whether the inner folds read along their own index rather than along the sweep's."""
-    along_fold = along_sweep = 0
+    """Whether the inner folds read along their own index rather than along the sweep's. What they
+    read across rows is a gather along the fold, and one element for all lanes along the sweep."""
+    along_fold = along_sweep = across = 0
     last = op.body.params[-1]
     for fold in _folds(op.body):
         for let in walk_lets(fold.body):
             if isinstance(let.op, Index):
-                final = let.op.indices[-1]
-                along_fold += fold.body.params[0] in known.along(final)
+                *leading, final = let.op.indices
+                turn = fold.body.params[0]
+                along_fold += turn in known.along(final)
                 along_sweep += final is last
-    return along_fold > 0 and along_sweep == 0
+                across += any(turn in known.along(i) for i in leading)
+    return along_fold > across and along_sweep == 0
 
 
 def folds_down_columns(op: Sweep) -> tuple[Fold, ...]:
