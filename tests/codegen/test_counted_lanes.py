@@ -17,6 +17,7 @@ def put_back(flags, kept):
 
 @pytest.mark.parametrize("n", [1, 63, 64, 1000, 70_001])
 def test_counts_of_flags(n):
+    """As NumPy's sums."""
     flags = np.random.default_rng(n).random(n) < 0.4
     count = fw.jit(lambda flags: fw.cumsum(fw.astype(flags, fw.i64)))
 
@@ -27,6 +28,7 @@ def test_counts_of_flags(n):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
 def test_elements_put_back_where_flags_are(dtype, share):
+    """For no flag, some and all."""
     rng = np.random.default_rng(0)
     flags = rng.random(70_001) < share
     kept = rng.integers(1, 200, flags.sum()).astype(dtype)
@@ -37,6 +39,7 @@ def test_elements_put_back_where_flags_are(dtype, share):
 
 
 def test_elements_put_back_are_expanded():
+    """By one instruction for each register, and no gather."""
     if not isa.here().expands(fw.f32):
         pytest.skip("needs AVX-512")
     flags = np.arange(100) % 3 == 0
@@ -48,7 +51,7 @@ def test_elements_put_back_are_expanded():
 @pytest.mark.parametrize("n", [100, 1 << 20, (1 << 20) + 7])
 @pytest.mark.parametrize("exclusive", [False, True])
 def test_reversed_scans(n, exclusive):
-    """With stores around the caches where the extent is a multiple of steps; and tuples."""
+    """With stores around the caches where the extent is a multiple of steps."""
     x = np.random.default_rng(0).integers(-9, 9, n)
     y = np.cumsum(x[::-1])[::-1]
 
