@@ -10,22 +10,24 @@ So elements go back to where `store_compact` took them from: vpexpand instead of
 
 from __future__ import annotations
 
+from flatweave.access.value import Modified
 from flatweave.base.dtypes import DType, bool_
 from flatweave.codegen.llvm.body.emitter import Emitter
 from flatweave.codegen.llvm.text.module import suffix, vec
 from flatweave.kernel_ir.warp_ops import ScanLanes, ShiftLanes
-from flatweave.terms.control import Apply, Cast
 from flatweave.terms.operators import component_functions
 from flatweave.terms.syntax import Atom, Var
 
 
 def counted_flag(e: Emitter, op: ScanLanes) -> Atom | None:
     """The flag that a scan counts; None for any other scan."""
-    if component_functions(op.fn) != ["add"] or op.starts or not isinstance(op.args[0], Var):
+    if component_functions(op.fn) != ["add"] or op.starts:
         return None
-    made = e.made.get(op.args[0])
-    is_flag = isinstance(made, Cast) and made.arg.type is bool_
-    return made.arg if is_flag and not made.dtype.is_float else None  # type: ignore[union-attr]
+    match list(e.values.of(op.args[0]).terms):
+        case [Modified(fn=fn, args=(value,))] if fn.startswith("cast."):
+            flag = e.values.atom(value)
+            return flag if flag is not None and flag.type is bool_ else None
+    return None
 
 
 def counts(e: Emitter, flag: Atom, dtype: DType) -> str:
@@ -63,9 +65,7 @@ def _base(e: Emitter, index: Atom) -> Atom | None:
     if not isinstance(moved, ShiftLanes) or len(moved.args) != 1:
         return None
     (total,), (base,) = moved.args, moved.fill
-    added = e.made.get(total) if isinstance(total, Var) else None
-    if not isinstance(added, Apply) or added.fn != "add" or added.args[0] != base:
-        return None
-    scan = e.collectives.get(added.args[1]) if isinstance(added.args[1], Var) else None
+    counted = e.values.atom(e.values.of(total).plus(e.values.of(base), -1))
+    scan = e.collectives.get(counted) if isinstance(counted, Var) else None
     flag = counted_flag(e, scan) if isinstance(scan, ScanLanes) else None
     return base if flag is not None and e.vector(flag) == e.mask else None
