@@ -17,7 +17,7 @@ from collections import Counter
 from functools import partial
 
 from tests.nests.program import DRAWS, random_nest, source_of
-from tests.nests.trial import Wanted, tried
+from tests.nests.trial import TRIAL, Wanted, tried
 from tests.oracle import command
 from tests.oracle.workers import Lost
 
@@ -36,6 +36,7 @@ def parser() -> argparse.ArgumentParser:
     add("--target", default="cpu", help="what runs them")
     add("--threads", type=numbers, default=(1, 2, 3, 7), help="numbers of threads, in turns")
     add("--gradients", action="store_true", help="compare derivatives, not values")
+    add("--limit", type=float, default=TRIAL, help="seconds of one nest")
     add("--no-shrink", action="store_true", help="report failures as they are found")
     add("--allow-unsupported", action="store_true", help="count what is refused apart")
     return made
@@ -47,6 +48,7 @@ def main() -> int:
     wanted = Wanted(
         options.target, options.threads, options.most, min(options.draws, DRAWS),
         not options.no_shrink, options.gradients, options.allow_unsupported,
+        options.limit,
     )  # fmt: skip
     if options.only is not None:
         nest = random_nest(options.only, options.most, wanted.gradients)

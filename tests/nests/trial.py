@@ -25,11 +25,12 @@ class Wanted:
     shrink: bool = True
     gradients: bool = False  # derivatives are compared, not values
     allow_unsupported: bool = False  # what the compiler refuses is counted, and no failure
+    limit: float = TRIAL  # seconds of one nest
 
     @property
     def seconds(self) -> float:
         """How long one nest may take before it counts as lost."""
-        return TRIAL + SECONDS * self.shrink
+        return self.limit + SECONDS * self.shrink
 
 
 @dataclass(frozen=True)
