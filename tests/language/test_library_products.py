@@ -204,12 +204,15 @@ def test_outside_of_programs(monkeypatch):
 
 
 def test_stacks_of_small_products():
-    """By a program, with a pair of matrices in each lane; of other stacks by NumPy."""
+    """By a program where there are many of few multiplications; else by NumPy."""
     a, b = DRAW.normal(size=(5000, 2, 2, 3)), DRAW.normal(size=(5000, 2, 3, 4))
-    np.testing.assert_allclose(fw.matmul(a, b), a @ b, rtol=1e-12, atol=1e-12)
-    np.testing.assert_allclose(fw.matmul(a[..., :1], b[..., :1, :1]), a[..., :1] @ b[..., :1, :1])
-    wide = DRAW.normal(size=(10_000, 5, 5))
-    for x, y in ((wide, wide), (a, b[0, 0]), (a.astype("f"), b), (a + 1j, b[:1])):
+    for x, y in ((a, b), (a[..., :1], b[..., :1, :1]), (a, b[0, 0]), (a.astype("f"), b),
+                 (a, b[:, :1]), (a, b[0, 0, :, 0])):  # fmt: skip
+        found = fw.matmul(x, y)
+        assert found.dtype == (x @ y).dtype
+        np.testing.assert_allclose(found, x @ y, rtol=1e-12, atol=1e-12)
+    wide = DRAW.normal(size=(10_000, 11, 11))
+    for x, y in ((wide, wide), (a[:4000], b[:4000]), (a + 1j, b[:1]), (a, b + 1j)):
         assert np.asarray(fw.matmul(x, y)).tobytes() == (x @ y).tobytes()
     with pytest.raises(fw.ShapeError):
         fw.matmul(a, b[:, :, :2])

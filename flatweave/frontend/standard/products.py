@@ -16,7 +16,7 @@ import numpy as np
 from flatweave.base.config import config
 from flatweave.base.errors import ArgumentError, ShapeError
 from flatweave.base.host_functions import Values
-from flatweave.base.library_products import FEW, FEW_RESULTS, LONG
+from flatweave.base.library_products import FEW, FEW_RESULTS, LONG, MANY, SMALL
 from flatweave.base.source import user_location
 from flatweave.frontend.arrays.axes import reduced_by
 from flatweave.frontend.arrays.joining import broadcast_to
@@ -26,7 +26,6 @@ from flatweave.frontend.elements.broadcasting import generated, read, zipped
 from flatweave.frontend.elements.scalars import apply
 from flatweave.frontend.functions.combinators import map
 from flatweave.frontend.functions.reductions import sum
-from flatweave.frontend.standard import small_matrices
 from flatweave.frontend.standard.arrangement import moveaxis, permute_dims
 from flatweave.frontend.standard.library import kept
 from flatweave.frontend.trace import extents
@@ -76,7 +75,8 @@ def by_numpy(compute: Callable[..., Any], sizes: Sizes) -> Callable[..., Any]:
         if a.dtype.char not in "fdFD" or b.dtype.char not in "fdFD" or not a.ndim or not b.ndim:
             return NotImplemented
         try:
-            if not _is_numpys(a.dtype.kind == "c", *sizes(a, b, **options)):
+            is_complex = "c" in (a.dtype.kind, b.dtype.kind)
+            if not _is_numpys(is_complex, *sizes(a, b, **options)):
                 return NotImplemented
             return kept(quietly(a, b, **options))
         except (TypeError, ValueError, IndexError):
@@ -87,8 +87,12 @@ def by_numpy(compute: Callable[..., Any], sizes: Sizes) -> Callable[..., Any]:
 
 def _is_numpys(is_complex: bool, count: int, rows: int, columns: int, steps: int) -> bool:
     """Whether NumPy takes less time than a program for `count` products of these sizes."""
+    if is_complex:
+        return True
+    if count >= MANY:
+        return rows * columns * steps > SMALL
     few = count == 1 and rows * columns <= FEW_RESULTS and steps >= LONG
-    return is_complex or not few or rows * columns * steps <= FEW
+    return not few or rows * columns * steps <= FEW
 
 
 @operation(host=by_numpy(np.dot, of_tensors))
@@ -128,13 +132,7 @@ def dot(x: Any, y: Any) -> Array:
     return generated((*a.extents[:-1], *rest), one)[0]
 
 
-def _matmul(a: Values, b: Values) -> Any:
-    """The product of arrays that are here."""
-    found = small_matrices.product(a, b) if a.ndim > 2 else None
-    return np.matmul(a, b) if found is None else found
-
-
-@operation(host=by_numpy(_matmul, of_stacks))
+@operation(host=by_numpy(np.matmul, of_stacks))
 def matmul(x1: Any, x2: Any) -> Any:
     """The product of matrices, of a matrix and a vector, or of vectors; over the axes before the
     last two, which are broadcast. Raises ShapeError for numbers and for extents that differ.

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import functools
 import math
-import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -45,8 +44,6 @@ LARGEST = 8
 """Rows of such a matrix at most, and right sides of each; of a complex one half as many."""
 UNROLLED = 256
 """Multiplications of steps that are written one after the other; those of more are a loop."""
-PRODUCT = 64
-"""Multiplications of a product at most."""
 Rows = list[list[Any]]
 
 
@@ -81,19 +78,6 @@ def solution(a: Values, b: Values) -> Array | None:
         return None
     n, k = b.shape[-2:]
     return solutions(a.reshape(-1), b.reshape(-1), n, k).reshape(b.shape)
-
-
-def product(a: Values, b: Values) -> Array | None:
-    """The products of two such stacks, of few multiplications each."""
-    stack, n = a.shape[:-2], a.shape[-1]
-    fits = b.ndim == a.ndim > 2 and b.shape[:-1] == (*stack, n) and a.dtype == b.dtype
-    if not fits or a.dtype.kind != "f" or math.prod(stack) < MANY or config.target == "interp":
-        return None
-    rows, columns = a.shape[-2], b.shape[-1]
-    if not 0 < rows * n * columns <= PRODUCT:
-        return None
-    found = products(a.reshape(-1, rows, n), b.reshape(-1, n, columns), rows, n, columns)
-    return found.reshape(*stack, rows, columns)
 
 
 def shaped(a: Values, shape: tuple[int, ...], compute: Callable[..., Any]) -> Any:
@@ -134,21 +118,6 @@ def solutions(a: Any, b: Any, n: int, k: int) -> Array:
         return _solved([row + other for row, other in zip(left, right, strict=True)])
 
     return _kept(map(solved, matrices(a, n, n), matrices(b, n, k)), f"solve {SINGULAR}")
-
-
-@operation(static="rows n columns")
-def products(a: Any, b: Any, rows: int, n: int, columns: int) -> Array:
-    """The products of pairs of matrices, `n` multiplications for each element."""
-
-    def multiplied(x: Any, y: Any) -> tuple[Any, ...]:
-        left, right = elements(x, rows, n), elements(y, n, columns)
-        return tuple(
-            functools.reduce(operator.add, [row[k] * right[k][j] for k in range(n)])
-            for row in left for j in range(columns)
-        )  # fmt: skip
-
-    found = map(multiplied, a, b)
-    return stack(found, axis=1) if rows * columns > 1 else found[0]
 
 
 @for_complex

@@ -116,7 +116,7 @@ INSIDE = {
     "frontend.ragged.reductions": "along_rows",
     "frontend.ragged.row_selection": "row",
     "frontend.standard.namespace": "namespace",
-    "frontend.standard.small_matrices": "determinants factors inverses products solutions",
+    "frontend.standard.small_matrices": "determinants factors inverses solutions",
     "frontend.standard.small_spectra": "eigensystems reflections spectra",
 }
 ALIASES = {"concatenate": "concat", "deg2rad": "radians", "pow": "power", "rad2deg": "degrees"}
