@@ -145,6 +145,7 @@ def without_unit_extents(flat: Sequence[Any], unit_axes: UnitAxes) -> list[Any]:
 
 
 NDARRAY = np.ndarray
+FLOATS = {"F": np.dtype(np.float32), "D": np.dtype(np.float64)}
 LOW, HIGH = -(2**63), 2**63
 KEPT = 4096  # entries of a table; the oldest goes first
 Table = dict[Any, Callable[..., Any]]
@@ -193,7 +194,7 @@ def quick(args: tuple[Any, ...], key: list[Any], flat: list[Any]) -> bool:
         key.append(dtype)
         key.append(len(shape))
         if dtype.char in "FD":
-            arg = pairs_of(arg)
+            arg = arg.reshape((*shape, 1)).view(FLOATS[dtype.char])
             shape = arg.shape
         if shape:
             flat += shape
