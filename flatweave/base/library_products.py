@@ -8,6 +8,7 @@ them by their names.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from itertools import product
 from typing import Any
@@ -24,14 +25,20 @@ cotangent in a gradient."""
 
 
 @np.errstate(all="ignore")
-def matmul(a: Values, b: Values, zeros: str = NEITHER, out: Values | None = None) -> Values:
-    """The product of two matrices."""
-    found = np.matmul(a, b, out=out)
+def matmul(
+    left: bool, right: bool, zeros: str, left_conjugated: bool, right_conjugated: bool,
+    factors: Sequence[Values], out: Values,
+) -> None:  # fmt: skip
+    """Write the product of two matrices to `out`; the left and the right one may be transposed, and
+    conjugated."""
+    a, b = factors
+    a, b = a.T if left else a, b.T if right else b
+    a, b = np.conj(a) if left_conjugated else a, np.conj(b) if right_conjugated else b
+    np.matmul(a, b, out=out)
     if zeros == LEFT:
-        _leave_out(a, b, found)
+        _leave_out(a, b, out)
     elif zeros == RIGHT:
-        _leave_out(b.T, a.T, found.T)
-    return found
+        _leave_out(b.T, a.T, out.T)
 
 
 def _leave_out(a: Values, b: Values, found: Values) -> None:
@@ -50,16 +57,14 @@ def _leave_out(a: Values, b: Values, found: Values) -> None:
 def _registered(
     left: bool, right: bool, zeros: str, left_conjugated: bool, right_conjugated: bool
 ) -> str:
-    def taken(values: Sequence[Values]) -> tuple[Values, Values]:
-        a, b = values
-        a, b = a.T if left else a, b.T if right else b
-        return np.conj(a) if left_conjugated else a, np.conj(b) if right_conjugated else b
+    fill = functools.partial(matmul, left, right, zeros, left_conjugated, right_conjugated)
 
-    def call(values: Sequence[Values]) -> Sequence[Any]:
-        return [matmul(*taken(values), zeros)]
-
-    def fill(values: Sequence[Values], out: Values) -> object:
-        return matmul(*taken(values), zeros, out)
+    def call(factors: Sequence[Values]) -> Sequence[Any]:
+        a, b = factors
+        shape = a.shape[1 if left else 0], b.shape[0 if right else 1]
+        found = np.empty(shape, np.result_type(a, b))
+        fill(factors, found)
+        return [found]
 
     conjugated = f" {left_conjugated} {right_conjugated}" * (left_conjugated or right_conjugated)
     name = register(matmul, call, f"{left} {right} {zeros}{conjugated}", BLAS)

@@ -175,9 +175,6 @@ class CpuProgram:
         return found
 
 
-Array = tuple[int, int, int, "np.dtype[Any]", "np.dtype[Any]"]
-"""Of an operand or result the positions of its data and its extents, and its dtypes for the
-function and in memory."""
 View = Callable[[int, int, tuple[int, ...], "np.dtype[Any]"], Values]
 """An array of a call by its data, the owner of these, its shape and dtype."""
 
@@ -196,7 +193,7 @@ class _Call:
         values = struct.Struct("<" + codes)
         self._words, self._unpack = ctypes.c_char * values.size, values.unpack_from
         self.is_library = call.fn in LIBRARIES
-        self._taken, self._given = self._layout()
+        self._layout = self._found_layout()
 
     def values(self, address: int) -> tuple[list[Any], list[int]]:
         """The numbers of a call, and pairs of data and owner; and where its results go."""
@@ -204,37 +201,42 @@ class _Call:
         values = [(next(found), next(found)) if array else next(found) for array in self.arrays]
         return values, list(found)[::2]
 
-    def _layout(self) -> tuple[list[Array], list[Array]]:
-        """Where each operand and result of a call that is not mapped is among its values."""
-        at, taken, given = 0, [], []
+    def _found_layout(self) -> list[tuple[int, int, int, np.dtype[Any], np.dtype[Any]]]:
+        """Of each operand and result of a call that is not mapped where its data and extents are
+        among its values, and its dtypes for the function and in memory."""
+        at, found = 0, []
         for each in self.call.operands:
             dtype, memory = as_dtype(each.dtype).dtype, as_dtype(each.memory).numpy
             rank = -1 if each.varying is None else len(each.varying) - (dtype.kind == "c")
-            taken.append((at, at + 2, at + 2 + rank, dtype, memory))
+            found.append((at, at + 2, at + 2 + rank, dtype, memory))
             at += 1 if each.varying is None else 2 + len(each.varying)
         for number, each in enumerate(self.call.results, -len(self.call.results)):
             dtype, memory = as_dtype(each.dtype).dtype, as_dtype(each.memory).numpy
             rank = len(each.varying or ())
-            given.append((2 * number, at, at + rank - (dtype.kind == "c"), dtype, memory))
+            found.append((2 * number, at, at + rank - (dtype.kind == "c"), dtype, memory))
             at += rank
-        return taken, given
+        return found
 
-    def once(self, address: int, view: View) -> None:
-        """Make a call that is not mapped, with a view of each operand."""
+    def once(self, address: int, view: View | None = None) -> None:
+        """Make a call that is not mapped, with a `view` of each operand; without, with arrays for
+        the time of the call. It is in one function, as a step is called with cold caches."""
         words = self._unpack(self._words.from_address(address))
-        operands = [
-            np.asarray(words[at], memory).view(dtype) if end < start
-            else view(words[at], words[at + 1], words[start:end], dtype)
-            for at, start, end, dtype, memory in self._taken
-        ]  # fmt: skip
-        results = [
-            _borrowed(words[at], 0, words[start:end], dtype)
-            for at, start, end, dtype, _ in self._given
-        ]
-        self.call.once(operands, results, self.where)
+        arrays: list[Values] = []
+        for at, start, end, dtype, memory in self._layout:
+            shape = words[start:end]
+            if end < start:
+                arrays.append(np.asarray(words[at], memory).view(dtype))
+            elif view is not None and at >= 0:
+                arrays.append(view(words[at], words[at + 1], shape, dtype))
+            elif 0 in shape:
+                arrays.append(np.empty(shape, dtype))
+            else:
+                arrays.append(np.ndarray(shape, dtype, _Borrowed.from_address(words[at])))
+        count = len(self.call.operands)
+        self.call.once(arrays[:count], arrays[count:], self.where)
 
 
-def _borrowed(data: int, owner: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Values:
+def _borrowed(data: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Values:
     """A view for the time of a call."""
     if 0 in shape:
         return np.empty(shape, dtype)
@@ -259,7 +261,7 @@ class _Caller:
         call = self.calls[number]
         if call.is_library and not call.call.mapped:
             try:  # a library keeps no view, but the frames of an error do
-                return call.once(address, _borrowed)
+                return call.once(address)
             except Exception:
                 pass
             except BaseException as interrupt:
@@ -282,7 +284,7 @@ class _Caller:
                 values, targets = call.values(address)
 
                 def place(number: int, dtype: np.dtype[Any], count: int) -> Values:
-                    return _borrowed(targets[number], 0, (count,), dtype)
+                    return _borrowed(targets[number], (count,), dtype)
 
                 call.call.run(values, read, call.where, place)
             else:
