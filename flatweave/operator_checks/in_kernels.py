@@ -72,6 +72,8 @@ class KernelLaws(Laws):
 class FirstBlocks(Counter):
     """Tries the operators of a kernel; `spent` is how many lets were evaluated."""
 
+    watches = False  # races are found where the kernel runs
+
     def __init__(self, tried: Unit, most: int) -> None:
         self.tried = tried
         self.pending = {id(let.op) for kernel in tried.kernels for let in tries_in(kernel.body)}
@@ -157,7 +159,7 @@ def _text(fn: Lambda) -> str:
 
 
 class _Host(Host):
-    """Runs a kernel whose memory nobody watches, and of each launch the first block or blocks."""
+    """Runs of each launch the first block, or the first few."""
 
     counter: FirstBlocks
 
@@ -180,19 +182,9 @@ class _Host(Host):
 
     def alloc(self, let: Let, op: h.Alloc, count: int) -> Buffer:
         """Memory that costs nothing before it is written."""
-        return _Unwatched(
+        return Buffer(
             let.vars[0].name, np.zeros(count, op.dtype.numpy), np.zeros(count, np.bool_)
         )
-
-
-class _Unwatched(Buffer):
-    """Memory of which nobody notes who uses it."""
-
-    def load(self, at: Value, by: Agent | None) -> Value:
-        return super().load(at, None)
-
-    def store(self, at: Value, values: Value, by: Agent | None) -> None:
-        super().store(at, values, None)
 
 
 class _Given(Buffer):

@@ -102,10 +102,12 @@ class Accessor(Runner):
             lanes = np.zeros(1, np.int64) if env.positions is None else env.positions
             return held.buffer, held.places(np.broadcast_to(at, lanes.shape), lanes), None
         assert isinstance(held, Buffer)
+        is_watched = self.progress.counts.watches
         if self.agent.units is None:
-            return held, at.reshape(-1), self.agent
+            return held, at.reshape(-1), self.agent if is_watched else None
         assert env.positions is not None
-        return held, np.broadcast_to(at, env.positions.shape), self.agent.some(env.positions)
+        by = self.agent.some(env.positions) if is_watched else None
+        return held, np.broadcast_to(at, env.positions.shape), by
 
     def _count(
         self, env: Env, buffer: Buffer, what: str, places: Value, each: int = 1

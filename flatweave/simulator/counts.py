@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -127,6 +127,9 @@ class Counts:
 
 class Counter:
     """Told of everything; this one counts nothing."""
+
+    watches: ClassVar[bool] = True
+    """Whether memory notes who uses it, so that races are found."""
 
     def launch(self, kernel: str, blocks: int) -> None:
         """A launch begins."""
