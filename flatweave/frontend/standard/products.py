@@ -114,7 +114,7 @@ def dot(x: Any, y: Any) -> Array:
     inner = extents.same(
         a.extents[-1],
         b.extents[meets],
-        "dot needs extents that meet to be equal, got {0} and {1}.",
+        "a product needs extents that meet to be equal, got {0} and {1}.",
         [extents.origin_line(a, "left", "{0}", -1), extents.origin_line(b, "right", "{1}", meets)],
         "Transpose one of them with .T, or cut both to one length.",
     )
