@@ -48,8 +48,8 @@ RUNS = np.arange(220), np.random.default_rng(1).integers(0, 35, 220) * (np.arang
 """So unlike each other that blocks of devices search."""
 CASES = {
     **{name: (PROGRAMS[name], arguments(260)) for name in PROGRAMS},
-    # keys that meet in the copies that each lane of a warp has
-    "histogram": (PROGRAMS["histogram"], (np.arange(260, dtype=np.int32) // 7 % 3, np.ones(260))),
+    # keys that meet in the copies that each lane has, 32 elements apart
+    "histogram": (PROGRAMS["histogram"], (np.arange(260, dtype=np.int32) // 16 % 2, np.ones(260))),
     "wide": (lambda x, f: fw.cumsum(f), arguments(260)),
     "decoded": (decoded, RUNS),
     "numbered": (numbered, RUNS),
