@@ -43,7 +43,6 @@ from flatweave.passes.nests.sizes import sizes
 from flatweave.passes.reasons import calls, reasons
 from flatweave.passes.simplify import simplify
 from flatweave.passes.spaces.merge_axes import merge_axes
-from flatweave.passes.split_scatters import split_scatters
 from flatweave.passes.sweep import sweep
 from flatweave.passes.telescope import telescope
 from flatweave.passes.unpermute import unpermute
@@ -54,7 +53,6 @@ from flatweave.terms.traverse import walk_lets
 ARRAY_PASSES: tuple[ArrayPass, ...] = (
     simplify,  # extents that were checked to be equal become one: fusion compares them
     lift,  # nested operations that need memory become flat ones; the rest of a nest stays nested
-    split_scatters,  # while joined arrays are seen as such
     unpermute,  # while sorts are seen as such
     sweep,  # every array operation in its normal form; the only pass that lowering needs
     cse,

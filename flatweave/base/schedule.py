@@ -91,7 +91,7 @@ class ByGain:
 
 
 PERMUTES = (
-    "owner", "private", "partition", "shared", "shared-atomic", "sorted", "atomic", "cas", "locks"
+    "owner", "private", "partition", "shared", "shared-atomic", "sorted", "atomic", "cas"
 )  # fmt: skip
 VERSIONS = ("by-row", "flat")
 STENCILS = ("tiles", "caches")

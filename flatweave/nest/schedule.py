@@ -92,8 +92,6 @@ class How(Enum):
     """a consecutive run of elements for each lane, lanes joined in order"""
     COUNTED = "counted"
     """flags are counted"""
-    SAVED = "saved"
-    """flags are counted and saved as bits for the last pass"""
 
 
 # -- steps -----------------------------------------------------------------------------------------

@@ -39,8 +39,8 @@ def last(idx, vals):
 
 
 CASES = [
-    *((name, sums) for name in ("owner", "private", "partition", "atomic", "cas", "locks")),
-    *((name, nearest) for name in ("owner", "partition", "cas", "locks")),
+    *((name, sums) for name in ("owner", "private", "partition", "atomic", "cas")),
+    *((name, nearest) for name in ("owner", "partition", "cas")),
     *((name, last) for name in ("owner", "partition", "atomic")),
 ]
 
@@ -87,7 +87,7 @@ def test_nor_do_sources(name, deterministic):
         agree(simulated(unit, args, threads=3, seed=n), expected(made, args))
 
 
-@pytest.mark.parametrize("name", ["sorted", "atomic", "cas", "locks"])
+@pytest.mark.parametrize("name", ["sorted", "atomic", "cas"])
 def test_nor_do_warps(name):
     """Where several warps of a block work side by side."""
     made = traced("f", sums, np.zeros(2, np.int64), np.zeros(2, np.int64))

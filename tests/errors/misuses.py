@@ -350,9 +350,9 @@ def swap_of_a_large_element():
         f((X, X, X), I, (X, X, X))
 
 
-def order_that_locks_cannot_keep():
+def order_that_swaps_cannot_keep():
     f = fw.jit(lambda d, i, v: fw.permute(lambda a, b: b, d, i, v), target="cpu")
-    with fw.schedule(permute="locks"):
+    with fw.schedule(permute="cas"):
         f(X, I, X)
 
 

@@ -11,7 +11,7 @@ from tests import compiling
 from tests.language.agreement import same
 from tests.quick import every
 
-VARIANTS = ["owner", "private", "partition", "atomic", "cas", "locks"]
+VARIANTS = ["owner", "private", "partition", "atomic", "cas"]
 SIZES = [0, 1, 127, 128, 129, 1023, 1025]
 EXTENTS = [0, 1, 2, 70, 5000]
 
@@ -181,7 +181,7 @@ def depths(dtypes, n: int, seed: int) -> tuple[np.ndarray, ...]:
 
 
 @pytest.mark.sampled
-@pytest.mark.parametrize("name", ["owner", "partition", "cas", "locks"])
+@pytest.mark.parametrize("name", ["owner", "partition", "cas"])
 @pytest.mark.parametrize("elements", every(2, ELEMENTS))
 def test_tuples_whose_components_mix(parts, name, elements):
     """An element is combined whole, whatever it is made of."""

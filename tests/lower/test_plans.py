@@ -153,11 +153,11 @@ def test_predicates_are_evaluated_once():
     assert plan("filter_expensive", CUDA).plain.step(Cache) is None
 
 
-def test_closed_segments_are_counted_with_their_bits_saved():
-    """The last pass reads the bits, not the elements that say where segments begin."""
+def test_closed_segments_are_counted():
+    """Each block passes on how many segments it closes."""
     (level,) = plan("segmented_reduce").levels
 
-    assert level.factors[0].hows == (How.SAVED,)
+    assert level.factors[0].hows == (How.COUNTED,)
 
 
 def test_ragged_sums_fold_rows_whose_heads_are_flagged():
@@ -176,8 +176,8 @@ def test_scattering_tries_what_pays():
     assert [way.name for way in plan("permute", CUDA).scatter] == ["shared", "sorted"]
     in_any_order = Schedule(deterministic=False)
     assert [way.name for way in plan("permute", CUDA, in_any_order).scatter] == ["atomic"]
-    wished = plan("histogram", wishes=Schedule(permute="locks"))
-    assert [way.name for way in wished.scatter] == ["locks"]
+    wished = plan("histogram", wishes=Schedule(permute="cas"))
+    assert [way.name for way in wished.scatter] == ["cas"]
 
 
 def test_every_variant_of_scatter_is_known_by_its_name():
@@ -187,7 +187,7 @@ def test_every_variant_of_scatter_is_known_by_its_name():
     assert len(set(names)) == len(names)
     assert [name for name in names if name not in PERMUTES] == ["strided"]
     assert set(PERMUTES) < set(names)
-    for name in ("owner", "private", "sorted", "atomic", "cas", "locks"):
+    for name in ("owner", "private", "sorted", "atomic", "cas"):
         assert plan("histogram", wishes=Schedule(permute=name)).scatter == (
             ScatterChoice(name, When.ALWAYS),
         )
@@ -231,7 +231,7 @@ def test_a_filter_is_evaluated_as_wished():
     twice = plan("filter_expensive", wishes=schedule_of("filter=twice")).versions
     once = plan("filter_expensive").versions
     assert [v.steps for v in twice] == [
-        tuple(step for step in v.steps if not isinstance(step, Cache)) for v in once
+        tuple(step for step in once[-1].steps if not isinstance(step, Cache))
     ]
     assert plan("scan", wishes=schedule_of("filter=once,rows=rows")) == plan("scan")
 

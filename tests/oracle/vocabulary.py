@@ -20,7 +20,7 @@ COMBINING = (
     folds.choose_scan, folds.choose_scan, folds.choose_reduce, folds.choose_segmented,
     folds.choose_named, writes.choose_permute, writes.choose_expand_reduce, nests.choose_row_fold,
 )  # fmt: skip
-UNORDERED = ("atomic", "cas", "locks")
+UNORDERED = ("atomic", "cas")
 
 
 def random_program(seed: int, length: int = 4, exact: bool = True) -> Program:

@@ -246,7 +246,7 @@ def test_every_sink_in_a_branch(name):
     assert np.isclose(float(program(True, XS)), expected.sum())
 
 
-@pytest.mark.parametrize("permute", ["atomic", "cas", "locks", "owner", "private", "partition"])
+@pytest.mark.parametrize("permute", ["atomic", "cas", "owner", "private", "partition"])
 def test_every_way_of_scattering_in_a_branch(permute):
     """Those that are forced, too."""
 

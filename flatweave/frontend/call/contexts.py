@@ -117,7 +117,7 @@ def schedule(
     devices the last two also with "-search" behind them, by which each lane finds its source; the
     others with "-random", for an order without pattern;
     `permute`, which goes for scatter, reduce_by_index and histogram, too, is "owner", "private",
-    "partition", "shared", "shared-atomic", "sorted", "atomic", "cas" or "locks"; `version` says how
+    "partition", "shared", "shared-atomic", "sorted", "atomic" or "cas"; `version` says how
     the rows of a nest are done: "by-row", each from its first step to its last by one thread, or
     "flat", every step for all rows.
     `seq_factor` is how many elements of a block each of its threads takes, on a CPU each lane of a

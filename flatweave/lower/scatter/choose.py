@@ -6,7 +6,7 @@
     owner       a block owns a part of the destination and looks at all elements
     shared-atomic    blocks update copies in shared memory; on GPUs, for operators that are exact
                      in any grouping, where it is known that places are few
-    atomic, cas, locks    as the sweep feeds its sinks, in any order: on GPUs, for operators that
+    atomic, cas    as the sweep feeds its sinks, in any order: on GPUs, for operators that
                           are exact so, or where bits may differ; or where they are wished for
     shared      blocks combine elements in copies in shared memory; for few places, on GPUs
     sorted      elements are sorted by place, then combined like rows: on GPUs, for all others

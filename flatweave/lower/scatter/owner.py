@@ -17,37 +17,26 @@ from flatweave.kernel_ir.syntax import BlockIndex
 from flatweave.lower.host.context import Own
 from flatweave.lower.machine.cost import room
 from flatweave.lower.machine.machine import Machine
-from flatweave.lower.scatter.scattering import (
-    UNROLLED,
-    Division,
-    Scattering,
-    Source,
-    Stage,
-    one_by_one,
-)
+from flatweave.lower.scatter.scattering import Division, Scattering, Source, Stage, one_by_one
 from flatweave.lower.schedule.plan import When
 from flatweave.lower.sweep.writer import KernelWriter
 from flatweave.lower.traverse.steps import Position, State
 from flatweave.nest.schedule import Axis
-from flatweave.ops import Sweep
 from flatweave.passes.cost import cost_of_body
 from flatweave.terms.build import Builder, index
-from flatweave.terms.control import NO_BODY, Apply, For, If
-from flatweave.terms.syntax import Atom, Const, Var
+from flatweave.terms.control import NO_BODY, For, If
+from flatweave.terms.syntax import Atom, Var
 
 # -- How a block visits elements: each is computed, then handed on to be written -------------------
 #
 #     staged       a chunk of them on all lanes into shared memory, then one by one from there
-#     in groups    some neighbours are computed, then written: what they share is computed once
-#     one by one   as the traversal goes
+#     one by one   as the traversal goes; where that is by position alone, some in an iteration
 #
 # A stage pays where lanes save work, or where most elements are another block's.
 
 
 CHEAP = 8
 """A body up to this cost is computed where its element is written, without a stage."""
-MOST_NEIGHBOURS = 8
-"""Elements of one source that are computed together, without a stage, at most."""
 
 Act = Callable[[Builder, Atom, Sequence[Atom], int], None]
 """Writes an element: its place, its varying values, and which turn of a loop takes it."""
@@ -76,27 +65,19 @@ def visit_staged(b: Builder, source: Source, lo: Atom, hi: Atom, act: Act) -> No
 
 def visit_share(b: Builder, source: Source, block: Atom, blocks: Atom, act: Act) -> None:
     """The elements of one of `blocks` shares, all of which this block writes."""
-    writer, op = source.writer, source.scattering.op
-    near, cheap = neighbours(op), cost_of_body(op.body) <= CHEAP
-    if _is_in_a_row(writer) and (near > 1 or cheap):
-        size = max(near, UNROLLED // near * near)
-        _in_groups(b, source, block, blocks, size, act)
-        return
+    writer = source.writer
     lo, hi = writer.share(b, block, blocks)
-    if cheap:
-        _one_by_one(b, source, lo, hi, act)
-    else:
+    if cost_of_body(source.scattering.op.body) > CHEAP:
         visit_staged(b, source, lo, hi, act)
+    elif _is_in_a_row(writer):
 
+        def one(c: Builder, i: Atom, turn: int) -> None:
+            found = source.element(c, Position(i, (i,), 1, alone=True), ())
+            _act_if(c, found, turn, act)
 
-def neighbours(op: Sweep) -> int:
-    """How many neighbours share a source, in an expansion by a small constant; else 1."""
-    for let in op.body.lets:
-        if isinstance(let.op, Apply) and let.op.fn == "floordiv":
-            position, size = let.op.args
-            if position is op.body.params[-1] and isinstance(size, Const):
-                return int(size.value) if 1 < size.value <= MOST_NEIGHBOURS else 1
-    return 1
+        one_by_one(b, lo, hi, one)
+    else:
+        _one_by_one(b, source, lo, hi, act)
 
 
 def _is_in_a_row(writer: KernelWriter) -> bool:
@@ -106,54 +87,23 @@ def _is_in_a_row(writer: KernelWriter) -> bool:
     return len(writer.shape) == 1 and not turned
 
 
-def _in_groups(
-    b: Builder, source: Source, block: Atom, blocks: Atom, size: int, act: Act
-) -> None:
-    """So many neighbours are computed, then written: what they share is computed once."""
-    total, each = source.writer.total, index(size)
-
-    def group(c: Builder, first: Atom, count: int) -> None:
-        found = []
-        for turn in range(count):
-            i = c.add(first, index(turn))
-            found.append(source.element(c, Position(i, (i,), 1, alone=True), ()))
-        for turn, (place, values, mine, _) in enumerate(found):
-            _act_if(c, mine, place, values, turn % UNROLLED, act)
-
-    def bound(number: Atom) -> Atom:
-        part = b.apply("floordiv", b.mul(number, total), blocks)
-        return b.apply("floordiv", part, each)
-
-    lo, hi = bound(block), bound(b.add(block, index(1)))
-    loop = b.inner()
-    k = loop.param("k", i64)
-    group(loop, loop.mul(k, each), size)
-    b.emit(For(lo, hi, index(1), loop.close([k], []), ()))
-    last = b.apply("eq", b.add(block, index(1)), blocks)
-    rest = b.inner()
-    i = rest.param("i", i64)
-    group(rest, i, 1)
-    stop = b.mul(hi, each)
-    behind = b.apply("select", last, total, stop)
-    b.emit(For(stop, behind, index(1), rest.close([i], []), ()))
-
-
 def _one_by_one(b: Builder, source: Source, lo: Atom, hi: Atom, act: Act) -> None:
     """Element by element, as the traversal goes."""
 
     def step(c: Builder, position: Position, state: State) -> State:
-        place, values, mine, after = source.element(c, position, state)
-        _act_if(c, mine, place, values, 0, act)
-        return after
+        found = source.element(c, position, state)
+        _act_if(c, found, 0, act)
+        return found[-1]
 
     one = min(1, source.writer.version.width)  # 0: folds may use the lanes
     source.writer.traverse((), width=one).block(b, lo, hi, source.carries, step)
 
 
 def _act_if(
-    b: Builder, mine: Atom, place: Atom, values: Sequence[Atom], turn: int, act: Act
+    b: Builder, found: tuple[Atom, list[Atom], Atom, State], turn: int, act: Act
 ) -> None:
     """One element, if it goes anywhere."""
+    place, values, mine, _ = found
     inside = b.inner()
     act(inside, place, values, turn)
     b.emit(If(mine, inside.close([], []), NO_BODY))

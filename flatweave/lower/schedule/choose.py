@@ -235,7 +235,7 @@ def _aggregation(
     An operator that does not commute accumulates in lanes only if each has a run of its own, which
     a pass that does nothing but reduce can arrange.
     """
-    hows = tuple(_how(facts, machine, lanes, record) for record in records)
+    hows = tuple(map(_how, records))
     is_flat = lanes.axis is Axis.SPACE and lanes.width > 1 and facts.located is None
     combined = all(how in (How.LANEWISE, How.ORDERED) for how in hows)
     turns = machine.tiles and not facts.op.reverse
@@ -247,15 +247,10 @@ def _aggregation(
     return RFactor((How.BLOCKED,) * len(hows), width, heavy=cost * width > LONG)
 
 
-def _how(
-    facts: SweepFacts, machine: Machine, lanes: Vectorize, record: ScanRecord
-) -> How:
-    """Bits are saved of steps that go along positions, where a warp goes its own way."""
-    if record.compact is None:
-        return How.LANEWISE if is_commutative(record.fn) else How.ORDERED
-    saves = record.closing and facts.located is None and machine.threads_are_long
-    in_steps = lanes.axis is Axis.SPACE and lanes.width > 1
-    return How.SAVED if saves and in_steps else How.COUNTED
+def _how(record: ScanRecord) -> How:
+    if record.compact is not None:
+        return How.COUNTED
+    return How.LANEWISE if is_commutative(record.fn) else How.ORDERED
 
 
 def _memory(

@@ -3,7 +3,7 @@
     Strided Private Partition Owner    blocks divide the elements or the destination    `scatter/`
     InShared SharedAtomic              blocks combine in copies of a few places         `scatter/`
     Sorted                             elements are sorted by where they go             `scatter/`
-    ByAtomics BySwaps ByLocks          all combine elements where they come to          `update/`
+    ByAtomics BySwaps                  all combine elements where they come to          `update/`
 
 `scatter/choose.py` lists these classes in the order in which they are tried.
 """

@@ -17,7 +17,7 @@ from flatweave.lower.machine.thresholds import (
 )
 from flatweave.lower.schedule.division import Division, folds_at_once, is_filled, reads_along_rows
 from flatweave.lower.schedule.facts import SweepFacts
-from flatweave.nest.schedule import ALWAYS, Along, Axis, Guard, Rows, Stream, Tail, Version
+from flatweave.nest.schedule import ALWAYS, Along, Axis, Cache, Guard, Rows, Stream, Tail, Version
 from flatweave.ops.rows import scalar_type
 from flatweave.terms.syntax import Atom
 
@@ -104,8 +104,10 @@ def _streaming(
     if least is None or plain.width < 2 or anywhere or unaligned:
         return ()
     stored: list[Atom] = []
+    in_order = plain.step(Cache) is not None  # else kept elements are stored where they are found
     for sink, taken in zip(op.sinks, op.portions(), strict=True):
-        stored.extend(sink.consecutive(taken))
+        if in_order or sink.counted(taken) is None:
+            stored.extend(sink.consecutive(taken))
     if not stored:
         return ()
     least //= sum(scalar_type(atom).bytes for atom in stored)

@@ -124,7 +124,6 @@ class CompactSink(LoweredSink):
         keep = while_active(b, (flag,), (FALSE,), step.position)[0]
         if writer.scratch is not None:
             buffers = writer.scratch.buffers[self.number]
-            place = b.sub(place, writer.scratch.bases[self.number])
             limit = index(writer.scratch.room)
         else:
             buffers = tuple(writer.kernel.buffer(buffer) for buffer in self.compacted)

@@ -38,7 +38,7 @@ from flatweave.lower.host.context import Lowering
 from flatweave.lower.kernel.builder import HostArray, KernelBuilder
 from flatweave.lower.kernel.elements import Elements
 from flatweave.lower.kernel.operators import operator_in
-from flatweave.lower.sweep.scans import ScannedBody, closes
+from flatweave.lower.sweep.scans import closes
 from flatweave.lower.sweep.sink import HostSweep, LoweredSink, Share, SinkStep
 from flatweave.lower.sweep.writer import KernelWriter
 from flatweave.lower.traverse.steps import Position, State, while_active
@@ -201,16 +201,6 @@ class Consecutive:
         return self.number(kept, carries)
 
 
-def closing(
-    writer: KernelWriter, b: Builder, elements: Elements, position: Position, start: Atom
-) -> Atom:
-    """Which elements close a segment before them, given what says that they start one."""
-    for scan in writer.scans.records:
-        if scan.closing and scan.args == (start,):
-            return ScannedBody(writer).flag(b, elements, scan, position, last=True)
-    return closes(b, elements.atom(start), position)
-
-
 class SegmentWriter:
     """Writes one sink that combines segments; its state is the value of the open one."""
 
@@ -366,7 +356,7 @@ class SegmentSink(LoweredSink):
 
     def step(self, writer: KernelWriter, step: SinkStep, state: State) -> State:
         b, elements, position = step.b, step.elements, step.position
-        close = closing(writer, b, elements, position, self.writer.start)
+        close = closes(b, elements.atom(self.writer.start), position)
         return self.writer.step(b, elements, position, close, state, step.carries)
 
     def leave(

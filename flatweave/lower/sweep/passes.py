@@ -15,13 +15,7 @@ from flatweave.lower.schedule.scan_levels import ScanRecord, with_slots
 from flatweave.lower.sweep.chains import Chain, OnlyBlock, WordChain, store_aggregate
 from flatweave.lower.sweep.scans import Aggregates, Prefixes, ScannedBody
 from flatweave.lower.sweep.scans_in_registers import KeptScans
-from flatweave.lower.sweep.scratch import (
-    CHUNK,
-    LINE,
-    SingleEvaluation,
-    WriteCombining,
-    room_for_bits,
-)
+from flatweave.lower.sweep.scratch import LINE, SingleEvaluation
 from flatweave.lower.sweep.sink import LoweredSink, Share, SinkStep
 from flatweave.lower.sweep.writer import KernelWriter
 from flatweave.lower.traverse.blocked_argmax import InStretches, Stretches, stretches_of
@@ -35,7 +29,7 @@ from flatweave.lower.traverse.steps import (
     steps_of,
 )
 from flatweave.lower.traverse.traversal import Flat, Traversal, Traverses
-from flatweave.nest.schedule import Axis, How, Memory
+from flatweave.nest.schedule import Memory
 from flatweave.passes.cost import cost_of_body
 from flatweave.terms.build import FALSE, TRUE, Builder, index
 from flatweave.terms.control import NO_BODY, For, If, While
@@ -50,6 +44,8 @@ from flatweave.terms.traverse import needed_for
 # begin a row, and nobody need know which row that is. A flag is a store for each row; the flags are
 # read from the first-level cache, side by side, as flags of a user would be.
 
+CHUNK = 4096
+"""Positions whose flags are marked at once."""
 
 @record
 class WithHeadFlags:
@@ -160,10 +156,8 @@ class LastPass:
         alone = len(lanewise) == len(self.sinks) and len(state) == len(combined)
         if alone and isinstance(walk, Flat) and (apart := self._places(walk, lanewise)):
             results = self._apart(walk, lanewise, apart, lo, hi)
-        elif writer.scratch is None:
-            results = walk.block(writer.b, lo, hi, state, step)
         else:
-            results = writer.scratch.block(writer.b, walk, lo, hi, state, step, len(first))
+            results = walk.block(writer.b, lo, hi, state, step)
         if records:
             self._leave_partials(block, combines, records, results)
         at = len(combined)
@@ -267,7 +261,7 @@ class LastPass:
         after = list(carries)
         for slot, scan in with_slots(self.writer.scans.records):
             if scan.compact is not None:
-                flag = self.body.flag(b, elements, scan, position, last=True)
+                flag = self.body.flag(b, elements, scan, position)
                 after[slot] = b.add(carries[slot], count_lanes(b, flag, position.width))
         return tuple(after)
 
@@ -317,26 +311,12 @@ class Passes:
         writer = self.writer
         if writer.evaluated_at is Memory.SCRATCH:
             return self._keep(block, lo, hi)
-        width, most = writer.version.width, writer.plan.bind.most
-        for scan, how in writer.hows().items():
-            if how is How.SAVED:
-                writer.saved_bits[scan] = room_for_bits(writer.b, width, most, lo)
         carried = self.prefixes.find(block, lo, hi)
-        writer.scratch = self._write_combining(carried)
         ends = list(self.last_pass.write(block, lo, hi, carried))
         for chain in writer.chains:
             if isinstance(chain, OnlyBlock):
                 chain.leave(writer.kernel, ends)
                 ends = ends[len(chain.first) :]
-
-    def _write_combining(self, carried: State) -> WriteCombining | None:
-        """Scratch memory for kept elements that go around the caches."""
-        writer = self.writer
-        in_order = writer.version.lanes.axis is not Axis.LAST
-        if not (writer.streaming and self.compacts and in_order):
-            return None
-        slots = {k: writer.scans.slot_of_count(k) for k in self.compacts}
-        return WriteCombining(writer.kernel, self.compacts, slots, carried)
 
     def _keep(self, block: Atom, lo: Atom, hi: Atom) -> None:
         """The last pass comes first; what it kept is moved when what came before is known."""

@@ -199,15 +199,9 @@ class ScannedBody:
         return results, (carry[0], *last)
 
     def flag(
-        self, b: Builder, elements: Elements, scan: ScanRecord, position: Position, *, last: bool
+        self, b: Builder, elements: Elements, scan: ScanRecord, position: Position
     ) -> Atom:
-        """Whether an element counts for a record that counts, as it was saved or as it is."""
-        writer = self.writer
-        saved = None
-        if last and scan in writer.saved_bits:
-            saved = writer.saved_bits[scan].recall(b, position)
-        if saved is not None:
-            return saved
+        """Whether an element counts for a record that counts."""
         (flag,) = elements.atoms(scan.args)
         if scan.closing:
             return closes(b, flag, position)
@@ -292,9 +286,7 @@ class Aggregates:
         """One step's elements folded into the state of a record or reduction."""
         writer = self.writer
         if scan.compact is not None:
-            flag = self.body.flag(b, elements, scan, position, last=False)
-            if scan in writer.saved_bits:
-                writer.saved_bits[scan].note(b, position, flag)
+            flag = self.body.flag(b, elements, scan, position)
             return (b.add(state[0], count_lanes(b, flag, position.width)),)
         operator = writer.operator_on_carries(scan)
         values = elements.atoms(scan.args)

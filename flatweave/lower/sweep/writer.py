@@ -18,14 +18,14 @@ from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.plan import SweepPlan
 from flatweave.lower.schedule.scan_levels import ScanRecord
 from flatweave.lower.sweep.chains import Chain, KnownPrefixes, OnlyBlock, WordChain
-from flatweave.lower.sweep.scratch import SavedBits, SingleEvaluation, WriteCombining
+from flatweave.lower.sweep.scratch import SingleEvaluation
 from flatweave.lower.traverse.ragged_row_search import ByCost, BySearch
 from flatweave.lower.traverse.ragged_rows import ByLane, ByPosition, ByRow, ByWarp, FillRows
 from flatweave.lower.traverse.row_by_row import RowByRow
 from flatweave.lower.traverse.row_lookup import Rows, groups, share_of
 from flatweave.lower.traverse.steps import Position
 from flatweave.lower.traverse.traversal import Blocked, Flat, OneByOne, Space, Traversal, Turns
-from flatweave.nest.schedule import NO_REDUCTION, Along, Axis, Cache, How, Memory, RFactor, Version
+from flatweave.nest.schedule import NO_REDUCTION, Along, Axis, Cache, Memory, RFactor, Version
 from flatweave.ops.rows import scalar_type
 from flatweave.passes.cost import cost_of_body
 from flatweave.terms.build import Builder, index
@@ -62,10 +62,9 @@ class KernelWriter:
         self.streaming = version.streams
         self.b = kernel.body
         self.ends: list[Atom] = []
-        self.scratch: WriteCombining | SingleEvaluation | None = None
+        self.scratch: SingleEvaluation | None = None
         cache = version.step(Cache)
         self.evaluated_at = cache.at if cache else None
-        self.saved_bits: dict[ScanRecord, SavedBits] = {}
         self.total = kernel.capture(total)
         self.size = kernel.capture(size)
         self.shape = tuple(kernel.scalar(extent) for extent in self.op.shape)
@@ -125,14 +124,6 @@ class KernelWriter:
             lambda b, values: cast_each(b, values, wide), lambda b, carry: cast_each(b, carry, own),
         )  # fmt: skip
         return replace(operator, carried=carried)
-
-    def hows(self) -> dict[ScanRecord, How]:
-        """How each scan is combined before the last pass, but for those from segment heads on."""
-        found: dict[ScanRecord, How] = {}
-        for records, level in zip(self.scans.levels, self.plan.levels, strict=True):
-            rest = [r for k, r in enumerate(records) if k not in level.from_heads]
-            found.update(zip(rest, level.factors[0].hows, strict=True))
-        return found
 
     def scalars(self, atoms: Sequence[Atom]) -> tuple[Atom, ...]:
         return tuple(self.kernel.scalar(atom) for atom in atoms)
@@ -201,7 +192,7 @@ class KernelWriter:
         elements.step, elements.machine = position, self.lowering.machine
         if position.fetches and self.facts.neighbours is not None:
             elements.furthest = self.facts.neighbours.furthest
-        elements.ahead = isinstance(self.scratch, SingleEvaluation)
+        elements.ahead = self.scratch is not None
         if position.is_head is not None and self.heads is not None:
             elements.env.update(dict.fromkeys(self.heads.flags, position.is_head))
         return elements
