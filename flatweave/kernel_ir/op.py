@@ -61,11 +61,6 @@ class SimulatedWarp(Protocol):
     def load(self, env: Env, var: Var, at: Value) -> Value:
         """Elements of a buffer."""
 
-    def copy_word(
-        self, env: Env, to: tuple[Var, Atom], source: tuple[Var, Atom], each: int
-    ) -> None:
-        """The elements of a word go from one buffer to another."""
-
     def store(self, env: Env, var: Var, at: Value, values: Value) -> None:
         """Write elements of a buffer."""
 

@@ -17,14 +17,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterator
 
-from flatweave.base.dtypes import DType, i64
+from flatweave.base.dtypes import DType
 from flatweave.base.records import record, replace
-from flatweave.kernel_ir.arrays import Act, UnitCode, Values, choose, fold, for_all, loop, when
-from flatweave.kernel_ir.hierarchy import THREAD, ForAll, ReduceAll, ScanAll
+from flatweave.kernel_ir.arrays import Act, Values, choose, fold, for_all, loop, when
+from flatweave.kernel_ir.hierarchy import THREAD, ReduceAll, ScanAll
 from flatweave.kernel_ir.memory_ops import Atomic
 from flatweave.kernel_ir.op import dtype_in
 from flatweave.kernel_ir.syntax import Load, Shared, Store
-from flatweave.kernel_passes.by_words import copied
 from flatweave.terms.build import Builder, index
 from flatweave.terms.syntax import Atom, BufferType, Const, Lambda, Let, Var
 from flatweave.terms.traverse import atoms_in, free_vars, map_field, walk_lets
@@ -140,11 +139,10 @@ def side_by_side(
     """`body(b, i)` for all i below `count`: threads side by side take neighbours, each up to `each`
     elements, as far apart as there are threads.
 
-    These are whole warps, so that each of their accesses begins where a line of memory does. A tile
-    that can be brought in by words stays a loop over its elements, which is divided later.
+    These are whole warps, so that each of their accesses begins where a line of memory does.
     """
     few = isinstance(count, Const) and count.value <= WARP
-    if few or _is_copy(b, count, body):
+    if few:
         for_all(b, THREAD, count, body)
         return
     warps = b.apply("floordiv", b.add(count, index(each * WARP - 1)), index(each * WARP))
@@ -167,15 +165,6 @@ def side_by_side(
             when(c, c.apply("lt", i, count), lambda d: body(d, i))
 
     for_all(b, THREAD, threads, thread)
-
-
-def _is_copy(b: Builder, count: Atom, body: Act) -> bool:
-    """Whether a loop over elements copies a tile of narrow ones, seen in one that nobody keeps."""
-    inside = UnitCode(b, THREAD)
-    inside.hoists = False
-    i = inside.param("i", i64)
-    body(inside, i)
-    return copied(ForAll(THREAD.word, count, inside.close([i], []))) is not None
 
 
 def _fills(count: Atom, threads: Atom, each: int) -> bool:

@@ -10,7 +10,6 @@ from flatweave.base.records import replace
 from flatweave.kernel_ir.host import Alloc, CallHost, Free, Launch
 from flatweave.kernel_ir.syntax import Kernel, Load, Unit
 from flatweave.kernel_passes.barriers import needless_barriers, reuse_memory, warp_phases
-from flatweave.kernel_passes.by_words import by_words
 from flatweave.kernel_passes.distribute import distribute
 from flatweave.kernel_passes.registers import registers, shuffles
 from flatweave.kernel_passes.streaming import stream
@@ -26,7 +25,7 @@ from flatweave.terms.traverse import map_field
 def unit_for(program: KernelProgram, machine: Machine) -> Unit:
     """The kernels for the warps and lanes of a machine."""
     shape = machine.block_of(program.threads)
-    unit = shuffles(by_words(program.on(machine).unit, shape), shape)
+    unit = shuffles(program.on(machine).unit, shape)
     unit = registers(unit, shape)
     unit = warp_phases(reuse_memory(needless_barriers(unit, shape)), shape)
     unit = distribute(unit, shape)

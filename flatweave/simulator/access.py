@@ -143,22 +143,6 @@ class Accessor(Runner):
                 raise Misuse(f"a streaming store at {at}, which is not aligned and linear.")
         buffer.store(at, values, by)
 
-    def copy_word(
-        self, env: Env, to: tuple[Var, Atom], source: tuple[Var, Atom], each: int
-    ) -> None:
-        """The elements of a word, of which each buffer is used once."""
-        used = []
-        for (var, atom), what in ((source, "reads"), (to, "writes")):
-            at = self.atom(env, atom)
-            if (at % each).any():
-                raise Misuse(f"a word of {var.name} from {at} on, within a word of {each}.")
-            buffer, places, by = self._use(env, var, at)
-            self._count(env, buffer, what, places, each)
-            used.append((buffer, places, by))
-        (held, first, reader), (made, at, writer) = used
-        for k in range(each):
-            made.store(at + k, held.load(first + k, reader), writer)
-
     def _compact(self, env: Env, op: ir.StoreCompact) -> None:
         base = int(self.one(env, op.base, "the base of store_compact"))
         limit = int(self.one(env, op.limit, "the limit of store_compact"))

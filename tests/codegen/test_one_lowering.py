@@ -64,7 +64,7 @@ CALLS = {
     ("traverse/steps.py", "wait_for_lanes"), ("sweep/chains.py", "load_prefix"),
     ("sweep/chains.py", "store_aggregate"), ("sort/counted_runs.py", "_write"),
     ("sort/counted_runs.py", "get"), ("sort/counted_runs.py", "set"),
-    ("sort/counted_runs.py", "slot"),
+    ("sort/counted_runs.py", "slot"), ("host/context.py", "fill"), ("host/context.py", "act"),
 }  # fmt: skip
 # What plans ask of every variant of a scatter, which need not run.
 ASKED = ("obstacle", "misfit", "suits", "keeps_bits")

@@ -33,7 +33,6 @@ from flatweave.terms.traverse import atoms_in, free_vars, walk_lets
 
 Handler = Callable[["CEmitter", Let], None]
 Handlers = Mapping[type[Op], Handler]
-ALIGNED = "__attribute__((aligned(4)))"
 
 
 class CEmitter:
@@ -51,7 +50,6 @@ class CEmitter:
         self.names = VariableNames()
         self.lines: list[str] = []
         self.shared: dict[str, str] = {}
-        self.by_words: frozenset[Var] = frozenset()  # shared memory that is used so
         self.in_lanes = False
         self.depth = 1
 
@@ -78,13 +76,9 @@ class CEmitter:
         lane = f"fw_lane = fw_thread % {self.width}, fw_warp = fw_thread / {self.width}"
         self.line(f"const int {lane};")
 
-    def declare_shared(
-        self, name: str, dtype: DType, count: int, *, by_words: bool = False
-    ) -> str:
-        """Memory of the block, stated once at the kernel's head; it begins a word if it is used
-        `by_words`."""
-        aligned = f"{ALIGNED} " if by_words else ""
-        self.shared[name] = f"{self.dialect.shared} {aligned}{stored(dtype).c} {name}[{count}];"
+    def declare_shared(self, name: str, dtype: DType, count: int) -> str:
+        """Memory of the block, stated once at the kernel's head."""
+        self.shared[name] = f"{self.dialect.shared} {stored(dtype).c} {name}[{count}];"
         return name
 
     # -- values -----------------------------------------------------------------------------------

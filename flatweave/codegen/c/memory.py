@@ -20,7 +20,6 @@ from flatweave.kernel_ir.memory_ops import (
     AcquireLanes,
     Atomic,
     AtomicUpdate,
-    CopyWord,
     LoadWhole,
     LockedUpdate,
     Prefetch,
@@ -35,7 +34,6 @@ from flatweave.terms.syntax import Atom, BufferType, Let, Var
 #
 # x: bool = load flags i       const bool x = (flags[i] != 0);      a bool takes a byte
 # store ys i x  (uniform)      if (fw_lane == 0) { ys[i] = x; }     one lane of the warp
-# copy_word s i xs j           *(fw_word *)(s + i) = *(const fw_word *)(xs + j);
 
 
 def to_memory(dtype: DType, text: str) -> str:
@@ -73,24 +71,6 @@ def emit_store(e: CEmitter, let: Let) -> None:
     e.one_lane(f"{e.names.of(op.buffer)}[{e.atom(op.index)}] = {value};")
 
 
-WORD = """\
-typedef uint32_t __attribute__((may_alias)) fw_word;
-"""
-
-
-def emit_copy_word(e: CEmitter, let: Let) -> None:
-    """The elements of a word, at once."""
-    op: CopyWord = let.op  # type: ignore[assignment]
-    e.helpers.setdefault(WORD)
-    to = f"({e.dialect.shared_space} fw_word *)({_at(e, op.buffer, op.index)})"
-    source = f"({GLOBAL} const fw_word *)({_at(e, op.source, op.first)})"
-    e.one_lane(f"*{to} = *{source};")
-
-
-def _at(e: CEmitter, buffer: Var, place: Atom) -> str:
-    return f"{e.names.of(buffer)} + {e.atom(place)}"
-
-
 def emit_in_turn(e: CEmitter, let: Let) -> None:
     """buffer[index * count + k] = values[k]"""
     op: StoreInTurn = let.op  # type: ignore[assignment]
@@ -104,7 +84,7 @@ def emit_shared(e: CEmitter, let: Let) -> None:
     """An array of the block, stated at the kernel's head."""
     op: k.Shared = let.op  # type: ignore[assignment]
     var = let.vars[0]
-    e.declare_shared(e.names.of(var), op.dtype, op.count, by_words=var in e.by_words)
+    e.declare_shared(e.names.of(var), op.dtype, op.count)
 
 
 def emit_local(e: CEmitter, let: Let) -> None:
@@ -275,7 +255,6 @@ HANDLERS: Handlers = {
     k.Store: emit_store,
     StoreInTurn: emit_in_turn,
     k.Shared: emit_shared,
-    CopyWord: emit_copy_word,
     Local: emit_local,
     ThreadMemory: emit_local,
     Atomic: emit_atomic,

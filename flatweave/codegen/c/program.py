@@ -16,7 +16,7 @@ from flatweave.codegen.c.emitter import CEmitter, Handlers
 from flatweave.codegen.c.host_steps import host_steps
 from flatweave.kernel_ir import syntax as k
 from flatweave.kernel_ir.host import parts_of
-from flatweave.kernel_ir.memory_ops import AcquireLanes, CopyWord, LoadWhole
+from flatweave.kernel_ir.memory_ops import AcquireLanes, LoadWhole
 from flatweave.kernel_ir.op import dtype_in
 from flatweave.kernel_ir.syntax import Kernel, Unit
 from flatweave.runtime.deep_stack import check_wanted, on_deep_stack
@@ -84,8 +84,6 @@ def _kernel(kernel: k.Kernel, dialect: Dialect, helpers: dict[str, None]) -> str
     if shape.claims:
         params.append(f"{dialect.global_pointer.format(type='uint32_t')}fw_claim")
     params += [_param(e, dialect, var) for var in kernel.params]
-    ops = [let.op for let in walk_lets(kernel.body)]
-    e.by_words = frozenset(op.buffer for op in ops if isinstance(op, CopyWord))
     e.body(kernel.body)
     body, e.lines = e.lines, []
     e.state_position()
