@@ -174,7 +174,7 @@ of these with -search or -random behind it"""
 
 
 def permute_variant(value: object) -> str | None:
-    """owner, private, partition, shared, shared-atomic, sorted, atomic, cas or locks"""
+    """owner, private, partition, shared, shared-atomic, sorted, atomic or cas"""
     if value is None or (isinstance(value, str) and value in PERMUTES):
         return value
     raise UnknownWord(value, PERMUTES)
