@@ -42,7 +42,7 @@ from flatweave.lower.schedule.forced import as_keywords, check_forced, why_refus
 from flatweave.lower.schedule.plan import ScatterChoice, SweepPlan, When
 from flatweave.lower.schedule.scatter_variant import ScatterVariant
 from flatweave.lower.schedule.verify import verify_plan
-from flatweave.lower.update.compare_and_swap import UPDATES
+from flatweave.lower.update.atomic import UPDATES
 from flatweave.terms.build import FALSE, TRUE, Builder
 from flatweave.terms.control import If
 from flatweave.terms.syntax import Let

@@ -21,12 +21,12 @@ from flatweave.lower.traverse.steps import State, while_active
 from flatweave.lower.update.atomic import (
     Claims,
     Updates,
+    choose_updates,
     claim_element,
     make_claims,
     scatter_reduce_element,
     write_winners,
 )
-from flatweave.lower.update.compare_and_swap import choose_updates
 from flatweave.ops import Sweep
 from flatweave.terms.build import FALSE, index
 from flatweave.terms.control import NO_BODY, For, If
