@@ -5,11 +5,11 @@ import ast
 from tests.shape.tree import PACKAGE
 
 FOLDERS = ("access", "passes", "nest", "lower")
-MOST = 146
+MOST = 142
 """It was 205 while each pass had sizes of its own. A new number takes the place of another one."""
 COSTS = ("passes/cost.py", "lower/machine/cost.py", "lower/machine/machine.py")
 """What a machine is, and what work costs on it."""
-MOST_OUTSIDE = 116
+MOST_OUTSIDE = 112
 """Numbers of all other modules."""
 
 
