@@ -154,6 +154,22 @@ def test_numbers(name):
     same(missing, np.zeros(expected.shape, np.bool_))
 
 
+def test_a_missing_element_is_no_integer():
+    """NaN is not cast to an integer silently; a column without nulls takes any dtype."""
+    column, rows = pa.array([1, None, 3]), pa.array([[1, None], [3]])
+    ways = (
+        lambda: fw.asarray(column, fw.i32, nulls="nan"),
+        lambda: fw.ragged(rows, dtype=fw.i32, nulls="nan"),
+        lambda: fw.ragged(column, lengths=[2, 1], dtype=fw.bool_, nulls="nan"),
+    )
+    for way in ways:
+        with pytest.raises(fw.DTypeError, match="has 1 missing element, and .* has no NaN"):
+            way()
+    same(fw.asarray(column, fw.f32, nulls="nan"), np.float32([1, np.nan, 3]))
+    same(fw.asarray(pa.array([1, 2]), fw.i32, nulls="nan"), np.int32([1, 2]))
+    assert fw.ragged(pa.array([[1], [3]]), dtype=fw.i32, nulls="nan").dtype == fw.i32
+
+
 @pytest.mark.parametrize("name", MISSING)
 def test_what_is_missing(name):
     """Nobody makes it a number unasked; a mask has the shape of the values."""

@@ -106,7 +106,7 @@ def _foreign(values: Any, nulls: str) -> Ragged | None:
 def _settled(rows: Ragged, dtype: Any, nulls: str) -> Ragged | tuple[Ragged, Ragged]:
     """Rows of a dtype, without what is missing: a pair of them and of masks for "mask"."""
     found, missing = without_nulls(rows, nulls) if nulls != "raise" else (rows, None)
-    found = retyped(found, dtype)
+    found = retyped(found, dtype, nulls)
     return found if missing is None else (found, missing)
 
 

@@ -23,7 +23,7 @@ from flatweave.base.source import user_location
 from flatweave.frontend.ragged.nulls import Masked, joined, taken
 from flatweave.frontend.ragged.offsets import on_host
 from flatweave.frontend.ragged.ragged import Ragged
-from flatweave.frontend.values.array import Array, Tracer, kind_of, shown
+from flatweave.frontend.values.array import Array, HostArray, Tracer, kind_of, shown
 from flatweave.frontend.values.asarray import (
     asarray,
     contents,
@@ -32,6 +32,7 @@ from flatweave.frontend.values.asarray import (
     python_values,
     values_of,
 )
+from flatweave.frontend.values.foreign_arrays import check_nan
 from flatweave.frontend.values.number_formats import Composed
 from flatweave.frontend.values.operators import METHODS
 from flatweave.frontend.values.promotion import any_dtype_of, dtype_of
@@ -257,17 +258,20 @@ def of_matrix(array: Any, nulls: str = "raise") -> Ragged:
     return cut(METHODS["reshape"](array, shape), lengths)
 
 
-def retyped(rows: Ragged, dtype: Any) -> Ragged:
+def retyped(rows: Ragged, dtype: Any, nulls: str = "raise") -> Ragged:
     """The same rows with values of another dtype, or a tree of them."""
     if dtype is None:
         return rows
     if isinstance(rows.values, Ragged):
-        return Ragged.made(retyped(rows.values, dtype), rows.offsets)
+        return Ragged.made(retyped(rows.values, dtype, nulls), rows.offsets)
     leaves, tree = flatten(rows.values, lambda found: isinstance(found, Array))
     dtypes, found = _dtypes_in(dtype)
     if found != LEAF and found != tree:
         raise _other_dtypes(dtype, f"elements of dtype {rows.dtype}")
     wanted = dtypes * len(leaves) if found == LEAF else dtypes
+    for x, d in zip(leaves, wanted, strict=True):
+        if nulls == "nan" and isinstance(x, HostArray):
+            check_nan(x.to_numpy(), d, "the values of ragged")
     values = [
         x if x.dtype == d
         else METHODS["astype"](x, d) if isinstance(x, Tracer | Composed) else asarray(x, d)

@@ -29,6 +29,7 @@ from flatweave.frontend.values.array import Array, HostArray, Tracer, host_array
 from flatweave.frontend.values.datetimes import Times
 from flatweave.frontend.values.exchange import on_device
 from flatweave.frontend.values.foreign_arrays import (
+    check_nan,
     check_nulls,
     checked,
     filled,
@@ -247,6 +248,8 @@ def asarray(
     if not copy and isinstance(value, HostArray) and _is(value, wanted):
         return value
     found = (_filled if nulls == "nan" else values_of)(value, name)
+    if nulls == "nan" and found is not None and wanted is not None:
+        check_nan(found, wanted, name)
     if found is not None and found.dtype.kind == "c" and not _holds_complex(wanted):
         raise not_real(name, any_dtype_of(dtype))
     fits = found is not None and _is(found, wanted)

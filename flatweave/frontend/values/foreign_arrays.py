@@ -23,6 +23,7 @@ import numpy as np
 
 from flatweave.base.dtypes import COMPLEX, DTYPES, bf16, f16, native, short_float
 from flatweave.base.errors import ArgumentError, DTypeError, UserError
+from flatweave.base.pretty import counted
 from flatweave.base.source import user_location
 from flatweave.frontend.values import exchange
 from flatweave.frontend.values.array import kind_of
@@ -238,6 +239,17 @@ def filled(values: Values, missing: Values) -> Values:
         return values
     floats = values if values.dtype.kind in "fc" else values.astype(np.float64)
     return np.where(missing, floats.dtype.type(np.nan), floats)
+
+
+def check_nan(values: Values, wanted: np.dtype[Any], name: str) -> None:
+    """Raise an error where elements became NaN, and the dtype that is asked for has none."""
+    has_nan = wanted.kind in "fc" or short_float(wanted) is not None
+    if not has_nan and values.dtype.kind in "fc" and np.isnan(values).any():
+        missing = counted(int(np.isnan(values).sum()), "missing element")
+        raise DTypeError(
+            f"{name} has {missing}, and {wanted} has no NaN.",
+            where=user_location(), remedy='Ask for a float, or take a mask: nulls="mask".',
+        )  # fmt: skip
 
 
 def check_nulls(nulls: str) -> None:
