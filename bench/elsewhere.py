@@ -1,4 +1,4 @@
-"""A row's peer in a process of its own, for what must be said before libraries are loaded.
+"""A row's peer in a separate process, for settings that must precede the import of libraries.
 
     call = Elsewhere("sort_u32", "numpy", size, NPY_DISABLE_CPU_FEATURES="X86_V4 AVX512_ICL")
     call()                      the peer runs once over there; its result stays there

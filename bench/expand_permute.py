@@ -2,9 +2,9 @@
 
     python bench/expand_permute.py [--quick] [--save]
 
-A source expands to a random number of elements, and each of these is added to a random place, or
+A source expands to a random number of elements, and each of these is added at a random index, or
 dropped. (90% 0-10; 10% 3000-3500) -> 0.75R + 0.25N: nine sources of ten have 0 to 10 elements, the
-tenth 3000 to 3500; three of four elements go to one of at most 1000 places. Times are relative to
+tenth 3000 to 3500; three of four elements go to one of at most 1000 indices. Times are relative to
 the program that is not fused: one compiled function expands, another permutes what it stored.
 `--save` keeps the table and the picture in bench/results. After the benchmarks of Accelerate's
 expand and permute (its fusion's description, section 5.1).
@@ -82,7 +82,7 @@ def scrambled(source: Any, i: Any) -> Any:
 
 
 def placed(kept: float) -> Callable[[Any, Any], Any]:
-    """The place of an element among PLACES, or -1."""
+    """The index of an element among PLACES, or -1."""
     limit = fw.u32(min(round(kept * 2**32), 2**32 - 1))
 
     def get(source: Any, i: Any) -> Any:

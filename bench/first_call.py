@@ -38,7 +38,7 @@ BOUNDS = {"import": 0.12, "no cache": 0.23, "disk cache": 0.025}
 
 
 def fresh(folder: str, cached: bool) -> tuple[float, float]:
-    """Seconds of the import and of the first call, in a process of its own."""
+    """Seconds of the import and of the first call, in a separate process."""
     environment = os.environ | {
         "XDG_CACHE_HOME": folder,
         "PYTHONPATH": str(ROOT),

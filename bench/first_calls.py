@@ -1,6 +1,6 @@
 """First calls of small programs, and the import: python -m bench.first_calls [--save]
 
-Each in processes of its own, first with an empty cache, then with what another process compiled.
+Each in separate processes, first with an empty cache, then with what another process compiled.
 A cell has the least of `TURNS` processes: the CPU time of all threads, and the time by the clock.
 The CPU time hardly depends on what else the machine does.
 """

@@ -1,6 +1,6 @@
-"""The programs of examples/gallery beside what was used before: python -m bench.gallery [NAME ..]
+"""The programs of examples/gallery next to alternatives: python -m bench.gallery [NAME ..]
 
-Both are called in turn on the same input, of the size that `inputs` gives by itself; the least time
+Both are called alternately on the same input, of the default size of `inputs`; the least time
 of each counts, after a call that compiles. Loops in Python are compiled by Numba where that is what
 was used; they run on one core, as `numba.njit` leaves them.
 """

@@ -4,8 +4,8 @@
     python bench/gpu.py --small --target opencl          the same programs, a thousandth of the size
     python bench/gpu.py --only scan                      rows whose names have this word
 
-Times are medians, by events on the device; inputs smaller than its cache are several, in turn. A
-row that is behind what it has to reach is marked. CuPy (with CUB) and PyTorch are measured where
+Times are medians, by events on the device; inputs smaller than its cache are rotated. A
+row that misses its target is marked. CuPy (with CUB) and PyTorch are measured where
 they are installed, and read nothing but their own memory.
 """
 
@@ -44,7 +44,7 @@ Run = Callable[[], Any]
 
 
 class Bench:
-    """A target's device, the libraries beside it, and what it can copy in a second."""
+    """A target's device, the compared libraries, and its copy bandwidth."""
 
     def __init__(self, target: str, small: bool) -> None:
         self.target, self.small = target, small
@@ -160,7 +160,7 @@ def _installed(name: str) -> Any:
 
 
 def median(clock: Any, runs: Sequence[Run], most: float = OF_A_ROW) -> float:
-    """The median time of programs that are the same on several inputs, in turn."""
+    """The median time of programs that are the same on several inputs, alternately."""
     for run in runs:
         run()
     samples: list[float] = []

@@ -4,7 +4,7 @@
     clock = HostClock(device.wait)    OpenCL, and the host's time: until all is done
     clock.seconds(work)
 
-Each library has a stream of its own, and so a clock of its own.
+Each library has a separate stream, and so a separate clock.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What is timed on a GPU: programs, their inputs, what they must give, and the same elsewhere.
 
-A row makes its `Case` when its turn comes. `moved` are the bytes that have to be read and written;
+A row makes its `Case` when it is measured. `moved` are the bytes that have to be read and written;
 `must` says against what the time counts: "read" and "copy" are the device's own rates, "fused" is
 the same program in two, else it is the name of a peer.
 """
@@ -136,7 +136,7 @@ def _histogram(bins: int, skew: str, small: bool) -> Case:
 
 
 def _sums(bins: int, skew: str, small: bool) -> Case:
-    """Sums of floats, the same bits in each run; atomic updates beside them."""
+    """Sums of floats, the same bits in each run; compared with atomic updates."""
     places = _skewed(bins, skew, small)
     values = np.random.default_rng(bins).random(len(places), np.float32)
 

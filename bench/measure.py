@@ -1,11 +1,11 @@
-"""One row's times, in a process of its own: `python -m bench.measure NAME` prints them as JSON.
+"""One row's times, in a separate process: `python -m bench.measure NAME` prints them as JSON.
 
     round 1:   reference, flatweave, flatweave on 1 thread, C loop, numpy, ..
     round 2:   flatweave, flatweave on 1 thread, C loop, numpy, .., reference
     ...
 
 Everything runs in every round, so all see the same minute of a machine whose memory is now fast,
-now slow; the order turns from round to round. Before each sample all threads rest for `REST`
+now slow; the order rotates from round to round. Before each sample all threads rest for `REST`
 seconds: OpenMP's and XLA's workers spin for some milliseconds after their work, which would be
 charged to whoever comes next.
 """

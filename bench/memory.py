@@ -1,11 +1,11 @@
-"""One row's peak memory, in a process of its own: `python -m bench.memory NAME` prints JSON.
+"""One row's peak memory, in a separate process: `python -m bench.memory NAME` prints JSON.
 
     baseline     flatweave, its compiler and NumPy are loaded, the program is compiled, no inputs
                  are there
     peak         the most that was resident while the inputs were there and the program ran
                  twice, its first result dropped: machine code included, what it took to make it not
 
-The kernel's high-water mark is reset once the inputs exist, and what making them left behind in the
+The kernel's high-water mark is reset once the inputs exist, and the leftovers of making them in the
 allocator is given back: making random numbers, or reading a file, needs more than what comes of it.
 """
 

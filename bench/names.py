@@ -25,7 +25,7 @@ from bench.table import duration
 
 ROOT = Path(__file__).resolve().parent.parent
 LIMIT = 60.0  # seconds for one call of one size, compiled
-BEHIND = 0.8  # below this part of NumPy's speed a call is behind
+BEHIND = 0.8  # below this part of NumPy's speed a call counts as slower
 FALLEN = 0.8  # below this part of its earlier ratio a call is slower
 LONG = 1.0  # seconds of a first call that the page names
 DTYPES = {"f": "f32", "d": "f64", "i": "i32", "B": "u8", "D": "c128"}

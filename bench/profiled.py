@@ -1,6 +1,6 @@
 """Whether the profiler's bandwidths are those of the benchmark: python bench/profiled.py [--save]
 
-For some rows of the benchmark, calls in turns: timed from outside, as bench/measure.py does, and
+For some rows of the benchmark, alternating calls: timed from outside, as bench/measure.py does, and
 inside a profile. The benchmark's bandwidth is the bytes of arguments and results in the time of a
 call; the profiler's the bytes that each pass moves in the time of its kernels. `--save` keeps the
 table in bench/results.

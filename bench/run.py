@@ -1,7 +1,7 @@
 """The benchmark: `python bench/run.py [names] [--quick] [--save] [--threads N] ..`.
 
-Every row runs in a process of its own; in it, everything is checked against our result once and
-then timed in turns (measure.py). Numba, SciPy, JAX, C, C++: what is missing is left out and named.
+Every row runs in a separate process; in it, everything is checked against our result once and
+then timed alternately (measure.py). Numba, SciPy, JAX, C, C++: missing peers are named.
 All contenders get the same threads. OpenBLAS gets one thread but in the row that compares it, and
 its idle workers sleep at once. Peak memory comes from one more process per row (memory.py).
 """
@@ -56,7 +56,7 @@ def child(module: str, row: Row | None, options: argparse.Namespace, *more: str)
 
 
 def peak(row: Row, options: argparse.Namespace) -> dict[str, Any]:
-    """The verdict on the row's memory, measured in a process of its own."""
+    """The verdict on the row's memory, measured in a separate process."""
     return judged(row, child("bench.memory", row, options, row.name))
 
 

@@ -1,11 +1,11 @@
-"""permute by every variant that divides it, and by the one that is chosen: a heat map.
+"""permute by every variant, and by the chosen one: a heat map.
 
     python -m bench.scatter_variants [--only f64 ..] [--raw FILE] [--seconds 80] [--save]
 
-2^22 elements are added at places that are all equally likely, or follow Zipf's law, or are sorted,
-or are one place for 15 of 16 elements, of 2^4 to 2^26 places of several types. A cell is the chosen
+2^22 elements are added at indices that are all equally likely, or follow Zipf's law, or are sorted,
+or are one index for 15 of 16 elements, of 2^4 to 2^26 destinations. A cell is the chosen
 variant's time over the best one's, and the best one's first letters: owner, private, partition.
-Variants take turns; the least time counts, and cells that miss the bound have more turns. `--raw`
+Variants alternate; the least time counts, and cells that miss the bound have more rounds. `--raw`
 keeps the seconds of each cell, to go on from and to draw, so that `--seconds` may end a run at any
 cell; `--save` keeps the tables and the picture in bench/results.
 """
@@ -37,7 +37,7 @@ TYPES = ("u8", "i32", "f32", "f64", "pair")
 DTYPES = {"u8": np.uint8, "i32": np.int32, "f32": np.float32, "f64": np.float64}
 VARIANTS = ("owner", "private", "partition")
 ONE_PLACE = 15 / 16
-"""Of all elements, where one place is hot."""
+"""Of all elements, if one index is hot."""
 MOST_COPIED = 1 << 20
 """Places of private copies that are tried: larger ones take longer to clear than all else."""
 CHOSEN = "chosen"

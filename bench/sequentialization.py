@@ -80,7 +80,7 @@ def rows(part: Any) -> Any:
 
 
 def scatter(part: Any, places: Any) -> Any:
-    """Each element to its place in the block."""
+    """Each element to its index in the block."""
     return fk.make_push(BLOCK, lambda put: fk.for_all(BLOCK, lambda i: put(places[i], part[i])))
 
 
@@ -189,7 +189,7 @@ def cases() -> Iterator[tuple[str, Callable[..., Any], tuple[Array, ...], Array]
 
 
 def carried(flags: Array) -> Array:
-    """What the flags of each block combine to, one after the other."""
+    """The combined flags of each block, concatenated."""
     found = []
     for part in flags.reshape(-1, BLOCK).tolist():
         state = 2

@@ -1,11 +1,11 @@
-"""Three programs of examples/gallery beside Taichi on the same cores: python -m bench.taichi
+"""Three programs of examples/gallery next to Taichi on the same cores: python -m bench.taichi
 
-    life            a stencil, in turns         ti.kernel over a field, two fields in turn
+    life            a stencil, in a loop        ti.kernel over a field, two fields alternate
     deposit         shares that meet            atomic additions into a field
-    escape_times    loops of their own length   a while loop each, atomic additions
+    escape_times    loops of different length   a while loop each, atomic additions
 
 Taichi's fields are where it wants them: what it is given and gives is not copied in the time. Both
-are called in turn, with as many threads; the least time of each counts, after a call that compiles.
+are called alternately, with as many threads; the least time counts, after a call that compiles.
 Taichi reads annotations when a kernel is made, so they are no text here.
 """
 

@@ -123,7 +123,7 @@ class Tools:
 
     @property
     def processes(self) -> bool:
-        """Whether peers may run in processes of their own (elsewhere.py)."""
+        """Whether peers may run in separate processes (elsewhere.py)."""
         return "processes" not in self.exclude
 
     def scipy(self, part: str) -> Any:

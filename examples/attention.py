@@ -36,7 +36,7 @@ def softmax(row: Any) -> Any:
 
 @fw.jit
 def ragged_softmax(rows: Any) -> Any:
-    """The softmax of every row by itself."""
+    """The softmax of each row."""
     return fw.map(softmax, rows)
 
 

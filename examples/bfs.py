@@ -34,7 +34,7 @@ import flatweave as fw
 
 QUESTION = "0ad", "perl"  # why does a game need a programming language?
 UNREACHED = 2**63 - 1
-WIDE = 8  # looking along an edge costs as much as looking at so many vertices
+WIDE = 8  # the cost of following an edge, in visits of a vertex
 
 
 class Tree(NamedTuple):

@@ -1,7 +1,7 @@
 """The prices of ten million European options by the formula of Black and Scholes.
 
     python examples/blackscholes.py               10,000,000 options
-    python examples/blackscholes.py 1000000       so many
+    python examples/blackscholes.py 1000000       1,000,000 options
 
 One map with logarithms, exponentials and error functions: NumPy makes some thirty passes over
 memory, one for each operation; here it is one pass, and nothing in between is stored.

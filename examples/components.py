@@ -3,11 +3,11 @@
     python examples/components.py                 Debian's packages, then a random graph
     python examples/components.py SCALE           a random graph of 2^SCALE vertices
 
-Each vertex begins as a tree of its own. In a turn every edge offers the root at one of its ends,
+Each vertex begins as a tree. In an iteration every edge offers the root at one of its ends,
 the greater, the root at the other; of all offers a root takes the least, so there is no circle.
 Then all trees are made flat by pointer jumping, edges move from vertices to roots, and those inside
-one tree are dropped. Few edges outlive the first turn: the array of those left gets shorter from
-turn to turn, until there is none (after Shiloach and Vishkin 1982).
+one tree are dropped. Few edges outlive the first iteration: the array of the rest shrinks each
+time until it is empty (after Shiloach and Vishkin 1982).
 
     edges 0-2  2-3  1-3  4-5      offers   2: 0   3: 2 or 1   5: 4      trees   0<-2   1<-3   4<-5
     moved 0-0  0-1  1-1  4-4      left     0-1

@@ -6,10 +6,10 @@
 Whether a comma ends a field depends on every quote before it, so a lexer seems to need one byte
 after the other. But each byte *is* a function from states to states, and composing functions is
 associative: a scan over composition gives the state before every byte, on all cores at once. The
-rest is a filter: of the bytes that belong to a field, and of the places where a field ends.
+rest is a filter: of the bytes that belong to a field, and of the positions where a field ends.
 
 A function over six states is one number: five bits for each state, which say where the state goes.
-A state is written as the place of its five bits, so that applying a function is shift and mask.
+A state is written as the position of its five bits, so that applying a function is shift and mask.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ import flatweave as fw
 
 BITS = 5
 STATES = range(0, 6 * BITS, BITS)
-# at the start of a record, of a field, in a plain field, in a quoted one, behind a quote in a
-# quoted one (its end, or the first of two that stand for one), behind a carriage return
+# at the start of a record, of a field, in a plain field, in a quoted one, after a quote in a
+# quoted one (its end, or the first of two that stand for one), after a carriage return
 RECORD, FIELD, PLAIN, QUOTED, CLOSED, RETURN = STATES
 
 
@@ -158,7 +158,7 @@ def cases(limit: int = 20_000_000) -> Iterator[tuple[str, str, Callable, Callabl
     data = library_table(limit)
     text = terminated(data)
     yield (
-        "CSV (beside module csv)",
+        "CSV (next to module csv)",
         f"{text.size / 1e6:.0f} MB of CSV",
         lambda: lex(text),
         lambda: python_rows(data),

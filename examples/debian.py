@@ -13,10 +13,10 @@ Where a field begins does not depend on what stands before it but for one byte, 
 all of them. Fields that list dependencies are expanded into their bytes, a scan tells each byte
 what it follows, and a filter keeps where names begin: one pass, no list is stored. A name becomes
 a number by binary search among the sorted hashes of all packages; that no two packages share a
-hash, and that what was found has the same letters, is checked, so the search is exact.
+hash, and that the found name has the same letters, is checked, so the search is exact.
 
-examples/data/debian.txt.xz, which stands in where there is no apt, has of Debian 12 the packages
-for games, graphics, sound, video, GNOME and KDE, and all that those depend on.
+examples/data/debian.txt.xz, used where there is no apt, has the packages of Debian 12
+for games, graphics, sound, video, GNOME and KDE, and their dependencies.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ SAMPLE = Path(__file__).parent / "data" / "debian.txt.xz"
 PACKAGE, SIZE, DEPENDS = "Package:", "Installed-Size:", "Depends:"
 PRE_DEPENDS = "Pre-Depends:"
 FIELDS = (PACKAGE, SIZE, DEPENDS, PRE_DEPENDS)
-PADDING = 16  # line ends behind the text: a field is looked for without asking whether it fits
+PADDING = 16  # line ends after the text: a field is looked for without asking whether it fits
 SPACE, NEWLINE = ord(" "), ord("\n")
 FNV_OFFSET, FNV_PRIME = np.uint64(0xCBF29CE484222325), np.uint64(0x100000001B3)
 
@@ -92,7 +92,7 @@ def one_of(byte: Any, letters: bytes) -> Any:
 
 
 def is_blank(byte: Any) -> Any:
-    """Whether a byte is white space; a list goes on behind a line end followed by a blank."""
+    """Whether a byte is white space; a list continues after a line end followed by a blank."""
     return one_of(byte, b" \t\n")
 
 
@@ -105,7 +105,7 @@ def in_name(byte: Any) -> Any:
 
 
 def says(text: Any, at: Any, word: str) -> Any:
-    """Whether a word stands in the text."""
+    """Whether the text has a word at an index."""
     return reduce(and_, (text[at + k] == byte for k, byte in enumerate(word.encode())))
 
 
@@ -133,7 +133,7 @@ def name_at(text: Any, start: Any) -> Name:
 
 
 def number_at(text: Any, start: Any) -> Any:
-    """The decimal number that begins here; 0 where there is none."""
+    """The decimal number that begins here; 0 if there is no digit."""
 
     def step(state: Any) -> Any:
         at, number = state
@@ -174,7 +174,7 @@ def entries(text: Any) -> Entries:
 def dependencies(text: Any, starts: Any, stops: Any, owners: Any) -> tuple[Name, Any]:
     """The names in lists of dependencies, and whose list each is in.
 
-    A name stands at a list's beginning and behind each comma or bar:
+    A name is at a list's beginning and after each comma or bar:
         libc6 (>= 2.36), debconf (>= 0.5) | debconf-2.0
     """
 
@@ -261,7 +261,7 @@ def complete(data: bytes, source: str) -> bytes:
 def packages(data: bytes, source: str = "the text") -> Packages:
     """The packages of a text such as `apt-cache dumpavail` prints.
 
-    Raises ValueError where there is none. The last entry of a text that is cut short is left out,
+    Raises ValueError for no entries. The last entry of a text that is cut short is left out,
     with a warning.
     """
     whole = complete(data, source)
@@ -369,7 +369,7 @@ def cases(quick: bool = False) -> Iterator[tuple[str, str, Callable, Callable, C
     """For the demo: program, input, the job here, the same in Python, whether they agree."""
     data, _ = (read(SAMPLE), "") if quick else available()
     yield (
-        "Debian's packages (beside Python)",
+        "Debian's packages (next to Python)",
         f"{len(data) / 1e6:.0f} MB of text",
         lambda: packages(data),
         lambda: python_rows(data),

@@ -1,4 +1,4 @@
-"""Every example on real input, its results checked, its times beside NumPy's; then the pictures.
+"""Every example on real input, its results checked, its times next to NumPy's; then the pictures.
 
     make demo
     python examples/demo.py [--quick] [FOLDER]    pictures into this folder, not build/demo
@@ -32,7 +32,7 @@ from nests import big_numbers, loops, words
 from rich.console import Console
 from rich.table import Table
 
-TURNS, PATIENCE = 5, 2.0  # a job is run so often, but no longer than so many seconds
+TURNS, PATIENCE = 5, 2.0  # a job runs TURNS times, but no longer than PATIENCE seconds
 
 
 class Row(NamedTuple):
@@ -66,7 +66,7 @@ def best(job: Callable[[], Any]) -> tuple[float, Any]:
 
 
 def cases(quick: bool) -> Iterator[tuple[str, str, Callable, Callable, Callable]]:
-    """The jobs of all examples, one after the other."""
+    """The jobs of all examples, in order."""
     yield from wc.cases(*([5] if quick else []))
     yield from csv_lexer.cases(*([300_000] if quick else []))
     yield from blackscholes.cases(*([100_000] if quick else []))

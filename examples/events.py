@@ -4,8 +4,8 @@
     python examples/events.py FILE.parquet    those of a file, whose columns pt, eta, phi, charge
                                               are lists (needs pyarrow; nothing is copied)
 
-A row is what one collision gave, any number of muons. Rows are filtered, sorted and read by place
-as those of a matrix are; where too few are left, the collision is left out.
+A row is what one collision gave, any number of muons. Rows are filtered, sorted and indexed
+like those of a matrix; where too few are left, the collision is left out.
 """
 
 from __future__ import annotations

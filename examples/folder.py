@@ -1,4 +1,4 @@
-"""Runs a folder of examples: each program on its input, its result checked, timed beside NumPy.
+"""Runs a folder of examples: each program on its input, its result checked, timed next to NumPy.
 
     sys.exit(run(Path("examples/nests"), sys.argv[1:]))       all files, or those named; --quick
 

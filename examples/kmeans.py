@@ -3,7 +3,7 @@
     python examples/kmeans.py                     the astronaut Eileen Collins (NASA)
     python examples/kmeans.py PHOTO [FOLDER]      another photograph, the picture into this folder
 
-Each turn finds for every pixel the nearest of k colours, and moves each colour to the mean of its
+Each iteration finds the nearest of k colours for every pixel, and moves a colour to the mean of its
 pixels: a map with a loop inside, whose result is not stored but added up by `reduce_by_index`.
 """
 
@@ -43,7 +43,7 @@ def add(x: Any, y: Any) -> Any:
 
 @fw.jit
 def kmeans(pixels: Any, centres: Any, turns: Any) -> Any:
-    """The centres after some turns, and the number of each pixel's centre."""
+    """The centres after some iterations, and the number of each pixel's centre."""
 
     def turn(_: Any, centres: Any) -> Any:
         labels = fw.map(lambda pixel: nearest(pixel, centres), pixels)

@@ -101,7 +101,7 @@ def get_line_in_triangle(triangle: Triangle, i: Any) -> Line:
 
 
 def points_in_line(line: Line) -> Any:
-    """Both ends, and what lies between."""
+    """Both ends, and the points between."""
     return 1 + fw.abs(line.q.x - line.p.x)
 
 
@@ -124,7 +124,7 @@ def paint(triangles: Triangle, sky: Any) -> Any:
 
 
 def chance(i: Any, j: Any) -> Any:
-    """A number from 0 to 1 for every place, always the same there."""
+    """A number from 0 to 1 for every grid point, always the same."""
     h = i.astype(fw.u32) * np.uint32(0x9E3779B1) ^ j.astype(fw.u32) * np.uint32(0x85EBCA77)
     h = (h ^ h >> 15) * np.uint32(0x2C1B3C6D)
     h = (h ^ h >> 12) * np.uint32(0x297A2D39)
@@ -132,7 +132,7 @@ def chance(i: Any, j: Any) -> Any:
 
 
 def noise(x: Any, y: Any) -> Any:
-    """Chance at whole places, smooth between them."""
+    """Chance at grid points, smooth between them."""
     i, j = fw.floor(x), fw.floor(y)
     u, v = (t * t * (3 - 2 * t) for t in (x - i, y - j))
     i, j = i.astype(fw.i32), j.astype(fw.i32)
@@ -143,7 +143,7 @@ def noise(x: Any, y: Any) -> Any:
 
 
 def land(x: Any, z: Any) -> Any:
-    """The height at a place: noise on noise, each of half the size; the sea is flat."""
+    """The height at a point: noise on noise, each of half the size; the sea is flat."""
     total = sum(
         noise((x + 3) * 2.0**k + 37 * k, (z + 11) * 2.0**k) * 0.5**k for k in range(OCTAVES)
     )
@@ -160,7 +160,7 @@ def zone(height: Any) -> tuple[Any, Any, Any]:
 
 
 def seen(place: Vector, matrix: Any, height: Any, width: Any) -> Spot:
-    """The pixel of a place; `matrix` turns it so that z is its distance."""
+    """The pixel of a point; `matrix` rotates it so that z is its distance."""
     x, y, z = (sum(matrix[k, j] * place[j] for j in range(3)) + matrix[k, 3] for k in range(3))
     near = 1 / z
     scale = ZOOM * width.astype(fw.f32) * near

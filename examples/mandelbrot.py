@@ -1,9 +1,9 @@
-"""The Mandelbrot set: a loop of its own for every pixel.
+"""The Mandelbrot set: a loop for every pixel.
 
     python examples/mandelbrot.py                 build/demo/mandelbrot.png
     python examples/mandelbrot.py FOLDER          the picture into this folder
 
-Neighbouring pixels leave their loops after different numbers of turns; the compiler runs a vector
+Neighbouring pixels need different numbers of iterations; the compiler runs a vector
 of pixels at a time and lets those that are done wait.
 """
 
@@ -26,7 +26,7 @@ HEIGHT, WIDTH, LIMIT = 1000, 1500, 200
 
 @fw.jit
 def mandelbrot(height: Any, width: Any, limit: Any) -> Any:
-    """For each pixel, the turns until z = z * z + c leaves the circle of radius 2."""
+    """For each pixel, the iterations until z = z * z + c leaves the circle of radius 2."""
 
     def pixel(i: Any, j: Any) -> Any:
         real = 3.0 * j / width - 2.2
@@ -61,7 +61,7 @@ def numpy_mandelbrot(height: int, width: int, limit: int) -> np.ndarray:
 
 
 def palette(limit: int) -> np.ndarray:
-    """A colour for each number of turns; black for the set itself."""
+    """A colour for each number of iterations; black for the set itself."""
     along = np.sqrt(np.arange(limit + 1) / limit)[:, None]
     waves = 0.5 - 0.5 * np.cos(2 * np.pi * (along * [1.0, 1.3, 1.7] + [0.0, 0.05, 0.15]))
     colours = (255 * waves).astype(np.uint8)

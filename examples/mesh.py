@@ -17,7 +17,7 @@ import flatweave as fw
 
 
 class Vector(NamedTuple):
-    """A place or a direction."""
+    """A point or a direction."""
 
     x: Any
     y: Any
@@ -91,7 +91,7 @@ def mesh_of(vertices: np.ndarray, faces: np.ndarray, name: str = "the mesh") -> 
 
 
 def read(path: Path) -> Mesh:
-    """The mesh of an archive; raises ValueError for what is none, OSError where no file is."""
+    """The mesh of an archive; raises ValueError for other files, OSError for a missing one."""
     if path.exists() and not zipfile.is_zipfile(path):
         raise ValueError(f"{path}: this is no archive of NumPy, or its end is missing")
     try:

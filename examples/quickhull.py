@@ -1,9 +1,9 @@
 """Quickhull: the convex hull of a set of points, all edges at once (Blelloch 1990, NESL).
 
     python examples/quickhull.py                  100,000 points: build/demo/quickhull.png
-    python examples/quickhull.py 5000 [FOLDER]    so many, the picture into this folder
+    python examples/quickhull.py 5000 [FOLDER]    5,000 points, the picture into this folder
 
-The points outside of one edge of the hull form a segment. A turn finds the farthest point of every
+The points outside one edge of the hull form a segment. An iteration finds the farthest of every
 segment, which is a corner of the hull: the edge expands to two. Of the points only those outside of
 one of the two are kept, in two segments. It ends when no point is outside.
 """
@@ -27,7 +27,7 @@ SIDE, FINE = 800, 2  # the picture is drawn larger by `FINE` and made smaller: s
 
 
 class Point(NamedTuple):
-    """A place in the plane."""
+    """A point in the plane."""
 
     x: Any
     y: Any
@@ -88,7 +88,7 @@ def kept(points: Point, edges: Any) -> tuple[Point, Any]:
 
 @fw.jit
 def quickhull(points: Point) -> Any:
-    """The corners of the hull, counter-clockwise from the leftmost, and the number of turns."""
+    """The corners of the hull, counter-clockwise from the leftmost, and the iterations."""
     left = farthest(points, (-1, 0), (0, -1))
     right = farthest(points, (1, 0), (0, 1))
     corners = Point(*(fw.generate(2, lambda i, k=k: fw.where(i == 0, left[k], right[k]))

@@ -1,11 +1,11 @@
 """Quicksort without recursion: all parts of one depth are split at once (Blelloch 1990, NESL).
 
     python examples/quicksort.py                  1,000,000 numbers
-    python examples/quicksort.py 5000             so many
+    python examples/quicksort.py 5000             5,000 numbers
 
-The parts lie one after the other in one array, a flag at the start of each. A turn picks a pivot in
+The parts are concatenated in an array, flags mark their starts. An iteration picks a pivot in
 every part and moves what is below it to the front and what is above it to the back: three running
-counts by one segmented scan say where to. The starts of the thirds are the next turn's flags.
+counts by one segmented scan say where to. The starts of the thirds are the next flags.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def add(a: Any, b: Any) -> Any:
 
 
 def before(a: Any, b: Any) -> Any:
-    """The order to sort by: NaN, which differs from itself, behind all numbers."""
+    """The order to sort by: NaN, which differs from itself, after all numbers."""
     return (a < b) | ((a == a) & (b != b))
 
 
@@ -38,7 +38,7 @@ def segments(flags: Any) -> tuple[Any, Any]:
 def split(flags: Any, classes: Any, number: int) -> tuple[Any, Any]:
     """Where each element goes when every segment is ordered by class, stable; the new flags.
 
-    Classes are 0 .. number - 1; each that occurs in a segment becomes a segment of its own.
+    Classes are 0 .. number - 1; each that occurs in a segment becomes a separate segment.
     """
     zeros = (0,) * number
     ones = fw.map(lambda c: tuple((c == k).astype(fw.i64) for k in range(number)), classes)
@@ -59,7 +59,7 @@ def split(flags: Any, classes: Any, number: int) -> tuple[Any, Any]:
 
 @fw.jit
 def quicksort(xs: Any) -> Any:
-    """The elements in order, and the number of turns."""
+    """The elements in order, and the number of iterations."""
 
     def is_unsorted(state: Any) -> Any:
         xs, _, _ = state

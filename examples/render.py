@@ -4,7 +4,7 @@
     python examples/render.py MESH.npz [FOLDER]   another mesh, the pictures into this folder
     options: --size PIXELS --frames NUMBER
 
-The corners are projected, triangles that are seen from behind or miss all pixels left out, and each
+The corners are projected, triangles that face away or miss all pixels left out, and each
 of the others expands to the pixels of its bounding box. What is nearest to the eye is found by
 `permute` on pairs of nearness and colour: the pixels of the triangles are never stored.
 """
@@ -28,7 +28,7 @@ import flatweave as fw
 TEAPOT = Path(__file__).parent / "data" / "teapot.npz"
 FOLDER = Path("build") / "demo"
 SIZE, FRAMES = 1080, 36
-GRAIN = 16  # corners lie on this part of a pixel: f32 then finds edges exactly, without gaps
+GRAIN = 16  # corners are rounded to this part of a pixel: then f32 finds edges exactly
 AMBIENT, DIFFUSE = 0.08, 0.92
 BACKGROUND = np.uint32(0x2B2320)  # blue, green, red
 WHITE = np.array([255, 250, 240], np.float32)
@@ -37,7 +37,7 @@ DISTANCE = 3.0  # from the eye to the centre of the mesh, in its radii
 
 
 class View(NamedTuple):
-    """A 3 x 4 matrix from places to pixels, the light's direction, and the mesh's colour."""
+    """A 3 x 4 matrix from points to pixels, the light's direction, and the mesh's colour."""
 
     matrix: Any
     light: Any
@@ -52,7 +52,7 @@ class Ball(NamedTuple):
 
 
 class Corner(NamedTuple):
-    """A place on the picture; `near` is 1 / distance, which is linear there."""
+    """A point on the picture; `near` is 1 / distance, which is linear there."""
 
     x: Any
     y: Any
@@ -103,7 +103,7 @@ def edge(p: Corner, q: Corner, x: Any, y: Any) -> Any:
 
 
 def area(t: Triangle) -> Any:
-    """Twice the area; below 0 when seen from behind."""
+    """Twice the area; below 0 if it faces away."""
     return edge(t.a, t.b, t.c.x, t.c.y)
 
 
@@ -123,7 +123,7 @@ def box(t: Triangle, height: Any, width: Any) -> Box:
 
 
 def pixels(t: Triangle, height: Any, width: Any) -> Any:
-    """How many pixels a triangle may cover: none from behind, or when a corner is behind us."""
+    """How many pixels a triangle may cover: none if it faces away or has a corner behind us."""
     around = box(t, height, width)
     in_front = fw.minimum(fw.minimum(t.a.near, t.b.near), t.c.near) > 0
     return fw.where((area(t) > 0) & in_front, around.width * around.height, 0)
@@ -276,7 +276,7 @@ def numpy_render(mesh: Mesh, view: View, height: int, width: int) -> np.ndarray:
 
 
 def main(argv: list[str]) -> int:
-    """Render a mesh; 1 when it is none."""
+    """Render a mesh; 1 for other files."""
     parser = argparse.ArgumentParser(description="a picture of a mesh")
     parser.add_argument("mesh", nargs="?", type=Path, default=TEAPOT)
     parser.add_argument("folder", nargs="?", type=Path, default=FOLDER)

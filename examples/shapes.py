@@ -26,7 +26,7 @@ PAPER, INK, RULE = (255, 255, 255), (30, 60, 120), (222, 226, 234)
 
 
 class Point(NamedTuple):
-    """A place on the grid; y grows downwards."""
+    """A point on the grid; y grows downwards."""
 
     x: Any
     y: Any

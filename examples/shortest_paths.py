@@ -3,7 +3,7 @@
     python examples/shortest_paths.py                     a random graph, then Debian's
     python examples/shortest_paths.py PACKAGE PACKAGE     the lightest chain from one to the other
 
-A vertex waits when it came nearer and its neighbours do not know yet. Each turn takes those that
+A vertex waits when it came nearer and its neighbours do not know yet. Each step takes those that
 are at most a stride farther than the nearest one that waits, expands their edges, and combines the
 distances that these give by the minimum.
 
@@ -13,7 +13,7 @@ distances that these give by the minimum.
     5 \\   2 |     / 1       2: 3  3: 5     2                 3: 4          3: 4
        `--- 2 ---'          3: 4           3
 
-With a stride of 0 this is Dijkstra's algorithm, each distance in turn; with an infinite one it is
+With a stride of 0 this is Dijkstra's algorithm, one distance at a time; with an infinite one it is
 Bellman's and Ford's, everything at once and much of it too early; in between it is delta-stepping
 (Meyer and Sanders 2003), its buckets not stored but looked up.
 """

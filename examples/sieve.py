@@ -7,7 +7,7 @@ In every turn the sieve doubles the digits that it knows: by the primes below c 
 from c to c * c (Elsman, Henriksen and Serup 2019, section 5). `nested` divides every number by
 every prime (figure 5). `flattened` expands each prime to its multiples, of which there are fewer
 the larger it is, and strikes them out (figure 6): `expand` fuses into `scatter`, so multiples are
-never stored; what is stored is a flag for each number, and the primes.
+never stored; only a flag for each number and the primes are stored.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def unstruck(primes: Any, start: Any, stop: Any) -> Any:
 
 
 def sieve(n: Any, sift: Callable[[Any, Any, Any], Any]) -> Any:
-    """The primes up to n, of n's dtype: turn by turn those from c up to its square, or to n."""
+    """The primes up to n, of n's dtype: each iteration those from c up to its square, or to n."""
 
     def turn(state: Any) -> Any:
         primes, c = state

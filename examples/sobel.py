@@ -77,7 +77,7 @@ def blur_colours(photo: Any, size: int) -> Any:
 
 
 def shifted(image: np.ndarray, size: int) -> Iterator[np.ndarray]:
-    """The image moved to every place of a square, in rows."""
+    """The image shifted by every offset of a square, in rows."""
     padded = np.pad(image, size // 2, mode="edge")
     height, width = image.shape
     for i in range(size):

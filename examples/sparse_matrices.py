@@ -45,7 +45,7 @@ def spmm(rows: Any, xs: Any) -> Any:
 
 @fw.jit
 def pagerank(rows: Any, start: Any) -> Any:
-    """Where a reader ends up who follows links, and now and then begins anew; and the turns.
+    """Where a reader ends up who follows links, and now and then restarts; and the iterations.
 
     Each column of `start` says where one reader begins. From a page without links one begins anew.
     """
@@ -72,7 +72,7 @@ def numpy_spmv(rows: fw.Ragged, x: np.ndarray) -> np.ndarray:
 
 
 def numpy_pagerank(rows: fw.Ragged, start: np.ndarray, turns: int) -> np.ndarray:
-    """The same in NumPy, after so many turns."""
+    """The same in NumPy, after `turns` iterations."""
     rank = start
     for _ in range(turns):
         moved = DAMPING * np.stack([numpy_spmv(rows, column) for column in rank.T], axis=1)

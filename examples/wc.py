@@ -1,7 +1,7 @@
 """Lines, words, bytes and the longest line of text, as `wc -lwcL` counts them, by one reduce.
 
     python examples/wc.py                         all ASCII text below /usr/share/doc
-    python examples/wc.py FILE...                 these files, one after the other
+    python examples/wc.py FILE...                 these files, concatenated
     python examples/wc.py --megabytes 500         the text repeated to 500 MB, in a race with wc
 
 Counting lines is easy to do in parallel; the longest line is not: a piece of text cut out of the
@@ -39,7 +39,7 @@ class Piece(NamedTuple):
 
     lines: Any
     words: Any
-    first: Any  # the kind of its first byte: 2 in a word, 1 white space, 0 there is none
+    first: Any  # the kind of its first byte: 2 in a word, 1 white space, 0 no byte
     last: Any  # the kind of its last byte
     head: Any  # columns before its first tab or line end
     tabbed: Any  # a tab comes before any line end
@@ -81,7 +81,7 @@ def column_after(start: Any, piece: Piece) -> Any:
 
 
 def join(x: Piece, y: Piece) -> Piece:
-    """Two pieces, one behind the other: associative, not commutative."""
+    """Two successive pieces: associative, not commutative."""
     start = fw.where(x.ended, x.tail, fw.where(x.tabbed, x.body, x.head))
     met = column_after(start, y)
     cut_word = (x.last == 2) & (y.first == 2)
@@ -181,7 +181,7 @@ def race(data: bytes) -> bool:
     counted = tuple(int(number) for number in ours)
     print(f"flatweave: {counted}  {seconds:.2f} s  {size / seconds:.2f} GB/s")
     if theirs is None:
-        print("wc: there is none here that knows -L")
+        print("wc: no installed wc supports -L")
         return True
     print(f"GNU wc:    {theirs}  {wc_seconds:.2f} s  {size / wc_seconds:.2f} GB/s")
     print(f"Flatweave takes {seconds / wc_seconds:.2f} of the time of wc")

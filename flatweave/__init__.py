@@ -35,13 +35,13 @@ The tour, in the order in which a program travels through the folders:
     pipeline.py   which of these happens when: read this first
     recall.py     what an earlier process compiled: it runs with frontend/ and runtime/ alone
     jit.py        @jit, the other end of the tour
-    cluster/      arrays in chunks: one after the other, or on the workers of a Dask cluster
+    cluster/      arrays in chunks: in this process, or on the workers of a Dask cluster
     random/       fw.random: numbers from keys
     tuning/       fw.tune: which version of a nest is faster, measured
     profiler/     fw.profile: what ran, kernel by kernel
     interop/      fw.torch, fw.jax: functions with gradients for other libraries
     notebook/     arrays and rows as a notebook shows them
-    base/         what all of them stand on: dtypes, errors, places in source, switches
+    base/         the base of all of them: dtypes, errors, source locations, switches
 """
 
 from math import e, inf, nan, pi

@@ -75,7 +75,7 @@ class Jitted(Generic[P, R]):
         self.__wrapped__ = fn
         self.__name__: str = called(fn)
         self.static = Picked(fn, static, "static")
-        self.donated = Picked(fn, donate, "given away")
+        self.donated = Picked(fn, donate, "donated")
         self.donated.refuse(self.static)
         self.target = target
         self.checks = checks
@@ -147,7 +147,7 @@ class Jitted(Generic[P, R]):
 
     def taken(self, *args: P.args, **kwargs: P.kwargs) -> tuple[Compiled, list[Any]]:
         """What a call with these arguments runs, and the arguments it brings: flat, and those that
-        the function reads beside."""
+        the function captures."""
         compiled, given = self._chosen(args, kwargs)
         if not isinstance(compiled, Compiled):
             raise Unsupported(
@@ -163,7 +163,7 @@ class Jitted(Generic[P, R]):
 
     def _entry(self, args: Any, kwargs: Any) -> tuple[Entry, list[Any], Leaves]:
         """The compiled signature of a call, made if it is new, the call's flat arguments, and what
-        it gives away."""
+        it donates."""
         call = Call(self.__name__, self.static, args, kwargs, self.donated)
         target, schedule = self.target or config.target, in_force(deterministic=self.deterministic)
         key = call.key(target, schedule)
@@ -286,7 +286,7 @@ def jit(
     `target` names where it runs ("cpu", "interp", ..; "auto": where a call is done first), by
     default what `fw.target` or FLATWEAVE_TARGET say. Arguments named in `static_argnames`, or at
     the positions `static_argnums`, are Python values that the trace sees. Those that `donate` names
-    or numbers are given away: results are written where they are, and nobody uses them again.
+    or numbers are donated: results are written into their memory, and they may not be used again.
     `checks=False` leaves out the checks of indices, and operators are not tried.
     `deterministic=False` allows groupings that depend on timing. Arguments and results are arrays,
     numbers and trees of them. `devices` names several targets that share each call, which is a map

@@ -21,7 +21,7 @@ from flatweave.runtime.devices.programs import HostProgram
 
 
 class OnDevice:
-    """A program on a device; `keep`, where there is one, is told of kernels that are made."""
+    """A program on a device; `keep`, if given, receives newly compiled kernels."""
 
     def __init__(
         self, find: Callable[[], Device], load: Callable[[Device], HostProgram], plan: Plan

@@ -56,14 +56,14 @@ ARRAY_PASSES: tuple[ArrayPass, ...] = (
     unpermute,  # while sorts are seen as such
     sweep,  # every array operation in its normal form; the only pass that lowering needs
     cse,
-    hoist_rows,  # before fusion, which sees sweeps over the rows beside those over the elements
+    hoist_rows,  # before fusion, which sees sweeps over the rows and over the elements
     dce,  # before fusion, which counts who reads what
     into_branches,  # before fusion, which fuses within a body
     fuse_siblings,  # one pass over each iteration space; producers that are read in place included
-    fuse,  # what is read elsewhere, or from another space, is computed where it is read
-    dce,  # stores that were taken apart stand in the way of the next one
-    mask,  # what reads kept elements in place, by now with all that it does to them
-    dce,  # kept elements that nobody reads any more
+    fuse,  # values read at other positions or in another space are computed where they are read
+    dce,  # decomposed stores would prevent the next pass
+    mask,  # readers of kept elements in place, by now with their whole work
+    dce,  # kept elements without readers
     fuse_siblings,  # consumers that meet only now
     cse,  # merged bodies read the same elements
     flatten,  # after fusion, which sees one sweep over the rows and puts all they need into it
@@ -84,7 +84,7 @@ PASSES = {made.__name__: made for made in ARRAY_PASSES}
 
 @record(frozen=False)
 class Executable:
-    """A program ready to run, and all that is known of how it was made."""
+    """A program ready to run, with all information about its compilation."""
 
     runnable: Runnable
     text: Mapping[str, str]

@@ -4,8 +4,8 @@
                                             not found: compiled, and kept for the next process
 
 Kept under the text of the trace with all that the compiler reads (`runtime/cache.py`): the host's
-image with what a call must know, and apart from it each group of kernels, once a run has needed it.
-The places of errors are numbers of lets: the lines are those of the trace at hand.
+image with the data of a call, and separately each group of kernels, once a run has needed it.
+The locations of errors are numbers of lets: the lines are those of the current trace.
 
 What people ask of such a program, its texts and notes, the compiler is imported for.
 """
@@ -113,7 +113,7 @@ class Kept:
         table.keep = lambda names, made: self.keep_group(plan, names, made)
 
     def keep_group(self, plan: Plan, names: Sequence[str], made: CompiledGroup) -> None:
-        """Keep kernels that were made together, and the places where they report errors."""
+        """Store kernels that were compiled together, and the sites where they report errors."""
         codes = list({id(code): code for code, _ in made}.values())
         symbols = tuple((codes.index(code), symbol) for code, symbol in made)
         try:

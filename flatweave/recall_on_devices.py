@@ -72,7 +72,7 @@ class KeptOnDevice(Kept):
     def keep_kernels(
         self, plan: Plan, names: Sequence[str], made: Mapping[str, Launchable]
     ) -> None:
-        """Keep kernels that were made together, and the places where they report errors."""
+        """Store kernels that were compiled together, and the sites where they report errors."""
         kernels = tuple(
             (name, each.text, each.name, each.threads, each.claims, each.reports)
             for name, each in made.items()

@@ -2,8 +2,8 @@
 
     python release/changelog.py 0.2.0 2027-01-31
 
-Each kind of change has a heading; below it the files' texts stand in the order of their names. The
-files are removed: what the changelog says, it says once.
+Each kind of change has a heading, followed by the files' texts in the order of their names. Then
+the files are removed.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-KINDS = {"feature": "New", "change": "Changed", "faster": "Faster", "fix": "Mended"}
+KINDS = {"feature": "New", "change": "Changed", "faster": "Faster", "fix": "Fixed"}
 
 
 def main(version: str, date: str) -> None:
@@ -57,7 +57,7 @@ def section(files: list[Path]) -> str:
 
 
 def item(text: str) -> str:
-    """A text as one item of a list: further lines stand below its first word."""
+    """A text as one item of a list: further lines are indented."""
     first, *rest = text.splitlines()
     return "\n".join([f"- {first}", *(f"  {line}" if line else "" for line in rest)])
 

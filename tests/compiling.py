@@ -42,7 +42,7 @@ Verify = Callable[[str, Form, Program, Program], None]
 def compares_outside_of_jit() -> bool:
     """Whether calls outside of jit are compared on this target.
 
-    Outside of jit, each operation is a program of its own, which takes as long to compile as the
+    Outside of jit, each operation is a separate program, which takes as long to compile as the
     whole: `make test` interprets these, `make test-all` compiles them, too.
     """
     return config.target == "interp" or OPTIMISED

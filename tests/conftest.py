@@ -54,7 +54,7 @@ hypothesis.settings.load_profile("quick")
 
 @pytest.fixture(params=[pytest.param(name, marks=NEEDS.get(name, ())) for name in TARGETS])
 def target(request) -> Iterator[str]:
-    """The name of each target in turn, which is also the one in force. Calls on devices wait for
+    """The name of each target, which is also in force. Calls on devices wait for
     their kernels, so that an error is raised by the call that it is of."""
     devices = {"opencl": opencl, "cuda": cuda}.get(request.param)
     if devices is not None:
@@ -67,7 +67,7 @@ def target(request) -> Iterator[str]:
 
 @pytest.fixture(params=[pytest.param(n, marks=pytest.mark.slow) if n == 2 else n for n in THREADS])
 def threads(request) -> Iterator[int]:
-    """Each number of worker threads in turn, in force while the test runs."""
+    """Each number of worker threads, in force while the test runs."""
     with config.scoped(threads=request.param):
         yield request.param
 
@@ -93,7 +93,7 @@ def _is_repeated(item: pytest.Item) -> bool:
 
 def pytest_collection_finish() -> None:
     """What was collected by pytest stays until the end: it is no garbage, and programs are compiled
-    beside few collections (they took a seventh of the time of all tests)."""
+    with few garbage collections (they took a seventh of the time of all tests)."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(10_000, 10, 10)

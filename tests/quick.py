@@ -38,7 +38,7 @@ def every(step: int, values: Iterable[Any]) -> list[Any]:
     """All values; those between each `step`-th are slow."""
     return [
         value
-        if k % step == 0 or isinstance(value, ParameterSet)  # which has marks of its own
+        if k % step == 0 or isinstance(value, ParameterSet)  # which has separate marks
         else pytest.param(value, marks=pytest.mark.slow)
         for k, value in enumerate(values)
     ]

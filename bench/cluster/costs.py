@@ -1,4 +1,4 @@
-"""What a cluster of this machine costs beside the work itself, measured: `simulation.Costs`; and
+"""The measured overhead of a cluster on this machine: `simulation.Costs`; and
 how long each kind of task of a program takes on one core, while others work as well.
 """
 
@@ -38,7 +38,7 @@ def nothing(k: int) -> int:
 
 
 def filled(size: int) -> Any:
-    """A result of so many bytes."""
+    """A result of `size` bytes."""
     return np.ones(size, np.uint8)
 
 
@@ -86,7 +86,7 @@ def costs_of(client: Any) -> Costs:
 
 
 def rates(processes: int, rows: int) -> dict[str, Rate]:
-    """Seconds and bytes of each kind of task on chunks of so many rows, while so many processes do
+    """Seconds and bytes of each kind of task on chunks of `rows` rows, while several processes do
     the same."""
     context = multiprocessing.get_context("spawn")
     barrier, results = context.Barrier(processes), context.Queue()

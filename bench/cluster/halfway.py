@@ -32,7 +32,7 @@ AT_MOST = 1.8
 
 @fw.jit
 def job(xs: Any, turns: int) -> Any:
-    """A chaotic map applied again and again, with a sum of all in each turn."""
+    """A chaotic map applied again and again, with a sum in each iteration."""
 
     def turn(i: Any, state: Any) -> Any:
         centre = fw.mean(state)

@@ -56,7 +56,7 @@ def bits(found: Any) -> list[bytes]:
 
 
 class Killer(threading.Thread):
-    """Kills one worker after the other, so many in all, at random moments; ends when both are
+    """Kills workers at random moments, a given number in all; ends when both are
     there again."""
 
     def __init__(self, cluster: Any, kills: int, seed: int) -> None:

@@ -1,9 +1,9 @@
 """Programs on Parquet that is larger than memory: python -m bench.cluster.parquet FOLDER [--save]
 
-    --make 4         write so many GiB there first: numbers, and keys that repeat
+    --make 4         write 4 GiB there first: numbers, and keys that repeat
     --memory 1GiB    what programs may take
 
-A program's time is beside that of pyarrow, which reads the same columns as often, row group by row
+A program's time is compared with pyarrow's, which reads the same columns as often, row group by row
 group, and does nothing with them; the peak of memory is beyond what the process had before.
 """
 
@@ -62,7 +62,7 @@ def make(folder: Path, gib: float) -> None:
 
 
 def reading(folder: Path, columns: tuple[str, ...]) -> None:
-    """All row groups of some columns, one after the other."""
+    """All row groups of some columns, in order."""
     for path in sorted(folder.glob("*.parquet")):
         with parquet.ParquetFile(path) as file:
             for group in range(file.num_row_groups):

@@ -27,13 +27,13 @@ def drawn(blocks: Any, rows: Any) -> Any:
 
 
 def keys(chunks: int, rows: int) -> Any:
-    """An array of so many chunks, drawn where it will stay."""
+    """An array in `chunks` chunks, drawn where it will stay."""
     return drawn(fw.Chunked.cut(np.arange(chunks), 1), rows)
 
 
 @fw.jit
 def mapped(x: Any) -> Any:
-    """Every element by itself."""
+    """Every element separately."""
     return x * 2 + 1
 
 
@@ -45,7 +45,7 @@ def reduced(x: Any) -> Any:
 
 @fw.jit
 def scanned(x: Any) -> Any:
-    """The sums of all that lies before."""
+    """The sums of all earlier elements."""
     return fw.cumsum(x)
 
 
@@ -69,7 +69,7 @@ def ordered(x: Any) -> Any:
 
 @fw.jit
 def looked_up(x: Any) -> Any:
-    """Elements at places that the elements say."""
+    """Elements at computed indices."""
     return x[x.astype(fw.i64) % x.shape[0]]
 
 

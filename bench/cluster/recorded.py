@@ -30,7 +30,7 @@ class Task(NamedTuple):
 
 
 class Event(NamedTuple):
-    """The client had so many seconds of work of its own, then submitted a task; or it waited for
+    """The client worked for some seconds, then submitted a task; or it waited for
     tasks, whose results come to it if it `brings` them."""
 
     gap: float
@@ -58,11 +58,11 @@ class Recorded(Future):
         self.recorder.waited([self], brings=False)
 
     def __del__(self) -> None:
-        """Nobody has to be told."""
+        """Nothing to report."""
 
 
 class Recorder:
-    """Stands for a client of `dask.distributed`, whose cluster has so many workers."""
+    """A stand-in for a client of `dask.distributed` with `workers` workers."""
 
     status = "running"
 
@@ -135,7 +135,7 @@ def _kind(function: Callable[..., Any], args: Sequence[Any], key: str | None) ->
 
 
 def _value(arg: Any, needs: dict[int, None]) -> Any:
-    """An argument with results in the place of futures."""
+    """An argument with results instead of futures."""
     if isinstance(arg, Recorded):
         needs[arg.number] = None
         return arg.value

@@ -1,12 +1,12 @@
 """Where each operation stops scaling: python -m bench.cluster.simulate FILE.json [--save]
 
 FILE holds what was measured on this machine; without it, that is measured first, and kept in it:
-costs, tasks and whole programs by turns, the least of several rounds, as a machine that others use
+costs, tasks and whole programs alternately, the minimum of several rounds, as a machine with others
 is slower at one time than at another.
 A program's plan is recorded as the client makes it, at any number of chunks, of few rows each
 (`recorded.py`); what its tasks cost is measured on full chunks (`costs.py`); and a cluster is
 simulated (`simulation.py`). Checked on 1, 2 and 4 processes of this machine, then reported for
-up to 1,000 workers with a core of their own.
+up to 1,000 workers with a core each.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ CORES = 2
 WORKERS = (1, 2, 4, 8, 16, 32, 64, 125, 250, 500, 1000)
 FEW = 64  # rows of a chunk of a recording, for each chunk that there is
 LIKE = {"asked": "looked_up_0"}  # tasks that only many workers have, and those that do the same
-LARGE = 1 << 20  # bytes; results of so many grow with the rows of a chunk
+LARGE = 1 << 20  # bytes; larger results grow with the rows of a chunk
 LIMITS = ("SMALL", "APART", "REPLICATED")  # of bytes, which shrink with a recording's rows
-ROUNDS, LONGEST = 3, 200.0  # the last one begins within so many seconds
+ROUNDS, LONGEST = 3, 200.0  # the last one begins within LONGEST seconds
 FIRST, LEAST, MOST, BUDGET = 2, 3, 6, 1.5  # runs that do not count, that do, seconds for these
 REST = 0.05  # seconds between two of them
 NETWORK = 1.25e9  # bytes a second between machines
@@ -56,7 +56,7 @@ class Measured(NamedTuple):
 
 
 def recorded(name: str, workers: int, each: int) -> tuple[Recorder, int]:
-    """A program's plan on so many workers, with so many chunks for each, and how many rows each of
+    """A program's plan on `workers` workers, with some chunks for each, and the rows of each of
     these has."""
     chunks = workers * each
     rows, program = FEW * chunks, PROGRAMS[name]
@@ -76,7 +76,7 @@ def predicted(
     name: str, workers: int, each: int, found: Mapping[str, Rate], cores: int, costs: Costs, *,
     shared: bool = False,
 ) -> float:  # fmt: skip
-    """How long a program takes on so many workers, with so many chunks for each."""
+    """The time of a program on `workers` workers, with some chunks for each."""
     plan, rows = recorded(name, workers, each)
     sizes, seconds = [], []
     small = by_kind(plan)
@@ -145,7 +145,7 @@ def _seconds(program: Any, xs: Any) -> float:
 
 
 def checked(found: Measured) -> str:
-    """A table of what is simulated beside what was measured; four processes share two cores, by
+    """A table of simulated and measured times; four processes share two cores, by
     what they cost where there are two."""
     heads = [f"{what}, {p}" for p in PROCESSES for what in ("simulated", "measured", "ratio")]
     lines = [f"| program | {' | '.join(heads)} |", "|---" * (1 + len(heads)) + "|"]
@@ -192,7 +192,7 @@ def main() -> None:
     """Measure if needed, check, and go on to many workers."""
     parser = argparse.ArgumentParser(description="where each operation stops scaling")
     parser.add_argument("file", type=Path, help="what was measured, or will be")
-    parser.add_argument("--check", action="store_true", help="stop behind the check")
+    parser.add_argument("--check", action="store_true", help="stop after the check")
     parser.add_argument("--save", action="store_true", help="keep the tables in bench/results")
     options = parser.parse_args()
     if not options.file.exists():

@@ -1,12 +1,12 @@
-"""A cluster that is not there: a plan as it was recorded, on so many workers, as discrete events.
+"""A cluster that is not there: a recorded plan on some workers, as discrete events.
 
-    client      its own work between tasks, and so many seconds for each that it submits; blocked
+    client      its own work between tasks, and some seconds for each that it submits; blocked
                 while it waits for results
     scheduler   one task after the other: half of its work when a task is ready, half when it is
                 done; a task goes to that one of the workers with something of what it takes that
                 would be first with what it has to do and to receive; without any, of all workers,
                 and of equals to the one whose turn it is
-    network     each worker sends and receives so many bytes a second, of all results together
+    network     each worker sends and receives at some rate, for all results together
     workers     one task at a time
     cores       a core for everybody; where all share a machine, whoever has work at a time has as
                 much of its cores as the others: workers, client and scheduler, what is sent
@@ -53,7 +53,7 @@ class Worker:
 
 
 class Cores:
-    """Work in progress, which shares so many cores evenly. `done` counts the seconds of work that
+    """Work in progress, which shares some cores evenly. `done` counts the seconds of work that
     each had that was there all the time; so the next one to end is known without looking at all."""
 
     def __init__(self, count: float) -> None:
@@ -94,8 +94,8 @@ class Cores:
 
 class Simulation:
     """One run; `seconds` of a task and `size` of its result are those of the real chunks. All may
-    be `shared`: one machine with so many cores, client and scheduler one process of it, as where
-    Dask begins a cluster by itself."""
+    be `shared`: one machine with some cores, client and scheduler one process of it, as where
+    Dask starts a local cluster."""
 
     def __init__(
         self, tasks: Sequence[Task], seconds: Sequence[float], sizes: Sequence[float],
@@ -174,7 +174,7 @@ class Simulation:
     # -- the scheduler ----------------------------------------------------------------------------
 
     def _scheduled(self, seconds: float, what: Callable[..., None], *args: Any) -> None:
-        """Work of the scheduler, behind what it has to do already."""
+        """Work of the scheduler, after its pending work."""
         self.scheduler.append((seconds, what, args))
         if len(self.scheduler) == 1:
             self.cores.begin(self.now, seconds, self._was_scheduled)

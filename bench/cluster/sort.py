@@ -1,12 +1,12 @@
 """A sort of more keys than memory has room for: python -m bench.cluster.sort FOLDER [--save]
 
-    --make 268435456 write so many keys of 32 bits there first
+    --make 268435456 write this number of keys of 32 bits there first
     --memory 1GiB    what the sort may take
 
 The floor reads the file and writes as many bytes, twice: a sort that does not fit into memory must
 write what it sorted of each chunk, read that again, and write the result. Both begin with nothing
-of the keys in the system's page cache, and end when all that they wrote is on the disk; what each
-reads again of what it has just written may come from that cache. They take turns, and the shorter
+of the keys in the system's page cache, and end when their output is on the disk; what each
+reads again of what it has just written may come from that cache. They alternate, and the shorter
 of their times count, as others use the disk, too.
 """
 
@@ -71,7 +71,7 @@ def seconds(folder: Path, keys: fw.Chunked) -> float:
     evict(folder / NAME)
     begun = time.perf_counter()
     found = order(keys)
-    os.sync()  # before the files of what was found are deleted
+    os.sync()  # before the output files are deleted
     taken = time.perf_counter() - begun
     del found
     return taken

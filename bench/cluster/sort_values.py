@@ -1,4 +1,4 @@
-"""A sort beside `dask.dataframe.sort_values`: python -m bench.cluster.sort_values [--save]
+"""A sort compared with `dask.dataframe.sort_values`: python -m bench.cluster.sort_values [--save]
 
     --rows 28     2^28 keys of 32 bits, 1 GiB
 

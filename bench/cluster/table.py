@@ -1,4 +1,4 @@
-"""Two workers beside one process and beside dask.array: python -m bench.cluster.table [--save]
+"""Two workers compared with one process and with dask.array: python -m bench.cluster.table [--save]
 
     one process     both cores, the array in its memory
     two workers     one thread each, the array in chunks in their memory
@@ -6,7 +6,7 @@
 
 Dask, whose jobs hold several arrays at a time, has half as many bytes. Results that are arrays
 stay where they are computed. What is kept of some runs is the shortest, as
-others use this machine, too; what is found is compared.
+others use this machine, too; the results are compared.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ Timed = tuple[float, Any]
 
 
 def shortest(job: Callable[[], Any], settled: Callable[[], None]) -> Timed:
-    """The shortest of some runs behind a first one, and a result in short."""
+    """The shortest of some runs after a first one, and a short result."""
     best = np.inf
     for turn in range(ROUNDS + 1):
         settled()
@@ -221,7 +221,7 @@ def tables(total: int, chunk: int) -> str:
 
 def main() -> None:
     """Measure, print, keep."""
-    parser = argparse.ArgumentParser(description="two workers beside one process and Dask")
+    parser = argparse.ArgumentParser(description="two workers compared with one process and Dask")
     parser.add_argument("--gib", type=float, default=4, help="bytes of the array")
     parser.add_argument("--chunk", type=int, default=256, help="MiB of a chunk")
     parser.add_argument("--save", action="store_true", help="keep the table in bench/results")

@@ -2,5 +2,5 @@
 
     table.py        a line for each function: dtypes, arguments
     inputs.py       the arrays that arguments name, for a dtype and a number of elements
-    compare.py      one call next to NumPy's, in a process of its own
+    compare.py      one call next to NumPy's, in a separate process
 """

@@ -5,7 +5,7 @@
     p o q           n flags; n mostly False; a matrix of flags
     i j t           indices of n; small numbers; numbers below 4
     m w k r c       matrices of n elements, as square as can be; with NaN; a row; a column
-    m3 m10 a b      m with an axis more; 10 rows; places of columns; places in lines
+    m3 m10 a b      m with another axis; 10 rows; indices of columns; indices in lines
     e e4            a matrix and, from 10^6 elements on, a stack of 4 x 4s that can be inverted
     t3              rows of three
 """

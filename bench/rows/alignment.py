@@ -1,4 +1,4 @@
-"""The edit distance of two texts, by the anti-diagonals of its table: thousands of short turns."""
+"""The edit distance of two texts, by the anti-diagonals of its table: thousands of short steps."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FAR = np.float32(1e9)  # outside of the table
 
 
 def program(a: Any, b: Any) -> Any:
-    """Each diagonal from the two before it; place i of diagonal k is cell (i, k - i)."""
+    """Each diagonal from the two before it; element i of diagonal k is cell (i, k - i)."""
     n = a.shape[0]
 
     def turn(state: Any) -> Any:

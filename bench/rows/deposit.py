@@ -15,7 +15,7 @@ SIDE = 512
 
 
 def corner(particle: Any, k: Any) -> Any:
-    """The place of one of a particle's four corners, and what of its mass goes there."""
+    """The index of one of a particle's four corners, and its share of the mass."""
     x, y, mass = particle
     left, low = fw.floor(x), fw.floor(y)
     right, up = k % 2, k // 2

@@ -23,7 +23,7 @@ def inputs(n: int) -> Arrays:
 
 
 def numpy_way(counts: Any) -> Any:
-    """Flattened by hand: the numbers of the sources, then the places in them."""
+    """Flattened by hand: the indices of the sources, then the indices in them."""
     sources = np.repeat(np.arange(len(counts)), counts)
     places = np.arange(len(sources)) - np.repeat(np.cumsum(counts) - counts, counts)
     return np.bincount(sources, np.sqrt(counts[sources] + places), len(counts))

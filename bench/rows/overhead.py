@@ -1,4 +1,4 @@
-"""What a call costs when there is next to nothing to compute, and a turn of a loop."""
+"""What a call costs when there is next to nothing to compute, and an iteration of a loop."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def turns_peers(tools: Tools, xs: Any) -> dict[str, Call]:
 
 
 def until(xs: Any) -> Any:
-    """As long as something is below the bound: each turn also reduces."""
+    """As long as something is below the bound: each iteration also reduces."""
     return fw.while_loop(
         lambda t: fw.max(t) < TURNS,
         lambda t: t + 1,

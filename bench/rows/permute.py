@@ -1,4 +1,4 @@
-"""f32 and f64 added at random places of few and of many: the same bits every time, whoever adds."""
+"""f32 and f64 added at random indices, few and many: the same bits every time."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from bench.tools import Tools
 
 
 def program(dest: Any, at: Any, xs: Any) -> Any:
-    """Sums for each place."""
+    """Sums for each index."""
     return fw.permute(fw.add, dest, at, xs)
 
 
 def inputs(n: int) -> Arrays:
-    """A sixteenth as many places as values, all equally likely."""
+    """A sixteenth as many indices as values, all equally likely."""
     random, places = np.random.default_rng(17), max(n // 16, 1)
     at = random.integers(0, places, n)
     return np.zeros(places, np.float32), at, random.random(n, np.float32)
@@ -77,7 +77,7 @@ NEEDS = (Faster(1.7, "numba, serial"), At(V3, Faster(1.5, "numba, serial")))
 
 
 def row(bits: int) -> Row:
-    """The row of one number of places."""
+    """The row of one number of indices."""
     return Row(
         f"permute_f64_{bits}", f"permute(add) f64 2^24 into 2^{bits}", 1 << 24, 1 << 22, scaled,
         partial(scaled_inputs, places=1 << bits), NEEDS, scaled_peers,

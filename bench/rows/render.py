@@ -1,4 +1,4 @@
-"""A frame of the Stanford dragon by `examples/render.py`, beside a serial rasteriser in Numba.
+"""A frame of the Stanford dragon by `examples/render.py`, and a serial rasteriser in Numba.
 
 The dragon of 871,414 triangles is no part of the repository: it is read from `dragon-871k.npz` in
 bench/data, or in `shared/data` beside or above the repository. Other sizes take a torus knot.
@@ -18,7 +18,7 @@ from bench.row import Arrays, Call, Row
 from bench.tools import Tools
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.append(str(ROOT / "examples"))  # each example is a program of its own, in no package
+sys.path.append(str(ROOT / "examples"))  # each example is a separate program, in no package
 
 import mesh as meshes  # noqa: E402
 import render  # noqa: E402
@@ -37,7 +37,7 @@ def dragon() -> meshes.Mesh:
 
 
 def knot(number: int) -> meshes.Mesh:
-    """A trefoil of about so many triangles: a tube that hides parts of itself."""
+    """A trefoil of about `count` triangles: a tube that hides parts of itself."""
     around = max(3, math.isqrt(number // 32))
     along = max(3, number // (2 * around))
     t, a = np.meshgrid(

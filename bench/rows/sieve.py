@@ -22,7 +22,7 @@ def unstruck(primes: Any, start: Any, stop: Any) -> Any:
 
 
 def listed(n: Any) -> Any:
-    """The primes up to n: in each turn those from c to its square."""
+    """The primes up to n: in each iteration those from c to its square."""
 
     def turn(state: Any) -> Any:
         primes, c = state
@@ -48,7 +48,7 @@ def inputs(n: int) -> Arrays:
 
 
 def odd_only(n: int) -> int:
-    """Below n, of odd numbers only; 2 takes the place of the 1 among them."""
+    """Below n, of odd numbers only; 2 replaces the 1 among them."""
     odd = np.ones(n // 2, bool)  # of 1, 3, 5, ..
     for k in range(3, int(n**0.5) + 1, 2):
         if odd[k // 2]:

@@ -6,7 +6,7 @@ more in each to count them and once to find out which bits vary: 40 bytes. The `
 is that of any program, one pass.
 
 NumPy's own choice on processors with AVX-512 compresses to memory, which Zen 4 does in microcode;
-so its AVX2 path runs too, in a process that is told so before it loads NumPy.
+so its AVX2 path runs too, in a process that is configured before it loads NumPy.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def peers(tools: Tools, xs: Any) -> dict[str, Call]:
 
 
 def pair_peers(tools: Tools, keys: Any, values: Any) -> dict[str, Call]:
-    """NumPy sorts places; C and C++ what they are given."""
+    """NumPy sorts indices; C and C++ their arguments."""
     first, second = np.zeros_like(keys), np.zeros_like(values)
 
     def by_places() -> Any:

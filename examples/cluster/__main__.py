@@ -1,4 +1,4 @@
-"""Every program of this folder on a cluster of two processes, beside one process; compared.
+"""Every program of this folder on a cluster of two processes, compared with one process.
 
     make demo-cluster
     python examples/cluster [--quick] [FILE [ARGUMENT]]     all files, or one, with its own argument

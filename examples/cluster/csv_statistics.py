@@ -2,8 +2,8 @@
 
     python examples/cluster csv_statistics
 
-A line is `station,temperature`, for instance `17,-3.4`. Fields are folded to numbers where they
-stand, by a scan that begins anew behind each comma and line end. Temperatures are counted in
+A line is `station,temperature`, for instance `17,-3.4`. Fields are folded to numbers in
+place, by a scan that restarts after each comma and line end. Temperatures are counted in
 tenths, so all sums are exact.
 """
 

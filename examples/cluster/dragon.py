@@ -21,7 +21,7 @@ import flatweave as fw
 
 @fw.jit
 def program(tops: Any, mesh: Mesh, view: render.View, height: Any, width: Any) -> Any:
-    """The colours of tiles of so many rows; `tops` are the first row of each in the picture."""
+    """The colours of tiles of `height` rows; `tops` are the tiles' first rows in the picture."""
 
     def tile(top: Any) -> Any:
         corners = fw.map(lambda p: render.project(p, view.matrix), mesh.vertices)

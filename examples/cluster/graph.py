@@ -37,7 +37,7 @@ def edges(seed: Any, blocks: Any, each: Any, scale: Any) -> Any:
 
 @fw.jit
 def pagerank(source: Any, target: Any, vertices: Any) -> Any:
-    """The rank of each vertex, after some turns from equal ones."""
+    """The rank of each vertex, after some iterations from equal ones."""
     degrees = fw.histogram(vertices, source)
 
     def turn(_: Any, ranks: Any) -> Any:

@@ -2,7 +2,7 @@
 
     python examples/cluster k_means
 
-One turn is one step over the chunks: each chunk finds the nearest centre of its points, and adds
+An iteration is a step over the chunks: each chunk finds the nearest centre of its points, and adds
 up those of each centre; the sums of all chunks are combined, and the client has the new centres.
 """
 
@@ -17,7 +17,7 @@ import flatweave as fw
 
 @fw.jit
 def program(x: Any, y: Any, centres: Any, turns: Any) -> Any:
-    """The centres after some turns, and how many points each of them has."""
+    """The centres after some iterations, and the number of points of each."""
     k = centres.shape[0]
 
     def turn(_: Any, state: Any) -> Any:
@@ -37,7 +37,7 @@ def program(x: Any, y: Any, centres: Any, turns: Any) -> Any:
 
 
 def points(folder: Path, number: int, clusters: int) -> tuple[list[Path], np.ndarray]:
-    """Files of the coordinates of points around some places; and places to begin with."""
+    """Files of the coordinates of points around some centres; and initial centres."""
     draw = np.random.default_rng(5)
     places = draw.uniform(-10, 10, (clusters, 2))
     found = places[draw.integers(0, clusters, number)] + draw.normal(size=(number, 2))

@@ -23,7 +23,7 @@ def program(keys: Any) -> Any:
 
 
 def within(memory: int, keys: fw.Chunked, folder: Path) -> Any:
-    """The keys in order, by this process, within so many bytes of memory."""
+    """The keys in order, by this process, within `memory` bytes."""
     with fw.on(memory=memory, folder=folder):
         return program(keys)
 

@@ -19,7 +19,7 @@ BASE = 0x9E3779B97F4A7C15  # odd: a word is a polynomial in it, modulo 2^64
 
 
 def join(a: Any, b: Any) -> Any:
-    """Two pieces of a word, one behind the other: their polynomials, and powers of the base."""
+    """Two successive pieces of a word: their polynomials, and powers of the base."""
     return a[0] * b[1] + b[0], a[1] * b[1]
 
 

@@ -1,4 +1,4 @@
-"""Every program of this folder on its input, its result checked, its time beside NumPy's.
+"""Every program of this folder on its input, its result checked, its time next to NumPy's.
 
     python examples/embarbb [--quick] [FILE ..]     all files, or those named; small inputs: --quick
 

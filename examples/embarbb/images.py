@@ -58,7 +58,7 @@ def blur(image: Any, size: int) -> Any:
 
 
 def around(image: np.ndarray, size: int, terms: Any) -> np.ndarray:
-    """The sum of an image moved to some places, each with its weight."""
+    """The weighted sum of shifted copies of an image."""
     half = size // 2
     padded = np.pad(image, half, mode="edge")
     h, w = image.shape

@@ -2,7 +2,7 @@
 
     python examples/embarbb lists
 
-Each turn doubles the distance that a pointer reaches, so that a list of n takes log n turns.
+Each iteration doubles the distance of a pointer, so a list of n takes log n iterations.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import flatweave as fw
 
 @fw.jit
 def ranks(following: Any) -> Any:
-    """The number of elements behind each one; the last of a list is followed by itself."""
+    """The number of elements after each one; the last of a list is followed by itself."""
     own = fw.iota(following.shape[0])
 
     def unfinished(state: Any) -> Any:
@@ -44,7 +44,7 @@ def plain_ranks(following: np.ndarray) -> np.ndarray:
 
 
 def lists(n: int, many: int) -> np.ndarray:
-    """So many elements in so many lists, in random order."""
+    """`n` elements in `many` lists, in random order."""
     order = np.random.default_rng(6).permutation(n)
     following = np.arange(n)
     for part in np.array_split(order, many):

@@ -22,7 +22,7 @@ def score(a, b):
 
     def diagonal(k, state):
         older, last, best = (
-            state  # place i of diagonal k is cell (i, k - i); row and column 0 are 0
+            state  # element i of diagonal k is cell (i, k - i); row and column 0 are 0
         )
 
         def cell(i):
@@ -47,7 +47,7 @@ def score(a, b):
 
 @fw.jit
 def program(letters, lengths, others, other_lengths):
-    """The score of each pair; sequences one after the other, and their lengths."""
+    """The score of each pair; concatenated sequences, and their lengths."""
     return fw.map(
         score, fw.ragged(letters, lengths=lengths), fw.ragged(others, lengths=other_lengths)
     )

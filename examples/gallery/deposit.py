@@ -16,7 +16,7 @@ PEER = "Numba"
 
 @fw.jit
 def program(xs, ys, extent):
-    """The charge at each point of a grid of extent * extent; places are from 0 to extent - 1."""
+    """The charge at each point of a grid of extent * extent; coordinates go to extent - 1."""
 
     def share(particle, corner):
         x, y = particle

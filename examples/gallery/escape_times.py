@@ -1,8 +1,8 @@
-"""Mandelbrot histogram: how many points of the plane leave the circle after how many turns.
+"""Mandelbrot histogram: how many points of the plane leave the circle after how many iterations.
 
     python examples/gallery/escape_times.py
 
-A loop of its own for each point; its number of turns goes straight into the histogram.
+Each point has a loop, whose number of iterations goes straight into the histogram.
 
 Before: a loop in Python, compiled by Numba.
 """
@@ -15,7 +15,7 @@ PEER = "Numba"
 
 
 def turns(i, j, extent, limit):
-    """After how many turns a point of the grid is outside, or the most."""
+    """The number of iterations until a point of the grid is outside, or the limit."""
     real, imaginary = 3.0 * j / extent - 2.2, 3.0 * i / extent - 1.5
 
     def step(state):
@@ -30,7 +30,7 @@ def turns(i, j, extent, limit):
 
 @fw.jit
 def all_turns(extent, limit):
-    """The turns of each point of a grid of extent * extent."""
+    """The iterations of each point of a grid of extent * extent."""
     return fw.generate((extent, extent), lambda i, j: turns(i, j, extent, limit))
 
 
@@ -55,17 +55,17 @@ def before(extent, limit):
 
 
 def inputs(size=500):
-    """The grid's extent and 200 turns."""
+    """The grid's extent and 200 iterations."""
     return size, 200
 
 
 def picture():
-    """For the gallery: the logarithm of each point's turns."""
+    """For the gallery: the logarithm of each point's iterations."""
     return np.log(all_turns(180, 100))
 
 
 def main():
-    """A coarse grid and a few turns."""
+    """A coarse grid and a few iterations."""
     print(program(40, 8).tolist())
 
 

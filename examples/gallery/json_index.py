@@ -1,4 +1,4 @@
-"""JSON index: the places of all braces, brackets, colons and commas outside strings.
+"""JSON index: the positions of all braces, brackets, colons and commas outside strings.
 
     python examples/gallery/json_index.py
 
@@ -26,7 +26,7 @@ def is_one(byte, of):
 
 @fw.jit
 def program(text):
-    """The places of structure, and how deep each is nested."""
+    """The positions of structure, and the nesting depth of each."""
 
     def joined(f, g):  # the backslashes at the end of a part, and whether it has nothing else
         return fw.where(g[1], f[0] + g[0], g[0]), f[1] & g[1]

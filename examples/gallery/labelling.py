@@ -2,7 +2,7 @@
 
     python examples/gallery/labelling.py
 
-Each run of pixels in a row begins as a tree of its own; two that meet in neighbouring rows hook the
+Each run of pixels in a row begins as a separate tree; two that meet in neighbouring rows hook the
 root of one onto the other, the least offer wins; pointer jumping makes trees flat, until nothing
 changes.
 
@@ -72,7 +72,7 @@ def picture():
 
 
 def main():
-    """Three patches, one of which turns a corner."""
+    """Three patches, one of which bends."""
     print(program(np.array([[1, 1, 0, 1], [0, 1, 0, 0], [0, 1, 0, 1]], bool)).tolist())
 
 

@@ -26,7 +26,7 @@ def born(near):
 
 @fw.jit
 def program(world, generations):
-    """The world, 0 and 1, after so many generations."""
+    """The world, 0 and 1, after some generations."""
     return fw.fori_loop(
         0, generations, lambda _, world: fw.stencil(born, world, (3, 3), "wrap"), world
     )

@@ -42,7 +42,7 @@ def agree(ours, theirs):
 
 
 def inputs(size=200_000):
-    """A seed and so many paths."""
+    """A seed and the number of paths."""
     return 10, size
 
 

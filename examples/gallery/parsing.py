@@ -2,7 +2,7 @@
 
     python examples/gallery/parsing.py
 
-A piece of a number is (digits, 10 to how many, a point in it, 10 to how many behind the point);
+A piece of a number is (digits, 10 to how many, a point in it, 10 to how many after the point);
 two pieces side by side are one again, so all bytes are read at once.
 
 Before: arrays in NumPy.
@@ -16,7 +16,7 @@ PEER = "NumPy"
 
 
 def join(a, b):
-    """Two pieces of a number, one behind the other."""
+    """Two successive pieces of a number."""
     behind = fw.where(b[2], b[3], fw.where(a[2], a[3] * b[1], 1))
     return a[0] * b[1] + b[0], a[1] * b[1], a[2] | b[2], behind
 
@@ -44,7 +44,7 @@ def before(text):
 
 
 def inputs(size=200_000):
-    """Numbers with two digits behind the point."""
+    """Numbers with two digits after the point."""
     numbers = np.random.default_rng(11).uniform(-1000, 1000, size)
     return (np.frombuffer("".join(f"{x:.2f}\n" for x in numbers).encode(), np.uint8),)
 

@@ -16,7 +16,7 @@ PEER = "NumPy"
 
 @fw.jit
 def program(xs, ys, corners):
-    """The area of each polygon; corners one after the other, and how many each has."""
+    """The area of each polygon; the corners concatenated, and the number of each."""
 
     def area(x, y):
         return fw.abs(fw.sum(x * fw.rotate(y, 1) - fw.rotate(x, 1) * y)) / 2

@@ -1,8 +1,8 @@
-"""Queens: in how many ways n queens stand on a board so that none threatens another.
+"""Queens: the number of ways to place n queens on a board so that none threatens another.
 
     python examples/gallery/queens.py
 
-All ways to fill the first rows are an array; each turn expands a way by the free columns of
+All ways to fill the first rows are an array; each iteration expands a way by the free columns of
 the next row. Columns and diagonals that are threatened are bits.
 
 Before: a loop in Python, compiled by Numba.

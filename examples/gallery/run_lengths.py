@@ -29,7 +29,7 @@ def unpacked(values, lengths):
 
 
 def before(values):
-    """The places of differences."""
+    """The positions of differences."""
     starts = np.flatnonzero(np.concatenate([[True][: len(values)], values[1:] != values[:-1]]))
     return values[starts], np.diff(starts, append=len(values))
 

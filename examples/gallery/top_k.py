@@ -1,4 +1,4 @@
-"""Top-k: the places of the k best scores in each row, the best first.
+"""Top-k: the indices of the k best scores in each row, the best first.
 
     python examples/gallery/top_k.py
 

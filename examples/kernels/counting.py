@@ -4,12 +4,12 @@
 
     keys        5 2 5 7 1
     counts      0 1 1 0 0 2 0 1     a histogram; for the occurrence sort, 1 for each key there is
-    places      0 0 1 2 2 2 4 4 5   what stands before each key
-    result      1 2 5 5 7           each key writes itself from its place to that of the next
+    places      0 0 1 2 2 2 4 4 5   the number of smaller keys
+    result      1 2 5 5 7           each key writes itself from its offset to that of the next
 
 For keys of a small range. How many keys the occurrence sort gives is known when it has counted.
-After Svensson, Sheeran and Claessen (2013), whose ones are plain stores, since all who write to a
-place write the same; here two writers are a race whatever they write, so it is an atomic update.
+After Svensson, Sheeran and Claessen (2013), whose ones are plain stores, since all writes to one
+index are the same; here two writers are a race whatever they write, so it is an atomic update.
 """
 
 from __future__ import annotations

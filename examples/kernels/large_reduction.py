@@ -4,10 +4,10 @@
 
     two_launches     a result of each block, then one block reduces those
     with_atomics     blocks add their results to one number, in no order; one more block adds what
-                     is left behind the last whole part
-    last_block       one more block, behind all others, waits until each has stored its result
+                     remains after the last whole part
+    last_block       one more block, after all others, waits until each has stored its result
 
-Blocks of one launch start in the order of their numbers and may run one after the other: one can
+Blocks of one launch start in the order of their numbers and may run in sequence: one can
 wait for those before it, and for no others. A launch begins when the one before is done.
 """
 

@@ -8,7 +8,7 @@
     reduce_then_scan     one result of each part    the same          scans of parts, from there on
 
 The second moves less memory: it reads twice and writes once, where the first does both twice. The
-operator need not commute, and elements may be tuples; each scan is told the operator's neutral
+operator need not commute, and elements may be tuples; each scan takes the operator's neutral
 element. After Svensson (2013, 3.4.4).
 """
 

@@ -4,7 +4,7 @@
 
                               columns                        launches
     parts of 2^p              p (p + 1) / 2, in shared       1
-    merge of 2^k, k > p       vee, ilv .. down to 2^p apart  k - p: pairs lie in different parts
+    merge of 2^k, k > p       vee, ilv .. down to distance 2^p  k - p: pairs lie in different parts
                               the last p, in shared          1
 
 After Svensson (2013, 3.3.3), whose host code is the loop in `sort_to`. What is no power of two is
@@ -26,7 +26,7 @@ LOG_PART, THREADS = 10, 512
 
 
 def in_parts(columns: list[Column], xs: Any) -> Any:
-    """Columns whose pairs lie in one part: all of them in one launch."""
+    """Columns whose pairs are in one part: all of them in one launch."""
     return fk.pconcat_map(partial(run, columns), fk.split_up(1 << LOG_PART, xs))
 
 

@@ -1,9 +1,9 @@
-"""The Mandelbrot set: a block for each row, a thread for each pixel, a loop of its own for each.
+"""The Mandelbrot set: a block for each row, a thread for each pixel, a loop in each.
 
-    python examples/kernels mandelbrot              beside NumPy
+    python examples/kernels mandelbrot              compared with NumPy
     python examples/kernels/mandelbrot.py FOLDER    its picture, and three enlargements, as PNG
 
-`generate` stands at two levels: of rows by blocks, and of the pixels of a row by threads. After
+`generate` is used at two levels: of rows by blocks, and of the pixels of a row by threads. After
 Svensson (2013, 3.5.4), whose four regions and colours these are.
 """
 
@@ -32,7 +32,7 @@ REGIONS = {
 
 
 def escape(cx: Any, cy: Any) -> Any:
-    """The turns until z = z * z + c leaves the circle of radius 2."""
+    """The iterations until z = z * z + c leaves the circle of radius 2."""
 
     def step(state: Any) -> Any:
         x, y, turns = state
@@ -47,7 +47,7 @@ def escape(cx: Any, cy: Any) -> Any:
 
 
 def picture(name: str) -> Any:
-    """The kernel of a square picture of so many rows, whose pixels are bytes."""
+    """The kernel of a square picture whose pixels are bytes."""
 
     def pixels(rows: fw.i64, x0: fw.f32, x1: fw.f32, y0: fw.f32, y1: fw.f32) -> Any:
         dx, dy = (x1 - x0) / WIDTH, (y1 - y0) / rows.astype(fw.f32)

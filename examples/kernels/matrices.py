@@ -2,12 +2,12 @@
 
     python examples/kernels matrices
 
-    transpose_plain   reads along rows and writes down columns: neighbours write far apart
-    transpose_tiles   a block turns a tile of 32 x 32 round in shared memory: rows on both sides;
-                      a tile's row has one place more, so that columns lie in different banks
+    transpose_plain   reads along rows and writes down columns: neighbours write with a large stride
+    transpose_tiles   a block transposes a tile of 32 x 32 in shared memory: rows on both sides;
+                      a tile's row is padded by one element, so that columns are in different banks
     product_plain     a thread for each element, which reads a row and a column from global memory
     product_tiles     a block for each tile of the result, to which all threads bring tiles of both
-                      matrices in turn; each element that was read is used 32 times
+                      matrices step by step; each element that was read is used 32 times
 
 Tiles over the edge are filled up with zeros, and what lies over the edge is not stored.
 """
@@ -31,7 +31,7 @@ def up(n: Any) -> Any:
 
 
 def by_warps(rows: int, body: Callable[[Any, Any], None]) -> None:
-    """`body(i, j)` for each place of a tile: a warp for each row, a lane for each column."""
+    """`body(i, j)` for each index of a tile: a warp for each row, a lane for each column."""
     fk.for_all(rows, lambda i: fk.for_all(TILE, lambda j: body(i, j)), level=fk.WARP)
 
 

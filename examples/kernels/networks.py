@@ -1,4 +1,4 @@
-"""Sorters of a part in a block: networks of comparators, a force behind each of their columns.
+"""Sorters of a part in a block: networks of comparators, a force after each of their columns.
 
     python examples/kernels networks
 
@@ -53,7 +53,7 @@ def tmerge(n: int, vee: Pairs = fk.vee2, ilv: Pairs = fk.ilv2) -> list[Column]:
 
 
 def bpmerge(n: int) -> list[Column]:
-    """Merges the sorted elements in even places with those in odd places."""
+    """Merges the sorted elements at even indices with those at odd indices."""
     return [fk.vee2(n - i, *LESS) for i in range(1, n + 1)]
 
 
@@ -63,7 +63,7 @@ def tsort(n: int, vee: Pairs = fk.vee2, ilv: Pairs = fk.ilv2) -> list[Column]:
 
 
 def vsort(n: int) -> list[Column]:
-    """Sorts: interleaved halves are merged, from elements n / 2 apart on."""
+    """Sorts: interleaved halves are merged, starting with elements at distance n / 2."""
     return [
         fk.ilv_vee2(i, j, *LESS) for i in reversed(range(n)) for j in reversed(range(n - i))
     ]
@@ -75,7 +75,7 @@ def psort(n: int) -> list[Column]:
 
 
 def run(columns: Iterable[Column], xs: Any) -> Any:
-    """The columns one after the other, a force behind each."""
+    """The columns in order, a force after each."""
     return fk.compose(columns)(xs)
 
 

@@ -7,7 +7,7 @@ odd places, neighbours.
     shex        n times: shuffle, compare neighbours; sorts what goes up, then down
 
 A stage is a function from array to array that stores nothing, so that `two` and `ilv` can take it
-to the halves of an array, or to its even and odd places, as often as it is nested. After Svensson
+to the halves of an array, or to its even and odd indices, as often as it is nested. After Svensson
 (2013, 3.1.4 and 3.2.4).
 """
 
@@ -44,7 +44,7 @@ def odds(xs: Any) -> Any:
 
 
 def merge_oe(n: int) -> list[Stage]:
-    """Two sorted halves: even and odd places merged apart, then neighbours compared."""
+    """Two sorted halves: even and odd indices merged separately, then neighbours compared."""
     return [evens] if n == 1 else [*map(fk.ilv, merge_oe(n - 1)), odds]
 
 
@@ -57,7 +57,7 @@ def sort_oe(n: int) -> list[Stage]:
 
 
 def shex(n: int) -> list[Stage]:
-    """Shuffle, and compare neighbours, n times: everything is back in its place then."""
+    """Shuffle, and compare neighbours, n times: then every element is back at its index."""
     return [lambda xs: evens(fk.riffle(xs))] * n
 
 
@@ -65,7 +65,7 @@ def shex(n: int) -> list[Stage]:
 
 
 def by_blocks(name: str, n: int = PART.bit_length() - 1) -> Any:
-    """A kernel that gives each 2^n elements of an array to a block: a force behind each stage."""
+    """A kernel that gives each 2^n elements of an array to a block: a force after each stage."""
 
     def block(part: Any) -> Any:
         for stage in {"sort_oe": sort_oe, "shex": shex}[name](n):

@@ -6,8 +6,8 @@
     red1 neighbours in pairs, until one is left                associative
     red2 halves: thread t reads t and t + n / 2                and commutative, from here on
     red3 the last pair is combined where it is put
-    red4 first 8 neighbours by each thread, in a loop          (neighbouring threads 8 apart)
-    red5 first 8 elements by each thread, n / 8 apart          (neighbouring threads side by side)
+    red4 first 8 neighbours by each thread, in a loop          (stride 8 between threads)
+    red5 first 8 elements by each thread, stride n / 8          (threads read neighbours)
     red6 16 of them, red7 32
 
 After Harris' reductions and Svensson (2013, 3.5.4). `red1l` to `red7l` take 4,096 elements to a
@@ -60,12 +60,12 @@ def red4(op: Op, part: Any, each: int = 8) -> Any:
 
 
 def red5(op: Op, part: Any, each: int = 8) -> Any:
-    """As red4, with elements so far apart that neighbouring threads read neighbours."""
+    """As red4, with a stride such that neighbouring threads read neighbours."""
     return red3(op, fk.force(fk.pconcat_map(partial(fk.seq_reduce, op), fk.coalesce(each, part))))
 
 
 SHORT = partial(fk.force_below, MOST)
-"""Stores arrays of at most so many elements; longer ones are left to who reads them."""
+"""Stores arrays of at most MOST elements; longer ones are computed by their readers."""
 
 VARIANTS: dict[str, tuple[Callable[[Op, Any], Any], int, int]] = {
     "red1": (red1, PART, 1024),

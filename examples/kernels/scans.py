@@ -4,10 +4,10 @@
 
                   stages       combined    elements of each thread
     sklansky      log n        n / 2 each  1, which asks in which half it is
-    sklansky2     log n        n / 2 each  2, one of each half: nobody asks
+    sklansky2     log n        n / 2 each  2, one of each half: no test
     sklansky3     as sklansky2, first all loaded so that neighbours read neighbours
     sklansky4     as sklansky3 in place: what stays as it is is not written again
-    kogge_stone   log n        n - d       1; two programs, one behind the other
+    kogge_stone   log n        n - d       1; two programs, in sequence
     brent_kung    2 log n - 1  2 n in all  2 and fewer, in place
     by_chunks     three        2 n in all  n / threads neighbours, in loops
 
@@ -104,7 +104,7 @@ def kogge_stone(op: Op, part: Any) -> Any:
 
 
 def brent_kung(op: Op, part: Any) -> Any:
-    """Sums of 2, 4, 8, .. up a tree; then down again, to the places between."""
+    """Sums of 2, 4, 8, .. up a tree; then down again, to the indices between."""
     held = fk.fill(loaded(part))
     n = len(part)
 

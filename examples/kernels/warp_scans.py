@@ -7,7 +7,7 @@
     3  each element is combined with what stands before its warp: two barriers of the block in all
 
 `force` in code of a warp stores in memory of the warp and waits for its lanes alone;
-`fk.warp_scan` hands values from lane to lane by itself.
+`fk.warp_scan` passes values from lane to lane.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def scan(op: Op, part: Any, of_warp: Callable[[Op, Any], Any] = kogge_stone) -> 
 
 
 def by_warps(block: Callable[[Any], Any], extent: int, part: Any) -> Any:
-    """Each so many neighbours given to a warp."""
+    """A warp for each `extent` consecutive elements."""
     return fk.pconcat_map(block, fk.split_up(extent, part), level=fk.WARP)
 
 

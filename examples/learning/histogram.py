@@ -31,7 +31,7 @@ def soft_histogram(readings):
 
 
 def distance(parameters, readings, wanted):
-    """How far two distributions are apart: the squared differences of their sums from the left."""
+    """The distance of two distributions: the squared differences of their sums from the left."""
     moved = readings * parameters[0] + parameters[1]
     return fw.sum((fw.cumsum(soft_histogram(moved)) - fw.cumsum(wanted)) ** 2)
 

@@ -22,7 +22,7 @@ STRIKE, RATE, STEPS_A_YEAR = 100.0, 0.03, 24
 
 
 def price(share, volatility, steps):
-    """An American put of so many steps."""
+    """An American put on a tree with `steps` steps."""
     length = 1.0 / STEPS_A_YEAR
     up = fw.exp(volatility * length**0.5)
     chance = (np.exp(RATE * length) - 1 / up) / (up - 1 / up)

@@ -1,4 +1,4 @@
-"""Every nest of this folder on its input, its result checked, its time beside NumPy's.
+"""Every nest of this folder on its input, its result checked, its time next to NumPy's.
 
     python examples/nests [--quick] [FILE ..]     all files, or those named; small inputs: --quick
 

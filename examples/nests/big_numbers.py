@@ -2,8 +2,8 @@
 
     python examples/nests big_numbers
 
-A digit alone makes a carry (1), hands on the one that comes (2), or stops it (0). What neighbours
-do together is again one of these, by an associative operator; the prefixes of all digits below say
+A digit generates a carry (1), propagates it (2), or kills it (0). The effect of neighbours
+is again one of these, by an associative operator; the prefixes of all digits below say
 what comes to each (Marslev and Grønborg 2024, section 8.4). The rows are one pass over the digits.
 """
 

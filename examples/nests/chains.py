@@ -1,4 +1,4 @@
-"""Chains of array operations inside a map: what stands in one row is one pass over all rows.
+"""Chains of array operations inside a map: all operations of a row are one pass over all rows.
 
     python examples/nests chains
 
@@ -36,7 +36,7 @@ scan_and_sum = each(lambda row: (fw.cumsum(row), fw.sum(row)))
 
 @fw.jit
 def scatter_rows(rows: Any, places: Any, values: Any) -> Any:
-    """Each row with values of its own written at places of its own."""
+    """Each row with its values written at its indices."""
     return fw.map(fw.scatter, rows, places, values)
 
 

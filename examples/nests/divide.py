@@ -2,7 +2,7 @@
 
     python examples/nests divide
 
-What is still to be done are rows of a Ragged. In each turn every row is divided into rows of rows,
+The remaining work is rows of a Ragged. In each iteration every row is divided into rows of rows,
 of which the outer level is taken off. `examples/quicksort.py` and `examples/quickhull.py` are the
 same programs flattened by hand: there flags say where rows begin, and scans where values go.
 """
@@ -97,7 +97,7 @@ def quickhull(xs: Any, ys: Any) -> Any:
 
 
 def plain_hull(points: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The corners one after the other: Andrew's monotone chain, from the leftmost."""
+    """The corners in order: Andrew's monotone chain, from the leftmost."""
     halves = []
     for way in (sorted(set(points)), sorted(set(points), reverse=True)):
         half: list[tuple[int, int]] = []

@@ -3,7 +3,7 @@
     python examples/nests groups
 
 Means alone need no order; medians, greatest values and pairs within a group do need the group as
-an array of its own. A group may be empty.
+an array. A group may be empty.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import flatweave as fw
 
 
 def grouped(keys: Any, values: Any, number: Any) -> Any:
-    """The values of each of so many keys, 0, 1, .., in their order."""
+    """The values of each of `number` keys, 0, 1, .., in their order."""
     return fw.ragged(fw.sort_by_key(keys, values)[1], lengths=fw.histogram(number, keys))
 
 

@@ -1,10 +1,10 @@
-"""Loops in nests: each element takes its own number of turns, with its own array in the state.
+"""Loops in nests: each element has its own number of iterations and array in the state.
 
     python examples/nests loops
 
 An option is priced on a trinomial tree of as many steps as it asks for: the values at its end are
 taken back step by step, and become two fewer in each (Boyle 1988; a benchmark of Futhark's).
-Collatz' sequences take from no turn to hundreds.
+Collatz' sequences take from zero to hundreds of iterations.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import flatweave as fw
 
 
 def put(spot: Any, strike: Any, years: Any, volatility: Any, rate: Any, steps: Any) -> Any:
-    """The price of the right to sell for `strike` at any time, on a tree of so many steps."""
+    """The price of the right to sell for `strike` at any time, on a tree with `steps` steps."""
     time = years / fw.maximum(steps, 1)
     growth, jump = fw.exp(rate * time / 2), volatility * fw.sqrt(time / 2)
     high, low = fw.exp(jump), fw.exp(-jump)

@@ -3,7 +3,7 @@
     python examples/nests matrices
 
 A matrix is an array of rows, and a product a map of a map of a sum. A sparse matrix is a Ragged of
-(number, column), as in `examples/sparse_matrices.py`; a row of a product has as many as there are.
+(number, column), as in `examples/sparse_matrices.py`; a row of a product has any number of them.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ def nearest_centre(point: Any, centres: Any) -> Any:
 
 @fw.jit
 def kmeans(points: Any, centres: Any, turns: Any) -> Any:
-    """The centres after some turns: each moves to the mean of the points nearest to it."""
+    """The centres after some iterations: each moves to the mean of the points nearest to it."""
 
     def turn(_: Any, centres: Any) -> Any:
         labels = fw.map(lambda point: nearest_centre(point, centres), points)
@@ -48,13 +48,13 @@ def kmeans(points: Any, centres: Any, turns: Any) -> Any:
 
 @fw.jit
 def nearest(points: Any, others: Any, k: Any) -> Any:
-    """For each point the places of the k others nearest to it, the nearest first."""
+    """For each point the indices of the k others nearest to it, the nearest first."""
     return fw.map(lambda p: fw.argsort(fw.map(lambda q: distance(p, q), others))[:k], points)
 
 
 @fw.jit
 def near(points: Any, others: Any, reach: Any) -> Any:
-    """For each point the places of all others within reach: for some many, for some none."""
+    """For each point the indices of all others within reach: for some many, for some none."""
     places = fw.iota(others.shape[0])
     return fw.map(
         lambda p: fw.filter(lambda j: distance(p, others[j]) < reach * reach, places), points

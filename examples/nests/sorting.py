@@ -3,7 +3,7 @@
     python examples/nests sorting
 
 A row is sorted as an array is, `fw.map(fw.sort, rows)`, whether all have one length or not. The
-radix sort is written out: in each turn a row is parted by one bit (Marslev and Grønborg 2024, 8.5).
+radix sort is written out: a step partitions a row by one bit (Marslev and Grønborg 2024, 8.5).
 """
 
 from __future__ import annotations

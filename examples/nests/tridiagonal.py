@@ -4,7 +4,7 @@
 
 Gauss' elimination goes down the equations once and up once (Thomas 1949). Each step is a linear
 function of the one before, or a quotient of two, which is a 2 x 2 matrix: functions compose by
-associative operators, so that scans take the place of the steps (Stone 1973).
+associative operators, so that scans replace the steps (Stone 1973).
 """
 
 from __future__ import annotations

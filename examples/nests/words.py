@@ -19,7 +19,7 @@ FAR = 1 << 30
 
 
 def found(text: Any, pattern: Any) -> Any:
-    """The places in a text where a pattern begins."""
+    """The indices in a text where a pattern begins."""
     size = pattern.shape[0]
 
     def begins(place: Any) -> Any:
@@ -30,7 +30,7 @@ def found(text: Any, pattern: Any) -> Any:
 
 @fw.jit
 def places(texts: Any, patterns: Any) -> Any:
-    """For each text the places of its own pattern."""
+    """For each text the indices of its pattern."""
     return fw.map(found, texts, patterns)
 
 
@@ -41,7 +41,7 @@ def distance(a: Any, b: Any) -> Any:
     def turn(i: Any, above: Any) -> Any:
         replaced = above[:-1] + (b != a[i]).astype(fw.i32)
         best = fw.minimum(above[1:] + 1, replaced)
-        # inserting costs 1 for each place: less so many, it is the least of all to the left
+        # inserting costs 1 per position: minus the position, it is the minimum of all to the left
         return fw.scan(fw.minimum, FAR, fw.concat([above[:1] + 1, best]) - places) + places
 
     return fw.fori_loop(0, a.shape[0], turn, places)[b.shape[0]]

@@ -89,7 +89,7 @@ class Status(Protocol):
 
 
 def fault_of(status: Status, plan: Plan) -> Fault:
-    """What a failed run reports, with the place in the user's program."""
+    """The report of a failed run, with its location in the user's program."""
     site = plan.sites[status.site]
     if status.code == OUT_OF_MEMORY and status.value < 0:
         return Fault(NEGATIVE, value=status.value, where=site.where)

@@ -6,7 +6,7 @@ Element functions are run on all elements at once, on a *batch*: a scalar variab
 for every element (an array of rank 1), or one for all of them (rank 0). An array variable always
 holds one array: element functions that make or take arrays are run element by element.
 
-What an op means stands in its own file, as `evaluate(interp, env)`; scalar work and control are
+The file of an op defines it, as `evaluate(interp, env)`; scalar work and control are
 here, the combining of elements by an operator in `operators.py`.
 """
 

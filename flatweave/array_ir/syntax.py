@@ -38,7 +38,7 @@ class Program:
 # Programs as text and back:   total(n: i64, xs: f32[n]) =>  ..  in s
 
 
-@lru_cache(maxsize=4)  # of one program several callers ask in turn, to look for it on disk
+@lru_cache(maxsize=4)  # several callers need the text of one program, to find it on disk
 def print_program(program: Program) -> str:
     """The text of a program."""
     return print_function(print_name(program.name), program.fn)

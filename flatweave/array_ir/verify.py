@@ -26,7 +26,7 @@ READS = frozenset({"check", "index", "locate"})
 
 @record(eq=True)
 class Form:
-    """What may stand on the host (in the program's body and its loops) and in element functions.
+    """The ops allowed on the host (in the program's body and its loops) and in element functions.
 
     With `arrays`, operations on arrays as users write them may stand anywhere (`Op.traced`); with
     `scalar`, an element function binds scalars only; with `rows`, sweeps combine rows.
@@ -40,7 +40,7 @@ class Form:
     rows: bool = False
 
     def allows(self, op: Op, *, on_host: bool) -> bool:
-        """Whether an operation may stand on the host, or in an element function."""
+        """Whether an operation is allowed on the host, or in an element function."""
         named = self.host if on_host else self.element
         return op.name in named or (self.arrays and op.traced)
 
@@ -113,7 +113,7 @@ class ProgramVerifier(Verifier):
         name = let.op.name
         if not self.form.allows(let.op, on_host=self.on_host):
             place = "on the host" if self.on_host else "in an element function"
-            self.fail(f"{name} cannot stand {place} in {self.form.name} form")
+            self.fail(f"{name} is not allowed {place} in {self.form.name} form")
         if not self.on_host and self.form.scalar and not scalars_only(let.vars):
             self.fail("an element function makes an array")
         for sink in getattr(let.op, "sinks", ()):

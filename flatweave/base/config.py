@@ -1,4 +1,4 @@
-"""The switches: one table, and the only place that reads the environment.
+"""The switches: one table, and the only module that reads the environment.
 
     FLATWEAVE_TARGET=interp python app.py            config.target == "interp"
     with config.scoped(verify=True, dump="fuse"):    the same, for this thread and this body
@@ -105,7 +105,7 @@ def thread_count(value: object) -> int | None:
 class Switches:
     """Every switch and its default."""
 
-    # where programs run when nobody says otherwise; targets.py knows the names
+    # where programs run by default; targets.py knows the names
     target: str = "cpu"
     # the stages and passes whose text is written out; "all" for every one
     dump: tuple[str, ...] = ()

@@ -1,7 +1,7 @@
 """Scalar types: one row each, with their NumPy, LLVM and C spellings.
 
-Complex numbers and floats of 16 bits are dtypes for users alone: in a program a complex number is a
-pair of floats, and a float of 16 bits the u16 that has its bits.
+Complex numbers and floats of 16 bits are dtypes only for users: in a program a complex number is a
+pair of floats, and a float of 16 bits is a u16 with the same bits.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The errors users see, each with its five parts, and the one that is our fault.
+"""The errors users see, each with its five parts, and the error for our own bugs.
 
     raise ShapeError("map needs arrays of one length, got 1000 and 999.", where=let.where,
         origins=["xs: f32[1000]  from argument 1 of saxpy", "ys[1:]: f32[999]  from a slice"],
@@ -150,7 +150,7 @@ class Unsupported(UserError, NotImplementedError):
 
 
 class CompilerBug(RuntimeError):
-    """Flatweave broke one of its own rules; the message names the pass and says how to replay it.
+    """Flatweave broke an internal rule; the message names the pass and says how to replay it.
 
     Example: `verify` rejects what the pass `flatten` gave. Never the user's fault, so never a
     UserError. `program` is the text before the pass, with the guilty line marked where known.
@@ -187,7 +187,7 @@ class CompilerBug(RuntimeError):
 
 
 def located(where: Location | None) -> str:
-    """The user's line with its caret; nothing for a place nobody knows."""
+    """The user's line with its caret; nothing for an unknown location."""
     return where.excerpt() if where is not None and where.is_known else ""
 
 

@@ -53,8 +53,8 @@ _lock = Lock()
 
 
 def register(fn: Any, call: Function, how: str, library: str = "") -> str:
-    """The name of a function for programs; `call` calls it, and `how` says which way. `library` is
-    the one that it belongs to."""
+    """The name of a function for programs; `call` calls it, and `how` names the method. `library`
+    is the library that it belongs to."""
     with _lock:
         name = _NAMES.get((id(fn), how))
         if name is None:
@@ -116,7 +116,7 @@ def _fresh(number: int, dtype: np.dtype[Any], count: int) -> Values:
 class HostCall:
     """A call of a function by its name, for one set of operands or for many `mapped` rows.
 
-    Its values come one after the other: the number of rows where it is mapped; each operand with
+    Its values come in this order: the number of rows where it is mapped; each operand with
     its extents; the extents of each result. An array with its elements for all rows is flat.
     """
 

@@ -18,7 +18,7 @@ class Markup(str):
 
 
 def text(thing: object) -> str:
-    """A thing as it stands in markup."""
+    """A thing as markup."""
     return thing if isinstance(thing, Markup) else html.escape(str(thing))
 
 
@@ -34,12 +34,12 @@ def tag(name: str, *content: object, **attributes: object) -> Markup:
 
 
 def joined(parts: Iterable[object], between: str = "") -> Markup:
-    """Parts one after the other."""
+    """Parts concatenated."""
     return Markup(text(between).join(map(text, parts)))
 
 
 def table(head: Iterable[object], rows: Iterable[Iterable[object]]) -> Markup:
-    """A table with a line for its head; on narrow screens it scrolls by itself."""
+    """A table with a line for its head; on narrow screens it scrolls separately."""
     top = tag("tr", *(tag("th", cell, scope="col") for cell in head))
     body = [tag("tr", *(tag("td", cell) for cell in row)) for row in rows]
     whole = tag("table", tag("thead", top), tag("tbody", *body))

@@ -23,7 +23,7 @@ IMPORTS, LLVM, BUFFERS = range(3)
 
 
 class _Wait(NamedTuple):
-    """A lock's place in the order, how it is taken and given back, and what else a child does."""
+    """A lock's position in the order, how it is acquired and released, and a child's extra work."""
 
     place: int
     take: Callable[[], object]
@@ -35,7 +35,7 @@ def wait_at_fork(
     place: int, take: Callable[[], object], give_back: Callable[[], object],
     in_child: Callable[[], object] = lambda: None,
 ) -> None:  # fmt: skip
-    """From now on a fork takes this lock in its place, and does more in the child."""
+    """From now on a fork acquires this lock in order, and does extra work in the child."""
     more = [*_WAITS, _Wait(place, take, give_back, in_child)]
     _WAITS[:] = sorted(more, key=lambda wait: wait.place)
 

@@ -76,7 +76,7 @@ class _Line:
 def _is_terminal() -> bool:
     try:
         return sys.stderr.isatty()
-    except (AttributeError, ValueError):  # there is none, or it has been closed
+    except (AttributeError, ValueError):  # standard error is missing or closed
         return False
 
 

@@ -40,7 +40,7 @@ class Held:
 
 
 class Several:
-    """Rows of some pieces, one after the other, as one."""
+    """Rows of some consecutive pieces, as one."""
 
     __slots__ = ("parts", "rows")
 
@@ -80,7 +80,7 @@ class Viewed:
         return self.piece.rows
 
     def load(self, begin: int, end: int) -> Values:
-        """Some of them, nothing copied that lies in order."""
+        """Some of them; contiguous rows are not copied."""
         return seen_as(self.piece.load(begin, end), self.dtype, self.row)
 
 
@@ -105,7 +105,7 @@ class Field:
 
 
 def loaded(parts: Sequence[tuple[Piece, int, int]]) -> list[Values]:
-    """Rows of pieces, in this process; a place that has several of them brings these at once."""
+    """Rows of pieces, in this process; a source of several pieces loads these at once."""
     places = [getattr(piece, "place", None) for piece, *_ in parts]
     found: dict[int, Values] = {}
     for place in dict.fromkeys(filter(None, places)):

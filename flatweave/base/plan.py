@@ -36,7 +36,7 @@ class Result:
 
 @record(eq=True)
 class Site:
-    """A place in the program that may report an error when it runs."""
+    """A point of the program that may report an error at run time."""
 
     kind: str
     where: Location | None

@@ -1,9 +1,9 @@
-"""What is told to whoever watches: calls of programs, launches of kernels, compilation.
+"""Events for watchers: calls of programs, launches of kernels, compilation.
 
-    if OPEN: ..                    all that a call costs while nobody watches
-    run(name, program, args)       what it gives, in a Call that is told to those who watch
+    if OPEN: ..                    the only cost of a call without watchers
+    run(name, program, args)       its results, in a Call that is reported to watchers
     watched().launches             kernels of the call that this thread is in
-    with unseen(): ..              work of our own, such as a measurement, which is told to nobody
+    with unseen(): ..              internal work, such as a measurement, which is not reported
 
 `fw.profile` watches. Times are nanoseconds of `time.perf_counter_ns`.
 """
@@ -30,7 +30,7 @@ class Share(NamedTuple):
 
 
 class Launch(NamedTuple):
-    """A kernel that ran: on so many blocks, which so many threads could share, and their shares.
+    """A kernel that ran: its blocks, the threads that could share them, and their shares.
 
     On a device `where` is its name, and there are no threads.
     """
@@ -99,7 +99,7 @@ class Call:
 
 
 class Watcher(Protocol):
-    """Who is told. Any thread may tell."""
+    """A receiver of events. Any thread may call it."""
 
     def called(self, call: Call) -> None:
         """A call has ended."""
@@ -111,7 +111,7 @@ class Watcher(Protocol):
         """A stage of a program's compilation, or a part of one."""
 
     def sent(self, name: str, chunks: int) -> None:
-        """A program runs on so many chunks, on the workers of a cluster, which tell nobody."""
+        """A program runs on `chunks` chunks, on the workers of a cluster, which report nothing."""
 
 
 class _Here(threading.local):
@@ -139,7 +139,7 @@ def nowhere() -> None:
 def run(
     name: str, program: Runs, args: list[Any], where: Callable[[], Any] = nowhere
 ) -> list[Any]:
-    """What a program gives, in a call that is told to those who watch."""
+    """The results of a program, in a call that is reported to watchers."""
     if not OPEN:
         return program.run(args)
     with Call(name, where, program, args) as call:
@@ -156,7 +156,7 @@ def compiled(name: str, stage: str, begin: int) -> None:
 
 
 def sent(name: str, chunks: int) -> None:
-    """A program goes to the workers of a cluster, for so many chunks."""
+    """A program goes to the workers of a cluster, for `chunks` chunks."""
     if not _UNSEEN.get():
         for each in tuple(OPEN):
             each.sent(name, chunks)
@@ -164,7 +164,7 @@ def sent(name: str, chunks: int) -> None:
 
 @contextmanager
 def unseen() -> Iterator[None]:
-    """What is done inside is told to nobody."""
+    """Work inside is not reported."""
     before, token = _HERE.call, _UNSEEN.set(True)
     _HERE.call = None
     try:

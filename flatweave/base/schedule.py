@@ -9,7 +9,7 @@ from textwrap import dedent
 from flatweave.base.pretty import nearest
 from flatweave.base.records import record
 
-# The sizes at which the rows of a nest are done one after the other: data of a machine.
+# The sizes at which the rows of a nest run one at a time: data of a machine.
 #
 #     Thresholds(rows=64, longest=65536, share=16, mean=8).admits(Sizes(rows=1000, ..))
 #
@@ -23,7 +23,7 @@ FAR = 1 << 62
 
 @record(eq=True)
 class Sizes:
-    """So many rows, with so many values together, and so many the longest of them."""
+    """The number of rows, their values in all, and the values of the longest row."""
 
     rows: int
     values: int
@@ -35,7 +35,7 @@ class Sizes:
 
 @record(eq=True)
 class Thresholds:
-    """Rows are done one after the other where there are at least `rows` of them, with `mean` values
+    """Rows run one at a time if there are at least `rows` of them, with `mean` values
     each or more, the longest with from `least` to `longest` values and at most one of `share` parts
     of all.
     """
@@ -47,7 +47,7 @@ class Thresholds:
     least: int = 0
 
     def admits(self, sizes: Sizes) -> bool:
-        """Whether rows of these sizes are done one after the other."""
+        """Whether rows of these sizes run one at a time."""
         return (
             sizes.rows >= self.rows
             and self.least <= sizes.longest <= self.longest
@@ -71,7 +71,7 @@ ALWAYS, NEVER = Thresholds(0, FAR, 0, 0), Thresholds(FAR, 0, 0, 0)
 
 @record(eq=True)
 class ByGain:
-    """Thresholds by what a nest has for which doing its rows one after the other is worth while."""
+    """Thresholds by the content of a nest for which running its rows one at a time pays."""
 
     loops: Thresholds
     sorts: Thresholds
@@ -123,7 +123,7 @@ class Schedule:
     `tuned` has thresholds for the nests of one program that have versions, in their order; where
     it has None, or ends, those of the machine hold. `tuned_text` has plans that were measured to be
     faster, which hold where they are still allowed. `donated` are the numbers of the program's
-    arrays that a call may give away.
+    arrays that a call may donate.
     """
 
     expand: str | None = None
@@ -145,12 +145,12 @@ class Schedule:
 
     @property
     def whole_rows(self) -> bool:
-        """Whether a row is not to be divided: one source goes through all of its own."""
+        """Whether a row is not to be divided: one source computes all its elements."""
         return self.expand == "per-source"
 
 
 class UnknownWord(ValueError):
-    """A word that is none of those there are; `near` is the one that it is likely to stand for."""
+    """An unknown word; `near` is the word that was probably meant."""
 
     def __init__(self, value: object, known: Iterable[str]) -> None:
         super().__init__()
@@ -165,7 +165,7 @@ OF_CHUNKS = Schedule(product="kernels")
 
 def expand_variant(value: object) -> str | None:
     """per-source, per-warp, per-block, <n>-per-block such as 16-per-block, balanced, or one \
-of these with -search or -random behind it"""
+of these followed by -search or -random"""
     if value is None:
         return None
     if isinstance(value, str) and (value in EXPANDS or SOURCES_PER_BLOCK.fullmatch(value)):

@@ -38,7 +38,7 @@ class Spot(NamedTuple):
 
 
 class Location:
-    """One place in a source file; the columns are those of the expression, when Python knows them.
+    """One location in a source file; the columns are those of the expression, if Python knows them.
 
     `column` and `end_column` count characters of `text` from 0, the end excluded. `text` is the
     whole source line, or "" where there is no source (a REPL, `exec`). `is_trusted` is True for
@@ -101,7 +101,7 @@ class Location:
 
     @property
     def function(self) -> str:
-        """The qualified name of the function around the place."""
+        """The qualified name of the enclosing function."""
         return self.spot.function
 
     @property
@@ -145,7 +145,7 @@ UNKNOWN = Location("<unknown>", 0)
 
 
 def user_location() -> Location:
-    """The innermost frame that is not ours: the line the user wrote; UNKNOWN if there is none."""
+    """The innermost frame that is not ours: the line the user wrote; else UNKNOWN."""
     frame = sys._getframe(1)
     while True:
         name = frame.f_globals.get("__name__") or ""

@@ -37,5 +37,5 @@ def leave_ours_out(error: Exception) -> None:
     for step in reversed(kept):
         shown = TracebackType(shown, step.tb_frame, step.tb_lasti, step.tb_lineno)
     error.__traceback__ = shown
-    if isinstance(error.__cause__, UserError):  # which NumPy took for a fault of its own
+    if isinstance(error.__cause__, UserError):  # which NumPy wrapped in its own error
         leave_ours_out(error.__cause__)

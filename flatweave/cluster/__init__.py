@@ -7,7 +7,7 @@ compiler that all programs share; `frontend/values/chunked.py` holds the arrays 
     sources/              what arrays are read from, in the process that needs the rows
     calls.py              a jitted function that is given `Chunked` arrays, and its stages
     prepare.py            what its trace goes through first, with prepare_folds.py
-    separate_reads.py     reads of large arrays at computed positions become steps of their own,
+    separate_reads.py     reads of large arrays at computed positions become separate steps,
                           loops with such reads, too (loops_with_reads.py)
     divide.py             the trace becomes steps (steps.py)
     rules.py              for each operation that looks beyond its own row: what a chunk computes of

@@ -85,7 +85,7 @@ class InSteps:
     def whole(self) -> Any:
         """There is none: Unsupported."""
         raise Unsupported(
-            "a page of a function of arrays in chunks: each step is a program of its own.",
+            "a page of a function of arrays in chunks: each step is a separate program.",
             where=user_location(), remedy="Write that of a step: stages.steps[0].page(run=False).",
         )  # fmt: skip
 
@@ -118,7 +118,7 @@ class InSteps:
 
 
 def stages_of(name: str, program: Program, divided: Divided, place: Executor) -> Stages:
-    """The stages of a function, whose steps a place has compiled or compiles now."""
+    """The stages of a function, whose steps an executor has compiled or compiles now."""
     steps = [
         Stages(made.program.name, place.compiled(made.program))
         for made in divided.programs if isinstance(made, LocalProgram)
@@ -241,7 +241,7 @@ def _kept(xs: Chunked, written: set[int], place: Executor) -> Chunked:
 
 
 def of_first_chunks(program: Program, args: Sequence[Any]) -> list[Any]:
-    """Arguments as a call has them of which each array in chunks has its first rows alone."""
+    """The arguments of a call, with each array in chunks cut to its first rows."""
     params, found = program.fn.params, list(args)
     chunked = [(k, x) for k, x in enumerate(args) if type(x) is Chunked]
     for k, array in chunked:

@@ -5,7 +5,7 @@
     local(begin, count, least, m, xs: f32[m]) =>                xs: rows 101 to 200
         ys = generate [count] (k => index xs [k + begin + 1 - least])
 
-What is whole stays what it is, extents that are read as numbers among it. Of an array in chunks a
+Whole values stay the same, extents that are read as numbers included. Of an array in chunks a
 program takes the chunk's own rows, or those between the least and the greatest that it reads.
 """
 
@@ -175,7 +175,7 @@ class _Writing(_Taking):
         self.row: Var | None = None
         self.position: Var | None = None
         self.spans: dict[Var, Spanned] = {}  # for each variable that says where a row begins
-        self.inside: dict[Var, tuple[Var, Atom]] = {}  # offsets, and the place among own elements
+        self.inside: dict[Var, tuple[Var, Atom]] = {}  # offsets, and the index in the chunk
         self.below: dict[Var, Atom] = {}
 
     def program(self, name: str) -> LocalProgram:
@@ -351,7 +351,7 @@ class _Writing(_Taking):
         self.renamed.mapping.update(zip(let.vars, b.emit(made), strict=True))
 
     def _note_inside(self, b: Builder, var: Var, op: Apply) -> None:
-        """Whether a place is one of the chunk's own rows: where it begins, and an index below its
+        """Whether an index is in one of the chunk's rows: the row's start plus an index below its
         length."""
         if op.fn != "add":
             return

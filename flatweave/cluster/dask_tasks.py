@@ -36,7 +36,7 @@ from flatweave.terms.traverse import walk_lets
 #     8 chunks, or chunks of 512 MiB              a task for each
 #
 # A task costs a cluster about as much as going through 16 MiB does, whatever it has to do. Chunks
-# are computed each by itself, so results do not depend on which of them are together. Those whose
+# are computed separately, so results do not depend on which of them share a task. Those whose
 # rows are results of one task stay together: others would have to be sent.
 
 
@@ -128,7 +128,7 @@ LOST = (CancelledError, CommClosedError)
 
 
 class Begun(NamedTuple):
-    """What a task runs: a program, or a function of ours, on a chunk, which takes arrays of so many
+    """The work of a task: a program, or a function of ours, on a chunk with arguments of this many
     bytes."""
 
     program: Program | None
@@ -161,7 +161,7 @@ def without_workers(begun: Sequence[Begun], count: int) -> DeviceError:
             for each in begun[:1] for name, size in each.takes
         ]
     )  # fmt: skip
-    lost = f"{count} workers were lost one after the other while they"
+    lost = f"{count} workers were lost in succession while they"
     return DeviceError(
         f"{'a worker was lost while it' if count == 1 else lost} computed one"
         f" chunk{f' of {takes}' if takes else ''}.",
@@ -227,7 +227,7 @@ class Remote:
 
     @property
     def place(self) -> Any:
-        """What brings them, and others beside them."""
+        """The source of these and other results."""
         return self.task.place
 
 
@@ -268,7 +268,7 @@ class Tasks:
     def _results(
         self, future: Any, begun: Sequence[Begun], chunk: int, count: int
     ) -> list[Any]:
-        """The results of one of the chunks of a task, so many for each."""
+        """The results of one chunk of a task, `count` for each chunk."""
         numbers = range(chunk * count, (chunk + 1) * count)
         return [Task(self, begun[chunk], future, k, count * len(begun)) for k in numbers]
 
@@ -276,7 +276,7 @@ class Tasks:
         self, function: Callable[..., Any], *columns: Sequence[Any], keys: Sequence[str] = (),
         workers: Sequence[str] = (),
     ) -> list[Any]:  # fmt: skip
-        """Tasks, for each the arguments that have the same place in the columns; all are sent in
+        """Tasks, each with the arguments at one index of the columns; all are sent in
         one message, to any of those `workers` if some are named."""
         self._check()
         named = list(keys) or function.__name__

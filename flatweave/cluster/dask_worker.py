@@ -2,7 +2,7 @@
 
     run(work, [values])      work.chunks: [[("rows", [(0, None, 0, 100)], None), ("value", 7)]]
 
-Results of other tasks are in a list of their own, in which Dask finds them at once; arguments have
+Results of other tasks are in a separate list, in which Dask finds them at once; arguments have
 their numbers. The program is compiled here, for this machine, once in each process, and kept on
 disk as ever; the lines of its lets are numbers, which the client knows.
 """
@@ -90,7 +90,7 @@ class Numbered:
 
 
 def run(work: Work, results: Sequence[Any]) -> tuple[Any, ...]:
-    """The results of a program for some chunks, one after the other; raises Failed,
+    """The results of a program for some chunks, in order; raises Failed,
     OtherVersions."""
     _keep_idle_memory()
     found: list[Any] = []
@@ -105,7 +105,7 @@ def _keep_idle_memory() -> None:
     that Dask lets it have: it counts them, and pauses a worker that has too much."""
     try:
         worker = get_worker()
-    except ValueError:  # a plan that is recorded, in a process of its own
+    except ValueError:  # a plan that is recorded, in a separate process
         return
     memory = worker.memory_manager.memory_limit or system().memory()
     buffer_pool().keep(memory // IDLE_SHARE)
@@ -163,7 +163,7 @@ def of_results(
 
 
 def picked_of(argument: Argument, results: Sequence[Any], at: Any) -> Any:
-    """Rows of an argument at some places."""
+    """Rows of an argument at some indices."""
     _, parts, _ = argument
     pieces = ((_result(results, source, number), *ends) for source, number, *ends in parts)
     return picked(pieces, at)
@@ -203,7 +203,7 @@ def _taken(arguments: Sequence[Argument], results: Sequence[Any]) -> list[Any]:
 
 
 def _result(results: Sequence[Any], source: Any, number: int | None) -> Any:
-    """One of a task's results, or all that it gave; or rows of files."""
+    """One of a task's results, or all of them; or rows of files."""
     if not isinstance(source, int):
         return source
     return results[source] if number is None else results[source][number]

@@ -1,6 +1,6 @@
 """A traced program, some of whose arrays are in chunks, becomes steps (`steps.py`).
 
-Every let has a *level*: how many exchanges lie before it. What looks at its own row alone has the
+Every let has a *level*: the number of exchanges before it. A let that reads only its row has the
 level of what it reads; what needs a reduction, a scan, or other rows of an array that is computed
 here, has one more. The lets of one level over one space are one step: one task for each chunk.
 
@@ -40,7 +40,7 @@ from flatweave.terms.traverse import atoms_in, free_vars, lambdas_in, walk_lets
 
 CHEAP = 8
 """Up to this cost (`passes/cost.py`) an element is computed again; storing it, and reading it once
-more, takes about as long as so many additions."""
+more, takes about as long as this many additions."""
 
 
 def divide(program: Program, split: Collection[int]) -> Divided:
@@ -279,7 +279,7 @@ class _Dividing:
             yield from (atom for atom in rule.fed(let.op) if isinstance(atom, Var))
 
     def _lets(self, space: Atom, level: int, stored: dict[Var, int]) -> list[Let]:
-        """What a step computes, in order: all that is wanted of it, back to what is there."""
+        """The lets that a step computes, in order: its results, back to existing values."""
         wanted: set[Var] = set()
         lets: list[Let] = []
         for let in reversed(self.lets):

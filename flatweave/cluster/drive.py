@@ -44,12 +44,12 @@ from flatweave.terms.traverse import free_vars, lambdas_in, walk_lets
 
 # What the client computes itself: programs of a few lets, compiled once.
 #
-# A loop of the client comes by the same lets in each turn, and what combines the parts of chunks
-# is written anew for each: programs of one text from the same lines are one.
+# A loop of the client executes the same lets in each iteration, and the code that combines parts
+# is generated again for each: programs of one text from the same lines are one.
 
 
 FEW = 1 << 12
-"""Up to so many elements functions are computed by the interpreter, which needs no compiling."""
+"""Up to this number of elements the interpreter runs functions, which saves compilation."""
 
 _MADE: dict[Any, Any] = {}
 
@@ -92,7 +92,7 @@ def _compiled(program: Program) -> Any:
 
 # Runs a divided program: for each step all chunks, then what is exchanged between them.
 #
-# results_of(divided, place, args)      args: numbers, arrays, and Chunked for what is split
+# results_of(divided, place, args)      args: numbers, arrays, and Chunked for arrays in chunks
 
 
 class TooLarge(Exception):
@@ -108,7 +108,7 @@ def results_of(
 ) -> list[Any]:
     """A program's results: values, and Chunked for those that are in chunks.
 
-    Arrays that are read at computed places go to every chunk; those that turn out to be too large
+    Arrays that are read at computed indices go to every chunk; those that prove too large
     are asked of their owners, for which the program is divided once more and begins anew.
     """
     known = known or ArrayCache()
@@ -342,8 +342,8 @@ def _no_offsets(last: int, total: int) -> ShapeError:
 
 
 def _cuts_within(cuts: Sequence[int], extent: int) -> list[int]:
-    """Where an extent is cut: at the rows where what is read is; where it has many more rows or
-    fewer, as behind a reshape, at the same parts of all."""
+    """The cuts of an extent: at the same rows as the array that is read; if it has many more or
+    fewer rows, as after a reshape, at the same fractions."""
     rows = cuts[-1]
     if rows and not rows <= 2 * extent <= 4 * rows:
         cuts = sorted({cut * extent // rows for cut in cuts})

@@ -33,7 +33,7 @@ class ChunkFailed(Exception):
 
 
 class Chunk(NamedTuple):
-    """A chunk of a space: its number, its first row, and the one behind its last."""
+    """A chunk of a space: its number, its first row, and its end."""
 
     number: int
     begin: int
@@ -45,7 +45,7 @@ class Chunk(NamedTuple):
 
 @record
 class Rows:
-    """Rows of an array, as pieces one after the other."""
+    """Rows of an array, as consecutive pieces."""
 
     parts: tuple[tuple[Piece, int, int], ...]
     dtype: Any
@@ -55,7 +55,7 @@ class Rows:
 
     @classmethod
     def of(cls, array: Chunked, *runs: tuple[int, int], apart: bool = False) -> Rows:
-        """Runs of an array's rows, each from its first row to the one behind its last."""
+        """Runs of an array's rows, each from its first row to its end."""
         parts = tuple(part for run in runs for part in array.between(*run))
         return cls(parts, array.dtype, array.row, apart)
 
@@ -100,10 +100,10 @@ class Executor(Protocol):
         """An argument that many chunks take: an array, or `Rows` that are put together."""
 
     def replicates(self, size: int) -> bool:
-        """Whether so many bytes may go to every chunk."""
+        """Whether an array of `size` bytes may go to every chunk."""
 
     def begin(self, name: str, size: int) -> None:
-        """A step begins, whose chunks take so many bytes in all."""
+        """A step begins, whose chunks take `size` bytes in all."""
 
     def end(self) -> None:
         """No call is left, whether it went well or not."""
@@ -132,11 +132,11 @@ class Executor(Protocol):
         """Rows of pieces in this process, all brought at once."""
 
     def picked(self, rows: Sequence[Rows], at: Sequence[Values]) -> list[Values]:
-        """Of each those at some places, which rise, in this process."""
+        """The rows of each at ascending indices, in this process."""
 
     def group(self, chunks: int, parts: int, size: int) -> int:
-        """How many parts are one in the first of two stages, where so many chunks send to so many
-        parts, so many bytes in all; less than 2 where one stage is cheaper."""
+        """The number of parts in a group of the first of two stages, where `chunks` chunks send
+        `size` bytes in all to `parts` parts; less than 2 if one stage is cheaper."""
 
     def each(self, function: Callable[..., Any], groups: Groups, *args: Any) -> list[Any]:
         """What a function of ours gives for each list of results, which are of one task, computed
@@ -153,7 +153,7 @@ class Executor(Protocol):
     ) -> list[Cut]:
         """Arrays of one length in each group, of which the rows between two ends go to one task:
         cut for those who take them, or as they are. A row has `size` bytes in all arrays of a
-        group; `apart` says that the tasks gave more, which must not be sent with them."""
+        group; `apart` says that the tasks gave other results, which must not be sent with them."""
 
     def piece(self, result: Any, rows: int) -> Piece:
         """A result that is an array, as rows of a Chunked."""
@@ -169,7 +169,7 @@ class Executor(Protocol):
 
 
 def in_turn(place: Executor, tasks: Iterable[Job]) -> Iterator[Job]:
-    """Tasks one after the other; when one begins, the place knows what the next one will take."""
+    """Tasks in order; when one begins, the executor knows the arguments of the next one."""
     coming = iter(tasks)
     at_hand = next(coming, None)
     while at_hand is not None:
@@ -182,7 +182,7 @@ def in_turn(place: Executor, tasks: Iterable[Job]) -> Iterator[Job]:
 def ran(
     place: Executor, program: LocalProgram, tasks: Iterable[Job], size: int
 ) -> Iterator[tuple[Chunk, list[Any]]]:
-    """The results of a program for each task; all of them take so many bytes."""
+    """The results of a program for each task; their arguments have `size` bytes in all."""
     place.begin(_title(program.program), size)
     return place.run(program, tasks)
 

@@ -53,7 +53,7 @@ VALUES = "values"
 def save(
     xs: Chunked, path: Any, format: str | None, column: str | None, beside: Mapping[str, Chunked]
 ) -> None:
-    """Write an array, and those beside it; raises the user's error."""
+    """Write an array, and other columns; raises the user's error."""
     try:
         _save(xs, os.fspath(path), format, column, beside)
     except UserError as error:
@@ -70,8 +70,8 @@ def _save(
     for name, array in beside.items():
         if len(array) != len(xs):
             raise ArgumentError(
-                f"{name!r} has {len(array)} rows beside {len(xs)}.",
-                remedy="A table's columns have as many rows: save others by themselves.",
+                f"{name!r} has {len(array)} rows, the first column {len(xs)}.",
+                remedy="A table's columns have one length: save others separately.",
             )
     path = path if "://" in path else os.path.abspath(path)
     if how not in ("npy", "bytes") and _has_files(path):
@@ -120,7 +120,7 @@ def _check_columns(how: str, arrays: Mapping[str, Chunked]) -> None:
             remedy = "save each field as a column, beside={..}: xs[name]"
         raise ArgumentError(
             f"save as {how} has no {said}, which {name!r} has.",
-            remedy=f"Of {name!r} {remedy}; or save it by itself as .npy, which has every dtype.",
+            remedy=f"Of {name!r} {remedy}; or save it separately as .npy, which has every dtype.",
         )
 
 

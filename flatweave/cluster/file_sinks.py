@@ -48,7 +48,7 @@ def removed(paths: Iterable[str]) -> None:
 
 @contextmanager
 def told_if_full(where: str, size: int, remedy: str) -> Iterator[None]:
-    """The user's error where a disk is full while so many bytes are written there."""
+    """The user's error if a disk is full while `size` bytes are written there."""
     try:
         yield
     except OSError as failure:
@@ -99,7 +99,7 @@ class Sink(Protocol):
 
 @record
 class NpyFile:
-    """Rows from some byte of a file on; it has its name when it is complete."""
+    """Rows from some byte of a file on; the file gets its name when it is complete."""
 
     path: str
     ends: Sequence[int]
@@ -182,7 +182,7 @@ class Tables:
     kind: str
 
     def write(self, number: int, begin: int, *columns: Values | Ragged) -> None:
-        """A file of its own: row group or record batch, whole or not at all."""
+        """A separate file: row group or record batch, whole or not at all."""
         pa = pyarrow(self.path)
         table = pa.table(
             {key: _column(pa, xs) for key, xs in zip(self.names, columns, strict=True)}
@@ -241,7 +241,7 @@ def _folder(path: str, columns: Columns, kind: str) -> Tables:
 
 
 def _column(pa: Any, values: Values | Ragged) -> Any:
-    """A Ragged as a column of lists, an array as one of numbers: axes behind the first are lists of
+    """A Ragged as a column of lists, an array as one of numbers: axes after the first are lists of
     a fixed size."""
     if isinstance(values, Ragged):
         return values.to_arrow()

@@ -1,4 +1,4 @@
-"""Chunks one after the other in this process: for data larger than memory.
+"""Chunks computed in order in this process: for data larger than memory.
 
 Results within a bound on memory: those beyond it are files. A terminal shows the progress.
 """
@@ -66,7 +66,7 @@ class Bars:
         self._step: Any = None
 
     def begin(self, name: str, size: int) -> None:
-        """A step that takes so many bytes begins."""
+        """A step begins that takes `size` bytes."""
         if self._shown is None:
             self._shown = self._new(*self._columns)
             self._shown.start()
@@ -125,8 +125,8 @@ class Spilled(Stored):
 
 
 class Store:
-    """Keeps results: up to `most` bytes in memory, the others in a folder. One of up to `behind`
-    bytes is still being written while its successors are computed."""
+    """Keeps results: up to `most` bytes in memory, others in a folder. Results of up to `behind`
+    bytes may still be written while later ones are computed."""
 
     def __init__(self, most: int, folder: str | None = None, behind: int = 0) -> None:
         self.most = most
@@ -171,7 +171,7 @@ class Store:
 
 
 def _writing(path: str, values: Values) -> Future[None]:
-    """A file that a thread of its own writes."""
+    """A file that a separate thread writes."""
     written = Future[None]()
 
     def write() -> None:
@@ -192,14 +192,14 @@ def _remove(path: str, written: Future[None]) -> None:
         os.unlink(path)
 
 
-# Chunks one after the other in this process: for data larger than memory.
+# Chunks computed in order in this process: for data larger than memory.
 #
 # While one chunk is computed, what the next one needs of files is read.
 
 
 SHARE = 6
-"""What a chunk takes, what the next one takes, and what is computed of them, have this part of
-memory each; results that are kept have a quarter of it."""
+"""The arguments of a chunk, those of the next one, and the results of a chunk have this part of
+memory each; stored results have a quarter of it."""
 
 FEWER = "Cut the array into chunks of fewer rows: xs.rechunk(rows), or fw.Chunked.open(path, rows)."
 ONE_ROW = (
@@ -293,7 +293,7 @@ class InProcess:
         return [found[id(each)] if isinstance(each, Rows) else each for each in args]
 
     def _check(self, size: int, what: str, remedy: str) -> None:
-        """Raise the user's error for what takes so many bytes, if they are too many."""
+        """Raise the user's error if `size` bytes are too many."""
         if size * SHARE > self.memory:
             raise ArgumentError(
                 f"{what}, of which {SHARE} do not fit into {pretty.size(self.memory)} of memory.",
@@ -357,7 +357,7 @@ def in_process() -> InProcess:
 
 
 def _reading(rows: Sequence[Rows]) -> Future[list[Values]]:
-    """Rows that a thread of its own reads: one for all calls would have to outlive forks."""
+    """Rows that a separate thread reads: a shared one would have to survive forks."""
     coming = Future[list[Values]]()
 
     def read() -> None:

@@ -14,13 +14,13 @@ from flatweave.passes.monoid import Monoid, monoid
 from flatweave.terms.build import Builder, index, lambda_of, with_beside
 from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Let, Op, Type, Var, constant, op
 
-# Rows of arrays in chunks, read at computed places, brought by their owners.
+# Rows of arrays in chunks, read at computed indices, sent by their owners.
 #
 #     map (i => .. index xs [i]) ids        idx = ids; ys = gather_rows [xs] idx; map (y => .. y) ys
 #
 # Each chunk says which rows it reads, in order and each once, and where in them each of its
 # elements is; the chunks that have these rows send them (`exchanges/gather.py`).
-# `separate_reads.py` makes such lets, where what is read is too large to go to every chunk.
+# `separate_reads.py` creates such lets if the array is too large to go to every chunk.
 
 
 ZERO, ONE = index(0), index(1)
@@ -28,7 +28,7 @@ ZERO, ONE = index(0), index(1)
 
 @op
 class GatherRows(Op):
-    """ys[k] = xs[index[k]] for arrays of one extent; rows at places outside of it are anything."""
+    """ys[k] = xs[index[k]] for arrays of one extent; rows at indices outside it are unspecified."""
 
     xs: tuple[Atom, ...]
     index: Atom
@@ -41,8 +41,8 @@ class GatherRows(Op):
 
 
 class GatherRule(Rule):
-    """The parts are the places that a chunk reads, in order and each once, and for each of its
-    rows the number of its place among these."""
+    """The parts are the sorted unique indices that a chunk reads, and for each of its
+    rows the position of its index among these."""
 
     op: ClassVar[type[Op]] = GatherRows
     stays: ClassVar[bool] = True
@@ -75,7 +75,7 @@ class GatherRule(Rule):
 
 
 def each_once(b: Builder, places: Any, extent: Atom) -> tuple[Atom, Atom]:
-    """Places inside of an extent, in order and each once; and for each place its number there."""
+    """The sorted unique indices inside an extent; and for each index its position among them."""
     key = b.function([i64, i64], lambda inside, place, k: (inside.cast(place, u64),))
     ordered, order = b.emit(Sort(key, (places, _each(b, places, lambda inside, k: k))))
     first = _each(b, places, lambda inside, k: _is_first(inside, k, ordered, extent))
@@ -89,7 +89,7 @@ def each_once(b: Builder, places: Any, extent: Atom) -> tuple[Atom, Atom]:
 
 
 def rows_at(b: Builder, table: Var, places: Var, begin: Atom = ZERO) -> Generate:
-    """The rows of a table at places, which are counted from `begin`."""
+    """The rows of a table at indices, which are counted from `begin`."""
     shape = (*array_type(places).shape, *array_type(table).shape[1:])
 
     def element(inside: Builder, k: Var, *others: Var) -> Sequence[Atom]:
@@ -110,7 +110,7 @@ def _at(b: Builder, xs: Var, k: Atom) -> Var:
 
 
 def _is_first(b: Builder, k: Var, ordered: Var, extent: Atom) -> Atom:
-    """Whether a place is inside, and none before it is the same; those outside come last."""
+    """Whether an index is inside and the first of its value; indices outside come last."""
     place = _at(b, ordered, k)
     before = _at(b, ordered, b.apply("maximum", b.sub(k, ONE), ZERO))
     inside = b.apply("lt", b.cast(place, u64), b.cast(extent, u64))
@@ -119,7 +119,7 @@ def _is_first(b: Builder, k: Var, ordered: Var, extent: Atom) -> Atom:
 
 
 def _number(b: Builder, count: Atom) -> Atom:
-    """The number of the last of so many; of none the first one, too."""
+    """The index of the last of `count`; 0 for none."""
     return b.apply("maximum", b.sub(count, ONE), ZERO)
 
 
@@ -131,7 +131,7 @@ def _number(b: Builder, count: Atom) -> Atom:
 
 
 class PermuteRule(Rule):
-    """Elements combined at places."""
+    """Elements combined by index."""
 
     op: ClassVar[type[Op]] = Permute
 
@@ -142,7 +142,7 @@ class PermuteRule(Rule):
         return op.dest  # type: ignore[no-any-return]
 
     def law(self, b: Builder, op: Any) -> Monoid:
-        """How elements that meet are combined, and what a place holds where there is none."""
+        """How elements with one index are combined, and the value of an index without elements."""
         types = [array_type(x).dtype for x in op.dest]
         nothing = tuple(constant(0, dtype) for dtype in types)
         known = bool(op.neutral)  # `nothing` is no element: a copy must not begin with it
@@ -192,7 +192,7 @@ class PermuteRule(Rule):
 
 
 class ScatterRule(PermuteRule):
-    """Elements written at places, the last one in the order of the rows staying."""
+    """Elements written to indices; the last write in the order of the rows wins."""
 
     op: ClassVar[type[Op]] = Scatter
 

@@ -1,6 +1,6 @@
 """Loops of elements that read at computed positions become one loop over all elements.
 
-Such a loop may stand in a branch; it is taken out of it first.
+Such a loop may be in a branch; it is moved out of it first.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from flatweave.terms.syntax import (
 )
 from flatweave.terms.traverse import Substitution, free_vars, lambdas_in, walk_lets
 
-# Loops of elements that stand in a branch are taken out of it, as loops without turns elsewhere.
+# Loops of elements in a branch are moved out of it; elsewhere they have no iterations.
 #
 #     r = if c then (a = e x; s = while k b [a]; in g s a) else (in h x)
 #
@@ -35,7 +35,7 @@ from flatweave.terms.traverse import Substitution, free_vars, lambdas_in, walk_l
 #     s = while (s => if c then k s else no) b [a]
 #     r = if c then (in g s a) else (in h x)
 #
-# So a loop in a loop, whose turns are such branches of the elements that are not done, can become
+# So a nested loop, whose iterations are such branches of the unfinished elements, can become
 # one of the client, too (`loops_with_reads.py`).
 
 
@@ -101,7 +101,7 @@ def _if(condition: Atom, number: int, own: Lambda, other: Lambda) -> If:
 
 
 def _loop_if_taken(let: Let, taken: Atom) -> Sequence[Let]:
-    """The loop, which has no turn where the branch is not taken."""
+    """The loop, without iterations where the branch is not taken."""
     op = let.op
     if isinstance(op, For):
         hi = Var("hi", op.hi.type)
@@ -115,7 +115,7 @@ def _loop_if_taken(let: Let, taken: Atom) -> Sequence[Let]:
     return [Let(let.vars, While(condition, op.body, op.init), let.where)]
 
 
-# Loops of elements that read at computed places become one loop of the client over all elements.
+# Loops of elements that read at computed indices become one loop of the client over all elements.
 #
 #     ys = map (x => s = while (s => c s x) (s => b s x) [e x]; g s x) xs
 #
@@ -126,7 +126,7 @@ def _loop_if_taken(let: Let, taken: Atom) -> Sequence[Let]:
 #                [live, ss]
 #     ys = map (s, x => g s x) [ss, xs]
 #
-# Each turn of it reads once for each element, so that rows can be asked of the chunks that have
+# Each iteration reads once for each element, so rows can be requested from the chunks that have
 # them (`separate_reads.py`); an element that is done stays as it is. A loop of one range for all
 # elements is a `for` of the client, without `live`.
 
@@ -135,8 +135,8 @@ NO = Const(False, bool_)
 
 
 def read_in_loops(op: Op, arrays: Collection[Var]) -> Iterator[Var]:
-    """Those of some arrays that a loop of each element reads at places computed from what is not
-    known before: from elements, from what was read, from the loop's own state."""
+    """Those of some arrays that a loop of each element reads at indices computed from values that
+    are not known before: from elements, from earlier reads, from the loop's state."""
     op = _opened(op, arrays)
     let = _loop(op, arrays)
     if let is not None:
@@ -191,7 +191,7 @@ def _kept(fn: Lambda, at: int) -> list[Var]:
 
 
 def _read_anywhere(op: Any, loop: Let, arrays: Collection[Var]) -> Iterator[Var]:
-    """The arrays that a loop reads at places that no interval bounds."""
+    """The arrays that a loop reads at indices that no interval bounds."""
     unknown: set[Atom] = set(op.fn.params) if isinstance(op, Map) else set()
     for let in op.fn.lets:
         if let is loop:
@@ -215,7 +215,7 @@ def _read_within(op: Any, arrays: Collection[Var], unknown: set[Atom]) -> Iterat
 
 
 def _note(let: Let, unknown: set[Atom]) -> None:
-    """Whether what a let gives follows from places and numbers of the call alone."""
+    """Whether the result of a let depends only on indices and numbers of the call."""
     op = let.op
     if not isinstance(op, Apply | Cast) or any(atom in unknown for atom in free_vars(op)):
         unknown.update(let.vars)
@@ -284,7 +284,7 @@ class _LoopSplit:
         return self.b.emit(For(op.lo, op.hi, op.step, self.b.function(types, body), first))
 
     def _begun(self, state: Any) -> tuple[Var, ...]:
-        """The state of all elements before the first turn; what is kept is noted."""
+        """The state of all elements before the first iteration; invariant parts are noted."""
         taken = dict(zip(self.op.fn.params, self.op.xs, strict=True)) if self._is_map() else {}
         made = [var for var in self.kept if var not in taken]
 
@@ -302,7 +302,7 @@ class _LoopSplit:
         return first
 
     def _each(self, b: Builder, state: Sequence[Var], element: Any) -> tuple[Var, ...]:
-        """One turn of all elements."""
+        """One iteration of all elements."""
 
         def row(inside: Builder, *params: Var) -> Sequence[Atom]:
             own, kept = params[: len(state)], params[len(state) :]

@@ -61,7 +61,7 @@ class OnDask(Tasks):
         """Dask's own bar counts tasks."""
 
     def end(self) -> None:
-        """Dask's own bar ends by itself."""
+        """Dask's bar ends without this."""
 
     def expect(self, args: Sequence[Any]) -> None:
         """Workers fetch what a task needs while they compute another one."""
@@ -180,8 +180,8 @@ class OnDask(Tasks):
     def cut(
         self, groups: Groups, ends: Sequence[Sequence[int]], size: int, apart: bool
     ) -> list[Cut]:
-        """One task for each part of those who take them, of which there are as many as workers;
-        none for those who take nothing."""
+        """One task for each part of the consumers, of which there are as many as workers;
+        none for consumers without rows."""
         workers = self._workers()
         at = [_ends(cut, len(workers), size) for cut in ends]
         parts = [
@@ -199,7 +199,7 @@ class OnDask(Tasks):
     def _parts(
         self, parts: Sequence[tuple[Sequence[Task], int, int]], workers: Sequence[str]
     ) -> list[list[Task]]:
-        """Some rows of the results of tasks, each by a task of its own, beside them: Dask spreads
+        """Some rows of the results of tasks, each by a separate task on their worker: Dask spreads
         many tasks that take results of few others over all workers, as it does roots, but for
         tasks that name workers."""
         if not parts:
@@ -277,7 +277,7 @@ class _Packed:
         return self._number(source), number, begin, end
 
     def _number(self, source: Any) -> Any:
-        """The place of a result among those that the task is given; anything else is sent."""
+        """The index of a result among the arguments of the task; anything else is sent."""
         if not isinstance(source, Future):
             return source
         if source.key not in self._numbers:
@@ -298,8 +298,8 @@ def _left_by(rows: Rows) -> dask_tasks.Begun | None:
 
 
 def _ends(cut: Sequence[int], workers: int, size: int) -> list[int]:
-    """Where an array is cut for those who take it, of rows of so many bytes: for each worker one
-    part, if it has rows; for all the same one, where that is no more than a few tasks cost."""
+    """The cuts of an array between its consumers, for rows of `size` bytes: one part for each
+    worker with rows; one part for all of them if that costs no more than a few tasks."""
     takers = len(cut) - 1
     parts = min(takers, workers)
     if int(cut[-1]) * size * (parts - 1) <= APART * parts:

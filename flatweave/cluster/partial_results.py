@@ -27,7 +27,7 @@ class Tree(Generic[T]):
         self._levels: list[list[T]] = []
 
     def add(self, part: T, level: int = 0) -> None:
-        """The part behind all others."""
+        """Append a part after all others."""
         if level == len(self._levels):
             self._levels.append([])
         group = self._levels[level]
@@ -39,7 +39,7 @@ class Tree(Generic[T]):
     def whole(self) -> T | None:
         """All of them as one; None where there are none."""
         last: list[T] = []
-        for level in self._levels:  # what stands on a higher one came first
+        for level in self._levels:  # parts on a higher level came first
             group = [*level, *last]
             last = [self._join(group)] if len(group) > 1 else group
         return last[0] if last else None
@@ -48,7 +48,7 @@ class Tree(Generic[T]):
 # What the chunks of a step give for its folds, on its way to the client.
 #
 # Parts that are large, such as private copies of a histogram, are joined where they are, as they
-# come; all that the client asks for is brought to it at once.
+# come; everything that the client needs is fetched at once.
 
 
 AT_CLIENT = 1 << 20

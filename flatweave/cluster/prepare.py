@@ -263,7 +263,7 @@ class _Turning:
         self.turned.update((var, (t, axis)) for var, t in zip(let.vars, made, strict=True))
 
     def _rows_scanned(self, op: Scan, arrays: Sequence[Atom]) -> Map:
-        """Lines along another axis: each row of the arrays has its own ones."""
+        """Lines along another axis: each row of the arrays has separate lines."""
         types: list[Type] = [row_type(array_type(x)) for x in arrays]
 
         def scanned(inside: Builder, *rows: Var) -> Sequence[Atom]:
@@ -327,7 +327,7 @@ def with_one_extent(program: Program) -> Program:
 
 
 def without_reshapes(program: Program) -> Program:
-    """A reshape is an array that reads another one at the same place in row-major order: intervals
+    """A reshape is an array that reads another one at the same row-major index: intervals
     (`row_ranges.py`) say which rows these are. So is one that is woven of several."""
     lets = []
     for let in program.fn.lets:
@@ -350,7 +350,7 @@ def _read_in_order(op: Reshape) -> Generate:
 
 
 def _read_in_turn(op: Weave) -> Generate:
-    """Elements of several arrays in turn: complex numbers of their parts, along a last axis."""
+    """Interleaved elements of several arrays: complex numbers of their parts, along a last axis."""
     shape = array_type(op.xs[0]).shape
 
     def element(b: Builder, *indices: Var) -> Sequence[Atom]:

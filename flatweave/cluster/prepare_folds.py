@@ -73,7 +73,7 @@ class _Element:
         self.found: dict[Var, Var] = {}
 
     def is_plain(self, op: Reduce) -> bool:
-        """Whether what is reduced is computed element by element, each by itself."""
+        """Whether the reduced array is computed elementwise."""
         own = {*self.lets, *self.op.fn.params}
         plain = all(self._is_by_row(x) for x in op.xs)
         return plain and not any(var in own for var in free_vars(op.fn))
@@ -129,7 +129,7 @@ class _Element:
         return known
 
     def _scalars(self, x: Atom) -> list[Var]:
-        """What the element of an array that is computed inside reads of the lets beside it."""
+        """The scalars of other lets that the element of an array computed inside reads."""
         if x not in self.lets:
             return []
         op = self.lets[x].op  # type: ignore[index]
@@ -176,7 +176,7 @@ def filled(b: Builder, row: tuple[Atom, ...], values: Sequence[Atom]) -> tuple[V
 #
 #     (f, a) (g, b) = (f or g, b if g else a fn b)
 #
-# So segments need no rule of their own (`rules.py`): what lies before a chunk is such a pair.
+# So segments need no separate rule (`rules.py`): the prefix before a chunk is such a pair.
 # Where the elements are rows that are combined element by element, so are the flags
 # (`prepare.py`).
 
@@ -207,8 +207,8 @@ def _are_scalars(atoms: Sequence[Atom]) -> bool:
 
 
 def scan_of_pairs(b: Builder, op: Scan, row: tuple[Atom, ...] = ()) -> Map:
-    """What a scan of segments gives. Elements and flags are scalars, or rows of this shape, each
-    place of which has segments of its own."""
+    """The result of a scan of segments. Elements and flags are scalars, or rows of this shape, each
+    column of which has separate segments."""
     values = _scanned(b, op, row)
 
     def element(inside: Builder, flag: Var, *x: Var) -> Sequence[Atom]:
@@ -247,7 +247,7 @@ def _lifted(b: Builder, fn: Lambda, row: tuple[Atom, ...]) -> Lambda:
 
 
 def _ends(b: Builder, starts: Atom) -> Var:
-    """Whether an element is the last one of its segment: another one begins behind it, or none."""
+    """Whether an element is the last of its segment: another begins after it, or the array ends."""
     (n,) = array_type(starts).shape
 
     def ends(inside: Builder, i: Var) -> Sequence[Atom]:

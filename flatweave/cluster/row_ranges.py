@@ -47,8 +47,8 @@ class Needs:
     """Follows intervals through the functions of a step; `rows` has what each array must have.
 
     `known` says what is known of a scalar from outside; `arrays` are those whose reads count;
-    `cyclic` has the positions of cyclic reads; `places` is what these must have. `indices` are
-    those by which arrays are read; `otherwise` are arrays that are read by other ops.
+    `cyclic` has the positions of cyclic reads; `places` is the bound for these. `indices` are
+    the arrays used as indices; `otherwise` are arrays that are read by other ops.
     `located` gives the rows to which positions of the chunk belong, `entry` an offset of rows.
     """
 
@@ -63,7 +63,7 @@ class Needs:
         self.places: dict[Var, dict[Atom, Interval]] = {}
         self._located = located
         self._entry = entry
-        self._spans: dict[Var, tuple[Var, Interval]] = {}  # by start: length, places of elements
+        self._spans: dict[Var, tuple[Var, Interval]] = {}  # by start: length, indices of elements
         self._below: dict[Var, Atom] = {}
         self._own: Var | None = None
         self._asked: set[Atom] = set()
@@ -75,7 +75,7 @@ class Needs:
         self._found: dict[Var, Interval | None] = {}
 
     def ask(self, lets: Sequence[Let], arrays: Collection[Var], elements: Elements) -> None:
-        """Bound the places at which these are read by what they are read from: `elements` gives the
+        """Bound the indices of reads of these arrays by their source elements: `elements` gives the
         least and the greatest of some elements of an array of indices."""
         self._elements = elements
         for outer in reversed(lets):
@@ -192,7 +192,7 @@ class Needs:
         return (begin, last), (0, end - begin)
 
     def _place(self, a: Atom, b: Atom) -> Interval | None:
-        """The places of elements of rows: where one begins, and an index below its length."""
+        """The indices of elements of rows: a row's start plus an index below its length."""
         for start, k in ((a, b), (b, a)):
             length, places = self._spans.get(start, (None, None))  # type: ignore[arg-type]
             if length is not None and self._below.get(k) is length:  # type: ignore[arg-type]
@@ -213,8 +213,8 @@ class Needs:
         found, known = self.interval(place), self.places.setdefault(xs, {})
         if found is None:
             raise Unsupported(
-                "an array in chunks is read at a place that does not fit into 64 bits.",
-                remedy="Take the place modulo the length before adding to it.",
+                "an array in chunks is read at an index that does not fit into 64 bits.",
+                remedy="Take the index modulo the length before adding to it.",
             )
         known[place] = joined(known.get(place, found), found) or found
 
@@ -315,8 +315,8 @@ def reads_own_row(op: Index, row: Atom | None, space: Atom) -> bool:
 
 
 def located_by(step: Local) -> tuple[Var, int] | None:
-    """The ends of rows in which a step locates the positions of its own space, and how many of
-    these are no ends."""
+    """The row ends in which a step looks up the positions of its space, and the number of
+    entries before the first end."""
     for fn in _by_row(step):
         for op in (let.op for let in fn.lets):
             if isinstance(op, Locate) and op.position is fn.params[0] and isinstance(op.ends, Var):

@@ -47,12 +47,12 @@ class FilterRule(Rule):
         return [(var, k, 0) for k, var in enumerate(let.vars[1:], 1)]
 
 
-# nest: each chunk makes its own rows; how many elements lie before them is a scan of lengths.
+# nest: each chunk computes its rows; the number of elements before them is a scan of lengths.
 
 
 class NestRule(Rule):
-    """The parts are how many elements the rows of each group have, then the results: those of one
-    shape in the chunks that the nest goes over, the others one after the other."""
+    """The parts are the sizes of the rows of each group, then the results: those of one
+    shape in the chunks that the nest goes over, the others concatenated."""
 
     op: ClassVar[type[Op]] = Nest
     stored: ClassVar[bool] = True
@@ -164,7 +164,7 @@ def reduced(chunk: Chunk, op: Reduce | Scan) -> tuple[Atom, ...]:
 
 
 def _reduced_rows(b: Builder, op: Reduce | Scan) -> tuple[Atom, ...]:
-    """A chunk's rows combined: down each column by itself, where the operator combines rows so;
+    """A chunk's rows combined: down each column separately, if the operator combines rows so;
     else the first row, then all others."""
     fn = of_columns(op.fn)
     if fn is None:
@@ -232,12 +232,12 @@ def flags(chunk: Chunk, law: Monoid, xs: Sequence[Atom]) -> tuple[Atom, ...]:
 
 # scan: each chunk reduces its rows, the client scans the parts, each chunk scans from there on.
 #
-# The rows are gone through twice: what is scanned is computed again where that is cheaper than
+# The rows are visited twice: the scanned elements are recomputed if that is cheaper than
 # keeping it (`divide.py`).
 
 
 class ScanRule(Rule):
-    """A part is the reduction of a chunk's rows; missing is what lies before them, or behind."""
+    """A part is the reduction of a chunk's rows; missing is the prefix before or after them."""
 
     op: ClassVar[type[Op]] = Scan
     stays: ClassVar[bool] = True

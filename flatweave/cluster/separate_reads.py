@@ -29,7 +29,7 @@ NOWHERE = index(-1)
 
 
 def read_anywhere(op: Op, arrays: Collection[Var]) -> Iterator[Var]:
-    """Those of some arrays that an operation reads at places computed from elements, one for each
+    """Those of some arrays that an operation reads at indices computed from elements, one for each
     of its rows."""
     if isinstance(op, Generate | Map):
         for read in _reads(op.fn, arrays):
@@ -39,8 +39,8 @@ def read_anywhere(op: Op, arrays: Collection[Var]) -> Iterator[Var]:
 
 
 def separate_reads(let: Let, arrays: Collection[Var]) -> list[Let]:
-    """What a let becomes of which some arrays are read so: places, rows, the let without these
-    reads; reads at places that other reads give stay, for who asks again."""
+    """The lets that replace one which reads some arrays so: indices, rows, the let without these
+    reads. Reads at indices from other reads stay for the next call."""
     if not isinstance(let.op, Generate | Map) or not arrays:
         return [let]
     for read in _reads(let.op.fn, arrays):
@@ -56,12 +56,12 @@ def separate_reads(let: Let, arrays: Collection[Var]) -> list[Let]:
 
 
 def _reads_anywhere(op: Generate | Map, lets: tuple[Let, ...], arrays: Collection[Var]) -> bool:
-    """Whether some lets of an operation's function read at computed places themselves."""
+    """Whether some lets of an operation's function read at computed indices."""
     return any(_position(op, read) for read in _reads(Lambda((), lets, ()), arrays))
 
 
 class ReadPosition(NamedTuple):
-    """What computes the place of a read, and the place."""
+    """The lets that compute the index of a read, and the index."""
 
     lets: tuple[Let, ...]
     atom: Atom
@@ -74,8 +74,8 @@ def _reads(fn: Lambda, arrays: Collection[Var]) -> Iterator[Index]:
 
 
 def _position(op: Generate | Map, read: Index) -> ReadPosition | None:
-    """What computes the place of a read, which depends on elements, and is one for each row; None
-    for any other place."""
+    """The lets that compute the index of a read, which depends on elements, one for each row; None
+    for any other index."""
     found = _position_in(op.fn, read)
     if found is None:
         return None
@@ -105,7 +105,7 @@ def _position_in(fn: Lambda, read: Index) -> ReadPosition | None:
 
 
 def _in_branch(let: Let, number: int, found: ReadPosition) -> Let:
-    """What gives a place in the first or the second branch of an `if`, and in the other nowhere."""
+    """The index from one branch of an `if`; the other branch gives an index outside."""
     taken = Lambda((), found.lets, (found.atom,))
     nowhere = Lambda((), (), (NOWHERE,))
     op = cast(If, let.op)
@@ -114,8 +114,8 @@ def _in_branch(let: Let, number: int, found: ReadPosition) -> Let:
 
 
 def _needed(fn: Lambda, last: tuple[Let, ...], place: Atom | None = None) -> ReadPosition | None:
-    """A place, by default what the last let gives, and all of a function that it needs, if that is
-    known for each row by itself."""
+    """An index, by default the result of the last let, and everything in a function that it needs,
+    if that is known for each row separately."""
     roots = [place] if place else [*free_vars(last[0].op)]
     needed = needed_for(fn.lets, roots)
     inside = walk_lets(Lambda((), needed, ()))
@@ -125,7 +125,7 @@ def _needed(fn: Lambda, last: tuple[Let, ...], place: Atom | None = None) -> Rea
 
 
 class _Taken:
-    """A let of which the reads of some arrays at one place are taken out."""
+    """A let without the reads of some arrays at one index."""
 
     def __init__(self, let: Let, place: Atom, arrays: Sequence[Atom]) -> None:
         self.let = let
@@ -185,7 +185,7 @@ class _Taken:
         return [*lets, Let(let.vars, read, let.where)]
 
     def _checked(self, extent: Atom, row: tuple[Atom, ...], let: Let) -> list[Let]:
-        """The test of a read, where rows have come that are anything for places outside."""
+        """The check of a read; for indices outside the rows that arrived are unspecified."""
         least, most, both = (self.b.var("t", bool_) for _ in range(3))
         place = self._atom(self.place)
         return [

@@ -1,4 +1,4 @@
-"""What a divided program is: steps, one after the other, each on every chunk of one space.
+"""A divided program: steps in order, each on every chunk of one space.
 
 A rule says what a step computes of an operation, and what follows from the parts of all chunks.
 """
@@ -21,14 +21,14 @@ from flatweave.terms.syntax import Atom, Lambda, Let, Op, Type, Var
 #     client: t_11 = truediv t_10 2    step 1 on n_1: t_12 = map ..                   stores t_12
 #
 # A *space* is an extent along which arrays are in chunks; arrays of one space are cut at the same
-# places. A *step* is one local program, run once for each chunk, which ends where something is
+# rows. A *step* is one local program, run once for each chunk, which ends where something is
 # needed that another chunk has. Between steps the client computes what is whole: scalars and
 # small arrays.
 
 
 @record
 class Local:
-    """One step: the chunks' lets in order, what of them is stored, and what is exchanged behind it.
+    """One step: the chunks' lets in order, their stored results, and the exchange after it.
 
     `folds` are lets whose results the parts of all chunks make together (`rules/`); `goes_on` are
     such lets of an earlier step, of which each chunk now has what it was missing.
@@ -73,8 +73,8 @@ class Divided:
     rises: frozenset[Var]
     """Arrays whose elements do not decrease, as rows of varying lengths are cut by them."""
     read_anywhere: frozenset[Var]
-    """Arrays in chunks that are read at computed places by rows that are: of which the chunks that
-    have them could be asked."""
+    """Arrays in chunks that computed rows read at computed indices: the chunks with these rows
+    could be asked for them."""
     again: Callable[[frozenset[Var]], Divided]
     """The program divided so that these are."""
     large: set[Var]
@@ -124,7 +124,7 @@ nothing, where it has no rows."""
 @record
 class Joining:
     """How parts of neighbours become one: a program of values of the client, which are the same for
-    all, of a part, and of the part behind it."""
+    all, of a part, and of the next part."""
 
     program: Program
     head: tuple[Atom, ...]
@@ -167,8 +167,8 @@ class Parts(Protocol):
         """The same, an array in chunks put together."""
 
     def brought(self, arrays: Sequence[Any], parts: Sequence[Part]) -> list[list[Any]]:
-        """For each chunk, of arrays in chunks, the rows at places, which are its first part, sorted
-        and each once: how many they are, its second part, and these rows of each array."""
+        """For each chunk, the rows of arrays in chunks at indices, which are its first part, sorted
+        and unique: their number is its second part; and these rows of each array."""
 
     def call(self, name: str, fn: Any, args: Sequence[Any]) -> list[Any]:
         """A function of the program on values of the client."""
@@ -183,7 +183,7 @@ class Rule:
     again: ClassVar[bool] = True
     """Whether a chunk that goes on takes the arrays that it went over once more."""
     stored: ClassVar[bool] = False
-    """Whether the chunks keep results of their own, which are there when all chunks are."""
+    """Whether the chunks store separate results, which exist when all chunks are done."""
 
     def space(self, op: Any) -> Atom:
         """The extent that it goes over."""

@@ -19,7 +19,7 @@ from flatweave.terms.build import index
 from flatweave.terms.control import Apply
 from flatweave.terms.syntax import Atom, Op, Var
 
-# What was found out about arrays, for as long as these are there: turns of a loop ask again.
+# Facts about arrays, kept as long as these exist: iterations of a loop need them again.
 
 
 T = TypeVar("T")
@@ -96,7 +96,7 @@ class Ends:
         return self.entry(array, number - 1) if number else 0
 
     def cuts(self, array: Chunked, extent: int) -> tuple[int, ...]:
-        """The places where elements of rows are cut: as the array of ends is, and again where the
+        """The cuts of elements of rows: those of the array of ends, and more where the
         rows of one chunk have too many."""
         cuts = [0]
         for begin, end in pairwise([0, *self.lasts(array)]):
@@ -147,8 +147,8 @@ LITTLE = 1 << 20
 
 
 class Seen(NamedTuple):
-    """The rows that a chunk reads of arrays, from the first to behind the last; of cyclic reads,
-    which row is the position zero."""
+    """The rows that a chunk reads of arrays, from the first to the end; for cyclic reads,
+    the row that is position zero."""
 
     rows: dict[Var, tuple[int, int]]
     zeros: dict[Var, dict[Atom, int]]
@@ -257,7 +257,7 @@ def joined_cyclic(
     rows: Interval | None, places: Mapping[Atom, Interval], extent: int
 ) -> tuple[Interval, dict[Atom, int]]:
     """The rows that cover others, which wrap at an extent, as near to each other as they can be;
-    and for each place which row is its zero."""
+    and for each window the row that is its zero."""
     turns = {}
     for place, (least, most) in places.items():
         if rows is None:
@@ -273,7 +273,7 @@ def joined_cyclic(
 
 
 def runs(begin: int, end: int, extent: int) -> Iterator[Interval]:
-    """Rows that wrap at an extent, as runs of rows, each from its first to behind its last one."""
+    """Rows that wrap at an extent, as runs of rows, each from its first to its end."""
     while begin < end:
         row = begin % extent
         count = min(extent - row, end - begin)

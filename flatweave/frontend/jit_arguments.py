@@ -30,8 +30,8 @@ BY_POSITION = (P.POSITIONAL_ONLY, P.POSITIONAL_OR_KEYWORD)
 
 
 class Picked:
-    """Some parameters of a function; ArgumentError where it has no such one. `what` they are to be
-    stands in the message."""
+    """Some parameters of a function; ArgumentError where it has no such one. `what` describes them
+    in the message."""
 
     def __init__(self, fn: Callable[..., Any], picked: Iterable[str | int], what: str) -> None:
         try:
@@ -66,7 +66,7 @@ class Picked:
         """ArgumentError where a parameter is static, too."""
         for each in (*sorted(self.names & static.names), *sorted(self.numbers & static.numbers)):
             raise ArgumentError(
-                f"{each} is static and cannot be given away.",
+                f"{each} is static and cannot be donated.",
                 where=user_location(), remedy="A static argument has no memory: leave it out.",
             )  # fmt: skip
 
@@ -157,7 +157,7 @@ def check_gives_values(fn: Any) -> None:
 
 
 class Call:
-    """One call taken apart: the leaves of its arguments, and what is static."""
+    """One decomposed call: the leaves of its arguments, and its static values."""
 
     def __init__(
         self, who: str, static: Picked, args: tuple[Any, ...], kwargs: dict[str, Any],

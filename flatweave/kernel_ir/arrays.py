@@ -97,7 +97,7 @@ def for_all(b: Builder, level: Level, count: Atom | int, body: Act) -> None:
 
 
 def loop(b: Builder, lo: Atom, hi: Atom, body: Act) -> None:
-    """`body(b, i)` for lo <= i < hi, one after the other."""
+    """`body(b, i)` for lo <= i < hi, in order."""
     inside = b.inner()
     i = inside.param("i", i64)
     body(inside, i)
@@ -156,7 +156,7 @@ def extent_of(count: Atom | int) -> Atom:
 
 
 def read(buffers: Sequence[Var], extent: Atom | int, first: Atom | int = 0) -> Pull:
-    """What stands in memory from `first` on, one buffer for each component."""
+    """The elements in memory from `first` on, one buffer for each component."""
     base = extent_of(first)
 
     def at(b: Builder, i: Atom) -> Values:
@@ -316,7 +316,7 @@ def gather(array: Pull, source: To, extent: Atom | int | None = None) -> Pull:
 
 
 def permute(array: Push, to: To) -> Push:
-    """Element i goes to place to(i), another for each i."""
+    """Element i goes to index to(i); all indices are distinct."""
 
     def write(b: Builder, put: Put) -> None:
         array.write(b, lambda inside, i, values: put(inside, to(inside, i), values))
@@ -365,7 +365,7 @@ def concat_units(
     b: Builder, level: Level, count: Atom | int, extent: Atom | int,
     make: Callable[[Builder, Atom], Push],
 ) -> Push:  # fmt: skip
-    """`make(b, u)` of `count` units of a level, in parallel, one after the other; each has `extent`
+    """`make(b, u)` of `count` units of a level, in parallel, concatenated; each has `extent`
     elements and is written by code of its unit."""
     here, size, many = level_of(b), extent_of(extent), extent_of(count)
 

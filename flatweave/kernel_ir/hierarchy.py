@@ -68,8 +68,8 @@ LEVELS = dict(zip(LEVEL_NAMES, Level, strict=True))
 class ForAll(KernelOp):
     """Runs `body(i)` for each i below `count`, in parallel, each by one unit of `level`.
 
-    `each` says how many a thread of a block is to take, one after the other, 0 for as many as suit
-    the machine (`kernel_passes/sequentialize.py`).
+    `each` is the number of consecutive elements of a thread of a block; for 0 the machine decides
+    (`kernel_passes/sequentialize.py`).
     """
 
     level: str
@@ -130,7 +130,7 @@ MEMORY: dict[Level, type[Local] | type[WarpShared] | type[Shared]] = {
 #         (r: i64, sum: f32 => store sums r sum)  what is done with the sum of row r
 #         each=4
 #
-# They stand beside `for_all` in code that is not yet divided among threads.
+# They are used next to `for_all` in code that is not yet divided among threads.
 # `kernel_passes/sequentialize.py` writes what the threads do; no machine, verifier or simulator
 # meets one of these.
 #
@@ -150,7 +150,7 @@ class ReduceAll(KernelOp):
     """Combines `element(i)` for i below `count`, in rows of `row` neighbours, by an associative
     `fn`; a thread runs `body(r, value)` for each row r.
 
-    Each thread takes up to `each` elements, as many as suit the machine for 0. With `any_order` the
+    Each thread takes up to `each` elements; for 0 the machine decides. With `any_order` the
     operator commutes. `neutral` is the value of no elements.
     """
 
@@ -174,7 +174,7 @@ class ScanAll(KernelOp):
     """All prefixes of `element(i)` for i below `count`, in rows of `row` neighbours, by an
     associative `fn`; a thread runs `body(i, prefix)` for each i.
 
-    Each thread takes up to `each` elements, as many as suit the machine for 0. With
+    Each thread takes up to `each` elements; for 0 the machine decides. With
     `exclusive` a prefix ends before its element. Where `before` is given, each row goes on from it.
     """
 

@@ -93,7 +93,7 @@ class IsUnique(KernelOp):
 
 @op
 class Trim(KernelOp):
-    """Gives back the memory behind the first `count` elements."""
+    """Frees the memory after the first `count` elements."""
 
     buffer: Var
     count: Atom
@@ -236,7 +236,7 @@ class Threads(KernelOp):
 
 @op
 class SharedIsApart(KernelOp):
-    """Whether blocks have shared memory of their own, not a part of all memory (a host value)."""
+    """Whether blocks have separate shared memory, not a part of all memory (a host value)."""
 
     effect: ClassVar[bool] = True
     stands = ON_HOST

@@ -19,7 +19,7 @@ from flatweave.terms.traverse import atoms_in, lambdas_in
 #     i = add s base               6
 #     j = shl i 1                  7
 #     k = mod n 64                 0
-#     e = sub n k                  6         what is left is taken off
+#     e = sub n k                  6         the remainder is subtracted
 #
 # That of `lane base` is that of its base, the value of lane 0. Sums, products and bits wrap
 # without changing it.
@@ -123,8 +123,8 @@ def _is_power(value: int) -> bool:
 #
 # What is the same for all threads of a warp differs at most between the warps, and what is the
 # same for all threads of a block does not differ at all (`same_for`). A loop's state differs when
-# its first value or a turn makes it so, or when the turns are not as many in every lane; then all
-# of it does.
+# its first value or an iteration makes it differ, or when lanes have different numbers of
+# iterations; then all of it does.
 
 
 Marks = frozenset[str]
@@ -210,7 +210,7 @@ class Variation:
                     self._visit(fn)
 
     def _for_all(self, op: ForAll) -> None:
-        """Each unit has a number of its own."""
+        """Each unit has a different number."""
         around = self._warps_apart
         of_warps = LEVELS.get(op.level) is WARP
         marks = BY_WARP if of_warps else BY_LANE if around else BY_LANE | BY_WARP
@@ -222,7 +222,7 @@ class Variation:
     def _loop(
         self, let: Let, fn: Lambda, params: tuple[Var, ...], init: tuple[Atom, ...]
     ) -> None:
-        """State goes from `init` and from a turn's results into the parameters, and out."""
+        """State goes from `init` and from an iteration's results into the parameters, and out."""
         assert isinstance(let.op, While | For)
         turns = self.turns(let.op)
         after = let.op.body.results

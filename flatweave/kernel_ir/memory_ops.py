@@ -99,7 +99,7 @@ class StoreInTurn(KernelOp):
 class ThreadMemory(KernelOp):
     """Memory for `count` elements of each thread: registers, on machines whose lanes are threads.
 
-    It stands in code of a block or warp, for loops over no more threads than that has: thread t of
+    It is allowed in code of a block or warp, for loops over at most its threads: thread t of
     each is the same one. `width` is how many lanes a warp has.
     """
 
@@ -172,7 +172,7 @@ class AtomicUpdate(KernelOp):
 class LockedUpdate(KernelOp):
     """buffers[index] = fn(buffers[index].., values..), indivisibly, by any `fn` that commutes.
 
-    Whoever does it holds the lock of its place: locks[index mod stripes], 1 while it is held. There
+    It runs under the lock of its index: locks[index mod stripes], 1 while it is held. There
     are `stripes` of them, a power of two.
     """
 
@@ -199,7 +199,7 @@ class LockedUpdate(KernelOp):
 #     w: i64 = load_whole words 3         what one store has left there, whoever did it
 #     store_whole pairs 3 [v, w]          pairs[6] = v, pairs[7] = w, both at once
 #
-# They order nothing else: who loads a word has not been told of other memory, as by `acquire`. So
+# They order nothing else: a load of the word does not acquire other memory. So
 # they take no fence, where a release takes one.
 
 
@@ -209,8 +209,8 @@ MOST = 2
 
 @op
 class LoadWhole(KernelOp):
-    """The `count` words from buffer[index * count] on, as one store has left them; in lanes, each
-    lane those of an index of its own."""
+    """The `count` words from buffer[index * count] on, as one store has left them; each lane has
+    its own index."""
 
     buffer: Var
     index: Atom
@@ -228,8 +228,8 @@ class LoadWhole(KernelOp):
 
 @op
 class StoreWhole(KernelOp):
-    """buffer[index * n + k] = values[k] for all n of them at once; in lanes that differ, each lane
-    at an index of its own, of which no two are the same."""
+    """buffer[index * n + k] = values[k] for all n of them at once; lanes that differ have
+    distinct indices."""
 
     buffer: Var
     index: Atom

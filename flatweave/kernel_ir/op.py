@@ -1,12 +1,12 @@
 """What every operation of a kernel says of itself, so that no room keeps a list of all of them.
 
-    stands      the code it may stand in: of the host, a block, a warp, a thread, or inside lanes
-    together    whether all lanes of a warp take part: it must not stand where some do not run
+    stands      the code it may be used in: of the host, a block, a warp, a thread, or inside lanes
+    together    whether all lanes of a warp take part: it must not be used where some do not run
     gives       how its results differ between the lanes
 
     misfits     what is wrong with its operands, beyond its result types: a sentence each
 
-An op may be a file of its own (`warp_ops.py`): then `simulate` says what it does. Emitters have a
+An op may be in a separate file (`warp_ops.py`): then `simulate` defines it. Emitters have a
 table of handlers each.
 """
 
@@ -28,7 +28,7 @@ UNIFORM_CODE = frozenset({"block", "lanes"})
 IN_LANES = frozenset({"lanes"})
 ON_HOST = frozenset({"host"})
 IN_ROWS = frozenset({"rows"})
-"""In a kernel whose code is that of a host, beside what stands there."""
+"""In a kernel with host code, in addition to the ops allowed there."""
 
 LEVEL_NAMES = ("thread", "warp", "block", "grid")
 """The levels of a machine, the lowest first (`hierarchy.py`)."""

@@ -8,7 +8,7 @@ of the block runs it, with one value for the warp, and what it stores is stored 
 `lanes W` opens a region that the W lanes of a warp run together: there a value may differ from lane
 to lane. On a CPU the block is a task of one core, has one warp, and the warp is a SIMD register
 (`lanes 16` makes <16 x T>, `lanes 1` plain scalars); on a GPU the lanes are threads.
-What lanes do together is in `warp_ops.py`. Kernels may also be written for any number of threads
+The ops of a whole warp are in `warp_ops.py`. Kernels may also be written for any number of threads
 and warps: `hierarchy.py`.
 
     kernel scale(n: i64, xs: global f32, ys: global f32) =>
@@ -52,7 +52,7 @@ from flatweave.terms.syntax import Atom, BufferType, Lambda, Type, Var, op, type
 class Kernel:
     """What one launch runs; `warps` is how many warps a block has (1 on a CPU).
 
-    With `inner`, its code is that of a host: one thread runs a block, with buffers of its own, and
+    With `inner`, its code is host code: one thread runs a block, with separate buffers, and
     launches these kernels itself.
     """
 
@@ -89,7 +89,7 @@ class Later:
             if self._made is None:
                 assert self._write is not None
                 self._made = self._write()
-                self._write = None  # and all that it holds
+                self._write = None  # and everything it refers to
             return self._made
 
 
@@ -173,8 +173,8 @@ class Lane(KernelOp):
 class Call(KernelOp):
     """`fn` on `args` (uniform) by one function of machine code, wherever the same `fn` is called.
 
-    Where an operator is written out twice, operands of an addition may change places in one of the
-    two; of two NaNs the first is its result. So where timing says which of two places runs, both
+    If an operator is inlined twice, operands of an addition may be exchanged in one of the
+    copies; of two NaNs the first is its result. So if timing decides which copy runs, both
     call.
     """
 
@@ -211,7 +211,7 @@ class Shared(KernelOp):
 class Load(KernelOp):
     """buffer[index]; a linear index makes one vector load, any other a gather.
 
-    `ahead` says that elements far behind these will be wanted soon: a CPU may fetch them by then.
+    `ahead` says that elements far after these will be needed soon: a CPU may prefetch them.
     """
 
     buffer: Var
@@ -267,9 +267,9 @@ class Store(KernelOp):
 
 @op
 class StoreCompact(KernelOp):
-    """Lanes where `keep` holds write their values to consecutive places from `base`, in lane order.
+    """Lanes where `keep` holds write their values to consecutive indices from `base`, in order.
 
-    Places from `limit` (uniform) on belong to other blocks and are never written; places between
+    Indices from `limit` (uniform) on belong to other blocks and are never written; indices between
     the last element kept and `limit` may be, with anything.
     """
 
@@ -289,7 +289,7 @@ class StoreCompact(KernelOp):
 
 @op
 class Acquire(KernelOp):
-    """A load that sees all that was written before the `release` it reads from (uniform)."""
+    """A load that sees everything written before the `release` it reads from (uniform)."""
 
     buffer: Var
     index: Atom
@@ -321,7 +321,7 @@ class Release(KernelOp):
 
 @op
 class Backoff(KernelOp):
-    """A pause inside a loop that waits for another block; `attempt` counts its turns."""
+    """A pause inside a loop that waits for another block; `attempt` counts its iterations."""
 
     attempt: Atom
     effect: ClassVar[bool] = True

@@ -61,7 +61,7 @@ def same(a: Unit, b: Unit) -> bool:
 
 
 def _kernel(parser: Parser) -> Kernel:
-    """What stands behind the word `kernel`."""
+    """The text after the word `kernel`."""
     parser.scope = {}
     name = parser.word()
     params = parser.header()

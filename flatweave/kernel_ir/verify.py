@@ -7,7 +7,7 @@
                  with inner kernels is a host that launches these
     lanes        not inside lanes or code of a thread; their results are the same in all lanes
     collectives  only inside lanes, and where control is the same in all of them
-    for_all      only of a level below the code it stands in, where all units of that code come with
+    for_all      only of a level below that of the code, where all units of that code come with
                  the same count, and nothing that its body reads differs between those who share it
     sync         only in code of its level, and only where all whom it joins arrive
     memory       of a thread, warp or block is made in code of that level, and read there or below
@@ -53,7 +53,7 @@ from flatweave.terms.traverse import atoms_in, free_vars, walk_lets
 from flatweave.terms.verify import Verifier
 
 SCALAR = frozenset({"apply", "cast", "if", "while", "for"})
-"""Ops of all terms: they may stand in all code."""
+"""Ops of all terms: they are allowed in all code."""
 
 
 def verify(unit: Unit) -> None:
@@ -82,7 +82,7 @@ def _verify_kernels(kernels: Sequence[Kernel]) -> None:
 
 
 def stands(op: Op, place: str) -> bool:
-    """Whether an op may stand in code of the host, a block, a warp, a thread, or in lanes."""
+    """Whether an op is allowed in code of the host, a block, a warp, a thread, or in lanes."""
     return place in op.stands if isinstance(op, KernelOp) else op.name in SCALAR
 
 
@@ -109,7 +109,7 @@ class HostVerifier(MachineVerifier):
 
     def visit(self, let: Let) -> None:
         if not stands(let.op, "host") and not (self.rows and stands(let.op, "rows")):
-            self.fail(f"{let.op.name} cannot stand on the host")
+            self.fail(f"{let.op.name} is not allowed on the host")
         super().visit(let)
         if isinstance(let.op, Launch):
             self._launch(let.op)
@@ -176,7 +176,7 @@ class KernelVerifier(MachineVerifier):
             remedy = ""
             if isinstance(op, KernelOp) and op.stands == IN_LANES and self.level is THREAD:
                 remedy = ": it needs a warp, so put it inside lanes, in code of a warp"
-            self.fail(f"{name} cannot stand {self._place()}{remedy}")
+            self.fail(f"{name} is not allowed {self._place()}{remedy}")
         if isinstance(op, KernelOp) and op.together and "lane" in self.differs:
             self.fail(f"{name} stands where not all lanes run")
         if isinstance(op, Acquire | Release | StoreWhole | Backoff | Lane | InSet):
@@ -190,13 +190,13 @@ class KernelVerifier(MachineVerifier):
         if level is None:
             self.fail(f"{what}: there is no level {op.level}, only {', '.join(LEVELS)}")
         if level >= BLOCK:
-            self.fail(f"{what} cannot stand in a kernel: the host launches a kernel on its blocks")
+            self.fail(f"{what} is not allowed in a kernel: the host launches kernels on blocks")
         if self.lanes:
-            self.fail(f"{what} cannot stand inside lanes, which are threads already")
+            self.fail(f"{what} is not allowed inside lanes, which are threads already")
         if level >= self.level:
             below = "a `for` loop" if self.level is THREAD else "for_all thread"
             self.fail(
-                f"{what} stands in code of a {self.level.word}, which has no {level.word}s below "
+                f"{what} is in code of a {self.level.word}, which has no {level.word}s below "
                 f"it: take {below}"
             )
         apart = BY_LANE if self.level is WARP else BY_LANE | {"warp"}
@@ -213,7 +213,7 @@ class KernelVerifier(MachineVerifier):
                 )
 
     def _sync(self, op: Sync) -> None:
-        """In code of its own level, where all whom it joins arrive; that of a warp in code of the
+        """In code of its level, where all units that it joins arrive; that of a warp in code of the
         block, too, where some warps go their own way."""
         level = LEVELS.get(op.level)
         if level is None or level is THREAD:
@@ -223,7 +223,7 @@ class KernelVerifier(MachineVerifier):
         alone = level is WARP and self.level is BLOCK and "warp" in self.differs
         if self.level is not level and not alone and (self.has_levels or self.level is not BLOCK):
             self.fail(
-                f"sync of a {level.word} stands in code of a {self.level.word}: not all "
+                f"sync of a {level.word} is in code of a {self.level.word}: not all "
                 f"{'threads' if level is WARP else 'warps'} of one {level.word} come here; put it "
                 f"into code of the {level.word}"
             )
@@ -240,7 +240,7 @@ class KernelVerifier(MachineVerifier):
         if self.level is BLOCK and not self.has_levels and owner is not WARP:
             return  # refused, or not, by what may stand inside lanes and outside
         self.fail(
-            f"{op.name} is memory of a {owner.word} and stands in code of a {here.word}: make it "
+            f"{op.name} is memory of a {owner.word} but is in code of a {here.word}: allocate it "
             f"in code of a {owner.word}"
         )
 

@@ -158,7 +158,7 @@ class InSet(KernelOp):
 
 @op
 class SelectZero(KernelOp):
-    """Lane l gets the place of bit number l among those that are 0 in `mask` (uniform u64).
+    """Lane l gets the index of the l-th bit among those that are 0 in `mask` (uniform u64).
 
     Undefined in lane l if the mask has at most l zeros.
     """
@@ -174,7 +174,7 @@ class SelectZero(KernelOp):
         return types_misfit("the mask", (self.mask,), (u64,))
 
 
-# ReduceRows: the rows of a square, each combined to one value, which a lane of its own gets.
+# ReduceRows: the rows of a square, each combined to one value, one for each lane.
 
 
 @op
@@ -220,7 +220,7 @@ class ReduceRows(KernelOp):
 class ShuffleLanes(KernelOp):
     """Lane l gets the values of lane `source`, a number below that of the lanes in each of them.
 
-    It may stand in code of a thread, in a loop over as many threads as a warp has lanes.
+    It is allowed in code of a thread, in a loop over as many threads as a warp has lanes.
     """
 
     args: tuple[Atom, ...]

@@ -1,6 +1,6 @@
 """The vocabulary of the array language, by what its operations do.
 
-What a user calls is often a composition of these, written in `frontend/`: a transpose is a
+Public functions are often compositions of these, in `frontend/`: a transpose is a
 `generate` that reads its argument with swapped indices.
 """
 

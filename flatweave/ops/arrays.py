@@ -113,7 +113,7 @@ class Empty(Op):
 
 @op
 class Concat(Op):
-    """Arrays one after the other; `extent` is the sum of their extents along axis 0."""
+    """Arrays concatenated; `extent` is the sum of their extents along axis 0."""
 
     extent: Atom
     xs: tuple[Atom, ...]

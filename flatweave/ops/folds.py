@@ -75,7 +75,7 @@ class Fold(Op):
 class Reduce(Op):
     """All elements combined in order by an associative operator; several arrays are a tuple.
 
-    `neutral` stands once, to the left of everything, and need not be neutral unless `known` says
+    `neutral` is applied once, on the left of everything; it need not be neutral unless `known` says
     that it is to all elements.
     """
 
@@ -108,7 +108,7 @@ class Reduce(Op):
 class Scan(Op):
     """Every prefix of a reduction; `exclusive` leaves xs[i] out, `reverse` gives every suffix.
 
-    `neutral` stands once, to the left of everything, to the right when `reverse`; it need not be
+    `neutral` is applied once, on the left, or on the right with `reverse`; it need not be
     neutral unless `known` says that it is. `starts` may hold one array of flags, one for each
     element: a flagged element begins a segment anew, from `neutral`. In a `reverse` scan, which
     runs from the end, the flagged element of a segment is its last one.
@@ -197,7 +197,7 @@ class Locate(Op):
     """The row of a position and where that row begins; row i ends at `ends[skip + i]`.
 
     Ends do not decrease, row 0 begins at 0, and the position is not negative and below the last
-    end: its row is the first one to end behind it. A sweep that locates its own positions walks
+    end: its row is the first one whose end is greater. A sweep that locates its own positions walks
     along the rows and searches once for each block.
     """
 

@@ -33,7 +33,7 @@ class ByRow(Op):
 
     Result k of `fn` is an element or row of one shape, where `groups[k]` is -1; or a row of group
     g, which goes to `offsets[g][i]` of an array of `totals[g]`. It may be shorter than its room
-    there: what lies behind it is undefined.
+    there: the rest is undefined.
     """
 
     count: Atom
@@ -88,7 +88,7 @@ HOST_BODIES = (If, While, For, ByRow)
 """Operations of the host whose bodies are of the host, too."""
 
 
-# nest count fn:   what fn gives for every index, rows of different lengths one after the other
+# nest count fn:   the results of fn for every index: rows of different lengths, concatenated
 #
 #     k: i64, m: i64, o: i64[k], ys: f32[m], s: f32[n] = nest n groups=[0, -1] (i: i64 =>
 #         .. in length, row, sum)

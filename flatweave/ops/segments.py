@@ -4,7 +4,7 @@
     combine_rows fn neutral rows      row, start, v..   ys[row] = the v of its segment combined
 
     start   T F F T F       a segment goes from a start up to the next one
-    row     1 1 1 4 4       with rows: each goes to a place of its own, places between stay neutral
+    row     1 1 1 4 4       with rows: each goes to a distinct index, indices between stay neutral
 """
 
 from __future__ import annotations

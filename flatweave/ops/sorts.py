@@ -110,7 +110,7 @@ class RadixSort(Op):
 #     ys: f32[n] = sort_rows (x: f32 => k: u32 = bits x in k) r [] m [xs]      r rows of m elements
 #     ys: f32[n] = sort_rows (x: f32 => k: u32 = bits x in k) r [o] m [xs]     row i from o[i] on
 #
-# Rows lie one after the other; no row is longer than `length`, nor that than `SHORT`.
+# Rows are concatenated; no row is longer than `length`, nor that than `SHORT`.
 
 
 SHORT = 16

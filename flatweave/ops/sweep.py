@@ -80,7 +80,7 @@ class Sink(Part):
         raise NotImplementedError
 
     def binders(self, shape: tuple[Atom, ...], taken: tuple[Atom, ...]) -> tuple[Var, ...]:
-        """Fresh variables for what the sink leaves behind."""
+        """Fresh variables for the results of the sink."""
         raise NotImplementedError
 
     def misfits(self, taken: tuple[Atom, ...]) -> Iterator[str]:
@@ -111,11 +111,11 @@ class Sink(Part):
         return None
 
     def consecutive(self, taken: tuple[Atom, ...]) -> tuple[Atom, ...]:
-        """What is stored at one place after the other."""
+        """The values stored at consecutive indices."""
         return ()
 
     def row(self, taken: tuple[Atom, ...]) -> Atom | None:
-        """The row that an element is combined into, of rows one after the other."""
+        """The row that an element is combined into, of consecutive rows."""
         return None
 
     def reduction(self) -> Lambda | None:
@@ -261,9 +261,9 @@ class Combine(Sink):
 class Prefix(Op):
     """A scan inside a sweep's body: `args` of all elements up to this one combined.
 
-    With a flag in `starts` it begins anew at each element where that holds; `exclusive`, it gives
-    the neutral element there. Where there is an `initial` element, and no flag, it stands once, to
-    the left of everything; the neutral one may stand anywhere.
+    With `starts` it restarts at each element whose flag holds; `exclusive`, it gives
+    the neutral element there. If there is an `initial` element, and no flag, it is applied once, to
+    the left of everything; the neutral one may be applied anywhere.
     """
 
     fn: Lambda
@@ -284,7 +284,7 @@ class Prefix(Op):
         if self.initial:
             yield from types_misfit("the initial element", self.initial, types_of(self.args))
         if self.initial and self.starts:
-            yield "an initial element stands once, but segments start more than once"
+            yield "an initial element is applied once, but segments start more than once"
 
     def evaluate(self, interp: Interp, env: Env) -> Values:
         """The batch is all elements of the sweep, in running order."""
@@ -353,7 +353,7 @@ class Sweep(Op):
         if self.reverse and any(sink.forward for sink in self.sinks):
             yield "a sink that combines segments needs a sweep from the front"
         if len(self.sinks) > 1 and any(sink.alone for sink in self.sinks):
-            yield "a sink that writes to computed places shares its sweep with another one"
+            yield "a sink that writes to computed indices shares its sweep with another one"
         for sink, taken in zip(self.sinks, self.portions(), strict=True):
             yield from sink.misfits(taken)
 

@@ -75,7 +75,7 @@ class ScatterReduce(AtComputedIndices):
     fn: Lambda
     neutral: tuple[Atom, ...]
     dest: tuple[Atom, ...]
-    said: ClassVar[str] = "what is updated at computed places"
+    said: ClassVar[str] = "the destination of updates at computed indices"
 
     @property
     def updated(self) -> tuple[Atom, ...]:
@@ -100,7 +100,7 @@ class ScatterReduce(AtComputedIndices):
 
 @op
 class Insert(Sink):
-    """The elements written to `dest` one after the other from a flat `offset`."""
+    """The elements written to `dest`, consecutively from a flat `offset`."""
 
     dest: Atom
     offset: Atom
@@ -166,7 +166,7 @@ class Scatter(SinkOp):
 
 @op
 class Permute(Op):
-    """Combines values that meet at one place of rank-1 `dest` (Accelerate's permute).
+    """Combines values with one index in rank-1 `dest` (Accelerate's permute).
 
     `fn` is associative and commutative; `neutral`, where given, allows private copies.
     """
@@ -195,7 +195,7 @@ class Permute(Op):
         return operators.scatter_reduce(interp, env, self.fn, dest, indices, xs)
 
 
-# weave shape xs ys:   x[0], y[0], x[1], y[1], ..: elements of several arrays in turn
+# weave shape xs ys:   x[0], y[0], x[1], y[1], ..: interleaved elements of several arrays
 
 
 @op
@@ -234,7 +234,7 @@ class InTurn(Sink):
 
 @op
 class Weave(SinkOp):
-    """The elements of `xs`, arrays of one shape, in turn, under another shape."""
+    """The interleaved elements of `xs`, arrays of one shape, under another shape."""
 
     shape: tuple[Atom, ...]
     xs: tuple[Atom, ...]

@@ -1,6 +1,6 @@
 """A call on one page for a browser: `f.stages(*args).page("f.html")`.
 
-It draws what stages, plans and the simulator know of a call; it computes nothing of its own.
+It draws the facts of stages, plans and the simulator about a call; it computes none.
 
     graph     a program as nodes and edges, laid out in layers and drawn as SVG
     passes    what there is to say of each pass over data: bytes, plan, kernels, their code

@@ -20,7 +20,7 @@ from flatweave.terms.traverse import free_vars, lambdas_in
 #     zs = fw.map(f, xs); fw.sum(zs)    ==>    [xs: f64[n]] -> [map: f64[n]] -> [reduce: f64]
 #
 # Work on single numbers has no nodes: what it reads counts as read by those who need its results.
-# A body with operations on arrays of its own is drawn inside its node.
+# A body with array operations is drawn inside its node.
 
 
 LONGEST = 30  # characters of a label
@@ -29,7 +29,7 @@ Made = dict[Var, tuple[int, ...]]  # the nodes that a variable comes from
 
 @record
 class Node:
-    """An operation: what it says, the places of the user's program in it, what is inside."""
+    """An operation: its label, its locations in the user's program, its inner operations."""
 
     title: str
     about: str
@@ -183,7 +183,7 @@ def place(boxes: Sequence[Box], edges: Pairs) -> Placed:
 
 
 def layers_of(count: int, edges: Pairs) -> list[int]:
-    """The length of the longest path to each node; what reads nothing stands above its reader."""
+    """The length of the longest path to each node; nodes without inputs are above their reader."""
     layers = [0] * count
     readers: list[list[int]] = [[] for _ in range(count)]
     for a, b in sorted(edges, key=lambda edge: edge[1]):
@@ -240,8 +240,8 @@ def _pack(
 
 # A graph as SVG: boxes with what they do and give, lines for the arrays between them.
 #
-# What lies far apart is not joined by a line through all that is between: the box that reads says
-# the array's name instead.
+# Boxes that are far from each other are not joined by a line through everything between: the
+# reading box has the array's name instead.
 
 
 LETTER, LEAST, LABEL, MARGIN = 7.3, 84.0, 42.0, 12.0
@@ -249,7 +249,7 @@ LETTER, LEAST, LABEL, MARGIN = 7.3, 84.0, 42.0, 12.0
 
 @record
 class Marks:
-    """What a node is marked with: the places it comes from, the number of its pass, its detail."""
+    """The marks of a node: the locations it comes from, the number of its pass, its detail."""
 
     of: str
     passes: str

@@ -17,12 +17,12 @@ from flatweave.frontend.trace.run_time_checks import user_error
 from flatweave.places.demand import rates
 from flatweave.profiler.profile import Profile
 
-# The user's lines, and the places in them: what comes from one place belongs together on the
-# page.
+# The user's lines, and the locations in them: everything from one location is highlighted
+# together.
 #
-#     source.of([place])  ==>  "p3"       marks everything that the expression at `place` became
+#     source.of([place])  ==>  "p3"       marks everything compiled from the expression at `place`
 #
-# A place is an expression, by its columns, where Python knows them.
+# A location is an expression, by its columns, if Python knows them.
 
 
 FAR = 12  # lines between two that are shown, and do not matter
@@ -30,13 +30,13 @@ Spots = dict[int, list[str]]
 
 
 class Source:
-    """The places that were asked for, by number."""
+    """The requested locations, by number."""
 
     def __init__(self) -> None:
         self._numbers: dict[Location, str] = {}
 
     def of(self, places: Iterable[Location]) -> str:
-        """The marks of these places."""
+        """The marks of these locations."""
         marks = []
         for place in places:
             if place.is_known:
@@ -44,7 +44,7 @@ class Source:
         return " ".join(dict.fromkeys(marks))
 
     def lines(self) -> Markup:
-        """Every line that has a place, those between them, and which places are theirs."""
+        """Every line with a location, those between them, and their locations."""
         files: dict[str, Spots] = {}
         texts: dict[tuple[str, int], str] = {}
         for place, mark in self._numbers.items():
@@ -83,7 +83,7 @@ def shown(spots: Iterable[int]) -> Iterator[int | None]:
         last = number
 
 
-# How long a call takes, beside the time that its bytes need at this machine's rate of memory.
+# The time of a call, and the time that its bytes need at this machine's memory bandwidth.
 
 
 RUNS, ENOUGH = 20, 0.3
@@ -101,7 +101,7 @@ class Took:
 
 @record
 class Timing:
-    """The fastest of `runs` calls, and each pass of them by name; `wrong` says why there is none.
+    """The fastest of `runs` calls, and each pass by name; `wrong` says why there are no times.
     `rate` is in bytes a second."""
 
     seconds: float | None
@@ -111,7 +111,7 @@ class Timing:
     wrong: str = ""
 
     def floor(self, n_bytes: int) -> float:
-        """How long so many bytes take at the rate of the machine."""
+        """The time that `n_bytes` take at the rate of the machine."""
         return n_bytes / self.rate if self.rate else 0.0
 
 

@@ -1,6 +1,6 @@
 """The page of a call: `f.stages(*args).page("f.html")`, one file that needs nothing else.
 
-What belongs together is marked alike: lines, boxes and kernels name in `data-of` the places of the
+Related things have the same marks: lines, boxes and kernels name in `data-of` the locations in the
 user's program that they come from, and in `data-pass` the passes that they are part of; page.js
 lights up what shares a mark with what was chosen.
 """
@@ -71,13 +71,13 @@ class _Page:
         for each in self.passes:
             for place in each.places:
                 if place in own.values() and place != own[each.number]:
-                    continue  # another pass is what stands there
+                    continue  # another pass is already there
                 self.of_place.setdefault(place, []).append(each.number)
                 self.of_line.setdefault((place.file, place.line), []).append(each.number)
 
     def text(self) -> str:
         """The whole file."""
-        graphs = self._graphs()  # first: they say which places there are
+        graphs = self._graphs()  # first: they define the locations
         kernels = self._kernels()
         main = tag(
             "main",
@@ -153,11 +153,11 @@ class _Page:
         return Marks(self.source.of(own), passes, hue, str(len(self.details) - 1))
 
     def _is_written(self, node: Node) -> bool:
-        """Whether a node is of the program as written: what it is has one place, its own."""
+        """Whether a node is of the program as written: it has one location, its own."""
         return not any(each.let and each.let is node.let for each in self.passes)
 
     def _passes_at(self, places: Sequence[Location]) -> list[int]:
-        """The passes that what stands at these places became part of."""
+        """The passes that contain the code at these locations."""
         for place in places[:1]:
             found = self.of_place.get(place) or self.of_line.get((place.file, place.line), [])
             if found:
@@ -290,7 +290,7 @@ def _data(name: str) -> str:
 
 # The page in small, as a notebook shows it: the lines, both graphs, the passes.
 #
-# It stands in a frame of its own, so that its style and its keys are not those of the notebook.
+# It has a separate frame, so that its style and its keys are not those of the notebook.
 # The program is not run for it, and no kernel is made: it has what is known already.
 
 

@@ -1,9 +1,9 @@
 """target="auto": each call runs where it is done first.
 
     entry = Anywhere(make, deterministic=True)      make(target) is the entry for one target
-    entry(flat)                                     of all targets, the one that is done first
+    entry(flat)                                     on the target that finishes first
 
-What it takes on a target is the time of a call, the copies there and back, and its bytes or its
+The cost on a target is the time of a call, the copies there and back, and its bytes or its
 operations, whichever take longer, at the rates that were measured (`demand.py`). Where targets give
 different bits, only `cpu` is chosen, unless the user allows others.
 """

@@ -35,7 +35,7 @@ from flatweave.terms.traverse import atoms_in, lambdas_in
 
 
 TURNS = 16
-"""How often a loop is taken to turn where nobody knows."""
+"""The assumed number of iterations of a loop, if it is unknown."""
 Sizes = dict[Var, Any]
 
 
@@ -74,7 +74,7 @@ class _Count:
         self.turns = 1.0
 
     def body(self, fn: Lambda, sizes: Sizes, times: float) -> None:
-        """A body that runs so many times."""
+        """A body that runs `times` times."""
         for let in fn.lets:
             self.let(let, sizes, times)
 
@@ -178,7 +178,7 @@ def rates(target: str, device: Device | None) -> Rates:
 
 
 def _named(device: Device | None) -> str:
-    """What was measured: a device with its driver, or the CPU with so many threads."""
+    """The measured machine: a device with its driver, or the CPU with its number of threads."""
     if device is None:
         return f"cpu {config.threads or os.cpu_count()} {config.cpu}"
     return f"{device.kind} {device.name} {device.driver.compiler}"

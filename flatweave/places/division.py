@@ -25,7 +25,7 @@ from flatweave.terms.traverse import atoms_in, free_vars, lambdas_in, walk_lets
 # map (a => mul a 2.0) [xs]         the same: products are rounded alike
 # reduce (maximum f32) -inf [xs]    the same: nothing is rounded, in any order
 # reduce (add f32) 0.0 [xs]         not: each target groups the elements in its own way
-# map (exp f32) [xs]                not: each has an exp of its own
+# map (exp f32) [xs]                not: each has another exp
 
 
 CHOOSING = frozenset({"minimum", "maximum", "select", "lt", "le", "gt", "ge", "eq", "ne", "and",
@@ -51,7 +51,7 @@ def _is_exact(op: Op) -> bool:
 
 
 def _folded(op: Op) -> Iterator[Atom]:
-    """What an op combines in an order of its own."""
+    """The operands that an op combines in a target's order."""
     for name in ("neutral", "dest"):
         yield from getattr(op, name, ())
 
@@ -66,7 +66,7 @@ def _is_float(atom: Atom) -> bool:
 #
 #     f(n: i64, xs: f32[n]):            division_of(..)
 #       ys = map g [xs]                   extents {n}: each part gets some rows of xs
-#       s = reduce (add f32) [0.0] [ys]   results: rows that are put one after the other, and a sum
+#       s = reduce (add f32) [0.0] [ys]   results: rows that are concatenated, and a sum
 #       in ys, s                          of sums
 #
 # Only maps and reductions are: an element of a result depends on the elements in its own row.
@@ -87,7 +87,7 @@ class Folded:
 @record(eq=True)
 class Division:
     """Which parameters are extents that are divided, which are arrays, and what becomes of the
-    results of the parts: put one after the other, those of any part, or combined."""
+    results of the parts: concatenated, those of any part, or combined."""
 
     extents: frozenset[int]
     arrays: frozenset[int]
@@ -140,7 +140,7 @@ class _Dividing:
         self.folds: list[tuple[Reduce, tuple[Var, ...]]] = []
 
     def is_divided(self, atom: Atom) -> bool:
-        """Whether the first axis of an array is the one that is divided."""
+        """Whether the first axis of an array is the divided one."""
         return isinstance(atom.type, ArrayType) and atom.type.shape[0] in self.extents
 
     def division(self) -> Division:

@@ -83,7 +83,7 @@ def notes_about(let: Let, notes: Sequence[Note]) -> list[Note]:
 
 
 def lines_of(places: Iterable[Location]) -> list[str]:
-    """The lines of places, each once."""
+    """The lines of locations, each once."""
     lines = sorted({(place.file, place.line) for place in places})
     return [f"{file}:{line}" for file, line in lines]
 
@@ -98,7 +98,7 @@ def plans_of(text: str) -> dict[str, str]:
 
 
 def places_of(let: Let) -> Iterator[Location]:
-    """The places of the user's program that an operation comes from, each once, its own first."""
+    """The locations in the user's program of an operation's sources, each once, its own first."""
     yield from dict.fromkeys(place for place in _places(let) if place.is_known)
 
 
@@ -118,7 +118,7 @@ def title_of(let: Let) -> str:
     return let.op.name.replace("_", " ")
 
 
-# What is known of the kernels of a group of calls, beside their times: asked of the compiler.
+# The compiler's facts about the kernels of a group of calls, in addition to their times.
 #
 #     facts_of(group).kernels["t_12_s"]      its pass, role, line, and why it ran
 #     facts_of(group).passes["t_12"]         the bytes that one run of the pass moves

@@ -4,7 +4,7 @@
     p.rows(), p.calls()       lists of dicts: pandas.DataFrame(p.rows())
     p.trace("run.json")       for chrome://tracing or ui.perfetto.dev
 
-What is known of kernels beside their times is asked of the compiler when somebody looks.
+Facts about kernels other than their times are asked of the compiler when a profile is read.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class Profile:
         self.sums.settle()
         return self.sums.peak_bytes
 
-    # -- what is told -----------------------------------------------------------------------------
+    # -- events -----------------------------------------------------------------------------------
 
     def called(self, call: Call) -> None:
         """A call has ended; calls that outlive the profile are left out."""
@@ -98,13 +98,13 @@ class Profile:
         self.sums.compiled(name, stage, begin, end, thread)
 
     def sent(self, name: str, chunks: int) -> None:
-        """A program that workers of a cluster run, on so many chunks."""
+        """A program that workers of a cluster run, on `chunks` chunks."""
         self.sums.sent[name] = self.sums.sent.get(name, 0) + chunks
 
     # -- what is shown ----------------------------------------------------------------------------
 
     def rows(self) -> list[dict[str, Any]]:
-        """A row for each kernel that ran, the one that took most time first: times in seconds.
+        """A row for each kernel that ran, the slowest first: times in seconds.
 
         `bytes` are those that the pass over data cannot do without, and `bandwidth` is of all
         kernels of the pass: both stand with the kernel that does most of its work. None says that
@@ -207,7 +207,7 @@ def explain(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Explanation:
             where=user_location(), remedy="Explain the call of the function.",
         )  # fmt: skip
     known: Any = f if hasattr(f, "stages") else jit(f)
-    stages = known.stages(*args, **kwargs)  # before the call, to which arguments may be given away
+    stages = known.stages(*args, **kwargs)  # before the call, which may donate arguments
     with Profile() as profile:
         known(*args, **kwargs)
     made: Explanation = opened("profiler").explanation(stages, profile)

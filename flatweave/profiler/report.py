@@ -55,10 +55,10 @@ DOES: dict[type[Sink], str] = {
     Combine: "reduces to a value",
     CombineSegments: "reduces segments",
     CombineRows: "reduces rows",
-    ScatterStore: "writes at computed places",
-    ScatterReduce: "updates computed places",
+    ScatterStore: "writes at computed indices",
+    ScatterReduce: "updates computed indices",
     Insert: "fills a part of an array",
-    InTurn: "writes arrays element by element in turn",
+    InTurn: "writes interleaved arrays",
 }
 
 
@@ -91,7 +91,7 @@ def _in_steps(stages: Stages, profile: Profile) -> Explanation:
 
 def _chunks(step: Stages, profile: Profile) -> str:
     groups = [group for group in profile.sums.groups.values() if group.name == step.name]
-    return f"on {counted(sum(group.calls for group in groups), 'chunk')}, one after the other"
+    return f"on {counted(sum(group.calls for group in groups), 'chunk')}, in order"
 
 
 def _explained(
@@ -187,7 +187,7 @@ def _ran(rows: Sequence[Row]) -> str:
     return "\n".join(said)
 
 
-# What `fw.profile` and `fw.explain` are asked to show, behind the door: it needs the compiler.
+# The output of `fw.profile` and `fw.explain`, imported lazily: it needs the compiler.
 
 
 __all__ = ["call_rows", "explanation", "kernel_rows", "table", "write_trace"]

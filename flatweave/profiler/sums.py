@@ -1,4 +1,4 @@
-"""What a profile keeps of what it is told: sums for each kernel, and a limited number of events.
+"""The data of a profile: sums for each kernel, and a limited number of events.
 
 Calls of a program with the same sizes are one group, so that however many there are, what is kept
 stays small. No array of the user's is kept, only its shape.
@@ -96,8 +96,8 @@ class Group:
 
 
 class Sums:
-    """All that a profile was told so far. Any thread may tell: that is noted, and added up later,
-    so that whoever calls loses little time."""
+    """All events that a profile received so far. Any thread may add one: it is noted, and added up
+    later, so that the caller loses little time."""
 
     def __init__(self) -> None:
         self.groups: dict[Any, Group] = {}
@@ -140,7 +140,7 @@ class Sums:
                 launches.wait()
 
     def settle(self) -> None:
-        """Add up all that was told; waits for devices."""
+        """Add up all events; waits for devices."""
         with self._lock:
             while self._waiting:
                 self._add(*self._waiting.popleft())

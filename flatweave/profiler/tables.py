@@ -21,7 +21,7 @@ from flatweave.profiler.facts import Facts, PassFacts, facts_of
 from flatweave.profiler.profile import Profile
 from flatweave.profiler.sums import Group, KernelSum
 
-# The rows of a profile: sums with what is known beside them.
+# The rows of a profile: sums with other facts.
 #
 # kernel_rows(p)      a dict for each kernel of each program
 # call_rows(p)        a dict for each program
@@ -33,7 +33,7 @@ Row = dict[str, Any]
 
 
 def kernel_rows(profile: Profile) -> list[Row]:
-    """A row for each kernel that ran, the one that took most time first."""
+    """A row for each kernel that ran, the slowest first."""
     profile.sums.settle()
     found: list[Row] = []
     for groups in _by_program(profile).values():
@@ -159,7 +159,7 @@ def _mains(facts: Facts, sums: Mapping[str, KernelSum]) -> set[str]:
 
 
 def _variant(kernel: str, of: PassFacts | None) -> str:
-    """What a kernel's name says beside the name of its pass."""
+    """The part of a kernel's name after the name of its pass."""
     rest = kernel[len(of.name) :].strip("_").replace("_", " ") if of else ""
     return "streaming" if rest == "s" else rest
 
@@ -211,7 +211,7 @@ RIGHT_OF_CALLS = range(1, 5)
 
 
 def table(profile: Profile) -> str:
-    """Kernels, the one that took most time first, then programs."""
+    """Kernels, the slowest first, then programs."""
     kernels, programs = kernel_rows(profile), call_rows(profile)
     head = [f"{duration(profile.seconds)}, {counted(len(kernels), 'kernel')}"]
     if profile.peak_bytes:
@@ -291,7 +291,7 @@ def _drawn(head: Sequence[str], rows: Any, right: Any) -> str:
 
 
 US = 1e-3
-DEVICES = 1 << 40  # their tracks are numbered from here on, beside those of threads
+DEVICES = 1 << 40  # their tracks are numbered from here on, after those of threads
 
 
 def write_trace(profile: Profile, path: str | Path) -> Path:

@@ -6,9 +6,9 @@
     fw.random.integers(there, 0, 6, shape=n)           # n may be computed
     fw.map(lambda k: fw.random.uniform(k), fw.random.keys(key, n))
 
-A number depends on its key and its place alone (Salmon and others, "Parallel random numbers: as
+A number depends only on its key and its index (Salmon and others, "Parallel random numbers: as
 easy as 1, 2, 3", 2011): nothing is kept between calls, and the same key gives the same numbers
-again. A key is used for one array, then split. Two generators, told apart by the dtype of the key:
+again. A key is used for one array, then split. The dtype of the key selects one of two generators:
 
     generators.py   Philox 4x64 of ten rounds, the words of numpy.random.Philox(key=seed);
                     Threefry 2x32 of twenty rounds, the bits of jax.random.key(seed)

@@ -143,7 +143,7 @@ def poisson(key: Any, mean: Any, shape: Any = None, dtype: Any = i64) -> Any:
         return reshaped(map(lambda i: astype(_count(turn, i, means), wanted), places), extents)
     if shape is not None:
         raise ArgumentError(
-            "poisson of an array of means has its shape, and takes none.",
+            "poisson of an array of means takes no shape; the result has the shape of the means.",
             where=user_location(), remedy="Broadcast the means: fw.broadcast_to(mean, shape).",
         )  # fmt: skip
     flat: Any = raveled(means)

@@ -35,7 +35,7 @@ class Generator(Protocol):
         """The words of block 0, 1, .. of an array."""
 
     def own(self, key: Words, element: Any, turn: Any) -> Words:
-        """Two words of 64 bits for one element alone, at its turn 0, 1, .."""
+        """Two words of 64 bits for one element, at its draw 0, 1, .."""
 
     def child(self, key: Words, number: Any) -> Words:
         """Key 0, 1, .. of those that a key is split into."""
@@ -50,7 +50,7 @@ class Generator(Protocol):
 #
 # Salmon and others, "Parallel random numbers: as easy as 1, 2, 3", 2011, section 3.3. NumPy's
 # first block is that of counter 1, so ours is. The last word of the counter is 0 for arrays, and
-# tells the other uses apart.
+# distinguishes the other uses.
 
 
 ROUNDS = 10
@@ -76,7 +76,7 @@ def _wide(value: Any) -> Any:
 
 
 class Philox:
-    """Keys of two u64; an array's words are those of numpy.random.Philox, one after the other."""
+    """Keys of two u64; an array's words are those of numpy.random.Philox, in order."""
 
     name = "philox"
     word = u64
@@ -98,7 +98,7 @@ class Philox:
         return [half for word in words for half in (astype(word, u32), astype(word >> 32, u32))]
 
     def own(self, key: Words, element: Any, turn: Any) -> Words:
-        """The first two of a block that is the element's and the turn's."""
+        """The first two words of the block of the element and the draw."""
         return philox(key, (_wide(element), _wide(turn), _wide(0), _wide(_PHILOX)))[:2]
 
     def child(self, key: Words, number: Any) -> Words:
@@ -120,7 +120,7 @@ class Philox:
 
 _ROTATIONS = (13, 15, 26, 6), (17, 29, 16, 24)
 _PARITY = 0x1BD11BDA
-_THREEFRY = 0x4F574E  # turns a key into another one, for what single elements draw
+_THREEFRY = 0x4F574E  # derives another key, for the draws of single elements
 
 
 def threefry(key: Words, counter: Words) -> Words:

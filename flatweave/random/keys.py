@@ -212,7 +212,7 @@ def _row(made: Generator, words: Words, count: Atom, bits: int, element: Element
 
 
 def turns_of(key: Any, who: str) -> Callable[[Any, Any], Sequence[Any]]:
-    """turn(i, t): two words of 64 bits that element i has at its turn t, and nobody else."""
+    """turn(i, t): two words of 64 bits that only element i has, at its draw t."""
     made, words = opened(key, who)
     return partial(made.own, words)
 

@@ -44,7 +44,7 @@ def choice(key: Any, a: Any, shape: Any = (), replace: bool = True, p: Any = Non
 
     `p` has a weight for each, which need not add up to 1; by default all are as likely. Without
     `replace` none is drawn twice. Raises ShapeError where more are drawn so than there are, or
-    where the weights are not as many as the elements.
+    where weights and elements differ in number.
 
     Types: `key, a: t[n, ..] or n, shape: extents -> t[shape, ..]`.
 

@@ -146,7 +146,7 @@ class DiskCache:
             total -= size
 
     def _distrust(self, reason: Distrusted) -> None:
-        """Say once that, and why, what is stored is not used."""
+        """Warn once that stored code is not used, and why."""
         with _SAYING:
             if self._has_warned:
                 return
@@ -228,7 +228,7 @@ _SAYING = Lock()
 #
 #     facts()     ==>     sources of Flatweave, LLVM's library, CPU, C library, Python, NumPy
 #
-# Sources are told by names, sizes and times, not by content: reading all of them would take
+# Sources are identified by names, sizes and times, not by content: reading all of them would take
 # longer than what is saved. The facts are those of when Flatweave was imported; what is compiled
 # after its files have changed, partly by other code then, is not kept (`is_current`).
 
@@ -241,7 +241,7 @@ CODE = (".py", ".ll", ".so")
 
 @functools.cache
 def facts() -> str:
-    """All of it, as a text that is part of a key; "" where something cannot be told, or where no
+    """All facts, as a text that is part of a key; "" if one is unknown, or if no
     image could be mapped."""
     if not system().has_images:
         return ""

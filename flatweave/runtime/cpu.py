@@ -32,7 +32,7 @@ from flatweave.runtime.support import Code
 # Where the data of an array is.
 #
 # `__array_interface__` says it in 1 us, which is a tenth of a small call. In NumPy's C interface
-# it is the field behind the object's head, which every extension has compiled in (PyArray_DATA),
+# it is the field after the object's head, which every extension has compiled in (PyArray_DATA),
 # so it never moves; reading that takes 0.2 us. An interpreter whose objects are not in memory
 # where `id` says takes the long way.
 
@@ -94,7 +94,7 @@ def owner_of(array: Values) -> int:
 def shared(array: Values) -> Values:
     """A read-only array over the same memory, which its owner has promised not to write to.
 
-    The memoryview between the two is the sign of the promise: `is_frozen` does not look behind it.
+    The memoryview between the two is the sign of the promise: `is_frozen` does not look beyond it.
     """
     if is_frozen(array):
         return array
@@ -109,7 +109,7 @@ def shared(array: Values) -> Values:
 # keeps its memory alive.
 #
 # A result that is part of an argument is a view of it where nobody can write to that, else a
-# copy; of one that the caller has given away it is a view in any case.
+# copy; of a donated one it is always a view.
 
 
 _CODES = {
@@ -333,7 +333,7 @@ def _result_code(result: Result) -> str:
 def _part_of(
     arrays: list[Any], address: int, shape: tuple[int, ...], dtype: DType, is_given: bool
 ) -> Any:
-    """A result without a buffer of its own: it lies in one of the arguments."""
+    """A result without a separate buffer: it is in the memory of an argument."""
     size = dtype.bytes * math.prod(shape)
     if not size:
         return np.empty(shape, dtype.numpy)

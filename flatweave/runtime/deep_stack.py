@@ -1,4 +1,4 @@
-"""Work that needs more stack than the caller may have, such as LLVM's, on a thread of its own.
+"""Work that needs more stack than the caller may have, such as LLVM's, on a separate thread.
 
     code = on_deep_stack(lambda: compile_object(text))        the caller waits
 
@@ -120,7 +120,7 @@ def started(
     others get; None if there can be none, as at exit."""
     for size in stack_sizes:
         thread = threading.Thread(target=run, name=name, daemon=is_daemon)
-        # who has it may be waiting, in a signal handler, for work that starts a thread in turn
+        # its holder may wait, in a signal handler, for work that also starts a thread
         with _SIZING.within(PATIENCE_SECONDS):
             try:
                 before = threading.stack_size(size)

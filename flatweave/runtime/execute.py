@@ -74,7 +74,7 @@ class KernelTable:
         self.put(start, self.made_anew(group))
 
     def put(self, start: int, made: CompiledGroup) -> None:
-        """The group of kernels from number `start` on; it may be that there is none."""
+        """The group of kernels from number `start` on; the group may be empty."""
         if not made:
             return
         group = self.names[start - 1 : start - 1 + len(made)]
@@ -102,7 +102,7 @@ _TABLES: weakref.WeakValueDictionary[int, KernelTable] = weakref.WeakValueDictio
 keep_for_ever(_make)
 
 
-# What compiled code leaves behind of a call that is watched: which kernels ran, where and when.
+# The trace of a profiled call that compiled code writes: which kernels ran, where and when.
 #
 #     trail = begin(words, table, call)    the context of the call points to its memory
 #     trail.end(words)                     what is in it belongs to the call (base/recording.py)

@@ -132,7 +132,7 @@ RELOCATABLE = 1
 PROGBITS, SYMTAB, RELA, NOBITS, UNWIND = 1, 2, 4, 8, 0x70000001
 WRITABLE, PRESENT, EXECUTABLE, OF_THREAD = 1, 2, 4, 0x400
 UNDEFINED, RESERVED = 0, 0xFF00
-# kinds of relocations: S the symbol, A a number, P the place, G the slot of the symbol's address
+# kinds of relocations: S the symbol, A a number, P the position, G the slot of the symbol's address
 ABS64, PC32, PLT32, GOTPCREL, PC64, GOTPCRELX, REX_GOTPCRELX = 1, 2, 4, 9, 24, 41, 42
 JUMP = b"\xff\x25"  # jmp [rip + ..]
 STUB_BYTES = 8
@@ -155,7 +155,7 @@ class Section(NamedTuple):
 
 
 class Symbol(NamedTuple):
-    """A row of the symbol table: its name, the number of its section, its place in that."""
+    """A row of the symbol table: its name, the number of its section, its offset in that."""
 
     name: str
     section: int
@@ -301,7 +301,7 @@ class _Linked:
         ]
 
     def _relocations(self) -> Iterator[tuple[int, int, int, tuple[int, int]]]:
-        """Each relocation of what is kept: place, kind, symbol, and (section, addend)."""
+        """Each relocation in the kept sections: offset, kind, symbol, and (section, addend)."""
         kept = {number for part in self._kept() for number in part}
         for section in self.sections:
             if section.kind == RELA and section.info in kept:

@@ -11,9 +11,9 @@
                                                       on arrays of ours
     opened("flatweave.frontend.numerics.statistics")  the module that declares a public function
 
-In front of it is what traces and what runs; behind it `pipeline`, with passes, lowering, code
-generation and LLVM, which cost as much to import as all that is in front. The import is work of a
-thread of its own, so that an interrupt leaves no module half made, and under a lock that a fork
+Modules that trace and run are imported at once. `pipeline`, with passes, lowering, code
+generation and LLVM, costs as much to import as these, and is imported later. The import runs in a
+separate thread, so that an interrupt leaves no module half imported, and under a lock that a fork
 waits for: a child would wait for ever for the import of a thread that is not there.
 """
 

@@ -122,7 +122,7 @@ def optimised(text: str, level: int) -> Iterator[tuple[Any, Any]]:
             return thing
 
         machine = kept(target_machine(2 if level else 0))
-        # a context of its own: names and types do not pile up, and threads do not meet
+        # a separate context: names and types do not pile up, and threads do not share it
         context = kept(binding.create_context())
         try:
             module = kept(binding.parse_assembly(text, context))

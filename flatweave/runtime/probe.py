@@ -2,7 +2,7 @@
 
     python probe.py x86-64-v3    ==>    avx2 fma popcnt
 
-A process of its own: LLVM ends the process that asks for a CPU it does not know. llvmlite does not
+It has a separate process: LLVM ends a process that asks for an unknown CPU. llvmlite does not
 tell what LLVM knows of a CPU other than the host, so small functions are compiled and looked at.
 """
 
@@ -13,7 +13,7 @@ from llvmlite import binding
 COMPRESS = "@llvm.experimental.vector.compress.v64i8(<64 x i8>"
 REVERSED = ", ".join(f"i32 {lane}" for lane in reversed(range(16)))
 # feature: the type of an operation's operands, the operation, and what it becomes where the CPU
-# has the feature: a mnemonic, perhaps behind a v, and the registers it works on
+# has the feature: a mnemonic, perhaps after a v, and the registers it works on
 PROBES = {
     "ssse3": (
         "<16 x i8>",

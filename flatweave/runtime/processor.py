@@ -1,4 +1,4 @@
-"""The CPU that machine code is made for: this one, or the one that FLATWEAVE_CPU names.
+"""The CPU that machine code is compiled for: this CPU, or that of FLATWEAVE_CPU.
 
     FLATWEAVE_CPU=x86-64-v3      code with AVX2 and without AVX-512, on whatever machine runs it
 """

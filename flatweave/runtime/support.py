@@ -34,13 +34,13 @@ class Code(Protocol):
 
     @property
     def stored_as(self) -> str:
-        """The name of its object in the cache on disk; "" if there is none."""
+        """The name of its object in the cache on disk, or ""."""
 
     def address(self, symbol: str) -> int:
-        """The address of a function or global; CompilerBug if there is none."""
+        """The address of a function or global; CompilerBug if it is missing."""
 
 
-# the one slot for what makes the support code, which is behind the door; native.py fills it
+# the slot for the compiler of the support code, imported lazily; native.py fills it
 MAKER: list[Callable[[], Code]] = []
 SYMBOLS = ("fw_lock_idle", "fw_unlock_idle", "fw_reset_pool")
 
@@ -74,7 +74,7 @@ def _take(code: Code) -> None:
 
 
 def recall_support(key: str) -> bool:
-    """Map the support code that was stored under a key, if there is none yet; whether there is."""
+    """Map the support code that was stored under a key, unless it is mapped; whether it is now."""
     with _ONCE:
         if not _SUPPORT:
             found = process_cache().get(key)
@@ -110,7 +110,7 @@ _ONCE = Lock()
 #
 # A worker is a Python thread that stays inside compiled code (`fw_worker` of support.ll) with the
 # GIL released, so there is nothing to build per platform and nothing to know about pthreads. How
-# jobs reach the workers is told in support.ll.
+# jobs reach the workers is described in support.ll.
 
 
 SPIN_NS = 20_000  # a worker looks for work this long, then parks
@@ -244,8 +244,8 @@ class BufferPool:
         self._idle_floor.value = IDLE_FLOOR
 
     def keep(self, idle: int) -> None:
-        """Keep `idle` bytes for reuse at most, and no fewer when memory grows: for a process that
-        goes over chunks of one size, and frees them in turn."""
+        """Keep `idle` bytes for reuse at most, also when memory grows: for a process that
+        visits chunks of one size and frees each before the next."""
         self._idle_limit.value = self._idle_floor.value = idle
 
     def release_idle(self, keep: int = 0) -> None:

@@ -104,7 +104,7 @@ class System:
     support: str
     # what is filled in there: the C library's clock, and what gives way to other threads
     names: Mapping[str, str]
-    # where machine code finds functions beside the process, or on Windows beside Python
+    # other libraries in which machine code finds functions
     libraries: tuple[str, ...]
     # a library of vector functions with the names of glibc's; "" for none
     vector_library: str
@@ -115,7 +115,7 @@ class System:
     # cores, and bytes of memory, that this process may use
     cores: Callable[[], int]
     memory: Callable[[], int]
-    # where caches are: a variable that may be unset, and a place in the user's home
+    # where caches are: a variable that may be unset, and a folder in the user's home
     cache_variable: str
     cache_place: str
     # opens a folder that nobody else can write, and makes it if that is asked for

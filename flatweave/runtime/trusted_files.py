@@ -17,7 +17,7 @@ from typing import Protocol
 # As ssh does with its keys, the folder and everything above it is looked at: each belongs to this
 # user or to root and can be written by nobody else; above the folder itself, a folder that
 # anybody may write is let pass if it is sticky, as /tmp is. Every step is opened relative to the
-# one before and checked once it is open, so that nothing can be put in its place between check
+# one before and checked once it is open, so that nothing can replace it between check
 # and use.
 
 
@@ -62,7 +62,7 @@ class Folder(Protocol):
 
 
 class PrivateFolder:
-    """A folder by its descriptor: whatever is put in its place meanwhile, this one is meant."""
+    """A folder by its descriptor: it stays the same folder if its path is replaced."""
 
     def __init__(self, descriptor: int) -> None:
         self._folder = descriptor
@@ -119,7 +119,7 @@ def entries_of(folder: int | Path) -> list[tuple[float, int, str]]:
 
 @contextmanager
 def private_folder(path: Path, make: bool = False) -> Iterator[Folder]:
-    """A folder that only this user can write, open; OSError if it is none, or not there.
+    """A folder that only this user can write, open; OSError if it is not a folder, or missing.
 
     With `make` the folder, and those above it, are made if they are missing.
     """
@@ -189,7 +189,7 @@ def _check_owner(facts: os.stat_result, where: str) -> None:
 
 
 def _link(folder: int, part: str, where: str) -> str | None:
-    """Where a symbolic link leads; None where there is none. In a sticky folder its owner counts:
+    """The target of a symbolic link, or None. In a sticky folder its owner counts:
     anybody may have put it there."""
     try:
         facts = os.stat(part, dir_fd=folder, follow_symlinks=False)

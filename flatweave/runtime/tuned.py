@@ -7,8 +7,8 @@
     keep_choice(key, digest)              which of several kernels is the fastest
     keep_rates(key, (3e-6, ..))           how fast a device is, for the target `auto`
 
-They lie in a folder beside compiled code, under the same rules, and are data: what is damaged
-there or was made on another machine is not found.
+They are in a folder next to compiled code, under the same rules. They are data: a file that is
+damaged or from another machine is ignored.
 """
 
 from __future__ import annotations
@@ -167,7 +167,7 @@ def _numbers(limits: Thresholds) -> tuple[int, ...]:
 
 @functools.cache
 def folder() -> TunedFolder:
-    """Where it lies on disk."""
+    """Its location on disk."""
     return TunedFolder(default_folder() / "tuned", LIMIT)
 
 

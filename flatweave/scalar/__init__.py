@@ -7,5 +7,5 @@ Every stage and target reads that table; LLVM's texts are in `codegen/llvm/math`
     arithmetic.py    rows: arithmetic, elementary functions, floats of 16 bits
     bits.py          rows: logic, shifts, comparisons, choice, counting bits
     ops.py           THE TABLE of all rows; result types and values
-    c_text.py        C spellings and the C functions behind them
+    c_text.py        C spellings and their C functions
 """

@@ -104,7 +104,7 @@ def c_cast(source: DType, target: DType) -> CText:
 
 
 def _c_integer(dtype: DType, value: int) -> str:
-    """An integer as a C expression; the least ones have no literal of their own."""
+    """An integer as a C expression; the minima have no literal."""
     if value == -(2**63) or value == -(2**31):
         return f"({dtype.c})({value + 1}{'L' if dtype.bits == 64 else ''} - 1)"
     suffix = "UL" if value > 2**63 - 1 else "L" if dtype.bits == 64 else "U" * (value > 2**31 - 1)

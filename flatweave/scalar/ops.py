@@ -45,7 +45,7 @@ def operand_dtype(name: str, common: DType) -> DType:
 
 
 def result_dtype(name: str, operands: Sequence[DType]) -> DType:
-    """The dtype of `name` applied to operands of these dtypes; DTypeError where there is none."""
+    """The dtype of `name` for operands of these dtypes; DTypeError if it does not apply to them."""
     return _result_dtype(name, tuple(operands))
 
 

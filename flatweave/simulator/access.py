@@ -64,7 +64,7 @@ class Accessor(Runner):
             case ir.LoadNear(buffer=buffer, base=base, offset=offset, span=span):
                 at, last = self.atom(env, offset), int(self.one(env, span, "the span"))
                 if ((at < 0) | (at > last)).any():
-                    raise Misuse(f"a load {at} behind its base, at most {last} allowed.")
+                    raise Misuse(f"a load {at} after its base, at most {last} allowed.")
                 at = at + self.one(env, base, "the base of load_near")
                 return (self.load(env, buffer, at),)
             case ir.Store(buffer=buffer, index=index, value=value, streaming=streaming):
@@ -96,7 +96,7 @@ class Accessor(Runner):
         return buffer
 
     def _use(self, env: Env, var: Var, at: Value) -> tuple[Buffer, Value, Agent | None]:
-        """A buffer, the places in it that are used here, and who uses them, each thread its own."""
+        """A buffer, the indices in it that are used here, and their users, one thread for each."""
         held: object = env[var]
         if isinstance(held, Private):
             lanes = np.zeros(1, np.int64) if env.positions is None else env.positions
@@ -112,7 +112,7 @@ class Accessor(Runner):
     def _count(
         self, env: Env, buffer: Buffer, what: str, places: Value, each: int = 1
     ) -> None:
-        """Tell who counts that each lane that runs uses an element, or so many at once."""
+        """Report to the counter that each running lane uses an element, or `count` at once."""
         places = np.broadcast_to(places, max(places.size, env.size or 1))
         threads = env.positions
         if threads is not None and self.agent.units is not None:
@@ -241,7 +241,7 @@ class Updater(Accessor):
             place[0] = result[0]
 
     def _lanes_in_turn(self, at: Value) -> list[tuple[int, ...]]:
-        """The lanes one after the other: no machine says in which order."""
+        """The lanes one at a time: their order is unspecified on every machine."""
         if at.ndim == 0:
             return [()]
         if self.agent.units is not None:  # which come in such an order already

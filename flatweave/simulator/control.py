@@ -1,6 +1,6 @@
 """Running bodies of the machine language: scalar work and control, over the lanes that run.
 
-A body is a generator: it stops where its warp has to wait (`Event`), and goes on when told to. A
+A body is a generator: it stops where its warp has to wait (`Event`), and is resumed later. A
 value is one for the warp (rank 0) or one for each lane that runs (rank 1); where control differs
 between lanes, the bodies run on some of them.
 """

@@ -17,8 +17,8 @@ from flatweave.terms.syntax import Let
 # A warp is 32 neighbouring threads; what they do in one step is one access of the warp. Shared
 # memory has 32 banks of 4 bytes: an access takes one step more for each further word in the
 # fullest bank; lanes that read one word share it. Elements of 8 bytes go in two halves. The
-# grid's memory comes in sectors of 32 bytes and lines of 128: an access touches as many as its
-# elements lie in.
+# grid's memory comes in sectors of 32 bytes and lines of 128: an access touches those that
+# contain its elements.
 
 
 WARP, BANKS, BANK, SECTOR, LINE = 32, 32, 4, 32, 128
@@ -144,7 +144,7 @@ class Counter:
         """Warps of a block meet, or threads of a warp."""
 
     def shuffle(self, many: int) -> None:
-        """The lanes of a warp exchange values so many times."""
+        """The lanes of a warp exchange values `many` times."""
 
     def lets(self, many: int) -> None:
         """A body runs; `many` is the number of its lets."""
@@ -253,7 +253,7 @@ NONE = np.zeros(0, np.int64)
 @record
 class Use:
     """Threads of a block use elements of a buffer at once; `what` is reads, writes, atomics, or
-    barrier, which uses none. Words of several elements count as one place."""
+    barrier, which uses none. Words of several elements count as one index."""
 
     kernel: str
     block: int

@@ -5,7 +5,7 @@
     race               two agents use one element, one of them writes another value, and nothing
                        orders the two: in a block a barrier, between blocks release and acquire
 
-Who uses memory is in `order.py`, and what comes before what in `order.py`.
+The users of memory, and the order of their accesses, are in `order.py`.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Misuse(CompilerBug):
         self.bounds = bounds
 
     def origins(self) -> tuple[str, ...]:
-        """The other line, to stand below the message."""
+        """The other line, to be shown below the message."""
         if self.origin is None or not self.origin.is_known:
             return ()
         return (f"{self.role} {self.origin.excerpt().splitlines()[0]}",)
@@ -87,7 +87,7 @@ class Buffer:
         return Buffer(name, flat, np.ones(flat.size, np.bool_), kept_by_caller=True)
 
     def forget(self) -> None:
-        """A launch begins: all that was done before is done."""
+        """A launch begins: all earlier accesses are complete."""
         self.writes = self.reads = self.way = self.released = None
 
     # -- uses -------------------------------------------------------------------------------------
@@ -145,7 +145,7 @@ class Buffer:
             raise Misuse(f"race: two lanes write different values to {self.name}[{at[k]}].")
 
     def spoil(self, at: Value, by: Agent) -> None:
-        """Anything may stand in the elements from now on."""
+        """The elements have unspecified values from now on."""
         self.inside(at)
         self.known[at] = False
         self._claim(at, None, by)
@@ -212,14 +212,14 @@ class Buffer:
         return self.data[at : at + 1]
 
     def release(self, at: int, value: Value, by: Agent) -> None:
-        """A store that publishes all that the block has done."""
+        """A store that publishes all earlier work of the block."""
         self.store_whole(at, [value], by)
         if self.released is None:
             self.released = {}
         self.released[at] = by.clock.release()
 
     def store_whole(self, first: int, values: Sequence[Value], by: Agent) -> None:
-        """Words that others see all of, or none; nobody is told of anything else."""
+        """Words that others see all of, or none; other memory is not published."""
         where = np.arange(first, first + len(values))
         self.inside(where)
         writes, reads, ways = self._traces()
@@ -249,7 +249,7 @@ class Buffer:
 
 @record(frozen=False)
 class Private:
-    """Memory that each of so many threads has to itself: `count` elements for each."""
+    """Private memory of each of some threads: `count` elements for each."""
 
     buffer: Buffer
     count: int

@@ -17,8 +17,8 @@ from flatweave.terms.syntax import Let
 # units of its for_alls do, in no order. A warp counts the time of both, and knows up to which
 # time it has seen every strand (a vector clock):
 #
-#     barrier of the block     its warps have seen all that any of them has done or seen
-#     release                  publishes what the warp has done, and all that it has seen
+#     barrier of the block     its warps have seen everything that any of them has done or seen
+#     release                  publishes everything that the warp has done and seen
 #     acquire                  sees what the release has published that it reads from
 
 
@@ -26,7 +26,7 @@ STRANDS = 2
 
 
 class Clock:
-    """The clock of a warp, of so many in a block. `seen` is never changed in place."""
+    """The clock of one of the warps of a block. `seen` is never changed in place."""
 
     __slots__ = ("now", "own", "seen", "warps")
 
@@ -41,19 +41,19 @@ class Clock:
         return strands // (STRANDS * self.warps)
 
     def release(self) -> Value:
-        """What the warp tells others. What units have done is told behind a barrier only."""
+        """The clock that a release publishes: the work of units only after a barrier."""
         told = self.seen.copy()
         told[self.own] = self.now
         self.now += 1
         return told
 
     def acquire(self, told: Value) -> None:
-        """The warp is told something."""
+        """The warp receives a published clock."""
         self.seen = np.maximum(self.seen, told)
 
 
 def nothing_seen(warps: int) -> Value:
-    """What a launch of so many warps begins with."""
+    """The clock at the start of a launch with `warps` warps."""
     return np.full(STRANDS * warps, -1, np.int64)
 
 

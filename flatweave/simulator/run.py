@@ -22,13 +22,13 @@ from flatweave.simulator.warp import Warp
 from flatweave.terms.batch import Env, Value, Values
 from flatweave.terms.syntax import Atom, BufferType, Lambda, Let, Op, Var
 
-# A launch in the simulator: blocks start in order, some at a time, and take turns.
+# A launch in the simulator: blocks start in order, some at a time, and run alternately.
 #
 # A block stops wherever one of its warps looks at what others do, or waits for it; there a
 # schedule says who goes on.
 
 
-PATIENCE = 100  # turns of every waiting block without any progress, before we call it a deadlock
+PATIENCE = 100  # retries of every waiting block without any progress, before we call it a deadlock
 
 
 class Running:
@@ -59,7 +59,7 @@ class Running:
 def launch(
     kernel: Kernel, grid: int, args: Sequence[Any], at_once: int, progress: Progress
 ) -> None:
-    """Run a kernel, so many blocks at a time."""
+    """Run a kernel, `threads` blocks at a time."""
     for arg in args:
         if isinstance(arg, Buffer):
             arg.forget()
@@ -158,7 +158,7 @@ def run_to_buffers(
 ) -> list[Any] | Failure:  # fmt: skip
     """As `run`, but arrays are buffers, which know what has been written.
 
-    `threads` blocks run at a time; they and their warps take turns as a schedule says, or with a
+    `threads` blocks run at a time; a schedule orders them and their warps, or a
     seed at random.
     """
     if schedule is None:

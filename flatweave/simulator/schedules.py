@@ -23,7 +23,7 @@ from flatweave.terms.syntax import Var
 #     ReverseWarps()         the last warp of a block first
 #     WarpAhead(1)           warp 1 goes first, wherever it can
 #     ReverseUnits()         units of a for_all, one warp's worth at a time, the last ones first
-#     ShuffledUnits(seed)    at random, one after the other in small groups
+#     ShuffledUnits(seed)    in random order, in small groups
 #
 # A block or warp *waits* when it has looked for what others do, found nothing, and nobody has
 # done anything since. Races are found in every order; orders matter for what control flow depends
@@ -93,7 +93,7 @@ class ReverseBlocks(Schedule):
 
 
 class StalledBlock(Schedule):
-    """A block is let go on so many times, and then only when no other can."""
+    """A block may run a number of steps, and then only when no other can."""
 
     def __init__(self, block: int = 0, after: int = 1) -> None:
         self.number = block
@@ -122,7 +122,7 @@ class ReverseWarps(Schedule):
 
 
 class WarpAhead(Schedule):
-    """One warp of each block goes first, wherever it can; the others take turns."""
+    """One warp of each block goes first, wherever it can; the others alternate."""
 
     def __init__(self, warp: int = 0) -> None:
         self.number = warp
@@ -158,7 +158,7 @@ def _groups(units: Value, size: int) -> list[Value]:
 
 
 def _first(running: Sequence[Turn], order: Sequence[int]) -> int:
-    """The first in an order that does not wait, or the one that has had the fewest turns."""
+    """The first in an order that does not wait, or the one with the fewest steps."""
     for k in order:
         if not running[k].waits:
             return k

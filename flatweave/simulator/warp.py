@@ -97,7 +97,7 @@ class Warp(Updater):
         return self._position(env, op)
 
     def _load_whole(self, env: Env, var: Var, index: Atom, count: int) -> Steps:
-        """Words of one place, or of one for each lane: two halves of the lanes look apart."""
+        """Words of one index, or of one for each lane: two halves of the lanes load separately."""
         buffer = self._buffer(env, var)
         if env.size is None:
             yield Event.LOOK
@@ -110,7 +110,7 @@ class Warp(Updater):
         return tuple(np.asarray(found).T)
 
     def _store_whole(self, env: Env, op: StoreWhole) -> Steps:
-        """Words of a place for each lane: two halves of the lanes store apart."""
+        """Words of an index for each lane: two halves of the lanes store separately."""
         buffer, count = self._buffer(env, op.buffer), len(op.values_)
         places, *words = self.columns(env, (op.index, *op.values_))
         if np.unique(places).size < places.size and self._differ((places, *words)):
@@ -138,7 +138,7 @@ class Warp(Updater):
     # -- units ------------------------------------------------------------------------------------
 
     def _warps(self, env: Env, op: ForAll) -> Steps:
-        """This warp's share of warps, one after the other."""
+        """This warp's share of warps, in order."""
         around = self.agent
         count = int(self.one(env, op.count, "the count"))
         share = np.arange(self.number, count, around.warps)
@@ -260,7 +260,7 @@ class Warp(Updater):
     def _scan(self, env: Env, fn: Lambda, columns: Values, starts: Values) -> Values:
         """After the step with distance d, lane l holds the last 2d values that end at l.
 
-        No step reaches back behind the last start at or below its lane.
+        No step reaches back beyond the last start at or below its lane.
         """
         lanes = np.arange(len(columns[0]))
         first = np.zeros_like(lanes)

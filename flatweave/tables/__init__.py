@@ -1,6 +1,6 @@
 """Tables: missing values, groups, joins, windows, recurrences and the verbs of ragged data.
 
-Everything here stands on the public names of the package alone (`import flatweave as fw`), and is
+Everything here uses only public names of the package (`import flatweave as fw`), and is
 imported when the first of its names is asked for (`runtime/lazy_import.py`).
 """
 

@@ -106,7 +106,7 @@ def segment_prod(data: Any, segment_ids: Any, num_segments: Any = None) -> Any:
 
 @fw.operation()
 def segment_max(data: Any, segment_ids: Any, num_segments: Any = None) -> Any:
-    """The greatest element of each segment, the dtype's least where there is none; everything else
+    """The greatest element of each segment, the dtype's minimum for an empty one; everything else
     is as for `segment_sum`.
 
     Types: `data: t[n, ..], segment_ids: integer[n] -> t[k, ..]`. Raises as `segment_sum`.
@@ -120,7 +120,7 @@ def segment_max(data: Any, segment_ids: Any, num_segments: Any = None) -> Any:
 
 @fw.operation()
 def segment_min(data: Any, segment_ids: Any, num_segments: Any = None) -> Any:
-    """The least element of each segment, the dtype's greatest where there is none; everything else
+    """The least element of each segment, the dtype's maximum for an empty one; everything else
     is as for `segment_sum`.
 
     Types: `data: t[n, ..], segment_ids: integer[n] -> t[k, ..]`. Raises as `segment_sum`.

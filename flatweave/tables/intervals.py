@@ -80,7 +80,7 @@ def nearest(starts: Any, ends: Any, starts2: Any, ends2: Any) -> Any:
     """For each interval the nearest of the second ones, and the gap: (index, distance).
 
     The distance is 0 if they touch or overlap. Of equally near ones the lowest index is taken;
-    (-1, -1) where there is none.
+    (-1, -1) if there is no other interval.
 
     Types: `starts: t[n], ends: t[n], starts2: t[m], ends2: t[m] -> i64[n], t[n]`. Raises
     ArgumentError for an interval that ends before it starts, ShapeError for different lengths.

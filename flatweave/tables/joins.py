@@ -2,7 +2,7 @@
 
     j = fw.join(left, right)          both key columns numbered together by one sort
     j.rows                            for each left element the right ones, read where they are used
-    j.left, j.right                   the pairs, one after the other
+    j.left, j.right                   the pairs, in order
 
 In the order of the keys a group holds its left elements, then its right ones: the rows are parts of
 that order.
@@ -27,7 +27,7 @@ BLOCK = 32
 @dataclasses.dataclass(frozen=True, eq=False)
 class Join:
     """What `fw.join` gives: `rows`, the indices of the right elements that match each left one,
-    and `left` and `right`, the indices of the pairs, -1 where there is none."""
+    and `left` and `right`, the indices of the pairs, or -1."""
 
     rows: Any
     matched: Any  # bool[m], which right elements match; None where nothing asks

@@ -123,7 +123,7 @@ def reduced(
     function: Callable[..., Any], xs: Any, axis: Any = None, dtype: Any = None,
     keepdims: bool = False, *, initial: Any = None, where: Any = None, skip_missing: bool = True,
 ) -> Any:  # fmt: skip
-    """A reduction of the values that are there; missing where there is none to choose from."""
+    """A reduction of the values that are present; missing if an extremum has no values."""
     values, valid = parts(xs)
     name = function.__name__
     mask = valid if where is None else fw.bitwise_and(valid, where)

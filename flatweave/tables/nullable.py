@@ -3,7 +3,7 @@
     x = fw.Nullable([1, 2, 3], [True, False, True])      [1, None, 3]
     x + 1, fw.sum(x), x.fill_none(0)                     [2, None, 4], 4, [1, 0, 3]
 
-What functions of fw do with them is in `missing.py`.
+`missing.py` defines how functions of fw treat them.
 """
 
 from __future__ import annotations

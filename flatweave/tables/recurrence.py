@@ -28,7 +28,7 @@ def recurrence(
 
     As `jax.lax.scan`: `xs` is any structure of arrays, of which a step gets the elements at one
     index along `axis`, with `reverse` from the last to the first; outputs are stacked along that
-    axis. Of a Ragged each row by itself, from the same `initial`. Where the new carry is one number
+    axis. For a Ragged, each row separately, from one `initial`. Where the new carry is one number
     and a multiple of the old one plus a number, its maximum or minimum with a number after a sum,
     or its `&` and `|` with bools, a parallel scan computes the carries, which rounds otherwise than
     the loop. `parallel=False` is always the loop, `parallel=True` never.
@@ -57,7 +57,7 @@ def recurrence(
             "recurrence knows no parallel form of this step.",
             "Leave parallel=True out; or compose functions of the carry yourself, with fw.scan.",
         )
-    fw.note("the recurrence is a loop over the elements, one after the other")
+    fw.note("the recurrence is a loop over the elements in order")
     return _stacked(_in_turn(step, initial, xs, reverse), axis)
 
 
@@ -193,7 +193,7 @@ def _type(step: Step, initial: Any, x: Any) -> Any:
 
 
 def _form_of(step: Step, initial: Any, xs: Any) -> Any:
-    """The class of forms that a step maps to themselves; None where there is none."""
+    """The class of forms that a step maps to themselves, or None."""
     for cls in (OrAnd,) if initial.dtype == fw.bool_ else (Affine, MaxPlus, MinPlus):
         found: list[Any] = []
 

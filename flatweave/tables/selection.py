@@ -1,7 +1,7 @@
 """The best elements, their ranks, and what is computed along an axis with a maximum.
 
     top_k(x, k)         the first k of a stable sort, NaN last
-    rank(x)             places in the sorted array, of equals their mean
+    rank(x)             positions in the sorted array, the mean for equals
     logsumexp(x)        m + log(sum(exp(x - m))), m the greatest element
 """
 
@@ -48,7 +48,7 @@ def top_k(x: Any, k: Any, axis: int = -1, largest: bool = True) -> Any:
     """The k greatest elements along an axis, best first, and their indices: (values, indices).
 
     With `largest=False` the least ones. Of equal elements the one of lower index comes first; NaN
-    is last. Of a Ragged each row, in rows of at most k.
+    is last. For a Ragged, each row, in rows of at most k.
 
     Types: `x: t[.., n], k: integer -> t[.., k], i64[.., k]`. Raises ShapeError for a `k` above n,
     ArgumentError for one below 0, AxisError for an axis that is not there.
@@ -120,7 +120,7 @@ def rank(x: Any, axis: int = -1, method: str = "average") -> Any:
     """The rank of each element along an axis, from 1: its position in the sorted array.
 
     Equal elements get the mean of their positions ("average"), the first or the last of them
-    ("min", "max"), the number of the group of equals ("dense"), or positions one after the other
+    ("min", "max"), the number of the group of equals ("dense"), or successive positions
     ("ordinal"). NaN is equal to NaN, and last. Of a Ragged each row.
 
     Types: `x: t[..] -> f64[..]` for "average", else `i64[..]`. Raises ArgumentError for another

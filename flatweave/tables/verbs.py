@@ -2,7 +2,7 @@
 
     combinations(rows, 2)     expand over all elements: those that follow in the row
     cartesian(a, b)           expand over the elements of a: the row of b
-    pad_none(rows, n)         expand over the rows: n or more elements, missing behind the end
+    pad_none(rows, n)         expand over the rows: n or more elements, missing after the end
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def flatten(rows: Any) -> Any:
 
 @fw.operation()
 def unflatten(values: Any, counts: Any) -> Any:
-    """Rows of the elements of an array, of so many each: `fw.ragged(values, lengths=counts)`.
+    """Rows of the elements of an array with these counts: `fw.ragged(values, lengths=counts)`.
 
     Types: `values: t[m], counts: integer[n] ->` n rows. Raises ShapeError where the counts do not
     add up to the number of values, NegativeExtentError for one below 0.
@@ -122,7 +122,7 @@ def _same_count(a: Any, b: Any, who: str) -> None:
 
 
 def _pairs(a: Any, b: Any, who: str) -> tuple[Any, Any]:
-    """For every pair of elements of a row the places among the values, and how many there are."""
+    """The indices in the values of every pair of elements of a row, and the number of pairs."""
     _same_count(a, b, who)
     starts, lengths = b.offsets[:-1], b.lengths
     size = fw.expand(lambda e: e[0], lambda e, k: (e[1], e[2]), (a.lengths, starts, lengths))
@@ -174,7 +174,7 @@ def _known_at(values: Any, places: Any, inside: Any) -> Any:
 
 
 def _read(values: Any, places: Any) -> Any:
-    """Elements of each array of a structure, 0 for the place -1."""
+    """Elements of each array of a structure, 0 for the index -1."""
     if isinstance(values, dict):
         return {name: _read(part, places) for name, part in values.items()}
     if isinstance(values, tuple):
@@ -213,7 +213,7 @@ def firsts(rows: Any) -> Any:
 
 @fw.operation()
 def singletons(rows: Any) -> Any:
-    """Each element as a row of its own."""
+    """Each element as a row of one element."""
     if isinstance(rows.values, fw.Ragged):
         return with_offsets(singletons(rows.values), rows.offsets)
     if isinstance(rows.values, Nullable):

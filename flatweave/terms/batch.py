@@ -107,6 +107,6 @@ def take(columns: Sequence[Value], index: Any) -> Values:
 
 
 def prepend(first: Sequence[Value], rest: Sequence[Value]) -> Values:
-    """Columns one after the other; a single value counts as a column of one."""
+    """Columns concatenated; a single value counts as a column of one."""
     pairs = zip(first, rest, strict=True)
     return tuple(np.concatenate([a.reshape(-1, *b.shape[1:]), b]) for a, b in pairs)

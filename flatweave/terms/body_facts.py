@@ -133,7 +133,7 @@ class BodyFacts:
         self._proof: Proof | None = None
 
     def proof(self) -> Proof:
-        """What follows from all that is known here, found out once until more is known."""
+        """The consequences of all facts known here, cached until a fact is added."""
         if self._proof is None:
             self._proof = Proof(self)
         return self._proof
@@ -262,8 +262,8 @@ class BodyFacts:
         return found
 
     def _assume_least(self, extent: Atom, least: int) -> None:
-        """An extent has at least so many indices; so has, but for a constant that is added to make
-        the extent, what that is added to."""
+        """An extent has at least this many indices; so has, except for a constant that is added to
+        form the extent, the other summand."""
         if isinstance(extent, Const):
             return
         if least > self._least.get(extent, LEAST):

@@ -115,7 +115,7 @@ class Builder(BodyFacts):
         return var
 
     def adopt(self, let: Let) -> None:
-        """Know of a let that already stands in this body."""
+        """Register a let that is already in this body."""
         for var in let.vars:
             self.own[var] = let.op
         if isinstance(let.op, Apply):
@@ -156,7 +156,7 @@ class Builder(BodyFacts):
         return self._share(key, fold_cast(arg, dtype), Cast(dtype, arg), (arg,))
 
     def once(self, op: Op, *operands: Atom) -> Atom:
-        """The result of an op that is the same wherever it stands in this body, by its operands."""
+        """The result of an op that is the same anywhere in this body, cached by its operands."""
         key = (op.name, *operands)
         known = self._shared_value(key)
         if known is None:
@@ -227,7 +227,7 @@ class Builder(BodyFacts):
         self.where = around
 
     def copy(self, fn: Lambda) -> Lambda:
-        """`fn` with every binder renamed, so that it can stand in the program once more."""
+        """`fn` with every binder renamed, so that it can occur in the program again."""
         return Substitution(fresh=lambda var, type_: self.var(var.name, type_)).function(fn)
 
     # index arithmetic, spelled for readers
@@ -290,7 +290,7 @@ def lambda_of(fn: str, dtype: DType) -> Lambda:
 
 def with_beside(b: Builder, *read: Lambda | Atom) -> tuple[list[Var], list[Var], Substitution]:
     """What functions and values read from outside, scalars first; new parameters for these; and
-    what puts the parameters in their place."""
+    the substitution of the parameters for them."""
     found = free_vars(read)
     beside = sorted(found, key=lambda var: isinstance(var.type, ArrayType))
     renamed = Substitution(fresh=lambda var, type_: b.var(var.name, type_))

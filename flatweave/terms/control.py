@@ -57,8 +57,8 @@ NO_BODY = Lambda((), (), ())
 class If(Op):
     """One of two bodies:   n: i64, ys: f32[n] = if p (() => .. in m, fs) (() => .. in k, gs)
 
-    Before each array its extents are results. Where both bodies give one extent that is known
-    before them, it stands in the array's type.
+    Before each array its extents are results. If both bodies give one extent that is known
+    before them, the array's type has this extent.
     """
 
     condition: Atom
@@ -87,8 +87,8 @@ class If(Op):
 class While(Op):
     """Repeats `body` on the state while `condition` holds on it.
 
-    With `through_memory` each turn goes on to the next element of a stored array, which bounds
-    the turns: such a loop need not look whether its program has been interrupted.
+    With `through_memory` each iteration goes to the next element of a stored array, which bounds
+    the iterations: such a loop need not check whether its program has been interrupted.
     """
 
     condition: Lambda

@@ -1,4 +1,4 @@
-"""Simplification of one scalar function, and of row-major positions taken apart."""
+"""Simplification of one scalar function, and of row-major positions split into indices."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def _fold_bool(fn: str, a: Atom, b: Atom) -> Atom | None:
     return None
 
 
-# Row-major positions taken apart and put together again, where nothing can wrap.
+# Row-major positions split into indices and joined again, where nothing can wrap.
 #
 #     floordiv p m ==> 0                   mod p m ==> p                    0 <= p < m
 #     floordiv (add (mul q m) r) m ==> q   mod (add (mul q m) r) m ==> r    0 <= r < m, no wrap
@@ -215,7 +215,7 @@ def _moved(space: Space, row: Atom, rest: tuple[Atom, ...]) -> tuple[str, Atom |
 
 
 def _restored(space: Space, a: Atom, b: Atom) -> Atom | None:
-    """What a distance from `a` is measured to: a place in a row, back in the flat array."""
+    """The end of a distance from `a`: an index in a row, back in the flat array."""
     distance = _operands(space, b, "sub")
     return distance[0] if distance and distance[1] == a and a.type is i64 else None
 

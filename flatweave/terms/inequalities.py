@@ -7,7 +7,7 @@ Integers are sums of terms. Each term has facts: sums that are not negative. A g
 it holds if it is at least 0 at the ends of its terms' ranges, or if what is left of it without a
 multiple of a fact holds. So a term of the goal is replaced by a bound, step by step.
 
-A sum is taken apart only where it cannot wrap; lengths are below 2^60. Then a Var of a narrow dtype
+A sum is split only where it cannot wrap; lengths are below 2^60. Then a Var of a narrow dtype
 and its cast to a wider one are one term.
 """
 
@@ -100,7 +100,7 @@ class Proof:
         return False
 
     def _one_of(self, atom: Atom, count: int) -> list[Sum[Atom]]:
-        """The sums of which a term is the one that makes a goal less."""
+        """The sums that a term, which lowers a goal, consists of."""
         made = self.known.definition(atom)
         if isinstance(made, Apply) and made.fn == ("minimum" if count > 0 else "maximum"):
             return [self.sum(arg) for arg in made.args if _is_whole(arg)]

@@ -39,7 +39,7 @@ from flatweave.terms.syntax import (
 )
 from flatweave.terms.traverse import Substitution
 
-# A text cut into tokens, and a place among them.
+# A text cut into tokens, and a position among them.
 
 
 _DTYPES = "|".join(name for name in BY_NAME if name != "bool")
@@ -52,7 +52,7 @@ _T = TypeVar("_T")
 
 
 class Tokens:
-    """A place among the tokens of a text."""
+    """A position among the tokens of a text."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -118,7 +118,7 @@ def split_number(token: str) -> tuple[str, DType]:
 
 
 def _tokens(text: str) -> list[tuple[str, str, int]]:
-    """Kind, text and place of every token, and an empty one at the end."""
+    """Kind, text and position of every token, and an empty one at the end."""
     tokens, at = [], 0
     while at < len(text):
         match = _TOKEN.match(text, at)
@@ -146,12 +146,12 @@ def parse_function(text: str) -> tuple[str, Lambda]:
 
 
 class Parser(Tokens):
-    """A place in a text, and the variables in scope there."""
+    """A position in a text, and the variables in scope there."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
         self.scope: dict[str, Var] = {}
-        self.hidden: list[tuple[str, Var | None]] = []  # what each binding took the place of
+        self.hidden: list[tuple[str, Var | None]] = []  # the binding that each one replaced
 
     def function_name(self) -> str:
         """What a program is called: a word, `<lambda>`, or any other text in quotes."""

@@ -133,7 +133,7 @@ class Printer:
         return head + self.op(let.op, margin)
 
     def function(self, fn: Lambda, margin: str | None) -> str:
-        """A lambda; with a margin its body may stand on lines of its own."""
+        """A lambda; with a margin its body may be on separate lines."""
         operator = operator_of(fn)
         if operator is not None:
             return f"({operator.fn} {fn.params[0].type})"
@@ -192,7 +192,7 @@ class Printer:
         raise TypeError(f"a field cannot be {value!r}")
 
     def items(self, items: tuple[Any, ...], margin: str | None) -> str:
-        """A tuple; where an item needs lines of its own, so does every other."""
+        """A tuple; if one item needs separate lines, all do."""
         text = f"[{', '.join(self.field(item, None) for item in items)}]"
         if "\n" not in text or margin is None:
             return text
@@ -264,7 +264,7 @@ def quoted(text: str) -> str:
 
 
 def _identifier(name: str) -> str:
-    """The name itself if it can stand in the text, else one like it."""
+    """The name itself if the text can contain it, else a similar name."""
     letters = "".join(c if c.isalnum() or c == "_" else "_" for c in name)
     if not letters.isidentifier():
         letters = f"v{letters}"

@@ -124,7 +124,7 @@ class Op(Node):
     __slots__ = ()
     effect: ClassVar[bool] = False
     traced: ClassVar[bool] = False
-    """Whether it is an operation on arrays as users write them, in any place."""
+    """Whether it is an array operation as users write it, allowed everywhere."""
 
     gives_lengths: ClassVar[bool] = False
     """Whether its results are positions in a stored array, or lengths of its parts."""
@@ -138,7 +138,7 @@ class Op(Node):
         return tuple(Var("t", type_) for type_ in self.result_types())
 
     def below(self) -> tuple[Atom | None, ...]:
-        """Extents that the first results are indices into; None for a result that is none."""
+        """Extents that the first results are indices into; None for other results."""
         return ()
 
     def misfits(self) -> Iterator[str]:

@@ -70,7 +70,7 @@ def _collect(field: Any, atoms: list[Atom], lambdas: list[Lambda]) -> None:
 def free_vars(node: Any) -> dict[Var, None]:
     """Variables that a lambda, op or field reads but does not bind, in order of first use.
 
-    A let is none of these: ask for those of its op.
+    Lets are not included: ask for those of their ops.
     """
     if type(node) is Lambda:
         return dict(_free_in(node))

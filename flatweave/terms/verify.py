@@ -57,7 +57,7 @@ class Verifier:
             self.fail(f"{var} is bound again while it is in scope")
         first = self.bound.setdefault(var, meaning)
         if first is not meaning and _text(first) != _text(meaning):
-            self.fail(f"{var} is bound in two places to different things")
+            self.fail(f"{var} is bound twice, to different things")
         self.type(var.type)
         self.scope.add(var)
         self.entered.append(var)

@@ -2,8 +2,8 @@
 
     python -m flatweave.tools.stub flatweave/__init__.pyi        `make docs`; a test compares it
 
-Names, parameters and defaults are those of the package when this runs; only what its annotations
-leave open, which arrays a parameter takes and what a result is, stands in the tables here.
+Names, parameters and defaults are those of the package when this runs. The tables here have only
+what its annotations leave open: the arrays that a parameter accepts, and the type of a result.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ def stub(package: Any) -> str:
 
 
 def public(package: Any) -> list[str]:
-    """The names that get a line of their own: all but those of the head and the classes."""
+    """The names that get a separate line: all but those of the head and the classes."""
     return [name for name in dir(package) if name not in IN_HEAD]
 
 

@@ -1,4 +1,4 @@
-"""The versions of nests, measured in turn; thresholds that choose what was faster."""
+"""The versions of nests, measured alternately; thresholds that select the faster one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from flatweave.ops import Suits
 #     fitted(machine's, [Seen(Sizes(40, 4000, 100), flat=2.0, by_row=1.0)])  from 40 rows, not 64
 #
 # Inputs are few, and thresholds many that choose rightly for all of them: nearest to those that
-# were there is the one of which least is made up. Distance is how often a threshold doubles or
+# are the nearest to the machine's. Distance is the number of times that a threshold doubles or
 # halves.
 
 
@@ -95,7 +95,7 @@ def _ratios(admits: int) -> Iterator[int]:
     return (min(ratio, GREATEST) for ratio in (admits, admits + 1))
 
 
-# The versions of a program's nests, compiled and run in turn on some inputs.
+# The versions of a program's nests, compiled and run alternately on some inputs.
 #
 #     trial = Trial(compiled, inputs, only_exact)
 #     trial.run(budget, look)                what is left of the seconds of the budget
@@ -108,12 +108,12 @@ def _ratios(admits: int) -> Iterator[int]:
 
 ROUNDS = 15
 SURE, HOPELESS = 3, 3.0
-"""After so many rounds, a version that took so many times as long as the other is not run again."""
+"""After SURE rounds, a version that took HOPELESS times as long as the other is not run again."""
 LONG = 10.0
-"""Of a run that took so many seconds, what it compiled is little: it is not run again when the
+"""The compilation is a small part of a run of this many seconds: it is not run again when the
 budget has ended."""
 UNKNOWN = Sizes(-1, -1, -1)
-"""The sizes of a nest inside a branch or loop of the host, which differ from turn to turn."""
+"""The sizes of a nest inside a branch or loop of the host, which differ between iterations."""
 
 Compiled = Callable[..., Any]
 """`compiled(version="flat")`, `compiled(tuned=..)`: an executable that tells its sizes."""
@@ -158,7 +158,7 @@ class Trial:
         return f"tuning {self.flat.program.name}, {self.doing}"
 
     def run(self, budget: float, look: Callable[[], None]) -> float:
-        """Run all versions in rounds for so many seconds; what is left of these."""
+        """Run all versions in rounds for `budget` seconds; the remaining time."""
         if not self.by_row:
             return budget
         for k in range(len(self.inputs)):

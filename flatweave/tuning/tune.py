@@ -190,7 +190,7 @@ def _check_place(key: str) -> None:
     """Raise UserError where thresholds could not be kept, before anything is measured."""
     if not keep(key, kept(key)):
         raise UserError(
-            f"what tune measures cannot be kept in {place()}.",
+            f"the results of tune cannot be stored in {place()}.",
             where=user_location(),
             remedy="Make that folder writable for you alone, let XDG_CACHE_HOME name another one,"
             " or set FLATWEAVE_NO_CACHE=1: then it holds for this process.",
@@ -250,7 +250,7 @@ def _tuned(nest: Nest, machine: ByGain, only_exact: bool) -> TunedNest:
 
 
 def _throughout(seen: Sequence[Seen]) -> Thresholds | None:
-    """Of a nest whose sizes differ from turn to turn: the version that is faster on all inputs."""
+    """For a nest whose sizes differ between iterations: the version faster on all inputs."""
     if all(each.flat > each.by_row * NOISE for each in seen):
         return ALWAYS
     return NEVER if all(each.by_row > each.flat * NOISE for each in seen) else None

@@ -25,7 +25,7 @@ CPUS = {"NEON": "generic", "SVE2": "neoverse-v2"}
 
 
 def texts(folder: Path) -> Iterator[tuple[str, str]]:
-    """Each program's name, and all that it becomes: its host and every variant of its kernels."""
+    """Each program's name and all its code: its host and every variant of its kernels."""
     isa = Neon()
     for path in sorted(folder.glob("*.air")):
         program = parse_program(path.read_text(encoding="utf-8"))

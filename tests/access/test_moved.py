@@ -53,7 +53,7 @@ def test_the_next_of_a_term(text, holds):
 
 
 def test_terms_of_two_bodies():
-    """Each of an index of its own."""
+    """Each with a different index."""
     i, lets = body("j: i64 = add i 1\nz: i64 = mul j j")
     s = Var("s", i64)
     b = Builder()

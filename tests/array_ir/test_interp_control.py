@@ -73,7 +73,7 @@ def test_for_runs_from_lo_below_hi(own_range):
 
 
 def test_arrays_in_loop_state_may_change_their_extent():
-    """A loop that filters until nothing is left counts its turns."""
+    """A loop that filters until nothing is left counts its iterations."""
 
     def write(b, x):
         def turn(c, turns, n, xs):

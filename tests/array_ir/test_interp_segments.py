@@ -1,4 +1,4 @@
-"""The meaning of segmented reductions: one result for each segment, in its place."""
+"""The meaning of segmented reductions: one result for each segment, at its index."""
 
 from functools import reduce as fold
 

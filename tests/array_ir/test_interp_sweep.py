@@ -95,7 +95,7 @@ def test_sweep_feeds_every_sink(reverse):
 
 
 def test_sweep_over_several_axes_is_row_major():
-    """A prefix runs through the rows one after the other."""
+    """A prefix runs through the rows in order."""
     fn = function(
         [i64, i64], lambda b, i, j: b.emit(Prefix(ADD, (ZERO,), (b.add(i, j),)))
     )

@@ -83,12 +83,12 @@ def test_an_if_may_give_arrays_of_its_own_extent():
         ("m: i64, y: f32[m] = filter xs [xs]\n in y", "the mask"),
         (
             "y = map (x: f32 => fold 3 (i: i64 => 1) (add i64) [0]) [xs]\n in y",
-            "fold cannot stand in an element function",
+            "fold is not allowed in an element function",
         ),
         ("check n same [n] text\n in n", "the condition"),
         ("y: f32[n] = scatter [xs] xs [xs]\n in y", "the indices"),
-        ("y: f32[n] = sweep [n] (i: i64 => 1.0f32) [store]\n in y", "sweep cannot stand"),
-        ("y: f32 = prefix (add f32) [0.0f32] [1.0f32]\n in y", "prefix cannot stand"),
+        ("y: f32[n] = sweep [n] (i: i64 => 1.0f32) [store]\n in y", "sweep is not allowed"),
+        ("y: f32 = prefix (add f32) [0.0f32] [1.0f32]\n in y", "prefix is not allowed"),
         ("m, y = reduce_segments (add f32) [0.0f32] xs [xs]\n in y", "the starts"),
         ("p = map (x: f32 => true) [xs]\n m, y = reduce_segments (add i64) [0] p [xs]\n in y",
          "the neutral element"),
@@ -103,7 +103,7 @@ def test_what_does_not_fit_is_found(body, message):
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        ("y: f32[n] = map (x: f32 => x) [xs]\n in y", "map cannot stand on the host"),
+        ("y: f32[n] = map (x: f32 => x) [xs]\n in y", "map is not allowed on the host"),
         ("y: f32[n] = sweep [n] (i: i64 => 1.0f32, 2) [store]\n in y", "sinks do not take 2"),
         (
             "y = sweep [n] (i: i64 => fold 3 (j: i64 => 1.0f32) (add i64) [0]) [store]\n in y",
@@ -134,11 +134,11 @@ def test_what_does_not_fit_is_found(body, message):
         (
             "y = sweep [n] (i: i64 => prefix (add i64) [0] [i] starts=[true] initial=[1]) [store]\n"
             " in y",
-            "an initial element stands once",
+            "an initial element is applied once",
         ),
         (
             "y = sweep [n] (i: i64 =>\n a = generate [i] (j: i64 => j)\n in i) [store]\n in y",
-            "generate cannot stand in an element function",
+            "generate is not allowed in an element function",
         ),
         (
             "y = sweep [n] (i: i64 =>\n a = if true (() => prefix (add i64) [0] [i]) (() => i)\n"
@@ -153,16 +153,16 @@ def test_what_does_not_fit_is_found(body, message):
         (
             "y, z = sweep [n] (i: i64 =>\n v = index xs [i]\n in i, v, v) "
             "[scatter_reduce (add f32) [] [xs], store]\n in y, z",
-            "computed places shares its sweep",
+            "computed indices shares its sweep",
         ),
         (
             "y, z = sweep [n] (i: i64 =>\n v = index xs [i]\n in i, v, i, v) "
             "[scatter_store [xs], scatter_store [xs]]\n in y, z",
-            "computed places shares its sweep",
+            "computed indices shares its sweep",
         ),
         (
             "m = add n n\n ys: f32[m] = concat m [xs, xs]\n in ys",
-            "concat cannot stand on the host",
+            "concat is not allowed on the host",
         ),
     ],
 )
@@ -200,7 +200,7 @@ def test_a_text_is_of_the_first_form_that_it_fits(text, form):
 
 
 def test_forms_lie_within_one_another():
-    """What is swept is flat as well; what is traced is neither."""
+    """A swept program is flat as well; a traced one is neither."""
     assert SWEPT.is_within(FLAT) and not FLAT.is_within(SWEPT)
     assert not TRACED.is_within(FLAT) and not SWEPT.is_within(TRACED)
 
@@ -242,7 +242,7 @@ def test_a_variable_is_bound_once():
     for fn in ("neg", "abs"):
         p, ys = Var("p", f32), Var("ys", ArrayType(f32, (n,)))
         lets.append(Let((ys,), Map(Lambda((p,), (Let((t,), Apply(fn, (p,))),), (t,)), (xs,))))
-    assert "in two places" in broken(lets, [], (n, xs))
+    assert "bound twice" in broken(lets, [], (n, xs))
 
 
 def test_a_lambda_may_stand_in_two_places():

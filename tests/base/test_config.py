@@ -28,7 +28,7 @@ def test_defaults():
 
 
 def test_every_variable_is_read():
-    """Each switch has its variable."""
+    """Each switch has a variable."""
     environment = {
         "FLATWEAVE_TARGET": "interp",
         "FLATWEAVE_DUMP": "fuse, cuda",

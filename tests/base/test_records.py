@@ -11,7 +11,7 @@ from flatweave.base.records import REQUIRED, aside, fields, is_record, record, r
 
 @record
 class Node:
-    """Fields with and without defaults, and what is none."""
+    """Fields with and without defaults, and attributes that are not fields."""
 
     name: str
     width: int = 1
@@ -103,7 +103,7 @@ def test_a_default_comes_last():
 
 
 def test_fields_say_their_names_annotations_and_defaults():
-    """For printing and parsing; a class variable is none, nor is what is kept aside."""
+    """For printing and parsing; a class variable is not a field, nor is a cached value."""
     found = [(field.name, field.type, field.default) for field in fields(Leaf)]
 
     assert found == [

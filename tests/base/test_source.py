@@ -1,4 +1,4 @@
-"""Locations: the user's line, the caret below the call, and places without source."""
+"""Locations: the user's line, the caret below the call, and locations without source."""
 
 import linecache
 import pickle
@@ -80,7 +80,7 @@ def test_a_place_without_source_shows_file_and_line():
 
 
 def test_generated_code_of_ours_is_not_the_user():
-    """The `__init__` that a dataclass of ours generates has no file of its own."""
+    """The `__init__` that a dataclass of ours generates has no file."""
     exec(compile("def made(): return take()", "<string>", "exec"), OURS)
 
     assert OURS["made"]().file.endswith("test_source.py")
@@ -96,7 +96,7 @@ def test_paths_below_the_working_directory_are_short(tmp_path, monkeypatch):
 
 
 def test_locations_are_values():
-    """Two that name the same place are equal, also after a journey through pickle."""
+    """Two locations that are the same are equal, also after pickling."""
     here = outer()
 
     assert pickle.loads(pickle.dumps(here)) == here

@@ -9,7 +9,7 @@ from bench import dense
 
 @pytest.mark.parametrize("group", ["small", "products"])
 def test_rows_of_a_group(group):
-    """Each row has a name of its own, and something that is wanted."""
+    """Each row has a distinct name and a target."""
     pytest.importorskip("scipy")
     rows = list(dense.ROWS[group]())
     assert len({row.name for row in rows}) == len(rows)

@@ -1,4 +1,4 @@
-"""What a row must be beside fast: the same bits on all threads, small in memory."""
+"""The requirements on a row besides speed: the same bits on all threads, little memory."""
 
 import dataclasses
 import sys
@@ -87,7 +87,7 @@ def test_a_ragged_counts_with_its_offsets():
 
 
 def test_code_for_lower_levels_is_measured_beside_ours():
-    """In the same process and rounds: each level runs code of its own."""
+    """In the same process and rounds: each level runs different code."""
     seen = []
     row = dataclasses.replace(ROWS["dot"], program=lambda xs, ys: seen.append(bits()) or xs)
 

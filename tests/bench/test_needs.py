@@ -64,12 +64,12 @@ def test_the_least_times_can_be_compared_instead():
     ("seconds", "shown"), [(0.0131, "13.1 ms"), (4.2e-6, "4.2 us"), (2.5, "2.5 s"), (None, "")]
 )
 def test_times_have_a_readable_unit(seconds, shown):
-    """Three digits are as many as one can trust."""
+    """Three digits are as precise as one can trust."""
     assert duration(seconds) == shown
 
 
 def test_the_table_has_a_line_per_need():
-    """A row's own numbers stand on its first line only."""
+    """A row's numbers are on its first line only."""
     verdict = {"need": "at most 1 s", "measured": "2 s", "reached": False}
     row = {"title": "a row", "seconds": {OURS: 2.0}, "verdicts": [verdict, verdict]}
 

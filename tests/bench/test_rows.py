@@ -30,7 +30,7 @@ def test_program_agrees_with_its_peers(name):
 
 
 def test_a_peer_elsewhere_says_how_long_it_took():
-    """Its process has an environment of its own, and a clock."""
+    """Its process has a separate environment, and a clock."""
     peer = Elsewhere("sort_u32", "numpy", 1000, NPY_DISABLE_CPU_FEATURES="X86_V4")
     try:
         assert peer() is None

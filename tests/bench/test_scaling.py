@@ -31,7 +31,7 @@ def submitted(*numbers):
 
 
 def test_workers_share_tasks():
-    """Each takes every second one; with one core they take turns."""
+    """Each takes every second core; with one core they alternate."""
     tasks = [((), 0, 3.0)] * 4
 
     assert taken(tasks, submitted(0, 1, 2, 3)) == 12

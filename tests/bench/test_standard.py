@@ -19,7 +19,7 @@ def test_every_test_is_in_one_shard():
 
 
 def test_what_a_shard_gave_is_not_run_again(tmp_path, monkeypatch):
-    """A run that was cut off goes on where it was; others are kept apart."""
+    """An interrupted run continues; other runs are stored separately."""
     calls = []
 
     def run(module, suite, examples, shard, workers, files):

@@ -57,7 +57,7 @@ def roots(parent):
     return fw.while_loop(lambda s: s[1], turn, (parent, True))[0]
 
 
-# -- pictures and places --------------------------------------------------------------------------
+# -- pictures and points ---------------------------------------------------------------------------
 
 
 @daily(
@@ -117,7 +117,7 @@ def areas(ends, x, y):
     lambda at, y, x: np.interp(x, at, y),
 )
 def interpolated(at, y, x):
-    """A line between the two places beside each one."""
+    """A line between the two points next to each one."""
     k = fw.clip(fw.searchsorted(at, x, side="right"), 1, 11)
     part = fw.clip((x - at[k - 1]) / (at[k] - at[k - 1]), 0.0, 1.0)
     return y[k - 1] + (y[k] - y[k - 1]) * part
@@ -152,7 +152,7 @@ def _mixture(x):
 
 @daily(lambda r, n: (r.random(n + 2),), _mixture)
 def mixture(x):
-    """Two normal distributions, by three turns of expectation and maximum."""
+    """Two normal distributions, by three iterations of expectation and maximization."""
 
     def turn(_, state):
         mean, spread, part = state

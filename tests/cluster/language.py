@@ -203,7 +203,7 @@ def run(paths: list[str], rows: int, workers: int, chosen: str) -> InChunks:
 
 @contextlib.contextmanager
 def _processes(workers: int) -> Iterator[None]:
-    """Within it chunks are computed by so many processes, with one thread each."""
+    """Within it chunks are computed by several processes, with one thread each."""
     distributed = pytest.importorskip("distributed")
     with (
         distributed.LocalCluster(

@@ -22,7 +22,7 @@ def nearest(xs, centres):
 
 
 def k_means(xs):
-    """Four turns from three centres."""
+    """Four iterations from three centres."""
 
     def turn(i, centres):
         near = nearest(xs, centres)
@@ -44,7 +44,7 @@ INDICES = np.array([3, 0, 17, 3, 9])
 
 
 def searched(table, queries):
-    """The place of each query in a table, by halves."""
+    """The index of each query in a table, by bisection."""
     middle = lambda s: (s[0] + s[1]) // 2
     half = lambda s, x: fw.cond(
         table[middle(s)] < x, lambda: (middle(s) + 1, s[1]), lambda: (s[0], middle(s))
@@ -83,7 +83,7 @@ def around(xs):
 
 
 def joined(keys, xs, others):
-    """Every pair of rows of two tables whose keys are equal, of the second one its place."""
+    """Every pair of rows of two tables with equal keys, with the index of the second row."""
     others, places = fw.sort_by_key(others, fw.iota(others.shape[0]))
     begins = fw.searchsorted(others, keys)
     counts = fw.searchsorted(others, keys, side="right") - begins
@@ -363,7 +363,7 @@ QUICK = (
 
 
 def both(name: str, place: Any, rows: int) -> tuple[list[Any], list[Any]]:
-    """The results of a program in chunks of so many rows, and on one machine."""
+    """The results of a program in chunks of `rows` rows, and on one machine."""
     f, *args = PROGRAMS[name]
     compiled, flat = fw.jit(f).taken(*args)
     program = compiled.traced.program
@@ -374,7 +374,7 @@ def both(name: str, place: Any, rows: int) -> tuple[list[Any], list[Any]]:
 
 
 def agree(name: str, place: Any, rows: int) -> None:
-    """Bit for bit, but for what rounds: these agree to a few units in the last place."""
+    """Bit for bit, except for rounded functions: these agree to a few ulp."""
     found, wanted = both(name, place, rows)
     assert len(found) == len(wanted)
     for mine, theirs in zip(found, wanted, strict=True):

@@ -104,7 +104,7 @@ def pivot(a, b, x):
     lambda x, y: np.histogram2d(x, y, bins=[4, 5], range=[[0, 1], [0, 1]])[0],
 )
 def histogram_2d(x, y):
-    """How many points lie in each field of a board."""
+    """The number of points in each field of a board."""
     place = fw.minimum((x * 4).astype(fw.i64), 3) * 5 + fw.minimum((y * 5).astype(fw.i64), 4)
     return fw.reshape(fw.histogram(20, place), (4, 5)).astype(fw.f64)
 

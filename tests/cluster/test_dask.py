@@ -38,7 +38,7 @@ def test_values_are_those_of_one_machine(name, client):
 
 
 def test_what_is_large_is_cut_where_it_is(client, monkeypatch):
-    """The places that a chunk reads, the runs of a sort, copies of a histogram."""
+    """The indices that a chunk reads, the runs of a sort, copies of a histogram."""
     monkeypatch.setattr("flatweave.cluster.on_dask.REPLICATED", 0)
     monkeypatch.setattr("flatweave.cluster.on_dask.APART", 0)
     monkeypatch.setattr("flatweave.cluster.partial_results.AT_CLIENT", 0)
@@ -62,7 +62,7 @@ def test_many_parts_go_through_groups(client, monkeypatch):
 
 
 def test_parts_without_rows_are_no_tasks(client, monkeypatch):
-    """Of what is in order already each chunk has one part; what a task gave beside is not sent."""
+    """In sorted data each chunk has one part; other results of a task are not sent."""
     place = OnDask(client)
     monkeypatch.setattr(place, "_workers", lambda: ["worker"] * 10)
     monkeypatch.setattr("flatweave.cluster.on_dask.APART", 100)
@@ -198,7 +198,7 @@ def test_workers_write_what_they_have(client, tmp_path):
 
 
 def test_workers_count_read_and_write_lists(client, tmp_path):
-    """Rows of different lengths in files; what is kept of them, beside what is made of it."""
+    """Rows of different lengths in files; selected rows, and results computed from them."""
     pq = pytest.importorskip("pyarrow.parquet")
     texts = ["word " * (k % 5) + str(k) for k in range(40)]
     table = __import__("pyarrow").table({"text": texts})
@@ -239,7 +239,7 @@ def test_workers_with_other_versions_are_refused(client, monkeypatch):
 
 
 def test_a_worker_that_is_killed_costs_time_alone(client):
-    """Its chunks are computed again, by others or by the one that follows it."""
+    """Its chunks are computed again, by other workers or by its successor."""
     xs = fw.Chunked.cut(np.arange(1000), 100)
     with fw.on(client):
         squares = fw.jit(lambda x: x * x)(xs)

@@ -26,7 +26,7 @@ def program(give):
 
 
 def sizes(pieces, size, cores, memory=0, give=False):
-    """How many chunks each task has, for chunks of so many bytes; None stands for files."""
+    """The number of chunks of each task, for chunks of some bytes; None means files."""
     rows, jobs = size // 8, []
     for k, piece in enumerate(pieces):
         piece = piece or Stored([Region(None, k * rows, (k + 1) * rows)])

@@ -67,7 +67,7 @@ def test_rows_that_differ_in_length_are_no_array():
         rows.save("rows.npy")
     with pytest.raises(fw.ArgumentError, match="Ragged values of one structure, got a Ragged and"):
         fw.Chunked([fw.ragged([[1]]), np.arange(3)])
-    with pytest.raises(fw.ArgumentError, match="so many rows, or of so many values: give one"):
+    with pytest.raises(fw.ArgumentError, match="rows or by a number of values: give one"):
         fw.Chunked.cut(fw.ragged([[1]]))
 
 

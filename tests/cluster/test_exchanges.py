@@ -127,13 +127,13 @@ def test_large_copies_are_joined_where_they_are(monkeypatch):
 
 
 def test_ends_of_rows_are_asked_for_once():
-    """A loop does not ask again in each turn."""
+    """A loop does not ask again in each iteration."""
     f = lambda ks: fw.fori_loop(
         0, 3, lambda i, total: total + fw.sum(fw.expand(lambda k: k, lambda k, j: k * j + i, ks)), 0
     )
     count, found = counted(f, XS % 4)
 
-    assert count["rows"] == 3  # the scan of sizes is a new one in each turn
+    assert count["rows"] == 3  # the scan of sizes is a new one in each iteration
     assert int(found) == sum(sum(k * j + i for j in range(k)) for i in range(3) for k in XS % 4)
 
 
@@ -156,5 +156,5 @@ def test_copies_joined_on_the_way_have_the_same_values(monkeypatch):
 
 
 def test_what_writers_need_from_outside_is_theirs():
-    """As machine code, for which every value has a place."""
+    """As machine code, which allocates memory for every value."""
     agree("a neutral element from outside", InProcess(), 7)

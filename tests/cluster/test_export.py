@@ -1,4 +1,4 @@
-"""Arrays in chunks as files: what is written is what is read again."""
+"""Arrays in chunks as files: a written array is read back unchanged."""
 
 import os
 
@@ -56,7 +56,7 @@ def test_nothing_at_all(tmp_path):
 
 @pytest.mark.parametrize("kind", ["parquet", "arrow"])
 def test_tables(tmp_path, kind):
-    """A column, or several beside each other; rows of several axes are lists of a fixed size."""
+    """One column, or several; rows of several axes are lists of a fixed size."""
     pytest.importorskip("pyarrow")
     xs, rows = fw.Chunked.cut(XS, 7), fw.Chunked.cut(ROWS, 9)
     xs.save(tmp_path / f"x.{kind}")
@@ -72,7 +72,7 @@ def test_tables(tmp_path, kind):
 
 @pytest.mark.parametrize("kind", ["parquet", "arrow"])
 def test_tables_of_lists(tmp_path, kind):
-    """Rows that differ in length are lists, of lists, of records, beside numbers; cut anywhere."""
+    """Rows that differ in length are lists, of lists, of records, next to numbers; cut anywhere."""
     pytest.importorskip("pyarrow")
     rows = fw.ragged([[1, 2], [], [3], [], [], [4, 5, 6]])
     nested = fw.ragged([[[1], []], [], [[2, 3]], [[]], [], [[4]]])
@@ -81,7 +81,7 @@ def test_tables_of_lists(tmp_path, kind):
     beside = {
         "n": fw.Chunked.cut(nested, 5), "r": fw.Chunked.cut(records, 1), "x": xs.offsets,
     }  # fmt: skip
-    with pytest.raises(fw.ArgumentError, match="'x' has 7 rows beside 6"):
+    with pytest.raises(fw.ArgumentError, match="'x' has 7 rows, the first column 6"):
         xs.save(tmp_path / f"t.{kind}", beside=beside)
     beside["x"] = fw.Chunked.cut(XS[:6], 3)
     xs.save(tmp_path / f"t.{kind}", column="l", beside=beside)
@@ -194,7 +194,7 @@ def test_what_cannot_be_written(tmp_path):
         xs.save(tmp_path / "xs.csv")
     with pytest.raises(fw.ArgumentError, match=r"xs\.npy is one array"):
         xs.save(tmp_path / "xs.npy", beside={"y": xs})
-    with pytest.raises(fw.ArgumentError, match="'y' has 20 rows beside 24"):
+    with pytest.raises(fw.ArgumentError, match="'y' has 20 rows, the first column 24"):
         xs.save(tmp_path / "xs.npy", beside={"y": fw.Chunked.cut(XS[:20], 7)})
     rows = fw.Chunked.cut(fw.ragged([[1], []]), 1)
     with pytest.raises(fw.ArgumentError, match="save as npy takes arrays, and rows"):

@@ -39,7 +39,7 @@ def test_extents_that_are_computed(rows):
 
 
 def test_public_functions_and_stages():
-    """A function of the library broadcasts by itself; stages show its steps."""
+    """A library function broadcasts automatically; stages show its steps."""
     m = fw.Chunked.cut(M, 2)
     found = fw.maximum(m, fw.Chunked.cut(M[3:4], 2))
 

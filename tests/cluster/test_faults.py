@@ -35,7 +35,7 @@ def cluster(**options):
 
 
 def sparse(path, rows):
-    """A file of so many zeros, which has none of them on disk."""
+    """A sparse file of zeros, which takes no space on disk."""
     np.lib.format.open_memmap(path, "w+", np.float64, (rows,)).flush()
     return path
 
@@ -132,10 +132,10 @@ def test_a_worker_without_memory_fails_with_the_name_of_the_array(tmp_path):
 
 
 def test_lost_workers_in_words():
-    """What the message names where a task has no arrays of its own, and where it has two."""
+    """The names in the message if a task has no arrays, or two."""
     chunk = lost.Chunk(3, 20, 30)
     found = str(lost.without_workers([lost.Begun(None, chunk, (("x_1", 80), ("y_2", 8192)))], 4))
-    assert "4 workers were lost one after the other" in found
+    assert "4 workers were lost in succession" in found
     assert "one chunk of x, 80 B and y, 8.0 KiB" in found
     assert "in chunk 3, rows 20 to 29" in found
 

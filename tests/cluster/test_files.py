@@ -24,7 +24,7 @@ def total(xs):
 
 
 def test_a_folder_of_arrays_is_one_array(tmp_path):
-    """By name; what is hidden is no part of it; short files are a chunk together."""
+    """By name; hidden files are ignored; short files share a chunk."""
     (tmp_path / ".hidden").write_text("nothing")
     xs = fw.Chunked.open(npy(tmp_path, [XS[:5], XS[5:6], XS[6:6], XS[6:]]), 6)
 
@@ -55,7 +55,7 @@ def test_bytes_in_the_other_order_and_axes(tmp_path):
 
 
 def test_arrays_of_fsspec():
-    """A file of its own memory is as good as one of a distant store."""
+    """A file in memory works like one in a remote store."""
     fsspec = pytest.importorskip("fsspec")
     with fsspec.open("memory://flatweave/xs.npy", "wb") as file:
         np.save(file, XS)
@@ -90,7 +90,7 @@ def test_bytes_are_cut_anywhere(tmp_path):
 
 
 def parquet(folder):
-    """Two files of two and of three row groups; a column of text beside the numbers."""
+    """Two files of two and of three row groups; a column of text next to the numbers."""
     pa = pytest.importorskip("pyarrow")
     from pyarrow import parquet
 
@@ -172,7 +172,7 @@ def test_columns_of_lists_and_text(tmp_path):
 
 
 def test_each_chunk_of_lists_is_read_once(tmp_path, monkeypatch):
-    """With the columns beside it, after all were counted: nothing is asked of another chunk's."""
+    """With the other columns, after all rows were counted: no chunk asks for another's rows."""
     t = fw.Chunked.open(lists(tmp_path), 2, column=["l", "s"])
     from flatweave.cluster.sources.formats import Parquet
 
@@ -305,7 +305,7 @@ def test_a_file_that_became_shorter(tmp_path):
     os.truncate(tmp_path / "xs.npy", 150)
 
     assert np.array_equal(xs.load(0, 5), XS[:5])
-    with pytest.raises(fw.ArgumentError, match=r"ends before row 9, which it had"):
+    with pytest.raises(fw.ArgumentError, match=r"ends before row 9, which existed"):
         total(xs)
 
 

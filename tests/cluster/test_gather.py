@@ -1,4 +1,4 @@
-"""Reads at computed places of arrays that are too large to be everywhere."""
+"""Reads at computed indices of arrays that are too large to be everywhere."""
 
 import numpy as np
 import pytest
@@ -70,7 +70,7 @@ def test_as_machine_code():
 @given(st.lists(st.integers(0, 5), min_size=1, max_size=5), st.lists(st.integers(-20, 20)))
 @settings(max_examples=15, deadline=None)
 def test_any_chunks(lengths, places):
-    """Empty ones, and places that nobody asks for; what is outside is an error, as ever."""
+    """Empty ones, and indices that no result needs; an index outside is still an error."""
     parts = [np.arange(n) * 7 + k for k, n in enumerate(lengths)]
     xs, token = np.concatenate(parts), PLACE.set(PLACE_OF_ALL)
     try:
@@ -87,7 +87,7 @@ TAKE = fw.jit(lambda xs, places: xs[places])
 
 
 class InStages(ByOwner):
-    """Owners are asked in groups of so many, through tasks between."""
+    """Owners are asked in groups, through intermediate tasks."""
 
     def __init__(self, each):
         super().__init__("interp")
@@ -113,7 +113,7 @@ def test_in_two_stages(each):
 
 @pytest.mark.parametrize("each", [2, 3])
 def test_blocks_that_ask_nothing_in_two_stages(each):
-    """Owners of whom nobody asks, chunks that ask one owner alone, and places outside, which are
+    """Owners without requests, chunks that ask only one owner, and indices outside, which are
     errors as ever."""
     xs, token = np.arange(50) * 3, PLACE.set(InStages(each))
     try:
@@ -176,7 +176,7 @@ def test_only_what_is_read_is_sent(monkeypatch):
 
 
 def test_what_fits_is_everywhere(monkeypatch):
-    """Then nobody asks for rows; an array that is larger than its share of memory is not."""
+    """Then no rows are requested; an array larger than its share of memory is not small."""
     assert sent(InProcess("interp", memory=48000), monkeypatch) == []
     assert sent(InProcess("interp", memory=47999), monkeypatch) == [(0, 2), (700, 2)]
 

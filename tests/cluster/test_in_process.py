@@ -44,7 +44,7 @@ def test_any_chunks(lengths):
 @given(st.lists(st.integers(0, 4), min_size=1, max_size=6), st.integers(0, 9), st.integers(0, 9))
 @settings(max_examples=60, deadline=None)
 def test_some_rows_are_those_of_their_pieces(lengths, begin, count):
-    """Chunks without rows have none of them; rows behind the last one are nowhere."""
+    """Chunks without rows have no elements; rows after the last one do not exist."""
     parts = [np.arange(n) + 10 * k for k, n in enumerate(lengths)]
     xs = fw.Chunked(parts)
     found = xs.between(begin, begin + count)
@@ -111,7 +111,7 @@ def test_a_lambda_written_anew_is_not_divided_anew():
 
 
 def test_a_loop_of_the_client_compiles_once(monkeypatch):
-    """What its turns compute of whole arrays, and what joins the chunks of each."""
+    """The iterations' work on whole arrays, and the code that combines the chunks of each."""
     made = []
     compiled = drive.compile_program
     monkeypatch.setattr(drive, "compile_program", lambda *args: made.append(1) or compiled(*args))

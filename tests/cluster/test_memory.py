@@ -30,7 +30,7 @@ def test_results_beyond_the_bound_are_in_files(tmp_path):
 
 
 def test_files_go_with_their_arrays(tmp_path):
-    """None is left behind."""
+    """No file remains."""
     store = Store(0, str(tmp_path))
     pieces = [store.keep(XS), store.keep(XS)]
     (folder,) = tmp_path.iterdir()
@@ -67,7 +67,7 @@ def test_memory_that_is_free_again_is_used_again():
 
 
 def test_the_next_chunk_is_read_ahead(tmp_path, monkeypatch):
-    """By a thread beside the one that computes; every row once."""
+    """By a thread parallel to the computing one; every row once."""
     np.save(tmp_path / "xs.npy", XS)
     xs = fw.Chunked.open(tmp_path / "xs.npy", 1000)
     expected = []
@@ -105,7 +105,7 @@ for name in names:
     xs = fw.Chunked.open(path, int(rows))
     few = np.arange(16 * len(xs.pieces), dtype=np.uint32)[::-1].copy()
     with fw.on(memory=int(bound)):
-        f(fw.Chunked.cut(few, 16))  # programs for so many chunks are compiled
+        f(fw.Chunked.cut(few, 16))  # programs for this number of chunks are compiled
         before = status("VmRSS")
         open("/proc/self/clear_refs", "w").write("5")
         found = f(xs)
@@ -115,7 +115,7 @@ for name in names:
 
 
 def peaks(folder, size, bound, names):
-    """The memory that programs take, beyond what the process has, on so many bytes of a file."""
+    """The memory that programs take, beyond the process's, for a file of some bytes."""
     xs = np.random.default_rng(1).integers(0, 2**32, size // 4, np.uint32)
     np.save(folder / "xs.npy", xs)
     args = [folder / "xs.npy", bound // 128, bound, *names]

@@ -99,7 +99,7 @@ def test_reductions(name):
 
 @pytest.mark.parametrize("lengths", [(0,), (1,), (0, 1, 0), (8, 9), (1, 1, 1)])
 def test_few_elements(lengths):
-    """Empty chunks, and one element, which is not broadcast where it is none of several."""
+    """Empty chunks, and one element, which is not broadcast if it is one of several."""
     parts = [np.arange(n) + 1 for n in lengths]
     xs, whole = fw.Chunked(parts), np.concatenate(parts)
     agree(xs * 2 - xs, whole)
@@ -118,7 +118,7 @@ def test_indices(key):
 
 
 def test_arrangements():
-    """Of the axes, of one element in the place of another, and products."""
+    """Exchanged axes, one element instead of another, and products."""
     xs = cut(MATRIX)
     agree(xs.T, MATRIX.T)
     agree(xs[:, 1], MATRIX[:, 1])

@@ -134,7 +134,7 @@ def test_a_row_larger_than_memory():
 )  # fmt: skip
 @settings(max_examples=200, deadline=None)
 def test_any_cuts(lengths, rows, values):
-    """Offsets and values cut at any places, some of which are the same."""
+    """Offsets and values cut at any indices, some of which are the same."""
     check_cuts(lengths, rows, values)
 
 
@@ -167,6 +167,6 @@ def check_cuts(lengths, rows, values):
 
 
 def cut_at(array, places):
-    """An array cut at places, empty chunks among its chunks."""
+    """An array cut at indices, with empty chunks among its chunks."""
     cuts = sorted(min(place, len(array)) for place in places)
     return fw.Chunked(np.split(array, cuts))

@@ -12,7 +12,7 @@ ROWS = XS[:96].reshape(24, 4)
 
 
 def chunks(array, cuts):
-    """An array cut at places."""
+    """An array cut at indices."""
     return fw.Chunked(np.split(array, sorted(cuts)))
 
 

@@ -19,7 +19,7 @@ RNG = np.random.default_rng(3)
 
 
 def parting(types, keys):
-    """Programs for arrays of these types, whose first so many are the keys."""
+    """Programs for arrays of these types, of which the first are the keys."""
     b = Builder()
     xs = [b.param("x", ArrayType(type_, (b.param("n", i64),))) for type_ in types]
     return Parting(xs, b.function(types, lambda inside, *elements: elements[:keys]))
@@ -69,7 +69,7 @@ def test_later_keys_count_where_earlier_ones_are_equal(parts=6):
 
 
 class InStages(InProcess):
-    """Parts are groups of so many first."""
+    """Parts are grouped first."""
 
     def __init__(self, each):
         super().__init__("interp")
@@ -113,7 +113,7 @@ def test_two_stages_give_what_one_does(each):
 
 
 def test_parts_are_even_also_where_keys_repeat_at_equal_distances():
-    """The sample is taken at places that are at no equal distances."""
+    """The sample is taken at unequal distances."""
     n = 1 << 14
     for keys in (np.arange(n) % 32, np.arange(n), np.arange(n)[::-1]):
         found = on(InProcess("interp"), fw.sort, fw.Chunked.cut(keys, n // 8))
@@ -124,7 +124,7 @@ def test_parts_are_even_also_where_keys_repeat_at_equal_distances():
 
 @pytest.mark.parametrize("dtype", ["<u4", ">f8"])
 def test_a_sample_of_a_file_is_its_rows(tmp_path, dtype):
-    """Those at the places that are asked for, in this machine's order of bytes."""
+    """The elements at the requested indices, in this machine's byte order."""
     rows = np.arange(60).reshape(20, 3).astype(dtype)
     np.save(tmp_path / "a.npy", rows[:8])
     np.save(tmp_path / "b.npy", rows[8:])

@@ -1,12 +1,12 @@
-"""A GPU that is none: the calls of `cuda.bindings.driver` that ours makes, on memory of the host.
+"""A fake GPU: the calls of `cuda.bindings.driver` that ours makes, on memory of the host.
 
     cu = FakeCuda(text, {"k_scale": scale})      programs of one text, its kernels in Python
     cu.calls, cu.live, cu.current                what was called, what is not freed yet, contexts
 
 It is as strict as the driver: a stream does its work later, when somebody asks how far it is, or
 waits for it in another stream; with `eager` all but the first do theirs at once, as early as can
-be. A pointer must lie within memory that is allocated when its turn comes, in an order that streams
-keep; what is freed twice, or used on no context, is an error. Kernels get their parameters by name,
+be. A pointer must be within memory that is allocated when its work runs, in an order that streams
+keep. A double free, or a use on no context, is an error. Kernels get their parameters by name,
 read by the types of the text.
 """
 
@@ -196,7 +196,7 @@ class FakeCuda(Graphs):
                 self.sticky = Result.CUDA_ERROR_INVALID_VALUE
 
         self._no_capture(stream)
-        stream.freed.add(at)  # what is allocated behind it in the same stream may lie there
+        stream.freed.add(at)  # a later allocation in the same stream may reuse it
         stream.add(free)
 
     def bytes(self, at, size):

@@ -1,4 +1,4 @@
-"""Streams of a GPU that is none, and graphs of what is put into them: see `fake_cuda.py`."""
+"""Streams of a fake GPU, and graphs of their works: see `fake_cuda.py`."""
 
 import threading
 from enum import IntEnum

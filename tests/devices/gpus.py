@@ -1,4 +1,4 @@
-"""A fake GPU as the one that programs run on, and a program of one kernel."""
+"""A fake GPU that programs run on, and a program of one kernel."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from tests.devices.fake_cuda import FakeCuda
 
 @pytest.fixture
 def gpu(monkeypatch):
-    """Makes a fake GPU the one that programs run on."""
+    """Makes programs run on a fake GPU."""
     try:
         nvrtc.ptx("")
     except Unsupported as reason:

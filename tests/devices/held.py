@@ -2,7 +2,7 @@
 
     with held(opencl.device()) as is_held:
         ys = f(xs)              the kernels wait
-        assert is_held()        what happened so far, happened beside them
+        assert is_held()        everything so far ran in parallel to them
 """
 
 import threading

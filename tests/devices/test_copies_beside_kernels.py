@@ -1,4 +1,4 @@
-"""Arrays go to a device and come back while its kernels run: in queues of their own."""
+"""Arrays are copied to a device and back while its kernels run, in separate queues."""
 
 import numpy as np
 import pytest
@@ -103,7 +103,7 @@ def test_arguments_take_turns_in_little_memory(gpu):
 
 
 def test_results_of_cuda_come_back_in_a_stream_of_their_own(gpu):
-    """While kernels of a later call wait: the one that was asked for has run, the other has not."""
+    """While kernels of a later call wait: the requested one has run, the other has not."""
     f, xs, ran = jitted(), np.arange(4.0 * SMALL), []
 
     def counted(cu, grid, threads, **given):

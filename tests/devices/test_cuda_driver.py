@@ -46,7 +46,7 @@ def test_no_elements_no_launch(gpu):
 
 
 def test_everything_is_freed(gpu):
-    """What programs took goes back to the driver when the pool is told to."""
+    """Memory of programs returns to the driver when the pool is emptied."""
     f, xs = jitted(), np.arange(1000.0)
     cu = gpu(f, [xs], {kernel_of(f, xs): plus_one})
     result = f(xs)
@@ -64,7 +64,7 @@ def test_everything_is_freed(gpu):
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_arguments_are_packed(gpu, dtype):
-    """Scalars of each dtype arrive as they are, beside all others."""
+    """Scalars of each dtype arrive unchanged, in any combination."""
     seen = {}
     cu = gpu(kernels={"k_all": lambda cu, grid, threads, **given: seen.update(given)})
     cu.text = COPIED
@@ -137,7 +137,7 @@ def test_where_memory_is_gone_idle_memory_goes_first(gpu):
 
 
 def test_a_lost_device_says_so(gpu):
-    """What the driver reports once it reports again and again; the message has its words."""
+    """A repeated error of the driver; the message has its words."""
     f, xs = jitted(), np.arange(1000.0)
 
     def wild(cu, grid, threads, **given):
@@ -194,7 +194,7 @@ def test_no_driver(monkeypatch):
 
 
 def test_any_thread_may_launch(gpu):
-    """Each thread enters the context by itself."""
+    """Each thread enters the context separately."""
     f, xs = jitted(), np.arange(1000.0)
     gpu(f, [xs], {kernel_of(f, xs): plus_one})
     found = {}

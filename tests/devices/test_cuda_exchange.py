@@ -53,7 +53,7 @@ def test_an_array_says_where_it_is(running):
 
 @pytest.mark.parametrize("version", [None, (0, 8), (1, 0), (1, 1)])
 def test_dlpack_gives_the_memory(running, version):
-    """Without a copy to those who can be told that nobody may write; and it is let go."""
+    """Without a copy for consumers that support read-only arrays; and it is released."""
     f, cu = running
     ys = f(XS)
     name = exchange.NAMES[version is not None and version >= (1, 0)]

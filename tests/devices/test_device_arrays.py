@@ -1,4 +1,4 @@
-"""Arrays that stay on a device: what is copied when, who waits, and when errors are told."""
+"""Arrays that stay on a device: what is copied when, who waits, and when errors are raised."""
 
 import gc
 import multiprocessing
@@ -118,7 +118,7 @@ def test_what_is_made_of_a_wrong_array_is_wrong(device):
         lambda: made,
         lambda: added(right, wrong),
         lambda: added(right, wrong, other),  # more than a call has gates for
-        lambda: chosen(made, np.array([700])),  # would be wrong by itself
+        lambda: chosen(made, np.array([700])),  # would be wrong alone
     ):
         with pytest.raises(fw.IndexOutOfBounds, match="index 12 is outside an array of 9"):
             np.asarray(work())
@@ -156,7 +156,7 @@ def test_calls_can_be_told_to_wait(device):
 
 
 def test_other_targets_take_them(device):
-    """The CPU and the interpreter by a copy; what went wrong is told there."""
+    """The CPU and the interpreter by a copy; errors are raised there."""
     xs = scaled(np.arange(5.0), 2.0)
     wrong = chosen(np.arange(9.0), np.array([3, 12]))
     for target in ("cpu", "interp"):
@@ -189,7 +189,7 @@ def test_an_argument_is_not_written_over(device):
 
 
 def test_a_short_result_keeps_no_long_memory(device):
-    """A few of many elements get memory of their own size."""
+    """Selecting a few of many elements takes memory of their size."""
     xs = -np.ones(1 << 20)
     xs[:3] = 1
     found = positive(xs)

@@ -1,4 +1,4 @@
-"""Arrays on a device that a call gives away: what is computed is where they were."""
+"""Donated arrays on a device: results are in their memory."""
 
 import numpy as np
 import pytest
@@ -53,9 +53,9 @@ def test_memory_that_others_know_is_copied():
     np.testing.assert_array_equal(first, [9.0, 1.0, 2.0, 3.0])
     np.testing.assert_array_equal(second, np.arange(4.0))
     for use in (lambda: x + 1, lambda: np.asarray(x), lambda: x.device, lambda: step(x, 1.0)):
-        with pytest.raises(fw.EscapedArrayError, match="given away, to <lambda>"):
+        with pytest.raises(fw.EscapedArrayError, match="donated to <lambda>"):
             use()
-    assert repr(x).startswith("<an array given away")
+    assert repr(x).startswith("<an array donated")
 
 
 def test_a_call_is_tried_again_on_elements_as_they_were():

@@ -1,4 +1,4 @@
-"""Loops of launches on CUDA: turns that are alike are recorded once as a graph, and replayed."""
+"""Loops of launches on CUDA: equal iterations are recorded once as a graph, and replayed."""
 
 import ast
 import inspect
@@ -36,7 +36,7 @@ def running(gpu, f, args, *changes, **options):
 
 
 def two_states(xs, ys, n):
-    """Two launches in each turn."""
+    """Two launches in each iteration."""
     return fw.fori_loop(0, n, lambda i, s: (s[0] * 2, s[1] + 1), (xs, ys))
 
 
@@ -50,7 +50,7 @@ def more(state, given):
 
 @pytest.mark.parametrize("n", [0, 1, 2, 3, 4, 5, 12, 33])
 def test_turns_are_recorded_once(gpu, n):
-    """The first ones one by one, for each place that memory has; then a call for each turn."""
+    """The first iterations launch separately, for each memory address; then one call for each."""
     f, cu = running(gpu, two_states, (XS, YS, 3), doubled, more)
     xs, ys = f(XS, YS, n)
 
@@ -78,7 +78,7 @@ def test_a_later_call_replays(gpu):
 
 
 def test_numbers_that_differ_are_no_graph(gpu):
-    """A launch that takes the number of the turn is another one in each."""
+    """A launch that takes the iteration's number differs in each iteration."""
     def counted(xs, ys, n):
         return fw.fori_loop(0, n, lambda i, s: (s[0] + i, s[1] + 1), (xs, ys))
 
@@ -93,7 +93,7 @@ def test_numbers_that_differ_are_no_graph(gpu):
 
 
 def test_a_condition_is_read_in_each_turn(gpu):
-    """Between the turns, which are replayed all the same."""
+    """Between the iterations, which are still replayed."""
     def until(xs, ys):
         return fw.while_loop(lambda s: s[1][0] < 9, lambda s: (s[0] * 2, s[1] + 1), (xs, ys))
 
@@ -117,7 +117,7 @@ def test_one_launch_is_no_graph(gpu):
 
 
 def test_without_memory_a_turn_is_put_into_the_queue_as_it_is(gpu):
-    """Idle memory goes back behind what still uses it; what does not fit even then is told, and
+    """Idle memory is freed after its last use; an allocation that still fails is reported, and
     the device goes on."""
     f, cu = running(gpu, two_states, (XS, YS, 3), doubled, more, total=140_000)
     idle = [cuda.device().allocate(15_000) for _ in range(2)]
@@ -133,7 +133,7 @@ def test_without_memory_a_turn_is_put_into_the_queue_as_it_is(gpu):
 
 
 def test_old_graphs_are_destroyed(gpu, monkeypatch):
-    """A few turns are kept for each program."""
+    """A few iterations are kept for each program."""
     monkeypatch.setattr(launches, "KEPT", 3)
     f, cu = running(gpu, two_states, (XS, YS, 3), doubled, more)
     held = []
@@ -172,7 +172,7 @@ def calls_of_the_driver():
 
 
 def test_calls_are_as_the_bindings_say():
-    """Their names are there, and take so many arguments; those with a star are counted elsewhere:
+    """Their names exist, with this number of arguments; those with a star are counted elsewhere:
     the fake takes no other number."""
     driver = pytest.importorskip("cuda.bindings.driver")
     found = list(calls_of_the_driver())

@@ -1,4 +1,4 @@
-"""fw.profile on devices: kernels by the device's own clock, each launched by itself."""
+"""fw.profile on devices: kernels by the device's clock, each launched separately."""
 
 import numpy as np
 import pytest
@@ -62,7 +62,7 @@ def test_what_is_lost_is_left_out(gpu):
 
 @pytest.mark.needs_opencl
 def test_kernels_of_opencl_have_times(monkeypatch):
-    """In a queue that keeps them, one after the other, in turn with what others put in."""
+    """In a queue that keeps times, in order with the works of others."""
     monkeypatch.setattr(launches, "MOST", 7)  # the launches of a loop, until they are asked for
     n = 100_000
     xs = np.random.default_rng(0).random(n)

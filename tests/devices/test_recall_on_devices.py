@@ -57,7 +57,7 @@ SLOW = ("sort", "filter", "scan")
     [pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in PROGRAMS],
 )
 def test_values_are_the_same(folder, name):
-    """Compiled, and recalled in the place of that."""
+    """Compiled, and recalled instead."""
     f, *args = PROGRAMS[name]
     (first, _), (second, runs) = fresh(f), fresh(f)
     expected, found = np.asarray(first(*args)), np.asarray(second(*args))

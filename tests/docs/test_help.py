@@ -53,7 +53,7 @@ def run(names):
     found, report, seen = 0, [], set()
     runner = doctest.DocTestRunner(verbose=False)
     for name, value in names.items():
-        if id(value) in seen:  # a name beside another one
+        if id(value) in seen:  # another name of the same function
             continue
         seen.add(id(value))
         parser = doctest.DocTestParser()

@@ -77,7 +77,7 @@ def test_the_change_is_needed(path):
 
 @pytest.mark.parametrize("path", HOW_TOS, ids=shown)
 def test_a_page_says_how_many_files_it_touches(path):
-    """The measure of the house: a number that grows is a wall in the wrong place."""
+    """The measure of the design: a number that grows means a wrong boundary."""
     page = path.read_text(encoding="utf-8")
     touched = {name for name, _ in changes(page) if name.startswith("flatweave/")}
 

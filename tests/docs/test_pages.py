@@ -23,7 +23,7 @@ RUNNING = [page for page in PAGES if page not in ELSEWHERE and programs(page.rea
 
 
 def run(page, is_interpreted=lambda program: False):
-    """A page's programs one after the other, each with the names of those before it."""
+    """A page's programs in order, each with the names of those before it."""
     names = {"__name__": "page"}
     for k, program in enumerate(programs(page.read_text(encoding="utf-8"))):
         with fw.target("interp") if is_interpreted(program) else nullcontext():
@@ -61,7 +61,7 @@ def test_an_example_raises_the_error_of_its_section(name, k):
 
 
 def test_every_error_has_an_example():
-    """But for faults of ours, of which there is none to show."""
+    """Except for bugs of ours, which no example can show."""
     assert {name for name, _ in RAISING} == {*CLASSES} - {"CompilerBug", "DeviceError"}
 
 

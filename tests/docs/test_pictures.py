@@ -22,7 +22,7 @@ def test_a_picture_is_what_the_script_draws(name):
 
 
 def test_every_picture_is_shown():
-    """A file that no page shows is none of ours."""
+    """A picture that no page shows is superfluous."""
     pages = "".join(page.read_text(encoding="utf-8") for page in PAGES)
 
     assert {path.name for path in FOLDER.glob("*.svg")} == set(PICTURES)

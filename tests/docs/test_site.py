@@ -47,7 +47,7 @@ def test_every_example_has_a_page(laid_out):
 
 
 def test_a_program_of_the_gallery_has_its_times_and_its_picture(laid_out):
-    """The times of the page of measurements, in one place; the picture that it draws itself."""
+    """The times of the page of measurements, at one position; the picture that it draws."""
     times = gallery.measured(ROOT / "bench" / "results")
     index = (laid_out / "gallery" / "index.md").read_text()
     for name, time in times.items():
@@ -87,7 +87,7 @@ def test_links_of_pages_lead_to_what_was_laid_out(laid_out):
 
 
 def test_a_link_is_moved_and_code_is_not(tmp_path):
-    """From the place that a file has in the repository to the one that it has on the site."""
+    """From the file's location in the repository to its location on the site."""
     page = "[one](../examples/bfs.py) [two](gpu.md#x)\n```python\nf[i](gpu.md)\n```\n"
     layout.Layout(tmp_path).write(tmp_path / "from/numpy.md", page, ROOT / "docs" / "page.md")
 
@@ -106,7 +106,7 @@ def test_a_docstring_becomes_markdown():
 
 
 def test_links_that_lead_nowhere_are_found(tmp_path):
-    """To a page that is not there, and to a place that its page does not have."""
+    """To a missing page, and to a missing anchor of its page."""
     (tmp_path / "a.html").write_text(
         '<a href="b.html#here"></a><a href="b.html#there"></a><a href="c.html"></a>'
         '<a href="#me" id="me"></a><img src="d.png"><a href="https://example.org/x"></a>'

@@ -46,7 +46,7 @@ def test_a_row_names_files_that_name_its_authors():
 
 
 def texts_of(name):
-    """What stands in a file, or in the files of a folder."""
+    """The text of a file, or of the files of a folder."""
     path = ROOT / name
     files = [path] if path.is_file() else [*path.rglob("*.py"), *path.rglob("*.md")]
     return [file.read_text(encoding="utf-8") for file in files]

@@ -10,6 +10,6 @@ from flatweave.base.config import config
 
 @pytest.fixture(params=["interp", pytest.param("cpu", marks=pytest.mark.slow)])
 def target(request) -> Iterator[str]:
-    """The name of each target in turn, which is also the one in force."""
+    """The name of each target, which is also in force."""
     with config.scoped(target=request.param):
         yield request.param

@@ -64,7 +64,7 @@ def test_replace_refuses(target):
 
 
 def moved(xs, k, fill, axis=0):
-    """The definition: one place after the other."""
+    """The definition: one index after another."""
     n = xs.shape[axis]
     found = np.empty_like(xs)
     for i in range(n):

@@ -33,7 +33,7 @@ def test_nesting_is_applied_and_taken_off(target):
 
 
 def test_segments_are_read_and_replaced(target):
-    """A segment, an element of one, another segment in its place."""
+    """A segment, an element of one, a replaced segment."""
 
     def looked(rows, i, row):
         return rows[i], rows[2, 1], fw.replace(rows, i, row)

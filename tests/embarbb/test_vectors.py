@@ -66,7 +66,7 @@ def test_scans_in_both_directions(target):
 
 
 def test_merging_by_addition(target):
-    """addMerge: what comes to one place is added up; an index outside is dropped."""
+    """addMerge: elements with one index are added up; an index outside is dropped."""
     idx = np.array([0, 3, 0, 5, -1, 3, 3, 1])
     wanted = np.zeros(5, V.dtype)
     np.add.at(wanted, idx[(idx >= 0) & (idx < 5)], V[(idx >= 0) & (idx < 5)])
@@ -75,7 +75,7 @@ def test_merging_by_addition(target):
 
 
 def test_pack_and_unpack(target):
-    """The elements where a mask holds, and back to their places."""
+    """The elements where a mask holds, and back to their indices."""
 
     def there_and_back(v, mask):
         packed = v[mask]
@@ -87,7 +87,7 @@ def test_pack_and_unpack(target):
 
 
 def test_shuffle_and_unshuffle(target):
-    """Two vectors interleaved, and taken apart again."""
+    """Two vectors interleaved, and separated again."""
 
     def there_and_back(a, b):
         mixed = fw.stack([a, b], axis=1).reshape(-1)
@@ -168,7 +168,7 @@ def test_sorting_with_ranks(target):
 
 
 def test_elements_know_where_they_are(target):
-    """Coordinates in a function of elements, and neighbours beside them."""
+    """Coordinates in a function of elements, together with neighbours."""
 
     def near(m):
         side = fw.stencil(lambda n: n[-1, 0] + n[0, 1], m, (3, 3), boundary=("constant", 0))

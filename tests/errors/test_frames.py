@@ -55,7 +55,7 @@ def test_all_frames_are_there_where_they_are_asked_for():
 
 
 def test_a_fault_of_ours_keeps_its_frames():
-    """An error that is none of the user's leads to the line of ours that raised it."""
+    """An internal error leads to the line of ours that raised it."""
     with pytest.raises(TypeError) as caught:
         counted(2, None)
 

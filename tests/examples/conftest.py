@@ -1,4 +1,4 @@
-"""The examples as modules: each is a program of its own, in a folder that is no package."""
+"""The examples as modules: each is a separate program, in a folder that is not a package."""
 
 import importlib
 import sys

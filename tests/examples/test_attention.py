@@ -1,4 +1,4 @@
-"""examples/attention.py: ragged softmax and attention are those of each sequence by itself."""
+"""examples/attention.py: ragged softmax and attention equal those of each sequence."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ SIZES = [([2], [3]), ([1, 4, 2], [5, 1, 3]), ([0, 2, 0], [3, 1, 0]), ([3, 1], [1
 
 
 def part(lengths, extent=4, seed=0):
-    """Random vectors, so many for each sequence."""
+    """Random vectors, some for each sequence."""
     vectors = np.random.default_rng(seed).standard_normal((sum(lengths), extent))
     return fw.ragged(vectors, lengths=np.array(lengths, np.int64))
 

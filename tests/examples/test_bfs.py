@@ -86,7 +86,7 @@ def test_a_root_that_is_no_vertex_is_refused(example, target):
 
 
 def test_the_way_to_a_vertex(example):
-    """From the root, both ends included; nothing where there is none."""
+    """From the root, both ends included; nothing if there is no path."""
     bfs = example("bfs")
     parents = np.asarray(bfs.bfs(graph_of([[1, 2], [3], [3], [], []]), 0).parents)
 

@@ -33,7 +33,7 @@ def test_random_graphs(example, target):
 
 
 def test_a_path_whose_vertices_are_in_no_order(example):
-    """Trees get deep, and few edges are settled in the first turn."""
+    """Trees get deep, and few edges are settled in the first iteration."""
     order = np.random.default_rng(4).permutation(2000)
     shuffled = [[] for _ in order]
     for v, row in enumerate(path(2000)):

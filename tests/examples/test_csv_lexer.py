@@ -34,7 +34,7 @@ def test_what_the_csv_module_writes_is_read(example, target):
 
 
 def test_odd_quotes_mean_what_they_mean_to_the_csv_module(example, target):
-    """Text that no program would write: quotes within plain fields, letters behind a quote."""
+    """Text that no program would write: quotes within plain fields, letters after a quote."""
     lexer = example("csv_lexer")
 
     @given(st.text('ab,"\n\r', max_size=30))

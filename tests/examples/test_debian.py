@@ -107,7 +107,7 @@ def test_a_name_that_no_package_has_is_refused(example):
 
 
 def test_a_text_cut_anywhere_gives_its_whole_entries(example):
-    """With a warning; or an error that says what is missing when there is none."""
+    """With a warning; or an error that says what is missing."""
     debian = example("debian")
     ends = [k for k in range(len(TEXT) + 1) if TEXT[:k].endswith(b"\n\n")]
     for cut in range(0, len(TEXT) + 1, 7):
@@ -126,7 +126,7 @@ def test_a_text_cut_anywhere_gives_its_whole_entries(example):
 
 @pytest.mark.parametrize("text", [b"", b"\n\n", b"one\n\ntwo\n\n", b"\0\xff" * 50 + b"\n\n"])
 def test_a_text_without_packages_is_refused(example, target, text):
-    """And the name of the file is told."""
+    """And the message has the name of the file."""
     with pytest.raises(ValueError, match="some.txt has no entry of a package"):
         example("debian").packages(text, "some.txt")
 
@@ -170,7 +170,7 @@ def test_equal_hashes_are_told_apart_by_letters(example, target):
 
 
 def test_lists_are_not_stored_byte_by_byte(example):
-    """The bytes of all lists go from the text into the places where names begin."""
+    """The bytes of all lists are read from the text at the indices where names begin."""
     stages = opened(example("debian").entries, np.zeros(20, np.uint8))
     (listed,) = expansions(stages)
 

@@ -72,7 +72,7 @@ def test_a_colour_without_pixels_stays(example, target):
 
 
 def test_kmeans_agrees_with_numpy(example, target):
-    """On random pixels, after some turns."""
+    """On random pixels, after some iterations."""
     example_kmeans = example("kmeans")
     pixels = tuple(np.random.default_rng(7).integers(0, 256, (3, 300)).astype(float))
     first = example_kmeans.spread(pixels, 5)

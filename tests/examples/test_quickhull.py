@@ -11,7 +11,7 @@ SIZES = [3, 127, 128, 129, 1023, 1025]
 
 
 def test_points_on_a_small_grid(example, target):
-    """Many lie on the hull's edges, are equal, or are all on one line: corners only are given."""
+    """Many are on the hull's edges, equal, or all on one line: only corners are returned."""
     quickhull = example("quickhull")
 
     @given(points)
@@ -24,7 +24,7 @@ def test_points_on_a_small_grid(example, target):
 
 @pytest.mark.parametrize("size", SIZES)
 def test_points_on_a_circle_are_all_corners(example, threads, size):
-    """Every segment holds points until the last turn."""
+    """Every segment holds points until the last iteration."""
     quickhull = example("quickhull")
     angles = np.random.default_rng(size).permutation(size) * (2 * np.pi / size)
     x, y = np.cos(angles), np.sin(angles)

@@ -36,7 +36,7 @@ def test_every_dtype(example, target, dtype):
 
 @pytest.mark.parametrize("size", SIZES)
 def test_every_size_on_any_number_of_threads(example, threads, size):
-    """Sorted ones and equal ones too, which need few turns."""
+    """Sorted ones and equal ones too, which need few iterations."""
     quicksort = example("quicksort").quicksort
     xs = np.random.default_rng(size).permutation(size)
 

@@ -30,7 +30,7 @@ def plain(mesh):
 
 
 def soup(number, seed):
-    """Vertices and faces of triangles in all places and directions, some of them lines."""
+    """Vertices and faces of triangles at any point and in any direction, some of them lines."""
     draw = np.random.default_rng(seed)
     vertices = draw.uniform(-1, 1, (3 * number, 3)).round(1)
     return vertices, draw.integers(0, max(3 * number, 1), (number, 3))
@@ -48,7 +48,7 @@ def flat(render, mesh_of, corners, depths=None):
 
 @pytest.mark.parametrize("number", [0, 1, 2, 127, 300])
 def test_the_picture_is_that_of_numpy(render, mesh_of, target, number):
-    """Bit for bit, whatever lies behind the eye, crosses another triangle or is a mere line."""
+    """Bit for bit, for triangles behind the eye, intersecting triangles and mere lines."""
     vertices, faces = soup(number, number)
     mesh = mesh_of(np.vstack([vertices, np.eye(3)]), faces)
     for turn in (0.0, 1.0):
@@ -100,7 +100,7 @@ def test_a_triangle_seen_from_behind_is_not_drawn(render, mesh_of, target):
 
 
 def test_neighbours_leave_no_gap(render, mesh_of, target):
-    """A square cut into triangles at random places covers all its pixels."""
+    """A square cut into triangles at random points covers all its pixels."""
     draw = np.random.default_rng(8)
     n = 9
     x, y = np.meshgrid(np.linspace(-3, 60, n), np.linspace(-3, 60, n))
@@ -147,7 +147,7 @@ BAD = {
 
 @pytest.mark.parametrize("name", BAD)
 def test_a_bad_mesh_is_explained(render, name, tmp_path, capsys):
-    """The message names the file, the place and the values; the program ends with 1."""
+    """The message names the file, the position and the values; the program ends with 1."""
     vertices, faces, message = BAD[name]
     path = tmp_path / "bad.npz"
     np.savez(path, vertices=np.asarray(vertices, float), faces=np.asarray(faces))

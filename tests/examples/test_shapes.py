@@ -29,7 +29,7 @@ def compare(a, b):
 
 
 def plain_line(p, q):
-    """The points of a line, one after the other."""
+    """The points of a line, in order."""
     for i in range(1 + max(abs(q[0] - p[0]), abs(q[1] - p[1]))):
         if abs(p[0] - q[0]) > abs(p[1] - q[1]):
             yield p[0] + compare(p[0], q[0]) * i, p[1] + int(np.rint(slope(p, q) * f32(i)))

@@ -58,7 +58,7 @@ def with_lengths(example, rows, seed=0):
 @pytest.mark.parametrize("stride", [0.0, 3.0, np.inf])
 @pytest.mark.parametrize("name", GRAPHS)
 def test_graphs_of_every_shape(example, name, stride):
-    """Each distance in turn, some, all at once."""
+    """One distance at a time, some, all at once."""
     graph = with_lengths(example, GRAPHS[name])
     check(example("shortest_paths"), graph, 0, stride)
 
@@ -120,7 +120,7 @@ def test_nothing_as_long_as_the_edges_of_a_turn_is_stored(example):
     stages = opened(module.shortest_paths, with_lengths(example, [[1], [0]]), 0, 1.0)
     edges = expansions(stages)
 
-    assert len(edges) == 2  # in a turn, and for the parents
+    assert len(edges) == 2  # in an iteration, and for the parents
     assert not any(f"[{extent}]" in text for extent in edges for text in stored_types(stages))
 
 

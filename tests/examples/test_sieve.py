@@ -12,7 +12,7 @@ def primes_up_to(n):
 
 @pytest.mark.parametrize("name", ["nested", "flattened"])
 def test_all_primes_up_to_each_number(example, target, name):
-    """From nothing to where the third turn begins: squares, and squares less one, are the risk."""
+    """From nothing to the third iteration: squares, and squares less one, are the risk."""
     sieve = getattr(example("sieve"), name)
 
     for n in [*range(30), 255, 256, 257, 290]:
@@ -29,7 +29,7 @@ def test_counting_is_as_good_as_listing(example, target):
 
 
 def test_both_sieves_and_numpy_agree(example):
-    """Four turns, of which the last one is cut short."""
+    """Four iterations, of which the last one is cut short."""
     sieve = example("sieve")
     expected = sieve.numpy_sieve(70_000)
 
@@ -54,7 +54,7 @@ def test_the_same_primes_for_every_number_of_threads(example, threads):
 
 
 def test_the_spiral_winds_around_its_middle(example, target):
-    """Each number lies beside the one before it."""
+    """Each number is next to the one before it."""
     spiral, extent = example("sieve").spiral, 6
     places = [np.argwhere(np.asarray(spiral(np.array([k]), extent))) for k in range(1, 37)]
 

@@ -22,7 +22,7 @@ def compressed(dense):
 
 
 def matrix(filled, dtype=np.int64):
-    """A matrix with so many elements other than 0 in each row, of 7 columns."""
+    """A matrix with `count` nonzero elements in each row, of 7 columns."""
     dense = np.zeros((len(filled), 7), dtype)
     for i, count in enumerate(filled):
         dense[i, np.random.default_rng(i).permutation(7)[:count]] = np.arange(1, count + 1) - i

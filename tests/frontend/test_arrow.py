@@ -112,7 +112,7 @@ def test_memory_lives_until_everybody_has_released_it():
     assert inner.tolist() == [0, 1, 2, 3, 4]
     del inner, chunk
 
-    # a consumer moves the child to a place of its own, then releases the parent
+    # a consumer moves the child elsewhere, then releases the parent
     pointer = ctypes.pythonapi.PyCapsule_GetPointer
     address = ctypes.cast(pointer(ctypes.py_object(array), b"arrow_array"), ctypes.c_void_p).value
     parent, moved = CArray.from_address(address), CArray()

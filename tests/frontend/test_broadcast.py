@@ -77,7 +77,7 @@ def grid(rows, columns):
 @pytest.mark.parametrize("a, b", [(3, 3), (1, 3), (3, 1), (0, 1), (3, 2)])
 @pytest.mark.parametrize("k, m", [(4, 4), (1, 4), (4, 1), (0, 1), (1, 1), (4, 2)])
 def test_matrices(target, k, m, a, b):
-    """Each axis by itself."""
+    """Each axis separately."""
     agree(lambda: matrices(k, m, a, b), lambda: grid(k, a) + grid(m, b))
 
 
@@ -89,7 +89,7 @@ def test_a_matrix_and_a_vector(target, k, n):
 
 
 def test_a_state_that_changes_length(target):
-    """The state of a loop has one element in its first turn alone."""
+    """The state of a loop has one element only in its first iteration."""
     def grown(n, ys):
         start = fw.full(n, 1)
         return fw.fori_loop(0, 2, lambda i, s: fw.concat([s, s])[: ys.size] + ys, start)
@@ -118,7 +118,7 @@ def test_broadcast_to_a_shape(target):
 
 
 def test_rows_of_a_map(target):
-    """Inside an element function, where every element has its own extents."""
+    """Inside an element function, where extents differ between elements."""
     rows = fw.ragged(np.array([1, 2, 3, 4]), lengths=[1, 3])
     f = fw.jit(lambda rows, ys: fw.map(lambda r: fw.sum(r + ys), rows))
 

@@ -131,7 +131,7 @@ def test_mapped(target, method):
     f = fw.jit(lambda xs, ks: fw.map(per_row, xs, ks))
     np.testing.assert_array_equal(f(xs, ks), xs + same + ks[:, None])
     assert f(xs[:0], ks[:0]).shape == (0, 3)
-    if target != "interp":  # which calls functions for each row by itself
+    if target != "interp":  # which calls functions for each row separately
         wanted = {
             "sequential": [((3,), (3,), ())] * 2,
             "expand_dims": [((2, 3), (1, 3), (2,))],

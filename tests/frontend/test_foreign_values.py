@@ -45,7 +45,7 @@ WAYS = (fw.asarray, identity, chunks, cut)
 
 
 class Extension(pa.ExtensionType):
-    """Numbers with a meaning of their own."""
+    """Numbers with another meaning."""
 
     def __init__(self):
         super().__init__(pa.int64(), "tests.extension")
@@ -211,7 +211,7 @@ def test_options_of_awkward():
 
 
 def test_text_is_rows_of_bytes():
-    """However its library keeps it: short texts in views, long ones beside, parts of a column."""
+    """In each layout of its library: short texts in views, long ones outside, parts of a column."""
     texts = ["", "short", "just twelve.", "one that is longer than a view", "é" * 9, "x"]
     rows = [list(text.encode()) for text in texts]
     for column in (
@@ -240,7 +240,7 @@ def test_views_of_lists():
 
 
 def test_tensors_are_rows():
-    """Of a column whose elements are tensors each is a row of its own rows."""
+    """If the elements of a column are tensors, each is a row of rows."""
     column = pa.FixedShapeTensorArray.from_numpy_ndarray(TENSORS)
     assert fw.ragged(column).tolist() == TENSORS.tolist()
 

@@ -48,7 +48,7 @@ def test_what_fits(dtype):
 
 
 def test_literals():
-    """The dtype of a number by itself."""
+    """The dtype of a number alone."""
     assert literal_dtype(True) is fw.bool_
     assert literal_dtype(3) is fw.i64
     assert literal_dtype(2**63) is fw.u64

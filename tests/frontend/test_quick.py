@@ -78,7 +78,7 @@ def test_switches_choose_the_table():
 
 
 def test_the_quick_way_is_taken(monkeypatch):
-    """The second call takes no argument apart."""
+    """The second call does not flatten arguments."""
     fw.subtract(XS, XS)
     monkeypatch.setattr(eager, "OperationCall", None)
     np.testing.assert_array_equal(fw.subtract(XS, 2 * XS), -XS)

@@ -1,4 +1,4 @@
-"""What rows of different lengths have at each place: axis 0 of rows, axis 1 of rows of rows."""
+"""Operations across rows, position by position: axis 0 of rows, axis 1 of rows of rows."""
 
 import numpy as np
 import pytest
@@ -9,23 +9,23 @@ LENGTHS = [[3, 0, 10, 1, 4], [], [0, 0], [1], [0, 130, 2, 128, 127]]
 
 
 def columns(rows):
-    """At each place the numbers of the rows that have one, with their elements there."""
+    """For each position the indices of the rows that have it, with their elements."""
     widest = max(map(len, rows), default=0)
     return [[(i, row[j]) for i, row in enumerate(rows) if j < len(row)] for j in range(widest)]
 
 
 def folded(rows, f):
-    """A function of the elements at each place."""
+    """A function of the elements at each position."""
     return [f([x for _, x in column]) for column in columns(rows)]
 
 
 def least(rows):
-    """The number of the first row that has the least element of a place."""
+    """The index of the first row with the least element of a position."""
     return [min(column, key=lambda pair: pair[1])[0] for column in columns(rows)]
 
 
 def replaced(rows, f):
-    """What a function of the numbers and elements at each place gives, where these were."""
+    """The results of a function of the indices and elements at each position, in place."""
     made = [list(row) for row in rows]
     for j, column in enumerate(columns(rows)):
         for (i, _), x in zip(column, f(column), strict=True):
@@ -99,7 +99,7 @@ def test_over_the_rows_in_rows_compiled():
 
 
 def test_elements_of_more_axes():
-    """Each of them by itself."""
+    """Each of them separately."""
     x = np.arange(10).reshape(5, 2)
     rows = fw.ragged(x, lengths=[2, 0, 3])
 
@@ -112,7 +112,7 @@ def test_elements_of_more_axes():
 
 
 def merged(nodes, level, axes, keepdims, f):
-    """Lists of lists of one level, those along the axes as one, the others place by place."""
+    """Lists of lists of one level, those along the axes joined, the others position by position."""
     if level == 4:
         return f(nodes)
     if level in axes:
@@ -125,7 +125,7 @@ def merged(nodes, level, axes, keepdims, f):
 
 
 def numbered(node, place=()):
-    """The elements of lists of four levels with their places, in the order of these."""
+    """The elements of lists of four levels with their indices, in the order of these."""
     if len(place) == 4:
         yield place, node
         return
@@ -140,7 +140,7 @@ def innermost(lists):
 
 def along(rows, axis, f):
     """What a function gives for the numbers and elements of each line of lists of four levels, in
-    the order of their places."""
+    the order of their indices."""
     lines = {}
     for place, x in numbered(rows):
         others = place[:axis] + place[axis + 1 :]

@@ -295,7 +295,7 @@ def test_no_elements_are_missing_in_arrays_of_ours():
     values, missing = fw.jit(lambda r: fw.ragged(r, nulls="mask"))(fw.ragged(ROWS))
     assert missing.tolist() == [[False] * len(row) for row in ROWS]
     for nulls in ("raise", "nan", "mask"):
-        with pytest.raises(fw.ArgumentError, match=r"fw\.nan in its place"):
+        with pytest.raises(fw.ArgumentError, match=r"fw\.nan instead"):
             fw.ragged([[1, None]], nulls=nulls)
     with pytest.raises(fw.ArgumentError, match="not a way to take nulls"):
         fw.ragged(ROWS, nulls="zero")

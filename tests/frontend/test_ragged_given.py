@@ -1,4 +1,4 @@
-"""fw.ragged of what says by itself where its rows are: lists, records, arrays, matrices."""
+"""fw.ragged of values that define their rows: lists, records, arrays, matrices."""
 
 import copy
 from collections import OrderedDict
@@ -130,14 +130,14 @@ def test_what_rows_cannot_be():
         ([[(1, 2), (3,)]], "different structures"),
         ([[(1, 2), 3]], "different structures"),
         ([[(1, None)]], "None, where an array or a number is needed"),
-        ([[1, [2]]], "numbers beside rows"),
+        ([[1, [2]]], "rows of numbers and rows of rows"),
         ([[object()]], "an object, which is not"),
         ((row for row in [[1]]), "generator"),
         ({1, 2}, "no order"),
     ):
         with pytest.raises(fw.ArgumentError, match=message):
             fw.ragged(rows)
-    with pytest.raises(fw.Unsupported, match="lists beside numbers"):
+    with pytest.raises(fw.Unsupported, match="lists and numbers"):
         fw.ragged([[{"x": 1, "tags": [1, 2]}]])
     with pytest.raises(OverflowError):
         fw.ragged([[2**70]])

@@ -29,7 +29,7 @@ def places(row, **options):
 
 
 def test_rows_sorted(target):
-    """Each by itself, up and down, by a key, with its places; records by their fields."""
+    """Each separately, up and down, by a key, with its indices; records by their fields."""
     rows, nested, pairs = fw.ragged(ROWS), fw.ragged(NESTED), fw.ragged(PAIRS)
 
     assert both(lambda r: fw.sort(r, axis=1), rows) == [sorted(row) for row in ROWS]
@@ -56,7 +56,7 @@ def test_stable_in_either_direction(target):
 
 
 def test_places_ordered_by_a_key():
-    """With axis 0 the elements at each place; a key of whole rows gives numbers."""
+    """With axis 0 the elements at each position; a key of whole rows gives numbers."""
     rows = fw.ragged(ROWS)
 
     with fw.target("interp"):
@@ -111,7 +111,7 @@ def test_long_rows_sorted():
 
 
 def test_concat_within_rows(target):
-    """Each row behind a row: of numbers, of records, of rows, of rows in rows."""
+    """Each row after a row: of numbers, of records, of rows, of rows in rows."""
     a, b, c = fw.ragged(ROWS), fw.ragged([[0.5], [], [], [1.5, 2.5]]), fw.ragged([[]] * 4)
     together = [x + y for x, y in zip(ROWS, [[0.5], [], [], [1.5, 2.5]], strict=True)]
 
@@ -198,7 +198,7 @@ def test_reductions_against_lists(target):
 
 
 def test_over_the_rows_of_rows(target):
-    """At each place over the rows in a row, as far as the longest of them goes."""
+    """For each position across the inner rows, as far as the longest of them goes."""
     nested = fw.ragged(NESTED)
     columns = [
         [[row[k] for row in inner if k < len(row)] for k in range(max(map(len, inner), default=0))]
@@ -221,7 +221,7 @@ def test_over_the_rows_of_rows(target):
 
 
 def test_lines_are_rows():
-    """Each is sorted by itself, in place of all of them by the numbers of their lines."""
+    """Each is sorted separately, instead of all of them by the numbers of their lines."""
     for f, x in (
         (lambda m: fw.sort(m, axis=1), np.ones((3, 4))),
         (lambda m: fw.argsort(m, axis=0), np.ones((3, 4))),

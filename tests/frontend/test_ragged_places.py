@@ -39,7 +39,7 @@ def lists(value):
 
 @pytest.mark.parametrize("rows", [ROWS, NESTED], ids=["rows", "nested"])
 def test_one_element(target, rows):
-    """By row and place, from either end, with numbers that are arguments as well."""
+    """By row and index, from either end, with numbers that are arguments as well."""
     ragged = fw.ragged(rows)
 
     read = fw.jit(lambda r, i, j: r[i, j])
@@ -85,7 +85,7 @@ def test_pairs_of_index_arrays(target):
 
 
 def test_a_row_that_is_too_short():
-    """Its number is told, and the index."""
+    """The message has its number, and the index."""
     ragged = fw.ragged(EMPTY)
     for f in (lambda r: r[:, 0], lambda r: r[:, -1], lambda r: r[[0, 1], 0],
               lambda r: r[np.array([2, 1]), np.array([0, 0])]):  # fmt: skip
@@ -279,7 +279,7 @@ def test_index_arrays_around_a_slice(target):
 
 
 def test_index_arrays_in_deeper_rows():
-    """Behind all rows they name the same places in each, before slices and rows, too."""
+    """After all rows they select the same indices in each, before slices and rows, too."""
     lists = [[[[1, 2], [3]], [[4], [5, 6]]], [[[7], [8]], [[], [9]], [[1], [1]]]]
     deep = fw.ragged(lists)
 

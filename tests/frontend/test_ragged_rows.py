@@ -99,7 +99,7 @@ def test_selected_rows_are_mapped_over(target):
 
 
 def test_concat(target):
-    """Rows behind rows, empty ones, nested ones, and of tuples; dtypes are promoted."""
+    """Rows after rows, empty ones, nested ones, and of tuples; dtypes are promoted."""
     a, b = fw.ragged(ROWS), fw.ragged([[0.5], []])
     assert fw.concat([a, b, a]).tolist() == ROWS + [[0.5], []] + ROWS
     assert fw.jit(lambda a, b: fw.concat([b, a]))(a, b).tolist() == [[0.5], []] + ROWS

@@ -120,7 +120,7 @@ def test_a_list_as_long_as_the_array_is_no_part_of_it(compiled):
     ids=["transposed", "reversed", "strided", "Fortran", "other byte order"],
 )  # fmt: skip
 def test_arrays_that_are_not_contiguous_are_read_in_their_order(compiled, change):
-    """As NumPy reads them, not as they lie in memory."""
+    """As NumPy reads them, not in the order of memory."""
     xs = change(numbers((3, 4)))
     native = xs.astype(np.float64)
     for _ in range(2):

@@ -148,7 +148,7 @@ def test_the_rows_of_a_ragged_pass_unchanged(target):
 
 
 def test_what_is_frozen():
-    """An array and all that it is a view of; a promise made by `shared` ends the search."""
+    """An array and all its bases; a promise made by `shared` ends the search."""
     xs = np.arange(3.0)
     view = xs[1:]
     view.setflags(write=False)
@@ -163,7 +163,7 @@ def test_what_is_frozen():
 
 
 def test_dlpack_says_who_may_write():
-    """Shared memory is read-only; a copy is the taker's own, as is all that older ones can take."""
+    """Shared memory is read-only; older consumers can take only a copy, which is theirs."""
     xs = fw.iota(5) * 2
 
     assert not np.from_dlpack(xs).flags.writeable

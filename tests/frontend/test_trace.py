@@ -50,7 +50,7 @@ def test_what_does_not_depend_on_the_element_is_computed_outside():
 
 
 def test_reads_at_the_index_are_not_checked():
-    """`generate(n, i => x[i])` stays inside by itself; `x[i + 1]` does not."""
+    """`generate(n, i => x[i])` is always inside; `x[i + 1]` is not."""
     plain = text(lambda x: fw.generate(x.shape[0], lambda i: x[i]), X)
     moved = text(lambda x: fw.generate(x.shape[0], lambda i: x[i + 1]), X)
 

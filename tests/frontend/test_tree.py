@@ -1,4 +1,4 @@
-"""Trees are taken apart and put together again without loss."""
+"""Trees are flattened and rebuilt without loss."""
 
 from collections import namedtuple
 from dataclasses import dataclass, field

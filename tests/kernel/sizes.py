@@ -77,7 +77,7 @@ def halves(xs: list[int]) -> list[int]:
 
 
 def every(xs: list[int], step: int, first: int) -> list[int]:
-    """Elements a step apart."""
+    """Elements with a stride."""
     need(step >= 1 and 0 <= first <= len(xs))
     return xs[first::step]
 
@@ -89,7 +89,7 @@ def columns(xs: list[int], k: int) -> list[int]:
 
 
 def spread(xs: list[int], k: int) -> list[int]:
-    """Parts of k elements that lie apart, one part after the other."""
+    """Strided parts of k elements, concatenated."""
     need(k >= 1 and len(xs) % k == 0)
     count = len(xs) // k
     return [x for i in range(count) for x in xs[i::count]]
@@ -102,7 +102,7 @@ def at(xs: list[int], i: int) -> int:
 
 
 def put_all(xs: list[int], size: int, places: list[int]) -> list[int]:
-    """Each element at its place, where there was 0."""
+    """Each element at its index, where there was 0."""
     need(size >= 0)
     out = [0] * size
     for x, i in zip(xs, places, strict=True):
@@ -112,7 +112,7 @@ def put_all(xs: list[int], size: int, places: list[int]) -> list[int]:
 
 
 def updated(size: int, k: int, write: Callable[[Any], None]) -> Any:
-    """Memory with zeros that threads change, read behind a barrier."""
+    """Memory with zeros that threads change, read after a barrier."""
     m = fk.fill(fk.replicate(size, 0))
     fk.for_all(k, lambda t: write((m, t)))
     fk.barrier()
@@ -327,7 +327,7 @@ def _filled(size: int, write: Callable[[Any], None]) -> Any:
 
 
 def cases(count: int, seed: int) -> Iterator[Case]:
-    """So many cases, each operation in turn."""
+    """`count` cases, with all operations."""
     draw = np.random.default_rng(seed)
     found = [
         *((name, entry, in_block, None) for name, entry in BOTH.items() for in_block in (0, 1)),

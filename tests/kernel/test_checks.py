@@ -59,7 +59,7 @@ def test_an_empty_array_is_not_touched():
 
 
 def test_what_is_outside_is_not_written():
-    """Neither by a store nor by an update: the error is all that comes of it."""
+    """Neither by a store nor by an update: the error is the only effect."""
 
     def block(part):
         m = fk.fill(fk.replicate(4, 0))
@@ -236,7 +236,7 @@ def test_reductions_of_no_elements(how):
 
 
 def test_the_greatest_of_a_warp_again_and_again():
-    """What its lanes have read for a reduction may be written behind it."""
+    """Later code may write what its lanes have read for a reduction."""
 
     def better(a, b):
         wins = b[0] > a[0]

@@ -192,7 +192,7 @@ def test_text_needs_dtypes():
 
 
 def test_where_results_are_written():
-    """What a kernel returns is written behind its lines, and comes from the one that made it."""
+    """A kernel's result is written after its lines, at the line of its definition."""
     early = fk.kernel(
         lambda xs: fk.make_push(
             8, lambda put: fk.for_all(2, lambda b: fk.for_all(4, lambda t: put(t, xs[t])))

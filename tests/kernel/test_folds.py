@@ -21,7 +21,7 @@ def compose(f, g):
 
 
 def composed(slopes, offsets):
-    """All prefixes of lines, one after the other."""
+    """All prefixes of lines, in order."""
     found, now = [], (1, 0)
     for line in zip(slopes.tolist(), offsets.tolist(), strict=True):
         now = compose(now, line)

@@ -109,7 +109,7 @@ def test_memory():
 
 @pytest.mark.parametrize("threads", [1, 2, 3, 7])
 def test_in_a_loop(threads):
-    """Memory of a kernel's own goes back in each turn."""
+    """A kernel's memory is freed in each iteration."""
     body = fw.jit(
         lambda xs: fw.fori_loop(
             0, 3, lambda i, s: fw.concat([sums_of_blocks(s)[0], s[4:]]), xs
@@ -131,7 +131,7 @@ def test_kernels_in_kernels():
 
 
 def test_refused():
-    """Checks of a kernel say where in it, and a kernel with memory is none for an element."""
+    """Checks of a kernel name their line; kernels with memory cannot be elements."""
     assert "cuts 7 elements into parts of 16" in refused(of_blocks, XS[:7])
     assert "cuts 7 elements into parts of 4" in refused(
         fw.jit(lambda xs: fw.sum(turned_parts(xs))), XS[:7]

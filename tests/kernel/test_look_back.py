@@ -74,7 +74,7 @@ def test_sums_and_compositions_of_any_number_of_blocks(blocks):
 @pytest.mark.parametrize("number", every(2, range(len(fk.schedules.adversaries(5)))))
 @pytest.mark.parametrize("blocks, threads", [(2, None), (5, None), (3, 128)])
 def test_blocks_may_stall_and_start_late(number, blocks, threads):
-    """They and their warps take turns in all orders that are looked for, several at a time."""
+    """They and their warps run in all orders of the schedules, several at a time."""
     slopes, offsets = lines(5 * SIZE)
     schedule = fk.schedules.adversaries(5)[number]
     found = compositions.simulate(

@@ -1,4 +1,4 @@
-"""O8 to O11: what may stand in code of which level, found while the kernel is written."""
+"""O8 to O11: the code that each level allows, checked while the kernel is written."""
 
 import numpy as np
 import pytest
@@ -37,7 +37,7 @@ def written(act):
     ("write", "message", "remedy"),
     [
         (in_threads(written(fk.barrier)), "a barrier in code of one thread",
-         "write the barrier behind it"),
+         "write the barrier after it"),
         (lambda xs: written(fk.barrier)(xs), "there is no barrier for the grid", "second for_all"),
         (in_threads(lambda p: fk.pconcat_map(fk.reverse, fk.split_up(2, p))),
          "among units below a thread", "Blocks have threads, or warps which have threads"),

@@ -76,7 +76,7 @@ def test_the_same_function_at_every_level(level):
 
 @pytest.mark.parametrize("how", [lambda p: fk.push_n(2, p), lambda p: fk.load(2, p), fk.push])
 def test_elements_for_each_thread(how):
-    """O15: neighbours, or a half apart."""
+    """O15: neighbours, or with a stride of half the length."""
     kernel = fk.kernel(lambda xs: fk.pconcat_map(how, fk.split_up(4, xs)))
 
     check(kernel, XS, want=XS)

@@ -126,7 +126,7 @@ def test_columns_pair_as_they_say():
 
 
 def sklansky(n, op):
-    """A fan behind both halves, after the halves of those."""
+    """A fan after both halves, after the halves of those."""
     if n == 0:
         return []
     return [*sklansky(n - 1, op), fk.bin_split(LOG - n, fk.fan(op))]
@@ -162,7 +162,7 @@ def test_bits(x):
 
 @pytest.mark.parametrize("threads", [8, 32])
 def test_who_does_what(threads):
-    """O23: sixteen threads with two elements each, a half apart."""
+    """O23: sixteen threads with two elements each, at a distance of half the length."""
     xs = np.arange(64)
 
     kernel = fk.kernel(lambda xs: fk.pconcat_map(

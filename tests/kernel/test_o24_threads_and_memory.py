@@ -41,7 +41,7 @@ def test_blocks_have_so_many_at_most(threads):
 
 
 def steps(count, n):
-    """A kernel with so many forced arrays of n elements, each read from the one before."""
+    """A kernel with several forced arrays of n elements, each read from the one before."""
 
     def write(xs):
         def block(part):
@@ -55,7 +55,7 @@ def steps(count, n):
 
 
 def test_memory_is_used_again():
-    """O25: ten arrays in two places, one to read and one to write."""
+    """O25: ten arrays in two buffers, one to read and one to write."""
     kernel = steps(10, 64)
     xs = np.arange(128)
 

@@ -15,7 +15,7 @@ XS = RNG.integers(-40, 40, N)
 
 
 def scatter(start, update, shared=False):
-    """A kernel whose thread i does update(m, place, value i); m begins with `start` everywhere."""
+    """A kernel whose thread i does update(m, index, value i); m begins with `start` everywhere."""
 
     def write(places, values):
         parts = fk.zip(fk.split_up(128, places), fk.split_up(128, values))
@@ -80,7 +80,7 @@ def test_floats(dtype, shared):
 
 
 def test_bools():
-    """Bit operations and extremes; a sum is none of them."""
+    """Bit operations and extremes, without sums."""
     values = XS % 3 == 0
     for update, op in ((fk.atomic_or, np.logical_or), (fk.atomic_xor, np.logical_xor),
                        (fk.atomic_max, np.logical_or)):  # fmt: skip
@@ -186,7 +186,7 @@ def test_by_any_number_of_threads(threads, bits):
     "dtype", [fw.i8, fw.u32, fw.i64, fw.f32, fw.f64, fw.bool_], ids=lambda dtype: dtype.name
 )
 def test_exchange(dtype, shared):
-    """All that was ever in a place comes out of it once, or is there at the end."""
+    """Every value ever at an index is exchanged out of it once, or is there at the end."""
     if shared and dtype.bits < 32:
         return
 

@@ -37,11 +37,11 @@ def test_filter_of_pairs_goes_on():
 
 
 def test_filter_in_a_block():
-    """There nobody knows how much room it needs."""
+    """There the room that it needs is unknown."""
     kernel = fk.kernel(lambda xs: fk.pconcat_map(
         lambda p: fk.filter(lambda x: x > 0, p), fk.split_up(4, xs)))
 
-    assert "known behind a launch" in refused(kernel, np.arange(8))
+    assert "known after a launch" in refused(kernel, np.arange(8))
 
 
 @pytest.mark.parametrize("n", [1, 40, 300])

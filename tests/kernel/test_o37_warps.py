@@ -12,7 +12,7 @@ XS = np.random.default_rng(37).integers(-9, 10, 1024)
 
 
 def of_warps(fn, width=32, block=128):
-    """A kernel that gives fn of each part of so many elements, by a warp."""
+    """A kernel that gives fn of each part, by a warp."""
 
     def write(xs):
         def warps(part):

@@ -16,7 +16,7 @@ def plus(a, b):
 @pytest.mark.parametrize("turns", [0, 1, 3])
 @pytest.mark.parametrize("n", [0, 1, 300])
 def test_a_loop_of_launches(turns, n):
-    """Each turn makes memory of the grid, and gives it back."""
+    """Each iteration allocates memory of the grid, and frees it."""
 
     @fk.kernel
     def kernel(xs, turns: fw.i64):
@@ -34,7 +34,7 @@ def test_a_loop_of_launches(turns, n):
 
 
 def test_locks_in_a_loop_of_launches():
-    """They are made for each turn, and go with it."""
+    """They are allocated in each iteration, and freed with it."""
     def better(a, b):
         wins = b[0] > a[0]
         return fw.where(wins, b[0], a[0]), fw.where(wins, b[1], a[1])

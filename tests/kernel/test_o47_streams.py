@@ -1,4 +1,4 @@
-"""O47: copies to a device and back beside the launches of kernels: streams that nobody writes."""
+"""O47: copies to a device and back overlap launches of kernels: implicit streams."""
 
 import numpy as np
 import pytest

@@ -35,7 +35,7 @@ PLACES = {
 @pytest.mark.parametrize("length", [N, 1000])
 @pytest.mark.parametrize("name", every(2, PLACES))
 def test_places(name, length):
-    """What stands there, read and written, as NumPy has it."""
+    """The contents, read and written, as NumPy has them."""
     place = PLACES[name]
     at = _of_numbers(place, np.arange(length))
     xs = np.random.default_rng(0).integers(0, 100, 2 * N).astype(np.int32)

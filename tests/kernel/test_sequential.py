@@ -198,7 +198,7 @@ def test_where_it_cannot_stand():
         return fk.generate(2, lambda b: fk.generate(4, lambda t: fk.sequential(2)(lambda: xs[t])()))
 
     assert "code of a thread" in refused(of_a_thread, np.arange(8))
-    assert "above a function" in refused(
+    assert "decorates a function" in refused(
         fk.kernel(lambda xs: fk.sequential(2)(xs)), np.arange(8)
     )
 

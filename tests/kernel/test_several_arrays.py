@@ -1,4 +1,4 @@
-"""A unit that gives several arrays makes as many results, each of a length of its own."""
+"""A unit that returns several arrays gives several results, each with its length."""
 
 import numpy as np
 import pytest
@@ -133,7 +133,7 @@ def test_one_unit_after_the_other():
 
 
 def test_in_shared_memory():
-    """Forced in a block they are two arrays of its memory, behind one barrier."""
+    """Forced in a block they are two arrays of its memory, after one barrier."""
     check(in_a_block, XS[:16], want=XS[1:16:2])
     assert in_a_block.text["kernel"].count("sync") == 1
 

@@ -70,7 +70,7 @@ def test_by_any_number_of_threads(threads):
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("threads", [None, 64])
 def test_in_any_order(seed, threads):
-    """Four blocks at a time, which take turns at random, one warp or two."""
+    """Four blocks at a time, in random order, one warp or two."""
     found = scan().simulate(XS[:640], blocks=4, seed=seed, threads=threads)
 
     np.testing.assert_array_equal(found, XS[:640].cumsum())

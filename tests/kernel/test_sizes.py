@@ -16,7 +16,7 @@ NAMES = {*fk.__all__, "index", "slice"}
 
 
 def kernel_of(case: Case):
-    """The kernel of a case, each part by a block or a warp of its own."""
+    """The kernel of a case, each part by a separate block or warp."""
 
     def units(xs, *data):
         if not case.in_block:
@@ -62,7 +62,7 @@ def agree(case: Case, target: str) -> str | None:
 
 
 def wrong(target: str, count: int, seed: int) -> list[str]:
-    """What is wrong with so many cases."""
+    """The failures of some cases."""
     return [found for case in cases(count, seed) if (found := agree(case, target)) is not None]
 
 

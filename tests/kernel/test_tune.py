@@ -53,7 +53,7 @@ def slow(xs):
 
 
 def test_the_fastest_is_chosen_and_called():
-    """Of kernels that are far apart."""
+    """Of kernels with very different times."""
     found = fk.tune([fk.kernel(slow), sums(1024, 16)], (XS,), budget=2)
     assert found.kernel.__name__ == "total"
     assert found(XS) == XS.sum() and found(XS[:1024]) == XS[:1024].sum()
@@ -61,7 +61,7 @@ def test_the_fastest_is_chosen_and_called():
 
 
 def test_all_combinations_of_values_are_variants():
-    """What did not suit is said; what was chosen has its values."""
+    """Unsuitable variants are reported; the chosen one has its values."""
     found = fk.tune(fk.variants(sums, size=[1024, 4096, 5000], each=[8, 16]), (XS,), budget=1)
     assert found.best["size"] in (1024, 4096) and found.best["each"] in (8, 16)
     assert len(found.rows) == 6
@@ -78,14 +78,14 @@ def test_what_was_measured_holds_for_the_next_call():
 
 
 def test_other_sizes_or_kernels_are_measured_anew():
-    """They are kept apart."""
+    """They are stored separately."""
     fk.tune(fk.variants(sums, size=[1024], each=[8, 16]), (XS,), budget=1)
     assert fk.tune(fk.variants(sums, size=[1024], each=[8, 16]), (XS[:2048],), budget=1).rows
     assert fk.tune(fk.variants(sums, size=[1024], each=[8, 32]), (XS,), budget=1).rows
 
 
 def test_what_is_damaged_on_disk_is_measured_anew(tmp_path, monkeypatch):
-    """A choice that is none of the variants is none."""
+    """A stored choice that is not among the variants is ignored."""
     fk.tune([sums(1024, 8)], (XS,), budget=1)
     tuned._CHOSEN.clear()
     for file in (tmp_path / "t").iterdir():

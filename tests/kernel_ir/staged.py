@@ -20,7 +20,7 @@ def staged(
 ) -> Unit:  # fmt: skip
     """host(n, m, xs..) gives arrays of m elements that `write(b, n, pulls of xs, buffers)` fills.
 
-    With a `length` the pulls have so many elements, which is known when the kernel is written.
+    With a `length` the pulls have that many elements, which is known when the kernel is written.
     `then` writes a second kernel, and says how many blocks it has.
     """
     names = Names()

@@ -101,7 +101,7 @@ def test_tuples_are_stored_side_by_side():
 
 
 def test_concatenation_asks_nobody():
-    """Two programs one after the other; no element is chosen by an if."""
+    """Two programs in sequence; no element is chosen by an if."""
 
     def write(b, n, xs, ys):
         both = concat(b, push(xs[0], BLOCK), push(reverse(xs[0]), BLOCK), push(xs[0], BLOCK))
@@ -130,7 +130,7 @@ def test_permutations_and_interleaving():
 
 @pytest.mark.parametrize("each", [1, 2, 5, 200])
 def test_several_elements_for_a_thread(each):
-    """Neighbours, one after the other, and only those that are there."""
+    """Neighbours, in order, and only existing ones."""
     gives(lambda b, n, xs, ys: store(b, push(xs[0], BLOCK, each), ys), XS)
 
 

@@ -40,7 +40,7 @@ GOOD = """
 
 
 def test_levels_are_ordered():
-    """A lower level is part of a higher one, and each has memory of its own."""
+    """A lower level is part of a higher one, and each has separate memory."""
     assert THREAD < WARP < BLOCK < GRID
     assert [level.space for level in LEVELS.values()] == [
         "local", "warp_shared", "shared", "global"
@@ -72,9 +72,9 @@ THREADS = "for_all thread 2 (i: i64 =>\n {})"
          "in code of a thread, which has no threads below it: take a `for` loop"),
         (WARPS.format("for_all warp 2 (v: i64 => store out v v)"),
          "in code of a warp, which has no warps below it: take for_all thread"),
-        ("for_all block 2 (i: i64 => store out i i)", "the host launches a kernel on its blocks"),
+        ("for_all block 2 (i: i64 => store out i i)", "the host launches kernels on blocks"),
         ("for_all core 2 (i: i64 => store out i i)", "there is no level core, only thread, warp"),
-        ("lanes 4 (() => for_all thread 2 (i: i64 => store out i i))", "cannot stand inside lanes"),
+        ("lanes 4 (() => for_all thread 2 (i: i64 => store out i i))", "not allowed inside lanes"),
         ("for_all thread 2.0f32 (i: i64 => store out i i)", "the count"),
         ("for_all thread 2 (i: f32 => store out 0 1)", "the body takes"),
         (
@@ -89,11 +89,11 @@ THREADS = "for_all thread 2 (i: i64 =>\n {})"
         ("sync level=grid", "no barrier spans the grid: split the kernel"),
         ("sync level=thread", "there is nobody to wait for"),
         ("sync level=crowd", "there is nobody to wait for"),
-        (THREADS.format("sync"), "sync of a block stands in code of a thread: not all warps"),
-        (THREADS.format("sync level=warp"), "sync of a warp stands in code of a thread"),
-        (WARPS.format("sync"), "sync of a block stands in code of a warp"),
+        (THREADS.format("sync"), "sync of a block is in code of a thread: not all warps"),
+        (THREADS.format("sync level=warp"), "sync of a warp is in code of a thread"),
+        (WARPS.format("sync"), "sync of a block is in code of a warp"),
         (THREADS.format("store out i i") + "\n sync level=warp",
-         "sync of a warp stands in code of a block"),
+         "sync of a warp is in code of a block"),
         (
             "w: i64 = warp_index\n p: bool = eq w 0\n"
             " if p (() => sync) (() => for_all thread 2 (i: i64 => store out i i))",
@@ -105,24 +105,24 @@ THREADS = "for_all thread 2 (i: i64 =>\n {})"
             "sync stands where not all threads arrive",
         ),
         (THREADS.format("x: i64 = reduce_lanes (add i64) [i]"),
-         "reduce_lanes cannot stand in code of a thread: it needs a warp"),
+         "reduce_lanes is not allowed in code of a thread: it needs a warp"),
         (WARPS.format("x: i64 = scan_lanes (add i64) [0] [w]"),
-         "scan_lanes cannot stand in code of a warp"),
-        (THREADS.format("lanes 4 (() => ())"), "lanes cannot stand in code of a thread"),
-        (WARPS.format("v: i64 = warp_index\n store out v v"), "warp_index cannot stand in code"),
-        (THREADS.format("x: i64 = acquire out i"), "acquire cannot stand in code of a thread"),
+         "scan_lanes is not allowed in code of a warp"),
+        (THREADS.format("lanes 4 (() => ())"), "lanes is not allowed in code of a thread"),
+        (WARPS.format("v: i64 = warp_index\n store out v v"), "warp_index is not allowed in code"),
+        (THREADS.format("x: i64 = acquire out i"), "acquire is not allowed in code of a thread"),
         (WARPS.format("s: shared i64 = shared i64 4"),
-         "shared is memory of a block and stands in code of a warp"),
+         "shared is memory of a block but is in code of a warp"),
         (THREADS.format("s: warp_shared i64 = warp_shared i64 4"),
-         "warp_shared is memory of a warp and stands in code of a thread"),
+         "warp_shared is memory of a warp but is in code of a thread"),
         ("s: warp_shared i64 = warp_shared i64 4",
-         "warp_shared is memory of a warp and stands in code of a block"),
+         "warp_shared is memory of a warp but is in code of a block"),
         (WARPS.format("s: local i64 = local i64 4"),
-         "local is memory of a thread and stands in code of a warp"),
-        ("s: local i64 = local i64 4", "local cannot stand in a kernel outside of lanes"),
+         "local is memory of a thread but is in code of a warp"),
+        ("s: local i64 = local i64 4", "local is not allowed in a kernel outside of lanes"),
         (THREADS.format("s: local i64 = local i64 0"), "it takes at least 1"),
         ("x: i64 = call (a: i64 =>\n sync\n in a) [n]",
-         "sync of a block stands in code of a thread"),
+         "sync of a block is in code of a thread"),
         ("r: local i64 = lanes 4 (() =>\n m: local i64 = local i64 1\n in m)",
          "differ from lane to lane"),
     ],
@@ -136,7 +136,7 @@ def test_rules_of_levels(body, message):
 
 
 def test_memory_ends_with_its_code():
-    """Whoever reads it elsewhere is told whose it was."""
+    """A read elsewhere names the owner."""
     unit = parse_unit("""
         host() => in 1
         kernel k() =>

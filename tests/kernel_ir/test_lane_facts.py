@@ -31,7 +31,7 @@ FUNCTIONS = {
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_functions(name):
-    """What is known is right, and is all that is to be expected."""
+    """The facts are correct, and as strong as expected."""
     fn, expected = FUNCTIONS[name]
     kernel = fk.kernel(lambda xs: fk.map(lambda i: fn(i - 20), fk.iterations(xs.length)))
     xs = np.zeros(300)
@@ -46,5 +46,5 @@ def test_functions(name):
 
 
 def test_numbers():
-    """All bits of 0 are zero; of a negative number as many as of its opposite."""
+    """All bits of 0 are zero; a negative number has as many as its opposite."""
     assert [zeros_in(n) for n in (0, 1, 2, 12, -12, 1 << 40)] == [64, 0, 1, 2, 2, 40]

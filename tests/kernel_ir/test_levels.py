@@ -102,7 +102,7 @@ WARP_SUMS = """
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("warps", [1, 2, 8])
 def test_more_warps_than_there_are(warps, seed):
-    """A warp takes several, each with memory of its own."""
+    """A warp takes several, each with separate memory."""
     made = one_kernel(WARP_SUMS, warps=warps, count="5")
     (out,) = run(made, [40, np.arange(40)], seed=seed)
 
@@ -137,7 +137,7 @@ def test_a_barrier_of_a_warp_orders_no_other_warp():
 
 
 def test_memory_of_threads():
-    """Each thread has its own, also where only some of them run."""
+    """Each thread has separate memory, also where only some of them run."""
     body = """
         for_all thread 40 (i: i64 =>
             m: local i64 = local i64 3

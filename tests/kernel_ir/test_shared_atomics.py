@@ -1,4 +1,4 @@
-"""Atomic updates of a block's memory: threads count into a few places that they share."""
+"""Atomic updates of a block's memory: threads count into a few shared bins."""
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ BY_SWAP = """atomic_update (a: T, b: T =>
 
 
 def unit(dtype, update):
-    """Element i of 100 is added to place i mod 4."""
+    """Element i of 100 is added to bin i mod 4."""
     text = f"""
     host(xs: global T) =>
         out: global T = alloc T {PLACES} 0
@@ -75,7 +75,7 @@ def test_the_simulator_and_machine_code(dtype, update):
 @pytest.mark.needs_opencl
 @pytest.mark.parametrize(("dtype", "update"), CASES)
 def test_opencl(dtype, update):
-    """Pointers to local memory are of a type of their own, and so are the functions."""
+    """Pointers to local memory have a distinct type, and so do the functions."""
     xs, made = elements(dtype), unit(dtype, update)
     for shape in OPENCL_SHAPES:
         agree(OnOpenCl(made, shape, [dtype]).run([xs], [PLACES])[0], xs)

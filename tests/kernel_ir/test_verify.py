@@ -35,14 +35,14 @@ def test_a_good_kernel_passes():
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        ("x: i64 = alloc i64 3 0", "alloc cannot stand in a kernel"),
-        ("launch k 1 [n, xs, out]", "launch cannot stand in a kernel"),
-        ("x: i64 = reduce_lanes (add i64) [n]", "reduce_lanes cannot stand in a kernel outside"),
-        ("x: i64 = lane 0", "lane cannot stand in a kernel outside of lanes"),
-        ("lanes 4 (() => lanes 4 (() => ()))", "lanes cannot stand inside lanes"),
-        ("lanes 4 (() =>\n t: shared i64 = shared i64 4\n in ())", "shared cannot stand inside"),
+        ("x: i64 = alloc i64 3 0", "alloc is not allowed in a kernel"),
+        ("launch k 1 [n, xs, out]", "launch is not allowed in a kernel"),
+        ("x: i64 = reduce_lanes (add i64) [n]", "reduce_lanes is not allowed in a kernel outside"),
+        ("x: i64 = lane 0", "lane is not allowed in a kernel outside of lanes"),
+        ("lanes 4 (() => lanes 4 (() => ()))", "lanes is not allowed inside lanes"),
+        ("lanes 4 (() =>\n t: shared i64 = shared i64 4\n in ())", "shared is not allowed inside"),
         ("lanes 3 (() => ())", "no power of two"),
-        ("lanes 4 (() =>\n x: i64 = call (add i64) [n, n]\n in ())", "call cannot stand inside"),
+        ("lanes 4 (() =>\n x: i64 = call (add i64) [n, n]\n in ())", "call is not allowed inside"),
         ("x: i64 = call (add i64) [n, 1.0f32]", "the function"),
         ("x: i64 = lanes 4 (() => lane 0)", "differ from lane to lane"),
         ("lanes 4 (() =>\n j: i64 = lane 0\n k: i64 = lane j\n in ())", "lane has operands"),
@@ -98,8 +98,8 @@ def test_rules_of_kernels(body, message):
 @pytest.mark.parametrize(
     ("host", "message"),
     [
-        ("b: i64 = block_index\n in b", "block_index cannot stand on the host"),
-        ("sync", "sync cannot stand on the host"),
+        ("b: i64 = block_index\n in b", "block_index is not allowed on the host"),
+        ("sync", "sync is not allowed on the host"),
         ("launch mystery 1 [n]", "there is no kernel mystery"),
         ("launch k 1 [n, n]", "k does not take these arguments"),
         ("launch k 1.0f32 [n]", "the grid"),
@@ -109,7 +109,7 @@ def test_rules_of_kernels(body, message):
         ("b: global f32 = alloc f32 1.0f32 0", "the count"),
         ("free n", "n is no buffer"),
         ("fail n 1 2 n n", "the condition"),
-        ("xs: f32[n] = map (x: f32 => x) [n]", "cannot stand on the host"),
+        ("xs: f32[n] = map (x: f32 => x) [n]", "is not allowed on the host"),
     ],
 )
 def test_rules_of_the_host(host, message):
@@ -129,7 +129,7 @@ def test_kernels_have_names_of_their_own():
 
 
 def test_variation_is_found_through_loops():
-    """A loop's state varies once a turn makes it so, or when lanes take different turns."""
+    """A loop's state varies once an iteration makes it vary, or when lanes iterate differently."""
     kernel = parse_kernel("""
     kernel k(n: i64, xs: global i64) =>
         w: i64 = warp_index

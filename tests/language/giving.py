@@ -1,4 +1,4 @@
-"""What tests of arrays that are given away share."""
+"""Shared parts of the tests of donated arrays."""
 
 import numpy as np
 

@@ -274,7 +274,7 @@ def test_what_holds_no_array_is_refused(call, nothing):
 
 
 def test_extents_that_are_found(target):
-    """-1 in a shape, on NumPy's arrays as on ours, in a call of its own as in a compiled one."""
+    """-1 in a shape, on NumPy's arrays as on ours, in a separate call as in a compiled one."""
     x = np.arange(6)
 
     for shape in [(-1, 2), (3, -1), -1, (np.int64(-1), 3)]:
@@ -296,7 +296,7 @@ def test_slices_end_where_the_array_does(target):
 
 
 def test_writes_beyond_an_i64_are_dropped(target):
-    """As all that lie outside."""
+    """Like every index outside."""
     x = np.arange(3)
 
     same(fw.scatter(x, np.array([0, 2**64 - 1], np.uint64), np.array([7, 8])), np.array([7, 1, 2]))

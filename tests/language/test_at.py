@@ -20,7 +20,7 @@ UFUNCS = {"add": np.add, "multiply": np.multiply, "min": np.minimum, "max": np.m
 
 @pytest.mark.parametrize("name", KEYS)
 def test_places_are_changed_as_numpy_changes_them(target, name):
-    """ufunc.at of NumPy takes each place as often as it is chosen."""
+    """NumPy's ufunc.at applies to each index as often as it occurs."""
     key, value = KEYS[name]
     expected = [M.copy() for _ in (None, *UFUNCS)]
     expected[0][key] = value

@@ -58,7 +58,7 @@ def test_methods(target):
 
 
 def test_extrema_of_nan(target):
-    """NaN is both the least and the greatest; its first place is reported."""
+    """NaN is both the least and the greatest; its first index is reported."""
     x = np.array([1.0, np.nan, -2.0, np.nan, 5.0])
     names = ["min", "max", "argmin", "argmax"]
 
@@ -66,7 +66,7 @@ def test_extrema_of_nan(target):
 
 
 def test_first_of_equal_extrema(target):
-    """The first place counts, also at the ends of the dtype."""
+    """The first index counts, also at the ends of the dtype."""
     x = np.array([7, 127, 127, -128, -128], np.int8)
     y = np.array([np.inf, np.inf, -np.inf, -np.inf])
 
@@ -133,7 +133,7 @@ def test_an_axis_is_an_integer(target, axis):
 
 @pytest.mark.parametrize("axis", [0, 2, -1, -3, np.int8(1)], ids=repr)
 def test_new_axes(target, axis):
-    """From the end of the result when below 0; beyond it there is none."""
+    """From the end of the result if below 0; beyond it is an error."""
     x = np.ones((2, 3))
 
     agree(lambda x: fw.expand_dims(x, axis), np.expand_dims(x, axis), x)

@@ -1,4 +1,4 @@
-"""What is not taken has no effect: branches that are not chosen, and loops of no turns."""
+"""Branches that are not taken have no effect, nor have loops without iterations."""
 
 from typing import NamedTuple
 
@@ -80,7 +80,7 @@ def test_branches_in_branches_and_in_loops(target):
 
 
 def test_branches_that_give_ragged_arrays(target):
-    """As many rows, in other places: each branch brings its own offsets."""
+    """Equally many rows, with other offsets: each branch brings its offsets."""
     rows = fw.ragged(np.array([1, 2, 3]), lengths=np.array([2, 0, 1]))
 
     def sums(p, r):
@@ -132,7 +132,7 @@ def test_nothing_of_a_branch_not_taken_is_checked(target):
     ],
 )
 def test_what_is_known_to_be_wrong_is_told_when_it_is_taken(target, case, error):
-    """In a branch it waits for the call; elsewhere it is told when it is traced."""
+    """In a branch the error waits for the call; elsewhere it is raised when it is traced."""
     f = fw.jit(lambda p: fw.cond(p, case, lambda: 1))
 
     same(f(False), np.int64(1))
@@ -159,7 +159,7 @@ def test_a_loop_of_no_turns_checks_nothing(target):
 
 
 def test_what_a_branch_has_checked_is_checked_again_behind_it(target):
-    """A branch that was not taken has told nothing of its operands."""
+    """A branch that was not taken proves nothing about its operands."""
     length = fw.jit(lambda p, n: fw.cond(p, lambda: fw.sum(fw.iota(n)), lambda: 0) + fw.iota(n))
     shapes = fw.jit(lambda k, a, b: fw.fori_loop(0, k, lambda i, s: s + fw.sum(a + b), 0) + a * b)
     reads = fw.jit(lambda p, a, i: fw.cond(p, lambda: fw.iota(i)[0] + a[i], lambda: 0) + a[i])
@@ -172,7 +172,7 @@ def test_what_a_branch_has_checked_is_checked_again_behind_it(target):
 
 
 def test_a_number_that_fits_no_element_is_told_where_it_is_taken(target):
-    """The bounds of the elements' dtype, in a branch and behind it."""
+    """The bounds of the elements' dtype, in a branch and after it."""
     x = np.arange(3, dtype=np.int8)
     chosen = fw.jit(lambda p, n, x: fw.cond(p, lambda: x + n, lambda: x))
     behind = fw.jit(lambda p, n, x: fw.cond(p, lambda: x + n, lambda: x) + (x + n))
@@ -240,7 +240,7 @@ HUGE = 10**7
     ],
 )
 def test_nothing_is_read_behind_a_check_that_fails(f):
-    """Lengths that differ by far more than the memory behind the shorter array."""
+    """Lengths that differ by far more than the memory after the shorter array."""
     with pytest.raises(fw.ShapeError, match=r"got [12]0000000 and [123] elements"):
         fw.jit(f)(HUGE, np.zeros(HUGE, np.int64), np.arange(3))
 

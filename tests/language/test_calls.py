@@ -40,7 +40,7 @@ class Line:
 
 
 def test_a_method_of_an_object_that_is_static(target):
-    """It has what a jitted function has; each object is compiled for by itself."""
+    """It has the attributes of a jitted function; each object is compiled separately."""
     two, three = Model(2), Model(3)
 
     same(two.run(X), 3 * X)

@@ -23,7 +23,7 @@ def test_sums_down_columns(rows, columns, target):
 @pytest.mark.sampled
 @pytest.mark.parametrize("axis", [0, 1, 2, -2])
 def test_every_axis_of_three(axis, threads):
-    """Blocks lie along one axis, neighbours along the last."""
+    """Blocks follow one axis, neighbours the last."""
     xs = np.random.default_rng(0).integers(-9, 9, (30, 70, 11)).astype(np.float32)
 
     found = fw.jit(lambda x: fw.cumsum(x, axis=axis))(xs)
@@ -66,7 +66,7 @@ def test_axes_of_one_element(shape):
 
 
 def test_axes_that_are_known_to_have_one_element():
-    """Along such an axis nothing is added; beside them a matrix is a vector."""
+    """Along such an axis nothing is added; next to it a matrix is a vector."""
     xs = np.random.default_rng(0).integers(-9, 9, 1000).astype(np.float64)
 
     for axis in (0, 1):

@@ -75,7 +75,7 @@ def test_at_once(name):
 
 
 def test_arguments():
-    """Numbers, arrays read beside, other byte orders and strides, broadcasting, `asarray`."""
+    """Numbers, captured arrays, other byte orders and strides, broadcasting, `asarray`."""
     program = fw.jit(lambda z, k: {"product": z * k, "beside": Z + z, "one": 1j})
     for k in (2j, 1.5, np.complex64(1j), np.array(2j)):
         found = program(W, k)
@@ -96,7 +96,7 @@ def test_elements():
 
 
 def test_nothing_is_copied_at_the_ends():
-    """A program has the floats of a complex array as its argument; so has its result."""
+    """The argument of a program is the floats of a complex array; so is its result."""
     stages = fw.jit(lambda z: z * 2).stages(Z)
 
     assert stages.kernels == 1
@@ -133,7 +133,7 @@ def test_infinities(name):
 
 
 def test_atanh_of_a_number_that_is_none():
-    """Beside a finite imaginary part of any size nothing is known, beside an infinite one half."""
+    """With a finite imaginary part nothing is known, with an infinite one half."""
     found = np.asarray(fw.atanh(np.array([complex(NAN, 2.0), complex(NAN, 1e300)])))
 
     assert np.isnan(found.imag).all()

@@ -165,7 +165,7 @@ def test_operators_that_do_not_commute():
 
 
 def test_what_stands_around_the_fold():
-    """Values of the row, the lane and the step alone, and a body behind the fold."""
+    """Values of only the row, the lane and the step, and a body after the fold."""
     rng = np.random.default_rng(0)
     a, b, w = whole(rng, (30, 20)), whole(rng, (20, 40)), whole(rng, 20)
 

@@ -30,7 +30,7 @@ def test_while_loop_on_scalars(target):
 
 @pytest.mark.parametrize("n", [0, 1, 5, 100])
 def test_fori_loop(target, n):
-    """Any tree as state; no turn when hi <= lo."""
+    """Any tree as state; no iteration if hi <= lo."""
     f = fw.jit(lambda n: fw.fori_loop(0, n, lambda i, s: {"a": s["a"] + i, "b": s["b"] * 1.5},
                                       {"a": 0, "b": 1.0}))  # fmt: skip
 
@@ -64,7 +64,7 @@ def test_loops_over_arrays(target):
 
 
 def test_arrays_that_shrink(target):
-    """The sieve of Eratosthenes by filtering: the length changes from turn to turn."""
+    """The sieve of Eratosthenes by filtering: the length changes between iterations."""
 
     def primes(n):
         def body(s):
@@ -90,7 +90,7 @@ def test_arrays_that_grow(target):
 
 
 def test_state_by_scatter(target):
-    """An array that is written in every turn."""
+    """An array that is written in every iteration."""
 
     def f(x):
         return fw.fori_loop(0, x.shape[0], lambda i, s: fw.scatter(s, i, s[i - 1] + x[i]), x)
@@ -111,7 +111,7 @@ def test_python_numbers_take_the_dtype_of_the_body(target):
 
 
 def test_a_number_settles_before_an_array_that_it_is_combined_with(target):
-    """`2` becomes an i32 in the second turn of tracing; only then is the array known to be one."""
+    """`2` becomes an i32 in the second trace of the body; only then is the array known as one."""
 
     def powers(n):
         def body(s):

@@ -34,7 +34,7 @@ def permuted(x):
 
 
 def expanded(x):
-    """What an expansion gives goes to computed places."""
+    """The results of an expansion are scattered."""
     found = fw.expand(lambda c: c, lambda c, i: fw.astype(10 * c + i, x.dtype), np.array([2, 0, 3]))
     return fw.scatter(x, 4 + fw.iota(found.shape[0]), found)
 
@@ -76,7 +76,7 @@ def test_a_result_is_where_the_argument_was(target, name, dtype):
 
     same(result, expected)
     assert target != "cpu" or address(result) == before
-    with pytest.raises(fw.EscapedArrayError, match="given away"):
+    with pytest.raises(fw.EscapedArrayError, match="donated"):
         x[0]
 
 
@@ -104,7 +104,7 @@ LONG = {
 
 
 def test_steps_of_an_optimiser_need_no_memory(target):
-    """Of all that goes in and comes out, nothing is stored anew."""
+    """No argument or result is stored again."""
 
     def adam(weights, moments, slope):
         first = moments.first * 0.9 + slope * 0.1
@@ -174,11 +174,11 @@ def test_what_fails_says_so_and_the_argument_is_gone(target):
     with pytest.raises(TypeError):
         step(y)
     gives(step(y, 0), [1.0, 2.0, 4.0])
-    assert repr(x) == f"<an array given away, to <lambda> at {x_line(x)}>"
+    assert repr(x) == f"<an array donated to <lambda> at {x_line(x)}>"
 
 
 def x_line(x):
-    """The line that an array was given away in, as its repr says."""
+    """The line at which an array was donated, by its repr."""
     return repr(x).partition(" at ")[2].rstrip(">")
 
 
@@ -195,17 +195,17 @@ def test_the_message_names_the_call(target):
             lambda: list(x), lambda: x.dtype]  # fmt: skip
     for use in uses:
         with pytest.raises(
-            fw.EscapedArrayError, match=r"given away, to advance at .*test_donate.py:\d+"
+            fw.EscapedArrayError, match=r"donated to advance at .*test_donate.py:\d+"
         ):
             use()
-    assert repr(x).startswith("<an array given away, to advance at ")
+    assert repr(x).startswith("<an array donated to advance at ")
 
 
 # -- trees, rows, other kinds of elements --------------------------------------------------------
 
 
 def test_every_array_of_an_argument_is_given(target):
-    """Dicts, tuples, the values of rows, complex numbers, bools, scalars beside them."""
+    """Dicts, tuples, the values of rows, complex numbers, bools, with scalars."""
     step = fw.jit(lambda d, k=2: {"a": d["a"] * k, "b": ~d["b"]}, donate="d")
     d = {"a": ours(np.arange(3) + 1j), "b": ours(np.array([True, False]))}
     a = d["a"]
@@ -307,10 +307,10 @@ def test_what_cannot_be_given_is_refused():
     """A parameter that is not there, one that is static, a call that several devices share."""
     f = lambda x, n=2: x * n
     for options, said in (
-        ({"donate": "y"}, "has no parameter 'y' to be given away"),
-        ({"donate": 2}, "has no argument at position 2 to be given away"),
+        ({"donate": "y"}, "has no parameter 'y' to be donated"),
+        ({"donate": 2}, "has no argument at position 2 to be donated"),
         ({"donate": 1.5}, "donate of jit must be names or positions"),
-        ({"donate": "n", "static_argnames": "n"}, "n is static and cannot be given away"),
+        ({"donate": "n", "static_argnames": "n"}, "n is static and cannot be donated"),
         ({"donate": "x", "devices": ["cpu", "cpu"]}, "several devices cannot share"),
         ({"static_argnums": 5}, "has no argument at position 5 to be static"),
         ({"static_argnums": "n"}, "static_argnums of jit must be positions"),

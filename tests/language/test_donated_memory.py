@@ -30,7 +30,7 @@ def test_no_array_that_somebody_holds_changes(target):
 
 
 def test_an_array_given_twice_is_read_as_it_was(target):
-    """Both times, or once to be given and once to be kept; and what a function reads beside."""
+    """Both times, or once donated and once kept; and captured arrays."""
     step = fw.jit(lambda x, y: (fw.replace(x, 0, -1.0), y * 2), donate="x")
     both = fw.jit(lambda x, y: (fw.replace(x, 0, -1.0), fw.replace(y, 1, -2.0)), donate=(0, 1))
     for f, second in ((step, [0.0, 2.0, 4.0]), (both, [0.0, -2.0, 2.0])):

@@ -221,7 +221,7 @@ def test_where(target):
 
 
 def test_where_of_structures(target):
-    """Each part is chosen by itself, of elements as of arrays."""
+    """Each part is chosen separately, of elements as of arrays."""
     x, i = values(np.float64, 9), np.arange(9)
 
     def greatest(x):

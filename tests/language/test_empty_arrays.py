@@ -124,7 +124,7 @@ Z = np.array([1 + 1j, 1, 1 - 1j, -0.0, 0.0, np.nan, 1 + 1j, 1 + np.nan * 1j, com
 @pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
 @pytest.mark.parametrize("shape", [(10,), (2, 5), (0,), (), (1, 1)])
 def test_distinct_complex_numbers(shape, dtype):
-    """Ordered by the real, then the imaginary part; those with NaN come last, each by itself."""
+    """Ordered by the real, then the imaginary part; those with NaN come last, separately."""
     z = Z[: int(np.prod(shape))].reshape(shape).astype(dtype)
     found, expected = fw.unique_all(z), np.unique_all(z)
 

@@ -49,7 +49,7 @@ def summed(sizes, numbers):
 
 
 def permuted(sizes, numbers):
-    """Counts in few places, some outside, and in many; sums of floats; what is stored."""
+    """Counts in few bins, some outside, and in many; sums of floats; stored arrays."""
     ys = elements(sizes, numbers)
     counts = fw.histogram(70, ys), fw.histogram(19_900, ys % 19_900, 2)
     return summed(sizes, numbers), *counts, ys

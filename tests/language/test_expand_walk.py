@@ -86,7 +86,7 @@ def test_every_machine(shape, target):
 
 @pytest.mark.parametrize("target", ["interp", "cpu", OPENCL])
 def test_positions_other_than_its_own(target):
-    """A program that asks for the row of some other place searches for it."""
+    """A program that asks for the row of another position searches for it."""
     sizes, k = np.array([3, 0, 70, 2, 0, 9]), 5
     rows = np.repeat(np.arange(6), sizes)
 
@@ -133,7 +133,7 @@ def test_every_variant(shape, variant):
 @pytest.mark.parametrize("variant", ["per-source", "per-block", "16-per-block", "balanced"])
 @pytest.mark.parametrize("shape", ["short", "long", "one giant"])
 def test_a_cut_of_an_expansion_ends_where_it_is_cut(variant, shape):
-    """Its last source has more results than are wanted, and sources behind it have none."""
+    """Its last source has more results than are needed, and sources after it have none."""
     def cut(sizes):
         ys = fw.expand(lambda x: x, lambda x, i: x * 7 + i, sizes)[:100]
         return ys, fw.sum(ys), fw.histogram(11, ys % 11)

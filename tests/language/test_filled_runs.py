@@ -39,7 +39,7 @@ def test_runs(dtype, counts):
 
 
 def test_computed_values_and_several_of_them():
-    """Of the source alone; where one of them asks for the place in the run, all go by position."""
+    """Of the source only; if one of them needs the index in the run, all go by position."""
     counts, values = np.arange(300) % 50, np.arange(300)
 
     def two(values, counts):

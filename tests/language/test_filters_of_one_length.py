@@ -1,4 +1,4 @@
-"""What two filters keep is put together, place by place, wherever the elements stood."""
+"""The elements that two filters keep are combined by their position among the kept ones."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ SIZES = [0, 1, 2, 127, 128, 129, 1023, 1025, 40_000]
 
 
 def kept(xs):
-    """The places of the ones, and those of the ones from the end: as many, at other places."""
+    """The indices of the ones, and those of the ones from the end: equally many, elsewhere."""
     places = np.arange(len(xs))
     return places[xs == 1], places[xs[::-1] == 1]
 
@@ -31,7 +31,7 @@ def together(xs):
 
 @pytest.mark.parametrize("n", SIZES)
 def test_two_filters_of_one_length(target, n):
-    """Element k of one meets element k of the other, not the one that stood beside it."""
+    """Element k of one meets element k of the other, not its former neighbour."""
     xs = np.random.default_rng(n).integers(0, 2, n)
     p, q = kept(xs)
     less = p < q

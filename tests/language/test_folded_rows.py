@@ -1,4 +1,4 @@
-"""Rows combined: one after the other, a row for each lane, by position, cut by blocks anywhere."""
+"""Rows combined: in order, a row for each lane, by position, cut by blocks anywhere."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What a reduction or scan begins with stands once, whether it is neutral or not.
+"""The initial value of a reduction or scan is applied once, neutral or not.
 
 The definitions are functools.reduce and itertools.accumulate, on plain Python numbers.
 """
@@ -139,7 +139,7 @@ def check_everything(case, compiled, random, n):
 
 
 def leaves(results):
-    """The arrays of all results, one after the other."""
+    """The arrays of all results, concatenated."""
     return [np.asarray(x) for r in results for x in (r if isinstance(r, tuple) else (r,))]
 
 

@@ -1,4 +1,4 @@
-"""Elements of several arrays in turn, arrays end to end along other axes, every second element."""
+"""Interleaved elements of several arrays, arrays joined along other axes, every second element."""
 
 import numpy as np
 import pytest
@@ -54,7 +54,7 @@ def test_concat_along_other_axes(target, axis):
 
 @pytest.mark.parametrize("stride", [3, *(pytest.param(k, marks=SLOW) for k in (2, 4, 5))])
 def test_every_second_element(stride):
-    """From each beginning; nothing is read behind the last element."""
+    """From each start; nothing is read after the last element."""
     taken = [fw.jit(lambda xs, k=k: xs[k::stride]) for k in range(stride)]
     for n in SIZES:
         for dtype in (np.float64, np.bool_):

@@ -30,7 +30,7 @@ def test_both_parts_of_a_cut_are_the_whole(target, matrix, k):
 
 
 def test_cuts_that_rows_choose(target):
-    """Before, inside and behind the row."""
+    """Before, inside and after the row."""
     cuts = np.array([0, 3, 9, -2, -9])
     checked(lambda row, k: fw.concat([row[k:], row[:k]]),
             lambda row, k: np.concatenate([row[k:], row[:k]]), M, cuts)  # fmt: skip
@@ -65,7 +65,7 @@ def test_a_partition_of_a_part(target):
 
 
 def test_parts_of_different_cuts_are_added_up(target):
-    """The first three and what is behind the second; the same part twice."""
+    """The first three and those after the second; the same part twice."""
     found = fw.map(lambda row: fw.concat([row[:3], row[2:]]), M)
     same(found, np.concatenate([M[:, :3], M[:, 2:]], axis=1))
     found = fw.map(lambda row: fw.concat([row[:3], row[:3]]), M)

@@ -19,7 +19,7 @@ def test_the_length_of_an_expansion_that_nobody_computes():
 
 
 def test_some_results_of_many():
-    """A result is found where it is, however far behind the others."""
+    """A result is found at its index, however far after the others."""
     ends = np.cumsum(LARGE)
     places = np.array([0, 2**31 + 4, 2**31 + 5, 2**33, 2**31 + 2**33 + 5, ends[-1] - 1])
     sources = np.searchsorted(ends, places, side="right")

@@ -181,7 +181,7 @@ def test_stacks_of_small_matrices(n, dtype):
 
 @pytest.mark.parametrize("n", [2, 5, 8])
 def test_programs_of_small_matrices(n):
-    """Steps written one after the other, and as loops, with exchanges of rows."""
+    """Steps that are unrolled, and loops, with exchanges of rows."""
     a, flat = of_program(n, n)
     b = a[..., : n // 2 + 1]
     near = {"rtol": 1e-9, "atol": 1e-9}

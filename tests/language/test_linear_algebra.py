@@ -174,7 +174,7 @@ def test_empty_and_single():
 
 
 def test_only_the_lower_triangle_is_factored():
-    """What stands above the diagonal is not looked at; of 17 rows, with steps that overlap."""
+    """Elements above the diagonal are ignored; of 17 rows, with a shift-inwards tail."""
     a = np.random.default_rng(4).random((17, 17))
     whole = a @ a.T + np.eye(17)
 

@@ -88,7 +88,7 @@ def test_the_first_column_that_fails_is_reported(target):
 
 @pytest.mark.parametrize("width", [1, 3, 5, 40])
 def test_folds_that_read_what_folds_gave(width, target):
-    """Of tall matrices, where folds are divided: each behind those that it reads."""
+    """Of tall matrices, where folds are divided: each after those that it reads."""
     f = fw.jit(lambda m: (fw.std(m, axis=0), (m - fw.mean(m, axis=0)) / fw.var(m, axis=0)))
     m = np.arange(5000 * width).reshape(5000, width) * 7919 % 4001 / 100
 
@@ -110,7 +110,7 @@ def test_no_fold_is_repeated_for_each_row():
 
 
 def test_idle_lanes_read_nothing():
-    """A read behind the end is an error in a lane that has an element, and in no other."""
+    """A read after the end is an error in a lane that has an element, and in no other."""
 
     def table(points, ahead):
         def column(_, j):

@@ -1,6 +1,6 @@
 """Sums of many floats are near the true one, whatever is summed and however it lies.
 
-A sum of n floats one after the other may be wrong by n roundings, and is by a good part of them
+A sequential sum of n floats may be wrong by n roundings, and is by a good part of them
 where all elements are alike. Sums by blocks are not (`algorithms/long_folds.py`).
 """
 

@@ -18,7 +18,7 @@ def flat():
 
 
 def sorted_by_turns(row, turns):
-    """Odd-even transposition: as many turns as there are elements sort a row."""
+    """Odd-even transposition: a row of n elements is sorted in n iterations."""
     def turn(t, row):
         n = row.shape[0]
         def place(i):
@@ -39,7 +39,7 @@ def test_rows_of_one_length(target, matrix, threads):
 
 
 def test_ragged_rows(target, threads):
-    """The state has its lengths."""
+    """The state has the same lengths."""
     assert fw.map(lambda row: sorted_by_turns(row, 4), R).tolist() == [
         sorted(row) for row in R.tolist()
     ]
@@ -104,7 +104,7 @@ def test_loops_in_loops_and_branches(target):
 
 
 def test_the_index_is_a_scalar():
-    """There are no rows that are left to be kept apart."""
+    """No rows remain to be treated separately."""
     f = fw.jit(lambda m: fw.map(
         lambda row: fw.fori_loop(0, 3, lambda t, row: fw.cumsum(row) + t, row), m))  # fmt: skip
     text = f.stages(M).text["fused"]

@@ -1,4 +1,4 @@
-"""Masks beside other indices: each stands for the arrays of the places where it holds."""
+"""Masks next to other indices: each becomes the index arrays where it holds."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ def some(x, mask, cells, places):
 
 
 def every(x, mask, cells, places):
-    """Every kind of part beside a mask, of one axis and of two."""
+    """Every kind of part next to a mask, of one axis and of two."""
     return [
         *some(x, mask, cells, places), x[mask, 2], x[mask, :, 1], x[mask, None, 1],
         x[mask, ..., -1], x[mask, ::-1, 1:], x[mask, places], x[cells, 1], x[cells, ::2],
@@ -52,7 +52,7 @@ def test_a_mask_that_holds_once_is_broadcast(target):
 
 
 def test_masks_beside_other_indices_of_rows(target):
-    """In functions of elements each row has a mask of its own."""
+    """In functions of elements each row has a different mask."""
     x = np.random.default_rng(1).integers(0, 9, (9, 4, 4))
     f = fw.jit(lambda x: fw.map(lambda r: fw.sum(r[r[:, 0] > 3, r[r[:, 0] > 3, 1] % 4]), x))
 

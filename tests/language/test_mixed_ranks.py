@@ -96,7 +96,7 @@ def test_softmax_as_it_comes(target):
 
 
 def segments(flags):
-    """The first and last place of each segment, behind it."""
+    """The first and last index of each segment, with it."""
     starts = [i for i in range(len(flags)) if i == 0 or flags[i]]
     return list(zip(starts, [*starts[1:], len(flags)], strict=True)) if starts else []
 
@@ -137,7 +137,7 @@ def test_segments_of_matrices(target, n):
 
 
 def test_writes_of_pairs(target):
-    """Numbers and rows go to their places together; places outside take nothing."""
+    """Numbers and rows go to the same indices; indices outside are dropped."""
     numbers, rows = counted(200)
     ids = np.random.default_rng(0).integers(-1, 5, 200)
     totals, sums = np.zeros(4, int), np.full((4, 3), 7)

@@ -1,4 +1,4 @@
-"""Scans of rows of a few elements: each number of columns has a kernel of its own."""
+"""Scans of rows of a few elements: each number of columns has a separate kernel."""
 
 import itertools
 
@@ -79,7 +79,7 @@ def test_nan_and_signed_zeros():
 
 
 def test_what_follows_is_fused_into_the_branch_of_many_columns():
-    """No pass stands behind the branches."""
+    """No pass follows the branches."""
     f = fw.jit(lambda x: fw.cumsum(x * 2, axis=0) + 1)
     for columns in (1, 2, 3, 4, 5):
         xs = np.arange(600.0).reshape(-1, columns)

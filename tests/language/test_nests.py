@@ -83,7 +83,7 @@ def test_four_levels(target):
 
 @kinds
 def test_inner_folds_of_different_lengths(target, kind):
-    """As many turns as the middle element says, in each lane its own, reading where it says."""
+    """The middle element gives the number of iterations, different in each lane, and the reads."""
     rows, each = rows_of(kind)
     table = np.arange(10, 30)
 

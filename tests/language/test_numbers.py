@@ -108,7 +108,7 @@ def test_unsigned_ends(target):
 
 
 def test_arguments_beyond_an_i64(target):
-    """They are u64, alone and together; beside an i64 they do not fit."""
+    """They are u64, alone and together; with an i64 they do not fit."""
     assert fw.jit(lambda k: k)(2**63) == 2**63
     assert fw.jit(lambda k: k + 1)(2**63) == 2**63 + 1
     with pytest.raises(OverflowError, match="9223372036854775808 does not fit i64"):

@@ -233,7 +233,7 @@ def test_what_ours_lacks_is_numpys_own(name):
 
 
 def test_what_numpy_refuses_as_well():
-    """Is told of by ours, which says where."""
+    """The error is ours, which names the line."""
     with fw.target("interp"), pytest.raises(fw.ArgumentError, match="is not a mode of pad"):
         np.pad(fw.asarray(V9), 2, mode="nothing")
     with fw.target("interp"), pytest.raises(fw.IndexOutOfBounds):
@@ -241,7 +241,7 @@ def test_what_numpy_refuses_as_well():
 
 
 def test_another_library_may_know_what_to_do():
-    """An array of its own among the arguments: it is asked."""
+    """An array of ours among the arguments: its class is asked."""
 
     class Theirs:
         def __array_function__(self, func, types, args, kwargs):

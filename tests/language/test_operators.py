@@ -30,7 +30,7 @@ def joined(a, b):
 @pytest.mark.parametrize("op", [operator.sub, operator.floordiv, operator.mod, operator.lshift,
                                 operator.rshift, operator.pow, lambda a, b: b - a])  # fmt: skip
 def test_what_is_seen_not_to_be_associative_is_refused(op):
-    """Before anything is compiled, in all that takes an operator."""
+    """Before anything is compiled, in everything that takes an operator."""
     for call in (
         lambda xs: fw.reduce(op, 0, xs),
         lambda xs: fw.scan(op, 0, xs),
@@ -51,7 +51,7 @@ def test_what_is_seen_not_to_be_associative_is_refused(op):
     lambda a, b: a, lambda a, b: a ^ b, lambda a, b: (a + b) % 7,
 ])  # fmt: skip
 def test_what_may_be_associative_is_not(tried, op):
-    """Differences and remainders have their place inside of an operator."""
+    """Differences and remainders are allowed inside an operator."""
     xs = XS % 5
 
     assert fw.reduce(op, 0, xs) == reduce(

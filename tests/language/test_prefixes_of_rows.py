@@ -20,7 +20,7 @@ def then(f, g):
 
 
 def composed(rows):
-    """All functions of each row, one after the other, modulo 2**64."""
+    """All functions of each row, in order, modulo 2**64."""
     found = []
     for row in rows:
         a, b = 1, 0
@@ -124,7 +124,7 @@ def test_steps_of_a_row_ask_for_no_start_but_the_first():
 
 
 def test_what_is_no_number_stays_in_its_row(target):
-    """From where it stands on, and in no other row."""
+    """From its position on, and in no other row."""
     x = matrix((6, 40))
     x[2, 17] = np.nan
 

@@ -1,4 +1,4 @@
-"""fw.Ragged: made, taken apart, in and out of jit, and mapped over."""
+"""fw.Ragged: built, decomposed, in and out of jit, and mapped over."""
 
 import pickle
 from typing import NamedTuple
@@ -134,7 +134,7 @@ def test_values_that_are_tuples(target):
 
 
 def test_values_of_higher_rank(target):
-    """An element may be a row of its own."""
+    """An element may be a separate row."""
     m = np.arange(10.0).reshape(5, 2)
     rows = fw.ragged(m, lengths=[2, 0, 3])
 
@@ -289,7 +289,7 @@ def test_lengths_that_do_not_fit(target, lengths):
 
 
 def test_other_misuses():
-    """Each with a class of its own."""
+    """Each with a different class."""
     rows, _ = made([2, 0, 3])
     with pytest.raises(fw.DTypeError):
         fw.ragged([1, 2], offsets=[0.0, 2.0])

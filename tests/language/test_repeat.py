@@ -9,7 +9,7 @@ SHAPES = {0: [()], 1: [(0,), (1,), (129,)], 2: [(0, 3), (3, 0), (130, 7)], 3: [(
 
 
 def repeated(xp, x):
-    """None of each, one, some, and more than are stored beside each other; along each axis."""
+    """None of each, one, some, and more than are stored together; along each axis."""
     found = [xp.repeat(x, k) for k in (0, 1, 2, 17)]
     return found + [xp.repeat(x, 3, axis=axis) for axis in range(x.ndim)]
 
@@ -45,7 +45,7 @@ def test_numbers_found_later(axis, target):
 
 
 def test_what_is_repeated_may_be_computed(target):
-    """Before, and what reads it behind."""
+    """Before, and its readers after."""
     f = fw.jit(lambda x: fw.sum(fw.repeat(x * 2, 3) * fw.iota(x.shape[0] * 3)))
     x = np.arange(300)
 

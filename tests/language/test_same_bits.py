@@ -11,7 +11,7 @@ RUNS = 25
 
 
 def noisy(dtype, n, seed=0):
-    """Numbers, every fourth of them a NaN of its own, some infinities and zeros of both signs."""
+    """Numbers, every fourth of them a distinct NaN, some infinities and zeros of both signs."""
     rng = np.random.default_rng(seed)
     xs = rng.standard_normal(n).astype(dtype)
     xs[1::50], xs[2::50], xs[3::50], xs[4::50] = np.inf, -np.inf, 0.0, -0.0
@@ -39,7 +39,7 @@ def outcomes(f, *args):
 
 
 def affine(f, g):
-    """Maps x -> a x + b, one after the other: associative, not commutative."""
+    """Maps x -> a x + b, in order: associative, not commutative."""
     return f[0] * g[0], f[1] * g[0] + g[1]
 
 
@@ -64,7 +64,7 @@ def signs(f, g):
     ids=["affine", "signs", "filtered", "lengths"],
 )
 def test_scans(dtype, scan):
-    """Which block joins an aggregate to what lies before it is a matter of timing."""
+    """Timing decides which block joins an aggregate to the prefix before it."""
     n = 100_003
 
     assert len(outcomes(scan, noisy(dtype, n), noisy(dtype, n, seed=1))) == 1

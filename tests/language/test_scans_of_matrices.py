@@ -1,4 +1,4 @@
-"""Scans of small matrices, and of numbers beside vectors, by operators of the user's."""
+"""Scans of small matrices, and of numbers with vectors, by the user's operators."""
 
 import numpy as np
 import pytest

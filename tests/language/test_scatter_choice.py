@@ -1,4 +1,4 @@
-"""Which way a scatter takes by itself: by sizes, threads and a look at where elements go."""
+"""The variant that a scatter chooses: by sizes, threads and a sample of its indices."""
 
 import numpy as np
 import pytest
@@ -77,7 +77,7 @@ def test_elements_are_sorted_if_they_go_far_from_each_other(f, kind, expected):
     ],
 )  # fmt: skip
 def test_copies_are_made_where_elements_are_many(each, dtype, expected):
-    """From 4 for each place on; of integers, which any grouping leaves, by one thread from 8 on."""
+    """From 4 for each index on; of integers, which any grouping leaves, by one thread from 8 on."""
     places = (1 << 20) // 4
     total = places * each
     idx = np.random.default_rng(each).integers(0, places, total)

@@ -84,7 +84,7 @@ def test_a_function_is_compiled_for_each_schedule():
 
 
 def test_calls_outside_jit_follow_it():
-    """Each eager call is a program of its own."""
+    """Each eager call is a separate program."""
     idx, ones = fw.asarray(IDX), fw.asarray(np.ones(5))
 
     def combined():

@@ -27,7 +27,7 @@ def some_flags(n, share=0.2, seed=0):
 
 
 def joined(parts, like):
-    """Arrays one after the other, in the dtype of another."""
+    """Arrays concatenated, in the dtype of another."""
     return np.concatenate([like[:0], *parts]).astype(like.dtype)
 
 
@@ -43,7 +43,7 @@ def test_examples_of_the_paper(target):
 @pytest.mark.parametrize("n", SIZES)
 @pytest.mark.parametrize("share", [0.0, 0.2, 1.0])
 def test_segmented_scan(target, n, share):
-    """Every segment is scanned by itself, whether its first element is flagged or not."""
+    """Every segment is scanned separately, whether its first element is flagged or not."""
     flags, x = some_flags(n, share), values(np.int64, n)
     expected = joined([np.cumsum(part) for (part,) in segments(flags, x)], x)
 
@@ -62,7 +62,7 @@ def test_segmented_reduce(target, n, share):
 
 @pytest.mark.parametrize("n", SIZES)
 def test_segmented_iota(target, n):
-    """The place in the segment."""
+    """The index in the segment."""
     flags = some_flags(n)
     expected = joined([np.arange(len(part)) for (part,) in segments(flags, flags)], np.arange(1))
 

@@ -58,7 +58,7 @@ def every(idx, vals):
 
 
 def lowered(f, machine, wishes=SHARED):
-    """The program of a function of places and values, for a machine."""
+    """The program of a function of indices and values, for a machine."""
     made = traced("f", f, np.zeros(2, np.int64), np.zeros(2, np.int64))
     unit = lower(list(pipeline.optimise(made).values())[-1], machine, schedule=wishes)
     verify(unit.unit)
@@ -142,7 +142,7 @@ def test_few_places_have_copies_many_are_sorted():
 
 
 def test_what_has_no_room_is_sorted(small):
-    """Copies are wished for, and there are more places than memory for a warp."""
+    """Copies are requested, and there are more destinations than memory for a warp."""
     def wide(idx, vals):
         return fw.permute(fw.add, fw.full(idx.shape[0] * 3, 0.5), idx, vals * 0.5)
 
@@ -189,7 +189,7 @@ def test_atomic_updates_of_copies(small, bytes_):
 
 @pytest.mark.needs_opencl
 def test_atomic_updates_on_a_device():
-    """It is chosen where places are few; all skews."""
+    """It is chosen if destinations are few; for all skews."""
     f, wanted = fw.jit(exact, target="opencl"), fw.jit(exact, target="interp")
     for kind in ("even", "one", "Zipf", "sorted", "nowhere"):
         args = places_of(kind, 20_000), np.arange(20_000) % 90

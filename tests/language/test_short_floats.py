@@ -133,7 +133,7 @@ def test_every_number_of_threads_gives_the_same_sum():
 
 @NAMES
 def test_integers_and_doubles_are_rounded_once(name):
-    """Midway between two numbers, and beside that by less than an f32 or an f64 can tell."""
+    """Midway between two numbers, and off by less than an f32 or an f64 can represent."""
     step = 2 ** (13 if name == "f16" else 16)
     near = 1.0 + np.array([step / 2, step / 2 + 2**-20, step * 1.5, step * 1.5 - 2**-20]) * 2**-23
     first = int(evaluate(f"to_{name}", np.array([1.0]))[0])

@@ -1,4 +1,4 @@
-"""Scattering sorted by place: in order, by any operator, the same bits in each run on a device."""
+"""Scattering sorted by index: in order, by any operator, the same bits in each run on a device."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ SIZES = [0, 1, 127, 128, 129, 1023, 1025, 30_000]
 
 
 def compose(a, b):
-    """Functions one after the other: the order matters."""
+    """Functions in order: the order matters."""
     return a[0] * b[0], a[1] * b[0] + b[1]
 
 
@@ -23,8 +23,8 @@ def first(a, b):
 
 
 def programs(idx, vals):
-    """Operators with and without a neutral element, of pairs, of constants, behind scans, in
-    reverse, of two axes and of an expansion; places outside are dropped."""
+    """Operators with and without a neutral element, of pairs, of constants, after scans, in
+    reverse, of two axes and of an expansion; indices outside are dropped."""
     square = fw.generate((7, idx.shape[0]), lambda r, k: idx[k] + r * 3)
     return (
         fw.permute(compose, (fw.full(70, 1), fw.full(70, 5)), idx, (vals % 3 - 1, vals),
@@ -42,7 +42,7 @@ def programs(idx, vals):
 
 
 def few(idx, vals):
-    """What differs most among these: no neutral element; a pair in order, behind a scan."""
+    """The most different of these: no neutral element; a pair in order, after a scan."""
     order = fw.scan(fw.add, 0, vals % 3, reverse=True) % 3 - 1
     return (
         fw.permute(first, fw.where(fw.iota(70) % 2 == 0, -5, 7), idx, vals, check=False),
@@ -52,7 +52,7 @@ def few(idx, vals):
 
 
 def data(n):
-    """Places inside and on both sides outside, most of them one place; and values."""
+    """Indices inside and outside on both sides, most of them equal; and values."""
     random = np.random.default_rng(n)
     idx = np.where(random.random(n) < 0.5, 17, random.integers(-2, 73, n))
     return idx, random.integers(0, 50, n)
@@ -92,7 +92,7 @@ def sums(idx, vals):
 
 
 def nearest(idx, vals):
-    """Of pairs, the one that came first among equals."""
+    """For pairs, the one that came first among equals."""
     pair = fw.full(9000, 9.0), fw.full(9000, 0.0)
     return fw.permute(
         lambda a, b: tuple(fw.where(a[0] <= b[0], x, y) for x, y in zip(a, b, strict=True)),
@@ -103,7 +103,7 @@ def nearest(idx, vals):
 @pytest.mark.needs_opencl
 @pytest.mark.parametrize("f", [sums, pytest.param(nearest, marks=pytest.mark.slow)])
 def test_the_same_bits_in_each_run(f):
-    """Twenty of them on a device, most elements in few places; what is no sum is the CPU's."""
+    """Twenty of them on a device, most elements with few indices; other operators as on the CPU."""
     random = np.random.default_rng(4)
     args = flat(random.zipf(1.3, 60_000) % 9000, random.standard_normal(60_000))
     made = traced(f.__name__, f, *args[1::2])

@@ -56,7 +56,7 @@ def same_bits(found: Any, expected: np.ndarray) -> None:
     ("descending", "dtype"), every_case(2, itertools.product([False, True], DTYPES))
 )
 def test_every_dtype(target, dtype, descending):
-    """Values and places, up and down, of every length around the steps of a machine."""
+    """Values and indices, up and down, of every length around the steps of a machine."""
     sort = fw.jit(lambda x: fw.sort(x, descending=descending))
     places = fw.jit(lambda x: fw.argsort(x, descending=descending))
     for n in LENGTHS:
@@ -115,7 +115,7 @@ PATTERNS = {
 
 @pytest.mark.parametrize("pattern", PATTERNS)
 def test_patterns(target, pattern):
-    """Digits in which no two keys differ are left out; places show that order is kept."""
+    """Digits in which no two keys differ are left out; indices show that order is kept."""
     for n in (1, 2, 1025, 40_000):
         xs = PATTERNS[pattern](n).astype(np.int64)
         order = np.argsort(xs, kind="stable")
@@ -204,7 +204,7 @@ def test_wide_elements_and_rows_are_gathered(target):
 
 
 def test_rows_by_a_key(target):
-    """A key makes scalars of rows; without one each row is sorted by itself."""
+    """A key makes scalars of rows; without one each row is sorted separately."""
     rows = samples(np.int32, 400).reshape(100, 4) % 5
     order = order_of(rows[:, 2], -rows.sum(axis=1))
 
@@ -239,7 +239,7 @@ def test_the_key_may_be_a_constant_or_a_bool(target):
 
 
 def test_what_is_sorted_may_be_needed_again(target):
-    """Only memory that nobody reads any more is written to."""
+    """Only dead memory is written to."""
     xs = samples(np.int32, 3000)
     ys = xs ^ 1
     up, down = ys[order_of(ys)], ys[order_of(ys, descending=True)]
@@ -264,7 +264,7 @@ def test_sorts_in_loops_and_branches(target):
 
 
 def test_sorting_meets_the_rest_of_the_language(target):
-    """Producers before it, consumers behind it; a median, and the unique elements."""
+    """Producers before it, consumers after it; a median, and the unique elements."""
     xs = samples(np.int64, 999) % 50
 
     agree(lambda x: fw.sort(x * 2 + 1)[x.shape[0] // 2], np.sort(xs * 2 + 1)[499], xs)

@@ -18,7 +18,7 @@ BOUNDARIES = {
 
 
 def weighted(n, shape):
-    """Each neighbour with a weight of its own."""
+    """Each neighbour with another weight."""
     reach = [range(-(e // 2), e // 2 + 1) for e in shape]
     distances = list(itertools.product(*reach))
     return sum((k + 1) * n[d if len(d) > 1 else d[0]] for k, d in enumerate(distances))

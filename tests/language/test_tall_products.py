@@ -44,7 +44,7 @@ def test_elements_of_every_kind(dtype):
 
 
 def test_other_ways_to_write_them():
-    """As a sum of outer products, with weights, centred, of rows, and with work behind the sum."""
+    """As a sum of outer products, with weights, centred, of rows, and with work after the sum."""
     m, other, w = whole((4200, 6)), whole((4200, 3)), whole(4200)
 
     outer = fw.jit(lambda x: fw.sum(x[:, :, None] * x[:, None, :], axis=0))

@@ -28,7 +28,7 @@ def composed(f, g):
 
 
 def composition(row):
-    """All maps x -> 3 x + v of a row, one after the other."""
+    """All maps x -> 3 x + v of a row, in order."""
     slope, shift = np.int64(1), np.int64(0)
     with np.errstate(over="ignore"):
         for v in row:
@@ -90,7 +90,7 @@ def test_a_reduction_that_needs_another(target, lengths):
 
 @UNEVEN
 def test_sizes_that_are_computed(target, lengths):
-    """Each source expands to as many as its size says; some of them fetch it elsewhere."""
+    """Each source expands to the number that its size gives; some of them fetch it elsewhere."""
     sizes, at = np.array(lengths, np.int32), np.arange(len(lengths))[::-1].copy()
     f = fw.jit(lambda sizes, at: fw.expand_reduce(
         lambda s: sizes[s[1]], lambda s, i: (s[0], i * s[1]),

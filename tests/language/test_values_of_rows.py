@@ -59,7 +59,7 @@ def test_of_other_rows(target):
 
 
 def test_a_loop_of_each_row(target):
-    """How often it turns is the row's own."""
+    """Rows differ in their number of iterations."""
     a = rows_of((20, 9), np.int64)
 
     def halved(r):

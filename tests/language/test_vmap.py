@@ -1,4 +1,4 @@
-"""vmap: along any axis of any argument, to any place of the results, against NumPy."""
+"""vmap: along any axis of any argument, to any axis of the results, against NumPy."""
 
 import functools
 import itertools
@@ -100,7 +100,7 @@ def test_checks_move_with_what_they_guard(target):
 
 
 def test_rows_of_a_ragged(target):
-    """Empty ones, too, beside arrays; to any depth."""
+    """Empty ones, too, next to arrays; to any depth."""
     lists = [[3, 1, 2], [], [5]]
     rows, k = fw.ragged(lists), np.array([2, 7, 1])
     deep = fw.ragged([[[1, 2], [3]], [], [[], [4]]])
@@ -122,7 +122,7 @@ def test_scans_of_rows_with_an_operator_that_does_not_commute(target, threads):
     m = np.arange(129 * 9).reshape(129, 9) % 7 % 3
 
     def lines(values):
-        """Each prefix of the maps x -> value x + 1, one after the other."""
+        """Each prefix of the maps x -> value x + 1, in order."""
         def after(f, g):
             return f[0] * g[0], f[1] * g[0] + g[1]
         return fw.scan(after, (1, 0), (values, fw.full(values.shape[0], 1)))

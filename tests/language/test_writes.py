@@ -135,7 +135,7 @@ def test_reduce_by_index(target):
 @pytest.mark.parametrize("n", [1, 5, 3000])
 @pytest.mark.parametrize("exclusive", [False, True])
 def test_places_that_a_scan_counts_from_anywhere(threads, n, exclusive):
-    """What the scan begins with is in every place; it need not be neutral."""
+    """The scan's initial value is in every index; it need not be neutral."""
     steps, first = values(np.int64, n) % 3, n // 2
     sums = first + np.cumsum(steps) - (steps if exclusive else 0)
     expected = np.zeros(n, np.int64)

@@ -158,11 +158,11 @@ def test_what_was_given_away_is_text():
     xs = fw.asarray(np.ones(5))
     fw.jit(lambda v: v + 1, target="cpu", donate="v")(xs)
 
-    assert xs._repr_html_() is None and "given away" in repr(xs)
+    assert xs._repr_html_() is None and "donated" in repr(xs)
 
 
 def test_an_array_on_a_device_is_not_copied(gpu):
-    """Facts alone, for the text beside them, too; once it has been copied, its elements."""
+    """Only facts, for the text too; once it has been copied, its elements."""
     f, xs = jitted(), np.arange(6.0)
     cu = gpu(f, (xs,), {kernel_of(f, xs): plus_one})
     ys = f(xs)
@@ -191,7 +191,7 @@ def test_rows_on_a_device_are_not_copied(gpu):
 
 
 def test_what_failed_on_a_device_raises_nothing(gpu):
-    """Who looks at the elements is told; who looks at a notebook's cell is not."""
+    """Reading elements raises the error; looking at a notebook's cell does not."""
     f, xs = jitted(), np.arange(6.0)
     gpu(f, (xs,), {kernel_of(f, xs): lambda cu, grid, threads, **given: cu.view(1, np.int8, 1)})
     ys = f(xs)

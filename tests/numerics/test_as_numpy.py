@@ -43,7 +43,7 @@ def test_every_function_has_cases():
 
 @pytest.mark.parametrize("name", CASES)
 def test_outside_of_a_compiled_function(name):
-    """Each call by itself, of arrays of NumPy's."""
+    """Each call separately, of NumPy arrays."""
     with fw.target("interp"):
         for args, options in CASES[name]:
             check(name, getattr(fw, name)(*args, **options), args, options)

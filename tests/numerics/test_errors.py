@@ -66,7 +66,7 @@ REFUSED = {
     "the i64 300 does not fit u8": (
         OverflowError, lambda: fw.pad(np.uint8([1]), 1, constant_values=np.int64(300))
     ),
-    "has no place among elements that are i64": (
+    "cannot be an element of dtype i64": (
         fw.DTypeError, lambda: fw.pad(V, 1, constant_values=np.nan)
     ),
     "must not be negative, got -1": (fw.NegativeExtentError, lambda: fw.pad(V, -1)),

@@ -1,4 +1,4 @@
-"""Medians, quantiles, sums without NaN of a Ragged: of each row, at each place, of all."""
+"""Medians, quantiles, sums without NaN of a Ragged: of each row, at each position, of all."""
 
 import warnings
 

@@ -4,7 +4,7 @@
     python -m tests.oracle --bits 50 --runs 1000                 the same bits every time
     python -m tests.oracle --only 4711                           one program, shown and run
 
-Programs run in processes of their own: a crash or an endless loop is one program's failure.
+Programs run in separate processes: a crash or an endless loop is one program's failure.
 """
 
 from __future__ import annotations

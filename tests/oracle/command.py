@@ -33,7 +33,7 @@ def outcomes_of(
     what: str, options: argparse.Namespace, count: int, tried: Callable[[int], Found],
     seconds: float,
 ) -> Iterator[Found | Lost]:
-    """What becomes of `count` seeds, each of which may take so many seconds."""
+    """The outcomes of `count` seeds, each with a time limit."""
     begun = time.monotonic()
     seeds = range(options.seed, options.seed + count)
     found = outcomes(

@@ -1,6 +1,6 @@
 """Whether a result is what the oracle says: values bit for bit, all NaNs being one.
 
-Zeros have signs. Only what was computed by rounded functions may be some units in the last place
+Zeros have signs. Only what was computed by rounded functions may be some ulp
 away.
 """
 
@@ -59,7 +59,7 @@ def equal(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def near(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Where values are the same but for some units in the last place."""
+    """The elements that are equal but for some ulp."""
     if a.dtype.kind != "f":
         return np.asarray(a == b)
     with np.errstate(all="ignore"):

@@ -51,7 +51,7 @@ def choose_map(w: Writer) -> Known:
 
 
 def choose_rounded(w: Writer) -> Known:
-    """A function whose results may be some units in the last place away."""
+    """A function whose results may differ by some ulp."""
     x = w.vector("f")
     name = w.random.choice([name for name, row in SCALARS.items() if row.rounded])
     args = (Name("x"),) * SCALARS[name].arity

@@ -60,7 +60,7 @@ class Either:
 
 @dataclass(frozen=True, slots=True)
 class Repeat:
-    """`count` turns of `body`, in which `number` is the turn and `state` the value so far."""
+    """`count` iterations of `body`, where `number` is the iteration and `state` the value."""
 
     count: Expression
     number: str
@@ -72,7 +72,7 @@ class Repeat:
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """The element of an array of the program at a place inside it."""
+    """The element of an array of the program at an index inside it."""
 
     array: str
     place: Expression
@@ -122,7 +122,7 @@ def text(expression: Expression) -> str:
 def _loop_text(loop: Repeat) -> str:
     count, start, body = text(loop.count), text(loop.start), text(loop.body)
     if loop.counted:
-        # the number of a turn takes the dtype of what it meets; here it has one of its own
+        # the iteration's number takes the dtype of the other operand; here it has a fixed one
         body = f"(lambda {loop.number}: {body})(fw.astype({loop.number}, np.int64))"
         return f"fw.fori_loop(0, {count}, lambda {loop.number}, {loop.state}: {body}, {start})"
     # the state of a while loop is a tuple: its parts are bound by a function of two parameters
@@ -136,7 +136,7 @@ def function_text(function: Function) -> str:
 
 
 def results_text(results: tuple[Expression, ...]) -> str:
-    """One result by itself, several as a tuple."""
+    """One result alone, several as a tuple."""
     if len(results) == 1:
         return text(results[0])
     return f"({', '.join(map(text, results))})"

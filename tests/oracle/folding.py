@@ -25,7 +25,7 @@ def columns_of(value: Any) -> Columns:
 
 
 def as_value(columns: Columns) -> Any:
-    """One array by itself, several as a tuple."""
+    """One array alone, several as a tuple."""
     return columns[0] if len(columns) == 1 else columns
 
 
@@ -67,7 +67,7 @@ def one_by_one(op: Operator, xs: Columns, begin: np.ndarray) -> Columns:
 
 
 def doubled(op: Operator, xs: Columns, begin: np.ndarray) -> Columns:
-    """The same: after k turns each element stands for the 2^k up to it in its segment."""
+    """The same: after k steps each element combines the 2^k up to it in its segment."""
     place = np.arange(len(begin))
     first = np.maximum.accumulate(np.where(begin, place, 0))
     found, distance = xs, 1
@@ -129,7 +129,7 @@ def reduced_rows(op: Operator, ne: Columns, xs: Columns, lengths: np.ndarray) ->
 
 
 def combined(op: Operator, dest: Columns, places: np.ndarray, values: Columns) -> Columns:
-    """`dest` with the values combined into their places in order; places outside drop theirs."""
+    """`dest` with the values combined into their indices in order; indices outside are dropped."""
     size = len(dest[0])
     inside = (places >= 0) & (places < size)
     at = np.concatenate([np.arange(size), places[inside]])

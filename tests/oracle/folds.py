@@ -42,7 +42,7 @@ def start_of(w: Writer, op: Operator) -> tuple[Literal, ...]:
 
 
 def elements(w: Writer, op: Operator, made: Expression) -> tuple[Expression, ...]:
-    """A number as an element; where bits are compared with bits, one that rounding tells apart."""
+    """A number as an element; where bits are compared, one that rounding changes."""
     return op.prepare(made) if w.exact else tuple(Cast(dtype, made) for dtype in op.dtypes)
 
 

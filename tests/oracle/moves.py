@@ -53,7 +53,7 @@ def choose_filter(w: Writer) -> Known:
 
 
 def place_in(x: Known, value: Expression, dtype: str = "int64") -> Expression:
-    """A place inside an array that is not empty."""
+    """An index inside an array that is not empty."""
     return Cast(dtype, Call("mod", (Cast("int64", value), Name(f"{x.name}.shape[0]"))))
 
 
@@ -81,7 +81,7 @@ def choose_gather(w: Writer) -> Known:
 
 
 def choose_read(w: Writer) -> Known:
-    """A read at a computed place inside an element function."""
+    """A read at a computed index inside an element function."""
     x = w.vector()
     y = w.as_long(x)
     env = {"y": y.sample, "r": x.sample}
@@ -91,7 +91,7 @@ def choose_read(w: Writer) -> Known:
 
 
 def substituted(made: Expression, read: Read) -> Expression:
-    """The expression with a read in the place of `r`."""
+    """The expression with a read instead of `r`."""
     match made:
         case Name("r"):
             return read
@@ -192,7 +192,7 @@ def choose_shape(w: Writer) -> Known:
     if shape == "first of each" and not x.sample.shape[1]:
         raise NoChoice
     k = x.sample.shape[1]
-    if x.length.startswith("k"):  # the second axis is the long one: what is kept is not known
+    if x.length.startswith("k"):  # the second axis is the long one: the kept number is unknown
         if shape != "flat":
             raise NoChoice
         return w.emit("shape", x, shape=shape)

@@ -5,7 +5,7 @@
         v3 = fw.reduce(fw.add, 0, v2)
         return v3,
 
-What runs is this text itself, so that a report shows what ran.
+This text itself runs, so that a report shows what ran.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Block:
-    """Lines of a program with parameters of their own: a branch, or the body of a loop."""
+    """Lines of a program with separate parameters: a branch, or the body of a loop."""
 
     params: tuple[str, ...]
     steps: tuple[Step, ...]

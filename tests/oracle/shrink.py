@@ -220,7 +220,7 @@ def simpler_detail(detail: Any) -> Iterator[Any]:
 
 
 def _simpler_expression(made: Expression) -> Iterator[Expression]:
-    """A part in the place of the whole, or a part made simpler."""
+    """A part instead of the whole, or a part made simpler."""
     parts = parts_of(made)
     yield from parts
     for k, part in enumerate(parts):

@@ -54,7 +54,7 @@ def test_random_programs_on_each_level(level: str) -> None:
 
 @pytest.mark.parametrize("seed", every(2, [0, 1, 2, 3, 11, 49]))
 def test_every_call_gives_the_same_bits(seed: int) -> None:
-    """Floats that rounding tells apart, NaNs too, on one to seven threads."""
+    """Floats that rounding changes, NaNs too, on one to seven threads."""
     program = random_program(seed, 3, exact=False)
 
     assert bits_differ(program, Run(40_001, 130, seed), THREADS * 3) == 1, source_of(program)
@@ -114,7 +114,7 @@ def test_reductions_and_scans_mean_what_functools_and_itertools_do(reverse: bool
 
 
 def test_differences_are_seen() -> None:
-    """Signs of zero, NaN where there is none, dtypes, shapes; but NaN is NaN."""
+    """Signs of zero, NaN for missing values, dtypes, shapes; but NaN is NaN."""
     nan = np.array([np.nan, -np.nan])
     assert not difference(nan, nan[::-1])
     assert "0.0" in difference(np.array([0.0]), np.array([-0.0]))

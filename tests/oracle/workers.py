@@ -1,4 +1,4 @@
-"""Tests in processes of their own: a crash or an endless loop is one seed's failure.
+"""Tests in separate processes: a crash or an endless loop is one seed's failure.
 
     outcomes(tried, range(300), seconds=90.0, workers=2)      what tried(seed) gives, as they come
 """

@@ -91,7 +91,7 @@ class Writer:
     def emit(
         self, operation: str, *inputs: Known, length: str = "", growth: float = 0.0, **details: Any
     ) -> Known:
-        """A step, and the value that it gives; of a length of its own where none is said."""
+        """A step, and the value that it gives; with a new length unless one is given."""
         name = f"{self.prefix}{len(self.known)}"
         if operation in ("map", "elements"):
             details = {"function": self.tidied(details["function"], inputs)}
@@ -270,7 +270,7 @@ class Writer:
     # -- blocks -----------------------------------------------------------------------------------
 
     def block(self, params: Mapping[str, Known], write: Callable[[Writer], Known]) -> Block:
-        """Lines of their own over some parameters; they may read numbers from outside."""
+        """Lines over some parameters; they may read numbers from outside."""
         outside = [replace(x) for x in self.scalars()]
         prefix = f"{self.prefix}{len(self.known)}_"
         inside = Writer(self.random, outside, [], dict(self.env), prefix, self.exact)

@@ -1,4 +1,4 @@
-"""Operations that write at computed places, and expansions."""
+"""Operations that write at computed indices, and expansions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.oracle.writer import Known, Writer
 
 
 def places_for(w: Writer, size: Any, y: Known) -> Known:
-    """Places from one before the first to one behind the last."""
+    """Indices from one before the first to one after the last."""
     span = Call("add", (size, Literal(2))) if isinstance(size, Name) else Literal(size + 2)
     inside = Call("mod", (Cast("int64", Name("i")), span))
     made = Call("sub", (inside, Literal(1)))
@@ -34,7 +34,7 @@ def scatter_meaning(env: Any, dest: Any, places: Any, x: Any) -> Any:
     length_of(places, x)
     inside = (places >= 0) & (places < length_of(dest))
     at = places[inside]
-    # of equal places the last one counts: the first one of those that are turned round
+    # of equal indices the last one counts: the first one in reverse
     where, first = np.unique(at[::-1], return_index=True)
     found = []
     for column, values in zip(columns_of(dest), columns_of(x), strict=True):
@@ -111,7 +111,7 @@ def expand_source(x: str, *, size: Function, get: Function) -> str:
 
 
 def expanded(env: Any, x: Any, size: Function, get: Function) -> tuple[Any, np.ndarray]:
-    """The results of all elements one after the other, and how many each has."""
+    """The results of all elements concatenated, and the number of each."""
     sizes = filled(call(size, env, x), length_of(x))
     source = np.repeat(np.arange(len(sizes)), sizes)
     place = np.arange(len(source)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
@@ -133,7 +133,7 @@ def choose_size(w: Writer, x: Known) -> Function:
 
 
 def getter(w: Writer, x: Known, op: Operator | None = None) -> Function:
-    """A result from an element and a place."""
+    """A result from an element and an index."""
     env = {**w.element_env(("x", x)), "i": np.arange(len(columns_of(x.sample)[0]))}
     made = w.expression(env, w.random.choice([1, 2, 3]), control=w.chance(0.3))
     return Function(("x", "i"), (made,) if op is None else elements(w, op, made))

@@ -18,7 +18,7 @@ def graph(count, seed):
 
 @pytest.mark.parametrize("count", [0, 1, 2, 7, 40])
 def test_boxes_lie_apart_and_lines_go_down(count):
-    """No two boxes meet; each stands below all that it reads, and all are inside the whole."""
+    """No two boxes overlap; each is below its inputs, and all are inside the whole."""
     boxes, edges = graph(count, count)
     placed = place(boxes, edges)
     sides = [(x, y, x + b.width, y + b.height) for (x, y), b in zip(placed.corners, boxes)]

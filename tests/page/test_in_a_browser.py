@@ -90,7 +90,7 @@ def many(xs):
 
 
 def test_a_large_program_is_searched(tmp_path):
-    """Of 2,000 operations the 40 scans are found, one after the other."""
+    """Of 2,000 operations the 40 scans are found, in order."""
     text = write.page(fw.jit(many, target="interp").stages(XS), run=False)
     told = opened(text, """
     q("#search").value = "scan"; q("#search").dispatchEvent(new Event("input"));
@@ -106,7 +106,7 @@ def test_a_large_program_is_searched(tmp_path):
 
 
 def test_it_fits_the_window(text, tmp_path):
-    """Nothing is wider than a window of 400 or 2,000 pixels: what is wide scrolls by itself."""
+    """Nothing is wider than a window of 400 or 2,000 pixels: wide content scrolls separately."""
     frames = "".join(
         f'<iframe srcdoc="{html.escape(text)}" style="width:{width}px;border:0"></iframe>'
         for width in (400, 2000)

@@ -84,7 +84,7 @@ def test_every_pass_has_its_facts(stages, page):
 
 
 def test_arrays_and_times(stages, page):
-    """The arrays in memory are those of the manifest; the call has a time beside its floor."""
+    """The arrays in memory are those of the manifest; the call has a time next to its floor."""
     (section,) = [e for e in page.find("section") if e.find("h2")[:1]
                   and e.find("h2")[0].text == "Arrays in memory"]  # fmt: skip
     rows = section.find("tbody")[0].find("tr")
@@ -132,7 +132,7 @@ def by_row(xss):
 
 
 def test_no_kernel_is_left_out():
-    """Those of rows by themselves, and copies, which are the work of no pass, are there too."""
+    """Kernels of rows, and copies, which belong to no pass, are there too."""
     stages = fw.jit(by_row, target="cpu").stages(fw.ragged([[3.0, 1.0], [], [2.0]]))
     page = Page(write.page(stages, run=False)).root
     shown = [e.find("h4")[0].text.strip() for e in page.find("div", "kernel")]
@@ -177,7 +177,7 @@ def many(xs):
 
 
 def test_a_large_program_has_a_page():
-    """Each of 2,000 operations is a box that search finds, below the one that it reads."""
+    """Each of 2,000 operations is a box that search finds, below its operand."""
     page = Page(write.page(fw.jit(many, target="interp").stages(XS), run=False)).root
     (written,) = page.find("div", id="written")
     boxes = written.find("g", "node")

@@ -52,7 +52,7 @@ def test_the_steps_of_a_block():
 
 
 def test_what_is_kept_ends():
-    """A picture has so many steps, and says how many more there were."""
+    """A picture has a limited number of steps, and says how many it leaves out."""
     watching = Watching()
     watching.launch("k", 1)
     for _ in range(TURNS + 5):
@@ -99,6 +99,6 @@ def test_large_arguments_are_not_simulated():
     [([], ""), ([3], "3"), ([1, 2, 3, 7, 7], "1-3, 7"), (range(0, 64, 2), "0, 2, .. 62")],
 )
 def test_runs(places, said):
-    """Numbers are told as runs of neighbours, or by their step."""
+    """Numbers are shown as runs of neighbours, or by their step."""
     assert runs_text(places) == said
     assert [k for a, b in runs(places) for k in range(a, b + 1)] == sorted(set(places))

@@ -46,5 +46,5 @@ def test_a_pass_is_held_to_the_form_it_promised():
     def swept(program):
         return PASSES["sweep"](program)
 
-    with config.scoped(verify=True), pytest.raises(CompilerBug, match="sweep cannot stand"):
+    with config.scoped(verify=True), pytest.raises(CompilerBug, match="sweep is not allowed"):
         optimise(program, [swept])

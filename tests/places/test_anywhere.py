@@ -60,7 +60,7 @@ def places(monkeypatch):
     ],
 )  # fmt: skip
 def test_demands(f, args, operations, turns):
-    """What is computed for each element, for all of them, in all turns of a loop."""
+    """The work for each element, for all of them, in all iterations of a loop."""
     program, flat = traced(f, *args)
     found = demand_of(program, flat)
 
@@ -91,7 +91,7 @@ def test_demands(f, args, operations, turns):
     ],
 )
 def test_agreement(f, expected):
-    """Who rounds in an order of its own, or has functions of its own, gives bits of its own."""
+    """Targets that round in another order, or have other functions, give other bits."""
     program, _ = traced(f, np.ones(5))
 
     assert agrees(program) is expected
@@ -199,7 +199,7 @@ def test_rates_are_measured_once_and_kept(monkeypatch, tmp_path):
 
 @pytest.mark.slow
 def test_rates_are_those_of_a_machine():
-    """Measured for real, in a process of its own: finite, and more than none."""
+    """Really measured, in a separate process: finite, and positive."""
     said = subprocess.run(
         [sys.executable, "-c",
          "from flatweave.places.demand import rates; print(rates('cpu', None))"],

@@ -29,7 +29,7 @@ def entry(f, *args):
 
 
 def combined(xs):
-    """Two reductions at once, of a tuple each, and a map beside them."""
+    """Two reductions at once, of a tuple each, and a map."""
     ints = fw.astype(xs, fw.i64)
     total, most = fw.reduce(
         lambda a, b: (a[0] + b[0], fw.maximum(a[1], b[1])), (0, -(2**63)), (ints, ints)
@@ -50,7 +50,7 @@ ALONE = {f: fw.jit(f) for f in (combined, rows)}
 @pytest.mark.needs_opencl
 @pytest.mark.parametrize("n", LENGTHS)
 def test_values(places, n):
-    """Rows come one after the other, sums of sums are sums: as one device gives it."""
+    """Rows are concatenated, sums of sums are sums: as on one device."""
     xs = XS[:n]
 
     for found, expected in zip(TOGETHER[combined](xs), ALONE[combined](xs), strict=True):
@@ -60,7 +60,7 @@ def test_values(places, n):
 @pytest.mark.needs_opencl
 @pytest.mark.parametrize("n", LENGTHS)
 def test_rows_of_a_matrix(places, n):
-    """What reads its own row of several arrays; an array beside them is whole everywhere."""
+    """Readers of the same row of several arrays; another array is whole everywhere."""
     m, k = np.arange(n * 4).reshape(n, 4), np.arange(n) % 10
     expected = ALONE[rows](m, k, TABLE)
 
@@ -119,7 +119,7 @@ def test_arrays_on_a_device_and_axes_of_one(places):
 
 @pytest.mark.needs_opencl
 def test_errors_are_those_of_the_whole(places):
-    """With the place that they have in all rows."""
+    """With the index that they have in all rows."""
     f = fw.jit(lambda i: fw.gather(TABLE, i), devices=["opencl", "cpu"])
     i = np.zeros(100, np.int64)
     i[70] = 33
@@ -146,8 +146,8 @@ def test_what_is_not_divided_is_refused(places, f):
 
 @pytest.mark.parametrize("devices", ["cpu", [3], ["auto", "cpu"], ["cpu+opencl"], {"cpu": 1}])
 def test_devices_are_names(devices):
-    """A list of them, and no target beside it."""
+    """A list of them, without a target."""
     with pytest.raises(fw.ArgumentError, match="devices of jit must be a list of targets"):
         fw.jit(lambda xs: xs, devices=devices)
-    with pytest.raises(fw.ArgumentError, match="in the place of target"):
+    with pytest.raises(fw.ArgumentError, match="given without target"):
         fw.jit(lambda xs: xs, target="cpu", devices=["cpu", "opencl"])

@@ -24,7 +24,7 @@ def test_stages_are_those_of_each_step():
     for shown in (str(stages), stages.notes, stages.seconds, stages.launched, stages.manifest):
         assert shown is not None
     assert "---- steps ----" in str(stages) and stages._repr_html_() is None
-    with pytest.raises(fw.Unsupported, match=r"(?s)each step is a program.*steps\[0\]\.page"):
+    with pytest.raises(fw.Unsupported, match=r"(?s)is a separate program.*steps\[0\]\.page"):
         stages.page()
 
 
@@ -41,7 +41,7 @@ def test_explanations_and_profiles_name_steps():
     f = fw.jit(spread)
     said = str(fw.explain(f, xs))
     assert "spread: 2 steps. " in said
-    assert "Step 1, spread_0: on 3 chunks, one after the other." in said
+    assert "Step 1, spread_0: on 3 chunks, in order." in said
     assert "reduces to a value" in said and "computes an array" in said
     assert said.count("ran 3 times") == 2
 

@@ -71,7 +71,7 @@ def test_functions_of_any_kind():
     given = fw.asarray(XS + 1)
     away = fw.explain(fw.jit(lambda x: x + 1, target="cpu", donate="x"), given)
 
-    assert "given away" in repr(given) and "reads x_2 (781.2 KiB)" in str(away)
+    assert "donated" in repr(given) and "reads x_2 (781.2 KiB)" in str(away)
     assert len(plain.passes) == 1 and re.search(r"and b_\d+ \(160 B\)", str(plain))
     assert "as written" in kernel.head and len(kernel.passes) == 1
     assert "one operation at a time" in interpreted.head and not interpreted.passes

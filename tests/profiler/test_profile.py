@@ -44,7 +44,7 @@ def only(rows, **wanted):
 
 
 def test_bytes_launches_and_threads(threads):
-    """A sum reads its argument once a call; each thread, and one that came in the place of another,
+    """A sum reads its argument once a call; each thread, and one that replaced another,
     worked for a part of the time."""
     with fw.profile() as p:
         for _ in range(3):
@@ -211,7 +211,7 @@ def test_all_threads_are_seen():
 
 @pytest.mark.skipif(not HAS_FORKS, reason="no forks")
 def test_the_child_of_a_fork_is_not_watched():
-    """It leaves the `with` as its parent does, and can open a profile of its own."""
+    """It leaves the `with` as its parent does, and can open another profile."""
     with fw.profile() as p:
         total(XS)
         child = os.fork()

@@ -31,7 +31,7 @@ def chi_square(counts: np.ndarray) -> float:
 
 
 def correlation(values: np.ndarray, lag: int) -> float:
-    """The correlation of numbers in [0, 1] with those `lag` places behind, in standard
+    """The correlation of numbers in [0, 1] with those `lag` positions later, in standard
     deviations."""
     centred = values - 0.5
     n = len(values) - lag
@@ -41,7 +41,7 @@ def correlation(values: np.ndarray, lag: int) -> float:
 
 
 def ones(words: np.ndarray) -> float:
-    """How often the bits of words are 1, of each place apart: the largest deviation."""
+    """How often the bits of words are 1, at each position: the largest deviation."""
     width, n = 8 * words.dtype.itemsize, len(words)
     shares = [int(np.sum(words >> np.uint64(at) & np.uint64(1))) for at in range(width)]
     z = max(abs(share - n / 2) * 2 / math.sqrt(n) for share in shares)

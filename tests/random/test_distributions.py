@@ -33,7 +33,7 @@ def test_floats_have_their_shape(generator, dtype):
 
 
 def test_normals_are_the_inverse_of_their_distribution(target):
-    """To 4 units in the last place, at both ends and in the middle."""
+    """To 4 ulp, at both ends and in the middle."""
     words = np.random.Philox(key=2026).random_raw(3000)
     z = np.asarray(fw.random.normal(KEY, len(words)))
 
@@ -80,7 +80,7 @@ def test_poisson(mean):
 
 
 def test_poisson_of_an_array_of_means(target):
-    """Each element has its own, and means that are none give 0."""
+    """Each element has a separate mean, and invalid means give 0."""
     means = np.array([[0.0, 1000.0, 3.0], [float("nan"), -1.0, 12.0]])
 
     found = np.asarray(fw.random.poisson(KEY, means))

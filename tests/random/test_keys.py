@@ -1,4 +1,4 @@
-"""Keys are values: split, folded, mapped over, carried through loops; what is none is refused."""
+"""Keys are values: split, folded, mapped over, carried through loops; other values are refused."""
 
 import re
 
@@ -59,7 +59,7 @@ def test_numbers_inside_of_map(target, generator):
 
 
 def test_a_key_goes_round_with_a_loop(target):
-    """Each turn draws from a key of its own."""
+    """Each iteration draws from a separate key."""
     def body(i, state):
         key, total = state
         here, key = fw.random.split(key)
@@ -75,7 +75,7 @@ def test_a_key_goes_round_with_a_loop(target):
 
 
 def test_threads_do_not_matter(threads):
-    """Nor how many elements are drawn beside one."""
+    """Nor the number of elements drawn with one."""
     key = fw.random.key(11)
     draw = fw.jit(lambda k, n: fw.random.normal(k, n), target="cpu")
 

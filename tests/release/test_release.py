@@ -39,13 +39,12 @@ def test_the_page_of_licences_has_every_package():
 
 
 def test_every_change_has_a_kind():
-    """And a text of its own, without a heading."""
-    files = CHANGELOG["change_files"](ROOT / "changes")
-    for file in files:
-        assert CHANGELOG["kind_of"](file) in CHANGELOG["KINDS"]
-        assert file.read_text(encoding="utf-8").strip().startswith("#") is False
+    """And one line or more of text, without a heading."""
+    for file in CHANGELOG["change_files"](ROOT / "changes"):
+        text = file.read_text(encoding="utf-8").strip()
 
-    assert files
+        assert CHANGELOG["kind_of"](file) in CHANGELOG["KINDS"]
+        assert text and not text.startswith("#")
 
 
 def test_changes_become_a_versions_part(tmp_path):
@@ -62,7 +61,7 @@ def test_changes_become_a_versions_part(tmp_path):
     assert made == (
         "# Changelog\n\n## 0.2.0, today\n"
         "\n### New\n- `fw.new`:\n\n      example\n"
-        "\n### Mended\n- Rows end\n  where they end.\n- Sums of nothing are 0.\n"
+        "\n### Fixed\n- Rows end\n  where they end.\n- Sums of nothing are 0.\n"
         "\n## 0.1.0\nFirst.\n"
     )
 
@@ -74,6 +73,6 @@ def test_a_version_is_released_once():
 
 
 def test_a_change_of_no_kind_is_refused(tmp_path):
-    """The kinds there are stand in the message."""
+    """The message has the existing kinds."""
     with pytest.raises(SystemExit, match="one of feature, change, faster, fix"):
         CHANGELOG["kind_of"](tmp_path / "what.new.md")

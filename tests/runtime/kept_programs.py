@@ -12,6 +12,6 @@ def softmax(row):
 
 
 def expanded(ns):
-    """Every n in n places, added where they meet."""
+    """Every n in n bins, added where they collide."""
     places = fw.expand(lambda n: n % 5, lambda n, i: (n + i) % 10, ns)
     return fw.permute(fw.add, fw.full(10, 0), places, places * 3)

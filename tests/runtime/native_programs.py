@@ -67,7 +67,7 @@ define void @kernel(ptr %ctx, ptr %slots, i64 %block) {
 }
 """
 
-# every block launches 8 blocks of its own
+# every block launches 8 inner blocks
 NESTED = """
 define void @kernel(ptr %ctx, ptr %slots, i64 %block) {
   %at = call ptr @word(ptr %slots, i64 %block)
@@ -124,7 +124,7 @@ publish:
 }
 """
 
-# word[block] = 1, after one turn of waiting as if there had been as many as the block's number
+# word[block] = 1, after one wait, as if there had been as many as the block's number
 PATIENT = """
 define void @kernel(ptr %ctx, ptr %slots, i64 %block) {
   call void @fw_backoff(i64 %block)

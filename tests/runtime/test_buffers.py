@@ -156,7 +156,7 @@ def test_references_are_counted(nbytes):
 
 @pytest.mark.parametrize("what", [FAIL, FORGET])
 def test_nothing_leaks(what):
-    """What a program leaves behind, by an error or by neglect, is freed."""
+    """Memory that a program leaks, by an error or by neglect, is freed."""
     program = allocating()
     call(program, [32 * MIB, what])
     before = resident()
@@ -192,7 +192,7 @@ def test_trim_gives_back_the_tail():
 
     assert before - resident() > 60 * MIB
     kept = adopt(address, (8192,), BYTE)
-    assert kept[-1] == 1  # a page in: the two buffers start at different places of the first one
+    assert kept[-1] == 1  # a page in: the two buffers start at different offsets of the first one
     del kept
     assert 0 < buffer_pool().idle_bytes < MIB
 
@@ -233,7 +233,7 @@ def test_the_memory_limit_is_plausible():
 
 
 def test_a_worker_keeps_what_it_frees():
-    """With a limit of its own, memory that grows leaves idle buffers alone."""
+    """With a separate limit, memory that grows leaves idle buffers alone."""
     pool = buffer_pool()
     try:
         pool.keep(200 * MIB)

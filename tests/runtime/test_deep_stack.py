@@ -1,4 +1,4 @@
-"""Compiling has a stack of its own, and is as if the caller did it."""
+"""Compiling has a separate stack, and behaves as if the caller did it."""
 
 import os
 import signal
@@ -84,7 +84,7 @@ def test_an_interrupted_caller_does_not_wait():
 
 
 def test_what_it_has_started_ends_with_it():
-    """Two works beside each other, one of which started the other."""
+    """Two works in parallel, one of which started the other."""
     started, ended = threading.Event(), threading.Event()
 
     def inner() -> None:
@@ -236,7 +236,7 @@ def test_signal_handlers_run_while_a_program_is_compiled(monkeypatch):
 
 
 def test_a_thread_starts_while_another_one_keeps_others_from_it(monkeypatch):
-    """Whoever starts a thread may be in a signal handler, waiting for what starts one in turn."""
+    """A starter of a thread may be in a signal handler, waiting for work that also starts one."""
     monkeypatch.setattr(deep_stack, "PATIENCE_SECONDS", 0.05)
     found: list[int] = []
     with deep_stack._SIZING:

@@ -307,7 +307,7 @@ FIRST_CALLS = """
     sys.meta_path.insert(0, Outside())
     xs, rows = np.arange(50.0), fw.ragged([[3.0, 1.0], [], [2.0]])
     histogram = fw.jit(lambda ks: fw.histogram(8, ks))
-    for _ in range(2):  # at the second turn from the cache of objects
+    for _ in range(2):  # the second time from the cache of objects
         fw.jit(lambda xs: fw.sum(fw.sort(xs * 3)) + fw.sum(fw.filter(lambda x: x > 2, xs)))(xs)
         fw.jit(lambda rows: fw.map(fw.sum, rows))(rows)
         histogram(xs.astype(np.int32) % 8)

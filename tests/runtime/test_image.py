@@ -56,12 +56,12 @@ def leaves(result):
 
 
 class Settable(MappedCode):
-    """Like LLVM's code it can be told what its object is called in the cache."""
+    """Like LLVM's code it accepts the name of its object in the cache."""
 
 
 @pytest.fixture
 def mapped(monkeypatch):
-    """A list of what was mapped: from here on images take the place of LLVM's linker."""
+    """A list of mapped objects: from here on images replace LLVM's linker."""
     made = []
 
     def link(found, name, beside, imports, symbols=()):

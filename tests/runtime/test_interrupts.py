@@ -195,7 +195,7 @@ def test_a_device_can_be_interrupted():
 
 @pytest.mark.parametrize("cpu", ["native", "x86-64-v3"])
 def test_a_look_leaves_registers_alone(monkeypatch, cpu):
-    """Looking at nearly every turn changes no value, in scalars, vectors of any width, or masks."""
+    """Frequent checks change no value, in scalars, vectors of any width, or masks."""
     if cpu != "native" and platform.machine() != "x86_64":
         pytest.skip("the name is x86-64's")
     monkeypatch.setattr(control, "TANK", 64)
@@ -251,7 +251,7 @@ def test_turns_that_are_bounded_are_known(most, bounds):
 
 
 def test_a_bound_holds_for_all_values():
-    """The bound of a rest and of a chunk against the turns that Python's range takes."""
+    """The bound of a rest and of a chunk against the iterations of Python's range."""
     rng = np.random.default_rng(1)
     for n, a in rng.integers(0, 10**6, (300, 2)).tolist():
         assert len(range(n // 16 * 16, n)) <= 15

@@ -70,7 +70,7 @@ def test_what_is_raised_ends_the_run(making, error):
     for _ in range(3):
         with pytest.raises(type(error)) as caught:
             f(LARGE)
-        assert caught.value is error or isinstance(error, MemoryError)  # told as OutOfMemory
+        assert caught.value is error or isinstance(error, MemoryError)  # raised as OutOfMemory
     assert buffer_pool().idle_bytes > 0  # the array in between came back
     buffer_pool().release_idle()
 
@@ -125,7 +125,7 @@ def test_an_interrupt_while_a_kernel_is_made(making):
 
 
 def test_interrupts_at_any_moment(capfd):
-    """The call raises what the handler raised, or is done; nothing is told beside that."""
+    """The call raises the handler's error, or is done; nothing else is raised."""
 
     def alarm(number, frame):
         raise KeyboardInterrupt

@@ -85,7 +85,7 @@ def test_without_the_cache():
 
 
 def test_an_object_can_be_stored_by_the_caller():
-    """Bytes out, bytes in: the compiler keeps them beside what it knows about the program."""
+    """Bytes out, bytes in: the compiler stores them with its facts about the program."""
     found = native.compile_object(adder(8))
 
     assert isinstance(found, bytes)

@@ -99,7 +99,7 @@ def test_the_first_element_is_reported(threads):
 
 
 def test_an_error_stops_the_launch(threads):
-    """Of a million blocks only those before the error have run, and those beside it."""
+    """Of a million blocks only those before the error have run, and those running at the time."""
     status, words = run(launching(FAIL), 1_000_000, 5)
 
     assert status.index == 50

@@ -1,4 +1,4 @@
-"""The CPU that code is made for: this one, or a named one that this machine can stand in for."""
+"""The CPU that code is compiled for: this one, or a named one whose code this machine can run."""
 
 import platform
 

@@ -55,7 +55,7 @@ PROGRAMS = """
 
 @pytest.fixture
 def run(tmp_path):
-    """Run a script in a process of its own, with a cache of this test's own: what it prints."""
+    """Run a script in a separate process, with a cache of this test: its output."""
 
     def ran(script, path=ROOT, **environment):
         whole = textwrap.dedent(TOLD) + textwrap.dedent(script)

@@ -53,7 +53,7 @@ def test_a_file_that_others_may_write(cache, mode):
 
 
 def test_a_folder_above_that_others_may_write(cache):
-    """They could put another folder in the place of ours."""
+    """They could replace our folder by another one."""
     cache.folder.parent.chmod(0o777)
     assert refused(cache, "home can be written by other users")
 

@@ -107,7 +107,7 @@ def test_a_conversion_means_what_numpy_says(library, source):
 
 
 def test_every_number_of_16_bits_is_converted(library):
-    """To an f32 and back, and what lies between two to the nearest one."""
+    """To an f32 and back, and numbers between two to the nearest one."""
     short = np.arange(2**16, dtype=np.uint16)
     for name in ("f16", "bf16"):
         wide = evaluate(f"of_{name}", short)

@@ -36,7 +36,7 @@ def test_each_number_is_the_same_as_an_f32_and_back(name):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("name", READ)
 def test_a_float_becomes_the_nearest_number_the_even_one_of_two(name, dtype):
-    """Numbers, what lies midway between two, and the floats beside that, from f64 rounded once."""
+    """Numbers, midpoints of two, and the adjacent floats, from f64 rounded once."""
     words = EVERY[: 0x7C00 if name == "f16" else 0x7F80]
     exact = READ[name](words).astype(np.float64)
     numbers, middles = exact.astype(dtype), ((exact[1:] + exact[:-1]) / 2).astype(dtype)

@@ -10,7 +10,7 @@ DOCUMENT = ROOT / "docs" / "errors.md"
 
 
 def anchors() -> set[str]:
-    """The places in docs/errors.md that a link can name."""
+    """The anchors in docs/errors.md that a link can name."""
     text = DOCUMENT.read_text(encoding="utf-8")
     headings = re.findall(r"^#+ +(.+)$", text, re.MULTILINE)
     slugs = {re.sub(r"[^\w -]", "", heading).lower().replace(" ", "-") for heading in headings}
@@ -26,7 +26,7 @@ def test_every_error_class_has_its_section():
 
 
 def test_every_more_has_its_section():
-    """A message that names a section of its own finds it in docs/errors.md."""
+    """A message that names a section finds it in docs/errors.md."""
     missing = [
         f'{source.name}:{node.lineno}: more="{value}"'
         for source in python_files("flatweave")

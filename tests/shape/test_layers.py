@@ -10,7 +10,7 @@ import flatweave as fw
 from tests.shape.tree import PACKAGE, Source, python_files
 
 # A file may import from its own folder and from rows above it in this table, never from another
-# folder of its own row. Names without a folder are files of the package itself.
+# folder of the same row. Names without a folder are files of the package itself.
 ROWS = [
     ("base",),
     ("scalar", "runtime"),
@@ -33,7 +33,7 @@ ROWS = [
 ROW = {unit: number for number, row in enumerate(ROWS) for unit in row}
 # The rooms of a folder, lowest first: a file imports from its own room and from rooms before it;
 # rooms with a comma between them never import each other. A room is a folder inside, or a file.
-# Files that a line does not name stand above its rooms.
+# Files that a line does not name are above its rooms.
 ROOMS = {
     "codegen": "c, llvm < cuda, opencl",
     "codegen/llvm": "text < isa < math < body < memory < lanes < unit",
@@ -111,7 +111,7 @@ def imports(source: Source) -> Iterator[tuple[int, Path]]:
 
 
 def test_every_folder_has_a_row():
-    """A folder or file that the table does not know has no place in the house."""
+    """A folder or file that the table does not know has no layer."""
     units = {unit_of(source.path) for source in python_files("flatweave")}
 
     assert units <= ROW.keys(), f"add to ROWS: {sorted(units - ROW.keys())}"
@@ -139,7 +139,7 @@ def places(line: str) -> dict[str, int]:
 
 
 def test_every_room_is_named():
-    """A folder inside a folder has a place among its rooms."""
+    """A folder inside a folder has a position among its rooms."""
     wrong = [
         str(room.relative_to(PACKAGE))
         for room in sorted({source.path.parent for source in python_files("flatweave")})
@@ -152,7 +152,7 @@ def test_every_room_is_named():
 
 @pytest.mark.parametrize("folder", ROOMS)
 def test_imports_go_down_among_rooms(folder):
-    """A room stands on those before it."""
+    """A room imports only those before it."""
     home, place = PACKAGE / folder, places(ROOMS[folder])
 
     def room(path):
@@ -186,7 +186,7 @@ def test_no_import_inside_a_function():
 
 
 def test_one_lazy_door():
-    """Modules are imported by their name, as text, in one place; it names these modules of ours."""
+    """Only one module imports modules by their name, as text; it names these modules of ours."""
     hidden = ("import_module", "__import__", "run_module", "exec_module")
     sources = {source.name: source for source in python_files("flatweave")}
     users = {

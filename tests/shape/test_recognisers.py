@@ -1,4 +1,4 @@
-"""How many modules look into the operations behind a value: `access/` is to be the only one."""
+"""The number of modules that look into a value's operations: only `access/` should."""
 
 import ast
 from collections.abc import Iterator

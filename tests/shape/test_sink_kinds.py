@@ -1,4 +1,4 @@
-"""What a sink of a sweep is and does it says itself: few places ask for its kind."""
+"""A sink of a sweep defines its behaviour itself: few modules test its kind."""
 
 import ast
 from collections.abc import Iterator

@@ -11,7 +11,7 @@ PLACE = "flatweave/base/config.py"
 
 
 def test_only_config_reads_the_environment():
-    """A switch read elsewhere has no default, no scope and no place in the table."""
+    """A switch read elsewhere has no default, no scope and no row in the table."""
     wrong = [
         f"{source.name}:{node.lineno}"
         for source in python_files("flatweave")
@@ -25,7 +25,7 @@ def test_only_config_reads_the_environment():
 
 
 def test_every_switch_mentioned_exists():
-    """A document that names a switch nobody reads sends its reader astray."""
+    """A document that names an unknown switch misleads its reader."""
     known = {row.variable for row in ROWS.values()}
     texts = [
         *(ROOT / folder for folder in ("README.md", "Makefile", "CHANGELOG.md")),

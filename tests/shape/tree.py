@@ -1,4 +1,4 @@
-"""The repository as the shape tests see it: its Python files, parsed, and their places."""
+"""The repository as the shape tests see it: its Python files, parsed, and their paths."""
 
 import ast
 from dataclasses import dataclass

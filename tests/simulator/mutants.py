@@ -1,12 +1,12 @@
 """Kernels deliberately broken: copies of a unit, each with one thing missing that orders its work.
 
     sync                 is left out
-    release              becomes a plain store: nobody is told what was done before
+        release              becomes a plain store: earlier writes are not published
     acquire, acquire_lanes    becomes a plain load: nobody is listened to
     atomic, locked_update, atomic_update    become load, combine, store
     load_whole, store_whole   become plain loads and stores, one for each word
     release              once more, stands before the stores that it is to publish (`early`)
-    load_whole, store_whole   of two words take one after the other (`torn`)
+        load_whole, store_whole   of two words access one at a time (`torn`)
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def mutants(unit: Unit) -> Iterator[Mutant]:
 
 
 def torn(unit: Unit) -> Iterator[Mutant]:
-    """Every copy that takes the words of one place one after the other, once."""
+    """Every copy that accesses the words of one index one at a time, once."""
     return _broken(
         unit, lambda op: isinstance(op, LoadWhole | StoreWhole) and _words_of(op) > 1, _one_by_one
     )
@@ -187,7 +187,7 @@ def without_order(let: Let) -> Iterator[Let]:
 
 
 def _one_by_one(let: Let) -> Iterator[Let]:
-    """Words of a place one after the other, others at work between them."""
+    """Words of an index one at a time, with others at work between them."""
     buffer, index, count = let.op.buffer, let.op.index, _words_of(let.op)
     for k in range(count):
         if isinstance(let.op, StoreWhole):
@@ -207,7 +207,7 @@ def _words_of(op: Op) -> int:
 def _word(
     let: Let, bound: tuple[Var, ...], index: Atom, count: int, k: int, op: Callable[[Atom], Op]
 ) -> Iterator[Let]:
-    """What is done with word `k` of a place."""
+    """The access to word `k` of an index."""
     first, at = Var(f"first_{k}", i64), Var(f"at_{k}", i64)
     yield replace(let, vars=(first,), op=Apply("mul", (index, Const(count, i64))))
     yield replace(let, vars=(at,), op=Apply("add", (first, Const(k, i64))))

@@ -27,7 +27,7 @@ XS = np.arange(1024, dtype=np.float32)
 
 @pytest.mark.parametrize("threads", [None, 128, 32])
 def test_a_reduction(threads):
-    """4 blocks halve 256 elements 8 times, each time behind a barrier; in warps the last sum needs
+    """4 blocks halve 256 elements 8 times, each time after a barrier; in warps the last sum needs
     neither barrier nor memory, as the thread that has it reads it."""
     counts = reduced.counts(XS, threads=threads)
     own = 0 if threads is None else 1
@@ -67,7 +67,7 @@ def test_nothing_is_counted_under_another_name():
 
 
 def test_transposing_by_rows_or_through_shared_memory():
-    """A column of 32 f32 lies in 32 sectors: each load of a warp touches all of them."""
+    """A column of 32 f32 is in 32 sectors: each load of a warp touches all of them."""
 
     @fk.kernel
     def plain(xs):
@@ -118,7 +118,7 @@ LANES = np.arange(32)
     ],
 )
 def test_bank_conflicts(places, itemsize, conflicts):
-    """Words of one bank go one after the other."""
+    """Words of one bank are accessed one at a time."""
     assert bank_conflicts(places, itemsize, LANES) == conflicts
 
 
@@ -147,7 +147,7 @@ def test_warps_are_apart():
 
 
 def test_atomics_and_memory_of_threads():
-    """Updates are counted apart, and what a thread keeps to itself, too."""
+    """Updates are counted separately, and so is private memory."""
 
     @fk.kernel
     def counted(xs):

@@ -1,4 +1,4 @@
-"""What the compiler writes stands in every order of blocks and warps; broken copies do not.
+"""The compiler's code is correct in every order of blocks and warps; broken copies are not.
 
 Each barrier, release, acquire and update of a look-back, of histograms with atomics,
 compare-and-swap and locks, and of fused expansions is left out once, and the simulator finds every
@@ -142,7 +142,7 @@ def test_the_look_back_is_broken_in_all_its_parts():
 
 @pytest.mark.parametrize("machine", ["cuda", "cpu"])
 def test_a_block_that_publishes_too_early_is_found(machine):
-    """What it stores behind its release nobody has been told of."""
+    """Its stores after its release are not published."""
     unit, args, wanted, blocks = made(machine, "scan_order")
     hasty = [mutant for mutant in early(unit) if blocks.get(mutant.kernel, 0) >= LEAST_BLOCKS]
 
@@ -220,7 +220,7 @@ XS = np.random.default_rng(2).integers(0, 8, 256)
 
 
 def units_of(kernel, threads):
-    """A user's kernel, as written or for blocks of so many threads."""
+    """A user's kernel, as written or for blocks of some threads."""
     made, args = kernel._entry((XS,), {})
     return unit_of(made.traced, Way(threads=threads)), args
 

@@ -123,7 +123,7 @@ def test_blocks_that_write_different_values_race():
 
 
 def test_blocks_that_read_what_others_write_race():
-    """A launch is no place to hand over results."""
+    """A launch cannot return results."""
     body = """
         b: i64 = block_index
         store out b b
@@ -275,7 +275,7 @@ def test_blocks_that_wait_for_ever():
 
 
 def test_collectives():
-    """Shift, count, compact, reverse lanes, lanes that loop their own number of turns."""
+    """Shift, count, compact, reverse lanes, lanes with different numbers of iterations."""
     body = """
         lanes 8 (() =>
             j: i64 = lane 0

@@ -1,4 +1,4 @@
-"""Blocks, warps and units take turns in any order that is asked for, and nothing depends on it."""
+"""Blocks, warps and units run in any requested order, and nothing depends on it."""
 
 import numpy as np
 import pytest
@@ -126,7 +126,7 @@ def test_a_user_may_ask_for_each(schedule):
 
 
 def test_a_result_that_depends_on_the_order_shows_it():
-    """A cursor that threads share gives places in the order in which they come."""
+    """A cursor that threads share gives indices in the order in which they come."""
 
     @fk.kernel
     def compacted(xs):
@@ -206,7 +206,7 @@ def test_a_warp_that_acquires_tells_its_block_nothing():
 
 
 def test_what_is_released_without_a_barrier_is_that_warp_alone():
-    """What the other warps of the block have written is told behind a barrier only."""
+    """The writes of the block's other warps are published only after a barrier."""
     store = "\n            store data w w\n            {}" + by_warp(1, "release flag 0 1")
     read = WAIT + "            x: i64 = load data 0\n            store out 0 x"
 
@@ -274,7 +274,7 @@ def test_an_element_has_one_lock():
 
 
 def test_counting_changes_nothing():
-    """Who counts is told, and that is all."""
+    """The counter receives them, and that is all."""
     made = one_kernel(UNITS, count="41")
     args = [0, np.zeros(1, np.int64)]
 

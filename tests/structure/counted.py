@@ -43,7 +43,7 @@ def structure(f: Callable[..., Any], *args: Any) -> Structure:
 
 
 def chain(x: Any) -> Any:
-    """Twenty elementwise operations, one after the other."""
+    """Twenty elementwise operations in sequence."""
     for k in range(10):
         x = (x * 1.5) + k
     return x

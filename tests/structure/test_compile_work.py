@@ -1,4 +1,4 @@
-"""Compiling takes time in proportion to the program: work is counted, so a busy machine is none."""
+"""Compile time is proportional to the program: work is counted, so load does not matter."""
 
 import functools
 import sys

@@ -19,7 +19,7 @@ def positive(x):
 
 
 def high(k):
-    """Some of the places."""
+    """Some of the indices."""
     return fw.filter(lambda v: v > 7, k)
 
 
@@ -177,7 +177,7 @@ def test_passes_and_arrays(name):
 
 @pytest.mark.parametrize("kept", [0, 1, 777])
 def test_nothing_one_or_all(kept, target):
-    """What is not kept leaves nothing behind, wherever it stands."""
+    """Dropped elements leave nothing, wherever the filter is."""
     x = np.where(np.arange(777) < kept, 1.0, -1.0)
 
     def several(x):
@@ -189,7 +189,7 @@ def test_nothing_one_or_all(kept, target):
 
 
 def test_the_least_of_nothing_is_refused(target):
-    """The check of the number comes behind the pass that finds both."""
+    """The check of the number comes after the pass that finds both."""
     with pytest.raises(ValueError, match="zero-size array"):
         fw.jit(lambda x: fw.min(positive(x)))(-abs(XS))
 
@@ -213,7 +213,7 @@ def counted_out(k):
 
 @pytest.mark.parametrize("shown", [[], [0], [1], [0] * 200, [1] * 200, [1, 0, 0] * 43])
 def test_sizes_of_kept_elements(shown, target):
-    """A size below 0 is none where the element is dropped: nothing, one or all of them are kept."""
+    """A size below 0 is allowed for a dropped element: nothing, one or all of them are kept."""
     shown = np.array(shown, np.int64)
     sizes = np.where(shown > 0, np.arange(len(shown)) % 5, -7)
     found, sums = fw.jit(counted_out)((sizes, shown))

@@ -166,7 +166,7 @@ def test_texts_show_every_kernel_and_cost_nothing():
 
 
 def test_time_goes_on():
-    """The seconds of a compilation are those of all that was compiled."""
+    """The seconds of a compilation are those of everything compiled."""
     f = on_cpu(lambda xs: xs * 2 + 0.5)
     before = dict(f.stages(IDX).seconds)
     f(IDX)

@@ -126,7 +126,7 @@ def test_one_kernel_and_no_intermediate(name):
 
 
 def test_reductions_that_refuse_an_empty_array_share_one_pass():
-    """The check that `max` and `min` make of the extent does not keep them apart."""
+    """The check that `max` and `min` make of the extent does not separate them."""
     found = structure(lambda x: (fw.sum(x), fw.max(x), fw.min(x)), F32)
 
     assert found == Structure(1, 0, 0)

@@ -50,7 +50,7 @@ def test_spmv_is_one_kernel_and_its_result(example):
 
 
 def test_sparse_times_dense_stores_only_its_result(example):
-    """Each element of the product is a sum of its own; a pass over the rows checks their sizes."""
+    """Each element of the product is a separate sum; a pass over the rows checks their sizes."""
     stages = opened(example("sparse_matrices").spmm, ROWS, np.ones((5, 3), np.float32))
 
     assert stages.kernels == 2

@@ -1,4 +1,4 @@
-"""Reductions of rows that stand in branches and loops of an element function."""
+"""Reductions of rows inside branches and loops of an element function."""
 
 import numpy as np
 import pytest
@@ -40,7 +40,7 @@ def test_values(f, target):
 
 @pytest.mark.parametrize("f", WANTED, ids=lambda f: f.__name__)
 def test_lanes_lie_along_the_row(f):
-    """As they do where the reduction stands in no branch: memory is read in order."""
+    """As if the reduction were in no branch: memory is read in order."""
     kernel = opened(f, ROWS, KINDS).text["kernel"]
 
     assert "reduce_lanes" in kernel

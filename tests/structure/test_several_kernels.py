@@ -68,7 +68,7 @@ def test_a_producer_read_in_an_inner_loop_is_stored():
 
 
 def test_long_products_of_few_rows_are_made_by_blocks():
-    """A branch on sizes, with what blocks give as the array beside the result."""
+    """A branch on sizes, with the blocks' results as the array next to the result."""
     found = structure(lambda g: fw.map(lambda r: fw.map(lambda c: fw.sum(r * c), g), g), GRID)
 
     assert found.intermediates == 1
@@ -85,7 +85,7 @@ def test_an_update_whose_old_value_is_read_again_is_a_copy():
 
 
 def test_a_loop_on_arrays_writes_one_array_a_turn():
-    """The state goes from turn to turn through memory."""
+    """The state goes from iteration to iteration through memory."""
     found = structure(lambda x: fw.fori_loop(0, 3, lambda k, s: s * 2 + 1, x), F32)
 
     assert found == Structure(1, 1, 0)
@@ -111,7 +111,7 @@ def test_a_softmax_of_rows_is_three_reductions_deep():
 
 
 def test_what_is_left_of_a_row_goes_over_the_rows():
-    """A mean is a sum, which has all rows' elements behind it, and a quotient for each row."""
+    """A mean is a sum, which needs all rows' elements, and a quotient for each row."""
     found = structure(lambda r: fw.map(lambda row: fw.sum(row) / row.shape[0], r), ROWS)
 
     assert found == Structure(2, 1, 1)
@@ -134,19 +134,19 @@ def test_a_dear_number_of_a_row_is_stored_for_its_elements():
 
 
 def test_a_sort_looks_at_the_keys_before_it_moves_them():
-    """One pass finds out which bits vary, the other goes over them; what is computed is stored
+    """One pass finds which bits vary, the other visits them; computed keys are stored
     before, as each is compared with the next."""
     assert structure(fw.sort, F32) == Structure(2, 1, 0)
     assert structure(lambda x: fw.sort(x * 2), F32) == Structure(3, 1, 1)
 
 
 def test_a_dear_key_is_stored_before_the_pass_that_looks_at_it():
-    """It goes along with the element; the keys in order are there, though nobody asks for them."""
+    """It moves with the element; the sorted keys exist, though nothing reads them."""
     found = structure(lambda x: fw.sort(x, key=lambda v: fw.exp(fw.sin(v))), F32)
 
     assert found == Structure(3, 1, 2)
 
 
 def test_places_are_sorted_beside_their_keys():
-    """Keys and places are made in one pass, and both are moved."""
+    """Keys and indices are computed in one pass, and both are moved."""
     assert structure(fw.argsort, F32) == Structure(3, 1, 3)

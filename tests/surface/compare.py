@@ -1,7 +1,7 @@
 """Whether a result of ours is NumPy's: shape, dtype, values.
 
 Integers and what is only moved must be the same bits, but for those of NaN; zeros have signs.
-Rounded functions may be some units in the last place away; sums by that much of what is summed.
+Rounded functions may be off by some ulp; sums by that much of what is summed.
 """
 
 from __future__ import annotations

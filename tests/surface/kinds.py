@@ -245,12 +245,12 @@ def strictly(d: Draw) -> np.ndarray:
 
 
 def samples_at(d: Draw) -> Any:
-    """The places of samples."""
+    """The indices of samples."""
     return d.held(strictly(d).astype(d.dtype((*FLOATS, "int64"))))
 
 
 def samples(d: Draw) -> Any:
-    """The values of samples, as many as the places before them."""
+    """The values of samples, one for each index before them."""
     count = np.asarray(d.value(d.drawn[-1])).size + d.wrong()
     return d.held(d.elements((count,), d.dtype((*FLOATS, "int64", "uint8", "complex128"))))
 
@@ -288,7 +288,7 @@ def percents(d: Draw) -> Any:
 
 
 def cuts(d: Draw) -> Any:
-    """Where to split: a number of parts, or places in a list, a tuple, an array, a range."""
+    """Where to split: a number of parts, or indices in a list, a tuple, an array, a range."""
     size = d.first.shape[0] if d.first.ndim else 1
     if d.likely(0.5):
         found = d.some([n for n in range(1, size + 1) if size % n == 0] or [1])

@@ -19,7 +19,7 @@ def intervals(n, kind=int):
 @pytest.mark.parametrize("kind", [int, float])
 @pytest.mark.parametrize("sizes", [(0, 2), (2, 0), (1, 1), (30, 17)])
 def test_overlaps_are_those_of_all_pairs(kind, sizes):
-    """Half-open; empty ones overlap nothing; long ones hide none behind them."""
+    """Half-open; empty ones overlap nothing; long ones hide no later ones."""
     (a, b), (c, d) = (intervals(n, kind) for n in sizes)
     wanted = [
         [j for j in range(c.size) if a[i] < d[j] and c[j] < b[i] and a[i] < b[i] and c[j] < d[j]]

@@ -38,12 +38,12 @@ def bodies(first, second):
     ],
 )
 def test_two_bodies(first, second, equal):
-    """Bound variables go by their places, free ones are themselves."""
+    """Bound variables compare by their positions, free ones by identity."""
     assert alike(*bodies(first, second)) is equal
 
 
 def test_types_of_parameters_count():
-    """An operator on floats is none on integers."""
+    """An operator on floats is not one on integers."""
     f, g = (parse_program(f"f(a: {t}) =>\n in 1").fn for t in ("i64", "f32"))
 
     assert alike(f, Lambda(f.params, (), f.results)) and not alike(f, g)

@@ -1,4 +1,4 @@
-"""Tests of indices that are settled while a program is built, by all that is known by then."""
+"""Tests of indices that are decided while a program is built, by the facts known by then."""
 
 import pytest
 

@@ -41,7 +41,7 @@ def test_what_is_kept_is_shown_and_removed(tmp_path):
 
 
 def test_only_what_a_cache_made_is_removed(tmp_path):
-    """Whatever else lies in its folder stays."""
+    """Other files in its folder stay."""
     cache = DiskCache(tmp_path)
     cache.put("key", b"content")
     (tmp_path / "notes.txt").write_text("mine")
@@ -65,7 +65,7 @@ def test_without_a_cache_nothing_is_removed(tmp_path, monkeypatch):
 
 
 def test_the_report(monkeypatch):
-    """Versions, the CPU, each device, or why there is none."""
+    """Versions, the CPU, each device, or why there are no devices."""
     monkeypatch.setattr(about.opencl, "names", lambda: ["this", "that"])
 
     def none():

@@ -49,7 +49,7 @@ def test_array_likes_are_told_apart_when_a_program_runs_too():
 
 
 def test_what_type_checkers_refuse_is_no_program():
-    """Each line of it has its reason in brackets."""
+    """Each of its lines has a reason in brackets."""
     lines = inspect.getsource(typed_programs.refused).splitlines()[2:]
 
     assert all("# type: ignore[" in line for line in lines)

@@ -12,7 +12,7 @@ LARGE = Sizes(20_000, 1_000_000, 200)
 
 
 def test_nothing_changes_without_need():
-    """The faster version is the one that runs anyway, or both are equally fast."""
+    """The faster version is the default, or both are equally fast."""
     right = [Seen(LARGE, 2.0, 1.0), Seen(Sizes(3, 3000, 1000), 1.0, 2.0)]
     equal = [Seen(LARGE, 1.0, 1.04), Seen(Sizes(3, 3000, 1000), 1.04, 1.0)]
 

@@ -47,7 +47,7 @@ CALLED = """
 
 @pytest.fixture
 def run(tmp_path):
-    """Run a script in a process of its own, with a cache of this test's own: what it prints."""
+    """Run a script in a separate process, with a cache of this test: its output."""
 
     def ran(*scripts, **environment):
         file = tmp_path / "script.py"
@@ -81,13 +81,13 @@ def test_a_folder_that_cannot_be_written(run, tmp_path):
     """That is said before anything is measured; with the cache switched off it needs none."""
     (tmp_path / "cache").write_text("a file", encoding="utf-8")
 
-    assert "what tune measures cannot be kept in" in run(TUNED)
+    assert "the results of tune cannot be stored in" in run(TUNED)
     assert run(TUNED, CALLED, FLATWEAVE_NO_CACHE="1")[1].endswith("compiled 1 True")
 
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """Thresholds lie in a folder of this test's own."""
+    """Thresholds are in a folder of this test."""
     made = tuned.TunedFolder(tmp_path / "tuned")
     monkeypatch.setattr(tuned, "folder", lambda: made)
     with config.scoped(no_cache=False):

@@ -54,7 +54,7 @@ def expected(rows):
 
 
 def took_by_row(f, *args):
-    """Whether calls with these arguments have made what does rows one after the other."""
+    """Whether calls with these arguments have compiled the version that runs rows one at a time."""
     return any(name.endswith("_by_row") and made for name, _, made in f.stages(*args).launched)
 
 
@@ -192,7 +192,7 @@ def several(rows, others):
 
 @pytest.mark.slow
 def test_nests_are_tuned_by_themselves(monkeypatch):
-    """Each has its thresholds; of the one in a loop all that is chosen is the faster version."""
+    """Each has its thresholds; for the one in a loop only the faster version is chosen."""
     monkeypatch.setattr(tuning, "fitted", lambda given, seen: FEW)
     rows, others = rows_of(8, 30), np.arange(40).reshape(5, 8) % 7
     f = fw.jit(several)
@@ -218,7 +218,7 @@ def test_inputs_of_several_signatures():
 
 
 def test_inputs_that_do_not_fit():
-    """The mistake is the one of a call."""
+    """The error is that of a call."""
     with pytest.raises(fw.UserError):
         fw.tune(lambda a, b: a + b, (np.arange(3), np.arange(4)))
     with pytest.raises(TypeError, match="argument"):

@@ -1,11 +1,11 @@
-"""Kernels of `examples/kernels`, which say who computes what, beside the array language's own."""
+"""Kernels of `examples/kernels`, which assign work explicitly, and the language's."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
 
-# each example is a program of its own, in no package
+# each example is a separate program, in no package
 sys.path.append(str(Path(__file__).resolve().parents[3] / "examples"))
 
 from bench.rows.kernels import matrices, pictures, reductions, scans, sorts, tuned

@@ -48,7 +48,7 @@ def products(tools: Tools, a: Any, b: Any) -> dict[str, Call]:
 
 
 def rows(name: str) -> Any:
-    """A kernel's elements as rows; kernels with tiles give them one after the other."""
+    """A kernel's elements as rows; kernels with tiles give them concatenated."""
     kernel = matrices.KERNELS[name]
     if name.endswith("plain"):
         return kernel

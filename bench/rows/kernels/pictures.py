@@ -1,4 +1,4 @@
-"""The Mandelbrot set: four regions of 512 x 512 pixels, up to 512 turns, f32."""
+"""The Mandelbrot set: four regions of 512 x 512 pixels, up to 512 iterations, f32."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-# each example is a program of its own, in no package
+# each example is a separate program, in no package
 sys.path.append(str(Path(__file__).resolve().parents[3] / "examples"))
 
 from bench.rows.nests import (

@@ -28,7 +28,7 @@ def statistics(keys: Any, values: Any, number: Any) -> Any:
 
 
 def statistics_peers(tools: Tools, keys: Any, values: Any, number: int) -> dict[str, Call]:
-    """NumPy sorts by key and value; then everything is read at its place."""
+    """NumPy sorts by key and value; then everything is gathered."""
     return {"numpy": partial(in_numpy, keys, values, number)}
 
 

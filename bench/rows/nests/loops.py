@@ -1,4 +1,4 @@
-"""Loops in nests, where each element takes its own number of turns.
+"""Loops in nests, where elements differ in their number of iterations.
 
 Collatz' sequences have scalars in their state, edit distances and trinomial trees an array.
 """
@@ -158,7 +158,7 @@ def price_peers(tools: Tools, *options: Any) -> dict[str, Call]:
         high, low = np.exp(jump), np.exp(-jump)
         up, down = ((growth - low) / (high - low)) ** 2, ((high - growth) / (high - low)) ** 2
         discount = np.exp(-rate * time)
-        # the tree's places are the same in every step, but shifted
+        # the tree's nodes are the same in every step, but shifted
         gain = np.maximum(strike - spot * np.exp(2 * jump * np.arange(-steps, steps + 1)), 0)
         values = gain.copy()
         for step in range(steps - 1, -1, -1):

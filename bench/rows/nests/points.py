@@ -22,7 +22,7 @@ def cloud(n: int) -> Arrays:
 
 
 def kmeans(given: Any, centres: Any) -> Any:
-    """The centres after ten turns."""
+    """The centres after ten iterations."""
     return points.kmeans(given, centres, TURNS)
 
 
@@ -94,7 +94,7 @@ def bodies(n: int) -> Arrays:
 
 
 def near_bodies(n: int) -> Arrays:
-    """The same, each with some thirty of those that stand beside it in memory."""
+    """The same, each with some thirty of its neighbours in memory."""
     draw = np.random.default_rng(47)
     lengths = draw.poisson(30, n)
     places = np.repeat(np.arange(n), lengths) + draw.integers(-500, 501, lengths.sum())
@@ -128,7 +128,7 @@ def body_peers(tools: Tools, given: Any, neighbours: Any = None) -> dict[str, Ca
 
 
 def heap(n: int) -> Arrays:
-    """Normally distributed places, whole numbers."""
+    """Normally distributed points, whole numbers."""
     return tuple(np.random.default_rng(43).normal(0, 10**6, (2, n)).astype(np.int64))
 
 

@@ -1,6 +1,6 @@
 """Operations of the host that take arrays in chunks as a whole: the client has them done.
 
-    exchange_of(op)     how; None for an operation that is none
+    exchange_of(op)     its exchange; None for an operation without one
 """
 
 from __future__ import annotations

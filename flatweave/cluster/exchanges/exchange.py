@@ -135,10 +135,10 @@ class JoinedExchange(Exchange):
         return {let.vars[0]: Chunked.of(pieces, first.dtype, tuple(first.shape[1:]))}
 
 
-# if, while and for over arrays in chunks: the client goes through them, turn by turn.
+# if, while and for over arrays in chunks: the client runs them, iteration by iteration.
 #
-# Each body is a program of its own, divided as any other. What one turn gives in chunks, the next
-# takes so: a state that is whole at first is cut when it must be.
+# Each body is a separate program, divided as any other. A result in chunks is in chunks in the next
+# iteration: a state that is whole at first is cut when it must be.
 
 
 @record
@@ -184,7 +184,7 @@ def results_in_chunks(body: Body) -> list[bool]:
 
 
 class WhileExchange(Exchange):
-    """A state that any turn gives in chunks is in chunks from the start."""
+    """A state that any iteration returns in chunks is in chunks from the start."""
 
     op: ClassVar[type[Op]] = While
 

@@ -1,11 +1,11 @@
-"""Rows of arrays in chunks at computed places: asked of the chunks that have them, and sent back.
+"""Rows of arrays in chunks at computed indices: requested from their owners, and sent back.
 
     chunk 0 reads 3 5 17     chunk 0 of xs, rows 0 to 9: 3 5 | 4        chunk 0 gets xs[3 5 17]
     chunk 1 reads 4 12       chunk 1 of xs, rows 10 to 19: 17 | 12      chunk 1 gets xs[4 12]
 
 Where chunks are many, this is done in two stages, as in `shuffle.py`: owners are groups first, of
-neighbours. For each group some tasks stand between: each has the places that a block of the chunks
-reads of the group, asks the owners for every place once, and sends rows back to its block.
+neighbours. Each group has intermediate tasks: a task has the indices that a block of the chunks
+reads of the group, requests every index once from the owners, and sends rows back to its block.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def brought(
     asking = _cut(place, reads, owners)
     rows = sum(each.cut[-1] for each in asking)
     size = rows * (8 + sum(xs.nbytes // len(xs) for xs in arrays))
-    group = place.group(len(asking), len(owners), size // 2)  # places go there, rows come back
+    group = place.group(len(asking), len(owners), size // 2)  # indices go there, rows come back
     found = iter(
         _in_stages(place, arrays, owners, asking, group) if group > 1
         else _of_owners(place, arrays, [(owners, asking)])[0]
@@ -57,18 +57,18 @@ def brought(
 
 
 class _Asking(NamedTuple):
-    """A task's result that has places, in order and each once; where it is cut for the owners."""
+    """A task's sorted unique indices, and the cuts between their owners."""
 
     read: Any
     cut: list[int]
 
     def of(self, first: int, last: int) -> _Asking:
-        """The places of some owners, of one that has no others."""
+        """The part for some consecutive owners."""
         return _Asking(self.read, [end - self.cut[first] for end in self.cut[first : last + 1]])
 
 
 def _cut(place: Executor, reads: Sequence[Any], owners: Sequence[Chunk]) -> list[_Asking]:
-    """Where places are cut for the chunks that have these rows."""
+    """The cuts of indices between the chunks that have these rows."""
     ends = [np.array([owner.end for owner in owners[:-1]], np.int64)]
     cuts = place.each(cut_at, [[read] for read in reads], ends)
     return [_Asking(read, list(map(int, cut))) for read, cut in zip(reads, cuts, strict=True)]
@@ -114,8 +114,8 @@ def _of_owners(
 
 
 class _Between(NamedTuple):
-    """A task that asks a group of owners for a block of the chunks: its places each once, and for
-    each place that it was given, chunk by chunk, its number among these."""
+    """A task that asks a group of owners for a block of the chunks: its unique indices, and for
+    each index that it received, chunk by chunk, its position among these."""
 
     group: int
     chunks: tuple[int, int]
@@ -128,7 +128,7 @@ def _in_stages(
     place: Executor, arrays: Sequence[Chunked], owners: Sequence[Chunk], asking: Sequence[_Asking],
     each: int,
 ) -> list[list[Rows]]:  # fmt: skip
-    """Of each array the rows that everybody asks of the owners, groups of so many of which are
+    """Of each array the rows that all chunks request from the owners, in groups that are
     asked together."""
     firsts = range(0, len(owners), each)
     between = _between(place, owners, asking, each)
@@ -191,7 +191,7 @@ def _joined(arrays: Sequence[Chunked], given: Sequence[Sequence[Rows]]) -> list[
 
 
 def _given(arrays: Sequence[Chunked], rows: Sequence[Rows], at: Any) -> list[Any]:
-    """What a chunk goes on with; a row of zeros where it reads none, all its places being wrong."""
+    """The rows that a chunk continues with; one row of zeros if all its indices are outside."""
     count = rows[0].count
     return [count, at, *rows] if count else [1, at, *map(_nothing, arrays)]
 
@@ -206,7 +206,7 @@ def _kinds(arrays: Sequence[Chunked]) -> tuple[tuple[DType, int], ...]:
 
 @functools.cache
 def _taking(kinds: tuple[tuple[DType, int], ...]) -> LocalProgram:
-    """A program that takes rows of some arrays at places of the whole ones."""
+    """A program that takes rows of some arrays at indices of the whole arrays."""
     b = Builder()
     begin, extent, count = (b.param(name, i64) for name in ("begin", "rows", "count"))
     others = [[b.param("extent", i64) for _ in range(rank)] for _, rank in kinds]
@@ -222,7 +222,7 @@ def _taking(kinds: tuple[tuple[DType, int], ...]) -> LocalProgram:
 
 @functools.cache
 def _asking_once() -> LocalProgram:
-    """A program that has the places of several chunks each once."""
+    """A program that gives the unique indices of several chunks."""
     b = Builder()
     count, extent = b.param("count", i64), b.param("extent", i64)
     places = b.param("places", ArrayType(i64, (count,)))

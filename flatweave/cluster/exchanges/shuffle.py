@@ -31,7 +31,7 @@ from flatweave.terms.traverse import free_vars
 
 COMPARED = 5
 """Up to 2 to the power of this, less one, splitters are all compared with a key, several keys at
-once; of more a key's place is found by bisection, each step of which takes a read."""
+a time; with more, bisection finds a key's part, with a read in each step."""
 Columns = Sequence[Any]
 """Keys in order, the first column counting most."""
 
@@ -47,7 +47,7 @@ class Parting:
         self._made: dict[int, LocalProgram] = {}
 
     def keys(self) -> Lambda:
-        """The keys of so many elements, from the arrays that `reads` says."""
+        """The keys of `n` elements, from the arrays in `reads`."""
         b = Builder()
         count = b.param("count", i64)
         types = [array_type(self.xs[k]).dtype for k in self.reads]
@@ -57,7 +57,7 @@ class Parting:
         return b.close([count, *xs], keys)
 
     def program(self, parts: int) -> LocalProgram:
-        """A program for up to so many parts."""
+        """A program for up to `parts` parts."""
         depth = _depth(parts)
         if depth not in self._made:
             self._made[depth] = self._program(depth)
@@ -140,15 +140,15 @@ def _is_reached(b: Builder, key: Sequence[Atom], splitter: Sequence[Atom]) -> At
     return found
 
 
-# Elements brought to where their keys belong: what sorts and writes at computed places share.
+# Elements moved to the chunks of their keys: shared by sorts and by writes at computed indices.
 #
 # Every chunk is brought in order of *parts*, between splitters (`shuffle.py`), and cut into runs,
-# one of each part; run k of all chunks, one after the other in the order of the chunks, is what
+# one of each part; the runs k of all chunks, concatenated in the order of the chunks, are what
 # task k takes. So elements of equal keys keep their order.
 #
-# Where chunks and parts are many, this is done in two stages: parts are groups first, of
-# neighbours; then the runs of each group are parted again, so many chunks' at once that each task
-# has as much as a chunk has. Of n chunks and n parts there are not n n runs, but twice n times
+# Where chunks and parts are many, this is done in two stages. First, parts are grouped with their
+# neighbours. Then the runs of each group are parted again, several chunks at once, so each task
+# has as much as a chunk. For n chunks and n parts there are not n n runs, but twice n times
 # the root of n.
 
 
@@ -173,7 +173,7 @@ class Runs:
         return [Rows.of(xs, *self.runs[number]) for xs in self.arrays]
 
     def blocks(self, number: int, count: int) -> list[list[Rows]]:
-        """The same in so many blocks of about as many runs."""
+        """The same in `count` blocks of about equally many runs."""
         runs = self.runs[number]
         ends = blocks_of(len(runs), count)
         return [[Rows.of(xs, *runs[a:b]) for xs in self.arrays] for a, b in ends]
@@ -181,7 +181,7 @@ class Runs:
 
 @record
 class Staged:
-    """The same of groups of so many tasks."""
+    """The same for groups of tasks."""
 
     each: int
     groups: tuple[Runs, ...]
@@ -205,7 +205,7 @@ def chunks_of(bounds: Sequence[int]) -> list[Chunk]:
 
 
 def blocks_of(tasks: int, count: int) -> list[tuple[int, int]]:
-    """The first of so many tasks, and the one behind the last, of blocks of about as many each."""
+    """The first task and the end of each of `count` blocks of about equal size."""
     return list(pairwise(tasks * k // count for k in range(count + 1)))
 
 
@@ -234,7 +234,7 @@ def _parted(
     place: Executor, groups: Sequence[tuple[Sequence[Sequence[Rows]], Columns]], parting: Parting,
     kinds: Sequence[Kind],
 ) -> list[Runs]:  # fmt: skip
-    """What tasks have of each part, for several groups of tasks, each with splitters of its own."""
+    """The tasks' runs of each part, for several groups of tasks, each with separate splitters."""
     most = max(len(splitters[0]) + 1 for _, splitters in groups)
     jobs: list[Job] = []
     size = 0
@@ -257,8 +257,8 @@ def _parted(
 
 
 class Sending(NamedTuple):
-    """Tasks' results, those of each of one length; where they are cut for so many takers, each at
-    its own rows from 0 to their number."""
+    """Tasks' results, those of each of one length; the cuts between their takers, at
+    rows of each from 0 to their number."""
 
     found: Groups
     cuts: Sequence[Sequence[int]]
@@ -269,7 +269,7 @@ def exchanged(
     place: Executor, sendings: Sequence[Sending], kinds: Sequence[Kind], *, apart: bool = False
 ) -> list[Runs]:
     """The runs of several sendings, whose results are of these kinds, all cut at once; `apart` from
-    what else the tasks gave."""
+    the other results of the tasks."""
     size = sum(math.prod(row) * np.dtype(dtype).itemsize for dtype, row in kinds)
     found = [results for each in sendings for results in each.found]
     cut = iter(place.cut(found, [ends for each in sendings for ends in each.cuts], size, apart))

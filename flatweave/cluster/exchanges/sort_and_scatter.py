@@ -29,9 +29,9 @@ from flatweave.ops.rows import array_type
 from flatweave.terms.build import Builder, with_beside
 from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Op, Var
 
-# scatter and permute into an array in chunks: every element goes to the chunk that has its place.
+# scatter and permute into an array in chunks: every element goes to the chunk with its destination.
 #
-# Chunks part what they write by the chunk that has its place; each chunk of the destination takes
+# Chunks partition their writes by destination chunk; each chunk of the destination takes
 # its runs, in the order of the chunks that wrote them.
 
 
@@ -70,14 +70,14 @@ class ScatterExchange(PermuteExchange):
 
 
 def _place_key(taken: Sequence[Atom]) -> Lambda:
-    """The place of an element, as an unsigned integer: negative ones are beyond all others."""
+    """The destination of an element, as an unsigned integer: negative ones are above all others."""
     b = Builder()
     types = [array_type(x).dtype for x in taken]
     return b.function(types, lambda inside, index, *_: (inside.cast(index, u64),))
 
 
 def _writing(op: Any) -> tuple[list[Var], LocalProgram]:
-    """A program that writes elements into rows of the destination, and what it reads beside."""
+    """A program that writes elements into rows of the destination, and the arrays it captures."""
     b = Builder()
     begin, rows, count = (b.param(name, i64) for name in ("begin", "rows", "count"))
     changes: dict[str, Any] = {}
@@ -142,7 +142,7 @@ def _wanted(client: Client, arrays: Sequence[Chunked], parting: Parting) -> list
 
 
 def _splitters(client: Client, arrays: Sequence[Chunked], parting: Parting) -> Columns:
-    """Keys between the chunks of the result, of which there are as many as of what is sorted."""
+    """Keys between the chunks of the result, which has as many chunks as the argument."""
     chunks = chunks_of(arrays[0].bounds)
     places = _sample([chunk.end - chunk.begin for chunk in chunks])
     columns = []

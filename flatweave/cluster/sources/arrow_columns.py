@@ -92,7 +92,7 @@ class Leaf(Stored):
         return read([(self, begin, end)])[0]
 
     def within(self, begin: int, end: int) -> list[Region]:
-        """What is read for them: everything, for nobody knows where in a file they are."""
+        """The regions to read for them: all, since their position in the file is unknown."""
         return [] if self._is_known(begin, end) else list(self.regions)
 
     def part(self, found: Sequence[Any], begin: int, end: int) -> Values:
@@ -265,7 +265,7 @@ class _Column:
         holds = "a null" if len(places) == 1 else f"{len(places)} nulls"
         raise ArgumentError(
             f"{self._name} holds {holds} among {len(self._column)} rows, the first in row"
-            f" {first + int(places[0])}, for which no number stands.",
+            f" {first + int(places[0])}, which is not a number.",
             remedy="Fill them when the file is written, numbers for instance with NaN, or leave"
             " these rows out.",
         )
@@ -315,7 +315,7 @@ def columns_of(table: Any, columns: Sequence[str], path: str, first: int) -> lis
 
 
 def ends_of(lengths: Iterable[int]) -> tuple[int, ...]:
-    """Where parts of so many rows end."""
+    """The ends of parts of these lengths."""
     return tuple(int(end) for end in np.cumsum([*lengths], dtype=np.int64))
 
 

@@ -43,7 +43,7 @@ class Blocks:
 
     @property
     def lengths(self) -> Sequence[int]:
-        """The rows of each block; where nobody knows, all blocks are computed to find out."""
+        """The rows of each block; if they are unknown, all blocks are computed to count them."""
         if self._lengths is None:
             client = getattr(PLACE.get(), "client", None)
             if client is not None:
@@ -118,7 +118,7 @@ def from_dask(collection: Any) -> Chunked:
 
 
 def rows_in(block: Any, rows: int | None, dtype: Any, row: Sequence[int]) -> Values:
-    """A block as an array, which it is already if it is what its collection says: of so many rows,
+    """A block as an array, which it is already if its collection describes it: of `rows` rows,
     if that is known."""
     values = rows_of(block, "a block of a Dask collection")
     if rows is not None and values.ndim and len(values) != rows:

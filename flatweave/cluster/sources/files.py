@@ -42,7 +42,7 @@ def _mapping(count: int) -> mmap.mmap:
 
 
 def one(arrays: Sequence[Values]) -> Values:
-    """Arrays one after the other."""
+    """Arrays concatenated."""
     if len(arrays) == 1:
         return arrays[0]
     first = arrays[0]
@@ -86,7 +86,7 @@ def opened(name: str) -> Any:
 
 
 def read_bytes(name: str, begin: int, count: int) -> Values:
-    """Bytes of a file from some place on, fewer where it ends."""
+    """Bytes of a file from `begin` on, fewer where it ends."""
     with opened(name) as file:
         file.seek(begin)
         found, done = room(count), 0
@@ -96,8 +96,8 @@ def read_bytes(name: str, begin: int, count: int) -> Values:
 
 
 def read_at(name: str, places: Values, count: int) -> Values:
-    """So many bytes of a file from each of some places on, one after the other. The system is told
-    of all places first, so that it reads from a disk several at a time."""
+    """`count` bytes of a file from each of some offsets on, concatenated. The system learns all
+    offsets first, so that it reads several at a time from a disk."""
     found = room(len(places) * count)
     with opened(name) as file:
         if "://" not in name and hasattr(os, "posix_fadvise"):
@@ -107,7 +107,7 @@ def read_at(name: str, places: Values, count: int) -> Values:
             file.seek(place)
             if file.readinto(found[k * count : (k + 1) * count]) < count:
                 raise ArgumentError(
-                    f"{name} ends before byte {place + count}, which it had when it was opened.",
+                    f"{name} ends before byte {place + count}, which existed when it was opened.",
                     remedy="Open it again with fw.Chunked.open.",
                 )
     return found
@@ -136,7 +136,7 @@ def missing(what: str, package: str, failure: ImportError, extra: str = "files")
 
 
 def _expanded(name: str) -> list[str]:
-    """What one name stands for; what is hidden, or begins with _, is no part of a folder."""
+    """The files of one name; hidden files and those that begin with _ are not part of a folder."""
     if "://" in name:
         return _expanded_by_fsspec(name)
     name = os.path.abspath(name)
@@ -202,8 +202,8 @@ def extremes(values: Values) -> tuple[int, int]:
 
 
 class File(Protocol):
-    """A file of rows, or several beside each other; it goes to other processes as it is, equals
-    what reads the same file, and can be a key."""
+    """A file of rows, or of several columns; it can be pickled and hashed, and equals another one
+    that reads the same file."""
 
     @property
     def path(self) -> str:
@@ -214,8 +214,8 @@ class File(Protocol):
 
 
 class Opened(NamedTuple):
-    """What is known of a file: its rows, what each column holds, a function that says where it is
-    cut into pieces of so many rows, and one that says about how many bytes a row of a column has
+    """The properties of a file: its rows, each column's kind, a function that gives the cuts of
+    the file into pieces of some number of rows, and one that estimates the bytes of a column's row
     where rows differ in length. A column's dtype and the shape of a row, or `Lists`."""
 
     file: File
@@ -242,7 +242,7 @@ class Files:
 
 
 class Stored:
-    """Rows of one column, in files one after the other."""
+    """Rows of one column, in consecutive files."""
 
     __slots__ = ("column", "regions")
     place = Files()
@@ -261,7 +261,7 @@ class Stored:
         return read([(self, begin, end)])[0]
 
     def picked(self, places: Values) -> Values:
-        """Rows at some places, which rise; of files that cannot seek all between them are read."""
+        """Rows at ascending indices; of files that cannot seek, all rows between them are read."""
         found = []
         for file, begin, end in self.regions:
             here, places = places[places < end - begin] + begin, places[places >= end - begin]
@@ -290,7 +290,7 @@ class Stored:
 
 
 def picked(parts: Iterable[tuple[Any, int, int]], at: Values) -> Values:
-    """Rows at some places, which rise, of what lies in pieces, or arrays, one after the other."""
+    """Rows at ascending indices of consecutive pieces, or arrays."""
     found = []
     for piece, begin, end in parts:
         places, at = at[at < end - begin] + begin, at[at >= end - begin] - (end - begin)

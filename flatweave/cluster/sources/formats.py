@@ -42,14 +42,14 @@ class Npy:
         raw = read_bytes(self.path, first, count * dtype.itemsize)
         if raw.size != count * dtype.itemsize:
             raise ArgumentError(
-                f"{self.path} ends before row {end - 1}, which it had when it was opened.",
+                f"{self.path} ends before row {end - 1}, which existed when it was opened.",
                 remedy="Open it again with fw.Chunked.open.",
             )
         native = raw.view(dtype).astype(dtype.newbyteorder("="), copy=False)
         return [native.reshape(end - begin, *self.row)] * len(columns)
 
     def picked(self, column: str, places: Values) -> Values:
-        """Rows at some places, each read by itself; the system is told of all of them first."""
+        """Rows at some indices, each read separately; the system learns all of them first."""
         dtype = np.dtype(self.dtype)
         size = math.prod(self.row) * dtype.itemsize
         raw = read_at(self.path, self.start + places * size, size)
@@ -68,7 +68,7 @@ def opened_npy(name: str) -> Opened:
         start = file.tell()
     if not shape or (by_column and len(shape) > 1):
         raise ArgumentError(
-            f"{name} has no rows one after the other: {dtype}{list(shape)}"
+            f"{name} has no contiguous rows: {dtype}{list(shape)}"
             f"{', column by column' if shape else ''}.",
             remedy="Save np.ascontiguousarray(xs).",
         )
@@ -104,7 +104,7 @@ class Bytes:
         found = read_bytes(self.path, begin, last - begin)
         if len(found) != last - begin:
             raise ArgumentError(
-                f"{self.path} ends before byte {last - 1}, which it had when it was opened.",
+                f"{self.path} ends before byte {last - 1}, which existed when it was opened.",
                 remedy="Open it again with fw.Chunked.open.",
             )
         if end > last:
@@ -138,7 +138,7 @@ def _size(name: str) -> int:
 
 
 def _line_ends(name: str, each: int, size: int) -> list[int]:
-    """The first end of a line behind every multiple of so many bytes."""
+    """The first end of a line after every multiple of `each` bytes."""
     found: list[int] = []
     with opened(name) as file:
         at = each
@@ -153,7 +153,7 @@ def _line_ends(name: str, each: int, size: int) -> list[int]:
 
 
 def _next_line(file: object, at: int) -> int | None:
-    """The place behind the next end of a line."""
+    """The position after the next end of a line."""
     while block := file.read(BLOCK):  # type: ignore[attr-defined]
         k = block.find(NEWLINE)
         if k >= 0:

@@ -131,7 +131,7 @@ def _kind(files: Sequence[Opened], names: Sequence[str], column: str) -> Any:
         if found != first:
             raise ArgumentError(
                 f"{names[0]} and {name} do not go together: {_shown(first)} and {_shown(found)}.",
-                remedy="Open files of one dtype whose rows have one shape; those of others apart.",
+                remedy="Open files of one dtype whose rows have one shape; open others separately.",
             )
     assert first is not None
     return first
@@ -157,7 +157,7 @@ def _regions(files: Sequence[Opened], rows: int) -> Iterator[Region]:
 
 
 def _joined(regions: Iterator[Region], most: int) -> Iterator[list[Region]]:
-    """Regions together, as long as they have no more than so many rows."""
+    """Regions grouped, with at most `most` rows in a group."""
     found: list[Region] = []
     count = 0
     for region in regions:

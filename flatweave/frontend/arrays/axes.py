@@ -135,7 +135,7 @@ def fold(
 
 
 def _apart(axes: Sequence[int]) -> list[int]:
-    """The last axes, side by side, if there are others that are not beside them."""
+    """The last axes if they are adjacent and other axes are not adjacent to them."""
     last = [axis for k, axis in enumerate(axes) if axes[-1] - axis == len(axes) - 1 - k]
     return last if len(last) < len(axes) else []
 

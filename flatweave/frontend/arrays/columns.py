@@ -101,7 +101,7 @@ def _other_rows(who: str) -> Unsupported:
 
 
 def _column(arrays: Sequence[Tracer], at: Sequence[Atom]) -> list[Tracer]:
-    """The arrays' elements at one place of their rows: rank-1 arrays."""
+    """The arrays' elements at one index of their rows: rank-1 arrays."""
     length = arrays[0].extents[0]
     return generated((length,), lambda i: [read(x, (i, *at)) for x in arrays])
 
@@ -129,7 +129,7 @@ def _reduce_rows(fn: Lambda, start: list[Tracer], arrays: list[Tracer]) -> list[
 def scan_rows(
     fn: Lambda, start: Sequence[Tracer], arrays: Sequence[Tracer], exclusive: bool, reverse: bool
 ) -> list[Tracer]:
-    """Every prefix of the rows: a scan along each column where the operator goes by elements."""
+    """Every prefix of the rows: a scan along each column if the operator is elementwise."""
 
     def one(fn: Lambda, start: list[Tracer], arrays: list[Tracer]) -> list[Tracer]:
         return _scan_rows(fn, start, arrays, exclusive, reverse)

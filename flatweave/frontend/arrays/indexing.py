@@ -54,7 +54,7 @@ BASIC = (int, slice, type(None), type(Ellipsis))
 
 @record(eq=True)
 class Slice:
-    """`length` places from `start` in steps of `step`, all inside the axis."""
+    """`length` indices from `start` in steps of `step`, all inside the axis."""
 
     start: Atom
     step: Atom
@@ -62,11 +62,11 @@ class Slice:
 
     @property
     def is_whole(self) -> bool:
-        """Whether every place of the result is the same place of the source."""
+        """Whether every index of the result is the same index of the source."""
         return self.start == ZERO and self.step == ONE
 
     def at(self, i: Atom) -> Atom:
-        """Its place number i; backwards without a product, so that lanes read one register."""
+        """The i-th index; reversed without a product, so that lanes read one register."""
         if self.step == index(-1):
             return sub(self.start, i)
         return add(mul(i, self.step), self.start)
@@ -161,8 +161,8 @@ def _with_masks(array: Tracer, parts: Sequence[Any]) -> Tracer:
 
 
 def expanded(array: Tracer, parts: list[Any]) -> list[Any]:
-    """The key with its Ellipsis replaced by whole slices, and as many added at the end; one that
-    stands for no axis stays, since index arrays on either side of it are apart."""
+    """The key with its Ellipsis replaced by whole slices, or extended by whole slices. An Ellipsis
+    for no axis stays, since index arrays on either side of it are not adjacent."""
     used = sum(map(rank_in, parts))
     if sum(part is Ellipsis for part in parts) > 1:
         raise ArgumentError(
@@ -302,8 +302,8 @@ def _clipped_low(place: Atom, extent: Atom, last: Atom) -> Atom:
 
 
 def _selected(array: Tracer, selectors: Sequence[Selector], gap: int = 0) -> Tracer:
-    """The array read through one selector for each axis; a number has none, and stays. Index arrays
-    before and behind the gap are not adjacent."""
+    """The array read through one selector for each axis; a number is returned unchanged. Index
+    arrays before and after the gap are not adjacent."""
     if not selectors:
         return array
     scalars = all(isinstance(s, At) and not s.index.ndim for s in selectors)
@@ -352,7 +352,7 @@ def _renamed(array: Tracer, selectors: Sequence[Selector]) -> Tracer:
 def _reader(
     array: Tracer, selectors: Sequence[Selector], places: Sequence[int], group: int, rank: int
 ) -> Callable[..., Tracer]:
-    """What a selection reads at a place of its result."""
+    """The element that a selection reads for an index of its result."""
 
     def read_at(*at: Atom) -> Tracer:
         index_: list[Atom] = []

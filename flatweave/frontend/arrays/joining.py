@@ -172,7 +172,7 @@ def broadcast_arrays(*arrays: Any) -> Any:
 
 
 def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
-    """The shape that arrays of these shapes have together. Raises ShapeError if there is none.
+    """The common broadcast shape of these shapes. Raises ShapeError if they do not broadcast.
 
     Types: tuples of ints `->` a tuple of ints.
 

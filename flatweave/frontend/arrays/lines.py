@@ -1,4 +1,4 @@
-"""Sorting along an axis: each line is a row of its own; or elements keep to their line by a number.
+"""Sorting along an axis: each line is a row; or elements keep to their line by its number.
 
     along("sort", xs: t[2, 3, 4], axis=1)      map sort (reshape (transpose xs [0, 2, 1]) [8, 3]),
                                                reshaped and transposed back
@@ -23,7 +23,7 @@ Key = Callable[[Any], Any] | None
 
 
 def in_lines(who: str, values: Any, lines: Tracer, key: Key, descending: bool) -> Any:
-    """Elements sorted, or their places, first by the number of their line, which ascends."""
+    """Sorted elements, or their indices, first by the number of their line, which ascends."""
 
     def line_first(element: tuple[Any, Any]) -> tuple[Any, Any]:
         line, value = element
@@ -35,7 +35,7 @@ def in_lines(who: str, values: Any, lines: Tracer, key: Key, descending: bool) -
 
 
 def along(who: str, xs: Any, key: Key, descending: bool, axis: Any) -> Any:
-    """Every line of an array along an axis sorted by itself, or the places in it."""
+    """Every line of an array along an axis, sorted separately, or the indices within it."""
     leaves, tree = arrays_of(xs, f"xs of {who}")
     first = leaves[0]
     number = axis_of(first, axis, who)

@@ -1,11 +1,11 @@
-"""Masks in `xs[key]`: alone they select elements, beside other indices they are index arrays.
+"""Masks in `xs[key]`: alone they filter elements, next to other indices they are index arrays.
 
     xs[mask]             filter mask xs
     xs[mask, 2]          filter mask (generate [n] (i => xs[i, 2]))
-    xs[mask, places]     xs[where mask holds, places]: the two are broadcast together
+    xs[mask, idx]        xs[where mask holds, idx]: the two are broadcast together
     xs[0, True]          xs[0, None][0], of extent 0 where the bool does not hold
 
-A mask of rank r stands for r axes, and for as many index arrays: the places where it holds.
+A mask of rank r covers r axes and becomes r index arrays: the indices where it holds.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from flatweave.terms.syntax import Atom, Const
 
 @record(eq=True)
 class Held:
-    """Indices along one axis of places at which a mask holds, all inside the axis."""
+    """Indices along one axis at which a mask holds, all inside the axis."""
 
     index: Tracer
 
@@ -105,7 +105,7 @@ def is_single(part: Any) -> bool:
 
 
 def with_axes(array: Tracer, parts: Sequence[Any]) -> tuple[Tracer, list[Any]]:
-    """An array and a key in which single bools are the places of an axis of extent 1."""
+    """An array and a key in which single bools index a new axis of extent 1."""
     shape: list[Atom] = []
     found: list[Any] = []
     axes = iter(array.extents)
@@ -120,7 +120,7 @@ def with_axes(array: Tracer, parts: Sequence[Any]) -> tuple[Tracer, list[Any]]:
 
 
 def _of_single(mask: Tracer) -> Tracer:
-    """The one place, 0, where a bool holds."""
+    """The index 0 if a bool holds."""
     if isinstance(mask.atom, Const):
         return generated((ONE if mask.atom.value else ZERO,), lambda i: tracer_of(ZERO))[0]
     one = generated((ONE,), lambda i: mask)[0]
@@ -132,7 +132,7 @@ def _filled(number: Tracer, shape: Sequence[Atom]) -> Tracer:
 
 
 def beside(array: Tracer, parts: Sequence[Any]) -> list[Any]:
-    """A key in which the places where a mask holds stand for it, one array for each of its axes."""
+    """A key in which index arrays replace each mask, one array for each of its axes."""
     found: list[Any] = []
     axis = 0
     for part in parts:

@@ -79,7 +79,7 @@ def read_atom(index: Tracer) -> Atom:
 
 
 def must_be_a_place(index: Any) -> None:
-    """Refuse a Python integer that is no place in any array."""
+    """Refuse a Python integer that is not an index of any array."""
     if isinstance(index, int | np.integer) and not -MOST <= int(index) <= MOST:
         raise IndexOutOfBounds(
             NO_PLACE.format(int(index)), where=user_location(), remedy=CLIP

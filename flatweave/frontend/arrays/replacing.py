@@ -40,7 +40,7 @@ def replace(xs: Any, key: Any, values: Any) -> Array:
     """A copy of `xs` in which `xs[key]` is `values`: keys are integers, slices, index arrays and
     masks, as in `xs[key]`, and values are broadcast to what the key selects.
 
-    `xs` may be a tuple of arrays of one shape; `values` is such a tuple then. Where one place is
+    `xs` may be a tuple of arrays of one shape; `values` is such a tuple then. If one index is
     selected twice, the last value wins. An index below 0 counts from the end, where `fw.scatter`
     drops it. In a Ragged one row is replaced, by one of any length. Raises IndexOutOfBounds for an
     index outside.
@@ -70,7 +70,7 @@ def _alike(values: Any, leaves: list[Tracer], tree: Tree, what: str) -> list[Tra
 
 
 def _replaced(array: Tracer, key: Any, value: Tracer) -> Tracer:
-    """The values are written at the places of a key."""
+    """The values are written at the indices of a key."""
     slices = wide_slices(array, key)
     if slices is not None:
         return in_slices(array, slices, value, lambda old, new: new)
@@ -132,8 +132,8 @@ def in_slices(
 
 
 def placed(array: Tracer, key: Any, value: Tracer) -> tuple[Tracer, Tracer]:
-    """The places that a key selects, in row-major order, and a value for each, or one for all: the
-    place of every element is read under the key."""
+    """The indices that a key selects, in row-major order, and a value for each, or one for all. To
+    find them, an array of every element's index is read under the key."""
     shape = array.extents
     all_places = generated(shape, lambda *at: tracer_of(_place(at, shape)))[0]
     places = as_tracer(getitem(all_places, key))
@@ -196,7 +196,7 @@ OPERATORS = {"add": "add", "multiply": "mul", "min": "minimum", "max": "maximum"
 
 
 class At:
-    """The places of an array, to be chosen by a key: `xs.at[key]`."""
+    """The elements of an array, to be selected by a key: `xs.at[key]`."""
 
     __slots__ = ("_xs",)
 
@@ -208,7 +208,7 @@ class At:
 
 
 class Chosen:
-    """Some places of an array: each method gives a copy, or writes there if nobody needs it."""
+    """Selected elements of an array: each method gives a copy, or updates a dead array in place."""
 
     __slots__ = ("_key", "_xs")
 
@@ -243,7 +243,7 @@ class Chosen:
 
 @operation()
 def update(xs: Any, key: Any, values: Any, how: str) -> Array:
-    """A copy of `xs` in which `values` are combined with what is at the places of a key."""
+    """A copy of `xs` in which `values` are combined with the elements at the indices of a key."""
     array = as_tracer(xs, f"the array of at[..].{how}")
     what = f"the values of at[..].{how}"
     value = taken(as_tracer(values, what), array.element, what)

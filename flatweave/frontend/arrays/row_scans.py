@@ -74,7 +74,7 @@ def _constant(extent: Atom) -> int | None:
 
 
 def _places(shape: Sequence[int]) -> list[tuple[Atom, ...]]:
-    """All places of a row, in row-major order."""
+    """All indices of a row, in row-major order."""
     if prod(shape) > MOST_NUMBERS:
         return [()] * (MOST_NUMBERS + 1)  # too many, whatever they are
     return [tuple(map(index, at)) for at in product(*map(range, shape))]
@@ -122,7 +122,7 @@ def _dtype(atom: Atom) -> Type:
 
 
 def _row(numbers: Sequence[Tracer], shape: Sequence[int]) -> Tracer:
-    """An array of numbers, each at its place."""
+    """An array of numbers in row-major order."""
     if not shape:
         return numbers[0]
 
@@ -141,8 +141,8 @@ def _row(numbers: Sequence[Tracer], shape: Sequence[int]) -> Tracer:
 
 
 MOST_COLUMNS = 4
-"""So many columns are one element, as many as lanes read and write at once where they stand in
-turn (`InTurn`), and so many values at most."""
+"""The maximum number of columns that form one element: as many as lanes read and write at once
+with interleaved stores (`InTurn`)."""
 Scanned = Callable[[], list[Tracer]]
 
 
@@ -161,7 +161,7 @@ def narrow_or(
     columns = arrays[0].extents[1]
 
     def from_(count: int) -> list[Tracer]:
-        """The branches for so many columns and for more."""
+        """The branches for this number of columns and for more."""
         if count > most:
             return wide([_again(x) for x in arrays])
         is_so_many = tracer_of(current().apply("eq", columns, index(count)))
@@ -185,7 +185,7 @@ def _scan(
     fn: Lambda, start: Sequence[Tracer], arrays: Sequence[Tracer], exclusive: bool, reverse: bool,
     columns: int,
 ) -> list[Tracer]:  # fmt: skip
-    """The scan where so many columns are known to be there."""
+    """The scan for a known number of columns."""
     length, rows = arrays[0].extents[0], [_again(x) for x in arrays]
     places = [index(c) for c in range(columns)]
     elements = generated((length,), lambda i: [read(x, (i, c)) for c in places for x in rows])

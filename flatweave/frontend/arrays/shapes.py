@@ -146,7 +146,7 @@ def transpose(xs: Any, axes: Any = None) -> Array:
 
 
 def transposed(array: Tracer, axes: Any = None) -> Tracer:
-    """result[at] = array[place], place[axes[k]] = at[k]"""
+    """result[at] = array[source], source[axes[k]] = at[k]"""
     rank = array.ndim
     order = list(range(rank))[::-1]
     if axes is not None:
@@ -188,7 +188,7 @@ def axis_of(array: Tracer, axis: Any, who: str, new: int = 0) -> int:
 
 
 def axis_below(rank: int, axis: Any, who: str, what: str, has: str = "has") -> int:
-    """An axis from 0 up, of so many; `what` has them, for messages."""
+    """An axis counted from 0, below `rank`; `what` names its owner, for messages."""
     number = axis_number(axis, who)
     if not -rank <= number < rank:
         raise AxisError(
@@ -295,7 +295,7 @@ def expand_dims(xs: Any, axis: Any = 0) -> Array:
 
 
 def _with_axes(array: Tracer, axes: Sequence[Any]) -> Tracer:
-    """New axes of extent 1 at places of the result."""
+    """New axes of extent 1 at positions of the result."""
     places = [axis_of(array, axis, "expand_dims", new=len(axes)) for axis in axes]
     if len(set(places)) < len(places):
         raise ArgumentError(

@@ -1,12 +1,12 @@
 """Sorting: sort, argsort, sort_by_key; all stable, by keys of any dtype.
 
     sort(xs)                 sort (x => bits of x) [xs]
-    argsort(xs)              sort (k, i => k) [bits of xs, iota], of which the places are kept
+    argsort(xs)              sort (k, i => k) [bits of xs, iota], which gives the indices
     sort_by_key(ks, vs)      sort (k, v => bits of k) [ks, vs]
 
-What is sorted is arrays of unsigned integers: `order_bits` gives any scalar some whose order is the
-scalar's. Elements are moved along with their keys; rows and very wide elements are gathered once,
-at the end.
+The sort works on arrays of unsigned integers: `order_bits` maps a scalar to words in the
+scalar's order. Elements move with their keys; rows and very wide elements are gathered once, at the
+end.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def _is_tuple(tree: Tree) -> bool:
 
 
 def _check_key(key: Any, arrays: Sequence[Tracer], names: Sequence[str], who: str) -> None:
-    """Without a key elements must have an order of their own."""
+    """Without a key the elements must be ordered."""
     if key is not None and not callable(key):
         found = describe(key) if isinstance(key, Tracer) else kind_of(key)
         raise ArgumentError(
@@ -161,7 +161,7 @@ def _sorted(fn: Lambda, arrays: Sequence[Tracer], *others: Tracer) -> list[Trace
 def _places(fn: Lambda, arrays: Sequence[Tracer]) -> Tracer:
     """Where each element of the sorted array was before.
 
-    Of many keys the last one is sorted by first, each with nothing but the places beside it: the
+    Of many keys the last one is sorted by first, each together with the indices only: the
     sort is stable, so what later keys leave equal stays in the order of the earlier ones.
     """
     keys = emit(Map(fn, tuple(x.atom for x in arrays), 1))
@@ -180,12 +180,12 @@ def _identity(keys: Sequence[Tracer]) -> Lambda:
 
 
 def _numbers(array: Tracer) -> Tracer:
-    """0, 1, .., as many as an array has elements."""
+    """0, 1, .., n - 1 for an array of n elements."""
     return generated(array.extents[:1], lambda i: tracer_of(i))[0]
 
 
 def _gathered(arrays: Sequence[Tracer], places: Tracer) -> list[Tracer]:
-    """The elements, or rows, at places that are all inside."""
+    """The elements, or rows, at indices that are all inside."""
 
     def gathered(x: Tracer) -> Tracer:
         shape = (places.extents[0], *x.extents[1:])
@@ -219,8 +219,8 @@ def sort(
     by its first part, then the next. Without a key elements are scalars or tuples of scalars
     (arrays of rank 1). With `descending` the greatest comes first, and equal elements still keep
     their order. -0.0 equals 0.0, and NaN comes last in either direction. With `axis` each line of
-    an array along that axis is sorted by itself, as NumPy does; axis 1 of a Ragged is each row.
-    Rows without a key are sorted each by itself, along the last axis.
+    an array along that axis is sorted separately, as in NumPy; axis 1 of a Ragged is each row.
+    Rows without a key are sorted separately, along the last axis.
 
     By digits of the keys, the least significant first: time is linear in the length, and digits in
     which no two keys differ cost nothing; it is stable whether that is asked for or not. Raises
@@ -248,9 +248,9 @@ def argsort(
     xs: Any, key: Callable[[Any], Any] | None = None, descending: bool = False, *,
     axis: Any = None, stable: bool = True,
 ) -> Array:  # fmt: skip
-    """The places (i64) of the elements in the order that `sort` gives them: `xs[argsort(xs)]`.
+    """The indices (i64) of the elements in the order of `sort`: `sort(xs)` is `xs[argsort(xs)]`.
 
-    With `axis` the places are those along it, of a Ragged those in its rows.
+    With `axis` the indices are along it, for a Ragged within its rows.
     Raises as `sort` does.
 
     Types: `xs: t[n, ..] -> i64[n, ..]`.

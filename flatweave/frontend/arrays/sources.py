@@ -86,7 +86,7 @@ def full(
 
 
 def _filled(extents: tuple[Atom, ...], value: Tracer) -> Tracer:
-    """One value at every place."""
+    """One value everywhere."""
     if not value.ndim:
         made = strong(value, value.element)
         return generated(extents, lambda *at: made)[0] if extents else made
@@ -112,7 +112,7 @@ def replicate(n: Any, v: Any) -> Array:
 def empty(
     shape: Any = None, dtype: Any = None, *, device: Any = None, n: Any = None
 ) -> Array:
-    """An uninitialised array for `scatter` to fill: of a shape, or of so many elements, as `n`.
+    """An uninitialised array for `scatter` to fill, of a shape or a number of elements `n`.
 
     The dtype is f64 unless given.
 

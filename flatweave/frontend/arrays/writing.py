@@ -153,7 +153,7 @@ class Writes:
         return Tracer(atom, scope.home((atom,)))
 
     def _value(self, value: Tracer, at: Sequence[Atom]) -> Tracer:
-        """The element written from a place of the writes."""
+        """The element that a write stores."""
         if not value.ndim:
             return value
         return read(value, at[len(at) - value.ndim :])

@@ -35,7 +35,7 @@ from flatweave.runtime.lazy_import import opened
 
 Values = np.ndarray[Any, np.dtype[Any]]
 class Given(NamedTuple):
-    """What a call gives away: for each array that it may give whether its memory can be written,
+    """The donations of a call: whether the memory of each array that it may donate is writable,
     and all arguments that are kept."""
 
     flags: list[bool]
@@ -63,7 +63,7 @@ class Executable(Protocol):
 
     @property
     def whole(self) -> Any:
-        """What the compiler made, and all that it knows of it."""
+        """The compiled program with all information about it."""
 
     @property
     def is_whole(self) -> bool:
@@ -111,7 +111,7 @@ class Compiled:
         self.tree: Tree = traced.tree
         # where the lines of an executable shared with an equal program are in this one
         self.moved = moved
-        # of the arrays that a call may give away, that it gives none
+        # of the arrays that a call may donate, that it donates none
         self.flags = [False] * donated
         # whether whatever goes wrong does so at the line of the call
         self.is_one_line = False
@@ -144,7 +144,7 @@ class Compiled:
             self.checks = None
 
     def run_all(self, args: list[Any]) -> list[Any]:
-        """The same for all that the program takes."""
+        """The same for all arguments of the program."""
         return run(self.traced.program.name, self.executable, args, self._where)
 
     def _where(self) -> Location | None:
@@ -181,8 +181,8 @@ class Entry(Specialised[Compiled]):
         super().__init__(made)
 
     def __call__(self, flat: list[Any], given: Given | None = None) -> Any:
-        """The function's result for flat arguments: extents and arrays in turn, and scalars; some
-        of the arrays may be given away."""
+        """The function's result for flat arguments: extents, arrays and scalars in order; some
+        of the arrays may be donated."""
         compiled = self.plain
         args = flat
         if self.specialisations:
@@ -228,7 +228,7 @@ class Called(Teller, Protocol):
 
 
 def rebuilt(called: Called, results: Sequence[Any], flat: Sequence[Any]) -> Any:
-    """The results as arrays in the function's tree; `flat` is all that the program was given."""
+    """The results as arrays in the function's tree; `flat` has the program's arguments."""
     if called.tree is LEAF:
         return owned(results[0], flat, called)
     return unflatten(called.tree, [owned(result, flat, called) for result in results])

@@ -3,7 +3,7 @@
     with fw.on(client): mean(ticks)        on the workers of a dask.distributed client
     mean(ticks)                            here, one chunk after the other
     with fw.schedule(permute="partition"):
-        total(idx, vals)                   compiled for it, beside what is compiled without
+        total(idx, vals)                   compiled for it, separately from other calls
     with fw.schedule("sweep t_9 ..."):
         total(idx, vals)                   its sweep t_9 runs by this plan
 """
@@ -51,7 +51,7 @@ def on(
     """Within it, functions that are given `Chunked` arrays run there; others run as ever.
 
     `client` is one of `dask.distributed`, of the extra `flatweave[cluster]`: chunks are computed by
-    the workers of its cluster. Without one they are computed here, one after the other, within
+    the workers of its cluster. Without one they are computed here, in order, within
     `memory`, a number of bytes or "2 GiB": results of chunks that are more than a quarter of it go
     to files in `folder`. `progress` shows how far a call has come, with a bar for each step, which
     needs rich, on a cluster with Dask's own bar. Types: a client, a size `->` what `with` takes.
@@ -114,8 +114,8 @@ def schedule(
     """Force how work is divided inside a `with`, for this thread.
 
     `expand` is "per-source", "per-warp", "per-block", "16-per-block" (any number) or "balanced"; on
-    devices the last two also with "-search" behind them, by which each lane finds its source; the
-    others with "-random", for an order without pattern;
+    devices the last two may end in "-search": each lane searches for its source; the
+    others may end in "-random", for a pseudo-random order;
     `permute`, which goes for scatter, reduce_by_index and histogram, too, is "owner", "private",
     "partition", "shared", "shared-atomic", "sorted", "atomic" or "cas"; `version` says how
     the rows of a nest are done: "by-row", each from its first step to its last by one thread, or

@@ -90,7 +90,7 @@ def _used(array: HostArray) -> EscapedArrayError:
     who, where = _VALUES.__get__(array)
     place = f" at {where}" if where is not None and where.is_known else ""
     return EscapedArrayError(
-        f"an array is used after it was given away, to {who}{place}.",
+        f"an array is used after it was donated to {who}{place}.",
         where=user_location(),
         remedy=f"Go on with what {who} returned. To keep the array, give a copy,"
         " fw.asarray(xs, copy=True), or leave it out of donate.",
@@ -101,11 +101,11 @@ def _used(array: HostArray) -> EscapedArrayError:
 def _shown(array: HostArray) -> str:
     who, where = _VALUES.__get__(array)
     place = f" at {where}" if where is not None and where.is_known else ""
-    return f"<an array given away, to {who}{place}>"
+    return f"<an array donated to {who}{place}>"
 
 
 Leaves = Sequence[tuple[Any, int]]
-"""Arguments that are given, with their numbers among the program's arrays; -1 for what is none."""
+"""Donated arguments, with their numbers among the program's arrays; -1 for other values."""
 _lock = Lock()
 
 

@@ -109,7 +109,7 @@ def shared_by(target: str | None, devices: Any) -> str | None:
     names = list(devices) if isinstance(devices, tuple | list) else []
     if target is not None or not names or not all(_is_name(name) for name in names):
         raise ArgumentError(
-            f"devices of jit must be a list of targets, in the place of target, got {devices!r}.",
+            f"devices of jit must be a list of targets, given without target, got {devices!r}.",
             where=user_location(), remedy='For instance devices=["cpu", "cuda:0"].',
         )  # fmt: skip
     return AND.join(names)
@@ -176,7 +176,7 @@ class OperationCall:
             self.names.append(name)
 
     def key(self) -> Any:
-        """The signature; None when it cannot be told from the arguments alone."""
+        """The signature; None if the arguments alone do not determine it."""
         parts = tuple(_static_key(value) for value in self.static.values())
         if None in parts:
             return None
@@ -185,7 +185,7 @@ class OperationCall:
         return self.known, self.keywords, tuple(self.trees), places, parts, dynamic
 
     def body(self, tracers: Sequence[Any]) -> Any:
-        """Call the function's body with traced arguments in the place of concrete ones."""
+        """Call the function's body with traced arguments instead of concrete ones."""
         leaves = list(self.leaves)
         for i, tracer in zip(self.dynamic, tracers, strict=True):
             leaves[i] = tracer
@@ -373,7 +373,7 @@ def _is_argument(leaf: Any) -> bool:
 
 
 def _static_key(value: Any) -> Any:
-    """A static leaf as part of a key; None when equal calls cannot be told by it."""
+    """A static leaf as part of a key; None if it does not identify equal calls."""
     if callable(value) and not isinstance(value, _LITERAL):
         known = OPERATIONS.get(value) if hasattr(value, "__wrapped__") else None
         return value if known is not None or _is_stable(value) else None

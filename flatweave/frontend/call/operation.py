@@ -65,16 +65,16 @@ class Operation:
     rest: str  # the name of *args, or ""
     static: frozenset[str]
     host: Callable[..., Any] | None  # a short cut for host arrays; NotImplemented: not this call
-    values: int  # so many arguments by position never decide, by value, what the program is
+    values: int  # the number of leading arguments whose values never change the program
     is_elementwise: bool
     is_reduction: bool  # its first argument without an `axis` is one row of elements
-    structured: frozenset[str]  # in which a list of numbers is so many numbers, not an array
-    lists: frozenset[str]  # in which a list is so many arrays
+    structured: frozenset[str]  # in these a list of numbers is separate numbers, not an array
+    lists: frozenset[str]  # in these a list is separate arrays
 
 
 Evaluator = Callable[[Operation, tuple[Any, ...], dict[str, Any]], Any]
 OF_MISSING = frozenset({"skip_missing"})
-"""What a reduction is told about missing values, which arrays do not have."""
+"""A reduction's options for missing values, which arrays do not have."""
 # the one slot through which calls outside a trace run; eager.py fills it when it is imported
 EVALUATOR: list[Evaluator] = []
 
@@ -225,7 +225,7 @@ def _overridable(
 
 
 def _on_complex_too(body: Callable[P, R]) -> Callable[P, R]:
-    """The function, extended to complex numbers, for which it has a rule of its own."""
+    """The function, extended to complex numbers by a separate rule."""
 
     @functools.wraps(body)
     def work(*args: P.args, **kwargs: P.kwargs) -> R:

@@ -96,7 +96,7 @@ class AnyRank:
     """The program for one axis, called with arrays of more, found by their dtypes and ranks.
 
     `general` gives what runs a call with arrays as they are: where they have several shapes, to be
-    broadcast, and where the user is told of an error.
+    broadcast, and when an error is reported.
     """
 
     __slots__ = ("_general", "_is_elementwise", "_one_axis", "_others")
@@ -110,7 +110,7 @@ class AnyRank:
         self._others: Run | None = None
 
     def __call__(self, flat: list[Any]) -> Any:
-        """The result for flat arguments: extents and arrays in turn, and scalars."""
+        """The result for flat arguments: extents, arrays and scalars in order."""
         shape: tuple[int, ...] = ()
         given: list[Any] = []
         for value in flat:

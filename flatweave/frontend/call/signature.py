@@ -86,8 +86,8 @@ class Specialised(Generic[T]):
         return found, without_unit_extents(flat, unit_axes)
 
     def after(self, tried: T, fault: Fault, flat: list[Any]) -> tuple[T, list[Any]] | None:
-        """What may broadcast where the one that was tried met an extent of 1, and the arguments it
-        takes; None where that is not what went wrong, or none is left."""
+        """A trace that may broadcast where the last one met an extent of 1, and its arguments;
+        None if that is not the fault, or no trace is left."""
         unit_axes = unit_axes_of(flat)
         specials = [Specialisation(unit_axes), Specialisation(unit_axes, True)]
         known = [self.specialisations.get(special) for special in specials]
@@ -295,7 +295,7 @@ def _is_frozen(cls: type) -> bool:
 
 
 def flat_of(values: Sequence[Any]) -> list[Any]:
-    """The program's arguments for leaves: extents and array in turn, scalars as they are."""
+    """The program's arguments for leaves: each array after its extents, scalars unchanged."""
     flat: list[Any] = []
     for value in values:
         if is_complex(value):

@@ -29,7 +29,7 @@ def subtracted(x: Any, y: Any) -> Complex:
 
 @rule("mul")
 def multiplied(x: Any, y: Any) -> Complex:
-    """(ac - bd) + i(ad + bc); with a real number each part by itself."""
+    """(ac - bd) + i(ad + bc); with a real number each part separately."""
     if not isinstance(x, Complex):
         x, y = y, x
     if not isinstance(y, Complex):

@@ -1,4 +1,4 @@
-"""Arrays of complex numbers: arrangement, creation, sums and products, each part by itself.
+"""Arrays of complex numbers: arrangement, creation, sums and products, each part separately.
 
     reshape(z, (2, 3))        Complex(reshape(z.real, (2, 3)), reshape(z.imag, (2, 3)))
     concat([z, x])            x becomes a complex array first
@@ -124,7 +124,7 @@ def shifted(xs: Any, k: Any, fill: Any = None, axis: int = 0) -> Any:
 
 @rule("gather")
 def gathered(xs: Any, idx: Any, *, default: Any = None) -> Any:
-    """Elements at computed places."""
+    """Elements at computed indices."""
     return by_parts("gather")(
         whole(xs), idx, default=None if default is None else whole(default)
     )
@@ -150,7 +150,7 @@ def differences(
 
 
 def _summed(name: str) -> Callable[..., Any]:
-    """A sum: each part by itself, in the dtype that is asked for."""
+    """A sum: each part separately, in the requested dtype."""
     moved = by_parts(name)
 
     def summed(xs: Any, *args: Any, dtype: Any = None, **options: Any) -> Any:

@@ -172,7 +172,7 @@ HALF_PI = math.pi / 2
 
 
 def far(z: Complex) -> Any:
-    """Whether 1 is nothing beside the square."""
+    """Whether 1 is negligible next to the square."""
     most = 1e9 if z.dtype.itemsize == 8 else 1e17
     return (abs(z.real) > most) | (abs(z.imag) > most)
 

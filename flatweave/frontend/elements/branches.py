@@ -2,7 +2,7 @@
 
     cond(p, f, g, xs)      n, ys = if p (() => .. in m, fs) (() => .. in k, gs)
 
-Before each array its extents are results of their own: the bodies may give different ones.
+The extents of each array are extra results before it: the bodies may give different ones.
 A body that is not chosen does not run, so nothing of it is checked outside (`values/scope.py`).
 
     cond(p, lambda: 1, lambda: z)      a Python number becomes complex where the other one is
@@ -36,7 +36,7 @@ from flatweave.terms.syntax import Atom, Var
 
 @record
 class Difference:
-    """Numbers of two kinds in one place, their dtypes and the place."""
+    """Numbers of two kinds at one position of two trees: their dtypes and the position."""
 
     first: str
     second: str
@@ -73,7 +73,7 @@ def as_kinds_of(
 def difference(
     tree: Tree, leaves: Sequence[Tracer], other: Tree, others: Sequence[Tracer]
 ) -> Difference | None:
-    """The first place where numbers of two trees are of different kinds; None where the trees are
+    """The first position where numbers of two trees are of different kinds; None if the trees are
     of different structures."""
     mine, around = _numbers(tree, leaves)
     theirs, other_around = _numbers(other, others)

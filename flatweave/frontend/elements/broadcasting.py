@@ -53,7 +53,7 @@ Scalars = Sequence[Tracer]
 def zipped(
     fn: Callable[..., Tracer | Scalars], operands: Sequence[Tracer], who: str
 ) -> list[Tracer]:
-    """`fn` on the scalars of the operands at each place of their common shape."""
+    """`fn` on the scalars of the operands at each index of their common shape."""
     if not any(operand.ndim for operand in operands):
         return _listed(fn(*operands))
     shape = common_shape(operands, who)
@@ -263,7 +263,7 @@ def must_fit(value: Tracer, dtype: DType) -> None:
         return
     if value.element.is_float:
         raise DTypeError(
-            f"the Python float {_shown(atom)}has no place among elements that are {dtype}.",
+            f"the Python float {_shown(atom)}cannot be an element of dtype {dtype}.",
             where=user_location(),
             remedy="Give an integer, or convert the elements first: xs.astype(fw.f64).",
         )

@@ -71,7 +71,7 @@ TAKES = {
     "generate": INDICES, "backpermute": INDICES, "expand": COUNTED, "expand_reduce": COUNTED,
     "fori_loop": "Take them as body(i, state); a state of several values is one tuple.",
     "while_loop": "Take the state as one argument, a tuple where it has several values.",
-    "cond": "Take what stands behind the two functions: cond(p, then, other, x) calls then(x).",
+    "cond": "Take the arguments after the two functions: cond(p, then, other, x) calls then(x).",
 }  # fmt: skip
 
 

@@ -213,7 +213,7 @@ def rint(x: Any) -> Array:
 
 
 def rounded(x: Any, digits: int) -> Any:
-    """`round(x, digits)`: to so many decimals; integers stay integers."""
+    """`round(x, digits)`: to `digits` decimals; integers stay integers."""
     power = 10.0 ** abs(digits)
     if x.dtype.kind in "iu" and digits < 0:
         return ((x / power).round() * power).astype(x.dtype)

@@ -80,7 +80,7 @@ def pure_callback(
     In a mapped function `vmap_method` says how all rows are computed: "sequential" calls the
     function for each; "expand_dims" and "broadcast_all" call it once with the rows along a new
     first axis, and the results have that axis, too. Arguments that are the same for all rows get a
-    first axis of extent 1, or of as many as there are rows. Rows of different shapes need
+    first axis of extent 1, or one of the number of rows. Rows of different shapes need
     "sequential".
 
     Types: `callback: a[..], .. -> r[..], result_shape_dtypes: r[..] -> r[..]`. Raises ShapeError or

@@ -4,7 +4,7 @@
 
 The state is any tree. A loop's body is traced until the types of its state are known: Python
 numbers in it take the dtype that the body gives back, a complex one, too, and an axis whose extent
-the body changes becomes state itself, an i64 beside the array. Tracing again takes back what was
+the body changes becomes state, an i64 in addition to the array. A new trace discards what was
 emitted before.
 """
 
@@ -260,7 +260,7 @@ def results_of(slots: Sequence[Slot], vars_: Sequence[Var], tree: Tree) -> Any:
 def while_loop(cond: Callable[[Any], Any], body: Callable[[Any], Any], state: Any) -> Any:
     """Repeats `state = body(state)` while `cond(state)` holds; the last state.
 
-    The state is any tree; its arrays may change length from turn to turn, but neither dtype nor
+    The state is any tree; its arrays may change length between iterations, but neither dtype nor
     rank; Python numbers take the dtype that the body gives. Raises DTypeError or ShapeError naming
     the leaf that does.
 
@@ -302,9 +302,9 @@ def need_bool(value: Tracer, what: str) -> None:
 
 @operation(structured="state")
 def fori_loop(lo: Any, hi: Any, body: Callable[[Any, Any], Any], state: Any) -> Any:
-    """`state = body(i, state)` for i = lo, .., hi - 1 in turn; the last state.
+    """`state = body(i, state)` for i = lo, .., hi - 1 in order; the last state.
 
-    The state is as for `while_loop`. No turn is taken when `hi <= lo`.
+    The state is as for `while_loop`. There is no iteration if `hi <= lo`.
 
     Types: `lo, hi: integers, body: (i64, s) -> s, state: s -> s`. Raises DTypeError or ShapeError
     where the body gives another state.

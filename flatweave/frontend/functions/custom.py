@@ -2,8 +2,8 @@
 
     ruled(f, (x,), "f", jvp=rule)      y = custom f x, with the rule as a function of the language
 
-A rule is traced where its function is called, but only if a derivative is taken of that place: as
-often as derivatives are nested, so that a rule may call its own function. Elsewhere the function is
+A rule is traced where its function is called, but only if that call is differentiated: as
+often as derivatives are nested, so a rule may call its function. Elsewhere the function is
 called as it is. Rules are Python functions of values and tangents as users see them.
 """
 

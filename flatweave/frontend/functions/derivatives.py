@@ -112,7 +112,7 @@ def traced(f: Callable[..., Any], args: Sequence[Any], who: str, has_aux: bool =
 def jvp(f: Callable[..., Any], primals: Any, tangents: Any, *, has_aux: bool = False) -> Any:
     """`f(*primals)` and its derivative along `tangents`: forward mode.
 
-    The tangents are a tuple like the primals; a tangent has its primal's shape, that of an integer
+    The tangents are a tuple like the primals; a tangent has the primal's shape, that of an integer
     is None, and that of a Ragged shares the offsets. So does the derivative with the results. With
     `has_aux`, `f` gives a pair, of which the second part is not differentiated and comes third.
     Raises ShapeError for tangents that are not like their primals.

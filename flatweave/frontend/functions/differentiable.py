@@ -3,7 +3,7 @@
     {"w": f64[n], "k": i64, "rows": Ragged}      leaves w, k, the values of rows
     tangents                                     {"w": f64[n], "k": None, "rows": Ragged}
 
-A tangent has its primal's structure and dtype; that of a Ragged shares the offsets, that of an
+A tangent has the primal's structure and dtype; that of a Ragged shares the offsets, that of an
 integer is None. A complex number has two floats in a program, a float of 16 bits one word, whose
 tangent is an f32 there.
 """
@@ -186,7 +186,7 @@ def _given(value: Any, like: Any, of: Opened, what: str) -> list[Any]:
     given: list[Any] = []
     for part, rows in zip(found, expected[0], strict=True):
         if rows is None:
-            continue  # there is none in the value either
+            continue  # the value has none either
         if isinstance(rows, Ragged):
             values = part.values if isinstance(part, Ragged) else part
             if values is None:

@@ -5,7 +5,7 @@
     generate [total] (p => s, start = locate ends p in get xs[s] (p - start))
 
 `size` and `get` stay functions, and a position finds its source itself: nothing but the ends is
-stored beside the result, and nothing of the result's length where the result is consumed at once.
+stored in addition to the result; a result that is consumed at once is not stored either.
 Where all sizes are one small constant, not even these: the source of a position is a quotient.
 """
 
@@ -122,7 +122,7 @@ def _ends(sizes: Tracer, who: str) -> Tracer:
 
 
 def last_of(ends: Tracer) -> Atom:
-    """The last end, 0 when there is none: the number of results."""
+    """The last end, or 0: the number of results."""
     count = ends.extents[0]
     total: Tracer = branch(
         tracer_of(current().apply("gt", count, ZERO)),

@@ -162,7 +162,7 @@ def max(
 
 @operation(static="axis keepdims", reduction=True, axial=True)
 def any(xs: Any, axis: Any = None, keepdims: bool = False, *, where: Any = None) -> Array:
-    """Whether an element is not zero, of all or along `axis`; False if there is none.
+    """Whether an element is not zero, of all or along `axis`; False for no elements.
 
     Types: `xs: t[..] -> bool[..]`, without the axes gone along. Raises AxisError for an axis that
     is not there.
@@ -175,7 +175,7 @@ def any(xs: Any, axis: Any = None, keepdims: bool = False, *, where: Any = None)
 
 @operation(static="axis keepdims", reduction=True, axial=True)
 def all(xs: Any, axis: Any = None, keepdims: bool = False, *, where: Any = None) -> Any:
-    """Whether every element is not zero, of all or along `axis`; True if there is none.
+    """Whether every element is not zero, of all or along `axis`; True for no elements.
 
     Types: `xs: t[..] -> bool[..]`, without the axes gone along. Raises AxisError for an axis that
     is not there.
@@ -188,7 +188,7 @@ def all(xs: Any, axis: Any = None, keepdims: bool = False, *, where: Any = None)
 
 @operation(static="axis keepdims", reduction=True, axial=True)
 def mean(xs: Any, axis: Any = None, keepdims: bool = False, *, where: Any = None) -> Array:
-    """The sum divided by the number of elements, of all or along `axis`; NaN if there is none.
+    """The sum divided by the number of elements, of all or along `axis`; NaN for no elements.
 
     Types: `xs: t[..] -> t[..]`, without the axes gone along; integers in f64. Raises AxisError for
     an axis that is not there.
@@ -235,13 +235,13 @@ def argmax(xs: Any, axis: Any = None, keepdims: bool = False) -> Array:
 
 
 def _extremum(who: str, better: str, xs: Any, axis: Any, keepdims: bool) -> Tracer:
-    """The place of an extremum: a reduction of (value, place) pairs."""
+    """The index of an extremum: a reduction of (value, index) pairs."""
     array = single(xs, who)
     keepdims = flag_of(keepdims, "keepdims")
     if axis is not None and isinstance(axis, tuple | list):
         raise ArgumentError(
             f"{who} goes along one axis, got {axis}.",
-            where=user_location(), remedy="Give one axis, or None for the flat place.",
+            where=user_location(), remedy="Give one axis, or None for the flat index.",
         )  # fmt: skip
     need_elements(array, axis, who)
     if not array.ndim:

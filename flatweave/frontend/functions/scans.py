@@ -154,7 +154,7 @@ def _scanned(given: Segments) -> list[Tracer]:
 
 
 def _scan_columns(given: Segments, scalar: Lambda) -> list[Tracer]:
-    """A segmented scan of rows, element by element: of the columns, one after the other."""
+    """A segmented scan of rows by an elementwise operator: one scan for each column."""
     arrays, flags = given.arrays, given.starts
     length, rest = arrays[0].extents[0], rows_shape(arrays, given.who)
 
@@ -190,7 +190,7 @@ def _scan_pairs(given: Segments) -> list[Tracer]:
 
 
 def _begins(flags: Tracer, i: Atom) -> Tracer:
-    """Whether a segment begins at a place."""
+    """Whether a segment begins at an index."""
     scope = current()
     return tracer_of(scope.apply("or", scope.apply("eq", i, ZERO), read(flags, (i,)).atom))
 
@@ -263,7 +263,7 @@ def _last_rows(given: Segments) -> list[Tracer]:
 
 @operation()
 def segmented_iota(flags: Any) -> Array:
-    """The place of each element in its segment: [F, F, F, T, F, F] gives [0, 1, 2, 0, 1, 2].
+    """The index of each element in its segment: [F, F, F, T, F, F] gives [0, 1, 2, 0, 1, 2].
 
     An i64 array as long as `flags` (Elsman 2019, section 2.3).
     Raises DTypeError when flags are no bools.

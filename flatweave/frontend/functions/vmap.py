@@ -1,4 +1,4 @@
-"""vmap: a function of single values made one of arrays of them, each along an axis of its own.
+"""vmap: a function of single values becomes a function of arrays, each mapped along one axis.
 
     vmap(f)(xs, ys)                        [f(xs[0], ys[0]), f(xs[1], ys[1]), ..]
     vmap(f, in_axes=(1, None))(xs, w)      [f(xs[:, 0], w), f(xs[:, 1], w), ..]
@@ -81,7 +81,7 @@ class Plan(NamedTuple):
 def vmap(f: Callable[P, R], in_axes: Any = 0, out_axes: Any = 0) -> Callable[P, R]:
     """`f` for all values along an axis at once: `vmap(f)(xs, ys)[i] = f(xs[i], ys[i])`.
 
-    `in_axes` is the axis of each argument by position that the values lie along, below 0 from its
+    `in_axes` is the mapped axis of each positional argument, below 0 from its
     end, or None for an argument that is the same for all of them: one for all arguments, or a tuple
     with one for each. Where an argument is a tuple, list or dict of arrays, its axis may be such a
     structure, too. Arguments by name go along axis 0. A Ragged goes along its rows. `out_axes` says
@@ -298,7 +298,8 @@ class _Each:
         return unflatten(tree, found)
 
     def results(self, found: Sequence[Any]) -> Any:
-        """The results of all elements in the structure of the function's, each axis at its place.
+        """The results of all elements in the structure of the function's result, with each mapped
+        axis at its position.
         """
         assert self.tree is not None
         made, same = iter(found), iter(self.same)
@@ -309,7 +310,7 @@ class _Each:
         ])  # fmt: skip
 
     def _placed(self, result: Any, axis: int, path: str) -> Any:
-        """A result with its first axis at another place."""
+        """A result with its first axis moved."""
         what = f"result{path} of {self.plan.who}"
         if isinstance(result, Ragged):
             if axis != 0:

@@ -41,7 +41,7 @@ def ravel(x: Any) -> Array:
 @for_complex
 @operation(static="axis1 axis2")
 def swapaxes(x: Any, axis1: int, axis2: int) -> Array:
-    """The array with two axes in each other's place.
+    """The array with two axes exchanged.
 
     Types: `x: t[.., m, .., n, ..] -> t[.., n, .., m, ..]`. Raises AxisError for an axis that is not
     there.
@@ -109,7 +109,7 @@ def _several(arrays: Any, who: str) -> Sequence[Any]:
 @for_complex
 @operation()
 def hstack(arrays: Sequence[Any]) -> Array:
-    """Arrays beside each other: along axis 1, those of one axis end to end.
+    """Arrays joined along axis 1, or along axis 0 if they have one axis.
 
     Types: a list of `t[m, k, ..]`, `t[m, l, ..]`, .. `-> t[m, k + l + .., ..]`. Raises ShapeError
     where other extents differ, or ranks do; ArgumentError for an empty list.
@@ -140,7 +140,7 @@ def vstack(arrays: Sequence[Any]) -> Array:
 @for_complex
 @operation()
 def column_stack(arrays: Sequence[Any]) -> Array:
-    """Columns beside each other as a matrix; matrices among them stay as they are.
+    """Columns joined into a matrix; matrices among them stay as they are.
 
     Types: a list of `t[n]`, `t[n, k]`, .. `-> t[n, 1 + k + ..]`. Raises ShapeError where lengths
     differ, ArgumentError for an empty list.
@@ -156,7 +156,7 @@ def column_stack(arrays: Sequence[Any]) -> Array:
 @for_complex
 @operation(static="axis")
 def append(x: Any, values: Any, axis: Any = None) -> Any:
-    """The array with values behind it, along `axis`, or both in row-major order.
+    """The array followed by values, along `axis`, or both flattened.
 
     Types: `x: t[m, ..], values: t[n, ..] -> t[m + n, ..]`. Raises ShapeError where other extents
     differ, AxisError for an axis that is not there.
@@ -171,7 +171,7 @@ def append(x: Any, values: Any, axis: Any = None) -> Any:
 @for_complex
 @operation(static="indices_or_sections axis")
 def split(x: Any, indices_or_sections: Any, axis: int = 0) -> list[Array]:
-    """The array in so many parts of one length, or cut in front of each index of a list.
+    """The array in a number of equal parts, or cut before each index of a list.
 
     Types: `x: t[.., n, ..] ->` a list of `t[.., k, ..]`. Raises ShapeError where the parts cannot
     be of one length, AxisError for an axis that is not there, ArgumentError for a number of parts
@@ -243,7 +243,7 @@ def rot90(x: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
     first, second = (axis_of(array, axis, "rot90") for axis in axes)
     if first == second:
         raise ArgumentError(
-            f"rot90 turns from one axis to another, got axes={tuple(axes)}.",
+            f"rot90 rotates from one axis to another, got axes={tuple(axes)}.",
             where=user_location(), remedy="Name two axes, as in axes=(0, 1).",
         )  # fmt: skip
     if turns == 2:

@@ -177,7 +177,7 @@ def fmod(x: Any, y: Any) -> Any:
 @for_complex
 @operation(lists="condlist choicelist")
 def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Array:
-    """At each place the element of the first choice whose condition holds there; else `default`.
+    """Each element comes from the first choice whose condition holds there; else `default`.
 
     Types: lists of `bool[..]` and `t[..] -> t[..]`. Raises ArgumentError for lists of different
     lengths, DTypeError for a condition that is not bool, ShapeError for shapes that do not fit.

@@ -95,7 +95,7 @@ def _part(array: Any, axis: int, start: int | None, stop: int | None) -> Any:
 @for_complex
 @operation(static="axis")
 def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array:
-    """The integral of samples along an axis by the trapezoidal rule, at `x` or `dx` apart.
+    """The integral of samples along an axis by the trapezoidal rule, at `x` or with spacing `dx`.
 
     Types: `y: t[.., n, ..] -> t[..]`, without the axis. Raises AxisError for an axis that is not
     there, ShapeError where `x` does not fit.
@@ -186,7 +186,7 @@ def _slopes(f: Any, at: int, h: Any, order: int) -> Any:
 
 
 def _one_sided(a: Any, b: Any, c: Any, d1: Any, d2: Any) -> Any:
-    """The slope at `a`, by two neighbours on one side, `d1` and then `d2` apart."""
+    """The slope at `a`, by two neighbours on one side, at distances `d1` and `d1 + d2`."""
     both = d1 + d2
     return -(d1 + both) / (d1 * both) * a + both / (d1 * d2) * b - d1 / (d2 * both) * c
 
@@ -196,8 +196,8 @@ def _one_sided(a: Any, b: Any, c: Any, d1: Any, d2: Any) -> Any:
 def convolve(a: Any, v: Any, mode: str = "full") -> Array:
     """Sums of products of one row with the other one reversed, at each shift of it.
 
-    `mode` says which: "full" wherever they overlap, "same" as many as the longer one has,
-    "valid" where the shorter one lies within.
+    `mode` is "full" for every overlap, "same" for the length of the longer array, "valid" for
+    positions where the shorter array is wholly inside.
 
     Types: `a: t[n], v: t[m] -> t[n + m - 1]`, or the longer length, or
     `t[max(n, m) - min(n, m) + 1]`. Raises ShapeError for an empty row, ArgumentError for another
@@ -246,7 +246,7 @@ def _convolved(a: Any, v: Any, mode: str, who: str, is_turned: Any = False) -> A
 
 
 def _first_shift(mode: str, least: Any, is_turned: Any) -> Any:
-    """At which shift of all that overlap the first result is, of rows the shorter one so long."""
+    """The shift of the first result among all overlaps, for rows of these lengths."""
     return {
         "full": least * 0, "same": (least - where(is_turned, 0, 1)) // 2, "valid": least - 1,
     }[mode]  # fmt: skip

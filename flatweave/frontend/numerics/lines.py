@@ -35,7 +35,7 @@ class Lines:
     axes: list[int]
 
     def result(self, found: Any, keepdims: bool, before: int = 0) -> Any:
-        """What was found for each line; `before` axes of its own stand in front."""
+        """The result for each line, after `before` leading axes."""
         for axis in self.axes if keepdims else ():
             found = expand_dims(found, before + axis)
         return found
@@ -67,7 +67,7 @@ def floating(x: Any, what: str) -> Any:
 
 
 def strong(x: Any, what: str) -> Any:
-    """An argument as an array of its own dtype, which a Python number has, too."""
+    """An argument as an array of its dtype; a Python number has one, too."""
     array = either(x, what)
     return array.astype(array.dtype) if parts_of(array).weak else array
 
@@ -114,7 +114,7 @@ def along(given: Any, array: Any, axes: Sequence[int], what: str) -> Any:
         extents.same(
             own, whole[axis],
             f"{what} must have {{1}} elements along axis {axis} of the array, got {{0}}.",
-            remedy="Give as many as the array has there.",
+            remedy="Give one for each element along that axis.",
         )  # fmt: skip
     order = sorted(range(len(axes)), key=lambda k: axes[k])
     shape = [array.shape[k] if k in axes else 1 for k in range(array.ndim)]

@@ -43,7 +43,7 @@ ALL_NAN = "Leave such lines out first, or use fw.argmin: for it a NaN is the lea
 
 
 def _filled(x: Any, value: float, who: str, axis: Any) -> tuple[Any, Any]:
-    """The array with a number for each NaN; and where there is none, None for what has no NaN."""
+    """The array with a number for each NaN, and a mask of the others; None if it has no NaN."""
     array = either(x, f"x of {who}")
     axes_of(array, axis, who)
     if array.dtype.kind not in "fc":
@@ -55,7 +55,7 @@ def _filled(x: Any, value: float, who: str, axis: Any) -> tuple[Any, Any]:
 @for_complex
 @operation(static="axis keepdims", axial=True)
 def nansum(x: Any, axis: Any = None, keepdims: bool = False) -> Array:
-    """The sum of the elements that are not NaN: of all, or along `axis`; 0 where there is none.
+    """The sum of the elements that are not NaN: of all, or along `axis`; 0 for no elements.
 
     Types: `x: t[..] -> t[..]`, without the axes gone along; dtypes as `sum`'s. Raises AxisError for
     an axis that is not there.
@@ -69,7 +69,7 @@ def nansum(x: Any, axis: Any = None, keepdims: bool = False) -> Array:
 @for_complex
 @operation(static="axis keepdims", axial=True)
 def nanprod(x: Any, axis: Any = None, keepdims: bool = False) -> Array:
-    """The product of the elements that are not NaN: of all, or along `axis`; 1 where there is none.
+    """The product of the elements that are not NaN: of all, or along `axis`; 1 for no elements.
 
     Types: `x: t[..] -> t[..]`, without the axes gone along; dtypes as `prod`'s. Raises AxisError
     for an axis that is not there.
@@ -119,7 +119,7 @@ def _extremum(
 @for_complex
 @operation(static="axis keepdims", axial=True)
 def nanmean(x: Any, axis: Any = None, keepdims: bool = False) -> Array:
-    """The mean of the elements that are not NaN: of all, or along `axis`; NaN where there is none.
+    """The mean of the elements that are not NaN: of all, or along `axis`; NaN for no elements.
 
     Types: `x: t[..] -> t[..]`, without the axes gone along; integers in f64. Raises AxisError for
     an axis that is not there.

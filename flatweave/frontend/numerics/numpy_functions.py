@@ -5,8 +5,8 @@
     np.partition(xs, 50)                    NumPy's own outside of a trace, inside of one an error
     np.pad(xs, 2, mode="mean")              as well: fw.pad lacks the mode
 
-A call goes by the names of NumPy's parameters. Those that say nothing, or how and not what, are
-left out. Whatever the function of ours lacks or refuses is NumPy's own outside of a trace.
+A call uses the names of NumPy's parameters. Parameters without effect on the result are dropped.
+A call that our function cannot serve is NumPy's own outside a trace.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class Form(NamedTuple):
     """How a function of ours is called for one of NumPy's."""
 
     call: Callable[..., Any]
-    positional: int = 1  # so many of NumPy's parameters are given by position, others by name
+    positional: int = 1  # the number of NumPy's parameters given by position; others by name
     renamed: Mapping[str, str] = {}
     always: frozenset[str] = frozenset()  # parameters whose default here is another than NumPy's
 

@@ -1,4 +1,4 @@
-"""Arrays with more elements before and behind them, under NumPy's name.
+"""Arrays with more elements before and after them, under NumPy's name.
 
     pad(x, 2, "edge")  concat [generate 2 (i => x[clip(i - 2, 0, n - 1)]), x, ..]
 """
@@ -35,14 +35,14 @@ def element_of(value: Any, array: Any) -> Any:
 @for_complex
 @operation(static="mode", numbers="pad_width constant_values")
 def pad(x: Any, pad_width: Any, mode: str = "constant", constant_values: Any = None) -> Array:
-    """The array with more elements before and behind it, along each axis.
+    """The array with more elements before and after it, along each axis.
 
-    `pad_width` is a number for all of them, a pair (before, behind), a pair for each axis, or a
+    `pad_width` is a number for all of them, a pair (before, after), a pair for each axis, or a
     dict of these by axis. What is added is `constant_values`, given in the same ways, or, by
     NumPy's names of `mode`, the nearest element ("edge"), or the array mirrored at its edge
     ("symmetric"), at its last element ("reflect"), or begun anew ("wrap").
 
-    Types: `x: t[n, ..] -> t[before + n + behind, ..]`. Raises ArgumentError for another mode and
+    Types: `x: t[n, ..] -> t[before + n + after, ..]`. Raises ArgumentError for another mode and
     for constants where the mode takes none,
     NegativeExtentError for a width below 0, ShapeError where there is no element to repeat,
     OverflowError and DTypeError for a constant that is no value of the dtype of `x`.
@@ -86,7 +86,7 @@ def _must_be_lengths(widths: Any) -> None:
 
 
 def _pairs(given: Any, array: Any, what: str) -> list[tuple[Any, Any]]:
-    """What is given for before and behind the array, along each axis."""
+    """The values for before and after the array, along each axis."""
     rank, nested = array.ndim, list | tuple
     if isinstance(given, Mapping):
         own = {axis_of(array, axis, "pad"): pair for axis, pair in given.items()}
@@ -101,7 +101,7 @@ def _pairs(given: Any, array: Any, what: str) -> list[tuple[Any, Any]]:
         raise ArgumentError(
             f"the {what} of pad does not fit {rank} axes: {given!r}.",
             where=user_location(),
-            remedy="Give a number, a pair (before, behind), or such a pair for each axis.",
+            remedy="Give a number, a pair (before, after), or such a pair for each axis.",
         )
     return [(pair[0], pair[-1]) for pair in pairs]
 

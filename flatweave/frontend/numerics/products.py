@@ -75,8 +75,8 @@ class Named(NamedTuple):
 def einsum(subscripts: str, *operands: Any, optimize: Any = False) -> Array:
     """Sums of products, by names of axes: "ij,jk->ik" is the product of two matrices.
 
-    An axis that is not named behind the arrow is summed; a name that an operand has twice is its
-    diagonal. Without an arrow names that occur once stand in alphabetic order; "..." is all axes
+    An axis that is not named after the arrow is summed; a name that occurs twice in an operand is
+    its diagonal. Without an arrow, names that occur once are in alphabetic order; "..." is all axes
     that have no name. Axes of extent 1 are broadcast. `optimize` makes no difference: operands are
     taken from left to right.
 
@@ -180,7 +180,7 @@ def _without_twins(part: Named) -> Named:
 
 
 def _summed(part: Named, wanted: set[str]) -> Named:
-    """Without the axes that nobody asks for."""
+    """Without the axes that no result needs."""
     gone = tuple(k for k, name in enumerate(part.axes) if name not in wanted)
     if not gone:
         return part

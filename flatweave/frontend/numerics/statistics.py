@@ -247,7 +247,7 @@ def at_parts(
 
 
 def _between(method: str, line: Any, count: Any, part: Any) -> Any:
-    """What stands at a part of the `count` elements at the beginning of a line that ascends."""
+    """The quantile at a fraction of the first `count` elements of an ascending line."""
     n, at = count.astype(f64), part.astype(f64)
     if method in AT_ONE:
         return line[_kept(AT_ONE[method]((n - 1) * at), count)]

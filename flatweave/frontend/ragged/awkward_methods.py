@@ -3,7 +3,7 @@
     rows.combinations(2)        the pairs of each row: (left, right)
     rows.pad_none(3)            rows of 3 elements or more
 
-What they mean is in `flatweave/tables`, which is imported when the first of them is called.
+They are defined in `flatweave/tables`, which is imported when the first of them is called.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ def _verb(name: str) -> Any:
 
 
 class Verbs:
-    """Methods along axis 1: of each row by itself. Several results are a tuple of Ragged values
+    """Methods along axis 1: on each row separately. Several results are a tuple of Ragged values
     that share offsets."""
 
     __slots__ = ()

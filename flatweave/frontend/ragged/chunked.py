@@ -84,10 +84,10 @@ class ChunkedRows(Node, Chunked):
 
     @classmethod
     def cut(cls, array: Any, rows: int | None = None, *, values: int | None = None) -> ChunkedRows:
-        """Rows in chunks of so many, or of as many as have so many values."""
+        """Chunks of at most `rows` rows each, or of at most `values` values each."""
         if (rows is None) is (values is None):
             raise ArgumentError(
-                "a Ragged is cut into chunks of so many rows, or of so many values: give one.",
+                "a Ragged is cut by a number of rows or by a number of values: give one.",
                 where=user_location(), remedy="fw.Chunked.cut(rows, values=1 << 24).",
             )  # fmt: skip
         count = len(array)
@@ -156,7 +156,7 @@ class ChunkedRows(Node, Chunked):
         return METHODS["row"](self, key)
 
     def __iter__(self) -> Iterator[Ragged]:  # type: ignore[override]
-        """The chunks, each loaded when its turn comes."""
+        """The chunks, each loaded when it is needed."""
         return (self.load(begin, end) for begin, end in pairwise(self.bounds))
 
     def load(self, begin: int, end: int) -> Ragged:  # type: ignore[override]
@@ -223,7 +223,7 @@ def offsets_in(tree: Tree, first: int = 0) -> set[int]:
 
 
 def arrays_in(values: Any) -> list[Any]:
-    """What has axes of its own: rows, or the arrays of a tree."""
+    """The values with axes: rows, or the arrays of a tree."""
     return [values] if isinstance(values, ChunkedRows) else flatten(values)[0]
 
 
@@ -240,7 +240,7 @@ def _joined_offsets(offsets: Sequence[Any]) -> Chunked:
 
 
 def _cuts_by_values(offsets: Any, values: int) -> list[int]:
-    """Where rows are cut so that each chunk has at most so many values, or one row."""
+    """The cuts of rows such that each chunk has at most `values` values, or one row."""
     cuts, rows = [0], len(offsets) - 1
     while cuts[-1] < rows:
         at = cuts[-1]

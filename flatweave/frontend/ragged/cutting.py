@@ -216,7 +216,7 @@ def need(condition: Atom, fault: Fault, *values: Atom) -> None:
 
 
 def first_place(count: Atom, holds: Any) -> Atom:
-    """The first index at which a condition holds; MOST if there is none."""
+    """The first index at which a condition holds, or MOST."""
     places = generated((count,), lambda i: tracer_of(extents.select(holds(i), i, MOST)))[0]
     fn = combine_lambda(lambda a, b: [apply("minimum", a, b)], [i64])
     return emit(Reduce(fn, (MOST,), (places.atom,)))[0].atom
@@ -246,7 +246,7 @@ def _check_offsets(offsets: Tracer, total: Atom) -> None:
 
 
 def none_at(found: Atom, count: Atom, fault: Fault, value: Any) -> None:
-    """A check that a search found nothing; the message has the place found and a value there."""
+    """A check that a search found nothing; the message has the index found and a value there."""
     scope = current()
     shown = scope.apply("eq", found, MOST)
     inside = extents.least(found, extents.sub(count, ONE))

@@ -82,7 +82,7 @@ def at_places(rows: Ragged, key: Sequence[Any]) -> Any:
 
 
 def by_rows(rows: Ragged, key: Ragged) -> Ragged:
-    """The elements of each row that the same row of a mask, or of places, names."""
+    """The elements of each row that the same row of a mask, or of indices, selects."""
     if isinstance(key.values, Ragged) and isinstance(rows.values, Ragged):
         check_rows(rows, key, "an index of a Ragged")
         return Ragged.made(by_rows(rows.values, key.values), rows.offsets)
@@ -103,7 +103,7 @@ def by_rows(rows: Ragged, key: Ragged) -> Ragged:
     extents.same(
         row_count(as_tracer(rows.offsets)), row_count(own),
         "an index of a Ragged needs as many rows, got {0} and {1}.",
-        remedy="Give the places in each row, such as those of fw.argsort(rows, axis=1).",
+        remedy="Give the indices within each row, such as those of fw.argsort(rows, axis=1).",
     )  # fmt: skip
     numbers = generated(leaf.extents[:1], lambda p: tracer_of(locate(own, 1, p)[0]), "p")[0]
     return Ragged.made(taken(rows.values, _positions(rows, numbers, leaf)), key.offsets)
@@ -146,9 +146,9 @@ def _is_array(part: Any) -> bool:
 
 def _apart() -> Unsupported:
     return Unsupported(
-        "index arrays of a Ragged with a slice between them, behind one of all rows.",
+        "index arrays of a Ragged with a slice between them, after a slice of all rows.",
         where=user_location(),
-        remedy="Use one after the other, rows[:, j][:, :, :, k], or"
+        remedy="Index in two steps, rows[:, j][:, :, :, k], or"
         " fw.map(lambda row: row[j, :, k], rows).",
     )
 
@@ -227,7 +227,7 @@ def _in_rows(rows: Ragged, rest: Sequence[Any]) -> Any:
 
 
 def _at_each(rows: Ragged, places: Tracer, rest: Sequence[Any]) -> Any:
-    """Every row at the same places, and at the other parts of a key."""
+    """Every row at the same indices, and at the other parts of a key."""
     count = row_count(as_tracer(rows.offsets))
     is_nested = isinstance(rows.values, Ragged)
     others = [_index(part) for part in rest if _is_array(part)]
@@ -260,7 +260,7 @@ def _at_each(rows: Ragged, places: Tracer, rest: Sequence[Any]) -> Any:
 
 
 def _behind(found: Any, rest: Sequence[Any]) -> Any:
-    """The other parts of a key, which come behind the elements found."""
+    """The other parts of a key, applied after the elements found."""
     if not rest:
         return found
     if isinstance(found, Ragged):
@@ -280,8 +280,8 @@ def _at(rows: Ragged, positions: Tracer, rest: Sequence[Any]) -> Any:
 
 
 def _positions(rows: Ragged, numbers: Tracer, places: Tracer) -> Tracer:
-    """Where the element at each place of the row of each number is among the values; numbers and
-    places are broadcast to one shape."""
+    """The indices in the values of the elements at `places` within the rows of `numbers`; the two
+    are broadcast to one shape."""
     offsets = as_tracer(rows.offsets)
     shape = common_shape([numbers, places], "indexing a Ragged")
     message = check_message(

@@ -1,4 +1,4 @@
-"""map over the rows of a Ragged, or over elements beside them: the function of one row, nested.
+"""map over the rows of a Ragged, and over other arrays: the function of one row, nested.
 
     map sum rows                generate [rows] (i => reduce add 0 (row i))
     map (r => r / sum r) rows   nest rows (i => .., rows as long as those of rows)
@@ -66,7 +66,7 @@ def varies(extent: Atom, inside: Scope) -> bool:
 
 
 def result_of(value: Any, f: Any, inside: Scope) -> Result:
-    """What a user's function gave, as arrays of its own scope."""
+    """A user function's result, as arrays of the inner scope."""
     if value is None:
         raise no_array(None, f"the result of {name_of(f)}")
     found, tree = flatten(value, lambda v: isinstance(v, Ragged))
@@ -143,7 +143,7 @@ def _below(rows: Ragged, inside: Scope) -> Any:
     if tree != LEAF:
         raise Unsupported(
             "rows of tuples of arrays whose lengths differ from element to element.",
-            where=user_location(), remedy="Give each array of the tuple as rows of its own.",
+            where=user_location(), remedy="Give each array of the tuple as a separate result.",
         )  # fmt: skip
     return _by_rows(own(as_tracer(uneven[0]), inside), inside)
 

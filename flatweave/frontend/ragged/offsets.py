@@ -73,7 +73,7 @@ def check_values(leaves: Sequence[Any]) -> None:
     if not leaves or not all(leaf.ndim for leaf in leaves):
         raise ShapeError(
             "ragged needs values in arrays of rank 1 or more.",
-            where=user_location(), remedy="Give the elements of all rows, one after the other.",
+            where=user_location(), remedy="Give the elements of all rows in one array, in order.",
         )  # fmt: skip
 
 
@@ -134,7 +134,7 @@ def on_host(
     leaves, tree = flatten(values, is_number_list)
     if tree.irregular:
         raise Unsupported(
-            "the values of ragged hold a Ragged beside other arrays.",
+            "the values of ragged hold a Ragged next to other arrays.",
             where=user_location(), remedy="Make one Ragged of each, with the same lengths.",
         )  # fmt: skip
     arrays = [_host_values(leaf, "values of ragged") for leaf in leaves]

@@ -50,7 +50,7 @@ from flatweave.terms.syntax import Atom, constant
 def locate(ends: Tracer, skip: int, p: Atom) -> tuple[Atom, Atom]:
     """The row of position `p`, and where that row begins; row i ends at `ends[skip + i]`.
 
-    Ends do not decrease, and `p` is below the last one: the row is the first one to end behind p.
+    Ends do not decrease, and `p` is below the last one: the row is the first with an end above p.
     """
     row, start = current().emit(Locate(ends.atom, skip, p), "s")
     known_natural(row)

@@ -41,10 +41,10 @@ from flatweave.terms.syntax import Atom
 
 
 def concat_rows(parts: Sequence[Any], axis: Any) -> Ragged:
-    """The rows of several Ragged values, one after the other."""
+    """The rows of several Ragged values, concatenated."""
     if not all(isinstance(part, Ragged) for part in parts):
         raise ArgumentError(
-            "concat got a Ragged beside an array.",
+            "concat got a Ragged and an array.",
             where=user_location(), remedy="Make rows of the array first: fw.ragged([xs]).",
         )  # fmt: skip
     number = axis_below(rank_of(parts[0]), axis, "concat", "a Ragged")
@@ -56,7 +56,7 @@ def concat_rows(parts: Sequence[Any], axis: Any) -> Ragged:
 
 
 def _side_by_side(parts: Sequence[Ragged]) -> Ragged:
-    """Each row of the first, behind it that of the second, and so on."""
+    """Each row of the first followed by that of the second, and so on."""
     count = row_count(as_tracer(parts[0].offsets))
     for other in parts[1:]:
         count = extents.same(
@@ -95,7 +95,7 @@ def _values(parts: Sequence[Any]) -> Any:
 
 
 def _offsets(parts: Sequence[Ragged]) -> Any:
-    """Those of the first, and of each other one what is behind its 0, moved."""
+    """The offsets of the first part, then those of the others without their 0, shifted."""
     found = [as_tracer(parts[0].offsets)]
     before: Atom = read(found[0], (row_count(found[0]),)).atom
     for part in parts[1:]:
@@ -119,7 +119,7 @@ def ordered_rows(who: str, rows: Ragged, key: Key, descending: bool, axis: Any) 
         return Ragged.made(values, rows.offsets)
     if number == 0 or isinstance(rows.values, Ragged):
         return sorted_columns(who, rows, number, key, descending)
-    along = 0 if key is None and rank_of(rows) > 2 else None  # rows have no order of their own
+    along = 0 if key is None and rank_of(rows) > 2 else None  # rows are not ordered
     found = map_rows(lambda row: METHODS[who](row, key, descending, axis=along), [rows])
     values = map_leaves(lambda each: each.values, found, is_irregular)
     return Ragged.made(values, rows.offsets)

@@ -5,7 +5,7 @@
     sum(rows, axis=2)       Ragged(sum(rows.values, axis=1), rows.offsets)
     sum(rows, axis=0)       sum(columns, axis=1), the values sorted by their index in their row
     cumsum(rows, axis=0)    cumsum(columns, axis=1), each sum moved to where its value was
-    argmin(rows, axis=0)    the number of the row that column j has its least value from
+    argmin(rows, axis=0)    the index of the row with the least value of column j
     sum(nested, axis=1)     the same within each row, over the rows in it: axis 0 of each
     sum(nested, axis=0)     over all rows, at each index in the rows in them
     sum(nested, axis=(0, 2))    over all rows and what the rows in them hold
@@ -59,10 +59,10 @@ PLACED = frozenset({"argmin", "argmax", "nanargmin", "nanargmax"})
 
 @record
 class Columns:
-    """The values by their places: `order` says where the values of the columns were, `of` to which
-    column each belongs, `numbers` in which row each value is; results are cut by each of `ends`,
-    the outermost first, of which one is None for an axis that is gone along. `places` are the
-    columns, of which there are `count`, of the values where they are."""
+    """The values by column: `order` has the old index of each value, `of` its column, `numbers`
+    its row. Results are cut by each of `ends`, the outermost first; None marks an axis that is
+    reduced. `places` are the columns of the values in their old order; there are `count`
+    columns."""
 
     rows: Ragged
     places: Tracer
@@ -98,7 +98,7 @@ class Columns:
         return found
 
     def number(self, place: Any) -> Tracer:
-        """The numbers of the rows that the values at some places of the columns are from."""
+        """The row indices of values, by their positions in the columns."""
         return METHODS["gather"](self.numbers, METHODS["gather"](self.order, place))
 
 
@@ -167,8 +167,8 @@ def _widths(outer: Ragged | None, rows: Ragged, count: Any, of: Tracer) -> Trace
 def _of_inner(
     rows: Ragged, of: Tracer, numbers: Tracer, ends: Tracer | None
 ) -> tuple[Tracer, Tracer]:
-    """Which columns the elements of rows are of, and the rows' numbers; places count from where a
-    row's column is cut, where it is."""
+    """The columns of the elements of rows, and the indices of the rows; columns count from the
+    start of a row's slice, if it is sliced."""
     offsets = as_tracer(rows.offsets)
     starts = of
     if ends is not None:
@@ -188,7 +188,7 @@ def _of_inner(
 
 
 def over_rows(who: str, rows: Ragged, axes: Sequence[int], options: dict[str, Any]) -> Any:
-    """The public function `who` of what rows have at each place."""
+    """The public function `who` across the rows, position by position."""
     found = columns(rows, axes)
     if who not in FOLDS | PLACED:
         return cut_as(rows, found.back(METHODS[who](found.whole(), axis=1, **options).values))
@@ -210,7 +210,7 @@ def over_rows(who: str, rows: Ragged, axes: Sequence[int], options: dict[str, An
 
 
 def by_histogram(who: str, found: Columns, options: dict[str, Any]) -> Any:
-    """What a histogram over the places gives, for which nothing is sorted; None where none does."""
+    """The result by a histogram over the columns, without a sort; None if there is no such one."""
     leaves, tree = flatten(found.rows.values)
     if tree != LEAF or "initial" in options:
         return None
@@ -242,7 +242,7 @@ def by_histogram(who: str, found: Columns, options: dict[str, Any]) -> Any:
 
 
 def _from_all(offsets: Tracer, places: Tracer, of: Tracer | None = None) -> Tracer:
-    """A place in each column, or places in the columns `of`, counted from the first of all."""
+    """Positions within columns, counted from the start of the first column."""
 
     def place(c: Atom, *at: Atom) -> Tracer:
         column = c if of is None else read(of, (c,)).atom
@@ -254,8 +254,8 @@ def _from_all(offsets: Tracer, places: Tracer, of: Tracer | None = None) -> Trac
 
 
 def sorted_columns(who: str, rows: Ragged, axis: int, key: Key, descending: bool) -> Ragged:
-    """`sort` or `argsort` of what rows have at each place: sorted values lie where rows have any,
-    and the places of them are the numbers of rows."""
+    """`sort` or `argsort` across the rows, position by position: sorted values are where rows have
+    any, and their indices are row indices."""
     found = columns(rows, [axis])
     whole = found.whole()
     if rank_of(whole) == 2:

@@ -41,12 +41,12 @@ from flatweave.frontend.values.tree import LEAF, Tree, flatten, map_leaves, unfl
 NUMBERS = frozenset({int, float, bool, complex})
 ROWS = frozenset({"list", "array", "ragged"})
 RECORDS = frozenset({"tuple", "record"})
-BY_VALUE = frozenset({"array", "number"})  # kinds that a class alone does not tell
-Kinds = dict[str, int]  # the first place at which something of a kind stands
+BY_VALUE = frozenset({"array", "number"})  # kinds that a class does not determine
+Kinds = dict[str, int]  # the first position of each kind
 
 
 def kinds_of(items: Sequence[Any]) -> Kinds:
-    """What kinds of things there are, each with the first place of one."""
+    """The kinds of the items, each with its first position."""
     types = set(map(type, items))
     if types and types <= NUMBERS:
         return {"number": 0}
@@ -103,7 +103,7 @@ def of_rows(rows: Sequence[Any], dtype: Any = None, nulls: str = "raise") -> Rag
     if found.keys() & ROWS:
         if not found.keys() <= ROWS | {"tuple"}:
             raise ArgumentError(
-                "ragged got rows that hold numbers beside rows that hold rows.",
+                "ragged got rows of numbers and rows of rows.",
                 where=user_location(), remedy="Nest all of them equally deep, [[[1]], [[2], [3]]].",
             )  # fmt: skip
         return cut(of_rows(items, dtype, nulls), lengths)
@@ -181,7 +181,7 @@ def _plain_columns(items: Sequence[Any], tree: Tree) -> list[list[Any]] | None:
 
 
 def _columns_of(items: Sequence[Any], tree: Tree) -> list[list[Any]]:
-    """The fields of any records, each of which is taken apart."""
+    """The fields of any records, each decomposed."""
     columns: list[list[Any]] = [[] for _ in range(tree.size)]
     for item in items:
         leaves, own = flatten(item, _is_listed)
@@ -198,7 +198,7 @@ def _columns_of(items: Sequence[Any], tree: Tree) -> list[list[Any]]:
     for column in columns:
         if any(isinstance(item, list) for item in column):
             raise Unsupported(
-                "the elements of ragged hold lists beside numbers.",
+                "the elements of ragged hold lists and numbers.",
                 where=user_location(), remedy="Make one Ragged of each field, under the same"
                 " offsets.",
             )  # fmt: skip
@@ -316,11 +316,11 @@ def _no_row(row: Any, place: int, kind: str) -> UserError:
 
 
 def _no_element(lengths: Any, place: int, kind: str) -> UserError:
-    """None or text among the elements, by row and place in it."""
+    """None or text among the elements, by row and index in it."""
     ends = np.cumsum(lengths)
     row = int(np.searchsorted(ends, place, side="right"))
     at = place - int(ends[row] - lengths[row])
-    what, remedy = "None, which no number stands for", "Leave it out, or write fw.nan in its place."
+    what, remedy = "None, which is not a number", "Leave it out, or write fw.nan instead."
     if kind == "text":
         what, remedy = "text", "Convert it to a number first, or to bytes, which are rows of u8."
     return ArgumentError(

@@ -2,7 +2,7 @@
 
     rows[1]          values[offsets[1]:offsets[2]]
     rows[1:3]        the offsets from 1 to 3, less the first of them, and the values between
-    rows[[2, 0]]     offsets from the lengths of these rows, and each value from its old place
+    rows[[2, 0]]     offsets from the lengths of these rows, and each value from its old index
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ def no_single_bool() -> ArgumentError:
 
 
 def _part(values: Any, start: Atom, length: Atom) -> Any:
-    """So many values from `start`: of a Ragged so many rows."""
+    """`length` values from `start`, or rows of a Ragged."""
     if isinstance(values, Ragged):
         return _span(values, start, length)
     leaves, tree = flatten(values)
@@ -186,10 +186,10 @@ def numbers_of(rows: Ragged, key: Any) -> Tracer:
 
 
 def no_rank_one(found: Tracer) -> ArgumentError:
-    """An index array of a Ragged that is none of its numbers one after the other."""
+    """An index array of a Ragged whose rank is not 1."""
     return ArgumentError(
         f"an index array of a Ragged must have rank 1, got {describe(found)}.",
-        where=user_location(), remedy="Give the numbers of rows one after the other.",
+        where=user_location(), remedy="Give the indices of rows in a vector.",
     )  # fmt: skip
 
 

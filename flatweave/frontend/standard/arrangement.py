@@ -71,7 +71,7 @@ def stack(arrays: Sequence[Any], axis: int = 0) -> Array:
 
 
 def in_turn(leaves: Sequence[Tracer], shape: Sequence[Atom]) -> Any:
-    """The elements of arrays of one shape in turn, as many as another shape has, at the most."""
+    """The elements of arrays of one shape, interleaved; at most as many as another shape has."""
     alike = in_one_dtype(leaves, "stack")
     scope = current()
     if not scope.depth and len(alike) > 1:
@@ -157,10 +157,10 @@ def squeeze(x: Any, axis: Any = None) -> Array:
 
 @operation(static="source destination")
 def moveaxis(x: Any, source: Any, destination: Any) -> Any:
-    """The array with some axes at other places; the others keep their order.
+    """The array with some axes moved; the others keep their order.
 
     Types: `x: t[..] -> t[..]`, its extents in another order. Raises AxisError for an axis that is
-    not there, ArgumentError for as many places as axes.
+    not there, ArgumentError if sources and destinations differ in number.
 
         >>> fw.moveaxis(np.zeros((2, 3, 4)), 0, -1).shape
         (3, 4, 2)
@@ -169,7 +169,7 @@ def moveaxis(x: Any, source: Any, destination: Any) -> Any:
     froms, tos = (axes_named(array, axes, "moveaxis") for axes in (source, destination))
     if len(froms) != len(tos):
         raise ArgumentError(
-            f"moveaxis got {len(tos)} places for {len(froms)} axes.",
+            f"moveaxis got {len(tos)} destinations for {len(froms)} axes.",
             where=user_location(), remedy="For instance fw.moveaxis(x, (0, 1), (1, 0)).",
         )  # fmt: skip
     order = [at for at in range(array.ndim) if at not in froms]
@@ -262,7 +262,7 @@ def _rolled(array: Any, shifts: list[Any], axes: list[int]) -> Any:
 
 @operation(static="axis")
 def repeat(x: Any, repeats: Any, axis: Any = None) -> Any:
-    """Each element so many times, one after the other; along an axis, each row of it.
+    """Each element repeated `repeats` times in place; along an axis, each slice of it.
 
     `repeats` is a number, or one for each element. Raises NegativeExtentError below 0.
 
@@ -288,7 +288,7 @@ def repeat(x: Any, repeats: Any, axis: Any = None) -> Any:
     else:
         extents.same(
             n, counts.extents[0], "repeat needs a number for each of {0} elements, got {1}.",
-            remedy="Give one number for all, or as many as there are elements.",
+            remedy="Give one number for all, or one for each element.",
         )
     places = expand(lambda pair: pair[1], lambda pair, k: pair[0], (_positions(n), counts))
     shape = (*array.extents[:at], places.extents[0], *array.extents[at + 1 :])
@@ -300,8 +300,8 @@ def repeat(x: Any, repeats: Any, axis: Any = None) -> Any:
 
 
 def _each_so_often(array: Tracer, at: int, times: Tracer) -> Tracer | None:
-    """Each element, or each row, so many times; None for elements of a vector that are repeated
-    more often than is worth a store of their own each."""
+    """Each element, or each row, repeated; None for elements of a vector with more repetitions
+    than pay for separate stores."""
     count = extents.length_of(times, "a number of repetitions of repeat")
     lead, n, rest = array.extents[:at], array.extents[at], array.extents[at + 1 :]
     run_time_checks.fit((*array.extents, count))
@@ -322,7 +322,7 @@ def _positions(n: Atom) -> Tracer:
 
 @operation(static="repetitions")
 def tile(x: Any, repetitions: Any) -> Array:
-    """The array so many times along each of its last axes.
+    """The array repeated along each of its last axes.
 
     Types: `x: t[n], repetitions: ints -> t[n * repetitions]`. Raises NegativeExtentError for a
     number below 0.
@@ -346,7 +346,7 @@ def tile(x: Any, repetitions: Any) -> Array:
 
 
 def _repeated(array: Tracer, axis: int, count: Atom) -> Tracer:
-    """The array so many times along an axis as the program finds out when it runs."""
+    """The array repeated along an axis, a number of times known at run time."""
     shape, own = list(array.extents), array.extents[axis]
     shape[axis] = extents.mul(own, count)
     extents.known_extent(shape[axis])

@@ -148,7 +148,7 @@ def result_type(*arrays_and_dtypes: Any) -> DType:
 
     A float of 16 bits is that of its kind alone; with others it is an f32.
 
-    Types: arrays, dtypes and numbers `->` a dtype. Raises DTypeError where there is none.
+    Types: arrays, dtypes and numbers `->` a dtype. Raises DTypeError if no dtype holds both.
 
         >>> fw.result_type(fw.i32, fw.f32)
         f64
@@ -166,7 +166,7 @@ def isdtype(dtype: Any, kind: Any) -> bool:
     """Whether a dtype is of a kind: a dtype, the name of a kind, or a tuple of such.
 
     Types: a dtype, and a kind such as `"integral"`, `->` a Python bool. Raises DTypeError for a
-    kind that is none.
+    kind that does not exist.
 
         >>> fw.isdtype(fw.f32, "real floating")
         True
@@ -215,7 +215,7 @@ class NamespaceInfo:
         return HOST
 
     def default_dtypes(self, *, device: Any = None) -> dict[str, DType]:
-        """The dtypes of what is made of Python numbers, and of places."""
+        """The dtypes of Python numbers, and of indices."""
         on_device(device, "default_dtypes")
         return {"real floating": f64, "complex floating": c128, "integral": i64, "indexing": i64}
 

@@ -1,6 +1,6 @@
 """Places of elements, and sets of them, under the standard's names.
 
-What they give is as long as the values say, in jitted functions, too.
+The lengths of results depend on values, in jitted functions, too.
 """
 
 from __future__ import annotations

@@ -136,7 +136,7 @@ def _cumulative(
         array = raveled(array)
     if axis is None and array.ndim != 1:
         raise ArgumentError(
-            f"{who} of {array.ndim} axes needs to be told which one.",
+            f"{who} of {array.ndim} axes needs the argument axis.",
             where=user_location(), remedy="Give axis=0, or reshape: x.reshape(-1).",
         )  # fmt: skip
     at = 0 if axis is None else axis_of(array, axis, who)

@@ -214,7 +214,7 @@ def length_of(value: Any, what: str) -> Atom:
     )
     home = check(holds, NEGATIVE, (extent,), message)
     if isinstance(extent, Const):
-        return ZERO  # behind a check that fails
+        return ZERO  # after a check that fails
     home.natural.add(extent)
     return extent
 

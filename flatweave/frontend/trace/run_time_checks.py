@@ -171,7 +171,7 @@ def check(condition: Atom, kind: str, values: Sequence[Atom], message: str) -> S
 
 
 def is_refused(condition: Atom) -> bool:
-    """Whether a condition is known not to hold, in a place that is surely reached.
+    """Whether a condition is known not to hold, in code that is surely reached.
 
     Where a body may not run, such a condition is checked like any other: when it runs.
     """

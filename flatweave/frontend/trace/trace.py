@@ -152,7 +152,7 @@ class Leaf:
 
 @record(eq=True)
 class Traced:
-    """A traced function: its program, the tree of its results, and the arrays it reads beside."""
+    """A traced function: its program, the tree of its results, and the arrays that it captures."""
 
     program: Program
     tree: Tree

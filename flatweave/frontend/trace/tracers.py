@@ -76,7 +76,7 @@ def narrowed(x: Tracer, dtype: DType) -> Short:
 
 def _in_53_bits(scope: Scope, x: Atom) -> Atom:
     """An integer of 64 bits as one that an f64 holds and that rounds to the same short float: the
-    bits behind its first 53 are one bit, which is set where one of them is."""
+    bits after its first 53 become one bit, which is set if one of them is."""
     kind = x.type
     assert isinstance(kind, DType)
     behind = constant((1 << 64 - EXACT) - 1, kind)

@@ -5,7 +5,7 @@
 
 The values of one chunk are not copied, but for bools, which Arrow keeps as bits, for dictionaries
 and for runs. Lists of a fixed size are an axis more. Nothing else is a number: structs, texts,
-times, and extension types, which give a column of numbers a meaning of their own.
+times, and extension types, which give a column of numbers another meaning.
 """
 
 from __future__ import annotations
@@ -180,7 +180,7 @@ def _either(a: Values | None, b: Values | None) -> Values | None:
 
 
 def _joined(parts: list[Numbers]) -> Numbers:
-    """The parts of a column one after the other."""
+    """The parts of a column, concatenated."""
     values = np.concatenate([found for found, _ in parts])
     if all(missing is None for _, missing in parts):
         return values, None

@@ -72,7 +72,7 @@ CArray._fields_ = [
 
 
 class CStream(ctypes.Structure):
-    """struct ArrowArrayStream: the arrays of a column, one after the other."""
+    """struct ArrowArrayStream: the arrays of a column, in order."""
 
     _fields_ = (
         ("get_schema", ctypes.c_void_p),
@@ -120,7 +120,7 @@ class Chunk(NamedTuple):
 
     @property
     def extension(self) -> str:
-        """The name of the extension type that gives the elements a meaning of their own, or ""."""
+        """The name of the extension type of the elements, or ""."""
         return self.metadata.get("ARROW:extension:name", b"").decode(errors="replace")
 
     def buffer(self, number: int, dtype: Any, start: int, count: int) -> Values:
@@ -245,7 +245,7 @@ class Column(NamedTuple):
 
 
 def numbers(values: Values) -> Column:
-    """An array of numbers; what stands at each place of axis 0 is a list of a fixed size."""
+    """An array of numbers; each slice along axis 0 is a list of a fixed size."""
     if not values.ndim:
         raise ArgumentError(
             "a single number is no Arrow array.",

@@ -1,7 +1,7 @@
 """Other libraries' arrays as ours, over the same memory: fw.asarray, fw.from_dlpack, arguments.
 
     fw.asarray(xs)               nothing is copied where the elements lie as a program reads them
-    fw.asarray(xs[::2])          a copy, for they are not one after the other
+    fw.asarray(xs[::2])          a copy, for they are not contiguous
     fw.asarray([1, 2])           a new array
     values_of(torch_tensor)      the values of an argument: a view through DLPack
     values_of(b"abc")            a view of the bytes, u8
@@ -215,7 +215,7 @@ def asarray(
 ) -> Array | tuple[Array, Array]:  # fmt: skip
     """A NumPy array, list, scalar, buffer or DLPack object as an array of ours.
 
-    The memory is shared where its elements have the dtype and lie one after the other, and nobody
+    The memory is shared if its elements have the dtype and are contiguous; then nobody
     may write to it from then on; `copy=True` makes a copy, which is for those who will. With
     `copy=False`, BufferError is raised where the memory cannot be shared.
 

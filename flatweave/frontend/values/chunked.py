@@ -2,7 +2,7 @@
 
     xs = fw.Chunked.cut(np.arange(10), 4)          chunks of 4, 4 and 2 rows, views of the array
     xs = fw.Chunked.open("ticks.npy", 1 << 20)     regions of a file, read when they are needed
-    xs = fw.Chunked([a, b])                        these arrays, one after the other
+    xs = fw.Chunked([a, b])                        these arrays, concatenated
 
 It is nowhere as a whole: functions go over it chunk by chunk (`cluster/`), operators and methods
 with them: `xs[xs > 3].sum()`.
@@ -42,14 +42,14 @@ from flatweave.runtime import lazy_import
 __all__ = ["Chunked", "Field", "Held", "Piece", "Several", "Values", "Viewed"]
 Paths: TypeAlias = "str | os.PathLike[str] | Sequence[str | os.PathLike[str]]"
 ROWS_BYTES = 128 << 20
-"""A chunk where nobody says how large."""
+"""The default size of a chunk."""
 GATHERED = 1 << 30
-"""Up to so many bytes np.asarray puts all chunks together; of more it is an error."""
+"""The largest array that np.asarray assembles from chunks; a larger one is an error."""
 NUMBERS = frozenset(dtype.numpy for dtype in (*DTYPES, *COMPLEX.values(), f16))
 
 
 class Pieced:
-    """Rows in pieces one after the other: how many there are, and where each of them is."""
+    """Rows in consecutive pieces: their number, and the position of each."""
 
     __slots__ = ("__weakref__", "_bounds", "dtype", "pieces", "rises", "row")
     dtype: np.dtype[Any]
@@ -88,7 +88,7 @@ class Pieced:
         return self.bounds[-1]
 
     def __iter__(self) -> Iterator[Values]:
-        """The chunks as arrays, each loaded when its turn comes."""
+        """The chunks as arrays, each loaded when it is needed."""
         return (piece.load(0, piece.rows) for piece in self.pieces)
 
     def load(self, begin: int, end: int) -> Values:
@@ -96,7 +96,7 @@ class Pieced:
         return self.whole(loaded(self.between(not_before(begin), end)))
 
     def whole(self, parts: Sequence[Values]) -> Values:
-        """Rows of it that lie one after the other, as one array."""
+        """Consecutive rows of it as one array."""
         if len(parts) == 1:
             return parts[0]
         return np.concatenate(parts) if parts else np.empty((0, *self.row), self.dtype)
@@ -167,7 +167,7 @@ class Chunked(Pieced, Operators):
 
     @classmethod
     def of(cls, pieces: Sequence[Piece], dtype: Any, row: tuple[int, ...] = ()) -> Chunked:
-        """Pieces of one array, one after the other."""
+        """Consecutive pieces of one array."""
         made: Chunked = cls.__new__(cls)
         made._set(pieces, dtype, row)
         return made
@@ -197,10 +197,10 @@ class Chunked(Pieced, Operators):
 
     @classmethod
     def cut(cls, array: Any, rows: int | None = None, *, values: int | None = None) -> Chunked:
-        """An array that is in memory, in chunks of so many rows; nothing is copied.
+        """An array that is in memory, in chunks of `rows` rows; nothing is copied.
 
-        Rows of a Ragged stay whole: its chunks have so many rows, or, if `values` says so, as many
-        as have at most so many values, but at least one.
+        Rows of a Ragged stay whole: its chunks have `rows` rows each, or, with `values`, at most
+        that many values, but at least one row.
         """
         if _is_ragged(array):
             return lazy_import.opened("rows").ChunkedRows.cut(array, rows, values=values)
@@ -228,12 +228,12 @@ class Chunked(Pieced, Operators):
         cls, path: Paths, rows: int | None = None, *,
         column: str | list[str] | tuple[str, ...] | None = None, format: str | None = None,
     ) -> Chunked | dict[str, Chunked]:  # fmt: skip
-        """The array of files, read in chunks of about so many rows, by default of 128 MiB.
+        """The array of files, read in chunks of about `rows` rows, by default of 128 MiB.
 
         `path` is a path, a list of paths, a folder or a pattern with `*`; with `://`, one that
         fsspec knows. `format` is "npy", "parquet", "arrow", "zarr", "text" or "bytes", by default
-        as the names end. Of tables, `column` names a column; several, a dict of them, which go
-        beside each other. Chunks end where row groups, record batches, Zarr's chunks and lines do.
+        as the names end. For tables, `column` names a column; several names give a dict of columns
+        cut alike. Chunks end where row groups, record batches, Zarr's chunks or lines do.
         Raises ArgumentError for files that do not go together, Unsupported without their library.
         """
         rows = None if rows is None else positive(rows)
@@ -259,7 +259,7 @@ class Chunked(Pieced, Operators):
         return lazy_import.opened("collections").from_dask(collection)
 
     def rechunk(self, rows: int | Chunked) -> Chunked:
-        """The same array in chunks of so many rows, or as another one of that length is cut.
+        """The same array in chunks of `rows` rows, or cut like another one of that length.
 
         Nothing is moved before a chunk is read. Sums of floats round as chunks are cut: cut alike,
         they have the same bits. Raises ArgumentError for what is no number of rows.
@@ -290,7 +290,7 @@ class Chunked(Pieced, Operators):
 
         `format` is "npy", "parquet", "arrow", "zarr" or "bytes", by default as the name ends. Of
         tables, which are folders with a file for each chunk, `column` is its name, "values" by
-        default, and `beside` are others with as many rows. An .npy file replaces what has its name;
+        default, and `beside` are other columns of the same length. An .npy file is overwritten;
         folders must be new. Raises ArgumentError for what cannot be written so.
         """
         lazy_import.opened("save").save(self, path, format, column, beside or {})
@@ -310,7 +310,7 @@ class Chunked(Pieced, Operators):
         if self.nbytes > GATHERED:
             raise ArgumentError(
                 f"{self!r} has {pretty.size(self.nbytes)}, which np.asarray does not put together"
-                f" in memory by itself (up to {pretty.size(GATHERED)}).",
+                f" in memory (at most {pretty.size(GATHERED)}).",
                 where=user_location(),
                 remedy="Go over its chunks, `for chunk in xs`, or say xs.load(0, len(xs)) to have"
                 " all of it in memory.",

@@ -6,10 +6,10 @@
     held_by(polars.Series(["a"]), "xs")            DTypeError: text is no number
     held_by("text", "xs")                          None: not an array
 
-This is the one place that decides what an object of another library is, for whole arrays and for
+Only this module decides what an object of another library is, for whole arrays and for
 chunks alike. Some libraries make what is missing NaN without a word when NumPy asks for the values,
 times and categories integers, records matrices: so each is asked in the way that loses nothing, and
-is known by what it offers, not by name. What is missing, who reads it refuses, fills or takes apart
+is known by what it offers, not by name. The caller refuses, fills or splits off missing values
 (`asarray.py`, `ragged/nulls.py`).
 """
 
@@ -147,7 +147,7 @@ def _pandas(value: Any, name: str) -> Numbers:
 
 
 def _table(value: Any, columns: Sequence[tuple[Any, Any]], name: str) -> Numbers:
-    """The columns of a table, each by itself; of the dtype that holds them all."""
+    """The columns of a table, in the dtype that holds them all."""
     if hasattr(value, "isna") and all(isinstance(x.dtype, np.dtype) for _, x in columns):
         values = _asked(value, name, np.asarray, value)
         if values.dtype.kind != "O":
@@ -227,7 +227,7 @@ def _is_awkward(value: Any) -> bool:
 
 
 def is_masked(value: Any) -> bool:
-    """Whether an array is masked; numpy.ma is slow to load, and without it there is none."""
+    """Whether an array is masked; numpy.ma is slow to load, and is never imported for this."""
     masked = sys.modules.get("numpy.ma")
     cls = getattr(masked, "MaskedArray", None)  # also none while another thread loads the module
     return cls is not None and isinstance(value, cls)

@@ -31,7 +31,7 @@ from flatweave.scalar.ops import evaluate
 
 
 class Composed(Array, Node):
-    """An array, or a scalar, of such numbers; each of its parts has its shape."""
+    """An array, or a scalar, of such numbers; all its parts have one shape."""
 
     __slots__ = ()
     irregular: ClassVar[bool] = False

@@ -227,7 +227,7 @@ class Elementwise:
         return METHODS["clip"](self, min, max)
 
     def round(self, decimals: int = 0) -> Self:
-        """Each value at the nearest number of so many decimals, halves at the even one."""
+        """Each value rounded to `decimals` decimals, halves to even."""
         return METHODS["rounded"](self, decimals) if decimals else METHODS["round"](self)
 
 

@@ -59,7 +59,7 @@ def operand_dtype(fn: str, values: Sequence[Tracer]) -> DType:
     dtype, weak = common(values)
     if weak or dtype.is_float or scalar.TABLE[fn].promotion != "float":
         return scalar.operand_dtype(fn, dtype)
-    # each operand by itself: an i8 and a u16 are f32, though what holds both is an i32
+    # each operand separately: an i8 and a u16 give f32, though an i32 holds both
     weaks = [v for v in values if v.weak]
     alone = [common((v, *weaks))[0] for v in values if not v.weak]
     return max((scalar.operand_dtype(fn, d) for d in alone), key=lambda d: d.bits)
@@ -88,7 +88,7 @@ def too_big(value: object, dtype: DType, what: str = PYTHON) -> ScalarOverflowEr
 
 
 def literal_dtype(value: bool | int | float) -> DType:
-    """The dtype of a Python scalar by itself."""
+    """The dtype of a Python scalar alone."""
     if isinstance(value, bool):
         return bool_
     if isinstance(value, float):
@@ -105,7 +105,7 @@ def literal_dtype(value: bool | int | float) -> DType:
 
 
 def dtype_of(spelling: Any) -> DType:
-    """A user's dtype; DTypeError at the user's line for what is none, Unsupported for complex and
+    """A user's dtype; DTypeError at the user's line for other values, Unsupported for complex and
     for floats of 16 bits."""
     found = any_dtype_of(spelling)
     if found.is_short:
@@ -124,7 +124,7 @@ def dtype_of(spelling: Any) -> DType:
 
 
 def any_dtype_of(spelling: Any) -> DType:
-    """A user's dtype, also of complex numbers; DTypeError at the user's line for what is none."""
+    """A user's dtype, also of complex numbers; DTypeError at the user's line for other values."""
     try:
         return as_dtype(spelling)
     except DTypeError as failure:

@@ -133,7 +133,7 @@ _INSIDE = MODULES | _modules(INSIDE)
 
 
 def public(name: str) -> object:
-    """The public function or class of this name; KeyError where there is none."""
+    """The public function or class of this name; KeyError if it does not exist."""
     name = ALIASES.get(name, name)
     return getattr(opened(MODULES[name]), name)
 

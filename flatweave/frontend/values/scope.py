@@ -6,11 +6,11 @@ except scalar work on values of outer scopes, which goes out to where those are 
 not depend on the element is computed once, not once for each element.
 
 A check is made in the outermost scope that knows its operands, but never before a body that may
-not run at all, a branch or a turn of a loop: what is not taken has no effect (`check_home`).
+not run at all, a branch or a loop body: branches not taken have no effect (`check_home`).
 
 What is known of i64 variables saves checks: `natural` ones are not negative, `extents` are those of
 arrays that exist, `bounds` says below which extent an index stays. The first two hold in the scope
-that found them out, and inside it: what a branch checks is not known behind it. Sums and products
+that found them out, and inside it: facts from a branch are unknown after it. Sums and products
 of natural values are natural unless they wrap: `counts` has those, which a read may trust, for its
 check finds what wrapped, but a length may not.
 """
@@ -122,7 +122,7 @@ class Trace:
 
 
 class Scope:
-    """One body: the lets of a program, an element function, a branch or a turn of a loop."""
+    """One body: the lets of a program, an element function, a branch or a loop body."""
 
     def __init__(
         self, trace: Trace, builder: Builder, outer: Scope | None, optional: bool = False
@@ -223,7 +223,7 @@ class Scope:
 
     @property
     def may_be_skipped(self) -> bool:
-        """Whether what stands here may not run at all."""
+        """Whether the code of this scope may not run at all."""
         return any(scope.optional for scope in self.around())
 
     def emit(self, op: Op, hint: str = "t") -> tuple[Var, ...]:
@@ -299,7 +299,7 @@ class Scope:
     def snapshot(self) -> Callable[[], None]:
         """Remember what has been emitted, and what is known from its checks.
 
-        The result takes back all that comes after.
+        The result undoes everything that comes after.
         """
         saved = []
         for scope in self.around():
@@ -344,7 +344,7 @@ def innermost() -> Scope | None:
     """The scope that a call from here belongs to; None outside every trace.
 
     A signal handler or a finalizer may run in the midst of a trace, on top of its stack, and a
-    greenlet beside it: what they call is no part of the traced function. So the stack is followed
+    greenlet next to it: their calls are not part of the traced function. So the stack is followed
     from here to the frame where the trace began.
     """
     scope = STATE.scope

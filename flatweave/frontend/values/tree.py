@@ -1,9 +1,9 @@
-"""Trees of arrays: tuples, lists, dicts, NamedTuples and dataclasses taken apart and rebuilt.
+"""Trees of arrays: tuples, lists, dicts, NamedTuples and dataclasses, flattened and rebuilt.
 
     leaves, tree = flatten({"a": (x, y), "b": None})      [x, y], {'a': (*, *), 'b': None}
     unflatten(tree, leaves)                               {"a": (x, y), "b": None}
 
-A class of ours that derives from Node is taken apart, too, and arrays of NumPy whose elements are
+A class of ours that derives from Node is flattened, too, and NumPy arrays whose elements are
 records, a dict of their fields, or times (`datetimes.py`); anything else is a leaf. Two trees are
 equal when values of one fit the other: dicts by their keys, in any order, NamedTuples and
 dataclasses by their class.
@@ -29,7 +29,7 @@ from flatweave.frontend.values.chunked import Chunked
 
 
 class Node:
-    """A class whose values are taken apart into some of their attributes, and made of them anew."""
+    """A class whose values are flattened into some of their attributes, and rebuilt from them."""
 
     __slots__ = ()
     parts: ClassVar[tuple[str, ...]]  # the attributes' names
@@ -60,7 +60,7 @@ def flat_values(rows: Any) -> Any:
 
 
 def is_node(value: Any) -> bool:
-    """Whether a value of ours is taken apart, which users see as one."""
+    """Whether a value that users see as a whole is flattened."""
     return isinstance(value, Node)
 
 
@@ -95,8 +95,8 @@ class Tree:
         self.children = children
         self.order = order  # of a dict: where each child stood when the user wrote it
         self.factory = factory  # of a defaultdict: what makes its missing values
-        # the orders of all dicts inside: equal trees may differ in them, and what goes through
-        # their values one after the other sees that
+        # the orders of all dicts inside: equal trees may differ in them, and a traversal of
+        # their values sees that
         self.orders: tuple[int, ...] = order + tuple(i for c in children for i in c.orders)
         self.size: int = 1 if kind == "leaf" else sum(child.size for child in children)
         # whether a node is inside whose leaves do not go along one axis
@@ -149,7 +149,7 @@ def flatten(value: Any, is_leaf: IsLeaf | None = None) -> tuple[list[Any], Tree]
         tree = _take_apart(value, leaves, is_leaf)
     except RecursionError:
         raise ArgumentError(
-            f"a {type(value).__name__} is nested without end, or too deeply to be taken apart.",
+            f"a {type(value).__name__} is nested without end, or too deeply to be flattened.",
             where=user_location(), remedy="See whether it holds itself; make it flatter.",
         ) from None  # fmt: skip
     return leaves, tree

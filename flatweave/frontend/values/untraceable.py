@@ -183,7 +183,7 @@ def iteration(described: str) -> NotTraceableError:
     where = user_location()
     remedy = (
         "Use fw.map(f, x) for every element at once, or fw.fori_loop(0, x.shape[0], body, state)"
-        " for one after the other."
+        " for one at a time."
     )
     called = re.match(r"(\w+)\(", _expression(where))
     if called is not None and called[1] in GOES_THROUGH:
@@ -223,7 +223,7 @@ def hashing(described: str) -> NotTraceableError:
         f"Python hashes a traced value of type {described}, whose value is known only when the"
         " compiled function runs.",
         where=user_location(),
-        remedy="Read a table at traced places from an array, fw.gather(table, i), or choose with"
+        remedy="Read a table at traced indices from an array, fw.gather(table, i), or choose with"
         " fw.where; fw.isin asks whether a value is in a set; id(x) as the key tells traced values"
         " apart.",
     )  # fmt: skip

@@ -250,11 +250,11 @@ def _value(atom: Any) -> int:
 def look_back(
     op: Callable[[Any, Any], Any], chain: Chain, block: Any, total: Any, *, check: bool = True
 ) -> Any:
-    """What all blocks before this one have, combined in order, `total` being what it has itself;
-    the blocks behind it may go on then. Each block of the launch calls it once.
+    """The combination of all blocks before this one, in order; `total` is this block's aggregate.
+    After the call later blocks may continue. Each block of the launch calls it once.
 
-    `op` must be associative. The first call tries it on what the first blocks have, unless `check`
-    is False.
+    `op` must be associative. The first call tests it on aggregates of the first blocks, unless
+    `check` is False.
     """
     _need_below_grid("look_back")
     at = place(block, "the block")
@@ -301,13 +301,13 @@ def _need_below_grid(who: str) -> None:
 # kept = fk.filter(lambda x: x > 0, xs)        in code of the grid; a push array
 #
 # 1. each thread counts what it keeps of a chunk     counts = 2 0 3
-# 2. one block adds the counts up                    places = 0 2 2 5, of which the last is the
+# 2. one block adds the counts up                    offsets = 0 2 2 5; the last one is the
 #                                                    length, a number of the host from now on
-# 3. each thread goes through its chunk again, and puts what it keeps from its place on
+# 3. each thread visits its chunk again, and puts its kept elements from its offset on
 
 
 CHUNK = 64
-"""Elements that a thread goes through, one after the other."""
+"""The number of elements that a thread visits in order."""
 
 
 def filter(keep: Callable[[Any], Any], xs: Any) -> Push:
@@ -319,7 +319,7 @@ def filter(keep: Callable[[Any], Any], xs: Any) -> Push:
     array = need_pull(xs, "filter")
     if level() is not GRID:
         raise NestingError(
-            f"filter in code of a {level().word}: how many elements it keeps is known behind a "
+            f"filter in code of a {level().word}: how many elements it keeps is known after a "
             "launch.",
             where=user_location(),
             remedy="Filter in code of the grid, outside of pconcat_map; or let each thread put "

@@ -1,6 +1,6 @@
 """Networks: stages of an array with a force between them, and comparators of pairs.
 
-    compose([f, g])        g of f, and a store behind each: three phases of a block
+    compose([f, g])        g of f, with a store after each: three phases of a block
     two(f)                 f of both halves;  ilv(f)  of the even and of the odd elements
     bin_split(k, f)        f of each of 2^k parts of one length
     ilv1(i, f, g)          a column of comparators, one element for each thread
@@ -9,9 +9,9 @@
 A column pairs each element that has bit b of its index clear, the left one, with one that has it
 set; f(left, right) becomes the left one, g(left, right) the right one. Which is whose partner:
 
-    ilv(i)          i = b        bit b flipped                 2 7 4 9 | ..  by 2^i apart
+    ilv(i)          i = b        bit b flipped                 2 7 4 9 | ..  2^i positions away
     vee(i)          i = b        bits 0 to b flipped           first with last of 2^(i + 1)
-    ilv_vee(i, j)   i + j = b    bits i to b flipped           vee(j) of elements 2^i apart
+    ilv_vee(i, j)   i + j = b    bits i to b flipped           vee(j) of elements with stride 2^i
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ def _part(array: Pull, first: Any, width: int) -> Pull:
 
 
 def _parts(array: Pull, count: int, who: str) -> int:
-    """How long each of so many parts is; none may be longer than another."""
+    """The length of each of `count` parts; all must be equal."""
     n = static(array.length, who)
     if n % count:
         raise ShapeError(
@@ -140,8 +140,8 @@ def fan(op: Op) -> Stage:
 
 
 def ilv(f: Stage) -> Stage:
-    """f of the even and of the odd elements, an element of each in turn again, joined without a
-    test: each index tells its place."""
+    """f of the even and of the odd elements, interleaved again without a
+    test: the index determines the side."""
 
     def stage(xs: Any) -> Pull:
         array = need_pull(xs, "ilv")
@@ -157,7 +157,7 @@ def ilv(f: Stage) -> Stage:
 
 
 def riffle(xs: Any) -> Pull:
-    """The two halves, an element of each in turn: a perfect shuffle. Raises ShapeError for an odd
+    """The two halves interleaved: a perfect shuffle. Raises ShapeError for an odd
     length."""
     array = need_pull(xs, "riffle")
     need_even(array.length, "riffle")
@@ -205,7 +205,7 @@ def _pairwise(f: Callable[[Any, Any], tuple[Any, Any]], first: int, who: str) ->
 
 
 def ilv1(i: int, f: Op, g: Op) -> Stage:
-    """Pairs 2^i apart; an element for each thread, which asks whether it is the left one."""
+    """Pairs at distance 2^i; an element for each thread, which tests whether it is the left one."""
     return _by_elements(i, lambda x: flip_bit(i, x), f, g, "ilv1")
 
 
@@ -215,7 +215,7 @@ def vee1(i: int, f: Op, g: Op) -> Stage:
 
 
 def ilv_vee1(i: int, j: int, f: Op, g: Op) -> Stage:
-    """vee1(j) of the elements that are 2^i apart."""
+    """vee1(j) of the elements with stride 2^i."""
     return _by_elements(i + j, lambda x: flip_bits_from(i, j, x), f, g, "ilv_vee1")
 
 

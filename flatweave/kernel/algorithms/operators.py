@@ -179,7 +179,7 @@ def _element(kind: Kind, array: Pull) -> Lambda:
 
 
 # Reductions and scans of a block whose threads take q elements each (`arrays/chunks.py`), or
-# whose elements stand in rows: written down as one operation, which
+# whose elements form rows: recorded as one operation, which
 # `kernel_passes/sequentialize.py` divides among the threads.
 
 
@@ -193,7 +193,7 @@ def takes_chunks(array: Pull) -> bool:
 
 @record
 class _Rows:
-    """The elements of one row, or of an array of rows: one after the other."""
+    """The elements of one row, or of an array of rows, in order."""
 
     elements: Pull
     row: int
@@ -217,7 +217,7 @@ def _rows(array: Pull, who: str) -> _Rows:
 
 
 def reduce_in_chunks(op: Op, array: Pull, ne: Any, check: Check) -> Any:
-    """The elements combined, which every thread of the block may read behind a barrier; of an array
+    """The elements combined, which every thread of the block may read after a barrier; for an array
     of rows, an array of what each combines to."""
     found = _rows(array, "reduce")
     kind = kind_of_elements(found.elements)

@@ -50,7 +50,7 @@ def shuffle_down(d: int, xs: Any) -> Pull:
 
 
 def shuffle_xor(mask: int, xs: Any) -> Pull:
-    """Element i is element i ^ mask: neighbours change places for 1, halves for n / 2."""
+    """Element i is element i ^ mask: swaps neighbours for mask 1, halves for n / 2."""
     kept = _kept(xs, "shuffle_xor")
     n = static(kept.length, "shuffle_xor")
     if n & (n - 1) or not 0 <= mask < n:

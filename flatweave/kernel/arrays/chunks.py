@@ -20,7 +20,7 @@ from flatweave.kernel_passes.sequentialize import CHOSEN
 # Arrays cut into arrays of one length, and joined, without a store.
 #
 # split_up(k, xs)[i][j] = xs[i * k + j]        neighbours
-# coalesce(k, xs)[i][j] = xs[i + s * j]        s = n / k apart
+# coalesce(k, xs)[i][j] = xs[i + s * j]        stride s = n / k
 
 
 REMEDY = "Pad it: fk.split_up(k, xs, pad=0) fills the last part up."
@@ -62,7 +62,7 @@ def _filled_up(k: int, array: Pull, value: Any) -> Pull:
 
 
 def coalesce(k: int, xs: Any) -> Pull:
-    """n / k parts of k elements each, those of a part n / k apart: when each thread goes through a
+    """n / k parts of k elements each, with stride n / k: when each thread takes a
     part, neighbouring threads read neighbours."""
     array = need_pull(xs, "coalesce")
     count = parts_of(k, array.length, "coalesce")
@@ -70,7 +70,7 @@ def coalesce(k: int, xs: Any) -> Pull:
 
 
 def padded(k: int, xs: Any, value: Any) -> Pull:
-    """The array with `value` behind it, up to a multiple of k."""
+    """The array followed by `value`, up to a multiple of k."""
     array = need_pull(xs, "padded")
     _size(k, "padded")
     n = array.length
@@ -182,7 +182,7 @@ def transpose(xs: Any) -> Pull:
 
 
 def flatten(xs: Any) -> Pull:
-    """The rows of a pull array of pull arrays, one after the other."""
+    """The rows of a pull array of pull arrays, concatenated."""
     rows = need_pull(xs, "flatten")
     width = row_length(rows, "flatten")
     return Pull(rows.length * width, lambda i: rows.at(i // width).at(i % width))
@@ -203,11 +203,11 @@ MOST = 1024
 
 
 def sequential(q: int | None = None) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Let each thread of a block take q elements, in all that a function of a block or of the grid
-    writes: above its def, or sequential(q)(fn).
+    """Let each thread of a block take q elements of everything that a function of a block or of the
+    grid writes: above its def, or sequential(q)(fn).
 
-    Without q it is as many as suit the machine: few on a GPU, on a CPU so many that its vector
-    registers are filled. The result is the same for every q; the last threads take fewer where q
+    Without q the machine decides: few on a GPU, on a CPU enough to fill its vector
+    registers. The result is the same for every q; the last threads take fewer where q
     does not divide a length. Raises ArgumentError for a q that is no whole number from 1 on.
     """
     if q is not None and (type(q) is not int or not 1 <= q <= MOST):
@@ -220,7 +220,7 @@ def sequential(q: int | None = None) -> Callable[[Callable[..., Any]], Callable[
     def around(fn: Callable[..., Any]) -> Callable[..., Any]:
         if not callable(fn):
             raise ArgumentError(
-                f"sequential(q) stands above a function, got {kind_of(fn)}.",
+                f"sequential(q) decorates a function, got {kind_of(fn)}.",
                 where=user_location(),
                 remedy="Write @fk.sequential(4) above the def of what a block does.",
             )

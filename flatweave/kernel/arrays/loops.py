@@ -104,7 +104,7 @@ def for_all(count: Extent, body: Callable[[Any], Any], level: Level | None = Non
 def seq_for(
     lo: Any, hi: Any, body: Callable[..., Any], init: Any = None
 ) -> Any:
-    """`body(i)` for lo <= i < hi, one after the other; with `init` it is body(i, state), which
+    """`body(i)` for lo <= i < hi, in order; with `init` it is body(i, state), which
     gives the next state, and the last one is the result."""
     scope = here()
     first, end = place(lo, "the start of a loop"), place(hi, "the end of a loop")

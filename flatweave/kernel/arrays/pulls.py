@@ -214,7 +214,7 @@ def component(xs: Pull, i: Any, part: int) -> Any:
 
 
 def ix_map(fn: Callable[[Any], Any], xs: Any) -> Any:
-    """Element i is element fn(i) of a pull array; that of a push array goes to place fn(i)."""
+    """Element i is element fn(i) of a pull array; that of a push array goes to index fn(i)."""
     if hasattr(xs, "permuted"):
         return xs.permuted(fn)
     array = need_pull(xs, "ix_map")
@@ -253,7 +253,7 @@ def _slice(xs: Pull, part: slice) -> Pull:
     ]  # fmt: skip
     length = stop - start
     for holds in inside:
-        if holds is not None:  # behind a failure there are no elements
+        if holds is not None:  # after a failure there are no elements
             length = numbers([here().apply("select", holds, place(length), index(0))])[0]
     return Pull(length, lambda i: xs.at(i + start))
 
@@ -309,7 +309,7 @@ def halve(xs: Any) -> tuple[Pull, Pull]:
 
 def every_nth(n: int, first: int, xs: Any) -> Pull:
     """Elements first, first + n, first + 2 n, .. Raises ShapeError for steps below 1, and for a
-    first one before the array or behind it."""
+    first one outside the array."""
     array = need_pull(xs, "every_nth")
     need(1, n, "every_nth({0}, k, xs) has a step below 1.", "Give a step from 1 on.", n)
     need_part(first, array.length, f"every_nth({n if isinstance(n, int) else 'n'}, ..), from")

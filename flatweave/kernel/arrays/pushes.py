@@ -5,7 +5,7 @@
     concat_p(a, b)          first the program of a, then that of b: no element asks whose it is
     pconcat(parts)          the program of each part by a unit of the level below, all in parallel
 
-Who made a push array says in which order and by whom elements are computed; so it cannot be
+The producer of a push array decides the order of its elements and their units, so it cannot be
 indexed. An element that is never put has no value, and one that is put twice is a race: the
 simulator finds both.
 """
@@ -62,7 +62,7 @@ class Push:
 
     `level` is that of the code; None if it may be written in any. The length may come to be known
     only while the program is written; then it is found by writing it where it is thrown away. One
-    program may put several arrays, each of its own length: that is known then, too.
+    program may put several arrays; their lengths become known in the same way.
     """
 
     __slots__ = ("_lengths", "_write", "into", "level", "made", "same")
@@ -75,8 +75,8 @@ class Push:
         self._write = write
         self.level = level
         self.made = user_location()
-        self.same = same  # the same array as a function, where every element is put by itself
-        self.into = False  # whether memory says how many elements there are, as its own does else
+        self.same = same  # the same array as a function, if every element is put separately
+        self.into = False  # whether the memory it is written to decides the number of elements
         if length is not None:
             self.know(length)
 
@@ -133,7 +133,7 @@ class Push:
         self._write(put)
 
     def permuted(self, to: Callable[[Any], Any]) -> Push:
-        """Element i goes to place to(i)."""
+        """Element i goes to index to(i)."""
         made = self._with(lambda put: lambda i, value: _put_inside(put, to(i), value, made))
         return made
 
@@ -145,7 +145,7 @@ class Push:
         return made
 
     def taken(self, n: Extent) -> Push:
-        """What it puts below place n."""
+        """The elements that it puts below index n."""
         if self.known_length is not None:
             need_part(n, self.known_length, "take")
 
@@ -293,7 +293,7 @@ def _need_static(length: Extent, around: Level) -> None:
 
 
 def _by_blocks(array: Pull, most: int, put: Put) -> None:
-    """Each block has so many neighbours, the last one what is left."""
+    """Each block has `most` consecutive elements, the last one the rest."""
     n = array.length
 
     def block(b: Any) -> None:
@@ -309,8 +309,8 @@ def _least(a: Any, b: Any) -> Any:
 
 
 def scatter(to: Callable[[Any], Any], xs: Any, length: Extent | None = None) -> Push:
-    """Element i goes to place to(i) of `length`, another for each i; places that get none have no
-    value. `m.write(scatter(to, xs))` writes them into memory that is there."""
+    """Element i goes to index to(i) of `length`, all distinct; indices without an element have no
+    value. `m.write(scatter(to, xs))` writes them into existing memory."""
     moved = pushed(xs).permuted(to)
     if length is not None:
         need_length(length, "scatter")
@@ -322,7 +322,7 @@ def scatter(to: Callable[[Any], Any], xs: Any, length: Extent | None = None) -> 
 def pushed(xs: Any) -> Push:
     """What a unit gives, as a push array: an array, or a number or tuple as its one element.
 
-    Of a tuple with arrays in it, each is an array of its own: one program puts several.
+    A tuple of arrays gives several arrays: one program puts all of them.
     """
     if isinstance(xs, Push):
         return xs
@@ -334,7 +334,7 @@ def pushed(xs: Any) -> Push:
 
 
 def _side_by_side(parts: list[Push]) -> Push:
-    """Several arrays, each by its own program, one after the other."""
+    """Several arrays, each by a separate program, in order."""
     made = Push(None, lambda put: None)
 
     def write(put: Put) -> None:

@@ -14,15 +14,15 @@ from flatweave.kernel.writing.checks import guarded, need, need_length
 from flatweave.kernel.writing.code import Extent, NotElements, here, level
 from flatweave.kernel_ir.hierarchy import GRID, THREAD, Level
 
-# Push arrays whose parts are written by units of the level below, or one after the other.
+# Push arrays whose parts are written by units of the level below, or in order.
 #
-# pconcat(parts)          each part by a block, warp or thread of its own, all in parallel
+# pconcat(parts)          each part by a separate block, warp or thread, all in parallel
 # seq_concat(parts)       by one unit, in a loop
-# concat_p(a, b)          two programs, one behind the other
+# concat_p(a, b)          two programs, one after another
 
 
 def pconcat(arrays: Any, level: Level | None = None) -> Push:
-    """The arrays in a pull array one after the other, each put by a unit of the level below.
+    """The arrays in a pull array, concatenated, each put by a unit of the level below.
 
     Units of the grid are blocks, of a block threads, or with level=WARP warps. All arrays have
     one length, known when the kernel is written; a number is an array of one element.
@@ -45,7 +45,7 @@ def _joined(write: Callable[[Put, Push], None]) -> Push:
 
 
 def _put_part(parts: Pull, u: Any, put: Put, made: Push, who: str) -> None:
-    """Part u of arrays of one length, in its place among all of them, which are then known."""
+    """Part u of arrays of one length, at its offset in the concatenation."""
     part = pushed(parts.at(u))
     alone = isinstance(parts.length, int) and parts.length == 1
 
@@ -68,7 +68,7 @@ def _put_part(parts: Pull, u: Any, put: Put, made: Push, who: str) -> None:
 
 
 def _elements(parts: Pull) -> Pull:
-    """The arrays in a pull array one after the other, each element by itself.
+    """The arrays in a pull array, concatenated, element by element.
 
     Raises NotElements where a part is more than its elements.
     """
@@ -98,7 +98,7 @@ def pconcat_map(fn: Callable[[Any], Any], xs: Any, level: Level | None = None) -
 
 
 def generate(n: Extent, fn: Callable[[Any], Any], level: Level | None = None) -> Push:
-    """What fn(0), .. fn(n - 1) give, one after the other, each by a unit of the level below."""
+    """The results of fn(0), .. fn(n - 1), concatenated, each by a unit of the level below."""
     need_length(n, "generate")
     return pconcat(Pull(n, fn), level)
 
@@ -115,7 +115,7 @@ def p_zip_with(fn: Callable[..., Any], *arrays: Any) -> Pull:
 
 
 def seq_concat(arrays: Any) -> Push:
-    """The arrays in a pull array one after the other, by the same unit, in a loop."""
+    """The arrays in a pull array, concatenated, by one unit in a loop."""
     parts = need_pull(arrays, "seq_concat")
 
     def write(put: Put, made: Push) -> None:
@@ -147,7 +147,7 @@ def concat_p(*arrays: Any) -> Push:
 
 
 def interleave_p(evens: Any, odds: Any) -> Push:
-    """Two arrays of one length, an element of each in turn, by two programs. Raises ShapeError for
+    """Two arrays of one length, interleaved, by two programs. Raises ShapeError for
     two lengths."""
     first, second = pushed(evens), pushed(odds)
 
@@ -219,7 +219,7 @@ def _from_first(array: Pull, put: Put, turn: Callable[[Any, Any], Any]) -> None:
 # Push arrays that say which thread puts which elements, each several.
 #
 # push_n(2, xs)       thread 0: x0 x1    thread 1: x2 x3     neighbours
-# load(2, xs)         thread 0: x0 x2    thread 1: x1 x3     threads apart
+# load(2, xs)         thread 0: x0 x2    thread 1: x1 x3     stride of the threads
 # push_how(2, how, xs)                                       a list of indices for each thread
 
 
@@ -234,7 +234,7 @@ def push_n(n: int, xs: Any) -> Push:
 
 
 def load(n: int, xs: Any) -> Push:
-    """As push, with n elements put by each of m threads, m apart: t, t + m, t + 2 m, ..
+    """As push, with n elements put by each of m threads, with stride m: t, t + m, t + 2 m, ..
 
     Neighbouring threads read neighbours: coalesced on a GPU.
     """
@@ -247,7 +247,7 @@ def load(n: int, xs: Any) -> Push:
 
 
 def push_how(threads: int, how: Callable[[Any], Sequence[Any]], xs: Any) -> Push:
-    """As push, by so many threads, of which thread t puts the elements how(t): a list of indices,
+    """As push, by `threads` threads, where thread t puts the elements how(t): a list of indices,
     [t, t + 256] of 512 elements. Each element must be in one list (the thesis's syncHow)."""
     array = need_pull(xs, "push_how")
     if not isinstance(threads, int) or threads < 1:

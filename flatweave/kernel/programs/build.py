@@ -48,14 +48,14 @@ from flatweave.simulator.schedules import Failure, InOrder, Schedule, Shuffled
 from flatweave.targets import TARGETS, Target
 from flatweave.terms.syntax import Atom, BufferType, Const, Var
 
-# A kernel run by the simulator, which watches its memory: what is wrong is the user's to mend.
+# A kernel run by the simulator, which watches its memory: its faults are the user's errors.
 
 
 @record
 class Way:
-    """How a simulation goes: so many blocks at a time, in which order, and who counts.
+    """How a simulation runs: the number of blocks at a time, their order, and the counter.
 
-    With `threads`, the kernel is run as a `machine` runs it, distributed to so many of a block: its
+    With `threads`, the kernel is distributed to that many threads of a block, as on `machine`: its
     warps have 32 lanes in lock step, and a thread may stand for several of the for_alls.
     """
 
@@ -92,7 +92,7 @@ def simulate(written: KernelProgram, args: Sequence[Any]) -> list[Any]:
 
 
 def unit_of(written: KernelProgram, way: Way) -> Unit:
-    """The kernel as it was written, or for blocks of so many threads."""
+    """The kernel as it was written, or for blocks of `way.threads` threads."""
     if way.threads is None:
         whole: Unit = written.unit
         return whole
@@ -277,7 +277,7 @@ def _held(buffer: Var, dtype: DType, extents: tuple[Atom, ...]) -> Held:
 
 
 def _shape(value: Pull | Push) -> tuple[tuple[Extent, ...], Pull | Push]:
-    """The extents of an array of arrays, to its numbers, and those one after the other."""
+    """The extents of an array of arrays, and its numbers in order."""
     if isinstance(value, Push):
         is_one = value.known_length is not None and value.arrays == 1
         return (value.length,) if is_one else (), value

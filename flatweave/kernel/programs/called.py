@@ -160,9 +160,9 @@ class Kernel:
         self, *args: Any, blocks: int = 1, seed: int | None = None,
         schedule: Schedule | None = None, threads: int | None = None, **kwargs: Any,
     ) -> Any:  # fmt: skip
-        """Run in the simulator, `blocks` at a time, which take turns as a schedule of
-        `fk.schedules` says, or with a seed at random. With `threads` the kernel is distributed to
-        so many of a block, as for a device.
+        """Run in the simulator, `blocks` at a time. A schedule of `fk.schedules` orders them, or
+        random choices from a seed. With `threads` the kernel is distributed to
+        that many threads of a block, as for a device.
 
         Raises KernelError for a race, a read of what nobody wrote, or a barrier that some never
         reach, and IndexOutOfBounds.
@@ -176,7 +176,7 @@ class Kernel:
         barriers, accesses of shared memory and of the grid's, bank conflicts, sectors, ..
 
         `.barriers` and so on are numbers, `.kernels` has them by launch, and as a string they are
-        a table. With `threads` those of the kernel distributed to so many of a block.
+        a table. With `threads` they are those of the kernel distributed to that many threads.
         """
         made, flat = self._entry(args, kwargs)
         counter = Counting()

@@ -1,4 +1,4 @@
-"""Kernels that a jitted function calls: as elements of arrays, or as operations of their own."""
+"""Kernels that a jitted function calls: as elements of arrays, or as separate operations."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from flatweave.ops import KERNELS, CallKernel, Check, KernelProgram
 from flatweave.terms.build import Builder
 from flatweave.terms.syntax import ArrayType, Atom
 
-# A call of a kernel in a jitted function, taken apart: traced arrays, and what is static.
+# A call of a kernel in a jitted function, decomposed: traced arrays, and static values.
 
 
 class Inside:
@@ -124,7 +124,7 @@ def _known_as(kernel: KernelProgram) -> str:
 # A kernel called in a jitted function: as elements of arrays, where it is nothing else.
 #
 # A kernel whose arrays are pulled, or pushed by threads and blocks of which each computes its
-# element by itself, says for every index what stands there. So it becomes a `generate` of the
+# element separately, defines an element for every index. So it becomes a `generate` of the
 # array language, which fuses with what is around it. Where it stores, waits or updates,
 # NotElements is raised.
 

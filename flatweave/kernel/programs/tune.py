@@ -10,7 +10,7 @@
     print(total)                                             # what each took
     total.best                                               # {"size": 16384, "each": 64}
 
-Which one it is is kept beside compiled code, for this machine, the kernels' own texts and arguments
+The choice is stored next to compiled code, for this machine, the kernels' texts and arguments
 of about these sizes: a later process, or call, finds it and measures nothing.
 """
 
@@ -39,7 +39,7 @@ from flatweave.runtime.tuned import keep_choice, kept_choice, key_of_kernels
 BUDGET = 10.0
 ROUNDS = 15
 SURE, HOPELESS = 3, 3.0
-"""After so many rounds, a variant that took so many times as long as the best is not run again."""
+"""After SURE rounds, a variant that took HOPELESS times as long as the best is not run again."""
 
 
 @record
@@ -88,8 +88,8 @@ def tune(
 
     They must give the same: integers exactly, floats up to the rounding of another order. A variant
     that these arguments do not suit, as where a length is no multiple of its parts, is passed over.
-    With `again` what was kept is measured anew. Raises KernelError where results differ, and what
-    the first variant raises if all do.
+    With `again` the stored choice is measured anew. Raises KernelError where results differ, and
+    the first variant's error if all raise.
     """
     found = [_variant(kernel) for kernel in kernels]
     if not found or not isinstance(args, tuple):
@@ -140,7 +140,7 @@ def _kind(leaf: Any) -> str:
 
 
 class _Trial:
-    """Variants that run in turn on the same arguments; the fastest of several rounds counts."""
+    """Variants that run alternately on the same arguments; the fastest of several rounds counts."""
 
     def __init__(self, found: Sequence[Variant], args: tuple[Any, ...]) -> None:
         self.args = args

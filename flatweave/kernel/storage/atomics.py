@@ -30,12 +30,12 @@ from flatweave.terms.traverse import free_vars
 #     atomic_add(m, i, value)       the same with +; gives what was there before
 #     atomic_exchange(m, i, value)  m[i] = value; gives what was there before
 #
-# What a machine cannot do by an instruction is done by compare-and-swap, and where an element is
-# no one word, under a lock. Which update comes first nobody knows: operators should not care.
+# Updates without an instruction on a machine use compare-and-swap, and those of elements wider
+# than a word use a lock. The order of updates is unspecified, so operators must commute.
 
 
 STRIPES = {GRID: 4096, BLOCK: 64}
-"""How many locks the places of memory share: that of the grid, and that of a block."""
+"""The number of locks that indices of memory share: in the grid's memory, and in a block's."""
 Op = Callable[[Any, Any], Any]
 
 
@@ -233,7 +233,7 @@ def _outermost(around: Level) -> Scope:
 
 
 def release(m: Memory, i: Any, value: Any) -> None:
-    """m[i] = value, behind all that the block has written so far: who acquires it sees that."""
+    """m[i] = value, after everything that the block has written so far: an acquire sees that."""
     _expect_words(m, "release")
     (atom,) = m.kind.atoms(value)
     here().emit(Sync())
@@ -291,7 +291,7 @@ def _expect_words(m: Memory, who: str) -> None:
         raise NestingError(
             f"{who} is for a whole block, and this is code of a {around.word}.",
             where=user_location(),
-            remedy="Write it in code of the block, behind the for_all.",
+            remedy="Write it in code of the block, after the for_all.",
         )
     if m.kind.dtypes != (i64,) or m.buffers[0].type.space != "global":  # type: ignore[union-attr]
         raise DTypeError(

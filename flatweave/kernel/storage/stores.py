@@ -1,6 +1,6 @@
 """Memory of each level: `force` computes an array into it, once, for all units to read.
 
-    level     force makes               who may read it behind force
+    level     force makes               who may read it after force
     thread    memory of the thread      the thread
     warp      warp_shared, a barrier    the threads of the warp
     block     shared, a barrier         the threads of the block
@@ -34,7 +34,7 @@ MEMORY_IN_TEXT = "memory"
 
 
 class Memory:
-    """A place for elements of one kind, which can be read and written: an array that changes.
+    """Memory for elements of one kind, which can be read and written: an array that changes.
 
     `m[i]` reads, `m[i] = value` writes; between a write by one unit and a read by another there
     must be a barrier.
@@ -69,14 +69,14 @@ class Memory:
         return static(self.length, "len")
 
     def pull(self) -> Pull:
-        """A pull array of what stands here when it is asked for an element."""
+        """A pull array that reads this memory when an element is needed."""
         return Pull(self.length, self.at, self)
 
     def write(self, array: Any) -> None:
         """Write all elements of an array here, without a barrier. What `scatter` puts may go
         anywhere in it; other arrays have at most as many elements.
 
-        Raises ShapeError for a longer array, and IndexOutOfBounds for a place outside.
+        Raises ShapeError for a longer array, and IndexOutOfBounds for an index outside.
         """
         program = pushed(array)
         if not program.into:
@@ -103,12 +103,12 @@ def need_memory(m: Any, who: str) -> Memory:
 
 
 def read(buffers: tuple[Var, ...], kind: Kind, length: Extent) -> Pull:
-    """What stands in memory."""
+    """The elements in memory."""
     return Memory(buffers, kind, length).pull()
 
 
 class _Wanted:
-    """Memory that is made behind the code that writes it: then kind and length are known."""
+    """Memory that is allocated after the code that writes it, when kind and length are known."""
 
     def __init__(self, space: str) -> None:
         self.space = space
@@ -160,7 +160,7 @@ def written(array: Any, barrier: bool) -> tuple[Memory, ...]:
 
 
 def _made_of(wanted: _Wanted | None, length: Extent) -> tuple[Kind, tuple[Var, ...]]:
-    """What elements turned out to be, and the memory they are in; or why there is none."""
+    """The kind of the elements and the memory they are in; raises if there is no memory."""
     if wanted is None or wanted.kind is None:
         raise ArgumentError(
             "force of a push array that puts no element.",
@@ -199,7 +199,7 @@ def _make(buffer: Var, dtype: DType, extent: Atom) -> None:
         op = Alloc(dtype, extent, made.sites.add(Site("memory", made.where)))
         made.buffers.append(buffer)
         if isinstance(extent, Var):
-            made.root.extents.add(extent)  # for there is memory for so many elements
+            made.root.extents.add(extent)  # for there is memory of this length
     else:
         assert isinstance(extent, Const)
         op = MEMORY[around](dtype, max(1, int(extent.value)))
@@ -252,7 +252,7 @@ def memory_of(kind: Kind, n: Extent) -> Memory:
 
 
 def fill(array: Any) -> Any:
-    """Memory of the level whose code this is, with an array in it, behind a barrier: as force, to
+    """Memory of the current level, with an array in it, after a barrier: as force, to
     be changed."""
     found = written(array, barrier=True)
     return found if len(found) > 1 else found[0]
@@ -268,9 +268,9 @@ def barrier() -> None:
         raise NestingError(
             "a barrier in code of one thread: the others might never come to it."
             if around is THREAD else
-            "there is no barrier for the grid: its blocks may run one after the other.",
+            "there is no barrier for the grid: its blocks may run in sequence.",
             where=user_location(),
-            remedy="End the for_all, and write the barrier behind it."
+            remedy="End the for_all, and write the barrier after it."
             if around is THREAD else "Each launch waits for the one before: use force, or a second "
             "for_all.",
         )  # fmt: skip

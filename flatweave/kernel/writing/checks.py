@@ -3,7 +3,7 @@
     xs[i]  m[i] = x  put(i, x)      0 <= i < length
     take(n, xs)  xs[a:b]  ..        what `need` says of the lengths
 
-What is known when the kernel is written is an error then. What the ranges of indices and the
+A fault that is known when the kernel is written is an error then. Checks that ranges of indices and
 conditions around them settle needs no test (`terms/inequalities.py`). All else is tested when the
 kernel runs. In code of the host a failure ends the program. In a kernel it is reported: the access
 is left out, its value is 0, loops that wait for a condition end, and the call raises the error.
@@ -272,7 +272,7 @@ def failed_at(failed: Atom) -> None:
 
 def need(low: Any, high: Any, message: str, remedy: str, *shown: Any) -> Atom | None:
     """Expect low <= high; `message` names up to two numbers, {0} and {1}. In a kernel it gives the
-    condition under which code behind it may rely on that.
+    condition under which later code may rely on it.
 
     Raises ShapeError, when the kernel is written or when it runs.
     """

@@ -43,9 +43,9 @@ Extent = int | Tracer
 """A length: an int where it is known when the kernel is written, else a number of the host."""
 
 UNITS = 1 << 16
-"""Units of one level that have numbers of their own in reports."""
+"""Units of one level that reports number separately."""
 PER_THREAD, PER_LANE = 4, 64
-"""Elements of an array of the grid for each thread, and for each of so many on a CPU."""
+"""Elements of an array of the grid for each thread on a GPU, and for each lane on a CPU."""
 
 
 class NotElements(Exception):
@@ -91,7 +91,7 @@ class KernelTrace(Trace):
     """A kernel under construction: its host code, and the kernels that it launches.
 
     `threads` is how many a block has on machines whose threads are lanes; `each` how many elements
-    a thread of a block takes, 0 for as many as suit the machine, None where nobody has said it.
+    a thread of a block takes, 0 if the machine decides, None if it is not set.
     """
 
     def __init__(self, name: str, machine: Machine, threads: int, checks: bool = True) -> None:
@@ -151,7 +151,7 @@ class KernelTrace(Trace):
 
     @contextmanager
     def taking(self, each: int | None) -> Iterator[None]:
-        """Threads of blocks take so many elements each inside the `with`; None says nothing new."""
+        """Threads of blocks take `each` elements inside the `with`; None changes nothing."""
         around = self.each
         self.each = around if each is None else each
         try:
@@ -178,12 +178,12 @@ def here() -> Scope:
         raise ArgumentError(
             "this function writes a kernel's code, and no kernel is being written.",
             where=user_location(),
-            remedy="Call it inside of a function that @fk.kernel stands above.",
+            remedy="Call it inside a function with the decorator @fk.kernel.",
         )
     where = user_location()
     made = scope.trace
     if isinstance(made, KernelTrace) and made.returned and where._code is made.caller._code:
-        where = made.returned  # what is returned is written behind the function's own lines
+        where = made.returned  # results are written after the function's lines
     made.where = scope.builder.where = where
     return scope
 
@@ -230,7 +230,7 @@ def writing() -> Writing:
 
 
 def level() -> Level:
-    """The level whose code is being written. Raises NotElements where there is none."""
+    """The level whose code is being written. Raises NotElements outside kernels."""
     trace()
     return level_of(here().builder)
 
@@ -315,12 +315,12 @@ def launch(made: KernelTrace, count: Atom, fn: Lambda) -> None:
 
 
 def name_in_text(name: str) -> str:
-    """What a function is called in C: `lambda` for `<lambda>`, as other letters stand in no name.
+    """A function's name in C: `lambda` for `<lambda>`, since names have no other letters.
     """
     return re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_") or "kernel"
 
 
-# The end of a kernel's host code: memory that is no result goes back when nobody reads it.
+# The end of a kernel's host code: memory that is not a result is freed after its last read.
 
 
 def finish(made: KernelTrace, results: Sequence[Atom]) -> tuple[Unit, Unit | None]:
@@ -348,8 +348,8 @@ def finish(made: KernelTrace, results: Sequence[Atom]) -> tuple[Unit, Unit | Non
 
 
 def _freeing(lets: Sequence[Let], buffers: set[Var]) -> list[Let]:
-    """Code of the host that gives back each of these buffers that it makes, when it was last used;
-    a loop's body in each of its turns."""
+    """Code of the host that frees each of these buffers that it allocates after the last use; in a
+    loop, in the body of each iteration."""
     inner = [
         replace(let, op=map_field(let.op, lambda atom: atom, lambda fn: _body(fn, buffers)))
         for let in lets

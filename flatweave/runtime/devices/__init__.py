@@ -1,4 +1,4 @@
-"""Devices with memory of their own: CUDA's GPUs and whatever OpenCL reaches.
+"""Devices with separate memory: CUDA's GPUs and all devices of OpenCL.
 
 `device.py` says what all kinds share, and each kind has a driver; `programs.py` runs a program
 whose host steps are Python, and `arrays.py` holds results that stay where they were computed.

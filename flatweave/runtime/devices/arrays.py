@@ -17,7 +17,7 @@ from flatweave.runtime.devices.device import Device, Values
 from flatweave.runtime.devices.memory import Memory
 
 STATUS_WORDS = 6  # code, site, index, value, extent, and the lock of those who write them
-GATES = 2  # words behind them: where one is not 0, the kernels of the call do nothing
+GATES = 2  # words after them: if one is not 0, the kernels of the call do nothing
 ALL_WORDS = STATUS_WORDS + GATES + 1  # and one that says which element's report is kept
 WORD = 8
 PASSED_ON = -1  # the code of a call that did nothing since an argument's call had failed
@@ -88,8 +88,8 @@ def read_status(device: Device, memory: Memory) -> Status:
 class Resident:
     """An array in a device's memory, C-contiguous from its start; nobody changes it.
 
-    `owner` is who else's memory it is; that one lives as long. `exported` says that others may
-    have been told where it is.
+    `owner` is another owner of the memory, which lives as long. `exported` says that others may
+    know its address.
     """
 
     exist = False  # whether there has been any: programs of the CPU need not look for them then
@@ -133,7 +133,7 @@ class Resident:
 
     @property
     def is_private(self) -> bool:
-        """Whether nobody else has been told of the memory."""
+        """Whether no other library knows the memory."""
         return self.owner is None and not self.exported
 
     def forget_copy(self) -> None:

@@ -41,7 +41,7 @@ def opened(index: int = 0) -> Device:
 
 
 def names() -> list[str]:
-    """The GPUs found, as the driver numbers them; Unsupported where there is none."""
+    """The GPUs found, as the driver numbers them; Unsupported if there are no GPUs."""
     cu = bindings()
     return [CudaDriver(cu, index).name for index in range(_count(cu))]
 
@@ -62,7 +62,7 @@ def _count(cu: Any) -> int:
     """How many devices there are; at least one."""
     try:
         failed, *_ = cu.cuInit(0)
-    except RuntimeError as error:  # what finds the library says that there is none
+    except RuntimeError as error:  # the library's loader did not find it
         raise Unsupported(
             f"NVIDIA's driver was not found: {error}",
             remedy=f"Install it (nvidia-smi must show a GPU), {OTHERWISE}",

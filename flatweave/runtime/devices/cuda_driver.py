@@ -35,7 +35,7 @@ class Kernels(dict[str, Any]):
 
 
 class Packed:
-    """Arguments in slots of 8 bytes, of which a kernel takes as many as it needs: machines are
+    """Arguments in slots of 8 bytes, of which a kernel reads those it needs: machines are
     little-endian wherever there is CUDA."""
 
     def __init__(self, args: Sequence[Any]) -> None:
@@ -52,7 +52,7 @@ def _slot(arg: Any) -> int:
 
 
 class Mark:
-    """A place in a stream. Its event is used again when nobody holds it any more: who waits for an
+    """A position in a stream. Its event is reused when it has no other reference: waiting for an
     event in a stream waits for what had been recorded by then."""
 
     def __init__(self, spare: list[Any], event: Any) -> None:
@@ -81,7 +81,7 @@ class CudaTimes:
 
 def words_of(value: np.generic, count: int) -> Iterator[tuple[int, int, int, int]]:
     """How a value is stored `count` times: byte offset, bytes, bits and how often, of each call.
-    The halves of a value of 8 bytes that differ go one after the other."""
+    Different halves of a value of 8 bytes are stored separately."""
     raw, size = value.tobytes(), min(value.nbytes, WIDEST)
     words = [int.from_bytes(raw[k : k + size], "little") for k in range(0, len(raw), size)]
     if len(set(words)) == 1:
@@ -110,7 +110,7 @@ class CudaGraphs:
         self._done = done
 
     def captured(self, stream: Any, work: Callable[[], None]) -> Any:
-        """A graph of all that `work` puts into the stream, by this thread alone."""
+        """A graph of everything that `work` puts into the stream, by this thread only."""
         self._enter()
         cu, done = self._cu, self._done
         mode = cu.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
@@ -136,8 +136,8 @@ class CudaGraphs:
 
 # CUDA by NVIDIA's own bindings: one device's primary context, its streams, and calls on them.
 #
-# The context is the one that CuPy, PyTorch and JAX use, so their memory can be read here and ours
-# there. The streams are our own: what crosses over waits (`exchange.py`). Of them one is for
+# The context is the one that CuPy, PyTorch and JAX use, so each can read the memory of the others.
+# The streams are separate: exchanged arrays wait (`exchange.py`). Of them one is for
 # kernels, one for arrays that go there, and one for those that come back.
 
 
@@ -235,7 +235,7 @@ class CudaDriver:
         self._done(self._cu.cuMemcpyHtoDAsync(memory, at, size, self.queue))
 
     def upload_beside(self, memory: int, values: Values) -> None:
-        """The same in a stream of its own; kernels from now on wait for it."""
+        """The same in a separate stream; later kernels wait for it."""
         self._enter()
         at, size = values.ctypes.data, values.nbytes
         self._done(self._cu.cuMemcpyHtoDAsync(memory, at, size, self._inward))
@@ -256,7 +256,7 @@ class CudaDriver:
         self._done(self._cu.cuMemcpyDtoDAsync(*ends, size, self.queue))
 
     def fill(self, memory: int, offset: int, value: np.generic, count: int) -> None:
-        """Store a value `count` times; of 8 bytes, its halves one after the other."""
+        """Store a value `count` times; of 8 bytes, its halves separately."""
         self._enter()
         at, cu = memory + offset, self._cu
         sets = {1: cu.cuMemsetD8Async, 2: cu.cuMemsetD16Async, 4: cu.cuMemsetD32Async}

@@ -1,10 +1,10 @@
-"""A machine that runs kernels on memory of its own: what all kinds of them share.
+"""A machine that runs kernels on separate memory: the common part of all kinds.
 
     Driver      what a kind supplies: a dozen calls (`opencl.py`, `cuda.py`)
     Device      one machine: memory for reuse, programs by their text, launches, waits
 
-Calls put work into one queue and come back; `wait` is where Python waits for it, and where what
-went wrong is told. Large arrays go there and come back by queues of their own, beside the kernels.
+Calls put work into one queue and return; `wait` is where Python waits for it, and where errors
+are raised. Large arrays are copied in separate queues, which overlap the kernels.
 Threads may share a device, the child of a fork may not.
 """
 
@@ -34,7 +34,7 @@ SHORTEST_PAUSE = 2e-6  # they grow with the time that was waited
 LONGEST_PAUSE = 5e-3
 PAUSE_GROWTH = 1.25
 NAMED = 3  # arrays that a message names
-SMALL = 1 << 14  # bytes; so many are copied in the kernels' queue, and nobody waits for that
+SMALL = 1 << 14  # bytes; up to this size arrays are copied in the kernels' queue, without waiting
 
 
 class Refused(Exception):
@@ -63,17 +63,17 @@ class Driver(Source, Protocol):
 
     @property
     def shared_is_apart(self) -> bool:
-        """Whether blocks have shared memory of their own, not a part of all memory."""
+        """Whether blocks have separate shared memory, not a part of all memory."""
 
     def upload(self, memory: Any, values: Values) -> None:
         """Copy a small array to memory; when this returns, the array may change."""
 
     def upload_beside(self, memory: Any, values: Values) -> None:
-        """The same for a large one: in a queue of its own, which what is put into `queue` later
+        """The same for a large one: in a separate queue, for which later work of `queue`
         waits for."""
 
     def download(self, memory: Any, offset: int, into: Values) -> None:
-        """Copy memory to an array in a queue of its own, and wait for that."""
+        """Copy memory to an array in a separate queue, and wait for that."""
 
     def copy(self, to: Any, to_offset: int, source: Any, offset: int, size: int) -> None:
         """Copy memory to memory."""
@@ -118,7 +118,7 @@ class Device:
         self.downloads = 0
         self.waits_for_faults = False  # calls wait for their kernels, and raise what they report
         self._done = 0  # how many works have been waited for
-        self._marks: deque[tuple[int, Any]] = deque()  # behind how many works
+        self._marks: deque[tuple[int, Any]] = deque()  # with the number of works before each
         self._left: list[tuple[Any, int]] = []  # queues that were left, and what was done then
         self._held: deque[tuple[int, Any]] = deque()
         self._modules: dict[str, Module] = {}
@@ -133,7 +133,7 @@ class Device:
     # -- memory -----------------------------------------------------------------------------------
 
     def allocate(self, size: int) -> Memory:
-        """Memory of `size` bytes; raises MemoryError when there is none without what is idle."""
+        """Memory of `size` bytes; raises MemoryError if freeing idle memory did not help."""
         self._check()
         try:
             with self._lock:
@@ -159,7 +159,7 @@ class Device:
             return take()
 
     def upload(self, values: Values) -> Memory:
-        """New memory with the bytes of an array: a large one is copied beside the kernels, which
+        """New memory with the bytes of an array: the copy of a large one overlaps kernels, which
         waits only where two like it are still being read. Raises MemoryError."""
         self._check()
         size = values.nbytes
@@ -293,7 +293,7 @@ class Device:
                 self._marks.append((self.pool.works, self.driver.mark()))
 
     def wait(self, works: int | None = None) -> None:
-        """Wait until all is done that was asked for so far, or so many works: in Python, where
+        """Wait until all work so far is done, or the first `works` works: in Python, where
         signal handlers run.
 
         After an interrupt the queue is left to a kernel that may never end, with what it computes.
@@ -320,7 +320,7 @@ class Device:
             self._look()
 
     def _mark(self, works: int) -> Any:
-        """The first mark behind so many works, which are not done yet; a new one if there is
+        """The first mark after `works` works that are not done yet; a new one if there is
         none."""
         if not self._marks or self._marks[-1][0] < works:
             self._marks.append((self.works, self.driver.mark()))

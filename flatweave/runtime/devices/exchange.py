@@ -4,7 +4,7 @@
     capsule(xs, ..)    DLPack, https://dmlc.github.io/dlpack
     borrowed(tensor)   their array as a Resident; None for what is on no GPU
 
-What is given away has been computed: nobody needs to know our stream. What is taken is waited for.
+Exported arrays have been computed: nobody needs to know our stream. Imported arrays are waited for.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ NATIVE = {dtype.numpy for dtype in DTYPES}
 
 
 class NotContiguous(ValueError):
-    """An array whose elements are not one after the other in memory."""
+    """An array whose elements are not contiguous in memory."""
 
 
 # -- given ----------------------------------------------------------------------------------------
@@ -55,7 +55,7 @@ def dlpack_device(xs: Resident) -> tuple[int, int]:
 
 
 def capsule(xs: Resident, max_version: tuple[int, int] | None, copy: bool) -> Any:
-    """The array in DLPack's capsule. Who knows no version 1 cannot be told that it is read-only,
+    """The array in DLPack's capsule. A consumer without version 1 cannot see that it is read-only,
     and gets a copy."""
     is_versioned = max_version is not None and max_version >= VERSION
     if copy or not is_versioned:

@@ -37,7 +37,7 @@ Make = Callable[[Sequence[str]], Mapping[str, Launchable]]
 
 
 class Kernels:
-    """Kernels by their names; `make` makes a group of them, and `keep` is told of it."""
+    """Kernels by their names; `make` compiles a group of them, and `keep` receives it."""
 
     def __init__(self, groups: Iterable[Sequence[str]], make: Make) -> None:
         self.groups = tuple(tuple(group) for group in groups)
@@ -107,25 +107,25 @@ def note(call: Call, device: Device, name: str, blocks: int, times: Times) -> No
         call.tell()
 
 
-# Turns of loops on the host: what several turns put into the queue alike becomes one call.
+# Iterations of loops on the host: works that several of them enqueue alike become one call.
 #
 #     turns.do([(launch, (..)), (copy, (..))])     the first time done one by one, the second time
 #                                                  recorded as a graph by the driver, and from then
 #                                                  on replayed
 #
 # Turns are alike when kernels, sizes and numbers are the same, and memory lies at the same
-# addresses: arrays that a loop makes anew in each turn take turns in a few places, since memory
+# addresses: arrays allocated in each iteration alternate between a few addresses, since memory
 # that is given back is lent again.
 
 
-FEWEST = 2  # works of a turn for which one call is less than they are
-KEPT = 32  # turns of a program; the oldest goes first
+FEWEST = 2  # works of an iteration from which on one call is cheaper
+KEPT = 32  # iterations of a program; the oldest is dropped first
 Work = tuple[Callable[..., None], tuple[Any, ...]]
 """A method of the device, and its arguments."""
 
 
 class Turns:
-    """The turns of one program's loops that a device has seen, with their graphs."""
+    """The iterations of one program's loops that a device has seen, with their graphs."""
 
     def __init__(self, device: Device) -> None:
         self._device = device
@@ -157,7 +157,7 @@ class Turns:
 
 
 def kept(args: Sequence[Any]) -> tuple[Any, ...]:
-    """Arguments as they are now: memory says where it lies even when the turn gives it back."""
+    """Arguments as they are now: memory keeps its address even when the iteration frees it."""
     return tuple(_kept(arg) for arg in args)
 
 

@@ -3,9 +3,9 @@
     memory = pool.take(4096)      fresh, or what another program gave back
     memory.release()              for whoever asks next; so does the last reference to it
 
-Kernels go through one queue, so memory that is given back while they still use it may be lent again
-at once: whatever uses it next stands behind them in the queue. What is copied from the host stands
-in no such line: it gets memory that nobody uses any more.
+Kernels go through one queue, so memory that is freed while they still use it may be reused
+at once: its next user comes later in the queue. Copies from the host have no
+such order: they get memory that no kernel uses any more.
 
     memory, last = pool.take_for_copy(4096, done)     to be waited for, where last > done
 """
@@ -19,7 +19,7 @@ from typing import Any, Protocol
 IDLE_SHARE = 4  # at most this part of a device's memory is kept without use
 SMALLEST = 256  # bytes; also what sizes up to 16 of it are multiples of
 STEPS = 16  # sizes between a power of two and the next
-AHEAD = 2  # so many pieces of a size that kernels may still use are left to them by copies
+AHEAD = 2  # copies leave kernels this many pieces of a size that these may still use
 
 
 class Source(Protocol):
@@ -29,8 +29,8 @@ class Source(Protocol):
     total: int
 
     def allocate(self, size: int, is_for_copy: bool = False) -> Any:
-        """Memory of `size` bytes, for what is put into the queue from now on, or for a copy from
-        the host beside it; raises MemoryError."""
+        """Memory of `size` bytes, for later work of the queue, or for a copy from
+        the host in parallel; raises MemoryError."""
 
     def free(self, handle: Any, queue: Any) -> None:
         """Give memory back when what was put into the queue is done."""

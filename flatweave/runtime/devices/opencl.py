@@ -191,7 +191,7 @@ class OpenClDriver:
     def launch_timed(
         self, kernel: Any, grid: int, threads: int, args: Sequence[Any]
     ) -> OpenClTimes:
-        """The same in a queue that keeps times; what is before it and behind it in ours waits."""
+        """The same in a queue that keeps times; works before and after it in our queue wait."""
         cl = self._cl
         if self._watched is None:
             keeps = cl.command_queue_properties.PROFILING_ENABLE
@@ -235,7 +235,7 @@ class OpenClTimes:
     def span(self) -> tuple[int, int]:
         """When it began and ended."""
         try:
-            self._event.wait()  # the barrier behind it was waited for
+            self._event.wait()  # the barrier after it was waited for
             times = self._event.profile
             ahead = self._now - times.queued
             return times.start + ahead, times.end + ahead
@@ -244,7 +244,7 @@ class OpenClTimes:
 
 
 class _Kernel:
-    """A kernel, and what its arguments are, which pyopencl passes ten times as fast if it is told:
+    """A kernel, and the types of its arguments, with which pyopencl passes them ten times as fast:
     by the first launch, as all are of the same kinds."""
 
     __slots__ = ("_is_told", "made")
@@ -273,7 +273,7 @@ _NEEDED = ("cl_khr_int64_base_atomics", "cl_khr_int64_extended_atomics", "cl_khr
 
 
 def opened(index: int = 0, options: Sequence[str] = ()) -> Device:
-    """A device of this process, by its place among those found, opened anew."""
+    """A device of this process, by its index among those found, opened again."""
     passed: list[str] = []
     for usable in _usable(options):
         if len(passed) == index:
@@ -288,7 +288,7 @@ def opened(index: int = 0, options: Sequence[str] = ()) -> Device:
 
 
 def device(index: int = 0) -> Device:
-    """A device that this process uses, by its place among those found."""
+    """A device that this process uses, by its index among those found."""
     return _kept(index)
 
 
@@ -298,7 +298,7 @@ def _kept(index: int) -> Device:
 
 
 def names() -> list[str]:
-    """The devices found, the best one first; Unsupported where there is none."""
+    """The devices found, the best one first; Unsupported if there are no devices."""
     return [usable.name for usable in _usable(())]
 
 

@@ -75,7 +75,7 @@ class Running:
         self._earlier: list[Report] = []  # of calls that made arguments
         self._taken: list[Memory] = []
         self._turns = turns
-        self._works: list[Work] | None = None  # of a turn that is recorded
+        self._works: list[Work] | None = None  # of an iteration that is recorded
 
     # -- memory -----------------------------------------------------------------------------------
 
@@ -181,10 +181,10 @@ class Running:
     # -- loops ------------------------------------------------------------------------------------
 
     def turn(self, run: Callable[[Running, Any], None], frame: Any) -> None:
-        """One turn of a loop that reads nothing back. Where the device can, its works are recorded,
-        and what is like an earlier turn is replayed. Meanwhile no other thread is lent memory that
-        the turn gives back, or puts work before it. In a call that is watched, each kernel is
-        launched by itself: a graph has no times of its parts."""
+        """One iteration of a loop that reads nothing back. If the device can, works are recorded,
+        and repeated iterations are replayed. Meanwhile no other thread gets memory that
+        the iteration frees, or puts work before it. In a profiled call, each kernel is
+        launched separately: a graph has no times of its parts."""
         if self._turns is None or watched() is not None:
             run(self, frame)
             return
@@ -199,7 +199,7 @@ class Running:
             self._flush(self._turns.do)
 
     def _make(self, name: str) -> None:
-        """Have a kernel made while this turn is recorded: by another thread, which needs the
+        """Compile a kernel while this iteration is recorded: in another thread, which needs the
         device."""
         self._flush()
         lock = self.device.alone()
@@ -217,7 +217,7 @@ class Running:
             do(works)
 
     def _do(self, work: Callable[..., None], *args: Any) -> None:
-        """Put work into the queue, or keep it for the end of a turn."""
+        """Put work into the queue, or keep it for the end of an iteration."""
         if self._works is None:
             work(*args)
         else:
@@ -373,5 +373,5 @@ def all_is_well(device: Device) -> Memory:
 
 
 def stored(dtype: DType) -> DType:
-    """How a dtype lies in memory: a bool takes a byte."""
+    """The dtype in memory: a bool takes a byte."""
     return u8 if dtype is bool_ else dtype

@@ -75,7 +75,7 @@ def barriers(text):
 
 
 def test_barriers_of_reductions(example):
-    """One behind each force: log n of them, and where threads go first, log of what is left."""
+    """One after each force: log n of them, and where threads go first, log of the rest."""
     found = {}
     reductions = example("kernels.reductions")
     xs = np.zeros(8192, np.int32)

@@ -11,7 +11,7 @@ places = st.tuples(st.integers(-6, 6), st.integers(-6, 6))
 
 
 def test_hulls_of_points_in_a_row_and_on_a_heap(example, target):
-    """Few different places: many points are equal, many lie on one line."""
+    """Few distinct points: many points are equal, many are on one line."""
     divide = example("nests.divide")
 
     @given(st.lists(places, min_size=1, max_size=30))
@@ -20,7 +20,7 @@ def test_hulls_of_points_in_a_row_and_on_a_heap(example, target):
         found = list(zip(*(np.asarray(x).tolist() for x in divide.quickhull(xs, ys)), strict=True))
         hull = divide.plain_hull(points)
         assert found[: len(hull)] == hull
-        assert set(found) == set(hull)  # one place alone is both ends of its two edges
+        assert set(found) == set(hull)  # a single point is both ends of its two edges
 
     check()
 

@@ -21,7 +21,7 @@ def test_options_of_every_number_of_steps(example, target):
 
 
 def test_an_option_without_steps_is_worth_what_it_gives_now(example, target):
-    """Its tree is one place; beside one with steps."""
+    """Its tree is one node; together with one with steps."""
     loops = example("nests.loops")
     spot, strike = np.array([90.0, 90.0]), np.array([100.0, 100.0])
     rest = (np.ones(2), np.full(2, 0.2), np.full(2, 0.05))

@@ -1,0 +1,89 @@
+"""Plain English is counted: lines that an editor would rewrite become no more."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.shape.prose import PATTERN, habits, of_python, sentence_lengths
+from tests.shape.tree import ROOT
+
+PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
+MOST = {
+    "bench": 155,
+    "changes": 1,
+    "docs": 40,
+    "examples": 19,
+    "flatweave": 1,
+    "flatweave/algorithms": 35,
+    "flatweave/base": 1,
+    "flatweave/cluster": 10,
+    "flatweave/codegen": 130,
+    "flatweave/frontend": 30,
+    "flatweave/gradients": 10,
+    "flatweave/kernel": 5,
+    "flatweave/kernel_ir": 5,
+    "flatweave/kernel_passes": 75,
+    "flatweave/lower": 440,
+    "flatweave/nest": 15,
+    "flatweave/operator_checks": 15,
+    "flatweave/page": 3,
+    "flatweave/passes": 135,
+    "flatweave/random": 1,
+    "flatweave/runtime": 10,
+    "flatweave/simulator": 3,
+    "flatweave/tables": 1,
+    "flatweave/tuning": 1,
+    "release": 2,
+    "tests": 300,
+}
+"""Lines with a habit; a folder that is not named has none. These numbers only go down."""
+LONGEST_AVERAGE = 20  # words of a sentence
+MOST_LONG = 0.05  # the part of sentences with more than 30 words
+
+
+def folder_of(path: Path) -> str:
+    """`flatweave/lower` of a file below it; the first folder of others."""
+    parts = path.relative_to(ROOT).parts
+    return "/".join(parts[: 2 if parts[0] == "flatweave" and len(parts) > 2 else 1])
+
+
+def files() -> dict[str, list[Path]]:
+    """The files of Python and Markdown, by folder."""
+    names = ("flatweave", "docs", "tests", "bench", "examples", "release", "changes")
+    found: dict[str, list[Path]] = {}
+    for path in [*PAGES[:2], *(p for name in names for p in sorted((ROOT / name).rglob("*")))]:
+        if path.suffix in {".py", ".md"} and "__pycache__" not in path.parts:
+            found.setdefault(folder_of(path), []).append(path)
+    return found
+
+
+FILES = files()
+
+
+@pytest.mark.parametrize("folder", FILES)
+def test_lines_with_a_habit(folder):
+    """`python -m tests.shape.prose FILE ..` lists them; rewrite one before you add another."""
+    found = [line for path in FILES[folder] for line in habits(path)]
+
+    assert len(found) <= MOST.get(folder, 0), "\n".join(found)
+
+
+def test_sentences_are_short():
+    """On the pages: 20 words on average, and few of more than 30."""
+    lengths = [length for page in PAGES for length in sentence_lengths(page)]
+
+    assert sum(lengths) / len(lengths) <= LONGEST_AVERAGE
+    assert sum(length > 30 for length in lengths) / len(lengths) <= MOST_LONG
+
+
+def test_what_counts():
+    """Docstrings, comments and long texts; no code, and no word inside of it."""
+    lines = [
+        "x = behind  # lanes read behind the end",
+        '"""It is the one that counts."""',
+        "told(x)",
+    ]
+    texts = [text for _, text in of_python(lines)]
+
+    assert len(texts) == 2 and all(map(PATTERN.search, texts))
+    assert not PATTERN.search("It turns a list of pairs into rows.")
