@@ -19,7 +19,7 @@ BLOCK = re.compile(r"^(\.LBB\d+_\d+):|^# %bb\.\d+|^// %bb\.\d+")
 JUMP = re.compile(r"^\s+(?:j\w+|b(?:\.\w+)?|cbn?z|tbn?z)\s.*?(\.LBB\d+_\d+)\s*$")
 ENDS = re.compile(r"^\s+(?:jmp\w*|b|br|ret\w*|ud2)(?:\s|$)")
 X86_SPILL = re.compile(
-    r"^\s+v?mov\w*\s+(?:%[xyz]mm\d+, -?\d*\(%r[sb]p\)|-?\d*\(%r[sb]p\), %[xyz]mm\d+)"
+    r"^\s+v?mov\w*\s+(?:%[xyz]mm\d+, -?\d*\(%rsp\)|-?\d*\(%rsp\), %[xyz]mm\d+)"
 )
 ARM_SPILL = re.compile(r"^\s+(?:st|ld)[rup]+\s+q\d+,.*\[(?:sp|x29)\b")
 

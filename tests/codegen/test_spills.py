@@ -75,8 +75,9 @@ KNOWN = {
     # without an instruction for fma each lane is a call, around which all vectors are on the stack
     ("softmax", "x86-64-v2"): 1000,
     ("softmax", "x86-64-v3"): 180,
-    ("softmax", "x86-64-v4"): 2,  # one of the registers of rows that are summed side by side
+    ("softmax", "x86-64-v4"): 25,  # the same search, by 12 in each of two versions
     ("softmax", "neon"): 130,
+    ("product", "x86-64-v3"): 2,  # one column of a tile, in each of two versions
     ("product", "x86-64-v2"): 24,  # the index of a lane, read from the stack for each element
     ("distances", "x86-64-v3"): 9,  # of a gather of a panel that is not whole: its mask
 }
@@ -153,7 +154,6 @@ k_1:
 	je	.LBB0_4
 # %bb.3:
 	vmovups	(%rdi), %ymm3
-	vmovaps	96(%rbp), %zmm4
 .LBB0_4:
 	jne	.LBB0_2
 	jmp	.LBB0_1
@@ -170,5 +170,5 @@ k_2:
     first, second = innermost_loops(text)
 
     assert (first.function, first.label) == ("k_1", ".LBB0_2")
-    assert [line.split()[1] for line in first.spills()] == ["%ymm3,", "96(%rbp),"]
+    assert [line.split()[1] for line in first.spills()] == ["%ymm3,"]
     assert [line.split()[0] for line in second.spills()] == ["str", "ldp"]
