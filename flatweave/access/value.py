@@ -40,10 +40,9 @@ NOTHING: Value = Sum({})
 ONE: Value = Sum({}, 1)
 
 
-def array_read(term: Term, *, checked: bool = True) -> Atom | None:
-    """The array that a term is an element of; one that is not `checked`, if that is asked for."""
-    kinds = ("index.True", "index.False") if checked else ("index.False",)
-    if not isinstance(term, Modified) or term.fn not in kinds:
+def array_read(term: Term) -> Atom | None:
+    """The array that a term is an element of."""
+    if not isinstance(term, Modified) or not term.fn.startswith("index."):
         return None
     (array,) = term.args[0].terms
     return array if isinstance(array, Var) else None

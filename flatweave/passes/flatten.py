@@ -51,8 +51,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from flatweave.access.analyse import Accesses
-from flatweave.access.value import array_read
 from flatweave.array_ir.fault import NEGATIVE, OVERFLOW, sizes_overflow
 from flatweave.array_ir.syntax import Program
 from flatweave.array_ir.verify import FLAT
@@ -64,9 +62,8 @@ from flatweave.passes.cost import STORING, cost_of_result
 from flatweave.passes.monoid import with_initial
 from flatweave.passes.nests.distribute import numbered
 from flatweave.passes.rewrite import rewrite
-from flatweave.terms.bounds import Sum
 from flatweave.terms.build import Builder, index, lambda_of
-from flatweave.terms.control import If
+from flatweave.terms.control import Apply, If
 from flatweave.terms.syntax import Atom, Lambda, Let, Op, Var
 from flatweave.terms.traverse import free_vars, needed_for
 
@@ -263,8 +260,8 @@ class _Rows:
     def _over_rows(self, extent: Atom, kept: Sequence[Var]) -> tuple[Ends, Sequence[Atom]]:
         """Where rows end, and the values stored for each row; emits a sweep if need be."""
         checks = self._ready_checks()
-        known = Accesses((self.i,), self.lets)
-        rows = None if extent in self.checked else _offsets_behind(known, extent, self.i)
+        made = {var: let.op for let in self.lets for var in let.vars}
+        rows = None if extent in self.checked else _offsets_behind(made, extent, self.i)
         ends = None if checks else self.ends.get(extent) or self._ends_at(rows)
         if ends is None:
             last = rows.end if rows else extent
@@ -357,17 +354,24 @@ def _last(b: Builder, ends: Atom, count: Atom) -> Atom:
     return b.emit(If(there, some.close([], last), none))[0]
 
 
-def _offsets_behind(known: Accesses, extent: Atom, i: Var) -> Neighbours | None:
-    """offsets[i + 1] - offsets[i]: where row i of a Ragged ends and begins"""
-    distance = known.of(extent)
-    ends = {count: term for term, count in distance.terms.items()}
-    if distance.more or len(distance.terms) != 2 or ends.keys() != {1, -1}:
+def _offsets_behind(made: dict[Var, Op], extent: Atom, i: Var) -> Neighbours | None:
+    """sub (index offsets [add i 1]) (index offsets [i]): where row i of a Ragged ends and begins"""
+    distance = _definition(made, extent)
+    if not isinstance(distance, Apply) or distance.fn != "sub":
         return None
-    begin, end = Sum({ends[-1]: 1}), Sum({ends[1]: 1})
-    offsets, atom = array_read(ends[-1], checked=False), known.atom(end)
-    if offsets is None or atom is None or known.moved(begin, i, Sum({i: 1}, 1)) != end:
+    end, start = (_definition(made, arg) for arg in distance.args)
+    if not isinstance(end, Index) or not isinstance(start, Index) or end.xs != start.xs:
         return None
-    return Neighbours(offsets, atom)
+    if end.checked or start.checked or start.indices != (i,):
+        return None
+    behind = _definition(made, end.indices[0])
+    if not isinstance(behind, Apply) or (behind.fn, behind.args) != ("add", (i, index(1))):
+        return None
+    return Neighbours(start.xs, distance.args[0])
+
+
+def _definition(made: dict[Var, Op], atom: Atom) -> Op | None:
+    return made.get(atom) if isinstance(atom, Var) else None
 
 
 # Note [What an element needs of its row]
