@@ -145,7 +145,7 @@ def test_what_has_nothing_to_save():
             assert each == found[0]
     assert counts_of("two maps", 4)["barriers"] == 0
     bytes_ = counts_of("turned u8", 4)
-    assert bytes_["global reads"] == bytes_["shared writes"] == BLOCK // 4
+    assert bytes_["global reads"] == bytes_["shared writes"] == BLOCK
     assert counts_of("histogram", 4)["atomics"] == BLOCK > BINS
 
 

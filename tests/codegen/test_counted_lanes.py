@@ -25,6 +25,22 @@ def test_counts_of_flags(n):
     assert n == 1 or "@llvm.ctpop.v" in count.stages(flags).text["llvm"]
 
 
+LIKE_FLAGS = [lambda f: 1 - f, lambda f: 2 * f + 3, lambda f: -f, lambda f: f]
+
+
+@pytest.mark.parametrize("dtype", [fw.i8, fw.u8, fw.i16, fw.i32, fw.u64, fw.f32, fw.f64])
+def test_sums_of_what_is_like_a_flag(dtype):
+    """Only a flag itself, as an integer, is counted: not its opposite, multiples, or floats."""
+    flags = np.random.default_rng(3).random(5000) < 0.6
+    sums = fw.jit(
+        lambda x: tuple(fw.cumsum(f(fw.astype(x, dtype)), dtype=dtype) for f in LIKE_FLAGS)
+    )
+
+    for f, found in zip(LIKE_FLAGS, sums(flags), strict=True):
+        of = f(flags.astype(dtype.numpy))
+        assert np.array_equal(found, np.cumsum(of, dtype=dtype.numpy))
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
 def test_elements_put_back_where_flags_are(dtype, share):

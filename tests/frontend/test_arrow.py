@@ -169,7 +169,8 @@ def test_masked_arrays_of_numpy():
         found, missing = fw.asarray(xs, nulls="mask")
         same(found, np.array([1, 2]))
         same(missing, np.array(mask))
-        same(fw.asarray(xs, nulls="nan"), np.where(mask, np.nan, [1.0, 2.0]))
+        floats = np.where(mask, np.nan, [1.0, 2.0]) if any(mask) else np.array([1, 2])
+        same(fw.asarray(xs, nulls="nan"), floats)
 
 
 def test_columns_of_something_else():

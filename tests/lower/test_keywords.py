@@ -19,7 +19,7 @@ COUNTED = lambda xs: fw.histogram(50, xs)
 SUMMED = lambda xs: fw.histogram(50, xs, xs * 0.5, fw.add, 0.0)
 PROGRAMS = {
     **{f"permute={way}": (COUNTED, {"permute": way}) for way in
-       ("owner", "private", "partition", "sorted", "atomic", "cas", "locks", "shared-atomic")},
+       ("owner", "private", "partition", "sorted", "atomic", "cas", "shared-atomic")},
     "sums by private copies": (SUMMED, {"permute": "private"}),
     "sums by tiles": (SUMMED, {"permute": "partition"}),
     **{f"expand={way}": (EXPANDED, {"expand": way}) for way in

@@ -21,10 +21,13 @@ from flatweave.terms.syntax import Atom, Var
 
 def counted_flag(e: Emitter, op: ScanLanes) -> Atom | None:
     """The flag that a scan counts; None for any other scan."""
-    if component_functions(op.fn) != ["add"] or op.starts:
+    of = op.args[0].type
+    is_count = isinstance(of, DType) and of.is_integer and component_functions(op.fn) == ["add"]
+    if not is_count or op.starts:
         return None
-    match list(e.values.of(op.args[0]).terms):
-        case [Modified(fn=fn, args=(value,))] if fn.startswith("cast."):
+    counted = e.values.of(op.args[0])
+    match list(counted.terms.items()):
+        case [(Modified(fn=fn, args=(value,)), 1)] if fn.startswith("cast.") and not counted.more:
             flag = e.values.atom(value)
             return flag if flag is not None and flag.type is bool_ else None
     return None
