@@ -6,9 +6,9 @@
                                                       .. body, lowered as a program is ..
                                                       copy_to ys (i * m) y m
 
-Its arrays are buffers of the thread; what the host of the whole program launches for all rows, it
-launches for this one: kernels of its own, as one block. Rows share nothing, so that blocks of rows
-differ in when they run and in nothing else.
+Its arrays are buffers of the thread. The host launches kernels for all rows; the program of a row
+launches private kernels for one row, each as one block. Rows share nothing, so blocks of rows
+differ only in when they run.
 """
 
 from __future__ import annotations
@@ -31,22 +31,22 @@ from flatweave.terms.control import For
 from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Var
 from flatweave.terms.traverse import free_vars
 
-# -- The machine that one row has: a single thread, which runs blocks one after the other ----------
+# -- The machine of one row: a single thread, which runs blocks sequentially -----------------------
 
 
 ALL = 1 << 40
-"""Bytes and operations of a block that no row fills: every launch is one block."""
+"""Bytes and operations of a block that no row fills, so every launch is one block."""
 ALONE = Schedule(permute="owner")
-"""Writes to computed places are done as they come: there is nobody to divide them among."""
+"""Scatters write in element order: a single thread has nothing to divide them among."""
 
 
 def machine_of_a_row(machine: Machine) -> Machine:
-    """A core of the machine by itself, whose arrays stay in its caches."""
+    """A single core of the machine, whose arrays stay in its caches."""
     return replace(machine, block_bytes=ALL, block_work=ALL, one_block=True, streaming_from=None)
 
 
 BLOCKS = 1024
-"""Blocks of rows, for so many rows or more: rows of unlike lengths are spread evenly."""
+"""The number of blocks, given at least as many rows: it spreads rows of unlike lengths evenly."""
 WHY = "its rows are done one after the other, each from its first step to its last"
 
 LowerBody = Callable[[Lowering, Lambda], Sequence[Atom]]
@@ -172,7 +172,7 @@ def _by_library(lowering: Lowering, op: Suits) -> Atom:
 
 
 def _by_row(lowering: Lowering, op: Suits) -> Atom:
-    """Whether rows are done one after the other."""
+    """Whether each row runs sequentially."""
     if lowering.machine.rows_alone is None:
         return FALSE
     wished = lowering.schedule.version

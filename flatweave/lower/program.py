@@ -109,7 +109,7 @@ def _param(param: Var) -> Param:
 def _results(
     lowering: Lowering, atoms: Sequence[Atom], hosts: Sequence[Atom]
 ) -> tuple[list[Atom], tuple[Result, ...]]:
-    """The host's results: behind each array the extents that are not constant."""
+    """The host's results: each array is followed by its extents that are not constant."""
     flat: list[Atom] = []
     described: list[Result] = []
     for atom, host in zip(atoms, hosts, strict=True):
@@ -142,8 +142,8 @@ def bind_params(lowering: Lowering, params: Sequence[Var]) -> list[Var]:
 def lower_body(
     lowering: Lowering, fn: Lambda, *, owned: bool, held: Mapping[Let, set[Var]] = NOTHING_HELD
 ) -> tuple[Atom, ...]:
-    """Lower a body; its results carry a reference of their own. `owned`: so do its parameters.
-    What is `held` till behind a let is freed there."""
+    """Lower a body, whose results carry owned references. `owned`: so do its parameters.
+    Variables that are `held` until after a let are freed there."""
     lowering.last_uses = find_last_uses(fn)
     for let, vars_ in held.items():
         lowering.last_uses[let] = lowering.last_uses.get(let, set()) | vars_
@@ -239,7 +239,7 @@ def _lower_let(lowering: Lowering, let: Let) -> None:
 
 
 def _lower_sweep(lowering: Lowering, let: Let, op: Sweep) -> None:
-    """By its plan: on its own, or, where it writes to computed places, divided among blocks."""
+    """Lower a sweep by its plan; a scatter may be divided among blocks."""
     facts = SweepFacts(op)
     plan = planned(lowering.program, name_of(let), facts, let.where)
     if is_divided(plan.scatter):
@@ -346,7 +346,7 @@ def _condition(lowering: Lowering, fn: Lambda) -> Lambda:
 
 
 def _initial(lowering: Lowering, let: Let, init: Sequence[Atom]) -> tuple[Atom, ...]:
-    """The state that a loop takes over: each array with a reference of its own."""
+    """The state that a loop takes over: each array with an owned reference."""
     out: list[Atom] = []
     moved: set[Var] = set()
     for atom in init:

@@ -21,12 +21,12 @@ from flatweave.base.records import record, replace
 
 
 class Axis(Enum):
-    """The loop that the lanes of a step lie along."""
+    """The loop that is vectorized: lanes run along it."""
 
     SPACE = "space"
     """all axes of the sweep fused: every read is at the element's own position"""
     LAST = "last"
-    """the last axis, each row by itself: broadcasts, stencils, transposes"""
+    """the last axis, each row separately: broadcasts, stencils, transposes"""
     ROW = "row"
     """the axis before it; or, of a contraction in a fold, the positions of that fold"""
     PLANE = "plane"
@@ -43,9 +43,9 @@ class Tail(Enum):
     PREDICATE = "predicate"
     """lanes without an element are idle: where lanes are threads, which take the same branches"""
     SHIFT = "shift"
-    """shift-inwards: the last step ends where the row does and lies over the one before it"""
+    """shift-inwards: the last step ends where the row does and overlaps the one before it"""
     SHIFT_OR_MASK = "shift-or-mask"
-    """the same; what is left of a row that is shorter than a step goes by a predicated step"""
+    """the same; a predicated step takes the rest of a row that is shorter than a step"""
 
 
 class Along(Enum):
@@ -85,7 +85,7 @@ class How(Enum):
     """How the elements of a block are combined for one scan or reduction."""
 
     LANEWISE = "lanewise"
-    """each lane by itself, lanes joined in the end: for operators that commute"""
+    """each lane separately, lanes joined at the end: for operators that commute"""
     ORDERED = "ordered"
     """across the lanes of each step, in order"""
     BLOCKED = "blocked"
@@ -100,7 +100,7 @@ class How(Enum):
 @record(eq=True)
 class Bind:
     """All axes, fused, are split into blocks of `least` to `most` elements, which are bound to the
-    grid; or, with `rows`, into blocks of so many of the rows that positions are located among.
+    grid; or, with `rows`, into blocks of that many of the rows that positions are located among.
 
     Blocks have fewer elements, with `folds`, where the folds of one are long when the program runs.
     """
@@ -168,7 +168,7 @@ class Unroll:
 
 @record(eq=True)
 class Vectorize:
-    """Lanes lie along an axis, `width` in a step; `tail` says how a row ends.
+    """Lanes run along an axis, `width` in a step; `tail` says how a row ends.
 
     With a `peel`, positions that far from both ends of the last axis are visited separately, so
     that the tests of a stencil's boundary fall away elsewhere.
@@ -185,8 +185,7 @@ class Rows:
     """The strategy for rows whose ends are data: what lanes go `along`.
 
     Where rows are `flagged`, only their heads are looked for; where they are `mixed`, they are
-    visited in an order without pattern; where they are `folded`, all that a sweep does is to
-    combine them.
+    visited in an order without pattern; where they are `folded`, the sweep only combines them.
     """
 
     along: Along = Along.EITHER
@@ -201,7 +200,7 @@ class Cache:
 
     Elements are evaluated once, and stored until it is known where they go; without this step they
     are evaluated once more then, as the inputs are in a cache by that time. What a contraction
-    reads along `axes` is packed for each part of its fold; values of lanes that lie along the fold
+    reads along `axes` is packed for each part of its fold; values of lanes that run along the fold
     in memory are transposed in squares of `square` lanes. What a stencil reads around a tile is
     stored in shared memory.
     """
@@ -313,14 +312,14 @@ class Version:
 
     @property
     def lanes(self) -> Vectorize:
-        """What lanes lie along."""
+        """The vectorized axis, and how lanes run along it."""
         found = self.step(Vectorize)
         assert found is not None
         return found
 
     @property
     def width(self) -> int:
-        """Elements of a step: 0 where lanes lie along the folds of one."""
+        """Elements of a step; 0 if lanes run along the folds of one element."""
         return 0 if self.lanes.axis is Axis.FOLD else self.lanes.width
 
     @property

@@ -49,13 +49,13 @@ def room(size: int) -> int:
 
 
 def searched(marks: int) -> int:
-    """Operations of a binary search among so many marks in a block's memory."""
+    """Operations of a binary search among `marks` entries in a block's memory."""
     return STEP * (marks - 1).bit_length()
 
 
 def apart(machine: Machine) -> int:
-    """What a read or store costs more where each lane of a warp is in a row of its own: a sector
-    for each lane instead of a word."""
+    """The extra cost of a read or store if each lane of a warp is in a different row: each lane
+    moves a sector instead of a word."""
     lanes = machine.lanes([])
     return lanes - lanes * u32.bytes // SECTOR
 

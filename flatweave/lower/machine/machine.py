@@ -28,9 +28,9 @@ ROWS_ALONE = ByGain(
     loops=Thresholds(rows=64, longest=64 * KIB, share=16, mean=0),
     sorts=Thresholds(rows=64, longest=64 * KIB, share=16, mean=6, least=SHORT + 1),
 )
-"""Rows of a nest one after the other. Fewer of them, or one with a larger part of the values, leave
-cores idle at the end; longer ones leave a core's own cache. All rows at once take a loop with
-launches in each turn; a sort they take well where rows are short, best where all are (`SHORT`).
+"""When each row of a nest runs sequentially. Fewer rows, or one with a larger share of the values,
+leave cores idle at the end; longer rows exceed a core's private cache. All rows at once run a loop
+with launches in each iteration; they sort short rows well, best if all are short (`SHORT`).
 Milliseconds, all rows at once and by row, 2^21 f32 in rows of mean length 10, 30, 100, 1,000,
 10,000 on 2 cores of a Zen 5:
 
@@ -58,14 +58,14 @@ class Machine:
     `tiles`: square tiles turned in registers are cheap, so that each lane may have its own run.
     `forward_progress`: a block may wait for an earlier one, so a scan needs one pass only.
     `block_work`: the operations that pay for a block (BLOCK_WORK).
-    `shares_memory`: the host reads and writes buffers itself at no cost; where it does not, what
-    blocks leave behind is combined by a launch.
+    `shares_memory`: the host reads and writes buffers itself at no cost; otherwise a launch
+    combines the results of blocks.
     `swap_bytes`: what one compare-and-swap can replace.
     `whole_words`: how many words of 64 bits are loaded and stored at once, by blocks of one launch.
-    `caches`: what a core has for itself alone, and what a program may count on of the one that all
-    cores share: no more than that, as others use it, too.
-    `first_level`: the nearest cache of a core. `line_bytes`: of a cache line. `misses`: what an
-    access anywhere costs more where the nearest cache, or the one that cores share, lacks it.
+    `caches`: a core's private cache, and the part of the shared cache that a program may count on,
+    as others use that cache, too.
+    `first_level`: the nearest cache of a core. `line_bytes`: of a cache line. `misses`: the extra
+    cost of a random access that misses the nearest cache, or the shared one.
     `scratch_bytes`: what a kernel may take for what it sorts or copies.
     `shared_bytes`: what a block's shared memory has on every device of the kind.
     `warps_meet_alone`: a barrier of a warp concerns no other warp.
@@ -74,10 +74,10 @@ class Machine:
     memory is but a part of that.
     `registers`: how many vector registers there are.
     `thread_registers`: how many of 32 bits a thread may take, so that enough warps run at once; 0
-    where lanes are no threads with registers of their own. `most_each`: elements of a scan that a
-    thread keeps in them, at most.
-    `rows_alone`: a thread can run the program of a row, with memory and launches of its own, and
-    does from these sizes on.
+    if lanes are not threads with private registers. `most_each`: elements of a scan that a thread
+    keeps in them, at most.
+    `rows_alone`: a thread can run the program of a row, with private memory and launches, and does
+    from these sizes on.
     `products`: from these sizes on a library computes products; None where matrices would have to
     be copied to the host.
     `one_block`: every launch is one block, or none where there are no elements.
@@ -135,13 +135,13 @@ class Machine:
         return self.warps * (self.fixed_width or WIDEST)
 
     def block_of(self, threads: int) -> BlockShape:
-        """What a block of so many threads is: on a machine whose lanes are no threads, any."""
+        """The shape of a block of `threads`; fixed on a machine whose lanes are not threads."""
         if not self.simt or self.fixed_width is None:
             return self.block_shape
         return replace(self.block_shape, warps=max(1, -(-threads // self.fixed_width)))
 
     def warps_of(self, width: int) -> Warps:
-        """The warps of a block, of which each takes steps of so many lanes."""
+        """The warps of a block; each takes steps of `width` lanes."""
         return Warps(self.warps, width, masked=self.simt)
 
     def lanes(self, dtypes: list[DType]) -> int:
@@ -152,7 +152,7 @@ class Machine:
 
 
 def cpu(register_bits: int, registers: int) -> Machine:
-    """A CPU with so many vector registers of so many bits; a step takes several of them."""
+    """A CPU with `registers` vector registers of `register_bits`; a step takes several of them."""
     return Machine(
         name="cpu",
         vector_bytes=register_bits // 8,

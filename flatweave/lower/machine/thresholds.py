@@ -1,4 +1,4 @@
-"""The numbers that choose between schedules of a sweep, in one place.
+"""The thresholds that choose between schedules of a sweep.
 
 Each says what it is compared with. The named pages of docs/decisions have the measurements; where
 one is short it is here. What depends on a machine is a field of `Machine`.
@@ -21,7 +21,7 @@ FILLED_ROW = 8
 """From this mean length on results that go around the caches are faster by position than runs that
 are filled, where a step's rows are permuted into its lanes."""
 PERMUTING = 64
-"""Bytes of registers whose lanes are permuted by places that are data, in one instruction."""
+"""Bytes of registers whose lanes one instruction permutes by indices that are data."""
 CHEAP_IN_ROW = 16
 """A value up to this cost is computed for empty rows, too, and for lanes without an element."""
 DEAR_IN_ROW = 200
@@ -53,10 +53,10 @@ loads under way; else blocks are as large as a near cache holds, and evaluated m
 # -- long folds of few elements, contractions (reductions, contractions) ---------------------------
 
 FOLD_STEPS = 256
-"""Steps of a fold in a block, or a multiple of so many; in register tiles, steps between two reads
-of the results so far, which these hide. With 64, 128, 256, 512: 4096 x 4096 f64 summed down 10.1,
-10.2, 10.6, 11.2 ms of one thread, and 10^5 x 64 times itself 34.7, 30.5, 27.6, 26.7; with 341 and 8
-columns 0.37, and with 256 or 512 0.28."""
+"""Steps of a fold in a block, or a multiple of them; in register tiles, steps between two reads of
+the results so far: the steps hide these reads. With 64, 128, 256, 512: 4096 x 4096 f64 summed down
+10.1, 10.2, 10.6, 11.2 ms of one thread, and 10^5 x 64 times itself 34.7, 30.5, 27.6, 26.7; with 341
+and 8 columns 0.37, and with 256 or 512 0.28."""
 MOST_REDUCTIONS = 4
 """So many columns are reductions of one sweep over the rows."""
 

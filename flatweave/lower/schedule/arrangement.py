@@ -44,7 +44,7 @@ def arrange_lanes(
         return Vectorize(Axis.LAST, width, peel=find_reach(op, known))
     if not (along_folds or machine.one_block) and _is_one_row_of_folds(op):
         return Vectorize(Axis.LAST, width, peel=find_reach(op, known))
-    apart = len(op.shape) == 1 and not machine.one_block  # a row of its own is often all ends
+    apart = len(op.shape) == 1 and not machine.one_block  # by row, it is often all ends
     return Vectorize(Axis.SPACE, width, peel=find_reach(op, known) if apart else 0)
 
 
@@ -124,7 +124,7 @@ def _folds_run_along_memory(op: Sweep, known: Accesses) -> bool:
 
 
 def folds_down_columns(op: Sweep) -> tuple[Fold, ...]:
-    """The folds of a sweep, if each is as long for all columns and reads a row in each turn."""
+    """The folds of a sweep, if all columns have the same length and each iteration reads a row."""
     lets = op.body.lets
     folds = tuple(let.op for let in lets if isinstance(let.op, Fold))
     if not folds or any(isinstance(let.op, For | While | If) for let in lets):

@@ -58,8 +58,8 @@ def plan_sweep(
 ) -> SweepPlan:  # fmt: skip
     """The plan of a sweep, by the variants that are wished for.
 
-    How it writes to computed places is planned already, and whether its elements are visited
-    `in_order` there. Versions for short rows follow those that are faster whatever the rows are.
+    `scatter` is planned already, and so is whether a scatter visits its elements `in_order`.
+    Versions for short rows follow those that are faster for rows of any length.
     """
     length = _short_rows(facts, machine, scatter)
     short = is_short(length, machine)
@@ -156,14 +156,14 @@ def shared_tile_of(
 def _of_one(
     facts: SweepFacts, machine: Machine, wishes: Schedule, lanes: Vectorize
 ) -> list[Version]:
-    """Rows of one element are a map, where lanes would lie along each row, or a sweep over all axes
-    but the last."""
+    """The versions for rows of one element, if lanes would run along each row: a map, or a sweep
+    over all axes but the last."""
     ones = facts.of_one(lanes.axis)
     if ones is None or machine.one_block:
         return []
     found = plan_sweep(SweepFacts(ones.op), machine, wishes)
     if not found.plain.width and (lanes.axis is Axis.FOLD or facts.scans.depth):
-        return []  # a branch may have folds of its own
+        return []  # a branch may contain folds
     return [
         replace(version, guard=replace(version.guard, one=True))
         for version in found.versions if not version.guard.of_short_rows
@@ -232,8 +232,8 @@ def _aggregation(
 ) -> RFactor:  # fmt: skip
     """How one pass combines a block; a `pure` one does nothing else.
 
-    An operator that does not commute accumulates in lanes only if each has a run of its own, which
-    a pass that does nothing but reduce can arrange.
+    An operator that does not commute accumulates in lanes only if each lane has a separate run.
+    Only a pure reduction can arrange that.
     """
     hows = tuple(map(_how, records))
     is_flat = lanes.axis is Axis.SPACE and lanes.width > 1 and facts.located is None
@@ -256,8 +256,8 @@ def _how(record: ScanRecord) -> How:
 def _memory(
     facts: SweepFacts, machine: Machine, lanes: Vectorize, division: Division, wishes: Schedule
 ) -> Memory | None:
-    """Where elements are stored that are evaluated once: all that blocks pass on is how many
-    elements they kept."""
+    """Where elements that are evaluated once are stored, if blocks pass on only how many elements
+    they kept."""
     counts = all(record.compact is not None for record in facts.scans.records)
     plain = all(sink.early for sink in facts.op.sinks)
     one_warp = machine.forward_progress and machine.warps == 1
@@ -268,7 +268,7 @@ def _memory(
 
 
 def _folds_rows(facts: SweepFacts, machine: Machine, along: Along) -> bool:
-    """Whether all that a sweep does is to combine the rows that it goes along."""
+    """Whether a sweep only combines the rows that it walks along."""
     op, located = facts.op, facts.located
     if located is None or machine.simt or facts.scans.depth:
         return False

@@ -99,12 +99,12 @@ class Contraction:
 
     @property
     def dtypes(self) -> list[DType]:
-        """Of all that stays in registers."""
+        """The dtypes of the values that stay in registers."""
         return [scalar_type(v) for v in (*self.op.neutral, *self.row_values, *self.lane_values)]
 
 
 def find_contraction(op: Sweep, known: Accesses) -> Contraction | None:
-    """The contraction that a sweep is; None where it is none."""
+    """The sweep as a contraction, or None."""
     if op.reverse or not op.sinks or not op.only_stores:
         return None
     if any(isinstance(let.op, Check | Locate | Prefix) for let in walk_lets(op.body)):
@@ -133,7 +133,7 @@ def _sorted(
     known: Accesses, fold: Let, around: Let | None, axes: dict[Var, Atom],
     bodies: Sequence[Lambda], lets: Sequence[Let],
 ) -> Contraction | None:  # fmt: skip
-    """The contraction, if all that the fold's body computes varies as it must."""
+    """The contraction, if each value in the fold's body varies along the axes that it must."""
     inner, (*leading, row, lane) = _fold_of(fold), axes
     apart, bound = frozenset({row, lane}), _bound(bodies)
     longest = known.at_most(inner.extent, bound)

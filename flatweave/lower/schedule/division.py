@@ -1,16 +1,16 @@
 """How an expansion is divided among blocks, and how a block walks along its sources.
 
     balanced        equal numbers of results for each block, found by a search; short sources by
-                    position, long ones one after the other                 (Merrill, Garland 2016);
+                    position, long ones sequentially                        (Merrill, Garland 2016);
                     on devices by what its sources cost a block: a search for each result, a source
                     for each lane, or for each warp
     n-per-block     n sources for each block, by position
     per-block       one source for each block, all lanes along it
     per-warp        one source for each warp, where order does not matter and warps meet alone
-    per-source      one source for each lane; in order, where that matters, one after the other
+    per-source      one source for each lane; sequentially, where order matters
 
-    ..-search       of balanced and n-per-block: by position, each lane searching for its source
-                    by itself, which is for devices
+    ..-search       of balanced and n-per-block: by position, each lane searching for its source,
+                    on devices only
     ..-random       of the others: sources of a block, and blocks, in an order without pattern,
                     where order does not matter
 
@@ -34,8 +34,8 @@ from flatweave.terms.traverse import walk_lets
 
 @record(eq=True)
 class Division:
-    """Sources of a block (0: as many as make up its share of results), the walk along them, and
-    whether they are `mixed`, in an order without pattern."""
+    """Sources of a block (0: enough for its share of results), the walk along them, and whether
+    they are `mixed`, in an order without pattern."""
 
     sources: int
     along: Along
@@ -81,8 +81,8 @@ def is_filled(op: Sweep, located: Locate) -> bool:
 
 
 def reads_in_place(op: Sweep, located: Locate) -> bool:
-    """Whether an element is a few operations on what stands at its position and at its row: then
-    it may be computed in vain, where a row has fewer elements than there are lanes."""
+    """Whether an element is a few operations on values at its position and at its row. Then a row
+    with fewer elements than there are lanes may compute some in vain."""
     known, position = along_rows(op, located), op.body.params[0]
     for let in op.body.lets:
         if isinstance(let.op, Index):
@@ -130,7 +130,7 @@ def division_of(variant: str | None, op: Sweep, machine: Machine) -> Division:
 
 
 def _division_of(name: str, machine: Machine, *, free: bool) -> Division:
-    """That of a name without what stands behind it; `free` says that order does not matter."""
+    """The division of a name without its suffix; `free` says that order does not matter."""
     in_row = Along.POSITIONS if machine.simt else Along.ROW
     if name == "balanced":
         return BALANCED

@@ -58,11 +58,11 @@ class SweepFacts:
 
     @cached_property
     def stencil(self) -> Stencil | None:
-        """What it reads at several places around an element."""
+        """The arrays that it reads at several positions around an element."""
         return find_stencil(self.op, self.known)
 
     def of_one(self, axis: Axis) -> Ones | None:
-        """What the sweep is over rows of one element, where lanes would else lie along `axis`."""
+        """The sweep's form for rows of one element, if lanes would otherwise run along `axis`."""
         if axis not in self._of_one:
             self._of_one[axis] = find_ones(self.op, axis, scans=self.scans.depth > 0)
         return self._of_one[axis]

@@ -4,9 +4,9 @@
 
 A text may change blocks, lanes, tails, peels, panels, tiles and the rows that are written out,
 whether operands are packed, stores around the caches, and the sizes for which versions run;
-versions may be left out. It may say all that the keywords of a schedule are short for: how scatters
-and expansions are divided, how many elements a thread takes, whether a filter evaluates once. What
-else a plan says follows from the sweep and the machine.
+versions may be left out. It may set everything that the keywords of a schedule abbreviate: how
+scatters and expansions are divided, how many elements a thread takes, whether a filter evaluates
+once. The rest of a plan follows from the sweep and the machine.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def check_forced(
     name: str, plan: SweepPlan, chosen: SweepPlan, facts: SweepFacts, machine: Machine, *,
     free: bool, where: Location | None,
 ) -> None:  # fmt: skip
-    """Raise ArgumentError where a plan cannot be obeyed instead of the one that was `chosen`."""
+    """Raise ArgumentError if a plan cannot replace the `chosen` one."""
     if wrong := why_refused(plan, chosen, facts, machine, free=free):
         raise ArgumentError(
             f"the schedule of {name} is not one for its sweep: {'; '.join(dict.fromkeys(wrong))}.",
@@ -77,7 +77,7 @@ def as_keywords(
 def why_refused(
     plan: SweepPlan, chosen: SweepPlan, facts: SweepFacts, machine: Machine, *, free: bool
 ) -> list[str]:
-    """Why a plan cannot replace the one that was `chosen`: nothing if it can.
+    """Why a plan cannot replace the `chosen` one; empty if it can.
 
     Where it is `free`, it may group floats in other ways.
     """

@@ -1,10 +1,10 @@
 """Scans whose elements stay in registers from their evaluation to the last pass: how many of them.
 
-A thread keeps M elements: what they are scanned to, and what is read of them behind the scan. All
-M loads are under way at once, and a look-back is shared by more elements; but each takes registers,
-and with more registers there are fewer warps. So M is what fits into the registers that a thread
-has where so many warps run as hide the latency of memory (`Machine.thread_registers`), beside what
-the look-back and addresses take.
+A thread keeps M elements: their scanned values, and the values that are read after the scan. All M
+loads are under way at once, and more elements share a look-back; but each takes registers, and with
+more registers there are fewer warps. A thread has the registers that leave enough warps to hide the
+latency of memory (`Machine.thread_registers`). M is what fits into these, in addition to the
+registers of the look-back and of addresses.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from flatweave.terms.traverse import atoms_in, free_vars, needed_for, walk_lets
 
 @record(eq=True)
 class Kept:
-    """The scans of a sweep by level, the lets before each level and those behind all, and what is
-    `live` from the lets before a level to later ones."""
+    """The scans of a sweep by level, the lets before each level and after the last one, and the
+    values that are `live` from the lets before a level to later ones."""
 
     levels: tuple[tuple[ScanRecord, ...], ...]
     before: tuple[tuple[Let, ...], ...]
@@ -37,7 +37,7 @@ class Kept:
 
     @property
     def words(self) -> int:
-        """Registers of 32 bits for one element behind the level that leaves most."""
+        """Registers of 32 bits for one element after the level that leaves most."""
         return max(map(self._words_behind, range(len(self.levels))))
 
     def _words_behind(self, level: int) -> int:
@@ -88,8 +88,8 @@ def _before_levels(scans: ScanLevels, body: Lambda) -> tuple[tuple[Let, ...], ..
 def _kept(
     scans: ScanLevels, body: Lambda, before: tuple[tuple[Let, ...], ...], again: bool
 ) -> Kept:
-    """What is read of the lets before a level by later ones is kept; or, `again`, cheap ones before
-    the last level are computed once more, behind all, from what they read."""
+    """Keep the values before a level that later lets read. With `again`, cheap lets before the
+    last level are computed once more after it, from the values that they read."""
     others = [*(let for lets in before for let in lets), *(scan.prefix for scan in scans.records)]
     rest = [let for let in body.lets if let not in others]
     read: set[Atom] = {*body.results, *(atom for let in rest for atom in _read(let))}

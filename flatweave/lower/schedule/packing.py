@@ -11,8 +11,8 @@ from flatweave.ops.rows import scalar_type
 
 
 def packing_of_scans(records: Sequence[ScanRecord], machine: Machine) -> Packing | None:
-    """Where what they pass on from block to block lies in the words that the machine loads and
-    stores at once; None where it does not fit."""
+    """How the values that scans pass from block to block are packed into the words that the
+    machine loads and stores at once; None if they do not fit."""
     components = []
     for scan in records:
         for atom in scan.carried.neutral:

@@ -1,9 +1,9 @@
-"""Panels: so many columns of all rows of a block, which a stencil visits before those behind them.
+"""Column tiles: a stencil visits some columns of all rows of a block before the next columns.
 
     rows of 4,096 f32, a panel of 1,024 columns:
 
         1 2 . .      what the rows above and below share with a row is still in the nearest cache
-        1 2 . .      when that is visited; each step asks for the row behind those that it reads,
+        1 2 . .      when that is visited; each step prefetches the row after those that it reads,
         1 2 . .      as no CPU's prefetcher follows from the end of a panel's row to the next
 """
 

@@ -36,7 +36,7 @@ class Carry(Enum):
     ONE_BLOCK = "one-block"
     """there is no other block: nothing comes before it"""
     TWO_PASS = "two-pass"
-    """aggregates by a launch of their own, for machines where a block must not wait"""
+    """aggregates by a separate launch, for machines where a block must not wait"""
 
 
 class When(Enum):
@@ -72,10 +72,9 @@ class ScatterChoice:
 
 @record(eq=True)
 class SweepPlan:
-    """All that is decided about one sweep.
+    """All decisions about one sweep.
 
-    Of `scatter`, for a sweep that writes to computed places, the first variant runs whose condition
-    holds.
+    For a scatter, the first variant of `scatter` whose condition holds runs.
     """
 
     bind: Bind

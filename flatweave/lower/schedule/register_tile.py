@@ -62,7 +62,7 @@ def tiled_versions(found: Contraction | None, machine: Machine) -> list[Version]
     if rows < 2:
         return []
     each = sum(scalar_type(value).bytes for value in found.lane_values)
-    work = BLOCK_WORK // (2 * READ)  # steps of two reads, as many as pay for packing
+    work = BLOCK_WORK // (2 * READ)  # enough steps of two reads to pay for packing
     if found.leading:
         guard = Guard(inside=True, work=work, narrowest=FEWEST)
         widths = {f"tiled-{n}": n for n in (width // 2, width) if 1 < n < lanes}

@@ -1,7 +1,7 @@
 """A variant of scattering as plans know it: its name, which sweeps it can do, why it runs.
 
     Strided Private Partition Owner    blocks divide the elements or the destination    `scatter/`
-    InShared SharedAtomic              blocks combine in copies of a few places         `scatter/`
+    InShared SharedAtomic              blocks combine in copies of a small destination  `scatter/`
     Sorted                             elements are sorted by where they go             `scatter/`
     ByAtomics BySwaps                  all combine elements where they come to          `update/`
 
@@ -23,7 +23,7 @@ NOT_COMBINED = "scatter combines nothing"
 
 
 class ScatterVariant:
-    """One way of writing to computed places."""
+    """One way to scatter."""
 
     name: ClassVar[str]
     """As in printed plans, and in `fw.schedule(permute=..)` if it is one of `PERMUTES`."""

@@ -10,15 +10,14 @@ lanes along each of them would be idle.
     t: f32[n, m] = sweep [n, m] (i, j => fold k (t => mul xs[i, t] ys[t, j]) (add) [0.0]) [store]
     m is 1   ==>   t = sweep [n] (i => fold k (t => mul xs[i, t] ys[t, 0]) (add) [0.0]) [store]
 
-What a row costs is then all that there is to pay: without the row there are the steps of a map, at
-the speed of memory. Sweeps that store what they compute have such a form, if in it no fold over the
-rows and no scan along them is left; or if lanes would lie along rows of which each element is
-folded.
+The overhead of a row is then the only cost: without it the steps of a map run at the speed of
+memory. Sweeps that store their elements have such a form, if no fold over the rows and no scan
+along them is left in it; or if lanes would run along rows in which each element is a fold.
 
-Of rows of 2 to 15 elements (with AVX-512) lanes take as many at once as there are lanes: each folds
-a row of its own, or, where rows are not folded, steps go on from one row into the next. They gather
-what they read. Rows between offsets count by their mean length: the elements of the array that a
-fold reads, over the number of offsets.
+For rows of 2 to 15 elements (with AVX-512) the sweep is vectorized across rows. Each lane folds a
+different row, or, where rows are not folded, steps continue from one row into the next. Lanes
+gather what they read. Rows between offsets count by their mean length: the elements of the array
+that a fold reads, over the number of offsets.
 """
 
 from __future__ import annotations
@@ -55,10 +54,11 @@ class Ones:
 
 
 def find_ones(op: Sweep, axis: Axis, *, scans: bool) -> Ones | None:
-    """The form of a sweep for rows of one element, where lanes would lie along `axis`: along folds,
+    """The form of a sweep for rows of one element, if lanes would run along `axis`: along folds,
     along rows that are scanned, or along rows whose elements are folds.
 
-    The last is a product with one column, say: lanes then lie along the fold, or another axis.
+    The last is, for example, a product with one column: lanes then run along the fold, or another
+    axis.
     """
     folds = any(isinstance(let.op, Fold) for let in op.body.lets)
     column = axis is Axis.LAST and folds and not scans

@@ -1,9 +1,9 @@
 """How a sort divides its elements: how many of them a thread takes where blocks look back.
 
-A block keeps its elements in registers, and passes them through its shared memory, beside the
-tallies of its warps. Digits have as many values as a block has threads: one publishes each. Shared
-memory is what limits a block: elements that fit there take 36 registers of a thread, their ranks
-up to 16. NVRTC 13.5 takes 128 at most in all, so that 16 warps run at once, with 512 bytes of
+A block keeps its elements in registers, and passes them through its shared memory, which also
+holds its warps' counts. Digits have as many values as a block has threads: one publishes each.
+Shared memory limits a block: elements that fit there take 36 registers of a thread, their ranks up
+to 16. NVRTC 13.5 takes 128 at most in all, so that 16 warps run at once, with 512 bytes of
 elements each.
 """
 

@@ -32,7 +32,7 @@
 
 Each element is a loop of one lane or thread: few elements leave the others idle. Blocks depend on
 sizes and the kind of machine alone, and are joined in their order: so bits are the same for every
-number of threads, and operators need not commute. Each half is a sweep with a plan of its own.
+number of threads, and operators need not commute. Each half is a sweep with a separate plan.
 
 One to four elements of a single axis, or one of several, are reductions of one sweep over the
 steps, in a version for each number, whose kernels know it. Folds that read results of others are
@@ -175,7 +175,7 @@ class _Folds:
             for extent in dict.fromkeys(shape):
                 guard = b.apply("and", guard, b.apply("eq", extent, index(count)))
             found.append((guard, partial(self._reductions, count=count)))
-            if guard is long:  # so many elements are known
+            if guard is long:  # the number of elements is known
                 return _first_of(b, found, self._whole)
         guard = b.apply("and", few, b.apply("ge", steps, size))
         found.append((guard, partial(self._in_blocks, size=size)))
@@ -193,8 +193,8 @@ class _Folds:
         return _first_of(b, found, self._whole)
 
     def _most(self) -> int:
-        """From so many elements on there is work for all: one for each block that is wanted, or a
-        step of lanes where they lie along the last axis in memory."""
+        """The number of elements that occupies all blocks: one for each block that is wanted, or a
+        step of lanes for each if these run along the last axis in memory."""
         lane, blocks = self.op.body.params[-1], self.machine.blocks_wanted
         reads = [let.op for fold in self.folds for let in fold.body.lets
                  if isinstance(let.op, Index)]  # fmt: skip
@@ -203,7 +203,7 @@ class _Folds:
         return blocks if across else blocks * self.machine.lanes_of_block
 
     def _places(self, read: Index) -> list[tuple[Atom, ...]]:
-        """The indices of a read; where its array is own, of all that an element reads."""
+        """The indices of a read; if its array is `own`, those of all reads of an element."""
         if read.xs not in self.own:
             return [read.indices]
         assert isinstance(read.xs, Var)

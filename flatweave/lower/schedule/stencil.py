@@ -1,4 +1,4 @@
-"""Arrays that a sweep reads at several places around its elements, and the tiles that hold them.
+"""Arrays that a sweep reads at several offsets from its elements, and the tiles that hold them.
 
     sweep [n, m] (i, j =>                                      lo    hi
         a = index xs [maximum (i - 1) 0, j]            xs:    1, 0   1, 0      rows i - 1 to i + 1
@@ -42,7 +42,7 @@ TILED = (Axis.PLANE, Axis.ROW, Axis.LAST)
 
 @record
 class Near:
-    """A read near an element's own place: where each of its indices lies."""
+    """A read near an element's position, with the span of each of its indices."""
 
     read: Index
     spans: tuple[Span, ...]
@@ -50,7 +50,7 @@ class Near:
 
 @record
 class Around:
-    """An array that is read around an element's own place: so far before it and behind it."""
+    """An array that is read around an element's position, and how far before and after it."""
 
     xs: Var
     reads: tuple[Near, ...]
@@ -78,13 +78,13 @@ class Around:
 
 @record
 class Stencil:
-    """The arrays that a sweep reads so, at two places or more each."""
+    """The arrays that a sweep reads so, each at two or more offsets."""
 
     arrays: tuple[Around, ...]
 
 
 def find_stencil(op: Sweep, known: Accesses) -> Stencil | None:
-    """Of a sweep that stores its elements, each at its own position; None if it is none."""
+    """The stencil of a sweep that stores each element at its position, or None."""
     plain = not op.reverse and op.only_stores
     if not plain or any(isinstance(let.op, Prefix | Locate) for let in op.body.lets):
         return None

@@ -11,7 +11,7 @@
         version name=plain
             vectorize axis=space width=32
 
-A record inside another has a line of its own, further in, which begins with its kind.
+A record inside another has a separate, indented line, which begins with its kind.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from flatweave.terms.traverse import free_vars, lambdas_in, walk_lets
 
 
 def element_dtypes(sweep: Sweep) -> list[DType]:
-    """The dtypes of all that a sweep reads from arrays or hands to its sinks."""
+    """The dtypes that a sweep reads from arrays or passes to its sinks."""
     read = [var.type.dtype for var in free_vars(sweep) if isinstance(var.type, ArrayType)]
     return [*read, *(scalar_type(result) for result in sweep.body.results)]
 
@@ -26,7 +26,7 @@ def choose_blocks(
 ) -> tuple[int, Bind]:  # fmt: skip
     """Lanes of a step, and the least and most elements of a block, from what the body costs.
 
-    `streams`: what moves for each element, where that is not all that is read and stored.
+    `streams`: the dtypes moved for each element, if these are not those of all reads and stores.
     """
     cost, at_once = max(1, cost_of_body(sweep.body)), _at_once(sweep)
     dtypes = element_dtypes(sweep)
@@ -71,8 +71,8 @@ def blocks_of(each: int, width: int, machine: Machine) -> Bind:
 
 
 def _at_once(sweep: Sweep) -> int:
-    """The cost of what is computed of an element at one time: of folds down columns, which read a
-    row in each turn, a turn of the dearest; the more of the row the better."""
+    """The cost of the computation of an element at one time. Folds down columns read a row in each
+    iteration: they cost an iteration of the dearest; the more of the row the better."""
     folds = folds_down_columns(sweep)
     if not folds:
         return cost_of_body(sweep.body)

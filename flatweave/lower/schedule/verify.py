@@ -34,7 +34,7 @@ from flatweave.nest.schedule import (
 
 
 def verify_plan(plan: SweepPlan, facts: SweepFacts, machine: Machine) -> None:
-    """Raise CompilerBug with all that is wrong with a plan."""
+    """Raise CompilerBug with every error of a plan."""
     wrong = list(wrong_in(plan, facts, machine))
     if wrong:
         raise CompilerBug("A plan breaks its rules: " + "; ".join(wrong) + ".")
