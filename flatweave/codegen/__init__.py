@@ -1,5 +1,6 @@
 """Kernel IR becomes text for a machine: LLVM for CPUs (`llvm/`), or CUDA C and OpenCL C (`c/`).
 
-Each op has one handler for each of the two families; what tells CPUs or dialects apart is one
-object (`llvm/isa/`, `c/dialect.py`). Nothing is decided here that could be a pass over kernel IR.
+Each op has one handler for each of the two families. One object holds the differences between CPUs
+(`llvm/isa/`) or dialects (`c/dialect.py`). A decision that could be a pass over kernel IR is not
+made here.
 """

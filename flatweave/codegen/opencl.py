@@ -5,9 +5,9 @@
     shared               local
     __shfl_sync          store to local memory, barrier, load, barrier
 
-Barriers are for the whole work-group, that of a warp, too. So every loop around a collective must
-take the same turns in all its warps: the lowering's walk sees to that (`lower/traverse/steps.py`),
-and `kernel_passes/steps.py`.
+Every barrier synchronises the whole work-group, even the barrier of a warp. So every loop around a
+collective must take the same iterations in all warps of the group. The lowering's walk
+(`lower/traverse/steps.py`) and `kernel_passes/steps.py` ensure that.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def _ballot(e: KernelText, flag: str) -> str:
 
 
 def _atomic(fn: str, dtype: DType) -> str | None:
-    """Of integers; those of 64 bits have names of their own."""
+    """Of integers; 64-bit atomics have separate names."""
     if dtype.is_float or dtype is bool_ or dtype.bits < 32:
         return None
     name = f"{'atomic' if dtype.bits == 32 else 'atom'}_{ATOMICS.get(fn, fn)}"

@@ -1,6 +1,6 @@
 """Kernels as C at the level of one thread, for CUDA and OpenCL.
 
-`program.py` prints a unit; the files around it say what each op becomes and end with a table of
-those ops. A `Dialect` (`dialect.py`) holds what tells the two languages apart. Where the host
-cannot be compiled, `host_steps.py` makes closures of its lambda.
+`program.py` prints a unit. The files around it emit each op and end with a table of those ops. A
+`Dialect` (`dialect.py`) holds the differences between the two languages. Where the host cannot be
+compiled, `host_steps.py` builds closures from its lambda.
 """

@@ -14,7 +14,7 @@ from flatweave.kernel_ir.memory_ops import EXCHANGE
 from flatweave.scalar.ops import TABLE
 from flatweave.terms.syntax import BufferType, Const, Type, Var
 
-# What tells the languages of the C family apart: qualifiers, barriers and what a warp can do.
+# The differences between the languages of the C family: qualifiers, barriers, warp operations.
 #
 # The same emitter writes both; a dialect supplies the words below and three functions. `exchange`
 # gives every lane the values of another lane, `ballot` the set of lanes where a flag holds: all
@@ -32,7 +32,7 @@ class KernelText(Protocol):
         """Append a statement."""
 
     def temporary(self, dtype: DType, expression: str, hint: str = "fw_t") -> str:
-        """A value with a name of its own."""
+        """A new named variable that holds a value."""
 
     def declare_shared(self, name: str, dtype: DType, count: int) -> str:
         """Memory of the block, stated once at the kernel's head."""
@@ -53,7 +53,7 @@ class Dialect:
     spells a pointer to {type}; `block` is the block's number where blocks start in any order, and
     `acquire` and `release` are statements on {to}, {at} and {value}; `acquire_lanes` is one that
     each lane does for itself, after which all lanes see what any of them has. `load_whole` and
-    `store_whole` are for so many words at once, {first} and {second}, and order nothing else.
+    `store_whole` access that many words at once, {first} and {second}, and order nothing else.
     `first_lane` gives all lanes of a warp that one's {to}; "" where a warp cannot meet alone.
     `pause` is what who waits does after {attempt} others.
     `popcount` and `highest` tell of a word of 32 bits how many are set and which is the highest.
@@ -100,7 +100,7 @@ _SUFFIX = {"i32": "", "i64": "L", "u32": "U", "u64": "UL"}
 
 
 def stored(dtype: DType) -> DType:
-    """How a dtype lies in memory: a bool takes a byte."""
+    """The dtype that is stored in memory: a bool takes a byte."""
     return u8 if dtype is bool_ else dtype
 
 
@@ -158,7 +158,7 @@ class VariableNames:
         return self._names[var]
 
     def share(self, var: Var, other: Var) -> str:
-        """One name for two variables: a loop's state inside the loop, and its result behind."""
+        """One name for two variables: a loop's state, and its result after the loop."""
         self._names[var] = self.of(other)
         return self._names[var]
 
@@ -213,9 +213,9 @@ FW_FN void fw_report(FW_GLOBAL int64_t *status, int64_t code, int64_t site,
     }
 }
 """
-"""Writes the first error by index, site and value into the status; threads take turns by a lock.
-Only the thread of the first element waits for it: where lanes go together, one that waits for
-another may wait for ever."""
+"""Writes the first error by index, site and value into the status, under a lock. Only the thread
+of the first element waits for the lock: where lanes run in lock step, a lane that waits for another
+may wait for ever."""
 
 
 GLOBAL = "FW_GLOBAL"

@@ -98,7 +98,7 @@ class CEmitter:
             self.line(f"{scalar_type(var.type).c} {self.names.of(var)};")
 
     def temporary(self, dtype: DType, expression: str, hint: str = "fw_t") -> str:
-        """A value with a name of its own."""
+        """A new named variable that holds a value."""
         name = self.names.fresh(hint)
         self.line(f"{dtype.c} {name} = {expression};")
         return name
@@ -204,8 +204,8 @@ def emit_for(e: CEmitter, let: Let) -> None:
 
 
 def _keeps_registers(op: For) -> bool:
-    """Whether a loop of a known number of turns uses memory of its thread: where it is written out,
-    that is in registers."""
+    """Whether a loop of a known trip count uses memory of its thread: unrolling the loop puts that
+    memory in registers."""
     bounds = all(isinstance(atom, Const) for atom in (op.lo, op.hi, op.step))
     return bounds and any(
         isinstance(atom.type, BufferType) and atom.type.space == THREAD.space
@@ -291,7 +291,7 @@ def emit_backoff(e: CEmitter, let: Let) -> None:
     e.line(e.dialect.pause.format(attempt=e.atom(op.attempt)))
 
 
-# Functions of their own in C: an operator that several places of a kernel call.
+# Separate C functions: an operator that a kernel calls more than once.
 #
 #     s = call (a, b => add a b) x y      float s;  fw_call_a_7(fw_status, x, y, &s);
 #

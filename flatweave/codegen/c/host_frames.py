@@ -21,7 +21,7 @@ from flatweave.terms.traverse import walk_lets
 # Frames of a host program in Python: where its variables are, and closures that read and set
 # them.
 #
-# maker.number(n)                      3: the place of n in every frame
+# maker.number(n)                      3: the index of n in every frame
 # maker.bind(m, compute)               a step: frame[4] = compute(running, frame)
 
 
@@ -33,8 +33,8 @@ Makers = Mapping[type[Op], Callable[["Maker", Let], Step]]
 
 
 class Maker:
-    """Makes closures of lets, by a table; `frame` is what each call's begins with, and `given` are
-    variables that nobody reads here."""
+    """Builds closures from lets, by a table. `frame` is the initial frame of each call; `given` are
+    variables that this code does not read."""
 
     def __init__(self, makers: Makers, given: Collection[Atom] = ()) -> None:
         self.makers = makers
@@ -43,7 +43,7 @@ class Maker:
         self._numbers: dict[Var, int] = {}
 
     def number(self, atom: Atom) -> int:
-        """The place of an atom in the frame."""
+        """The index of an atom in the frame."""
         if isinstance(atom, Const):
             self.frame.append(atom.value)
             return len(self.frame) - 1

@@ -1,4 +1,4 @@
-"""The host lambda as Python closures: what drives devices that have no host code of their own.
+"""The host lambda as Python closures, for devices without compiled host code.
 
     launch scale g [n, xs]       running.launch("scale", frame[3], [frame[0], frame[1]])
 
@@ -270,7 +270,7 @@ def _is_unique(maker: Maker, let: Let) -> Step:
 
 
 def _trim(maker: Maker, let: Let) -> Step:
-    """Memory behind the end is given back with the buffer."""
+    """Memory after the end is freed with the buffer."""
     return lambda running, frame: None
 
 

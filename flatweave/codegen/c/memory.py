@@ -118,7 +118,7 @@ def emit_acquire(e: CEmitter, let: Let) -> None:
 
 
 def emit_acquire_lanes(e: CEmitter, let: Let) -> None:
-    """An acquire load by each lane, of an element of its own."""
+    """An acquire load by each lane, each of a different element."""
     op: AcquireLanes = let.op  # type: ignore[assignment]
     var = let.vars[0]
     _check_word(scalar_type(var.type))
@@ -128,8 +128,8 @@ def emit_acquire_lanes(e: CEmitter, let: Let) -> None:
 
 
 def emit_load_whole(e: CEmitter, let: Let) -> None:
-    """Words that one store has left: in uniform code those that the first lane sees, where lanes
-    of a warp meet alone; elsewhere each goes by what it sees itself."""
+    """Words that one store has written. In uniform code, where a warp can synchronise separately,
+    all lanes use the words that the first lane reads; elsewhere each lane uses those it reads."""
     op: LoadWhole = let.op  # type: ignore[assignment]
     text = e.dialect.load_whole[op.count]
     names = [e.names.of(var) for var in let.vars]

@@ -32,7 +32,7 @@ from flatweave.terms.traverse import walk_lets
 #     fw_status    int64_t[9]: the first error by index, a lock, gates   always first
 #     fw_claim     uint32_t: the number of the next block                second, where blocks wait
 #
-# A kernel behind one that reported an error does nothing: one of the gates is closed then. None
+# A kernel after one that reported an error does nothing: one of its gates is closed then. No gate
 # is written while the kernel runs, so all its threads see the same.
 
 

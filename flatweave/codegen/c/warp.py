@@ -64,7 +64,7 @@ def emit_scan(e: CEmitter, let: Let) -> None:
 
 
 def _last_start(e: CEmitter, flag: Atom) -> str:
-    """The last lane up to this one where a flag holds; lane 0 where there is none."""
+    """The last lane up to this one where a flag holds, else lane 0."""
     up_to = f"({e.dialect.ballot(e, e.atom(flag))} & (0xffffffffU >> (31 - fw_lane)))"
     return e.temporary(i32, e.dialect.highest.format(f"({up_to} | 1U)"), "fw_first")
 
@@ -149,14 +149,14 @@ FW_FN int64_t fw_select_zero(uint64_t mask, int lane) {
 
 
 def emit_select_zero(e: CEmitter, let: Let) -> None:
-    """The place of the zero that has this lane's number."""
+    """The position of the n-th zero in lane n."""
     op: k.SelectZero = let.op  # type: ignore[assignment]
     e.helpers.setdefault(SELECT_ZERO)
     e.define(let.vars[0], f"fw_select_zero({e.atom(op.mask)}, fw_lane)")
 
 
 def emit_compact(e: CEmitter, let: Let) -> None:
-    """The lanes kept write to consecutive places; nothing else is written."""
+    """The selected lanes write to consecutive positions; nothing else is written."""
     op: StoreCompact = let.op  # type: ignore[assignment]
     keep = e.atom(op.keep)
     bits = e.dialect.ballot(e, keep)
@@ -185,7 +185,7 @@ def _exchanged(
 
 
 def _run_apart(e: CEmitter, fn: Lambda, args: Sequence[str]) -> list[str]:
-    """A function's results, copied to variables of their own."""
+    """A function's results, copied to separate variables."""
     results = e.run(fn, args)
     dtypes = [scalar_type(type_) for type_ in fn.result_types()]
     return _copies(e, results, dtypes)

@@ -20,8 +20,8 @@ from flatweave.terms.traverse import free_vars, walk_lets
 #     %left = load fuel; %less = %left - cost of the body; store %less, fuel
 #     br borrow, %look, %go                       look: refill; br fw_look(ctx), %stopped, %go
 #
-# A function has one fuel counter for all of its loops, in a register, so that polls are about the
-# same work apart however loops are nested: some 0.1 to 30 ms. `fw_look` preserves the general
+# A function has one fuel counter for all of its loops, in a register, so that about the same work
+# separates two polls however loops are nested: some 0.1 to 30 ms. `fw_look` preserves the general
 # registers; vector registers are spilled in the cold block alone. (`preserve_allcc` would
 # preserve those, too, but LLVM zeroes their upper halves on return.)
 
@@ -222,7 +222,7 @@ HANDLERS: Handlers = {
 }
 
 
-# Functions of their own in LLVM: an operator that several places of a kernel call.
+# Separate LLVM functions: an operator that a kernel calls more than once.
 #
 #     s = call (a, b => add a b) x y      %r = call float @fw.call.a_7(ptr %ctx, float %x, float %y)
 #

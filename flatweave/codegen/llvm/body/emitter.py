@@ -86,7 +86,7 @@ class Emitter:
         return inner
 
     def turn(self, mask: str | None = None) -> Emitter:
-        """An emitter for a turn of a loop; under a mask, or the same lanes as here."""
+        """An emitter for an iteration of a loop, under a mask or for the same lanes as here."""
         inner = self.inside(mask)
         inner.depth += 1
         return inner
@@ -259,7 +259,7 @@ LINE = 64
 
 
 def prefetch(e: Emitter, buffer: str, size: int, index: str, first: int, count: int) -> None:
-    """Ask for `count` bytes, from `first` bytes behind an element of `size` bytes on."""
+    """Prefetch `count` bytes, from `first` bytes after an element of `size` bytes on."""
     e.code.declare("void @llvm.prefetch.p0(ptr, i32, i32, i32)")
     for offset in range(first, first + count, LINE):
         place = f"[{size} x i8], ptr {buffer}, i64 {index}, i64 {offset}"

@@ -20,7 +20,7 @@ from flatweave.terms.control import For, While
 from flatweave.terms.syntax import BufferType, Const, Let, Op, Var
 from flatweave.terms.traverse import lambdas_in, walk_lets
 
-# Reading ahead: a loop that only reads, or of much work, asks for what later turns will load.
+# Reading ahead: a loop that only reads, or does much work, prefetches for later iterations.
 #
 #     for i = lo, lo + W, ..:    prefetch xs[i] + 2 KiB, a line at a time
 #                                x = load xs (lane i)          or xs (lane i + n)
@@ -31,11 +31,11 @@ from flatweave.terms.traverse import lambdas_in, walk_lets
 
 
 LEAST = 12
-"""From so many lets on a turn is much work."""
+"""An iteration of at least this many lets is much work."""
 
 
 def read_ahead(e: Emitter, op: For, i: str) -> None:
-    """Ask for what a turn some KiB ahead loads from the position `i` of its counter on."""
+    """Prefetch what an iteration some KiB ahead loads, from position `i` of its counter on."""
     if e.width == 1 or not e.isa.read_ahead:
         return
     stores = any(let.op.effect for let in walk_lets(op.body))
@@ -47,8 +47,8 @@ def read_ahead(e: Emitter, op: For, i: str) -> None:
 
 
 def _runs(op: For) -> dict[Var, tuple[int, Var | None]]:
-    """The buffers that a loop loads neighbours from at its counter, the bytes of an element, and
-    the distance that a turn does not change; not those that the loop asks for itself."""
+    """The buffers from which a loop loads neighbours at its counter, the bytes of an element, and
+    the offset, which is loop-invariant; without those that the loop prefetches itself."""
     lets, counter, values = list(walk_lets(op.body)), op.body.params[0], kernel_values(op.body)
     lanes = {let.vars[0] for let in lets if _counts_from(let.op, counter)}
     asked = {let.op.buffer for let in lets if isinstance(let.op, Prefetch)}
@@ -72,26 +72,26 @@ def _counts_from(op: Op, counter: Var) -> bool:
     return isinstance(op, Lane) and op.base is counter and not op.reverse
 
 
-# While and For: plain loops where all lanes agree on the turns, masked ones where they may
+# While and For: plain loops where all lanes take the same iterations, masked loops where they may
 # differ.
 #
-#     while p f xs    p uniform:        head: xs = phi; br p xs, turn, done      turn: f xs
+#     while p f xs    p uniform:        head: xs = phi; br p xs, body, done      body: f xs
 #                     p varying:        head: if any (live &= p xs)
-#                                       turn: xs = select live (f xs) xs         lanes that are done
+#                                       body: xs = select live (f xs) xs         lanes that are done
 #                     p and f cheap:    head: xs = select (p xs) (f xs) xs;      keep their values
 #                                             br any (p xs), head, done
-#     for lo hi s f   equal turns:      head: i = phi; br i < hi, turn, done
+#     for lo hi s f   equal counts:     head: i = phi; br i < hi, body, done
 #                     differing:        head: if any (mask & i < hi)
 #                     few and short:    written out
 #
 # At least one lane runs wherever a body under a mask is reached, but those that are cheap.
 
 
-# Loops of about this many lets, all turns together, are written out.
+# Loops of about this many lets over all iterations are unrolled.
 UNROLLED = 24
 
 class _State:
-    """What a loop carries: phis at its head, filled in when a turn's results are known."""
+    """A loop's state: phis at its head, completed once an iteration's results are known."""
 
     def __init__(
         self, e: Emitter, params: Sequence[Var], init: Sequence[Held], shapes: Sequence[Shape]
@@ -108,12 +108,12 @@ class _State:
         return Held(init.shape, code.fresh("state"), owner)
 
     def converted(self, e: Emitter, held: Sequence[Held]) -> list[Held]:
-        """A turn's results in the shapes of the state."""
+        """An iteration's results in the shapes of the state."""
         triples = zip(held, self.params, self.shapes, strict=True)
         return [e.convert(h, param.type, shape) for h, param, shape in triples]
 
     def frozen(self, e: Emitter, live: str, held: Sequence[Held]) -> list[Held]:
-        """A turn's results for the lanes that took it, the state as it was for the others."""
+        """An iteration's results for the lanes that ran it, the old state for the others."""
         kept = []
         for param, old, new in zip(self.params, self.held, held, strict=True):
             dtype = scalar_type(param.type)
@@ -195,8 +195,8 @@ def _masked_while(e: Emitter, op: While, state: _State) -> None:
 
 
 def _selecting_while(e: Emitter, op: While, state: _State) -> None:
-    """One block, which is left after a turn that no lane took. Lanes that are done say once more
-    that they are, so that none need be carried: on x86 without AVX-512, LLVM packs flags that go
+    """One block, which is left after an iteration that no lane took. Lanes that are done compute
+    their flag anew, so that no flag needs a phi: on x86 without AVX-512, LLVM packs flags that go
     from block to block, and unpacks them, in some 20 instructions."""
     code = e.code
     head, done = code.names("while", "done")
@@ -242,7 +242,7 @@ def _few_turns(op: For) -> range | None:
 
 
 def _written_out(e: Emitter, op: For, turns: range, state: list[Held]) -> list[Held]:
-    """The body once for each turn, the counter a literal."""
+    """The body once for each iteration, the counter a literal."""
     for i in turns:
         state = e.run(op.body, [Held(UNIFORM, str(i)), *state])
     return state

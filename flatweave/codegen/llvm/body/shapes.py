@@ -19,7 +19,7 @@ as are a tile's row and column, or the partner of an element in a network. What 
 always the function of what lane 0 has.
 
 Outside the region everything is uniform. Variables that a loop carries start with the shape of
-their first value and become varying when a turn of the loop makes them so.
+their first value and become varying when an iteration of the loop makes them so.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ def join(a: Shape, b: Shape) -> Shape:
 
 
 def is_counted(lo: Shape, hi: Shape, step: Shape) -> bool:
-    """Whether all lanes take the same number of turns from lo to hi."""
+    """Whether all lanes take the same number of iterations from lo to hi."""
     return lo is hi and lo is not VARYING and step is UNIFORM
 
 

@@ -18,7 +18,7 @@ from flatweave.terms.traverse import lambdas_in
 Made = Mapping[Var, Op]  # how scalars were computed
 
 LONG = 1 << 12  # what is charged for a let that may take a microsecond
-SHORT = 1 << 10  # a loop that costs no more than this, all turns together, is short
+SHORT = 1 << 10  # a loop whose iterations together cost no more than this is short
 
 
 def cost_of(made: Made, *bodies: Lambda) -> int:
@@ -60,7 +60,7 @@ def _cost_of_short(made: Made, op: For) -> int | None:
 
 
 def trip_count_bound(made: Made, op: For) -> int | None:
-    """An upper bound of the number of turns; None when nothing bounds them."""
+    """An upper bound of the number of iterations; None when nothing bounds them."""
     step = op.step
     if not isinstance(step, Const) or step.value <= 0:
         return None

@@ -1,4 +1,4 @@
-"""x86-64 with AVX-512: registers of 512 bits, masks in registers of their own, compress, permutes.
+"""x86-64 with AVX-512: registers of 512 bits, mask registers, compress, permutes.
 
     compress     vpcompressd of registers; small elements are widened where VBMI2 is lacking.
                  Straight to memory it is microcoded on Zen 4 and twelve times slower.
@@ -35,7 +35,7 @@ _FLOATS = {64: "pd", 32: "ps"}
 _RANGE = {"minimum": 4, "maximum": 5}  # vrange: the sign is that of the operand it gives
 _NAN_AS_IT_IS = 0x11  # vfixupimm: of the classes 0 and 1, quiet and signalling NaNs, the operand
 _MOST_REGISTERS = 4  # that a permute takes its values from
-_LEAST_LANES = 32  # from so many on a word beats a vector of comparisons
+_LEAST_LANES = 32  # from this many lanes on, a word beats a vector of comparisons
 
 
 class Avx512(Avx2):
@@ -129,7 +129,7 @@ class Avx512(Avx2):
         return self._compressed(kept) is kept
 
     def looks_up(self) -> bool:
-        """Where the places can be compressed as bytes."""
+        """Where positions can be compressed as bytes."""
         return self._has_vbmi2
 
     def look_up(
@@ -175,7 +175,7 @@ class Avx512(Avx2):
         return body.let(f"call {name}(i64 {text}, i64 {places - (places >> 63 << 64)})")
 
     def finds_lanes(self, width: int) -> bool:
-        """Masks live in registers of their own and come from words."""
+        """Masks have their dedicated registers and come from words."""
         return width >= _LEAST_LANES
 
     def one_lane(self, body: Body, width: int, lane: str) -> str:
@@ -229,8 +229,8 @@ class Avx512(Avx2):
     def unless_nan(
         self, body: Body, dtype: DType, width: int, text: str, other: str
     ) -> str | None:
-        """vfixupimm, which classifies `other`: on Zen 5 half of what a comparison and a choice take
-        (vmaxps and one of these, one after the other: 1.3 and 2.7 ns)."""
+        """vfixupimm, which classifies `other`: on Zen 5 it takes half the time of a comparison and
+        a select (vmaxps followed by either: 1.3 and 2.7 ns)."""
         lanes = min(width, self.register_bits // dtype.bits)
         if lanes * dtype.bits < _LEAST or width % lanes:
             return None
@@ -270,7 +270,7 @@ def _part_of(body: Body, dtype: DType, full: int, text: str, k: int, lanes: int)
 
 def _chosen(body: Body, element: str, lanes: int, tables: Sequence[str], places: str) -> str:
     """One register of values: out of one table register, out of two, or out of the half of the
-    tables that a place says."""
+    tables that an index selects."""
     kind, bits = f"<{lanes} x {element}>", Avx512.register_bits // lanes
     if len(tables) == 1:
         name = f"@llvm.x86.avx512.permvar.{_ONE[bits]}.512"

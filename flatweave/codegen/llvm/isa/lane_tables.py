@@ -18,8 +18,8 @@ from flatweave.codegen.llvm.text.module import (
 
 # Sets of lanes for a segmented scan: where they are kept, and how masks are made of them.
 #
-# in words     a bit for each lane, in general registers: where masks have registers of their own,
-#              shifting and cutting them is dearer there
+# in words     a bit for each lane, in general registers: shifting and cutting mask registers, where
+#              the CPU has them, costs more
 # in signs     a lane as wide as those of the values, whose sign bit counts: what a select by the
 #              sign (vblendv) takes as it is, so that a mask never needs to be spread out
 
@@ -180,7 +180,7 @@ def entry(body: Body, lanes: int, parts: int, mask: str, used: int) -> str:
 
 
 def _numbers(lanes: int, parts: int) -> Sequence[int]:
-    """All entries, one behind the other: what is not kept stands behind."""
+    """All entries, concatenated; in each, the lanes that are not selected come last."""
     numbers: list[int] = []
     for mask in range(1 << lanes):
         order = sorted(range(lanes), key=lambda lane: not mask >> lane & 1)

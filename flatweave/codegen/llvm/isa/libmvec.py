@@ -45,7 +45,7 @@ def host_libmvec(letters: Sequence[tuple[str, int]]) -> frozenset[str]:
 
 
 def find(isa: Instructions, name: str, dtype: DType) -> tuple[str, int] | None:
-    """The widest function that code may call, and its lanes; None where there is none."""
+    """The widest function that code may call and its lanes, or None."""
     if name not in FUNCTIONS:
         return None
     for letter, bits in isa.libmvec_letters:

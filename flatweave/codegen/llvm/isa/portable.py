@@ -73,7 +73,7 @@ class InstructionSet:
         return 0
 
     def compress(self, body: Body, kept: DType, lanes: int, text: str, mask: str) -> str:
-        """The lanes of the mask, moved to the front; behind them anything."""
+        """The lanes of the mask, moved to the front; the rest is unspecified."""
         raise CompilerBug(f"{self.name} does not compress")
 
     def select_zeros(self, body: Body, width: int, zeros: str) -> str:
@@ -100,7 +100,7 @@ class InstructionSet:
     # -- permutes ---------------------------------------------------------------------------------
 
     def permutes(self, kept: DType, width: int) -> bool:
-        """Whether `permute` of so many lanes beats a gather from memory."""
+        """Whether `permute` of `width` lanes beats a gather from memory."""
         return False
 
     def permute(self, body: Body, kept: DType, width: int, table: str, offsets: str) -> str:
@@ -118,24 +118,24 @@ class InstructionSet:
     def look_up(
         self, body: Body, dtype: DType, lanes: int, registers: Sequence[str], places: str
     ) -> str:
-        """A value for each of the places, bytes that number the lanes of all these registers."""
+        """A value for each index; indices are bytes that number the lanes of all registers."""
         raise CompilerBug(f"{self.name} does not look up")
 
     # -- lanes and words --------------------------------------------------------------------------
 
     def scan_registers(self, width: int, bits: int) -> int:
-        """How many registers values of so many bits are spread over for a segmented scan.
+        """The number of registers over which a segmented scan spreads values of this size in bits.
 
         More than one: a run of neighbours in each lane of one register (lanes/segmented.py).
         """
         return 1
 
     def lane_sets(self, body: Body, width: int, bits: int) -> LaneSets:
-        """Sets of the lanes of one register, for a scan of values of at most so many bits."""
+        """Sets of the lanes of one register, for a scan of values of at most `bits` bits."""
         return InWords(body, width, self.every_bit)
 
     def to_runs(self, body: Body, dtype: DType, lanes: int, whole: str, count: int) -> list[str]:
-        """Register k of so many has lanes k, k + count, k + 2 count ..: deinterleave, and again."""
+        """Register k of `count` has lanes k, k + count, k + 2 count ..: repeated deinterleaving."""
         if count == 1:
             return [whole]
         width = lanes * count
@@ -176,7 +176,7 @@ class InstructionSet:
     # -- scalar functions -------------------------------------------------------------------------
 
     def scale(self, body: Body, dtype: DType, width: int, text: str, exponent: str) -> str | None:
-        """x * 2**k in one instruction, rounded once, for k as wide as x; None if there is none."""
+        """x * 2**k in one instruction, rounded once, for k as wide as x; None without one."""
         return None
 
     def extreme(

@@ -67,7 +67,7 @@ class Avx2(Sse4):
     libmvec_letters: tuple[tuple[str, int], ...] = (("d", 256),)
 
     def gathers_in_words(self, kept: DType, *, masked: bool) -> bool:
-        """Under a mask, since LLVM asks every lane of smaller ones in turn whether it runs."""
+        """Under a mask: for smaller elements, LLVM branches on the mask lane by lane."""
         return masked and kept.bits < i32.bits
 
     # -- compress ---------------------------------------------------------------------------------

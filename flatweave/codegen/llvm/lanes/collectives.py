@@ -159,7 +159,7 @@ def emit_scan(e: Emitter, let: Let) -> Sequence[Held]:
 
 
 def _filled(e: Emitter, dtype: DType, text: str) -> str:
-    """The same floats behind a fence, so that the lanes filled in keep their values.
+    """The same floats after an optimisation fence: the lanes filled in keep their values.
 
     Where the operator selects between an operand and a result, LLVM may find those lanes unused and
     leave whatever the register holds in them, often a subnormal number, with which arithmetic runs

@@ -14,15 +14,15 @@ from flatweave.kernel_ir.op import dtype_in
 from flatweave.kernel_ir.syntax import StoreCompact
 from flatweave.terms.syntax import Let
 
-# Compaction out of blocked registers: the places of kept lanes are compressed, then looked up.
+# Compaction out of blocked registers: indices of selected lanes are compressed, then looked up.
 #
-#     place    lane l of R registers of L lanes is in register l mod R, lane l div R: a byte says
+#     index    lane l of R registers of L lanes is in register l mod R, lane l div R: a byte says
 #              (l mod R) L + l div R
-#     kept     the places of the lanes kept, in order: one compress of bytes
-#     step     the next L places pick L values out of all registers: a permute for each two
+#     kept     the indices of the selected lanes, in order: one compress of bytes
+#     step     the next L indices pick L values out of all registers: a permute for each two
 #              registers, then selects
 #
-# It takes one turn for each L lanes kept, usually one; no value is brought into lane order.
+# It takes one iteration for each L selected lanes, usually one; values stay out of lane order.
 
 
 class Blocked(NamedTuple):
@@ -85,7 +85,7 @@ class _Stream(NamedTuple):
 
 
 def emit_compact(e: Emitter, let: Let) -> Sequence[Held]:
-    """Write the values of the lanes kept to consecutive places from `base`."""
+    """Write the values of the selected lanes to consecutive positions from `base`."""
     op: StoreCompact = let.op  # type: ignore[assignment]
     base, limit = e.uniform(op.base), e.uniform(op.limit)
     streams = []
@@ -116,7 +116,7 @@ def emit_compact(e: Emitter, let: Let) -> Sequence[Held]:
 
 
 def _store_all(e: Emitter, stream: _Stream, base: str, keep: str, word: str) -> None:
-    """As many places as there are lanes, the kept ones first."""
+    """Store all lanes, the selected ones first."""
     if e.width == 1:
         store_scalar(e, stream.buffer, stream.kept, base, stream.value)
     elif e.isa.compress_lanes(stream.kept):
@@ -128,7 +128,7 @@ def _store_all(e: Emitter, stream: _Stream, base: str, keep: str, word: str) -> 
 def _store_kept(
     e: Emitter, streams: Sequence[_Stream], base: str, word: str, done: str
 ) -> None:
-    """The lanes kept and no others, one after the other; then on to `done`."""
+    """Store only the selected lanes, in sequence; then branch to `done`."""
     code = e.code
     places = [code.alloca(vec(stream.kept, e.width)) for stream in streams]
     for stream, place in zip(streams, places, strict=True):

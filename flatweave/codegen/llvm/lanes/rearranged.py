@@ -84,7 +84,7 @@ def _near_or_far(
 
 
 def _window(e: Emitter, buffer: str, kept: DType, base: str, span: str) -> str:
-    """The elements from base to base + span, and nothing behind them."""
+    """The elements from base to base + span; nothing after them is read."""
     code, width, kind = e.code, e.width, vec(kept, e.width)
     lanes = ", ".join(f"i64 {lane}" for lane in range(width))
     there = code.let(f"icmp ule {vec(i64, width)} <{lanes}>, {e.splat(span, i64)}")
@@ -103,7 +103,7 @@ def _window(e: Emitter, buffer: str, kept: DType, base: str, span: str) -> str:
 
 
 def emit_select_zero(e: Emitter, let: Let) -> Sequence[Held]:
-    """The places of the zeros of a mask, one for each lane."""
+    """The positions of the zeros of a mask, one for each lane."""
     op: SelectZero = let.op  # type: ignore[assignment]
     zeros = e.code.let(f"xor i64 {e.uniform(op.mask)}, -1")
     return (Held(VARYING, e.isa.select_zeros(e.code, e.width, zeros)),)
@@ -123,7 +123,7 @@ def emit_select_zero(e: Emitter, let: Let) -> Sequence[Held]:
 
 
 TILES_AHEAD = 2
-"""The tile whose rows are fetched ahead: memory takes about as long as so many tiles."""
+"""How many tiles ahead rows are prefetched: about the latency of memory, in tiles."""
 
 
 def emit_tile(e: Emitter, let: Let) -> Sequence[Held]:
@@ -174,7 +174,7 @@ def _row(e: Emitter, buffer: Var, base: str, row: int) -> str:
 
 
 def _exchanges(width: int, distance: int) -> tuple[list[int], list[int]]:
-    """Which lanes of two rows one next to the other meet so far apart: the lower, and the upper."""
+    """The lanes of two adjacent rows that meet at this distance: the lower, and the upper."""
     lanes = range(width)
     low = [j if not j & distance else width + j - distance for j in lanes]
     high = [j + distance if not j & distance else width + j for j in lanes]
@@ -200,8 +200,8 @@ def _transposed(e: Emitter, kind: str, rows: Sequence[str]) -> list[str]:
 #                                                 these two:          a0 b0 c0 d0 a1 b1 ..
 #
 # Two shuffles for each vector of four. Values that are more than a register holds are transposed in
-# squares: each lane then stores its values a register at a time. Where lanes are apart or some do
-# not run, each value is scattered by itself.
+# squares: each lane then stores its values a register at a time. Where lanes are not adjacent or
+# some do not run, each value is scattered separately.
 
 
 LINE = 64  # bytes of a cache line
@@ -266,7 +266,7 @@ def _store_squares(
 
 
 def _apart(e: Emitter, buffer: str, kept: DType, places: str, texts: Sequence[str]) -> None:
-    """Each vector scattered by itself."""
+    """Each vector scattered separately."""
     kind = vec(i64, e.width)
     first = e.code.let(f"mul {kind} {places}, splat (i64 {len(texts)})")
     for k, text in enumerate(texts):

@@ -86,7 +86,7 @@ def _registers(e: Emitter, dtypes: Sequence[DType]) -> int:
 
 
 def _held(e: Emitter, dtype: DType, places: Sequence[str]) -> Held:
-    """A value in both layouts: LLVM drops the interleaving where nobody reads lane order."""
+    """A value in both layouts: LLVM drops the interleaving where lane order is unused."""
     text = e.isa.from_runs(e.code, dtype, e.width // len(places), places)
     return Held(VARYING, text, blocked=tuple(places))
 
@@ -126,14 +126,14 @@ class _Scan:
         return xs
 
     def _join(self, first: Columns, second: Columns, apart: str) -> Columns:
-        """fn first second; `second` alone in the lanes of the set `apart`."""
+        """fn first second; only `second` in the lanes of the set `apart`."""
         e, lanes = self.e, self.sets.outside(apart)
         both = combine(e, self.fn, self.dtypes, first, second)
         trios = zip(self.dtypes, both, second, strict=True)
         return [e.select(lanes, dtype, joined, alone) for dtype, joined, alone in trios]
 
     def _below(self, xs: Columns, distance: int) -> Columns:
-        """The values so many lanes below; round to the lowest lanes, which nobody asks."""
+        """The values `distance` lanes below; the lowest lanes wrap around and are unused."""
         lanes = [(lane - distance) % self.e.width for lane in range(self.e.width)]
         pairs = zip(self.dtypes, xs, strict=True)
         return [shuffle(self.e.code, vec(dtype, self.e.width), x, lanes) for dtype, x in pairs]

@@ -31,7 +31,7 @@ _LOW = (1 << 32) - 1
 _EXACT = 1 << 53
 """Integers up to here, and down to its opposite, are f64."""
 _TAIL = (1 << 11) - 1
-"""Bits of an integer that are behind the mantissa of an f64, at most."""
+"""The most bits of an integer below the mantissa of an f64."""
 
 
 def to_float(x: Value, target: DType, bounds: Bounds | None = None) -> Value:
@@ -94,7 +94,7 @@ def _from_halves(x: Value) -> Value:
 def _odd_sum(x: Value) -> Value:
     """The integer that f64 holds and that is rounded to f32 as this one is.
 
-    Where f64 would round, the bits behind its mantissa become one bit: set if one of them was.
+    Where f64 would round, the bits below its mantissa become one sticky bit, their disjunction.
     """
     short = (x | ((x & _TAIL) + _TAIL)) & ~_TAIL
     fits = (x >= -_EXACT) & (x <= _EXACT) if x.dtype.kind == "i" else x <= _EXACT
@@ -184,7 +184,7 @@ def of_f16(a: Value) -> Value:
         return a.let(f"fpext {_halves(a.width)} {half} to {vec(f32, a.width)}", f32)
     wide = cast(short, u32)
     size, sign = (wide & 0x7FFF) << 13, (wide & 0x8000) << 16
-    # what a tiny one adds to 2**-14 is a number of its own, so it needs no f32 that is tiny
+    # the sum of a subnormal f16 and 2**-14 is a normal f32, so no f32 here is subnormal
     tiny = (size + (113 << 23)).as_float() - 2.0**-14
     bits = (size < 1 << 23).where(tiny.convert("bitcast", u32), size + _MOVED)
     bits = bits | (size >= 31 << 23).where(size.number(_INFINITE), 0)
@@ -234,5 +234,5 @@ def _odd(x: Value) -> Value:
 
 
 def _halves(width: int) -> str:
-    """LLVM's type of so many f16."""
+    """LLVM's type of `width` f16."""
     return "half" if width == 1 else f"<{width} x half>"

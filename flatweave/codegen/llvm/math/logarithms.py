@@ -171,7 +171,7 @@ def acosh(x: Value) -> Value:
 
 
 def _huge(x: Value) -> float:
-    """Beyond it x**2 may be inf, and 1 is nothing beside x."""
+    """Above it x**2 may be inf, and 1 is negligible next to x."""
     return 2.0**60 if x.dtype.bits == 32 else 2.0**500
 
 

@@ -4,10 +4,10 @@
                         u = x ^ s                        x or -x - 1: from 0 to 2**63 - 1
                         (high half of u * m) >> 1 ^ s    m = 2**65 / 7, rounded up
 
-What is divided has no sign, so one product rounds down whatever the sign was. Up to 32 bits LLVM
-takes `udiv` for it and multiplies; of 64 bits it would divide lane by lane, so here the high half
-of a product is added up from products of 32-bit halves, which every CPU has. What is known to fit
-in 32 bits takes one of them. Registers of two lanes gain nothing by that: LLVM divides there.
+The dividend u has no sign, so one product rounds down whatever the sign of x. Up to 32 bits, LLVM
+turns a `udiv` into a multiplication. LLVM would divide 64-bit lanes one by one, so here the high
+half of a product is the sum of products of 32-bit halves, which every CPU has. A dividend known to
+fit in 32 bits takes one such product. In registers of two lanes this gains nothing: LLVM divides.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def _rest(whole: _Whole, divisor: int) -> Value:
 
 
 def _reciprocal(divisor: int, most: int, bits: int) -> tuple[int, int] | None:
-    """(m, k) with m of so many bits and x // divisor == x * m >> k for 0 <= x <= most.
+    """(m, k) with m of `bits` bits and x // divisor == x * m >> k for 0 <= x <= most.
 
     m is 2**k / divisor + e / divisor with e < divisor: exact while e * most < 2**k.
     """

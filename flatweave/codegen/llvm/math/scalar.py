@@ -61,7 +61,7 @@ def _unless_nan(found: Value, a: Value) -> Value:
 
 
 def _in_one_line(name: str, build: Callable[[Value, Value], Value], a: Value, b: Value) -> Value:
-    """A call, where operands fill several registers, each of which may take lines of its own."""
+    """A call where operands fill several registers, so that each may take several lines."""
     if a.width * a.dtype.bits <= a.body.module.isa.register_bits:
         return build(a, b)
     return call_function(name, build, (a, b), "alwaysinline nounwind")

@@ -224,7 +224,7 @@ def emit_store(e: Emitter, let: Let) -> Sequence[Held]:
 
 
 def uniform_value(e: Emitter, atom: Atom, dtype: DType) -> str:
-    """What is stored where all lanes store to one place: the value of the last that runs."""
+    """The value to store where all lanes store to one address: that of the last active lane."""
     value = e.hold(atom)
     if value.shape is UNIFORM:
         return value.text
@@ -254,7 +254,7 @@ def _store_run(
 
 
 def scatter(e: Emitter, buffer: str, kept: DType, index: Held, text: str) -> None:
-    """Elements to anywhere; of two lanes with one place the later stays."""
+    """Store elements at arbitrary indices; of two lanes with the same index the later wins."""
     kind, places = vec(kept, e.width), f"<{e.width} x ptr>"
     at = _pointers(e, buffer, kept, index)
     name = f"@llvm.masked.scatter.{suffix(kept, e.width)}.v{e.width}p0"

@@ -106,7 +106,7 @@ def _update(e: Emitter, fn: str, dtype: DType, at: str, value: str) -> str:
 
 
 def _opcode(fn: str, dtype: DType) -> str | None:
-    """The instruction's name for an update; None where there is none."""
+    """The instruction's name for an update, or None."""
     if fn == EXCHANGE:
         return "xchg"
     if dtype is bool_:
@@ -163,10 +163,10 @@ def swap(
 #     locked_update f locks ..     each lane: until atomicrmw xchg lock 1 gives 0: wait
 #                                  xs[i] = f xs[i] y; store atomic 0 release
 #
-# Active lanes go one after the other: the function runs on scalars.
+# Active lanes run sequentially: the function runs on scalars.
 
 
-Act = Callable[[Emitter, str, Sequence[str]], None]  # what one lane does, with its place and values
+Act = Callable[[Emitter, str, Sequence[str]], None]  # what one lane does, with its index and values
 
 
 def emit_atomic_update(e: Emitter, let: Let) -> Sequence[Held]:

@@ -61,7 +61,7 @@ class Module:
         self._declarations[signature] = None
 
     def constant(self, name: str, value: str, *, align: int) -> None:
-        """State what stands in memory under this name, once and for all: its type and value."""
+        """Define a constant of this name in memory, once: its type and value."""
         self._constants[name] = f"{name} = internal unnamed_addr constant {value}, align {align}\n"
 
     def defines(self, name: str) -> bool:
@@ -87,7 +87,7 @@ class Module:
             self._functions[name] = f"{head.replace('{name}', name)}\n{text}}}\n"
 
     def name_of(self, name: str) -> str:
-        """The name under which a function stands here."""
+        """The name of a function in this module."""
         return self._names.get(name, name)
 
     def text(self) -> str:
@@ -180,7 +180,7 @@ def _literal(dtype: DType, value: int | float | bool) -> str:
     return str(number - (1 << dtype.bits) if number >> (dtype.bits - 1) else number)
 
 
-# The text of one LLVM function with its blocks, branches, phis and stack places.
+# The text of one LLVM function with its blocks, branches, phis and stack slots.
 
 
 # Reports write nothing that programs read, so loads may move across them.
@@ -202,7 +202,7 @@ class Code(Body):
         self._scratch: list[tuple[str, int]] = []
 
     def scratch(self, size: int) -> str:
-        """A buffer of so many bytes, made before the function's entry."""
+        """A buffer of `size` bytes, allocated before the function's entry."""
         self.declare("noalias ptr @fw_alloc(ptr, i64) nounwind")
         self.declare(REPORT)
         self._scratch.append((self.fresh("scratch"), size))
@@ -233,7 +233,7 @@ class Code(Body):
         self._stack.append(f"  {line}")
 
     def alloca(self, type_: str, align: int = 64) -> str:
-        """A place on the stack, made once at the function's entry."""
+        """A stack slot, allocated once at the function's entry."""
         name = self.fresh("stack")
         self._stack.append(f"  {name} = alloca {type_}, align {align}")
         return name
@@ -252,7 +252,7 @@ class Code(Body):
         self.line(f"br i1 {condition}, label %{then}, label %{other}")
 
     def hole(self) -> int:
-        """A place for lines that are not known yet."""
+        """A placeholder for lines that are not known yet."""
         self._lines.append("")
         return len(self._lines) - 1
 
@@ -313,7 +313,7 @@ def shuffle(body: Body, kind: str, text: str, lanes: Iterable[int], other: str =
 def padded(
     body: Body, kind: str, text: str, lanes: int, full: int, fill: str = "poison"
 ) -> str:
-    """More lanes behind those there are: all of them the first one of `fill`, or any of its."""
+    """Append lanes: each of them the first lane of `fill`, or any lanes of it."""
     behind = range(lanes, full) if full <= 2 * lanes else [lanes] * (full - lanes)
     return shuffle(body, kind, text, [*range(lanes), *behind], fill)
 
@@ -329,7 +329,7 @@ def splat(body: Body, dtype: DType, width: int, text: str) -> str:
 
 
 def joined(body: Body, element: str, parts: Sequence[str], lanes: int) -> str:
-    """Vectors of so many lanes side by side; their number is a power of two."""
+    """Vectors of `lanes` lanes, concatenated; the number of vectors is a power of two."""
     while len(parts) > 1:
         kind = f"<{lanes} x {element}>"
         pairs = zip(parts[::2], parts[1::2], strict=True)
@@ -345,7 +345,7 @@ def word_of_mask(body: Body, width: int, mask: str) -> str:
 
 
 def mask_of_word(body: Body, width: int, text: str) -> str:
-    """The low bits of an i64 as a mask of so many lanes."""
+    """The low bits of an i64 as a mask of `width` lanes."""
     if width < i64.bits:
         text = body.let(f"trunc i64 {text} to i{width}")
     return body.let(f"bitcast i{width} {text} to <{width} x i1>")

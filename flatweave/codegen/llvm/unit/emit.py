@@ -60,7 +60,7 @@ def emit_host(unit: k.Unit, parts: Parts, isa: InstructionSet) -> str:
 def emit_kernels(kernels: Sequence[k.Kernel], isa: InstructionSet) -> tuple[str, list[str]]:
     """The text of a module of kernels, and the symbol of each.
 
-    They are called by their place, so that equal kernels of two programs are equal modules.
+    They are named by their position, so that equal kernels of two programs are equal modules.
     """
     module = Module(isa)
     names = [f"k_{number}" for number in range(len(kernels))]

@@ -6,8 +6,8 @@
 
 A kernel that no call needs costs nothing. What is made later is made under the switches of the time
 when the program was compiled. Kernels of some size are modules of their own, compiled side by side
-with each other and with the host. LLVM's work is chosen by how often code runs: kernels are
-optimised, the host only where it has a hot loop of its own (`load.py`).
+with each other and with the host. How often code runs decides how much LLVM optimises: kernels are
+optimised, the host only where it contains a hot loop (`load.py`).
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ from flatweave.terms.traverse import lambdas_in, walk_lets
 
 # How much LLVM does for a host program: most of it runs once per call, or once per launch.
 #
-# while (..) (x => mul x 3 ..)                   LIGHT: a turn takes as long as its instructions
-# while (..) (xs => .. launch a ..)              RAW: a turn takes as long as its launch
-# for 0 blocks 1 (..)  beside  launch a blocks   RAW: a turn goes with a block, which takes longer
+# while (..) (x => mul x 3 ..)                   LIGHT: instructions dominate an iteration
+# while (..) (xs => .. launch a ..)              RAW: the launch dominates an iteration
+# for 0 blocks 1 (..)  with  launch a blocks     RAW: a block outlasts its iteration
 
 
 def level_of(host: Lambda) -> int:
@@ -56,7 +56,7 @@ def _launches(op: Op) -> bool:
 
 
 def _is_per_block(loop: For | While, definitions: dict[Var, Op], grids: set[Atom]) -> bool:
-    """Whether there is a turn for each block of a launch, and perhaps a few more."""
+    """Whether there is an iteration for each block of a launch, and perhaps a few more."""
     if not isinstance(loop, For):
         return False
     count: list[Atom] = [loop.hi]
@@ -66,7 +66,7 @@ def _is_per_block(loop: For | While, definitions: dict[Var, Op], grids: set[Atom
     return any(isinstance(atom, Var) and atom in grids for atom in count)
 
 
-ENOUGH = 100  # lets of kernels that are worth a module; each costs LLVM 1 to 2 ms by itself
+ENOUGH = 100  # lets of kernels that are worth a module; a module costs LLVM 1 to 2 ms
 
 
 def load(unit: Unit, plan: Plan, laps: PhaseTimer) -> CpuProgram:

@@ -1,4 +1,4 @@
-"""Kernels whose code is that of a host: one thread runs a block of rows, in memory of its own."""
+"""Kernels that run as host code: one thread runs a block of rows, in private memory."""
 
 from __future__ import annotations
 
@@ -221,7 +221,7 @@ def row_program(
 
 
 def _emit_launch(symbols: Mapping[str, str], e: Emitter, let: Let) -> Sequence[Held]:
-    """The blocks of a kernel, one after the other; after an error or a cancellation no more."""
+    """Run a kernel's blocks in sequence until an error or a cancellation."""
     op: Launch = let.op  # type: ignore[assignment]
     code = e.code
     args = host.stored_args(e, op.args)
