@@ -33,9 +33,9 @@ from flatweave.terms.traverse import free_vars
 
 LowerLets = Callable[["Lowering", Lambda], None]
 Write = Callable[[KernelBuilder, Sequence[Var]], None]
-"""Writes the body of a kernel, which has these parameters of its own."""
+"""Writes the body of a kernel with these private parameters."""
 Own = Sequence[tuple[str, Type]]
-"""Parameters of a kernel beside what it captures: their names and types."""
+"""Parameters of a kernel in addition to those that it captures: their names and types."""
 
 
 @record
@@ -240,7 +240,7 @@ class Lowering:
         return {k.name for k in program.kernels} | {later.name for later in program.later}
 
     def reads(self, op: Op | Lambda) -> list[Atom]:
-        """The host values of all that an operation or a function reads."""
+        """The host values that an operation or a function reads."""
         found: list[Atom] = []
         for var in free_vars(op):
             value = self.scope.find(var)
@@ -254,7 +254,7 @@ class Lowering:
         self, kernel: KernelBuilder | Declared, blocks: Atom, role: Role = Role.PASS,
         host: Builder | None = None, own: Sequence[Atom] = (),
     ) -> None:  # fmt: skip
-        """Launch a kernel; `own` are what it takes beside the host values that it captures."""
+        """Launch a kernel; `own` are its arguments in addition to the captured host values."""
         if isinstance(kernel, KernelBuilder) and kernel.name not in self._taken():
             self.program.kernels.append(self._finish(kernel))
         (host or self.host).emit(Launch(kernel.name, blocks, (*kernel.args, *own), role))
@@ -300,7 +300,7 @@ def buffer_type(type_: Type) -> Type:
     return BufferType(type_.dtype) if isinstance(type_, ArrayType) else type_
 
 
-# -- One launch over the places of an array: for what is done before and after a sweep -------------
+# -- One launch over the positions of an array: for actions before and after a sweep ---------------
 
 
 Act = Callable[[Builder, KernelBuilder, Atom], None]

@@ -62,7 +62,7 @@ def adopt(lowering: Lowering, fn: Lambda, donated: Sequence[int]) -> Given:
 
 
 def _last_check(fn: Lambda) -> Let | None:
-    """The last let behind which no call is tried again."""
+    """The last let after which no call is retried."""
     return next((let for let in reversed(fn.lets) if _checks(let)), None)
 
 
@@ -107,8 +107,8 @@ def room_in(
 def _read_at_its_place(
     lowering: Lowering, let: Let, facts: SweepFacts, plan: SweepPlan, var: Var
 ) -> Var | None:
-    """A given array of the type of `var` that nothing reads behind a sweep, which reads of it no
-    more than the element that it stores one for."""
+    """A donated array of the type of `var` that nothing reads after a sweep. The sweep itself
+    reads only the element at the index that it stores."""
     if not _goes_once(facts, plan):
         return None
     program, op = lowering.program, facts.op

@@ -1,4 +1,4 @@
-"""A kernel that acts at each position of an array by itself, and how many blocks it takes."""
+"""A kernel that acts at each position of an array separately, and its number of blocks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from flatweave.terms.control import NO_BODY, If
 from flatweave.terms.syntax import Atom, Var
 
 At = Callable[[Builder, Atom], None]
-"""What is done at a place."""
+"""The action at a position."""
 
 
 def write_places(

@@ -114,7 +114,7 @@ MOST_SITES = 1 << 20
 
 
 class KernelBuilder:
-    """Collects parameters and, beside each, the host atom that the launch passes for it."""
+    """Collects parameters and, for each, the host atom that the launch passes for it."""
 
     def __init__(
         self, name: str, host: Builder, scope: HostScope, warps: int, sites: Sites,
@@ -146,7 +146,7 @@ class KernelBuilder:
         self._captured[host] = value
 
     def give(self, hosts: Iterable[Var]) -> None:
-        """These host values are all that the body may capture."""
+        """Restrict the body to capturing these host values."""
         self._given = {host: self._new(host) for host in hosts}
 
     def _shifted(self, host: Var) -> Atom | None:
@@ -168,7 +168,7 @@ class KernelBuilder:
         return self.own(host.name, host.type)
 
     def own(self, hint: str, type_: Type) -> Var:
-        """A parameter for which each launch passes what it likes, behind the captured ones."""
+        """A parameter after the captured ones, for which each launch passes any value."""
         self.params.append(self.body.param(hint, type_))
         return self.params[-1]
 

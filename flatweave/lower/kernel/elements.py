@@ -25,16 +25,16 @@ from flatweave.terms.syntax import Atom, Const, Lambda, Let, Var
 # -- Neighbouring positions divided by a constant: few quotients, and near each other --------------
 #
 #     positions 22 .. 29 by 3:    first = 22 // 3 = 7    rest = 22 - 7 * 3 = 1
-#                                 places = rest + lane    1 2 3 4 5 6 7 8
-#                                 offsets = places // 3   0 0 1 1 1 2 2 2
+#                                 dividends = rest + lane    1 2 3 4 5 6 7 8
+#                                 offsets = dividends // 3   0 0 1 1 1 2 2 2
 #                                 quotients = first + offsets
 #
-# Only one number is divided; the offsets of a step are so small that a product and a shift find
-# them. What is read at the quotients lies close together, so that one load brings it for all lanes.
+# Only one number is divided; the offsets of a step are so small that a product and a shift compute
+# them. Elements at the quotients are close in memory, so one load reads them for all lanes.
 
 
 FRACTION = 16
-"""Bits behind the point of a reciprocal: exact for divisors and places below 2 * WIDEST."""
+"""Fraction bits of a reciprocal: exact for divisors and dividends below 2 * WIDEST."""
 assert 2 * WIDEST * WIDEST < 1 << FRACTION
 
 
@@ -61,7 +61,7 @@ def divide(b: Builder, base: Atom, flat: Atom, width: int, divisor: int) -> Quot
 
 
 def _small_quotient(b: Builder, place: Atom, width: int, divisor: int) -> Atom:
-    """place // divisor, for 0 <= place < divisor + width."""
+    """`place // divisor`, for `0 <= place < divisor + width`."""
     if divisor >= width:
         return b.cast(b.apply("ge", place, index(divisor)), i64)
     if divisor & (divisor - 1) == 0:
@@ -78,8 +78,8 @@ def divisor_of(atom: Atom) -> int | None:
 class Elements:
     """Emits the lets of an element function; `env` maps the program's variables to kernel atoms.
 
-    The element goes on behind a check that fails, though nothing is safe there: its loops take no
-    turn and its reads are at 0. `failed` says where that is so in the body that is being emitted.
+    Evaluation continues after a failed check, although nothing is safe there: loops run no
+    iterations, and reads are at 0. `failed` is that condition in the body that is being emitted.
 
     `fold_width` is how many lanes share one inner fold: 1 runs it in sequence in each lane, more
     run one element at a time with its fold spread over the lanes, where no lanes are around it.
@@ -147,7 +147,7 @@ class Elements:
         return made
 
     def _unless_failed(self, b: Builder, value: Atom, otherwise: Atom) -> Atom:
-        """The value, and the other one behind a check that failed."""
+        """The value, or `otherwise` after a failed check."""
         return b.apply("select", self.failed, otherwise, value)
 
     def _emit(self, b: Builder, let: Let) -> Sequence[Atom]:
@@ -215,7 +215,7 @@ class Elements:
         return place if is_safe else self._unless_failed(b, place, index(0))
 
     def _test(self, b: Builder, fn: Lambda) -> Lambda:
-        """The condition of a loop, which ends it behind a check that failed."""
+        """The condition of a loop, which also ends it after a failed check."""
         made = self.function(b, fn)
         if isinstance(self.failed, Const) and not self.failed.value:
             return made

@@ -127,13 +127,13 @@ class FailingLoops:
 
 # -- The fold of one element, its steps spread over the lanes: whole steps, then one for the rest --
 #
-#     for k in 0, 8, ..       state = fn state (body (k + lane))       each lane by itself
-#     if 8 n < extent         the same once more, lanes behind the end with the neutral element
+#     for k in 0, 8, ..       state = fn state (body (k + lane))       each lane separately
+#     if 8 n < extent         the same once more, lanes past the end with the neutral element
 #     reduce_lanes fn state
 #
 # If the operator does not commute, the lanes of each step are joined in their order, and the state
-# is one for all of them. Where the place of an element is sought, places are looked at only in the
-# stretch that has it (traverse/blocked_argmax.py).
+# is one for all of them. An argmin or argmax compares positions only in the chunk that has the
+# result (traverse/blocked_argmax.py).
 
 
 class Calls(Protocol):
@@ -144,7 +144,7 @@ class Calls(Protocol):
         ...
 
     def apart(self, b: Builder, fn: Lambda, args: Sequence[Atom]) -> tuple[Atom, ...]:
-        """The results of a function on kernel atoms, in a body of its own."""
+        """The results of a function on kernel atoms, in a separate body."""
         ...
 
     def function(self, b: Builder, fn: Lambda) -> Lambda:
@@ -153,17 +153,17 @@ class Calls(Protocol):
 
 
 LONG = 2
-"""Stretches of a fold that goes by them."""
+"""The fewest chunks of a fold that runs in chunks."""
 STEPS = 4
-"""Of a stretch: of a row of 1,000 elements, one of eight is looked at again."""
+"""Steps of a chunk: of a row of 1,000 elements, an eighth is searched again."""
 MOST = int(i32.high)
-"""Elements of one: stretches are counted in 32 bits."""
+"""The most elements of such a fold: chunks are counted in 32 bits."""
 
 
 def fold_in_lanes(
     calls: Calls, b: Builder, op: Fold, extent: Atom, width: int, machine: Machine | None
 ) -> tuple[Atom, ...]:
-    """The results of a fold over `extent` elements, by so many lanes."""
+    """The results of a fold over `extent` elements, by `width` lanes."""
     alone = is_commutative(op.fn)
     start: Atom = index(0)
     steps: list[tuple[Atom, Atom]] = []

@@ -39,15 +39,15 @@ def operator_in(
 #     end = fn prefix aggregate        call (fn) prefix aggregate       one function, not two copies
 #
 # Two copies of one operator need not agree on the bits of a NaN: of two NaNs an addition gives its
-# first operand, and LLVM may turn operands round in one copy and not in the other. What the same
-# function makes of the same values is always the same.
+# first operand, and LLVM may swap the operands in one copy and not in the other. One function
+# always returns the same result for the same values.
 
 
 def called(
     b: Builder, fns: Sequence[Lambda], types: Sequence[Type], combine: Combine
 ) -> Combine:
-    """`combine`, which applies `fns` to values of `types`, by one function for all that stands in
-    `b`; written out if copies of it agree."""
+    """`combine`, which applies `fns` to values of `types`, as calls of one function for all uses in
+    `b`; inlined if its copies agree."""
     if not any(makes_nan(part) for part in fns):
         return combine
     size = len(types)
@@ -90,11 +90,11 @@ def any_nan(b: Builder, values: Sequence[Atom]) -> Atom:
     return found
 
 
-# -- Multiples of the golden ratio spread numbers that lie close together over all of a word -------
+# -- Multiples of the golden ratio spread adjacent numbers over all of a word ----------------------
 
 
 GOLDEN = 0x9E3779B97F4A7C15
-"""2^64 over the golden ratio: multiples of neighbours lie far apart, and are spread evenly."""
+"""2^64 over the golden ratio: multiples of adjacent numbers are distant and evenly spread."""
 
 
 def spread(b: Builder, number: Atom) -> Atom:

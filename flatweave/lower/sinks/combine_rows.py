@@ -1,9 +1,9 @@
-"""Combining rows, where that is all a sweep does: as the rows of a block ask for.
+"""Combining rows, for a sweep that does nothing else: each block adapts to its rows.
 
-    not very short  one after the other, all lanes along it; the rest of a row with some lanes idle.
-                    Of cheap elements as many rows as there are lanes, each combined in a register,
-                    and then all of these together (`reduce_rows`)
-    short, even     a row for each lane, as many turns as the longest of them has elements
+    not very short  row after row, all lanes along it; the rest of a row with some lanes idle.
+                    If elements are cheap, a row for each lane at a time: each row is combined in a
+                    register, and then all of these together (`reduce_rows`)
+    short, even     a row for each lane, with an iteration for each element of the longest
     short, uneven   by position, as segments (sinks/segments.py)
 
 A row that ends in the block is stored; the last one is the block's carry-out, as in
@@ -83,7 +83,7 @@ class _Folder:
         self.neutral = self.elements.neutral
 
     def write(self, b: Builder, fold: Callable[[Builder, Atom, Atom], State]) -> None:
-        """Rows by `fold`, which is told the first and the last; what that has is left as a tail."""
+        """Combine rows by `fold`, which takes the first and the last and returns the carry-out."""
         writer, machine = self.writer, self.writer.lowering.machine
         share = Share(self.lo, self.hi, writer.total, b.apply("eq", self.slot, index(0)))
         found = [
@@ -111,7 +111,7 @@ class _Folder:
         return self.rows.one(b, self.lo, (before, self.rows.start(b, before)))[0]
 
     def side_by_side(self, b: Builder, first: Atom, last: Atom) -> State:
-        """As many rows as there are lanes, each combined in a register of its own; these are stored
+        """As many rows as there are lanes, each combined in a separate register; these are stored
         as a square, whose rows are combined at once."""
         square = [self._square(b, atom) for atom in self.neutral]
         fits = b.apply("le", self.hi, b.sub(self.writer.total, index(SHORT)))
@@ -172,7 +172,7 @@ class _Folder:
         return self._fold(b, last)
 
     def reads_elements(self) -> bool:
-        """Whether lanes on rows of their own would read memory far apart."""
+        """Whether lanes on separate rows would read memory with a large stride."""
         op, located = self.writer.op, self.writer.located
         assert located is not None
         known = along_rows(op, located)
@@ -195,7 +195,7 @@ class _Folder:
 
     def _lengths(self, b: Builder, base: Atom, behind: Atom) -> tuple[Atom, Atom, Atom]:
         """The row of each lane from `base` on, where it begins in the block, and how long it is
-        there; rows from `behind` on are empty."""
+        there; rows from index `behind` on are empty."""
         row = b.emit(Lane(base))[0]
         some, none = b.inner(), b.inner()
         there = some.close([], [self.rows.end(some, row)])
@@ -206,7 +206,7 @@ class _Folder:
         return row, start, b.apply("maximum", length, index(0))
 
     def lane_by_lane(self, b: Builder, first: Atom, last: Atom) -> State:
-        """A row for each lane, as many turns as the longest row of a step asks for."""
+        """A row for each lane, as many iterations as the longest row of a step requires."""
         region = b.inner()
         loop = region.inner()
         base = loop.param("r", i64)
@@ -241,7 +241,7 @@ class _Folder:
                 b.emit(Store(kernel.buffer(buffer), self.slot, value))
 
     def _fold(self, b: Builder, row: Atom) -> State:
-        """The elements of a row that lie in the block, combined."""
+        """The elements of a row in the block, combined."""
         start = self.rows.start(b, row)
         lo = b.apply("maximum", start, self.lo)
         hi = b.apply("minimum", self.rows.end(b, row), self.hi)
@@ -250,7 +250,7 @@ class _Folder:
         return b.emit(Lanes(WIDTH, region.close([], self.elements.joined(region, state))))
 
 
-# -- Segments that are rows, combined: the result of row r goes to place r -------------------------
+# -- Segments that are rows, combined: the result of row r is stored at index r --------------------
 
 
 class CombineRowsSink(SegmentSink):

@@ -84,7 +84,7 @@ class InTurnSink(LoweredSink):
         sweep.lowering.scope.bind(self.vars[0], HostArray(self.buffer, shape))
 
 
-# -- Elements written into an array that is there, one after the other from an offset: concat ------
+# -- Elements written into an existing array, consecutively from an offset: concat -----------------
 
 
 class InsertSink(LoweredSink):
@@ -108,7 +108,7 @@ class InsertSink(LoweredSink):
         sweep.lowering.scope.bind(self.vars[0], HostArray(self.buffer, shape))
 
 
-# -- The elements whose flag holds, side by side: a scan counts them, so each knows its place ------
+# -- The elements whose flag holds, contiguous: a scan counts them and so gives their indices ------
 
 
 class CompactSink(LoweredSink):
@@ -199,13 +199,13 @@ class CombineSink(LoweredSink):
             lowering.host.emit(Free(buffer))
 
 
-# -- Elements written to computed places by threads that may collide: the last one wins ------------
+# -- Elements written to computed indices by threads that may collide: the last one wins -----------
 #
 # Where blocks divide the destination instead, `lower/scatter/` has the launches.
 
 
 class ScatterSink(LoweredSink):
-    """Each place is claimed by the element that comes last in the order of the sweep."""
+    """The last element in the order of the sweep claims each index of the destination."""
 
     claims: Claims
 
@@ -227,7 +227,7 @@ class ScatterSink(LoweredSink):
             scope.bind(var, HostArray(buffer, scope.array(array).shape))
 
 
-# -- Elements combined into computed places by threads that may collide: by one of `update/` -------
+# -- Elements combined into computed indices by threads that may collide: one of `update/` ---------
 
 
 class ScatterReduceSink(LoweredSink):

@@ -1,7 +1,7 @@
 """The elements of one row, combined by the lanes of a step.
 
     a long row         in four registers at a time, then one, then the rest with some lanes idle
-    one of two steps   what is behind the row is read, too, and left out: no branch on its length
+    one of two steps   elements past the row are read, too, and masked: no branch on its length
 
 A sum of floats begins with 0.0, so that 0.0 need not be added to each element
 (docs/decisions/reductions.md).
@@ -31,9 +31,9 @@ from flatweave.terms.traverse import needed_for
 WIDTH = 16
 """Lanes of a step: fewer would wait for each other, more would idle at the end of a row."""
 CHAINS = 4
-"""Steps of a long row that do not wait for each other: an addition takes so many cycles."""
+"""Independent steps of a long row: as many as the cycles that an addition takes."""
 SHORT = 2 * WIDTH
-"""Up to so many elements all of a row is read at once."""
+"""A row of this many elements or fewer is read at once."""
 
 
 class RowElements:

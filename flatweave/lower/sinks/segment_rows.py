@@ -1,13 +1,13 @@
-"""Segments that are rows: the result of row r goes to place r, rows without elements are neutral.
+"""Segments that are rows: index r stores the result of row r, the neutral element if it is empty.
 
     row      0 0 0 3 3 | 3 3 5 5 6 | 6 6          the shares of three warps, of 8 rows
     closed   0           3 5                      rows from that of the element before the share
                                                   up to that of its last element
-    neutral  1 2         4         7              those passed, before the first, behind the last
+    neutral  1 2         4         7              those passed, before the first, after the last
 
-Where the rows of any position are found by a search, a share stores its results side by side and
-moves them apart in the end, if it passed rows without elements. Else it fills its places first and
-stores each result by itself.
+Where a search finds the row of any position, a share stores its results contiguously. If it passed
+rows without elements, it moves the results to their indices at the end. Otherwise it fills its
+indices first and stores each result separately.
 """
 
 from __future__ import annotations
@@ -66,9 +66,9 @@ class FromBefore:
 
 @record
 class SideBySide(FromBefore):
-    """Results from place `before` on, one for each row closed; `last` is the last element's row.
+    """Results from index `before` on, one for each row closed; `last` is the last element's row.
 
-    `before` is the row of the element before the share. The place of the open row is kept.
+    `before` is the row of the element before the share. The index of the open row is carried.
     """
 
     located: Rows
@@ -138,7 +138,7 @@ class OneByOne(FromBefore):
 def located_rows(
     b: Builder, machine: Machine, results: Results, located: Rows, share: Share
 ) -> SideBySide:
-    """The rows of a share, found by a search; those before the first and behind the last filled."""
+    """The rows of a share, found by a search; fills those before the first and after the last."""
     before, last = _ends(b, lambda c, at: located.search_once(c, at)[0], share)
     leading = b.apply("select", b.apply("eq", share.first, index(0)), before, index(0))
     fill(b, machine, results, index(0), leading)
@@ -178,7 +178,7 @@ def _ends(b: Builder, row_at: RowAt, share: Share) -> tuple[Atom, Atom]:
 
 
 def fill(b: Builder, machine: Machine, results: Results, lo: Atom, hi: Atom) -> None:
-    """The neutral elements in the places from lo to hi, by this warp alone."""
+    """Store the neutral elements at the indices from lo to hi, by this warp only."""
     alone = replace(machine, warps=1)
     width = machine.lanes([scalar_type(atom) for atom in results.neutral])
 

@@ -4,13 +4,13 @@
           ^ a                               ^ b ^ c          a head closes what was open before it
                   b                 b               d        carry-outs: what is open at the end
 
-A closed segment is stored by the one warp that meets the next head; what of it lies in the shares
-before is joined to it afterwards. So no warp waits for another, a long segment is
-shared by all, and nothing depends on timing.
+The warp that meets the next head stores a closed segment. The segment's elements in earlier shares
+are joined to it afterwards. So no warp waits for another, all warps share a long segment, and
+nothing depends on timing.
 
-In a step that meets no head all lanes are combined into the open value: long segments go by at the
-speed of memory. Else the lanes are scanned, from each head anew, and a head stores what the lane
-before it has.
+In a step that meets no head all lanes are combined into the open value: long segments run at the
+speed of memory. Otherwise the lanes are scanned, restarting at each head, and a head stores the
+value of the lane before it.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ from flatweave.terms.syntax import Atom, Lambda, Let, Var
 #
 #     results[2] = ((c fn c') fn c'') fn results[2]              results[5] = f
 #
-# The segment open before a share that closes any was stored without what lies before the share. The
-# order is that of the shares, which sizes alone decide.
+# The segment open before a share that closes any was stored without its elements before the share.
+# The order is that of the shares, which only sizes determine.
 
 
 @record
@@ -113,7 +113,7 @@ def _write_carry_outs(
     closes = map(lambda c, ends: (c.apply("ne", *ends),), open_at)
 
     def complete(c: Builder, share: Atom, before: Values) -> None:
-        """The segment that a share closed first, with what lies before the share."""
+        """Join the segment that a share closed first with its elements before the share."""
 
         def join(d: Builder) -> None:
             place = open_at.at(d, share)[0]
@@ -141,7 +141,7 @@ def _store_each(b: Builder, buffers: Sequence[Var], at: Atom, values: Values) ->
 class Step:
     """One step of the walk: which elements close a segment and how many do.
 
-    `number` is the place of the segment open before the step.
+    `number` is the index of the segment open before the step.
     """
 
     elements: Elements
@@ -155,28 +155,28 @@ class Places(Protocol):
     """Where the results of segments go; it may keep values in the state of the walk."""
 
     def enter(self) -> State:
-        """What is kept, at the beginning of the warp's share."""
+        """The carried state at the beginning of the warp's share."""
 
     def number(self, kept: State, carries: State) -> Atom:
-        """The place of the open segment."""
+        """The index of the open segment."""
 
     def store(
         self, b: Builder, step: Step, results: Sequence[Var], values: Sequence[Atom]
     ) -> None:
-        """Store the segments that a step closes; each stands in the lane of the start behind it."""
+        """Store the segments that a step closes; each is in the lane of the start after it."""
 
     def behind(self, b: Builder, step: Step, *, busy: bool) -> State:
-        """What is kept behind a step; a `busy` one may have met starts."""
+        """The carried state after a step; a `busy` step may have met starts."""
 
     def leave(
         self, b: Builder, results: Sequence[Var], kept: State, carries: State
     ) -> Atom:
-        """The place of the segment open at the end of the share; what is stored is in place."""
+        """The index of the segment open at the end of the share; moves results to their indices."""
 
 
 @record
 class Consecutive:
-    """One place after the other: carry `slot` counts them, this warp's are those below `end`."""
+    """Consecutive indices: carry `slot` counts them, this warp's are those below `end`."""
 
     slot: int
     end: Atom
@@ -232,7 +232,7 @@ class SegmentWriter:
         self, b: Builder, elements: Elements, position: Position, close: Atom, state: State,
         carries: State,
     ) -> State:  # fmt: skip
-        """Store what one step closes; the state behind it."""
+        """Store what one step closes and return the state after it."""
         open_, kept = state[: len(self.neutral)], state[len(self.neutral) :]
         values = while_active(b, elements.atoms(self.values), self.neutral, position)
         count = b.emit(CountLanes(close))[0] if position.width > 1 else b.cast(close, i64)
@@ -283,7 +283,7 @@ class SegmentWriter:
     ) -> None:
         """Leave which segments are open at both ends of the share, and the value of the last.
 
-        The carries are those `before` the share and behind it.
+        The carries are those `before` the share and after it.
         """
         open_, kept = state[: len(self.neutral)], state[len(self.neutral) :]
         first = self.places.number(self.places.enter(), before)
@@ -335,7 +335,7 @@ class LockstepSegmentWriter(SegmentWriter):
 
 
 class SegmentSink(LoweredSink):
-    """What sinks that combine segments have in common; `places` says where results go."""
+    """The common part of sinks that combine segments; `places` gives the indices of results."""
 
     carries: ClassVar[bool] = True
     segmented: Segmented
@@ -369,7 +369,7 @@ class SegmentSink(LoweredSink):
 
 
 class CombineSegmentsSink(SegmentSink):
-    """A scan counts the segments that are closed, so each knows its place."""
+    """A scan counts the closed segments, which gives each its index."""
 
     def allocate(self, sweep: HostSweep) -> None:
         self.segmented = segmented_buffers(sweep.lowering, self.sink, sweep.total, sweep.blocks)

@@ -24,18 +24,18 @@ from flatweave.terms.syntax import Atom, BufferType, Lambda, Let, Var
 
 # -- The chain in which the blocks of a single-pass scan publish: the host's part of it ------------
 #
-# What blocks do with it is `algorithms/look_back.py`. Timing says whether a block or one behind it
-# joins its aggregate to what lies before: where copies of the operator might disagree it is called
-# (`operators.py`).
+# The blocks' part is `algorithms/look_back.py`. Timing decides whether a block or a later one joins
+# the block's aggregate to the prefix before it. Where copies of the operator might disagree, it is
+# called as a function (`operators.py`).
 
 
 Clear = Callable[[Var, Atom, Atom], None]
-"""Sets so many words by a launch: the first one to a value, the others to NOTHING."""
+"""Launches a kernel that sets a number of words: the first to a value, the others to NOTHING."""
 
 
 @record
 class Chain:
-    """The buffers of one chain, as the host holds them; `last` is the slot behind all blocks."""
+    """The buffers of one chain, as the host holds them; `last` is the slot after all blocks."""
 
     states: Var
     aggregates: tuple[Var, ...]
@@ -59,7 +59,7 @@ class Chain:
 
 @record
 class WordChain:
-    """The words of one chain, as the host holds them; `last` is the slot behind all blocks."""
+    """The words of one chain, as the host holds them; `last` is the slot after all blocks."""
 
     words: Var
     packing: Packing
@@ -143,7 +143,7 @@ def _clear_on(host: Builder) -> Clear:
 
 @record
 class KnownPrefixes:
-    """The prefix of each warp of the grid; `last` is the slot behind all of them."""
+    """The prefix of each warp of the grid; `last` is the slot after all of them."""
 
     prefixes: tuple[Var, ...]
     last: Atom
@@ -173,16 +173,16 @@ def load_prefix(
 
 
 # --------------------------------------------------------------------------------------------------
-# A scan of a launch that is one block: nothing lies before it, nobody waits for what it leaves.
+# A scan of a launch that is one block: no block precedes it, and no block waits for its results.
 #
-# The last pass begins with what the scan begins with. Where a scan of counts ends is stored for the
-# host, which asks how many elements were kept.
+# The last pass begins with the scan's initial values. The final value of a scan of counts is stored
+# for the host, which reads the number of selected elements.
 
 
 @record
 class OnlyBlock:
-    """What the scans of one level begin with, and for counts, by their places among these, a buffer
-    for where they end."""
+    """The initial values of one level's scans and, for counts, their indices among these with a
+    buffer for the final value."""
 
     first: tuple[Atom, ...]
     ends: tuple[tuple[int, Var], ...]
@@ -221,12 +221,12 @@ def make_only_block(
     return OnlyBlock(tuple(first), tuple(ends), index(0))
 
 
-# -- What blocks leave, one value each, scanned by one block: for hosts that share no memory -------
+# -- The results of blocks, one value each, scanned by one block: for hosts that share no memory ---
 #
 #     prefixes[0] = first;  prefixes[t + 1] = prefixes[t] fn aggregates[t]     for t below count
 #
-# It gives the second step of the two-pass scan all its prefixes, a sort the places of its digits,
-# and a reduction its result, the last of the prefixes. The order is that of the blocks.
+# The second step of the two-pass scan takes all its prefixes from here, and a sort the positions of
+# its digits. A reduction takes the last prefix as its result. The order is that of the blocks.
 
 
 Part = tuple[Lambda, tuple[Atom, ...]]

@@ -348,7 +348,7 @@ class _OfFold(_Contracted):
     def _joined(
         self, b: Builder, extent: Extent, base: Atom, row: Atom, known: Sequence[Atom]
     ) -> tuple[Atom, ...]:
-        """What a row's lanes have behind it."""
+        """The values of a row's lanes after the row."""
         outer, fold, lane = self.outer, self.found.fold, b.emit(Lane(base))[0]
         elements = self.writer.elements(Position(lane, (lane,), self.lanes))
         elements.env[self.found.row] = row

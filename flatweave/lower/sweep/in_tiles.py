@@ -2,14 +2,14 @@
 
     for each of the block's tiles:
         barrier                                            others may still read the last one
-        for each array that is read at several places:     the tile and its halo, once
+        for each array that is read at several offsets:    the tile and its halo, once
             tile[..] = xs[..]
         barrier
         for each element of the tile that the sweep has, side by side along the last axis:
             the body, whose reads of those arrays are of the tile
 
-Elements have the values that they have elsewhere: what is read is the same, and so is the order of
-what is computed from it.
+Elements have the same values as in other versions: the same inputs are read, and the operations
+are in the same order.
 """
 
 from __future__ import annotations

@@ -68,7 +68,7 @@ def suffix(version: Version) -> str:
 
 
 def are_short(lowering: Lowering, guard: Guard, facts: SweepFacts, axis: Axis) -> Atom:
-    """Whether rows are as short as a version asks for, of a sweep whose lanes else lie along
+    """Whether rows are as short as a version requires, where its sweep would otherwise run along
     `axis`."""
     host, scalar, ones = lowering.host, lowering.scope.scalar, facts.of_one(axis)
     if guard.one and ones:
@@ -111,7 +111,7 @@ def _is_tiled(
     lowering: Lowering, host: Builder, guard: Guard, facts: SweepFacts,
     shape: Sequence[Atom], total: Atom,
 ) -> list[Atom]:  # fmt: skip
-    """Whether a contraction is large enough, and all that it reads is there."""
+    """Whether a contraction is large enough, and everything that it reads is available."""
     found = facts.contraction
     assert found is not None
     around = [] if found.outer is None else [lowering.scope.scalar(found.outer.extent)]
@@ -155,8 +155,8 @@ def rows_of_host(lowering: Lowering, located: Locate) -> Atom:
 #
 #     12 means of 10^6 values: 12 blocks of one element, not one block of 12
 #
-# How long a fold is the host knows when it runs. Elements that do no more than the smallest block's
-# work are blocks of their own, and there are no more blocks than are wanted anyway.
+# The host knows the length of a fold at run time. A block has as many elements as make up the
+# smallest block's work, or more where there would otherwise be more blocks than wanted.
 
 
 def fewer_with_folds(

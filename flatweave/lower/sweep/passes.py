@@ -120,7 +120,7 @@ class LastPass:
         self.aggregates = Aggregates(writer)
 
     def write(self, block: Atom, lo: Atom, hi: Atom, carried: State) -> State:
-        """Evaluate the block and feed its sinks; the carries behind its last element."""
+        """Evaluate the block, feed its sinks, and return the carries after its last element."""
         writer, fold_step = self.writer, self.aggregates.fold_step
         combines = writer.facts.combines
         lanewise, ordered, plain = self.aggregates.arrange(combines, writer.version.combines)
@@ -172,8 +172,8 @@ class LastPass:
     def _places(
         self, walk: Flat, records: Sequence[ScanRecord]
     ) -> dict[ScanRecord, InStretches]:
-        """The traversals of what decides alone, for reductions that give the place of an element;
-        beside others where computing elements twice costs less than those would cost with it."""
+        """The separate traversals of reductions that give the position of an element. Next to other
+        reductions, an element must cost no more than the operator, as it is computed twice."""
         writer, op, found = self.writer, self.writer.op, {}
         if len(op.shape) > 1 or op.reverse or walk.width == 1 or walk.reach:
             return {}
@@ -209,7 +209,7 @@ class LastPass:
         self, walk: Flat, records: Sequence[ScanRecord], apart: Mapping[ScanRecord, InStretches],
         lo: Atom, hi: Atom,
     ) -> State:  # fmt: skip
-        """What a block combines to: each of some reductions by itself, the others together."""
+        """The results of a block: reductions in `apart` separately, the others together."""
         others = [scan for scan in records if scan not in apart]
         numbers = [records.index(scan) for scan in others]
         rest = replace(walk, accumulators=tuple(walk.accumulators[k] for k in numbers))

@@ -175,7 +175,7 @@ class ScannedBody:
     def _scan(
         self, b: Builder, elements: Elements, scan: ScanRecord, carry: State, position: Position
     ) -> tuple[State, State]:
-        """Prefixes of one step's elements, going on from `carry`; and the carry behind them."""
+        """The prefixes of one step's elements, continued from `carry`, and the carry after them."""
         writer = self.writer
         assert scan.prefix is not None
         exclusive: bool = scan.prefix.op.exclusive  # type: ignore[attr-defined]
@@ -296,7 +296,7 @@ class Aggregates:
         return reduce_step(b, operator, state, values, position.width if ordered else 1)
 
 
-# -- What lies before a block and a warp, combined: by look-back, or known from launches before ----
+# -- The elements before a block and a warp, combined: by look-back, or from earlier launches ------
 
 
 class Prefixes:

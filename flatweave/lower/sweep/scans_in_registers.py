@@ -1,15 +1,15 @@
 """A scan whose elements are evaluated once, and stay in the registers of threads meanwhile.
 
     first, for each step k    x = f elements;  kept[k] = all of the warp's up to x;  live[k] = x
-    look back                 what lies before the warp; for each level of scans, once more both
+    look back                 the prefix before the warp; each further level repeats both lines
     then, for each step k     y = before fn kept[k], and what the sinks want of y and live[k]
 
-So memory is read once, the operator is taken once more for each element instead of a second scan,
-and all loads of a thread are under way at once. Steps lie along memory, so that nothing is
-transposed: lanes meet by shuffles.
+So memory is read once, and one more application of the operator for each element replaces a second
+scan. All loads of a thread are in flight at once. Steps run along memory, so nothing is transposed:
+lanes exchange values by shuffles.
 
-Where prefixes start anew at flags, what lies before the warp is for the elements before the first
-flag; the number of that element is all that is kept of the flags.
+Where prefixes restart at flags, the prefix before the warp applies to the elements before the first
+flag. Of the flags, only the index of that element is stored.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class KeptScans:
     def _scan(
         self, b: Builder, elements: Elements, record: ScanRecord, known: State, position: Position
     ) -> tuple[State, State]:
-        """Prefixes of a step in the warp, and what is known behind it."""
+        """The prefixes of a step within the warp, and the warp's prefix after the step."""
         assert record.prefix is not None
         exclusive: bool = record.prefix.op.exclusive  # type: ignore[attr-defined]
         operator = self.writer.operator(record.fn, record.neutral)
@@ -130,7 +130,7 @@ class KeptScans:
     def emit(
         self, b: Builder, elements: Elements, position: Position, before: State
     ) -> State:
-        """One step's elements again, going on from what lies before the warp; that."""
+        """Emit one step's elements again, from the prefix before the warp; return that prefix."""
         self._recall(b, elements, position, len(self.kept.levels), before)
         elements.emit(b, self.kept.behind)
         return before
@@ -138,7 +138,7 @@ class KeptScans:
     def _recall(
         self, b: Builder, elements: Elements, position: Position, level: int, before: State
     ) -> None:
-        """What is kept of a step below a level, its prefixes going on from what lies before."""
+        """Reload a step's values below a level; its prefixes continue from those `before`."""
         at = position.turn
         assert at is not None
         for live in self.live[:level]:
@@ -155,7 +155,7 @@ class KeptScans:
     def _join(
         self, b: Builder, record: ScanRecord, position: Position, before: State, alone: State
     ) -> State:
-        """What lies before the warp, and the prefix in it."""
+        """The prefix before the warp combined with the prefix in it."""
         values = _values_of(record)
         operator = self.writer.operator(values.fn, values.neutral)
         known = cast_each(b, before[-len(alone) :], types_of(values.neutral))

@@ -1,16 +1,16 @@
-"""What a sink of a sweep is to the lowering: its memory, its part of the last pass, its results.
+"""How a sink of a sweep is lowered: its memory, its part of the last pass, its results.
 
     allocate    host     buffers, before the launch
     needs       host     what a kernel that is written later must be given
     enter       kernel   the state that it carries through a block
     step        kernel   one step's elements
-    leave       kernel   what is left of its state behind the block
-    finish      host     launches behind the sweep's own
+    leave       kernel   the state that remains after the block
+    finish      host     launches after the sweep's
     bind        host     its results
 
-Two things that several kinds of sinks need are done for all of them together: a reduction of the
-block (`facts.combines`), whose results go to the sink's `partials`; and a count of flags, which is
-a scan like others (`scan_levels.py`). Each kind is a class of its own in `lower/sinks/`.
+Several kinds of sinks share two steps. A reduction of the block (`facts.combines`) writes its
+results to the sink's `partials`. A count of flags is a scan like any other (`scan_levels.py`). Each
+kind is a separate class in `lower/sinks/`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from flatweave.terms.syntax import Atom, Let, Var
 
 @record(frozen=False)
 class HostSweep:
-    """A sweep on the host: its sizes, and what its scans leave behind."""
+    """A sweep on the host: its sizes, and the results of its scans."""
 
     lowering: Lowering
     let: Let
@@ -79,7 +79,7 @@ class Share:
 
 
 FACTS = frozenset({"sink", "number", "taken", "vars", "is_given"})
-"""What a sink is told of the program; its other fields are of the host."""
+"""The fields of a sink that describe the program; its other fields hold host values."""
 
 
 class LoweredSink:
@@ -111,8 +111,8 @@ class LoweredSink:
         raise NotImplementedError
 
     def needs(self) -> Iterable[Atom]:
-        """The host values that its part of a kernel may need, beside what the sweep reads: all
-        that `allocate` leaves in its fields, and in the records there."""
+        """The host values that its part of a kernel may need, in addition to what the sweep reads:
+        those that `allocate` stores in its fields, and in the records there."""
         return held([value for name, value in vars(self).items() if name not in FACTS])
 
     def enter(self, writer: KernelWriter, share: Share) -> State:
@@ -120,21 +120,21 @@ class LoweredSink:
         return ()
 
     def step(self, writer: KernelWriter, step: SinkStep, state: State) -> State:
-        """Take one step's elements; the values behind it."""
+        """Take one step's elements and return the values after the step."""
         return state
 
     def leave(
         self, writer: KernelWriter, slot: Atom, before: State, state: State, carries: State
     ) -> None:
-        """Leave behind what it carried; the scans carry `before` the share and `carries` now."""
+        """Store what it carried; the scans carry `before` the share and `carries` after it."""
 
     def finish(self, sweep: HostSweep) -> None:
-        """Emit launches behind the sweep's own."""
+        """Emit launches that follow the sweep's."""
 
     def bind(self, sweep: HostSweep) -> None:
         """Bind its results."""
         raise NotImplementedError
 
     def write_alone(self, writer: KernelWriter, sinks: Sequence[LoweredSink]) -> None:
-        """Write a kernel of its own for `sinks`, all of its kind (`Rows.folded`)."""
+        """Write a separate kernel for `sinks`, all of its kind (`Rows.folded`)."""
         raise NotImplementedError

@@ -1,12 +1,12 @@
-"""The place of an extreme: lanes say in which stretch of elements it lies, which is then looked at.
+"""Blocked argmin and argmax: each lane keeps the index of a chunk, and one chunk is searched again.
 
-    for each stretch         best = the values of its steps combined, places left out
-                             if best is chosen before the lane's own: keep it, with the stretch
-    the lanes combined       the stretch of the element that is sought
+    for each chunk           best = the values of its steps combined, without positions
+                             if best is chosen over the lane's value: keep it and the chunk's index
+    the lanes combined       the index of the chunk with the result
 
-Values that are narrow are compared as many at once as a register has of them; places of 64 bits
-would be several registers. Within a lane later elements have later places, so that two values are
-told apart by a place of 0 and one of 1. See Note [The stretch that is found].
+Narrow values are compared a full register at a time; 64-bit positions would take several registers.
+Within a lane later elements have later positions, so positions 0 and 1 are enough to compare two
+values. See Note [The chunk that is found].
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ STEPS = 8
 Call = Callable[[Builder, Sequence[Atom]], Sequence[Atom]]
 """The operator on kernel atoms."""
 Values = Callable[[Builder, Atom, int], Sequence[Atom]]
-"""The elements of a step from a position on, of so many lanes."""
+"""The elements of a step from a position on, with a number of lanes."""
 
 
 @record
 class Stretches:
-    """How elements are folded of which component `place` is their position."""
+    """How a fold in chunks runs over elements whose component `place` is their position."""
 
     neutral: tuple[Atom, ...]
     place: int
@@ -49,7 +49,7 @@ class Stretches:
 
     @property
     def length(self) -> int:
-        """Elements of a stretch."""
+        """Elements of a chunk."""
         return self.width * self.steps
 
     def whole(self, b: Builder, lo: Atom, hi: Atom) -> Atom:
@@ -60,7 +60,7 @@ class Stretches:
     def find(
         self, b: Builder, lo: Atom, whole: Atom, call: Call, values: Values
     ) -> tuple[Atom, Atom]:
-        """The part of lo to whole, all whole steps, that has what is sought; b is of no lanes."""
+        """The part of lo to whole, all whole steps, with the result; b is outside any lanes."""
         region = b.inner()
         loop = region.inner()
         i = loop.param("i", i64)
@@ -85,7 +85,7 @@ class Stretches:
     def _stretch(
         self, b: Builder, i: Atom, whole: Atom, call: Call, values: Values
     ) -> Sequence[Atom]:
-        """What the values of one stretch combine to in each lane."""
+        """The combined values of one chunk in each lane."""
         end = b.apply("minimum", b.add(i, index(self.length)), whole)
         step = b.inner()
         j = step.param("j", i64)
@@ -110,8 +110,8 @@ def stretches_of(
     machine: Machine, fn: Lambda, neutral: Sequence[Atom], lets: Sequence[Let],
     elements: Sequence[Atom], position: Var, most: int, least: int = 1,
 ) -> Stretches | None:  # fmt: skip
-    """How a fold over `most` elements, which `lets` compute, goes by stretches, in steps of `least`
-    lanes or more; None if no component is the position, or more is asked than which is less."""
+    """How a fold over `most` elements, which `lets` compute, runs in chunks, in steps of `least`
+    lanes or more; None if no component is the position, or if positions are not only compared."""
     if not machine.threads_are_long or position not in elements:
         return None
     place = list(elements).index(position)
@@ -129,27 +129,27 @@ def _is_free(let: Let) -> bool:
     return isinstance(let.op, Apply | Cast) or (isinstance(let.op, Index) and not let.op.checked)
 
 
-# Note [The stretch that is found]
+# Note [The chunk that is found]
 #
-# An operator that gives one of its operands as a whole, and the same for operands exchanged, has an
-# order of all elements, of which it gives the last. Where it asks only which place is less, the
-# values have an order, in which some may be equal; of equal ones it gives the first, or the last,
-# by place. A lane meets its elements in the order of their places, and so it finds the value that
-# it would find with them. It begins with the neutral element's values as if they stood at the
-# beginning of the first stretch: elements that they win against have equal values, are given in the
-# order of places, and one of them is in that stretch. Two lanes that name the same stretch may give
-# either one's values: what wins against one of them from elsewhere wins against both.
+# Suppose that an operator returns one of its operands as a whole, and the same one if they are
+# exchanged. Then it defines an order of all elements and returns the last. If it only compares
+# positions, the values have an order with ties; of equal values it returns the first, or the last,
+# by position. A lane visits its elements in the order of their positions, so it finds the same
+# value without them. It begins with the neutral element's values as if they were at the beginning
+# of the first chunk. Elements that they win against have equal values and are chosen in the order
+# of positions, and one of them is in that chunk. Two lanes that name the same chunk may return
+# either lane's values: what wins against one of them from elsewhere wins against both.
 
 
-# -- Only the stretch that has the element that is sought, and the rest behind whole steps ---------
+# -- Only the chunk with the result, and the elements after the last whole step --------------------
 #
-#     the stretch that has it
-#     for it, and for the rest         what another traversal does with all of a block
+#     the chunk is found
+#     for it, and for the rest         the steps of another traversal, as over a whole block
 
 
 @record
 class InStretches:
-    """A traversal of one reduction that gives the place of an element."""
+    """A traversal of one reduction that gives the position of an element."""
 
     walk: Traverses
     stretches: Stretches

@@ -1,8 +1,8 @@
 """Along rows whose ends are data, where each lane finds its own row: a search in shared memory.
 
-    block:  mark[t] = where its row (t + 1) * stride - 1 ends     t below MARKS, far behind its rows
+    block:  mark[t] = where its row (t + 1) * stride - 1 ends     t below MARKS, far past its rows
     lane:   j = 0; for step 128, 64, .. 1 (written out): if mark[j + step - 1] <= p: j += step
-            then among the rows behind mark j, in memory of the grid, where strides are longer
+            then among the rows after mark j, in global memory, where strides are longer
 
 Where a block has MARKS rows or fewer, as is so where it has a number of sources, all of their ends
 are marks. Lanes do not wait for each other as they do where a warp walks along the rows; so it is
@@ -77,7 +77,7 @@ class Marks:
         stride = b.apply("maximum", stride, index(1))
         memory = b.emit(Shared(i64, MARKS))[0]
         marks = Marks(walk, memory, first, count, stride, walk.rows.start(b, first))
-        if b.outer is not None:  # in a loop others may still search among those of an earlier turn
+        if b.outer is not None:  # others may still search the marks of an earlier iteration
             b.emit(Sync())
         flat(walk.space.machine, index(MARKS), walk.width).block(
             b, index(0), index(MARKS), (), marks._put
@@ -133,28 +133,28 @@ class Marks:
         )
 
 
-# -- Along rows whose ends are data: a block finds what is cheapest for its rows, and does that ----
+# -- Along rows whose ends are data: each block selects the cheapest way for its rows --------------
 #
 #     search    lanes along the positions, each finding its row
-#     lanes     a row for each lane: as many turns as the longest of W rows asks for
-#     warps     a row for each warp, its lanes along it: in its last turn some are idle
+#     lanes     a row for each lane: as many iterations as the longest of W rows requires
+#     warps     a row for each warp, its lanes along it: in its last iteration some are idle
 #
-# What is counted is turns of warps, each with what an element costs, and what each way adds to it:
+# The cost model counts iterations of warps. Each costs an element's work and what its way adds:
 #
 #     search    (hi - lo) / W                  `searched`, and two steps for each in memory
 #     lanes     the longest of each W rows     `apart` for what is adjacent in memory; LOOKED for
 #                                              W rows
 #     warps     ceil(length / W) of each row   for each row ALONE
 #
-# Warps wait for the slowest one of their block. What the first is follows from numbers; for the
-# others each warp looks at some of its rows, and no row is longer than what lies between two marks.
-# Where rows are so short that they cannot pay, nobody looks.
+# Warps wait for the slowest warp of their block. The cost of `search` follows from sizes. For the
+# other two, each warp samples some of its rows; no row is longer than the distance of two marks.
+# Where rows are so short that neither can pay, no rows are sampled.
 
 
 @record
 class ByCost(AlongRows):
-    """`element` is what an element costs, `apart` what it costs more where the lanes of a step are
-    in rows of their own: both in operations."""
+    """`element` is the cost of an element, `apart` its additional cost where each lane of a step
+    is in a separate row: both in operations."""
 
     element: int = 0
     apart: int = 0
@@ -195,8 +195,9 @@ class ByCost(AlongRows):
     def _turns(
         self, b: Builder, marks: Marks, lo: Atom, hi: Atom, least: Atom, most: Atom
     ) -> Values:
-        """Turns of a row for each warp, of one for each lane, and what no row is longer than. Where
-        `least` is not less than `most`, nobody looks, and they are as many as there are positions.
+        """Iterations with a row for each warp, and for each lane, and a bound of the rows' lengths.
+        Where `least` is not less than `most`, no rows are sampled, and each is the number of
+        positions.
         """
         machine, width = self.space.machine, self.width
         behind = b.add(marks.first, marks.count)
@@ -226,7 +227,7 @@ class ByCost(AlongRows):
 
 
 def _joined(b: Builder, left: Values, right: Values) -> Values:
-    """The turns of all warps, and the longest row of all."""
+    """The iterations of all warps, and the longest row of all."""
     sums = [b.add(x, y) for x, y in zip(left[:2], right[:2], strict=True)]
     return (*sums, b.apply("maximum", left[2], right[2]))
 

@@ -1,8 +1,8 @@
 """Along rows whose ends are data: each step knows which row each of its positions belongs to.
 
     by position     lanes along the positions; a cursor goes along the rows
-    by row          one row after the other, each in whole steps and a rest
-    by lane         a row for each lane, as many turns as the longest row asks for
+    by row          row after row, each in whole steps and a remainder
+    by lane         a row for each lane, as many iterations as the longest row requires
     by warp         a row for each warp of a block, its lanes along it
 
 Where rows are `mixed`, lanes and warps take those of a block in an order without pattern.
@@ -55,14 +55,14 @@ class AlongRows(Traversal):
         return replace(position, alone=self.width == 0)
 
     def without_rows(self) -> Traversal:
-        """The same steps, where nobody asks which rows they are in."""
+        """The same steps, without row lookup."""
         if self.width == 0:
             return OneByOne(self.space, 0, self.accumulators)
         lanes = Vectorize(Axis.SPACE, self.width, peel=self.reach)
         return Flat(self.space, self.width, self.accumulators, lanes)
 
     def row_at(self, b: Builder, number: Atom, first: Atom, behind: Atom) -> Atom:
-        """The row that is taken as one of those from `first` up to the one `behind`."""
+        """The row visited as `number`, of those from `first` up to, not including, `behind`."""
         if not self.mixed:
             return number
         return b.add(first, mixed(b, b.sub(number, first), b.sub(behind, first)))
@@ -70,8 +70,8 @@ class AlongRows(Traversal):
     def on_lanes(
         self, b: Builder, base: Atom, first: Atom, behind: Atom, limit: Atom, lo: Atom, hi: Atom
     ) -> OnLanes:
-        """The rows of a step's lanes, of those from `first` up to the one `behind`, as far as they
-        lie in lo to hi; lanes from `limit` on have none."""
+        """The rows of a step's lanes, from `first` up to, not including, `behind`, clipped to lo to
+        hi; lanes from `limit` on have none."""
         number = b.emit(Lane(base))[0]
         there = b.apply("lt", number, limit)
         near = b.apply("minimum", number, b.sub(limit, index(1)))
@@ -144,7 +144,7 @@ class ByRow(AlongRows):
 
 @record
 class ByLane(AlongRows):
-    """A row for each lane, as many turns as the longest row asks for."""
+    """A row for each lane, as many iterations as the longest row requires."""
 
     def block(self, b: Builder, lo: Atom, hi: Atom, state: State, step: Step) -> State:
         """Steps over the positions lo to hi; the accumulators stand first in the state."""
@@ -213,7 +213,7 @@ class ByWarp(AlongRows):
 def _rows_of(
     b: Builder, rows: Rows, position: Position, cursor: State
 ) -> tuple[RowOf, State]:
-    """The rows of a step's positions, and the cursor behind them."""
+    """The rows of a step's positions, and the cursor after them."""
     assert position.base is not None and position.last is not None
     if position.width == 1 and position.active is None:
         row, start = rows.one(b, position.flat, cursor)
@@ -238,7 +238,7 @@ LONG = 16
 
 @record
 class FillRows(AlongRows):
-    """Steps that may go on into the rows behind; nothing is carried from step to step."""
+    """Steps that may continue into the next rows; nothing is carried from step to step."""
 
     def block(self, b: Builder, lo: Atom, hi: Atom, state: State, step: Step) -> State:
         """Steps over the positions lo to hi."""

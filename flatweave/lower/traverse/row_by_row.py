@@ -1,4 +1,4 @@
-"""Along the last axis of an array, each row by itself: its index runs with the lanes."""
+"""Along the last axis of an array, each row separately: its index runs with the lanes."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from flatweave.terms.syntax import Atom, Var
 #     a step                that ends where the whole row does, but for the reach
 #     one by one            reach elements
 #
-# The first step and the last lie over others. A part of a row that is shorter than a step goes by
-# short steps, and the rest of it one by one.
+# The first step and the last overlap others. A part of a row that is shorter than a step is visited
+# in short steps, and its remainder one by one.
 #
 # `masked` is for elements that are loops, which one lane runs as long as all, and whose code is
 # long. So it is written once for each width: all whole steps are one loop, the last of which ends
@@ -118,14 +118,14 @@ class Overlapping:
         return replace(self._inside(b, base, lanes, limit), aligned=False, fetches=False)
 
 
-# -- Along the last axis, each row by itself, so that its index runs with the lanes ----------------
+# -- Along the last axis, each row separately, so that its index runs with the lanes ---------------
 
 
 @record
 class RowByRow(Traversal):
     """By the steps of a schedule's `lanes`: one by one within their `peel` of both ends of a row,
-    and at the end by their `tail`. With a `panel`, so many columns of all rows come before those
-    after them."""
+    and at the end by their `tail`. With a `panel`, all rows of that many columns come before the
+    next columns."""
 
     lanes: Vectorize
     panel: int = 0

@@ -1,13 +1,13 @@
 """Which row each position belongs to, by search and by walking along the rows.
 
-    search                  the number of ends at or before p: a binary search whose turns are the
-                            same for every position, so that all lanes go on together
+    search                  the number of ends at or before p: a binary search with the same number
+                            of iterations for every position, so that lanes do not diverge
     walk                    row by row from the row before a step: each position of the step becomes
                             a bit 0 of a mask, each end of a row a bit 1 before it (Elias and Fano's
-                            code); bit 0 number l stands behind as many ones as rows end before l
+                            code); before bit 0 number l is a bit 1 for each row that ends before l
 
     ends 2 5 5 7, a step of 8 lanes at 0:     mask  0 0 1 0 0 0 1 1 0 0 1 0
-    lane 5: zero number 5 is at place 8       row 8 - 5 = 3, which begins at 5
+    lane 5: zero number 5 is at bit 8         row 8 - 5 = 3, which begins at 5
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Rows:
         return b.emit(Load(self.ends, b.add(row, index(self.skip))))[0]
 
     def start(self, b: Builder, row: Atom) -> Atom:
-        """Where a row begins; `row` may be one behind the last."""
+        """Where a row begins; `row` may be one past the last."""
         if self.skip:
             return b.emit(Load(self.ends, row))[0]
         before = b.apply("maximum", b.sub(row, index(1)), index(0))
@@ -82,7 +82,7 @@ class Rows:
         return b.emit(Call(inside.close([at], self.search(inside, at)), (position,)))
 
     def between(self, b: Builder, lo: Atom, hi: Atom) -> tuple[Atom, Atom]:
-        """The first row of the positions from lo to hi, and the one behind the last."""
+        """The first row of the positions from lo to hi, and the row after the last."""
         first = self.search_once(b, lo)[0]
         behind = b.add(self.search_once(b, b.sub(hi, index(1)))[0], index(1))
         return first, b.apply("select", b.apply("lt", lo, hi), behind, first)
@@ -96,7 +96,7 @@ class Rows:
     def search_among(
         self, b: Builder, position: Atom, first: Atom, start: Atom, count: Atom, most: Atom
     ) -> State:
-        """The same where lanes have rows of their own, no more than `most` of them."""
+        """The same where each lane has separate rows, no more than `most` of them."""
         turns = b.sub(index(64), b.apply("clz", most))
         inside = b.inner()
         t, row, begin = (inside.param(hint, i64) for hint in ("t", "row", "start"))
@@ -119,7 +119,7 @@ class Rows:
         return self.search_once(b, b.sub(lo, index(1)))
 
     def one(self, b: Builder, position: Atom, state: State) -> State:
-        """The state behind one position: its row, and where that begins."""
+        """The state after one position: its row, and where that begins."""
         test, turn = b.inner(), b.inner()
         row, start = (test.param(hint, i64) for hint in ("row", "start"))
         holds = test.close([row, start], [self.ends_by(test, row, position)])
@@ -135,7 +135,7 @@ class Rows:
     def step(
         self, b: Builder, base: Atom, flat: Atom, last: Atom, state: State
     ) -> tuple[RowOf, State]:
-        """Where the lanes at `flat` from `base` to `last` are, and the state behind them."""
+        """The rows of the lanes at `flat`, from `base` to `last`, and the state after them."""
         row, start = state
         after, mask, ends = self._ends_in(b, base, last, row)
         passed = b.sub(after, row)
@@ -174,7 +174,7 @@ class Rows:
 def _count(
     b: Builder, base: Atom, mask: Atom, passed: Atom, start: Atom
 ) -> tuple[Atom, Atom, Atom]:
-    """How many rows each lane is behind the first, where its row begins, where the last does."""
+    """Each lane's row, counted from the first; where it begins; and where the last row begins."""
     place = b.emit(SelectZero(mask))[0]
     offset = b.sub(place, b.emit(Lane(index(0)))[0])
     upto = b.apply("sub", b.apply("shl", ONE_BIT, b.cast(place, u64)), ONE_BIT)
@@ -186,15 +186,15 @@ def _count(
 
 
 def _latest(b: Builder, base: Atom, mask: Atom, ends: Atom) -> Atom:
-    """The position of a mask's highest bit, which is the last of so many ends."""
+    """The position of a mask's highest bit, which is the last of `ends` ends of rows."""
     place = b.sub(index(63), b.cast(b.apply("clz", mask), i64))
     return b.add(base, b.sub(place, b.sub(ends, index(1))))
 
 
 # -- Numbers in an order without pattern, each of them once: i -> i * prime mod count --------------
 #
-# Neighbours get far from each other, as the prime is near 2^32 over the golden ratio: sources that
-# follow each other and are long, or go to the same places, are not done by one warp at one time.
+# Neighbours move far from each other, as the prime is near 2^32 over the golden ratio. So one warp
+# does not take several adjacent sources at once that are long or write to the same indices.
 
 
 PRIMES = index(2654435761), index(2246822519)
@@ -204,7 +204,7 @@ MOST = index(1 << 31)
 
 
 def mixed(b: Builder, number: Atom, count: Atom) -> Atom:
-    """The number that takes the place of one below `count`."""
+    """The image of `number`, which is below `count`, in this order."""
     some = b.apply("maximum", count, index(1))
     divides = b.apply("eq", b.apply("mod", some, PRIMES[0]), index(0))
     prime = b.apply("select", divides, PRIMES[1], PRIMES[0])

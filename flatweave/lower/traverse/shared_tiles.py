@@ -55,7 +55,7 @@ class TileOf:
 
 @record
 class InShared:
-    """A read at places that lie around the element at `own` as `spans` say."""
+    """A read at positions around the element at `own`, within `spans`."""
 
     tile: TileOf
     spans: tuple[Span, ...]
@@ -88,7 +88,7 @@ class InShared:
 
 
 def unravelled(b: Builder, flat_: Atom, shape: Sequence[int]) -> tuple[Atom, ...]:
-    """The indices of a place in a tile, divided as numbers of 32 bits without a sign."""
+    """The indices of a position in a tile, divided as unsigned 32-bit numbers."""
     rest, indices = b.cast(flat_, u32), list[Atom]()
     for extent in reversed(shape[1:]):
         by = constant(extent, u32)

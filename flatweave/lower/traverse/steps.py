@@ -19,7 +19,7 @@ from flatweave.terms.syntax import Atom, BufferType, Var
 
 
 class Tile(Protocol):
-    """A square of elements, one row for each lane; a step stands in one of its columns."""
+    """A square of elements, one row for each lane; a step is one of its columns."""
 
     def read(self, b: Builder, buffer: Var) -> Atom:
         """The element of each lane's run at this step."""
@@ -27,7 +27,7 @@ class Tile(Protocol):
 
 @record
 class Square:
-    """Where a tile begins, how far apart its rows are, and the lanes that share it."""
+    """Where a tile begins, the stride of its rows, and the lanes that share it."""
 
     base: Atom
     stride: Atom
@@ -53,7 +53,7 @@ class InRegisters:
 
 @record
 class InMemory:
-    """A tile whose columns lie in shared memory, so that a loop can run over them."""
+    """A tile whose columns are in shared memory, so that a loop can iterate over them."""
 
     square: Square
     column: Atom
@@ -85,9 +85,9 @@ class Position:
     position and where that begins, `is_head` whether it begins there; `aligned` says that steps
     begin on multiples of their width. Where a step is `alone`, no lanes are around it, and folds
     inside the element may use them. `turn` is the number of the step among those of its warp, where
-    that is known. Where it `fetches`, reads of the furthest row ask for the row
-    behind it. `in_row` is the body around the steps of a row that has elements: what a row's
-    elements share is read there, once.
+    that is known. Where it `fetches`, reads of the furthest row prefetch the next
+    row. `in_row` is the body around the steps of a row that has elements: values that a row's
+    elements share are read there, once.
     """
 
     flat: Atom
@@ -148,8 +148,8 @@ def warp_share(
 ) -> tuple[Atom, Atom, Atom]:
     """Where this warp starts and stops walking, and where its part of lo to hi ends.
 
-    All warps of a block take the same number of steps, so that a barrier may stand in one; the
-    parts lie side by side in the order of the warps, and a warp whose part is short idles.
+    All warps of a block take the same number of steps, so a step may contain a barrier. The parts
+    are contiguous, in the order of the warps. A warp whose part is short idles.
     """
     step = width * machine.warps
     steps = b.apply("floordiv", b.add(b.sub(hi, lo), index(step - 1)), index(step))
@@ -167,9 +167,9 @@ def warp_share(
 
 
 SHORTEST = 4
-"""Lanes of the shortest step that is worth a loop of its own. Where there are few elements, with
-steps of so many lanes, and no ends apart, trees of 2 to 200 steps of options took 30 ms instead of
-41 (2 cores of a Zen 5, f64 in steps of 8)."""
+"""Lanes of the shortest step that is worth a separate loop. With such steps where there are few
+elements, and without separate ends, trees of 2 to 200 steps of options took 30 ms instead of 41
+(2 cores of a Zen 5, f64 in steps of 8)."""
 
 
 class Steps(Protocol):
@@ -245,9 +245,9 @@ class ShorterSteps(WholeSteps):
 
 
 class MaskedSteps:
-    """Every step on all lanes; those behind the end of the warp's share stay at its last element.
+    """Every step on all lanes; those past the end of the warp's share stay at its last element.
 
-    All warps of a block take the same number of steps, so that a barrier may stand in one.
+    All warps of a block take the same number of steps, so a step may contain a barrier.
     """
 
     def __init__(self, machine: Machine) -> None:

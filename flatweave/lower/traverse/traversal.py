@@ -8,7 +8,7 @@ and combined at the end of the region, which only a commutative operator allows.
 
     here                    along the row-major position; one element at a time, outside any lanes;
                             a known number of steps for each warp; a consecutive run for each lane
-    row_by_row.py           along the last axis, each row by itself
+    row_by_row.py           along the last axis, each row separately
     ragged_rows.py          along rows whose ends are data
     ragged_row_search.py    the same, each lane searching for its row; or what costs least
 """
@@ -111,7 +111,7 @@ class Traversal:
         raise NotImplementedError
 
     def without_rows(self) -> Traversal:
-        """The same steps, where nobody asks which rows they are in."""
+        """The same steps, without row lookup."""
         return self
 
     def span(
@@ -211,9 +211,9 @@ def span_with_edges(
 
         lo .. one by one .. short steps .. whole steps .. short steps .. one by one .. hi
 
-    Steps begin at multiples of their width; there are short ones where `short` says how wide. What
-    lies before the first whole step and behind the last, 3 % of a row of 4,096 elements, takes a
-    fifth of the time if it goes one by one.
+    Steps begin at multiples of their width; `short` is the width of the short ones, if any. The
+    elements before the first whole step and after the last are 3 % of a row of 4,096 elements. One
+    by one, they take a fifth of the time.
     """
     if not reach or walk.width == 1:
         return walk.span(b, lo, hi, state, step, at)
