@@ -1,19 +1,19 @@
 """Sweeps that write to computed indices, scatter, permute, reduce_by_index: which variant runs.
 
     strided     rows write in even steps: a block finds those of its tile
-    private     a block combines its elements into a copy of its own; for small destinations
+    private     a block combines its elements into a private copy; for small destinations
     partition   elements are sorted by tile of the destination first; for large ones
     owner       a block owns a part of the destination and looks at all elements
     shared-atomic    blocks update copies in shared memory; on GPUs, for operators that are exact
-                     in any grouping, where it is known that places are few
+                     in any grouping, if the destination is known to be small
     atomic, cas    as the sweep feeds its sinks, in any order: on GPUs, for operators that
-                          are exact so, or where bits may differ; or where they are wished for
-    shared      blocks combine elements in copies in shared memory; for few places, on GPUs
-    sorted      elements are sorted by place, then combined like rows: on GPUs, for all others
+                          are exact so, or where bits may differ; or on request
+    shared      blocks combine elements in copies in shared memory; for small destinations, on GPUs
+    sorted      elements are sorted by index, then combined like rows: on GPUs, for all others
 
-Owner, partition and strided keep the order of the sweep at every place, so that all three leave the
-same bits; how many copies there are depends on sizes, or the operator is exact in any grouping.
-How sorted elements are grouped follows from the sizes and from where they go.
+Owner, partition and strided keep the order of the sweep at every index, so all three give the same
+bits. The number of private copies depends on sizes, or the operator is exact in any grouping. The
+grouping of sorted elements depends on the sizes and on the indices.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ LEFT = (Owner, Sorted)
 def plan_scatter(
     facts: SweepFacts, machine: Machine, wishes: Schedule, where: Location | None = None
 ) -> tuple[ScatterChoice, ...]:
-    """How a sweep of the user's line `where` writes to computed places; () if it does not.
+    """How a sweep of the user's line `where` writes to computed indices; () if it does not.
 
     Raises ArgumentError where the variant that is wished for cannot do it.
     """

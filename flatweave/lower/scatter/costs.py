@@ -12,10 +12,10 @@
 To compute an element costs what its body costs, in units of one addition on lanes: 0.1 ns. So what
 many threads compute each for themselves goes to a partition, however few misses that saves.
 
-The caches are the machine's. Where all places are equally likely, what misses them follows from
-the bytes of the destination; a sample says which part of the elements that is true of
-(see below). These ways leave the same bits, so that threads and data may choose among them; how
-many private copies there are follows from sizes alone.
+Cache sizes are those of the machine. If all indices are equally likely, the size of the destination
+in bytes determines the misses; a sample estimates the fraction of elements for which that holds
+(see below). These variants give the same bits, so threads and data may choose among them; the
+number of private copies depends on sizes alone.
 
 Measured on a Xeon (Sapphire Rapids; 2 MiB of second cache), f64, 2^22 elements, ns for each one:
 
@@ -37,19 +37,19 @@ On Zen 5 (1 MiB of second cache for each core, 32 of the third), the same:
 
 On devices there are neither owners nor partitions, but
 
-    shared      TURN for each lane of a warp that takes turns at one copy in shared memory
-    sorted      SORT to find keys and combine rows, PASS for each four bits of the number of places,
-                as OpenCL sorts; CUDA takes eight at once
+    shared      TURN for each of the lanes whose elements one copy in shared memory takes serially
+    sorted      SORT to find keys and combine rows, PASS for each four bits of the extent, as in
+                OpenCL's sort; CUDA takes eight bits in a pass
 
 for each component. Measured on Intel's OpenCL for CPUs (Zen 5, 2 cores), f32, 2^21 elements into
-16, 256, 1,024 places: shared 12, 20, 55 ms with 1, 5 and 32 turns, sorted 87, 102, 111. A GPU's
-multiprocessor updates one element of a warp in some 30 cycles, beside 30 to 60 other warps, which
-is an eighth of a byte of memory's time or less, and a pass of a sort moves 20 bytes and more.
+16, 256, 1,024 bins: shared 12, 20, 55 ms with 1, 5 and 32 lanes for a copy, sorted 87, 102, 111. A
+GPU multiprocessor updates one element of a warp in some 30 cycles while 30 to 60 other warps run.
+That costs at most the memory time of an eighth of a byte; a pass of a sort moves 20 bytes or more.
 
-What is atomic goes to copies in shared memory wherever one has room. There, 2^21 counts took 3 to 5
-ms into 16 to 4,096 places, all in one or not, and 11 to 13 where they are; into 16,384 places in
-two parts, each of which looks at all elements, 29 and 13: several parts are for who wishes for
-them.
+Atomic updates use copies in shared memory whenever one copy fits. With the same OpenCL, 2^21 counts
+into 16 to 4,096 bins took 3 to 5 ms in shared memory, whether or not all fell into one bin. They
+took 11 to 13 ms directly in the destination. Into 16,384 bins in two parts, each of which reads all
+elements, they took 29 and 13 ms. So several parts are used only on request.
 """
 
 from __future__ import annotations
@@ -69,14 +69,14 @@ from flatweave.terms.build import Builder, index
 from flatweave.terms.control import For
 from flatweave.terms.syntax import Atom, BufferType, Const, Var
 
-# -- A look at some elements: how many of them go to places that no other went near ----------------
+# -- A sample: the fraction of elements whose index is far from all other indices sampled ----------
 #
 #     runs of NEIGHBOURS elements, spread evenly over all:
 #         far += the element before in its run goes elsewhere (more than a page away), and
 #                no element of the sample went to its cache line
 #
-#     places  3 4 5 ..  400 401 402 ..    sorted: 0            7 1 7 7 ..    skewed: few
-#     places  91 4 7032 ..  355 12 ..     equally likely: nearly all
+#     indices 3 4 5 ..  400 401 402 ..    sorted: 0            7 1 7 7 ..    skewed: few
+#     indices 91 4 7032 ..  355 12 ..     equally likely: nearly all
 #
 # It depends on data alone, and serves a choice between ways that leave the same bits. Elements that
 # may report an error are not looked at: the first of them in order must be the one reported.
@@ -87,9 +87,9 @@ APART = 2048
 """So many elements there are for each run, at least: a sample takes 0.1 us for a run, most of it
 misses, so that it costs a hundredth of what it serves."""
 WHOLE = 1 << 10
-"""What a sample finds is a part of so many."""
+"""The denominator of the fraction that a sample reports."""
 UNKNOWN = WHOLE * 3 // 4
-"""Where nobody looked: apart, but not all."""
+"""The fraction without a sample: most elements are far from others, but not all."""
 PAGE = 4096
 SEEN_BITS = 14
 """Lines are noted in a table of 2^14 flags: of 1024 lines one in thirty is taken for another."""
@@ -97,7 +97,7 @@ NONE = index(-1)
 
 
 def sampled(host: Builder, s: Scattering) -> Atom:
-    """How many of WHOLE elements go to places that no other of a sample went near."""
+    """Estimates how many of WHOLE elements go to indices far from all others of a sample."""
     needs = [*s.lowering.reads(s.op), s.extent, s.total]
     own: Own = [("far", BufferType(i64))]
     kernel = s.lowering.later(s.let, "_sample", needs, lambda k, own: _write(s, k, own[0]), own)
@@ -109,7 +109,7 @@ def sampled(host: Builder, s: Scattering) -> Atom:
 
 
 def _write(s: Scattering, kernel: KernelBuilder, result: Var) -> None:
-    """The runs, one after the other."""
+    """Emits the loop over the runs of the sample; stores the estimate in `result`."""
     b, writer = kernel.body, s.writer(kernel)
     extent = kernel.capture(s.extent)
     each = max(dtype.bytes for dtype in s.dtypes)
@@ -152,12 +152,12 @@ def _write(s: Scattering, kernel: KernelBuilder, result: Var) -> None:
 
 
 FEW = 1 << 14
-"""Up to so many elements are not worth sorting."""
+"""With at most this number of elements, a sort does not pay."""
 
 
 @record
 class Costs:
-    """What threads spend in all, as if each place had one element."""
+    """The total cost over all threads, as if each index received one element."""
 
     alone: Atom
     owners: Atom
@@ -208,18 +208,18 @@ def is_near(s: Scattering) -> bool:
 
 
 def _places(s: Scattering, size: int) -> int:
-    """How many places a cache of so many bytes holds."""
+    """How many elements of the destination fit in a cache of `size` bytes."""
     return size // bytes_of(s.dtypes)
 
 
 def _beyond(host: Builder, extent: Atom, cached: Atom) -> Atom:
-    """How many places lie outside of a cache that holds so many."""
+    """How many elements of the destination exceed a cache that holds `cached`."""
     return host.apply("maximum", host.sub(extent, cached), index(0))
 
 
 def turns_pay(host: Builder, s: Scattering, turns: Atom) -> Atom:
-    """Whether a lane's turns at a copy in shared memory cost less than to sort elements by place,
-    by four bits in a pass."""
+    """Whether serial updates of a copy in shared memory cost less than a sort of the elements by
+    index, four bits in a pass."""
     some = host.apply("maximum", s.extent, index(1))
     bits = host.sub(index(64), host.apply("clz", some))
     passes = host.apply("shr", host.add(bits, index(3)), index(2))

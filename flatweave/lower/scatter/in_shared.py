@@ -1,14 +1,14 @@
-"""Scattering into few places: copies of the destination in the shared memory of each block.
+"""Scattering to a small destination: copies of it in the shared memory of each block.
 
-    warp:   copies = the neutral element everywhere            some for each warp, nobody else's
+    warp:   copies = the neutral element everywhere            some for each warp, private to it
             for each step of its share of the elements:
-                stage[lane] = place, value                     each lane computes one
-                lane c:  copy c [place] fn= value              c's part of the stage, in order
+                stage[lane] = index, value                     each lane computes one
+                lane c:  copy c [index] fn= value              c's part of the stage, in order
     block:  partials[block, j] = copy 0 [j] fn copy 1 [j] ..   in the order of warps and copies
 
-For devices, where sums of floats shall have the same bits in each run: which lane combines an
-element follows from its position, and nothing is atomic. An operator that does not commute has one
-copy for each warp, which one lane fills, so that order is kept. One without a neutral element is
+For devices, if sums of floats must have the same bits in each run: an element's position determines
+the lane that combines it, and nothing is atomic. An operator that does not commute has one copy for
+each warp; one lane fills it, which keeps the order. An operator without a neutral element is
 combined together with a flag that says whether there is an element at all.
 """
 
@@ -39,7 +39,7 @@ from flatweave.terms.syntax import Atom, Const, Lambda, Var
 
 
 class InShared(SharedCopies):
-    """Lanes take turns at the copies of their warp."""
+    """One lane of a warp updates each of its copies, in order."""
 
     name = "shared"
     reason = "blocks combine elements in copies in shared memory, since places are few"
@@ -63,7 +63,7 @@ class InShared(SharedCopies):
 
     @classmethod
     def suits(cls, machine: Machine, facts: SweepFacts) -> bool:
-        """Not where it is known that there are more places than any copy has."""
+        """False if the extent is known to exceed the room of any copy."""
         if not super().suits(machine, facts):
             return False
         shape = array_type(facts.op.sinks[0].updated[0]).shape
@@ -87,7 +87,7 @@ class InShared(SharedCopies):
         return host.apply("gt", self.copies(host, self.scattering.extent), index(0))
 
     def pays(self, host: Builder) -> Atom:
-        """Whether it has room, and turns at a copy cost less than passes of a sort."""
+        """Whether a copy fits, and serial updates of it cost less than the passes of a sort."""
         s = self.scattering
         copies = host.apply("maximum", self.copies(host, s.extent), index(1))
         turns = host.ceil_div(index(self.lanes), copies)
@@ -167,7 +167,8 @@ class _Turns:
         b.emit(If(there, c.close([], []), NO_BODY))
 
     def _leave(self, count: Atom) -> None:
-        """All copies of a place, in order, to where the next launch finds them."""
+        """Combines all copies of each index, in order, and stores the results for the next launch.
+        """
         base = self.b.mul(self.number, self.extent)
 
         def act(b: Builder, j: Atom) -> None:

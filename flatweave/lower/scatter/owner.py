@@ -2,7 +2,7 @@
 
     block p:   for each chunk of elements, in order:
                    those that go to p's part, on all lanes, into shared memory
-                   one by one from there to their places
+                   one by one from there to the destination
 
 A block that owns all of it writes cheap elements where they are computed, without a stage. Any
 operator, nothing atomic, the same bits for any division; but each block looks at everything.
@@ -39,7 +39,7 @@ CHEAP = 8
 """A body up to this cost is computed where its element is written, without a stage."""
 
 Act = Callable[[Builder, Atom, Sequence[Atom], int], None]
-"""Writes an element: its place, its varying values, and which turn of a loop takes it."""
+"""Writes an element, given its index, its varying values and its iteration in an unrolled body."""
 
 
 def chunk_of(machine: Machine) -> int:
@@ -81,7 +81,7 @@ def visit_share(b: Builder, source: Source, block: Atom, blocks: Atom, act: Act)
 
 
 def _is_in_a_row(writer: KernelWriter) -> bool:
-    """Whether elements are visited one after the other, by nothing but their position."""
+    """Whether elements are visited in order, by their position alone."""
     by_row = writer.version.lanes.axis is Axis.LAST
     turned = by_row or writer.op.reverse or writer.located is not None or writer.scans.depth > 0
     return len(writer.shape) == 1 and not turned
@@ -154,8 +154,8 @@ class Owner(Division):
         visit_share(writer.b, source, index(0), index(1), self._act(writer))
 
     def _act(self, writer: KernelWriter) -> Act:
-        """Writes an element, so that it does not matter which turn of a loop takes it: that
-        depends on how many go to this block."""
+        """Writes an element in the same way in every iteration of an unrolled body: the iteration
+        depends on how many elements go to this block."""
         s, kernel = self.scattering, writer.kernel
         dest, combine = s.dest_in(kernel), s.anywhere(kernel)
 

@@ -1,18 +1,18 @@
 """Scattering by tiles of the destination: elements are sorted by tile first, then written.
 
-    for each round of elements, as many as fit the scratch memory:
+    for each round of elements that fill the scratch memory:
         block p:  takes some neighbouring elements into shared memory, counts those of each tile,
                   and lays them down in scratch memory, tile after tile, each tile's in order
         block t:  owns tile t, which fits the second-level cache, and writes what all blocks have
                   for it, block after block
 
-    places 7 1 9 0 | 2 8 1 3   tiles of 4:    scratch  1 0 7 9 | 2 1 3 8    starts 0 2 3 4 | 0 3 3 4
+    indices 7 1 9 0 | 2 8 1 3   tiles of 4:   scratch  1 0 7 9 | 2 1 3 8    starts 0 2 3 4 | 0 3 3 4
 
-Every element is computed once and every place receives its elements in the order of the sweep: the
-same bits for any division and any number of threads, in work that does not grow with them.
+Every element is computed once, and every index receives its elements in the order of the sweep. So
+the bits are the same for any division and any number of threads, and the work grows with neither.
 
-Where a sum meets NaNs, owners call one function for its bits, and so must tiles. Behind its starts
-a block notes whether it laid down a NaN: only then each of its elements is tested.
+If a sum meets NaNs, owners call one function that determines its bits, and tiles must do the same.
+After its starts, a block stores whether it wrote a NaN; only then is each of its elements tested.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Partition(Division):
         self.block = 1 << max(1, machine.block_bytes // each).bit_length() - 1
         self.round = max(1, machine.scratch_bytes // each // self.block) * self.block
         bits = max(1, machine.block_bytes // bytes_of(scattering.held)).bit_length() - 1
-        self.tile_bits = min(bits, u16.bits)  # a place in its tile is a u16
+        self.tile_bits = min(bits, u16.bits)  # an index within its tile is a u16
         sink = scattering.sink
         self.notes_nan = sink is not None and agrees_without_nan(sink.fn)
         shared: Own = [
@@ -136,7 +136,7 @@ class Partition(Division):
         return _parts(b, b.apply("minimum", index(self.round), total), size_bits)
 
     def _size_bits(self, host: Builder) -> Atom:
-        """A block has 2^bits elements: few enough for many blocks, as many as it has room for."""
+        """A block has 2^bits elements: the most that fit, but few enough for many blocks."""
         machine = self.scattering.lowering.machine
         wanted, least = machine.blocks_wanted, max(1, machine.block_work // STORING)
         part = host.apply("shr", self.scattering.total, index(wanted.bit_length() - 1))
@@ -218,7 +218,7 @@ class _Distribute:
         b.emit(Store(self.starts, b.add(self.row, self.tiles), end))
 
     def _lay_down(self, b: Builder, stage: Stage, counts: Var, count: Atom) -> None:
-        """Each element to the next place of its tile: the place in the tile, and the values."""
+        """Appends each element to those of its tile: its index within the tile, and its values."""
         mask = b.sub(b.apply("shl", index(1), self.shift), index(1))
         room = self.partition.block + WIDEST
         laid = [b.emit(Shared(dtype, room))[0] for dtype in self.partition.dtypes]
@@ -249,7 +249,7 @@ class _Distribute:
     def _leave_part(
         self, b: Builder, laid: Sequence[Var], lanes: int, lo: Atom, hi: Atom
     ) -> tuple[Atom, ...]:
-        """Some of them, so many at a time; whether there was a NaN, if that is noted."""
+        """Copies elements lo to hi, `lanes` at once; returns whether there was a NaN, if noted."""
         region = b.inner()
         loop = region.inner()
         i = loop.param("i", i64)
@@ -310,7 +310,7 @@ def _write_gather(partition: Partition, kernel: KernelBuilder, own: Sequence[Var
 
 
 def _parts(b: Builder, extent: Atom, bits: Atom) -> Atom:
-    """How many parts of 2^bits hold so many."""
+    """The number of parts of 2^bits elements that cover `extent`."""
     return b.add(b.apply("shr", b.sub(extent, index(1)), bits), index(1))
 
 

@@ -1,14 +1,14 @@
-"""Scattering into private copies: block p combines its elements into a copy of its own.
+"""Scattering into private copies: block p combines its elements into copy p of the destination.
 
     block p:   copy p = the neutral element everywhere
-               for its elements: copy p [place] fn= value
+               for its elements: copy p [index] fn= value
     then:      dest[j] = dest[j] fn copy 0 [j] fn copy 1 [j] ..      in order
 
-For operators with a neutral element and destinations small beside the input. An operator that is
-exact in any grouping gets a copy for each thread, any other a number that depends on sizes alone,
-unless `jit(deterministic=False)` says that bits may differ. Where every element adds the same
-integer, copies hold counts of 32 bits. A small copy of an operator that commutes is there once for
-each turn of the loop over elements, so that a turn seldom waits for what the last one stored.
+For operators with a neutral element and destinations small relative to the input. An operator that
+is exact in any grouping gets a copy for each thread. For any other, the number of copies depends on
+sizes alone, unless `jit(deterministic=False)` says that bits may differ. If every element adds the
+same integer, copies hold 32-bit counts. For an operator that commutes, a small copy is replicated
+for each iteration of an unrolled body, so that an iteration seldom waits for the previous store.
 """
 
 from __future__ import annotations
@@ -47,16 +47,16 @@ from flatweave.terms.control import For
 from flatweave.terms.syntax import Atom, BufferType, Const, Var
 
 LEAST_COPIES, FIXED_COPIES = 2, 16
-"""At least and at most so many, whatever the threads, where the grouping shows in the bits."""
+"""The fewest and the most copies, for any number of threads, if the grouping shows in the bits."""
 SHARE = 16
-"""Elements for each place of a copy beyond the two that there are at least, for two threads:
-clearing and combining all of them then costs little beside the elements. On a Xeon that others
-used, too, 2^22 f64 by one thread into 2^17 places took 16.4, 16.0, 14.0, 14.0 ms with 2, 8, 16, 32,
-and into 2^18 places 27.9, 18.5, 18.4, 27.2."""
+"""Elements for each index of a copy beyond the minimum of two copies, which serve two threads:
+clearing and combining all copies then costs little relative to the elements. On a Xeon under other
+load, one thread added 2^22 f64 to 2^17 indices in 16.4, 16.0, 14.0, 14.0 ms with 2, 8, 16, 32, and
+to 2^18 indices in 27.9, 18.5, 18.4, 27.2."""
 LEAST_SHARE, ALONE_SHARE = 4, 8
-"""Elements for each place from which on there are copies at all; the second where each thread has
-one, and there is but one thread. ms for 2^22 elements into 2^20 places on Zen 5, with copies and as
-owners, where all places are equally likely, follow Zipf's law, are sorted, are one for 15 of 16:
+"""The fewest elements for each index with which copies are used; the second if each thread has one
+copy, and there is only one thread. ms for 2^22 elements into 2^20 indices on Zen 5, with copies and
+as owners. Indices are equally likely, follow Zipf's law, are sorted, or are equal for 15 of 16:
 
     f32, 2 threads    4.0 6.7     4.1 7.0     1.9 3.5    7.6 12.6
     f32, 1 thread     6.7 6.2     5.5 3.6     3.1 3.0    12.8 12.2
@@ -65,14 +65,14 @@ owners, where all places are equally likely, follow Zipf's law, are sorted, are 
     i32, 2 threads    4.0 5.1     2.7 9.3     2.2 3.2    7.1 11.7
     i32, 1 thread     6.5 6.1     6.2 2.7     2.6 2.4    8.2 7.4
 
-Of floats the threads must not say which, so that one thread pays for two.
+For floats, the number of threads must not affect the choice, so one thread does as two do.
 """
 INTEGER_TURNS = 2
-"""Copies that turns share where sums take a cycle; of floats, which take four, each has its own.
-All have room in the nearest cache. ns for each of 2^23 elements on Zen 5, one thread, uniform and
-by Zipf's law, with 1, 2, 4 copies:
+"""Copies that the iterations of an unrolled body share if a sum takes one cycle. Float sums take
+four cycles: each iteration has a separate copy. All copies fit in the nearest cache. ns for each of
+2^23 elements on Zen 5, one thread, uniform and by Zipf's law, with 1, 2, 4 copies:
 
-    u32 counts, 2^8 places   0.24 0.37    0.22 0.25    0.25 0.25
+    u32 counts, 2^8 bins     0.24 0.37    0.22 0.25    0.25 0.25
                 2^10         0.24 0.38    0.24 0.27    0.27 0.26
                 2^12         0.27 0.36    0.33 0.28    0.57 0.56
     f64 sums,   2^8          0.44 0.58    0.41 0.62    0.43 0.43
@@ -236,7 +236,7 @@ class _OwnCopy:
         walk.block(b, index(0), self.room, (), step)
 
     def _write(self, b: Builder, place: Atom, values: Sequence[Atom], turn: int) -> None:
-        """One element into this block's copy of a turn."""
+        """Combines one element into this block's copy for one iteration of an unrolled body."""
         at = b.add(self.bases[turn], place)
         if not self.private.counts:
             self.scattering.write(self.kernel, b, self.copies, at, values)
@@ -279,6 +279,6 @@ def _write_combine(private: Private, kernel: KernelBuilder, own: Sequence[Var]) 
 
 
 def _copied(private: Private, b: Builder, copies: Sequence[Var], at: Atom) -> list[Atom]:
-    """What a copy has for a place: the element there, or as often as was counted the one added."""
+    """The value of a copy at an index: the element there, or the counted addend times its count."""
     held = [b.emit(Load(buffer, at))[0] for buffer in copies]
     return times_added(b, private.scattering.op, held) if private.counts else list(held)

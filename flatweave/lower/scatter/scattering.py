@@ -1,9 +1,9 @@
 """One scattering sweep on its way to its launches: where it writes, and what it writes there.
 
-    dest[place] = value       scatter_store    the last element in the sweep's order stays
-    dest[place] fn= value     scatter_reduce   elements meet in the sweep's order, or in groups
+    dest[index] = value       scatter_store    the last element in the sweep's order stays
+    dest[index] fn= value     scatter_reduce   elements meet in the sweep's order, or in groups
 
-Which block writes what is a variant's matter (`Division`); `choose.py` says which.
+A variant (`Division`) decides which block writes what; `choose.py` selects the variant.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from flatweave.terms.operators import component_functions
 from flatweave.terms.syntax import Atom, Const, Let, Var, types_of
 
 UNROLLED = 4
-"""Elements that a loop over single elements takes in a turn."""
+"""Iterations that the body of an unrolled loop over single elements has."""
 
 
 class Scattering:
@@ -172,7 +172,7 @@ class Scattering:
         self, kernel: KernelBuilder, b: Builder, dest: Sequence[Var], at: Atom,
         varying: Sequence[Atom], combine: Combine | None = None,
     ) -> None:  # fmt: skip
-        """One element to its place in `dest`, by the operator as `combine` applies it."""
+        """Writes one element to its index in `dest`, by the operator as `combine` applies it."""
         values: Sequence[Atom] = self.whole(kernel, varying)
         if self.sink is not None:
             old = [b.emit(Load(buffer, at))[0] for buffer in dest]
@@ -184,7 +184,7 @@ class Scattering:
 
 @record
 class Stage:
-    """Shared memory for elements that go to [first, last): their places and varying values."""
+    """Shared memory for elements that go to [first, last): their indices and varying values."""
 
     places: Var
     dtype: DType
@@ -193,7 +193,7 @@ class Stage:
 
     @staticmethod
     def of(b: Builder, scattering: Scattering, count: int, places: DType = i64) -> Stage:
-        """Room for `count` elements, whose places fit the dtype `places`."""
+        """Room for `count` elements, whose indices fit the given dtype."""
         room = count + WIDEST  # a whole step may write beyond the end
         dtypes = [scattering.dtypes[k] for k in scattering.varying]
         values = tuple(b.emit(Shared(dtype, room))[0] for dtype in dtypes)
@@ -220,7 +220,7 @@ class Stage:
         return count, tuple(after)
 
     def element(self, b: Builder, k: Atom) -> tuple[Atom, list[Atom]]:
-        """The place and the values of a staged element."""
+        """The index and the values of a staged element."""
         return self.place(b, k), [b.emit(Load(buffer, k))[0] for buffer in self.values]
 
     def place(self, b: Builder, k: Atom) -> Atom:
@@ -246,7 +246,7 @@ class Source:
     def element(
         self, b: Builder, position: Position, state: State
     ) -> tuple[Atom, list[Atom], Atom, State]:
-        """An element's place, its varying values, whether it counts, and the carries behind it."""
+        """An element's index, its varying values, whether it counts, and the carries after it."""
         writer, body = self.writer, self.writer.op.body
         elements = writer.elements(position)
         depth = writer.scans.depth
@@ -265,7 +265,7 @@ def one_by_one(
     b: Builder, lo: Atom, hi: Atom, act: Callable[[Builder, Atom, int], None],
     unrolled: int = UNROLLED,
 ) -> None:  # fmt: skip
-    """act at lo, lo + 1, .. below hi, some written out in a turn; it is told which."""
+    """Calls act for lo, lo + 1, .. below hi, unrolled, with the iteration in the unrolled body."""
     whole = b.mul(b.apply("floordiv", b.sub(hi, lo), index(unrolled)), index(unrolled))
     mid = b.add(lo, whole)
     parts = [(lo, mid, unrolled), (mid, hi, 1)] if unrolled > 1 else [(lo, hi, 1)]
@@ -355,7 +355,7 @@ class Division(ScatterVariant):
 
 
 def is_counted(op: Sweep) -> bool:
-    """Whether all that an element does is to add an integer that is the same for all."""
+    """Whether an element only adds an integer that is the same for all elements."""
     sink = combining(op)
     assert sink is not None
     names = component_functions(sink.fn) or ["none"]

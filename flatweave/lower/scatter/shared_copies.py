@@ -1,10 +1,10 @@
-"""Copies of the destination in the shared memory of blocks: what is done with what blocks found.
+"""Copies of the destination in the shared memory of blocks: how their contents are combined.
 
-    partials[block, j] = what the block's copies have for place j, combined
+    partials[block, j] = index j of all the block's copies, combined
     groups[g, j]       = partials of the g-th 32 blocks, combined in order
     dest[j]            = dest[j] fn groups[0, j] fn groups[1, j] ..    where there is an element
 
-How blocks fill copies is a matter of `in_shared.py`, and of the second part below.
+`in_shared.py` and the second part below say how blocks fill the copies.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ NO_THREADS = "its lanes are no threads, which would share memory"
 
 
 class SharedCopies(Division):
-    """Blocks that leave what they found for each place, and the two launches that combine it."""
+    """Blocks that store a partial result for each index, and the two launches that combine them."""
 
     def __init__(self, scattering: Scattering, when: When) -> None:
         super().__init__(scattering, when)
@@ -174,8 +174,8 @@ def bytes_for_copies(machine: Machine) -> int:
 
 
 def stride_of(b: Builder, places: Atom) -> Atom:
-    """Places from one copy to the next: an odd number, so that lanes that go to the same place of
-    their copies go to banks of their own."""
+    """The distance from one copy to the next: an odd number, so that lanes that update the same
+    index of different copies use different banks."""
     return b.apply("or", places, index(1))
 
 
@@ -220,16 +220,16 @@ class Copies:
         walk.block(self.writer.b, index(0), count, (), step)
 
 
-# -- Scattering into few places by operators that are exact: shared memory, updated atomically -----
+# -- Scattering to small destinations by exact operators: atomic updates of shared memory ----------
 #
 #     block:  copies = the neutral element everywhere
-#             for its elements:   atomic fn copies [lane mod copies] [place] value
+#             for its elements:   atomic fn copies [lane mod copies] [index] value
 #             partials[block, j] = copy 0 [j] fn copy 1 [j] ..
 #
-# As many copies as there is room for, at most one for each lane of a warp, so that a hot place is
-# several. A destination that has no room is cut into parts: blocks side by side go over the same
-# elements, each for its own part. Where all elements add the same integer they are counted. The
-# number of places must be known when the program is compiled.
+# There are as many copies as fit, at most one for each lane of a warp, so that updates of a hot
+# index spread over several copies. A destination that does not fit is cut into parts: neighbouring
+# blocks read the same elements, each for one part. If all elements add the same integer, they are
+# counted. The extent must be known when the program is compiled.
 
 
 COUNT = lambda_of("add", u32)
@@ -294,7 +294,7 @@ class SharedAtomic(SharedCopies):
 
 
 def _extent(facts: SweepFacts) -> int | None:
-    """How many places there are, if that is known."""
+    """The extent of the destination, if it is known."""
     shape = array_type(facts.op.sinks[0].updated[0]).shape
     known = [int(extent.value) for extent in shape if isinstance(extent, Const)]
     return prod(known) if len(known) == len(shape) else None
@@ -347,7 +347,7 @@ class _Updates:
         return ()
 
     def _leave(self) -> None:
-        """All copies of a place to where the next launch finds them."""
+        """Combines all copies of each index and stores the results for the next launch."""
         division, base = self.division, self.b.mul(self.share, index(self.division.extent))
 
         def act(b: Builder, j: Atom) -> None:
@@ -364,7 +364,7 @@ class _Updates:
         self.held.each(self.b.sub(self.last, self.first), act)
 
     def _sum(self, b: Builder, first: Atom, step: Atom, count: Atom) -> Atom:
-        """How many elements copies have counted for a place."""
+        """How many elements the copies have counted for an index."""
         inside = b.inner()
         k, before = inside.param("k", i64), inside.param("s", u32)
         (more,) = inside.emit(Load(self.held.memory[0], inside.add(first, inside.mul(k, step))))

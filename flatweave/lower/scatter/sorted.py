@@ -1,13 +1,13 @@
-"""Scattering sorted by place: elements that meet lie side by side, then rows of them are combined.
+"""Scattering sorted by index: elements of one index become a row, and each row is combined.
 
-    keys, values = the place and the value of each element      outside the place behind the last
+    keys, values = the index and the value of each element      out of bounds: the extent
     keys, values = radix_sort by key                            stable: in the order of the sweep
-    rows[j]      = the values of key j combined, in order       balanced over elements, not places
+    rows[j]      = the values of key j combined, in order       balanced over elements, not indices
     dest[j]      = dest[j] fn rows[j]                           where there is a row
 
-For machines whose threads are many: nothing is atomic, so that any operator will do, and how
-elements are grouped follows from their places alone. An operator without a neutral element is
-combined together with a flag that says whether there is an element at all.
+For machines with many threads. Nothing is atomic, so any operator works, and the indices alone
+determine how elements are grouped. An operator without a neutral element is combined together with
+a flag that says whether there is an element at all.
 
 The first three are array operations, which are planned and lowered like those of the program.
 """
@@ -35,14 +35,14 @@ from flatweave.terms.control import NO_BODY, If
 from flatweave.terms.syntax import Atom, Const, Lambda, Var, constant
 
 # --------------------------------------------------------------------------------------------------
-# An operator without a neutral element gets one: elements stand behind a flag that says whether
-# there is one at all.
+# An operator without a neutral element gets one: a flag before each element says whether there is
+# one at all.
 #
 #     (true, a) op (true, b) = (true, a op b)      (false, _) op x = x op (false, _) = x
 
 
 def with_flag(b: Builder, fn: Lambda) -> tuple[Lambda, tuple[Const, ...]]:
-    """The operator on elements behind a flag, and its neutral element, which is none."""
+    """The operator on flagged elements, and its neutral element, whose flag is false."""
     half = len(fn.results)
     types = [param.type for param in fn.params[:half]]
 
@@ -59,7 +59,7 @@ def with_flag(b: Builder, fn: Lambda) -> tuple[Lambda, tuple[Const, ...]]:
 
 
 class Sorted(Division):
-    """Elements are sorted by place; then they are combined like rows of a ragged array."""
+    """Elements are sorted by index; then they are combined like rows of a ragged array."""
 
     name = "sorted"
     reason = "elements are sorted by place, so that those that meet are combined in order"
@@ -96,7 +96,7 @@ class Sorted(Division):
     # -- the array operations ---------------------------------------------------------------------
 
     def _combined_by_place(self) -> Lambda:
-        """What the elements of each place combine to, by operations on arrays."""
+        """The combined elements of each index, by operations on arrays."""
         s = self.scattering
         b = Builder(s.lowering.program.names)
         b.where = s.let.where
@@ -113,7 +113,7 @@ class Sorted(Division):
         return b.close([], self._rows(b, arranged[0], arranged[1:], extent, total))
 
     def _in_running_order(self, b: Builder, extent: Atom, total: Atom) -> Sequence[Atom]:
-        """The key of each element and its values that vary, one behind the other."""
+        """The keys of all elements in the order of the sweep, then their values that vary."""
         s = self.scattering
         dtype = u32 if isinstance(extent, Const) and extent.value < 1 << 32 else u64
 
@@ -138,7 +138,7 @@ class Sorted(Division):
     def _rows(
         self, b: Builder, keys: Atom, values: Sequence[Atom], extent: Atom, total: Atom
     ) -> tuple[Var, ...]:
-        """One element for each place, and one for what goes nowhere."""
+        """The combined element of each index, and one for those that are out of bounds."""
         s = self.scattering
         moved = dict(zip(s.varying, values, strict=True))
         fn, neutral = self.sink.fn, self.neutral
@@ -166,7 +166,7 @@ class Sorted(Division):
     # -- the destination --------------------------------------------------------------------------
 
     def _join(self, lowering: Lowering, rows: Sequence[Var]) -> None:
-        """Launch: each place combined with its row."""
+        """Emits the launch that combines each element of the destination with its row."""
         s = self.scattering
 
         def join(b: Builder, kernel: KernelBuilder, j: Atom) -> None:

@@ -6,9 +6,9 @@
         for each row:    the first and the last step that fall into the tile, by division
             for those:   dest[j] = value, or dest[j] fn value
 
-Every element is computed once, by the block that owns its destination, and what meets at one place
-comes in the order of the sweep: the same bits as by any other division. Pays where rows are long
-beside the number of tiles, which the host finds out.
+The block that owns its destination computes each element once, and combines the elements of one
+index in the order of the sweep: the same bits as by any other division. This pays if rows are long
+relative to the number of tiles, which the host checks.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ class _Tile:
         self.known = along_rows(writer.op, writer.located)
 
     def write(self, b: Builder) -> None:
-        """All rows, one after the other; what a row's elements share is computed once."""
+        """Emits the loop over all rows; what a row's elements share is computed once."""
         outer = b.inner()
         row = outer.param("r", i64)
         start, stop = self.rows.start(outer, row), self.rows.end(outer, row)
@@ -151,7 +151,7 @@ class _Tile:
     def _steps_written(
         self, b: Builder, row: _Row, lo: Atom, hi: Atom, turns: int, *, tested: bool
     ) -> None:
-        """A loop over the steps, `turns` of them written out in its body."""
+        """Emits an unrolled loop over the steps."""
         inner = b.inner()
         k, place = inner.param("k", i64), inner.param("j", i64)
         at: Atom = place
@@ -163,7 +163,7 @@ class _Tile:
         b.emit(For(lo, hi, index(turns), inner.close([k, place], [at]), (begin,)))
 
     def _steps(self, b: Builder, at: Atom, stride: Atom, size: Atom) -> tuple[Atom, Atom]:
-        """The first step of a row that falls into the tile, and the one behind the last."""
+        """The first step of a row that falls into the tile, and the one after the last."""
         falls = b.apply("lt", stride, index(0))
         length = b.apply("maximum", b.apply("abs", stride), index(1))
         # measured along the row's direction: the tile begins `near` ahead, and ends `far` ahead
@@ -203,7 +203,7 @@ class _Tile:
     def _write(
         self, b: Builder, fixed: dict[Var, Atom], p: Atom, place: Atom, *, tested: bool
     ) -> None:
-        """The element at p, written to its place if that falls into the tile."""
+        """Writes the element at p to its index if that falls into the tile."""
         elements, body = self._elements(p, fixed), self.writer.op.body
         lets = needed_for(body.lets, body.results[1:])
         elements.emit(b, [let for let in lets if let.vars[0] not in fixed])

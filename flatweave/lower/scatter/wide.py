@@ -4,15 +4,14 @@
     dest[place] add= value       ==>             wide[place] add= value
                                                  dest = wide
 
-A sum of n elements one after the other is wrong by up to n roundings: 10^7 equal f32 in one place
-are wrong by 7 %, 10^6 by 1 %. The destination is copied twice for that, which would slow down a
-loop that updates a few of many places: a copy may move as many bytes as there are in one cache line
-for each element, so that 2^22 elements go to 2^24 places in f64. Fewer are added to f32. Private
-copies hold f64 anyway.
+A sum of n elements in sequence is wrong by up to n roundings: 10^7 equal f32 at one index are wrong
+by 7 %, 10^6 by 1 %. Sums in f64 copy the destination twice, which would slow down a loop that
+updates a few of many indices. So a copy may move at most one cache line of bytes for each element:
+2^22 elements are added to 2^24 indices in f64, fewer in f32. Private copies hold f64 anyway.
 
 ms of CPU time for f32, added to f32 and to f64, 2 threads of a Zen 5, below the line of a Zen 4:
 
-    elements    places    equally likely    sorted
+    elements    indices   equally likely    sorted
     2^24        2^24      108  155          15.9  31.0
     2^24        2^22       65   81          14.4  19.3
     2^22        2^22       17   25           4.2   8.4
