@@ -49,8 +49,8 @@ class Shares:
 
 
 def scan_units(b: Builder, operator: Operator, xs: Pull, row: int | None = None) -> Pull:
-    """All prefixes of as many elements as there are threads, one for each (Hillis and Steele); with
-    `row` each so many neighbours for themselves."""
+    """All prefixes of one element for each thread (Hillis and Steele); with `row`, each group of
+    `row` neighbours separately."""
     if level_of(b) is THREAD:
         return xs
     assert isinstance(xs.extent, Const)

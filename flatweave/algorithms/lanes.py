@@ -4,7 +4,7 @@
     lanes     a ab abc abcd     e ef efg efgh    by a collective of the warp
     carry     nothing           abcd             what all steps before combine to
 
-Of an operator that commutes each lane may fold elements of its own, and lanes meet once:
+If an operator commutes, each lane may fold a separate subset, and lanes combine once:
 
     lanes     a b c d           ae bf cg dh
 
@@ -14,10 +14,11 @@ A step in which segments start, as flags say, goes on from the carry only below 
     lanes, from their starts    a ab c cd cde cdef g gh
     found                       za zab c cd cde cdef g gh                     next carry  gh
 
-Where lanes meet in registers this takes no memory and no barrier. The lanes are as many as the
-machine's warp has, which the caller knows. Where lanes meet by barriers of the block, all its warps
-must take the same steps: as many as `most` elements need, a number that they agree on. Where lanes
-cannot idle (not `masked`), what is left behind the last whole step is taken one by one.
+Where lanes exchange values in registers, this needs no memory and no barrier. The number of lanes
+is the warp size of the machine, which the caller knows. Where lanes exchange values through
+barriers of the block, all its warps must take the same steps: those that `most` elements need, a
+number on which they agree. Where lanes cannot idle (not `masked`), the elements after the last
+whole step are taken sequentially.
 """
 
 from __future__ import annotations
@@ -95,7 +96,7 @@ def reduce_step(
 def scan_step(
     b: Builder, operator: Operator, carry: Values, values: Values, width: int, *, exclusive: bool
 ) -> tuple[Values, Values]:
-    """Prefixes of one step's elements, going on from `carry`; and the carry behind them."""
+    """Prefixes of one step's elements, continued from `carry`, and the next carry."""
     if width == 1:
         after = operator.after(b, carry, values)
         return operator.element(b, carry if exclusive else after), after
@@ -109,8 +110,8 @@ def segmented_scan_step(
 ) -> tuple[Values, Values]:  # fmt: skip
     """The same where prefixes start anew at elements whose `flag` holds.
 
-    With `branches` a step in which no segment starts is an ordinary scan: for machines where a
-    warp may take a way of its own.
+    With `branches`, a step in which no segment starts is an ordinary scan: for machines where
+    warps may branch separately.
     """
     if width == 1:
         after = select(b, flag, operator.carry(b, values), operator.after(b, carry, values))
@@ -137,7 +138,7 @@ def segmented_scan_step(
 def _going_on(
     b: Builder, operator: Operator, carry: Values, values: Values
 ) -> tuple[Values, Values]:
-    """Prefixes of a step in which no segment starts, and the carry behind it."""
+    """Prefixes of a step in which no segment starts, and the next carry."""
     alone = b.emit(ScanLanes(operator.function(b), operator.neutral, values))
     found = operator.on(b, carry, alone)
     # not the last lane of what is found: so only this one operation waits for the last step
@@ -166,8 +167,8 @@ def _in_steps(
     b: Builder, operator: Operator, xs: Pull, width: int, most: Atom | None, init: Values,
     step: Step, masked: bool, meet: Callable[[Builder, Values], Values] | None = None,
 ) -> Values:  # fmt: skip
-    """A loop over steps of all lanes that carries values, of which lanes `meet` at its end if each
-    has its own; then, unless lanes may idle, another loop over the elements that are left."""
+    """A loop over steps of all lanes that carries values; if each lane has a separate value, lanes
+    `meet` at its end. Unless lanes may idle, another loop takes the remaining elements."""
     extent = xs.extent
     if masked:
 
@@ -216,7 +217,7 @@ def _region(
 
 
 def lanes_alike(b: Builder, number: Atom, bits: int, among: Atom) -> Atom:
-    """For each lane those of a set of lanes that hold the same number (u32) of so many bits."""
+    """For each lane, the lanes of a set that hold the same number (u32) of `bits` bits."""
     found = among
     for k in range(bits):
         bit = b.apply("and", b.apply("shr", number, constant(k, u32)), constant(1, u32))

@@ -8,8 +8,8 @@
         total = fn total block
     for k in end, end + 1, .. < hi:         total = step total k
 
-So are the blocks themselves: 64 make a block of blocks, and 64 of these one of the third kind. A
-sum of n floats one after the other is wrong by up to n roundings. Here no element takes part in
+Blocks are grouped the same way: 64 make a block of blocks, and 64 of these a block of the third
+kind. A sequential sum of n floats is wrong by up to n roundings. Here no element takes part in
 more than 4 * 64 + n / 2^18 additions, each of which all lanes of a loop do at once. This is for
 every operator that adds floats; the others have no such error, or one that no grouping changes, as
 products have.
@@ -64,8 +64,7 @@ def long_fold(
     join: Join,
 ) -> tuple[Atom, ...]:  # fmt: skip
     """A loop from lo to hi whose `body` takes a position and the state, and gives the next state;
-    `join` emits `fn`, the operator
-    on states. The state may be that of several folds, one after the other."""
+    `join` emits `fn`, the operator on states. The state may concatenate those of several folds."""
     start = tuple(neutral)
     if not adds_floats(fn) or _is_short(lo, hi, step):
         return b.emit(For(lo, hi, index(step), body, start))

@@ -6,12 +6,12 @@
     prefix       z       z a                                   of all of them
     block 3                                ((z a) b) c         back to the nearest prefix
 
-Slot 0 is what the scan begins with, set by the host. A block folds the aggregates behind the
+Slot 0 holds the scan's initial value, set by the host. A block folds the aggregates after the
 nearest prefix from left to right, so the result never depends on timing: it is always
 ((z fn aggregate 1) fn aggregate 2) fn ..
 
-A slot is a word or two (`words.py`), or a place in each of several arrays (`words.py`). Where a
-warp has many lanes, they look at as many slots at once.
+A slot is a word or two, or an element in each of several arrays (`words.py`). Where a warp has many
+lanes, each looks at a separate slot.
 
 For machines on which a block may wait for an earlier one. Code of a block, outside of `for_all`: of
 several warps, the first one alone.
@@ -66,7 +66,7 @@ def go_on(
 
 
 def _nearest_prefix(b: Builder, slots: Slots | Words, block: Atom) -> Atom:
-    """The last slot up to `block` whose prefix is known, all aggregates behind it known too."""
+    """The last slot up to `block` whose prefix is known, with all later aggregates known."""
     known = slots.state(b, block)
     test = b.inner()
     t, state, attempt = (test.param(name, i64) for name in ("t", "state", "attempt"))
@@ -109,8 +109,8 @@ def tell(b: Builder, state: Atom) -> Values:
 
 
 def find_prefix(b: Builder, look: Look, block: Atom, width: int) -> tuple[Atom, Atom]:
-    """The last slot of the window with the nearest prefix up to slot `block`, all aggregates behind
-    it known too; and which of its lanes see prefixes."""
+    """The last slot of the window with the nearest prefix up to slot `block`, and which of its
+    lanes see prefixes. All aggregates after that prefix are known, too."""
 
     def goes_on(c: Builder, state: Values) -> Atom:
         _, prefixes, unknown, _ = state
@@ -133,16 +133,16 @@ def _pause(b: Builder, attempt: Atom) -> None:
     b.emit(Backoff(attempt))
 
 
-# -- Looking back by the lanes of a warp where slots are words: what a lane looks at, it has -------
+# -- Looking back by the lanes of a warp where slots are words: looking at a slot loads it ---------
 #
-#     slot       7     8     9     10    11    12      block 12: a window of words lies in the room,
+#     slot       7     8     9     10    11    12      block 12: a window of words, in the room,
 #     room       P     A     P     A     A     A       folded from its nearest prefix on
 #     result                ((9 fn 10) fn 11) fn 12
 #
 # One look is enough where a window has a prefix. Else the windows between that one and the block
-# are looked at once more, from left to right: a slot whose prefix is known by then, which stands
-# where its aggregate stood, is what the fold goes on from. So bits do not tell how far a block
-# looked, nor when.
+# are looked at once more, from left to right. If a slot's prefix is known by then, it has replaced
+# the aggregate, and the fold continues from it. So the result's bits do not depend on how far a
+# block looked, nor when.
 
 
 @record
@@ -182,7 +182,7 @@ def _look_back_in_words(b: Builder, window: WordWindow, block: Atom, operator: O
 def _look_at_words(b: Builder, window: WordWindow, last: Atom) -> Values:
     """The words up to slot `last` in the room, in the order of slots; which lanes see a prefix, and
     which of those before the first one see nothing."""
-    b.emit(Sync("warp"))  # what lies in the room has been read
+    b.emit(Sync("warp"))  # the room has been read
     region = b.inner()
     words = window.words.load(region, slot_of_lane(region, last))
     at = region.emit(Lane(index(window.width - 1), reverse=True))[0]
@@ -197,8 +197,7 @@ def _look_at_words(b: Builder, window: WordWindow, last: Atom) -> Values:
 def _fold(
     b: Builder, window: WordWindow, operator: Operator, before: Values, prefixes: Atom
 ) -> Values:
-    """What lies before the window and its words combined: from the nearest prefix on, if it has
-    one."""
+    """The value before the window combined with its words: from the nearest prefix on, if any."""
     packing, size = window.words.packing, index(window.width)
     found = b.apply("ne", prefixes, EMPTY)
     behind = b.apply("minimum", b.cast(b.apply("ctz", prefixes), i64), size)
@@ -220,7 +219,7 @@ def _fold(
 
 
 # --------------------------------------------------------------------------------------------------
-# Looking back by the lanes of a warp: so many slots of a chain are looked at, and loaded, at once.
+# Looking back by the lanes of a warp: each looks at, and loads, a different slot of a chain.
 #
 #     slot          7         8        9         10       11      12       what block 12 asks for
 #     state         PREFIX    AGGR     PREFIX    AGGR     AGGR    AGGR
@@ -278,7 +277,7 @@ def _look_back(
 def _from_left(
     b: Builder, operator: Operator, first: Values, xs: Pull, window: Window
 ) -> Values:
-    """The elements of `xs` folded in order, so many loaded at once as there are lanes."""
+    """The elements of `xs` folded in order; each load takes one element for each lane."""
     size = index(window.width)
     turn = b.inner()
     start = turn.param("c", i64)

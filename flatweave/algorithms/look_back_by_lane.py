@@ -1,4 +1,4 @@
-"""Looking back by the lanes of a block, each in a chain of its own: sums of many counts at once.
+"""Looking back by the lanes of a block, each in a separate chain: sums of many counts at once.
 
     chain          0      1      2      3      ..     one for each lane of the block
     block 0        P 3    P 0    P 9    P 4           a word for each block and chain
@@ -6,9 +6,9 @@
     block 2        A 7    A 0    A 2    -
     block 3        12     5      12     waits         what the blocks before it have of each
 
-The words lie block by block, so that lanes are neighbours where they look. Sums are exact, so that
-a lane adds what it finds on its way back to the nearest prefix. A word holds the number of the
-`turn`, too: words of an earlier launch say nothing, and one clearing is enough for all launches.
+The words are stored block by block, so that adjacent lanes read adjacent words. Sums are exact, so
+a lane adds the counts on its way back to the nearest prefix. A word also holds the launch number,
+`turn`: words of an earlier launch are ignored, so clearing once suffices for all launches.
 
 Code inside the lanes of a warp, all of which run; on machines where a block may wait for an earlier
 one.
@@ -30,13 +30,12 @@ from flatweave.terms.syntax import Atom, Var
 _packing = packing_of([(i64, 54), (u8, 8)], 1)
 assert _packing is not None
 PACKING = _packing
-"""A count and the number of a turn."""
+"""A count and a launch number."""
 
 
 @record
 class Chains:
-    """The words of `count` chains, which begin at word `first` of a buffer, in turn number `turn`.
-    """
+    """The words of `count` chains, from word `first` of a buffer on, in launch number `turn`."""
 
     words: Var
     first: int
@@ -44,7 +43,7 @@ class Chains:
     turn: Atom
 
     def publish(self, b: Builder, block: Atom, chain: Atom, value: Atom, state: Atom) -> None:
-        """Tell the blocks behind."""
+        """Publish a count for the later blocks."""
         turn = b.cast(self.turn, u8)
         word = PACKING.pack(b, (value, turn), state)
         b.emit(StoreWhole(self.words, self._slot(b, block, chain), word))
@@ -76,7 +75,7 @@ class Chains:
         return repeat(b, (nearest, index(0), ends, going, index(0)), goes_on, step)[1]
 
     def _look(self, b: Builder, block: Atom, chain: Atom) -> tuple[Atom, Atom, Atom]:
-        """The count in a word, whether it is of this turn, and whether it is a prefix."""
+        """The count in a word, whether it is of this launch, and whether it is a prefix."""
         words = b.emit(LoadWhole(self.words, self._slot(b, block, chain)))
         count, turn = PACKING.unpack(b, words)
         state = PACKING.state(b, words)

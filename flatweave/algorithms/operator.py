@@ -42,7 +42,7 @@ class Operator:
         return self.combine(b, self.element(b, carry), values)
 
     def after(self, b: Builder, carry: Values, values: Values) -> Values:
-        """The carry behind an element."""
+        """The carry after an element."""
         if self.carried is None:
             return self.combine(b, carry, values)
         return self.carried.combine(b, carry, self.carry(b, values))

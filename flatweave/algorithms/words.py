@@ -34,7 +34,7 @@ NOTHING, AGGREGATE, PREFIX = index(0), index(1), index(2)
 
 @record(eq=True)
 class Place:
-    """Where a component lies: so many bits of a word, from `shift` on."""
+    """Where a component is stored: `bits` bits of a word, from `shift` on."""
 
     dtype: DType
     word: int
@@ -71,8 +71,8 @@ class Packing:
 
 
 def packing_of(components: Sequence[tuple[DType, int]], most: int) -> Packing | None:
-    """The packing of components of so many bits into at most `most` words, the largest one first;
-    None if they do not fit."""
+    """The packing of components, given with their bits, into at most `most` words, the largest
+    component first; None if they do not fit."""
     ends = [STATE_BITS, 0][:most]
     places: dict[int, Place] = {}
     order = sorted(range(len(components)), key=lambda k: -components[k][1])
@@ -95,7 +95,7 @@ class Words:
     buffer: Var
 
     def publish(self, b: Builder, slot: Atom, values: Values, state: Atom) -> None:
-        """Tell the blocks behind."""
+        """Publish a slot for the later blocks."""
         b.emit(StoreWhole(self.buffer, slot, self.packing.pack(b, values, state)))
 
     def load(self, b: Builder, slot: Atom) -> Values:
@@ -112,8 +112,8 @@ class Words:
         return self.packing.unpack(b, self.load(b, slot))
 
     def join(self, b: Builder, slot: Atom, before: Values, combine: Combine) -> Values:
-        """What lies before the slot and its aggregate, combined; its prefix, if that is known by
-        now and stands where the aggregate stood."""
+        """The value before the slot combined with its aggregate; or the slot's prefix, if that is
+        known by now and has replaced the aggregate."""
         words = self.load(b, slot)
         value = self.packing.unpack(b, words)
         whole = b.apply("eq", self.packing.state(b, words), PREFIX)
@@ -158,7 +158,7 @@ class Slots:
     prefixes: tuple[Var, ...]
 
     def publish(self, b: Builder, slot: Atom, values: Values, state: Atom) -> None:
-        """Tell the blocks behind."""
+        """Publish a slot for the later blocks."""
         buffers = self.prefixes if state is PREFIX else self.aggregates
         for buffer, value in zip(buffers, values, strict=True):
             b.emit(Store(buffer, slot, value))
@@ -173,6 +173,6 @@ class Slots:
         return tuple(b.emit(Load(buffer, slot))[0] for buffer in self.prefixes)
 
     def join(self, b: Builder, slot: Atom, before: Values, combine: Combine) -> Values:
-        """What lies before the slot and its aggregate, combined."""
+        """The value before the slot combined with its aggregate."""
         mine = tuple(b.emit(Load(buffer, slot))[0] for buffer in self.aggregates)
         return combine(b, before, mine)

@@ -161,7 +161,7 @@ def filter_reverse(r: Reverse, let: Let) -> Back:
 
 
 def _kept_parts(b: Builder, mask: Atom, places: Atom, given: Atom) -> Atom:
-    """What is at the place of each element that is kept, 0 for others."""
+    """The cotangent of each selected element, 0 for the others."""
     nothing = constant(0.0, dtype_of(given.type))
 
     def write(inner: Builder, at: list[Var]) -> list[Atom]:

@@ -67,7 +67,7 @@ def of_rank_one(b: Builder, let: Let, op: Reduce | Scan) -> Lets:
 
 
 def as_loop(b: Builder, let: Let, op: Reduce | Scan) -> Lets:
-    """Rows combined one after the other; a scan writes each state to where it belongs."""
+    """Rows combined sequentially; a scan writes each state to its position."""
     half, extent = len(op.xs), shape_of(op.xs[0])[0]
 
     def write(inner: Builder) -> None:

@@ -215,7 +215,7 @@ class Carried:
 
 def carry(inner: Builder, sink: Sink, rank: int, places: Mapping[Atom, int]) -> Carried:
     """The sink of all elements, given the sink of one. Elements have `rank` axes; `places` maps an
-    element's indices to axes."""
+    index of an element to its axis."""
     results: list[Atom] = [owned(inner, sink.value)]
     dims: list[Callable[[Sequence[Atom]], Dim]] = []
     for dim in sink.dims:

@@ -171,8 +171,8 @@ def go_back(
 
 
 def _applied(b: Builder, step: Lambda, at: Atoms, given: Atoms, moving: int) -> Atoms:
-    """The step on cotangents. One number is multiplied: so each iteration waits for a product, and
-    not for all that its factor takes."""
+    """The step on cotangents. A single number is multiplied by a factor, so that each iteration
+    waits for a product and not for the factor's computation."""
     if moving != 1:
         return b.inline(step, [*at, *given])
     c, *sums = given

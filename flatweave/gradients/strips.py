@@ -44,7 +44,7 @@ def most_bytes() -> int:
 
 @record
 class Strips:
-    """A loop of `count` iterations in chunks, of which one at a time has its states on a tape."""
+    """A loop of `count` iterations in chunks; the tape holds the states of one chunk."""
 
     op: Loop
     counter: Counter
@@ -59,7 +59,7 @@ class Strips:
         return b.apply("minimum", b.sub(self.count, base), self.chunk)
 
     def room(self, b: Builder, parts: Iterable[int], count: Atom) -> list[Atom]:
-        """Room for parts of so many states."""
+        """Zeroed arrays for parts of `count` states."""
         dtypes = [dtype_of(atom.type) for atom in self.op.init]
         return [zero(b, ArrayType(dtypes[k], (b.mul(count, self.sizes[k]),))) for k in parts]
 
@@ -109,8 +109,8 @@ class Strips:
         self, b: Builder, starts: Atoms, tapes: Atoms, given: Atoms,
         step: Callable[[Atom, Atom, Atoms], Lambda],
     ) -> Sequence[Var]:  # fmt: skip
-        """The cotangents before the loop; `step` gives one iteration's way back, of a chunk that
-        begins at an iteration, has so many, and this tape."""
+        """The cotangents before the loop. `step` takes a chunk's first iteration, its length and
+        its tape, and gives the reverse step of one iteration."""
         width = len(given)
 
         def turn(inner: Builder, q: Var, *at: Var) -> Atoms:

@@ -1,4 +1,4 @@
-"""Barriers of a block: those that order nothing go away; behind others memory is used again."""
+"""Barriers of a block: remove those that order nothing; reuse memory after the others."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ from flatweave.terms.traverse import Substitution, atoms_in, free_vars, map_fiel
 #     sync                                            for_all thread 256 (t => load s ..)
 #     for_all thread 256 (t => load s ..)
 #
-# So do those of warps. A barrier is needed where memory that was written since the last one is used
-# behind it, or memory that was read is written. What each thread has for itself (`registers.py`)
-# needs none. Nothing is said of code that waits for other blocks, or whose control stands around
-# barriers.
+# The same holds for barriers of warps. A barrier is needed if code after it uses memory that was
+# written since the last barrier, or writes memory that was read since. Private memory of a thread
+# (`registers.py`) needs none. The pass assumes nothing about code that waits for other blocks, or
+# about control flow that contains barriers.
 
 
 def needless_barriers(unit: Unit, shape: BlockShape) -> Unit:
@@ -84,14 +84,14 @@ def _needed(lets: Sequence[Let], level: Level) -> tuple[Let, ...]:
 
 @record
 class _Used:
-    """The memory that some code reads and writes; `fence` where it has barriers of its own."""
+    """The memory that some code reads and writes; `fence` if the code contains barriers."""
 
     reads: frozenset[Var] = frozenset()
     writes: frozenset[Var] = frozenset()
     fence: bool = False
 
     def and_(self, other: _Used) -> _Used:
-        """Both, one behind the other."""
+        """Both, in sequence."""
         return _Used(
             self.reads | other.reads, self.writes | other.writes, self.fence or other.fence
         )
@@ -146,11 +146,10 @@ def _waits_for_others(op: Op) -> bool:
 #     sync                                        for_all thread 16 (i => g))
 #                                             sync
 #
-# A barrier of the block waits for all its warps, that of a warp costs next to nothing. It is put
-# only where it is proven to be enough: all that stands between the first and the last of some
-# barriers is loops over no more threads than a warp has, whose number is known, and so all of it is
-# done by one warp. The first and the last barrier stay: what other warps do stands before and
-# behind them.
+# A barrier of the block waits for all its warps; a barrier of a warp costs next to nothing. The
+# pass uses a warp barrier only where it is proven to suffice: the code between the first and the
+# last of some barriers consists of loops over a known number of threads, at most a warp's. So one
+# warp does it all. The first and the last barrier stay: other warps work before and after them.
 
 
 def warp_phases(unit: Unit, shape: BlockShape) -> Unit:
@@ -177,7 +176,7 @@ class _Phase:
 
 
 def _phases(lets: Sequence[Let], width: int, *, whole: bool) -> tuple[Let, ...]:
-    """Code of a block; if it is the `whole` of a kernel, nothing is before or behind it."""
+    """Code of a block; if it is the `whole` of a kernel, no code precedes or follows it."""
     parts = _between_barriers([_inside(let, width) for let in lets])
     made: list[Let] = []
     run: list[_Phase] = []
@@ -217,7 +216,7 @@ def _between_barriers(lets: Sequence[Let]) -> list[_Phase]:
 
 
 def _is_of_one_warp(phase: _Phase, width: int) -> bool:
-    """Whether one warp does all that a phase does; memory and scalars are everybody's."""
+    """Whether one warp does all work of a phase; memory and scalars belong to all warps."""
     return all(
         isinstance(let.op, Shared | ThreadMemory | Apply | Cast) or _is_small(let.op, width)
         for let in phase.lets
@@ -225,7 +224,7 @@ def _is_of_one_warp(phase: _Phase, width: int) -> bool:
 
 
 def _is_small(op: object, width: int) -> bool:
-    """Whether a loop has a thread of one warp for each turn."""
+    """Whether one warp has a thread for each iteration of a loop."""
     return (
         isinstance(op, ForAll) and LEVELS[op.level] is THREAD
         and isinstance(op.count, Const) and op.count.value <= width
@@ -259,7 +258,7 @@ def _number_of_the_warp(run: Sequence[_Phase]) -> Var:
     return Var(f"{first.body.params[0].name}_warp", i64)
 
 
-# -- Memory that nobody reads any more is used again, for what is stored behind the next barrier ---
+# -- Dead memory is reused for stores after the next barrier ---------------------------------------
 #
 #     a = shared f32 64                       a = shared f32 64
 #     b = shared f32 64                       b = shared f32 64
@@ -267,9 +266,9 @@ def _number_of_the_warp(run: Sequence[_Phase]) -> Var:
 #     write a; sync; b from a; sync;   ==>    write a; sync; b from a; sync;
 #     c from b; sync; d from c                a from b; sync; d from a
 #
-# So an algorithm may make memory for each of its steps. The same for memory of warps, behind their
-# own barriers, and of threads, which need none. Memory that is made inside loops stays as it is: a
-# barrier would have to stand between their turns.
+# So an algorithm may allocate memory for each of its steps. The same holds for memory of warps,
+# after barriers of the warp, and of threads, which need none. Memory allocated inside loops stays
+# as it is: reuse would need a barrier between iterations.
 
 
 def reuse_memory(unit: Unit) -> Unit:
@@ -331,7 +330,7 @@ def _may_rename(let: Let, level: Level) -> bool:
 
 
 def _plan(lets: Sequence[Let], level: Level) -> tuple[Substitution, list[_Place]]:
-    """Which memory takes whose place, and what is made at all."""
+    """Which allocation each memory reuses, and the allocations that remain."""
     uses: dict[Var, list[int]] = {}
     for number, let in enumerate(lets):
         for var in free_vars(let.op):
@@ -357,7 +356,7 @@ def _plan(lets: Sequence[Let], level: Level) -> tuple[Substitution, list[_Place]
 
 
 def _is_free(place: _Place, wanted: _Place, barriers: Sequence[int], level: Level) -> bool:
-    """Whether nobody uses a place any more when it is wanted, and everybody knows."""
+    """Whether an allocation is dead before it is wanted, with a barrier in between."""
     if place.var.type != wanted.var.type:
         return False
     if level is THREAD:

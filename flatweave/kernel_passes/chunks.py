@@ -83,7 +83,7 @@ class Chunks:
         return _turns(b, self.turns, init, turn)
 
     def apart(self, b: Builder, t: Atom, init: Values, step: Step) -> Values:
-        """As many elements of thread t's row, as far apart as the row has threads."""
+        """The same number of elements of thread t's row; their stride is the row's threads."""
         stride = self.of_row
         at = self.number(b, t)
         first = at
@@ -112,7 +112,7 @@ def _turns(
 
 @record(eq=True)
 class Around:
-    """What each thread does before and behind its elements: begin(b), end(b, t)."""
+    """What each thread does before and after its elements: begin(b), end(b, t)."""
 
     begin: Callable[[Builder], None]
     end: Act
@@ -129,17 +129,17 @@ def turns_of(count: Atom, each: int) -> int:
 
 
 def _threads(count: int, each: int) -> int:
-    """Threads for so many elements, in whole warps."""
+    """Threads for `count` elements, in whole warps."""
     return -(-count // (each * WARP)) * WARP
 
 
 def side_by_side(
     b: Builder, count: Atom, each: int, body: Act, around: Around = NOTHING
 ) -> None:
-    """`body(b, i)` for all i below `count`: threads side by side take neighbours, each up to `each`
-    elements, as far apart as there are threads.
+    """`body(b, i)` for all i below `count`: adjacent threads take adjacent elements. Each thread
+    takes up to `each` elements; their stride is the number of threads.
 
-    These are whole warps, so that each of their accesses begins where a line of memory does.
+    The threads are whole warps, so that each access of a warp begins at a line of memory.
     """
     few = isinstance(count, Const) and count.value <= WARP
     if few:
@@ -179,11 +179,11 @@ def _fills(count: Atom, threads: Atom, each: int) -> bool:
 #     lane        0   1   2   3   4   5
 #     element     0   8  16  24  32  40       q = 8, elements of a word
 #     bank        0   8  16  24   0   8       of 32: lanes 0 and 4 meet
-#     place       0   8  16  24  33  41       a word is left out after each 32
+#     index       0   8  16  24  33  41       a word is left out after each 32
 #     its bank    0   8  16  24   1   9
 #
-# Threads side by side use elements q apart, of which many are in one bank where q has a divisor in
-# common with the number of banks.
+# Adjacent threads use elements with stride q. Many of these are in one bank where q and the number
+# of banks have a common divisor.
 
 
 ROW_BYTES = 128
@@ -197,23 +197,23 @@ def _row(dtype: DType) -> int:
 
 
 def _gap(dtype: DType) -> int:
-    """Elements that are left out behind each row: a word of them."""
+    """Elements of padding after each row: a word of them."""
     return max(1, WORD_BYTES // dtype.bytes)
 
 
 def is_padded(each: int, dtype: DType) -> bool:
-    """Whether threads side by side that use elements so far apart would meet in banks."""
+    """Whether adjacent threads that use elements with stride `each` have bank conflicts."""
     return math.gcd(each, _row(dtype)) > _gap(dtype)
 
 
 def place(b: Builder, i: Atom, dtype: DType) -> Atom:
-    """Where element i of padded memory stands."""
+    """The index of element i in padded memory."""
     row = b.apply("shr", i, index(_row(dtype).bit_length() - 1))
     return b.add(i, b.mul(row, index(_gap(dtype))))
 
 
 def room(count: int, dtype: DType) -> int:
-    """Elements of padded memory for so many."""
+    """The size of padded memory for `count` elements."""
     return count + (count - 1) // _row(dtype) * _gap(dtype)
 
 
@@ -252,7 +252,7 @@ def _is_indexed(body: Lambda, var: Var) -> bool:
 
 
 class _Padder:
-    """Code with other places for the elements of some memory."""
+    """Rewrites code to the padded indices of some memory."""
 
     def __init__(self, padded: Collection[Var]) -> None:
         self.padded = padded

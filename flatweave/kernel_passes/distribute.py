@@ -10,8 +10,8 @@
     warp_shared T k              shared T (k * warps), in which each warp has its part
     local T k                    CPU: shared T (k * W), lanes side by side; devices: as it is
 
-A thread that takes many i takes every (threads)th, so that neighbours read neighbours. Where a
-loop needs one turn only, there is no loop, and where all have work, no mask.
+A thread that takes many i takes every (threads)th, so that adjacent threads read adjacent elements.
+A single iteration needs no loop, and no mask is needed where all lanes have work.
 """
 
 from __future__ import annotations
@@ -215,7 +215,7 @@ class Distributor:
     def _part_in_steps(
         self, b: Builder, fn: Lambda, lanes: int, lo: Atom, hi: Atom, own: list[tuple[Var, int]]
     ) -> None:
-        """Threads from lo below hi in steps of so many lanes, which have memory of their own."""
+        """Threads from lo to below hi in steps of `lanes` lanes, which have private memory."""
         region = b.inner()
         lane = region.emit(Lane(index(0)))[0] if own and lanes > 1 else index(0)
         for var, apart in own:
@@ -260,7 +260,7 @@ class Distributor:
 def _turns(
     b: Builder, lo: Atom, hi: Atom, step: int, turn: Callable[[Builder, Atom], None]
 ) -> None:
-    """turn(b, base) for base = lo, lo + step, .. below hi; no loop for a single turn."""
+    """turn(b, base) for base = lo, lo + step, .. below hi; a single iteration has no loop."""
     if _is_one_turn(lo, hi, step):
         turn(b, lo)
         return
@@ -271,7 +271,7 @@ def _turns(
 
 
 def _whole_steps(b: Builder, count: Atom, lanes: int) -> Atom:
-    """The threads that fill steps of so many lanes."""
+    """The threads that fill whole steps of `lanes` lanes."""
     return b.sub(count, b.apply("mod", count, index(lanes))) if lanes > 1 else count
 
 
@@ -296,7 +296,7 @@ def _is_code(op: Op) -> bool:
 
 
 # --------------------------------------------------------------------------------------------------
-# Whether a block has room for all that a kernel keeps in shared memory, and the map if it has not.
+# Check that a kernel's shared memory fits in a block; print a memory map if it does not.
 #
 #     scan needs 65536 bytes of shared memory, and a block has 49152.
 #       bytes 0 to 32767: m, f32[8192], of scans.py:7: part = fk.force(xs)

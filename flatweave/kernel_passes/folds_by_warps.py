@@ -1,4 +1,4 @@
-"""What the threads of a block have, combined by shuffles of its warps, behind one barrier.
+"""Combine the values of a block's threads by shuffles of its warps and one barrier.
 
     threads      a b c d        e f g h        i j           warps of 4 lanes
     lanes        a ab abc abcd  e ef efg efgh  i ij          by shuffles: a prefix each
@@ -27,8 +27,8 @@ from flatweave.terms.syntax import Atom, Const, Var
 
 
 def has_shuffles(shape: BlockShape, threads: int) -> bool:
-    """Whether a block has a lane with shuffles for each of so many threads, and no more warps than
-    a warp has lanes."""
+    """Whether a block has a lane with shuffles for each of `threads` threads, and no more warps
+    than a warp has lanes."""
     return shape.shuffles and threads <= shape.threads and shape.warps <= shape.width
 
 

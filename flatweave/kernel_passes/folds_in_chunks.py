@@ -7,8 +7,8 @@
     5  elements side by side out of the tile                                 to the grid's memory
 
 Where lanes have no shuffles, 3 is log2(n / q) steps through shared memory.
-A reduction ends with 3. The tile is left out where nothing of the grid's memory is read or written;
-or where the operator commutes: then a reduction takes elements apart.
+A reduction ends with 3. The tile is omitted where the code does not access the grid's memory, or
+where the operator commutes: then a reduction takes elements with a stride.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def _memory(b: Builder, work: Fold, size: int, each: int) -> Tile:
 
 
 def _tile(b: Builder, work: Fold) -> Tile:
-    """The elements, brought in side by side, behind a barrier."""
+    """The elements, loaded by adjacent threads from adjacent positions, then a barrier."""
     tile = _memory(b, work, work.op.count, work.op.each)
     _side_by_side(b, work, lambda c, i: tile.store(c, i, work.element(c, i)))
     b.emit(Sync(BLOCK.word))
@@ -157,8 +157,8 @@ def _meeting(work: Fold, sums: Pull, shape: BlockShape) -> Meeting:
 
 
 def _halved(work: Fold, sums: Pull, size: int) -> Pull:
-    """Rows of `size` sums, of which two are combined: neighbours, or such as are far apart, so that
-    threads side by side read neighbours, where the order is no matter."""
+    """Rows of `size` sums, combined in pairs of neighbours. Where order does not matter, the sums
+    of a pair are half a row apart from each other, so that adjacent threads read neighbours."""
     assert isinstance(work.op, ReduceAll)
     half, rows = -(-size // 2), work.chunks.rows
     any_order = work.op.any_order
@@ -263,7 +263,7 @@ def _prefixes(
 def _after_all(
     b: Builder, work: Fold, t: Atom, value: Values, *, exclusive: bool
 ) -> Values:
-    """What stands before all, and a prefix behind it; a row's first thread has none before it."""
+    """The initial value combined with a prefix; a row's first thread has no prefix."""
 
     def both(c: Builder) -> Values:
         return work.operator.combine(c, work.before, value)
@@ -292,7 +292,7 @@ def _in_memory(
 
 
 def _start(b: Builder, work: Fold, ends: Pull, t: Atom) -> Values:
-    """What stands before the chunk of a thread in its row."""
+    """The prefix before a thread's chunk in its row."""
     nothing = work.operator.neutral
     if work.chunks.of_row == 1:
         return nothing
@@ -309,7 +309,7 @@ def _fits_registers(b: Builder, work: Fold, threads: int) -> bool:
 
 
 def _lanes(work: Fold, shape: BlockShape) -> int:
-    """The threads that have chunks, and with shuffles the lanes beside them in the last warp."""
+    """The threads that have chunks; with shuffles, rounded up to whole warps."""
     threads = work.chunks.threads
     if not has_shuffles(shape, threads):
         return threads
@@ -317,11 +317,11 @@ def _lanes(work: Fold, shape: BlockShape) -> int:
 
 
 def _registers(b: Builder, work: Fold, lanes: int) -> Tile:
-    """Memory in which each thread uses elements of its own only, so that a machine may take
-    registers of the thread for it (`registers.py`)."""
+    """Memory in which each thread uses only private elements, so that the thread's registers can
+    replace it (`registers.py`)."""
     return _memory(b, work, lanes * work.chunks.turns, 1)
 
 
 def _own(b: Builder, lanes: int, t: Atom, j: Atom) -> Atom:
-    """The place of a thread's element number j."""
+    """The index of a thread's element number j."""
     return b.add(t, b.mul(j, index(lanes)))

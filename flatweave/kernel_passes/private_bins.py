@@ -1,4 +1,4 @@
-"""Updates of a few elements are combined by each thread in bins of its own, then made at once.
+"""Each thread combines updates of a few elements in private bins, then applies them at once.
 
     for_all thread 1024 each=16 (i =>       for_all thread 64 (t =>
         k = ..; x = ..                          bins = local u32 4          0 in all of them
@@ -90,8 +90,8 @@ def _store(b: Builder, own: Var, at: Atom, value: Atom) -> None:
 
 
 def private_bins(op: ForAll, shared: Mapping[Var, int], turns: int) -> tuple[Bins, ...]:
-    """The bins that pay for a loop of which a thread takes so many turns; `shared` is the memory of
-    the block, and how many elements each array has."""
+    """The bins that pay for a loop of which a thread takes `turns` iterations. `shared` maps each
+    array in the block's memory to its number of elements."""
     found: list[Bins] = []
     for buffer in free_vars(op.body):
         bins = _bins(op.body, buffer, shared[buffer]) if buffer in shared else None
@@ -166,8 +166,8 @@ def in_private(fn: Lambda, found: Sequence[Bins]) -> Lambda:
 def _combined(
     op: Atomic | AtomicUpdate, bins: Bins, results: Sequence[Var]
 ) -> Iterator[Let]:
-    """An update in a thread's own bins; its `results`, which nobody reads, are named all the same
-    where a branch ends with them."""
+    """An update in a thread's private bins. Its `results` are unused but keep their names where a
+    branch ends with them."""
     at = op.index
     value = op.value if isinstance(op, Atomic) else op.values_[0]
     dtype = dtype_in(bins.buffer)

@@ -1,4 +1,4 @@
-"""Memory of a block of which each thread uses elements of its own only becomes the thread's.
+"""Memory of a block in which no two threads use the same element becomes the thread's.
 
     s = shared f32 1024                         s = thread_memory f32 4 width=32
     for_all thread 256 (t =>                    for_all thread 256 (t =>
@@ -7,9 +7,9 @@
     for_all thread 256 (t =>                    for_all thread 256 (t =>
         for 0 4 1 (j => load s (t + 256 j)))        for 0 4 1 (j => load s j))
 
-Either the elements of a thread are so many apart (t + s j, j from 0 on), or they are neighbours
-(q t + j, j below q), the same in all uses. It is done where lanes are threads, and a block has one
-for each turn of these loops; then thread t of all of them is the same one. Lane l of warp w of a
+A thread's elements either have a stride (t + s j, j from 0 on) or are neighbours (q t + j, j below
+q), the same in all uses. The pass applies where lanes are threads and a block has a thread for each
+iteration of these loops. Then thread t is the same thread in all of them. Lane l of warp w of a
 loop over warps is thread 32 w + l of such loops.
 """
 
@@ -125,7 +125,7 @@ def _uses(
 
 
 def _use(at: Value, loop: _Loop | None) -> _Use | None:
-    """Which element of its own a thread uses, if it is such."""
+    """Which of its private elements a thread uses, or None if the element is not private."""
     if loop is None:
         return None
     step, first = at.terms.get(loop.thread, 0), at.more
@@ -148,7 +148,7 @@ def _use(at: Value, loop: _Loop | None) -> _Use | None:
 
 @record(eq=True)
 class _Own:
-    """How many elements a thread has, and how far apart these are; neighbours are 1 apart."""
+    """The number of elements of a thread, and their stride; neighbours have stride 1."""
 
     count: int
     apart: int
@@ -283,7 +283,7 @@ class _UseOfWarp:
 
 
 def _is_one_each(fn: Lambda, memory: Var, width: int) -> bool:
-    """Whether each lane stores its own element once, and loads come behind, in all lanes."""
+    """Whether each lane stores its own element once, before the loads of all lanes."""
     uses = list(_uses_of_warp(fn, memory, width))
     all_uses = sum(memory in atoms_in(let.op) for let in walk_lets(fn))
     stores = [use for use in uses if use.stores]

@@ -32,14 +32,14 @@ from flatweave.terms.control import Apply, Cast
 from flatweave.terms.syntax import Atom, BufferType, Const, Lambda, Let, Op, Var
 from flatweave.terms.traverse import Substitution, free_vars, map_field, walk_lets
 
-# -- How many elements a thread takes where it is left to the machine: `fk.sequential()` -----------
+# -- How many elements a thread takes where the machine decides: `fk.sequential()` -----------------
 #
 #     lanes are threads   4, which Marslev and Grønborg found best; more where a block has too few
-#                         threads for so many elements, fewer where 64 of them would not have work,
-#                         or where a thread's elements do not fit its registers
-#     a CPU               so many that threads fill some vector registers: all else is one by one
+#                         threads for all elements, fewer where 64 threads would not have work, or
+#                         where a thread's elements do not fit its registers
+#     a CPU               enough that threads fill a few vector registers; a thread is sequential
 #
-# It is one number for a kernel, so that a thread finds in its registers what it left there.
+# A kernel has one such number, so that a thread finds its earlier values in its registers.
 
 
 CHOSEN = 0
@@ -60,7 +60,7 @@ def with_factor(body: Lambda, shape: BlockShape) -> Lambda:
 
 
 def factor(count: int, size: int, shape: BlockShape) -> int:
-    """Elements for each thread, of so many of so many bytes; 0 elements are any number."""
+    """Elements for each thread, of `count` of `size` bytes each; a count of 0 is unknown."""
     if not shape.simt:
         vector = 8 * shape.width if shape.registers is None else shape.registers.size
         threads = max(1, REGISTERS * vector // size)
@@ -189,7 +189,7 @@ class _Writer:
         return Fold(op, Operator(combine, neutral), element, put)
 
 
-# -- Loads and scalars that nobody reads go away: those of a tuple's components that are not used --
+# -- Unused loads and scalars are removed: those of unused components of tuples --------------------
 
 
 def without_unused(fn: Lambda) -> Lambda:

@@ -103,7 +103,7 @@ def _registers_each(op: ForAll, count: int) -> int:
         if isinstance(let.op, While | For | If) and variation.turns(let.op)
     ]  # fmt: skip
     if any(isinstance(each, While | For) for each in apart):
-        return 1  # a step turns as often as its last lane wants
+        return 1  # a step iterates until its last lane is done
     most = 2 if apart else max(1, count // 4)
     held = max(1, _held_at_once(op.body))
     while most > 1 and most * held > count * 3 // 4:
@@ -112,8 +112,8 @@ def _registers_each(op: ForAll, count: int) -> int:
 
 
 def _held_at_once(fn: Lambda, around: int = 0) -> int:
-    """How many values of a body are in registers at once, at most; places in memory are not
-    counted, as they are one number for a step."""
+    """The most values of a body that are in registers at once. Addresses are not counted: a step
+    needs one scalar for each."""
     values = _values(fn)
     last: dict[Var, int] = {}
     for number, let in enumerate(fn.lets):
@@ -135,7 +135,7 @@ def _held_at_once(fn: Lambda, around: int = 0) -> int:
 
 
 def _values(fn: Lambda) -> set[Var]:
-    """The variables of a body that are no mere places: all that its memory or its loops hold."""
+    """The variables of a body that are more than indices: values from memory or loops."""
     found = set(fn.params[1:])
     for let in fn.lets:
         if isinstance(let.op, Load | If | While | For | Atomic) or found.intersection(
@@ -146,8 +146,8 @@ def _values(fn: Lambda) -> set[Var]:
 
 
 def parts(op: ForAll, count: Atom, registers: Registers) -> list[tuple[int, int | None]]:
-    """Widths of the steps in turn, and where those of each end: None where it is found at run
-    time, as the last multiple of the width."""
+    """Widths of the steps in sequence, and where the steps of each width end. None: the end is the
+    last multiple of the width, found at run time."""
     widest, one = step_widths(op, registers)
     if not isinstance(count, Const):
         small = sum(1 for _ in walk_lets(op.body)) <= SMALL
@@ -175,7 +175,7 @@ def parts(op: ForAll, count: Atom, registers: Registers) -> list[tuple[int, int 
 #     sync level=warp              sync level=warp
 #     y = load t j                 y = if active (load t j) 0
 #
-# A loop around a barrier must then take the same turns in all warps.
+# A loop around a barrier must then take the same iterations in all warps.
 
 
 def expect_together(body: Lambda) -> None:
@@ -259,8 +259,8 @@ def _emit_if(
 
 
 def _emit_meeting(e: Emitter, b: Builder, let: Let, active: Atom) -> None:
-    """A barrier, what lanes do together, or a loop with one in it that every warp turns equally
-    often. A warp without work brings zeros."""
+    """A barrier, a collective, or a loop that contains one and has the same trip count in every
+    warp. A warp without work contributes zeros."""
     if isinstance(let.op, Sync) or (isinstance(let.op, KernelOp) and let.op.together):
         e.body(b, [let])
         return

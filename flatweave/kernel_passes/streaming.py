@@ -105,7 +105,7 @@ class _Streams:
                         self._known.add(counter)
                     self._body(body, lanes, loops | {counter}, only)
                 case While():
-                    pass  # nobody knows how often it turns
+                    pass  # its trip count is unknown
                 case Lane(base=base, reverse=False):
                     self._lanes[let.vars[0]] = base
                 case BlockIndex():
@@ -115,7 +115,7 @@ class _Streams:
                         self._body(inner, lanes, loops, only)
 
     def _fills_lines(self, store: Store, lanes: int, loops: frozenset[Var]) -> bool:
-        """Whether a step fills whole lines, and each turn others."""
+        """Whether a step fills whole lines, different ones in each iteration."""
         assert isinstance(store.buffer.type, BufferType)
         each, value = store.buffer.type.dtype.bytes, self._values.of(store.index)
         if lanes * each % LINE or each << zeros_of(self._zeros, store.index) < LINE:
@@ -180,7 +180,7 @@ class _Host:
         return inside.close(params, [self.renaming.atom(atom) for atom in fn.results])
 
     def _launch(self, b: Builder, launch: Launch, args: Sequence[Atom]) -> None:
-        """Emit a launch with its choice, if all that it might stream was made here."""
+        """Emit a launch with its choice, if its streamed buffers were all allocated here."""
         streams = self.streams[launch.kernel]
         buffers = streams.given(args)
         if all(buffer in self.made for buffer in buffers):

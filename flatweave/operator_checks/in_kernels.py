@@ -5,7 +5,7 @@ the same operator was tried on elements.
 
     FirstBlocks(laws, tried, spend).run(args)      whether all were tried on elements that count
 
-The kernel runs in the simulator until that is so, or until so many lets have been evaluated.
+The kernel runs in the simulator until that holds, or until it exceeds its budget of lets.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from flatweave.terms.print import print_function
 from flatweave.terms.syntax import Lambda, Let, Op
 
 FIRST = 8  # elements on which an operator is tried
-BLOCKS = 4  # so many blocks run where an operator combines what blocks have
+BLOCKS = 4  # how many blocks run where an operator combines values of blocks
 ONE_BY_ONE = (
     "Elements are grouped by lanes, warps and blocks; use fk.seq_reduce in a thread to combine them"
     " one by one, or say check=False where the operator keeps its law on all elements that it"

@@ -277,7 +277,7 @@ def _near_step(value: Value) -> Value:
 
 
 def _joined(*parts: Values) -> Values:
-    """Columns one after the other."""
+    """Columns, concatenated."""
     return tuple(np.concatenate(columns) for columns in zip(*parts, strict=True))
 
 

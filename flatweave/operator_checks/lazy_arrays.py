@@ -2,7 +2,7 @@
 
     xs = Lazy(f32, (None, 3), at)      xs.at(i, j)      the elements at these indices, one each
 
-What an index needs is computed when it is read. An extent that only a run tells is None.
+Reading an element computes it. An extent that is known only at run time is None.
 """
 
 from __future__ import annotations

@@ -134,7 +134,7 @@ class LazyInterp(Laws):
         except FAILED:
             if env.size is not None:
                 raise
-            return  # whoever reads it is told
+            return  # a later read raises
         env.values.update((k, v) for k, v in zip(let.vars, results, strict=True) if v is not None)
 
     @contextmanager
@@ -148,7 +148,7 @@ class LazyInterp(Laws):
             self._steps = max(self._steps, 0) + others
 
     def atom(self, env: Env, atom: Atom) -> Value:
-        """The value of an atom; Unknown where there is none."""
+        """The value of an atom; raises Unknown without one."""
         value = env.values.get(atom) if isinstance(atom, Var) else None
         if value is None:
             if isinstance(atom, Var) and not env.knows(atom):
@@ -207,7 +207,7 @@ class LazyInterp(Laws):
             case Callback() | CallKernel():
                 raise Unknown
             case For(init=init) | While(init=init) if any(map(_is_array, init)):
-                raise Unknown  # each turn would read those of the turn before
+                raise Unknown  # each iteration would read the arrays of the one before
             case _ if not lambdas_in(op) and not any(map(_is_array, atoms_in(op))):
                 return super().evaluate(env, op)
             case If() | For() | While() | Check():

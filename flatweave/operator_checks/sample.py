@@ -29,8 +29,8 @@ from flatweave.terms.traverse import free_vars, needed_for
 
 FIRST, MORE = 64, 16  # elements from the start, and from the middle and the end
 FEW = 8  # where those take long, or there are fewer
-SHARE = 2  # of the lets that are left, one in so many may go into the elements
-ROWS = 3  # elements of which each is an array; rows of a map, turns of a loop
+SHARE = 2  # evaluating the elements may take 1 / SHARE of the remaining lets
+ROWS = 3  # elements where each is an array; rows of a map, iterations of a loop
 WRITES = 64
 
 
