@@ -6,8 +6,8 @@
         z = f y                                               v = select p z ne
         in z) [combine fn ne]                                 in v) [combine fn ne]
 
-Scalar work is done for every element, and its result selected by the flag. Reads, loops and checks
-stand in a branch that runs for kept elements only.
+Scalar work runs for every element, and the flag selects its result. Reads, loops and checks go into
+a branch that runs for kept elements only.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class AllElements(Rewriter):
         return made
 
     def again(self, extent: Var, wanted: Sequence[Var], where: Location | None) -> AllElements:
-        """A sweep of its own that computes the flag of an extent, and some arrays' values."""
+        """A separate sweep that computes the flag of an extent, and some arrays' values."""
         atoms = (self.flags[extent], *(self.values[var] for var in wanted))
         whole, names = Lambda(self.params, self._needed(atoms), atoms), LocalNames()
         fn = Substitution(fresh=lambda var, type_: names.var(var.name, type_)).function(whole)
@@ -166,8 +166,8 @@ class AllElements(Rewriter):
         return any(self._is_kept(x, self.index) and own & free_vars(x).keys() for x in reads)
 
     def _as_stores(self, op: Sweep) -> tuple[Sweep, list[Atom]]:
-        """A scatter to the elements' own places as stores; what was there before is stored where
-        an element is not kept."""
+        """A scatter to the elements' own indices as stores; if an element is not kept, its previous
+        value is stored."""
         (sink,) = op.sinks
         before = [Index(dest, self.params, checked=False) for dest in sink.updated]
         body = Lambda(op.body.params, op.body.lets, op.body.results[1:])

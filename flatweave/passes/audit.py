@@ -48,7 +48,7 @@ class _Dropped:
         self.first = ""
 
     def add(self, indices: Value, extent: int) -> None:
-        """Count those of some writes into so many elements."""
+        """Count the writes whose indices are outside `extent`."""
         outside = np.flatnonzero((indices < 0) | (indices >= extent))
         self.of += indices.size
         if outside.size and not self.count:

@@ -21,8 +21,8 @@ INNER_LOOP = 16
 state in registers."""
 STORING = 24
 """What storing an element and reading it again costs, in units of one addition: f64 on a Xeon with
-AVX-512, additions and products each after the other, 10 of them where arrays stay in the second
-cache, 18 in the one that cores share, 28 in memory by one thread and 16 by two."""
+AVX-512, additions and products each after the other, 10 of them if arrays stay in the L2 cache, 18
+in the shared cache, 28 in memory by one thread and 16 by two."""
 STEP = 6
 """A step of a walk along rows, of a search or of a fold: a read and what follows from it."""
 AS_READ = STORING // 8
@@ -30,12 +30,12 @@ AS_READ = STORING // 8
 FEW = 64
 """So many elements are computed rather than that an array is stored for them."""
 FEW_TURNS = STORING // STEP
-"""A fold of so many elements costs no more than the array that would hold its results."""
+"""A fold of this many elements costs no more than the array that would hold its results."""
 LONG = 1000
-"""What an extent that is not known counts as where work is compared. What is computed at several
-reads may not cost more either, by all that it is made of: for chains of 4 to 7 averages of three
-neighbours, 2^22 f32, one thread took 9.7, 6.1, 7.0, 9.8 ms with a quarter of it, 9.1, 6.1, 7.0, 9.4
-with 960, and 9.1, 8.4, 16.0, 16.6 without a bound."""
+"""An unknown extent counts as this where work is compared. A value computed at several reads may
+not cost more either, including all its operands: for chains of 4 to 7 averages of three neighbours,
+2^22 f32, one thread took 9.7, 6.1, 7.0, 9.8 ms with a quarter of it, 9.1, 6.1, 7.0, 9.4 with 960,
+and 9.1, 8.4, 16.0, 16.6 without a bound."""
 TERMS = ("add", "sub", "mul", "floordiv", "maximum", "minimum", "select")
 READ = 2
 
@@ -59,7 +59,7 @@ class Term:
 
 
 def cost_of_body(fn: Lambda) -> int:
-    """The cost of one call; loops count as INNER_LOOP turns."""
+    """The cost of one call; loops count as INNER_LOOP iterations."""
     return sum(_cost(let.op) for let in fn.lets)
 
 
@@ -142,8 +142,8 @@ class Roots:
 
 
 def may_repeat(cost: float, reads: float) -> bool:
-    """Whether what costs so much may be computed at each of so many reads; a loop that is not of a
-    few iterations may not, as it costs LONG."""
+    """Whether a value of this cost may be computed at each of its reads. A loop may only if it has
+    few iterations, as it costs LONG otherwise."""
     return reads <= 1 or cost <= AS_READ or cost * reads <= LONG
 
 

@@ -1,5 +1,5 @@
-"""Dead code: drop every let that no result needs, every store that nobody reads, and the components
-of folds that no read one is combined from.
+"""Dead code: drop every let that no result needs, every unread store, and the components of folds
+that no read component depends on.
 
     total(n: i64, xs: f32[n]) =>
         a: f32[n], s: f32 = sweep [n] (i: i64 =>
@@ -60,8 +60,8 @@ def _live_op(op: Op) -> Op:
 
 
 def _trim(let: Let, live: set[Var]) -> Let:
-    """A sweep without the sinks that nobody reads, and without unread arrays of its compacts; a
-    fold without the components that nobody reads."""
+    """A sweep without unread sinks, and without unread arrays of its compacts; a fold without
+    unread components."""
     if isinstance(let.op, Fold):
         return _trim_fold(let, let.op, live)
     if not isinstance(let.op, Sweep):
@@ -114,7 +114,7 @@ def _trim_fold(let: Let, op: Fold, live: set[Var]) -> Let:
 def _number(
     taken: tuple[Atom, ...], bound: tuple[Var, ...], lets: list[Let]
 ) -> tuple[Combine, tuple[Atom, ...], tuple[Var, ...]]:
-    """The number of kept elements, where nobody reads them: a sum over the flags."""
+    """The number of kept elements, if these are unread: a sum over the flags."""
     one = Var("c", i64)
     lets.append(Let((one,), Cast(i64, taken[0])))
     return Combine(lambda_of("add", i64), (index(0),)), (one,), bound[:1]

@@ -149,7 +149,7 @@ def translate_scalars(
 
 
 def translate_lambda(b: Builder, scope: Scope, fn: Lambda, optional: bool = False) -> Lambda:
-    """A scalar lambda of its own, without inner arrays; an `optional` one may not run at all."""
+    """A separate scalar lambda, without inner arrays; an `optional` one may not run at all."""
     return b.function(
         [scope.type(param.type) for param in fn.params],
         lambda inside, *params: translate_scalars(inside, scope, fn, params),

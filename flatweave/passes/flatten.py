@@ -79,7 +79,7 @@ class Ends:
 
 @record(eq=True)
 class Neighbours:
-    """The offsets of a Ragged, and the entry behind the one that belongs to a row."""
+    """The offsets of a Ragged, and the entry after that of a row."""
 
     offsets: Atom
     end: Atom
@@ -346,7 +346,7 @@ def _end(b: Builder, i: Atom, size: Atom) -> Atom:
 
 
 def _last(b: Builder, ends: Atom, count: Atom) -> Atom:
-    """The last end; 0 where there is none."""
+    """The last end; 0 if there are no ends."""
     some = b.inner()
     last = some.emit(Index(ends, (some.sub(count, index(1)),), checked=False))
     there = b.apply("gt", count, index(0))

@@ -225,5 +225,5 @@ def _reads(b: Builder, ops: Sequence[Index], reads: Sequence[Read]) -> Lambda:
 
 
 def _may_fail(let: Let) -> bool:
-    """Whether a let makes a test of its own, before or behind which others stand."""
+    """Whether a let may fail, so that its order with other tests matters."""
     return let.op.effect or (isinstance(let.op, Index) and let.op.checked)

@@ -35,7 +35,7 @@ from flatweave.terms.control import Apply, For, If, While
 from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Let, Op, Var
 from flatweave.terms.traverse import free_vars, lambdas_in, walk_lets
 
-Makers = dict[Var, tuple[Op, int]]  # each variable's op, and its place among the op's results
+Makers = dict[Var, tuple[Op, int]]  # each variable's op, and its position among the op's results
 SIGNS = {"add": "+", "sub": "-", "mul": "*"}
 
 
@@ -53,7 +53,7 @@ class Stored:
     where: Location | None
 
     def told(self, extents: Extents) -> StoredArray:
-        """What a user is told of it; its size follows from the extents that are known."""
+        """The array as reported to users; its size follows from the extents that are known."""
         assert isinstance(self.var.type, ArrayType)
         n_bytes = bytes_of(self.var.type, extents)
         return StoredArray(self.name, self.type, self.is_result, self.where, n_bytes)
@@ -121,7 +121,7 @@ def _is_given_up(dest: Atom, let: Let, fresh: set[Var], ends: dict[Let, set[Var]
 
 
 def _rename(written: list[Stored], dest: Atom, var: Var, is_result: bool) -> None:
-    """An array that is updated in place goes by the name of what it becomes."""
+    """Give an array that is updated in place the name of the updated array."""
     for k, array in enumerate(written):
         if isinstance(dest, Var) and array.name == dest.name:
             written[k] = Stored(array.var, var.name, array.type, is_result, array.where)

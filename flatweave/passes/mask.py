@@ -24,13 +24,14 @@ A sweep over kept elements that reads them in place needs no array of them:
 
     combine                   elements that are not kept are neutral; so are they in a prefix
     compact                   both flags hold
-    scatter_store, _reduce    elements that are not kept go to place -1, which is none; written to
-                              where it was kept from, each is a store, or what was there before
+    scatter_store, _reduce    elements that are not kept go to index -1, which is skipped; if
+                              kept ones return to their own indices, every element is a store: of
+                              the new value or of the previous one
     store                     one array more that the filter stores
 
 A consumer becomes part of the filter's own sweep if all else that it needs is known before that
-sweep. Otherwise it becomes a sweep of its own over all elements, which evaluates the condition
-again, if nobody else reads the kept elements. Reads, loops and checks go into a branch. A kept
+sweep. Otherwise it becomes a separate sweep over all elements, which evaluates the condition again,
+if the kept elements have no other readers. Reads, loops and checks go into a branch. A kept
 element's position is the number of those kept before it.
 
 Leaves alone consumers that do more with an element than storing it costs (`sharing.py`): that is
@@ -81,7 +82,7 @@ def _body(fn: Lambda) -> Lambda:
 
 
 def _scalars_first(lets: Sequence[Let]) -> list[Let]:
-    """The lets, with scalar work moved directly behind its operands, out of the way of sweeps."""
+    """The lets, with scalar work moved directly after its operands, out of the way of sweeps."""
     behind: list[list[Let]] = [[] for _ in range(len(lets) + 1)]
     place: dict[Var, int] = {}
     for k, let in enumerate(lets, 1):
@@ -130,7 +131,7 @@ class _Host:
     # -- into the filter's own pass ---------------------------------------------------------------
 
     def _take_in(self, made: AllElements, k: int) -> None:
-        """Move into the filter at place `k` each consumer that fits, then theirs."""
+        """Move into the filter at index `k` each consumer that fits, then theirs."""
         waiting: list[int] = []
         known: set[Var] = set()
         while True:
@@ -147,11 +148,11 @@ class _Host:
                 self.gone.add(c)
 
     def _joins(self, made: AllElements, k: int, c: int) -> bool:
-        """Whether the sweep at place `c` can and should be part of the filter at place `k`."""
+        """Whether the sweep at index `c` can and should be part of the filter at index `k`."""
         let = self.before[c]
         op = let.op
         assert isinstance(op, Sweep)
-        stores = op.shape[0] in made.sinks  # with them, a filter of its own
+        stores = op.shape[0] in made.sinks  # with them, a separate filter
         kinds_fit = all(
             sink.filters or sink.reduction() is not None or (stores and sink.is_open)
             for sink in op.sinks
@@ -202,7 +203,7 @@ class _Host:
         fits = all(sink.is_open or isinstance(sink, kinds) for sink in op.sinks)
         return fits and self._reads_in_place(made, let) and _cost(made, let) <= STORING
 
-    # -- passes of their own ----------------------------------------------------------------------
+    # -- separate passes --------------------------------------------------------------------------
 
     def _set_apart(self, made: AllElements, k: int) -> None:
         """Turn the consumers that are left into sweeps over all elements, if all of them can be."""

@@ -4,7 +4,7 @@
     reduce fn [ne] [xs]            combine on (present, x) pairs, (false, _) being neutral:
                                    (p, a) (q, b) = (p or q, q ? (p ? a fn b : b) : a)
 
-In a program `ne` stands once, to the left of everything, whether it is neutral or not. A sweep may
+A program applies `ne` once, to the left of everything, whether it is neutral or not. A sweep may
 take its neutral element as often as it likes. See Note [One neutral element, many starts].
 """
 
@@ -29,7 +29,7 @@ TRUE, FALSE = Const(True, bool_), Const(False, bool_)
 class Monoid:
     """`fn` and `neutral`, for a sweep; what goes in (`enter`) and what comes out of it (`leave`).
 
-    `initial` is what must stand once to the left of everything; empty where `neutral` does it.
+    `initial` is applied once, to the left of everything; it is empty if `neutral` suffices.
     """
 
     fn: Lambda
@@ -184,15 +184,15 @@ def _either(
 # lane, in every block, in lanes that have no element at the end. What it begins with must change
 # nothing, however often it is taken. So it is `ne` only where that is known by law:
 #
-# - Operators of the table, component by component, have a neutral element of their own. A sum of
-#   floats has -0.0; 0.0 would make 0.0 of a sum that is -0.0, but where 0.0 stands in it anyway,
-#   at the left, taking it more than once makes no difference: no partial sum with it is -0.0, and
-#   one without it that is -0.0 meets one with it. So do extremes keep what they begin with.
+# - Operators of the table, component by component, have a known neutral element. A sum of floats
+#   has -0.0; 0.0 would make 0.0 of a sum that is -0.0. But if 0.0 is its leftmost term anyway,
+#   taking it more than once makes no difference: no partial sum with it is -0.0, and one without it
+#   that is -0.0 meets one with it. So minimum and maximum keep what they begin with.
 # - Other operators have `ne` where putting it in, left and right, simplifies to the other operand.
 #   Floats seldom do: in (a, b) (c, d) = (a c, c b + d), c may be infinite, and 0 c is NaN then.
-# - Operators that only compare and choose, the place of an extreme, have the least and the greatest
-#   numbers if trying them says so: (-inf, last place) (`operators.py`).
+# - Operators that only compare and choose, such as argmax, have the least and the greatest numbers
+#   if trials confirm these as neutral: (-inf, last index) (`operators.py`).
 # - The others get one: a flag before the element says whether there is one.
 #
 # `ne` is then put in once, where everything begins: as what a scan's first block goes on from, or
-# behind the reduction, before its result.
+# after the reduction, to the left of its result.

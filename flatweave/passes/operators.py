@@ -56,8 +56,8 @@ def _chooses_alike(fn: Lambda) -> bool:
 
 
 def _in_all_orders(fn: Lambda) -> tuple[list[Value], Sequence[Value]] | None:
-    """Operands that stand for all that an operator may meet, if it only compares and chooses, and
-    what it gives for them."""
+    """Operands that represent all inputs of an operator that only compares and chooses, and its
+    results for them."""
     groups = _compared(fn)
     if groups is None:
         return None
@@ -87,7 +87,7 @@ def chooses_by_place(fn: Lambda, place: int) -> bool:
     component `place` only whose is less.
 
     The operands are then in an order, of which it gives the last: that of the other components,
-    and among those it holds for equal, that of their places, forwards or backwards.
+    and among operands with equal ones, that of `place`, forwards or backwards.
     """
     groups, half = _compared(fn), len(fn.results)
     if groups is None or half < 2 or not is_commutative(fn):
@@ -134,8 +134,8 @@ def _extreme(param: Var, greatest: bool) -> Const:
 
 
 def _compared(fn: Lambda) -> list[Var] | None:
-    """For each parameter one that stands for all that it is compared with or chosen beside; None
-    where more is done than to compare and choose."""
+    """For each parameter a representative of those that it is compared with or chosen between; None
+    if the operator does more than compare and choose."""
     if free_vars(fn):
         return None
     stands_for: dict[Var, Var] = {}

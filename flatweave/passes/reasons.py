@@ -2,7 +2,7 @@
 
     total.py:3: a scan is stored (f64[n_6]): total.py:4 reads it at other positions than its own
 
-Read from the program as it is lowered: who reads an array, where, and what keeps the two apart.
+The lowered program shows which sweep reads an array, where, and why the two did not fuse.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ MOVED_ALONG: Why = (0, "the sort moves it along with what is asked for", "")
 
 @record(eq=True)
 class Use:
-    """One use of an array: by a let of the host, at a line, in a body under so many loops."""
+    """One use of an array: by a let of the host, at a line, in a body under `loops` loops."""
 
     by: Let
     where: Location | None

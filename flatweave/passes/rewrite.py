@@ -1,9 +1,9 @@
 """Rebuilding a program let by let: what the passes share.
 
-A pass gives a rule: it sees each op after its operands were renamed, with the builder of the body
-it stands in, and returns the atoms that take the place of its results, or None to keep the op.
-Scalar work is folded and shared on the way, and reads that are known to be inside lose their
-checks, so a pass leaves canonical form behind.
+A pass gives a rule. The rule sees each op after its operands were renamed, with the builder of the
+op's body, and returns the atoms that replace its results, or None to keep the op. Scalar work is
+folded and shared on the way, and reads that are known to be inside lose their checks, so a pass
+returns a program in canonical form.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Rewriter:
         b.where = let.where or b.where
         op = self.op(b, let.op)
         if isinstance(op, Check) and isinstance(op.condition, Const) and op.condition.value:
-            return  # a check that always holds is none
+            return  # a check that always holds is dropped
         atoms = self.rule(b, op, let)
         if atoms is None:
             atoms = emit(b, op, [var.name for var in let.vars])
@@ -64,7 +64,7 @@ class Rewriter:
         self.renaming.mapping.update(zip(vars_, atoms, strict=True))
 
     def op(self, b: Builder, op: Op) -> Op:
-        """The op over the new names; its lambdas are rewritten in builders of their own."""
+        """The op over the new names; its lambdas are rewritten in separate builders."""
         if type(op) is Apply:
             return Apply(op.fn, tuple(map(self.renaming.atom, op.args)))
         below = self._below(op)

@@ -57,7 +57,7 @@ def _equal_extents(fn: Lambda) -> tuple[dict[Var, Atom], list[Let]]:
             continue
         if isinstance(first, Const) or (second in params and first in params):
             first, second = _older_first(first, second, params)
-        # what is computed later cannot stand in a parameter's type
+        # a parameter's type cannot refer to a value that is computed later
         if isinstance(second, Var) and second in params and (
             isinstance(first, Const) or first in params
         ):

@@ -191,7 +191,7 @@ def body_over(b: Builder, shape: Sequence[Atom], write: Body) -> Lambda:
 
 
 def _elements(pulls: Sequence[Pull], b: Builder, indices: tuple[Atom, ...]) -> Sequence[Atom]:
-    """The elements of several pulls at one place."""
+    """The elements of several pulls at one index."""
     return [pull.at(b, indices) for pull in pulls]
 
 

@@ -34,8 +34,8 @@ row: that is where the row begins, and f(0).
     k = sub p start                        ==>      q = add p first
     q = add a k
 
-So what stands at these offsets is read at one position after the other. That is what a program on
-plain arrays in compressed rows (CSR) has in common with one on a Ragged.
+So the values at these offsets are read at consecutive positions. A program on plain arrays in
+compressed rows (CSR) and one on a Ragged have this in common.
 
 Of f in i32 the ends stay sums, and what a row's f is depends on whether some f wrapped. Sizes are
 not negative, so none did if f(0) and all sizes together are at most what an i32 can be:
@@ -197,7 +197,7 @@ def _at_zero(b: Builder, op: Sweep, before: Atom) -> Atom | None:
 
 
 def _without_scans(op: Sweep, sums: dict[Var, Ends]) -> Sweep:
-    """The sweep with a difference in the place of each sum."""
+    """The sweep with each sum replaced by a difference."""
     lets = []
     for let in op.body.lets:
         found = sums.get(let.vars[0]) if let.vars else None

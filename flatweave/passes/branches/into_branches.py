@@ -31,8 +31,8 @@
             in n, n, e)
         in c
 
-Only what a branch stores by elements is worth that, and only where nobody else reads it. Both
-branches have the sweep then; what it needs beside is known before them.
+This pays only for arrays that a branch stores element by element, and that only the sweep reads.
+Both branches then contain the sweep; its other operands are known before them.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def _body(fn: Lambda) -> Lambda:
             at += 1
         else:
             lets[at : move.place + 1] = move.done(lets, at)
-            at += len(move.before)  # the branch stands there now: perhaps another one follows
+            at += len(move.before)  # the branch is there now: another sweep may follow
     lets = list(map(_inner, lets))
     return fn if same(lets, fn.lets) else Lambda(fn.params, tuple(lets), fn.results)
 
@@ -82,8 +82,8 @@ def _inner(let: Let) -> Let:
 
 @record
 class _Move:
-    """The place of the sweep, the arrays that it takes from the branch, and the scalar work between
-    the two, by place, that must stand before the branch."""
+    """The index of the sweep, the arrays that it takes from the branch, and the scalar work between
+    the two, by index, that must precede the branch."""
 
     place: int
     arrays: tuple[Var, ...]
@@ -108,7 +108,7 @@ def _shape(var: Var) -> tuple[Atom, ...]:
 
 
 def _with(fn: Lambda, branch: Let, sweep: Let, kept: Sequence[int]) -> Lambda:
-    """One body of a branch, the sweep behind it."""
+    """One body of a branch, with the sweep after it."""
     given = dict(zip(branch.vars, fn.results, strict=True))
     copy = Substitution(dict(given), lambda var, type_: Var(var.name, type_)).let(sweep)
     results = [fn.results[k] for k in kept]
@@ -118,7 +118,7 @@ def _with(fn: Lambda, branch: Let, sweep: Let, kept: Sequence[int]) -> Lambda:
 
 
 def _find(lets: Sequence[Let], at: int, results: Sequence[Atom]) -> _Move | None:
-    """The sweep that can go into the branch at a place."""
+    """The sweep that can go into the branch at an index."""
     branch = lets[at]
     if not isinstance(branch.op, If):
         return None

@@ -18,8 +18,8 @@
 A producer is a sweep that only stores and scans nothing: a pull array. It is computed again at each
 read, so it is taken only when that is cheaper than storing it (`sharing.py` decides). What is next
 to nothing, such as an iota, is taken from any sweep.
-An element that the host reads is computed by the host, or by a sweep of one element where there is
-more to it than scalar work and reads. The store that nobody reads any more is left to `dce`.
+The host computes an element that it reads; if this takes more than scalar work and reads, a sweep
+of one element does. The store is now unread, and `dce` drops it.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ class _Producer:
 def _alone(
     b: Builder, producer: _Producer, indices: tuple[Atom, ...], position: int
 ) -> Sequence[Atom]:
-    """One element of a producer by a sweep of its own: index (sweep [1] (i => ..) [store]) [0]"""
+    """One element of a producer by a separate sweep: index (sweep [1] (i => ..) [store]) [0]"""
     inside = b.inner()
     i = inside.param("i", i64, index(1))
     body = inside.close([i], [_Element(inside, producer, indices).result(position)])
@@ -147,7 +147,7 @@ class _Element:
         self._inline(producer.effects)
 
     def result(self, position: int) -> Atom:
-        """One of the results; what it shares with others stands in the body already."""
+        """One of the results; the body already contains what it shares with others."""
         atom = self.producer.body.results[position]
         self._inline(self._makers([atom]))
         return self.renaming.atom(atom)

@@ -18,12 +18,12 @@
         in a, c
 
 The second may read what the first stores, element by element: that read becomes the value itself.
-So a scan fuses with the map, filter or reduction behind it. Leaves alone: two
+So a scan fuses with the map, filter or reduction after it. Leaves alone: two
 sweeps if something between them needs the first and the second needs that, sweeps in opposite
 directions, and more than STREAMS arrays in one pass, unless the first used as many. A scattering
 sweep is divided by destination, not by position: it takes in a sweep that does nothing but feed it,
 and no other. A sweep that does nothing but feed a scan does not join one in the other direction.
-The second read of an element is left to `cse`, the store that nobody reads any more to `dce`.
+`cse` removes the second read of an element, `dce` the store that is now unread.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def _body(fn: Lambda) -> Lambda:
     row = _Row(readers, fn)
     for let in fn.lets:
         if not _is_live(let, readers):
-            continue  # what fusion left behind would only be in the way
+            continue  # dead lets would only be in the way
         op = map_field(let.op, lambda a: a, _body) if _is_control(let.op) else let.op
         row.place(let if op is let.op else Let(let.vars, op, let.where))
     lets = row.lets()
@@ -88,15 +88,15 @@ class _Single:
         self.is_read = False
 
     def whole(self) -> Let:
-        """The let as it stands in the end."""
+        """The let in its final form."""
         return self.let
 
 
 class _Row:
     """The lets of a body in their new order, in which a sweep may join an earlier one that fits.
 
-    A sweep joins an earlier one in place if all that it uses, and every check before it, stands
-    before that one. Otherwise the earlier one may move to the end, if nobody has read it yet. A
+    A sweep joins an earlier one in place if all its operands, and every check before it, precede
+    that one. Otherwise the earlier one may move to the end, if nobody has read it yet. A
     sweep that reads another one, but not in place, is compared with that one only, so that the work
     for n lets grows with n.
     """
@@ -111,10 +111,10 @@ class _Row:
         }  # fmt: skip
         self.standing: dict[int, _Single] = {}  # by place
         self.makers: dict[Var, _Single] = {}
-        self.open: dict[tuple[Atom, ...], dict[int, _Group]] = {}  # by shape and place
+        self.open: dict[tuple[Atom, ...], dict[int, _Group]] = {}  # by shape and position
         self.unread: dict[tuple[Atom, ...], dict[int, _Group]] = {}
         self.end = 0
-        self.checked = -1  # the place of the last check
+        self.checked = -1  # the position of the last check
 
     def lets(self) -> tuple[Let, ...]:
         """All lets, in order."""
@@ -180,7 +180,7 @@ class _Row:
         return self.end
 
     def _note_reader(self, single: _Single) -> None:
-        """Another let reads this one: from now on it keeps its place."""
+        """Another let reads this one: from now on it keeps its position."""
         if not single.is_read and isinstance(single, _Group):
             self.unread.get(single.shape, {}).pop(single.place, None)
         single.is_read = True
@@ -332,7 +332,7 @@ def _scatters(op: Sweep) -> bool:
 
 
 class _Merger(Rewriter):
-    """Puts bodies behind a first one, their indices and reads renamed."""
+    """Appends bodies to a first one, their indices and reads renamed."""
 
     def __init__(self, first: Lambda, stored: dict[Var, Atom]) -> None:
         super().__init__(self._read)

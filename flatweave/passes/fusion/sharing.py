@@ -1,4 +1,4 @@
-"""Which arrays are computed where they are read, and which are stored: the choice behind `fuse`."""
+"""Decides for `fuse` which arrays are computed where they are read, and which are stored."""
 
 from __future__ import annotations
 
@@ -225,8 +225,8 @@ def explain(program: Program) -> list[Note]:
 #
 # Reads on the host, and those of a sweep that is known to have few elements, cost next to nothing
 # against storing a whole array: they say nothing against computing what they need where they need
-# it. There may be FEW of them, so that programs do not grow. What a loop on the host reads in each
-# turn, from an array that stands outside of it, is computed again only if it is cheap.
+# it. There may be FEW of them, so that programs do not grow. An element of an outer array that a
+# loop on the host reads in each iteration is computed again only if it is cheap.
 #
 # All of this is bounded by `cost.may_repeat`: what an element costs, with all arrays that are
 # computed where it reads them, times its reads. A loop of an extent that is not known costs more

@@ -21,8 +21,8 @@ class Uses:
     """How an array is read: element reads, weighted by loops, and uses as a whole.
 
     `few` are the elements that are read once, on the host or by sweeps of a few elements; they are
-    not among `reads`. `turns`: a loop on the host reads elements in each of its turns, itself or by
-    a sweep. `once`: no element is read twice. `visits`: how often each is read, at extents of LONG.
+    not among `reads`. `turns`: a loop on the host reads elements in each iteration, itself or by a
+    sweep. `once`: no element is read twice. `visits`: how often each is read, at extents of LONG.
     `sites`: in which bodies, and at which indices.
     """
 
@@ -65,7 +65,7 @@ class _Count:
         self.few = 0  # how many elements the sweep has, if they are few
 
     def body(self, fn: Lambda, weight: int) -> None:
-        """Count what stands in a function that is called `weight` times for each element."""
+        """Count the reads in a function that is called `weight` times for each element."""
         around, self.within = self.within, fn
         for let in fn.lets:
             self.makers.update((var, let.op) for var in let.vars)

@@ -40,7 +40,7 @@ def at(b: Builder, array: Atom, *place: Atom) -> Atom:
 
 
 def branch(b: Builder, results: Sequence[Atom]) -> Lambda:
-    """A branch that gives these, each array behind its extents."""
+    """A branch that returns these, each array after its extents."""
     given: list[Atom] = []
     for result in results:
         if isinstance(result.type, ArrayType):

@@ -1,4 +1,4 @@
-"""What an element function cannot compute by itself: what would have to store arrays for it.
+"""Operations that an element function cannot compute alone, as they have to store arrays.
 
     easy    scalar work, reads, arrays made element by element (pulls), folds of these,
             branches and loops over scalars, sorts in registers
@@ -41,7 +41,7 @@ def is_hard(let: Let, own: Collection[Var] = (), *, repeats: bool = True) -> boo
     """
     op = let.op
     if isinstance(op, Locate):
-        return op.ends in own  # what is searched is stored
+        return op.ends in own  # a search needs a stored array
     if isinstance(op, SCALAR) or (isinstance(op, Sort) and op.in_registers):
         return False
     if isinstance(op, CONTROL) and any(isinstance(var.type, ArrayType) for var in let.vars):

@@ -32,8 +32,8 @@ Where rows have no elements, nothing of them was computed, and reads as `r[0]` s
 a value needs any but the elements that the sweep and its folds walk along, its sweep is empty then,
 and so is that of a check.
 
-Leaves alone: what costs no loop, or one of few turns that are known; what lies in a branch, which
-need not be taken; scans, whose values depend on what came before; the program of a single row
+Leaves alone: what costs no loop, or one of a known, small number of iterations; code in a branch,
+which need not be taken; scans, whose values depend on what came before; the program of a single row
 (`by_row`), which has no memory for more.
 """
 
@@ -234,7 +234,7 @@ def _rows(
 
 
 def _reads_at_chosen_places(lets: Sequence[Let], walked: Sequence[Atom]) -> bool:
-    """Whether there are reads at other places than `walked` and the indices of the folds."""
+    """Whether there are reads at indices other than `walked` and those of the folds."""
     for let in lets:
         if isinstance(let.op, Index) and not set(let.op.indices) <= set(walked):
             return True
@@ -270,7 +270,7 @@ def _is_long(op: Sweep, indices: Indices) -> bool:
 
 
 def _loops(op: Op) -> bool:
-    """Whether an operation goes round a loop of many turns, or of turns that nobody knows."""
+    """Whether an operation runs a loop of many iterations, or of an unknown number."""
     match op:
         case Fold(extent=Const(value=value)) if isinstance(value, int) and value <= FEW_TURNS:
             pass

@@ -17,15 +17,15 @@
 
 This is the flattening of NESL (Blelloch 1990) without vectorising what a row can do alone: an
 element function is distributed over its *hard* operations, those that need memory (`hard.py`), and
-what stands between them stays a function of one row (`rows.py`). Each hard operation has a rule
-that says what it is over all rows; what is nested in the result is lifted in turn. An operation of
-which no operand varies from row to row is done once, outside. A filter of which a row only combines
-what it keeps needs no memory: it becomes a flag before all that (`masked.py`). Nor does a sort of
-a known number of scalars (`small_sorts.py`). What rows share and took a loop to compute is stored
+the code between them stays a function of one row (`rows.py`). Each hard operation has a rule for
+its form over all rows; nested operations in the result are then lifted, too. An operation none of
+whose operands varies from row to row is done once, outside. A filter whose kept elements a row only
+combines needs no memory: it becomes a flag first (`masked.py`). Nor does a sort of a known number
+of scalars (`small_sorts.py`). Values that rows share, and that took a loop to compute, are stored
 for them (`shared.py`).
 
 Leaves alone: programs without nested memory, where every element function computes its scalars and
-element-by-element arrays by itself.
+element-by-element arrays without storing them.
 """
 
 from __future__ import annotations

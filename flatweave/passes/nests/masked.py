@@ -74,7 +74,7 @@ def _in_row(fn: Lambda) -> Lambda:
 
 
 class _Kept:
-    """What a filter keeps, and the lets behind it, of which some read that."""
+    """The elements that a filter keeps, and the lets after it, some of which read them."""
 
     def __init__(self, let: Let, behind: Sequence[Let], results: Sequence[Atom]) -> None:
         assert isinstance(let.op, Filter)
@@ -90,7 +90,7 @@ class _Kept:
         self.renaming = Substitution(dict(zip(arrays, let.op.xs, strict=True)))
         self.ends: dict[str, Atom] = {}
 
-    # -- whether all that reads kept elements can move --------------------------------------------
+    # -- whether all readers of kept elements can move --------------------------------------------
 
     def _fits(self, let: Let) -> bool:
         """Whether a let reads no kept elements, or goes as well over all elements."""
@@ -126,7 +126,7 @@ class _Kept:
         return bool(self.arrays & {*free_vars(fn)})
 
     def _reads_ends(self, op: Op) -> bool:
-        """Whether all that an operation reads of kept elements is the first and the last one."""
+        """Whether an operation reads only the first and the last kept element."""
         if isinstance(op, Index) and op.xs in self.arrays:
             name = self._extreme(op)
             self.asked.update({name: None} if name else {})
@@ -162,7 +162,7 @@ class _Kept:
     # -- the body without the filter --------------------------------------------------------------
 
     def moved(self) -> list[Let]:
-        """The lets behind the filter, over all elements."""
+        """The lets after the filter, over all elements."""
         b = self.b = Builder(Names())
         b.where = self.where
         ones = self._map(_as_number(), (self.filter.mask,))
@@ -298,7 +298,7 @@ def _is_light(fn: Lambda) -> bool:
 
 
 def _is_plain(fn: Lambda, *place: Var) -> bool:
-    """Whether a function is scalar work alone, but for reads at its own place."""
+    """Whether a function is only scalar work and reads at its own index."""
     return all(
         isinstance(let.op, Apply | Cast) or (isinstance(let.op, Index) and let.op.indices == place)
         for let in fn.lets

@@ -157,7 +157,7 @@ def _stored_of(let: Let) -> tuple[Var, ...]:
 def _inline_row(
     b: Builder, let: Let, renaming: Substitution, known: Known
 ) -> None:
-    """Emit a let of an element function at a place in a row that was found by its offsets."""
+    """Emit a let of an element function at a position in a row that its offsets located."""
     op = let.op
     if isinstance(op, Span) and op.offsets in known:
         row, start = known[op.offsets]

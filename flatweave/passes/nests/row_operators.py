@@ -167,7 +167,7 @@ def _pairs(
 def _either(
     b: Builder, first: Atom, x: Atom, place: Sequence[Atom], y: Atom, other: Sequence[Atom]
 ) -> Atom:
-    """x[place] where a condition holds, else y[other]."""
+    """x at `place` if `first` holds, else y at `other`."""
     here, there = b.inner(optional=True), b.inner(optional=True)
     own, rest = read(here, x, place), read(there, y, other)
     return b.emit(If(first, here.close([], [own]), there.close([], [rest])))[0]

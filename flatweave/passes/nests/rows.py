@@ -1,8 +1,8 @@
 """The elements of one nest, called rows, and what has been found out about all of them at once.
 
-The element function of a nest is distributed over its hard operations: what stands before one is
-computed for all rows and stored in flat arrays, the operation works on these, and what stands
-behind it reads its results. `body` holds what is left: easy work that every row can do alone.
+The element function of a nest is distributed over its hard operations: the code before one is
+computed for all rows and stored in flat arrays, the operation works on these, and the code after it
+reads its results. `body` holds what is left: easy work that every row can do alone.
 
     i =>                              f: f32[n, m] = generate [n, m] (i, j => mul x[i, j] 2.0)
         a = map (x => mul x 2.0) [x i]      g: f32[n, m] = scan (add) [0.0] [f] starts=..
@@ -30,7 +30,7 @@ from flatweave.terms.traverse import Substitution
 
 @record(eq=True)
 class Flat:
-    """An array of every row in one array: under the rows' shape, or one after the other."""
+    """An array of every row in one array: under the rows' shape, or concatenated."""
 
     array: Atom
     segments: Segments | None = None
@@ -63,10 +63,10 @@ class Rows(RowFunction):
         self._segments: dict[tuple[Atom, ...], Segments] = {}
         self._spans: dict[Segments, tuple[Atom, Atom]] = {}
 
-    # -- how the rows lie in flat arrays ----------------------------------------------------------
+    # -- the layout of the rows in flat arrays ----------------------------------------------------
 
     def segments(self, shape: Sequence[Atom]) -> Segments:
-        """Rows of this shape, one after the other."""
+        """Rows of this shape, concatenated."""
         key = tuple(shape)
         if key not in self._segments:
             self._segments[key] = self._cut(key)
@@ -132,7 +132,7 @@ class Rows(RowFunction):
     def element(self, shape: Sequence[Atom], lead: int, roots: Iterable[Atom]) -> Element:
         """A function of an element of all rows' arrays; what some atoms need is emitted in it.
 
-        Where the first `lead` extents of `shape` vary the arrays lie one after the other.
+        If the first `lead` extents of `shape` vary, the arrays are concatenated.
         """
         inside = self.b.inner()
         segments = self.segments(shape[:lead])
@@ -198,7 +198,7 @@ class Rows(RowFunction):
         return self.bind(Flat(array), shape)
 
     def flat_rows(self, value: Atom, length: Atom) -> Atom:
-        """Rows of some length, one after the other, with what further axes they have."""
+        """Rows of some length, concatenated, with their further axes."""
         (flat,) = self.flat([value])
         if flat.segments is not None:
             return flat.array

@@ -3,8 +3,8 @@
     sizes of rows  [2, 1], [3]     ends  [2, 3], [3]     ends of all  [2, 3, 6]
     locate ends p   ==>   locate (ends of all) (begin of row + p), less what is before the row
 
-It stands where the search stood, also in functions of the row's elements: ends of all rows are
-stored, so that an element function with searches needs no memory of its own.
+It replaces the search in place, also in functions of the row's elements: ends of all rows are
+stored, so that an element function with searches needs no private memory.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class Searches:
         return each(rows.b, segments.total, moved, "ends"), base
 
     def _last(self, ends: Atom) -> Atom:
-        """The last end of a row, 0 where there is none, as arrays of that length know it."""
+        """The last end of a row, or 0: the variable that is the extent of arrays of that length."""
         (extent,) = array_type(ends).shape
         body = self.rows.body
         for let in body.lets:

@@ -1,4 +1,4 @@
-"""How the rows of a nest lie one after the other in flat arrays.
+"""How the rows of a nest are concatenated in flat arrays.
 
     Even      rows of one length:       row i begins at i * length
     Uneven    rows of varying lengths:  row i begins at offsets[i]

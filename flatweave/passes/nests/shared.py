@@ -6,7 +6,7 @@
 
 An element function computes its arrays where it reads them, one element at a time. An element of t
 would compute all of its sum. So what the elements of an inner array read, and what took a loop to
-compute, becomes an array of its own, which is stored for all rows.
+compute, becomes a separate array, which is stored for all rows.
 
 Leaves alone: functions of the host's elements, which `hoist_rows` divides; functions that check
 something, as a check comes before the reads that it allows; reductions of a few elements.

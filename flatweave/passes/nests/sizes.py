@@ -10,7 +10,7 @@
         y: f32[m] = if p ..
         in y, n, m, k
 
-Leaves alone: nests inside branches and loops of the host, whose sizes may differ from turn to turn.
+Leaves alone: nests inside branches and loops of the host: their sizes may differ by iteration.
 """
 
 from __future__ import annotations

@@ -10,8 +10,8 @@ exchange scalars, and store nothing (`Sorted`):
 
     equal keys are equal elements     Batcher's network of the keys, which tell the elements
     up to SHORT elements              neighbours exchanged, elements along with their keys
-    more                              Batcher's network of the keys; of each place that is asked
-                                      for, the element of that rank among equal keys is chosen
+    more                              Batcher's network of the keys; for each position that is
+                                      read, the element of that rank among equal keys is chosen
 
 All are stable: neighbours are swapped only where the second comes before the first.
 """
@@ -117,7 +117,7 @@ class Sorted:
         return self.places[place]
 
     def _of_rank(self, place: int, key: Atom) -> Sequence[Atom]:
-        """The element with a key that has as many of its kind before it as the place asks for."""
+        """The element with this key whose rank among equal keys matches the position `place`."""
         b, dtype = self.b, key.type
         assert isinstance(dtype, DType)
         before: Atom = constant(place, dtype)

@@ -75,7 +75,7 @@ def in_versions(b: Builder, op: Op) -> Sequence[Atom]:
 
 
 def _gain(fn: Lambda) -> str | None:
-    """What makes it worth while to do a row by itself; nothing that is the same for all rows."""
+    """The reason to run each row separately, if any; operations that rows share do not count."""
     if any(isinstance(let.op, Callback) for let in walk_lets(fn)):
         return None  # a function of the host is called from the host
     varies: set[Atom] = set(fn.params)
@@ -110,7 +110,7 @@ def _dtype(atom: Atom) -> DType:
 
 @record
 class Room:
-    """Rows of a group have up to `length` values, or so many if they are `exact`."""
+    """Rows of a group have up to `length` values, or `length` values if they are `exact`."""
 
     length: Atom
     exact: bool
@@ -225,7 +225,7 @@ def _reserved(
 
 
 def _packed(b: Builder, segments: Uneven, rooms: Atom, array: Atom) -> Atom:
-    """The values of rows that are shorter than their rooms, without what lies between."""
+    """The values of rows that are shorter than their rooms, without the gaps between them."""
 
     def value(c: Builder, place: Sequence[Atom]) -> Atom:
         row, start = segments.locate(c, place[0])

@@ -1,4 +1,4 @@
-"""Two last axes that lie one behind the other in memory are one axis.
+"""The last two axes become one axis if they are contiguous in memory.
 
     moved(n: i64, m: i64, w: i64, xs: f32[n, m, w]) =>
         h: i64 = sub m 1
@@ -24,10 +24,11 @@
         a: f32[n, h, w] = reshape b [n, h, w]
         in a
 
-A picture has three numbers for each of its points, a row of points three for each: lanes along the
-last axis would be idle, and along all of them each would divide its position to find its place.
-Whole rows of points are long. It takes reads whose last index is the last of the space, on arrays
-that are as wide, and whose index before is the one before, or moved by what all rows share.
+An image has three numbers for each of its pixels. Most lanes along the last axis would be idle;
+lanes along all axes would each divide their position to find their indices. Whole rows of pixels
+are long. Reads along both axes must have the last index of the space as their last one, on arrays
+of the same width. Their index before it must be that of the space, or differ from it by an offset
+that all rows share.
 """
 
 from __future__ import annotations
@@ -99,7 +100,7 @@ def _merged(b: Builder, op: Op, let: Let) -> Sequence[Atom] | None:
 
 
 def _gains(op: Sweep) -> bool:
-    """Whether some element reads elsewhere than at its own place, where lanes go along all axes."""
+    """Whether some element reads elsewhere than at its own index, where lanes go along all axes."""
     reads = [let.op for let in op.body.lets if isinstance(let.op, Index)]
     return any(read.indices != op.body.params or array_type(read.xs).shape != op.shape
                for read in reads)  # fmt: skip

@@ -22,12 +22,12 @@ from flatweave.terms.syntax import Atom, Lambda
 from flatweave.terms.traverse import free_vars
 
 Read = Callable[..., Atom]
-"""Emits a read: of a builder, a row's place among the rows of a body, and indices."""
+"""Emits a read, given a builder, a row's position among the rows of a body, and indices."""
 
 
 @record(eq=True)
 class Side:
-    """What one body gave to its rows, and the place of the row at hand among them."""
+    """The results of one body for its rows, and the position of the current row among them."""
 
     rows: Rows
     results: list[Atom]
@@ -85,7 +85,7 @@ def _from(column: Atom) -> Read:
 def _chosen(
     b: Builder, condition: Atom, sides: Sequence[Side], reads: Sequence[Read], *place: Atom
 ) -> Atom:
-    """What the body that the row chose gave; of arrays the element at some place."""
+    """The results of the body that the row chose; of arrays the element at `place`."""
     bodies = []
     for side, read in zip(sides, reads, strict=True):
         inside = b.inner(optional=True)
@@ -104,7 +104,7 @@ def _array(
 
 
 def _reader(side: Side, k: int) -> Read:
-    """An element of the array that a body gave to the row at some place among its rows."""
+    """Reads an element of a body's result for the row at some position among its rows."""
     result = side.results[k]
     (flat,) = side.rows.flat([result])
     own = array_type(result).shape

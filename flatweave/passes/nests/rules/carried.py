@@ -50,7 +50,7 @@ def carried(
     rows: Rows, fn: Lambda, neutral: Sequence[Atom], segments: Segments, xs: Sequence[Atom],
     begins: Begins, reverse: bool = False,
 ) -> Carried:  # fmt: skip
-    """The operator of all rows over numbers that lie one after the other."""
+    """The operator of all rows over concatenated numbers."""
     starts = rows.column(neutral)
     held, free = held_of(rows, fn)
     inside = rows.b.inner()

@@ -1,7 +1,7 @@
 """A filter of every row: one filter of all values, and how many of each row are kept.
 
-What is no more than a function of the index in the row is not stored: the position of what is kept
-is, and does not depend on the rows.
+An array that is only a function of the index in the row is not stored. The positions of kept
+elements are stored instead; they do not depend on the rows.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
-"""A loop in every row: turns over the rows that are not finished, until there are none.
+"""A loop in every row: iterations over the rows that are not finished, until all are.
 
-    i => for lo hi f s       where all rows have the same range: one loop, each turn for all rows
+    i => for lo hi f s       where all rows have the same range: one loop over all rows
 
     i => while c body s      left = all rows
                              while there are any left:
                                  those for which c does not hold any more give their state back
-                                 the others take a turn, and are left
+                                 the others run an iteration, and are left
 
-The state of the rows that are left stands in flat arrays; what a row gives back is written to the
-results, rows of varying lengths one behind the other in the order in which they finish.
+Flat arrays hold the state of the rows that are left. A row's final state is written to the results;
+rows of varying lengths are appended in the order in which they finish.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def lift_for(rows: Rows, op: For) -> Sequence[Atom]:
 
 def _in_step(rows: Rows, op: For) -> Sequence[Atom]:
     """A loop over a range that all rows share: its index stays a scalar, and all rows finish in
-    the same turn. Where there are no rows there are no turns."""
+    the same iteration. Without rows there are no iterations."""
     rows.settle(free_vars(op.body))
     b, (index_, *params) = rows.b, op.body.params
     slots = slots_of(rows, params)

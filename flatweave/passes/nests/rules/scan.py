@@ -99,7 +99,7 @@ def _carried(rows: Rows, op: Scan) -> Sequence[Atom]:
 def _shifted(
     rows: Rows, segments: Segments, joined: Carried, made: Sequence[Atom], reverse: bool
 ) -> list[Atom]:
-    """The results moved on by one place; the neutral element where a segment begins."""
+    """The results shifted by one position; the neutral element where a segment begins."""
     inside = rows.b.inner()
     p = inside.param("p", i64, segments.total)
     row, _ = segments.locate(inside, p)

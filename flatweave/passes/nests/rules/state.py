@@ -37,11 +37,11 @@ class Slot:
         self, b: Builder, group: Sequence[Atom], k: Atom, before: Sequence[Atom],
         renaming: Substitution,
     ) -> Atom:  # fmt: skip
-        """The state of the row at place `k`; `before` are the slots before this one."""
+        """The state of the row at position `k`; `before` are the slots before this one."""
         raise NotImplementedError
 
     def results_before(self, b: Builder, count: Atom) -> list[Atom]:
-        """What all rows have given back before the first turn: room for it."""
+        """The results of all rows before the first iteration: zeros, or arrays without values."""
         raise NotImplementedError
 
     def bind_results(self, b: Builder, count: Atom) -> list[Var]:
@@ -52,7 +52,7 @@ class Slot:
         self, b: Builder, group: Sequence[Atom], result: Sequence[Atom], done: Atom, gone: Atom,
         numbers: Atom,
     ) -> list[Atom]:  # fmt: skip
-        """The results with those of the `done` rows at the places `gone`."""
+        """The results, with those of the `done` rows at the positions `gone`."""
         raise NotImplementedError
 
     def left(self, rows: Rows, result: Sequence[Atom], before: Sequence[Atom]) -> Atom:
@@ -179,7 +179,7 @@ class Fixed(Slot):
 
 @record(eq=True)
 class Varying(Slot):
-    """An array whose extents differ from row to row or from turn to turn: rows in a flat array.
+    """An array whose extents differ between rows or iterations: rows in a flat array.
 
     Its extents are slots before it, or scalars of the row; `own` numbers the state's parameters.
     """

@@ -14,7 +14,7 @@ from flatweave.terms.syntax import Atom, Lambda
 from flatweave.terms.traverse import Substitution, free_vars
 
 Numbers = Callable[[Builder, Atom], Atom]
-"""The number of a row by its place among some of them."""
+"""The number of a row, given its position in a subset."""
 
 
 def where(b: Builder, extent: Atom, holds: Callable[[Builder, Atom], Atom]) -> tuple[Atom, Atom]:
@@ -29,10 +29,10 @@ def over_some(
     rows: Rows, b: Builder, count: Atom, number: Numbers, fn: Lambda,
     args: Callable[[Builder, Atom, Substitution], Sequence[Atom]] = lambda inside, k, renaming: (),
 ) -> tuple[Rows, list[Atom]]:
-    """A function that stands in the rows' function, for `count` of the rows, distributed in `b`.
+    """A function inside the rows' function, for `count` of the rows, distributed in `b`.
 
-    `number` says which row is at a place among these; `args` gives the function's arguments there.
-    Nothing of it is done for other rows.
+    `number` maps a position among these to a row; `args` gives the function's arguments there.
+    The function does not run for other rows.
     """
     rows.settle_checks()
     inside = b.inner()
