@@ -133,7 +133,7 @@ class BlockRuns:
         return [self.total, self.size, self.count, self.streams]
 
     def write_count(self, digits: DigitPass, kernel: KernelBuilder, counts: Var) -> None:
-        """Two tallies in turn, so that equal neighbours need not wait for each other."""
+        """Alternates two tallies, so that equal neighbours need not wait for each other."""
         b = kernel.body
         block = b.emit(BlockIndex())[0]
         room = 1 << self.widest
@@ -181,7 +181,7 @@ class BlockRuns:
     def _each(
         self, digits: DigitPass, kernel: KernelBuilder, block: Atom, one: OnElement, turns: int = 1
     ) -> None:
-        """The elements of a block's run in order, each with its digit; `turns` of them a turn."""
+        """Calls `one` for the elements of a block's run in order, with their digits; unrolled."""
         b = kernel.body
         size, total = kernel.capture(self.size), kernel.capture(self.total)
         lo = b.mul(block, size)
@@ -225,7 +225,7 @@ def _in_turns(
     b: Builder, lo: Atom, hi: Atom, digit: Callable[[Builder, Atom], Atom], one: OnElement,
     turns: int,
 ) -> None:  # fmt: skip
-    """`one` for each element from lo to hi, `turns` of them written out in the loop's body."""
+    """Calls `one` for each element from lo to hi, in an unrolled loop."""
 
     def several(c: Builder, k: Atom) -> None:
         for turn in range(turns):
@@ -239,7 +239,7 @@ def _in_turns(
 
 
 def _clear(b: Builder, tally: Var, starts: Sequence[int], count: Atom) -> None:
-    """tally[start ..] = 0 for each start, for `count` places and up to a step more."""
+    """tally[start ..] = 0 for each start, for `count` elements and up to a step more."""
     width = 16
     region = b.inner()
     inside = region.inner()
@@ -251,9 +251,9 @@ def _clear(b: Builder, tally: Var, starts: Sequence[int], count: Atom) -> None:
     b.emit(Lanes(width, region.close([], [])))
 
 
-# -- The passes of a sort where lanes are threads: each lane has a run of its own ------------------
+# -- The passes of a sort whose lanes are threads: each lane has a separate run --------------------
 #
-#     tally[d, t] += 1            t: the thread's number in its block; nobody else touches column t
+#     tally[d, t] += 1            t: the thread's number in its block; only thread t uses column t
 #     places[d, t]: where the next element of thread t with digit d goes
 #
 # So order is kept with neither atomics nor barriers (Satish and others 2009); digits are as narrow

@@ -33,9 +33,9 @@ from flatweave.terms.traverse import free_vars, needed_for
 
 @record
 class Field:
-    """A key's part of the number: the key less `base`, its bit 0 at the number's bit `place`.
-    `varying` has every bit of it that is not the same everywhere; at `start` of the number is the
-    first of them."""
+    """A key's part of the number: the key less `base`, whose bit 0 is bit `place` of the number.
+    `varying` has every bit of it that is not the same everywhere; the first of them is bit `start`
+    of the number."""
 
     base: Atom
     varying: Atom
@@ -69,12 +69,12 @@ class KeyBits:
         return b.sub(self.end, self.least)
 
     def leading(self, b: Builder, count: Atom) -> KeyBits:
-        """So many of them, or all that there are."""
+        """The `count` leading bits, or all bits if there are fewer."""
         least = b.apply("maximum", b.sub(self.end, count), self.least)
         return KeyBits(self.fields, self.dtype, least, self.end)
 
     def digits(self, b: Builder, most: Atom) -> KeyDigits:
-        """Digits of at most so many bits."""
+        """Digits of at most `most` bits."""
         count = self.count(b)
         many = ceil_div(b, count, b.apply("maximum", most, index(1)))
         width = ceil_div(b, count, b.apply("maximum", many, index(1)))
@@ -132,8 +132,8 @@ class KeyBits:
 
 @record
 class KeyDigits:
-    """Some bits of the number as digits: `many` of them, each of `width` bits with so many
-    `values`. All as the host sees them."""
+    """Some bits of the number as digits: `many` of them, each of `width` bits with `values`
+    possible values. All as the host sees them."""
 
     bits: KeyBits
     many: Atom
@@ -142,7 +142,7 @@ class KeyDigits:
 
 
 def bits_of(lowering: Lowering, op: RadixSort, total: Atom) -> KeyBits:
-    """The bits that vary of the keys of so many elements; none of what is in order."""
+    """The bits that vary between the keys of `total` elements; no bits if these are in order."""
     b = lowering.host
     fields: list[Field] = []
     least: Atom = index(0)
@@ -166,8 +166,8 @@ def bits_of(lowering: Lowering, op: RadixSort, total: Atom) -> KeyBits:
 
 
 def _fewer(b: Builder, varying: Atom, least: Atom, most: Atom) -> tuple[Atom, Atom]:
-    """What is taken off a key, and which bits vary then: all that are the same in all keys, or the
-    least of them where it leaves fewer bits."""
+    """The base to subtract from a key, and the bits that vary then: the bits that are the same in
+    all keys, or the minimum of the keys if that leaves fewer bits."""
     dtype = scalar_type(varying)
     zeros = b.apply("clz", b.apply("sub", most, least))
     lower = b.apply("gt", zeros, b.apply("clz", varying))
@@ -250,8 +250,8 @@ class Keyed:
 
 @record
 class DigitPass(Keyed):
-    """A pass as the host sees it: the digit number `turn`, which begins at bit `shift`. `only` is
-    the one key that has bits of it, where that is known."""
+    """A pass as the host sees it: `turn` is the number of its digit, which begins at bit `shift`.
+    `only` is the single key that has bits of the digit, if that is known."""
 
     key: KeyDigits
     turn: Atom
@@ -338,4 +338,4 @@ class Runs(Protocol):
         """counts[d * runs + r] = how many elements of run r have the digit d."""
 
     def write_move(self, digits: DigitPass, kernel: KernelBuilder, starts: Var) -> None:
-        """Each element of run r with digit d goes to starts[d * runs + r], the next one behind."""
+        """Elements of run r with digit d go to starts[d * runs + r] and the indices after it."""

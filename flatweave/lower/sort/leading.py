@@ -1,4 +1,4 @@
-"""A sort by the leading bits of keys that tell most elements apart, and what mends the rest.
+"""A sort by the leading bits of keys that distinguish most elements, and a mend of the rest.
 
     sample    of the numbers of 64 elements, any two that differ: the longest prefix they share
     bits      that prefix, and a bit more whenever there are twice as many elements
@@ -7,8 +7,8 @@
 
     key   7|3  2|9  7|1  2|4     passes   2|9  2|4  7|3  7|1     mend   2|4  2|9  7|1  7|3
 
-Passes and mend are stable, so that the result is the only one there is, whatever a sample finds.
-Where elements would have to go far, mend gives up, and passes over all bits follow.
+Passes and mend are stable, so that there is only one result, whatever a sample finds. If elements
+would have to go far, mend gives up, and passes over all bits follow.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ LEAST = 1 << 10
 """Elements of which a sort may leave out bits; its kernels are not worth their making for fewer."""
 SAMPLE = 64
 SHARED = 11
-"""Bits that two of so many random keys share: there are 2^11 pairs of them."""
+"""Bits that two of SAMPLE random keys share: there are 2^11 pairs of them."""
 SPARE = 3
 """Bits beyond those that number the elements: one of 16 stands before a smaller one, then."""
 STEPS = 4
@@ -61,11 +61,11 @@ class Mend:
     # -- the sample -------------------------------------------------------------------------------
 
     def fewest_bits(self, host: Builder) -> Atom:
-        """Bits that tell most elements apart where every bit of their keys is random."""
+        """How many bits distinguish most elements if all bits of their keys are random."""
         return host.sub(index(64 + SPARE), host.cast(host.apply("clz", self.total), i64))
 
     def leading(self, keyed: Keyed, fewest: Atom) -> Atom:
-        """How many of the bits that vary tell most elements apart."""
+        """How many of the bits that vary distinguish most elements, by a sample."""
         lowering, host = keyed.lowering, keyed.lowering.host
         cell = host.emit(Alloc(i64, index(1), lowering.site()))[0]
         word = index(keyed.bits.dtype.bits)
@@ -134,7 +134,7 @@ class Mend:
         return host.apply("ne", gave_up, index(0))
 
     def _write_begins(self, keyed: Keyed, kernel: KernelBuilder, firsts: Var) -> None:
-        """firsts[k] = where block k begins, of the one behind the last where all end."""
+        """firsts[k] = where block k begins; for the block after the last, where all end."""
         b = kernel.body
         block = b.emit(BlockIndex())[0]
         run = b.mul(block, kernel.capture(self.size))
@@ -144,7 +144,7 @@ class Mend:
     def _write_mend(
         self, keyed: Keyed, gave_up: Atom, kernel: KernelBuilder, firsts: Var
     ) -> None:
-        """The elements of a block, each in turn; firsts[gave_up] = 1 where they went too far."""
+        """Puts a block's elements in order, one by one; firsts[gave_up] = 1 if they go too far."""
         b, size = kernel.body, kernel.capture(self.size)
         block = b.emit(BlockIndex())[0]
         first = b.emit(Load(firsts, block))[0]

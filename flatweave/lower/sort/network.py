@@ -1,8 +1,8 @@
 """A sorting network over vector registers: one thread sorts what its first caches hold.
 
-Element e is in lane e // R of register e % R; there are R registers, as many as a power of two.
+Element e is in lane e // R of register e % R; the number R of registers is a power of two.
 
-    registers   r0: 3 8 1 5    each lane by itself:    r0: 2 4 0 5     lanes exchange    r0: 0 2 4 6
+    registers   r0: 3 8 1 5    within each lane:       r0: 2 4 0 5     lanes exchange    r0: 0 2 4 6
     of lanes    r1: 2 4 0 9    min and max of whole    r1: 3 8 1 9     with others:      r1: 1 3 5 7
                                registers                               log2 lanes stages
 
@@ -30,24 +30,24 @@ from flatweave.terms.syntax import Atom, Const, Lambda, Let, Var, constant
 
 # -- What a network compares: an element's keys, side by side in one word or a few -----------------
 #
-#     keys a: u64, b: u32        words i64 i64      a | b, place
-#     key  a: u32                words i64          a, place
+#     keys a: u64, b: u32        words i64 i64      a | b, index
+#     key  a: u32                words i64          a, index
 #     key  a: u32, which is      words i32          a
 #     all there is to know of x
 #
-# The place of an element is its last key, so that no two are equal and the order is the stable one;
-# elements are read from their places behind the sort. Where the key alone tells what the element
-# was, it is made of the key again. Words are signed: not all processors can compare others.
+# The index of an element is its last key, so no two are equal and the order is the stable one.
+# Elements are read from their indices after the sort. If the key alone determines the element, the
+# element is computed from the key. Words are signed: not all processors can compare unsigned ones.
 
 
 PLACE = 32
-"""Bits of an element's place."""
+"""Bits of an element's index."""
 
 
 @record
 class Words:
-    """The words that `fn` gives an element. `undo` is what makes it of its key again, last first;
-    without it words hold its place, too."""
+    """The words that `fn` gives an element. `undo` holds the steps that compute the element from
+    its key, last first; without it, words also hold the element's index."""
 
     fn: Lambda
     undo: tuple[Let, ...] | None
@@ -89,11 +89,11 @@ class Words:
         return found
 
     def behind(self) -> list[Atom]:
-        """Words that come behind those of all elements."""
+        """Words that come after those of all elements."""
         return [constant((1 << (dtype.bits - 1)) - 1, dtype) for dtype in self.dtypes]
 
     def place(self, b: Builder, last: Atom) -> Atom:
-        """An element's place, of its last word."""
+        """The index of an element, from its last word."""
         return b.cast(b.cast(last, u32), i64)
 
     def element(self, b: Builder, word: Atom) -> Atom:
@@ -157,7 +157,7 @@ class Network:
     # -- within a lane ----------------------------------------------------------------------------
 
     def _eights(self, b: Builder, count: Atom) -> Atom:
-        """Runs of eight registers, where there are so many; the stage that comes next."""
+        """Sorts groups of eight registers, if there are eight; returns the next stage."""
         has_eight = b.apply("ge", self.log, index(3))
         eights = b.apply("select", has_eight, b.apply("floordiv", count, index(8)), index(0))
         scalar_loop(b, index(0), eights, lambda c, group: self._places(
@@ -213,7 +213,7 @@ class Network:
     def _places(
         self, b: Builder, pairs: Sequence[tuple[int, int]], at: Callable[[Builder, int], Atom]
     ) -> None:
-        """Eight registers, of which pairs are compared in turn."""
+        """Compares pairs of eight registers, in the order of `pairs`."""
         places = [at(b, k) for k in range(8)]
         held = [self._load(b, place) for place in places]
         for low, high in pairs:
@@ -260,9 +260,9 @@ class Network:
 
 
 def _ordered(b: Builder, x: Register, y: Register) -> tuple[Register, Register]:
-    """Of each two elements the one that comes first, and the other one.
+    """Of each two elements the smaller one, and the larger one.
 
-    Nothing is known of any of them, and asking what is takes longer with each comparison.
+    Nothing is known of their values, and a query about them takes longer after each comparison.
     """
     if len(x) == 1:
         return b.emit(Apply("minimum", (x[0], y[0]))), b.emit(Apply("maximum", (x[0], y[0])))

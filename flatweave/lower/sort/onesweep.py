@@ -6,8 +6,8 @@
         words[b, d] what block b has of d, then what all up to b have              in the
         moved       each block moves its elements                                   same launch
 
-Elements are read once for all counts, and once for each digit. The words of all passes are the
-same: each is told from those of an earlier pass by the number of the digit, so that one launch
+Elements are read once for all counts, and once for each digit. All passes use the same words: each
+word carries the number of its digit, which tells it from those of earlier passes. So one launch
 clears them, and the counts before them. See `onesweep_kernel.py` for what a block does.
 """
 
@@ -32,8 +32,8 @@ from flatweave.terms.control import NO_BODY, For, If
 from flatweave.terms.syntax import Atom, Let, Var, constant
 
 TILES = 16
-"""Of as many elements as a block moves, one that counts takes at least so many: for each it adds
-to the counts of all once."""
+"""A block that counts takes at least this many tiles, each with the elements that one block moves.
+It adds each of its counts to the global ones only once."""
 
 
 class Sweeps:

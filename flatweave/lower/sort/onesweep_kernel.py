@@ -9,8 +9,8 @@
     threads     target[place[d] + i] = staged[i]   place = start + ahead - first; neighbours of one
                                                    digit go to neighbours
 
-Nothing depends on timing but how far a thread looks back. Elements of a digit keep their order: in
-a warp by turns and lanes, then by warps, then by blocks.
+Only the distance that a thread looks back depends on timing. Elements of a digit keep their order:
+in a warp by iterations and lanes, then by warps, then by blocks.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ from flatweave.terms.build import Builder, index
 from flatweave.terms.control import For
 from flatweave.terms.syntax import Atom, Var, constant
 
-# -- Elements that the threads of a block hold in their registers: so many each, loaded at once ----
+# -- Elements that the threads of a block hold in registers: the same number each, loaded at once --
 #
-#    thread t of warp w, turn k      element first + (w each + k) 32 + t: neighbours load neighbours
+#    thread t of warp w, number k    element first + (w each + k) 32 + t: neighbours load neighbours
 
 
 Turn = Callable[[Builder, Atom, Atom, Atom], None]
-"""What a lane does in a turn: its number, the place in the block, and whether that has an element.
-"""
+"""What a lane does in an iteration, given its number, the index in the block, and whether there is
+an element at that index."""
 
 
 class Held:
@@ -63,7 +63,7 @@ class Held:
         }
 
     def load(self, b: Builder, first: Atom, count: Atom) -> None:
-        """The `count` elements from `first` on; what threads hold beside them is 0."""
+        """Loads the `count` elements from `first` on; threads hold 0 for all others."""
 
         def act(c: Builder, k: Atom, at: Atom, active: Atom) -> None:
             place = c.add(first, at)
@@ -79,11 +79,11 @@ class Held:
         self.turns(b, count, act)
 
     def component(self, k: Atom) -> Callable[[Builder, int], Atom]:
-        """The element of turn k, component by component."""
+        """The components of a thread's element number k."""
         return lambda b, number: b.emit(Load(self.memory[number], k))[0]
 
     def turns(self, b: Builder, count: Atom, act: Turn) -> None:
-        """All threads go through the places of the elements that they hold."""
+        """Emits a loop of all threads over the indices of the elements that they hold."""
         region = b.inner()
         self.turns_inside(region, count, act)
         b.emit(Lanes(self.lanes, region.close([], [])))
@@ -166,7 +166,7 @@ class SweepKernel:
         return b.cast(self.digits.digit_of(b, self.kernel, keys, self.shift), i64)
 
     def _of_warp(self, b: Builder, digit: Atom) -> Atom:
-        """The place of a digit in this warp's tally."""
+        """The index of a digit in this warp's tally."""
         return b.add(b.mul(self.held.warp, index(self.values)), digit)
 
     # -- in a warp --------------------------------------------------------------------------------
@@ -206,7 +206,7 @@ class SweepKernel:
     # -- a thread for each digit ------------------------------------------------------------------
 
     def _publish(self) -> None:
-        """What the block has of each digit, told to others; where each warp's elements go in it."""
+        """Publishes the block's count of each digit; finds where each warp's elements go in it."""
         b = self.b
         region = b.inner()
         digit = self._own(region)
@@ -263,7 +263,7 @@ class SweepKernel:
     # -- elements ---------------------------------------------------------------------------------
 
     def _stage(self, b: Builder, k: Atom, at: Atom, active: Atom) -> None:
-        """An element to its place in the block."""
+        """Stores an element at its index in the block."""
 
         def act(c: Builder) -> None:
             both = c.emit(Load(self.ranks, k))[0]
@@ -278,7 +278,7 @@ class SweepKernel:
         when(b, active, act)
 
     def _leave(self, b: Builder, i: Atom) -> None:
-        """The element at a place of the block to its place among all."""
+        """Moves the element at an index of the block to its index among all."""
         values = {k: b.emit(Load(memory, i))[0] for k, memory in self.staged.items()}
         keys = self.digits.keys_of(b, self.kernel, lambda c, k: values[k])
         start = b.emit(Load(self.places, self._digit(b, keys)))[0]

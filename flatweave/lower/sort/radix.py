@@ -8,11 +8,10 @@ machine's: it counts runs of them and scans the counts before (`counted_runs.py`
 launch whose blocks look back (`onesweep.py`). Every pass is stable, so that the result is the only
 one there is, however elements are divided.
 
-Which bits vary is known when the program runs: it decides on how many digits there are, and how
-wide they are. So is whether elements are in order already, or each comes before the one before it,
-or few: these need no passes (`turned`, `short_rows.py`). Elements go back and forth between two
-buffers; where nobody needs the unsorted array any more, its own is one of them. See Note [What a
-pass costs].
+The program finds out at run time which bits vary; they determine how many digits there are, and how
+wide they are. It also finds out whether elements are in order, strictly descending, or few: these
+need no passes (`turned`, `short_rows.py`). Elements alternate between two buffers; if the unsorted
+array is not needed any more, its buffer is one of them. See Note [What a pass costs].
 """
 
 from __future__ import annotations
@@ -76,7 +75,7 @@ def turned(lowering: Lowering, let: Let, op: RadixSort, total: Atom) -> list[Var
 
 
 Way = Callable[[Lowering, Let, RadixSort, Atom], Sequence[Var]]
-"""Emits a sort of so many elements; their buffers."""
+"""Emits a sort of the given number of elements; returns their buffers."""
 
 
 def lower_radix_sort(lowering: Lowering, let: Let) -> None:
@@ -279,14 +278,14 @@ class _RadixSortLowering:
 # Measured on Zen 4, one thread, 2^24 keys of 32 bits, in nanoseconds for each key and pass:
 #
 #     counting                                       0.4
-#     moving, each element stored where it belongs   1.0, and 3.4 where places lie 2^k apart
+#     moving, each element stored where it belongs   1.0, and 3.4 if targets differ by 2^k
 #     moving, lines of 16 around the caches          1.6 with 8 bits, 1.8 with 11
 #     moving, lines of 32                            1.4 with 8 bits, 1.5 with 11
 #
-# so that three digits of 11 bits take three quarters of the time of four of 8. With a value of four
-# bytes beside the key a move costs 2.1 and 2.7: three quarters become nine tenths; with wider ones
-# the lines of 2048 digits leave the second-level cache, and narrow digits win. A line shorter than
-# 32 elements is full too often (a branch that nobody foretells), and two of a digit's lines in each
-# run are shared with its neighbours: hence few runs, and 11 bits only where runs are long; up to 10
-# where that saves a pass, and where the lines of all digits stay in the second-level cache. The
-# bandwidth of memory is far off: a pass moves 8 bytes a key, which takes 0.1 ns.
+# so that three digits of 11 bits take three quarters of the time of four of 8. With a four-byte
+# value in addition to the key, a move costs 2.1 and 2.7: three quarters become nine tenths. With
+# wider values, the lines of 2048 digits leave the second-level cache, and narrow digits win. A line
+# shorter than 32 elements is full too often (a branch that is mispredicted). Two lines of each
+# digit in each run are shared with its neighbours: hence few runs, and 11 bits only for long runs.
+# Up to 10 bits are used if that saves a pass and the lines of all digits stay in the second-level
+# cache. A pass is far from the bandwidth of memory: it moves 8 bytes a key, which takes 0.1 ns.

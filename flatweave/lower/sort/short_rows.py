@@ -27,12 +27,12 @@ from flatweave.terms.syntax import Atom, Lambda, Let, Var, constant
 
 # -- The sort of a row by one thread: its keys in a network of registers, then its elements --------
 #
-#     words = the keys of the elements, lane by lane; behind them what comes last
+#     words = the keys of the elements, lane by lane; then padding that comes last
 #     sort the words                                    `network.py`
 #     ys[e] = element of words[e % R * lanes + e // R], where there are many, square by square
 #
-# Results have room for what comes behind the last element. A whole program sorts so what is short
-# (`radix.py`). See docs/decisions/sorts.md.
+# Results have room for the padding after the last element. `radix.py` sorts short arrays in the
+# same way. See docs/decisions/sorts.md.
 
 
 NARROWEST = 2
@@ -210,7 +210,7 @@ class _Sorting:
         self._store(b, start, b.emit(Load(self.rooms[-1], at))[0])
 
     def _store(self, b: Builder, start: Atom, word: Atom) -> None:
-        """The elements that words stand for, from `start` on: behind the last one anything."""
+        """Stores the elements of the words, from `start` on; after the last one, any values."""
         if self.words.undo is not None:
             values = [self.words.element(b, word)]
         else:
@@ -222,14 +222,14 @@ class _Sorting:
             b.emit(Store(buffer, place, value))
 
 
-# -- Short rows, many at once: each lane has a row of its own, in registers ------------------------
+# -- Short rows, many at once: each lane sorts one row, in registers -------------------------------
 #
 #     row 0   3 1 2        lane 0 of  x0 x1 x2    3 1 2    1 3 2    1 2 3    1 2 3
 #     row 1   5 4          lane 1                 5 4 -    4 5 -    4 5 -    4 5 -
 #
-# Neighbours are exchanged where the second one comes first, those at even places and those at odd
-# ones in turn: as often as there are elements, after which these are in order. Equal ones never
-# pass each other. Places behind the end of a row have keys that come last.
+# Neighbours are exchanged if the second one comes first (odd-even transposition sort). Pairs at
+# even and at odd positions alternate, in one step for each element; then the row is in order. Equal
+# elements never pass each other. Positions after the end of a row have keys that come last.
 
 
 LENGTHS = (2, 4, 8, SHORT)
@@ -335,7 +335,7 @@ class _Rows:
 def _exchanged(
     b: Builder, many: int, one: Sequence[Atom], other: Sequence[Atom]
 ) -> tuple[list[Atom], list[Atom]]:
-    """Two elements, of which each begins with `many` keys, the one that comes first in front."""
+    """Two elements, which each begin with `many` keys, in sorted order."""
     less: Atom = b.apply("lt", other[many - 1], one[many - 1])
     for k in reversed(range(many - 1)):
         tie = b.apply("and", b.apply("eq", other[k], one[k]), less)

@@ -1,12 +1,12 @@
-"""Elements on their way to many places of an array at once, collected in lines.
+"""Write combining: elements that go to many parts of an array at once are collected in lines.
 
     put d x:   stage[ends[d]] = x;  ends[d] += 1
                line full:  target[bases[d] ..] = the line, around the caches;  begin it anew
 
-One by one, elements would meet in the few sets of the caches that all places share when these lie a
-power of two apart, and each line of the target would be read before it is written. The lines stay
-in the first two levels of the cache (Satish and others 2010). The first and the last line of a
-digit are shared with other runs; of those only the own elements are written.
+Stored one by one, elements whose targets differ by a power of two would compete for a few sets of
+the caches. Each line of the target would also be read before it is written. The lines stay in the
+first two levels of the cache (Satish and others 2010). The first and the last line of a digit are
+shared with other runs; of those, a run writes only the elements that it owns.
 """
 
 from __future__ import annotations

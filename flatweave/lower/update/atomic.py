@@ -43,7 +43,7 @@ NOT_COMMUTATIVE = "it takes elements in any order, and a op b is not b op a"
 class Updates(Protocol):
     """Arrays of `extent` elements into which blocks combine theirs side by side.
 
-    `update` combines one element into a place that is there; `finish` is for when all have.
+    `update` combines one element into an index in bounds; `finish` runs after all updates.
     """
 
     @property
@@ -93,7 +93,7 @@ class Update(ScatterVariant):
 
 @record
 class Claims:
-    """Which element came last at each place, and all elements in running order."""
+    """Which element came last at each index, and all elements in running order."""
 
     dest: tuple[Var, ...]
     winners: Var
@@ -107,7 +107,7 @@ NOT_ATOMIC = f"its operator is none of {listed(ATOMIC)}, component by component"
 
 @record
 class ByComponent:
-    """Arrays that are updated each by a function of its own."""
+    """Arrays that are updated by a separate function for each component."""
 
     dest: tuple[Var, ...]
     extent: Atom
@@ -127,7 +127,7 @@ class ByComponent:
 
 
 class ByAtomics(Update):
-    """Each component by an instruction or a swap of its own: they know nothing of each other."""
+    """Updates each component independently, by an instruction or a swap."""
 
     name = "atomic"
     stores = True
@@ -166,7 +166,7 @@ def make_claims(
 def scatter_reduce_element(
     b: Builder, elements: Elements, updates: Updates, taken: Sequence[Atom]
 ) -> None:
-    """Combine one element into its place; outside it is dropped."""
+    """Combines one element into its index; drops it if the index is out of bounds."""
     place, *values = taken
     place = b.cast(place, i64)
     inside = b.inner()
@@ -178,7 +178,7 @@ def scatter_reduce_element(
 def claim_element(
     b: Builder, kernel: KernelBuilder, claims: Claims, taken: Sequence[Atom], order: Atom
 ) -> None:
-    """Keep one element, and claim its place for it; outside nothing is claimed."""
+    """Stores one element and claims its index for it; claims nothing if that is out of bounds."""
     place, *values = taken
     place = b.cast(place, i64)
     for buffer, value in zip(claims.elements, values, strict=True):
@@ -189,7 +189,7 @@ def claim_element(
 
 
 def write_winners(lowering: Lowering, let: Let, claims: Claims) -> None:
-    """Launch: every place that somebody claimed gets the element that came last."""
+    """Emits the launch that writes to every claimed index the element that came last."""
 
     def write(b: Builder, kernel: KernelBuilder, j: Atom) -> None:
         winner = b.emit(Load(kernel.buffer(claims.winners), j))[0]
