@@ -51,16 +51,15 @@ class Dialect:
 
     `head` begins a kernel: {name}, {threads} and {params} stand for themselves. `global_pointer`
     spells a pointer to {type}; `block` is the block's number where blocks start in any order, and
-    `acquire` and `release` are statements on {to}, {at} and {value}; `acquire_lanes` is one that
-    each lane does for itself, after which all lanes see what any of them has. `load_whole` and
-    `store_whole` access that many words at once, {first} and {second}, and order nothing else.
-    `first_lane` gives all lanes of a warp that one's {to}; "" where a warp cannot meet alone.
-    `pause` is what who waits does after {attempt} others.
-    `popcount` and `highest` tell of a word of 32 bits how many are set and which is the highest.
-    `atomic` gives
-    the device's own atomic update, as an expression on at and x, where it has one. `function`
-    begins one that is never written out where it is called. `shared_space` qualifies what a pointer
-    to shared memory points to, and `shared_fence` orders what one thread does there.
+    `acquire` and `release` are statements on {to}, {at} and {value}; `acquire_lanes` is one for
+    each lane separately, after which all lanes see what any of them sees. `load_whole` and
+    `store_whole`, by number of words, access {first} and {second} at once, and order nothing else.
+    `first_lane` gives all lanes of a warp the first lane's {to}; it is "" where a warp cannot
+    synchronise separately. `pause` is a waiting thread's next pause after {attempt} others.
+    `popcount` and `highest` count the set bits of a 32-bit word, and find the highest. `atomic`
+    gives the device's native atomic update, as an expression on at and x, where it has one.
+    `function` begins a function that is never inlined. `shared_space` qualifies the target of a
+    pointer to shared memory, and `shared_fence` orders one thread's accesses there.
     """
 
     name: str

@@ -4,9 +4,9 @@
     other modules    the kernels that run whatever happens, made with the host; then those of each
                      branch: written, emitted and compiled at their first launch
 
-A kernel that no call needs costs nothing. What is made later is made under the switches of the time
-when the program was compiled. Kernels of some size are modules of their own, compiled side by side
-with each other and with the host. How often code runs decides how much LLVM optimises: kernels are
+A kernel that no call needs costs nothing. Modules that are compiled later use the switches from the
+time when the program was compiled. Larger kernels are separate modules, compiled in parallel with
+each other and with the host. How often code runs decides how much LLVM optimises: kernels are
 optimised, the host only where it contains a hot loop (`load.py`).
 """
 
