@@ -1,10 +1,10 @@
-"""What a pass says of itself: the form it takes, and the form it gives.
+"""How a pass declares the form it takes, and the form it gives.
 
     @array_pass(takes=(SWEPT,), gives=FLAT)      SWEPT in, FLAT out
     @array_pass(takes=(TRACED, FLAT))            whatever form of these it takes, it gives
 
-The order in which passes can stand follows from these two, and so does which are optional: those
-that give a form that includes every program they take.
+These two determine the possible orders of passes, and which passes are optional: those that give a
+form that includes every program they take.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ About = Callable[[Op], bool]
 class ArrayPass:
     """A pure function from program to program, with its forms.
 
-    `explain` tells people what it decides about a program that it is given. A program without an
-    operation that the pass is `about` is given back as it is, at the price of a look at each let.
+    `explain` tells users what the pass decides about a program. A program without an operation that
+    the pass is `about` is returned unchanged, at the price of a look at each let.
     """
 
     __name__: str

@@ -61,7 +61,7 @@ Value = Atom | Pull
 
 
 class Scope:
-    """What the variables of a body under translation stand for; `in_row`: of a row's program, which
+    """The values of the variables of a body under translation; `in_row`: of a row's program, which
     one thread runs."""
 
     def __init__(self, outer: Scope | None = None) -> None:

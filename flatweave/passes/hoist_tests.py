@@ -24,8 +24,8 @@
 
 A position of the sweep plus what is the same for all of them goes from c to c + m - 1. So all reads
 lie inside if 0 <= c <= n - m. Then they need no test, nor one for a negative index, which counts
-from the end. Otherwise everything is as it was, with its faults. The branch goes one way in all
-elements: generated code asks outside of its loops.
+from the end. Otherwise everything stays as it was, with its faults. All elements take the same
+branch: generated code tests the condition outside of its loops.
 
 Where what is the same for all of them depends on a condition that is, too, as what is chosen from
 for a row's start (telescope.py), that condition is one more of these.
@@ -33,7 +33,7 @@ for a row's start (telescope.py), that condition is one more of these.
 So do all reads at a position that is clipped, between the same ends for all of them: these ends
 lie inside, or some read may not.
 
-Reads that stand next to each other, with no check between them, share a branch.
+Adjacent reads, with no check between them, share a branch.
 """
 
 from __future__ import annotations

@@ -171,7 +171,7 @@ class _Host:
     def _reads_in_place(self, made: AllElements, let: Let) -> bool:
         """Whether a sweep reads kept elements in place only, and may run under a flag.
 
-        Elements that another filter keeps stand elsewhere, though there may be as many of them.
+        Another filter's kept elements have other positions, even if their number is the same.
         """
         op = let.op
         assert isinstance(op, Sweep)

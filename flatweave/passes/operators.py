@@ -42,9 +42,9 @@ def _chooses_alike(fn: Lambda) -> bool:
         (v, i) (w, j) => second = w > v or (w == v and j < i)
                          (select second w v, select second j i)
 
-    What it gives depends on how numbers that it compares stand to each other and on nothing else:
-    small numbers in all combinations stand for all numbers, so that trying these is a proof. Zeros
-    of both signs are equal, as they are to an extreme of the table.
+    Its result depends only on the order of the numbers that it compares. Small numbers in all
+    combinations represent all numbers, so that trying these is a proof. Zeros of both signs are
+    equal, as they are to minimum and maximum of the table.
     """
     tried = _in_all_orders(fn)
     if tried is None:

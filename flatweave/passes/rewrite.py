@@ -101,7 +101,7 @@ class Rewriter:
 
 
 def _unchecked(b: Builder, op: Index) -> Index:
-    """A read whose indices are known to lie inside needs no check."""
+    """A read whose indices are known to be inside needs no check."""
     if not op.checked:
         return op
     shape = array_type(op.xs).shape
@@ -126,7 +126,7 @@ def emit(b: Builder, op: Op, hints: Sequence[str] = ()) -> Sequence[Atom]:
 def tested(
     b: Builder, indices: Sequence[Atom], shape: Sequence[Atom], row: tuple[Atom, ...]
 ) -> tuple[Atom, ...]:
-    """The indices of a checked read: each is tested, and replaced by 0 if it lies outside."""
+    """The indices of a checked read: each is tested, and replaced by 0 if it is outside."""
     safe: list[Atom] = []
     for axis, (i, extent) in enumerate(zip(indices, shape, strict=True)):
         if b.is_below(i, extent):

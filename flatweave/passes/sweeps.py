@@ -11,7 +11,7 @@ from flatweave.terms.syntax import Atom, Lambda, Let, Var
 from flatweave.terms.traverse import atoms_in, free_vars, lambdas_in, walk_lets
 
 STREAMS = 20
-"""So many arrays one sweep may read and write."""
+"""One sweep may read and write this many arrays."""
 
 
 def is_ordered(op: Sweep) -> bool:
@@ -25,7 +25,7 @@ def is_ordered(op: Sweep) -> bool:
 
 
 def read_elsewhere(op: Sweep) -> set[Var]:
-    """The variables that are used in any way but to be read at the sweep's own position."""
+    """The variables with a use other than a read at the sweep's own position."""
     found = set(free_vars(op.sinks))
     for let in walk_lets(op.body):
         if isinstance(let.op, Index) and let.op.indices == op.body.params:

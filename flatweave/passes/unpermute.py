@@ -18,8 +18,8 @@
         in c
 
 The law: a scatter by a permutation writes each index once, so that the same pairs of an index and a
-value meet. Where a sort gave the permutation the indices are often in order before they move: equal
-ones are neighbours. The scatter goes where nobody else reads it.
+value meet. If a sort gave the permutation, the indices are often in order before they move: equal
+ones are neighbours. A scatter without other readers is dropped.
 
 Leaves alone: operators that round, for which the order of elements matters; indices of which some
 may not be written.

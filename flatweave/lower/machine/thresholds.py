@@ -11,7 +11,7 @@ from flatweave.lower.machine.machine import ROW_LANES
 # -- rows that are data (expansions, nests, reductions) --------------------------------------------
 
 LONG_ROW = 64
-"""From this mean length on rows are walked one by one: most steps lie inside one row."""
+"""From this mean length on rows are walked one by one: most steps stay inside one row."""
 ROW_AT_ONCE = 8
 """The same where a row is combined in one go, and as many rows as there are lanes together."""
 ROW_OF_READS = 4
@@ -29,7 +29,7 @@ DEAR_IN_ROW = 200
 SOURCES = 32 * ROW_LANES
 """Sources of a block where each lane takes one."""
 SEEN = 8
-"""So many times 32 rows a warp looks at, spread evenly, at most."""
+"""A warp looks at no more than this many times 32 rows, spread evenly."""
 
 # -- rows of one length, stencils (schedules, nests) -----------------------------------------------
 
@@ -58,7 +58,7 @@ the results so far: the steps hide these reads. With 64, 128, 256, 512: 4096 x 4
 10.1, 10.2, 10.6, 11.2 ms of one thread, and 10^5 x 64 times itself 34.7, 30.5, 27.6, 26.7; with 341
 and 8 columns 0.37, and with 256 or 512 0.28."""
 MOST_REDUCTIONS = 4
-"""So many columns are reductions of one sweep over the rows."""
+"""Up to this many columns are reductions of one sweep over the rows."""
 
 MOST_VALUES = 2
 """Values of a row, or of a lane, for each step of the fold: more leave no registers for results."""

@@ -49,8 +49,8 @@ def arrange_lanes(
 
 
 def choose_tail(op: Sweep, machine: Machine, lanes: Vectorize) -> Tail:
-    """How rows end that are visited one by one. Steps may lie over others where an element may be
-    visited twice: all are stored. One lane runs a loop as long as all do."""
+    """The tail of rows that are visited one by one. Steps may overlap if an element may be visited
+    twice, that is, if all are only stored. A loop takes one lane as long as all lanes."""
     by_row = lanes.axis is Axis.LAST and lanes.width > 1 and not machine.one_block
     scans = any(isinstance(let.op, Prefix) for let in op.body.lets)
     if not (by_row and op.only_stores) or scans:
@@ -108,8 +108,8 @@ def _own_position(read: Index, op: Sweep) -> bool:
 
 
 def _folds_run_along_memory(op: Sweep, known: Accesses) -> bool:
-    """Whether the inner folds read along their own index rather than along the sweep's. What they
-    read across rows is a gather along the fold, and one element for all lanes along the sweep."""
+    """Whether the inner folds read along their own index rather than along the sweep's. Reads
+    across rows are a gather along the fold, and one element for all lanes along the sweep."""
     along_fold = along_sweep = across = 0
     last = op.body.params[-1]
     for fold in _folds(op.body):

@@ -46,7 +46,7 @@ BALANCED = Division(0, Along.EITHER)
 
 
 def find_located(op: Sweep) -> Locate | None:
-    """The rows that a sweep finds its own positions in, if it does: its walk goes along them.
+    """The rows in which a sweep looks up its own positions, if it does: it walks along them.
 
     A search in a branch does not count: positions that take the other one may be in no row.
     """

@@ -19,7 +19,7 @@ from flatweave.terms.traverse import walk_lets
 
 
 class SweepFacts:
-    """Facts of a sweep, each found once, when it is asked for: plans are made of them, emission
+    """Facts of a sweep, each computed once, on demand. Plans are built from them, and emission
     reads them."""
 
     def __init__(self, op: Sweep) -> None:
@@ -28,7 +28,7 @@ class SweepFacts:
 
     @cached_property
     def known(self) -> Accesses:
-        """What its values are along its axes and those of its folds."""
+        """How its values vary along its axes and those of its folds."""
         return accesses_of(self.op)
 
     @cached_property
@@ -38,7 +38,7 @@ class SweepFacts:
 
     @cached_property
     def located(self) -> Locate | None:
-        """The rows among which it locates its own positions."""
+        """The rows in which it looks up its own positions."""
         return find_located(self.op)
 
     @cached_property
@@ -53,7 +53,7 @@ class SweepFacts:
 
     @cached_property
     def neighbours(self) -> Neighbours | None:
-        """What it reads of rows around an element's own."""
+        """Its reads of rows around an element's own row."""
         return find_neighbours(self.op, self.known)
 
     @cached_property

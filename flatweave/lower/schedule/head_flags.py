@@ -40,8 +40,8 @@ def _combined(op: Sweep) -> list[tuple[Sink, tuple[Atom, ...]]]:
 
 
 def find_head_flags(op: Sweep, located: Locate | None) -> HeadFlags | None:
-    """What of a sweep says where the rows begin that it locates its positions in: of one that
-    combines these rows and no others, or that asks nothing else of them."""
+    """The values of a sweep that say where its rows begin, if it combines these rows and no others,
+    or uses nothing else of them."""
     combined, lets = _combined(op), op.body.lets
     at = next((let for let in lets if let.op is located), None)
     if located is None or at is None:

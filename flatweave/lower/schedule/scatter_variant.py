@@ -30,9 +30,9 @@ class ScatterVariant:
     reason: ClassVar[str] = ""
     """Why it runs, in the user's words."""
     chosen: ClassVar[When] = When.PAYS
-    """When it is taken where nobody wishes for a variant."""
+    """When it is selected if the user asks for no variant."""
     wished: ClassVar[When] = When.ALWAYS
-    """When it is taken by who wishes for it; owners do the rest."""
+    """When it is selected if the user asks for it; owners do the rest."""
 
     @classmethod
     def obstacle(cls, machine: Machine, facts: SweepFacts) -> str:
@@ -41,7 +41,7 @@ class ScatterVariant:
 
     @classmethod
     def suits(cls, machine: Machine, facts: SweepFacts) -> bool:
-        """Whether it is tried where nobody wishes for a variant."""
+        """Whether it is tried if the user asks for no variant."""
         return not cls.obstacle(machine, facts)
 
     @classmethod

@@ -84,7 +84,7 @@ def _folded_extent(op: Sweep) -> Atom | None:
 
 
 def length_of_short(op: Sweep, axis: Axis, known: Accesses) -> Length | None:
-    """How long the rows are along which lanes lie, where sweeps of short ones have another plan:
+    """The length of the rows that lanes run along, for sweeps with a different plan for short rows:
     those that do not scan, and of which lanes do not go along rows in memory."""
     if not op.stores_or_reduces or any(isinstance(let.op, Prefix) for let in walk_lets(op.body)):
         return None
@@ -98,7 +98,7 @@ def length_of_short(op: Sweep, axis: Axis, known: Accesses) -> Length | None:
 
 
 def _mean_length(op: Sweep, known: Accesses) -> Length | None:
-    """How long the rows are on average that offsets cut, where all folds go along such rows."""
+    """The mean length of the rows between offsets, if all folds go along such rows."""
     folds = [let.op for let in walk_lets(op.body) if isinstance(let.op, Fold)]
     found = {_cut_by_offsets(fold, known) for fold in folds}
     pair = found.pop() if len(found) == 1 else None

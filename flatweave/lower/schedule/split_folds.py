@@ -214,7 +214,7 @@ class _Folds:
                 for place in inner]  # fmt: skip
 
     def _whole(self, b: Builder) -> Sequence[Atom]:
-        """The sweep, and before it the arrays that are its own."""
+        """The sweep, preceded by its `own` arrays."""
         renaming = Substitution(
             self._stored(b, self.own), lambda var, type_: b.var(var.name, type_)
         )

@@ -117,9 +117,9 @@ def _around(xs: Var, reads: tuple[Near, ...]) -> Around:
 
 @record(eq=True)
 class Neighbours:
-    """What a sweep reads of rows around an element's own: for each array the read of the furthest
-    row, which a step asks for ahead, and the bytes that a column of all these rows has, those that
-    are stored included."""
+    """The reads of rows around an element's own row: for each array the read of the furthest row,
+    which a step prefetches, and the bytes of a column of all these rows, including those that are
+    stored."""
 
     furthest: tuple[Index, ...]
     column_bytes: int

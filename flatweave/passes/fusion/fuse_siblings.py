@@ -320,8 +320,8 @@ class _Group(_Single):
 
 
 def _go_apart(sinks: Sequence[Sink], other: Sweep) -> bool:
-    """Whether one sweep compacts, which goes along positions, and the other only combines rows of
-    cheap elements, which goes along rows: two passes are faster than both in one."""
+    """Whether one sweep compacts, walking along positions, and the other only combines rows of
+    cheap elements, walking along rows: two passes are faster than one."""
     compacts = any(sink.filters for sink in sinks)
     combines = all(sink.by_row for sink in other.sinks)
     return compacts and combines and cost_of_body(other.body) <= STORING

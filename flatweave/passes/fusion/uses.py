@@ -46,7 +46,7 @@ def uses_of(program: Program) -> dict[Var, Uses]:
 class _Count:
     """Counts how each array of a program is used.
 
-    `sweep` is the sweep in whose body a use stands, and `space` the indices of that sweep and of
+    `sweep` is the sweep whose body contains a use, and `space` the indices of that sweep and of
     the folds around, each with its extent: a read that uses every one of them once, on an array of
     those extents, visits each element once. So does a read of all elements of all rows between
     offsets. `loops` is the number of host loops around.

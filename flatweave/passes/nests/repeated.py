@@ -61,7 +61,7 @@ def _again(fn: Lambda) -> Iterator[Again]:
 
 @record
 class Axis:
-    """A loop: its extent, what varies along it, and which of that are its own indices."""
+    """A loop: its extent, the variables that vary along it, and which of these are its indices."""
 
     extent: Atom
     varies: Sequence[Var]

@@ -47,7 +47,7 @@ class RowFunction:
 
     @property
     def row(self) -> Atom:
-        """The number of the row at hand."""
+        """The number of the current row."""
         return self.body.ravel(self.params, self.shape)
 
     def needed(self, roots: Iterable[Atom]) -> tuple[Let, ...]:

@@ -73,7 +73,7 @@ class Rows(RowFunction):
         return self._segments[key]
 
     def know(self, shape: Sequence[Atom], segments: Segments) -> None:
-        """Rows of this shape lie as these segments do."""
+        """Rows of this shape have the layout of these segments."""
         self._segments[tuple(shape)] = segments
 
     def _cut(self, shape: tuple[Atom, ...]) -> Segments:
@@ -100,7 +100,7 @@ class Rows(RowFunction):
                 self.body.own.update(dict.fromkeys(vars_, span))
 
     def _offsets_behind(self, shape: tuple[Atom, ...]) -> Atom | None:
-        """The offsets of which an extent is the length of the row at hand."""
+        """The offsets between which an extent is the length of the current row."""
         for let in self.body.lets:
             op = let.op
             if isinstance(op, Span) and (let.vars[1],) == shape and [op.row] == self.params:
@@ -159,11 +159,11 @@ class Rows(RowFunction):
     # -- from all rows back to one ----------------------------------------------------------------
 
     def start(self, segments: Segments) -> Atom:
-        """Where the row at hand begins."""
+        """Where the current row begins."""
         return self._span(segments)[0]
 
     def length(self, segments: Segments) -> Atom:
-        """How long the row at hand is; arrays of that length lie as these segments do."""
+        """The length of the current row; arrays of that length are laid out as these segments."""
         length = self._span(segments)[1]
         self.know((length,), segments)
         return length

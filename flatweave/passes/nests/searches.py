@@ -60,7 +60,7 @@ class Searches:
         return inside.close(params, [renaming.atom(result) for result in fn.results])
 
     def search(self, b: Builder, op: Locate) -> tuple[Atom, Atom]:
-        """The source of a position of the row at hand, and where it begins in the row."""
+        """The source of a position of the current row, and where it begins in the row."""
         rows = self.rows
         if op.ends not in self.found:
             self.found[op.ends] = self._all_ends(op.ends)

@@ -238,7 +238,7 @@ def _packed(b: Builder, segments: Uneven, rooms: Atom, array: Atom) -> Atom:
 
 
 def _places(results: Sequence[Atom]) -> Iterator[int]:
-    """Where results stand among those of a branch."""
+    """The positions of results among those of a branch."""
     place = -1
     for result in results:
         place += 1 + (result.type.rank if isinstance(result.type, ArrayType) else 0)

@@ -1,7 +1,7 @@
 """The state of a loop in every row: one slot for each of its scalars and arrays.
 
-A slot stands for several atoms of the loop of the host: for the rows that are left their values,
-flat, and for all rows what they gave back.
+A slot represents several atoms of the host's loop: flat values for the rows that are left, and
+results for all rows.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Slot:
         raise NotImplementedError
 
     def bind_results(self, b: Builder, count: Atom) -> list[Var]:
-        """Parameters of the loop for what rows have given back."""
+        """Parameters of the loop for the results of rows."""
         raise NotImplementedError
 
     def give(
@@ -56,11 +56,11 @@ class Slot:
         raise NotImplementedError
 
     def left(self, rows: Rows, result: Sequence[Atom], before: Sequence[Atom]) -> Atom:
-        """What the row at hand has when its loop has ended, of what rows have given back."""
+        """The current row's value after its loop has ended, from the results of all rows."""
         raise NotImplementedError
 
     def kept(self, rows: Rows, group: Sequence[Atom], before: Sequence[Atom]) -> Atom:
-        """What the row at hand has, of its atoms for all rows."""
+        """The current row's value, from its atoms for all rows."""
         raise NotImplementedError
 
 
