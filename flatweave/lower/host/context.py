@@ -47,7 +47,7 @@ class Declared:
 
 
 class Program:
-    """What all bodies of one program share."""
+    """The state that all bodies of one program share."""
 
     def __init__(
         self, machine: Machine, checks: bool, lower_lets: LowerLets, schedule: Schedule,
@@ -75,7 +75,7 @@ class Program:
 
 
 def name_of(let: Let) -> str:
-    """What a sweep is called: as the first of its results."""
+    """The name of a sweep: that of its first result."""
     return let.vars[0].name if let.vars else "sweep"
 
 
@@ -105,7 +105,7 @@ class Lowering:
         return self.sites.add(Site(kind, self.where, message, count))
 
     def note(self, said: str) -> None:
-        """Tell the user what was decided here."""
+        """Report to the user a decision made here."""
         self.program.notes.append(_said(self.where, said))
 
     def take(self, buffer: Var) -> None:
@@ -333,7 +333,7 @@ def fill(lowering: Lowering, let: Let, buffer: Var, count: Atom, first: Atom, ot
     each_place(lowering, let, "_fill", Role.FILL, count, [buffer.type.dtype], act)
 
 
-# -- The host values that records of the lowering hold: what a kernel written later may need -------
+# -- The host values in records of the lowering: what a lazily compiled kernel may need ------------
 
 
 def held(thing: object) -> Iterator[Atom]:

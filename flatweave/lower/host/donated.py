@@ -72,7 +72,7 @@ def _checks(let: Let) -> bool:
 
 
 def tell_unused(lowering: Lowering) -> None:
-    """Tell of arrays that are given for nothing."""
+    """Report arrays that are donated without effect."""
     program = lowering.program
     lowering.where = None
     for buffer, name in program.given.items():
@@ -83,9 +83,9 @@ def tell_unused(lowering: Lowering) -> None:
 def room_in(
     lowering: Lowering, let: Let, facts: SweepFacts, plan: SweepPlan, var: Var, count: Atom
 ) -> Var | None:
-    """The memory of a given array in which a sweep that reads each of its elements for one of its
-    own can store what it makes, or fresh memory where the array has another owner; None where there
-    is no such array."""
+    """The memory of a donated array in which a sweep can store its results, as it reads each
+    element for one result; fresh memory where the array has another owner. None where there is no
+    such array."""
     program = lowering.program
     source = _read_at_its_place(lowering, let, facts, plan, var) if program.given else None
     if source is None:

@@ -69,7 +69,7 @@ def _block_size(machine: Machine, dtypes: Sequence[DType]) -> Atom:
     return index(max(1, machine.block_bytes // sum(dtype.bytes for dtype in dtypes)))
 
 
-# -- Copying a buffer on all cores: what an update of an array that is still needed begins with ----
+# -- Copying a buffer on all cores: the start of an update of an array that is still needed --------
 #
 # The target may have another dtype: sums of f32 are added in f64 (`scatter/wide.py`).
 

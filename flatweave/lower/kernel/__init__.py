@@ -1,1 +1,1 @@
-"""One kernel under construction: what it captures from the host, and element functions in it."""
+"""One kernel under construction: its captured host values, and element functions in it."""

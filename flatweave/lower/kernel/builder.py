@@ -1,7 +1,7 @@
 """A kernel under construction: what its body captures from the host becomes its parameters.
 
-A kernel that is written later is launched before its body is known, so it is *given* up front all
-that the body may capture; what it does not use costs nothing.
+A lazily compiled kernel is launched before its body is known, so all that the body may capture is
+*given* up front; unused values cost nothing.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class HostScope:
         self._known[host] = value
 
     def known(self, host: Atom) -> Const | None:
-        """What a host value is known to be in this body."""
+        """The known value of a host value in this body."""
         scope: HostScope | None = self
         while scope is not None and host not in scope._known:
             scope = scope.outer
@@ -78,7 +78,7 @@ class HostScope:
 
 
 class Sites:
-    """The table of sites; their numbers go into the machine code."""
+    """The table of sites; the machine code contains their numbers."""
 
     def __init__(self, rows: dict[int, Site] | None = None, first: int = 0) -> None:
         self.rows = {} if rows is None else rows
@@ -150,7 +150,7 @@ class KernelBuilder:
         self._given = {host: self._new(host) for host in hosts}
 
     def _shifted(self, host: Var) -> Atom | None:
-        """A sum of an index and a constant, made anew: index algebra must see what it is."""
+        """A sum of an index and a constant, computed again so that index algebra sees its terms."""
         made = shift_of(self.host, host)
         if made is None:
             return None

@@ -209,7 +209,7 @@ class Elements:
         return b.emit(Load(buffer, self._place(b, indices, shape)))[0]
 
     def _place(self, b: Builder, indices: Sequence[Atom], shape: Sequence[Atom]) -> Atom:
-        """Where an element lies, or 0 where that may rest on a check that failed."""
+        """The position of an element, or 0 where it may depend on a failed check."""
         place = b.ravel(indices, shape)
         is_safe = all(b.is_below(i, extent) for i, extent in zip(indices, shape, strict=True))
         return place if is_safe else self._unless_failed(b, place, index(0))
@@ -272,7 +272,7 @@ class Elements:
     def _checked(
         self, b: Builder, i: Atom, extent: Atom, op: Index, let: Let, axis: int
     ) -> Atom:
-        """The index, or 0 and a report when it lies outside."""
+        """The index, or 0 and a report when it is out of bounds."""
         if b.is_below(i, extent):
             return i
         outside = b.apply("ge", b.cast(i, u64), b.cast(extent, u64))
@@ -289,7 +289,7 @@ class Elements:
         return self.atom(op.row[0]) if op.row else self.position
 
     def _check(self, b: Builder, op: Check, let: Let) -> Sequence[Atom]:
-        """A report in the lanes where the condition fails; up to two values go with it."""
+        """A report in the lanes where the condition fails, with up to two values."""
         failed = b.apply("not", self.atom(op.condition))
         values = [b.cast(self.atom(value), i64) for value in op.values_[:2]]
         values += [index(0)] * (2 - len(values))

@@ -19,19 +19,19 @@ from flatweave.terms.control import For, If, While
 from flatweave.terms.syntax import Atom, Const, Lambda, Let, Op, Var
 from flatweave.terms.traverse import Substitution, lambdas_in
 
-# -- Loops that end where a check in them fails, for what they wait for may never come then --------
+# -- Loops that end where a check in them fails, as their exit condition may never hold then -------
 #
 #     while [s] (s => holds) (s => .. if outside (report ..) ..; t)
 #     ==>
 #     while [s, false] (s, failed => holds and not failed) (s, failed => .. ..; t, outside)
 #
-# A report alone lets its element go on, with another index. Where the condition has checks, it is
-# evaluated before the loop and at the end of each iteration, so that what fails in it is known.
+# After a report alone, evaluation of its element continues with another index. A condition with
+# checks is evaluated before the loop and at the end of each iteration, so its failures are known.
 
 
 FALSE, TRUE = Const(False, bool_), Const(True, bool_)
 Found = tuple[tuple[Atom, ...], Atom]
-"""What some code gives, and whether a check in it failed."""
+"""The results of some code, and whether a check in it failed."""
 
 
 class FailingLoops:
@@ -137,7 +137,7 @@ class FailingLoops:
 
 
 class Calls(Protocol):
-    """What emits the program's functions into a kernel."""
+    """Emits the program's functions into a kernel."""
 
     def atoms(self, atoms: Sequence[Atom]) -> tuple[Atom, ...]:
         """The kernel's atoms for the program's."""
@@ -222,7 +222,7 @@ def _turns(
 def _by_stretches(
     calls: Calls, b: Builder, op: Fold, stretches: Stretches, extent: Atom
 ) -> tuple[Atom, ...]:
-    """Where the elements that decide begin and end, and those that were not looked at begin."""
+    """The bounds of the elements that decide, and the end of the whole steps."""
 
     def call(c: Builder, atoms: Sequence[Atom]) -> Sequence[Atom]:
         return calls.apart(c, op.fn, atoms)
@@ -255,7 +255,7 @@ def _rest(
 def _join(
     calls: Calls, b: Builder, op: Fold, alone: bool, state: Sequence[Atom], values: Sequence[Atom]
 ) -> Sequence[Atom]:
-    """The state with the values of one step: each lane alone, or all of them in order."""
+    """The state with the values of one step: each lane separately, or all of them in order."""
     if not alone:
         values = b.emit(ReduceLanes(calls.function(b, op.fn), tuple(values)))
     return calls.apart(b, op.fn, [*state, *values])

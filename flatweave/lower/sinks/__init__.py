@@ -1,1 +1,1 @@
-"""What becomes of the elements of a sweep: stored, kept, combined, combined by segment."""
+"""The uses of the elements of a sweep: stored, selected, combined, combined by segment."""

@@ -40,7 +40,7 @@ from flatweave.terms.syntax import Atom, Var
 from flatweave.terms.traverse import needed_for, walk_lets
 
 IDLE = 4
-"""How many lanes there may be for each element where rows lie side by side."""
+"""How many lanes there may be for each element where rows are side by side."""
 
 
 def write_rows(writer: KernelWriter, sinks: Sequence[SegmentSink]) -> None:
@@ -142,7 +142,7 @@ class _Folder:
         return self._fold(b, last)
 
     def _square(self, b: Builder, neutral: Atom) -> Var:
-        """What the lanes of as many rows have, at first of none."""
+        """The values of the lanes of as many rows, initially neutral."""
         room = self.writer.kernel.body.emit(Shared(scalar_type(neutral), WIDTH * WIDTH))[0]
         region = b.inner()
         loop = region.inner()
@@ -154,7 +154,7 @@ class _Folder:
         return room
 
     def _lanes_of(self, b: Builder, row: RowOf, lo: Atom, hi: Atom, short: Atom) -> State:
-        """What each lane has of a row; up to `short` elements are read at once."""
+        """Each lane's values of a row; up to `short` elements are read at once."""
         length = b.sub(hi, lo)
         some, many = b.inner(), b.inner()
         at_once = self.elements.fold_short(some, row, lo, length)
@@ -272,7 +272,7 @@ class CombineRowsSink(SegmentSink):
         return located_rows(b, machine, results, located, share)
 
     def _row_at(self, writer: KernelWriter, row: Atom) -> RowAt:
-        """What emits the row of any position."""
+        """A function that emits the row of any position."""
         lets = needed_for(writer.op.body.lets, [row])
         if any(isinstance(let.op, Prefix) for let in lets):
             raise CompilerBug("the row of combine_rows depends on a prefix.")

@@ -1,4 +1,4 @@
-"""What each kind of sink of the array language is lowered by, and those that take little to say."""
+"""How each kind of sink of the array language is lowered, with the short lowerings."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from flatweave.terms.build import FALSE, index
 from flatweave.terms.control import NO_BODY, For, If
 from flatweave.terms.syntax import Atom, Let, Var
 
-# -- The array of all results: each element at its own position ------------------------------------
+# -- The array of all results: each element at its position ----------------------------------------
 
 
 class StoreSink(LoweredSink):
@@ -88,7 +88,7 @@ class InTurnSink(LoweredSink):
 
 
 class InsertSink(LoweredSink):
-    """Writes into the array itself where nobody else needs it."""
+    """Writes into the array itself where nothing else needs it."""
 
     buffer: Var
     offset: Atom
@@ -152,7 +152,7 @@ GROUP = 64
 
 
 class CombineSink(LoweredSink):
-    """What the last pass does for it, it does for all reductions of the sweep together."""
+    """The last pass does its part for all reductions of the sweep together."""
 
     def allocate(self, sweep: HostSweep) -> None:
         lowering, blocks = sweep.lowering, sweep.blocks
@@ -251,7 +251,7 @@ class ScatterReduceSink(LoweredSink):
             scope.bind(var, HostArray(buffer, scope.array(array).shape))
 
 
-# -- The sinks of the array language, and what each is lowered by ----------------------------------
+# -- The sinks of the array language, and their lowerings ------------------------------------------
 
 
 SINKS: Mapping[type[ops.Sink], type[LoweredSink]] = {

@@ -37,7 +37,7 @@ SHORT = 2 * WIDTH
 
 
 class RowElements:
-    """What a sweep computes of the elements of a row, and how its sinks combine them."""
+    """The elements of a row of a sweep, and how its sinks combine them."""
 
     def __init__(self, writer: KernelWriter, sinks: Sequence[CombineRows]) -> None:
         self.writer = writer
@@ -57,7 +57,7 @@ class RowElements:
     # -- one row ----------------------------------------------------------------------------------
 
     def fold(self, b: Builder, row: RowOf, lo: Atom, hi: Atom) -> State:
-        """The elements from lo to hi of one row, inside of lanes: what each lane has of them."""
+        """Each lane's part of the elements from lo to hi of one row, inside of lanes."""
         state = self.neutral
         if self.at_once:
             state, lo = self._in_chains(b, row, lo, hi)
@@ -99,7 +99,7 @@ class RowElements:
         return self.each(b, known, values, lanewise=False)
 
     def _rest(self, b: Builder, state: State, row: RowOf, mid: Atom, hi: Atom) -> State:
-        """What is left of a row after its whole steps."""
+        """The remainder of a row after its whole steps."""
         flat = b.emit(Lane(mid))[0]
         some, none = b.inner(), b.inner()
         values = self.values(some, flat, row, begun=True)
@@ -152,7 +152,7 @@ class RowElements:
         return tuple(out)
 
     def joined(self, b: Builder, state: State) -> State:
-        """What the lanes of a row have, combined."""
+        """The combined values of the lanes of a row."""
         out: list[Atom] = []
         for sink in self.sinks:
             mine = state[len(out) : len(out) + len(sink.neutral)]
@@ -160,7 +160,7 @@ class RowElements:
         return tuple(out)
 
     def rows_joined(self, b: Builder, rooms: Sequence[Var]) -> State:
-        """What the lanes of as many rows have, each row combined; `rooms` hold them as squares."""
+        """The combined values of each of as many rows as lanes; `rooms` hold them as squares."""
         out: list[Atom] = []
         for sink in self.sinks:
             mine = tuple(rooms[len(out) : len(out) + len(sink.neutral)])

@@ -37,7 +37,7 @@ RowAt = Callable[[Builder, Atom], Atom]
 
 @record
 class Results:
-    """Buffers of one element for each of `rows` rows, and what a row without elements has."""
+    """Buffers of one element for each of `rows` rows, and the value of an empty row."""
 
     buffers: tuple[Var, ...]
     neutral: State
@@ -45,7 +45,7 @@ class Results:
 
 
 def results_of(kernel: KernelBuilder, sink: CombineRows, buffers: Segmented) -> Results:
-    """What a sink's results go to, inside the kernel."""
+    """The destination of a sink's results, inside the kernel."""
     return Results(
         tuple(kernel.buffer(buffer) for buffer in buffers.results),
         tuple(kernel.scalar(atom) for atom in sink.neutral), kernel.scalar(sink.rows),
@@ -106,7 +106,7 @@ class SideBySide(FromBefore):
 
 @record
 class OneByOne(FromBefore):
-    """Each result to its row, over what was filled; the row of the open segment is kept."""
+    """Each result overwrites the fill value of its row; the row of the open segment is carried."""
 
     row: Atom
     before: Atom

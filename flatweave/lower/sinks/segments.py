@@ -75,7 +75,7 @@ class Segmented:
 def segmented_buffers(
     lowering: Lowering, sink: CombineSegments | CombineRows, room: Atom, blocks: Atom
 ) -> Segmented:
-    """Buffers for up to `room` results, and for what the warps of `blocks` blocks leave."""
+    """Buffers for up to `room` results, and for the carry-outs of the warps of `blocks` blocks."""
     host, slots = lowering.host, lowering.host.mul(blocks, index(lowering.machine.warps))
     results = tuple(lowering.alloc_like(atom, room) for atom in sink.neutral)
     firsts, lasts = (host.emit(Alloc(i64, slots, lowering.site()))[0] for _ in range(2))
@@ -100,7 +100,7 @@ def join_carry_outs(
 def _write_carry_outs(
     lowering: Lowering, kernel: KernelBuilder, sink: CombineSegments | CombineRows, left: Segmented
 ) -> None:
-    """The kernel: a scan that begins anew at each share that closes a segment."""
+    """The kernel: a scan that restarts at each share that closes a segment."""
     b, machine = kernel.body, lowering.machine
     count = kernel.capture(left.slots)
     fn, own = carried_by(sink.fn), sink.fn.result_types()
@@ -152,7 +152,7 @@ class Step:
 
 
 class Places(Protocol):
-    """Where the results of segments go; it may keep values in the state of the walk."""
+    """The indices of the results of segments; it may keep values in the state of the walk."""
 
     def enter(self) -> State:
         """The carried state at the beginning of the warp's share."""
@@ -263,7 +263,7 @@ class SegmentWriter:
     def _scan(self, b: Builder, step: Step, values: State, open_: State) -> State:
         """Store what the starts of a step close; the last lane's segment as it is carried.
 
-        The open value goes in at the first start only, so that no step waits for the one before.
+        The open value is joined at the first start only, so no step waits for the previous one.
         """
         scanned = b.emit(ScanLanes(self._function(b), self.neutral, values, (step.close,)))
         closed: State = b.emit(ShiftLanes(self.neutral, scanned))
@@ -271,7 +271,7 @@ class SegmentWriter:
         return self._carry(b, b.emit(LastLane(scanned)))
 
     def _store(self, b: Builder, step: Step, open_: State, closed: State) -> None:
-        """What a step closes; the first, in memory: one element is cheaper than all lanes."""
+        """Store closed segments, the first joined in memory: one element is less than all lanes."""
         self.places.store(b, step, self.results, closed)
         pieces = [b.emit(Load(buffer, step.number))[0] for buffer in self.results]
         whole = self._element(b, self._on(b, open_, pieces))
@@ -293,7 +293,7 @@ class SegmentWriter:
             b.emit(Store(self.kernel.buffer(buffer), slot, value))
 
     def _on(self, b: Builder, open_: State, values: Sequence[Atom]) -> State:
-        """The open value, and what goes on from it."""
+        """The open value, and the values that continue it."""
         return self._elements().call(b, self.carried, (*open_, *self._carry(b, values)))
 
     def _carry(self, b: Builder, values: Sequence[Atom]) -> State:
@@ -314,7 +314,7 @@ class SegmentWriter:
 
 
 class LockstepSegmentWriter(SegmentWriter):
-    """The same where all warps of a block go the same way, each lane a thread."""
+    """The same where all warps of a block take the same branch, each lane a thread."""
 
     def _many(self, b: Builder, step: Step, values: State, open_: State) -> State:
         busy = b.apply("ne", step.count, index(0))
@@ -342,7 +342,7 @@ class SegmentSink(LoweredSink):
     writer: SegmentWriter
 
     def places(self, writer: KernelWriter, share: Share) -> Places:
-        """Where the results of a warp's share go."""
+        """The indices of the results of a warp's share."""
         raise NotImplementedError
 
     def enter(self, writer: KernelWriter, share: Share) -> State:

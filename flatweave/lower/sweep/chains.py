@@ -1,4 +1,4 @@
-"""What tells a block what came before it: chains of blocks, known prefixes, or one block alone."""
+"""The sources of a block's prefix: chains of blocks, known prefixes, or a single block."""
 
 from __future__ import annotations
 
@@ -137,8 +137,8 @@ def _clear_on(host: Builder) -> Clear:
 #     launch 2    prefixes = scan of the aggregates, by one warp
 #     launch 3    the sweep, each warp going on from prefixes[w]
 #
-# The walk over the elements, the operators and the sinks are those of the single pass; what differs
-# is how a warp learns what came before it. See look_back.py for the other variant.
+# The walk over the elements, the operators and the sinks are those of the single pass. Only the way
+# in which a warp learns its prefix differs. See look_back.py for the other variant.
 
 
 @record
@@ -160,7 +160,7 @@ class KnownPrefixes:
 def store_aggregate(
     b: Builder, kernel: KernelBuilder, aggregates: Sequence[Var], slot: Atom, values: Sequence[Atom]
 ) -> None:
-    """Leave what a warp's elements combine to."""
+    """Store the aggregate of a warp's elements."""
     for buffer, value in zip(aggregates, values, strict=True):
         b.emit(Store(kernel.buffer(buffer), slot, value))
 
@@ -193,7 +193,7 @@ class OnlyBlock:
         return host.emit(Load(dict(self.ends)[slot], self.last))[0]
 
     def inside(self, kernel: KernelBuilder) -> tuple[Atom, ...]:
-        """What they begin with, in the kernel."""
+        """Their initial values, in the kernel."""
         return tuple(kernel.capture(atom) for atom in self.first)
 
     def leave(self, kernel: KernelBuilder, ends: Sequence[Atom]) -> None:
@@ -209,7 +209,7 @@ class OnlyBlock:
 def make_only_block(
     host: Builder, records: Sequence[ScanRecord], first: Sequence[Atom], site: int
 ) -> OnlyBlock:
-    """Room for the ends: where there are no elements, a count ends with what it begins with."""
+    """Buffers for the ends: without elements, the final count is the initial one."""
     ends = []
     for slot, scan in with_slots(records):
         if scan.compact is not None:
@@ -239,7 +239,7 @@ def scan_block_partials(
 ) -> tuple[Var, ...]:  # fmt: skip
     """Launch the scan of `count` values; the buffers of the prefixes, one element longer.
 
-    It begins with the neutral elements where no `first` is given.
+    It begins with the neutral elements where there is no `first`.
     """
     room = lowering.host.add(count, index(1))
     prefixes = tuple(_buffer_like(lowering, buffer, room) for buffer in aggregates)

@@ -52,7 +52,7 @@ class Extent:
 
 
 Act = Callable[[Builder, Atom, Atom, Atom | None], None]
-"""What is done at a lane and a row, for the lanes that are there, or for all."""
+"""The action at a lane and a row, for the lanes that exist, or for all."""
 
 
 def write_contracted(writer: KernelWriter, sinks: Sequence[LoweredSink]) -> None:
@@ -321,7 +321,7 @@ class _OfFold(_Contracted):
         self.in_panels(b, extent, leave)
 
     def _totals(self, b: Builder, extent: Extent, base: Atom) -> tuple[Atom, ...]:
-        """What a panel's lanes have after the rows so far."""
+        """The values of a panel's lanes after the rows so far."""
         place = b.emit(Lane(b.sub(base, extent.lanes[0])))[0]
         return tuple(b.emit(Load(room, place))[0] for room in self.totals)
 
@@ -331,7 +331,7 @@ class _OfFold(_Contracted):
             b.emit(Store(room, place, value))
 
     def _fold_rows(self, b: Builder, extent: Extent, base: Atom, active: Atom | None) -> None:
-        """The fold around goes on over the rows of a tile, in order."""
+        """The outer fold continues over the rows of a tile, in order."""
         before = self._totals(b, extent, base)
         inside = b.inner()
         row = inside.param("r", i64)

@@ -1,4 +1,4 @@
-"""What is computed at the points of a contraction, inside of its kernel."""
+"""The computation at the points of a contraction, inside its kernel."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from flatweave.terms.traverse import free_vars, needed_for
 
 
 class Cells:
-    """What the fold's body computes of rows, of lanes, and of both."""
+    """The parts of the fold's body that depend on rows, on lanes, and on both."""
 
     def __init__(self, writer: KernelWriter, found: Contraction) -> None:
         self.writer = writer
@@ -40,12 +40,12 @@ class Cells:
         return elements.atom(found.op.extent)
 
     def row_values(self, b: Builder, row: Atom, k: Atom) -> Sequence[Atom]:
-        """What cells take of a row at a step of the fold."""
+        """The values of a row that cells use at a step of the fold."""
         found = self.found
         return self._values(b, {found.row: row, found.step: k}, self.of_row, found.row_values)
 
     def lane_values(self, b: Builder, lane: Atom, k: Atom) -> Sequence[Atom]:
-        """What cells take of a lane at a step of the fold."""
+        """The values of a lane that cells use at a step of the fold."""
         found = self.found
         return self._values(b, {found.lane: lane, found.step: k}, self.of_lane, found.lane_values)
 
@@ -107,6 +107,6 @@ class Cells:
 
 
 def _inside(let: Let) -> Let:
-    """A let whose reads are known to be inside: the host looked at their bounds."""
+    """A let whose reads are known to be in bounds: the host checked them."""
     op = let.op
     return Let(let.vars, replace(op, checked=False), let.where) if isinstance(op, Index) else let

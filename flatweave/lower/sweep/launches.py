@@ -5,7 +5,7 @@
     once more over the block:  scan from the prefixes, feed the sinks              (passes.py)
     leave one partial result of each reduction; the host combines them in block order
 
-A sweep without scans has the last pass alone. Blocks depend on sizes only, so results do not
+A sweep without scans has only the last pass. Blocks depend on sizes only, so results do not
 depend on the number of threads.
 """
 
@@ -211,7 +211,7 @@ class SweepLowering:
         self.sweep = HostSweep(lowering, let, facts, plan, shape, total, *self._blocks(total), [])
 
     def _blocks(self, total: Atom) -> tuple[Atom, Atom]:
-        """Elements of a block, and how many blocks: both from sizes alone."""
+        """The elements of a block and the number of blocks: both depend only on sizes."""
         host, bind, located = self.host, self.plan.bind, self.facts.located
         if bind.rows and located is not None:
             return total, groups(host, rows_of_host(self.lowering, located), bind.rows)
@@ -228,7 +228,7 @@ class SweepLowering:
         return size, host.apply("maximum", blocks, index(least)) if least else blocks
 
     def _whole_steps_of_short(self, size: Atom) -> Atom:
-        """Short rows are divided at whole steps: what streams begins on a cache line."""
+        """Short rows are divided at whole steps: streaming stores begin on a cache line."""
         guards = {version.guard.short_rows: version for version in reversed(self.plan.versions)}
         for guard, version in reversed(guards.items()):
             if guard == ALWAYS:
@@ -241,7 +241,7 @@ class SweepLowering:
         return size
 
     def _are_short(self, guard: Guard) -> Atom:
-        """Whether rows are as short as a version asks for."""
+        """Whether rows are as short as a version requires."""
         return are_short(self.lowering, guard, self.facts, self.plan.plain.lanes.axis)
 
     def run(self) -> None:
@@ -279,7 +279,7 @@ class SweepLowering:
         sweep.chains.append(make_words(*made, packing))
 
     def _first(self, records: Sequence[ScanRecord]) -> list[Atom]:
-        """What comes before all elements, as it is carried."""
+        """The initial values before all elements, in the carried form."""
         first: list[Atom] = []
         for each in records:
             atoms = [self.lowering.scope.scalar(atom) for atom in each.first]
@@ -335,7 +335,7 @@ class SweepLowering:
 
     @cached_property
     def _ones(self) -> tuple[Ones, SweepFacts] | None:
-        """What the sweep is over rows of one element."""
+        """The sweep in its form for rows of one element."""
         ones = self.facts.of_one(self.plan.plain.lanes.axis)
         return (ones, SweepFacts(ones.op)) if ones else None
 

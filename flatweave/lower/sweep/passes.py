@@ -40,9 +40,9 @@ from flatweave.terms.traverse import needed_for
 #
 #     ends 2 5 5 7, a chunk of 8 positions from 0      heads  T F T F F T F T
 #
-# For a sweep that locates its positions among rows and combines each row: it asks which elements
-# begin a row, and nobody need know which row that is. A flag is a store for each row; the flags are
-# read from the first-level cache, side by side, as flags of a user would be.
+# For a sweep that locates its positions among rows and combines each row: it needs to know which
+# elements begin a row, but not which row that is. A flag is a store for each row; the flags are
+# read from the first-level cache, contiguously, as flags of a user would be.
 
 CHUNK = 4096
 """Positions whose flags are marked at once."""
@@ -56,7 +56,7 @@ class WithHeadFlags:
     flags: Var
 
     def block(self, b: Builder, lo: Atom, hi: Atom, state: State, step: Step) -> State:
-        """Steps over the positions lo to hi; the accumulators stand first in the state."""
+        """Steps over the positions lo to hi; the accumulators are first in the state."""
         (before,) = self.rows.search_once(b, b.apply("maximum", b.sub(lo, index(1)), index(0)))[:1]
         chunks = b.inner()
         at = chunks.param("c", i64)
@@ -104,7 +104,7 @@ def along_head_flags(
     return WithHeadFlags(plain, rows_of(kernel, found.located), b.emit(Shared(bool_, CHUNK))[0])
 
 
-# -- The last pass over a block: evaluate its elements, go on from their prefixes, feed the sinks --
+# -- The last pass over a block: evaluate its elements, continue from prefixes, feed the sinks -----
 
 
 class LastPass:
@@ -192,7 +192,7 @@ class LastPass:
     def _in_stretches(
         self, walk: Flat, stretches: Stretches, scan: ScanRecord, lets: Sequence[Let]
     ) -> InStretches:
-        """The same traversal, of what decides alone."""
+        """The same traversal, only of the elements that decide."""
         writer = self.writer
 
         def call(b: Builder, atoms: Sequence[Atom]) -> Sequence[Atom]:
@@ -226,7 +226,7 @@ class LastPass:
     def _together(
         self, walk: Traverses, records: Sequence[ScanRecord], lo: Atom, hi: Atom
     ) -> State:
-        """What a block combines to by some reductions."""
+        """The results of some reductions of a block."""
         writer = self.writer
         lets = needed_for(writer.op.body.lets, [atom for k in records for atom in k.args])
 
@@ -243,7 +243,7 @@ class LastPass:
         return walk.block(writer.b, lo, hi, tuple(first), step)
 
     def _enter(self, block: Atom, lo: Atom, hi: Atom) -> list[tuple[LoweredSink, State]]:
-        """The sinks, those that carry something first, with what they begin with."""
+        """The sinks with their initial values; those that carry values come first."""
         writer = self.writer
         b, machine = writer.b, writer.lowering.machine
         leads: Atom = FALSE
@@ -257,7 +257,7 @@ class LastPass:
     def _advance(
         self, b: Builder, elements: Elements, position: Position, carries: State
     ) -> State:
-        """The carries after the last pass's sinks: where the next step's kept elements go."""
+        """The carries after the last pass's sinks: the next step's selected elements' indices."""
         after = list(carries)
         for slot, scan in with_slots(self.writer.scans.records):
             if scan.compact is not None:
@@ -269,7 +269,7 @@ class LastPass:
         self, block: Atom, combines: Sequence[ScanRecord], records: Sequence[ScanRecord],
         results: State,
     ) -> None:  # fmt: skip
-        """What the block's elements combine to, warps in order."""
+        """The aggregate of the block's elements, warps in order."""
         writer = self.writer
         warps = writer.lowering.machine.warps
         reducing = [sink for sink in self.sinks if sink.partials]
@@ -319,7 +319,7 @@ class Passes:
                 ends = ends[len(chain.first) :]
 
     def _keep(self, block: Atom, lo: Atom, hi: Atom) -> None:
-        """The last pass comes first; what it kept is moved when what came before is known."""
+        """The last pass runs first; its elements are moved when the prefix is known."""
         writer = self.writer
         (chain,), (records,) = writer.chains, writer.scans.levels
         assert isinstance(chain, Chain | WordChain)
@@ -332,7 +332,7 @@ class Passes:
             kept.move(writer.b, scan, starts[slot], counts[slot], writer.streaming)
 
     def write_aggregates(self, level: int, aggregates: Sequence[Var]) -> None:
-        """The first launch of a two-pass scan: what each warp's elements combine to."""
+        """The first launch of a two-pass scan: the aggregate of each warp's elements."""
         writer = self.writer
         block, lo, hi = writer.block()
         carried = self.prefixes.find(block, lo, hi)

@@ -1,4 +1,4 @@
-"""The scans of a sweep: one step of its body, and what the elements of a block combine to."""
+"""The scans of a sweep: one step of its body, and the aggregates of a block."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from flatweave.terms.operators import cast_each
 from flatweave.terms.syntax import Atom, Let, types_of
 from flatweave.terms.traverse import needed_for
 
-# -- Prefixes that start anew at flags: what a block leaves of its elements ------------------------
+# -- Prefixes that restart at flags: the aggregate of a block's elements ---------------------------
 #
-# It is what those from its last start on combine to. So the pass before the last walks back from
-# the block's end by the flags alone, and reduces only what follows: nearly nothing where rows are
-# short, and a plain reduction where one row fills the block.
+# It combines the elements from the block's last start on. So the pass before the last walks back
+# from the block's end by the flags only, and reduces only the elements that follow: nearly none
+# where rows are short, and a plain reduction where one row fills the block.
 
 
 FlagAt = Callable[[Builder, Position], Atom]
@@ -127,7 +127,7 @@ def _goes_on(b: Builder, seen: Atom, lo: Atom, p: Atom) -> Atom:
 
 
 # --------------------------------------------------------------------------------------------------
-# The body of a sweep with its scans: one step's prefixes, and what is carried to the next step.
+# The body of a sweep with its scans: one step's prefixes, and the carries to the next step.
 
 
 def closes(b: Builder, start: Atom, position: Position) -> Atom:
@@ -149,7 +149,7 @@ def _begins_row(b: Builder, start: Atom, position: Position) -> Atom | None:
 
 
 class ScannedBody:
-    """One step of a sweep's body, its scans going on from what is carried."""
+    """One step of a sweep's body, its scans continued from the carries."""
 
     def __init__(self, writer: KernelWriter) -> None:
         self.writer = writer
@@ -209,7 +209,7 @@ class ScannedBody:
 
 
 # --------------------------------------------------------------------------------------------------
-# What the elements of a block combine to: the first passes over it, before its prefix is known.
+# The aggregates of a block: the first passes over it, before its prefix is known.
 
 
 class Aggregates:
@@ -242,7 +242,7 @@ class Aggregates:
         self, level: int, records: Sequence[ScanRecord], how: RFactor, lo: Atom, hi: Atom,
         carried: State,
     ) -> dict[ScanRecord, State]:  # fmt: skip
-        """What the elements lo to hi combine to for some records of one chain."""
+        """The aggregates of the elements lo to hi for some records of one chain."""
         writer = self.writer
         lanewise, ordered, walk = self.arrange(records, how)
         lets = needed_for(writer.op.body.lets, [a for k in records for a in k.args])
@@ -271,7 +271,7 @@ class Aggregates:
     def arrange(
         self, records: Sequence[ScanRecord], plan: RFactor
     ) -> tuple[list[ScanRecord], list[ScanRecord], Traversal]:
-        """What each lane accumulates, what is combined across lanes at each step; the traversal."""
+        """The records accumulated by each lane, those combined at each step, and the traversal."""
         writer = self.writer
         pairs = list(zip(records, plan.hows, strict=True))
         lanewise = [k for k, how in pairs if how in (How.LANEWISE, How.BLOCKED)]
@@ -354,7 +354,7 @@ class Prefixes:
         self, records: Sequence[ScanRecord], slots: Slots | Words, block: Atom,
         operator: Operator,
     ) -> Before | None:  # fmt: skip
-        """What looks back by all lanes of a warp, where these may meet without other warps."""
+        """Look-back by all lanes of a warp, where these may synchronize without other warps."""
         machine = self.writer.lowering.machine
         if not machine.warps_meet_alone:
             return None

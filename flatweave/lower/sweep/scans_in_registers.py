@@ -34,7 +34,7 @@ from flatweave.terms.syntax import Atom, Var, types_of
 
 
 class KeptScans:
-    """What each thread of a block keeps of its elements."""
+    """The values that each thread of a block stores of its elements."""
 
     def __init__(self, writer: KernelWriter) -> None:
         self.writer = writer
@@ -58,8 +58,8 @@ class KeptScans:
         return index(self.each * self.width)
 
     def aggregate(self, level: int, lo: Atom, hi: Atom, carried: State) -> State:
-        """Evaluate this warp's elements as far as a level needs them, going on from what lies
-        before the warp of the levels below, and keep them; what they combine to."""
+        """Evaluate this warp's elements as far as a level needs them, from the prefixes of the
+        levels below; store them and return their aggregate."""
         writer, records = self.writer, self.kept.levels[level]
 
         def step(b: Builder, position: Position, state: State) -> State:
@@ -113,7 +113,7 @@ class KeptScans:
         return b.mul(position.turn, index(self.width))
 
     def _combined(self, records: Sequence[ScanRecord], state: State) -> State:
-        """What a warp passes on: of prefixes that start anew, whether one did."""
+        """The values that a warp publishes: for prefixes that restart at flags, whether one did."""
         b, out = self.writer.b, list(state)
         for slot, record in with_slots(records):
             if record.inner is not None:
@@ -167,5 +167,5 @@ class KeptScans:
 
 
 def _values_of(record: ScanRecord) -> ScanRecord:
-    """The scan of elements, without the flags at which it starts anew."""
+    """The scan of elements, without the flags at which it restarts."""
     return record.inner or record

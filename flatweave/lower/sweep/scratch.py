@@ -26,7 +26,7 @@ LINE = 64
 
 
 class SingleEvaluation:
-    """What a block keeps for each compact sink until it is moved."""
+    """The elements that a block stores for each compact sink until they are moved."""
 
     def __init__(
         self, kernel: KernelBuilder, compacts: dict[int, tuple[Var, ...]], most: int
@@ -45,7 +45,7 @@ class SingleEvaluation:
     def move(
         self, b: Builder, scan: ScanRecord, start: Atom, count: Atom, streaming: bool
     ) -> None:
-        """Write what was kept for a record's sink from `start` on, a cache line at a time."""
+        """Copy the elements stored for a record's sink from `start` on, a cache line at a time."""
         assert scan.compact is not None
         k = scan.compact
         stop = b.add(start, count)

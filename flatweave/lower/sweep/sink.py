@@ -65,7 +65,7 @@ class SinkStep:
     elements: Elements
     position: Position
     carries: State
-    """What the scans carry, before this step."""
+    """The values that the scans carry before this step."""
 
 
 @record
@@ -101,7 +101,7 @@ class LoweredSink:
     """How many blocks there must be, even where there are no elements."""
 
     def fed(self, taken: tuple[Atom, ...]) -> Self:
-        """The same sink of another form of the sweep's body, where `taken` is what it is fed."""
+        """The same sink for another form of the sweep's body, where its inputs are `taken`."""
         other = copy(self)
         other.taken = taken
         return other

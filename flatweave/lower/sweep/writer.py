@@ -1,4 +1,4 @@
-"""What writes the kernel of a sweep: its parameters, its walk, its elements, its operators."""
+"""Writes the kernel of a sweep: its parameters, its walk, its elements, its operators."""
 
 from __future__ import annotations
 
@@ -106,15 +106,15 @@ class KernelWriter:
         return operator_in(self.kernel, fn, neutral, self.lowering.checks)
 
     def joint_operator(self, records: Sequence[ScanRecord]) -> Operator:
-        """All records of a level as one operator on tuples of what they carry."""
+        """All records of a level as one operator on tuples of their carries."""
         return reduce(together, [self.operator_on_carries(k) for k in records])
 
     def operator_on_carries(self, record: ScanRecord) -> Operator:
-        """The operator on what a record carries."""
+        """The operator on a record's carries."""
         return self.operator(record.carried.fn, record.carried.neutral)
 
     def operator_of(self, record: ScanRecord) -> Operator:
-        """The operator on a record's elements, which go on from what is carried."""
+        """The operator on a record's elements, which continue from its carries."""
         operator = self.operator(record.fn, record.neutral)
         if record.wide is None:
             return operator
@@ -198,7 +198,7 @@ class KernelWriter:
         return elements
 
     def value_at(self, b: Builder, position: Position, atom: Atom) -> Atom:
-        """What the body computes at a position, from nothing but its elements."""
+        """The results of the body at a position, which depend only on its elements."""
         elements = self.elements(position)
         elements.emit(b, needed_for(self.op.body.lets, [atom]))
         return elements.atom(atom)

@@ -29,7 +29,7 @@ from flatweave.terms.syntax import Atom, Lambda, Let, Var, constant
 REGISTERS = 2
 """Of a value in a step: comparisons of floats wait for each other."""
 STEPS = 8
-"""Steps of a stretch, for which lanes note once where they are."""
+"""Steps of a chunk; lanes record their chunk once for all of them."""
 
 Call = Callable[[Builder, Sequence[Atom]], Sequence[Atom]]
 """The operator on kernel atoms."""
@@ -125,7 +125,7 @@ def stretches_of(
 
 
 def _is_free(let: Let) -> bool:
-    """Whether computing it once more costs time alone."""
+    """Whether computing it again costs only time."""
     return isinstance(let.op, Apply | Cast) or (isinstance(let.op, Index) and not let.op.checked)
 
 

@@ -42,7 +42,7 @@ class BySearch(AlongRows):
     """A step's lanes along the positions, each of which is searched for."""
 
     def block(self, b: Builder, lo: Atom, hi: Atom, state: State, step: Step) -> State:
-        """Steps over the positions lo to hi; the accumulators stand first in the state."""
+        """Steps over the positions lo to hi; the accumulators are first in the state."""
         return self.among(b, Marks.of(b, self, lo, hi), lo, hi, state, step)
 
     def among(
@@ -160,7 +160,7 @@ class ByCost(AlongRows):
     apart: int = 0
 
     def block(self, b: Builder, lo: Atom, hi: Atom, state: State, step: Step) -> State:
-        """Steps over the positions lo to hi; the accumulators stand first in the state."""
+        """Steps over the positions lo to hi; the accumulators are first in the state."""
         made = (self.space, self.width, self.accumulators, self.rows, self.reach, self.mixed)
         by_search, by_lane, by_warp = BySearch(*made), ByLane(*made), ByWarp(*made)
         marks = Marks.of(b, by_search, lo, hi)

@@ -34,7 +34,7 @@ from flatweave.terms.syntax import Atom
 
 @record
 class AlongRows(Traversal):
-    """What traversals along `rows` have in common; with a `reach`, as `traversal.py` says."""
+    """The common part of traversals along `rows`; for `reach`, see `traversal.py`."""
 
     rows: Rows
     reach: int
@@ -104,10 +104,10 @@ class OnLanes:
 
 @record
 class ByPosition(AlongRows):
-    """A cursor goes along: the row of the position before the step, and where it begins."""
+    """By a cursor: the row of the position before the step, and where it begins."""
 
     def block(self, b: Builder, lo: Atom, hi: Atom, state: State, step: Step) -> State:
-        """Steps over the positions lo to hi; the accumulators stand first in the state."""
+        """Steps over the positions lo to hi; the accumulators are first in the state."""
         first = self.space.steps.share(b, lo, hi, self.width)[0]
 
         def located(c: Builder, position: Position, known: State) -> State:
@@ -125,7 +125,7 @@ class ByRow(AlongRows):
     """One row after the other, each in whole steps and a rest."""
 
     def block(self, b: Builder, lo: Atom, hi: Atom, state: State, step: Step) -> State:
-        """Steps over the positions lo to hi; the accumulators stand first in the state."""
+        """Steps over the positions lo to hi; the accumulators are first in the state."""
         first, behind = self.rows.between(b, lo, hi)
         outer = b.inner()
         row = outer.param("r", i64)
@@ -147,7 +147,7 @@ class ByLane(AlongRows):
     """A row for each lane, as many iterations as the longest row requires."""
 
     def block(self, b: Builder, lo: Atom, hi: Atom, state: State, step: Step) -> State:
-        """Steps over the positions lo to hi; the accumulators stand first in the state."""
+        """Steps over the positions lo to hi; the accumulators are first in the state."""
         return self.among(b, *self.rows.between(b, lo, hi), lo, hi, state, step)
 
     def among(
@@ -177,10 +177,10 @@ class ByLane(AlongRows):
 
 @record
 class ByWarp(AlongRows):
-    """A row for each warp of the block, its lanes along it; for warps that meet alone."""
+    """A row for each warp of the block, its lanes along it, if warps synchronize separately."""
 
     def block(self, b: Builder, lo: Atom, hi: Atom, state: State, step: Step) -> State:
-        """Steps over the positions lo to hi; the accumulators stand first in the state."""
+        """Steps over the positions lo to hi; the accumulators are first in the state."""
         return self.among(b, *self.rows.between(b, lo, hi), lo, hi, state, step)
 
     def among(

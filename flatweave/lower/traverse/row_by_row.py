@@ -32,7 +32,7 @@ from flatweave.terms.syntax import Atom, Var
 
 @record
 class Overlapping:
-    """The visit of a part of a row, by `walk`, in steps that lie at `at`."""
+    """The visit of a part of a row, by `walk`, in steps at `at`."""
 
     walk: Traversal
     reach: int
@@ -132,7 +132,7 @@ class RowByRow(Traversal):
     has_rows: ClassVar[bool] = True
 
     def block(self, b: Builder, lo: Atom, hi: Atom, state: State, step: Step) -> State:
-        """Steps over the positions lo to hi; the accumulators stand first in the state."""
+        """Steps over the positions lo to hi; the accumulators are first in the state."""
         extent = self.space.shape[-1]
         if not self.panel:
             return self._rows(b, lo, hi, index(0), extent, state, step)

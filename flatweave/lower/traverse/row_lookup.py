@@ -37,13 +37,13 @@ class Near:
 
 @record
 class RowOf:
-    """The row of each position, and where it begins; `near` where rows lie close together."""
+    """The row of each position, and where it begins; `near` where rows are close together."""
 
     row: Atom
     start: Atom
     near: Near | None = None
     first: Atom | None = None
-    """Where a position is the first of its row; what is cheaper to know than where that begins."""
+    """Whether a position is the first of its row, which is cheaper than where the row begins."""
     last: Atom | None = None
     """The row of the step's last position."""
 

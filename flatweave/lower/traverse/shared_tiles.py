@@ -82,7 +82,7 @@ class InShared:
         return b.emit(If(there, *ways))[0]
 
     def _is_sure(self, b: Builder, span: Span, own: Atom, atom: Callable[[Atom], Atom]) -> bool:
-        """Whether an index lies where its span says, whatever the element."""
+        """Whether an index is within its span for every element."""
         ends = [b.apply("ge", atom(end), own) for end in span.ends]
         return span.sure and all(isinstance(end, Const) and end.value for end in ends)
 

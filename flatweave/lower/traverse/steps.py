@@ -195,7 +195,7 @@ class Steps(Protocol):
         """The same, counted from the last position back."""
 
     def wait_for_lanes(self, b: Builder) -> None:
-        """What the lanes of a warp stored before, all of them may store over from here on."""
+        """From here on any lane may overwrite what the lanes of the warp stored before."""
 
 
 class WholeSteps:

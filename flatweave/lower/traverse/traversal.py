@@ -1,4 +1,4 @@
-"""Visiting the positions of a block in steps of a warp; what all traversals have in common.
+"""Visiting the positions of a block in steps of a warp; the common part of all traversals.
 
     lanes W:  for i = lo, lo + W, .. :  step at i, i + 1, .. i + W - 1
     lanes 1:  for the rest:             step at i
@@ -10,7 +10,7 @@ and combined at the end of the region, which only a commutative operator allows.
                             a known number of steps for each warp; a consecutive run for each lane
     row_by_row.py           along the last axis, each row separately
     ragged_rows.py          along rows whose ends are data
-    ragged_row_search.py    the same, each lane searching for its row; or what costs least
+    ragged_row_search.py    the same, each lane searching for its row; or the cheapest way
 """
 
 from __future__ import annotations
@@ -48,10 +48,10 @@ StepAt = Callable[[Builder, Atom, int], Position]
 
 
 class Traverses(Protocol):
-    """What visits the positions of a block."""
+    """A visitor of the positions of a block."""
 
     def block(self, b: Builder, lo: Atom, hi: Atom, state: State, step: Step) -> State:
-        """Steps over the positions lo to hi; the accumulators stand first in the state."""
+        """Steps over the positions lo to hi; the accumulators are first in the state."""
 
 
 @record
@@ -82,7 +82,7 @@ class Space:
         return Position(flat, b.unravel(flat, self.shape), width, active, base=base)
 
     def _reversed(self, b: Builder, base: Atom, width: int, limit: Atom) -> Position:
-        """Running position f stands for element total - 1 - f."""
+        """Running position f is element total - 1 - f."""
         last = b.sub(self.total, index(1))
         flat, active = self.steps.lanes_back(b, last, base, width, limit)
         return Position(flat, b.unravel(flat, self.shape), width, active)
@@ -96,10 +96,10 @@ class Traversal:
     width: int
     accumulators: tuple[Operator, ...]
     has_rows: ClassVar[bool] = False
-    """Whether steps lie inside of rows."""
+    """Whether each step is inside a row."""
 
     def block(self, b: Builder, lo: Atom, hi: Atom, state: State, step: Step) -> State:
-        """Steps over the positions lo to hi; the accumulators stand first in the state."""
+        """Steps over the positions lo to hi; the accumulators are first in the state."""
         raise NotImplementedError
 
     def whole_step(self, b: Builder, base: Atom, width: int) -> Position:
@@ -159,11 +159,11 @@ class Traversal:
 
     @property
     def neutral(self) -> State:
-        """What the accumulators begin with in each lane."""
+        """The initial accumulators in each lane."""
         return tuple(atom for acc in self.accumulators for atom in acc.neutral)
 
     def across_lanes(self, b: Builder, out: State) -> State:
-        """What the lanes have accumulated, combined."""
+        """The combined accumulators of the lanes."""
         reduced: list[Atom] = []
         start = 0
         for acc in self.accumulators:
@@ -173,7 +173,7 @@ class Traversal:
         return tuple(reduced)
 
     def joined(self, b: Builder, before: State, region: State) -> State:
-        """What was accumulated before a region and in it, combined."""
+        """The accumulators from before a region and from it, combined."""
         joined: list[Atom] = []
         start = 0
         for acc in self.accumulators:
@@ -199,7 +199,7 @@ class Flat(Traversal):
         return self.lanes.peel
 
     def block(self, b: Builder, lo: Atom, hi: Atom, state: State, step: Step) -> State:
-        """Steps over the positions lo to hi; the accumulators stand first in the state."""
+        """Steps over the positions lo to hi; the accumulators are first in the state."""
         return span_with_edges(self, self.reach, b, lo, hi, state, step, self.space.at)
 
 
@@ -280,7 +280,7 @@ def one_by_one(
 
 
 # --------------------------------------------------------------------------------------------------
-# So many steps for each warp, a number known beforehand: what lanes hold may stay in registers.
+# A fixed number of steps for each warp, known beforehand: values of lanes may stay in registers.
 #
 #     warp w takes lo + w each 32 .. , step k of it the elements from lo + (w each + k) 32 on
 #
@@ -294,7 +294,7 @@ class Turns(Traversal):
     each: int
 
     def block(self, b: Builder, lo: Atom, hi: Atom, state: State, step: Step) -> State:
-        """Steps over the positions lo to hi; the accumulators stand first in the state."""
+        """Steps over the positions lo to hi; the accumulators are first in the state."""
         warp = warp_index(b, self.space.machine)
         first = b.add(lo, b.mul(warp, index(self.each * self.width)))
 
@@ -311,8 +311,8 @@ class Turns(Traversal):
 #
 #     lane l takes lo + l q, lo + l q + 1, .. lo + (l + 1) q - 1; then the lanes combine in order
 #
-# So each lane accumulates on its own, without touching its neighbours, and the order is kept.
-# Arrays read in place come in square tiles, loaded along memory and turned (`load_tile`).
+# So each lane accumulates independently of its neighbours, and the order is preserved. Arrays read
+# in place are loaded as square tiles along memory and transposed (`load_tile`).
 
 
 TileStep = Callable[[Builder, Atom, Tile, State], State]
