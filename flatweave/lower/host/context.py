@@ -65,9 +65,9 @@ class Program:
         self.kernels: list[Kernel] = []
         self.later: list[Later] = []
         self.kept_by_caller: frozenset[Var] = frozenset()
-        self.given: dict[Var, str] = {}  # buffers that the caller gives away, and their names
-        self.taken: set[Var] = set()  # those of them that are written, or given back
-        self.until: Let | None = None  # till then they have a second owner
+        self.given: dict[Var, str] = {}  # buffers that the caller donates, and their names
+        self.taken: set[Var] = set()  # those of them that are written, or returned
+        self.until: Let | None = None  # until then they have a second owner
         self.tuned: Mapping[Op, Thresholds | None] = {}
         self.notes: list[Note] = []
         self.calls: list[tuple[HostCall, int]] = []
@@ -80,7 +80,7 @@ def name_of(let: Let) -> str:
 
 
 class Lowering:
-    """One host body: its builder, what its variables are, which of them may be given up."""
+    """One host body: its builder, its variables' values, and those whose buffers it reused."""
 
     def __init__(self, program: Program, host: Builder, scope: HostScope) -> None:
         self.program = program
@@ -109,7 +109,7 @@ class Lowering:
         self.program.notes.append(_said(self.where, said))
 
     def take(self, buffer: Var) -> None:
-        """A buffer is used up: of one that the caller gives away, that is what it is given for."""
+        """Mark a buffer as used up; for one that the caller donates, the donation has effect."""
         program = self.program
         if buffer in program.given:
             program.taken.add(buffer)
@@ -128,8 +128,8 @@ class Lowering:
     def own(self, dest: Atom, let: Let) -> Var:
         """A buffer with the elements of `dest` that the op of `let` may write.
 
-        It is the buffer itself when this is its last use, the sweep does not read it, and nobody
-        else owns it; else a copy, as of what the caller of the program keeps.
+        It is the buffer itself when this is its last use, the sweep does not read it, and it has no
+        other owner; else a copy, as of arrays that the caller of the program keeps.
         """
         assert isinstance(dest, Var)
         held = self.scope.array(dest)
@@ -199,8 +199,8 @@ class Lowering:
         self, let: Let, suffix: str, needs: Iterable[Atom], write: Write,
         own: Own = (), why: str = "",
     ) -> Declared:  # fmt: skip
-        """A new kernel that `write` writes when somebody asks for it: what it captures from the
-        host are these values, and no others. `why` says to the user why it runs."""
+        """A lazily compiled kernel, written by `write`. From the host it captures only the values
+        in `needs`. `why` tells the user why it runs."""
         given = to_give(self.host, needs)
         return self._declare(self._name(let, suffix), given, own, write, let.where, why)
 
@@ -226,7 +226,7 @@ class Lowering:
         return Declared(name, tuple(given))
 
     def _finish(self, kernel: KernelBuilder) -> Kernel:
-        """The kernel, what is for all units of a level spread over the warps of the machine."""
+        """The kernel, with work for all units of a level spread over the warps of the machine."""
         return distribute_kernel(kernel.finish(), self.machine.block_shape)
 
     def _name(self, let: Let, suffix: str) -> str:
@@ -265,7 +265,7 @@ class Lowering:
     ) -> None:  # fmt: skip
         """Launch the first variant of a pass whose condition holds at run time, else the last.
 
-        All take the same: what their sweep needs.
+        All take the same arguments: those that their sweep needs.
         """
         choices = []
         for condition, variant in variants:

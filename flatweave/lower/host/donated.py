@@ -1,11 +1,11 @@
-"""Arrays that the caller of a program gives away: their memory is the program's to write.
+"""Arrays that the caller of a program donates: the program may write their memory.
 
     host (n: i64, xs: global f64, xs_given: bool) =>
         xs_1: global f64 = adopt xs xs_given          from here on as if the program had made it
 
-A call whose extents do not fit is tried again, with axes of extent 1 broadcast: that must see the
-elements as they were. Up to the last check of that kind an array has a second owner, so that what
-would write where it lies takes a copy.
+A call whose extents do not fit is retried with axes of extent 1 broadcast, and the retry must see
+the original elements. Up to the last check of that kind an array has a second owner, so that writes
+in place take a copy.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ UNUSED = "{} is given away, but no array of its dtype and extents is made where 
 
 @record
 class Given:
-    """The parameters that say whether arrays are given, and second owners by their last let."""
+    """The parameters that say whether arrays are donated, and second owners by their last let."""
 
     flags: tuple[Var, ...]
     held: dict[Let, set[Var]]
 
 
 def adopt(lowering: Lowering, fn: Lambda, donated: Sequence[int]) -> Given:
-    """Take the arrays with these numbers, where a call gives them."""
+    """Take the arrays with these numbers, where a call donates them."""
     arrays = [param for param in fn.params if isinstance(param.type, ArrayType)]
     host, scope = lowering.host, lowering.scope
     chosen = [arrays[number] for number in donated]
@@ -46,7 +46,7 @@ def adopt(lowering: Lowering, fn: Lambda, donated: Sequence[int]) -> Given:
     last = _last_check(fn)
     held: dict[Let, set[Var]] = {}
     if last is not None and not lowering.machine.shares_memory and not isinstance(last.op, Check):
-        chosen = []  # a kernel checks: what failed is known when all is done
+        chosen = []  # a kernel checks: failures are known when all is done
     for param, flag in zip(chosen, flags, strict=False):
         kept = scope.array(param)
         buffer = host.emit(Adopt(kept.buffer, flag), param.name)[0]

@@ -225,7 +225,7 @@ class Elements:
         return inside.close(params, [inside.apply("and", holds, inside.apply("not", self.failed))])
 
     def _near(self, b: Builder, op: Index, buffer: Var, indices: Sequence[Atom]) -> Atom | None:
-        """A read at each position's row, or of where that ends, where rows lie close together; or
+        """A read at each position's row, or of that row's end, where rows are close together; or
         at its quotient by a constant."""
         for found in self._quotients.values():
             if len(indices) == 1 and indices[0] is found.quotient:

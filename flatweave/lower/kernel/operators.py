@@ -20,8 +20,8 @@ from flatweave.terms.syntax import Atom, Const, Lambda, Type
 def operator_in(
     kernel: KernelBuilder, fn: Lambda, neutral: Sequence[Atom], checks: bool
 ) -> Operator:
-    """An operator of the program and its neutral element; `checks` says whether what it reads is
-    looked at first."""
+    """An operator of the program and its neutral element; `checks` says whether its reads are
+    checked first."""
 
     def elements() -> Elements:
         return Elements(kernel, index(0), checks)

@@ -127,8 +127,8 @@ class RowElements:
     def values(
         self, b: Builder, flat: Atom, row: RowOf, *, begun: bool = False, ahead: bool = False
     ) -> list[Atom]:
-        """What the elements of a step hand to the sinks; `begun` where what they are combined with
-        begins with the neutral element, `ahead` where what later steps read is asked for."""
+        """The inputs of the sinks from the elements of a step; `begun` where they are combined with
+        a value that begins with the neutral element, `ahead` to prefetch for later steps."""
         taken = self.begun if begun else self.taken
         elements = self.writer.elements(Position(flat, (flat,), WIDTH, row=row))
         elements.ahead = ahead
@@ -140,8 +140,8 @@ class RowElements:
     def each(
         self, b: Builder, state: Sequence[Atom], values: Sequence[Atom], *, lanewise: bool
     ) -> State:
-        """For each sink its part combined with the state: `lanewise` where each lane has a row of
-        its own, else in order across the lanes unless the operator commutes."""
+        """For each sink its part combined with the state: `lanewise` where each lane has a separate
+        row, else in order across the lanes unless the operator commutes."""
         out: list[Atom] = []
         for sink in self.sinks:
             part = slice(len(out), len(out) + len(sink.neutral))
@@ -175,9 +175,9 @@ class RowElements:
 
 
 def _begun(op: Sweep, sink: CombineRows, taken: Sequence[Atom]) -> list[Atom]:
-    """What is combined with 0.0 or a sum that began with it: x of an element 0.0 + x.
+    """The values to combine with 0.0 or a sum that began with it: x of an element 0.0 + x.
 
-    Such a sum is never -0.0, and only that is what 0.0 changes.
+    Such a sum is never -0.0, the only value that adding 0.0 changes.
     """
     names = component_functions(sink.fn) or [""] * len(taken)
     made = {var: let.op for let in op.body.lets for var in let.vars[:1]}

@@ -271,7 +271,7 @@ class SegmentWriter:
         return self._carry(b, b.emit(LastLane(scanned)))
 
     def _store(self, b: Builder, step: Step, open_: State, closed: State) -> None:
-        """Store closed segments, the first joined in memory: one element is less than all lanes."""
+        """Store closed segments; join the first in memory, as one element costs less than all."""
         self.places.store(b, step, self.results, closed)
         pieces = [b.emit(Load(buffer, step.number))[0] for buffer in self.results]
         whole = self._element(b, self._on(b, open_, pieces))

@@ -3,16 +3,15 @@
     split axis=row by=R         for each position t of the leading axes, tile of R x C results:
     split axis=last by=C
     split axis=fold by=K            for k0 = 0, K, ..:
-    cache at=packed                     what rows and lanes are read for K steps is packed
+    cache at=packed                     the rows and lanes read for K steps are packed
                                         for each panel of `lanes` lanes, each group of `rows` rows:
     vectorize axis=last                     neutral or results of rows x lanes -> registers
     unroll axis=row                         for k:  each result = fn(it, body(row, lane))
                                             registers -> results of the tile
-                                    what the body makes of the results goes to the sinks
+                                    the sinks take the body's values of the results
 
-Without the cache, values are read where they are; lanes that are not there are idle then. Packed
-lanes that are not there, and rows after the last one, are computed in vain, from values that are
-there.
+Without the cache, values are read in place; lanes past the end are idle then. Packed lanes past the
+end, and rows after the last one, are computed from valid values, and their results are unused.
 
 Where rows are the positions of a fold around the contraction, a tile takes all rows, in order.
 Where floats are added, the steps of a part are a block, which is joined to those before it
@@ -128,7 +127,7 @@ class _Contracted:
     def in_panels(
         self, b: Builder, extent: Extent, act: Act, rows: int = 0, *, padded: bool = False
     ) -> None:
-        """act for each panel, and each group of `rows` rows if that is asked for, inside of lanes.
+        """act for each panel, and each group of `rows` rows if `rows` is not 0, inside of lanes.
 
         The last panel may not be full, except where it is `padded`.
         """

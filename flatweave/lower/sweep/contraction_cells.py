@@ -31,8 +31,8 @@ class Cells:
         )
 
     def enter(self, b: Builder, at: Sequence[Atom]) -> Atom:
-        """Compute what depends on the position of leading axes alone: how many steps the fold has
-        there, and what its body takes of that."""
+        """Compute the values that depend only on the position of leading axes: the number of steps
+        of the fold there, and such inputs of its body."""
         found = self.found
         elements = self._elements(dict(zip(found.leading, at, strict=True)))
         elements.emit(b, list(map(_inside, found.before)))

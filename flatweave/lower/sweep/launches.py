@@ -132,8 +132,8 @@ def _is_tiled(
 def _is_shared(
     host: Builder, tile: SharedTile, machine: Machine, shape: Sequence[Atom], total: Atom
 ) -> list[Atom]:
-    """Whether shared memory is nearer than other memory, there are tiles for all multiprocessors,
-    and what reaches over the ends of the array does not cost more than they save."""
+    """Whether shared memory is faster than other memory, there are tiles for all multiprocessors,
+    and the parts of tiles past the ends of the array do not cost more than the tiles save."""
     tiles = host.product([
         host.ceil_div(extent, index(n)) for extent, n in zip(shape, tile.shape, strict=True)
     ])  # fmt: skip
@@ -310,7 +310,7 @@ class SweepLowering:
 
     def _launch(self) -> None:
         """Launch the first version whose guard holds; a kernel of a choice, or of a branch of the
-        program, is written when somebody asks for it."""
+        program, is compiled lazily."""
         *others, last = self.plan.versions
         in_branch = self.lowering.may_not_run and self.lowering.machine.shares_memory
         if not others and not in_branch:

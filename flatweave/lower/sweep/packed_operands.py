@@ -1,9 +1,9 @@
-"""What a contraction reads of rows and lanes, packed for some steps of its fold.
+"""The operands of a contraction by rows and lanes, packed for some steps of its fold.
 
     lanes[panel, k, lane] = ..          read once, then in order
     rows[row, k]          = ..
 
-Lanes after the last one are 0, rows after the last one are that one again.
+Lanes after the last one are 0; rows after the last one repeat it.
 """
 
 from __future__ import annotations

@@ -1,13 +1,12 @@
 """Compaction with a single evaluation: a block evaluates its elements once into scratch memory, and
-copies what it keeps when its output offset is known.
+copies the selected elements when its output offset is known.
 
-    evaluate the block    scratch  x x x x x x x x x . . .    what is kept, from 0 on, in cache
+    evaluate the block    scratch  x x x x x x x x x . . .    the selected ones, from 0 on, in cache
     publish how many; look back: the output offset
     copy                  . x x | x x x x x x | x . .         whole lines around the caches
 
-Memory is read at one go, so loads ask for what they will want a few steps later. Where blocks
-pass on more than numbers of kept elements, these are counted first, and evaluated again when the
-offset is known.
+Memory is read at one go, so loads prefetch a few steps ahead. Where blocks publish more than counts
+of selected elements, the elements are counted first, and evaluated again when the offset is known.
 """
 
 from __future__ import annotations

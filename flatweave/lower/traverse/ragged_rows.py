@@ -225,11 +225,11 @@ def _rows_of(
 #
 #     lanes W:  for each row:  step at its start, and at start + W, .. below its end; in a long row
 #               from the second step on at multiples of W, where no store lies across two lines
-#               what goes beyond the end is written over by the next rows
+#               elements past the end are overwritten by the next rows
 #     lanes W:  the last step of the block, where its last row has as many positions
 #     lanes 1:  else the last positions one by one, where a whole step would leave the block
 #
-# No row needs a rest, and one that is shorter than a step, or empty, no branch.
+# No row needs a remainder loop. A row that is shorter than a step, or empty, needs no branch.
 
 
 LONG = 16

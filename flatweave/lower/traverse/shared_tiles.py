@@ -65,8 +65,8 @@ class InShared:
         self, b: Builder, indices: Sequence[Atom], given: Sequence[Atom],
         atom: Callable[[Atom], Atom], load: Callable[[Builder], Atom],
     ) -> Atom:  # fmt: skip
-        """The element at some indices, which are those `given` but where a check has failed; by
-        `load` from the array, if it is not in the tile. `atom` is what an end is here."""
+        """The element at some indices, which equal those `given` unless a check has failed. If it
+        is not in the tile, `load` reads it from the array. `atom` maps an end to the kernel."""
         extents = [index(n) for n in self.tile.slots]
         places = [b.sub(i, base) for i, base in zip(indices, self.tile.base, strict=True)]
         there: Atom = TRUE
