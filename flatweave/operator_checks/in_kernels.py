@@ -3,7 +3,7 @@
 One that combines what blocks have, as `look_back` does, is tried on the first few blocks, unless
 the same operator was tried on elements.
 
-    FirstBlocks(laws, tried, spend).run(args)      whether all were tried on elements that count
+    FirstBlocks(tried, most).run(args)            whether all were tried on elements that count
 
 The kernel runs in the simulator until that holds, or until it exceeds its budget of lets.
 """
