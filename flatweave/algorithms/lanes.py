@@ -184,7 +184,7 @@ def _in_steps(
 
     whole: Atom = index(0)
     if width > 1:
-        whole = b.mul(b.apply("floordiv", extent, index(width)), index(width))
+        whole = b.round_down(extent, index(width))
         init = _region(b, width, index(0), whole, init, partial(every, lanes=width), meet)
     return _region(b, 1, whole, extent, init, partial(every, lanes=1))
 

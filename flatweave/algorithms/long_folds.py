@@ -72,7 +72,7 @@ def long_fold(
     if any(isinstance(let.op, For | While) for let in walk_lets(body)):
         return _written_once(b, (lo, hi), step, body, start, start, joined, LEVELS)
     size = index(BLOCK * step)
-    end = b.add(lo, b.mul(b.apply("floordiv", b.sub(hi, lo), size), size))
+    end = b.add(lo, b.round_down(b.sub(hi, lo), size))
 
     def blocks(c: Builder, first: Atom, last: Atom, level: int) -> tuple[Atom, ...]:
         each = index(BLOCK**level * step)

@@ -146,6 +146,10 @@ class Builder(BodyFacts):
         """a / by, rounded up: how many parts of `by` hold `a` elements."""
         return self.apply("floordiv", self.add(a, self.sub(by, index(1))), by)
 
+    def round_down(self, a: Atom, by: Atom) -> Atom:
+        """The greatest multiple of `by` that is at most a."""
+        return self.mul(self.apply("floordiv", a, by), by)
+
     def cast(self, arg: Atom, dtype: DType) -> Atom:
         if arg.type is dtype:
             return arg

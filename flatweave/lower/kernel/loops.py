@@ -177,7 +177,7 @@ def fold_in_lanes(
             first, last, start = _by_stretches(calls, b, op, made, extent)
             steps.append((first, last))
     left = b.sub(extent, start)
-    whole = b.add(start, b.mul(b.apply("floordiv", left, index(width)), index(width)))
+    whole = b.add(start, b.round_down(left, index(width)))
     region = b.inner()
     state = _turns(calls, region, op, alone, [*steps, (start, whole)], width)
     rest, none = region.inner(), region.inner()

@@ -238,7 +238,7 @@ class _Distribute:
 
     def _leave(self, b: Builder, laid: Sequence[Var], count: Atom) -> None:
         """The block's elements to scratch memory: whole lines around the caches, then the rest."""
-        whole = b.mul(b.apply("floordiv", count, index(LINE)), index(LINE))
+        whole = b.round_down(count, index(LINE))
         nans: list[Atom] = []
         for lanes, lo, hi in ((LINE, index(0), whole), (1, whole, count)):
             nans += self._leave_part(b, laid, lanes, lo, hi)

@@ -266,7 +266,7 @@ def one_by_one(
     unrolled: int = UNROLLED,
 ) -> None:  # fmt: skip
     """Calls act for lo, lo + 1, .. below hi, unrolled, with the iteration in the unrolled body."""
-    whole = b.mul(b.apply("floordiv", b.sub(hi, lo), index(unrolled)), index(unrolled))
+    whole = b.round_down(b.sub(hi, lo), index(unrolled))
     mid = b.add(lo, whole)
     parts = [(lo, mid, unrolled), (mid, hi, 1)] if unrolled > 1 else [(lo, hi, 1)]
     for first, last, turns in parts:

@@ -142,7 +142,7 @@ class _Tile:
     def _run(self, b: Builder, row: _Row, lo: Atom, hi: Atom, *, tested: bool) -> None:
         """The steps lo to hi of a row; `tested` where some may lie outside the tile."""
         region = b.inner()
-        whole = region.mul(region.apply("floordiv", region.sub(hi, lo), UNROLL), UNROLL)
+        whole = region.round_down(region.sub(hi, lo), UNROLL)
         mid = region.add(lo, whole)
         self._steps_written(region, row, lo, mid, UNROLLED, tested=tested)
         self._steps_written(region, row, mid, hi, 1, tested=tested)

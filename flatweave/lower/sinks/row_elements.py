@@ -73,7 +73,7 @@ class RowElements:
     def _in_chains(self, b: Builder, row: RowOf, lo: Atom, hi: Atom) -> tuple[State, Atom]:
         """Whole steps of as many registers as do not wait for each other; and where they end."""
         step, states = index(CHAINS * WIDTH), self.neutral * CHAINS
-        end = b.add(lo, b.mul(b.apply("floordiv", b.sub(hi, lo), step), step))
+        end = b.add(lo, b.round_down(b.sub(hi, lo), step))
         loop = b.inner()
         i = loop.param("i", i64)
         known = tuple(loop.param("s", atom.type) for atom in states)

@@ -132,7 +132,7 @@ class _Contracted:
         The last panel may not be full, except where it is `padded`.
         """
         (lo, hi), width = extent.lanes, index(self.lanes)
-        rest = b.add(lo, b.mul(b.apply("floordiv", b.sub(hi, lo), width), width))
+        rest = b.add(lo, b.round_down(b.sub(hi, lo), width))
 
         def panel(c: Builder, base: Atom, limit: Atom | None) -> None:
             def group(d: Builder, row: Atom) -> None:

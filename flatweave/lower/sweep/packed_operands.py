@@ -47,7 +47,7 @@ class PackedLanes:
     def pack(self, b: Builder, lanes: tuple[Atom, Atom], steps: tuple[Atom, Atom]) -> None:
         """The values of each lane, a panel after the other; the last one may not be full."""
         (lo, hi), (k0, end), width = lanes, steps, self.width
-        whole = b.mul(b.apply("floordiv", b.sub(hi, lo), index(width)), index(width))
+        whole = b.round_down(b.sub(hi, lo), index(width))
         rest = b.add(lo, whole)
 
         def full(c: Builder, lane: Atom, k: Atom) -> None:
@@ -72,7 +72,7 @@ class PackedLanes:
     def _transpose(self, b: Builder, lo: Atom, whole: Atom, steps: tuple[Atom, Atom]) -> Atom:
         """The values of whole panels in squares; the first step after these."""
         width, (k0, end) = self.square, steps
-        count = b.mul(b.apply("floordiv", b.sub(end, k0), index(width)), index(width))
+        count = b.round_down(b.sub(end, k0), index(width))
         behind = b.add(k0, count)
 
         def square(c: Builder, lane: Atom, k: Atom) -> None:
@@ -120,7 +120,7 @@ class PackedRows:
         last, group = b.sub(hi, index(1)), index(self.group)
         total = b.mul(b.ceil_div(b.sub(hi, lo), group), group)
         count = b.sub(end, k0)
-        whole = b.mul(b.apply("floordiv", count, index(width)), index(width))
+        whole = b.round_down(count, index(width))
 
         def of_row(c: Builder, row: Atom) -> None:
             number = c.apply("minimum", c.add(lo, row), last)

@@ -55,7 +55,7 @@ class Stretches:
     def whole(self, b: Builder, lo: Atom, hi: Atom) -> Atom:
         """Where the last whole step from `lo` on ends."""
         width = index(self.width)
-        return b.add(lo, b.mul(b.apply("floordiv", b.sub(hi, lo), width), width))
+        return b.add(lo, b.round_down(b.sub(hi, lo), width))
 
     def find(
         self, b: Builder, lo: Atom, whole: Atom, call: Call, values: Values

@@ -69,7 +69,7 @@ class Overlapping:
             self.walk.region(b, self.walk.width, first, stop, stop, (), self.step, before_last)
             return
         raised = b.add(first, b.sub(width, index(1)))
-        start = b.mul(b.apply("floordiv", raised, width), width)
+        start = b.round_down(raised, width)
         self._one(b, first, b.apply("lt", first, start))
         steps = b.apply("floordiv", b.sub(stop, start), width)
         end = b.add(start, b.mul(steps, width))

@@ -213,7 +213,7 @@ class WholeSteps:
         if width == 1:
             return [(1, lo, hi, hi)]
         length = b.sub(hi, lo)
-        whole = b.mul(b.apply("floordiv", length, index(width)), index(width))
+        whole = b.round_down(length, index(width))
         mid = b.add(lo, whole)
         return [(width, lo, mid, hi), (1, mid, hi, hi)]
 

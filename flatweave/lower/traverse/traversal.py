@@ -234,7 +234,7 @@ def span_with_edges(
         parts = [(short, aligned), *parts, (short, stop)]
     for width, end in parts:
         length = b.apply("maximum", b.sub(end, here), index(0))
-        there = b.add(here, b.mul(b.apply("floordiv", length, index(width)), index(width)))
+        there = b.add(here, b.round_down(length, index(width)))
         state = walk.region(b, width, here, there, hi, state, step, inside)
         here = there
     return walk.region(b, 1, here, hi, hi, state, step, at)
@@ -243,7 +243,7 @@ def span_with_edges(
 def _rounded_up(b: Builder, atom: Atom, width: int) -> Atom:
     """The first multiple of a width from there on."""
     raised = b.add(atom, index(width - 1))
-    return b.mul(b.apply("floordiv", raised, index(width)), index(width))
+    return b.round_down(raised, index(width))
 
 
 def flat(machine: Machine, extent: Atom, width: int) -> Flat:
