@@ -243,11 +243,12 @@ def filled(values: Values, missing: Values) -> Values:
 
 def check_nan(values: Values, wanted: np.dtype[Any], name: str) -> None:
     """Raise an error where elements became NaN, and the dtype that is asked for has none."""
-    has_nan = wanted.kind in "fc" or short_float(wanted) is not None
-    if not has_nan and values.dtype.kind in "fc" and np.isnan(values).any():
-        missing = counted(int(np.isnan(values).sum()), "missing element")
+    if values.dtype.kind not in "fc" or wanted.kind in "fc" or short_float(wanted) is not None:
+        return
+    count = int(np.isnan(values).sum())
+    if count:
         raise DTypeError(
-            f"{name} has {missing}, and {wanted} has no NaN.",
+            f"{name} has {counted(count, 'missing element')}, and {wanted} has no NaN.",
             where=user_location(), remedy='Ask for a float, or take a mask: nulls="mask".',
         )  # fmt: skip
 
