@@ -62,8 +62,13 @@ test-all: $(VENV)/installed-exchange test
 
 # every test that runs on each target, on an OpenCL device, and random nests; needs one
 test-opencl: $(STAMP)
-	$(OPENCL) -m needs_opencl --dist worksteal tests
+	$(OPENCL) -m "needs_opencl or needs_device" --dist worksteal tests
 	$(BIN)/python -m tests.nests --target opencl --workers $(JOBS) --nests 300 --seed 40000
+
+# the same on a GPU of NVIDIA's
+test-cuda: $(STAMP)
+	TEST_TARGETS=cuda TEST_DEVICE=cuda $(BIN)/python -m pytest -q -n $(JOBS) -m "needs_cuda or needs_device" --dist worksteal tests
+	$(BIN)/python -m tests.nests --target cuda --workers $(JOBS) --nests 300 --seed 40000
 
 # the language's tests as aarch64 code: LLVM selects every kernel for NEON and for SVE2, and an
 # emulated Python runs them all with NEON (hours; needs Debian's debootstrap and qemu-user)

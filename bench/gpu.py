@@ -3,6 +3,7 @@
     python bench/gpu.py [--target cuda] [--save]         the whole table, as Markdown
     python bench/gpu.py --small --target opencl          the same programs, a thousandth of the size
     python bench/gpu.py --only scan                      rows whose names have this word
+    python bench/gpu.py --alone --seconds 60             no peers, and no row begun after a minute
 
 Times are medians, by events on the device; inputs smaller than its cache are rotated. A
 row that misses its target is marked. CuPy (with CUB) and PyTorch are measured where
@@ -35,7 +36,7 @@ from bench.machine import keep
 from flatweave.base.config import config
 from flatweave.runtime.devices import cuda, opencl
 
-ALL_ROWS = 440.0  # seconds, after which rows are left out
+ALL_ROWS = 440.0  # seconds, after which no row begins
 OF_A_ROW, LEAST, MOST = 1.0, 3, 25  # seconds for samples of one program, and how many
 OF_OTHERS = 0.4  # the same for what it is compared with, of which there may be many
 CACHED = 192 << 20  # bytes of inputs that no cache holds
@@ -46,11 +47,12 @@ Run = Callable[[], Any]
 class Bench:
     """A target's device, the compared libraries, and its copy bandwidth."""
 
-    def __init__(self, target: str, small: bool) -> None:
+    def __init__(self, target: str, small: bool, alone: bool = False) -> None:
         self.target, self.small = target, small
         self.device = (cuda if target.startswith("cuda") else opencl).device()
-        self.cupy = _installed("cupy") if target == "cuda" else None
-        self.torch = _installed("torch") if target == "cuda" else None
+        has_peers = target == "cuda" and not alone
+        self.cupy = _installed("cupy") if has_peers else None
+        self.torch = _installed("torch") if has_peers else None
         if target == "cuda":
             self.clock: Any = EventClock(self.device, cuda.bindings())
         else:
@@ -224,7 +226,7 @@ def line(cells: Sequence[str]) -> str:
     return "| " + " | ".join([*cells, *[""] * (len(HEAD) - len(cells))]) + " |"
 
 
-def table(bench: Bench, only: str) -> list[str]:
+def table(bench: Bench, only: str, seconds: float = ALL_ROWS) -> list[str]:
     """The page; each line is also shown when it is there."""
     lines: list[str] = []
 
@@ -243,7 +245,7 @@ def table(bench: Bench, only: str) -> list[str]:
     for row in rows():
         if only not in row.name:
             continue
-        if time.perf_counter() - begun > ALL_ROWS:
+        if time.perf_counter() - begun > seconds:
             tell(line([row.name, "left out: no time"]))
             continue
         try:
@@ -263,10 +265,12 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--target", default="cuda", choices=["cuda", "opencl"])
     parser.add_argument("--small", action="store_true")
     parser.add_argument("--only", default="")
+    parser.add_argument("--alone", action="store_true")
+    parser.add_argument("--seconds", type=float, default=ALL_ROWS)
     parser.add_argument("--save", action="store_true")
     given = parser.parse_args(argv)
-    bench = Bench(given.target, given.small)
-    lines = table(bench, given.only)
+    bench = Bench(given.target, given.small, given.alone)
+    lines = table(bench, given.only, given.seconds)
     if given.save:
         name = "-".join(bench.device.name.lower().replace(",", "").split()[:4])
         keep("\n".join(lines) + "\n", device=name)

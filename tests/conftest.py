@@ -33,6 +33,10 @@ TARGETS = os.environ.get("TEST_TARGETS", "interp,cpu").split(",")
 NEEDS = {"opencl": [pytest.mark.needs_opencl], "cuda": [pytest.mark.needs_cuda]}
 THREADS = [1, 2, 3, 7]
 
+# TEST_DEVICE=cuda pytest -m needs_device tests: tests of devices on a GPU of NVIDIA's
+DEVICE = os.environ.get("TEST_DEVICE", "opencl")
+DEVICES = {"opencl": opencl, "cuda": cuda}
+
 hypothesis.settings.register_profile(
     "quick",
     max_examples=25,
@@ -56,7 +60,7 @@ hypothesis.settings.load_profile("quick")
 def target(request) -> Iterator[str]:
     """The name of each target, which is also in force. Calls on devices wait for
     their kernels, so that an error is raised by the call that it is of."""
-    devices = {"opencl": opencl, "cuda": cuda}.get(request.param)
+    devices = DEVICES.get(request.param)
     if devices is not None:
         devices.device().waits_for_faults = True
     with config.scoped(target=request.param):
@@ -145,7 +149,13 @@ def missing_browser() -> str:
     return "" if shutil.which("chromium") else "no browser: no chromium"
 
 
+def missing_device() -> str:
+    """Why tests of devices cannot run here; empty where they can."""
+    return missing_cuda() if DEVICE == "cuda" else missing_opencl()
+
+
 MISSING = {
+    "needs_device": missing_device,
     "needs_opencl": missing_opencl,
     "needs_cuda": missing_cuda,
     "needs_browser": missing_browser,

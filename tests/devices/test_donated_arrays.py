@@ -4,13 +4,14 @@ import numpy as np
 import pytest
 
 import flatweave as fw
+from tests.conftest import DEVICE
 
-pytestmark = pytest.mark.needs_opencl
+pytestmark = pytest.mark.needs_device
 
 
 def on_device(values):
     """An array in the memory of the device."""
-    return fw.jit(lambda x: x + 0, target="opencl")(values)
+    return fw.jit(lambda x: x + 0, target=DEVICE)(values)
 
 
 def place(array):
@@ -29,7 +30,7 @@ PROGRAMS = {
 def test_the_memory_of_the_device_is_written_in_place(name):
     """A chain of calls stays in one piece of memory; a copy on the host keeps its elements."""
     f, x = PROGRAMS[name], np.arange(1000.0)
-    step, expected = fw.jit(f, donate="x", target="opencl"), x
+    step, expected = fw.jit(f, donate="x", target=DEVICE), x
     given = on_device(x)
     shown, before = np.asarray(given), place(given)
     for _ in range(3):
@@ -43,7 +44,7 @@ def test_the_memory_of_the_device_is_written_in_place(name):
 def test_memory_that_others_know_is_copied():
     """A view of it, and the array given twice; and whoever gave it finds out."""
     step = fw.jit(lambda x, y: (fw.scatter(x, np.array([0]), np.array([9.0])), y * 1), donate="x",
-                  target="opencl")  # fmt: skip
+                  target=DEVICE)  # fmt: skip
     x = on_device(np.arange(4.0))
     held = x.reshape(2, 2)
     np.testing.assert_array_equal(step(x, 1.0)[0], [9.0, 1.0, 2.0, 3.0])
@@ -64,7 +65,7 @@ def test_a_call_is_tried_again_on_elements_as_they_were():
         more = fw.scatter(x, np.array([0]), np.array([5.0]))
         return more, fw.filter(lambda v: v > 2, more) * y
 
-    step = fw.jit(late, donate="x", target="opencl")
+    step = fw.jit(late, donate="x", target=DEVICE)
     first, second = step(on_device(np.arange(4.0)), np.ones(1))
     np.testing.assert_array_equal(first, [5.0, 1.0, 2.0, 3.0])
     np.testing.assert_array_equal(second, [5.0, 3.0])

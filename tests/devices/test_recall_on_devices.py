@@ -15,9 +15,10 @@ from flatweave.base.config import config
 from flatweave.frontend.call import eager
 from flatweave.recall_on_devices import RecalledOnDevice
 from flatweave.runtime.cache import DiskCache, seal
+from tests.conftest import DEVICE
 from tests.shape.tree import ROOT
 
-pytestmark = pytest.mark.needs_opencl
+pytestmark = pytest.mark.needs_device
 XS = np.sin(np.arange(1025.0))
 
 
@@ -34,7 +35,7 @@ def folder(monkeypatch, tmp_path):
 
 def fresh(f):
     """A function that no call of this process has compiled, and what its calls run."""
-    made = fw.jit(f, target="opencl")
+    made = fw.jit(f, target=DEVICE)
     return made, lambda *args: made.taken(*args)[0].executable
 
 
@@ -99,7 +100,7 @@ def test_texts_are_there_for_who_asks(folder):
     (first, _), (second, runs) = fresh(PROGRAMS["sum"][0]), fresh(PROGRAMS["sum"][0])
     first(XS)
 
-    assert "__kernel" in second.stages(XS).text["opencl"]
+    assert "k_" in second.stages(XS).text[DEVICE]
     assert isinstance(runs(XS), RecalledOnDevice)
     assert np.isclose(second(XS).item(), XS.sum())
 
@@ -126,7 +127,7 @@ def test_a_second_process_does_without_the_compiler(tmp_path):
         import sys
         import numpy as np
         import flatweave as fw
-        found = fw.jit(lambda xs: xs * 3 + 1, target="opencl")(np.arange(9))
+        found = fw.jit(lambda xs: xs * 3 + 1, target=DEVICE)(np.arange(9))
         names = ("flatweave.pipeline", "flatweave.lower", "llvmlite")
         print(np.asarray(found).tolist(), any(name in sys.modules for name in names))
     """)

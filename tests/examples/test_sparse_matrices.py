@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import flatweave as fw
 from flatweave.base.config import config
+from tests.conftest import DEVICE
 
 
 def compressed(dense):
@@ -43,12 +44,12 @@ def test_products_are_those_of_dense_matrices(example, target, filled):
     assert np.array_equal(sparse.spmm(rows, xs), dense @ xs)
 
 
-@pytest.mark.needs_opencl
+@pytest.mark.needs_device
 def test_products_on_another_machine(example):
-    """OpenCL gives the same."""
+    """A device gives the same."""
     sparse, dense = example("sparse_matrices"), matrix([3, 0, 7, 1])
     rows = sparse.rows_of(compressed(dense))
-    with config.scoped(target="opencl"):
+    with config.scoped(target=DEVICE):
         assert np.array_equal(sparse.spmv(rows, np.arange(7)), dense @ np.arange(7))
 
 

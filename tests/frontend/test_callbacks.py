@@ -15,6 +15,7 @@ import pytest
 
 import flatweave as fw
 from flatweave import ShapeDtypeStruct as Struct
+from tests.conftest import DEVICE
 
 
 @pytest.fixture(params=["interp", "cpu"])
@@ -24,7 +25,7 @@ def target(request):
         yield request.param
 
 
-@pytest.fixture(params=["interp", "cpu", "opencl"])
+@pytest.fixture(params=["interp", "cpu", DEVICE])
 def any_target(request):
     """A device, too, which copies."""
     with fw.target(request.param):

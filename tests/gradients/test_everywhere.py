@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import flatweave as fw
+from tests.conftest import DEVICE
 from tests.gradients.laws import floats_of, mapped
 from tests.gradients.programs import CONTROL, ELEMENTWISE, FOLDS, MOVES, NESTS, SCANS
 
@@ -72,13 +73,13 @@ def gradient(name):
 
 
 @pytest.mark.slow
-@pytest.mark.needs_opencl
+@pytest.mark.needs_device
 @pytest.mark.parametrize("name", TEN)
-def test_on_opencl(name):
+def test_on_a_device(name):
     """As on the interpreter."""
     g, args = gradient(name)
 
-    found, expected = fw.jit(g, target="opencl")(*args), fw.jit(g, target="interp")(*args)
+    found, expected = fw.jit(g, target=DEVICE)(*args), fw.jit(g, target="interp")(*args)
 
     for one, other in zip(floats_of(found), floats_of(expected), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9)

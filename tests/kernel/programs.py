@@ -7,16 +7,16 @@ from typing import Any
 import numpy as np
 
 import flatweave as fw
-from tests.conftest import missing_opencl
+from tests.conftest import DEVICE, missing_device
 
 DEVICES = ("cuda", "opencl")
 
 
 def check(kernel: Any, *args: Any, want: Any, simulate: bool = True) -> None:
-    """The kernel gives what is wanted on the CPU, in the simulator and on OpenCL where there is a
-    device, and has text for others."""
+    """The kernel gives what is wanted on the CPU, in the simulator and on the device of TEST_DEVICE
+    where there is one, and has text for others."""
     targets = ["cpu", "interp"] if simulate else ["cpu"]
-    targets += [] if missing_opencl() else ["opencl"]
+    targets += [] if missing_device() else [DEVICE]
     for target in targets:
         with fw.target(target):
             _same(kernel(*args), want)

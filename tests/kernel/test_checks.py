@@ -7,7 +7,7 @@ import flatweave as fw
 from flatweave import kernel as fk
 from flatweave.kernel_ir.syntax import Report
 from flatweave.terms.traverse import walk_lets
-from tests.conftest import missing_opencl
+from tests.conftest import DEVICE, missing_device
 from tests.kernel import programs
 from tests.kernel.programs import check
 
@@ -34,7 +34,7 @@ def checks_of(kernel, *args):
 
 
 def targets():
-    return ["interp", "cpu", *([] if missing_opencl() else ["opencl"])]
+    return ["interp", "cpu", *([] if missing_device() else [DEVICE])]
 
 
 @pytest.mark.parametrize("bad", [-1, 64, 2**40, -(2**63)])

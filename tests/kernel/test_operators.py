@@ -6,7 +6,7 @@ import pytest
 import flatweave as fw
 from flatweave import kernel as fk
 from flatweave.base.config import config
-from tests.conftest import missing_opencl
+from tests.conftest import DEVICE, missing_device
 
 XS = 1 + np.random.default_rng(3).random(2048) / 8
 
@@ -69,11 +69,11 @@ def test_an_operator_that_does_not_associate_is_refused_wherever_it_is(name):
     PLACES[name](ema, check=False)(XS)
 
 
-@pytest.mark.parametrize("target", ["cpu", "opencl"])
+@pytest.mark.parametrize("target", ["cpu", DEVICE])
 def test_kernels_are_tried_on_every_target(target):
     """Before machine code runs."""
-    if target == "opencl" and missing_opencl():
-        pytest.skip("no OpenCL here")
+    if target == DEVICE and missing_device():
+        pytest.skip(missing_device())
     with fw.target(target), pytest.raises(fw.OperatorError, match="not associative"):
         PLACES["reduce"](ema)(XS)
 

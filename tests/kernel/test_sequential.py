@@ -8,6 +8,7 @@ from flatweave import kernel as fk
 from flatweave.kernel_passes.sequentialize import factor
 from flatweave.lower.machine.machine import CPU_AVX512, CUDA
 from flatweave.simulator.schedules import ReverseUnits, adversaries
+from tests.conftest import DEVICE
 from tests.kernel.programs import refused
 from tests.kernel.test_folds import compose, composed, lines, plus
 
@@ -168,15 +169,15 @@ def test_nothing_to_combine():
     everywhere(program, np.arange(3), want=np.array([5, 5]))
 
 
-@pytest.mark.needs_opencl
-def test_on_opencl():
+@pytest.mark.needs_device
+def test_on_a_device():
     """The same kernels on a device."""
     n, q = 1000, 4
     slopes, offsets = lines(3 * n)
     places = np.concatenate([np.random.default_rng(k).permutation(n) for k in range(3)])
     want = flat(all_in_numpy(n, slopes, offsets, places))
     for threads in (64, 256):
-        with fw.target("opencl"):
+        with fw.target(DEVICE):
             got = flat(all_of(n, q, threads)(slopes, offsets, places))
         for one, other in zip(got, want, strict=True):
             np.testing.assert_array_equal(np.asarray(one), other)

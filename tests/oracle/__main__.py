@@ -94,6 +94,7 @@ def parser() -> argparse.ArgumentParser:
     add("--huge", type=float, default=0.04, help="share of programs over 10^5 elements and more")
     add("--eager", type=float, default=0.05, help="share of programs called without jit, too")
     add("--bits", type=int, default=0, help="programs run again and again for bits")
+    add("--target", default="cpu", help="what runs them against NumPy")
     add("--runs", type=int, default=1000, help="how often, with --bits")
     add("--keep", type=Path, help="the file that the summary is written to")
     return made
@@ -103,7 +104,9 @@ def main() -> int:
     """Run the command; 1 where something differs."""
     options = parser().parse_args()
     runs = options.runs if options.bits else 0
-    wanted = Wanted(options.length, options.sizes, options.huge, options.eager, runs)
+    wanted = Wanted(
+        options.length, options.sizes, options.huge, options.eager, runs, options.target
+    )
     if options.only is not None:
         sys.stdout.write(source_of(random_program(options.only, options.length)) + "\n")
         outcome = tried(options.only, wanted)

@@ -34,7 +34,7 @@ class Run:
     m: int
     seed: int
     threads: int = 1
-    way: str = "cpu"  # or "interp", or "eager"
+    way: str = "cpu"  # or another target, or "eager"
 
     def __str__(self) -> str:
         return f"n={self.n}, m={self.m}, seed={self.seed}, threads={self.threads}, {self.way}"
@@ -50,7 +50,9 @@ class Failure:
     kind: str  # "difference", or the class that was raised
 
 
-def runs_of(seed: int, sizes: int, huge: float = 0.0, eager: float = 0.0) -> list[Run]:
+def runs_of(
+    seed: int, sizes: int, huge: float = 0.0, eager: float = 0.0, target: str = "cpu"
+) -> list[Run]:
     """Calls of a program: none, one and few elements, around powers of two, many."""
     random = Random(seed)
     found = [0, 1, *random.sample(SMALL, 2), *random.sample(MIDDLE, 2), random.choice(LARGE)]
@@ -58,7 +60,9 @@ def runs_of(seed: int, sizes: int, huge: float = 0.0, eager: float = 0.0) -> lis
     if random.random() < huge:
         chosen.append(random.choice(HUGE))
     lengths = [(n, random.choice([0, 1, 4, 33, 130])) for n in chosen]
-    calls = [Run(n, m, random.randrange(10**6), random.choice(THREADS)) for n, m in lengths]
+    calls = [
+        Run(n, m, random.randrange(10**6), random.choice(THREADS), target) for n, m in lengths
+    ]
     few = [call for call in calls if call.n < 200]
     calls += [replace(call, way="interp") for call in few[:3]]
     if random.random() < eager:
@@ -96,7 +100,7 @@ class Prepared:
             return self._called(run, given)
 
     def _called(self, run: Run, given: Sequence[Any]) -> Any:
-        target = "interp" if run.way == "interp" else "cpu"
+        target = "cpu" if run.way == "eager" else run.way
         function: Callable[..., Any] = self.function if run.way == "eager" else self.jitted
         with self.scope(), config.scoped(threads=run.threads, target=target):
             return function(*(passed(argument) for argument in given))

@@ -35,6 +35,7 @@ class Wanted:
     huge: float
     eager: float
     bits: int  # runs that must give the same bits; 0 to compare with NumPy
+    target: str = "cpu"
 
     @property
     def seconds(self) -> float:
@@ -53,7 +54,7 @@ def tried(seed: int, wanted: Wanted) -> Outcome:
         different = bits_differ(program, run, threads)
         said = f"{different} different results\n{source_of(program)}" if different != 1 else ""
         return Outcome(seed, said, operations, program.schedule, wanted.bits)
-    calls = runs_of(seed, wanted.sizes, wanted.huge, wanted.eager)
+    calls = runs_of(seed, wanted.sizes, wanted.huge, wanted.eager, wanted.target)
     failure = first_failure(program, calls)
     said = "" if failure is None else report(smallest(failure), seed)
     return Outcome(seed, said, operations, program.schedule, len(calls))

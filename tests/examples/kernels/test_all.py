@@ -10,6 +10,7 @@ import pytest
 import flatweave as fw
 from flatweave.base.errors import Unsupported
 from flatweave.runtime.devices import nvrtc
+from tests.conftest import DEVICE
 from tests.quick import every
 from tests.shape.tree import ROOT
 
@@ -50,13 +51,13 @@ def test_small_cases_on_the_cpu_and_code_for_gpus(example, name):
 
 
 @pytest.mark.sampled
-@pytest.mark.needs_opencl
+@pytest.mark.needs_device
 @pytest.mark.parametrize("name", every(3, NAMES))
 def test_small_cases_on_a_gpu(example, name):
-    """The same as OpenCL; what waits for another block is refused there."""
-    with fw.target("opencl"):
+    """The same on a device; what waits for another block is refused by OpenCL."""
+    with fw.target(DEVICE):
         for program, _, ours, theirs, agree in example(f"kernels.{name}").cases(True):
-            if program in WAITING:
+            if program in WAITING and DEVICE == "opencl":
                 with pytest.raises(Unsupported, match="opencl does not promise"):
                     ours()
                 continue
