@@ -10,10 +10,13 @@ STAMP := $(VENV)/installed
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 JOBS ?= 2
 
-.PHONY: demo demo-cluster test tests test-all test-opencl test-aarch64 lint types bench docs wheel clean
+.PHONY: setup demo demo-cluster test tests test-all test-opencl test-aarch64 lint types bench docs wheel clean
 
 demo: $(STAMP)
 	$(BIN)/python examples/demo.py
+
+# what a change needs: .venv with the package, in place, and its tests
+setup: $(STAMP)
 
 # programs over data in chunks, by two processes of a Dask cluster on this machine
 demo-cluster: $(STAMP)

@@ -51,7 +51,7 @@ def environment(folder: Path) -> str:
 
 
 def readme() -> str:
-    """The README's programs, one after the other, and proof of whose package ran them."""
+    """The README's programs in order, and a check that the installed package ran them."""
     programs = PROGRAM.findall((ROOT / "README.md").read_text(encoding="utf-8"))
     installed = "import sys, flatweave\nassert flatweave.__file__.startswith(sys.prefix)\n"
     return "\n".join([*programs, installed])

@@ -5,6 +5,7 @@
     the docstrings of all names     reference/
     examples                        gallery/
     bench/results/*.md              results/
+    CONTRIBUTING.md and others      project/
     any other file that is linked   files/, to be read or kept
 """
 
@@ -21,11 +22,12 @@ ROOT = Path(__file__).resolve().parents[2]
 DOCS, RESULTS, EXAMPLES = ROOT / "docs", ROOT / "bench" / "results", ROOT / "examples"
 LINK = re.compile(r"(\]\()([^)#:\s]+)([^):]*\))")
 FENCE = re.compile(r"(^(`{3,})[^\n]*\n.*?^\2$)", re.MULTILINE | re.DOTALL)
-FOLDERS = {
-    EXAMPLES: "gallery/index.md",
-    DOCS / "decisions": "decisions/index.md",
-    RESULTS: "results/index.md",
-}
+FOLDERS = {EXAMPLES: "gallery/index.md", DOCS / "decisions": "decisions/index.md"}
+PROJECT = {ROOT / path: f"project/{name}.md" for name, path in {
+    "changelog": "CHANGELOG.md", "contributing": "CONTRIBUTING.md", "security": "SECURITY.md",
+    "code_of_conduct": "CODE_OF_CONDUCT.md", "changes": "changes/README.md",
+    "releases": "release/README.md",
+}.items()}  # fmt: skip
 PICTURES = (".png", ".svg", ".css")
 
 
@@ -54,7 +56,9 @@ class Layout:
         if path.is_relative_to(DOCS) and path.suffix in (".md", *PICTURES):
             return self.folder / path.relative_to(DOCS)
         if path.is_relative_to(RESULTS) and path.suffix in (".md", *PICTURES):
-            return self.folder / "results" / path.name
+            return self.folder / "results" / path.name.replace("README", "index")
+        if path in PROJECT:
+            return self.folder / PROJECT[path]
         if path.is_relative_to(EXAMPLES):
             name = gallery.name_of(path)
             return self.folder / "gallery" / f"{name}.md" if name else None
@@ -83,16 +87,10 @@ def write(folder: Path) -> None:
     layout = Layout(folder)
     programs = shutil.ignore_patterns("*.py", "__*", "static")
     shutil.copytree(DOCS / "pictures", folder / "pictures", ignore=programs)
-    for path in sorted(DOCS.rglob("*.md")):
-        layout.write(layout.place(path), path.read_text(encoding="utf-8"), path)
-    for path in sorted(RESULTS.glob("*.md")):
-        layout.write(layout.place(path), path.read_text(encoding="utf-8"), path)
+    for path in [*sorted(DOCS.rglob("*.md")), *sorted(RESULTS.glob("*.md")), *PROJECT]:
+        layout.write(layout.place(path), with_list(path), path)
     for path in RESULTS.glob("*.png"):
         shutil.copyfile(path, layout.place(path))
-    for name, text in decisions():
-        layout.write(folder / name, text, DOCS / "decisions" / "index.md")
-    for name, text in results():
-        layout.write(folder / name, text, RESULTS / "index.md")
     for name, text in reference.pages():
         layout.write(folder / name, text, DOCS / name)
     pictures = folder / "pictures" / "gallery"
@@ -101,21 +99,10 @@ def write(folder: Path) -> None:
         layout.write(folder / name, text, path)
 
 
-def listed(title: str, said: str, names: list[str]) -> str:
-    """A page that names other pages, which stand beside it."""
-    return f"# {title}\n{said}\n\n```{{toctree}}\n:maxdepth: 1\n\n" + "\n".join(names) + "\n```\n"
-
-
-def decisions() -> list[tuple[str, str]]:
-    """The list of all decisions, which names each page once more for the site."""
-    folder = DOCS / "decisions"
-    names = sorted(path.stem for path in folder.glob("*.md") if path.stem != "index")
-    toctree = "\n```{toctree}\n:hidden:\n\n" + "\n".join(names) + "\n```\n"
-    return [("decisions/index.md", (folder / "index.md").read_text(encoding="utf-8") + toctree)]
-
-
-def results() -> list[tuple[str, str]]:
-    """The list of what was measured, the newest first."""
-    names = sorted((path.stem for path in RESULTS.glob("*.md")), reverse=True)
-    said = "What was measured, on which machine, at which commit: as `bench` wrote it."
-    return [("results/index.md", listed("Measurements", said, names))]
+def with_list(path: Path) -> str:
+    """A page's text; those of decisions and results list the pages of their folders, too."""
+    text = path.read_text(encoding="utf-8")
+    if path not in (DOCS / "decisions" / "index.md", RESULTS / "README.md"):
+        return text
+    names = sorted(page.stem for page in path.parent.glob("*.md") if page != path)
+    return text + "\n```{toctree}\n:hidden:\n\n" + "\n".join(names) + "\n```\n"

@@ -17,6 +17,7 @@ from llvmlite import binding
 from flatweave.base.config import config
 from flatweave.base.errors import UserError
 from flatweave.base.pretty import counted, size, table
+from flatweave.base.version import VERSION
 from flatweave.codegen.llvm import isa
 from flatweave.runtime import tuned
 from flatweave.runtime.cache import DiskCache, process_cache
@@ -59,7 +60,7 @@ def kept() -> list[tuple[str, DiskCache]]:
 
 
 def _versions() -> Iterator[tuple[str, str]]:
-    yield "flatweave", metadata.version("flatweave")
+    yield "flatweave", VERSION
     yield "Python", f"{platform.python_version()} on {platform.platform()}"
     for name in PACKAGES:
         try:

@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.shape.tree import ROOT
 
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 HOW_TOS = [page for page in PAGES if page.name.startswith(("add_a_", "add_an_"))]
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 

@@ -18,14 +18,21 @@ ELSEWHERE = [ROOT / "docs" / "errors.md", *HOW_TOS]
 TUTORIAL = [
     *sorted((ROOT / "docs" / "tutorial").glob("[0-9]*.md")),
     *sorted((ROOT / "docs" / "how_to").glob("*.md")),
+    ROOT / "docs" / "faq.md",
 ]
+LIBRARIES = re.compile(r"^(?:import|from) (awkward|pandas|polars|scipy|torch)\b", re.MULTILINE)
 RUNNING = [page for page in PAGES if page not in ELSEWHERE and programs(page.read_text())]
 
 
 def run(page, is_interpreted=lambda program: False):
-    """A page's programs in order, each with the names of those before it."""
+    """A page's programs in order, each with the names of those before it.
+
+    Those of a library that is not installed are skipped, and the rest of the page with them.
+    """
     names = {"__name__": "page"}
     for k, program in enumerate(programs(page.read_text(encoding="utf-8"))):
+        for library in LIBRARIES.findall(program):
+            pytest.importorskip(library)
         with fw.target("interp") if is_interpreted(program) else nullcontext():
             execute(program, f"{shown(page)}[{k}]", names)
 

@@ -86,6 +86,15 @@ def test_links_of_pages_lead_to_what_was_laid_out(laid_out):
     assert (laid_out / "files/docs/tiny.py").exists()
 
 
+def test_words_of_other_fields_lead_somewhere(laid_out):
+    """The site's search finds a page by each of these; the row has a link."""
+    text = (laid_out / "words.md").read_text()
+    rows = [line for line in text.splitlines() if line.startswith("| ") and "](" in line]
+
+    for word in ("groupby", "jagged", "associative scan", "autodiff"):
+        assert sum(word in row.split("|")[1] for row in rows) == 1, word
+
+
 def test_a_link_is_moved_and_code_is_not(tmp_path):
     """From the file's location in the repository to its location on the site."""
     page = "[one](../examples/bfs.py) [two](gpu.md#x)\n```python\nf[i](gpu.md)\n```\n"

@@ -16,9 +16,14 @@ LICENCES = runpy.run_path(str(ROOT / "release" / "licences.py"))
 
 
 def test_versions_agree():
-    """In the package, its metadata, and the recipe for conda."""
-    assert PROJECT["version"] == fw.__version__
+    """The metadata read the package's; the recipe for conda and the citation repeat it."""
+    hatch = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["hatch"]
+    text = (ROOT / hatch["version"]["path"]).read_text(encoding="utf-8")
+
+    assert PROJECT["dynamic"] == ["version"]
+    assert re.search(hatch["version"]["pattern"], text)["version"] == fw.__version__
     assert f'version: "{fw.__version__}"' in RECIPE
+    assert f"\nversion: {fw.__version__}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
 
 
 def test_the_recipe_asks_for_what_the_package_asks_for():
