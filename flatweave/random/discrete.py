@@ -85,7 +85,7 @@ def _integers(key: Any, low: Any, high: Any, shape: Any, dtype: Any, is_closed: 
     """Integers of [low, high), or of [low, high] where it is closed, and not all of the dtype."""
     first, last = (scalar_of(each, "a bound of integers") for each in (low, high))
     begin, length = _word(first, dtype), _word(last, dtype) - _word(first, dtype)
-    length = length + 1 if is_closed else where(last > first, length, 0)
+    length = as_tracer(length + 1 if is_closed else where(last > first, length, 0))
     turn = turns_of(key, "integers")
     unfair = (0 - length) % length
 
@@ -140,7 +140,8 @@ def poisson(key: Any, mean: Any, shape: Any = None, dtype: Any = i64) -> Any:
         if not extents:
             return astype(_count(turn, 0, means), wanted)
         places = iota(scalar_i64(product(extents)))
-        return reshaped(map(lambda i: astype(_count(turn, i, means), wanted), places), extents)
+        found = map(lambda i: astype(_count(turn, i, means), wanted), places)
+        return reshaped(as_tracer(found), extents)
     if shape is not None:
         raise ArgumentError(
             "poisson of an array of means takes no shape; the result has the shape of the means.",
@@ -148,7 +149,7 @@ def poisson(key: Any, mean: Any, shape: Any = None, dtype: Any = i64) -> Any:
         )  # fmt: skip
     flat: Any = raveled(means)
     found = map(lambda m, i: astype(_count(turn, i, m), wanted), flat, iota(flat.shape[0]))
-    return reshaped(found, means.extents)
+    return reshaped(as_tracer(found), means.extents)
 
 
 def _unit(word: Any) -> Any:

@@ -76,6 +76,10 @@ OF_ROWS = (
     "std", "top_k", "var",
 )
 OF_MISSING = (*REDUCTIONS, "median", "std", "var")  # and what of a Nullable, whose result is one
+# what annotations say of results that are arrays of some kind
+OF_ARRAYS = ("Any", "Array", "Array | Ragged", "Elementwise", "HostArray", "Self", "Values")
+# type variables of values in a trace: users give numbers for some, and get arrays
+INSIDE = re.compile(r"\b(Carried|Out)\b")
 FLAT = {"concat": "Sequence[ArrayLike]", "where": "ArrayLike"}  # else: what `Flat` says
 PROTOCOLS = {1: "Unary", 2: "Binary", 3: "Ternary"}
 # modules whose annotations leave nothing open
@@ -246,7 +250,7 @@ def result_of(name: str, signature: inspect.Signature, otherwise: str) -> str:
     if name in RESULTS:
         return RESULTS[name]
     said = str(signature.return_annotation)
-    return otherwise if said in ("Any", "Array", "HostArray", "Self", "Values") else said
+    return otherwise if said in OF_ARRAYS else said
 
 
 def function(name: str, signature: inspect.Signature, own: dict[str, str], result: str) -> str:
@@ -285,7 +289,7 @@ def filled(parts: Sequence[str], indent: str) -> str:
 def parameter(each: inspect.Parameter, own: dict[str, str]) -> str:
     """A parameter with its type and default."""
     stars = STARS.get(each.kind, "")
-    said = "Any" if each.annotation is each.empty else str(each.annotation)
+    said = "Any" if each.annotation is each.empty else INSIDE.sub("Any", str(each.annotation))
     type_ = own.get(each.name) or (PARAMETERS.get(each.name, "Any") if said == "Any" else said)
     if each.default is None and type_ != "Any" and "None" not in type_:
         type_ += " | None"

@@ -21,19 +21,19 @@ from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.extents import ONE, ZERO
 from flatweave.frontend.trace.run_time_checks import check, check_message, is_refused
 from flatweave.frontend.trace.tracers import emit, flag_of, scalar_of
-from flatweave.frontend.values.array import Tracer
+from flatweave.frontend.values.array import Array, Tracer
 from flatweave.frontend.values.scope import current
 from flatweave.ops import Reduce, Reshape
 from flatweave.scalar import ops as scalar
 from flatweave.terms.syntax import Atom, constant
 
 
-def axes_of(array: Tracer, axis: Any, who: str) -> list[int]:
+def axes_of(array: Array, axis: Any, who: str) -> list[int]:
     """The axes that are reduced, in ascending order; all of them for None."""
     return sorted(axes_named(array, axis, who))
 
 
-def axes_named(array: Tracer, axis: Any, who: str, repeated: bool = False) -> list[int]:
+def axes_named(array: Array, axis: Any, who: str, repeated: bool = False) -> list[int]:
     """The axes in the order in which they are named, all of them for None; each once, or some
     `repeated`."""
     if axis is None:

@@ -43,7 +43,7 @@ from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.extents import ONE, ZERO, add, floordiv, greatest, least, mul, sub
 from flatweave.frontend.trace.run_time_checks import check, check_message
 from flatweave.frontend.trace.tracers import MOST, as_tracer, emit, extent_of, scalar_of
-from flatweave.frontend.values.array import HostArray, Tracer, describe, host_array
+from flatweave.frontend.values.array import Array, HostArray, Tracer, describe, host_array
 from flatweave.frontend.values.scope import current
 from flatweave.ops import Index, Reshape
 from flatweave.terms.build import index
@@ -96,7 +96,7 @@ def _bound(value: Any, what: str) -> Atom:
     return extent_of(traced, what)
 
 
-def _host(xs: Any, key: Any) -> Any:
+def _host(xs: Any, key: Any) -> object:
     """Integers and slices of a host array, and masks without elements, by NumPy."""
     if isinstance(xs, HostArray) and isinstance(key, HostArray | np.ndarray) and not key.size:
         return _by_no_mask(xs, key)
@@ -113,7 +113,7 @@ def _host(xs: Any, key: Any) -> Any:
     return host_array(np.ascontiguousarray(found).reshape(found.shape))
 
 
-def _by_no_mask(xs: HostArray, mask: Any) -> Any:
+def _by_no_mask(xs: HostArray, mask: Any) -> object:
     """What a mask without elements selects; its extents of 0 fit every extent of the array."""
     pairs = zip(xs.shape, mask.shape, strict=False)
     if mask.dtype != np.bool_ or mask.ndim > xs.ndim or any(b not in (0, a) for a, b in pairs):
@@ -122,7 +122,7 @@ def _by_no_mask(xs: HostArray, mask: Any) -> Any:
 
 
 @operation(host=_host)
-def getitem(xs: Any, key: Any) -> Any:
+def getitem(xs: Any, key: Any) -> Array:
     """`xs[key]`
 
     Types: `xs: t[..], key -> t[..]`, as `xs[key]`: integers, slices, None, `...`, index arrays,

@@ -20,11 +20,10 @@ from flatweave.frontend.elements.broadcasting import generated, read, zipped
 from flatweave.frontend.elements.lambdas import shape_text
 from flatweave.frontend.elements.scalars import strong
 from flatweave.frontend.trace import extents
-from flatweave.frontend.trace.tracers import arrays_of, as_tracer, emit, same_dtype
-from flatweave.frontend.values.array import Array, Tracer, describe
-from flatweave.frontend.values.operators import METHODS
+from flatweave.frontend.trace.tracers import arrays_of, as_tracer, emit, restructured, same_dtype
+from flatweave.frontend.values.array import METHODS, Array, Tracer, describe
 from flatweave.frontend.values.scope import current
-from flatweave.frontend.values.tree import Tree, is_irregular, unflatten
+from flatweave.frontend.values.tree import Tree, is_irregular
 from flatweave.ops import Concat
 from flatweave.terms.syntax import Atom
 
@@ -33,7 +32,7 @@ FEW_PARTS = 4
 
 
 @operation(static="axis")
-def concat(arrays: Sequence[Any], axis: int | None = 0) -> Any:
+def concat(arrays: Sequence[Any], axis: int | None = 0) -> Array:
     """The elements of the first array of a list, then those of the second, and so on; without an
     axis (None) all of them in row-major order.
 
@@ -52,7 +51,8 @@ def concat(arrays: Sequence[Any], axis: int | None = 0) -> Any:
             where=user_location(), remedy="Call it as fw.concat([xs, ys]).",
         )  # fmt: skip
     if any(is_irregular(array) for array in arrays):
-        return METHODS["concat_rows"](arrays, axis)
+        rows: Array = METHODS["concat_rows"](arrays, axis)
+        return rows
     parts: list[list[Tracer]] = []
     trees: list[Tree] = []
     for array in arrays:
@@ -70,7 +70,7 @@ def concat(arrays: Sequence[Any], axis: int | None = 0) -> Any:
     if axis is None:
         columns = [[raveled(array) for array in column] for column in columns]
         axis = 0
-    return unflatten(trees[0], [_joined(column, axis) for column in columns])
+    return restructured(trees[0], [_joined(column, axis) for column in columns])
 
 
 def _joined(arrays: Sequence[Tracer], axis: int) -> Tracer:
@@ -132,11 +132,11 @@ def _chosen(arrays: Sequence[Tracer], axis: int) -> Tracer:
             if k == len(arrays) - 1:
                 return read(arrays[k], own)
             inside = current().apply("lt", i, lengths[k])
-            return METHODS["cond"](
+            return as_tracer(METHODS["cond"](
                 Tracer(inside, current().home((inside,))),
                 lambda: read(arrays[k], own),
                 lambda: from_part(k + 1, extents.sub(i, lengths[k])),
-            )
+            ))  # fmt: skip
 
         return from_part(0, place[axis])
 
@@ -158,7 +158,7 @@ def broadcast_to(x: Any, shape: Any) -> Array:
 
 
 @operation()
-def broadcast_arrays(*arrays: Any) -> Any:
+def broadcast_arrays(*arrays: Any) -> tuple[Array, ...]:
     """The arrays, each repeated to the shape that all of them have together.
 
     Types: `t[..], .. -> ` a tuple of `t[shape]`, each of its dtype. Raises ShapeError where they

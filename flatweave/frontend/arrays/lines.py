@@ -14,15 +14,14 @@ from typing import Any
 from flatweave.frontend.arrays.shapes import axis_of, reshaped, transposed
 from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.extents import product
-from flatweave.frontend.trace.tracers import arrays_of, as_tracer
-from flatweave.frontend.values.array import Tracer
-from flatweave.frontend.values.operators import METHODS
-from flatweave.frontend.values.tree import flatten, map_leaves, unflatten
+from flatweave.frontend.trace.tracers import arrays_of, as_tracer, restructured
+from flatweave.frontend.values.array import METHODS, Array, Tracer
+from flatweave.frontend.values.tree import flatten, unflatten
 
 Key = Callable[[Any], Any] | None
 
 
-def in_lines(who: str, values: Any, lines: Tracer, key: Key, descending: bool) -> Any:
+def in_lines(who: str, values: Any, lines: Tracer, key: Key, descending: bool) -> Array:
     """Sorted elements, or their indices, first by the number of their line, which ascends."""
 
     def line_first(element: tuple[Any, Any]) -> tuple[Any, Any]:
@@ -30,11 +29,12 @@ def in_lines(who: str, values: Any, lines: Tracer, key: Key, descending: bool) -
         own = tuple(flatten(value)[0]) if key is None else key(value)
         return (~line if descending else line), own
 
-    found = METHODS[who]((lines, values), line_first, descending)
-    return found[1] if who == "sort" else found
+    found: Any = METHODS[who]((lines, values), line_first, descending)
+    order: Array = found[1] if who == "sort" else found
+    return order
 
 
-def along(who: str, xs: Any, key: Key, descending: bool, axis: Any) -> Any:
+def along(who: str, xs: Any, key: Key, descending: bool, axis: Any) -> Array:
     """Every line of an array along an axis, sorted separately, or the indices within it."""
     leaves, tree = arrays_of(xs, f"xs of {who}")
     first = leaves[0]
@@ -55,4 +55,5 @@ def along(who: str, xs: Any, key: Key, descending: bool, axis: Any) -> Any:
     def back(x: Tracer) -> Tracer:
         return transposed(reshaped(x, shape), [order.index(a) for a in range(first.ndim)])
 
-    return map_leaves(lambda x: back(as_tracer(x)), found)
+    leaves, tree = flatten(found)
+    return restructured(tree, [back(as_tracer(x)) for x in leaves])

@@ -38,12 +38,12 @@ from flatweave.frontend.trace.tracers import (
     as_tracers,
     counted_in_i64,
     emit,
+    restructured,
     tracer_of,
 )
-from flatweave.frontend.values.array import Array, Tracer, describe
-from flatweave.frontend.values.operators import METHODS
+from flatweave.frontend.values.array import METHODS, Array, Tracer, describe
 from flatweave.frontend.values.scope import Scope, current
-from flatweave.frontend.values.tree import Tree, is_irregular, unflatten
+from flatweave.frontend.values.tree import Tree, is_irregular
 from flatweave.ops import Generate, Index
 from flatweave.terms.syntax import Atom, Const, Var, constant
 
@@ -137,7 +137,7 @@ def index_arrays(idx: Any, who: str) -> list[Tracer]:
     return arrays
 
 
-def listed_index(part: Any) -> Any:
+def listed_index(part: object) -> object:
     """An empty list as the index array that it stands for; other parts as they are."""
     if type(part) is int and abs(part) > 2**64:
         return (2**64 - 1) if part > 0 else -(2**63)  # as far outside of every array
@@ -180,7 +180,9 @@ def _or_else(array: Tracer, place: Sequence[Atom], count: int, default: Tracer) 
     for i, extent in zip(place[:count], array.extents, strict=False):
         for fits in (scope.apply("ge", i, extents.ZERO), scope.apply("lt", i, extent)):
             inside = scope.apply("and", inside, fits)
-    return METHODS["cond"](tracer_of(inside), lambda: read(array, place), lambda: default)
+    return as_tracer(
+        METHODS["cond"](tracer_of(inside), lambda: read(array, place), lambda: default)
+    )
 
 
 @operation()
@@ -205,11 +207,11 @@ def gather(xs: Any, idx: Any, *, default: Any = None) -> Array:
         arrays = index_arrays(idx, "gather")
         others = _defaults(default, leaves, tree)
         pairs = zip(leaves, others, strict=True)
-        return unflatten(tree, [gather_one(x, arrays, default=other) for x, other in pairs])
+        return restructured(tree, [gather_one(x, arrays, default=other) for x, other in pairs])
     for part in given:
         must_be_a_place(part)
     arrays = index_arrays(idx, "gather")
-    return unflatten(tree, [gather_one(leaf, arrays) for leaf in leaves])
+    return restructured(tree, [gather_one(leaf, arrays) for leaf in leaves])
 
 
 def _defaults(default: Any, leaves: Sequence[Tracer], tree: Tree) -> list[Tracer]:
@@ -258,9 +260,9 @@ def backpermute(shape: Any, f: Callable[..., Any], xs: Any) -> Array:
 
     if not sizes:
         with_none = body(current(), ())
-        return unflatten(tree, [tracer_of(atom) for atom in with_none])
+        return restructured(tree, [tracer_of(atom) for atom in with_none])
     fn = current().function([i64] * len(sizes), body, "i")
-    return unflatten(tree, emit(Generate(sizes, fn)))
+    return restructured(tree, emit(Generate(sizes, fn)))
 
 
 def _scalar(value: Any) -> Tracer:

@@ -24,11 +24,17 @@ from flatweave.frontend.elements.lambdas import shape_text
 from flatweave.frontend.elements.scalars import where
 from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.extents import ONE, ZERO
-from flatweave.frontend.trace.tracers import arrays_of, as_tracer, as_tracers, extent_of, tracer_of
-from flatweave.frontend.values.array import Array, Tracer
-from flatweave.frontend.values.operators import METHODS
+from flatweave.frontend.trace.tracers import (
+    arrays_of,
+    as_tracer,
+    as_tracers,
+    extent_of,
+    restructured,
+    tracer_of,
+)
+from flatweave.frontend.values.array import METHODS, Array, Tracer
 from flatweave.frontend.values.scope import current
-from flatweave.frontend.values.tree import Node, Tree, unflatten
+from flatweave.frontend.values.tree import Node, Tree
 from flatweave.terms.syntax import Atom, Const, constant
 
 WIDEST_STEP = 4
@@ -51,10 +57,11 @@ def replace(xs: Any, key: Any, values: Any) -> Array:
         Array([1, 0, 0], dtype=int64)
     """
     if isinstance(xs, Node):
-        return METHODS["with_row"](xs, key, values)
+        rows: Array = METHODS["with_row"](xs, key, values)
+        return rows
     leaves, tree = arrays_of(xs, "xs of replace")
     given = _alike(values, leaves, tree, "the values of replace")
-    return unflatten(tree, [_replaced(x, key, v) for x, v in zip(leaves, given, strict=True)])
+    return restructured(tree, [_replaced(x, key, v) for x, v in zip(leaves, given, strict=True)])
 
 
 def _alike(values: Any, leaves: list[Tracer], tree: Tree, what: str) -> list[Tracer]:
@@ -74,8 +81,8 @@ def _replaced(array: Tracer, key: Any, value: Tracer) -> Tracer:
     slices = wide_slices(array, key)
     if slices is not None:
         return in_slices(array, slices, value, lambda old, new: new)
-    written: Any = scatter(raveled(array), *placed(array, key, value))
-    return reshaped(written, array.extents)
+    written = scatter(raveled(array), *placed(array, key, value))
+    return reshaped(as_tracer(written), array.extents)
 
 
 def wide_slices(array: Tracer, key: Any) -> list[Slice] | None:
@@ -99,12 +106,13 @@ def _is_wide(part: Any) -> bool:
 
 def in_slices(
     array: Tracer, slices: Sequence[Slice], value: Tracer,
-    combine: Callable[[Tracer, Tracer], Tracer],
+    combine: Callable[[Tracer, Tracer], Array],
 ) -> Tracer:  # fmt: skip
     """Elements inside of slices combined with their values, others as they are: each asks where it
     is, so that what makes the array and its values fuses, and nothing is scattered."""
     lengths = [each.length for each in slices]
-    value = broadcast(value, [tracer_of(length) for length in lengths]) if value.ndim else value
+    if value.ndim:
+        value = as_tracer(broadcast(value, [tracer_of(length) for length in lengths]))
 
     def at(*place: Atom) -> Tracer:
         scope = current()
@@ -123,10 +131,10 @@ def in_slices(
             own.append(number)
         old = read(array, place)
         if isinstance(inside, Const):
-            return combine(old, read_stretched(value, own))
-        return METHODS["cond"](
+            return as_tracer(combine(old, read_stretched(value, own)))
+        return as_tracer(METHODS["cond"](
             tracer_of(inside), lambda: combine(old, read_stretched(value, own)), lambda: old
-        )
+        ))  # fmt: skip
 
     return generated(array.extents, at)[0]
 
@@ -138,7 +146,7 @@ def placed(array: Tracer, key: Any, value: Tracer) -> tuple[Tracer, Tracer]:
     all_places = generated(shape, lambda *at: tracer_of(_place(at, shape)))[0]
     places = as_tracer(getitem(all_places, key))
     if value.ndim:
-        value = broadcast(value, places.shape)
+        value = as_tracer(broadcast(value, places.shape))
     if places.ndim > 1:
         value = raveled(value) if value.ndim else value
         places = raveled(places)
@@ -170,9 +178,10 @@ def shift(xs: Any, k: Any, fill: Any = None, axis: int = 0) -> Array:
     leaves, tree = arrays_of(xs, "xs of shift")
     by = tracer_of(extent_of(k, "the distance of shift"))
     if fill is None:
-        return unflatten(tree, [_shifted(x, by, None, axis) for x in leaves])
+        return restructured(tree, [_shifted(x, by, None, axis) for x in leaves])
     given = _alike(fill, leaves, tree, "the fill of shift")
-    return unflatten(tree, [_shifted(x, by, v, axis) for x, v in zip(leaves, given, strict=True)])
+    pairs = zip(leaves, given, strict=True)
+    return restructured(tree, [_shifted(x, by, fill, axis) for x, fill in pairs])
 
 
 def _shifted(array: Tracer, by: Tracer, fill: Tracer | None, axis: int) -> Tracer:
@@ -180,14 +189,15 @@ def _shifted(array: Tracer, by: Tracer, fill: Tracer | None, axis: int) -> Trace
     extent = array.extents[number]
     last = extents.sub(extent, ONE)
     least, most = tracer_of(extents.sub(ZERO, extent)), tracer_of(extent)
-    step = where(by < least, least, where(by > most, most, by))  # so that no sum overflows
+    # so that no sum overflows
+    step = as_tracer(where(by < least, least, where(by > most, most, by)))
 
-    def at(*i: Atom) -> Any:
+    def at(*i: Atom) -> Tracer:
         place = tracer_of(i[number]) + step
         before, behind = place < 0, place > tracer_of(last)
-        near = where(before, 0, where(behind, tracer_of(last), place))
+        near = as_tracer(where(before, 0, where(behind, tracer_of(last), place)))
         found = read(array, (*i[:number], near.atom, *i[number + 1 :]))
-        return found if fill is None else where(before | behind, fill, found)
+        return found if fill is None else as_tracer(where(before | behind, fill, found))
 
     return generated(array.extents, at)[0]
 
@@ -216,11 +226,12 @@ class Chosen:
         self._xs = xs
         self._key = key
 
-    def get(self) -> Any:
+    def get(self) -> Array:
         """The elements."""
-        return self._xs[self._key]
+        selected: Array = self._xs[self._key]
+        return selected
 
-    def set(self, values: Any) -> Any:
+    def set(self, values: Any) -> Array:
         """The array with these values there."""
         return METHODS["replace"](self._xs, self._key, values)
 
@@ -251,8 +262,8 @@ def update(xs: Any, key: Any, values: Any, how: str) -> Array:
     if slices is not None:
         return in_slices(array, slices, value, METHODS[OPERATORS[how]])
     places, value = placed(array, key, value)
-    combined: Any = permute(METHODS[OPERATORS[how]], raveled(array), places, value)
-    return reshaped(combined, array.extents)
+    combined = permute(METHODS[OPERATORS[how]], raveled(array), places, value)
+    return reshaped(as_tracer(combined), array.extents)
 
 
 METHODS["at"] = At

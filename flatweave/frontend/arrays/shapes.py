@@ -19,16 +19,16 @@ from flatweave.frontend.elements.broadcasting import generated, met, read, read_
 from flatweave.frontend.trace import extents, run_time_checks
 from flatweave.frontend.trace.extents import ONE, ZERO
 from flatweave.frontend.trace.run_time_checks import check_message
-from flatweave.frontend.trace.tracers import arrays_of, as_tracer, emit, extent_of
+from flatweave.frontend.trace.tracers import arrays_of, as_tracer, emit, extent_of, restructured
 from flatweave.frontend.values.array import Array, HostArray, Tracer, describe, shown
 from flatweave.frontend.values.device_array import shaped as under_shape
 from flatweave.frontend.values.scope import current
-from flatweave.frontend.values.tree import is_irregular, unflatten
+from flatweave.frontend.values.tree import is_irregular
 from flatweave.ops import Reshape
 from flatweave.terms.syntax import Atom, Const
 
 
-def _host_reshape(xs: Any, shape: Any, copy: Any = None) -> Any:
+def _host_reshape(xs: Any, shape: Any, copy: Any = None) -> object:
     if not isinstance(xs, HostArray):
         return NotImplemented
     parts = shape if isinstance(shape, tuple | list) else (shape,)
@@ -41,7 +41,7 @@ def _host_reshape(xs: Any, shape: Any, copy: Any = None) -> Any:
 
 
 @operation(host=_host_reshape)
-def reshape(xs: Any, shape: Any, *, copy: bool | None = None) -> Any:
+def reshape(xs: Any, shape: Any, *, copy: bool | None = None) -> Array:
     """The same elements in row-major order under another shape; one extent may be -1.
 
     Arrays never change, so that `copy` makes no difference. Raises ShapeError when the number of
@@ -56,7 +56,7 @@ def reshape(xs: Any, shape: Any, *, copy: bool | None = None) -> Any:
     leaves, tree = arrays_of(xs, "xs of reshape")
     parts = list(shape) if isinstance(shape, tuple | list) else [shape]
     wanted = [extent_of(part, "an extent of reshape") for part in parts]
-    return unflatten(tree, [reshaped(leaf, wanted) for leaf in leaves])
+    return restructured(tree, [reshaped(leaf, wanted) for leaf in leaves])
 
 
 def reshaped(array: Tracer, wanted: Sequence[Atom]) -> Tracer:
@@ -142,7 +142,7 @@ def transpose(xs: Any, axes: Any = None) -> Array:
                [2, 4]], dtype=int64)
     """
     leaves, tree = arrays_of(xs, "xs of transpose")
-    return unflatten(tree, [transposed(leaf, axes) for leaf in leaves])
+    return restructured(tree, [transposed(leaf, axes) for leaf in leaves])
 
 
 def transposed(array: Tracer, axes: Any = None) -> Tracer:
@@ -176,12 +176,13 @@ def reverse(xs: Any, axis: int = 0) -> Array:
     """
     if is_irregular(xs):
         axis_below(xs.ndim, axis, "reverse", "a Ragged")
-        return xs[(slice(None),) * (axis % xs.ndim) + (slice(None, None, -1),)]
+        rows: Array = xs[(slice(None),) * (axis % xs.ndim) + (slice(None, None, -1),)]
+        return rows
     leaves, tree = arrays_of(xs, "xs of reverse")
-    return unflatten(tree, [_reversed(leaf, axis) for leaf in leaves])
+    return restructured(tree, [_reversed(leaf, axis) for leaf in leaves])
 
 
-def axis_of(array: Tracer, axis: Any, who: str, new: int = 0) -> int:
+def axis_of(array: Array, axis: Any, who: str, new: int = 0) -> int:
     """An axis from 0 up, of an array with `new` axes more; an error as NumPy's for any other."""
     what = f"an array of type {describe(array)}"
     return axis_below(array.ndim + new, axis, who, what, "will have" if new else "has")
@@ -251,7 +252,7 @@ def rotate(xs: Any, k: Any, axis: int = 0) -> Array:
     for leaf in leaves:
         number = axis_of(leaf, axis, "rotate")
         found.append(_from(leaf, extents.mod(by, leaf.extents[number]), number))
-    return unflatten(tree, found)
+    return restructured(tree, found)
 
 
 def rotated_right(array: Tracer, by: Any, number: int) -> Tracer:
@@ -308,7 +309,7 @@ def _with_axes(array: Tracer, axes: Sequence[Any]) -> Tracer:
 
 
 @operation()
-def broadcast(xs: Any, shape: Any) -> Any:
+def broadcast(xs: Any, shape: Any) -> Array:
     """The array repeated along new leading axes and along axes of extent 1.
 
     Types: `xs: t[..], shape: extents -> t[shape]`. Raises ShapeError where an extent is neither 1

@@ -23,9 +23,8 @@ from flatweave.frontend.elements.broadcasting import generated, read
 from flatweave.frontend.elements.element_arguments import arrays_of_one_length
 from flatweave.frontend.elements.lambdas import check_arity, element_type, shape_text
 from flatweave.frontend.trace.extents import same_length
-from flatweave.frontend.trace.tracers import as_tracers, emit, flag_of, tracer_of
-from flatweave.frontend.values.array import Array, Tracer, describe, kind_of
-from flatweave.frontend.values.operators import METHODS
+from flatweave.frontend.trace.tracers import as_tracers, emit, flag_of, restructured, tracer_of
+from flatweave.frontend.values.array import METHODS, Array, Tracer, describe, kind_of
 from flatweave.frontend.values.scope import Scope, current
 from flatweave.frontend.values.tree import Tree, is_irregular, paths, unflatten
 from flatweave.ops import Map, Sort
@@ -194,7 +193,7 @@ def _gathered(arrays: Sequence[Tracer], places: Tracer) -> list[Tracer]:
     return [gathered(x) for x in arrays]
 
 
-def _along(who: str, xs: Any, key: Any, descending: Any, axis: Any) -> Any:
+def _along(who: str, xs: Any, key: Any, descending: Any, axis: Any) -> Array:
     """Of a Ragged, or of each line of an array along an axis."""
     if key is not None and not callable(key):
         _check_key(key, [], [], who)
@@ -239,8 +238,8 @@ def sort(
     _check_key(key, arrays, ["xs" + path for path in paths(tree)], "sort")
     fn = _keys(key, arrays, tree, flag_of(descending, "descending"), "sort")
     if _is_narrow(fn, arrays):
-        return unflatten(tree, _sorted(fn, arrays))
-    return unflatten(tree, _gathered(arrays, _places(fn, arrays)))
+        return restructured(tree, _sorted(fn, arrays))
+    return restructured(tree, _gathered(arrays, _places(fn, arrays)))
 
 
 @operation(static="descending axis stable")
@@ -268,7 +267,7 @@ def argsort(
 
 
 @operation(static="descending")
-def sort_by_key(keys: Any, values: Any, descending: bool = False) -> Any:
+def sort_by_key(keys: Any, values: Any, descending: bool = False) -> tuple[Array, Array]:
     """The keys in ascending order, and with each its value: (sorted keys, values).
 
         sort_by_key(ages, names)            (ages in order, the names of those so old)
@@ -292,13 +291,13 @@ def sort_by_key(keys: Any, values: Any, descending: bool = False) -> Any:
     count = len(arrays)
     if _is_narrow(fn, [*arrays, *others]):
         moved = _sorted(fn, arrays, *others)
-        return unflatten(tree, moved[:count]), unflatten(rest, moved[count:])
+        return restructured(tree, moved[:count]), restructured(rest, moved[count:])
     if count > FEW_KEYS:
         places = _places(fn, arrays)
         moved = _gathered([*arrays, *others], places)
-        return unflatten(tree, moved[:count]), unflatten(rest, moved[count:])
+        return restructured(tree, moved[:count]), restructured(rest, moved[count:])
     *first, places = _sorted(fn, arrays, _numbers(arrays[0]))
-    return unflatten(tree, first), unflatten(rest, _gathered(others, places))
+    return restructured(tree, first), restructured(rest, _gathered(others, places))
 
 
 def _check_rank_one(keys: Sequence[Tracer], names: Sequence[str]) -> None:

@@ -17,12 +17,11 @@ from flatweave.frontend.elements.broadcasting import generated, must_fit, read
 from flatweave.frontend.elements.scalars import strong
 from flatweave.frontend.trace.extents import length_of, shape_of
 from flatweave.frontend.trace.run_time_checks import check, check_message, is_refused
-from flatweave.frontend.trace.tracers import arrays_of, emit, tracer_of
+from flatweave.frontend.trace.tracers import arrays_of, emit, restructured, tracer_of
 from flatweave.frontend.values.array import Array, Tracer
 from flatweave.frontend.values.exchange import on_device
 from flatweave.frontend.values.promotion import dtype_of
 from flatweave.frontend.values.scope import current
-from flatweave.frontend.values.tree import unflatten
 from flatweave.ops import Empty
 from flatweave.terms.build import index
 from flatweave.terms.syntax import Atom, Const
@@ -63,7 +62,7 @@ def _need_room(length: Atom, dtype: DType) -> None:
 @operation(static="dtype device")
 def full(
     shape: Any, fill_value: Any = None, dtype: Any = None, *, device: Any = None, v: Any = None
-) -> Any:
+) -> Array:
     """The array of `shape` whose elements are all one value: a scalar, a tuple of scalars, or a
     row; `v` is another name for it.
 
@@ -82,7 +81,7 @@ def full(
             if leaf.weak and dtype_of(dtype).is_integer and leaf.element.is_integer:
                 must_fit(leaf, dtype_of(dtype))
         leaves = [converted(leaf, dtype_of(dtype)) for leaf in leaves]
-    return unflatten(tree, [_filled(extents, leaf) for leaf in leaves])
+    return restructured(tree, [_filled(extents, leaf) for leaf in leaves])
 
 
 def _filled(extents: tuple[Atom, ...], value: Tracer) -> Tracer:
@@ -105,7 +104,7 @@ def replicate(n: Any, v: Any) -> Array:
     """
     length = length_of(n, "the length of replicate")
     leaves, tree = arrays_of(v, "the value of replicate")
-    return unflatten(tree, [_filled((length,), leaf) for leaf in leaves])
+    return restructured(tree, [_filled((length,), leaf) for leaf in leaves])
 
 
 @operation(static="dtype device")

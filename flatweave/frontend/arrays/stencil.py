@@ -10,7 +10,7 @@ division and is right for every extent; reads stay inside, so none is checked.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -24,11 +24,11 @@ from flatweave.frontend.elements.element_arguments import check_regular
 from flatweave.frontend.elements.lambdas import need_function, shape_text
 from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.extents import ONE, ZERO
-from flatweave.frontend.trace.tracers import arrays_of, as_tracers, emit
-from flatweave.frontend.values.array import Tracer, describe, kind_of, shown
+from flatweave.frontend.trace.tracers import arrays_of, as_tracers, emit, restructured
+from flatweave.frontend.values.array import Array, Tracer, describe, kind_of, shown
 from flatweave.frontend.values.asarray import no_array
 from flatweave.frontend.values.scope import Scope, current
-from flatweave.frontend.values.tree import LEAF, Tree, spelled, unflatten
+from flatweave.frontend.values.tree import LEAF, Tree, spelled
 from flatweave.ops import Generate
 from flatweave.terms.build import index
 from flatweave.terms.syntax import Atom, Var
@@ -61,13 +61,13 @@ class Neighbourhood:
         """The extents of the neighbourhood, all odd."""
         return tuple(2 * reach + 1 for reach in self._reach)
 
-    def _no_array(self, *args: Any, **options: Any) -> Any:
+    def _no_array(self, *args: Any, **options: Any) -> NoReturn:
         """Python would read n[0], n[1], .. up to the edge, and leave out what is before them."""
         raise no_array(self)
 
     __iter__ = __array__ = __contains__ = _no_array
 
-    def __getitem__(self, distance: Any) -> Any:
+    def __getitem__(self, distance: Any) -> Array:
         """The element at a distance from the centre, one constant for each axis."""
         steps = distance if isinstance(distance, tuple) else (distance,)
         self._check(steps)
@@ -90,7 +90,7 @@ class Neighbourhood:
                 Tracer(scope.apply("select", condition, value.atom, outside.atom), scope)
                 for value, outside in zip(values, self._constants, strict=True)
             ]
-        return unflatten(self._tree, values)
+        return restructured(self._tree, values)
 
     def _check(self, steps: Sequence[Any]) -> None:
         """Refuse distances that are not constants inside the declared shape."""
@@ -192,7 +192,7 @@ def _boundary(boundary: Any) -> tuple[str, Any]:
 
 
 @operation(static="shape")
-def stencil(f: Callable[[Any], Any], xs: Any, shape: Any, boundary: Any = "clamp") -> Any:
+def stencil(f: Callable[[Any], Any], xs: Any, shape: Any, boundary: Any = "clamp") -> Array:
     """`f` of the neighbourhood of every element: `n[di, dj]`, constants relative to the centre.
 
     `shape` has an odd extent for each axis. Beyond the edges: "clamp" repeats the edge, "mirror"
@@ -244,4 +244,4 @@ def stencil(f: Callable[[Any], Any], xs: Any, shape: Any, boundary: Any = "clamp
     fn = current().function([i64] * len(sizes), body, "i")
     for leaf in found[1]:
         check_regular(leaf, f, "stencil")
-    return unflatten(found[0], emit(Generate(sizes, fn)))
+    return restructured(found[0], emit(Generate(sizes, fn)))

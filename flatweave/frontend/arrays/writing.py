@@ -36,7 +36,7 @@ from flatweave.frontend.elements.lambdas import (
     with_zeros,
 )
 from flatweave.frontend.trace import extents
-from flatweave.frontend.trace.tracers import arrays_of, as_tracers, emit, flag_of
+from flatweave.frontend.trace.tracers import arrays_of, as_tracers, emit, flag_of, restructured
 from flatweave.frontend.values.array import Array, Tracer, describe
 from flatweave.frontend.values.scope import current
 from flatweave.frontend.values.tree import Tree, paths, unflatten
@@ -175,14 +175,14 @@ class Given:
         self.values = _elements(vals, self.tree, self.dest, who)
         self.names = list(paths(self.tree, "vals"))
 
-    def each(self, write: Callable[[Writes], Sequence[Tracer]]) -> Any:
+    def each(self, write: Callable[[Writes], Sequence[Tracer]]) -> Array:
         """What `write` gives for the destinations of each rank, in the structure of all."""
         ranks = list(dict.fromkeys(x.ndim for x in self.dest))
         found: dict[int, Tracer] = {}
         for rank in ranks:
             writes = Writes(self, [k for k, x in enumerate(self.dest) if x.ndim == rank])
             found.update(zip(writes.parts, writes.result(write(writes)), strict=True))
-        return unflatten(self.tree, [found[k] for k in range(len(self.dest))])
+        return restructured(self.tree, [found[k] for k in range(len(self.dest))])
 
 
 def _i64(value: Tracer) -> Tracer:
@@ -239,7 +239,7 @@ def scatter(dest: Any, idx: Any, vals: Any) -> Array:
     return Given(dest, idx, vals, "scatter").each(write)
 
 
-def _combined(given: Given, fn: Lambda, identity: Sequence[Tracer]) -> Any:
+def _combined(given: Given, fn: Lambda, identity: Sequence[Tracer]) -> Array:
     """The values combined into the destinations, the parts of each rank by themselves.
 
     A neutral element that is a row is left out: it could only begin private copies, of numbers.
@@ -319,7 +319,7 @@ def reduce_by_index(
 def _by_index(
     dest: Any, op: Callable[[Any, Any], Any], identity: Any, idx: Any, vals: Any, who: str,
     check: bool,
-) -> Any:
+) -> Array:
     """The common part of `reduce_by_index` and `histogram`; messages name the one called."""
     given = Given(dest, idx, vals, who)
     start = neutral(identity, given.tree, given.dest, who)

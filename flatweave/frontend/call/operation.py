@@ -37,9 +37,8 @@ from flatweave.frontend.call.argument_values import (
     python_numbers,
     python_value,
 )
-from flatweave.frontend.values.array import Array, HostArray, describe
+from flatweave.frontend.values.array import METHODS, Array, HostArray, describe
 from flatweave.frontend.values.number_formats import speaks_of_complex, speaks_of_short
-from flatweave.frontend.values.operators import METHODS
 from flatweave.frontend.values.scope import innermost
 from flatweave.frontend.values.tree import (
     flatten,

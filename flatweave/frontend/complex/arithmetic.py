@@ -8,7 +8,7 @@ from flatweave.base.dtypes import PARTS
 from flatweave.frontend.complex.rules import rule, whole
 from flatweave.frontend.elements.elementwise import abs, hypot, isfinite, isinf, isnan, round
 from flatweave.frontend.elements.scalars import astype, where
-from flatweave.frontend.values.array import describe
+from flatweave.frontend.values.array import Array, describe
 from flatweave.frontend.values.number_formats import Complex, complex_dtype, not_real
 from flatweave.frontend.values.promotion import any_dtype_of, common
 
@@ -86,19 +86,19 @@ def conjugated(x: Complex) -> Complex:
 
 
 @rule("real")
-def real_part(x: Complex) -> Any:
+def real_part(x: Complex) -> Array:
     """a"""
     return x.real
 
 
 @rule("imag")
-def imaginary_part(x: Complex) -> Any:
+def imaginary_part(x: Complex) -> Array:
     """b"""
     return x.imag
 
 
 @rule("abs")
-def size(x: Complex) -> Any:
+def size(x: Complex) -> Array:
     """The distance from 0, without overflow."""
     return hypot(x.real, x.imag)
 
@@ -113,33 +113,33 @@ def direction(x: Complex) -> Complex:
 
 
 @rule("equal")
-def equals(x: Any, y: Any) -> Any:
+def equals(x: Any, y: Any) -> Array:
     """Whether both parts are equal."""
     z, w = whole(x), whole(y)
     return (z.real == w.real) & (z.imag == w.imag)
 
 
 @rule("not_equal")
-def differs(x: Any, y: Any) -> Any:
+def differs(x: Any, y: Any) -> Array:
     """Whether one of the parts differs."""
     z, w = whole(x), whole(y)
     return (z.real != w.real) | (z.imag != w.imag)
 
 
 @rule("isnan")
-def is_nan(x: Complex) -> Any:
+def is_nan(x: Complex) -> Array:
     """Whether a part is NaN."""
     return isnan(x.real) | isnan(x.imag)
 
 
 @rule("isinf")
-def is_infinite(x: Complex) -> Any:
+def is_infinite(x: Complex) -> Array:
     """Whether a part is infinite."""
     return isinf(x.real) | isinf(x.imag)
 
 
 @rule("isfinite")
-def is_finite(x: Complex) -> Any:
+def is_finite(x: Complex) -> Array:
     """Whether both parts are finite."""
     return isfinite(x.real) & isfinite(x.imag)
 
@@ -151,14 +151,15 @@ def rounded(x: Complex) -> Complex:
 
 
 @rule("astype")
-def converted(x: Any, dtype: Any, *, copy: bool = True, device: Any = None) -> Any:
+def converted(x: Any, dtype: Any, *, copy: bool = True, device: Any = None) -> Array:
     """The values in another dtype; DTypeError for a real one, which has no imaginary part."""
     wanted = complex_dtype(dtype)
     if wanted is not None:
         z = whole(x)
         return Complex(astype(z.real, PARTS[wanted]), astype(z.imag, PARTS[wanted]))
     if any_dtype_of(dtype).kind == "b":
-        return (x.real != 0) | (x.imag != 0)
+        z = whole(x)
+        return (z.real != 0) | (z.imag != 0)
     raise not_real(describe(x), any_dtype_of(dtype))
 
 

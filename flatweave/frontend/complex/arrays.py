@@ -11,7 +11,7 @@ of their parts.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from flatweave.base.dtypes import PARTS, DType
 from flatweave.frontend.arrays.axes import along, axes_of
@@ -21,13 +21,13 @@ from flatweave.frontend.complex.rules import first_value, rule, whole, zeros_lik
 from flatweave.frontend.elements.lambdas import combine_lambda
 from flatweave.frontend.elements.scalars import apply
 from flatweave.frontend.trace.tracers import as_tracer, emit, flag_of
-from flatweave.frontend.values.array import Tracer
+from flatweave.frontend.values.array import METHODS, Array, Tracer
 from flatweave.frontend.values.number_formats import Complex, complex_dtype
-from flatweave.frontend.values.operators import METHODS
-from flatweave.frontend.values.tree import is_irregular
+from flatweave.frontend.values.tree import Node, is_irregular
 from flatweave.ops import Reduce
 from flatweave.terms.syntax import Lambda, constant
 
+T = TypeVar("T")
 MOVED = (
     "getitem", "reshape", "transpose", "reverse", "rotate", "expand_dims", "broadcast",
     "broadcast_to", "unstack", "squeeze", "moveaxis", "permute_dims", "matrix_transpose", "flip",
@@ -59,15 +59,16 @@ def together(real: Any, imag: Any) -> Any:
     return Complex(real, imag) if real is not imag else real
 
 
-def by_parts(name: str) -> Callable[..., Any]:
+def by_parts(name: str) -> Callable[..., Complex]:
     """A function of this name, done to each part."""
 
-    def moved(*args: Any, **kwargs: Any) -> Any:
+    def moved(*args: Any, **kwargs: Any) -> Complex:
         function = METHODS[name]
         found = [
             function(*portion(args, part), **portion(kwargs, part)) for part in ("real", "imag")
         ]
-        return together(*found)
+        whole: Complex = together(*found)
+        return whole
 
     return moved
 
@@ -79,9 +80,9 @@ for _name in MOVED:
 def _side_by_side(name: str) -> Callable[..., Any]:
     """A function of arrays of which only some may be complex: each keeps its kind."""
 
-    def side_by_side(*arrays: Any, **options: Any) -> Any:
-        real = METHODS[name](*portion(arrays, "real"), **options)
-        imag = METHODS[name](*portion(arrays, "imag"), **options)
+    def side_by_side(*arrays: Any, **options: Any) -> tuple[Array, ...]:
+        real: Any = METHODS[name](*portion(arrays, "real"), **options)
+        imag: Any = METHODS[name](*portion(arrays, "imag"), **options)
         return tuple(
             Complex(a, b) if isinstance(array, Complex) else a
             for array, a, b in zip(arrays, real, imag, strict=True)
@@ -95,35 +96,36 @@ for _name in ("meshgrid", "broadcast_arrays"):
 
 
 @rule("concat")
-def joined(arrays: Any, axis: Any = 0) -> Any:
+def joined(arrays: Any, axis: Any = 0) -> Complex:
     """Arrays end to end, all of them complex where one is."""
     return by_parts("concat")([whole(array) for array in arrays], axis)
 
 
 @rule("stack")
-def stacked(arrays: Any, axis: int = 0) -> Any:
+def stacked(arrays: Any, axis: int = 0) -> Complex:
     """Arrays side by side, all of them complex where one is."""
     return by_parts("stack")([whole(array) for array in arrays], axis)
 
 
 @rule("replace")
-def replaced(xs: Any, key: Any, values: Any) -> Any:
+def replaced(xs: Any, key: Any, values: Any) -> Node:
     """Some elements changed, of a complex array or to complex numbers."""
     if is_irregular(xs):
-        return METHODS["with_row"](xs, key, values)
+        rows: Node = METHODS["with_row"](xs, key, values)
+        return rows
     xs, values = whole(xs), whole(values)
     return Complex(*(METHODS["replace"](portion(xs, part), key, portion(values, part))
                      for part in ("real", "imag")))  # fmt: skip
 
 
 @rule("shift")
-def shifted(xs: Any, k: Any, fill: Any = None, axis: int = 0) -> Any:
+def shifted(xs: Any, k: Any, fill: Any = None, axis: int = 0) -> Complex:
     """All elements moved."""
     return by_parts("shift")(whole(xs), k, None if fill is None else whole(fill), axis)
 
 
 @rule("gather")
-def gathered(xs: Any, idx: Any, *, default: Any = None) -> Any:
+def gathered(xs: Any, idx: Any, *, default: Any = None) -> Complex:
     """Elements at computed indices."""
     return by_parts("gather")(
         whole(xs), idx, default=None if default is None else whole(default)
@@ -133,7 +135,7 @@ def gathered(xs: Any, idx: Any, *, default: Any = None) -> Any:
 @rule("linspace")
 def evenly_spaced(
     start: Any, stop: Any, num: int, dtype: Any = None, device: Any = None, endpoint: bool = True
-) -> Any:
+) -> Array:
     """Numbers on the line between two complex ones."""
     ends = whole(start), whole(stop)
     found = by_parts("linspace")(*ends, num, device=device, endpoint=endpoint)
@@ -143,7 +145,7 @@ def evenly_spaced(
 @rule("diff")
 def differences(
     x: Any, axis: int = -1, n: int = 1, prepend: Any = None, append: Any = None
-) -> Any:
+) -> Complex:
     """The differences of neighbours, part by part."""
     before, behind = (None if end is None else whole(end) for end in (prepend, append))
     return by_parts("diff")(whole(x), axis, n, before, behind)
@@ -153,7 +155,7 @@ def _summed(name: str) -> Callable[..., Any]:
     """A sum: each part separately, in the requested dtype."""
     moved = by_parts(name)
 
-    def summed(xs: Any, *args: Any, dtype: Any = None, **options: Any) -> Any:
+    def summed(xs: Any, *args: Any, dtype: Any = None, **options: Any) -> Array:
         array = whole(xs) if dtype is None else METHODS["astype"](whole(xs), dtype)
         if not isinstance(array, Complex):  # bools
             return METHODS[name](array, *args, dtype=dtype, **options)
@@ -171,8 +173,8 @@ for _name in SUMMED:
 def _made(name: str) -> Callable[..., Any]:
     """An array of a real number: the imaginary part is 0."""
 
-    def made(*args: Any, **kwargs: Any) -> Any:
-        real = METHODS[name](*portion(args, "real"), **portion(kwargs, "real"))
+    def made(*args: Any, **kwargs: Any) -> Complex:
+        real = as_tracer(METHODS[name](*portion(args, "real"), **portion(kwargs, "real")))
         return Complex(real, zeros_like(real))
 
     return made
@@ -185,13 +187,13 @@ for _name, _real in MADE.items():
 def _made_like(name: str) -> Callable[..., Any]:
     """An array of a real number and the shape of another."""
 
-    def made(x: Any, dtype: Any = None, *, device: Any = None) -> Any:
+    def made(x: Any, dtype: Any = None, *, device: Any = None) -> Array:
         shape = x.real if isinstance(x, Complex) else x
         wanted = complex_dtype(dtype) if dtype is not None else None
         if dtype is not None and wanted is None:
             return METHODS[name](shape, dtype=dtype, device=device)
         part = None if wanted is None else PARTS[wanted]
-        real = METHODS[name](shape, dtype=part, device=device)
+        real = as_tracer(METHODS[name](shape, dtype=part, device=device))
         return Complex(real, zeros_like(real))
 
     return made
@@ -204,7 +206,7 @@ for _name in LIKE:
 @rule("full")
 def filled(
     shape: Any, fill_value: Any = None, dtype: Any = None, *, device: Any = None, v: Any = None
-) -> Any:
+) -> Array:
     """An array of one complex number."""
     value = whole(v if fill_value is None else fill_value)
     wanted = None if dtype is None else complex_dtype(dtype)
@@ -218,7 +220,7 @@ def filled(
 
 
 @rule("full_like")
-def filled_like(x: Any, fill_value: Any, dtype: Any = None, *, device: Any = None) -> Any:
+def filled_like(x: Any, fill_value: Any, dtype: Any = None, *, device: Any = None) -> Array:
     """An array of one complex number and the shape of another; its dtype, too, if it is complex."""
     shape = x.real if isinstance(x, Complex) else as_tracer(x)
     if dtype is None:
@@ -234,12 +236,12 @@ def filled_like(x: Any, fill_value: Any, dtype: Any = None, *, device: Any = Non
     return Complex(*parts)
 
 
-def _truth(value: Any) -> Any:
+def _truth(value: T) -> T | Array:
     """Whether each complex number is not 0; anything else as it is."""
     return (value.real != 0) | (value.imag != 0) if isinstance(value, Complex) else value
 
 
-def _as_real(value: Any, dtype: Any) -> Any:
+def _as_real(value: T, dtype: Any) -> T | Array:
     """A number for a real array; DTypeError for a complex one."""
     return METHODS["astype"](value, dtype) if isinstance(value, Complex) else value
 
@@ -272,11 +274,11 @@ def _product(part: DType) -> Lambda:
 def product(
     xs: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False, *,
     initial: Any = None, where: Any = None,
-) -> Any:  # fmt: skip
+) -> Array:  # fmt: skip
     """The product of all elements, or along axes."""
     initial = first_value(initial, xs, dtype)
-    z = whole(xs) if where is None else METHODS["where"](where, xs, 1.0)
-    z = whole(z) if dtype is None else METHODS["astype"](whole(z), dtype)
+    z = whole(xs if where is None else METHODS["where"](where, xs, 1.0))
+    z = z if dtype is None else whole(METHODS["astype"](z, dtype))
     part = z.real.element
     one = constant(1.0, part), constant(0.0, part)
     axes = axes_of(z.real, axis, "prod")
@@ -291,7 +293,7 @@ def product(
 
 
 @rule("cumprod")
-def running_product(xs: Any, axis: Any = None, dtype: Any = None) -> Any:
+def running_product(xs: Any, axis: Any = None, dtype: Any = None) -> Array:
     """The product of the elements up to each one."""
     z = whole(xs) if dtype is None else METHODS["astype"](whole(xs), dtype)
     if not isinstance(z, Complex):  # bools
@@ -313,7 +315,7 @@ def cumulative_product(
     z = whole(x)
     if axis is None and z.ndim > 1:
         METHODS["cumulative_prod"](z.real)  # which asks for the axis
-    found: Any = running_product(z, 0 if axis is None or not z.ndim else axis, dtype)
+    found = whole(running_product(z, 0 if axis is None or not z.ndim else axis, dtype))
     if not include_initial:
         return found
     at = axis_of(found.real, 0 if axis is None else axis, "cumulative_prod")
@@ -322,7 +324,7 @@ def cumulative_product(
     return METHODS["concat"]([first, found], at)
 
 
-def _of_matrices(name: str) -> Any:
+def _of_matrices(name: str) -> Callable[..., Complex]:
     """A bilinear function: four of it on the parts."""
 
     def bilinear(x: Any, y: Any, **options: Any) -> Complex:

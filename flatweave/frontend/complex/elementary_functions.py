@@ -34,6 +34,7 @@ from flatweave.frontend.elements.elementwise import (
     tan,
 )
 from flatweave.frontend.elements.scalars import where
+from flatweave.frontend.values.array import Array
 from flatweave.frontend.values.number_formats import Complex
 from flatweave.frontend.values.promotion import common
 
@@ -41,7 +42,7 @@ LOG_2 = math.log(2)
 LOG_10 = math.log(10)
 
 
-def turned(size: Any, half: Any, part: Any) -> Any:
+def turned(size: Any, half: Any, part: Any) -> Array:
     """size * part, where size = half * half may overflow though the product does not."""
     return where(isinf(size), half * part * half, size * part)
 
@@ -80,7 +81,7 @@ def exponential_less_one(z: Complex) -> Complex:
     )
 
 
-def log_of_size(x: Any, y: Any) -> Any:
+def log_of_size(x: Any, y: Any) -> Array:
     """log |x + iy|, exact near 1, without overflow."""
     size = hypot(x, y)
     great, small = maximum(abs(x), abs(y)), minimum(abs(x), abs(y))
@@ -171,13 +172,13 @@ def raised(x: Any, y: Any) -> Complex:
 HALF_PI = math.pi / 2
 
 
-def far(z: Complex) -> Any:
+def far(z: Complex) -> Array:
     """Whether 1 is negligible next to the square."""
     most = 1e9 if z.dtype.itemsize == 8 else 1e17
     return (abs(z.real) > most) | (abs(z.imag) > most)
 
 
-def log_twice(x: Any, y: Any) -> Any:
+def log_twice(x: Any, y: Any) -> Array:
     """log |2 (x + iy)| without overflow."""
     return log(hypot(x * 0.5, y * 0.5)) + 2 * math.log(2)
 
@@ -192,7 +193,7 @@ def over_i(z: Complex) -> Complex:
     return Complex(z.imag, -z.real)
 
 
-def scaled(part: Any, x: Any, angle: Any) -> Any:
+def scaled(part: Any, x: Any, angle: Any) -> Array:
     """sinh(x) or cosh(x), `part`, times the sine or cosine `angle`, also where `part` overflows."""
     half = exp(minimum(abs(x), 1e5) * 0.5)
     sign = copysign(1, part)

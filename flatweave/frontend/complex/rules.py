@@ -19,7 +19,7 @@ from flatweave.frontend.values.asarray import is_number_list, list_values, no_ar
 from flatweave.frontend.values.number_formats import (
     Complex,
     Composed,
-    is_complex,
+    Traced,
     not_real,
     speaks_of_complex,
 )
@@ -50,7 +50,7 @@ def for_complex(function: T) -> T:
     return function
 
 
-def either(value: Any, name: str) -> Any:
+def either(value: Any, name: str) -> Traced:
     """An argument as a traced array, real or complex, or of floats of 16 bits."""
     return value if isinstance(value, Composed) else as_tracer(value, name)
 
@@ -66,7 +66,7 @@ def rule(*names: str) -> Callable[[T], T]:
     return declare
 
 
-def on_complex(body: Rule, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def on_complex(body: Rule, args: tuple[Any, ...], kwargs: dict[str, Any]) -> object:
     """A public function called with complex numbers; Unsupported where it has no meaning for them.
     """
     name = body.__name__
@@ -87,7 +87,7 @@ def on_complex(body: Rule, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
     )
 
 
-def lifted_in(value: Any, level: int | None = None) -> Any:
+def lifted_in(value: Any, level: int | None = None) -> object:
     """A value of the trace for each complex one from outside, in lists and tuples, too; at a level
     of these, from 0, a list of numbers is one array."""
     if level == 0 and is_number_list(value):
@@ -100,8 +100,9 @@ def lifted_in(value: Any, level: int | None = None) -> Any:
 
 def whole(value: Any, name: str = "") -> Complex:
     """A number or array as a complex one; the imaginary part of a real one is 0."""
-    if isinstance(value, Complex) or is_complex(value):
-        return lifted(value)
+    found = lifted(value)
+    if isinstance(found, Complex):
+        return found
     real = as_tracer(value, name)
     if real.weak:
         return Complex(real, as_tracer(0.0))

@@ -15,7 +15,7 @@ they are two dtypes.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from flatweave.base.errors import DTypeError, OperatorError, ShapeError
 from flatweave.base.records import record
@@ -31,7 +31,7 @@ from flatweave.frontend.values.promotion import common
 from flatweave.frontend.values.scope import current, entered
 from flatweave.frontend.values.tree import Tree, flatten, map_leaves, paths, unflatten
 from flatweave.terms.control import If
-from flatweave.terms.syntax import Atom, Var
+from flatweave.terms.syntax import Atom, Lambda, Var
 
 
 @record
@@ -97,10 +97,12 @@ def _dtype(x: Any) -> str:
     """The dtype as messages name it."""
     if isinstance(x, Tracer):
         return x.element.name
-    return type(x).spelled(*(part.element.name for part in flatten(x)[0]))
+    text: str = type(x).spelled(*(part.element.name for part in flatten(x)[0]))
+    return text
 
 
 Leaves = list[Tracer]
+R = TypeVar("R")
 
 
 class Body:
@@ -111,13 +113,13 @@ class Body:
         with entered(self.scope):
             self.leaves, self.tree = taken_apart(fn(), f"the result of {name}")
 
-    def close(self, atoms: Sequence[Atom]) -> Any:
+    def close(self, atoms: Sequence[Atom]) -> Lambda:
         """The body as a lambda."""
         self.scope.closed = True
         return self.scope.builder.close((), atoms)
 
 
-def branch(condition: Tracer, then: Callable[[], Any], other: Callable[[], Any]) -> Any:
+def branch(condition: Tracer, then: Callable[[], R], other: Callable[[], R]) -> R:
     """The results of the body that the condition chooses."""
     first, second = Body(then, "then"), Body(other, "other")
     if first.tree != second.tree:
@@ -135,7 +137,8 @@ def branch(condition: Tracer, then: Callable[[], Any], other: Callable[[], Any])
     shapes = [_shape(first.leaves[i], second.leaves[i]) for i in range(len(names))]
     bodies = [body.close(_results(body.leaves, shapes)) for body in (first, second)]
     results = current().emit(If(condition.atom, *bodies), "y")
-    return bound_results(results, [leaf.ndim for leaf in first.leaves], weak, first.tree)
+    found: R = bound_results(results, [leaf.ndim for leaf in first.leaves], weak, first.tree)
+    return found
 
 
 def _of_one_kind(first: Body, second: Body) -> None:

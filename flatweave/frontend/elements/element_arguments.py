@@ -17,8 +17,7 @@ from flatweave.frontend.call.operation import OPERATIONS
 from flatweave.frontend.elements.lambdas import call_form, name_of
 from flatweave.frontend.trace.extents import same_length
 from flatweave.frontend.trace.tracers import arrays_of
-from flatweave.frontend.values.array import Tracer, describe
-from flatweave.frontend.values.operators import METHODS
+from flatweave.frontend.values.array import METHODS, Tracer, describe
 from flatweave.frontend.values.scope import Scope, current
 from flatweave.frontend.values.tree import Tree, paths
 from flatweave.terms.syntax import Atom, Lambda, Var

@@ -9,7 +9,7 @@ Names are those of the table, of NumPy and of Python's `operator` module.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 from flatweave.frontend.call.operation import operation
 from flatweave.frontend.elements.broadcasting import zipped
@@ -83,7 +83,11 @@ EXAMPLES = {
 }
 
 
-def unary(name: str, meaning: str, row: str = "") -> Callable[[Any], Any]:
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def unary(name: str, meaning: str, row: str = "") -> Callable[[Any], Array]:
     """The public function of a row with one operand."""
 
     def function(x: Any) -> Tracer:
@@ -92,7 +96,7 @@ def unary(name: str, meaning: str, row: str = "") -> Callable[[Any], Any]:
     return declared(function, name, row or name, meaning)
 
 
-def binary(name: str, row: str, meaning: str) -> Callable[[Any, Any], Any]:
+def binary(name: str, row: str, meaning: str) -> Callable[[Any, Any], Array]:
     """The public function of a row with two operands."""
 
     def function(x: Any, y: Any) -> Tracer:
@@ -101,7 +105,7 @@ def binary(name: str, row: str, meaning: str) -> Callable[[Any, Any], Any]:
     return declared(function, name, row, meaning)
 
 
-def ternary(name: str, meaning: str) -> Callable[[Any, Any, Any], Any]:
+def ternary(name: str, meaning: str) -> Callable[[Any, Any, Any], Array]:
     """The public function of a row with three operands."""
 
     def function(x: Any, y: Any, z: Any) -> Tracer:
@@ -110,7 +114,7 @@ def ternary(name: str, meaning: str) -> Callable[[Any, Any, Any], Any]:
     return declared(function, name, name, meaning)
 
 
-def declared(function: Any, name: str, row: str, meaning: str) -> Any:
+def declared(function: Callable[P, R], name: str, row: str, meaning: str) -> Callable[P, R]:
     """A public function under its name, with its help."""
     arguments, gives = EXAMPLES[name]
     function.__name__ = function.__qualname__ = name

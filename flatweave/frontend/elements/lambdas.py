@@ -19,11 +19,10 @@ from flatweave.frontend.call.operation import OPERATIONS
 from flatweave.frontend.elements.broadcasting import cast, generated, read, taken
 from flatweave.frontend.trace.extents import ONE, same
 from flatweave.frontend.trace.tracers import are_numbers, as_tracer, as_tracers, tracer_of
-from flatweave.frontend.values.array import Tracer, describe, kind_of
+from flatweave.frontend.values.array import METHODS, Tracer, describe, kind_of
 from flatweave.frontend.values.asarray import is_number_list, no_array
 from flatweave.frontend.values.datetimes import Times
 from flatweave.frontend.values.number_formats import Complex
-from flatweave.frontend.values.operators import METHODS
 from flatweave.frontend.values.scope import Scope, current
 from flatweave.frontend.values.tree import (
     LEAF,
@@ -51,7 +50,8 @@ def need_function(fn: Any, who: str) -> Callable[..., Any]:
             where=user_location(),
             remedy=f"Call it as {call_form(who)}.",
         )
-    return fn
+    function: Callable[..., Any] = fn
+    return function
 
 
 def call_form(who: str) -> str:

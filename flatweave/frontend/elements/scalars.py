@@ -18,9 +18,8 @@ from flatweave.frontend.trace.extents import ZERO
 from flatweave.frontend.trace.run_time_checks import check_message
 from flatweave.frontend.trace.tracers import as_tracer
 from flatweave.frontend.values import untraceable
-from flatweave.frontend.values.array import Array, Tracer, describe
+from flatweave.frontend.values.array import METHODS, Array, Tracer, describe
 from flatweave.frontend.values.exchange import on_device
-from flatweave.frontend.values.operators import METHODS
 from flatweave.frontend.values.promotion import common, dtype_of, operand_dtype
 from flatweave.frontend.values.scope import current
 from flatweave.frontend.values.tree import Node
@@ -212,7 +211,7 @@ def rint(x: Any) -> Array:
     return elementwise("round", zipped(lambda v: strong(v, wide), [value], "rint")[0])
 
 
-def rounded(x: Any, digits: int) -> Any:
+def rounded(x: Array, digits: int) -> Array:
     """`round(x, digits)`: to `digits` decimals; integers stay integers."""
     power = 10.0 ** abs(digits)
     if x.dtype.kind in "iu" and digits < 0:
@@ -242,7 +241,7 @@ def bitwise_count(x: Any) -> Array:
 
 
 @operation(elementwise=True, parts="a b")
-def where(p: Any, a: Any, b: Any) -> Any:
+def where(p: Any, a: Any, b: Any) -> Array:
     """`a` where `p` holds, else `b`, element by element, broadcast; both are computed.
 
     Two tuples, dicts, NamedTuples or dataclasses of one structure give a third, each part chosen.
@@ -274,14 +273,16 @@ def clip(x: Any, min: Any = None, max: Any = None) -> Array:
     most = None if max is None else as_tracer(max, "the greatest value of clip")
     if least is not None and most is not None:  # one dtype for all: a Python number takes it
         dtype, _ = common((found, least, most))
-        found, least, most = (v if v.weak else astype(v, dtype) for v in (found, least, most))
+        found, least, most = (
+            v if v.weak else as_tracer(astype(v, dtype)) for v in (found, least, most)
+        )
     if least is not None:
         found = elementwise("maximum", found, least)
     return found if most is None else elementwise("minimum", found, most)
 
 
 @operation(static="dtype copy device", elementwise=True)
-def astype(x: Any, dtype: Any, *, copy: bool = True, device: Any = None) -> Any:
+def astype(x: Any, dtype: Any, *, copy: bool = True, device: Any = None) -> Array:
     """The values in another dtype; arrays never change, so that `copy` makes no difference.
 
     Floats become integers toward zero, at the nearest end where they do not fit, and 0 for NaN;
@@ -333,7 +334,7 @@ def reciprocal(x: Any) -> Array:
     return elementwise("truediv", 1, x)
 
 
-def foreign_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], options: Any) -> Any:
+def foreign_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], options: Any) -> object:
     """A NumPy function without a counterpart: on host arrays NumPy's own, else refused."""
     name = ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}"
     given = (*inputs, *options.values())
@@ -359,7 +360,8 @@ def foreign_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], options: Any
         )
     plain = [x.to_numpy() if hasattr(x, "to_numpy") else x for x in inputs]
     rest = {key: x.to_numpy() if isinstance(x, Array) else x for key, x in options.items()}
-    return getattr(ufunc, method)(*plain, **rest)
+    result: object = getattr(ufunc, method)(*plain, **rest)
+    return result
 
 
 METHODS["foreign_ufunc"] = foreign_ufunc

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -78,25 +78,30 @@ def _is_float(leaf: Any) -> bool:
     return np.asarray(leaf).dtype.kind == "f"
 
 
+T = TypeVar("T")
+
+
 def _floats(value: Any) -> list[Any]:
     """The floats of a structure."""
     return [np.asarray(leaf) for leaf in flatten(value)[0] if _is_float(leaf)]
 
 
-def _random(value: Any, rng: np.random.Generator) -> Any:
+def _random(value: T, rng: np.random.Generator) -> T:
     """A value of the same structure with random floats; the rest of it stays as it is."""
     leaves, tree = flatten(value)
-    return unflatten(tree, [
+    same: T = unflatten(tree, [
         rng.normal(size=np.shape(leaf)).astype(np.asarray(leaf).dtype) if _is_float(leaf) else leaf
         for leaf in leaves
     ])  # fmt: skip
+    return same
 
 
-def _moved(value: Any, along: Any, step: float) -> Any:
+def _moved(value: T, along: T, step: float) -> T:
     """The floats of a structure moved along a direction."""
     leaves, tree = flatten(value)
     pairs = zip(leaves, flatten(along)[0], strict=True)
-    return unflatten(tree, [
+    same: T = unflatten(tree, [
         np.asarray(np.asarray(x) + step * v, np.asarray(x).dtype) if _is_float(x) else x
         for x, v in pairs
     ])  # fmt: skip
+    return same

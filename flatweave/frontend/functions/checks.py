@@ -30,6 +30,7 @@ from flatweave.frontend.trace.run_time_checks import check as checked
 from flatweave.frontend.trace.tracers import as_tracer
 from flatweave.frontend.values.array import describe
 from flatweave.frontend.values.scope import current, innermost
+from flatweave.terms.syntax import Atom
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -80,7 +81,7 @@ def check(
     extents.same_length([condition, *shown], "check", ["holds", "value"])
     found = first_place(count, lambda i: current().apply("not", read(condition, (i,)).atom))
 
-    def told(i: Any) -> Any:
+    def told(i: Atom) -> Atom:
         return current().cast(read(shown[0], (i,)).atom, i64) if shown else i
 
     none_at(found, count, (kind, message, remedy), told)

@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from flatweave.base.dtypes import bool_, i64
 from flatweave.base.errors import ArgumentError, DTypeError
@@ -46,6 +46,7 @@ from flatweave.frontend.trace.tracers import (
     emit,
     flag_of,
     lifted_short,
+    restructured,
     tracer_of,
 )
 from flatweave.frontend.values.array import Array, Tracer
@@ -56,9 +57,12 @@ from flatweave.frontend.values.tree import LEAF, Tree, is_node, map_leaves, path
 from flatweave.ops import Generate, Map, Reduce, Scan
 from flatweave.terms.syntax import Atom, Var
 
+Out = TypeVar("Out")
+"""What a function of elements gives; that of all elements has one more axis."""
+
 
 @operation()
-def generate(shape: Any, f: Callable[..., Any]) -> Any:
+def generate(shape: Any, f: Callable[..., Out]) -> Out:
     """The array of `shape` whose element at (i, j, ..) is `f(i, j, ..)`; `shape` may be an int.
 
     `f` gets one i64 for each axis and gives an element, which may be a tuple, or a row. Rows of
@@ -76,7 +80,8 @@ def generate(shape: Any, f: Callable[..., Any]) -> Any:
     check_arity(need_function(f, "generate"), len(extents), "generate")
     if not extents:
         leaves, tree = as_tracers(f(), "the result of generate", structured=True)
-        return unflatten(tree, leaves)
+        element: Out = unflatten(tree, leaves)
+        return element
     found: list[tuple[Result, Scope]] = []
 
     def body(inside: Scope, params: tuple[Var, ...]) -> list[Atom]:
@@ -90,14 +95,16 @@ def generate(shape: Any, f: Callable[..., Any]) -> Any:
     fn = current().function([i64] * len(extents), body, "i")
     result, inside = found[0]
     if len(extents) == 1:
-        return nested(extents[0], fn, result, inside)
+        rows: Out = nested(extents[0], fn, result, inside)
+        return rows
     for leaf in result.leaves:
         check_regular(leaf, f, "generate")
-    return result.rebuild(list(emit(Generate(extents, fn))) if result.leaves else [])
+    array: Out = result.rebuild(list(emit(Generate(extents, fn))) if result.leaves else [])
+    return array
 
 
 @operation()
-def map(f: Callable[..., Any], *xs: Any) -> Any:
+def map(f: Callable[..., Out], *xs: Any) -> Out:
     """`f` on every element along axis 0, as an array: `map(f, xs, ys)[i] = f(xs[i], ys[i])`.
 
     An element of a rank-1 array is a scalar, of a rank-n array a row of rank n-1; of a tuple of
@@ -118,7 +125,8 @@ def map(f: Callable[..., Any], *xs: Any) -> Any:
             where=user_location(), remedy="Use fw.generate(n, f) for a function of the index.",
         )  # fmt: skip
     if is_irregular(xs):
-        return map_rows(f, xs)
+        rows: Out = map_rows(f, xs)
+        return rows
     arrays: list[Tracer] = []
     trees: list[Tree] = []
     names: list[str] = []
@@ -129,7 +137,8 @@ def map(f: Callable[..., Any], *xs: Any) -> Any:
         trees.append(tree)
         names += [name + path for path in paths(tree)]
     same_length(arrays, "map", names)
-    return mapped(f, arrays, trees)
+    result: Out = mapped(f, arrays, trees)
+    return result
 
 
 @operation(static="check", renamed="ne=initial")
@@ -153,15 +162,15 @@ def reduce(
 
 def reduction(
     op: Callable[[Any, Any], Any], initial: Any, xs: Any, who: str, check: bool
-) -> Any:
+) -> Array:
     """The reduction that a public function makes; messages name that function."""
     arrays, tree = arrays_of_one_length(xs, who)
     start = neutral(initial, tree, arrays, who)
     fn = operator(op, tree, [element_type(x) for x in arrays], who, flag_of(check, "check"))
     if any(x.ndim > 1 for x in arrays):
-        return unflatten(tree, columns.reduce_rows(fn, start, arrays))
+        return restructured(tree, columns.reduce_rows(fn, start, arrays))
     op_ = Reduce(fn, tuple(e.atom for e in start), tuple(x.atom for x in arrays))
-    return unflatten(tree, emit(op_))
+    return restructured(tree, emit(op_))
 
 
 @operation(static="exclusive reverse check", renamed="ne=initial")
@@ -197,10 +206,10 @@ def scan(
     check = flag_of(check, "check")
     fn = operator(op, tree, [element_type(x) for x in arrays], "scan", check)
     if any(x.ndim > 1 for x in arrays):
-        return unflatten(tree, columns.scan_rows(fn, start, arrays, exclusive, reverse))
+        return restructured(tree, columns.scan_rows(fn, start, arrays, exclusive, reverse))
     atoms = tuple(x.atom for x in arrays)
     op_ = Scan(fn, tuple(e.atom for e in start), atoms, exclusive, reverse)
-    return unflatten(tree, emit(op_))
+    return restructured(tree, emit(op_))
 
 
 def mask_of(p: Callable[..., Any], arrays: list[Tracer], tree: Tree, who: str) -> Tracer:
@@ -235,7 +244,7 @@ def _places(mask: Tracer) -> Tracer:
 
 
 @operation()
-def filter(p: Callable[[Any], Any], xs: Any) -> Any:
+def filter(p: Callable[[Any], Any], xs: Any) -> Array | Ragged:
     """The elements for which `p` holds, in order; of a Ragged the rows.
 
     Raises DTypeError unless `p` gives a bool.
@@ -249,11 +258,11 @@ def filter(p: Callable[[Any], Any], xs: Any) -> Any:
         mask = _mask_of_rows(p, xs, "filter")
         return gathered(xs, _places(mask))
     arrays, tree = arrays_of_one_length(xs, "filter")
-    return unflatten(tree, compacted(mask_of(p, arrays, tree, "filter"), arrays))
+    return restructured(tree, compacted(mask_of(p, arrays, tree, "filter"), arrays))
 
 
 @operation()
-def partition(p: Callable[[Any], Any], xs: Any) -> Any:
+def partition(p: Callable[[Any], Any], xs: Any) -> tuple[Array | Ragged, Array | Ragged]:
     """The elements for which `p` holds, and the others: two arrays, each in order.
 
     Types: `p: t -> bool, xs: t[n] -> (t[k], t[n - k])`. Raises DTypeError unless `p` gives a bool.
@@ -269,7 +278,7 @@ def partition(p: Callable[[Any], Any], xs: Any) -> Any:
     holds, others = compacted(mask, arrays), compacted(as_tracer(~mask), arrays)
     for part, is_first in ((holds, True), (others, False)):
         known_part(part[0].extents[0], arrays[0].extents[0], mask.atom, is_first=is_first)
-    return unflatten(tree, holds), unflatten(tree, others)
+    return restructured(tree, holds), restructured(tree, others)
 
 
 @operation()
@@ -288,10 +297,11 @@ def store(x: Any) -> Array:
         >>> fw.store(np.array([1, 2]) * 2)
         Array([2, 4], dtype=int64)
     """
-    return map_leaves(_stored, x, is_one_array)
+    kept: Array = map_leaves(_stored, x, is_one_array)
+    return kept
 
 
-def _stored(x: Any) -> Any:
+def _stored(x: Any) -> object:
     if isinstance(x, Ragged):
         return Ragged.made(map_leaves(_stored, x.values, is_node), x.offsets)
     value = lifted(lifted_short(x))

@@ -11,7 +11,7 @@ emitted before.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from flatweave.base.dtypes import DType, bool_, i64
 from flatweave.base.errors import DTypeError, OperatorError, ShapeError, UserError
@@ -244,6 +244,11 @@ def loop_body(
     return inside.builder.close([*first, *params], atoms)
 
 
+Carried = TypeVar("Carried")
+"""The state of a loop, from one iteration to the next."""
+Out = TypeVar("Out")
+
+
 def results_of(slots: Sequence[Slot], vars_: Sequence[Var], tree: Tree) -> Any:
     """The final state from the variables that a loop binds."""
     scope = current()
@@ -257,7 +262,9 @@ def results_of(slots: Sequence[Slot], vars_: Sequence[Var], tree: Tree) -> Any:
 
 
 @operation(structured="state")
-def while_loop(cond: Callable[[Any], Any], body: Callable[[Any], Any], state: Any) -> Any:
+def while_loop(
+    cond: Callable[[Carried], Any], body: Callable[[Carried], Carried], state: Carried
+) -> Carried:
     """Repeats `state = body(state)` while `cond(state)` holds; the last state.
 
     The state is any tree; its arrays may change length between iterations, but neither dtype nor
@@ -278,7 +285,8 @@ def while_loop(cond: Callable[[Any], Any], body: Callable[[Any], Any], state: An
 
     now, (condition, made) = settled(state, "while_loop", attempt)
     found = current().emit(While(condition, made, now.atoms()), "s")
-    return results_of(now.slots, found, now.tree)
+    last: Carried = results_of(now.slots, found, now.tree)
+    return last
 
 
 def _condition(cond: Callable[[Any], Any], tree: Tree, slots: Sequence[Slot]) -> Lambda:
@@ -301,7 +309,9 @@ def need_bool(value: Tracer, what: str) -> None:
 
 
 @operation(structured="state")
-def fori_loop(lo: Any, hi: Any, body: Callable[[Any, Any], Any], state: Any) -> Any:
+def fori_loop(
+    lo: Any, hi: Any, body: Callable[[Any, Carried], Carried], state: Carried
+) -> Carried:
     """`state = body(i, state)` for i = lo, .., hi - 1 in order; the last state.
 
     The state is as for `while_loop`. There is no iteration if `hi <= lo`.
@@ -316,7 +326,7 @@ def fori_loop(lo: Any, hi: Any, body: Callable[[Any, Any], Any], state: Any) -> 
     start, stop = extent_of(lo, "lo of fori_loop"), extent_of(hi, "hi of fori_loop")
     known = isinstance(start, Const) and isinstance(stop, Const) and start.value < stop.value
 
-    def counted(i: Tracer, now: Any) -> Any:
+    def counted(i: Tracer, now: Carried) -> Carried:
         if current().is_natural(start) and isinstance(i.atom, Var):
             current().natural.add(i.atom)
             current().trace.bounds[i.atom] = stop
@@ -327,11 +337,12 @@ def fori_loop(lo: Any, hi: Any, body: Callable[[Any, Any], Any], state: Any) -> 
 
     now, made = settled(state, "fori_loop", attempt)
     op = For(start, stop, extents.ONE, made, now.atoms())
-    return results_of(now.slots, current().emit(op, "s"), now.tree)
+    last: Carried = results_of(now.slots, current().emit(op, "s"), now.tree)
+    return last
 
 
 @operation(structured="args")
-def cond(p: Any, then: Callable[..., Any], other: Callable[..., Any], *args: Any) -> Any:
+def cond(p: Any, then: Callable[..., Out], other: Callable[..., Out], *args: Any) -> Out:
     """`then(*args)` where the scalar `p` holds, else `other(*args)`; only that one is computed.
 
     Both give the same structure, dtypes and ranks; extents may differ.

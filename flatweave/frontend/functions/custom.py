@@ -10,7 +10,7 @@ called as it is. Rules are Python functions of values and tangents as users see 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from flatweave.base.dtypes import f32, u16
 from flatweave.base.errors import DTypeError, ShapeError
@@ -57,7 +57,10 @@ class Rules:
     names: tuple[str, str] = ("the rule", "the rule")
 
 
-def ruled(f: Function, args: Sequence[Any], who: str, rules: Rules) -> Any:
+R = TypeVar("R")
+
+
+def ruled(f: Callable[..., R], args: Sequence[Any], who: str, rules: Rules) -> R:
     """What a function gives; derivatives use its rules. With `again` it is computed once more in
     reverse mode."""
     scope = current()
@@ -68,7 +71,7 @@ def ruled(f: Function, args: Sequence[Any], who: str, rules: Rules) -> Any:
         return f(*args)
     trace = scope.trace
     around, trace.where = trace.where, user_location()
-    found = _Call(f, taken, who, rules).emit()
+    found: R = _Call(f, taken, who, rules).emit()
     trace.where = around
     return found
 
@@ -176,15 +179,16 @@ class _Call:
     def _arguments(self, atoms: Sequence[Atom]) -> tuple[Any, ...]:
         """The arguments, of other arrays."""
         made = iter(bound_to(self.moving, atoms))
-        return self.taken.rebuild(
+        values: tuple[Any, ...] = self.taken.rebuild(
             [next(made) if leaf.has_tangent else leaf.value for leaf in self.taken.leaves]
         )
+        return values
 
     def _types_of_pairs(self) -> list[Type]:
         """Those of the parts of arguments and of their tangents."""
         return [*self.types, *map(_tangent_type, self.types)]
 
-    def _tangents(self, atoms: Sequence[Atom]) -> Any:
+    def _tangents(self, atoms: Sequence[Atom]) -> object:
         """Tangents in the structure of the arguments."""
         rest = iter(atoms)
         return self.taken.rebuild([
@@ -263,7 +267,7 @@ class _Call:
         )
 
 
-def _pair(value: Any, rule: str) -> Any:
+def _pair(value: Any, rule: str) -> Sequence[Any]:
     """What a rule gives, which must be two values."""
     if isinstance(value, tuple | list) and len(value) == 2:
         return value
@@ -294,7 +298,7 @@ def _tangent_types(leaves: Sequence[Tracer]) -> list[Type]:
     return [_tangent_type(leaf.atom.type) for leaf in leaves if _has_tangent(leaf)]
 
 
-def _cotangent(value: Any, leaves: Sequence[Tracer], params: Sequence[Atom]) -> Any:
+def _cotangent(value: Any, leaves: Sequence[Tracer], params: Sequence[Atom]) -> object:
     """The cotangent of a result in its structure, as users see it."""
     out = opened(value, "", "a result")
     given = dict(zip((leaf.atom for leaf in leaves if _has_tangent(leaf)), params, strict=True))

@@ -126,7 +126,7 @@ class CustomJvp(WithRules):
                 where=user_location(), remedy="Give one rule with defjvp.",
             )  # fmt: skip
 
-        def jvp(primals: Any, tangents: Any) -> Any:
+        def jvp(primals: Any, tangents: Any) -> tuple[object, object]:
             result = self(*primals)
             pairs = zip(jvps, tangents, strict=True)
             parts = [
@@ -258,12 +258,14 @@ def _chosen(
     return [args[n] for n in numbers], [k for k in range(len(args)) if k not in numbers]
 
 
-def _of_chosen(f: Function, args: Sequence[Any], chosen: Sequence[int]) -> Function:
+def _of_chosen(
+    f: Callable[..., R], args: Sequence[Any], chosen: Sequence[int]
+) -> Callable[..., R]:
     """A function of the arguments of these numbers."""
     if len(chosen) == len(args):
         return f
 
-    def of_chosen(*values: Any) -> Any:
+    def of_chosen(*values: Any) -> R:
         every = list(args)
         for number, value in zip(chosen, values, strict=True):
             every[number] = value
@@ -273,13 +275,13 @@ def _of_chosen(f: Function, args: Sequence[Any], chosen: Sequence[int]) -> Funct
     return of_chosen
 
 
-def _sum(a: Any, b: Any) -> Any:
+def _sum(a: object, b: object) -> object:
     """The sum of two tangents of one structure."""
     first, second = opened(a, "", "a tangent"), opened(b, "", "a tangent")
     pairs = zip(first.leaves, second.leaves, strict=True)
     return first.rebuild([x.value + y.value for x, y in pairs])
 
 
-def _nothing(result: Any) -> Any:
+def _nothing(result: object) -> object:
     """The tangent of what depends on no argument."""
     return map_leaves(lambda _: None, result)

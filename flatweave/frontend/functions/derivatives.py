@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any, ParamSpec
+from typing import Any, ParamSpec, TypeVar
 
 from flatweave.base.errors import ArgumentError, DTypeError, EscapedArrayError, ShapeError
 from flatweave.base.pretty import counted
@@ -38,6 +38,7 @@ from flatweave.runtime.lazy_import import opened as module
 from flatweave.terms.syntax import Atom, Lambda
 
 P = ParamSpec("P")
+R = TypeVar("R")
 Numbers = int | tuple[int, ...]
 
 
@@ -64,15 +65,15 @@ class Function:
         parts = [tracer_of(self.primals.atom(part.atom), part.weak) for part in leaf.parts]
         return Leaf(leaf.with_parts(parts), leaf.path)
 
-    def here(self, out: Opened) -> Any:
+    def here(self, out: Opened) -> object:
         """A result, in the body at hand."""
         return out.rebuild([self.leaf(leaf).value for leaf in out.leaves])
 
-    def value(self) -> Any:
+    def value(self) -> object:
         """The function's result."""
         return self.here(self.out)
 
-    def tangents(self, of: Opened, atoms: Sequence[Atom], *, conjugate: bool = False) -> Any:
+    def tangents(self, of: Opened, atoms: Sequence[Atom], *, conjugate: bool = False) -> object:
         """Tangents in the structure of arguments or results; None where there are none."""
         rest = iter(self.primals.atom(atom) for atom in atoms)
         return of.rebuild([
@@ -109,7 +110,9 @@ def traced(f: Callable[..., Any], args: Sequence[Any], who: str, has_aux: bool =
 
 
 @operation(static="has_aux")
-def jvp(f: Callable[..., Any], primals: Any, tangents: Any, *, has_aux: bool = False) -> Any:
+def jvp(
+    f: Callable[..., Any], primals: Any, tangents: Any, *, has_aux: bool = False
+) -> tuple[Any, ...]:
     """`f(*primals)` and its derivative along `tangents`: forward mode.
 
     The tangents are a tuple like the primals; a tangent has the primal's shape, that of an integer
@@ -212,7 +215,7 @@ def in_trace(
     taped = module("gradients").reverse(scope.builder, function.fn)
     splice(taped.lets, function.primals)
 
-    def back(cotangents: Any) -> Any:
+    def back(cotangents: object) -> object:
         need_inside(scope, "vjp")
         seeds = cotangent_atoms(function, cotangents)
         made = taped.back(current().builder, seeds)
@@ -232,13 +235,11 @@ def need_function(f: Any, form: str) -> None:
         )  # fmt: skip
 
 
-def _of_primals(f: Callable[..., Any], *primals: Any) -> Any:
+def _of_primals(f: Callable[..., R], *primals: Any) -> R:
     return f(*primals)
 
 
-def _of_cotangents(
-    f: Callable[..., Any], has_aux: bool, cotangents: Any, *primals: Any
-) -> Any:
+def _of_cotangents(f: Callable[..., Any], has_aux: bool, cotangents: Any, *primals: Any) -> object:
     return in_trace(f, primals, "vjp", has_aux)[1](cotangents)
 
 
@@ -306,21 +307,19 @@ def _of_gradient(f: Callable[..., Any], plan: Plan) -> Callable[..., Any]:
     return derived(f, plan.who, _value_and_grad if plan.with_value else _grad, plan)
 
 
-def derived(
-    f: Callable[..., Any], who: str, call: Callable[..., Any], plan: Any
-) -> Callable[..., Any]:
+def derived(f: Callable[..., Any], who: str, call: Callable[..., R], plan: Any) -> Callable[..., R]:
     """The function `who(f)`: `call(f, plan, *args)`; derivatives are by arguments by position."""
     need_function(f, f"{who}(f)(x)")
 
     @functools.wraps(f, updated=())
-    def derivative(*args: Any, **kwargs: Any) -> Any:
+    def derivative(*args: Any, **kwargs: Any) -> R:
         return call(functools.partial(f, **kwargs) if kwargs else f, plan, *args)
 
     return derivative
 
 
-def _gradient(f: Callable[..., Any], plan: Plan, *args: Any) -> Any:
-    def of_scalar(*values: Any) -> Any:
+def _gradient(f: Callable[..., Any], plan: Plan, *args: Any) -> object:
+    def of_scalar(*values: Any) -> object:
         result = of_chosen(*values)
         _need_scalar(result[0] if plan.has_aux else result, f, plan.who)
         return result
@@ -335,8 +334,8 @@ def _gradient(f: Callable[..., Any], plan: Plan, *args: Any) -> Any:
 
 
 def chosen_arguments(
-    f: Callable[..., Any], argnums: Numbers, args: Sequence[Any], who: str
-) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    f: Callable[..., R], argnums: Numbers, args: Sequence[Any], who: str
+) -> tuple[Callable[..., R], tuple[Any, ...]]:
     """A function of the arguments that are chosen, and these; ArgumentError where there is no such
     one, DTypeError for one without floats."""
     chosen: list[int] = []
@@ -350,7 +349,7 @@ def chosen_arguments(
         chosen.append(number % len(args))
         need_floats(args[chosen[-1]], chosen[-1], who)
 
-    def of_chosen(*values: Any) -> Any:
+    def of_chosen(*values: Any) -> R:
         every = list(args)
         for number, value in zip(chosen, values, strict=True):
             every[number] = value
@@ -389,8 +388,8 @@ def _need_scalar(value: Any, f: Callable[..., Any], who: str) -> None:
         )  # fmt: skip
 
 
-def _named(name: str) -> Callable[..., Any]:
-    def body(f: Callable[..., Any], plan: Plan, *args: Any) -> Any:
+def _named(name: str) -> Callable[..., object]:
+    def body(f: Callable[..., Any], plan: Plan, *args: Any) -> object:
         return _gradient(f, plan, *args)
 
     body.__name__ = name

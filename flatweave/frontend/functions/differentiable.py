@@ -22,9 +22,16 @@ from flatweave.frontend.ragged.ragged import Ragged
 from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.trace import lifted
 from flatweave.frontend.trace.tracers import as_tracer, lifted_short, narrowed, tracer_of, widened
-from flatweave.frontend.values.array import Array, Tracer, describe
+from flatweave.frontend.values.array import Tracer, describe
 from flatweave.frontend.values.asarray import is_number_list
-from flatweave.frontend.values.number_formats import Complex, Short, is_complex, is_short
+from flatweave.frontend.values.number_formats import (
+    Complex,
+    Composed,
+    Short,
+    Traced,
+    is_complex,
+    is_short,
+)
 from flatweave.frontend.values.scope import current
 from flatweave.frontend.values.tree import Tree, flatten, paths, spelled, unflatten
 from flatweave.ops import Inlined, Reshape
@@ -37,7 +44,7 @@ Rebuild = Callable[[Iterator[Any]], Any]
 class Leaf:
     """One array or number of an argument or a result, as the trace has it."""
 
-    value: Tracer | Complex | Short
+    value: Traced
     path: str
 
     @property
@@ -52,11 +59,15 @@ class Leaf:
             return [self.value]
         return [getattr(self.value, name) for name in self.value.parts]
 
-    def with_parts(self, parts: Sequence[Tracer]) -> Any:
+    def with_parts(self, parts: Sequence[Tracer]) -> Traced:
         """The same of other arrays."""
-        return parts[0] if isinstance(self.value, Tracer) else type(self.value).made(*parts)
+        if isinstance(self.value, Tracer):
+            return parts[0]
+        same = type(self.value).made(*parts)
+        assert isinstance(same, Composed)  # of arrays, not of rows
+        return same
 
-    def tangent(self, atoms: Sequence[Atom], *, conjugate: bool = False) -> Array:
+    def tangent(self, atoms: Sequence[Atom], *, conjugate: bool = False) -> Traced:
         """A tangent, as the user sees it, of those of the parts."""
         parts = [tracer_of(atom) for atom in atoms]
         if isinstance(self.value, Short):
@@ -158,14 +169,13 @@ def _here(offsets: Any) -> Tracer:
     return tracer_of(offsets.atom if isinstance(offsets, Tracer) else as_tracer(offsets).atom)
 
 
-def _rebuilt(tree: Tree, makers: Sequence[Rebuild], values: Iterator[Any]) -> Any:
+def _rebuilt(tree: Tree, makers: Sequence[Rebuild], values: Iterator[Any]) -> object:
     return unflatten(tree, [made(values) for made in makers])
 
 
-def _traced(value: Any, name: str) -> Any:
-    if is_complex(value):
-        return lifted(value)
-    return lifted_short(value) if is_short(value) else as_tracer(value, name)
+def _traced(value: Any, name: str) -> Traced:
+    found = lifted_short(value) if is_short(value) else lifted(value)
+    return found if isinstance(found, Composed) else as_tracer(found, name)
 
 
 def tangents_given(value: Any, of: Opened, what: str) -> list[Any]:

@@ -38,7 +38,7 @@ from flatweave.frontend.ragged.ragged import locate
 from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.extents import ONE, ZERO
 from flatweave.frontend.trace.run_time_checks import check
-from flatweave.frontend.trace.tracers import as_tracer, as_tracers, emit, tracer_of
+from flatweave.frontend.trace.tracers import as_tracer, as_tracers, emit, restructured, tracer_of
 from flatweave.frontend.values.array import Array, Tracer, describe
 from flatweave.frontend.values.asarray import no_array
 from flatweave.frontend.values.scope import Scope, current
@@ -72,7 +72,7 @@ def _sources(
 ) -> tuple[Located, Atom]:
     """How positions are located, and how many there are."""
 
-    def one(x: Any) -> Tracer:
+    def one(x: Any) -> Array:
         return _traced_size(size, x, what)
 
     fn = element_function(one, [tree], [element_type(x) for x in arrays], who)[0]
@@ -136,7 +136,7 @@ def last_of(ends: Tracer) -> Atom:
 @operation()
 def expand(
     size: Callable[[Any], Any], get: Callable[[Any, Any], Any], xs: Any
-) -> Any:
+) -> Array:
     """`get(x, i)` for every `x` of `xs` and 0 <= i < `size(x)`, in order (Elsman 2019, section 3).
 
     Elements of `xs` are as for `map`, of a Ragged its rows; `get` may give tuples, or rows of one
@@ -181,14 +181,14 @@ def expand(
     fn = current().function([i64], body, "p")
     for leaf in found[1]:
         check_regular(leaf, get, "expand")
-    return unflatten(found[0], emit(Generate((total,), fn)) if found[1] else [])
+    return restructured(found[0], emit(Generate((total,), fn)) if found[1] else [])
 
 
 @operation(static="check", renamed="ne=initial")
 def expand_reduce(
     size: Callable[[Any], Any], get: Callable[[Any, Any], Any],
     op: Callable[[Any, Any], Any], initial: Any, xs: Any, *, check: bool = True,
-) -> Any:
+) -> Array:
     """The expansion of each `x` combined by `op`: one result per `x`, `initial` for an empty one.
 
     `get(x, 0) op .. op get(x, size(x) - 1)`, in order, nothing of it stored. `op`, `initial` and
@@ -206,7 +206,7 @@ def expand_reduce(
     if not is_irregular(xs):
         arrays_of_one_length(xs, "expand_reduce")
 
-    def one(x: Any) -> Any:
+    def one(x: Any) -> Array:
         count = _traced_size(size, x, "a size of expand_reduce")
         found = generate(count, lambda i: get(x, i))
         return reduction(op, initial, found, "expand_reduce", check)

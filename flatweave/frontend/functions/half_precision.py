@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from flatweave.base.dtypes import DType, f32, u16
 from flatweave.frontend.trace.tracers import as_tracer, lifted_short, narrowed, widened
-from flatweave.frontend.values.array import Tracer
+from flatweave.frontend.values.array import Array, Tracer
 from flatweave.frontend.values.asarray import is_number_list
 from flatweave.frontend.values.number_formats import (
     OF,
@@ -26,7 +26,7 @@ from flatweave.frontend.values.number_formats import (
     is_short_dtype,
     short_dtype,
 )
-from flatweave.frontend.values.tree import flatten, is_irregular, map_leaves, unflatten
+from flatweave.frontend.values.tree import Node, flatten, is_irregular, map_leaves, unflatten
 
 # the first argument's elements, elsewhere
 MOVED = frozenset({
@@ -59,7 +59,11 @@ ORDERED = {"sort": ("xs",), "sort_by_key": ("keys", "values")}
 LIKE = frozenset({"zeros_like", "ones_like", "full_like", "empty_like"})
 
 
-def on_short(body: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+R = TypeVar("R")
+T = TypeVar("T")
+
+
+def on_short(body: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> object:
     """A public function called with floats of 16 bits, or with their dtype."""
     name = body.__name__
     try:
@@ -75,7 +79,7 @@ def on_short(body: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, 
         is_refused = is_complex(first)
         return body(*args, **kwargs) if is_refused else _converted(body, first, wanted)
     if name in MOVED and is_short(first):
-        short = lifted_short(first)
+        short: Any = lifted_short(first)
         return _wrapped(body(short.words, *args[1:], **kwargs), short.element)
     if name in JOINED:
         return _joined(body, given, JOINED[name])
@@ -86,12 +90,15 @@ def on_short(body: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, 
     if name in ORDERED:
         return _ordered(body, given, ORDERED[name])
     if name in LIKE and dtype is None and is_short(first):
-        wanted = lifted_short(first).element
+        like: Any = lifted_short(first)
+        wanted = like.element
     found = _called(body, given, _read)
     return found if wanted is None else map_leaves(lambda x: _as(x, wanted), found)
 
 
-def _each(body: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _each(
+    body: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[Array, ...]:
     """Words for the arrays of 16 bits, and again for their results."""
     kinds = [lifted_short(x).element if is_short(x) else None for x in args]
     words = [x if k is None else _words(x, k) for x, k in zip(args, kinds, strict=True)]
@@ -100,8 +107,8 @@ def _each(body: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any
 
 
 def _called(
-    body: Callable[..., Any], given: inspect.BoundArguments, of: Callable[[Any], Any]
-) -> Any:
+    body: Callable[..., R], given: inspect.BoundArguments, of: Callable[[Any], object]
+) -> R:
     """The function of a function of each argument."""
     named = {key: of(value) for key, value in given.kwargs.items()}
     return body(*map(of, given.args), **named)
@@ -111,48 +118,47 @@ def _is_leaf(value: Any) -> bool:
     return is_short(value) or is_number_list(value)
 
 
-def _lifted(value: Any) -> Any:
+def _lifted(value: Any) -> object:
     """An argument with its floats of 16 bits as values of the trace."""
     return map_leaves(lifted_short, value, _is_leaf)
 
 
-def _read(value: Any) -> Any:
+def _read(value: Any) -> object:
     """An argument with f32 for floats of 16 bits and for their dtypes."""
     if is_short_dtype(value):
         return f32
     return map_leaves(lambda x: widened(x) if is_short(x) else x, value, _is_leaf)
 
 
-def _as(x: Any, dtype: DType) -> Any:
+def _as(x: T, dtype: DType) -> T | Short:
     """Floats as those of 16 bits; anything else as it is."""
     return narrowed(x, dtype) if isinstance(x, Tracer) and x.element.is_float else x
 
 
-def _words(x: Any, dtype: DType) -> Any:
-    """A number as the words of such floats; None as it is."""
-    if x is None:
-        return None
+def _words(x: Any, dtype: DType) -> Tracer:
+    """A number as the words of such floats."""
     short = lifted_short(x)
     if isinstance(short, Short):
         return short.words if short.element is dtype else narrowed(widened(short), dtype).words
     return narrowed(as_tracer(x), dtype).words
 
 
-def _wrapped(found: Any, dtype: DType) -> Any:
+def _wrapped(found: object, dtype: DType) -> object:
     """What a function made of words, as floats."""
     return map_leaves(
         lambda x: OF[dtype](x) if isinstance(x, Tracer) and x.element is u16 else x, found
     )
 
 
-def _converted(body: Callable[..., Any], x: Any, dtype: DType) -> Any:
+def _converted(body: Callable[..., Any], x: Any, dtype: DType) -> Node:
     """astype."""
     if is_irregular(x):
-        return type(x).made(_converted(body, x.values, dtype), x.offsets)
+        rows: Node = type(x).made(_converted(body, x.values, dtype), x.offsets)
+        return rows
     return OF[dtype](_words(x, dtype))
 
 
-def _joined(body: Callable[..., Any], given: inspect.BoundArguments, names: Any) -> Any:
+def _joined(body: Callable[..., Any], given: inspect.BoundArguments, names: Any) -> object:
     """By words where all elements are of one dtype, which Python numbers take, else by f32."""
     values = tuple(given.arguments[name] for name in names if name in given.arguments)
     leaves, tree = flatten(values, _is_leaf)
@@ -176,7 +182,7 @@ def _takes_dtype(value: Any) -> bool:
 
 def _written(
     body: Callable[..., Any], given: inspect.BoundArguments, into: str, what: str
-) -> Any:
+) -> object:
     """Elements become those of the array that they are written into."""
     arrays, tree = flatten(given.arguments[into], _is_leaf)
     values, value_tree = flatten(given.arguments[what], _is_leaf)
@@ -191,14 +197,14 @@ def _written(
     return _like(body(*given.args, **given.kwargs), kinds)
 
 
-def _like(found: Any, kinds: list[DType | None]) -> Any:
+def _like(found: object, kinds: list[DType | None]) -> object:
     """Results with words for those that have a kind."""
     leaves, tree = flatten(found)
     pairs = zip(leaves, kinds, strict=True)
     return unflatten(tree, [x if kind is None else OF[kind](x) for x, kind in pairs])
 
 
-def _ordered(body: Callable[..., Any], given: inspect.BoundArguments, names: Any) -> Any:
+def _ordered(body: Callable[..., Any], given: inspect.BoundArguments, names: Any) -> object:
     """Sorted as f32, and of the dtypes that they had."""
     leaves = flatten(tuple(given.arguments[name] for name in names), _is_leaf)[0]
     kinds = [lifted_short(x).element if is_short(x) else None for x in leaves]

@@ -92,7 +92,7 @@ def hessian(f: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Callab
     return jacfwd(jacrev(f, argnums), argnums)
 
 
-def _by_rows(f: Callable[..., Any], argnums: Numbers, *args: Any) -> Any:
+def _by_rows(f: Callable[..., Any], argnums: Numbers, *args: Any) -> object:
     of_chosen, primals = chosen_arguments(f, argnums, args, "jacrev")
     taken = _arrays(primals, "jacrev")
     begun = len(current().builder.lets)
@@ -105,17 +105,18 @@ def _by_rows(f: Callable[..., Any], argnums: Numbers, *args: Any) -> Any:
             rows.append(None)
             continue
 
-        def row(i: Any, number: int = number, leaf: Leaf = leaf) -> Any:
-            seeds = [None] * len(out.leaves)
+        def row(i: Any, number: int = number, leaf: Leaf = leaf) -> object:
+            seeds: list[Array | None] = [None] * len(out.leaves)
             seeds[number] = _one_hot(leaf, i)
-            return back(out.rebuild(seeds))
+            found: object = back(out.rebuild(seeds))
+            return found
 
         found = _every(leaf, row, taken, number_first=True, in_blocks=in_blocks)
         rows.append(_single(taken, argnums, found))
     return out.rebuild(rows)
 
 
-def _by_columns(f: Callable[..., Any], argnums: Numbers, *args: Any) -> Any:
+def _by_columns(f: Callable[..., Any], argnums: Numbers, *args: Any) -> object:
     of_chosen, primals = chosen_arguments(f, argnums, args, "jacfwd")
     taken = _arrays(primals, "jacfwd")
     begun = len(current().builder.lets)
@@ -128,10 +129,11 @@ def _by_columns(f: Callable[..., Any], argnums: Numbers, *args: Any) -> Any:
             columns.append([None] * len(out.leaves))
             continue
 
-        def column(i: Any, number: int = number, leaf: Leaf = leaf) -> Any:
-            seeds = [None] * len(taken.leaves)
+        def column(i: Any, number: int = number, leaf: Leaf = leaf) -> object:
+            seeds: list[Array | None] = [None] * len(taken.leaves)
             seeds[number] = _one_hot(leaf, i)
-            return along(*taken.rebuild(seeds))
+            found: object = along(*taken.rebuild(seeds))
+            return found
 
         columns.append(_every(leaf, column, out, number_first=False, in_blocks=in_blocks))
     found = [
@@ -161,13 +163,13 @@ def _arrays(value: Any, who: str) -> Opened:
     return taken
 
 
-def _single(taken: Opened, argnums: Numbers, leaves: Sequence[Any]) -> Any:
+def _single(taken: Opened, argnums: Numbers, leaves: Sequence[Any]) -> object:
     """Arrays in the structure of the arguments that were chosen."""
-    found = taken.rebuild(leaves)
+    found: tuple[object, ...] = taken.rebuild(leaves)
     return found if isinstance(argnums, tuple) else found[0]
 
 
-def _one_hot(leaf: Leaf, i: Any) -> Any:
+def _one_hot(leaf: Leaf, i: Any) -> Array:
     """1 at a flat index, else 0."""
     x = leaf.parts[0]
     dtype = x.element
@@ -177,11 +179,8 @@ def _one_hot(leaf: Leaf, i: Any) -> Any:
     return reshape(astype(flat, dtype), x.shape)
 
 
-def _size(x: Tracer) -> Any:
-    size: Any = 1
-    for extent in x.shape:
-        size = size * extent
-    return size
+def _size(x: Tracer) -> Tracer | int:
+    return x.size
 
 
 def _stores_arrays(begun: int) -> bool:
@@ -196,7 +195,7 @@ def _is_stored(let: Let) -> bool:
     return isinstance(let.op, STORED)
 
 
-def _in_blocks(derivative: Callable[[Any], Any], size: Any, of: Opened) -> Any:
+def _in_blocks(derivative: Callable[[Any], Any], size: Any, of: Opened) -> list[Array]:
     """`map(derivative, iota(size))`, of which SEEDS elements are computed at a time. The last ones
     begin so that they end with the last element."""
     count = minimum(size, SEEDS)
@@ -253,8 +252,11 @@ def stop_gradient(x: Any) -> Array:
         Array(3.0, dtype=float64)
     """
     taken = opened(x, "", "x of stop_gradient")
-    return taken.rebuild([leaf.with_parts([_held(part) for part in leaf.parts]) if leaf.has_tangent
-                          else leaf.value for leaf in taken.leaves])  # fmt: skip
+    same: Array = taken.rebuild([
+        leaf.with_parts([_held(part) for part in leaf.parts]) if leaf.has_tangent else leaf.value
+        for leaf in taken.leaves
+    ])  # fmt: skip
+    return same
 
 
 def _held(x: Tracer) -> Tracer:

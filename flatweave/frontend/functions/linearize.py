@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -30,6 +30,7 @@ from flatweave.frontend.values.tree import map_leaves
 from flatweave.runtime.lazy_import import opened as module
 
 Function = Callable[..., Any]
+R = TypeVar("R")
 
 
 def linearize(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
@@ -64,7 +65,7 @@ def linearize_in_trace(
     made = module("gradients").linearized(scope.builder, function.fn, function.moving_results)
     splice(made.lets, function.primals)
 
-    def along(*tangents: Any) -> Any:
+    def along(*tangents: Any) -> object:
         need_inside(scope, who)
         atoms = tangent_atoms(function, tangents, who)
         found = made.along(current().builder, atoms)
@@ -96,7 +97,7 @@ def linear_transpose(f: Callable[..., Any], *primals: Any) -> Callable[..., Any]
 
     splice(taped.lets, function.primals)
 
-    def transpose(cotangent: Any) -> Any:
+    def transpose(cotangent: object) -> object:
         need_inside(scope, "linear_transpose")
         made = taped.back(current().builder, cotangent_atoms(function, cotangent))
         if not taped.is_linear(made):
@@ -110,22 +111,23 @@ def linear_transpose(f: Callable[..., Any], *primals: Any) -> Callable[..., Any]
     return transpose
 
 
-def _zeros(primal: Any) -> Any:
+def _zeros(primal: object) -> object:
     """An argument for its shape and dtype."""
     if not isinstance(primal, ShapeDtypeStruct):
         return primal
     return np.zeros(primal.shape, primal.dtype.dtype)
 
 
-def _of_primals(f: Function, *primals: Any) -> Any:
+def _of_primals(f: Callable[..., R], *primals: Any) -> R:
     return f(*primals)
 
 
-def _of_tangents(f: Function, has_aux: bool, tangents: Any, *primals: Any) -> Any:
-    return linearize(f, *primals, has_aux=has_aux)[1](*tangents)
+def _of_tangents(f: Function, has_aux: bool, tangents: Any, *primals: Any) -> object:
+    found: object = linearize(f, *primals, has_aux=has_aux)[1](*tangents)
+    return found
 
 
-def _of_cotangent(f: Function, cotangent: Any, *primals: Any) -> Any:
+def _of_cotangent(f: Function, cotangent: Any, *primals: Any) -> object:
     return linear_transpose(f, *primals)(cotangent)
 
 

@@ -16,10 +16,10 @@ from flatweave.frontend.call.operation import operation
 from flatweave.frontend.elements.broadcasting import cast, generated, met, zipped
 from flatweave.frontend.elements.lambdas import combine_lambda, single
 from flatweave.frontend.elements.scalars import apply, select, strong, truth
+from flatweave.frontend.ragged.ragged import Ragged
 from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.tracers import as_tracer, emit, flag_of, tracer_of
-from flatweave.frontend.values.array import Array, Tracer, describe
-from flatweave.frontend.values.operators import METHODS
+from flatweave.frontend.values.array import METHODS, Array, Tracer, describe
 from flatweave.frontend.values.promotion import dtype_of, wide_dtype
 from flatweave.frontend.values.tree import flat_values, is_irregular
 from flatweave.ops import Reduce
@@ -61,7 +61,7 @@ def _must_fit(mask: Tracer, array: Tracer, who: str) -> None:
             )  # fmt: skip
 
 
-def masked(who: str, xs: Any, where: Any, initial: Any = None) -> Any:
+def masked(who: str, xs: Any, where: Any, initial: Any = None) -> Array | Ragged:
     """The elements with the neutral one where the mask does not hold."""
     flat = single(flat_values(xs), who)
     mask = as_tracer(flat_values(where), f"the mask of {who}")
@@ -129,7 +129,7 @@ def prod(
 @operation(static="axis keepdims", reduction=True, axial=True)
 def min(
     xs: Any, axis: Any = None, keepdims: bool = False, *, initial: Any = None, where: Any = None
-) -> Any:
+) -> Array:
     """The least element, of all or along `axis`, and `initial`; NaN if there is one.
 
     ShapeError if there is no element and no `initial`, which `where` needs, too.
@@ -146,7 +146,7 @@ def min(
 @operation(static="axis keepdims", reduction=True, axial=True)
 def max(
     xs: Any, axis: Any = None, keepdims: bool = False, *, initial: Any = None, where: Any = None
-) -> Any:
+) -> Array:
     """The greatest element, of all or along `axis`, and `initial`; NaN if one is.
 
     ShapeError if there is no element and no `initial`, which `where` needs, too.
@@ -174,7 +174,7 @@ def any(xs: Any, axis: Any = None, keepdims: bool = False, *, where: Any = None)
 
 
 @operation(static="axis keepdims", reduction=True, axial=True)
-def all(xs: Any, axis: Any = None, keepdims: bool = False, *, where: Any = None) -> Any:
+def all(xs: Any, axis: Any = None, keepdims: bool = False, *, where: Any = None) -> Array:
     """Whether every element is not zero, of all or along `axis`; True for no elements.
 
     Types: `xs: t[..] -> bool[..]`, without the axes gone along. Raises AxisError for an axis that
@@ -284,7 +284,7 @@ def _extremum(who: str, better: str, xs: Any, axis: Any, keepdims: bool) -> Trac
 def reduction(
     name: str, xs: Any, axis: Any, dtype: Any, out: None, keepdims: bool, initial: Any = None,
     where: Any = None,
-) -> Any:  # fmt: skip
+) -> Array:  # fmt: skip
     """`xs.sum(..)` and its like, also as NumPy calls them: np.sum(xs)."""
     if out is not None:
         raise ArgumentError(

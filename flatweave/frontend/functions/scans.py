@@ -38,7 +38,7 @@ from flatweave.frontend.elements.scalars import apply, where
 from flatweave.frontend.functions.combinators import map, scan
 from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.extents import ONE, ZERO
-from flatweave.frontend.trace.tracers import emit, flag_of, tracer_of
+from flatweave.frontend.trace.tracers import as_tracer, emit, flag_of, restructured, tracer_of
 from flatweave.frontend.values.array import Array, Tracer, describe
 from flatweave.frontend.values.promotion import dtype_of, wide_dtype
 from flatweave.frontend.values.scope import current
@@ -180,7 +180,7 @@ def _scan_pairs(given: Segments) -> list[Tracer]:
     op, first = given.op, unflatten(given.tree, given.neutrals)
     starts = generated(given.starts.extents, lambda i: _begins(given.starts, i))[0]
 
-    def joined(left: Any, right: Any) -> Any:
+    def joined(left: tuple[Tracer, Any], right: tuple[Tracer, Any]) -> tuple[Tracer, object]:
         return left[0] | right[0], _either(right[0], right[1], op(left[1], right[1]))
 
     elements = unflatten(given.tree, given.arrays)
@@ -195,10 +195,11 @@ def _begins(flags: Tracer, i: Atom) -> Tracer:
     return tracer_of(scope.apply("or", scope.apply("eq", i, ZERO), read(flags, (i,)).atom))
 
 
-def _either(p: Any, a: Any, b: Any) -> Any:
+def _either(p: Any, a: Any, b: Any) -> Array:
     """One of two elements of one structure."""
     (ones, tree), others = flatten(a), flatten(b)[0]
-    return unflatten(tree, [where(p, x, y) for x, y in zip(ones, others, strict=True)])
+    pairs = zip(ones, others, strict=True)
+    return restructured(tree, [as_tracer(where(p, x, y)) for x, y in pairs])
 
 
 @operation(static="check", renamed="ne=initial")
@@ -218,7 +219,7 @@ def segmented_scan(
         Array([1, 3, 3], dtype=int64)
     """
     given = _given(op, initial, flags, xs, "segmented_scan", check)
-    return unflatten(given.tree, _scanned(given))
+    return restructured(given.tree, _scanned(given))
 
 
 @operation(static="check", renamed="ne=initial")
@@ -238,12 +239,12 @@ def segmented_reduce(
     """
     given = _given(op, initial, flags, xs, "segmented_reduce", check)
     if any(x.ndim > 1 for x in given.arrays):
-        return unflatten(given.tree, _last_rows(given))
+        return restructured(given.tree, _last_rows(given))
     neutrals = tuple(e.atom for e in given.neutrals)
     atoms = tuple(x.atom for x in given.arrays)
     count, *results = emit(ReduceSegments(given.fn, neutrals, given.starts.atom, atoms))
     extents.known_extent(count.atom)
-    return unflatten(given.tree, results)
+    return restructured(given.tree, results)
 
 
 def _last_rows(given: Segments) -> list[Tracer]:

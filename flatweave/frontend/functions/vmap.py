@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple, ParamSpec, TypeVar
+from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -30,7 +30,7 @@ from flatweave.frontend.elements.lambdas import name_of
 from flatweave.frontend.ragged.map_rows import is_irregular, map_rows, mapped
 from flatweave.frontend.ragged.ragged import Ragged
 from flatweave.frontend.trace.extents import same_length
-from flatweave.frontend.trace.tracers import as_tracer
+from flatweave.frontend.trace.tracers import as_tracer, restructured
 from flatweave.frontend.values.array import Array, Tracer, describe, kind_of, shown
 from flatweave.frontend.values.asarray import is_number_list
 from flatweave.frontend.values.scope import Scope, current
@@ -197,9 +197,9 @@ def _spread(axes: Any, tree: Tree, what: str) -> list[Axis]:
     return found
 
 
-def _over_axes(f: Callable[..., Any], plan: Plan, *xs: Any) -> Any:
+def _over_axes(f: Callable[..., R], plan: Plan, *xs: Any) -> R:
     """`f` on the values along an axis of each array."""
-    each = _Each(f, plan, xs)
+    each: _Each[R] = _Each(f, plan, xs)
     turned = [
         _turned(x, axis, name)
         for x, axis, name in zip(xs, plan.axes, plan.names, strict=True) if axis is not None
@@ -249,11 +249,11 @@ def _traced(x: Any, name: str) -> Array | Ragged:
     return x if isinstance(x, Array | Ragged) else as_tracer(x, f"{name} of vmap")
 
 
-class _Each:
+class _Each(Generic[R]):
     """The function of the elements: it gives what differs from element to element, and keeps what
     does not."""
 
-    def __init__(self, f: Callable[..., Any], plan: Plan, xs: Sequence[Any]) -> None:
+    def __init__(self, f: Callable[..., R], plan: Plan, xs: Sequence[Any]) -> None:
         self.f = f
         self.plan = plan
         self.fixed = [
@@ -264,7 +264,7 @@ class _Each:
         self.axes: list[Axis] = []
         self.same: list[Any] = []
 
-    def __call__(self, *elements: Any) -> Any:
+    def __call__(self, *elements: Any) -> tuple[Any, ...]:
         each = iter(elements)
         values = [
             fixed if axis is None else next(each)
@@ -280,7 +280,7 @@ class _Each:
         ]
         return tuple(leaf for leaf, axis, _ in parts if axis is not None)
 
-    def _outside(self, value: Any, path: str, inside: Scope) -> Any:
+    def _outside(self, value: Any, path: str, inside: Scope) -> Array:
         """A result that is the same for all elements, as a value of the body around."""
         leaves, tree = flatten(value, is_number_list)
         outer = inside.outer
@@ -295,21 +295,22 @@ class _Each:
                     where=user_location(), remedy="Give an axis for it in out_axes.",
                 )  # fmt: skip
             found.append(Tracer(traced.atom, outer, traced.weak))
-        return unflatten(tree, found)
+        return restructured(tree, found)
 
-    def results(self, found: Sequence[Any]) -> Any:
+    def results(self, found: Sequence[Any]) -> R:
         """The results of all elements in the structure of the function's result, with each mapped
         axis at its position.
         """
         assert self.tree is not None
         made, same = iter(found), iter(self.same)
         parts = zip(self.axes, paths(self.tree), strict=True)
-        return unflatten(self.tree, [
+        whole: R = unflatten(self.tree, [
             next(same) if axis is None else self._placed(next(made), axis, path)
             for axis, path in parts
         ])  # fmt: skip
+        return whole
 
-    def _placed(self, result: Any, axis: int, path: str) -> Any:
+    def _placed(self, result: Any, axis: int, path: str) -> Array | Ragged:
         """A result with its first axis moved."""
         what = f"result{path} of {self.plan.who}"
         if isinstance(result, Ragged):
@@ -321,4 +322,5 @@ class _Each:
             return result
         at = axis_below(result.ndim, axis, "vmap", f"{what} for all elements")
         order = [*range(1, at + 1), 0, *range(at + 1, result.ndim)]
-        return transpose(result, order) if at else result
+        array: Array = result
+        return transpose(array, order) if at else array

@@ -56,17 +56,19 @@ def swapaxes(x: Any, axis1: int, axis2: int) -> Array:
     return transpose(array, tuple(order))
 
 
-def _of_rank(x: Any, least: int, who: str) -> Any:
+def _of_rank(x: Any, least: int, who: str) -> Array:
     """An array of `least` axes or more, new ones in front."""
-    array = either(x, f"an array of {who}")
+    array: Array = either(x, f"an array of {who}")
     for _ in range(least - array.ndim):
         array = expand_dims(array, 0)
     return array
 
 
-def _each_of_rank(arrays: Sequence[Any], least: int, who: str) -> Any:
-    found = tuple(_of_rank(x, least, who) for x in arrays)
-    return found[0] if len(found) == 1 else found
+def _each_of_rank(arrays: Sequence[Any], least: int, who: str) -> Array:
+    """The array; of several a tuple, which is a structure of arrays."""
+    found: Any = tuple(_of_rank(x, least, who) for x in arrays)
+    several: Array = found[0] if len(found) == 1 else found
+    return several
 
 
 @for_complex
@@ -155,7 +157,7 @@ def column_stack(arrays: Sequence[Any]) -> Array:
 
 @for_complex
 @operation(static="axis")
-def append(x: Any, values: Any, axis: Any = None) -> Any:
+def append(x: Any, values: Any, axis: Any = None) -> Array:
     """The array followed by values, along `axis`, or both flattened.
 
     Types: `x: t[m, ..], values: t[n, ..] -> t[m + n, ..]`. Raises ShapeError where other extents
@@ -282,7 +284,7 @@ def diag(x: Any, k: int = 0) -> Array:
     down, right = max(-k, 0), max(k, 0)
     zero = element_of(0, array)
 
-    def element(i: Any, j: Any) -> Any:
+    def element(i: Any, j: Any) -> Array:
         own = i - down
         on = (own == j - right) & (own >= 0) & (own < n)
         return cond(on, lambda: array[own], lambda: zero)

@@ -46,7 +46,7 @@ def isclose(
     if isinstance(y, Tracer) and not y.element.is_float:
         y = y.astype(f64)  # differences of integers may not fit, and bools have none
     near = isfinite(y) & (abs(x - y) <= atol + rtol * abs(y))
-    found = near | (x == y)
+    found: Array = near | (x == y)
     return found | (isnan(x) & isnan(y)) if equal_nan else found
 
 
@@ -65,12 +65,12 @@ def allclose(
     return all(isclose(a, b, rtol, atol, equal_nan))
 
 
-def _numbers(x: Any, y: Any, who: str) -> tuple[Any, Any]:
+def _numbers(x: Any, y: Any, who: str) -> tuple[Tracer, Tracer]:
     return as_tracer(x, f"an operand of {who}"), as_tracer(y, f"an operand of {who}")
 
 
 @operation(elementwise=True)
-def fmin(x: Any, y: Any) -> Any:
+def fmin(x: Any, y: Any) -> Array:
     """The smaller of two; where one is NaN the other one; element by element, broadcast.
 
     Types: `x: t[..], y: t[..] -> t[..]`. Raises ShapeError for shapes that do not fit.
@@ -83,7 +83,7 @@ def fmin(x: Any, y: Any) -> Any:
 
 
 @operation(elementwise=True)
-def fmax(x: Any, y: Any) -> Any:
+def fmax(x: Any, y: Any) -> Array:
     """The greater of two; where one is NaN the other one; element by element, broadcast.
 
     Types: `x: t[..], y: t[..] -> t[..]`. Raises ShapeError for shapes that do not fit.
@@ -96,7 +96,7 @@ def fmax(x: Any, y: Any) -> Any:
 
 
 @operation(elementwise=True)
-def degrees(x: Any) -> float:
+def degrees(x: Any) -> Array:
     """An angle in radians in degrees; element by element.
 
     Types: `x: t[..] -> t[..]`, integers as in `sin`. Raises ArgumentError for what is no array.
@@ -108,7 +108,7 @@ def degrees(x: Any) -> float:
 
 
 @operation(elementwise=True)
-def radians(x: Any) -> float:
+def radians(x: Any) -> Array:
     """An angle in degrees in radians; element by element.
 
     Types: `x: t[..] -> t[..]`, integers as in `sin`. Raises ArgumentError for what is no array.
@@ -119,15 +119,15 @@ def radians(x: Any) -> float:
     return _angle(x, "radians") * (pi / 180)
 
 
-def _angle(x: Any, who: str) -> Any:
+def _angle(x: Any, who: str) -> Tracer:
     """A number as a float, of the dtype that the functions of angles take it for."""
-    array: Any = as_tracer(x, f"x of {who}")
+    array = as_tracer(x, f"x of {who}")
     return array if array.weak else array.astype(operand_dtype("sin", (array,)))
 
 
 @for_complex
 @operation(elementwise=True)
-def sinc(x: Any) -> Any:
+def sinc(x: Any) -> Array:
     """`sin(pi * x) / (pi * x)`, 1 at 0; element by element.
 
     Types: `x: t[..] -> t[..]`, integers in f64. Raises ArgumentError for what is no array.
@@ -141,7 +141,7 @@ def sinc(x: Any) -> Any:
 
 
 @operation(elementwise=True)
-def heaviside(x: Any, y: Any) -> Any:
+def heaviside(x: Any, y: Any) -> Array:
     """0 below 0, `y` at 0, 1 above; NaN stays NaN; element by element, broadcast.
 
     Types: `x: t[..], y: t[..] -> t[..]`, integers as in `atan2`. Raises ShapeError for shapes that
@@ -157,7 +157,7 @@ def heaviside(x: Any, y: Any) -> Any:
 
 
 @operation(elementwise=True)
-def fmod(x: Any, y: Any) -> Any:
+def fmod(x: Any, y: Any) -> Array:
     """The remainder of a division that is rounded towards 0, with the sign of x; broadcast.
 
     Types: `x: t[..], y: t[..] -> t[..]`. Raises ShapeError for shapes that do not fit.
@@ -199,7 +199,8 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
             )  # fmt: skip
     parts = [either(x, "a choice of select") for x in (*choicelist, default)]
     dtype = together(*parts)
-    *choices, found = (part.astype(dtype) for part in parts)
+    *choices, last = (part.astype(dtype) for part in parts)
+    found: Array = last
     for condition, choice in reversed(list(zip(conditions, choices, strict=True))):
         found = where(condition, choice, found)
     return found
@@ -219,7 +220,7 @@ def polyval(p: Any, x: Any) -> Array:
     array = strong(x, "x of polyval")
     dtype = together(factors, array)
 
-    def value(v: Any) -> Any:
+    def value(v: Array) -> Array:
         own, zero = v.astype(dtype), astype(0, dtype)
         return fori_loop(0, factors.shape[0], lambda i, y: y * own + factors[i].astype(dtype), zero)
 

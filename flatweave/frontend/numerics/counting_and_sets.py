@@ -15,7 +15,7 @@ from flatweave.frontend.functions.control import cond
 from flatweave.frontend.functions.reductions import all, max, min
 from flatweave.frontend.numerics.lines import along, row_of, together
 from flatweave.frontend.standard.arrangement import stack
-from flatweave.frontend.standard.searching import distinct, isin, nonzero, searchsorted
+from flatweave.frontend.standard.searching import UniqueAll, distinct, isin, nonzero, searchsorted
 from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.run_time_checks import check, check_message
 from flatweave.frontend.trace.tracers import as_tracer
@@ -33,7 +33,7 @@ def bincount(x: Any, weights: Any = None, minlength: Any = 0) -> Array:
         >>> fw.bincount([1, 3, 1])
         Array([0, 2, 0, 1], dtype=int64)
     """
-    array = row_of(x, "x of bincount")
+    array = as_tracer(row_of(x, "x of bincount"))
     if array.element is bool_:
         array = array.astype(i64)
     counted: Any = 1
@@ -43,10 +43,10 @@ def bincount(x: Any, weights: Any = None, minlength: Any = 0) -> Array:
     message = check_message(
         "bincount counts numbers from 0 on, the least is {0}.", [], "Subtract the least first."
     )
-    least: Any = as_tracer(min(array, initial=0))
-    found: Any = least.astype(i64)
+    least = as_tracer(min(array, initial=0))
+    found = least.astype(i64)
     check(as_tracer(least >= 0).atom, "argument", (found.atom,), message)
-    most: Any = max(array, initial=0).astype(i64)
+    most = max(array, initial=0).astype(i64)
     least_length = extents.scalar_i64(extents.length_of(minlength, "minlength of bincount"))
     length = maximum(most + (as_tracer(array.shape[0]) > 0), least_length)
     return histogram(length, array, counted)
@@ -65,8 +65,8 @@ def digitize(x: Any, bins: Any, right: bool = False) -> Array:
         Array([1, 2, 3], dtype=int64)
     """
     edges = row_of(bins, "bins of digitize")
-    values: Any = as_tracer(x, "x of digitize")
-    n: Any = as_tracer(edges.shape[0])
+    values = as_tracer(x, "x of digitize")
+    n = as_tracer(edges.shape[0])
     before, after = edges[:-1], edges[1:]
     ascends = all((before <= after) | isnan(after))
     descends = all((before >= after) | isnan(before))
@@ -109,7 +109,7 @@ def flatnonzero(x: Any) -> Array:
     return nonzero(reshape(either(x, "x of flatnonzero"), -1))[0]
 
 
-def _in_one(a: Any, b: Any, who: str) -> Any:
+def _in_one(a: Any, b: Any, who: str) -> UniqueAll:
     """The different values of two arrays; of each in how many of them it is, a NaN in one."""
     return distinct(concat([distinct(x, who, equal_nan=True).values for x in (a, b)]), who)
 
@@ -119,7 +119,7 @@ def _in_one(a: Any, b: Any, who: str) -> Any:
 def unique(
     x: Any, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False,
     *, equal_nan: bool = True,
-) -> Any:  # fmt: skip
+) -> Array | tuple[Array, ...]:  # fmt: skip
     """The different values, ascending; asked for, also where each is first, which one each element
     is, and how many there are of each, in a tuple.
 

@@ -30,14 +30,14 @@ from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.extents import ZERO
 from flatweave.frontend.trace.run_time_checks import check, check_message
 from flatweave.frontend.trace.tracers import as_tracer
-from flatweave.frontend.values.array import Array
+from flatweave.frontend.values.array import Array, Tracer
 from flatweave.frontend.values.number_formats import Complex
 from flatweave.frontend.values.scope import current
 
 MODES = ("full", "same", "valid")
 
 
-def _row(x: Any, name: str, who: str) -> Any:
+def _row(x: Any, name: str, who: str) -> Array:
     """An array of one axis with elements in it."""
     array = row_of(x, f"{name} of {who}")
     message = check_message(f"{name} of {who} has no element.", [], "Check the length first.")
@@ -63,32 +63,33 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None) -> Arr
                 whole(values[-1] if right is None else right))
         return Complex(interp(x, xp, values.real, *(end.real for end in ends)),
                        interp(x, xp, values.imag, *(end.imag for end in ends)))  # fmt: skip
-    places, values = _row(xp, "xp", "interp").astype(f64), values.astype(f64)
+    places = as_tracer(_row(xp, "xp", "interp").astype(f64))
+    values = as_tracer(values.astype(f64))
     extents.same(
         places.extents[0], values.extents[0], "xp of interp has {0} elements and fp {1}."
     )
-    wanted: Any = as_tracer(x, "x of interp").astype(f64)
-    n: Any = as_tracer(places.shape[0])
+    wanted = as_tracer(x, "x of interp").astype(f64)
+    n = as_tracer(places.shape[0])
     below = searchsorted(places, wanted, side="right") - 1
     first = values[0] if left is None else as_tracer(left).astype(f64)
     last = values[n - 1] if right is None else as_tracer(right).astype(f64)
 
-    def value(v: Any, k: Any) -> Any:
+    def value(v: Tracer, k: Tracer) -> Tracer:
         low = minimum(maximum(k, 0), n - 1)
         high = minimum(low + 1, n - 1)
         a, b, start, end = values[low], values[high], places[low], places[high]
         slope = (b - a) / (end - start)
-        found = slope * (v - start) + a
+        found: Array = slope * (v - start) + a
         found = where(isnan(found) & ((v == start) | (k >= n - 1)), a, found)
         found = where(isnan(found), slope * (v - end) + b, found)
         found = where(isnan(found) & (a == b), a, found)
         found = where(v > places[n - 1], last, where(v < places[0], first, found))
-        return where(isnan(v), v, found)
+        return as_tracer(where(isnan(v), v, found))
 
     return zipped(value, [wanted, as_tracer(below)], "interp")[0]
 
 
-def _part(array: Any, axis: int, start: int | None, stop: int | None) -> Any:
+def _part(array: Array, axis: int, start: int | None, stop: int | None) -> Array:
     return array[(*[slice(None)] * axis, slice(start, stop))]
 
 
@@ -107,7 +108,7 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array:
     at = axis_of(array, axis, "trapezoid")
     apart: Any = dx
     if x is not None:
-        places = either(x, "x of trapezoid")
+        places: Array = either(x, "x of trapezoid")
         if places.ndim == 1:
             places = along(places, array, [at], "x of trapezoid")
         apart = _part(places, at, 1, None) - _part(places, at, None, -1)
@@ -117,7 +118,9 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array:
 
 @for_complex
 @operation(static="axis edge_order")
-def gradient(f: Any, *spacing: Any, axis: Any = None, edge_order: int = 1) -> Any:
+def gradient(
+    f: Any, *spacing: Any, axis: Any = None, edge_order: int = 1
+) -> Array | tuple[Array, ...]:
     """Differences over distances, central ones of second order, at the ends of order `edge_order`.
 
     The spacing is a distance for all axes, or for each a distance or the samples' coordinates; 1 if
@@ -152,7 +155,7 @@ def gradient(f: Any, *spacing: Any, axis: Any = None, edge_order: int = 1) -> An
     return found[0] if len(found) == 1 else found
 
 
-def _slopes(f: Any, at: int, h: Any, order: int) -> Any:
+def _slopes(f: Array, at: int, h: Array, order: int) -> Array:
     """The slopes along one axis; the formulas are those of numpy.gradient."""
     least = check_message(
         f"gradient needs {order + 1} elements along axis {at}.", [], "Check the shape first."
@@ -185,7 +188,7 @@ def _slopes(f: Any, at: int, h: Any, order: int) -> Any:
     return concat([ends[0], middle, ends[1]], at)
 
 
-def _one_sided(a: Any, b: Any, c: Any, d1: Any, d2: Any) -> Any:
+def _one_sided(a: Array, b: Array, c: Array, d1: Array, d2: Array) -> Array:
     """The slope at `a`, by two neighbours on one side, at distances `d1` and `d1 + d2`."""
     both = d1 + d2
     return -(d1 + both) / (d1 * both) * a + both / (d1 * d2) * b - d1 / (d2 * both) * c
@@ -227,7 +230,7 @@ def correlate(a: Any, v: Any, mode: str = "valid") -> Array:
     return _convolved(array, other[::-1], mode, "correlate", array.shape[0] < other.shape[0])
 
 
-def _convolved(a: Any, v: Any, mode: str, who: str, is_turned: Any = False) -> Any:
+def _convolved(a: Any, v: Any, mode: str, who: str, is_turned: Any = False) -> Array:
     """`is_turned` where the shorter row is the second: of "same" one more is left out in front."""
     if mode not in MODES:
         raise ArgumentError(
@@ -245,21 +248,21 @@ def _convolved(a: Any, v: Any, mode: str, who: str, is_turned: Any = False) -> A
     )  # fmt: skip
 
 
-def _first_shift(mode: str, least: Any, is_turned: Any) -> Any:
+def _first_shift(mode: str, least: Array, is_turned: Any) -> Array:
     """The shift of the first result among all overlaps, for rows of these lengths."""
     return {
         "full": least * 0, "same": (least - where(is_turned, 0, 1)) // 2, "valid": least - 1,
     }[mode]  # fmt: skip
 
 
-def _by_element(a: Any, v: Any, mode: str, is_turned: Any) -> Any:
+def _by_element(a: Any, v: Any, mode: str, is_turned: Any) -> Array:
     """One sum for each shift, as long as the rows overlap there."""
     n, m = as_tracer(a.shape[0]), as_tracer(v.shape[0])
     most, least = maximum(n, m), minimum(n, m)
     length = {"full": n + m - 1, "same": most, "valid": most - least + 1}[mode]
     start = _first_shift(mode, least, is_turned)
 
-    def element(i: Any) -> Array:
+    def element(i: Tracer) -> Array:
         k = i + start
         first = maximum(k - m + 1, 0)
         count = minimum(k + 1, n) - first
@@ -268,15 +271,15 @@ def _by_element(a: Any, v: Any, mode: str, is_turned: Any) -> Any:
     return generate(length, element)
 
 
-def _in_parts(a: Any, v: Any, mode: str, is_turned: Any) -> Any:
+def _in_parts(a: Any, v: Any, mode: str, is_turned: Any) -> Array:
     """The shifts at which all of `v`, the shorter row, lies within `a`; and those around them."""
     n, m = a.shape[0], v.shape[0]
     zero = astype(0, a.dtype)
 
-    def summed(count: Any, term: Any) -> Any:
+    def summed(count: Any, term: Any) -> Array:
         return fori_loop(0, count, lambda j, total: total + term(j), zero)
 
-    def within(i: Any) -> Any:
+    def within(i: Any) -> Array:
         return summed(m, lambda j: a[i + j] * v[m - 1 - j])
 
     middle = generate(n - m + 1, within)

@@ -22,7 +22,7 @@ from flatweave.frontend.arrays.shapes import expand_dims, reshape, transpose
 from flatweave.frontend.complex.rules import either
 from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.tracers import as_tracer
-from flatweave.frontend.values.array import describe
+from flatweave.frontend.values.array import Array, Tracer, describe
 from flatweave.frontend.values.number_formats import Composed
 from flatweave.frontend.values.promotion import common
 
@@ -31,10 +31,10 @@ from flatweave.frontend.values.promotion import common
 class Lines:
     """The elements along some axes, in row-major order, as the last axis of an array."""
 
-    array: Any
+    array: Array
     axes: list[int]
 
-    def result(self, found: Any, keepdims: bool, before: int = 0) -> Any:
+    def result(self, found: Array, keepdims: bool, before: int = 0) -> Array:
         """The result for each line, after `before` leading axes."""
         for axis in self.axes if keepdims else ():
             found = expand_dims(found, before + axis)
@@ -43,7 +43,7 @@ class Lines:
 
 def lines(x: Any, axis: Any, who: str) -> Lines:
     """An array as lines; all of it is one where no axis is named."""
-    array: Any = as_tracer(x, f"x of {who}")
+    array = as_tracer(x, f"x of {who}")
     axes = axes_of(array, axis, who)
     rest = [k for k in range(array.ndim) if k not in axes]
     if len(axes) == 1 and axes[0] == array.ndim - 1:
@@ -54,25 +54,27 @@ def lines(x: Any, axis: Any, who: str) -> Lines:
     return Lines(reshape(moved, (*(shape[k] for k in rest), whole)), axes)
 
 
-def parts_of(array: Any) -> Any:
+def parts_of(array: Any) -> Tracer:
     """The words or the real part of what is composed of them, of the same shape."""
-    return getattr(array, array.parts[0]) if isinstance(array, Composed) else array
+    part: Tracer = getattr(array, array.parts[0]) if isinstance(array, Composed) else array
+    return part
 
 
-def floating(x: Any, what: str) -> Any:
+def floating(x: Any, what: str) -> Array:
     """An array whose differences and products fit: of floats as it is, any other in f64."""
     array = either(x, what)
-    is_float = isinstance(array, Composed) or array.element.is_float
-    return array if is_float or array.weak else array.astype(f64)
+    if isinstance(array, Composed) or array.element.is_float or array.weak:
+        return array
+    return array.astype(f64)
 
 
-def strong(x: Any, what: str) -> Any:
+def strong(x: Any, what: str) -> Array:
     """An argument as an array of its dtype; a Python number has one, too."""
     array = either(x, what)
     return array.astype(array.dtype) if parts_of(array).weak else array
 
 
-def together(*arrays: Any) -> Any:
+def together(*arrays: Any) -> DType | np.dtype[Any]:
     """The dtype that several arrays have together, real or complex."""
     if not any(isinstance(array, Composed) for array in arrays):
         return common(arrays)[0]
@@ -82,13 +84,13 @@ def together(*arrays: Any) -> Any:
     return np.result_type(*known)
 
 
-def float_dtype(*arrays: Any) -> Any:
+def float_dtype(*arrays: Any) -> DType | np.dtype[Any]:
     """The dtype of floats, or of complex numbers, that several arrays have together."""
     dtype = together(*arrays)
     return f64 if isinstance(dtype, DType) and not dtype.is_float else dtype
 
 
-def row_of(x: Any, what: str) -> Any:
+def row_of(x: Any, what: str) -> Array:
     """An array of one axis; ShapeError for any other."""
     array = either(x, what)
     if array.ndim != 1:
@@ -100,7 +102,7 @@ def row_of(x: Any, what: str) -> Any:
     return array
 
 
-def along(given: Any, array: Any, axes: Sequence[int], what: str) -> Any:
+def along(given: Any, array: Any, axes: Sequence[int], what: str) -> Array:
     """An array over some axes of another one, shaped to meet its elements; ShapeError where it has
     other axes or extents."""
     if given.ndim != len(axes):

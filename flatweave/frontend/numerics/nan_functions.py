@@ -42,7 +42,7 @@ NAN, INF = float("nan"), float("inf")
 ALL_NAN = "Leave such lines out first, or use fw.argmin: for it a NaN is the least."
 
 
-def _filled(x: Any, value: float, who: str, axis: Any) -> tuple[Any, Any]:
+def _filled(x: Any, value: float, who: str, axis: Any) -> tuple[Array, Array | None]:
     """The array with a number for each NaN, and a mask of the others; None if it has no NaN."""
     array = either(x, f"x of {who}")
     axes_of(array, axis, who)
@@ -107,8 +107,8 @@ def nanmax(x: Any, axis: Any = None, keepdims: bool = False) -> Array:
 
 
 def _extremum(
-    who: str, fold: Callable[..., Any], value: float, x: Any, axis: Any, keepdims: bool
-) -> Any:
+    who: str, fold: Callable[..., Array], value: float, x: Any, axis: Any, keepdims: bool
+) -> Array:
     filled, present = _filled(x, value, who, axis)
     found = fold(filled, axis=axis, keepdims=keepdims)
     if present is None:
@@ -234,8 +234,8 @@ def nanargmax(x: Any, axis: Any = None, keepdims: bool = False) -> Array:
 
 
 def _place(
-    who: str, fold: Callable[..., Any], value: float, x: Any, axis: Any, keepdims: bool
-) -> Any:
+    who: str, fold: Callable[..., Array], value: float, x: Any, axis: Any, keepdims: bool
+) -> Array:
     filled, present = _filled(x, value, who, axis)
     if present is not None:
         found = as_tracer(all(any(present, axis=axis)))

@@ -15,7 +15,7 @@ import contextlib
 import functools
 import inspect
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from flatweave.base.errors import ArgumentError, NotTraceableError, UserError
 from flatweave.base.operand_owners import has_functions
@@ -74,10 +74,9 @@ from flatweave.frontend.standard.statistics import (
     std,
     var,
 )
-from flatweave.frontend.values.array import Array, Tracer
+from flatweave.frontend.values.array import METHODS, Array, Tracer
 from flatweave.frontend.values.chunked import Chunked
 from flatweave.frontend.values.number_formats import Composed
-from flatweave.frontend.values.operators import METHODS
 from flatweave.frontend.values.public_names import ALIASES, MODULES
 from flatweave.frontend.values.scope import innermost
 from flatweave.frontend.values.tree import Node
@@ -92,16 +91,19 @@ class Form(NamedTuple):
     always: frozenset[str] = frozenset()  # parameters whose default here is another than NumPy's
 
 
+R = TypeVar("R")
+
+
 def _raveled(x: Any, axis: Any) -> tuple[Any, int]:
     """An array and an axis; all elements, and axis 0, where none is named."""
     return (reshape(x, -1), 0) if axis is None else (x, axis)
 
 
-def _concatenate(arrays: Any, axis: Any = 0) -> Any:
+def _concatenate(arrays: Any, axis: Any = 0) -> Array:
     return concat([reshape(x, -1) for x in arrays] if axis is None else list(arrays), axis or 0)
 
 
-def _where(condition: Any, x: Any = None, y: Any = None) -> Any:
+def _where(condition: Any, x: Any = None, y: Any = None) -> Array | tuple[Array, ...]:
     return nonzero(condition) if x is None and y is None else where(condition, x, y)
 
 
@@ -109,11 +111,11 @@ def _clip(a: Any, a_min: Any = None, a_max: Any = None, min: Any = None, max: An
     return clip(a, a_min if min is None else min, a_max if max is None else max)
 
 
-def _over_all(fn: Callable[..., Any]) -> Callable[..., Any]:
+def _over_all(fn: Callable[..., R]) -> Callable[..., R]:
     """A function along an axis, which goes over all elements where none is named."""
 
     @functools.wraps(fn)
-    def call(a: Any, axis: Any = None, **named: Any) -> Any:
+    def call(a: Any, axis: Any = None, **named: Any) -> R:
         x, axis = _raveled(a, axis)
         return fn(x, axis=axis, **named)
 
@@ -185,7 +187,7 @@ HOW = frozenset({"kind", "stable", "subok", "assume_unique", "copy", "optimize",
 
 def called(
     func: Callable[..., Any], types: Iterable[type], args: tuple[Any, ...], named: dict[str, Any]
-) -> Any:
+) -> object:
     """What a function of NumPy gives for arrays among which there is one of ours."""
     if any(has_functions(kind) for kind in types):
         noted: list[Any] = []
@@ -238,7 +240,7 @@ def _arguments(
 
 def _without_counterpart(
     func: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any], is_known: bool
-) -> Any:
+) -> object:
     """NumPy's own function, where the values are here."""
     name = f"numpy.{_name(func)}" + (" with these arguments" if is_known else "")
     found: list[Any] = []

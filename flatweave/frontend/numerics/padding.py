@@ -25,7 +25,7 @@ from flatweave.frontend.values.array import Array
 from flatweave.frontend.values.number_formats import Composed
 
 
-def element_of(value: Any, array: Any) -> Any:
+def element_of(value: Any, array: Any) -> Array:
     """A number as an element of an array; an error where it is no value of its dtype."""
     if isinstance(array, Composed):
         return astype(value, array.dtype)
@@ -52,7 +52,7 @@ def pad(x: Any, pad_width: Any, mode: str = "constant", constant_values: Any = N
         >>> fw.pad([1, 2, 3], 2, mode="reflect")
         Array([3, 2, 1, 2, 3, 2, 1], dtype=int64)
     """
-    array = either(x, "x of pad")
+    array: Array = either(x, "x of pad")
     if mode != "constant" and mode not in PLACES:
         names = ", ".join(f'"{name}"' for name in PLACES)
         raise ArgumentError(
@@ -106,7 +106,9 @@ def _pairs(given: Any, array: Any, what: str) -> list[tuple[Any, Any]]:
     return [(pair[0], pair[-1]) for pair in pairs]
 
 
-def _with_constants(array: Any, axis: int, widths: Sequence[Any], fillers: Sequence[Any]) -> Any:
+def _with_constants(
+    array: Array, axis: int, widths: Sequence[Any], fillers: Sequence[Any]
+) -> Array:
     shape = list(array.shape)
     parts = []
     for width, filler in zip(widths, fillers, strict=True):
@@ -115,30 +117,30 @@ def _with_constants(array: Any, axis: int, widths: Sequence[Any], fillers: Seque
     return concat([parts[0], array, parts[1]], axis)
 
 
-def _symmetric(i: Any, n: Any) -> Any:
+def _symmetric(i: Any, n: Any) -> Array:
     turn = i % (2 * n)
     return where(turn < n, turn, 2 * n - 1 - turn)
 
 
-def _reflected(i: Any, n: Any) -> Any:
+def _reflected(i: Any, n: Any) -> Array:
     period = maximum(2 * n - 2, 1)
     turn = i % period
     return where(turn < n, turn, period - turn)
 
 
-PLACES: dict[str, Callable[[Any, Any], Any]] = {
+PLACES: dict[str, Callable[[Any, Any], Array]] = {
     "edge": lambda i, n: minimum(maximum(i, 0), n - 1),
     "reflect": _reflected, "symmetric": _symmetric, "wrap": lambda i, n: i % n,
 }  # fmt: skip
 """Where the element at `i` comes from, of an axis of `n`."""
 
 
-def _repeated(array: Any, axis: int, before: Any, behind: Any, place: Any) -> Any:
+def _repeated(array: Array, axis: int, before: Any, behind: Any, place: Any) -> Array:
     before, behind = (
         as_tracer(extents.scalar_i64(extents.length_of(width, "a width of pad")))
         for width in (before, behind)
     )
-    n: Any = as_tracer(array.shape[axis])
+    n = as_tracer(array.shape[axis])
     check(
         as_tracer((n > 0) | (before + behind == 0)).atom, "shape", (),
         check_message("pad has no element to repeat.", [], 'Use mode="constant".'),
@@ -146,7 +148,7 @@ def _repeated(array: Any, axis: int, before: Any, behind: Any, place: Any) -> An
     parts = []
     for width, first in ((before, -before), (behind, n)):
 
-        def element(*at: Any, first: Any = first) -> Any:
+        def element(*at: Any, first: Any = first) -> Array:
             return array[(*at[:axis], place(at[axis] + first, n), *at[axis + 1 :])]
 
         shape = list(array.shape)

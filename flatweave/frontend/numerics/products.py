@@ -26,14 +26,14 @@ from flatweave.frontend.numerics.lines import parts_of, strong, together
 from flatweave.frontend.standard.products import matmul, tensordot
 from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.extents import ONE
-from flatweave.frontend.values.array import Array
+from flatweave.frontend.values.array import Array, Tracer
 
 ELLIPSIS = "..."
 
 
 @for_complex
 @operation()
-def inner(a: Any, b: Any) -> Any:
+def inner(a: Any, b: Any) -> Array:
     """The sums of products along the last axis of both; of a number the products.
 
     Types: `a: t[.., n], b: t[.., n] -> t[.., ..]`. Raises ShapeError where the last extents differ.
@@ -66,7 +66,7 @@ def kron(a: Any, b: Any) -> Array:
 class Named(NamedTuple):
     """An array and the names of its axes."""
 
-    array: Any
+    array: Array
     axes: str
 
 
@@ -173,7 +173,7 @@ def _without_twins(part: Named) -> Named:
                      f"axis {name} of einsum has {{0}} elements, and {{1}}.")  # fmt: skip
     shape = tuple(part.array.shape[part.axes.index(name)] for name in kept)
 
-    def element(*at: Any) -> Any:
+    def element(*at: Any) -> Array:
         return part.array[tuple(at[kept.index(name)] for name in part.axes)]
 
     return Named(generate(shape, element), kept)
@@ -203,11 +203,12 @@ def _product(a: Named, b: Named, later: set[str]) -> Named:
     return Named(reshape(matmul(x, y), tuple(shape)), "".join([*stacked, *left, *right]))
 
 
-def _extent(part: Named, name: str) -> Any:
-    return part.array.shape[part.axes.index(name)]
+def _extent(part: Named, name: str) -> Tracer | int:
+    extent: Tracer | int = part.array.shape[part.axes.index(name)]
+    return extent
 
 
-def _matrices(part: Named, stacked: list[str], rows: list[str], columns: list[str]) -> Any:
+def _matrices(part: Named, stacked: list[str], rows: list[str], columns: list[str]) -> Array:
     """An operand as a stack of matrices."""
     order = tuple(part.axes.index(name) for name in (*stacked, *rows, *columns))
     shape = [_extent(part, name) for name in stacked]

@@ -8,6 +8,7 @@ A NaN makes the result NaN, and so does an empty line; `nan_functions.py` leaves
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from flatweave.base.dtypes import f64
@@ -43,7 +44,7 @@ def ptp(x: Any, axis: Any = None, keepdims: bool = False) -> Array:
         >>> fw.ptp([3, 1, 7])
         Array(6, dtype=int64)
     """
-    array: Any = as_tracer(x, "x of ptp")
+    array = as_tracer(x, "x of ptp")
     axes_of(array, axis, "ptp")
     return max(array, axis, keepdims) - min(array, axis, keepdims)
 
@@ -65,7 +66,7 @@ def average(x: Any, axis: Any = None, weights: Any = None, keepdims: bool = Fals
     array = either(x, "x of average")
     if weights is None:
         return mean(array, axis=axis, keepdims=keepdims)
-    given = either(weights, "the weights of average")
+    given: Array = either(weights, "the weights of average")
     axes = axes_named(array, None if given.ndim == array.ndim else axis, "average")
     given = along(given, array, axes, "the weights of average")
     dtype = float_dtype(floating(array, "x of average"), given)
@@ -99,9 +100,9 @@ def cov(
     return found[0, 0] if y is None and as_tracer(m).ndim < 2 else found
 
 
-def _variables(m: Any, rowvar: bool) -> Any:
+def _variables(m: Any, rowvar: bool) -> Array:
     """A row for each variable."""
-    array: Any = as_tracer(m, "an array of cov")
+    array = as_tracer(m, "an array of cov")
     if array.ndim > 2:
         raise ShapeError(
             f"cov takes a row for each variable, got {describe(array)}.",
@@ -143,7 +144,7 @@ WITHIN = "Give the part of the elements that is below it; fw.percentile takes 0 
 
 
 @operation(static="axis keepdims", axial=True)
-def median(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+def median(x: Any, axis: Any = None, keepdims: bool = False) -> Array:
     """The middle of the sorted elements, of two middle ones their mean: of all, or along `axis`.
 
     NaN where there is one, and where there is no element. Axis 1 of a Ragged is each row.
@@ -196,16 +197,16 @@ def percentile(
     return quantile(x, hundredth(q), axis, method, keepdims)
 
 
-def hundredth(q: Any) -> Any:
+def hundredth(q: Any) -> Tracer:
     """Percents as parts of one."""
-    given: Any = as_tracer(q, "q of percentile")
+    given = as_tracer(q, "q of percentile")
     return given / 100
 
 
-def middle(x: Any, axis: Any, keepdims: bool, who: str, skips_nan: bool) -> Any:
+def middle(x: Any, axis: Any, keepdims: bool, who: str, skips_nan: bool) -> Array:
     """Medians, with or without what is NaN."""
 
-    def between(line: Any, count: Any) -> Any:
+    def between(line: Any, count: Any) -> Array:
         low, high = _as_float(line[(count - 1) // 2]), _as_float(line[count // 2])
         return where(count % 2 == 1, low, (low + high) / 2)
 
@@ -217,7 +218,7 @@ def middle(x: Any, axis: Any, keepdims: bool, who: str, skips_nan: bool) -> Any:
 
 def at_parts(
     x: Any, q: Any, axis: Any, method: str, keepdims: bool, who: str, skips_nan: bool
-) -> Any:
+) -> Array:
     """Quantiles, with or without what is NaN."""
     if method not in BETWEEN and method not in AT_ONE:
         names = ", ".join(f'"{name}"' for name in (*BETWEEN, *AT_ONE))
@@ -225,7 +226,7 @@ def at_parts(
             f"{method!r} is not a method of {who}.",
             where=user_location(), remedy=f"Use one of {names}.",
         )  # fmt: skip
-    parts: Any = as_tracer(q, f"q of {who}")
+    parts = as_tracer(q, f"q of {who}")
     _check_parts(parts)
     found = lines(x, axis, who)
     whole = not parts.element.is_float
@@ -234,19 +235,19 @@ def at_parts(
     elif whole and method == "linear":
         method = "lower"  # the least or the greatest, itself
 
-    def between(line: Any, count: Any, *k: Any) -> Any:
+    def between(line: Any, count: Any, *k: Any) -> Array:
         return _between(method, line, count, parts[k] if k else parts)
 
     array = found.array
     is_one = method in AT_ONE
-    dtype = array.dtype if is_one else common((_as_float(array), parts))[0].numpy
+    dtype = array.dtype if is_one else common((as_tracer(_as_float(array)), parts))[0].numpy
     if is_one and not _is_float(array):
         _must_have_elements(array, who)
     result = _of_lines(array, parts.shape, between, skips_nan, dtype)
     return found.result(result, keepdims, parts.ndim)
 
 
-def _between(method: str, line: Any, count: Any, part: Any) -> Any:
+def _between(method: str, line: Array, count: Array, part: Array) -> Array:
     """The quantile at a fraction of the first `count` elements of an ascending line."""
     n, at = count.astype(f64), part.astype(f64)
     if method in AT_ONE:
@@ -259,39 +260,40 @@ def _between(method: str, line: Any, count: Any, part: Any) -> Any:
     if method == "midpoint":
         along = where(along > 0, 0.5, 0.0)
     step = b - a
-    along = along.astype(common((step, as_tracer(part)))[0])
+    along = along.astype(common((as_tracer(step), as_tracer(part)))[0])
     between = where(along >= 0.5, b - step * (1 - along), a + step * along)
     return where(a == b, a, between)
 
 
-def _kept(place: Any, count: Any) -> Any:
+def _kept(place: Array, count: Array) -> Array:
     return minimum(maximum(place, 0).astype(count.dtype), count - 1)
 
 
-def _as_float(x: Any) -> Any:
+def _as_float(x: Array) -> Array:
     """Integers in f64: sorted before that, as narrow as they are."""
     return x if _is_float(x) else x.astype(f64)
 
 
-def _is_float(array: Any) -> bool:
+def _is_float(array: Array) -> bool:
     return array.dtype.kind == "f"
 
 
 def _of_lines(
-    array: Any, before: tuple[Any, ...], between: Any, skips_nan: bool, dtype: Any
-) -> Any:
+    array: Array, before: tuple[Any, ...], between: Callable[..., Array], skips_nan: bool,
+    dtype: Any,
+) -> Array:
     """What is found in each sorted line; `before` are the extents of what is asked of each."""
-    length: Any = as_tracer(array.shape[-1])
-    ascending: Any = sort(array, axis=-1)
+    length = as_tracer(array.shape[-1])
+    ascending = sort(array, axis=-1)
     counts: Any = sum(~isnan(array), axis=-1) if skips_nan and _is_float(array) else None
-    none: Any = as_tracer(NAN if dtype.kind == "f" else 0).astype(dtype)
+    none = as_tracer(NAN if dtype.kind == "f" else 0).astype(dtype)
 
-    def one(*at: Any) -> Any:
+    def one(*at: Any) -> Array:
         place = at[len(before) :]
         line = ascending[place] if place else ascending
         count = length if counts is None else counts[place] if place else counts
 
-        def value() -> Any:
+        def value() -> Array:
             found = between(line, count, *at[: len(before)]).astype(dtype)
             if _is_float(array) and counts is None:
                 found = where(isnan(line[length - 1]), none, found)
@@ -305,7 +307,7 @@ def _of_lines(
 
 def _must_have_elements(array: Any, who: str) -> None:
     """Refuse an empty line of integers, whose dtype has no NaN."""
-    length: Any = as_tracer(array.shape[-1])
+    length = as_tracer(array.shape[-1])
     message = f"{who} of no elements has no value of dtype {array.dtype}."
     _must_hold(length > 0, "shape", ShapeError, message, "Convert it to floats: the result is NaN.")
 

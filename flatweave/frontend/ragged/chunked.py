@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 import numpy as np
 
@@ -33,9 +33,8 @@ from flatweave.frontend.ragged.offsets import (
 )
 from flatweave.frontend.ragged.ragged import Ragged
 from flatweave.frontend.values import untraceable
-from flatweave.frontend.values.array import host_array, kind_of
+from flatweave.frontend.values.array import METHODS, host_array, kind_of
 from flatweave.frontend.values.chunked import Chunked, Held, not_before, positive
-from flatweave.frontend.values.operators import METHODS
 from flatweave.frontend.values.tree import Node, Tree, flatten, map_leaves, spelled, unflatten
 
 NO_SHAPE = "rows in chunks have no shape: len(rows) is the number of rows."
@@ -73,14 +72,19 @@ class ChunkedRows(Node, Chunked):
         self.dtype = map_leaves(lambda leaf: leaf.dtype, values)
 
     @classmethod
-    def made(cls, *parts: Any) -> Any:
+    def made(cls, *parts: Any) -> Ragged | ChunkedRows:
         """The rows with these parts, in chunks if any of these is."""
         values, offsets = parts
         if not any(isinstance(leaf, Chunked) for leaf in (*flatten(values)[0], offsets)):
             return Ragged.made(values, offsets)
-        made = cls.__new__(cls)
-        made._made(map_leaves(_in_chunks, values), _in_chunks(offsets))
-        return made
+        return cls.in_chunks(map_leaves(_in_chunks, values), _in_chunks(offsets))
+
+    @classmethod
+    def in_chunks(cls, values: Any, offsets: Chunked) -> ChunkedRows:
+        """The rows of arrays in chunks that are known to fit."""
+        rows: ChunkedRows = object.__new__(cls)
+        rows._made(values, offsets)
+        return rows
 
     @classmethod
     def cut(cls, array: Any, rows: int | None = None, *, values: int | None = None) -> ChunkedRows:
@@ -109,9 +113,9 @@ class ChunkedRows(Node, Chunked):
 
     def _cut_at(self, bounds: Sequence[int]) -> ChunkedRows:
         ends = [0, *(bound + 1 for bound in bounds[1:])]
-        return ChunkedRows.made(self.values, self.offsets._cut_at(ends))
+        return ChunkedRows.in_chunks(self.values, self.offsets._cut_at(ends))
 
-    def to_dask(self) -> Any:
+    def to_dask(self) -> NoReturn:
         """Not there: ArgumentError."""
         raise ArgumentError(
             "to_dask takes arrays, and rows that differ in length are two of them.",
@@ -127,7 +131,7 @@ class ChunkedRows(Node, Chunked):
 
     if not TYPE_CHECKING:  # which knows every name
 
-        def __getattr__(self, name: str) -> Any:
+        def __getattr__(self, name: str) -> NoReturn:
             if name == "shape":  # asked for again, since the property has raised
                 raise AttributeError(NO_SHAPE)
             raise untraceable.attribute(name, "a Ragged in chunks", "Ragged")
@@ -147,7 +151,7 @@ class ChunkedRows(Node, Chunked):
     @property
     def size(self) -> int:
         """The number of values in all rows."""
-        return flatten(self.values)[0][0].shape[0]
+        return int(flatten(self.values)[0][0].shape[0])
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -188,7 +192,7 @@ class ChunkedRows(Node, Chunked):
         offsets = next(arrays)
         return Ragged.made(values, host_array(offsets - offsets[0]))
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NoReturn:
         raise ArgumentError(
             f"{self!r} is no array: its rows differ in length.",
             where=user_location(),
@@ -262,15 +266,16 @@ def _part(rows: Ragged, begin: int, end: int) -> Ragged:
 LOW = -(2**63)
 
 
-def ragged(values: Any, offsets: Any) -> Any:
+def ragged(values: Any, offsets: Any) -> Ragged | ChunkedRows:
     """The rows that these are; raises the user's error."""
     if not any(isinstance(each, Chunked) for each in (*flatten(values)[0], offsets)):
-        return METHODS["ragged"](values, offsets=offsets)
+        rows: Ragged = METHODS["ragged"](values, offsets=offsets)
+        return rows
     values = Chunked([values]) if isinstance(values, Ragged) else values
     cut = offsets if isinstance(offsets, Chunked) else Chunked([np.atleast_1d(offsets)])
     check_cut(np.broadcast_to(np.zeros((), cut.dtype), cut.shape), "offsets")
     if cut.dtype != np.int64:
-        cut = METHODS["astype"](cut, np.int64)
+        cut = cut.astype(np.int64)
     if _is_counted(cut):
         require(len(cut), NO_OFFSET)
         require(int(cut.load(0, 1)[0]) == 0, FIRST, cut.load(0, 1)[0])
@@ -304,7 +309,7 @@ def _rises(cut: Chunked) -> bool:
     return bool(METHODS["reduce"](_combined, (LOW, LOW, True), both)[2])
 
 
-def _combined(a: Any, b: Any) -> Any:
+def _combined(a: Any, b: Any) -> tuple[Any, Any, Any]:
     """The first and the last of neighbouring offsets, and whether all of them rise."""
     return a[0], b[1], a[2] & b[2] & (a[1] <= b[0])
 

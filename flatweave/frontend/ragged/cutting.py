@@ -273,7 +273,7 @@ def offsets_from(lengths: Tracer, may_overflow: bool = True) -> Tracer:
     plus = combine_lambda(lambda a, b: [apply("add", a, b)], [i64])
     sums = emit(Scan(plus, (ZERO,), (lengths.atom,), False, False))[0]
     zero = generated((ONE,), lambda i: tracer_of(ZERO))[0]
-    offsets: Tracer = concat([zero, sums])
+    offsets = as_tracer(concat([zero, sums]))
     if may_overflow:  # of sums that overflow, the first one wraps to below 0
         count = lengths.extents[0]
         wraps = first_place(count, lambda i: current().apply("lt", read(sums, (i,)).atom, ZERO))
@@ -296,4 +296,4 @@ def _from_flags(flags: Tracer, total: Atom) -> Tracer:
     count, begins = emit(Filter(mask.atom, (places.atom,)))
     extents.known_extent(count.atom)
     end = generated((ONE,), lambda i: tracer_of(total))[0]
-    return concat([begins, end])
+    return as_tracer(concat([begins, end]))

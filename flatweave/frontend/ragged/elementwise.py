@@ -21,9 +21,8 @@ from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.extents import ONE, ZERO, add, sub
 from flatweave.frontend.trace.trace import lifted
 from flatweave.frontend.trace.tracers import as_tracer, lifted_short
-from flatweave.frontend.values.array import Tracer, describe
+from flatweave.frontend.values.array import METHODS, Tracer, describe
 from flatweave.frontend.values.number_formats import Composed, is_short
-from flatweave.frontend.values.operators import METHODS
 from flatweave.frontend.values.scope import current
 from flatweave.scalar.ops import SYMBOLS
 from flatweave.terms.syntax import Atom
@@ -37,7 +36,7 @@ def on_rows(name: str, fn: Callable[..., Any], operands: dict[str, Any]) -> Ragg
     for other in ragged[1:]:
         check_rows(first, other, who)
 
-    def flat(value: Any) -> Any:
+    def flat(value: Any) -> object:
         if isinstance(value, Ragged):
             return value.values
         if value is None:
@@ -82,7 +81,7 @@ def check_rows(first: Ragged, second: Ragged, who: str) -> None:
     none_at(first_place(count, differ), count, fault, by)
 
 
-def _composed_of_each_value(array: Composed, rows: Ragged, who: str) -> Any:
+def _composed_of_each_value(array: Composed, rows: Ragged, who: str) -> object:
     parts = [getattr(array, name) for name in array.parts]
     return array.made(*(_of_each_value(part, rows, who) for part in parts))
 

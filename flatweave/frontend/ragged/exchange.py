@@ -24,6 +24,7 @@ from flatweave.base.source import user_location
 from flatweave.frontend.ragged.nulls import Masked, may_miss, null_error
 from flatweave.frontend.ragged.offsets import on_host
 from flatweave.frontend.ragged.ragged import Ragged
+from flatweave.frontend.values.array import METHODS
 from flatweave.frontend.values.arrow_columns import (
     FIXED,
     FUNCTIONS,
@@ -42,11 +43,10 @@ from flatweave.frontend.values.arrow_interface import (
 )
 from flatweave.frontend.values.exchange import Values
 from flatweave.frontend.values.foreign_arrays import checked
-from flatweave.frontend.values.operators import METHODS
 from flatweave.frontend.values.tree import flatten, map_leaves, unflatten
 
 
-def record_of(parts: Sequence[Any], fields: Sequence[str] | None) -> Any:
+def record_of(parts: Sequence[Any], fields: Sequence[str] | None) -> object:
     """Arrays as the dict of their fields, as a tuple where these have no names."""
     if any(isinstance(part, Ragged) for part in parts):
         raise Unsupported(
@@ -57,7 +57,7 @@ def record_of(parts: Sequence[Any], fields: Sequence[str] | None) -> Any:
     return tuple(parts) if fields is None else dict(zip(fields, parts, strict=True))
 
 
-def vectors(values: Any, size: int, count: int) -> Any:
+def vectors(values: Any, size: int, count: int) -> object:
     """`count` elements of `size` values each, as elements of a higher rank."""
     if isinstance(values, Ragged):
         return equal_rows(values, size, count)
@@ -111,7 +111,7 @@ def of_awkward(array: Any, nulls: str = "raise") -> Ragged:
     )
 
 
-def _layout_values(layout: Any, whose: str, nulls: str, is_outermost: bool = False) -> Any:
+def _layout_values(layout: Any, whose: str, nulls: str, is_outermost: bool = False) -> object:
     """An array, a tree of arrays, or a Ragged, that stands for a part of a layout."""
     if layout.parameter("__array__") in TEXTS:
         raise DTypeError(
@@ -143,7 +143,7 @@ def _layout_values(layout: Any, whose: str, nulls: str, is_outermost: bool = Fal
     return values if nulls == "raise" else may_miss(values)
 
 
-def _option_values(layout: Any, whose: str, nulls: str, is_outermost: bool) -> Any:
+def _option_values(layout: Any, whose: str, nulls: str, is_outermost: bool) -> object:
     """Elements that may be missing."""
     missing = np.asarray(layout.mask_as_bool(valid_when=False))
     if not missing.any():
@@ -159,7 +159,7 @@ def _option_values(layout: Any, whose: str, nulls: str, is_outermost: bool) -> A
     return may_miss(found, missing)
 
 
-def to_awkward(rows: Ragged) -> Any:
+def to_awkward(rows: Ragged) -> object:
     """An Awkward array of a Ragged on the host, over the same memory."""
     try:
         import awkward  # optional dependency
@@ -169,7 +169,7 @@ def to_awkward(rows: Ragged) -> Any:
             where=user_location(), remedy="Install it with pip install awkward.",
         ) from None  # fmt: skip
 
-    def content(values: Any) -> Any:
+    def content(values: Any) -> object:
         kinds = awkward.contents
         if isinstance(values, Ragged):
             offsets = awkward.index.Index64(values.offsets.to_numpy())
@@ -197,7 +197,7 @@ def of_arrow(column: Any, nulls: str = "raise") -> Ragged:
     """The rows of a column of lists; those of several chunks are copied together. With Masked
     elements unless nulls raise."""
     parts = [_rows(chunk, nulls) for chunk in chunks_of(column)]
-    return parts[0] if len(parts) == 1 else _joined(parts)
+    return parts[0] if len(parts) == 1 else _joined_rows(parts)
 
 
 def _rows(chunk: Chunk, nulls: str) -> Ragged:
@@ -221,7 +221,7 @@ def _rows(chunk: Chunk, nulls: str) -> Ragged:
         if missing is not None:
             raise null_error("an Arrow column", ROWS, missing, FUNCTIONS, are_rows=True)
         if chunk.extension:
-            lists = _numbers(chunk, 0, length, ROWS, nulls)
+            lists: Any = _numbers(chunk, 0, length, ROWS, nulls)
             size = (lists.values if isinstance(lists, Masked) else lists).shape[1]
             flat = map_leaves(lambda x: x.reshape(-1, *x.shape[2:]), lists)
             return equal_rows(flat, size, length)
@@ -229,10 +229,12 @@ def _rows(chunk: Chunk, nulls: str) -> Ragged:
         return equal_rows(
             _chunk_values(chunk.children[0], first, length * size, VALUES, nulls), size, length
         )
-    return _chunk_values(chunk, 0, chunk.length, ROWS, nulls)
+    rows = _chunk_values(chunk, 0, chunk.length, ROWS, nulls)
+    assert isinstance(rows, Ragged)
+    return rows
 
 
-def _chunk_values(chunk: Chunk, start: int, count: int, whose: str, nulls: str) -> Any:
+def _chunk_values(chunk: Chunk, start: int, count: int, whose: str, nulls: str) -> object:
     """`count` elements of a chunk: an array, a tree of arrays or a Ragged."""
     if start < 0 or count < 0 or start + count > chunk.length:
         raise ArgumentError(
@@ -258,7 +260,7 @@ def _is_row(chunk: Chunk) -> bool:
 
 def _held(
     chunk: Chunk, start: int, count: int, whose: str, nulls: str, missing: Values | None
-) -> Any:
+) -> object:
     """The same, with anything for elements that are missing themselves."""
     form, first = chunk.format, chunk.offset + start
     if chunk.dictionary is not None and not chunk.extension:
@@ -290,7 +292,7 @@ def _held(
     return _numbers(chunk, start, count, whose, nulls)
 
 
-def _numbers(chunk: Chunk, start: int, count: int, whose: str, nulls: str) -> Any:
+def _numbers(chunk: Chunk, start: int, count: int, whose: str, nulls: str) -> object:
     """Elements that are numbers."""
     try:
         found, missing = numbers_in(chunk, start, count, "the values of ragged")
@@ -305,7 +307,7 @@ def _numbers(chunk: Chunk, start: int, count: int, whose: str, nulls: str) -> An
     return values
 
 
-def _picked(values: Any, places: Any, missing: Values | None = None) -> Any:
+def _picked(values: Any, places: Any, missing: Values | None = None) -> object:
     """Elements, or rows, at these places; anything for those that are missing."""
     if isinstance(values, Ragged):
         offsets = values.offsets.to_numpy()
@@ -313,7 +315,7 @@ def _picked(values: Any, places: Any, missing: Values | None = None) -> Any:
     if missing is not None:
         places = np.where(missing, 0, places)
 
-    def leaf(x: Any) -> Values:
+    def leaf(x: Any) -> object:
         held = np.asarray(x)
         if missing is not None and not len(held):
             held = np.zeros((1, *held.shape[1:]), held.dtype)
@@ -351,17 +353,22 @@ def _viewed_text(chunk: Chunk, first: int, count: int) -> Ragged:
     return on_host(found, lengths=lengths)
 
 
-def _joined(parts: Sequence[Any]) -> Any:
+def _joined(parts: Sequence[Any]) -> object:
     """Chunks one after the other: arrays, trees of arrays or Ragged values of one structure."""
     if isinstance(parts[0], Ragged):
-        lengths = [np.diff(part.offsets.to_numpy()) for part in parts]
-        values = _joined([part.values for part in parts])
-        return on_host(values, lengths=np.concatenate(lengths))
+        return _joined_rows(parts)
     columns = zip(*(flatten(part)[0] for part in parts), strict=True)
     return unflatten(flatten(parts[0])[1], [np.concatenate(column) for column in columns])
 
 
-def to_arrow(rows: Ragged) -> Any:
+def _joined_rows(parts: Sequence[Ragged]) -> Ragged:
+    """The rows of several Ragged values, in order."""
+    lengths = [np.diff(part.offsets.to_numpy()) for part in parts]
+    values = _joined([part.values for part in parts])
+    return on_host(values, lengths=np.concatenate(lengths))
+
+
+def to_arrow(rows: Ragged) -> object:
     """A pyarrow array of a Ragged on the host, over the same memory but for bools."""
     try:
         import pyarrow  # optional dependency

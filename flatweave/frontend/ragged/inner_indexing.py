@@ -54,8 +54,7 @@ from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.extents import ONE, ZERO, add, mul, sub
 from flatweave.frontend.trace.run_time_checks import ROW, check, check_message
 from flatweave.frontend.trace.tracers import as_tracer, tracer_of
-from flatweave.frontend.values.array import Array, Tracer, describe
-from flatweave.frontend.values.operators import METHODS
+from flatweave.frontend.values.array import METHODS, Array, Tracer, describe
 from flatweave.frontend.values.scope import current
 from flatweave.frontend.values.tree import flatten, map_leaves, unflatten
 from flatweave.terms.syntax import Atom
@@ -63,7 +62,7 @@ from flatweave.terms.syntax import Atom
 WHOLE = slice(None)
 
 
-def at_places(rows: Ragged, key: Sequence[Any]) -> Any:
+def at_places(rows: Ragged, key: Sequence[Any]) -> object:
     """`rows[key]` for a key of several parts, the first of which says which rows."""
     first, *rest = _expanded(rows, key)
     if not rest:
@@ -109,10 +108,11 @@ def by_rows(rows: Ragged, key: Ragged) -> Ragged:
     return Ragged.made(taken(rows.values, _positions(rows, numbers, leaf)), key.offsets)
 
 
-def in_row(row: Any, rest: Sequence[Any]) -> Any:
+def in_row(row: object, rest: Sequence[Any]) -> object:
     """A row, or a tree of rows, at the other parts of a key."""
     key = rest[0] if len(rest) == 1 else tuple(rest)
-    return row[key] if isinstance(row, Ragged) else map_leaves(lambda leaf: leaf[key], row)
+    found: object = row[key] if isinstance(row, Ragged) else map_leaves(lambda x: x[key], row)
+    return found
 
 
 def _is_whole(part: Any) -> bool:
@@ -153,7 +153,7 @@ def _apart() -> Unsupported:
     )
 
 
-def _beside(rows: Ragged, numbers: Tracer, rest: Sequence[Any]) -> Any:
+def _beside(rows: Ragged, numbers: Tracer, rest: Sequence[Any]) -> object:
     """The rows of some numbers at the other parts of a key, of whose arrays each has one index for
     each of these rows."""
     arrays = [_index(part) for part in rest if _is_array(part)]
@@ -165,7 +165,7 @@ def _beside(rows: Ragged, numbers: Tracer, rest: Sequence[Any]) -> Any:
     return _in_each(gathered(rows, whole, may_repeat=True), parts)
 
 
-def _in_each(rows: Ragged, rest: Sequence[Any]) -> Any:
+def _in_each(rows: Ragged, rest: Sequence[Any]) -> object:
     """Every row at the other parts of a key, in which an array has one index for each row."""
     part, *behind = rest
     if not isinstance(part, slice):
@@ -179,7 +179,7 @@ def _in_each(rows: Ragged, rest: Sequence[Any]) -> Any:
         return _in_rows(found, [WHOLE, *behind])
     offsets, count = as_tracer(found.offsets), value_count(found)
 
-    def of_elements(each: Any) -> Any:
+    def of_elements(each: Any) -> object:
         if not _is_array(each):
             return each
         return generated((count,), lambda p: read(each, (locate(offsets, 1, p)[0],)), "p")[0]
@@ -208,7 +208,7 @@ def _index(part: Any) -> Tracer:
     return found
 
 
-def _in_rows(rows: Ragged, rest: Sequence[Any]) -> Any:
+def _in_rows(rows: Ragged, rest: Sequence[Any]) -> object:
     """Every row at the other parts of a key."""
     part, *behind = rest
     if isinstance(part, slice):
@@ -226,7 +226,7 @@ def _in_rows(rows: Ragged, rest: Sequence[Any]) -> Any:
     return _behind(taken(rows.values, _positions(rows, numbers, place)), behind)
 
 
-def _at_each(rows: Ragged, places: Tracer, rest: Sequence[Any]) -> Any:
+def _at_each(rows: Ragged, places: Tracer, rest: Sequence[Any]) -> object:
     """Every row at the same indices, and at the other parts of a key."""
     count = row_count(as_tracer(rows.offsets))
     is_nested = isinstance(rows.values, Ragged)
@@ -259,7 +259,7 @@ def _at_each(rows: Ragged, places: Tracer, rest: Sequence[Any]) -> Any:
     return _behind(Ragged.made(taken(rows.values, positions), ends), [WHOLE, *rest])
 
 
-def _behind(found: Any, rest: Sequence[Any]) -> Any:
+def _behind(found: object, rest: Sequence[Any]) -> object:
     """The other parts of a key, applied after the elements found."""
     if not rest:
         return found
@@ -268,7 +268,7 @@ def _behind(found: Any, rest: Sequence[Any]) -> Any:
     return map_leaves(lambda leaf: leaf[(WHOLE, *rest)], found)
 
 
-def _at(rows: Ragged, positions: Tracer, rest: Sequence[Any]) -> Any:
+def _at(rows: Ragged, positions: Tracer, rest: Sequence[Any]) -> object:
     """The values, or inner rows, at positions that are there and at the other parts of a key."""
     if not rest:
         return taken(rows.values, positions)
@@ -310,7 +310,7 @@ def _positions(rows: Ragged, numbers: Tracer, places: Tracer) -> Tracer:
     return generated(shape, position, "k")[0]
 
 
-def taken(values: Any, positions: Tracer) -> Any:
+def taken(values: object, positions: Tracer) -> object:
     """The values, or inner rows, at positions that are there."""
     if isinstance(values, Ragged):
         if positions.ndim > 1:

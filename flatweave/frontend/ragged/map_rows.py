@@ -103,7 +103,7 @@ def _in_tree(tree: Tree, makers: Sequence[Callable[[list[Any]], Any]]) -> Rebuil
 
 def _rows_of_rows(
     rows: Ragged, leaves: list[Tracer], are_rows: list[bool], inside: Scope
-) -> Callable[[list[Any]], Any]:
+) -> Callable[[list[Any]], Ragged]:
     """A Ragged of an element: for all of them, a Ragged of Ragged."""
     at = len(leaves)
     leaves.append(own(as_tracer(row_lengths(rows)), inside))
@@ -117,11 +117,11 @@ def _rows_of_rows(
         leaves += [own(as_tracer(leaf), inside) for leaf in values]
         are_rows += [True] * len(values)
 
-        def inner(given: list[Any]) -> Any:
+        def inner(given: list[Any]) -> Ragged:
             each = [part.values for part in given[first : first + tree.size]]
             return Ragged.made(unflatten(tree, each), None)
 
-    def made(given: list[Any]) -> Any:
+    def made(given: list[Any]) -> Ragged:
         lengths = given[at]
         values = inner(given).values
         offsets = offsets_from(as_tracer(lengths.values), may_overflow=False)
@@ -130,7 +130,7 @@ def _rows_of_rows(
     return made
 
 
-def _below(rows: Ragged, inside: Scope) -> Any:
+def _below(rows: Ragged, inside: Scope) -> object:
     """The values of a Ragged; arrays of which another extent than the first varies, by rows."""
     leaves, tree = flatten(rows.values, lambda v: isinstance(v, Ragged))
     uneven = [
@@ -287,7 +287,7 @@ def _parts_of(x: Any, parts: list[Source]) -> Tree:
     return flatten(unflatten(tree, elements))[1]
 
 
-def _row_in(rows: Ragged, parts: list[Source]) -> Any:
+def _row_in(rows: Ragged, parts: list[Source]) -> object:
     """The arrays of a Ragged, and what a row of it is made of; of rows of rows a Ragged, too."""
     offsets = as_tracer(rows.offsets)
     if isinstance(rows.values, Ragged):

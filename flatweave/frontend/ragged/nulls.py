@@ -18,10 +18,9 @@ import numpy as np
 from flatweave.base.errors import ArgumentError, UserError
 from flatweave.base.source import user_location
 from flatweave.frontend.ragged.ragged import Ragged
-from flatweave.frontend.values.array import Array, Tracer, host_array
+from flatweave.frontend.values.array import METHODS, Array, Tracer, host_array
 from flatweave.frontend.values.asarray import Values, contents
 from flatweave.frontend.values.foreign_arrays import filled
-from flatweave.frontend.values.operators import METHODS
 from flatweave.frontend.values.tree import is_node, map_leaves
 from flatweave.runtime.cpu import shared
 
@@ -52,7 +51,7 @@ def null_error(
     )  # fmt: skip
 
 
-def may_miss(values: Any, missing: Values | None = None) -> Any:
+def may_miss(values: object, missing: Values | None = None) -> object:
     """The arrays of a tree as Masked, with these elements missing in addition to others."""
 
     def leaf(x: Any) -> Masked:
@@ -76,7 +75,7 @@ def taken(values: Any, nulls: str) -> Any:
     return filled(masked.values, masked.missing) if nulls == "nan" else masked
 
 
-def joined(parts: Sequence[Any]) -> Any:
+def joined(parts: Sequence[Any]) -> Array | Masked:
     """Arrays one after the other, as Masked where one of them is."""
     concat = METHODS["concat"]
     if not any(isinstance(part, Masked) for part in parts):
@@ -95,22 +94,24 @@ def without_nulls(values: Ragged, nulls: str) -> tuple[Ragged, Ragged | None]:
 
 
 def _each(
-    values: Any, of: Callable[[Masked], Any], otherwise: Callable[[Any], Any] | None = None
-) -> Any:
-    """A part of each Masked in a Ragged or a tree; other arrays stay what they are."""
-    if isinstance(values, Ragged):
+    values: Ragged, of: Callable[[Masked], Any], otherwise: Callable[[Any], Array] | None = None
+) -> Ragged:
+    """A part of each Masked in a Ragged; other arrays stay what they are."""
+    if isinstance(values.values, Ragged):
         return Ragged.made(_each(values.values, of, otherwise), values.offsets)
 
-    def leaf(x: Any) -> Any:
+    def leaf(x: Any) -> Array:
         if isinstance(x, Masked):
             found = of(x)
             return found if isinstance(found, Array) else host_array(shared(found))
-        return x if otherwise is None else otherwise(x)
+        array: Array = x if otherwise is None else otherwise(x)
+        return array
 
-    return map_leaves(leaf, values, lambda x: isinstance(x, Masked) or is_node(x))
+    part = map_leaves(leaf, values.values, lambda x: isinstance(x, Masked) or is_node(x))
+    return Ragged.made(part, values.offsets)
 
 
-def _no_mask(x: Any) -> Any:
+def _no_mask(x: Any) -> Array:
     """Bools of an array's shape that say that nothing is missing."""
     if isinstance(x, Tracer):
         return METHODS["full"](x.shape, False)

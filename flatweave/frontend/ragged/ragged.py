@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 import numpy as np
 
@@ -27,10 +27,18 @@ from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.extents import ONE, add, known_natural, sub
 from flatweave.frontend.trace.tracers import as_tracer, emit, tracer_of
 from flatweave.frontend.values import untraceable
-from flatweave.frontend.values.array import SHOWN, Array, HostArray, Tracer, describe, host_array
+from flatweave.frontend.values.array import (
+    METHODS,
+    SHOWN,
+    Array,
+    HostArray,
+    Tracer,
+    describe,
+    host_array,
+)
 from flatweave.frontend.values.arrow_interface import capsules
 from flatweave.frontend.values.device_array import at_hand
-from flatweave.frontend.values.operators import METHODS, Elementwise, Reductions
+from flatweave.frontend.values.operators import Elementwise, Reductions
 from flatweave.frontend.values.scope import current
 from flatweave.frontend.values.tree import (
     LEAF,
@@ -102,7 +110,8 @@ class Ragged(Node, Verbs, Elementwise, Reductions):
     @property
     def offsets(self) -> Array:
         """Where each row begins, and at last where the last one ends: i64[rows + 1]."""
-        return self._offsets
+        offsets: Array = self._offsets
+        return offsets
 
     @property
     def lengths(self) -> Array:
@@ -125,9 +134,10 @@ class Ragged(Node, Verbs, Elementwise, Reductions):
         return rank_of(self)
 
     @property
-    def size(self) -> Any:
+    def size(self) -> Tracer | int:
         """The number of values in all rows."""
-        return flatten(flat_values(self))[0][0].shape[0]
+        number: Tracer | int = flatten(flat_values(self))[0][0].shape[0]
+        return number
 
     @property
     def shape(self) -> tuple[Any, ...]:
@@ -136,7 +146,7 @@ class Ragged(Node, Verbs, Elementwise, Reductions):
 
     if not TYPE_CHECKING:  # which knows every name
 
-        def __getattr__(self, name: str) -> Any:
+        def __getattr__(self, name: str) -> NoReturn:
             if name == "shape":  # asked for again, since the property has raised
                 raise AttributeError(NO_SHAPE)
             raise untraceable.attribute(name, "a Ragged", "Ragged")
@@ -176,7 +186,7 @@ class Ragged(Node, Verbs, Elementwise, Reductions):
     def __deepcopy__(self, memo: Any) -> Ragged:
         return self
 
-    def __arrow_c_array__(self, requested_schema: Any = None) -> Any:
+    def __arrow_c_array__(self, requested_schema: Any = None) -> tuple[object, object]:
         """The rows as any library of Arrow takes them, nothing copied but bools."""
         return capsules(METHODS["column_of"](self._on_host("Arrow")))
 
@@ -196,7 +206,8 @@ class Ragged(Node, Verbs, Elementwise, Reductions):
 
     def _repr_html_(self) -> str | None:
         """What a notebook shows."""
-        return opened("notebook").rows(self)
+        html: str | None = opened("notebook").rows(self)
+        return html
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         """What a notebook shows; what is on a device is not copied for it."""
@@ -229,7 +240,7 @@ def _listed(values: Any) -> list[Any]:
     leaves, tree = flatten(values, lambda part: hasattr(part, "tolist"))
     lists = [leaf.tolist() for leaf in leaves]
     if tree == LEAF:
-        return lists[0]
+        return list(lists[0])
     return [unflatten(tree, element) for element in zip(*lists, strict=True)]
 
 
@@ -273,14 +284,14 @@ def row_count(offsets: Tracer) -> Atom:
     return count
 
 
-def _host_lengths(rows: Ragged) -> Any:
+def _host_lengths(rows: Ragged) -> object:
     """Lengths on the host, by NumPy."""
     if not isinstance(rows.offsets, HostArray):
         return NotImplemented
     return host_array(np.diff(rows.offsets.to_numpy()))
 
 
-def _host_flags(rows: Ragged) -> Any:
+def _host_flags(rows: Ragged) -> object:
     """Flags on the host, by NumPy."""
     if not isinstance(rows.offsets, HostArray):
         return NotImplemented

@@ -33,8 +33,7 @@ from flatweave.frontend.ragged.row_selection import chosen, gathered
 from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.extents import ONE, ZERO, add, mul
 from flatweave.frontend.trace.tracers import as_tracer, as_tracers, extent_of, tracer_of
-from flatweave.frontend.values.array import Array, Tracer
-from flatweave.frontend.values.operators import METHODS
+from flatweave.frontend.values.array import METHODS, Array, Tracer
 from flatweave.frontend.values.tree import is_irregular, map_leaves, unflatten
 from flatweave.terms.build import index
 from flatweave.terms.syntax import Atom
@@ -87,14 +86,14 @@ def _inside(parts: Sequence[Ragged], axis: int) -> Ragged:
     return Ragged.made(METHODS["concat"](values, axis), parts[0].offsets)
 
 
-def _values(parts: Sequence[Any]) -> Any:
+def _values(parts: Sequence[Any]) -> Array | Ragged:
     """The values of all, which have one structure."""
     if any(isinstance(part, Ragged) for part in parts):
         return concat_rows(parts, 0)
     return concat(list(parts))
 
 
-def _offsets(parts: Sequence[Ragged]) -> Any:
+def _offsets(parts: Sequence[Ragged]) -> Tracer:
     """The offsets of the first part, then those of the others without their 0, shifted."""
     found = [as_tracer(parts[0].offsets)]
     before: Atom = read(found[0], (row_count(found[0]),)).atom
@@ -106,10 +105,10 @@ def _offsets(parts: Sequence[Ragged]) -> Any:
 
         found.append(generated((row_count(own),), moved)[0])
         before = add(before, read(own, (row_count(own),)).atom)
-    return concat(found)
+    return as_tracer(concat(found))
 
 
-def ordered_rows(who: str, rows: Ragged, key: Key, descending: bool, axis: Any) -> Any:
+def ordered_rows(who: str, rows: Ragged, key: Key, descending: bool, axis: Any) -> Array | Ragged:
     """`sort` or `argsort` of a Ragged along an axis; without one, of whole rows by a key."""
     if axis is None:
         return _by_key(who, rows, key, descending)
@@ -125,7 +124,7 @@ def ordered_rows(who: str, rows: Ragged, key: Key, descending: bool, axis: Any) 
     return Ragged.made(values, rows.offsets)
 
 
-def _by_key(who: str, rows: Ragged, key: Key, descending: bool) -> Any:
+def _by_key(who: str, rows: Ragged, key: Key, descending: bool) -> Array | Ragged:
     """The rows in the order of what a function gives for each."""
     if key is None:
         raise ArgumentError(

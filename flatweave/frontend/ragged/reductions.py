@@ -40,8 +40,7 @@ from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.extents import ONE, ZERO, add, mul, sub
 from flatweave.frontend.trace.run_time_checks import check, check_message
 from flatweave.frontend.trace.tracers import as_tracer, tracer_of
-from flatweave.frontend.values.array import Tracer
-from flatweave.frontend.values.operators import METHODS
+from flatweave.frontend.values.array import METHODS, Array, Tracer
 from flatweave.frontend.values.promotion import dtype_of, wide_dtype
 from flatweave.frontend.values.scope import current
 from flatweave.frontend.values.tree import LEAF, flat_values, flatten, unflatten
@@ -79,7 +78,7 @@ class Columns:
         moved = [METHODS["gather"](leaf, self.order) for leaf in leaves]
         return Ragged.made(unflatten(tree, moved), self.offsets)
 
-    def back(self, values: Any) -> Any:
+    def back(self, values: object) -> object:
         """Values, one for each of a column, where those of the columns were."""
         leaves, tree = flatten(values)
         found = []
@@ -88,7 +87,7 @@ class Columns:
             found.append(METHODS["scatter"](place, self.order, leaf))
         return unflatten(tree, found)
 
-    def cut(self, found: Any, keepdims: Any) -> Any:
+    def cut(self, found: Array | Ragged, keepdims: Any) -> Array | Ragged:
         """Results, one for each column; with `keepdims` axes gone along have one element."""
         for ends in reversed(self.ends):
             if ends is not None:
@@ -99,10 +98,10 @@ class Columns:
 
     def number(self, place: Any) -> Tracer:
         """The row indices of values, by their positions in the columns."""
-        return METHODS["gather"](self.numbers, METHODS["gather"](self.order, place))
+        return as_tracer(METHODS["gather"](self.numbers, METHODS["gather"](self.order, place)))
 
 
-def with_axis(found: Any, axis: int) -> Any:
+def with_axis(found: Array | Ragged, axis: int) -> Array | Ragged:
     """A result with an axis of extent 1 where one, 0 or 1, was gone along."""
     if not isinstance(found, Ragged):
         return METHODS["expand_dims"](found, axis)
@@ -187,11 +186,14 @@ def _of_inner(
     return found, own
 
 
-def over_rows(who: str, rows: Ragged, axes: Sequence[int], options: dict[str, Any]) -> Any:
+def over_rows(
+    who: str, rows: Ragged, axes: Sequence[int], options: dict[str, Any]
+) -> Array | Ragged:
     """The public function `who` across the rows, position by position."""
     found = columns(rows, axes)
     if who not in FOLDS | PLACED:
-        return cut_as(rows, found.back(METHODS[who](found.whole(), axis=1, **options).values))
+        made: Any = METHODS[who](found.whole(), axis=1, **options)
+        return cut_as(rows, found.back(made.values))
     given = {name: value for name, value in options.items() if name != "keepdims"}
     inside = tuple(axis - depth_of(rows) + 1 for axis in axes if axis > depth_of(rows))
     results = by_histogram(who, found, given)
@@ -209,7 +211,7 @@ def over_rows(who: str, rows: Ragged, axes: Sequence[int], options: dict[str, An
     return with_axis(cut, axes[0])
 
 
-def by_histogram(who: str, found: Columns, options: dict[str, Any]) -> Any:
+def by_histogram(who: str, found: Columns, options: dict[str, Any]) -> Array | None:
     """The result by a histogram over the columns, without a sort; None if there is no such one."""
     leaves, tree = flatten(found.rows.values)
     if tree != LEAF or "initial" in options:
@@ -223,7 +225,7 @@ def by_histogram(who: str, found: Columns, options: dict[str, Any]) -> Any:
     if options.get("dtype") is not None:
         wanted = dtype_of(options["dtype"])
 
-    def at_places(what: Any, op: str, neutral: Any) -> Any:
+    def at_places(what: Any, op: str, neutral: Any) -> Array:
         return METHODS["histogram"](found.count, found.places, what, METHODS[op], neutral)
 
     if who in ("any", "all"):
@@ -231,7 +233,7 @@ def by_histogram(who: str, found: Columns, options: dict[str, Any]) -> Any:
         return at_places(held, *(("logical_or", False) if who == "any" else ("logical_and", True)))
     if who == "count_nonzero":
         return at_places(METHODS["astype"](METHODS["not_equal"](values, 0), i64), "add", 0)
-    values = METHODS["astype"](values, wanted)
+    values = as_tracer(METHODS["astype"](values, wanted))
     if who in ("sum", "prod"):
         return at_places(values, *(("add", 0) if who == "sum" else ("mul", 1)))
     if who != "mean":
@@ -258,10 +260,12 @@ def sorted_columns(who: str, rows: Ragged, axis: int, key: Key, descending: bool
     any, and their indices are row indices."""
     found = columns(rows, [axis])
     whole = found.whole()
+    made: Any
     if rank_of(whole) == 2:
         made = in_lines(who, whole.values, found.of, key, descending)
     else:
-        made = METHODS[who](whole, key, descending, axis=1).values
+        ordered: Any = METHODS[who](whole, key, descending, axis=1)
+        made = ordered.values
     if who == "argsort":
         made = as_tracer(made)
         made = found.number(made if made.ndim == 1 else _from_all(found.offsets, made, found.of))
@@ -278,13 +282,15 @@ def cut_as(rows: Ragged, made: Any) -> Ragged:
 NEEDY = frozenset({"min", "max", "argmin", "argmax"})
 
 
-def along_rows(who: str, rows: Ragged, axis: Any, options: dict[str, Any]) -> Any:
+def along_rows(who: str, rows: Ragged, axis: Any, options: dict[str, Any]) -> Array | Ragged:
     """The public function `who` of a Ragged, along `axis`; of all values for None."""
     if (where := options.pop("where", None)) is not None:
         if who == "mean":
             return _mean_of_chosen(rows, axis, options, where)
-        rows = METHODS["masked"](who, rows, where, options.get("initial"))
+        chosen: Any = METHODS["masked"](who, rows, where, options.get("initial"))
+        rows = chosen
     fn, rank = METHODS[who], rank_of(rows)
+    result: Array | Ragged
     axes = _axes_of(rank, axis, who)
     if axis is None or len(axes) == rank:
         result = fn(flat_values(rows), **options)
@@ -313,31 +319,33 @@ def along_rows(who: str, rows: Ragged, axis: Any, options: dict[str, Any]) -> An
     return with_axis(result, 1) if options.get("keepdims") else result
 
 
-def _mean_of_chosen(rows: Ragged, axis: Any, options: dict[str, Any], where: Any) -> Any:
+def _mean_of_chosen(rows: Ragged, axis: Any, options: dict[str, Any], where: Any) -> Array | Ragged:
     """The mean of the values of a Ragged where a mask holds."""
     flat = as_tracer(flat_values(rows))
     options = {"dtype": flat.element if flat.element.is_float else f64, **options}
-    chosen = METHODS["masked"]("mean", rows, where)
+    chosen: Any = METHODS["masked"]("mean", rows, where)
     ones = cut_as(rows, generated(flat.extents, lambda *at: tracer_of(ONE))[0])
-    held = METHODS["where"](where, ones, 0)
+    held: Any = METHODS["where"](where, ones, 0)
     return METHODS["truediv"](
         along_rows("sum", chosen, axis, options), along_rows("sum", held, axis, options)
     )
 
 
-def _of_each_row(who: str, rows: Ragged, options: dict[str, Any]) -> Any:
+def _of_each_row(who: str, rows: Ragged, options: dict[str, Any]) -> Array | Ragged:
     """The public function of every row; where it needs elements, rows are looked at first."""
     fn = METHODS[who]
     if who not in NEEDY or "initial" in options:
-        return map_rows(lambda row: fn(row, **options), [rows])
+        each: Array | Ragged = map_rows(lambda row: fn(row, **options), [rows])
+        return each
     _need_elements(who, as_tracer(rows.offsets))
 
-    def one(row: Any) -> Any:
+    def one(row: Any) -> Array:
         if isinstance(row, Tracer):
             current().checked.add(current().apply("gt", row.extents[0], ZERO))
         return fn(row, **options)
 
-    return map_rows(one, [rows])
+    found: Array | Ragged = map_rows(one, [rows])
+    return found
 
 
 def _need_elements(who: str, offsets: Tracer) -> None:

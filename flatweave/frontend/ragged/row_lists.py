@@ -23,7 +23,7 @@ from flatweave.base.source import user_location
 from flatweave.frontend.ragged.nulls import Masked, joined, taken
 from flatweave.frontend.ragged.offsets import on_host
 from flatweave.frontend.ragged.ragged import Ragged
-from flatweave.frontend.values.array import Array, HostArray, Tracer, kind_of, shown
+from flatweave.frontend.values.array import METHODS, Array, HostArray, Tracer, kind_of, shown
 from flatweave.frontend.values.asarray import (
     asarray,
     contents,
@@ -32,9 +32,9 @@ from flatweave.frontend.values.asarray import (
     python_values,
     values_of,
 )
+from flatweave.frontend.values.exchange import Values
 from flatweave.frontend.values.foreign_arrays import check_nan
 from flatweave.frontend.values.number_formats import Composed
-from flatweave.frontend.values.operators import METHODS
 from flatweave.frontend.values.promotion import any_dtype_of, dtype_of
 from flatweave.frontend.values.tree import LEAF, Tree, flatten, map_leaves, unflatten
 
@@ -116,11 +116,12 @@ def cut(values: Any, lengths: Any) -> Ragged:
     """A Ragged of values that are ours, by the lengths of its rows."""
     leaves = [*flatten(values)[0], lengths]
     if any(isinstance(leaf, Tracer) for leaf in leaves):
-        return METHODS["ragged"](values, lengths=lengths)
+        rows: Ragged = METHODS["ragged"](values, lengths=lengths)
+        return rows
     return on_host(values, lengths=lengths)
 
 
-def _values(items: Sequence[Any], dtype: Any) -> Any:
+def _values(items: Sequence[Any], dtype: Any) -> object:
     """Numbers as an array; for none of them, empty arrays of these dtypes."""
     dtypes, tree = _dtypes_in(dtype)
     if not items:
@@ -153,7 +154,7 @@ def _is_number(item: Any) -> bool:
     return type(item) in NUMBERS or isinstance(item, kinds)
 
 
-def _columns(items: Sequence[Any], dtype: Any) -> Any:
+def _columns(items: Sequence[Any], dtype: Any) -> object:
     """Elements that are records as one array for each of their fields."""
     tree = flatten(items[0], _is_listed)[1]
     columns = _plain_columns(items, tree)
@@ -237,7 +238,7 @@ def _of_arrays(rows: Sequence[Any], nulls: str) -> Ragged:
     return cut(joined([a for a in arrays if a is not None]), _lengths(counts))
 
 
-def _lengths(counts: Sequence[Any]) -> Any:
+def _lengths(counts: Sequence[Any]) -> Values | Array:
     """Lengths of which some may be traced, as an array."""
     if not any(isinstance(count, Tracer) for count in counts):
         return np.array(counts, np.int64)

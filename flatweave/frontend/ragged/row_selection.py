@@ -26,18 +26,17 @@ from flatweave.frontend.ragged.ragged import Ragged, locate, row_count, row_of
 from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.extents import ONE, ZERO, add, sub
 from flatweave.frontend.trace.tracers import as_tracer, emit, extent_of, tracer_of
-from flatweave.frontend.values.array import Array, HostArray, Tracer, describe, host_array
-from flatweave.frontend.values.operators import METHODS
+from flatweave.frontend.values.array import METHODS, Array, HostArray, Tracer, describe, host_array
 from flatweave.frontend.values.tree import flatten, map_leaves, unflatten
 from flatweave.ops import Index, Reduce
 from flatweave.terms.syntax import Atom
 
 
-def _host(rows: Any, i: Any) -> Any:
+def _host(rows: Any, i: Any) -> object:
     """A row, or a slice of rows, on the host, the values not copied."""
     if type(i) is tuple and len(i) > 1 and _is_number(i[0]) and Ellipsis not in i[1:]:
         first, rest = _host(rows, i[0]), i[1:]
-        return NotImplemented if first is NotImplemented else METHODS["in_row"](first, rest)
+        return first if first is NotImplemented else METHODS["in_row"](first, rest)
     if isinstance(i, str):
         return _field(rows, i)
     if _is_number(i):
@@ -72,7 +71,7 @@ def _parts(part: slice) -> tuple[Any, Any, Any]:
     return part.start, part.stop, part.step
 
 
-def _host_part(values: Any, start: int, stop: int) -> Any:
+def _host_part(values: object, start: int, stop: int) -> object:
     """The values from `start` to `stop`: of a Ragged those rows."""
     if isinstance(values, Ragged):
         return _host_span(values, start, stop)
@@ -87,7 +86,7 @@ def _host_span(rows: Ragged, start: int, stop: int) -> Ragged:
 
 
 @operation(host=_host)
-def row(rows: Ragged, i: Any) -> Any:
+def row(rows: Ragged, i: Any) -> object:
     """`rows[i]`: a row's values, or the Ragged of the rows that a slice, mask or array names.
 
     Raises IndexOutOfBounds for a row that is not there.
@@ -152,7 +151,7 @@ def no_single_bool() -> ArgumentError:
     )
 
 
-def _part(values: Any, start: Atom, length: Atom) -> Any:
+def _part(values: object, start: Atom, length: Atom) -> object:
     """`length` values from `start`, or rows of a Ragged."""
     if isinstance(values, Ragged):
         return _span(values, start, length)

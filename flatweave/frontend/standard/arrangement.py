@@ -70,20 +70,20 @@ def stack(arrays: Sequence[Any], axis: int = 0) -> Array:
     return concat([expand_dims(leaf, axis) for leaf in leaves], axis)
 
 
-def in_turn(leaves: Sequence[Tracer], shape: Sequence[Atom]) -> Any:
+def in_turn(leaves: Sequence[Tracer], shape: Sequence[Atom]) -> Tracer:
     """The elements of arrays of one shape, interleaved; at most as many as another shape has."""
     alike = in_one_dtype(leaves, "stack")
     scope = current()
     if not scope.depth and len(alike) > 1:
         return emit(Weave(tuple(shape), tuple(x.atom for x in alike)))[0]
-    together: Any = concat([expand_dims(leaf, -1) for leaf in alike], -1)
+    together = as_tracer(concat([expand_dims(leaf, -1) for leaf in alike], -1))
     if together.extents == tuple(shape):
         return together
     flat = raveled(together)
     return reshaped(generated((extents.product(shape),), lambda i: read(flat, (i,)))[0], shape)
 
 
-def _host_unstack(x: Any, axis: Any = 0) -> Any:
+def _host_unstack(x: Any, axis: Any = 0) -> object:
     """Outside of a trace every extent is known."""
     if not isinstance(x, HostArray | np.ndarray) or type(axis) is not int:
         return NotImplemented
@@ -119,7 +119,7 @@ def unstack(x: Any, axis: int = 0) -> tuple[Array, ...]:
     )
 
 
-def _host_squeeze(x: Any, axis: Any = None) -> Any:
+def _host_squeeze(x: Any, axis: Any = None) -> object:
     """Without an axis the extents decide, which are known outside of a trace."""
     x = list_values(x) if is_number_list(x) else x
     if axis is not None or not isinstance(x, HostArray | np.ndarray):
@@ -156,7 +156,7 @@ def squeeze(x: Any, axis: Any = None) -> Array:
 
 
 @operation(static="source destination")
-def moveaxis(x: Any, source: Any, destination: Any) -> Any:
+def moveaxis(x: Any, source: Any, destination: Any) -> Array:
     """The array with some axes moved; the others keep their order.
 
     Types: `x: t[..] -> t[..]`, its extents in another order. Raises AxisError for an axis that is
@@ -221,9 +221,9 @@ def flip(x: Any, axis: Any = None) -> Array:
         Array([[2, 1],
                [4, 3]], dtype=int64)
     """
-    found: Any = as_tracer(x, "x of flip")
+    found = as_tracer(x, "x of flip")
     for at in axes_of(found, axis, "flip"):
-        found = reverse(found, at)
+        found = as_tracer(reverse(found, at))
     return found
 
 
@@ -254,14 +254,14 @@ def roll(x: Any, shift: Any, axis: Any = None) -> Array:
     return _rolled(array, shifts * (many // len(shifts)), axes * (many // len(axes)))
 
 
-def _rolled(array: Any, shifts: list[Any], axes: list[int]) -> Any:
+def _rolled(array: Tracer, shifts: list[Any], axes: list[int]) -> Tracer:
     for by, at in zip(shifts, axes, strict=True):
         array = rotated_right(array, by, at)
     return array
 
 
 @operation(static="axis")
-def repeat(x: Any, repeats: Any, axis: Any = None) -> Any:
+def repeat(x: Any, repeats: Any, axis: Any = None) -> Array:
     """Each element repeated `repeats` times in place; along an axis, each slice of it.
 
     `repeats` is a number, or one for each element. Raises NegativeExtentError below 0.
@@ -290,7 +290,8 @@ def repeat(x: Any, repeats: Any, axis: Any = None) -> Any:
             n, counts.extents[0], "repeat needs a number for each of {0} elements, got {1}.",
             remedy="Give one number for all, or one for each element.",
         )
-    places = expand(lambda pair: pair[1], lambda pair, k: pair[0], (_positions(n), counts))
+    spread = expand(lambda pair: pair[1], lambda pair, k: pair[0], (_positions(n), counts))
+    places = as_tracer(spread)
     shape = (*array.extents[:at], places.extents[0], *array.extents[at + 1 :])
 
     def element(*i: Any) -> Tracer:
@@ -313,7 +314,7 @@ def _each_so_often(array: Tracer, at: int, times: Tracer) -> Tracer | None:
         return reshaped(found, shape)
     if isinstance(count, Const) and 1 < count.value <= SIDE_BY_SIDE:
         return emit(Weave(shape, (array.atom,) * int(count.value)))[0]
-    return reshaped(repeat(raveled(array), times), shape) if lead else None
+    return reshaped(as_tracer(repeat(raveled(array), times)), shape) if lead else None
 
 
 def _positions(n: Atom) -> Tracer:
@@ -335,13 +336,13 @@ def tile(x: Any, repetitions: Any) -> Array:
     rank = max(len(times), array.ndim)
     times = [1] * (rank - len(times)) + times
     shape = [ONE] * (rank - array.ndim) + list(array.extents)
-    found: Any = reshaped(array, shape)
+    found = reshaped(array, shape)
     for at, count in enumerate(times):
         number = extents.length_of(count, "a number of repetitions of tile")
         if not isinstance(number, Const):
             found = _repeated(found, at, number)
         elif count != 1:
-            found = concat([found] * count, at) if count else _none(found, at)
+            found = as_tracer(concat([found] * count, at)) if count else _none(found, at)
     return found
 
 

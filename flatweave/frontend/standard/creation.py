@@ -35,7 +35,7 @@ def _filled(shape: Any, value: Any, dtype: Any, device: Any, who: str) -> Tracer
 FEW = 65536  # elements: more are filled by all cores
 
 
-def _on_host(make: Any, shape: Any, dtype: Any, device: Any) -> Any:
+def _on_host(make: Any, shape: Any, dtype: Any, device: Any) -> object:
     """A small array of one value outside of a trace, by NumPy."""
     parts = shape if type(shape) is tuple else (shape,)
     if device is not None or not all(type(part) is int and part >= 0 for part in parts):
@@ -47,11 +47,11 @@ def _on_host(make: Any, shape: Any, dtype: Any, device: Any) -> Any:
     return host_array(make(parts, np.float64 if dtype is None else dtype.numpy))
 
 
-def _host_zeros(shape: Any, dtype: Any = None, *, device: Any = None) -> Any:
+def _host_zeros(shape: Any, dtype: Any = None, *, device: Any = None) -> object:
     return _on_host(np.zeros, shape, dtype, device)
 
 
-def _host_ones(shape: Any, dtype: Any = None, *, device: Any = None) -> Any:
+def _host_ones(shape: Any, dtype: Any = None, *, device: Any = None) -> object:
     return _on_host(np.ones, shape, dtype, device)
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from types import MappingProxyType
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -26,19 +26,20 @@ from flatweave.frontend.functions.custom import Rules
 from flatweave.frontend.functions.reductions import max, sum
 from flatweave.frontend.standard import fft as transforms
 from flatweave.frontend.standard.arrangement import matrix_transpose
-from flatweave.frontend.standard.library import Values, like, part_of, step, with_rules
+from flatweave.frontend.standard.library import like, part_of, step, with_rules
 from flatweave.frontend.standard.linalg import Slogdet, cholesky, det, inv, slogdet, solve
 from flatweave.frontend.standard.numbers import conj, imag, real
 from flatweave.frontend.standard.products import matmul
 from flatweave.frontend.standard.spectra import QR, SVD, Eig, Eigh, eig, eigh, pinv, qr, svd
 from flatweave.frontend.trace import extents
 from flatweave.frontend.values.array import Array
+from flatweave.frontend.values.exchange import Values
 from flatweave.frontend.values.number_formats import Complex
 
-Jvp = Callable[[Sequence[Any], Sequence[Any]], Any]
+Jvp = Callable[[Sequence[Any], Sequence[Any]], tuple[object, object]]
 
 
-def _product(*matrices: Any) -> Any:
+def _product(*matrices: Array) -> Array:
     """The product of several matrices, from the left."""
     found = matrices[0]
     for other in matrices[1:]:
@@ -51,31 +52,31 @@ def _adjoint(a: Any) -> Array:
     return conj(matrix_transpose(a)) if isinstance(a, Complex) else matrix_transpose(a)
 
 
-def _hermitian(a: Any) -> Any:
+def _hermitian(a: Array) -> Array:
     return (a + _adjoint(a)) / 2
 
 
-def _scaled(a: Any, factor: Callable[[Any, Any], Any]) -> Any:
+def _scaled(a: Any, factor: Callable[[Any, Any], Any]) -> Array:
     """A matrix times a factor for each row and column."""
     zero = number(0, a)
 
-    def element(*at: Any) -> Any:
+    def element(*at: Any) -> Array:
         by = factor(at[-2], at[-1])
         return where(by == 0, zero, a[at] * by)
 
     return generate(a.shape, element)
 
 
-def _lower(i: Any, j: Any) -> Any:
+def _lower(i: Any, j: Any) -> Array:
     return where(i > j, 1.0, 0.0)
 
 
-def _half(i: Any, j: Any) -> Any:
+def _half(i: Any, j: Any) -> Array:
     """What makes a Hermitian matrix the lower triangle that adds up to it with its adjoint."""
     return where(i > j, 1.0, where(i == j, 0.5, 0.0))
 
 
-def _diagonal(a: Any) -> Any:
+def _diagonal(a: Array) -> Array:
     return generate(a.shape[:-1], lambda *at: a[(*at, at[-1])])
 
 
@@ -98,7 +99,7 @@ def _solve_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Array, 
     return x, solve(a, db - matmul(da, x))
 
 
-def _inv_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+def _inv_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Array, Array]:
     y = inv(*primals)
     return y, -_product(y, tangents[0], y)
 
@@ -108,9 +109,9 @@ def _det_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Array, Ar
     return det(*primals), _inner(adjugate(*primals), tangents[0])
 
 
-def adjugate(a: Any) -> Any:
+def adjugate(a: Any) -> Array:
     """The determinant times the inverse, which also a singular matrix has."""
-    def computed(a: Any) -> Any:
+    def computed(a: Any) -> Array:
         return step(_adjugate, [a], [like(a, *a.shape[-2:])])[0]
 
     return with_rules("adjugate", computed, a)
@@ -126,14 +127,14 @@ def _adjugate(a: Values) -> Values:
     return np.asarray(turn[..., None, None] * ((v * others[..., None, :]) @ uh))
 
 
-def _adjugate_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+def _adjugate_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Array, Array]:
     found, y = adjugate(*primals), inv(*primals)
     turned = matmul(y, tangents[0])
     whole = expand_dims(expand_dims(sum(_diagonal(turned), axis=-1), -1), -1)
     return found, whole * found - matmul(turned, found)
 
 
-def _slogdet_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+def _slogdet_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Slogdet, Slogdet]:
     found = slogdet(*primals)
     t = _inner(inv(*primals), tangents[0])
     if not isinstance(found.sign, Complex):
@@ -143,7 +144,7 @@ def _slogdet_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
 
 
 def _cholesky_jvp(upper: bool) -> Jvp:
-    def jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+    def jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Array, Array]:
         factor = cholesky(*primals)
         y = inv(factor)
         inside = _scaled(_product(y, _hermitian(tangents[0]), _adjoint(y)), _half)
@@ -156,13 +157,13 @@ def _cholesky_jvp(upper: bool) -> Jvp:
 # -- eigenvalues and singular values --------------------------------------------------------------
 
 
-def _one_over_differences(values: Any) -> Any:
+def _one_over_differences(values: Any) -> Array:
     """1 / (x_j - x_i), and 0 where they are equal up to rounding."""
     n = values.shape[-1]
     sizes = abs(values)
     bound = max(sizes, axis=-1, initial=0) * (n * float(np.finfo(sizes.dtype).eps))
 
-    def element(*at: Any) -> Any:
+    def element(*at: Any) -> Array:
         others = at[:-2]
         difference = values[(*others, at[-1])] - values[(*others, at[-2])]
         is_far = abs(difference) > bound[others]
@@ -178,12 +179,12 @@ def _eigh_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Eigh, Ei
     return Eigh(w, v), Eigh(_diagonal(real(t)), moved)
 
 
-def _eigvalsh_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+def _eigvalsh_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Array, Array]:
     w, v = eigh(*primals)
     return w, _diagonal(real(_product(_adjoint(v), _hermitian(tangents[0]), v)))
 
 
-def _eigvals_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+def _eigvals_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Array, Array]:
     w, v = eig(*primals)
     return w, _diagonal(_product(inv(v), tangents[0], v))
 
@@ -224,17 +225,17 @@ def _svd_jvp(full_matrices: bool) -> Jvp:
     return jvp
 
 
-def _phase(i: Any, j: Any) -> Any:
+def _phase(i: Any, j: Any) -> Array:
     return where(i == j, 0.5, 0.0)
 
 
-def _svdvals_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+def _svdvals_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Array, Array]:
     u, s, vh = svd(*primals, full_matrices=False)
     return s, _diagonal(real(_product(_adjoint(u), tangents[0], _adjoint(vh))))
 
 
 def _pinv_jvp(rtol: Any) -> Jvp:
-    def jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+    def jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Array, Array]:
         (a,), (da,) = primals, tangents
         p = pinv(a, rtol=rtol)
         h, ph = _adjoint(da), _adjoint(p)
@@ -248,7 +249,7 @@ def _pinv_jvp(rtol: Any) -> Jvp:
 
 
 def _qr_jvp(mode: str) -> Jvp:
-    def jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+    def jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[object, object]:
         (a,), (da,) = primals, tangents
         if mode == "complete":
             m, n = part_of(a).extents[-2:]
@@ -257,7 +258,7 @@ def _qr_jvp(mode: str) -> Jvp:
                 "the derivative of qr with mode \"complete\" needs as many columns as rows, got {1}"
                 " for {0}.", remedy='Use mode="reduced".',
             )  # fmt: skip
-        q, r = qr(a)
+        q, r = cast(QR, qr(a))
         k = r.shape[-2]
         first = inv(r[..., :k])
         moved = matmul(da[..., :k], first)
@@ -298,11 +299,11 @@ def _halved(name: str, length: Any, norm: Any) -> Callable[[Any], Any]:
     """The transpose of a real transform: all but the ends count for their mirror images, too."""
     other = transforms.ihfft if name == "irfft" else transforms.rfft
 
-    def function(cotangent: Any) -> Any:
+    def function(cotangent: Any) -> Array:
         found = other(cotangent, n=length, norm=norm)
         one, two = (number(k, found) for k in (1, 2))
 
-        def element(*at: Any) -> Any:
+        def element(*at: Any) -> Array:
             is_end = (at[-1] == 0) | (2 * at[-1] == length)
             return found[at] * where(is_end, one, two)
 

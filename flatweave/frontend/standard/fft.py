@@ -47,14 +47,14 @@ from flatweave.frontend.standard.transforms import (
 from flatweave.frontend.trace.extents import ZERO
 from flatweave.frontend.trace.run_time_checks import check, check_message, is_refused
 from flatweave.frontend.trace.tracers import as_tracer
-from flatweave.frontend.values.array import Array, describe
-from flatweave.frontend.values.number_formats import Complex
+from flatweave.frontend.values.array import Array, Tracer, describe
+from flatweave.frontend.values.number_formats import Complex, Traced
 from flatweave.frontend.values.scope import current
 
 FORWARD, INVERSE = -1, 1
 
 
-def _scaled(z: Any, n: Any, norm: Any, sign: int) -> Any:
+def _scaled(z: Array, n: Any, norm: Any, sign: int) -> Array:
     """A transform of length n, divided as `norm` says."""
     norm = norm_of(norm)
     if norm == "ortho":
@@ -62,14 +62,14 @@ def _scaled(z: Any, n: Any, norm: Any, sign: int) -> Any:
     return z / n if (norm == "forward") == (sign == FORWARD) else z
 
 
-def _numbers(x: Any, who: str) -> Any:
+def _numbers(x: Any, who: str) -> Traced:
     """An array of floats or complex numbers."""
-    array: Any = either(x, f"x of {who}")
-    is_whole = not isinstance(array, Complex) and not array.element.is_float
+    array = either(x, f"x of {who}")
+    is_whole = isinstance(array, Tracer) and not array.element.is_float
     return array.astype(f64) if is_whole else array
 
 
-def _lines(x: Any, axis: Any, who: str) -> tuple[Any, int]:
+def _lines(x: Any, axis: Any, who: str) -> tuple[Array, int]:
     """An array of numbers whose last axis is the one that is named, and where that was."""
     array = _numbers(x, who)
     rank = array.ndim
@@ -77,12 +77,12 @@ def _lines(x: Any, axis: Any, who: str) -> tuple[Any, int]:
     return (array if at == rank - 1 else moveaxis(array, at, -1)), at
 
 
-def _back(lines: Any, axis: int) -> Any:
+def _back(lines: Array, axis: int) -> Array:
     """The array with its last axis where it was."""
     return lines if axis == lines.ndim - 1 else moveaxis(lines, -1, axis)
 
 
-def _by_rows(compute: Callable[[Any], Any], lines: Any) -> Any:
+def _by_rows(compute: Callable[[Array], Array], lines: Array) -> Array:
     """What a function of a matrix gives for the lines along the last axis of any array."""
     count: Any = 1
     for extent in lines.shape[:-1]:
@@ -91,14 +91,14 @@ def _by_rows(compute: Callable[[Any], Any], lines: Any) -> Any:
     return reshape(found, (*lines.shape[:-1], found.shape[-1]))
 
 
-def _resized(lines: Any, n: Any) -> Any:
+def _resized(lines: Array, n: Any) -> Array:
     """Lines cut to n elements, or filled with 0."""
     if n is None:
         return lines
     length = lines.shape[-1]
 
-    def element(*at: Any) -> Any:
-        return cond(at[-1] < length, lambda: lines[at], lambda: 0)
+    def element(*at: Any) -> Array:
+        return cond(at[-1] < length, lambda: lines[at], lambda: as_tracer(0))
 
     return generate((*lines.shape[:-1], n), element)
 
@@ -113,7 +113,7 @@ def _expect_elements(length: Any, who: str) -> None:
     check(condition, "empty", (extent,), check_message(message, [], remedy))
 
 
-def _complex(x: Any, n: Any, axis: Any, norm: Any, sign: int, who: str) -> Any:
+def _complex(x: Any, n: Any, axis: Any, norm: Any, sign: int, who: str) -> Array:
     """The transform of complex, or real, lines."""
     lines, at = _lines(x, axis, who)
     given = _resized(lines, n)
@@ -121,7 +121,7 @@ def _complex(x: Any, n: Any, axis: Any, norm: Any, sign: int, who: str) -> Any:
     _expect_elements(length, who)
     name = "fft" if sign == FORWARD else "ifft"
 
-    def computed(given: Any) -> Any:
+    def computed(given: Any) -> Array:
         if is_on_device():
             found = _by_rows(lambda rows: fourier(whole(rows), sign), given)
             return _scaled(found, length, norm, sign)
@@ -130,7 +130,7 @@ def _complex(x: Any, n: Any, axis: Any, norm: Any, sign: int, who: str) -> Any:
     return _back(_ruled(name, computed, given, norm, length), at)
 
 
-def _half(x: Any, n: Any, axis: Any, norm: Any, sign: int, who: str) -> Any:
+def _half(x: Any, n: Any, axis: Any, norm: Any, sign: int, who: str) -> Array:
     """The first half of the transform of real lines, of which the other is the mirror image."""
     array = either(x, f"x of {who}")
     if isinstance(array, Complex):
@@ -144,16 +144,16 @@ def _half(x: Any, n: Any, axis: Any, norm: Any, sign: int, who: str) -> Any:
     _expect_elements(length, who)
     name = "rfft" if sign == FORWARD else "ihfft"
 
-    def computed(given: Any) -> Any:
+    def computed(given: Any) -> Array:
         if is_on_device():
-            found = _by_rows(lambda rows: of_reals(rows, sign), given)
+            found = _by_rows(lambda rows: of_reals(as_tracer(rows), sign), given)
             return _scaled(found, length, norm, sign)
         return transformed(name, given, as_tracer(length) // 2 + 1, complex_of(given), norm)
 
     return _back(_ruled(name, computed, given, norm, length), at)
 
 
-def _mirrored(x: Any, n: Any, axis: Any, norm: Any, sign: int, who: str) -> Any:
+def _mirrored(x: Any, n: Any, axis: Any, norm: Any, sign: int, who: str) -> Array:
     """The real transform of lines whose other half is the mirror image of the one that is given."""
     lines, at = _lines(x, axis, who)
     lines = lines if n is None else _resized(lines, as_tracer(n) // 2 + 1)
@@ -163,7 +163,7 @@ def _mirrored(x: Any, n: Any, axis: Any, norm: Any, sign: int, who: str) -> Any:
         _expect_elements(extent, who)
     name = "irfft" if sign == INVERSE else "hfft"
 
-    def of_rows(rows: Any) -> Any:
+    def of_rows(rows: Any) -> Array:
         half = whole(rows)
 
         def element(row: Any, k: Any) -> Complex:
@@ -173,7 +173,7 @@ def _mirrored(x: Any, n: Any, axis: Any, norm: Any, sign: int, who: str) -> Any:
 
         return to_reals(element, half.shape[0], length, half.real.dtype, sign)
 
-    def computed(lines: Any) -> Any:
+    def computed(lines: Any) -> Array:
         if is_on_device():
             return _scaled(_by_rows(of_rows, lines), length, norm, sign)
         return transformed(name, lines, length, real_of(lines), norm, length)
@@ -182,9 +182,9 @@ def _mirrored(x: Any, n: Any, axis: Any, norm: Any, sign: int, who: str) -> Any:
 
 
 def _ruled(
-    name: str, computed: Callable[[Any], Any], given: Any, norm: Any, length: Any = None,
+    name: str, computed: Callable[[Any], Array], given: Any, norm: Any, length: Any = None,
     axes: Any = None,
-) -> Any:  # fmt: skip
+) -> Array:  # fmt: skip
     """A transform with its derivative: it is linear."""
     is_real = not isinstance(given, Complex)
     return with_rules(
@@ -297,15 +297,16 @@ def _axes(x: Any, s: Any, axes: Any, who: str, least: int = 0) -> list[tuple[Any
     return list(zip([None] * len(chosen) if s is None else s, chosen, strict=True))
 
 
-def _along(x: Any, lines: list[tuple[Any, int]], norm: Any, sign: int, who: str) -> Any:
+def _along(x: Any, lines: list[tuple[Any, int]], norm: Any, sign: int, who: str) -> Array:
     """The transform along several axes: one step of the library, where lengths stay as they are, or
     one axis after the other."""
     axes = [axis for _, axis in lines]
     is_step = axes and len({*axes}) == len(axes) and all(n is None for n, _ in lines)
     if not is_step or is_on_device() or current().trace.in_chunks:
+        array: Array = x
         for n, axis in lines:
-            x = _complex(x, n, axis, norm, sign, who)
-        return x
+            array = _complex(array, n, axis, norm, sign, who)
+        return array
     array = _numbers(x, who)
     for axis in axes:
         _expect_elements(array.shape[axis], who)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -26,8 +26,9 @@ from flatweave.frontend.functions.callbacks import ShapeDtypeStruct, traced
 from flatweave.frontend.functions.combinators import map
 from flatweave.frontend.functions.custom import ruled
 from flatweave.frontend.trace import extents
-from flatweave.frontend.values.array import Array, HostArray, HostComplex, describe
+from flatweave.frontend.values.array import Array, HostArray, HostComplex, Tracer, describe
 from flatweave.frontend.values.asarray import is_number_list, list_values
+from flatweave.frontend.values.exchange import Values
 from flatweave.frontend.values.number_formats import Complex, is_short
 from flatweave.frontend.values.scope import current
 from flatweave.runtime.lazy_import import opened
@@ -40,7 +41,7 @@ INDEFINITE = "of a matrix that is not positive definite."
 EIGENVALUES = "Look at its eigenvalues: fw.linalg.eigvalsh(x)."
 NORMS = ("backward", "ortho", "forward")
 OF_REALS = frozenset({"rfft", "ihfft", "rfftn"})
-Values = np.ndarray[Any, np.dtype[Any]]
+Out = TypeVar("Out")
 
 
 # -- outside of traces ----------------------------------------------------------------------------
@@ -86,7 +87,7 @@ def at_once(
     `take` gives it; a tuple of results is one of a `kind`. `small` computes stacks of small
     matrices, and gives None for others."""
 
-    def host(x: Any, /, *others: Any, **options: Any) -> Any:
+    def host(x: Any, /, *others: Any, **options: Any) -> object:
         a = take(x)
         if a is None:
             return NotImplemented
@@ -99,7 +100,8 @@ def at_once(
             if small is not None and a.ndim > 2:
                 result = small(a, *others, **options)
                 if result is not None:
-                    return kind(*result) if type(result) is tuple else result
+                    made: object = kind(*result) if type(result) is tuple else result
+                    return made
             found = compute(a, *others, **options) if others or options else compute(a)
         except UserError as failure:
             failure.where = failure.where or user_location()
@@ -111,7 +113,8 @@ def at_once(
         results = []
         for each in found:
             results.append(kept(each))
-        return tuple.__new__(kind, results)
+        several: object = tuple.__new__(kind, results)
+        return several
 
     return host
 
@@ -129,7 +132,7 @@ def kept(values: Any) -> HostArray:
 # -- in traces ------------------------------------------------------------------------------------
 
 
-def matrices(x: Any, who: str, is_square: bool = False) -> Any:
+def matrices(x: Any, who: str, is_square: bool = False) -> Array:
     """An argument as matrices of floats or complex numbers, or a stack of some."""
     array = either(x, f"x of {who}")
     plain = part_of(array)
@@ -147,9 +150,10 @@ def matrices(x: Any, who: str, is_square: bool = False) -> Any:
     return array if plain.element.is_float else array.astype(f64)
 
 
-def part_of(array: Any) -> Any:
+def part_of(array: Any) -> Tracer:
     """The array, or of complex numbers the real parts."""
-    return array.real if isinstance(array, Complex) else array
+    part: Tracer = array.real if isinstance(array, Complex) else array
+    return part
 
 
 def real_of(array: Any) -> DType:
@@ -176,7 +180,7 @@ def like(array: Any, *ends: Any, dtype: Any = None) -> ShapeDtypeStruct:
 def step(
     compute: Callable[..., Any], operands: Sequence[Any], results: Sequence[ShapeDtypeStruct],
     library: str = LAPACK, run: Callable[..., Any] | None = None, **options: Any,
-) -> list[Any]:  # fmt: skip
+) -> list[Array]:  # fmt: skip
     """What a function of stacks gives in a program; `options` are known. `run` calls it, where that
     takes more."""
 
@@ -191,10 +195,13 @@ def step(
     who = compute.__name__.removeprefix("_")
     kinds = ", ".join(str(result.dtype) for result in results)
     name = register(compute, call, f"{sorted(options.items())} {kinds}", library)
-    return traced(name, results, operands, STACKED, who)
+    found: list[Array] = traced(name, results, operands, STACKED, who)
+    return found
 
 
-def with_rules(which: str, compute: Callable[..., Any], *arrays: Any, **options: Any) -> Any:
+def with_rules(
+    which: str, compute: Callable[..., Out], *arrays: Any, **options: Any
+) -> Out:
     """What a step gives; derivatives use the rules of that name (`derivatives.py`)."""
     scope = current()
     if not scope.order and not scope.is_transposed:
@@ -244,7 +251,7 @@ def transform_at_once(name: str) -> Callable[..., Any]:
 
     of_reals = name in OF_REALS
 
-    def host(x: Any, /, **options: Any) -> Any:
+    def host(x: Any, /, **options: Any) -> object:
         values = None if is_on_device() else floats(x)
         if values is None or (of_reals and values.dtype.kind == "c"):
             return NotImplemented
@@ -278,7 +285,7 @@ def is_on_device() -> bool:
 
 def transformed(
     name: str, rows: Any, width: Any, dtype: DType, norm: Any, *length: Any
-) -> Any:
+) -> Array:
     """The transform along the last axis by the library; it is given the length where that does not
     follow."""
     compute, library = _transform(name), _library()[1]
@@ -286,14 +293,14 @@ def transformed(
     if scope.trace.in_chunks and scope.outer is None and _are_several(rows):
         return map(lambda row: transformed(name, row, width, dtype, norm, *length), rows)
 
-    def run(x: Any, *n: Any, norm: Any) -> Any:
+    def run(x: Any, *n: Any, norm: Any) -> object:
         return compute(x, *(int(np.ravel(each)[0]) for each in n), norm=norm)
 
     result = ShapeDtypeStruct((*rows.shape[:-1], width), dtype)
     return step(compute, [rows, *length], [result], library, run, norm=norm_of(norm))[0]
 
 
-def transformed_along(name: str, array: Any, axes: tuple[int, ...], norm: Any) -> Any:
+def transformed_along(name: str, array: Any, axes: tuple[int, ...], norm: Any) -> Array:
     """The transform along several axes, counted from the last one."""
     compute, library = _transform(name), _library()[1]
     result = ShapeDtypeStruct(array.shape, complex_of(array))

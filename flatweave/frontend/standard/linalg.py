@@ -24,7 +24,6 @@ from flatweave.frontend.standard.library import (
     INDEFINITE,
     LEAST_SQUARES,
     SINGULAR,
-    Values,
     at_once,
     dtype_of,
     failed,
@@ -60,7 +59,8 @@ from flatweave.frontend.standard.spectra import (
     svdvals,
 )
 from flatweave.frontend.trace import extents
-from flatweave.frontend.values.array import Array
+from flatweave.frontend.values.array import Array, Tracer
+from flatweave.frontend.values.exchange import Values
 from flatweave.frontend.values.number_formats import Complex
 
 
@@ -107,7 +107,8 @@ def solve(x1: Any, x2: Any, /) -> Array:
         >>> fw.linalg.solve([[2.0, 0.0], [0.0, 4.0]], [2.0, 2.0])
         Array([1. , 0.5], dtype=float64)
     """
-    a, b = either(x1, "the matrix of solve"), either(x2, "the right side of solve")
+    a: Array = either(x1, "the matrix of solve")
+    b: Array = either(x2, "the right side of solve")
     is_vector = b.ndim == 1
     if is_vector:
         b = expand_dims(b, -1)
@@ -124,13 +125,13 @@ def solve(x1: Any, x2: Any, /) -> Array:
     return found[..., 0] if is_vector else found
 
 
-def _solved(a: Any, b: Any) -> Any:
+def _solved(a: Any, b: Any) -> Array:
     if is_divided(a):
         return map(_solved, a, b)
     if isinstance(a, Complex):
         b = whole(b)
 
-    def computed(a: Any, b: Any) -> Any:
+    def computed(a: Any, b: Any) -> Array:
         return step(_solution, [a, b], [like(b, *b.shape[-2:], dtype=dtype_of(a, b))])[0]
 
     return with_rules("solve", computed, a, b)
@@ -138,7 +139,7 @@ def _solved(a: Any, b: Any) -> Any:
 
 @for_complex
 @operation(host=at_once(_inverse, square, small=inverse))
-def inv(x: Any, /) -> Any:
+def inv(x: Any, /) -> Array:
     """The inverse of each matrix. Raises ArgumentError for a singular one.
 
     Types: `x: t[.., n, n] -> t[.., n, n]`, t a float or complex.
@@ -172,13 +173,13 @@ def det(x: Any, /) -> Array:
 class Slogdet(NamedTuple):
     """The sign of a determinant, or its direction, and the logarithm of its size."""
 
-    sign: Any
-    logabsdet: Any
+    sign: Any  # an array; None as the tangent of a real one
+    logabsdet: Array
 
 
 @for_complex
 @operation(host=at_once(_logarithm, square, kind=Slogdet))
-def slogdet(x: Any, /) -> Any:
+def slogdet(x: Any, /) -> Slogdet:
     """The sign of each determinant and the logarithm of its absolute value: 0 and -inf for 0.
 
     Types: `x: t[.., n, n] -> (t[..], float[..])`. Raises ShapeError for matrices that are not
@@ -191,7 +192,7 @@ def slogdet(x: Any, /) -> Any:
     if is_divided(a):
         return Slogdet(*map(lambda each: tuple(slogdet(each)), a))
 
-    def computed(a: Any) -> Any:
+    def computed(a: Any) -> Slogdet:
         return Slogdet(*step(_logarithm, [a], [like(a), like(a, dtype=real_of(a))]))
 
     return with_rules("slogdet", computed, a)
@@ -214,13 +215,13 @@ def cholesky(x: Any, /, *, upper: bool = False) -> Array:
     if is_divided(a):
         return map(lambda each: cholesky(each, upper=upper), a)
 
-    def computed(a: Any) -> Any:
+    def computed(a: Any) -> Array:
         return step(_factor, [a], [like(a, *a.shape[-2:])], upper=upper)[0]
 
     return with_rules("cholesky", computed, a, upper=upper)
 
 
-def _power(x: Any, n: Any, /) -> Any:
+def _power(x: Any, n: Any, /) -> object:
     """The short cut of powers of floats; integers stay integers, which NumPy's matmul is slow at.
     """
     a = square(x)
@@ -242,13 +243,13 @@ def matrix_power(x: Any, n: int, /) -> Array:
                [0, 1]], dtype=int64)
     """
     n = integer(n, "n of matrix_power")
-    a: Any = matrices(x, "matrix_power", is_square=True)
-    given: Any = either(x, "x of matrix_power")
-    if n >= 0 and not isinstance(given, Complex) and not given.element.is_float:
+    a = matrices(x, "matrix_power", is_square=True)
+    given = either(x, "x of matrix_power")
+    if n >= 0 and isinstance(given, Tracer) and not given.element.is_float:
         a = given  # integers stay integers
     if n < 0:
         a, n = inv(a), -n
-    found: Any = None
+    found: Array | None = None
     while n:
         if n & 1:
             found = a if found is None else matmul(found, a)
@@ -258,7 +259,7 @@ def matrix_power(x: Any, n: int, /) -> Array:
     return _identity(a) if found is None else found
 
 
-def _identity(a: Any) -> Any:
+def _identity(a: Array) -> Array:
     """An identity matrix for each one of a stack."""
     one, zero = number(1, a), number(0, a)
     return generate(a.shape, lambda *at: where(at[-2] == at[-1], one, zero))

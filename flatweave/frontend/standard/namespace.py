@@ -35,9 +35,8 @@ from flatweave.base.dtypes import (
 from flatweave.base.errors import ArgumentError, DTypeError
 from flatweave.base.records import record
 from flatweave.base.source import user_location
-from flatweave.frontend.values.array import Array, kind_of
+from flatweave.frontend.values.array import METHODS, Array, kind_of
 from flatweave.frontend.values.exchange import DEVICES, HOST, on_device
-from flatweave.frontend.values.operators import METHODS
 from flatweave.frontend.values.promotion import any_dtype_of
 
 KINDS = {

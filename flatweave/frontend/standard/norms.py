@@ -23,21 +23,21 @@ from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.run_time_checks import MOST
 from flatweave.frontend.trace.tracers import as_tracer, extent_of, tracer_of
 from flatweave.frontend.values.array import Array, describe
-from flatweave.frontend.values.number_formats import Complex
+from flatweave.frontend.values.number_formats import Complex, Composed, Traced
 from flatweave.terms.build import index
 
 INF = math.inf
 
 
-def size(z: Any) -> Any:
+def size(z: Array) -> Array:
     """The square of the absolute value."""
     return z.real * z.real + z.imag * z.imag if isinstance(z, Complex) else z * z
 
 
-def _floats(x: Any, who: str) -> Any:
+def _floats(x: Any, who: str) -> Traced:
     """An array of floats or complex numbers; integers become f64, so that none wraps."""
     array = either(x, f"x of {who}")
-    return array if isinstance(array, Complex) or array.element.is_float else array.astype(f64)
+    return array if isinstance(array, Composed) or array.element.is_float else array.astype(f64)
 
 
 @for_complex
@@ -117,7 +117,7 @@ def diagonal(x: Any, /, *, offset: Any = 0) -> Array:
         >>> fw.linalg.diagonal([[1, 2], [3, 4]])
         Array([1, 4], dtype=int64)
     """
-    array: Any = as_tracer(x, "x of diagonal")
+    array = as_tracer(x, "x of diagonal")
     if array.ndim < 2:
         raise ShapeError(
             f"diagonal takes matrices, got {describe(array)}.",
@@ -125,11 +125,11 @@ def diagonal(x: Any, /, *, offset: Any = 0) -> Array:
         )  # fmt: skip
     *others, rows, columns = array.shape
     given = tracer_of(extent_of(offset, "the offset of diagonal"))
-    by: Any = maximum(given, -MOST)  # whose negative is an integer, too
+    by = maximum(given, -MOST)  # whose negative is an integer, too
     down, right = maximum(-by, 0), maximum(by, 0)
     length = maximum(minimum(as_tracer(rows) - down, as_tracer(columns) - right), 0)
 
-    def element(*at: Any) -> Any:
+    def element(*at: Any) -> Array:
         return array[(*at[:-1], at[-1] + down, at[-1] + right)]
 
     return generate((*others, length), element)
@@ -157,8 +157,8 @@ def outer(x1: Any, x2: Any, /) -> Array:
         Array([[3, 4],
                [6, 8]], dtype=int64)
     """
-    a: Any = as_tracer(x1, "the left of outer")
-    b: Any = as_tracer(x2, "the right of outer")
+    a = as_tracer(x1, "the left of outer")
+    b = as_tracer(x2, "the right of outer")
     for vector in (a, b):
         if vector.ndim != 1:
             raise ShapeError(

@@ -18,7 +18,7 @@ LOG_2 = 0.6931471805599453
 
 
 @operation(elementwise=True)
-def logaddexp(x: Any, y: Any) -> Any:
+def logaddexp(x: Any, y: Any) -> Array:
     """`log(exp(x) + exp(y))` without overflow; element by element, broadcast.
 
     Types: `x: t[..], y: t[..] -> t[..]`, t floats, which integers become
@@ -28,8 +28,8 @@ def logaddexp(x: Any, y: Any) -> Any:
         >>> fw.logaddexp([0.0], [-fw.inf])
         Array([0.], dtype=float64)
     """
-    a: Any = as_tracer(x, "an operand of logaddexp")
-    b: Any = as_tracer(y, "an operand of logaddexp")
+    a = as_tracer(x, "an operand of logaddexp")
+    b = as_tracer(y, "an operand of logaddexp")
     if not (a.element.is_float and b.element.is_float):
         dtype = operand_dtype("atan2", (a, b))  # unsigned integers have no difference below 0
         a, b = (v if v.weak else v.astype(dtype) for v in (a, b))
@@ -40,7 +40,7 @@ def logaddexp(x: Any, y: Any) -> Any:
 
 
 @operation(elementwise=True)
-def signbit(x: Any) -> Any:
+def signbit(x: Any) -> Array:
     """Whether the sign is minus, that of -0.0 and NaN, too; element by element.
 
     Types: `x: t[..] -> bool[..]`. Raises Unsupported for complex numbers.
@@ -48,12 +48,12 @@ def signbit(x: Any) -> Any:
         >>> fw.signbit([1.0, -0.0])
         Array([False,  True], dtype=bool)
     """
-    array: Any = as_tracer(x, "x of signbit")
+    array = as_tracer(x, "x of signbit")
     return copysign(1, array) < 0 if array.element.is_float else array < 0
 
 
 @operation(elementwise=True)
-def real(x: Any) -> Any:
+def real(x: Any) -> Array:
     """The real part: of real numbers they themselves.
 
     Types: `x: c128[..] -> f64[..]`, of c64 f32. Raises ArgumentError for what is no array.

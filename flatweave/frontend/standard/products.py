@@ -65,7 +65,7 @@ def by_numpy(compute: Callable[..., Any], sizes: Sizes) -> Callable[..., Any]:
 
     quietly = np.errstate(all="ignore")(compute)
 
-    def host(x: Any, y: Any, /, **options: Any) -> Any:
+    def host(x: Any, y: Any, /, **options: Any) -> object:
         if type(x) not in ARRAYS or type(y) not in ARRAYS:
             return NotImplemented
         switches = config.current
@@ -133,7 +133,7 @@ def dot(x: Any, y: Any) -> Array:
 
 
 @operation(host=by_numpy(np.matmul, of_stacks))
-def matmul(x1: Any, x2: Any) -> Any:
+def matmul(x1: Any, x2: Any) -> Array:
     """The product of matrices, of a matrix and a vector, or of vectors; over the axes before the
     last two, which are broadcast. Raises ShapeError for numbers and for extents that differ.
 
@@ -153,7 +153,7 @@ def matmul(x1: Any, x2: Any) -> Any:
     return _stacks(a, b)
 
 
-def _stacks(a: Any, b: Any) -> Any:
+def _stacks(a: Any, b: Any) -> Array:
     """The products of stacks of matrices, one by one."""
     left = a.shape[:-2] if a.ndim > 2 else ()
     right = b.shape[:-2] if b.ndim > 2 else ()
@@ -162,7 +162,7 @@ def _stacks(a: Any, b: Any) -> Any:
     b = broadcast_to(b, (*outer, *b.shape[-2:])) if b.ndim > 1 else b
     rank = len(outer)
 
-    def product(x: Any, y: Any, depth: int) -> Any:
+    def product(x: Any, y: Any, depth: int) -> Array:
         if not depth:
             return dot(x, y)
         if a.ndim == 1:
@@ -202,7 +202,8 @@ def vecdot(x1: Any, x2: Any, *, axis: int = -1) -> Array:
         "Cut both to one length; only the other axes are broadcast.",
     )  # fmt: skip
     if left - a.ndim != right - b.ndim:
-        a, b, axis = moveaxis(a, left, -1), moveaxis(b, right, -1), -1
+        a, b = as_tracer(moveaxis(a, left, -1)), as_tracer(moveaxis(b, right, -1))
+        axis = -1
     products = zipped(lambda v, w: apply("mul", v, w), [a, b], "vecdot")[0]
     wanted = products.element.numpy
     return sum(products, axis=axis_of(products, axis, "vecdot"), dtype=wanted)
@@ -219,8 +220,8 @@ def tensordot(x1: Any, x2: Any, *, axes: Any = 2) -> Array:
         >>> fw.tensordot([1, 2], [3, 4], axes=1)
         Array(11, dtype=int64)
     """
-    a: Any = as_tracer(x1, "the left of tensordot")
-    b: Any = as_tracer(x2, "the right of tensordot")
+    a = as_tracer(x1, "the left of tensordot")
+    b = as_tracer(x2, "the right of tensordot")
     if isinstance(axes, int):
         ours = list(range(a.ndim - axes, a.ndim))
         theirs = list(range(axes))
@@ -235,9 +236,9 @@ def tensordot(x1: Any, x2: Any, *, axes: Any = 2) -> Array:
             "tensordot needs as many axes of one array as of the other.",
             where=user_location(), remedy="For instance axes=1, or axes=((1, 2), (0, 1)).",
         )  # fmt: skip
-    for own, other in zip(ours, theirs, strict=True):
+    for at, its in zip(ours, theirs, strict=True):
         extents.same(
-            a.extents[own], b.extents[other],
+            a.extents[at], b.extents[its],
             "tensordot needs axes that meet to have one extent, got {0} and {1}.",
         )  # fmt: skip
     kept = [axis for axis in range(a.ndim) if axis not in ours]

@@ -31,6 +31,7 @@ from flatweave.frontend.trace.tracers import as_tracer, tracer_of
 from flatweave.frontend.values.array import Array, Tracer, describe
 from flatweave.frontend.values.number_formats import Complex
 from flatweave.frontend.values.promotion import common
+from flatweave.terms.syntax import Atom
 
 
 @operation()
@@ -48,7 +49,7 @@ def nonzero(x: Any) -> tuple[Array, ...]:
             "nonzero of a number has no indices.",
             where=user_location(), remedy="Compare it: x != 0.",
         )  # fmt: skip
-    flat: Any = raveled(array)
+    flat = raveled(array)
     mask = as_tracer(flat if array.element is bool_ else flat != 0)
     (places,) = compacted(mask, [as_tracer(iota(flat.shape[0]))])
     if array.ndim == 1:
@@ -69,7 +70,7 @@ def take(x: Any, indices: Any, axis: Any = None) -> Array:
         >>> fw.take([10, 20, 30], [2, 0])
         Array([30, 10], dtype=int64)
     """
-    array: Any = as_tracer(x, "x of take")
+    array = as_tracer(x, "x of take")
     array = raveled(array) if axis is None else array
     at = 0 if axis is None else axis_of(array, axis, "take")
     places = as_tracer(indices, "the indices of take")
@@ -109,12 +110,11 @@ def take_along_axis(x: Any, indices: Any, axis: int | None = -1) -> Array:
                 (own, other), f"along axis {k} take_along_axis got {{0}} indices for {{1}}"
                 " elements.", [], "Give as many, or one for all.", (own, other),
             )  # fmt: skip
-    checked: Any = array
 
-    def element(*i: Any) -> Any:
+    def element(*i: Atom) -> Tracer:
         own = read_stretched(places, i)
         others = [tracer_of(place_along(e, j)) for e, j in zip(array.extents, i, strict=True)]
-        return checked[(*others[:at], own, *others[at + 1 :])]
+        return array[(*others[:at], own, *others[at + 1 :])]
 
     return generated(shape, element)[0]
 
@@ -142,7 +142,7 @@ def searchsorted(x1: Any, x2: Any, side: str = "left", sorter: Any = None) -> Ar
         "searchsorted looks in one row of ascending values, got {}.",
         "Map it over the rows: fw.map(fw.searchsorted, xs, ys).",
     )  # fmt: skip
-    values: Any = as_tracer(x2, "the values of searchsorted")
+    values = as_tracer(x2, "the values of searchsorted")
     if sorter is not None:
         order = _row(
             sorter, "the sorter", "the sorter of searchsorted has one axis, got {}.",
@@ -154,20 +154,20 @@ def searchsorted(x1: Any, x2: Any, side: str = "left", sorter: Any = None) -> Ar
     turns = 64 - clz(n)
     is_float = common([keys, values])[0].is_float
 
-    def place(value: Any) -> Any:
-        def halve(_: Any, ends: Any) -> Any:
+    def place(value: Any) -> Array:
+        def halve(_: Any, ends: tuple[Array, Array]) -> tuple[Array, Array]:
             low, high = ends
             middle = (low + high) // 2
             key = keys[where(middle < n, middle, 0)]
             below = _is_below(key, value, side == "left", is_float) & (low < high)
             return where(below, middle + 1, low), where(below | (low >= high), high, middle)
 
-        zero = tracer_of(extents.ZERO)
+        zero: Array = tracer_of(extents.ZERO)
         return where(n == 0, 0, fori_loop(0, where(n == 0, 0, turns), halve, (zero, n))[0])
 
-    flat: Any = raveled(values)
+    flat = raveled(values)
     found = map(place, flat)
-    return found if values.ndim == 1 else reshaped(found, values.extents)
+    return found if values.ndim == 1 else reshaped(as_tracer(found), values.extents)
 
 
 def _row(x: Any, name: str, message: str, remedy: str) -> Tracer:
@@ -178,7 +178,7 @@ def _row(x: Any, name: str, message: str, remedy: str) -> Tracer:
     return array
 
 
-def _is_below(key: Any, value: Any, is_left: bool, is_float: bool) -> Any:
+def _is_below(key: Array, value: Array, is_left: bool, is_float: bool) -> Array:
     """Whether a value belongs after a key, NaN being the greatest."""
     if not is_float:
         return key < value if is_left else key <= value
@@ -197,21 +197,22 @@ def isin(x1: Any, x2: Any, *, invert: bool = False) -> Array:
         >>> fw.isin([1, 2, 3], [3, 1])
         Array([ True, False,  True], dtype=bool)
     """
-    values: Any = either(x1, "the elements of isin")
-    among: Any = either(x2, "what isin looks in")
+    values = either(x1, "the elements of isin")
+    among = either(x2, "what isin looks in")
     if isinstance(values, Complex) or isinstance(among, Complex):
-        shaped: Any = reshape(_are_among(reshape(values, -1), reshape(among, -1)), values.shape)
-        return ~shaped if invert else shaped
-    dtype = common([values, among])[0]
-    keys: Any = sort(converted(raveled(among), dtype))
-    wanted: Any = converted(raveled(values), dtype)
+        present = reshape(_are_among(reshape(values, -1), reshape(among, -1)), values.shape)
+        return ~present if invert else present
+    own, others = as_tracer(values), as_tracer(among)
+    dtype = common([own, others])[0]
+    keys = sort(converted(raveled(others), dtype))
+    wanted = converted(raveled(own), dtype)
     n = keys.shape[0]
 
-    def holds(value: Any, at: Any) -> Any:
-        return cond(at < n, lambda: keys[at] == value, lambda: False)
+    def holds(value: Tracer, at: Tracer) -> Array:
+        return cond(at < n, lambda: keys[at] == value, lambda: as_tracer(False))
 
     found = map(holds, wanted, searchsorted(keys, wanted))
-    shaped = reshaped(found, values.extents)
+    shaped = reshaped(as_tracer(found), own.extents)
     return ~shaped if invert else shaped
 
 
@@ -226,24 +227,24 @@ def _are_among(values: Any, among: Any) -> Array:
 class UniqueAll(NamedTuple):
     """The different values, where each is first, which one each element is, and how many."""
 
-    values: Any
-    indices: Any
-    inverse_indices: Any
-    counts: Any
+    values: Array
+    indices: Array
+    inverse_indices: Array
+    counts: Array
 
 
 class UniqueCounts(NamedTuple):
     """The different values, and how many there are of each."""
 
-    values: Any
-    counts: Any
+    values: Array
+    counts: Array
 
 
 class UniqueInverse(NamedTuple):
     """The different values, and which one each element is."""
 
-    values: Any
-    inverse_indices: Any
+    values: Array
+    inverse_indices: Array
 
 
 def distinct(x: Any, who: str, equal_nan: bool = False) -> UniqueAll:
@@ -251,15 +252,15 @@ def distinct(x: Any, who: str, equal_nan: bool = False) -> UniqueAll:
     array = either(x, f"x of {who}")
     flat: Any = array if array.ndim == 1 else reshape(array, -1)
     n = flat.shape[0]
-    order: Any
-    ascending: Any
+    order: Array
+    ascending: Array
     if isinstance(flat, Complex):
         order = argsort(_order_of(flat))
         ascending = flat[order]
     else:
         ascending, order = sort_by_key(flat, iota(n))
 
-    def is_first(i: Any) -> Any:
+    def is_first(i: Tracer) -> Array:
         value, before = ascending[i], ascending[where(i == 0, 0, i - 1)]
         same = value == before
         if equal_nan:
@@ -267,7 +268,7 @@ def distinct(x: Any, who: str, equal_nan: bool = False) -> UniqueAll:
         return (i == 0) | ~same
 
     first = map(is_first, iota(n))
-    begins: Any = filter(lambda i: first[i], iota(n))
+    begins = filter(lambda i: first[i], iota(n))
     numbers = cumsum(first.astype(i64)) - 1
     count = begins.shape[0]
     ends = map(lambda k: where(k + 1 < count, begins[where(k + 1 < count, k + 1, k)], n),
@@ -278,7 +279,7 @@ def distinct(x: Any, who: str, equal_nan: bool = False) -> UniqueAll:
     )
 
 
-def _order_of(z: Complex) -> Any:
+def _order_of(z: Complex) -> tuple[Array, Array, Array]:
     """What complex numbers are ordered by: those with NaN last, then the real and imaginary part.
     """
     lost = where(isnan(z.real), 2, 0) + where(isnan(z.imag), 1, 0)

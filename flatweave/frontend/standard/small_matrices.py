@@ -13,7 +13,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -27,15 +27,11 @@ from flatweave.frontend.functions.combinators import map
 from flatweave.frontend.functions.control import fori_loop
 from flatweave.frontend.functions.reductions import all
 from flatweave.frontend.standard.arrangement import stack
-from flatweave.frontend.standard.library import (
-    EIGENVALUES,
-    INDEFINITE,
-    LEAST_SQUARES,
-    SINGULAR,
-    Values,
-)
+from flatweave.frontend.standard.library import EIGENVALUES, INDEFINITE, LEAST_SQUARES, SINGULAR
 from flatweave.frontend.trace.run_time_checks import check, check_message
+from flatweave.frontend.trace.tracers import as_tracer
 from flatweave.frontend.values.array import Array
+from flatweave.frontend.values.exchange import Values
 from flatweave.frontend.values.number_formats import Complex
 
 MANY = 10_000
@@ -45,6 +41,7 @@ LARGEST = 8
 UNROLLED = 256
 """Multiplications of steps that are written one after the other; those of more are a loop."""
 Rows = list[list[Any]]
+T = TypeVar("T")
 
 
 def are_small(a: Values, columns: int = 0) -> bool:
@@ -56,17 +53,17 @@ def are_small(a: Values, columns: int = 0) -> bool:
     )  # fmt: skip
 
 
-def determinant(a: Values) -> Any:
+def determinant(a: Values) -> Array | None:
     """The determinants of a stack of small matrices; None for another array."""
     return shaped(a, a.shape[:-2], determinants) if are_small(a) else None
 
 
-def inverse(a: Values) -> Any:
+def inverse(a: Values) -> Array | None:
     """Their inverses."""
     return shaped(a, a.shape, inverses) if are_small(a, a.shape[-1]) else None
 
 
-def factor(a: Values, upper: bool = False) -> Any:
+def factor(a: Values, upper: bool = False) -> Array | None:
     """Their Cholesky factors."""
     return shaped(a, a.shape, functools.partial(factors, upper=upper)) if are_small(a) else None
 
@@ -80,7 +77,7 @@ def solution(a: Values, b: Values) -> Array | None:
     return solutions(a.reshape(-1), b.reshape(-1), n, k).reshape(b.shape)
 
 
-def shaped(a: Values, shape: tuple[int, ...], compute: Callable[..., Any]) -> Any:
+def shaped(a: Values, shape: tuple[int, ...], compute: Callable[..., Array]) -> Array:
     """What a program of matrices along one axis gives, in the shape of the stack."""
     n = a.shape[-1]
     return compute(np.ascontiguousarray(a).reshape(-1), n).reshape(shape)
@@ -93,7 +90,8 @@ def shaped(a: Values, shape: tuple[int, ...], compute: Callable[..., Any]) -> An
 @operation(static="n")
 def determinants(a: Any, n: int) -> Array:
     """The determinants of matrices of n rows."""
-    return map(lambda m: _eliminated(elements(m, n, n))[1], matrices(a, n, n))
+    found: Array = map(lambda m: _eliminated(elements(m, n, n))[1], matrices(a, n, n))
+    return found
 
 
 @for_complex
@@ -161,20 +159,22 @@ def _factored(lower: Rows) -> tuple[Any, Rows]:
     return repeat(n, step, (True, lower), n * n // 2 * _parts(lower))
 
 
-def _real(x: Any) -> Any:
-    return x.real if isinstance(x, Complex) else x
+def _real(x: Any) -> Array:
+    part: Array = x.real if isinstance(x, Complex) else x
+    return part
 
 
-def _conjugate(x: Any) -> Any:
+def _conjugate(x: T) -> T | Complex:
     return Complex(x.real, -x.imag) if isinstance(x, Complex) else x
 
 
-def _size(x: Any) -> Any:
+def _size(x: Any) -> Array:
     """How large a pivot is, as LAPACK has it."""
-    return abs(x.real) + abs(x.imag) if isinstance(x, Complex) else abs(x)
+    size: Array = abs(x.real) + abs(x.imag) if isinstance(x, Complex) else abs(x)
+    return size
 
 
-def matrices(a: Any, rows: int, columns: int) -> Any:
+def matrices(a: Any, rows: int, columns: int) -> Array:
     """A stack of matrices from all their elements."""
     return reshape(a, (a.shape[0] // (rows * columns), rows, columns))
 
@@ -190,7 +190,7 @@ def identity(m: Any, n: int) -> Rows:
     return [[number(float(i == j), like) for j in range(n)] for i in range(n)]
 
 
-def repeat(count: int, step: Callable[[Any, Any], Any], state: Any, size: int) -> Any:
+def repeat(count: int, step: Callable[[Any, T], T], state: T, size: int) -> T:
     """The state after `count` steps of about `size` multiplications each, a complex one counts as
     four. Few are written one after the other, more are a loop, which compiles as fast as one step.
     """
@@ -268,9 +268,10 @@ def _solved(rows: Rows) -> tuple[Any, ...]:
     return (good, *(value for row in rows for value in row[n:]))
 
 
-def _kept(found: tuple[Any, ...], message: str, remedy: str = LEAST_SQUARES) -> Any:
+def _kept(found: tuple[Any, ...], message: str, remedy: str = LEAST_SQUARES) -> Array:
     """The elements of all matrices side by side; ArgumentError where one was refused."""
     good, *elements = found
-    kept = stack(elements, axis=1) if len(elements) > 1 else elements[0]
-    check(all(good).atom, "argument", (), check_message(message, [], remedy))  # in the same sweep
+    kept: Array = stack(elements, axis=1) if len(elements) > 1 else elements[0]
+    # in the same sweep
+    check(as_tracer(all(good)).atom, "argument", (), check_message(message, [], remedy))
     return kept

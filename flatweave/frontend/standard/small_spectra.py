@@ -21,7 +21,6 @@ from flatweave.frontend.functions.combinators import map
 from flatweave.frontend.functions.control import fori_loop
 from flatweave.frontend.functions.reductions import all
 from flatweave.frontend.standard.arrangement import stack
-from flatweave.frontend.standard.library import Values
 from flatweave.frontend.standard.small_matrices import (
     Rows,
     are_small,
@@ -32,30 +31,31 @@ from flatweave.frontend.standard.small_matrices import (
     repeat,
 )
 from flatweave.frontend.values.array import Array
+from flatweave.frontend.values.exchange import Values
 
 ROUNDS = 8
 """Of rotations: each round squares what is off the diagonal, once that is small."""
 
 
-def eigensystem(a: Values) -> Any:
+def eigensystem(a: Values) -> tuple[Any, ...] | None:
     """The eigenvalues and eigenvectors of a stack of small real matrices; None for others."""
     return _of_stack(a, eigensystems, a.shape[:-1], a.shape)
 
 
-def eigenvalues(a: Values) -> Any:
+def eigenvalues(a: Values) -> object:
     """Their eigenvalues."""
     found = _of_stack(a, spectra, a.shape[:-1])
     return None if found is None else found[0]
 
 
-def orthogonal(a: Values, mode: str = "reduced") -> Any:
+def orthogonal(a: Values, mode: str = "reduced") -> tuple[Any, ...] | None:
     """Their QR factors."""
     if a.shape[-1] != a.shape[-2] or mode not in ("reduced", "complete"):
         return None
     return _of_stack(a, reflections, a.shape, a.shape)
 
 
-def _of_stack(a: Values, compute: Any, *shapes: tuple[int, ...]) -> Any:
+def _of_stack(a: Values, compute: Any, *shapes: tuple[int, ...]) -> tuple[Any, ...] | None:
     """The results of a program; None where matrices are large, or one does not go well."""
     n = a.shape[-1]
     if a.dtype.kind != "f" or not are_small(a):
@@ -70,7 +70,7 @@ def _of_stack(a: Values, compute: Any, *shapes: tuple[int, ...]) -> Any:
 
 
 @operation(static="n")
-def eigensystems(a: Any, n: int) -> Any:
+def eigensystems(a: Any, n: int) -> tuple[Array, Array, Array]:
     """Whether all went well, eigenvalues, and eigenvectors as columns."""
 
     def solved(m: Any) -> tuple[Any, ...]:
@@ -82,7 +82,7 @@ def eigensystems(a: Any, n: int) -> Any:
 
 
 @operation(static="n")
-def spectra(a: Any, n: int) -> Any:
+def spectra(a: Any, n: int) -> tuple[Array, Array]:
     """Whether all went well, and eigenvalues."""
 
     def solved(m: Any) -> tuple[Any, ...]:
@@ -94,7 +94,7 @@ def spectra(a: Any, n: int) -> Any:
 
 
 @operation(static="n")
-def reflections(a: Any, n: int) -> Any:
+def reflections(a: Any, n: int) -> tuple[Array, Array, Array]:
     """Whether all went well, and both factors."""
 
     def factored(m: Any) -> tuple[Any, ...]:

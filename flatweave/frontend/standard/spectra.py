@@ -5,6 +5,7 @@ LAPACK computes them: outside of traces at once, in a program as a step of the h
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +20,6 @@ from flatweave.frontend.elements.elementwise import minimum
 from flatweave.frontend.functions.callbacks import ShapeDtypeStruct
 from flatweave.frontend.functions.combinators import map
 from flatweave.frontend.standard.library import (
-    Values,
     at_once,
     complex_of,
     is_divided,
@@ -35,6 +35,7 @@ from flatweave.frontend.standard.library import (
 from flatweave.frontend.standard.small_spectra import eigensystem, eigenvalues, orthogonal
 from flatweave.frontend.trace.tracers import as_tracer
 from flatweave.frontend.values.array import Array
+from flatweave.frontend.values.exchange import Values
 
 MODES = ("reduced", "complete", "r")
 EPS = {char: float(np.finfo(char).eps) for char in "fdFD"}
@@ -44,37 +45,38 @@ COMPLEX: dict[str, np.dtype[Any]] = {"f": np.dtype("F"), "d": np.dtype("D")}
 class QR(NamedTuple):
     """A matrix of orthogonal columns of length 1 and an upper triangular one."""
 
-    Q: Any
-    R: Any
+    Q: Array
+    R: Array
 
 
 class Eigh(NamedTuple):
     """Eigenvalues, and eigenvectors as the columns of a matrix."""
 
-    eigenvalues: Any
-    eigenvectors: Any
+    eigenvalues: Array
+    eigenvectors: Array
 
 
 class Eig(NamedTuple):
     """Eigenvalues, and eigenvectors as the columns of a matrix; both complex."""
 
-    eigenvalues: Any
-    eigenvectors: Any
+    eigenvalues: Array
+    eigenvectors: Array
 
 
 class SVD(NamedTuple):
     """Left singular vectors as columns, singular values in descending order, right vectors as rows.
     """
 
-    U: Any
-    S: Any
-    Vh: Any
+    U: Array
+    S: Array
+    Vh: Array
 
 
-def _orthogonal(a: Values, mode: str = "reduced") -> Any:
+def _orthogonal(a: Values, mode: str = "reduced") -> object:
     if mode not in MODES:
         raise ValueError(mode)
-    return np.linalg.qr(a, mode)  # type: ignore[call-overload]
+    found: object = np.linalg.qr(a, mode)  # type: ignore[call-overload]
+    return found
 
 
 def _hermitian(a: Values) -> tuple[Any, ...]:
@@ -84,7 +86,7 @@ def _hermitian(a: Values) -> tuple[Any, ...]:
         raise not_converged("eigh", failure) from None
 
 
-def _hermitian_values(a: Values) -> Any:
+def _hermitian_values(a: Values) -> Values:
     try:
         return np.linalg.eigvalsh(a)
     except np.linalg.LinAlgError as failure:
@@ -98,14 +100,14 @@ def _singular(a: Values, full_matrices: bool = True) -> tuple[Any, ...]:
         raise not_converged("svd", failure) from None
 
 
-def _singular_values(a: Values) -> Any:
+def _singular_values(a: Values) -> Values:
     try:
         return np.linalg.svd(a, compute_uv=False)
     except np.linalg.LinAlgError as failure:
         raise not_converged("svdvals", failure) from None
 
 
-def _rank(a: Values, rtol: Any = None) -> Any:
+def _rank(a: Values, rtol: Any = None) -> object:
     if not a.size:
         return np.zeros(a.shape[:-2], np.int64)
     try:
@@ -144,11 +146,11 @@ def _as_complex(values: Values) -> Values:
     return values if whole is None else values.astype(whole)
 
 
-def _relative(compute: Any) -> Any:
+def _relative(compute: Callable[..., Any]) -> Callable[..., object]:
     """The short cut of a function with a bound of its own, a number or one for each matrix."""
     plain = at_once(compute, rectangular)
 
-    def host(x: Any, /, *, rtol: Any = None) -> Any:
+    def host(x: Any, /, *, rtol: Any = None) -> object:
         if rtol is None:
             return plain(x)
         if not isinstance(rtol, int | float | np.ndarray):
@@ -160,7 +162,7 @@ def _relative(compute: Any) -> Any:
 
 @for_complex
 @operation(static="mode", host=at_once(_orthogonal, rectangular, kind=QR, small=orthogonal))
-def qr(x: Any, /, *, mode: str = "reduced") -> Any:
+def qr(x: Any, /, *, mode: str = "reduced") -> QR | Array:
     """Q with orthogonal columns of length 1 and upper triangular R, `x = Q @ R`.
 
     "reduced" gives as many columns and rows as the smaller extent, "complete" a square Q, "r" R
@@ -181,7 +183,7 @@ def qr(x: Any, /, *, mode: str = "reduced") -> Any:
     if is_divided(a):
         return map(lambda each: qr(each, mode=mode), a)
 
-    def computed(a: Any) -> Any:
+    def computed(a: Any) -> QR | Array:
         m, n = a.shape[-2:]
         k = m if mode == "complete" else _least(a)
         upper = like(a, k, n)
@@ -192,7 +194,7 @@ def qr(x: Any, /, *, mode: str = "reduced") -> Any:
     return with_rules("qr", computed, a, mode=mode)
 
 
-def _least(a: Any) -> Any:
+def _least(a: Any) -> Array:
     """The smaller extent of a matrix."""
     m, n = a.shape[-2:]
     return minimum(as_tracer(m), as_tracer(n))
@@ -200,7 +202,7 @@ def _least(a: Any) -> Any:
 
 @for_complex
 @operation(host=at_once(_hermitian, square, kind=Eigh, small=eigensystem))
-def eigh(x: Any, /) -> Any:
+def eigh(x: Any, /) -> Eigh:
     """The eigenvalues, ascending, and eigenvectors of Hermitian matrices, of which the lower
     triangle is read.
 
@@ -235,7 +237,7 @@ def eigvalsh(x: Any, /) -> Array:
     if is_divided(a):
         return map(eigvalsh, a)
 
-    def computed(a: Any) -> Any:
+    def computed(a: Any) -> Array:
         return step(_hermitian_values, [a], [like(a, a.shape[-1], dtype=real_of(a))])[0]
 
     return with_rules("eigvalsh", computed, a)
@@ -243,7 +245,7 @@ def eigvalsh(x: Any, /) -> Array:
 
 @for_complex
 @operation(static="full_matrices", host=at_once(_singular, rectangular, kind=SVD))
-def svd(x: Any, /, *, full_matrices: bool = True) -> Any:
+def svd(x: Any, /, *, full_matrices: bool = True) -> SVD:
     """U, S and Vh with `x = U @ diag(S) @ Vh`; S descends.
 
     With `full_matrices` U and Vh are square, else they have as many columns and rows as S.
@@ -281,17 +283,17 @@ def svdvals(x: Any, /) -> Array:
     if is_divided(a):
         return map(svdvals, a)
 
-    def computed(a: Any) -> Any:
+    def computed(a: Any) -> Array:
         return step(_singular_values, [a], [like(a, _least(a), dtype=real_of(a))])[0]
 
     return with_rules("svdvals", computed, a)
 
 
-def _with_bound(compute: Any, a: Any, rtol: Any, result: ShapeDtypeStruct) -> Any:
+def _with_bound(compute: Any, a: Any, rtol: Any, result: ShapeDtypeStruct) -> Array:
     """A function with a bound for each matrix, where one is given."""
     if rtol is None:
         return step(compute, [a], [result])[0]
-    bound: Any = as_tracer(rtol, "rtol").astype(real_of(a).numpy)
+    bound = as_tracer(rtol, "rtol").astype(real_of(a).numpy)
     return step(compute, [a, broadcast_to(bound, a.shape[:-2])], [result])[0]
 
 
@@ -327,7 +329,7 @@ def pinv(x: Any, /, *, rtol: Any = None) -> Array:
     if rtol is None and is_divided(a):
         return map(pinv, a)
 
-    def computed(a: Any) -> Any:
+    def computed(a: Any) -> Array:
         m, n = a.shape[-2:]
         return _with_bound(_pseudo_inverse, a, rtol, like(a, n, m))
 
@@ -336,7 +338,7 @@ def pinv(x: Any, /, *, rtol: Any = None) -> Array:
 
 @for_complex
 @operation(host=at_once(_general, square, kind=Eig))
-def eig(x: Any, /) -> Any:
+def eig(x: Any, /) -> Eig:
     """The eigenvalues and eigenvectors of square matrices, both complex, in no order.
 
     Types: `x: t[.., n, n] -> (complex[.., n], complex[.., n, n])`. Raises ShapeError for matrices
@@ -370,7 +372,7 @@ def eigvals(x: Any, /) -> Array:
     if is_divided(a):
         return map(eigvals, a)
 
-    def computed(a: Any) -> Any:
+    def computed(a: Any) -> Array:
         return step(_general_values, [a], [like(a, a.shape[-1], dtype=complex_of(a))])[0]
 
     return with_rules("eigvals", computed, a)

@@ -28,7 +28,7 @@ from flatweave.frontend.values.number_formats import Complex
 @operation(static="axis correction keepdims", axial=True, renamed="ddof=correction")
 def var(
     x: Any, axis: Any = None, correction: float = 0.0, keepdims: bool = False
-) -> Any:
+) -> Array:
     """The mean square distance from the mean, of all elements or along `axis`.
 
     The sum is divided by the number of elements less `correction` (or `ddof`), 1 for a sample; by
@@ -43,8 +43,8 @@ def var(
     return _variance(x, axis, correction, keepdims, "var")
 
 
-def _variance(x: Any, axis: Any, correction: float, keepdims: bool, who: str) -> Any:
-    array: Any = either(x, f"x of {who}")
+def _variance(x: Any, axis: Any, correction: float, keepdims: bool, who: str) -> Array:
+    array = either(x, f"x of {who}")
     count: Any = math.prod(array.shape[each] for each in axes_of(array, axis, who))
     away = array - mean(array, axis=axis, keepdims=True)
     squares = (away * conj(away)).real if isinstance(away, Complex) else away * away
@@ -56,7 +56,7 @@ def _variance(x: Any, axis: Any, correction: float, keepdims: bool, who: str) ->
 @operation(static="axis correction keepdims", axial=True, renamed="ddof=correction")
 def std(
     x: Any, axis: Any = None, correction: float = 0.0, keepdims: bool = False
-) -> Any:
+) -> Array:
     """The square root of the variance (`var`).
 
     Types: `x: t[..] -> t[..]`, without the axes gone along; integers in f64. Raises AxisError for
@@ -78,16 +78,18 @@ def diff(x: Any, axis: int = -1, n: int = 1, prepend: Any = None, append: Any = 
         >>> fw.diff([1, 4, 9, 16])
         Array([3, 5, 7], dtype=int64)
     """
-    found: Any = as_tracer(x, "x of diff")
+    found = as_tracer(x, "x of diff")
     times = integer(n, "n of diff", "Leave it out for 1.", least=0)
     at = axis_of(found, axis, "diff")
     if not times:
         return found
     ends = [as_tracer(end, "an end of diff") for end in (prepend, append) if end is not None]
     shape = tuple(1 if k == at else extent for k, extent in enumerate(found.shape))
-    ends = [end if end.ndim else full(shape, end) for end in ends]
+    ends = [end if end.ndim else as_tracer(full(shape, end)) for end in ends]
     if ends:
-        found = concat([*ends[:prepend is not None], found, *ends[prepend is not None:]], at)
+        found = as_tracer(
+            concat([*ends[:prepend is not None], found, *ends[prepend is not None:]], at)
+        )
     for _ in range(times):
         behind, before = [slice(None)] * found.ndim, [slice(None)] * found.ndim
         behind[at], before[at] = slice(1, None), slice(None, -1)
@@ -130,8 +132,8 @@ def cumulative_prod(
 
 def _cumulative(
     fn: Any, start: Any, x: Any, axis: Any, dtype: Any, initial: bool, who: str
-) -> Any:
-    array: Any = as_tracer(x, f"x of {who}")
+) -> Array:
+    array = as_tracer(x, f"x of {who}")
     if not array.ndim:
         array = raveled(array)
     if axis is None and array.ndim != 1:
@@ -157,5 +159,5 @@ def count_nonzero(x: Any, axis: Any = None, keepdims: bool = False) -> Array:
         >>> fw.count_nonzero([3, 0, 5])
         Array(2, dtype=int64)
     """
-    array: Any = as_tracer(x, "x of count_nonzero")
+    array = as_tracer(x, "x of count_nonzero")
     return sum(where(array != 0, 1, 0), axis=axis, keepdims=keepdims)

@@ -26,12 +26,12 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from flatweave.base.dtypes import DType, f64
+from flatweave.base.dtypes import f64
 from flatweave.frontend.arrays.axes import axes_named
 from flatweave.frontend.arrays.shapes import reshape, transpose
 from flatweave.frontend.arrays.sources import iota
 from flatweave.frontend.call.operation import operation
-from flatweave.frontend.complex.rules import either, for_complex
+from flatweave.frontend.complex.rules import either, for_complex, whole
 from flatweave.frontend.elements.elementwise import clz, cos, sin
 from flatweave.frontend.elements.scalars import where
 from flatweave.frontend.functions.combinators import generate
@@ -53,7 +53,7 @@ def unit(angle: Any, part: Any) -> Complex:
     return Complex(cos(angle).astype(part), sin(angle).astype(part))
 
 
-def _bits(n: Any) -> Any:
+def _bits(n: Any) -> Array:
     """The least k with 2^k >= n."""
     return where(n <= 1, 0, 64 - clz(where(n <= 1, 1, n - 1)))
 
@@ -85,24 +85,24 @@ def _of_powers(z: Complex, bits: Any, sign: int) -> Complex:
         again = turn == 1
         length, beside = where(again, n2, n1), where(again, n1, n2)
         done = _columns(flat, count, length, beside, sign)
-        matrices = reshape(done, (count, length, beside))
+        matrices = _shaped(done, (count, length, beside))
 
         def turned(row: Any, j: Any, k: Any) -> Complex:
             root = unit(j * k * (sign * 2 * math.pi) / n, z.real.dtype)
             return matrices[row, k, j] * root
 
-        return _choice(
+        return cond(
             is_long & ~again,
-            lambda: reshape(generate((count, beside, length), turned), (total,)), lambda: done,
+            lambda: _shaped(generate((count, beside, length), turned), (total,)), lambda: done,
         )  # fmt: skip
 
-    given = _choice(
+    given = cond(
         is_long,
-        lambda: reshape(read_again(z), (total,)),
-        lambda: reshape(_turned(read_again(z)), (total,)),
+        lambda: _shaped(read_again(z), (total,)),
+        lambda: _shaped(_turned(read_again(z)), (total,)),
     )  # fmt: skip
     found = fori_loop(0, where(is_long, 2, 1), half, given)
-    return _choice(
+    return cond(
         is_long, lambda: _shaped(found, (rows, n)), lambda: _turned(_shaped(found, (n, rows)))
     )  # fmt: skip
 
@@ -112,14 +112,9 @@ def _turned(z: Complex) -> Complex:
     return Complex(transpose(z.real), transpose(z.imag))
 
 
-def _choice(p: Any, then: Callable[[], Any], other: Callable[[], Any]) -> Complex:
-    """What one of two functions gives."""
-    return cond(p, then, other)
-
-
-def _shaped(z: Any, shape: Any) -> Complex:
+def _shaped(z: Complex, shape: Any) -> Complex:
     """Complex numbers under another shape."""
-    return reshape(z, shape)
+    return whole(reshape(z, shape))
 
 
 def _columns(z: Complex, rows: Any, length: Any, beside: Any, sign: int) -> Complex:
@@ -136,7 +131,7 @@ def _columns(z: Complex, rows: Any, length: Any, beside: Any, sign: int) -> Comp
 
     def two(_: Any, z: Complex) -> Complex:
         half = length // 2
-        parts = reshape(z, (rows, 2, half, beside))
+        parts = _shaped(z, (rows, 2, half, beside))
 
         def element(row: Any, o: Any, r: Any, i: Any) -> Complex:
             a, b = parts[row, 0, o, i], parts[row, 1, o, i]
@@ -147,19 +142,19 @@ def _columns(z: Complex, rows: Any, length: Any, beside: Any, sign: int) -> Comp
     def four(turn: Any, z: Complex) -> Complex:
         done = 2 * turn + odd
         width, quarter = beside << done, (length >> done) >> 2
-        parts = reshape(z, (rows, 4, quarter, width))
+        parts = _shaped(z, (rows, 4, quarter, width))
 
         def element(row: Any, o: Any, r: Any, i: Any) -> Complex:
             a, b, c, d = (parts[row, q, o, i] for q in range(4))
             even = chosen((r & 1) == 0, a + c, a - c)
             rest = chosen((r & 1) == 0, b + d, b - d)
             quarters = chosen((r & 1) == 0, rest, Complex(-sign * rest.imag, sign * rest.real))
-            made: Complex = chosen(r < 2, even + quarters, even - quarters)
+            made = chosen(r < 2, even + quarters, even - quarters)
             return made * roots[(o * r) << done]
 
         return _shaped(generate((rows, quarter, 4, width), element), (total,))
 
-    once: Complex = fori_loop(0, odd, two, z)
+    once = fori_loop(0, odd, two, z)
     return fori_loop(0, bits >> 1, four, once)
 
 
@@ -179,7 +174,7 @@ def _by_chirp(z: Complex, sign: int) -> Complex:
     def chirp(j: Any) -> Complex:
         return unit(((j * j) % (2 * n)) * (sign * math.pi) / n, part)
 
-    chirps: Complex = generate(n, chirp)
+    chirps = generate(n, chirp)
 
     def padded(row: Any, j: Any) -> Complex:
         """The numbers times the chirp; in the last row the inverse chirp, on both sides of 0."""
@@ -188,7 +183,7 @@ def _by_chirp(z: Complex, sign: int) -> Complex:
         inside = at < n
         near = where(inside, at, 0)
         value = chirps[near]
-        found = _choice(
+        found = cond(
             is_chirp, lambda: Complex(value.real, -value.imag), lambda: z[row, near] * value
         )
         return Complex(where(inside, found.real, 0), where(inside, found.imag, 0))
@@ -201,7 +196,7 @@ def _by_chirp(z: Complex, sign: int) -> Complex:
             product = found[row, j] * found[rows, j]
             return Complex(product.imag, product.real)
 
-        return _choice(turn == 0, lambda: generate((rows + 1, length), convolved), lambda: found)
+        return cond(turn == 0, lambda: generate((rows + 1, length), convolved), lambda: found)
 
     found = fori_loop(0, 2, both, generate((rows + 1, length), padded))
 
@@ -234,8 +229,8 @@ def of_reals(x: Tracer, sign: int) -> Complex:
 
 
 def to_reals(
-    value: Callable[[Any, Any], Complex], rows: Any, length: Any, part: DType, sign: int
-) -> Any:
+    value: Callable[[Any, Any], Complex], rows: Any, length: Any, part: Any, sign: int
+) -> Array:
     """Rows of `length` real elements from the first half of what is to be transformed; the
     imaginary parts of the first number, and of one in the middle, mean nothing."""
     n = as_tracer(length)
@@ -254,7 +249,7 @@ def to_reals(
 
     z = fourier(generate((rows, m), line), sign)
 
-    def element(row: Any, j: Any) -> Any:
+    def element(row: Any, j: Any) -> Array:
         found = z[row, where(is_even, j >> 1, j)]
         return where(is_even & ((j & 1) == 1), found.imag, found.real)
 
@@ -267,7 +262,7 @@ def _halved(n: Any) -> tuple[Any, Any]:
     return is_even, where(is_even, n >> 1, n)
 
 
-def _roots(n: Any, part: Any, sign: int) -> Any:
+def _roots(n: Any, part: Any, sign: int) -> Complex:
     """w^k up to the middle, where it is -1."""
 
     def root(k: Any) -> Complex:
@@ -287,7 +282,7 @@ def fftfreq(n: Any, /, *, d: Any = 1.0, dtype: Any = None, device: Any = None) -
         Array([ 0.  ,  0.25, -0.5 , -0.25], dtype=float64)
     """
     on_device(device, "fftfreq")
-    places: Any = iota(n)
+    places = iota(n)
     return _frequencies(where(places < (as_tracer(n) + 1) // 2, places, places - n), n, d, dtype)
 
 
@@ -304,13 +299,13 @@ def rfftfreq(n: Any, /, *, d: Any = 1.0, dtype: Any = None, device: Any = None) 
     return _frequencies(iota(as_tracer(n) // 2 + 1), n, d, dtype)
 
 
-def _frequencies(counts: Any, n: Any, d: Any, dtype: Any) -> Any:
+def _frequencies(counts: Array, n: Any, d: Any, dtype: Any) -> Array:
     wanted = f64 if dtype is None else dtype_of(dtype)
     return (counts / (as_tracer(n) * as_tracer(d))).astype(wanted)
 
 
-def _shifted(x: Any, axes: Any, who: str, inverse: bool) -> Any:
-    array: Any = either(x, f"x of {who}")
+def _shifted(x: Any, axes: Any, who: str, inverse: bool) -> Array:
+    array: Array = either(x, f"x of {who}")
     plain = array.real if isinstance(array, Complex) else array
     for axis in axes_named(plain, axes, who):
         half = array.shape[axis] // 2

@@ -16,7 +16,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -47,6 +47,8 @@ from flatweave.terms.syntax import Atom, Var
 
 TWO = index(2)
 
+T = TypeVar("T")
+
 
 def parts_of(pairs: Tracer, weak: bool = False) -> Complex:
     """The complex numbers of an array of floats whose last axis has the extent 2."""
@@ -69,7 +71,7 @@ def read_again(z: Complex) -> Complex:
     return z if known is None else parts_of(Tracer(known, current().home((known,))))
 
 
-def interleaved(value: Any) -> Any:
+def interleaved(value: T) -> T | Interleaved:
     """A complex result as the array of floats that it is in memory; anything else as it is."""
     found = value if isinstance(value, Complex) else lifted(value)
     if not isinstance(found, Complex):
@@ -100,15 +102,16 @@ def interleaved(value: Any) -> Any:
     return Interleaved(_generated((*real.extents, TWO), part))
 
 
-def lifted(value: Any) -> Any:
+def lifted(value: T) -> T | Complex:
     """A complex array or number from outside as a value of the trace; anything else as it is."""
     if isinstance(value, Complex):
         return value
-    if type(value) is complex:
+    if isinstance(value, complex) and type(value) is complex:
         return Complex(as_tracer(value.real), as_tracer(value.imag))
     if is_complex(value):
+        numbers: Any = value
         scope = current()
-        return parts_of(Tracer(scope.trace.capture(pairs_of(value), pairs=True), scope))
+        return parts_of(Tracer(scope.trace.capture(pairs_of(numbers), pairs=True), scope))
     return value
 
 
@@ -194,7 +197,7 @@ def _is_kept_otherwise(value: Any) -> bool:
     return is_complex(value) or is_short(value)
 
 
-def _in_memory(value: Any) -> Any:
+def _in_memory(value: Any) -> object:
     """A result as programs have it: complex numbers as pairs, floats of 16 bits as words."""
     return stored(value) if is_short(value) else interleaved(value)
 

@@ -12,8 +12,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -29,21 +29,21 @@ from flatweave.base.errors import (
 )
 from flatweave.base.source import user_location
 from flatweave.frontend.trace.run_time_checks import SIZE, check_message, fit_results
-from flatweave.frontend.values.array import Array, Tracer, describe, kind_of, shown
+from flatweave.frontend.values.array import METHODS, Array, Tracer, describe, kind_of, shown
 from flatweave.frontend.values.asarray import is_number_list, list_values, no_array, values_of
 from flatweave.frontend.values.device_array import DeviceArray
 from flatweave.frontend.values.number_formats import (
     OF,
     STORED,
     Short,
+    Stored,
     is_complex,
     is_short,
     words_of,
 )
-from flatweave.frontend.values.operators import METHODS
 from flatweave.frontend.values.promotion import common, fits, literal_dtype
 from flatweave.frontend.values.scope import Scope, current
-from flatweave.frontend.values.tree import LEAF, Node, Tree, flatten, map_leaves
+from flatweave.frontend.values.tree import LEAF, Node, Tree, flatten, map_leaves, unflatten
 from flatweave.ops import Check, Map
 from flatweave.scalar.ops import SYMBOLS
 from flatweave.terms.build import index
@@ -53,9 +53,13 @@ EXACT = 53
 """Bits that an f64 has room for."""
 
 
+T = TypeVar("T")
+
+
 def widened(value: Any) -> Tracer:
     """Floats of 16 bits, of the trace or from outside, as f32."""
     short = lifted_short(value)
+    assert isinstance(short, Short)
     return _each(short.words, lambda scope, x: scope.apply(f"of_{short.element.name}", x))
 
 
@@ -104,19 +108,20 @@ def _each(x: Tracer, fn: Callable[[Scope, Atom], Atom]) -> Tracer:
     return Tracer(scope.emit(Map(function, (x.atom,), x.ndim))[0], scope)
 
 
-def lifted_short(value: Any) -> Any:
+def lifted_short(value: T) -> T | Short:
     """Floats of 16 bits from outside as values of the trace; anything else as it is."""
     if isinstance(value, Short) or not is_short(value):
         return value
-    scope, kind = current(), as_dtype(value.dtype)
-    if isinstance(value, np.generic):
-        return OF[kind](Tracer(constant(int(words_of(value)), u16), scope))
-    if isinstance(value, DeviceArray):
-        value = value.to_numpy()
-    return OF[kind](Tracer(scope.trace.capture(words_of(value)), scope))
+    array: Any = value
+    scope, kind = current(), as_dtype(array.dtype)
+    if isinstance(array, np.generic):
+        return OF[kind](Tracer(constant(int(words_of(array)), u16), scope))
+    if isinstance(array, DeviceArray):
+        array = array.to_numpy()
+    return OF[kind](Tracer(scope.trace.capture(words_of(array)), scope))
 
 
-def stored(value: Any) -> Any:
+def stored(value: T) -> T | Stored:
     """A result of floats of 16 bits as words; anything else as it is."""
     found = lifted_short(value)
     return STORED[found.element](found.words) if isinstance(found, Short) else value
@@ -160,7 +165,7 @@ def as_tracer(value: Any, name: str = "") -> Tracer:
             remedy="Do it with the real and the imaginary part: fw.real(x), fw.imag(x).",
         )
     if _are_traced(value):
-        return METHODS["stack"]([as_tracer(item, name) for item in value])
+        return as_tracer(METHODS["stack"]([as_tracer(item, name) for item in value]))
     values = values_of(value, name)
     if values is None and is_number_list(value):
         values = values_of(list_values(value), name)
@@ -211,6 +216,12 @@ def as_tracers(
             remedy="Go through its rows with fw.map, or work on rows.values and rows.offsets.",
         )
     return [as_tracer(leaf, name) for leaf in leaves], tree
+
+
+def restructured(tree: Tree, leaves: Iterable[Tracer]) -> Array:
+    """Results in the structure of the arguments: one array where that was one, as types say."""
+    found: Array = unflatten(tree, leaves)
+    return found
 
 
 def arrays_of(xs: Any, name: str) -> tuple[list[Tracer], Tree]:
@@ -313,11 +324,11 @@ def stacked(value: Any, name: str) -> Tracer | None:
 METHODS["stacked"] = stacked
 
 
-def inside_a_program(name: str, array: Any, other: Any, method: str) -> Any:
+def inside_a_program(name: str, array: Any, other: Any, method: str) -> object:
     """`array op other` where the operation belongs to the other's library: what that makes of a
     value without elements; NotTraceableError where it needs them."""
     try:
-        found = getattr(type(other), method, lambda *_: NotImplemented)(other, array)
+        found: object = getattr(type(other), method, lambda *_: NotImplemented)(other, array)
     except (UserError, TypeError):
         found = NotImplemented
     if found is not NotImplemented:

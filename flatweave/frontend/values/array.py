@@ -10,23 +10,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 import numpy as np
 
 from flatweave.base.dtypes import DType, as_dtype
 from flatweave.base.errors import UserError
-from flatweave.frontend.values import untraceable
+from flatweave.frontend.values import operators, untraceable
 from flatweave.frontend.values.exchange import HOST, Exchange, Values, on_device
-from flatweave.frontend.values.operators import METHODS, Operators
+from flatweave.frontend.values.public_names import Methods
 from flatweave.frontend.values.scope import STATE, Scope
 from flatweave.runtime.lazy_import import opened
 from flatweave.terms.syntax import ArrayType, Atom, Const, Var
 
 SHOWN = 100  # elements that repr shows in full
+Number: TypeAlias = bool | int | float | complex  # an element as Python has it
 
 
-class Array(Operators):
+class Array(operators.Operators):
     """An n-dimensional array, row-major: `.shape .dtype .ndim .size`, operators, indexing;
     `np.asarray(a)` gives the values, not copied; of a traced one it raises NotTraceableError.
 
@@ -52,9 +53,9 @@ class Array(Operators):
         raise NotImplementedError
 
     @property
-    def size(self) -> Any:
+    def size(self) -> Tracer | int:
         """The number of elements."""
-        return math.prod(self.shape)
+        return math.prod(self.shape)  # type: ignore[no-any-return]
 
     @property
     def device(self) -> str:
@@ -73,6 +74,9 @@ class Array(Operators):
         raise NotImplementedError
 
 
+METHODS: Methods[Array] = operators.METHODS  # the functions of arrays, by name
+
+
 class HostArray(Exchange, Array):
     """An array with values, held by a C-contiguous, read-only NumPy array."""
 
@@ -83,7 +87,7 @@ class HostArray(Exchange, Array):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        return self._values.shape
+        return self._values.shape  # type: ignore[no-any-return]
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -108,12 +112,12 @@ class HostArray(Exchange, Array):
     def _elements(self) -> Values:
         return self.to_numpy()
 
-    def item(self, *index: int) -> Any:
+    def item(self, *index: int) -> Number:
         """The only element, or the one at an index, as a Python scalar."""
-        return self._values.item(*index)
+        return self._values.item(*index)  # type: ignore[no-any-return]
 
     def tolist(self) -> Any:
-        """The elements as nested lists of Python scalars."""
+        """The elements as nested lists of Python scalars; of rank 0, the scalar."""
         return self._values.tolist()
 
     def __len__(self) -> int:
@@ -149,7 +153,7 @@ class HostArray(Exchange, Array):
 
     def _repr_html_(self) -> str | None:
         """What a notebook shows."""
-        return opened("notebook").array(self)
+        return opened("notebook").array(self)  # type: ignore[no-any-return]
 
     def __repr__(self) -> str:
         if not self.ndim:
@@ -179,12 +183,12 @@ class HostComplex(HostArray):
     __slots__ = ()
 
     @property
-    def real(self) -> Any:
+    def real(self) -> Array:
         """The real parts."""
         return METHODS["real"](self)
 
     @property
-    def imag(self) -> Any:
+    def imag(self) -> Array:
         """The imaginary parts."""
         return METHODS["imag"](self)
 
@@ -210,7 +214,7 @@ class Tracer(Array):
 
     if not TYPE_CHECKING:  # which knows every name
 
-        def __getattr__(self, name: str) -> Any:
+        def __getattr__(self, name: str) -> NoReturn:
             raise untraceable.attribute(name)
 
     @property
@@ -263,17 +267,17 @@ class Tracer(Array):
         ended = trace.root.closed or STATE.scope is None
         return untraceable.escaped(describe(self), trace.name, ended)
 
-    def _without_values(self, *args: Any, **options: Any) -> Any:
+    def _without_values(self, *args: Any, **options: Any) -> NoReturn:
         raise self._refused(untraceable.host_array(describe(self), self.ndim == 0))
 
     to_numpy = __array__ = __dlpack__ = __dlpack_device__ = _without_values
     __arrow_c_array__ = __reduce__ = _without_values
 
-    def item(self, *index: int) -> Any:
+    def item(self, *index: int) -> NoReturn:
         """Refused: there are no Python numbers inside a trace."""
         raise self._refused(untraceable.python_value(describe(self), "item"))
 
-    def tolist(self) -> Any:
+    def tolist(self) -> NoReturn:
         """Refused: there are no Python numbers inside a trace."""
         raise self._refused(untraceable.python_value(describe(self), "tolist"))
 
@@ -389,9 +393,8 @@ def origin(value: Tracer) -> str:
     return ""
 
 
-def setitem(array: Array, key: Any, value: Any) -> None:
-    """Refuse `x[i] = v`."""
+def _setitem(array: Array, key: Any, value: Any) -> None:
     raise untraceable.assignment()
 
 
-METHODS["setitem"] = setitem
+METHODS["setitem"] = _setitem

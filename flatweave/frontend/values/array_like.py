@@ -16,7 +16,7 @@ from flatweave.frontend.values.array import Array
 class SupportsArray(Protocol):
     """What NumPy takes: arrays, columns and tensors of other libraries."""
 
-    def __array__(self, *args: Any, **kwargs: Any) -> Any:
+    def __array__(self, *args: Any, **kwargs: Any) -> np.ndarray[Any, np.dtype[Any]]:
         """The elements as a NumPy array."""
 
 
@@ -24,7 +24,7 @@ class SupportsArray(Protocol):
 class SupportsDLPack(Protocol):
     """What shares its memory by DLPack."""
 
-    def __dlpack__(self, *args: Any, **kwargs: Any) -> Any:
+    def __dlpack__(self, *args: Any, **kwargs: Any) -> object:
         """A capsule that holds the memory."""
 
 

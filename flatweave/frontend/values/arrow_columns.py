@@ -72,7 +72,7 @@ def is_arrow(value: Any) -> bool:
     return hasattr(value, "__arrow_c_array__") or hasattr(value, "__arrow_c_stream__")
 
 
-def column_behind(value: Any) -> Any:
+def column_behind(value: Any) -> object | None:
     """The Arrow column that a Series of pandas keeps its values in; None for other values."""
     if not hasattr(getattr(value, "dtype", None), "pyarrow_dtype"):
         return None

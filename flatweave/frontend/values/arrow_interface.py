@@ -15,9 +15,9 @@ data identifies it.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import count
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -297,15 +297,18 @@ _given: dict[int, Any] = {}  # by its address, a structure in a capsule
 _numbers = count(1)
 
 
-def _hold(struct: Any, release: Any, *memory: Any) -> Any:
+S = TypeVar("S", bound=ctypes.Structure)
+
+
+def _hold(struct: S, release: Any, *memory: object) -> S:
     """The structure, which is released by its own means."""
-    struct.private_data = next(_numbers)
-    struct.release = ctypes.cast(release, ctypes.c_void_p)
-    _held[struct.private_data] = memory
+    number = next(_numbers)
+    struct.private_data, struct.release = number, ctypes.cast(release, ctypes.c_void_p)
+    _held[number] = memory
     return struct
 
 
-def _schema(column: Column) -> Any:
+def _schema(column: Column) -> CSchema:
     children, inside = _pointers(CSchema, [_schema(child) for child in column.children])
     form, name = column.format.encode(), column.name.encode()
     made = CSchema(
@@ -314,7 +317,7 @@ def _schema(column: Column) -> Any:
     return _hold(made, _RELEASE_SCHEMA, form, name, inside)
 
 
-def _array(column: Column) -> Any:
+def _array(column: Column) -> CArray:
     children, inside = _pointers(CArray, [_array(child) for child in column.children])
     addresses = (ctypes.c_void_p * len(column.buffers))(
         *(None if buffer is None else buffer.ctypes.data for buffer in column.buffers)
@@ -333,7 +336,7 @@ def _pointers(kind: Any, structs: list[Any]) -> tuple[Any, Any]:
     return pointers, (pointers, structs)
 
 
-def _release(kind: Any) -> Any:
+def _release(kind: Any) -> Callable[[int], None]:
     """What a consumer calls when it is done with a structure; also for those inside that nobody
     has moved away."""
 
@@ -353,13 +356,13 @@ def _release(kind: Any) -> Any:
 _RELEASE_SCHEMA, _RELEASE_ARRAY = _release(CSchema), _release(CArray)
 
 
-def _capsule(struct: Any, name: bytes) -> Any:
+def _capsule(struct: CSchema | CArray, name: bytes) -> object:
     address = ctypes.addressof(struct)
     _given[address] = struct
     return _new_capsule(address, _NAMES[name], _DESTROY[name])
 
 
-def _destructor(name: bytes) -> Any:
+def _destructor(name: bytes) -> Callable[[int], None]:
     """What Python calls for a capsule that goes away: who took the array has marked it released."""
 
     def destroyed(capsule: int, name: bytes = name, given: Any = _given) -> None:
@@ -378,5 +381,5 @@ _new_capsule = ctypes.PYFUNCTYPE(
     ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p
 )(("PyCapsule_New", ctypes.pythonapi))
 _NAMES = {name: ctypes.c_char_p(name) for name in (b"arrow_schema", b"arrow_array")}
-_CALLS = {name: _destructor(name) for name in _NAMES}
+_CALLS: dict[bytes, Any] = {name: _destructor(name) for name in _NAMES}
 _DESTROY = {name: ctypes.cast(call, ctypes.c_void_p).value for name, call in _CALLS.items()}

@@ -25,7 +25,7 @@ from flatweave.base.errors import ArgumentError, ShapeError, UserError
 from flatweave.base.pretty import counted
 from flatweave.base.source import user_location
 from flatweave.frontend.values import exchange
-from flatweave.frontend.values.array import Array, HostArray, Tracer, host_array, kind_of
+from flatweave.frontend.values.array import METHODS, Array, HostArray, Tracer, host_array, kind_of
 from flatweave.frontend.values.datetimes import Times
 from flatweave.frontend.values.exchange import on_device
 from flatweave.frontend.values.foreign_arrays import (
@@ -38,7 +38,6 @@ from flatweave.frontend.values.foreign_arrays import (
     is_native,
 )
 from flatweave.frontend.values.number_formats import Complex, Short, not_real
-from flatweave.frontend.values.operators import METHODS
 from flatweave.frontend.values.promotion import ScalarOverflowError, any_dtype_of
 from flatweave.frontend.values.tree import Node, is_node
 from flatweave.runtime.cpu import shared
@@ -241,7 +240,8 @@ def asarray(
     if isinstance(traced, Tracer):
         if traced.is_gone:
             raise traced.escaped()
-        return value if dtype is None else value.astype(dtype)
+        array: Array = value
+        return array if dtype is None else array.astype(dtype)
     if isinstance(value, list) and (stacked := METHODS["stacked"](value, name)) is not None:
         return asarray(stacked, dtype)
     wanted = None if dtype is None else any_dtype_of(dtype).dtype

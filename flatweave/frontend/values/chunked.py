@@ -16,7 +16,7 @@ import os
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING, Any, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, overload
 
 import numpy as np
 
@@ -36,7 +36,8 @@ from flatweave.base.pieces import (
 )
 from flatweave.base.source import user_location
 from flatweave.frontend.values import untraceable
-from flatweave.frontend.values.operators import METHODS, Operators
+from flatweave.frontend.values.array import METHODS, Array
+from flatweave.frontend.values.operators import Operators
 from flatweave.runtime import lazy_import
 
 __all__ = ["Chunked", "Field", "Held", "Piece", "Several", "Values", "Viewed"]
@@ -133,10 +134,11 @@ class Chunked(Pieced, Operators):
 
     __slots__ = ()
 
-    def __new__(cls, arrays: Iterable[Any] = ()) -> Any:
+    def __new__(cls, arrays: Iterable[Any] = ()) -> Chunked:
         is_list = isinstance(arrays, list | tuple) and len(arrays) > 0
         if cls is Chunked and is_list and _is_ragged(arrays[0]):  # type: ignore[index]
-            return object.__new__(lazy_import.opened("rows").ChunkedRows)
+            kind: type[Chunked] = lazy_import.opened("rows").ChunkedRows
+            return object.__new__(kind)
         return object.__new__(cls)
 
     def __init__(self, arrays: Iterable[Any]) -> None:
@@ -177,7 +179,11 @@ class Chunked(Pieced, Operators):
         pieces = [_viewed(piece, np.dtype(dtype), row) for piece in self.pieces]
         return Chunked.of(pieces, dtype, row)
 
-    def __getitem__(self, name: Any) -> Any:
+    @overload
+    def __getitem__(self, name: str) -> Chunked: ...
+    @overload
+    def __getitem__(self, name: Any) -> Array | Chunked: ...
+    def __getitem__(self, name: Any) -> Array | Chunked:
         """The field of this name, of records; else as an array is indexed."""
         if not isinstance(name, str):
             return METHODS["getitem"](self, name)
@@ -203,7 +209,8 @@ class Chunked(Pieced, Operators):
         that many values, but at least one row.
         """
         if _is_ragged(array):
-            return lazy_import.opened("rows").ChunkedRows.cut(array, rows, values=values)
+            kind: type[Chunked] = lazy_import.opened("rows").ChunkedRows
+            return kind.cut(array, rows, values=values)
         whole: Values = METHODS["rows_of"](array, "the array of cut")
         rows = positive(rows)
         if not whole.ndim:
@@ -237,16 +244,18 @@ class Chunked(Pieced, Operators):
         Raises ArgumentError for files that do not go together, Unsupported without their library.
         """
         rows = None if rows is None else positive(rows)
-        return lazy_import.opened("sources").opened(
+        found: Chunked | dict[str, Chunked] = lazy_import.opened("sources").opened(
             path, rows, column, format
         )
+        return found
 
     @classmethod
     def ragged(cls, values: Any, offsets: Any) -> Chunked:
         """Rows of different lengths, of values and offsets in chunks: row i is
         `values[offsets[i]:offsets[i+1]]`. Rows are cut where offsets are, which are gone through
         once: ShapeError for those that fall, or do not go from 0 to the number of values."""
-        return lazy_import.opened("ragged").ragged(values, offsets)
+        rows: Chunked = lazy_import.opened("ragged").ragged(values, offsets)
+        return rows
 
     @classmethod
     def from_dask(cls, collection: Any) -> Chunked:
@@ -256,7 +265,8 @@ class Chunked(Pieced, Operators):
         client of `fw.on`, or else here. Raises ArgumentError for anything else, DTypeError for
         other elements than numbers.
         """
-        return lazy_import.opened("collections").from_dask(collection)
+        chunks: Chunked = lazy_import.opened("collections").from_dask(collection)
+        return chunks
 
     def rechunk(self, rows: int | Chunked) -> Chunked:
         """The same array in chunks of `rows` rows, or cut like another one of that length.
@@ -278,7 +288,7 @@ class Chunked(Pieced, Operators):
         pieces = [Several(self.between(*ends)) for ends in pairwise(bounds)]
         return Chunked.of(pieces, self.dtype, self.row)
 
-    def to_dask(self) -> Any:
+    def to_dask(self) -> object:
         """A Dask array of the same chunks; what is on workers stays there."""
         return lazy_import.opened("to_dask").to_dask(self)
 
@@ -303,7 +313,7 @@ class Chunked(Pieced, Operators):
 
     if not TYPE_CHECKING:  # which knows every name
 
-        def __getattr__(self, name: str) -> Any:
+        def __getattr__(self, name: str) -> NoReturn:
             raise untraceable.attribute(name, "an array in chunks", "Chunked")
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Values:

@@ -12,16 +12,18 @@ any other.
 from __future__ import annotations
 
 import functools
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
 from flatweave.base.errors import ArgumentError, DTypeError
 from flatweave.base.pretty import counted
 from flatweave.base.source import user_location
-from flatweave.frontend.values.operators import METHODS
+from flatweave.frontend.values.array import METHODS, Array
+from flatweave.frontend.values.exchange import Values
 from flatweave.frontend.values.tree import STRUCTURED, Node
 
+T = TypeVar("T")
 POINT, SPAN = "M", "m"  # NumPy's kinds: datetime64, timedelta64
 
 
@@ -48,9 +50,9 @@ class Times(Node):
         return cls(ticks)
 
     @property
-    def shape(self) -> Any:
+    def shape(self) -> tuple[Any, ...]:
         """The extents."""
-        return self.ticks.shape
+        return tuple(self.ticks.shape)
 
     @property
     def ndim(self) -> int:
@@ -63,16 +65,16 @@ class Times(Node):
     def __getitem__(self, key: Any) -> Times:
         return self.like(METHODS["getitem"](self.ticks, key))
 
-    def to_numpy(self) -> Any:
+    def to_numpy(self) -> Values:
         """The times as NumPy has them, not copied."""
         return np.asarray(self.ticks).view(self.dtype)
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Values:
         return np.asarray(self.to_numpy(), dtype, copy=copy)
 
-    def tolist(self) -> Any:
+    def tolist(self) -> list[Any]:
         """The times as Python has them."""
-        return self.to_numpy().tolist()
+        return list(self.to_numpy().tolist())
 
     def __repr__(self) -> str:
         return f"Times({self.ticks!r}, dtype={self.dtype})"
@@ -100,7 +102,7 @@ class Times(Node):
 
     __rmul__ = __mul__
 
-    def __floordiv__(self, other: Any) -> Any:
+    def __floordiv__(self, other: Any) -> Array | Times:
         if not _is_time(other):
             return self.like(METHODS["floordiv"](self._span().ticks, _whole(other)))
         return _apply("floordiv", self._span(), _operand(other, self)._span())
@@ -111,22 +113,22 @@ class Times(Node):
     def __abs__(self) -> Times:
         return self.like(METHODS["abs"](self._span().ticks))
 
-    def __lt__(self, other: Any) -> Any:
+    def __lt__(self, other: Any) -> Array:
         return _compared("less", self, other)
 
-    def __le__(self, other: Any) -> Any:
+    def __le__(self, other: Any) -> Array:
         return _compared("less_equal", self, other)
 
-    def __gt__(self, other: Any) -> Any:
+    def __gt__(self, other: Any) -> Array:
         return _compared("greater", self, other)
 
-    def __ge__(self, other: Any) -> Any:
+    def __ge__(self, other: Any) -> Array:
         return _compared("greater_equal", self, other)
 
-    def __eq__(self, other: object) -> Any:
+    def __eq__(self, other: object) -> Array:  # type: ignore[override]
         return _compared("equal", self, other) if _is_time(other) else NotImplemented
 
-    def __ne__(self, other: object) -> Any:
+    def __ne__(self, other: object) -> Array:  # type: ignore[override]
         return _compared("not_equal", self, other) if _is_time(other) else NotImplemented
 
     __hash__ = None  # type: ignore[assignment]
@@ -212,7 +214,7 @@ def _operand(value: Any, other: Times) -> Times:
     return found
 
 
-def _apply(name: str, a: Times, b: Times) -> Any:
+def _apply(name: str, a: Times, b: Times) -> Array:
     return METHODS[name](a.ticks, b.ticks)
 
 
@@ -223,14 +225,14 @@ def _difference(a: Times, b: Times) -> Times:
     return _kind(POINT if is_point else SPAN, a)(_apply("sub", a, b))
 
 
-def _compared(name: str, a: Times, other: Any) -> Any:
+def _compared(name: str, a: Times, other: Any) -> Array:
     b = _operand(other, a)
     if a.dtype.kind != b.dtype.kind:
         raise _no_meaning("a point in time compared with a span")
     return _apply(name, a, b)
 
 
-def _whole(value: Any) -> Any:
+def _whole(value: T) -> T:
     """A factor or divisor, which must be an integer."""
     if _is_time(value) or np.dtype(getattr(value, "dtype", type(value))).kind not in "iub":
         raise _no_meaning("a span of time times or by anything but an integer")

@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Protocol
 
 import numpy as np
@@ -83,7 +84,7 @@ class DeviceArray(HostArray):
             raise TypeError("len() of unsized object")
         return self.shape[0]
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> Iterator[Any]:
         return iter(HostArray(self._values))
 
     @property
@@ -93,7 +94,7 @@ class DeviceArray(HostArray):
     def __dlpack__(
         self, *, stream: Any = None, max_version: tuple[int, int] | None = None,
         dl_device: tuple[int, int] | None = None, copy: bool | None = None,
-    ) -> Any:
+    ) -> object:
         here = self.__dlpack_device__()
         if here[0] == CPU or (dl_device is not None and dl_device[0] == CPU):
             return super().__dlpack__(max_version=max_version, dl_device=dl_device, copy=copy)

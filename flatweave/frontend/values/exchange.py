@@ -51,7 +51,7 @@ _is_named = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_char_p)(
 )
 
 
-def given(values: Values, **options: Any) -> Any:
+def given(values: Values, **options: Any) -> object:
     """A capsule with an array of bf16."""
     capsule = values.view(np.uint16).__dlpack__(**options)
     _type_in(capsule)[0] = BRAIN
@@ -61,7 +61,7 @@ def given(values: Values, **options: Any) -> Any:
 def taken(value: Any, copy: bool | None = None) -> Values | None:
     """An array of bf16 that has `__dlpack__`, not copied unless that is asked for."""
     try:
-        found = np.from_dlpack(_InWords(value), copy=copy)
+        found: Values = np.from_dlpack(_InWords(value), copy=copy)
     except (BufferError, TypeError, RuntimeError, AttributeError):
         return None
     return found.view(brain_float())
@@ -73,8 +73,9 @@ class _InWords:
     def __init__(self, value: Any) -> None:
         self.value = value
 
-    def __dlpack_device__(self) -> Any:
-        return self.value.__dlpack_device__()
+    def __dlpack_device__(self) -> tuple[int, int]:
+        kind, number = self.value.__dlpack_device__()
+        return kind, number
 
     def __dlpack__(self, **options: Any) -> Any:
         capsule = self.value.__dlpack__(**options)
@@ -85,7 +86,7 @@ class _InWords:
         return capsule
 
 
-def _type_in(capsule: Any) -> Any:
+def _type_in(capsule: object) -> ctypes.Array[ctypes.c_uint8]:
     """The kind of the elements in a capsule and their bits, to be read and written."""
     name = next(name for name in TENSOR if _is_named(capsule, name))
     return (ctypes.c_uint8 * 2).from_address(_pointer_in(capsule, name) + TENSOR[name] + TYPE)
@@ -110,7 +111,7 @@ class Exchange:
     def __dlpack__(
         self, *, stream: None = None, max_version: tuple[int, int] | None = None,
         dl_device: tuple[int, int] | None = None, copy: bool | None = None,
-    ) -> Any:
+    ) -> object:
         values = self._values
         if max_version is None or max_version < (1, 0):
             # such consumers cannot be told that the memory is read-only
@@ -125,7 +126,9 @@ class Exchange:
     def __dlpack_device__(self) -> tuple[int, int]:
         return (CPU, 0)
 
-    def __arrow_c_array__(self, requested_schema: Any = None, valid: Any = None) -> Any:
+    def __arrow_c_array__(
+        self, requested_schema: Any = None, valid: Any = None
+    ) -> tuple[object, object]:
         """The elements as Arrow has them; those where `valid` does not hold are missing."""
         column = numbers(self._values)
         return capsules(column if valid is None else with_missing(column, valid.to_numpy()))

@@ -174,7 +174,8 @@ def _columns_of(value: Any) -> Iterable[tuple[Any, Any]] | None:
     if hasattr(value, "get_columns"):
         return zip(value.columns, value.get_columns(), strict=True)
     if hasattr(value, "isna") and hasattr(value, "columns"):
-        return value.items()
+        pairs: Iterable[tuple[Any, Any]] = value.items()
+        return pairs
     return None
 
 

@@ -15,7 +15,7 @@ refused as for any other.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NoReturn, TypeAlias, overload
 
 import numpy as np
 
@@ -23,7 +23,14 @@ from flatweave.base.dtypes import SHORT, DType, as_dtype, bf16, c64, c128, f16, 
 from flatweave.base.errors import DTypeError
 from flatweave.base.source import user_location
 from flatweave.frontend.values import untraceable
-from flatweave.frontend.values.array import Array, HostArray, HostComplex, describe, host_array
+from flatweave.frontend.values.array import (
+    Array,
+    HostArray,
+    HostComplex,
+    Tracer,
+    describe,
+    host_array,
+)
 from flatweave.frontend.values.chunked import Chunked
 from flatweave.frontend.values.exchange import Values
 from flatweave.frontend.values.tree import Node, flatten, is_irregular
@@ -37,8 +44,9 @@ class Composed(Array, Node):
     irregular: ClassVar[bool] = False
 
     @property
-    def _part(self) -> Any:
-        return getattr(self, self.parts[0])
+    def _part(self) -> Tracer:
+        part: Tracer = getattr(self, self.parts[0])
+        return part
 
     @property
     def shape(self) -> tuple[Any, ...]:
@@ -69,7 +77,7 @@ class Composed(Array, Node):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Values:
         raise self._refused("array")
 
-    def __dlpack__(self, **options: Any) -> Any:
+    def __dlpack__(self, **options: Any) -> NoReturn:
         raise self._refused("array")
 
     def __bool__(self) -> bool:
@@ -102,16 +110,18 @@ class Short(Composed):
     __slots__ = ("words",)
     parts: ClassVar[tuple[str, ...]] = ("words",)
     element: ClassVar[DType]
+    words: Tracer
 
     def __init__(self, words: Any) -> None:
         self.words = words
 
     @classmethod
-    def made(cls, *parts: Any) -> Any:
+    def made(cls, *parts: Any) -> Node:
         """The floats with these bits; where they are rows, these of floats."""
         (words,) = parts
         if is_irregular(words):
-            return type(words).made(cls.made(words.values), words.offsets)
+            rows: Node = type(words).made(cls.made(words.values), words.offsets)
+            return rows
         return cls(words)
 
     @classmethod
@@ -181,7 +191,11 @@ SPELLED_SHORT = frozenset({*SHORT, "float16", "half", "f2", "<f2", "=f2", "e"})
 """What NumPy and we call these dtypes."""
 
 
-def words_of(values: Any) -> Any:
+@overload
+def words_of(values: Chunked) -> Chunked: ...
+@overload
+def words_of(values: Values | np.generic | HostArray) -> Values: ...
+def words_of(values: Chunked | Values | np.generic | HostArray) -> Chunked | Values:
     """The memory of floats of 16 bits, in row-major order, as words."""
     if isinstance(values, Chunked):
         return values.viewed(np.uint16, values.row)
@@ -243,17 +257,20 @@ class Complex(Composed):
 
     __slots__ = ("imag", "real")
     parts: ClassVar[tuple[str, ...]] = ("real", "imag")
+    real: Tracer
+    imag: Tracer
 
     def __init__(self, real: Any, imag: Any) -> None:
         self.real = real
         self.imag = imag
 
     @classmethod
-    def made(cls, *parts: Any) -> Any:
+    def made(cls, *parts: Any) -> Node:
         """The complex numbers with these parts; where they are rows, these of complex numbers."""
         real, imag = parts
         if is_irregular(real):
-            return type(real).made(cls.made(real.values, imag.values), real.offsets)
+            rows: Node = type(real).made(cls.made(real.values, imag.values), real.offsets)
+            return rows
         return cls(real, imag)
 
     @classmethod
@@ -276,7 +293,7 @@ class Interleaved(Node):
         self.pairs = pairs
 
     @classmethod
-    def made(cls, *parts: Any) -> Any:
+    def made(cls, *parts: Any) -> Chunked | HostComplex:
         """The complex array over the floats that a program gave."""
         if isinstance(parts[0], Chunked):
             pairs = parts[0]
@@ -291,7 +308,11 @@ def complex_of(dtype: np.dtype[Any]) -> type[np.complexfloating[Any, Any]]:
     return np.complex64 if dtype == np.float32 else np.complex128
 
 
-def pairs_of(values: Any) -> Any:
+@overload
+def pairs_of(values: Chunked) -> Chunked: ...
+@overload
+def pairs_of(values: Values | HostArray) -> Values: ...
+def pairs_of(values: Chunked | Values | HostArray) -> Chunked | Values:
     """The memory of complex numbers, in row-major order, as floats: one axis more, of extent 2."""
     if isinstance(values, Chunked):
         part = np.float32 if values.dtype == np.complex64 else np.float64
@@ -301,6 +322,8 @@ def pairs_of(values: Any) -> Any:
     return array.reshape(array.shape + (1,)).view(part)
 
 
+Traced: TypeAlias = Tracer | Composed
+"""An array of a trace: one of the program, or one that is composed of such."""
 NUMBERS = (complex, np.complexfloating)
 SPELLED_COMPLEX = frozenset({
     "c64", "c128", "complex64", "complex128", "complex", "csingle", "cdouble", "F", "D", "c8",

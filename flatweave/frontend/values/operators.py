@@ -11,7 +11,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 from inspect import signature
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, TypeVar
 
 from flatweave.base import operand_owners
 from flatweave.base.errors import ArgumentError, ShapeError
@@ -19,7 +19,7 @@ from flatweave.base.source import user_location
 from flatweave.frontend.values.public_names import MODULES, Methods
 from flatweave.runtime.lazy_import import opened
 
-METHODS = Methods()
+METHODS: Methods[Any] = Methods()
 
 # NumPy's universal functions whose name here is another
 UFUNCS = {
@@ -57,24 +57,43 @@ OPERATORS = {
 }  # fmt: skip
 
 
-def applied(name: str, array: Any, other: Any) -> Any:
+A = TypeVar("A", bound="Elementwise")
+
+
+def _function(name: str) -> Callable[..., Any]:
+    return METHODS[name]
+
+
+def called(name: str, array: A, *rest: Any, **options: Any) -> A:
+    """What the function of this name makes of an array or a Ragged, which is one as well."""
+    result: A = _function(name)(array, *rest, **options)
+    return result
+
+
+def applied(name: str, array: A, other: Any) -> A:
     """`array op other`, by the other's library where the operation belongs to it."""
     known = OPERATORS[name]
     if not operand_owners.is_foreign(other, known.reflected):
-        return METHODS[name](array, other)
+        return called(name, array, other)
     elements = array._elements()
     if elements is None and operand_owners.has_protocol(other):
-        return METHODS["inside_a_program"](name, array, other, known.reflected)
-    return operand_owners.computed_right(array, elements, known.python, other, known.reflected)
+        foreign: A = METHODS["inside_a_program"](name, array, other, known.reflected)
+    else:
+        foreign = operand_owners.computed_right(
+            array, elements, known.python, other, known.reflected
+        )
+    return foreign
 
 
-def reflected(name: str, other: Any, array: Any) -> Any:
+def reflected(name: str, other: Any, array: A) -> A:
     """`other op array`, which Python asks of the array where the other declines."""
     known = OPERATORS[name]
+    result: A = NotImplemented
     if not operand_owners.is_foreign(other, known.direct):
-        return METHODS[name](other, array)
-    elements = array._elements()
-    return NotImplemented if elements is None else known.python(other, elements)
+        result = _function(name)(other, array)
+    elif (elements := array._elements()) is not None:
+        result = known.python(other, elements)
+    return result
 
 
 class Elementwise:
@@ -83,7 +102,7 @@ class Elementwise:
     __slots__ = ()
     __array_priority__ = operand_owners.PRIORITY
 
-    def _elements(self) -> Any:
+    def _elements(self) -> object | None:
         """The elements for another library, as an array of NumPy; None inside a program."""
         return None
 
@@ -190,45 +209,51 @@ class Elementwise:
         return other // self, other % self
 
     def __neg__(self) -> Self:
-        return METHODS["neg"](self)
+        return called("neg", self)
 
     def __pos__(self) -> Self:
-        return METHODS["positive"](self)
+        return called("positive", self)
 
     def __invert__(self) -> Self:
-        return METHODS["bitwise_not"](self)
+        return called("bitwise_not", self)
 
     def __abs__(self) -> Self:
-        return METHODS["abs"](self)
+        return called("abs", self)
 
     def __round__(self, digits: int = 0) -> Self:
-        return METHODS["rounded"](self, digits)
+        return called("rounded", self, digits)
 
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> object:
         if any(operand_owners.has_protocol(x) for x in (*inputs, *options.get("out", ()))):
             plain = [x._elements() if isinstance(x, Elementwise) else x for x in inputs]
             is_here = not any(x is None for x in plain)
             return getattr(ufunc, method)(*plain, **options) if is_here else NotImplemented
         name = UFUNCS.get(ufunc.__name__, ufunc.__name__)
-        ours = METHODS[name] if method == "__call__" and name in MODULES else None
-        if ours is None or (options and not options.keys() <= signature(ours).parameters.keys()):
+        is_known = method == "__call__" and name in MODULES
+        known: Callable[..., object] | None = METHODS[name] if is_known else None
+        if known is None or (options and not options.keys() <= signature(known).parameters.keys()):
             return METHODS["foreign_ufunc"](ufunc, method, inputs, options)
-        return ours(*inputs, **options)
+        return known(*inputs, **options)
 
-    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> object:
         return opened("numpy").called(func, types, args, kwargs)
 
     def astype(self, dtype: Any, copy: bool = True) -> Self:
         """The same values in another dtype."""
-        return METHODS["astype"](self, dtype)
+        return called("astype", self, dtype)
 
     def clip(self, min: Any = None, max: Any = None) -> Self:
         """Values below `min` become `min`, values above `max` become `max`."""
-        return METHODS["clip"](self, min, max)
+        return called("clip", self, min, max)
 
     def round(self, decimals: int = 0) -> Self:
         """Each value rounded to `decimals` decimals, halves to even."""
-        return METHODS["rounded"](self, decimals) if decimals else METHODS["round"](self)
+        return called("rounded", self, decimals) if decimals else called("round", self)
+
+
+def _reduced(name: str, array: object, *options: Any) -> Elementwise:
+    result: Elementwise = METHODS["reduction"](name, array, *options)
+    return result
 
 
 class Reductions:
@@ -239,67 +264,67 @@ class Reductions:
     def sum(
         self, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False,
         initial: Any = None, where: Any = None,
-    ) -> Any:
+    ) -> Elementwise:
         """The sum of all elements, or along axes."""
-        return METHODS["reduction"]("sum", self, axis, dtype, out, keepdims, initial, where)
+        return _reduced("sum", self, axis, dtype, out, keepdims, initial, where)
 
     def prod(
         self, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False,
         initial: Any = None, where: Any = None,
-    ) -> Any:
+    ) -> Elementwise:
         """The product of all elements, or along axes."""
-        return METHODS["reduction"]("prod", self, axis, dtype, out, keepdims, initial, where)
+        return _reduced("prod", self, axis, dtype, out, keepdims, initial, where)
 
     def min(
         self, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False,
         initial: Any = None, where: Any = None,
-    ) -> Any:
+    ) -> Elementwise:
         """The least element, or the least ones along axes."""
-        return METHODS["reduction"]("min", self, axis, dtype, out, keepdims, initial, where)
+        return _reduced("min", self, axis, dtype, out, keepdims, initial, where)
 
     def max(
         self, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False,
         initial: Any = None, where: Any = None,
-    ) -> Any:
+    ) -> Elementwise:
         """The greatest element, or the greatest ones along axes."""
-        return METHODS["reduction"]("max", self, axis, dtype, out, keepdims, initial, where)
+        return _reduced("max", self, axis, dtype, out, keepdims, initial, where)
 
     def any(
         self, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False,
         where: Any = None,
-    ) -> Any:
+    ) -> Elementwise:
         """Whether an element is true, of all or along axes."""
-        return METHODS["reduction"]("any", self, axis, dtype, out, keepdims, None, where)
+        return _reduced("any", self, axis, dtype, out, keepdims, None, where)
 
     def all(
         self, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False,
         where: Any = None,
-    ) -> Any:
+    ) -> Elementwise:
         """Whether every element is true, of all or along axes."""
-        return METHODS["reduction"]("all", self, axis, dtype, out, keepdims, None, where)
+        return _reduced("all", self, axis, dtype, out, keepdims, None, where)
 
     def mean(
         self, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False,
         where: Any = None,
-    ) -> Any:
+    ) -> Elementwise:
         """The mean of all elements, or along axes."""
-        return METHODS["reduction"]("mean", self, axis, dtype, out, keepdims, None, where)
+        return _reduced("mean", self, axis, dtype, out, keepdims, None, where)
 
-    def argmin(self, axis: Any = None, out: None = None, *, keepdims: bool = False) -> Any:
+    def argmin(self, axis: Any = None, out: None = None, *, keepdims: bool = False) -> Elementwise:
         """Where the least element is first found."""
-        return METHODS["reduction"]("argmin", self, axis, None, out, keepdims)
+        return _reduced("argmin", self, axis, None, out, keepdims)
 
-    def argmax(self, axis: Any = None, out: None = None, *, keepdims: bool = False) -> Any:
+    def argmax(self, axis: Any = None, out: None = None, *, keepdims: bool = False) -> Elementwise:
         """Where the greatest element is first found."""
-        return METHODS["reduction"]("argmax", self, axis, None, out, keepdims)
+        return _reduced("argmax", self, axis, None, out, keepdims)
 
-    def cumsum(self, axis: Any = None, dtype: Any = None, out: None = None) -> Any:
+    def cumsum(self, axis: Any = None, dtype: Any = None, out: None = None) -> Elementwise:
         """The sum of the elements up to each one."""
-        return METHODS["reduction"]("cumsum", self, axis, dtype, out, False)
+        return _reduced("cumsum", self, axis, dtype, out, False)
 
-    def cumprod(self, axis: Any = None, dtype: Any = None, out: None = None) -> Any:
+    def cumprod(self, axis: Any = None, dtype: Any = None, out: None = None) -> Elementwise:
         """The product of the elements up to each one."""
-        return METHODS["reduction"]("cumprod", self, axis, dtype, out, False)
+        return _reduced("cumprod", self, axis, dtype, out, False)
 
 
 class IndexingError(ShapeError, IndexError):
@@ -319,7 +344,7 @@ class Operators(Elementwise, Reductions):
 
     def __getitem__(self, key: Any) -> Self:
         try:
-            return METHODS["getitem"](self, key)
+            return called("getitem", self, key)
         except ShapeError as failure:
             raise IndexingError(
                 failure.message, where=failure.where, origins=failure.origins,
@@ -340,20 +365,20 @@ class Operators(Elementwise, Reductions):
     @property
     def T(self) -> Self:
         """The array with its axes in reverse order."""
-        return METHODS["transpose"](self)
+        return called("transpose", self)
 
     @property
     def mT(self) -> Self:
         """The array with its last two axes exchanged."""
-        return METHODS["matrix_transpose"](self)
+        return called("matrix_transpose", self)
 
-    def __array_namespace__(self, *, api_version: str | None = None) -> Any:
+    def __array_namespace__(self, *, api_version: str | None = None) -> object:
         """The package, which has the names of the array API standard."""
         return METHODS["namespace"](api_version)
 
     def reshape(self, *shape: Any, copy: bool | None = None) -> Self:
         """The same elements, in row-major order, under another shape; one extent may be -1."""
-        return METHODS["reshape"](self, shape[0] if len(shape) == 1 else shape, copy=copy)
+        return called("reshape", self, shape[0] if len(shape) == 1 else shape, copy=copy)
 
     def ravel(self, order: str = "C") -> Self:
         """All elements as an array of rank 1: in row-major order, of order "F" column by column."""
@@ -362,14 +387,14 @@ class Operators(Elementwise, Reductions):
                 f"the order of elements is C, F, A or K, got {order!r}.",
                 where=user_location(), remedy='Leave it out for "C", row by row.',
             )  # fmt: skip
-        return METHODS["reshape"](METHODS["transpose"](self) if order == "F" else self, -1)
+        return called("reshape", called("transpose", self) if order == "F" else self, -1)
 
     flatten = ravel
 
     def transpose(self, *axes: Any) -> Self:
         """The array with its axes in another order, reversed when none is given."""
-        return METHODS["transpose"](self, axes[0] if len(axes) == 1 else axes or None)
+        return called("transpose", self, axes[0] if len(axes) == 1 else axes or None)
 
     def dot(self, other: Any) -> Self:
         """The inner product of vectors, the product of matrices."""
-        return METHODS["dot"](self, other)
+        return called("dot", self, other)

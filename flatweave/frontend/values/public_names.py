@@ -9,7 +9,7 @@ So `import flatweave` costs what traces and what runs, and a program pays for wh
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar, overload
 
 from flatweave.runtime.lazy_import import opened
 
@@ -138,9 +138,35 @@ def public(name: str) -> object:
     return getattr(opened(MODULES[name]), name)
 
 
-class Methods(dict[str, Callable[..., Any]]):
-    """Functions by name, as they are declared; one that is not yet is imported."""
+GivesArrays: TypeAlias = Literal["broadcast_arrays", "meshgrid", "nonzero", "unstack"]
+# rows, which this folder does not know, what belongs to another library, and no arrays
+GivesOthers: TypeAlias = Literal[
+    "along_rows", "at", "by_rows", "column_of", "concat_rows", "foreign_ufunc",
+    "inside_a_program", "namespace", "on_rows", "ragged", "rows_of", "setitem", "stacked",
+    "to_arrow", "to_awkward", "with_row",
+]  # fmt: skip
+
+
+A = TypeVar("A")
+
+
+class Methods(dict[str, Callable[..., Any]], Generic[A]):
+    """Functions by name, as they are declared; one that is not yet is imported.
+
+    Their types are those for arrays, A. Who calls one for a Ragged or a structure says what it
+    gives.
+    """
 
     def __missing__(self, name: str) -> Callable[..., Any]:
         opened(_INSIDE[name])
         return dict(self)[name]
+
+    if TYPE_CHECKING:
+
+        @overload
+        def __getitem__(self, name: GivesArrays) -> Callable[..., tuple[A, ...]]: ...
+        @overload
+        def __getitem__(self, name: GivesOthers) -> Callable[..., Any]: ...
+        @overload
+        def __getitem__(self, name: str) -> Callable[..., A]: ...
+        def __getitem__(self, name: str) -> Callable[..., Any]: ...

@@ -36,7 +36,7 @@ class Node:
     irregular: ClassVar[bool] = True  # whether these do not go along one axis
 
     @classmethod
-    def made(cls, *parts: Any) -> Any:
+    def made(cls, *parts: Any) -> object:
         """The value with these parts, which nobody checks again."""
         raise NotImplementedError
 

@@ -17,6 +17,7 @@ from flatweave.base.records import record
 from flatweave.base.source import user_location
 from flatweave.frontend.elements.elementwise import minimum
 from flatweave.frontend.elements.scalars import where
+from flatweave.frontend.trace.tracers import as_tracer
 from flatweave.frontend.values.array import Tracer
 from flatweave.frontend.values.tree import unflatten
 from flatweave.kernel.algorithms.operators import (
@@ -343,7 +344,7 @@ def filter(keep: Callable[[Any], Any], xs: Any) -> Push:
         for_all(
             (chunks + (threads - 1)) // threads,
             lambda b: for_all(
-                minimum(threads, chunks - b * threads), lambda t: thread(b * threads + t)
+                as_tracer(minimum(threads, chunks - b * threads)), lambda t: thread(b * threads + t)
             ),
         )
 
