@@ -11,7 +11,7 @@ import functools
 import inspect
 import weakref
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, TypeVar
 
 from flatweave.base import pretty
 from flatweave.base.config import config
@@ -26,6 +26,7 @@ from flatweave.frontend.values.array import Tracer
 from flatweave.frontend.values.tree import Tree, flatten, paths, portions, unflatten
 
 P = inspect.Parameter
+R = TypeVar("R")
 BY_POSITION = (P.POSITIONAL_ONLY, P.POSITIONAL_OR_KEYWORD)
 
 
@@ -198,7 +199,7 @@ class Call:
             return self.keywords[i - positional]
         return self.parameters.name_at(i) or f"args{i}"
 
-    def key(self, target: str, schedule: Schedule) -> Any:
+    def key(self, target: str, schedule: Schedule) -> tuple[object, ...]:
         """The signature of the call; ArgumentError when a static argument cannot be a key."""
         static = tuple((i, _kept(value)) for i, value in self.static.items())
         dynamic = tuple(part for value in self.values for part in key_of(value))
@@ -229,7 +230,7 @@ class Call:
             if type(value) is Weakly:
                 weakref.finalize(value.value(), then).atexit = False
 
-    def body(self, fn: Callable[..., Any], tracers: list[Tracer]) -> Any:
+    def body(self, fn: Callable[..., R], tracers: list[Tracer]) -> R:
         """Call the function on traced arguments."""
         parts = iter(portions(self.trees, tracers))
         trees = iter(self.trees)
@@ -258,7 +259,7 @@ class Weakly:
         return type(other) is Weakly and self.value == other.value
 
 
-def _kept(value: Any, whole: bool = False) -> Any:
+def _kept(value: Any, whole: bool = False) -> object:
     """A static argument as part of a key, or `whole`; an object that is equal to itself alone is
     referred to weakly."""
     cls: Any = type(value)
@@ -268,6 +269,6 @@ def _kept(value: Any, whole: bool = False) -> Any:
     return value if whole else identity(value)
 
 
-def _taken(value: Any) -> Any:
+def _taken(value: Any) -> object:
     """A static argument again."""
     return value.value() if type(value) is Weakly else value

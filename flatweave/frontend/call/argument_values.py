@@ -88,7 +88,7 @@ FEW = 128
 """Numbers that an array may hold: two for each of 64 axes."""
 
 
-def python_value(value: Any) -> Any:
+def python_value(value: Any) -> object:
     """The value of a static parameter: lists, ranges and rows of integers as tuples, numbers as
     Python's.
 
@@ -108,7 +108,7 @@ def python_value(value: Any) -> Any:
     return operator.index(value) if hasattr(type(value), "__index__") else value
 
 
-def python_numbers(value: Any) -> Any:
+def python_numbers(value: Any) -> object:
     """A parameter that holds a few numbers, each an argument of the program: arrays as tuples."""
     if isinstance(value, range):
         return tuple(value)

@@ -175,7 +175,7 @@ class OperationCall:
             self.leaves.append(leaf)
             self.names.append(name)
 
-    def key(self) -> Any:
+    def key(self) -> tuple[object, ...] | None:
         """The signature; None if the arguments alone do not determine it."""
         parts = tuple(_static_key(value) for value in self.static.values())
         if None in parts:
@@ -184,7 +184,7 @@ class OperationCall:
         places = tuple(self.static)
         return self.known, self.keywords, tuple(self.trees), places, parts, dynamic
 
-    def body(self, tracers: Sequence[Any]) -> Any:
+    def body(self, tracers: Sequence[Any]) -> object:
         """Call the function's body with traced arguments instead of concrete ones."""
         leaves = list(self.leaves)
         for i, tracer in zip(self.dynamic, tracers, strict=True):
@@ -339,7 +339,7 @@ def _line_of(let: Let) -> str:
     return str(let.where) if isinstance(let.op, Callback) else ""
 
 
-def _field_key(field: Any) -> Any:
+def _field_key(field: Any) -> object:
     if isinstance(field, Var):
         return field.name
     if isinstance(field, Const):
@@ -372,7 +372,7 @@ def _is_argument(leaf: Any) -> bool:
     return not (callable(leaf) or isinstance(leaf, _LITERAL) or leaf is Ellipsis)
 
 
-def _static_key(value: Any) -> Any:
+def _static_key(value: Any) -> object:
     """A static leaf as part of a key; None if it does not identify equal calls."""
     if callable(value) and not isinstance(value, _LITERAL):
         known = OPERATIONS.get(value) if hasattr(value, "__wrapped__") else None

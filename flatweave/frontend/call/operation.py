@@ -177,14 +177,14 @@ def _converted(
         yield convert[name](value) if name in convert else value
 
 
-def _rows_of(value: Any) -> Any:
+def _rows_of(value: Any) -> object:
     """A list of arrays; of one array that is here, its rows."""
     if isinstance(value, np.ndarray | HostArray) and value.ndim:
         return list(np.asarray(value))
     return value
 
 
-def _mask(value: Any) -> Any:
+def _mask(value: Any) -> object:
     """The `where` of a reduction; True leaves nothing out, as in NumPy."""
     return None if value is True else value
 

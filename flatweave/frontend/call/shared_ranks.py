@@ -33,7 +33,7 @@ class Fewer(NamedTuple):
     kwargs: dict[str, Any]
     shape: tuple[int, ...] | None
 
-    def shaped(self, result: Any) -> Any:
+    def shaped(self, result: HostArray) -> HostArray:
         """The result of the call as it was written: a view, which is read-only as well."""
         return result if self.shape is None else shaped(result, self.shape)
 
@@ -83,7 +83,7 @@ def _reduction(xs: Any, named: dict[str, Any]) -> Fewer | None:
     return Fewer((values.reshape(-1, values.shape[-1]),), {"axis": -1}, values.shape[:-1])
 
 
-def _array(value: Any) -> Any:
+def _array(value: Any) -> Values | DeviceArray | None:
     """An argument's array, if it is one of NumPy or of ours."""
     if type(value) is HostArray:
         return value._values
@@ -109,7 +109,7 @@ class AnyRank:
         self._general = general
         self._others: Run | None = None
 
-    def __call__(self, flat: list[Any]) -> Any:
+    def __call__(self, flat: list[Any]) -> HostArray:
         """The result for flat arguments: extents, arrays and scalars in order."""
         shape: tuple[int, ...] = ()
         given: list[Any] = []
@@ -128,7 +128,7 @@ class AnyRank:
             return self._as_they_are(flat)
         return shaped(result, shape) if self._is_elementwise else result
 
-    def _as_they_are(self, flat: list[Any]) -> Any:
+    def _as_they_are(self, flat: list[Any]) -> HostArray:
         if self._others is None:
             args: list[Any] = []
             for value in flat:

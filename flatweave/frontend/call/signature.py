@@ -263,7 +263,7 @@ def key_of(value: Any) -> tuple[Any, ...]:
     return (type(value) if literal_dtype(value) is not as_dtype(np.uint64) else np.uint64,)
 
 
-def identity(value: Any) -> Any:
+def identity(value: Any) -> object:
     """A static value as a key: equal for values that no program can tell apart, and only for those.
 
     Python holds 1, True and 1.0 for equal, and 0.0 and -0.0, alone and inside of tuples, frozen
@@ -333,7 +333,7 @@ def leaves_of(
     return leaves
 
 
-def stand_in(value: Any) -> Any:
+def stand_in(value: Any) -> object:
     """A placeholder of the same dtype and shape that takes no memory."""
     if isinstance(value, TAKEN):
         return np.broadcast_to(np.zeros((), value.dtype), value.shape)

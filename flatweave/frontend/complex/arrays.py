@@ -310,7 +310,7 @@ def running_product(xs: Any, axis: Any = None, dtype: Any = None) -> Array:
 @rule("cumulative_prod")
 def cumulative_product(
     x: Any, *, axis: Any = None, dtype: Any = None, include_initial: bool = False
-) -> Any:
+) -> Array:
     """The product of the elements up to each one; with `include_initial` a 1 before them."""
     z = whole(x)
     if axis is None and z.ndim > 1:

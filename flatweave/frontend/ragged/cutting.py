@@ -127,7 +127,7 @@ def _host(
     return _settled(found, dtype, nulls)
 
 
-def _taken(values: Any, nulls: str) -> Any:
+def _taken(values: Any, nulls: str) -> object:
     """Arrays, of other libraries among them, as they are cut into rows."""
     if nulls == "raise" or isinstance(values, Ragged):
         return values

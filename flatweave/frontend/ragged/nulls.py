@@ -63,7 +63,7 @@ def may_miss(values: object, missing: Values | None = None) -> object:
     return map_leaves(leaf, values, lambda x: isinstance(x, Masked | np.ndarray))
 
 
-def taken(values: Any, nulls: str) -> Any:
+def taken(values: Any, nulls: str) -> object:
     """Another library's array as one of NumPy, where elements may be missing: with NaN for these,
     or as Masked; any other value as it is."""
     if nulls == "raise" or isinstance(values, Array) or is_node(values):
