@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from llvmlite import binding
 
 from flatweave.base.dtypes import DTYPES, DType, bool_, i64
 from flatweave.codegen.llvm import emit, isa
@@ -11,9 +12,9 @@ from flatweave.codegen.llvm.isa.avx512 import Avx512
 from flatweave.codegen.llvm.isa.x86 import Avx2
 from flatweave.kernel_ir.syntax import StoreCompact
 from flatweave.kernel_ir.text import parse_unit
-from flatweave.kernel_ir.warp_ops import CountLanes, LastLane, ScanLanes, ShiftLanes
+from flatweave.kernel_ir.warp_ops import Ballot, CountLanes, LastLane, ScanLanes, ShiftLanes
 from flatweave.runtime.processor import processor
-from flatweave.terms.build import index
+from flatweave.terms.build import FALSE, TRUE, index
 from flatweave.terms.syntax import constant
 from tests.codegen.llvm_programs import run_kernel
 from tests.codegen.test_llvm_collectives import SETS as SHARED_SETS
@@ -148,3 +149,70 @@ def test_one_lane_equals_a_number(width: int, chosen: str) -> None:
     expected = np.arange(low, high)[:, None] == np.arange(3, 3 + width)
     np.testing.assert_array_equal(same, expected)
     np.testing.assert_array_equal(other, ~expected)
+
+
+@pytest.mark.parametrize("chosen", SETS, ids=str)
+@pytest.mark.parametrize("width", [16, 32, 64])
+@pytest.mark.parametrize("fn", ["and", "or", "xor"])
+def test_one_lane_combined_with_flags(fn: str, width: int, chosen: str) -> None:
+    """Counted, as a word, and chosen by: flags together with whether the lane is one, or is not."""
+    steps = 5
+    flags = np.random.default_rng(1).random(steps * width) < 0.4
+    found = np.zeros(steps * width, bool)
+    counts, words = np.zeros(steps, np.int64), np.zeros(steps, np.uint64)
+
+    def body(w, flags, found, counts, words):
+        def turn(w, step):
+            def region(w):
+                at = w.lane(w.mul(step, index(width)))
+                combined = w.apply(fn, w.load(flags, at), w.apply("ne", at, index(width + 5)))
+                both = w.apply(fn, w.apply("eq", at, index(2 * width)), combined)
+                w.store(found, at, w.apply("select", both, TRUE, FALSE))
+                w.store(counts, step, w.emit(CountLanes(both))[0])
+                w.store(words, step, w.emit(Ballot(both))[0])
+
+            w.lanes(width, region)
+
+        w.loop(index(0), index(steps), index(1), [], turn)
+
+    run_kernel(body, flags, found, counts, words, isa=SETS[chosen])
+    do = getattr(np, f"bitwise_{fn}")
+    at = np.arange(steps * width)
+    expected = do(at == 2 * width, do(flags, at != width + 5)).reshape(steps, width)
+    np.testing.assert_array_equal(found.reshape(steps, width), expected)
+    np.testing.assert_array_equal(counts, expected.sum(axis=1))
+    bits = [sum(1 << k for k in np.flatnonzero(row).tolist()) for row in expected]
+    assert words.tolist() == bits
+
+
+def test_flags_that_are_counted_stay_in_words() -> None:
+    """LLVM puts no mask together for the first element: masks are compared, then they are words."""
+    unit = parse_unit("""
+        host(flags: global bool, out: global i64) =>
+            launch count 1 [flags, out]
+            in out
+
+        kernel count(flags: global bool, out: global i64) =>
+            n: i64 = lanes 64 (() =>
+                s: i64 = for 0 6400 64 (base: i64, s: i64 =>
+                    i: i64 = lane base
+                    flag: bool = load flags i
+                    inner: bool = ne i 0
+                    both: bool = and flag inner
+                    n: i64 = count_lanes both
+                    t: i64 = add s n
+                    in t) [0]
+                in s)
+            store out 0 n
+    """)
+    binding.initialize_native_target()
+    machine = binding.Target.from_default_triple().create_target_machine(opt=2)
+    module = binding.parse_assembly(emit(unit, Avx512()))
+    options = binding.create_pipeline_tuning_options(speed_level=2)
+    passes = binding.create_pass_builder(machine, options)
+    passes.getModulePassManager().run(module, passes)
+
+    masks = [line.split(" = ")[1].split()[0] for line in str(module).splitlines()
+             if "<64 x i1>" in line]  # fmt: skip
+
+    assert masks == ["bitcast"]

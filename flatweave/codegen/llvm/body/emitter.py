@@ -17,7 +17,7 @@ from flatweave.base.errors import CompilerBug
 from flatweave.codegen.llvm.body.shapes import LINEAR, REVERSED, UNIFORM, VARYING, Shape
 from flatweave.codegen.llvm.isa.portable import InstructionSet
 from flatweave.codegen.llvm.math.scalar import emit_cast
-from flatweave.codegen.llvm.text.module import Code, constant, splat, vec
+from flatweave.codegen.llvm.text.module import Code, constant, splat, vec, word_of_mask
 from flatweave.kernel_ir.lane_facts import Zeros
 from flatweave.kernel_ir.warp_ops import ScanLanes, ShiftLanes
 from flatweave.terms.control import Apply, Cast
@@ -200,11 +200,19 @@ class Emitter:
         """The lanes that run here and where `condition` holds."""
         if self.mask is None:
             return condition
-        return self.code.let(f"and {self.mask_type} {self.mask}, {condition}", "m")
+        return self.combined("and", self.mask, condition)
 
     def negated(self, condition: str) -> str:
         """The lanes where `condition` does not hold, running or not."""
-        return self.code.let(f"xor {self.mask_type} {condition}, splat (i1 true)", "m")
+        return self.combined("xor", condition, "splat (i1 true)")
+
+    def combined(self, opcode: str, a: str, b: str) -> str:
+        """Two masks combined; their words, too, if one of them has a word."""
+        mask, words = self.code.let(f"{opcode} {self.mask_type} {a}, {b}", "m"), self.code.words
+        if a in words or b in words:
+            x, y = (word_of_mask(self.code, self.width, m) for m in (a, b))
+            words[mask] = self.code.let(f"{opcode} i64 {x}, {y}")
+        return mask
 
     def mask_bits(self, mask: str | None) -> str:
         """A mask as an integer with one bit for each lane, lane 0 lowest."""

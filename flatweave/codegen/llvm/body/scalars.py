@@ -30,7 +30,9 @@ from flatweave.terms.syntax import Atom, Const, Let, Op, Var
 #
 #     base + lane == x     lane x - base, if there is such a lane
 #
-# As vectors they would take a register of 64-bit numbers for every eight lanes.
+# As vectors they would take a register of 64-bit numbers for every eight lanes. The mask is also
+# kept as a word, and so is what is combined with it (`Emitter.combined`): counts and ballots read
+# the word, selects the mask. LLVM drops the form that nobody reads.
 
 
 def is_one_lane(e: Emitter, fn: str, held: Sequence[Held]) -> bool:
@@ -43,7 +45,11 @@ def emit_one_lane(e: Emitter, fn: str, held: Sequence[Held]) -> str:
     """The mask of the lanes where it holds."""
     linear, uniform = sorted(held, key=lambda h: h.shape is UNIFORM)
     lane = e.code.let(f"sub i64 {uniform.text}, {linear.text}")
-    mask = e.isa.one_lane(e.code, e.width, lane)
+    there = e.code.let(f"icmp ult i64 {lane}, {e.width}")
+    bit = e.code.let(f"shl i64 1, {e.code.let(f'and i64 {lane}, 63')}")
+    word = e.code.let(f"select i1 {there}, i64 {bit}, i64 0")
+    mask = e.isa.one_lane(e.code, e.width, lane, word)
+    e.code.words[mask] = word
     return e.negated(mask) if fn == "ne" else mask
 
 
@@ -84,6 +90,8 @@ def emit_apply(e: Emitter, let: Let) -> Sequence[Held]:
     if is_one_lane(e, op.fn, held):
         return (Held(VARYING, emit_one_lane(e, op.fn, held)),)
     texts = [e.lanes(h, scalar_type(arg.type)) for h, arg in zip(held, op.args, strict=True)]
+    if dtype is bool_ and op.fn in ("and", "or", "xor"):
+        return (Held(VARYING, e.combined(op.fn, *texts)),)
     return (Held(VARYING, emit_scalar(e.code, op.fn, dtype, e.width, texts)),)
 
 

@@ -178,11 +178,9 @@ class Avx512(Avx2):
         """Masks have their dedicated registers and come from words."""
         return width >= _LEAST_LANES
 
-    def one_lane(self, body: Body, width: int, lane: str) -> str:
-        """Bit `lane` of a word."""
-        there = body.let(f"icmp ult i64 {lane}, {width}")
-        bit = body.let(f"shl i64 1, {body.let(f'and i64 {lane}, 63')}")
-        return mask_of_word(body, width, body.let(f"select i1 {there}, i64 {bit}, i64 0"))
+    def one_lane(self, body: Body, width: int, lane: str, word: str) -> str:
+        """The word's bits."""
+        return mask_of_word(body, width, word)
 
     # -- runs of neighbours -----------------------------------------------------------------------
 

@@ -169,8 +169,9 @@ class InstructionSet:
         """Whether the one lane where base + lane equals a number is best found by `one_lane`."""
         return False
 
-    def one_lane(self, body: Body, width: int, lane: str) -> str:
-        """The mask of the lane of this number, an i64; of none where there is no such lane."""
+    def one_lane(self, body: Body, width: int, lane: str, word: str) -> str:
+        """The mask of the lane of this number, an i64, whose bit is set in the word; of no lane
+        where the number is not a lane's."""
         raise CompilerBug(f"{self.name} does not find lanes")
 
     # -- scalar functions -------------------------------------------------------------------------

@@ -110,7 +110,7 @@ class Avx2(Sse4):
         """From a register of bytes on."""
         return width >= self.register_bits // 8
 
-    def one_lane(self, body: Body, width: int, lane: str) -> str:
+    def one_lane(self, body: Body, width: int, lane: str, word: str) -> str:
         """Its number compared with those of all lanes, as bytes."""
         body.declare("i64 @llvm.umin.i64(i64, i64)")
         within = body.let(f"call i64 @llvm.umin.i64(i64 {lane}, i64 255)")

@@ -103,6 +103,7 @@ class Body:
     def __init__(self, module: Module) -> None:
         self.module = module
         self.block = "entry"
+        self.words: dict[str, str] = {}  # masks whose lanes are the low bits of an i64, too
         self._lines: list[str] = []
         self._count = 0
 
@@ -340,6 +341,9 @@ def joined(body: Body, element: str, parts: Sequence[str], lanes: int) -> str:
 
 def word_of_mask(body: Body, width: int, mask: str) -> str:
     """A mask of at most 64 lanes as an i64, lane 0 lowest."""
+    if mask in body.words:
+        bits = -1 if width == i64.bits else (1 << width) - 1
+        return body.let(f"and i64 {body.words[mask]}, {bits}")
     whole = body.let(f"bitcast <{width} x i1> {mask} to i{width}")
     return whole if width == i64.bits else body.let(f"zext i{width} {whole} to i64")
 
