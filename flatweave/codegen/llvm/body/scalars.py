@@ -32,7 +32,7 @@ from flatweave.terms.syntax import Atom, Const, Let, Op, Var
 #
 # As vectors they would take a register of 64-bit numbers for every eight lanes. The mask is also
 # kept as a word, and so is what is combined with it (`Emitter.combined`): counts and ballots read
-# the word, selects the mask. LLVM drops the form that nobody reads.
+# the word, selects the mask. LLVM deletes the form without readers.
 
 
 def is_one_lane(e: Emitter, fn: str, held: Sequence[Held]) -> bool:
