@@ -28,6 +28,7 @@ from flatweave.base.source import user_location
 from flatweave.base.tracebacks import leave_ours_out
 from flatweave.frontend.call.compiled import Compiled, Entry, Stages
 from flatweave.frontend.call.contexts import in_force
+from flatweave.frontend.call.direct import DirectCalls
 from flatweave.frontend.call.donation import Leaves, claim, given_plainly
 from flatweave.frontend.call.eager import (
     AUTO,
@@ -85,13 +86,26 @@ class Jitted(Generic[P, R]):
         self._lock = Lock()
         self._entries: dict[Any, Entry] = {}
         self._known = Known()
+        self._direct = DirectCalls()
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        if innermost() is not None:
-            return self.__wrapped__(*args, **kwargs)
+        result: Any = NotImplemented
+        if not kwargs:
+            result = self._direct.call(*args)
+        if result is NotImplemented:
+            if innermost() is not None:
+                return self.__wrapped__(*args, **kwargs)
+            return self._in_python(args, kwargs)  # type: ignore[no-any-return]
+        if result is Ellipsis:
+            return self._direct.again(self._in_python(args, kwargs), args)  # type: ignore[no-any-return]
+        return result  # type: ignore[no-any-return]
+
+    def _in_python(self, args: Any, kwargs: Any) -> Any:
+        """A call outside of every trace, as Python makes it."""
         key: list[Any] = []
         flat: list[Any] = []
         found: Any
+        signature: tuple[Any, ...] | None = None
         try:
             if kwargs or not self._plain_only or not quick(args, key, flat):
                 found, flat, leaves = self._entry(args, kwargs)
@@ -105,8 +119,11 @@ class Jitted(Generic[P, R]):
                     leaves = given_plainly(args, self.donated.has_at)
             if leaves:
                 given = claim(leaves, flat, found.plain.hidden, self.__name__)
-                return found(flat, given)  # type: ignore[no-any-return]
-            return found(flat)  # type: ignore[no-any-return]
+                return found(flat, given)
+            result = found(flat)
+            if signature is not None:
+                self._direct.enter(signature, args, found)
+            return result
         except RecursionError as error:
             raise too_deep(error, self.__name__) from None
         except Exception as error:
@@ -160,6 +177,7 @@ class Jitted(Generic[P, R]):
         """Let the next calls compile anew."""
         with self._lock:
             self._entries, self._known = {}, Known()
+            self._direct.forget()
 
     def _entry(self, args: Any, kwargs: Any) -> tuple[Entry, list[Any], Leaves]:
         """The compiled signature of a call, made if it is new, the call's flat arguments, and what

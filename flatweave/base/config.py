@@ -197,7 +197,8 @@ def checked(read: Callable[[object], object], value: object, said: str) -> objec
 
 
 PROCESS = from_environment(os.environ)
-_current: ContextVar[Switches] = ContextVar("flatweave_switches", default=PROCESS)
+CURRENT: ContextVar[Switches] = ContextVar("flatweave_switches", default=PROCESS)
+"""The switches in force here and now, which `config` reads."""
 
 
 @contextmanager
@@ -225,66 +226,66 @@ class Config:
     @property
     def current(self) -> Switches:
         """All switches at once: one read, and a key for caches."""
-        return _current.get()
+        return CURRENT.get()
 
     @property
     def target(self) -> str:
         """The name of the target programs run on."""
-        return _current.get().target
+        return CURRENT.get().target
 
     @property
     def dump(self) -> tuple[str, ...]:
         """The names of the stages and passes to write out."""
-        return _current.get().dump
+        return CURRENT.get().dump
 
     @property
     def dump_dir(self) -> Path | None:
         """The folder dumps go to; None for standard error."""
-        return _current.get().dump_dir
+        return CURRENT.get().dump_dir
 
     @property
     def verify(self) -> bool:
         """Whether every pass is verified."""
-        return _current.get().verify
+        return CURRENT.get().verify
 
     @property
     def stop_after(self) -> str | None:
         """The pass after which compilation stops."""
-        return _current.get().stop_after
+        return CURRENT.get().stop_after
 
     @property
     def debug(self) -> bool:
         """Whether operators and neutral elements are tried on the data."""
-        return _current.get().debug
+        return CURRENT.get().debug
 
     @property
     def time(self) -> bool:
         """Whether the time of every stage is printed."""
-        return _current.get().time
+        return CURRENT.get().time
 
     @property
     def no_cache(self) -> bool:
         """Whether stored artifacts are left alone."""
-        return _current.get().no_cache
+        return CURRENT.get().no_cache
 
     @property
     def threads(self) -> int | None:
         """The number of worker threads; None for one per core."""
-        return _current.get().threads
+        return CURRENT.get().threads
 
     @property
     def cpu(self) -> str:
         """The name of the CPU that the cpu target compiles for; native for this one."""
-        return _current.get().cpu
+        return CURRENT.get().cpu
 
     @property
     def schedule(self) -> Schedule:
         """The variants that are forced."""
-        return _current.get().schedule
+        return CURRENT.get().schedule
 
     def dumps(self, name: str) -> bool:
         """Whether the stage or pass `name` is to be written out."""
-        wanted = _current.get().dump
+        wanted = CURRENT.get().dump
         return name in wanted or "all" in wanted
 
     def scoped(self, **overrides: Unpack[Overrides]) -> AbstractContextManager[None]:
@@ -309,11 +310,11 @@ class Config:
 
 @contextmanager
 def _in_force(values: Mapping[str, Any]) -> Iterator[None]:
-    token = _current.set(replace(_current.get(), **values))
+    token = CURRENT.set(replace(CURRENT.get(), **values))
     try:
         yield
     finally:
-        _current.reset(token)
+        CURRENT.reset(token)
 
 
 config = Config()

@@ -7,7 +7,7 @@ import math
 import struct
 import traceback
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -117,7 +117,7 @@ _CODES = {
     "u8": "B7x", "u16": "H6x", "u32": "I4x", "u64": "Q", "f32": "f4x", "f64": "d",
 }  # fmt: skip
 _NOTHING = (ctypes.c_char * 256)()  # readable, for arrays without elements
-_DATA_OF_NOTHING = -(-ctypes.addressof(_NOTHING) // 64) * 64
+DATA_OF_NOTHING = -(-ctypes.addressof(_NOTHING) // 64) * 64
 
 
 class CpuProgram:
@@ -129,19 +129,31 @@ class CpuProgram:
         self._arrays = [at for at, param in enumerate(plan.params) if param.is_array]
         codes = ["Q" if param.is_array else _CODES[param.dtype.name] for param in plan.params]
         results = "".join(_result_code(result) for result in plan.results)
+        self._codes = codes
         self._pack = struct.Struct("<" + "".join(codes)).pack_into
         self._unpack = struct.Struct("<" + results).unpack_from
         self._start = 8 * len(plan.params)
         self._slots = ctypes.c_char * (self._start + struct.calcsize("<" + results))
         self._calls = [_Call(call, site, plan) for call, site in plan.calls]
+        self.slot_count = ctypes.sizeof(self._slots) // 8
+
+    @property
+    def calls_python(self) -> bool:
+        """Whether a run may call a Python function of the user, or a library through one."""
+        return bool(self._calls)
+
+    def words(self, last: Sequence[Any]) -> tuple[int, ...]:
+        """What the slots of the last parameters hold for these values, which must live on."""
+        codes = "".join(self._codes[len(self._codes) - len(last) :])
+        values = [_data_of(value) if type(value) is np.ndarray else value for value in last]
+        return struct.unpack(f"<{len(last)}q", struct.pack("<" + codes, *values))
 
     def run(self, args: list[Any]) -> list[Any] | Status:
         """The results for flat arguments; the status instead when the program failed."""
         slots = self._slots()
         values = list(args)
         for at in self._arrays:
-            array = values[at]
-            values[at] = address_of(array) if array.size else _DATA_OF_NOTHING
+            values[at] = _data_of(values[at])
         self._pack(slots, 0, *values)
         status = self.native.run(slots, _Caller(self._calls, args) if self._calls else None)
         if not status.is_ok:
@@ -322,6 +334,10 @@ class _Caller:
         for owner in kept:
             escaper()(self.context, owner)
         return kept
+
+
+def _data_of(array: Values) -> int:
+    return address_of(array) if array.size else DATA_OF_NOTHING
 
 
 def _result_code(result: Result) -> str:

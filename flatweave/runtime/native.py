@@ -40,7 +40,7 @@ from flatweave.runtime.systems import System, cpu_facts, library, symbol_address
 
 # the functions of a text that code outside of it may call
 DEFINED = re.compile(r"^ *define (?!internal |private )[^@\n]*@(\w+)\(", re.MULTILINE)
-SUPPORT_FILES = ("support.ll", "buffers.ll", "mappings.ll", "launch.ll")
+SUPPORT_FILES = ("support.ll", "buffers.ll", "mappings.ll", "launch.ll", "calls.ll", "results.ll")
 SUPPORT_LIBRARY = "flatweave_support"
 # the functions that the text of the support code takes from elsewhere
 DECLARED = re.compile(r"^declare [^@\n]*@(?!llvm\.)(\w+)\(", re.MULTILINE)

@@ -124,12 +124,17 @@ class WorkerPool:
     """The workers of this process, started when a program first wants them."""
 
     def __init__(self) -> None:
-        self.default = system().cores()
+        self.default_word = ctypes.c_int64(system().cores())
         self.ready = 1  # threads that can take part in a launch, the caller included
         self._threads: list[threading.Thread] = []
         self._lock = Lock()
         self._is_registered = False
         self._is_closed = False
+
+    @property
+    def default(self) -> int:
+        """Threads of a program where no switch says otherwise, its caller included."""
+        return self.default_word.value
 
     def ensure(self, count: int) -> None:
         """Start workers until `count` threads, with the caller, can take part."""
@@ -196,7 +201,7 @@ def set_threads(count: int) -> None:
         raise ArgumentError(
             f"{count} threads cannot run anything.", remedy="Give a number from 1 up."
         )
-    POOL.default = count
+    POOL.default_word.value = count
 
 
 @contextmanager

@@ -9,6 +9,7 @@ import pytest
 import flatweave as fw
 from flatweave.base.errors import DTypeError, ShapeError
 from flatweave.frontend.call import eager
+from flatweave.frontend.call.operation import OPERATIONS
 from flatweave.frontend.call.signature import Known
 
 SHAPES = [(12,), (3, 4), (1, 12), (2, 1, 6), (2, 3, 2), (1, 1, 1, 12)]
@@ -28,6 +29,8 @@ def compiled(monkeypatch):
     monkeypatch.setattr(eager, "_KNOWN", Known())
     monkeypatch.setattr(eager, "_entries", {})
     monkeypatch.setattr(eager, "_programs", {})
+    for each in OPERATIONS.values():
+        each.direct.forget()
     return names
 
 

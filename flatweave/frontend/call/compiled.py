@@ -9,6 +9,7 @@ Where a call brings an axis of extent 1 to be broadcast, a specialisation runs (
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -23,12 +24,14 @@ from flatweave.base.errors import UserError
 from flatweave.base.recording import OPEN, run
 from flatweave.base.records import record
 from flatweave.base.source import Location
+from flatweave.frontend.call.direct import Direct
 from flatweave.frontend.call.signature import Specialisation, Specialised
 from flatweave.frontend.trace.run_time_checks import out_of_memory, user_error
 from flatweave.frontend.trace.trace import Traced
 from flatweave.frontend.values.array import HostArray
 from flatweave.frontend.values.device_array import Teller, device_array
 from flatweave.frontend.values.tree import LEAF, Tree, unflatten
+from flatweave.on_cpu import OnCpu
 from flatweave.runtime.cpu import is_frozen, shared
 from flatweave.runtime.devices.arrays import Resident
 from flatweave.runtime.lazy_import import opened
@@ -179,6 +182,15 @@ class Entry(Specialised[Compiled]):
             return found
 
         super().__init__(made)
+
+    def direct(self) -> Direct | None:
+        """What machine code calls for arguments of this signature; None where it cannot."""
+        compiled = self.plain
+        runnable = getattr(compiled.executable, "runnable", None)
+        if type(runnable) is not OnCpu or compiled.flags or self.specialisations:
+            return None
+        finish = None if compiled.tree is LEAF else functools.partial(unflatten, compiled.tree)
+        return Direct(runnable.program, compiled.hidden, finish, compiled.checks is None)
 
     def __call__(self, flat: list[Any], given: Given | None = None) -> Any:
         """The function's result for flat arguments: extents, arrays and scalars in order; some

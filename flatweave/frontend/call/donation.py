@@ -28,6 +28,7 @@ from flatweave.frontend.values.array import HostArray, HostComplex
 from flatweave.frontend.values.device_array import DeviceArray
 from flatweave.frontend.values.exchange import Values
 from flatweave.frontend.values.number_formats import is_complex
+from flatweave.runtime.calls import buffer_of
 from flatweave.runtime.devices.arrays import ARRAYS, Resident
 from flatweave.runtime.execute import Owner, owners_of
 
@@ -197,8 +198,9 @@ def _is_alone(flat: list[Any], at: int, behind: Callable[[Any], Any]) -> bool:
     if behind is _of_device:
         flat[at].forget_copy()
         return bool(flat[at].is_private)
-    if isinstance(last, Owner):
-        return owners_of(ctypes.addressof(last)) == 1
+    buffer = ctypes.addressof(last) if isinstance(last, Owner) else buffer_of(last)
+    if buffer:
+        return owners_of(buffer) == 1
     return isinstance(last, np.ndarray)
 
 

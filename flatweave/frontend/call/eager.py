@@ -229,7 +229,9 @@ def _evaluate(known: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     table, signature = _KNOWN.here(), tuple(key)
     found = table.get(signature) if is_quick else None
     if found is not None:
-        return found(given)
+        result = found(given)
+        known.direct.enter(signature[1:], args, found)
+        return result
     fewer = of_fewer_axes(known, args, kwargs)
     if fewer is not None:
         with contextlib.suppress(UserError):  # which tells of the arrays as they are, below

@@ -37,6 +37,7 @@ from flatweave.frontend.call.argument_values import (
     python_numbers,
     python_value,
 )
+from flatweave.frontend.call.direct import DirectCalls
 from flatweave.frontend.values.array import METHODS, Array, HostArray, describe
 from flatweave.frontend.values.number_formats import speaks_of_complex, speaks_of_short
 from flatweave.frontend.values.scope import innermost
@@ -69,6 +70,7 @@ class Operation:
     is_reduction: bool  # its first argument without an `axis` is one row of elements
     structured: frozenset[str]  # in these a list of numbers is separate numbers, not an array
     lists: frozenset[str]  # in these a list is separate arrays
+    direct: DirectCalls
 
 
 Evaluator = Callable[[Operation, tuple[Any, ...], dict[str, Any]], Any]
@@ -121,27 +123,27 @@ def operation(
             reduction,
             frozenset(["shape", *structured.split(), *numbers.split()]),
             frozenset(several),
+            DirectCalls(),
         )
+        direct = known.direct
 
         @functools.wraps(body)
         def call(*args: P.args, **kwargs: P.kwargs) -> R:
             if old_names and kwargs:
                 kwargs = _by_new_names(old_names, kwargs)  # type: ignore[assignment]
-            scope = innermost()
             if len(args) > first:
                 args = tuple(_converted(convert, named, args))  # type: ignore[assignment]
+            result: Any = NotImplemented
             if kwargs:
                 for name in convert.keys() & kwargs.keys():
                     kwargs[name] = convert[name](kwargs[name])
+            elif host is None:
+                result = direct.call(*args)
+            if result is not NotImplemented and result is not Ellipsis:
+                return result
+            scope = innermost()
             if scope is None:
-                try:
-                    found = host(*args, **kwargs) if host else NotImplemented
-                    return EVALUATOR[0](known, args, kwargs) if found is NotImplemented else found
-                except Exception as error:
-                    if isinstance(error, TypeError):
-                        _must_take(known, args, kwargs)
-                    leave_ours_out(error)
-                    raise
+                return _at_once(known, args, kwargs, result is Ellipsis)
             trace = scope.trace
             around, trace.where = trace.where, user_location()
             try:
@@ -157,6 +159,22 @@ def operation(
         return call
 
     return declare
+
+
+def _at_once(
+    known: Operation, args: tuple[Any, ...], kwargs: dict[str, Any], again: bool
+) -> Any:
+    """The result of a call outside of every trace, which machine code may have made in vain."""
+    try:
+        found = known.host(*args, **kwargs) if known.host else NotImplemented
+        if found is NotImplemented:
+            found = EVALUATOR[0](known, args, kwargs)
+        return known.direct.again(found, args) if again else found
+    except Exception as error:
+        if isinstance(error, TypeError):
+            _must_take(known, args, kwargs)
+        leave_ours_out(error)
+        raise
 
 
 def _by_new_names(old_names: Mapping[str, str], kwargs: Mapping[str, Any]) -> dict[str, Any]:

@@ -16,9 +16,12 @@ import numpy as np
 
 from flatweave.base.dtypes import DType
 from flatweave.base.errors import UserError
+from flatweave.frontend.call.compiled import Entry
+from flatweave.frontend.call.direct import Direct
 from flatweave.frontend.call.operation import Operation
 from flatweave.frontend.values.array import HostArray
 from flatweave.frontend.values.device_array import DeviceArray, shaped
+from flatweave.runtime.calls import ROWS, ROWS_SHAPED
 from flatweave.runtime.devices.arrays import ARRAYS
 
 Values = np.ndarray[Any, np.dtype[Any]]
@@ -108,6 +111,12 @@ class AnyRank:
         self._one_axis = one_axis
         self._general = general
         self._others: Run | None = None
+
+    def direct(self) -> Direct | None:
+        """What machine code calls for arrays of one shape."""
+        found: Direct | None = self._one_axis.direct() if type(self._one_axis) is Entry else None
+        rows = ROWS_SHAPED if self._is_elementwise else ROWS
+        return None if found is None else found._replace(rows=rows)
 
     def __call__(self, flat: list[Any]) -> HostArray:
         """The result for flat arguments: extents, arrays and scalars in order."""

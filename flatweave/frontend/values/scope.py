@@ -27,6 +27,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from flatweave.base.dtypes import DType, as_dtype, i64
+from flatweave.base.locks import in_every_child
 from flatweave.base.source import Location
 from flatweave.terms.build import Builder, index
 from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Let, Op, Type, Var
@@ -338,6 +339,13 @@ class State(threading.local):
 
 
 STATE = State()
+TRACING: list[int] = []
+"""For each body that is being traced its thread: empty where nothing is traced."""
+in_every_child(lambda: TRACING.__setitem__(slice(None), _of_this_thread()))
+
+
+def _of_this_thread() -> list[int]:
+    return [thread for thread in TRACING if thread == threading.get_ident()]
 
 
 def innermost() -> Scope | None:
@@ -370,8 +378,11 @@ def current() -> Scope:
 def entered(scope: Scope) -> Iterator[None]:
     """Trace into `scope` inside the `with`."""
     before = STATE.scope
+    thread = threading.get_ident()
+    TRACING.append(thread)
     STATE.scope = scope
     try:
         yield
     finally:
         STATE.scope = before
+        TRACING.remove(thread)

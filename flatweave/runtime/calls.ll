@@ -1,0 +1,587 @@
+; Calls of programs from Python with no Python in between. Part of support.ll.
+;
+; `fw_call` is the C function (METH_FASTCALL) of the callables that runtime/calls.py makes. Their
+; `self` is a tuple: bytes with a table of signatures, then every object that the table refers to.
+; It gives the result of the program whose signature the arguments have. It gives NotImplemented
+; where there is none, or where a call has to be made in Python; and Ellipsis where a program ran in
+; vain: it failed, or a result is memory of an argument. Then the call is repeated in Python.
+;
+; A table is words: how many signatures there are, then the signatures:
+;    0 its words    1 arguments    2 whether arrays are given as rows: 1, the result has their
+;    shape; 2, it has not    3 fw_main    4 table of kernels    5 constants after the arguments
+;    6 results    7 what makes the function's result of a list of arrays, or 0 for the only array
+; then four words for each argument:
+;    0 number of array, float, int, bool    1 dtype    2 rank    3 bytes of an element; 0 for a
+;    bool, -1 for complex
+; then the constants, and for each result:
+;    0 dtype    1 rank, -1 for a scalar    2 bytes of a scalar    3 .. extents, -1 where the program says
+
+; What is known of the interpreter, of NumPy and of our classes, filled in by runtime/calls.py:
+%Facts = type {
+  ptr,   ;  0 numpy.ndarray
+  ptr,   ;  1 HostArray
+  ptr,   ;  2 HostComplex
+  i64,   ;  3 where in an array of ours its values are, in bytes
+  i64,   ;  4 where in NumPy's array the address of its data is; its other fields follow
+  ptr,   ;  5 the context variable of switches
+  ptr,   ;  6 the switches that tables are for
+  ptr,   ;  7 a list that is empty where nobody watches calls
+  ptr,   ;  8 a list that is empty where nothing is traced
+  ptr,   ;  9 float
+  ptr,   ; 10 int
+  ptr,   ; 11 True
+  ptr,   ; 12 False
+  ptr,   ; 13 NotImplemented
+  ptr,   ; 14 Ellipsis
+  ptr,   ; 15 PyArray_NewFromDescr
+  ptr,   ; 16 readable memory, for arrays without elements
+  ptr,   ; 17 the number of threads to use
+  i64    ; 18 the main thread
+}
+@fw_facts = global %Facts zeroinitializer
+@result_name = internal constant [17 x i8] c"flatweave.result\00"
+@looked = internal global i64 0             ; when a call of fw_call last ran signal handlers (ns)
+
+%Signature = type { i64, i64, i64, ptr, ptr, i64, i64, ptr }
+%Argument = type { i64, ptr, i64, i64 }
+%Array = type { ptr, i32, ptr, ptr, ptr, ptr, i32 }  ; data rank extents strides base dtype flags
+
+declare i64 @PyList_Size(ptr)
+declare ptr @PyList_New(i64)
+declare i32 @PyList_SetItem(ptr, i64, ptr)
+declare ptr @PyTuple_GetItem(ptr, i64)
+declare ptr @PyBytes_AsString(ptr)
+declare i32 @PyContextVar_Get(ptr, ptr, ptr)
+declare double @PyFloat_AsDouble(ptr)
+declare i64 @PyLong_AsLongLongAndOverflow(ptr, ptr)
+declare ptr @PyEval_SaveThread()
+declare void @PyEval_RestoreThread(ptr)
+declare ptr @PyCapsule_New(ptr, ptr, ptr)
+declare ptr @PyCapsule_GetPointer(ptr, ptr)
+declare ptr @PyType_GenericAlloc(ptr, i64)
+declare ptr @PyObject_CallFunctionObjArgs(ptr, ...)
+declare void @PyErr_Restore(ptr, ptr, ptr)
+declare void @Py_IncRef(ptr)
+
+; ---------------------------------------------------------------- which program
+
+define ptr @fw_call(ptr %self, ptr %args, i64 %count) {
+  %plain = call i1 @is_plain()
+  br i1 %plain, label %find, label %elsewhere
+find:
+  %bytes = call ptr @PyTuple_GetItem(ptr %self, i64 0)
+  %table = call ptr @PyBytes_AsString(ptr %bytes)
+  %signature = call ptr @signature_of(ptr %table, ptr %args, i64 %count)
+  %none = icmp eq ptr %signature, null
+  br i1 %none, label %elsewhere, label %run
+run:
+  %result = call ptr @call_program(ptr %signature, ptr %args)
+  ret ptr %result
+elsewhere:
+  %not = call ptr @not_here()
+  ret ptr %not
+}
+
+; NotImplemented.
+define internal ptr @not_here() {
+  %object = load ptr, ptr getelementptr (%Facts, ptr @fw_facts, i64 0, i32 13)
+  call void @Py_IncRef(ptr %object)
+  ret ptr %object
+}
+
+; Whether calls run as they do where nothing is said: under the process's switches, outside of every
+; trace, watched by nobody, and with the workers that there should be.
+define internal i1 @is_plain() {
+  %found = alloca ptr
+  %watchers.list = load ptr, ptr getelementptr (%Facts, ptr @fw_facts, i64 0, i32 7)
+  %watchers = call i64 @PyList_Size(ptr %watchers.list)
+  %traces.list = load ptr, ptr getelementptr (%Facts, ptr @fw_facts, i64 0, i32 8)
+  %traces = call i64 @PyList_Size(ptr %traces.list)
+  %some = or i64 %watchers, %traces
+  %free = icmp eq i64 %some, 0
+  br i1 %free, label %ask, label %no
+ask:
+  %variable = load ptr, ptr getelementptr (%Facts, ptr @fw_facts, i64 0, i32 5)
+  store ptr null, ptr %found
+  %failed = call i32 @PyContextVar_Get(ptr %variable, ptr null, ptr %found)
+  %now = load ptr, ptr %found
+  call void @Py_DecRef(ptr %now)
+  %switches = load ptr, ptr getelementptr (%Facts, ptr @fw_facts, i64 0, i32 6)
+  %same = icmp eq ptr %now, %switches
+  br i1 %same, label %count, label %no
+count:
+  %threads = call i64 @threads()
+  %workers = load atomic i64, ptr @fw_workers monotonic, align 8
+  %there = add i64 %workers, 1
+  %enough = icmp sge i64 %there, %threads
+  ret i1 %enough
+no:
+  ret i1 false
+}
+
+define internal i64 @threads() {
+  %at = load ptr, ptr getelementptr (%Facts, ptr @fw_facts, i64 0, i32 17)
+  %threads = load i64, ptr %at
+  ret i64 %threads
+}
+
+; The signature in a table that arguments have, or null.
+define internal ptr @signature_of(ptr %table, ptr %args, i64 %count) {
+entry:
+  %number = load i64, ptr %table
+  %first = getelementptr i64, ptr %table, i64 1
+  br label %next
+next:
+  %i = phi i64 [ 0, %entry ], [ %i.next, %other ]
+  %signature = phi ptr [ %first, %entry ], [ %following, %other ]
+  %more = icmp slt i64 %i, %number
+  br i1 %more, label %look, label %none
+look:
+  %count.at = getelementptr %Signature, ptr %signature, i64 0, i32 1
+  %wanted = load i64, ptr %count.at
+  %as.many = icmp eq i64 %wanted, %count
+  br i1 %as.many, label %compare, label %other
+compare:
+  %fits = call i1 @fits(ptr %signature, ptr %args, i64 %count)
+  br i1 %fits, label %out, label %other
+other:
+  %words = load i64, ptr %signature
+  %following = getelementptr i64, ptr %signature, i64 %words
+  %i.next = add i64 %i, 1
+  br label %next
+out:
+  ret ptr %signature
+none:
+  ret ptr null
+}
+
+; Whether arguments have a signature.
+define internal i1 @fits(ptr %signature, ptr %args, i64 %count) {
+entry:
+  %first = getelementptr %Signature, ptr %signature, i64 1
+  br label %next
+next:
+  %i = phi i64 [ 0, %entry ], [ %i.next, %good ]
+  %more = icmp slt i64 %i, %count
+  br i1 %more, label %look, label %yes
+look:
+  %object.at = getelementptr ptr, ptr %args, i64 %i
+  %object = load ptr, ptr %object.at
+  %argument = getelementptr %Argument, ptr %first, i64 %i
+  %fits = call i1 @fits_one(ptr %argument, ptr %object)
+  br i1 %fits, label %good, label %no
+good:
+  %i.next = add i64 %i, 1
+  br label %next
+yes:
+  ret i1 true
+no:
+  ret i1 false
+}
+
+define internal i1 @fits_one(ptr %argument, ptr %object) {
+  %what = load i64, ptr %argument
+  switch i64 %what, label %no [
+    i64 0, label %array
+    i64 1, label %float
+    i64 2, label %int
+    i64 3, label %bool
+  ]
+array:
+  %values = call ptr @values_of(ptr %object)
+  %other = icmp eq ptr %values, null
+  br i1 %other, label %no, label %compare
+compare:
+  %fields = call ptr @fields(ptr %values)
+  %flags.at = getelementptr %Array, ptr %fields, i64 0, i32 6
+  %flags = load i32, ptr %flags.at
+  %both = and i32 %flags, 257                  ; C-contiguous (1) and aligned (256)
+  %plain = icmp eq i32 %both, 257
+  %dtype.at = getelementptr %Array, ptr %fields, i64 0, i32 5
+  %dtype = load ptr, ptr %dtype.at
+  %dtype.wanted.at = getelementptr %Argument, ptr %argument, i64 0, i32 1
+  %dtype.wanted = load ptr, ptr %dtype.wanted.at
+  %alike = icmp eq ptr %dtype, %dtype.wanted
+  %rank.at = getelementptr %Array, ptr %fields, i64 0, i32 1
+  %rank.short = load i32, ptr %rank.at
+  %rank = sext i32 %rank.short to i64
+  %rank.wanted.at = getelementptr %Argument, ptr %argument, i64 0, i32 2
+  %rank.wanted = load i64, ptr %rank.wanted.at
+  %of.rank = icmp eq i64 %rank, %rank.wanted
+  %two = and i1 %plain, %alike
+  %all = and i1 %two, %of.rank
+  ret i1 %all
+float:
+  %float.type = load ptr, ptr getelementptr (%Facts, ptr @fw_facts, i64 0, i32 9)
+  %float.own = call ptr @type_of(ptr %object)
+  %is.float = icmp eq ptr %float.own, %float.type
+  ret i1 %is.float
+int:
+  %int.type = load ptr, ptr getelementptr (%Facts, ptr @fw_facts, i64 0, i32 10)
+  %int.own = call ptr @type_of(ptr %object)
+  %is.int = icmp eq ptr %int.own, %int.type
+  ret i1 %is.int
+bool:
+  %true = load ptr, ptr getelementptr (%Facts, ptr @fw_facts, i64 0, i32 11)
+  %false = load ptr, ptr getelementptr (%Facts, ptr @fw_facts, i64 0, i32 12)
+  %is.true = icmp eq ptr %object, %true
+  %is.false = icmp eq ptr %object, %false
+  %is.bool = or i1 %is.true, %is.false
+  ret i1 %is.bool
+no:
+  ret i1 false
+}
+
+; The class of an object, which is the word after its references.
+define internal ptr @type_of(ptr %object) {
+  %at = getelementptr i64, ptr %object, i64 1
+  %type = load ptr, ptr %at
+  ret ptr %type
+}
+
+; NumPy's array: the object itself, or the values of an array of ours; null for anything else, also
+; for objects of derived classes.
+define internal ptr @values_of(ptr %object) {
+  %type = call ptr @type_of(ptr %object)
+  %numpy = load ptr, ptr @fw_facts
+  %is.numpy = icmp eq ptr %type, %numpy
+  br i1 %is.numpy, label %itself, label %ours
+itself:
+  ret ptr %object
+ours:
+  %host = load ptr, ptr getelementptr (%Facts, ptr @fw_facts, i64 0, i32 1)
+  %complex = load ptr, ptr getelementptr (%Facts, ptr @fw_facts, i64 0, i32 2)
+  %is.host = icmp eq ptr %type, %host
+  %is.complex = icmp eq ptr %type, %complex
+  %is.ours = or i1 %is.host, %is.complex
+  br i1 %is.ours, label %inside, label %none
+inside:
+  %distance = load i64, ptr getelementptr (%Facts, ptr @fw_facts, i64 0, i32 3)
+  %at = getelementptr i8, ptr %object, i64 %distance
+  %values = load ptr, ptr %at
+  ret ptr %values
+none:
+  ret ptr null
+}
+
+; The fields of NumPy's array after the head that every object has.
+define internal ptr @fields(ptr %values) {
+  %distance = load i64, ptr getelementptr (%Facts, ptr @fw_facts, i64 0, i32 4)
+  %fields = getelementptr i8, ptr %values, i64 %distance
+  ret ptr %fields
+}
+
+; ---------------------------------------------------------------- its arguments
+
+; Calls the program of a signature. Arrays are held until it is over: another thread may donate them.
+define internal ptr @call_program(ptr %signature, ptr %args) {
+  %slots = alloca [256 x i64]
+  %held = alloca [32 x ptr]
+  %shape = alloca [65 x i64]                    ; the rank, -1 for unknown, then extents
+  store i64 -1, ptr %shape
+  %count.at = getelementptr %Signature, ptr %signature, i64 0, i32 1
+  %count = load i64, ptr %count.at
+  %rest = call ptr @fill(ptr %signature, ptr %args, ptr %slots, ptr %held, ptr %shape)
+  %misfit = icmp eq ptr %rest, null
+  br i1 %misfit, label %elsewhere, label %run
+elsewhere:
+  call void @let_go(ptr %held, i64 %count)
+  %not = call ptr @not_here()
+  ret ptr %not
+run:
+  %results = call ptr @add_constants(ptr %signature, ptr %rest)
+  %bad = call i64 @run_program(ptr %signature, ptr %slots)
+  call void @let_go(ptr %held, i64 %count)
+  switch i64 %bad, label %again [
+    i64 0, label %good
+    i64 1, label %raised
+  ]
+good:
+  %result = call ptr @result_of(ptr %signature, ptr %results, ptr %shape)
+  ret ptr %result
+raised:
+  ret ptr null
+again:
+  %in.vain = call ptr @ran_in_vain()
+  ret ptr %in.vain
+}
+
+; Ellipsis.
+define internal ptr @ran_in_vain() {
+  %object = load ptr, ptr getelementptr (%Facts, ptr @fw_facts, i64 0, i32 14)
+  call void @Py_IncRef(ptr %object)
+  ret ptr %object
+}
+
+; Gives up the references to what is held; nulls are left out.
+define internal void @let_go(ptr %held, i64 %count) {
+entry:
+  br label %next
+next:
+  %i = phi i64 [ 0, %entry ], [ %i.next, %turn ]
+  %more = icmp slt i64 %i, %count
+  br i1 %more, label %turn, label %done
+turn:
+  %at = getelementptr ptr, ptr %held, i64 %i
+  %object = load ptr, ptr %at
+  call void @Py_DecRef(ptr %object)
+  %i.next = add i64 %i, 1
+  br label %next
+done:
+  ret void
+}
+
+; Puts arguments into slots, and holds arrays; the slot after them, or null where one has no slot: an
+; int that is too large, or an array of another shape where all must have one.
+define internal ptr @fill(ptr %signature, ptr %args, ptr %slots, ptr %held, ptr %shape) {
+entry:
+  %count.at = getelementptr %Signature, ptr %signature, i64 0, i32 1
+  %count = load i64, ptr %count.at
+  %bytes = mul i64 %count, 8
+  call void @llvm.memset.p0.i64(ptr %held, i8 0, i64 %bytes, i1 false)
+  %rows.at = getelementptr %Signature, ptr %signature, i64 0, i32 2
+  %rows = load i64, ptr %rows.at
+  %first = getelementptr %Signature, ptr %signature, i64 1
+  br label %next
+next:
+  %i = phi i64 [ 0, %entry ], [ %i.next, %filled ]
+  %slot = phi ptr [ %slots, %entry ], [ %slot.next, %filled ]
+  %more = icmp slt i64 %i, %count
+  br i1 %more, label %look, label %done
+look:
+  %object.at = getelementptr ptr, ptr %args, i64 %i
+  %object = load ptr, ptr %object.at
+  %argument = getelementptr %Argument, ptr %first, i64 %i
+  %what = load i64, ptr %argument
+  %is.array = icmp eq i64 %what, 0
+  br i1 %is.array, label %array, label %number
+array:
+  %values = call ptr @values_of(ptr %object)
+  call void @Py_IncRef(ptr %values)
+  %held.at = getelementptr ptr, ptr %held, i64 %i
+  store ptr %values, ptr %held.at
+  %after.array = call ptr @fill_array(ptr %argument, ptr %values, ptr %slot, i64 %rows, ptr %shape)
+  br label %filled.or.not
+number:
+  %after.number = call ptr @fill_number(i64 %what, ptr %object, ptr %slot)
+  br label %filled.or.not
+filled.or.not:
+  %slot.next = phi ptr [ %after.array, %array ], [ %after.number, %number ]
+  %misfit = icmp eq ptr %slot.next, null
+  br i1 %misfit, label %none, label %filled
+filled:
+  %i.next = add i64 %i, 1
+  br label %next
+done:
+  ret ptr %slot
+none:
+  ret ptr null
+}
+
+define internal ptr @fill_number(i64 %what, ptr %object, ptr %slot) {
+  %overflow = alloca i32
+  %after = getelementptr i64, ptr %slot, i64 1
+  switch i64 %what, label %bool [
+    i64 1, label %float
+    i64 2, label %int
+  ]
+float:
+  %value = call double @PyFloat_AsDouble(ptr %object)
+  store double %value, ptr %slot
+  ret ptr %after
+int:
+  %whole = call i64 @PyLong_AsLongLongAndOverflow(ptr %object, ptr %overflow)
+  store i64 %whole, ptr %slot
+  %over = load i32, ptr %overflow
+  %fits = icmp eq i32 %over, 0
+  %found = select i1 %fits, ptr %after, ptr null
+  ret ptr %found
+bool:
+  %true = load ptr, ptr getelementptr (%Facts, ptr @fw_facts, i64 0, i32 11)
+  %is.true = icmp eq ptr %object, %true
+  %bit = zext i1 %is.true to i64
+  store i64 %bit, ptr %slot
+  ret ptr %after
+}
+
+; Extents and data of an array into slots, as those of one row where all arrays must have one shape;
+; of a scalar its value. The slot after them, or null where the shape is another one.
+define internal ptr @fill_array(ptr %argument, ptr %values, ptr %slot, i64 %rows, ptr %shape) {
+entry:
+  %fields = call ptr @fields(ptr %values)
+  %data = load ptr, ptr %fields
+  %extents.at = getelementptr %Array, ptr %fields, i64 0, i32 2
+  %extents = load ptr, ptr %extents.at
+  %rank.at = getelementptr %Argument, ptr %argument, i64 0, i32 2
+  %rank = load i64, ptr %rank.at
+  %bytes.at = getelementptr %Argument, ptr %argument, i64 0, i32 3
+  %bytes = load i64, ptr %bytes.at
+  %is.complex = icmp eq i64 %bytes, -1
+  %is.scalar = icmp eq i64 %rank, 0
+  %is.real = xor i1 %is.complex, true
+  %is.number = and i1 %is.scalar, %is.real
+  br i1 %is.number, label %number, label %choose
+number:
+  call void @fill_scalar(ptr %data, i64 %bytes, ptr %slot)
+  %after.number = getelementptr i64, ptr %slot, i64 1
+  ret ptr %after.number
+choose:
+  %each = icmp eq i64 %rows, 0
+  %as.is = or i1 %each, %is.scalar
+  br i1 %as.is, label %axes, label %one.row
+axes:
+  br label %axis
+axis:
+  %i = phi i64 [ 0, %axes ], [ %i.next, %store ]
+  %size = phi i64 [ 1, %axes ], [ %size.next, %store ]
+  %more = icmp slt i64 %i, %rank
+  br i1 %more, label %store, label %axes.done
+store:
+  %extent.at = getelementptr i64, ptr %extents, i64 %i
+  %extent = load i64, ptr %extent.at
+  %to = getelementptr i64, ptr %slot, i64 %i
+  store i64 %extent, ptr %to
+  %size.next = mul i64 %size, %extent
+  %i.next = add i64 %i, 1
+  br label %axis
+axes.done:
+  %after.axes = getelementptr i64, ptr %slot, i64 %rank
+  br i1 %is.complex, label %pair, label %put
+pair:
+  store i64 2, ptr %after.axes
+  %after.pair = getelementptr i64, ptr %after.axes, i64 1
+  br label %put
+one.row:
+  %elements = call i64 @same_shape(ptr %shape, ptr %extents, i64 %rank)
+  %other = icmp slt i64 %elements, 0
+  br i1 %other, label %misfit, label %row
+row:
+  store i64 %elements, ptr %slot
+  %after.row = getelementptr i64, ptr %slot, i64 1
+  br label %put
+put:
+  %place = phi ptr [ %after.axes, %axes.done ], [ %after.pair, %pair ], [ %after.row, %row ]
+  %count = phi i64 [ %size, %axes.done ], [ %size, %pair ], [ %elements, %row ]
+  %is.empty = icmp eq i64 %count, 0
+  %nothing = load ptr, ptr getelementptr (%Facts, ptr @fw_facts, i64 0, i32 16)
+  %address = select i1 %is.empty, ptr %nothing, ptr %data
+  store ptr %address, ptr %place
+  %after = getelementptr i64, ptr %place, i64 1
+  ret ptr %after
+misfit:
+  ret ptr null
+}
+
+; A scalar's bytes in the low bytes of a slot; no bytes stand for a bool, any byte of which but 0 is
+; true.
+define internal void @fill_scalar(ptr %data, i64 %bytes, ptr %slot) {
+  store i64 0, ptr %slot
+  %is.bool = icmp eq i64 %bytes, 0
+  br i1 %is.bool, label %bool, label %copy
+bool:
+  %byte = load i8, ptr %data
+  %is.true = icmp ne i8 %byte, 0
+  %bit = zext i1 %is.true to i64
+  store i64 %bit, ptr %slot
+  ret void
+copy:
+  call void @llvm.memcpy.p0.p0.i64(ptr %slot, ptr %data, i64 %bytes, i1 false)
+  ret void
+}
+
+; How many elements arrays of this shape have; -1 where an array of another shape came before.
+define internal i64 @same_shape(ptr %shape, ptr %extents, i64 %rank) {
+entry:
+  %known = load i64, ptr %shape
+  %is.first = icmp slt i64 %known, 0
+  %same.rank = icmp eq i64 %known, %rank
+  %may = or i1 %is.first, %same.rank
+  store i64 %rank, ptr %shape
+  br i1 %may, label %next, label %no
+next:
+  %i = phi i64 [ 0, %entry ], [ %i.next, %fine ]
+  %size = phi i64 [ 1, %entry ], [ %size.next, %fine ]
+  %more = icmp slt i64 %i, %rank
+  br i1 %more, label %look, label %done
+look:
+  %extent.at = getelementptr i64, ptr %extents, i64 %i
+  %extent = load i64, ptr %extent.at
+  %i.next = add i64 %i, 1
+  %before.at = getelementptr i64, ptr %shape, i64 %i.next
+  %before = load i64, ptr %before.at
+  %alike = icmp eq i64 %extent, %before
+  %good = or i1 %is.first, %alike
+  store i64 %extent, ptr %before.at
+  %size.next = mul i64 %size, %extent
+  br i1 %good, label %fine, label %no
+fine:
+  br label %next
+done:
+  ret i64 %size
+no:
+  ret i64 -1
+}
+
+; Copies a signature's constants after its arguments; the slot after them.
+define internal ptr @add_constants(ptr %signature, ptr %slot) {
+  %constants = call ptr @constants(ptr %signature)
+  %number.at = getelementptr %Signature, ptr %signature, i64 0, i32 5
+  %number = load i64, ptr %number.at
+  %bytes = mul i64 %number, 8
+  call void @llvm.memcpy.p0.p0.i64(ptr %slot, ptr %constants, i64 %bytes, i1 false)
+  %after = getelementptr i64, ptr %slot, i64 %number
+  ret ptr %after
+}
+
+define internal ptr @constants(ptr %signature) {
+  %count.at = getelementptr %Signature, ptr %signature, i64 0, i32 1
+  %count = load i64, ptr %count.at
+  %arguments = getelementptr %Signature, ptr %signature, i64 1
+  %constants = getelementptr %Argument, ptr %arguments, i64 %count
+  ret ptr %constants
+}
+
+; ---------------------------------------------------------------- its run
+
+; Runs a program without the GIL: 0, or 1 for what Python has raised meanwhile, or -1.
+define internal i64 @run_program(ptr %signature, ptr %slots) {
+  %ctx = alloca [32 x i64]
+  call void @llvm.memset.p0.i64(ptr %ctx, i8 0, i64 256, i1 false)
+  %looked.at = getelementptr i64, ptr %ctx, i64 12
+  %looked = load i64, ptr @looked
+  store i64 %looked, ptr %looked.at
+  %entry.at = getelementptr %Signature, ptr %signature, i64 0, i32 3
+  %entry = load ptr, ptr %entry.at
+  %kernels.from = getelementptr %Signature, ptr %signature, i64 0, i32 4
+  %kernels = load ptr, ptr %kernels.from
+  %kernels.at = getelementptr i64, ptr %ctx, i64 17
+  store ptr %kernels, ptr %kernels.at
+  %threads = call i64 @threads()
+  %self = call i64 @this_thread()
+  %main = load i64, ptr getelementptr (%Facts, ptr @fw_facts, i64 0, i32 18)
+  %is.main = icmp eq i64 %self, %main
+  %ident = select i1 %is.main, i64 %main, i64 0
+  %state = call ptr @PyEval_SaveThread()
+  %bad = call i64 @fw_run(ptr %ctx, ptr %entry, ptr %slots, i64 %threads, i64 %ident)
+  call void @PyEval_RestoreThread(ptr %state)
+  %last = load i64, ptr %looked.at
+  store i64 %last, ptr @looked
+  %good = icmp eq i64 %bad, 0
+  br i1 %good, label %out, label %look
+out:
+  ret i64 0
+look:
+  %type.at = getelementptr i64, ptr %ctx, i64 13
+  %type = load ptr, ptr %type.at
+  %none = icmp eq ptr %type, null
+  br i1 %none, label %failed, label %raise
+raise:
+  %value.at = getelementptr i64, ptr %ctx, i64 14
+  %value = load ptr, ptr %value.at
+  %trace.at = getelementptr i64, ptr %ctx, i64 15
+  %trace = load ptr, ptr %trace.at
+  call void @PyErr_Restore(ptr %type, ptr %value, ptr %trace)
+  ret i64 1
+failed:
+  ret i64 -1
+}

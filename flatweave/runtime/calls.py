@@ -1,0 +1,268 @@
+"""Calls of compiled programs with no Python in between: a signature, and a callable for several.
+
+    found = signature(program, [xs, 2.5], [], 0, None)     f64 of rank 1, a float; None: cannot be
+    call = callable_for([found, ..])                       a builtin function; see calls.ll
+    call(ys, 1.5)                                          the result, in an array of ours
+    call("text"), call(no_result)                          NotImplemented, Ellipsis: call in Python
+
+Machine code reads NumPy's arrays and ours where their fields are. Their offsets are looked for once
+(`open_for`). Where one is another, as in a free-threaded interpreter, all calls are Python's.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+import threading
+from collections.abc import Callable, Sequence
+from contextvars import ContextVar
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy._core import _multiarray_umath as multiarray  # type: ignore[attr-defined]
+
+from flatweave.base.dtypes import as_dtype, bool_, f64, i64
+from flatweave.base.locks import in_every_child
+from flatweave.base.plan import Param, Result
+from flatweave.runtime.cpu import DATA_OF_NOTHING, CpuProgram, Values, stated_address
+from flatweave.runtime.support import POOL, keep_for_ever, support
+
+MOST_ARGUMENTS, MOST_SLOTS = 32, 256  # for which calls.ll has room
+AS_THEY_ARE, ROWS_SHAPED, ROWS = range(3)
+"""How a program is given arrays of rank 2 and more: as they are, or all of one shape as rows, the
+result with their shape or as it is."""
+_ARRAY = 0
+_NUMBERS = {
+    float: (1, Param(f64, False)), int: (2, Param(i64, False)), bool: (3, Param(bool_, False)),
+}  # fmt: skip
+_COMPLEX, _BOOL = -1, 0  # instead of the bytes of an element
+_HEAD = object.__basicsize__
+_NEW_FROM_DESCR, _ARRAY_TYPE = 94, 2  # in NumPy's table of C functions
+_FASTCALL = 0x80
+
+
+class Signature(NamedTuple):
+    """The words of a signature, and the objects that they refer to."""
+
+    words: tuple[int, ...]
+    kept: tuple[Any, ...]
+
+
+def signature(
+    program: CpuProgram, args: Sequence[Any], hidden: Sequence[Any], rows: int,
+    finish: Callable[[list[Any]], Any] | None,
+) -> Signature | None:  # fmt: skip
+    """The signature of a call with these arguments, numbers, NumPy's arrays and values of ours;
+    None where it cannot be made without Python.
+
+    `hidden` are the program's arguments after them. `finish` makes the function's result of the
+    list of its arrays; None where that is the only one.
+    """
+    plan = program.plan
+    words: list[int] = []
+    params: list[Param] = []
+    for arg in args:
+        if type(arg) in _NUMBERS:
+            what, param = _NUMBERS[type(arg)]
+            words += [what, 0, 0, 0]
+            params.append(param)
+        elif arg.dtype.isbuiltin == 1 and arg.dtype.kind in "biufc":
+            words += [_ARRAY, id(arg.dtype), arg.ndim, _bytes(arg.dtype)]
+            params += _params(arg, rows)
+        else:
+            return None
+    if (*params, *plan.params[len(params) :]) != plan.params or program.calls_python:
+        return None
+    if len(plan.params) != len(params) + len(hidden) or len(args) > MOST_ARGUMENTS:
+        return None
+    if program.slot_count > MOST_SLOTS:
+        return None
+    constants = program.words(hidden)
+    native = program.native
+    words += constants
+    for result in plan.results:
+        words += _result_words(result)
+    start = (
+        8 + len(words), len(args), rows, native.entry, native.table.address, len(constants),
+        len(plan.results), 0 if finish is None else id(finish),
+    )  # fmt: skip
+    dtypes = [arg.dtype for arg in args if type(arg) not in _NUMBERS]
+    dtypes += [result.dtype.numpy for result in plan.results]
+    return Signature((*start, *words), (program, tuple(hidden), finish, *dtypes))
+
+
+def _bytes(dtype: np.dtype[Any]) -> int:
+    return _COMPLEX if dtype.kind == "c" else _BOOL if dtype.kind == "b" else dtype.itemsize
+
+
+def _params(array: Values, rows: int) -> list[Param]:
+    """What a program takes for an array: its extents and its data, or a scalar."""
+    extent = Param(i64, False)
+    if array.dtype.kind == "c":
+        real = as_dtype(np.dtype(f"f{array.dtype.itemsize // 2}"))
+        return [*[extent] * array.ndim, extent, Param(real, True)]
+    element = Param(as_dtype(array.dtype), bool(array.ndim))
+    return [*[extent] * (min(array.ndim, 1) if rows else array.ndim), element]
+
+
+def _result_words(result: Result) -> list[int]:
+    dtype = id(result.dtype.numpy)
+    if result.extents is None:
+        return [dtype, -1, result.dtype.bytes]
+    extents = [-1 if extent is None else extent for extent in result.extents]
+    return [dtype, len(extents), 0, *extents]
+
+
+def callable_for(signatures: Sequence[Signature]) -> Callable[..., Any]:
+    """What calls the program of whichever signature its arguments have."""
+    words = [len(signatures), *(word for each in signatures for word in each.words)]
+    table = struct.pack(f"<{len(words)}q", *words)
+    return _new_function(_METHOD[0], (table, *signatures), None)  # type: ignore[no-any-return]
+
+
+class Known(NamedTuple):
+    """What the layers above say of themselves: our classes of arrays, and one array; the variable
+    of switches and those that calls are made for; lists that are empty where nobody watches calls,
+    and where nothing is traced."""
+
+    host: type
+    complex: type
+    example: Any
+    variable: ContextVar[Any]
+    switches: Any
+    watchers: list[Any]
+    traces: list[Any]
+
+
+class _Facts(ctypes.Structure):
+    """`fw_facts` of calls.ll."""
+
+    _fields_ = [
+        (name, ctypes.c_void_p)
+        for name in (
+            "ndarray", "host", "complex", "values_at", "fields_at", "variable", "switches",
+            "watchers", "traces", "float", "int", "true", "false", "not_here", "in_vain",
+            "new_array", "nothing", "threads",
+        )
+    ] + [("main_thread", ctypes.c_uint64)]  # fmt: skip
+
+
+def open_for(known: Known) -> bool:
+    """Make such calls possible: whether they are."""
+    if not _OPEN:
+        new_array, values_at = _new_array(), _place_of(known.example.to_numpy(), known.example)
+        is_known = _HEAD == 16 and new_array and values_at and _are_fields_known()
+        _OPEN.append(bool(is_known))
+        if is_known:
+            _fill_in(known, new_array, values_at)
+    return _OPEN[0]
+
+
+def _fill_in(known: Known, new_array: int, values_at: int) -> None:
+    """Tell machine code what it must know, and make its method."""
+    if known.switches.threads:
+        threads = ctypes.c_int64(known.switches.threads)
+        keep_for_ever(threads)
+    else:
+        threads = POOL.default_word
+    for each in known:
+        keep_for_ever(each)
+    facts = _Facts.from_address(support().address("fw_facts"))
+    facts.ndarray, facts.host, facts.complex = id(np.ndarray), id(known.host), id(known.complex)
+    facts.values_at, facts.fields_at = values_at, _HEAD
+    facts.variable, facts.switches = id(known.variable), id(known.switches)
+    facts.watchers, facts.traces = id(known.watchers), id(known.traces)
+    facts.float, facts.int, facts.true, facts.false = id(float), id(int), id(True), id(False)
+    facts.not_here, facts.in_vain = id(NotImplemented), id(Ellipsis)
+    facts.new_array, facts.nothing = new_array, DATA_OF_NOTHING
+    facts.threads = ctypes.addressof(threads)
+
+    def note_main_thread() -> None:
+        facts.main_thread = threading.main_thread().ident or 0
+
+    note_main_thread()
+    in_every_child(note_main_thread)
+    method = _Method(b"call", support().address("fw_call"), _FASTCALL, None)
+    keep_for_ever(method)
+    _METHOD.append(ctypes.addressof(method))
+
+
+class _Method(ctypes.Structure):
+    """PyMethodDef."""
+
+    _fields_ = [
+        ("name", ctypes.c_char_p), ("function", ctypes.c_void_p), ("flags", ctypes.c_int),
+        ("doc", ctypes.c_char_p),
+    ]  # fmt: skip
+
+
+class _Array(ctypes.Structure):
+    """PyArrayObject_fields, after the object's head."""
+
+    _fields_ = [
+        ("data", ctypes.c_void_p), ("rank", ctypes.c_int), ("extents", ctypes.c_void_p),
+        ("strides", ctypes.c_void_p), ("base", ctypes.c_void_p), ("dtype", ctypes.c_void_p),
+        ("flags", ctypes.c_int),
+    ]  # fmt: skip
+
+
+def _are_fields_known() -> bool:
+    """Whether the fields of NumPy's arrays are where they are expected."""
+    whole = np.arange(24, dtype=np.int32).reshape(2, 3, 4)
+    still = whole[1:, ::2]
+    still.setflags(write=False)
+    return all(_reads_fields(array) for array in (whole, still, whole[0, 0], whole[1, 1, 1:1]))
+
+
+def _reads_fields(array: Values) -> bool:
+    fields = _Array.from_address(id(array) + _HEAD)
+    if fields.rank != array.ndim:
+        return False
+    extents = (ctypes.c_int64 * array.ndim).from_address(fields.extents or 0)
+    return (
+        tuple(extents) == array.shape
+        and fields.data == stated_address(array)
+        and (fields.base or 0) == (0 if array.base is None else id(array.base))
+        and fields.dtype == id(array.dtype)
+        and fields.flags & 0x7FF == array.flags.num & 0x7FF
+    )
+
+
+def _place_of(part: object, whole: object) -> int:
+    """Where an object refers to another one, in bytes; 0 where it does not."""
+    for at in range(_HEAD, type(whole).__basicsize__, 8):
+        if ctypes.c_void_p.from_address(id(whole) + at).value == id(part):
+            return at
+    return 0
+
+
+def _new_array() -> int:
+    """The address of PyArray_NewFromDescr, 0 where it is not found."""
+    table = (ctypes.c_void_p * 300).from_address(_get_pointer(multiarray._ARRAY_API, None))
+    return table[_NEW_FROM_DESCR] or 0 if table[_ARRAY_TYPE] == id(np.ndarray) else 0
+
+
+_OPEN: list[bool] = []
+_METHOD: list[int] = []
+# private prototypes: others use the same functions with other types
+_object, _pointer, _text = ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p
+_get_pointer = ctypes.PYFUNCTYPE(_pointer, _object, _text)(
+    ("PyCapsule_GetPointer", ctypes.pythonapi)
+)
+_is_valid = ctypes.PYFUNCTYPE(ctypes.c_int, _object, _text)(
+    ("PyCapsule_IsValid", ctypes.pythonapi)
+)
+_new_function = ctypes.PYFUNCTYPE(_object, _pointer, _object, _pointer)(
+    ("PyCFunction_NewEx", ctypes.pythonapi)
+)
+
+
+def buffer_of(base: object) -> int:
+    """The data of the buffer that an array made here is a view of; 0 for any other base."""
+    if type(base) is not _CAPSULE:
+        return 0
+    is_ours = _is_valid(base, b"flatweave.result")
+    return int(_get_pointer(base, b"flatweave.result")) if is_ours else 0
+
+
+_CAPSULE = type(multiarray._ARRAY_API)

@@ -1,0 +1,433 @@
+"""Calls that machine code makes: as Python would, whatever is given and whatever happens."""
+
+import contextvars
+import copy
+import gc
+import os
+import pickle
+import resource
+import signal
+import sys
+import threading
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+import flatweave as fw
+from flatweave.base.errors import EscapedArrayError, IndexOutOfBounds, ShapeError
+from flatweave.frontend.call.direct import in_python
+from flatweave.frontend.call.operation import OPERATIONS
+from flatweave.frontend.values.scope import TRACING
+from flatweave.runtime import calls
+from flatweave.runtime.cpu import address_of
+from flatweave.runtime.support import POOL, set_threads
+
+XS, YS = np.arange(12.0), np.arange(12.0)[::-1].copy()
+
+
+@fw.jit
+def scaled(x, y):
+    return x * 2.0 + y
+
+
+def warm(f, *args):
+    """The callable of machine code for these arguments, and after it for others."""
+    for _ in range(3):
+        f(*args)
+    direct = f._direct if hasattr(f, "_direct") else OPERATIONS[f].direct
+    assert direct.call is not in_python
+    return direct.call
+
+
+@pytest.fixture(scope="module")
+def call():
+    """What machine code does of `scaled` for two arrays of f64."""
+    return warm(scaled, XS, YS)
+
+
+class Derived(np.ndarray):
+    pass
+
+
+def test_the_third_call_is_made_by_machine_code(call):
+    """With NumPy's arrays and with ours; its result is read-only, and ours."""
+    for x in (XS, fw.asarray(XS)):
+        result = call(x, YS)
+        assert type(result) is type(fw.asarray(XS))
+        np.testing.assert_array_equal(result, XS * 2 + YS, strict=True)
+        assert result.to_numpy().flags.c_contiguous and not result.to_numpy().flags.writeable
+
+
+READ_ONLY = XS.copy()
+READ_ONLY.setflags(write=False)
+OTHERS: dict[str, tuple[Any, ...]] = {
+    "strided": (np.arange(24.0)[::2], YS),
+    "reversed": (XS[::-1], YS),
+    "swapped": (XS.astype(">f8"), YS),
+    "derived": (XS.view(Derived), YS),
+    "f32": (XS.astype("f4"), YS),
+    "rank 2": (XS.reshape(3, 4), YS.reshape(3, 4)),
+    "numbers": (2.0, 3),
+    "NumPy's numbers": (np.float64(2.0), YS),
+    "rank 0": (np.array(2.0), YS),
+    "unaligned": (np.frombuffer(b"x" + XS.tobytes(), "u1")[1:].view("f8"), YS),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_other_arguments_are_left_to_python(call, name):
+    """What is not exactly what the signature says."""
+    x, y = OTHERS[name]
+    assert call(x, y) is NotImplemented
+    np.testing.assert_array_equal(scaled(x, y), np.asarray(x) * 2 + np.asarray(y))
+
+
+@pytest.mark.parametrize("args", [
+    (), (XS,), (XS, YS, XS), ("text", YS), (None, XS), (object(), 1), ([1.0], YS), (XS, [[]]),
+    (XS, np.ma.masked_array(YS)), (XS, fw), (type(XS), YS),
+])
+def test_what_no_signature_has(call, args):
+    """Too few, too many, and what is no array."""
+    assert call(*args) is NotImplemented
+
+
+def test_arrays_of_all_kinds(call):
+    """Read-only, empty and overlapping ones, one array twice, parts of arrays, one element."""
+    whole = np.arange(20.0)
+    for x, y in ((READ_ONLY, YS), (XS[:0], YS[:0]), (whole[:12], whole[5:17]), (XS, XS),
+                 (XS[3:6], YS[2:5]), (XS[:1], YS[:1])):  # fmt: skip
+        np.testing.assert_array_equal(call(x, y), x * 2 + y, strict=True)
+
+
+def test_numbers_are_what_python_says():
+    """Floats, ints and bools have separate signatures; an int beyond 64 bits is Python's."""
+    f = fw.jit(lambda x, n: x * n)
+    for number in (2.5, 3, True):
+        direct = warm(f, XS, number)
+        np.testing.assert_array_equal(direct(XS, number), XS * number)
+    np.testing.assert_array_equal(direct(XS, -(2**63)), XS * -(2.0**63))
+    assert direct(XS, 2**63) is NotImplemented
+    assert direct(XS, np.int64(3)) is NotImplemented
+
+
+@pytest.mark.parametrize("dtype", ["?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f4", "f8",
+                                   "c8", "c16"])  # fmt: skip
+def test_every_dtype_as_array_and_scalar(dtype):
+    """Of rank 0 a value goes into a slot, of complex ones a pair; a bool is true if it is not 0."""
+    f = fw.jit(lambda x, s: (fw.where(x == s, x, s), x[3], fw.any(x == s)))
+    x = np.arange(6).astype(dtype)
+    for s in (x[3:4].reshape(()), fw.asarray(x)[3]):
+        direct = warm(f, x, s)
+        chosen, same, found = direct(x, s)
+        np.testing.assert_array_equal(chosen, np.where(x == x[3], x, x[3]), strict=True)
+        np.testing.assert_array_equal(same, x[3])
+        assert same.dtype == x.dtype and same.shape == () and found.tolist() is True
+    odd = np.array([2], "u1").view("?")
+    assert warm(fw.logical_not, odd.reshape(()))(odd.reshape(())).tolist() is False
+
+
+class Both(NamedTuple):
+    sums: Any
+    parts: Any
+
+
+def test_results_of_every_structure():
+    """A number, tuples, dicts, named tuples, ranks that are known and that are not."""
+    f = fw.jit(lambda x: Both(fw.sum(x), {"a": [x[x > 3], fw.broadcast_to(x[:2], (3, 2))]}))
+    found = warm(f, XS)(XS)
+    assert type(found) is Both and found.sums.tolist() == 66.0
+    np.testing.assert_array_equal(found.parts["a"][0], XS[4:])
+    np.testing.assert_array_equal(found.parts["a"][1], np.broadcast_to(XS[:2], (3, 2)))
+
+
+def test_captured_arrays_are_read_where_they_are():
+    """An array from outside the function, whose values change."""
+    outside = np.ones(12)
+    f = fw.jit(lambda x: x + outside)
+    direct = warm(f, XS)
+    outside[:] = 5.0
+    np.testing.assert_array_equal(direct(XS), XS + 5)
+
+
+def test_a_result_that_is_an_argument_is_copied():
+    """The program runs in vain once; from then on Python makes these calls."""
+    f = fw.jit(lambda x: x)
+    xs = np.arange(5.0)
+    results = [f(xs) for _ in range(5)]
+    xs[:] = 0
+    for result in results:
+        np.testing.assert_array_equal(result, np.arange(5.0))
+    assert f._direct.call is in_python
+
+
+def test_errors_are_those_of_python(call):
+    """A fault has the user's line and values each time, and later calls succeed."""
+    assert call(XS, YS[:3]) is Ellipsis
+    for _ in range(3):
+        with pytest.raises(ShapeError, match=r"12 and 3") as raised:
+            scaled(XS, YS[:3])
+        assert "test_direct_calls.py:" in str(raised.value)
+    np.testing.assert_array_equal(call(XS, YS), XS * 2 + YS)
+    take = fw.jit(lambda x, i: x[i])
+    direct = warm(take, XS, 3)
+    with pytest.raises(IndexOutOfBounds):
+        take(XS, 12)
+    assert direct(XS, 11).tolist() == 11.0
+
+
+def test_arrays_of_any_rank_share_a_program():
+    """Elementwise functions, reductions of all elements; other shapes are broadcast by Python."""
+    m = XS.reshape(3, 4)
+    direct = warm(fw.hypot, m, m)
+    np.testing.assert_array_equal(direct(m, m), np.hypot(m, m), strict=True)
+    np.testing.assert_array_equal(direct(m.reshape(4, 3), m.reshape(4, 3)).shape, (4, 3))
+    for other in (m[:1], m[:, :1], m.reshape(4, 3)):
+        assert direct(m, other) is NotImplemented
+    np.testing.assert_array_equal(fw.hypot(m, m[:1]), np.hypot(m, m[:1]))
+    assert warm(fw.prod, m)(m + 1).tolist() == np.prod(m + 1)
+    assert warm(fw.hypot, m[:, :0], m[:, :0])(m[:, :0], m[:, :0]).shape == (3, 0)
+
+
+def test_axes_of_extent_one_are_broadcast():
+    """The plain program faults there; the call is repeated, and from then on made by Python."""
+    f = fw.jit(lambda x, y: x - y)
+    m = XS.reshape(3, 4)
+    warm(f, m, m)
+    for other in (m[:1], m, m[:, :1], m[:1]):
+        np.testing.assert_array_equal(f(m, other), m - other)
+
+
+def test_references_and_memory_stay(call):
+    """After 10^5 calls."""
+    ours = fw.asarray(YS)
+    big = np.zeros(20_000)
+    watched = (XS, ours, ours.to_numpy(), XS.dtype, type(ours), call.__self__)
+    for _ in range(2000):
+        call(big, big)
+    before, memory = [sys.getrefcount(each) for each in watched], _memory()
+    for _ in range(20_000):
+        call(XS, ours), call(XS, YS), call(XS[::2], YS), call(XS, YS[:3]), call(big, big)
+    assert [sys.getrefcount(each) for each in watched] == before
+    assert _memory() - memory < 8 << 20
+
+
+def _memory():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def test_a_result_outlives_what_made_it():
+    """Its buffer is freed with the last view of it."""
+    f = fw.jit(lambda x: x + 1)
+    result = warm(f, XS)(XS)
+    view = result.to_numpy()[3:]
+    f.forget()
+    del result, f
+    np.testing.assert_array_equal(view, XS[3:] + 1)
+
+
+def test_switches_send_calls_to_python(call):
+    """Another target, another schedule, and a context that was copied inside of one."""
+    with fw.target("interp"):
+        assert call(XS, YS) is NotImplemented
+        inside = contextvars.copy_context()
+        np.testing.assert_array_equal(scaled(XS, YS), XS * 2 + YS)
+    with fw.schedule(permute="owner"):
+        assert call(XS, YS) is NotImplemented
+    assert inside.run(call, XS, YS) is NotImplemented
+    assert call(XS, YS) is not NotImplemented
+
+
+def test_numbers_of_threads(call):
+    """More workers than there are must be started first, by Python."""
+    before = POOL.default
+    try:
+        set_threads(max(before, POOL.ready) + 1)
+        assert call(XS, YS) is NotImplemented
+        scaled(XS, YS)
+        assert call(XS, YS) is not NotImplemented
+    finally:
+        set_threads(before)
+
+
+def test_watchers_see_every_call(call):
+    """A profile has what it would have."""
+    with fw.profile() as p:
+        assert call(XS, YS) is NotImplemented
+        scaled(XS, YS), scaled(XS, YS)
+    assert sum(row["calls"] for row in p.calls()) == 2
+
+
+def test_calls_inside_a_trace_belong_to_it(call):
+    """Also where the arguments are arrays with values; and no thread is left out afterwards."""
+    seen = []
+
+    def outer(x):
+        seen.append(call(XS, YS))
+        return scaled(XS, YS) + x
+
+    np.testing.assert_array_equal(fw.jit(outer)(XS), XS * 3 + YS)
+    assert seen == [NotImplemented]
+    with pytest.raises(ZeroDivisionError):
+        fw.jit(lambda x: 1 // 0)(XS)
+    assert not TRACING
+
+
+def test_keywords(call):
+    """By name, in any order, and mixed with positions."""
+    for args, named in (((XS,), {"y": YS}), ((), {"y": YS, "x": XS})):
+        np.testing.assert_array_equal(scaled(*args, **named), XS * 2 + YS)
+    with pytest.raises(TypeError):
+        scaled(XS, z=YS)
+    with pytest.raises(TypeError):
+        scaled(XS)
+
+
+def test_copies_and_pickles(call):
+    """They are jitted functions, too."""
+    for other in (pickle.loads(pickle.dumps(scaled)), copy.copy(scaled), copy.deepcopy(scaled)):
+        np.testing.assert_array_equal(warm(other, XS, YS)(XS, YS), XS * 2 + YS)
+
+
+def test_what_makes_the_result_may_call_or_raise():
+    """Calls within a call do not meet; an error is the caller's, and no buffer is lost."""
+    f = fw.jit(lambda x: (x + 1, x[x > 3]))
+    warm(f, XS)
+    program = next(iter(f._entries.values())).direct().program
+    deep: list[int] = []
+
+    def finish(arrays):
+        deep.append(1)
+        if len(deep) == 5:
+            raise ValueError("refused")
+        return direct(arrays[0])
+
+    found = calls.signature(program, [XS], [], calls.AS_THEY_ARE, finish)
+    direct = calls.callable_for([found])
+    for _ in range(3):
+        deep.clear()
+        with pytest.raises(ValueError, match="refused"):
+            direct(XS)
+
+
+def test_finalizers_may_call():
+    """A call makes objects, and so may collect garbage that calls the same function."""
+    found = []
+
+    class Garbage:
+        def __init__(self):
+            self.itself = self
+
+        def __del__(self):
+            found.append(scaled(XS, YS))
+
+    before = gc.get_threshold()
+    gc.set_threshold(3)
+    try:
+        for _ in range(50):
+            Garbage()
+            np.testing.assert_array_equal(scaled(XS, YS), XS * 2 + YS)
+    finally:
+        gc.set_threshold(*before)
+    assert found
+    for each in found:
+        np.testing.assert_array_equal(each, XS * 2 + YS)
+
+
+def test_donated_results_are_written_in_place():
+    """A buffer that machine code made belongs to one array, or is seen to be shared."""
+    step = fw.jit(lambda x: x + 1, donate="x")
+    f = fw.jit(lambda x: x * 2)
+    direct = warm(f, XS)
+    xs = direct(XS)
+    place = address_of(xs.to_numpy())
+    ys = step(xs)
+    assert address_of(ys.to_numpy()) == place
+    with pytest.raises(EscapedArrayError):
+        f(xs)
+    zs = direct(XS)
+    view = zs.to_numpy()
+    step(zs)
+    np.testing.assert_array_equal(view, XS * 2)
+
+
+def test_functions_of_python_are_called_by_python():
+    """A program with a callback has no direct calls."""
+    f = fw.jit(lambda x: fw.pure_callback(np.sort, x, x))
+    for _ in range(4):
+        np.testing.assert_array_equal(f(YS), XS)
+    assert f._direct.call is in_python
+
+
+def test_threads_call_at_once(call):
+    """Some of them compile meanwhile, which sends the others to Python for a while."""
+    wrong = []
+
+    def many(number):
+        x = XS + number
+        for k in range(300):
+            if not np.array_equal(scaled(x, YS), x * 2 + YS):
+                wrong.append(number)
+            if k % 100 == number:
+                fw.jit(lambda x, n=number + k: x + n)(XS)
+
+    threads = [threading.Thread(target=many, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_other_threads_go_on_during_a_long_call():
+    """The GIL is free; a signal ends the call."""
+    f = fw.jit(lambda n, x: fw.fori_loop(0, n, lambda i, s: s * 0.5 + i, x))
+    direct = warm(f, 3, 1.0)
+    ticks = []
+    done = threading.Event()
+
+    def tick():
+        while not done.wait(0.005):
+            ticks.append(1)
+
+    def alarm(number, frame):
+        raise KeyboardInterrupt
+
+    ticker = threading.Thread(target=tick)
+    before = signal.signal(signal.SIGALRM, alarm)
+    ticker.start()
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.2)
+        with pytest.raises(KeyboardInterrupt):
+            direct(2**60, 1.0)
+    finally:
+        signal.signal(signal.SIGALRM, before)
+        done.set()
+        ticker.join()
+    assert len(ticks) > 3
+    assert direct(3, 1.0).tolist() == f(3, 1.0).tolist()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks")
+def test_the_child_of_a_fork_calls_too(call):
+    """First by Python, which starts its workers."""
+    child = os.fork()
+    if not child:
+        signal.alarm(30)
+        fine = np.array_equal(scaled(XS, YS), XS * 2 + YS)
+        fine = fine and call(XS, YS) is not NotImplemented
+        os._exit(0 if fine else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_forgotten_functions_and_many_signatures():
+    """Signatures beyond the last 32 leave; none keeps a function alive that nobody has."""
+    f = fw.jit(lambda x, *rest: x + sum(rest))
+    for number in range(40):
+        args = [XS.reshape((1,) * (number % 3) + (12,)), *[1.0] * (number // 3)]
+        for _ in range(3):
+            found = f(*args)
+        np.testing.assert_array_equal(found, args[0] + number // 3)
+    assert 0 < len(f._direct._signatures) <= 32
+    f.forget()
+    assert f._direct.call is in_python
