@@ -3,6 +3,7 @@
     docs/*.md, docs/*/*.md          where they are
     docs/decisions                  with a list of them all
     the docstrings of all names     reference/
+    the tutorial's notebooks        files/notebooks/
     examples                        gallery/
     bench/results/*.md              results/
     CONTRIBUTING.md and others      project/
@@ -16,7 +17,7 @@ import shutil
 from os.path import relpath
 from pathlib import Path
 
-from docs.making import drawn, gallery, reference
+from docs.making import drawn, gallery, notebooks, reference
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS, RESULTS, EXAMPLES = ROOT / "docs", ROOT / "bench" / "results", ROOT / "examples"
@@ -91,6 +92,7 @@ def write(folder: Path) -> None:
         layout.write(layout.place(path), with_list(path), path)
     for path in RESULTS.glob("*.png"):
         shutil.copyfile(path, layout.place(path))
+    notebooks.write(folder / "files" / "notebooks")
     for name, text in reference.pages():
         layout.write(folder / name, text, DOCS / name)
     pictures = folder / "pictures" / "gallery"
@@ -100,8 +102,11 @@ def write(folder: Path) -> None:
 
 
 def with_list(path: Path) -> str:
-    """A page's text; those of decisions and results list the pages of their folders, too."""
+    """A page's text; those of decisions and results list the pages of their folders, and those
+    with a notebook end with it."""
     text = path.read_text(encoding="utf-8")
+    if path in notebooks.PAGES:
+        return f"{text}\n[This page as a notebook](../files/notebooks/{path.stem}.ipynb)\n"
     if path not in (DOCS / "decisions" / "index.md", RESULTS / "README.md"):
         return text
     names = sorted(page.stem for page in path.parent.glob("*.md") if page != path)

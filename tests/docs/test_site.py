@@ -1,5 +1,6 @@
 """The site: what docs/making lays out, and what Sphinx makes of it."""
 
+import json
 import re
 import subprocess
 import sys
@@ -7,8 +8,9 @@ import sys
 import pytest
 
 import flatweave as fw
-from docs.making import gallery, layout, links, reference
+from docs.making import gallery, layout, links, notebooks, reference
 from flatweave import kernel as fk
+from tests.docs.blocks import programs
 from tests.shape.tree import ROOT
 
 PUBLIC = [
@@ -84,6 +86,22 @@ def test_links_of_pages_lead_to_what_was_laid_out(laid_out):
 
     assert not missing, "\n".join(missing)
     assert (laid_out / "files/docs/tiny.py").exists()
+
+
+@pytest.mark.parametrize("page", notebooks.PAGES, ids=lambda page: page.stem)
+def test_a_page_has_a_notebook(laid_out, page):
+    """Its programs are the cells of code, which the tests of pages run; its pictures are inside."""
+    found = json.loads((laid_out / "files" / "notebooks" / f"{page.stem}.ipynb").read_text())
+    cells, text = found["cells"], page.read_text()
+    sources = [cell["source"] + "\n" for cell in cells if cell["cell_type"] == "code"]
+    pictures = [name for cell in cells for name in cell.get("attachments", {})]
+
+    assert sources == programs(text)
+    assert len(pictures) == text.count("](../pictures/")
+    assert all(f"attachment:{name}" in str(cells) for name in pictures)
+    assert "](../" not in str(cells) and len({cell["id"] for cell in cells}) == len(cells)
+    folder = laid_out / ("start" if page.stem == "first_steps" else "tutorial")
+    assert f"files/notebooks/{page.stem}.ipynb" in (folder / page.name).read_text()
 
 
 def test_words_of_other_fields_lead_somewhere(laid_out):
