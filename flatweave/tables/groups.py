@@ -87,11 +87,11 @@ def group_by(keys: Any, *values: Any, sort: bool = True, dropna: bool = False) -
     """Groups of the elements whose keys are equal.
 
     `keys` is an array, or a tuple of arrays for several key columns: integers, floats, bools,
-    datetimes, a Nullable, or a dictionary-encoded column of pandas, polars or Arrow. Groups ascend
-    by their keys, with `sort=False` they are in the order of their first elements. NaN is equal to
-    NaN and comes after the numbers, missing keys after NaN; `dropna` leaves both out. The result
-    has `.keys`, `.rows` (the values group by group), `.index`, `.sizes`, `.order`, `.map(f)`,
-    `.agg(name=f)` and `.spread(x)`.
+    datetimes, texts (also of columns of pandas, polars and Arrow), a Nullable, or a
+    dictionary-encoded column. Groups ascend by their keys; with `sort=False` they are in the order
+    of their first elements. NaN is equal to NaN and comes after the numbers, missing keys after
+    NaN; `dropna` leaves both out. The result has `.keys`, `.rows` (the values group by group),
+    `.index`, `.sizes`, `.order`, `.map(f)`, `.agg(name=f)` and `.spread(x)`.
 
     Types: `keys: k[n], values: t[n, ..] ->` g groups. Raises ShapeError for arrays of different
     lengths and key columns of several axes.

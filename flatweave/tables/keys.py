@@ -8,6 +8,7 @@ NaN is equal to NaN and comes after the numbers, what is missing after NaN.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -138,7 +139,37 @@ def _dictionary(key: Any) -> tuple[Any, Any] | None:
         found = _known(np.where(np.asarray(missing), -1, np.asarray(codes)))
         return found, key.dictionary.to_pylist()
     kind = str(getattr(key, "dtype", "")).partition("(")[0]
-    return _of_polars(key, kind) if kind in ("Enum", "Categorical") else None
+    return _of_polars(key, kind) if kind in ("Enum", "Categorical") else _of_text(key)
+
+
+def _of_text(key: Any) -> tuple[Any, Any] | None:
+    """The codes and the texts of a column of text, texts in their order; None for another one."""
+    kind = str(getattr(key, "dtype", getattr(key, "type", ""))).partition("[")[0].lower()
+    if hasattr(key, "factorize") and (kind in ("str", "string") or _is_text(key)):  # of pandas
+        codes, names = key.factorize(sort=True)
+        return _known(codes), list(names)
+    if hasattr(key, "to_physical") and kind == "string":  # of polars
+        return _of_polars(key.cast(sys.modules["polars"].Categorical), "Categorical")
+    if hasattr(key, "dictionary_encode") and kind in ("string", "large_string"):  # of pyarrow
+        key = np.array(key.to_pylist(), object)
+    if not _is_text(key):
+        return None
+    texts = np.asarray(key)
+    known = np.array([text is not None for text in texts]) if texts.dtype.kind == "O" else ...
+    names, codes = np.unique(texts[known], return_inverse=True)
+    places = np.full(len(texts), -1)
+    places[known] = codes
+    return _known(places), names.tolist()
+
+
+def _is_text(key: Any) -> bool:
+    """Whether a list, an array or a column of objects has texts, and nothing else but None."""
+    if isinstance(key, list):
+        return any(isinstance(text, str) for text in key) and _is_text(np.array(key, object))
+    kind = getattr(getattr(key, "dtype", None), "kind", "")
+    if kind != "O":
+        return bool(kind == "U")
+    return all(text is None or isinstance(text, str) for text in key) and len(key) > 0
 
 
 def _of_polars(key: Any, kind: str) -> tuple[Any, Any]:

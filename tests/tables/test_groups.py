@@ -60,6 +60,24 @@ def test_several_keys_are_one():
     assert groups.keys[1].dtype == np.float64
 
 
+@pytest.mark.parametrize("column", ["list", "numpy", "pandas", "polars", "pyarrow"])
+def test_keys_may_be_texts(column):
+    """Of each library, in the order of the texts; a missing one comes last."""
+    texts = ["Rome", "Oslo", None, "Rome", "Lima"]
+    if column in ("list", "numpy"):
+        keys = texts if column == "list" else np.array(texts, object)
+    else:
+        library = pytest.importorskip(column)
+        keys = library.array(texts) if column == "pyarrow" else library.Series(texts)
+    groups = fw.group_by(keys, np.arange(5))
+
+    assert groups.keys.tolist() == ["Lima", "Oslo", "Rome", None]
+    assert groups.rows.tolist() == [[4], [1], [0, 3], [2]]
+    assert fw.join(keys, np.array(["Rome", "Lima"])).rows.tolist() == [[0], [], [], [0], [1]]
+    if column == "list":
+        assert fw.group_by((["b", "a", "b"], [2, 1, 2])).rows.tolist() == [[1], [0, 2]]
+
+
 def test_missing_keys_come_after_nan_and_can_be_left_out():
     """Those left out have the index -1, and get nothing back."""
     keys = fw.Nullable([2.0, np.nan, 0.0, 2.0, 0.0], [True, True, False, True, False])
