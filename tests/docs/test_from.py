@@ -40,7 +40,7 @@ def test_each_line_gives_what_it_says(page):
         execute(program, f"{shown(page)}[{k}]", names)
     table = TABLE.search(text)[0]
     rows, wrong = ROW.findall(table), []
-    with fw.target("cpu" if page.stem == "obsidian" else "interp"):
+    with fw.target("cpu" if page.stem in ("cuda", "obsidian") else "interp"):
         for theirs, ours, gives in rows:
             sides = [ours, theirs.strip("`")] if page.stem == "numpy" else [ours]
             for side in sides:

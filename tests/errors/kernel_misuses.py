@@ -31,6 +31,10 @@ class Run:
         fk.kernel(lambda xs: fk.make_push(8, write)).simulate(XS)
 
 
+def arguments_of_reduce_in_another_order():
+    Run.blocks(lambda part: fk.singleton(fk.reduce(fw.add, 0, part)))
+
+
 def race_of_threads():
     def turned(part):
         m = fk.fill(part)

@@ -20,6 +20,10 @@ def neutral_element_too_big():
     fw.reduce(fw.add, 300, np.zeros(3, np.int8))
 
 
+def histogram_as_numpy_has_it():
+    fw.histogram(np.array([0.5, 1.5]), 2)
+
+
 def operator_that_subtracts():
     fw.reduce(lambda a, b: a - b, 0, I)
 

@@ -276,6 +276,10 @@ def name_that_a_ragged_lacks():
     fw.ragged(X, lengths=[2, 3]).pivot()
 
 
+def field_as_an_attribute():
+    fw.ragged([[{"pt": 1.0}], []]).pt.tolist()
+
+
 def row_that_is_not_there():
     fw.ragged(X, lengths=[2, 3])[2]
 

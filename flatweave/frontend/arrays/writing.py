@@ -346,6 +346,12 @@ def histogram(
         >>> fw.histogram(3, [0, 2, 2, 5, -1])
         Array([1, 0, 2], dtype=int64)
     """
+    if getattr(n, "ndim", 0):
+        raise ArgumentError(
+            "histogram needs the number of bins first, and then the index of each element's bin.",
+            where=user_location(), remedy="Write fw.histogram(bins, indices). For bins by their"
+            " edges use np.histogram(x, edges), or the indices of fw.digitize(x, edges).",
+        )  # fmt: skip
     values, tree = arrays_of(vals, "the values of histogram")
     rank = max(i.ndim for i in index_arrays(idx, "histogram"))
     rows = [x.extents[rank:] for x in values]

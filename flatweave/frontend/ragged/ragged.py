@@ -149,7 +149,8 @@ class Ragged(Node, Verbs, Elementwise, Reductions):
         def __getattr__(self, name: str) -> NoReturn:
             if name == "shape":  # asked for again, since the property has raised
                 raise AttributeError(NO_SHAPE)
-            raise untraceable.attribute(name, "a Ragged", "Ragged")
+            fields = self._values if name[0] != "_" and isinstance(self._values, dict) else ()
+            raise untraceable.attribute(name, "a Ragged", "Ragged", fields)
 
     def _on_host(self, wanted: str = "") -> Ragged:
         """This Ragged, if its values are known; else NotTraceableError."""

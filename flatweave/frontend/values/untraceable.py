@@ -7,12 +7,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 
 from flatweave.base.errors import ArgumentError, EscapedArrayError, NotTraceableError
 from flatweave.base.source import Location, user_location
 from flatweave.frontend.values.operators import METHODS
 
-BRANCH = "Use fw.where(p, a, b) to choose between values, fw.cond(p, f, g) between computations."
+BRANCH = (
+    "Use fw.where(p, a, b) to choose between values, fw.cond(p, f, g) between computations; in a"
+    " kernel fk.cond(p, f, g) and fk.when(p, f)."
+)
 LOOP = "Use fw.while_loop(cond, body, state), which repeats inside the compiled program."
 LOGIC = "Use p & q, p | q and ~p on traced values, in brackets: (x > 0) & (x < 9)."
 EXTREMA = "Use fw.maximum(a, b) and fw.minimum(a, b), which choose inside the compiled program."
@@ -266,15 +270,19 @@ class NoAttributeError(ArgumentError, AttributeError):
     """An array has nothing of this name: `x.std()`."""
 
 
-def attribute(name: str, of: str = "an array", kind: str = "Array") -> AttributeError:
-    """`x.std()`, `x.foo`; what starts with an underscore is asked for by programs."""
+def attribute(
+    name: str, of: str = "an array", kind: str = "Array", fields: Collection[str] = (),
+) -> AttributeError:  # fmt: skip
+    """`x.std()`, `x.foo`, `records.field`; programs ask for names that start with an underscore."""
     if name.startswith("_"):
         return AttributeError(f"{of} has no attribute {name!r}.")
     x = "rows" if kind == "Ragged" else "xs" if kind == "Chunked" else "x"
     return NoAttributeError(
         f"{of} has no attribute {name!r}.",
         where=user_location(),
-        remedy=f"Use fw.{name}({x})."
+        remedy=f'A field is read by its name: {x}["{name}"].'
+        if name in fields
+        else f"Use fw.{name}({x})."
         if name in METHODS
         else f"help(fw.{kind}) shows what there is; functions are in fw: fw.sort({x}).",
     )

@@ -94,7 +94,7 @@ def reduce(op: Op, xs: Any, ne: Any, *, check: bool = True) -> Any:
     must be associative: OperatorError for one that is not, as fw.reduce says. The first call tries
     it on a few elements of the first block, unless `check` is False.
     """
-    array = need_pull(xs, "reduce")
+    array = need_pull(xs, "reduce", "The array comes second: fk.reduce(op, xs, neutral).")
     around = _level_for("reduce")
     if around is BLOCK and takes_chunks(array):
         return reduce_in_chunks(op, array, ne, Check(check, user_location()))
@@ -127,7 +127,7 @@ def scan(
     expensive. What is put must not be what `xs` reads. `op` and `ne` keep the laws that `reduce`
     asks for, and are tried unless `check` is False.
     """
-    array = need_pull(xs, "scan")
+    array = need_pull(xs, "scan", "The array comes second: fk.scan(op, xs, neutral).")
     tried = Check(check, user_location())
 
     def write(put: Put) -> None:

@@ -102,7 +102,7 @@ def static(length: Extent, who: str) -> int:
     )
 
 
-def need_pull(xs: Any, who: str) -> Pull:
+def need_pull(xs: Any, who: str, remedy: str = "") -> Pull:
     """The array itself, if it can be indexed."""
     if isinstance(xs, Pull):
         return xs
@@ -113,8 +113,8 @@ def need_pull(xs: Any, who: str) -> Pull:
             where=user_location(), remedy="Make a pull array of it by force.",
         )  # fmt: skip
     raise ArgumentError(
-        f"{who} needs a pull array, got {kind_of(xs)}.",
-        where=user_location(), remedy="A kernel's arguments are pull arrays; pull(n, f) makes one.",
+        f"{who} needs a pull array, got {kind_of(xs)}.", where=user_location(),
+        remedy=remedy or "A kernel's arguments are pull arrays; pull(n, f) makes one.",
     )  # fmt: skip
 
 
