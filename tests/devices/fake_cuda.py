@@ -70,7 +70,7 @@ class FakeCuda(Graphs):
 
     @call
     def cuDeviceGetName(self, size, device):
-        return f"Fake H{device}".encode().ljust(size, b"\0")
+        return f"Fake H{device}\0\0".encode().ljust(size)  # as NVIDIA's does
 
     @call
     def cuDeviceGetAttribute(self, attribute, device):

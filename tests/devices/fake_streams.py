@@ -51,9 +51,12 @@ class Stream:
         self.work, self.freed, self.done, self.knows = [], set(), 0, set()
         self.lock = threading.RLock()
         self.captured = None  # the works of a graph that is recorded
+        self.context = cu.current.context
 
     def add(self, work):
         """Work for later; where all but the first stream are eager, for now, if it can be."""
+        if getattr(self.cu.current, "context", None) != self.context:
+            raise Failed(Result.CUDA_ERROR_INVALID_CONTEXT)
         if self.captured is not None:
             if hasattr(work, "record"):
                 raise Failed(Result.CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED)

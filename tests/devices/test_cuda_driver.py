@@ -11,7 +11,7 @@ import flatweave as fw
 from flatweave.base.dtypes import DTYPES
 from flatweave.base.errors import DeviceError, OutOfMemory, Unsupported
 from flatweave.runtime.devices import cuda
-from flatweave.runtime.devices.cuda_driver import CudaDriver
+from flatweave.runtime.devices.cuda_driver import CudaDriver, Kernel
 from flatweave.runtime.devices.device import Device
 from tests.devices.fake_streams import Result
 from tests.devices.gpus import gpu, jitted, kernel_of, of, plus_one
@@ -75,7 +75,7 @@ def test_arguments_are_packed(gpu, dtype):
         np.iinfo(dtype.numpy).min + 1 if extreme is None else extreme
     )
     device = Device(CudaDriver(cu, 0))
-    device.launch("k_all", 2, 64, values)
+    device.launch(Kernel("k_all"), 2, 64, values)
     device.wait()
 
     assert cu.launches == [("k_all", 2, 64)]
@@ -232,3 +232,45 @@ def test_a_wait_can_be_interrupted(gpu):
 
     assert np.array_equal(f(xs), xs + 1)
     assert cu.calls.count("cuStreamCreate") == 2 * 3
+
+
+def test_other_libraries_may_change_the_context(gpu):
+    """Between calls, of a program and of an array; each call sets it once."""
+    f, xs = jitted(), np.arange(1000.0)
+    cu = gpu(f, [xs], {kernel_of(f, xs): plus_one})
+    ys = f(xs)
+    for _ in range(2):
+        cu.current.context = "of another device"
+        before = len(cu.calls)
+        ys = f(ys)
+        assert cu.calls[before:].count("cuCtxSetCurrent") == 1
+    cu.current.context = "of another device"
+
+    assert np.array_equal(ys, xs + 3)
+
+
+def test_a_callback_may_change_the_context(gpu):
+    """A Python function in the midst of a program."""
+    def away(xs):
+        cu.current.context = "of another device"
+        return xs * 2
+
+    like, xs = fw.ShapeDtypeStruct((10,), np.float64), np.arange(10.0)
+    f = fw.jit(lambda xs: fw.pure_callback(away, like, xs), target="cuda")
+    cu = gpu(f, [xs])
+
+    assert np.array_equal(f(xs), xs * 2)
+
+
+def test_devices_take_turns(gpu):
+    """Two of them in one thread, one within a call of the other."""
+    cu = gpu(devices=2)
+    first, second = (CudaDriver(cu, k) for k in (0, 1))
+    first.begin()
+    second.begin()
+    second.end()
+    first.mark()
+    first.begin()
+    second.mark()
+    first.mark()
+    first.end()

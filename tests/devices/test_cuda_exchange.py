@@ -2,6 +2,7 @@
 
 import ctypes
 import gc
+import struct
 import weakref
 from types import SimpleNamespace
 
@@ -11,12 +12,14 @@ import pytest
 import flatweave as fw
 from flatweave.base.errors import ArgumentError
 from flatweave.runtime.devices import cuda, exchange
+from flatweave.runtime.devices.arrays import Resident
 from tests.devices.gpus import gpu, jitted, kernel_of, plus_one
 
 pytestmark = pytest.mark.usefixtures("little_to_collect")
 
 __all__ = ["gpu"]
 XS = np.arange(1000.0)
+READ_ONLY = 1  # a flag of DLPack's
 
 
 @pytest.fixture
@@ -56,49 +59,71 @@ def test_dlpack_gives_the_memory(running, version):
     """Without a copy for consumers that support read-only arrays; and it is released."""
     f, cu = running
     ys = f(XS)
-    name = exchange.NAMES[version is not None and version >= (1, 0)]
+    is_versioned = version is not None and version >= (1, 0)
     capsule = ys.__dlpack__(max_version=version)
-    at = exchange._capsule_pointer(capsule, name)
-    is_versioned = name == exchange.NAMES[1]
-    made = (exchange._Versioned if is_versioned else exchange._Managed).from_address(at)
-    tensor = made.tensor
+    tensor = exchange._tensor_in(capsule, is_versioned)
 
     assert ys.__dlpack_device__() == (2, 0)
     assert (tensor.device_type, tensor.device_id, tensor.ndim, tensor.shape[0]) == (2, 0, 1, 1000)
     assert (tensor.code, tensor.bits, tensor.lanes) == (2, 64, 1)
     assert np.array_equal(cu.view(tensor.data, np.float64, 1000), XS + 1)
     assert (tensor.data == ys.resident.memory.handle) == is_versioned
-    if is_versioned:
-        assert (made.major, made.minor, made.flags) == (1, 0, 1)
     kept = weakref.ref(ys.resident)
     del ys
     gc.collect()
     if is_versioned:
-        assert kept() is not None
-        ctypes.CFUNCTYPE(None, ctypes.c_void_p)(made.deleter)(at)
+        at = exchange._capsule_pointer(capsule, exchange.NAMES[1])
+        major, minor, _, deleter, flags = struct.unpack("<IIQQQ", ctypes.string_at(at, 32))
+        assert (major, minor, flags) == (1, 0, READ_ONLY) and kept() is not None
+        ctypes.CFUNCTYPE(None, ctypes.c_void_p)(deleter)(at)
         ctypes.pythonapi.PyCapsule_SetName(
             ctypes.py_object(capsule), ctypes.c_char_p(b"used_dltensor_versioned")
         )
-    del capsule, made, tensor
+    del capsule, tensor
     gc.collect()
-    assert kept() is None and not exchange._GIVEN
+    assert kept() is None
+
+
+@pytest.mark.parametrize("dtype", [np.bool_, np.int8, np.uint64, np.float32])
+@pytest.mark.parametrize("shape", [(0,), (2, 3)])
+def test_capsules_of_each_kind(gpu, dtype, shape):
+    """Of any rank, without elements, too."""
+    gpu()
+    device = cuda.device()
+    xs = Resident(device, device.allocate(64), np.dtype(dtype), shape)
+    tensor = exchange._tensor_in(made := exchange.capsule(xs, (1, 0), None), True)
+
+    code, bits = exchange.CODES[np.dtype(dtype).kind], 8 * np.dtype(dtype).itemsize
+    assert (tensor.code, tensor.bits, tuple(tensor.shape[: tensor.ndim])) == (code, bits, shape)
+    assert (tensor.data or 0) == (xs.memory.handle if xs.size else 0)
+    del made
 
 
 def test_a_capsule_that_nobody_takes_lets_go(running):
     """Its memory is given back with it."""
     f, _ = running
-    capsule = f(XS).__dlpack__(max_version=(1, 0))
-    assert len(exchange._GIVEN) == 1
+    ys = f(XS)
+    kept, capsule = weakref.ref(ys.resident), ys.__dlpack__(max_version=(1, 0))
+    del ys
+    assert kept() is not None
     del capsule
 
-    assert not exchange._GIVEN
+    assert kept() is None
 
 
 def test_the_host_may_be_asked_for(running):
-    """NumPy names the CPU as the device it wants."""
+    """NumPy names the CPU as the device it wants, and gets a copy; without, it says what it
+    cannot."""
     f, _ = running
+    ys = f(XS)
 
-    assert np.array_equal(np.from_dlpack(f(XS), device="cpu"), XS + 1)
+    assert np.array_equal(np.from_dlpack(ys, device="cpu"), XS + 1)
+    with pytest.raises(BufferError, match="cuda:0 is copied to the CPU"):
+        np.from_dlpack(ys, device="cpu", copy=False)
+    with pytest.raises((BufferError, RuntimeError), match="Unsupported device"):
+        np.from_dlpack(ys)
+    with pytest.raises(BufferError, match="DLPack 1.0"):
+        ys.__dlpack__(copy=False)
 
 
 def test_their_memory_is_read_where_it_is(running):

@@ -123,11 +123,11 @@ def test_what_is_damaged_is_compiled_anew(folder, content):
 @pytest.mark.slow
 def test_a_second_process_does_without_the_compiler(tmp_path):
     """Neither passes nor LLVM are imported."""
-    script = textwrap.dedent("""
+    script = textwrap.dedent(f"""
         import sys
         import numpy as np
         import flatweave as fw
-        found = fw.jit(lambda xs: xs * 3 + 1, target=DEVICE)(np.arange(9))
+        found = fw.jit(lambda xs: xs * 3 + 1, target={DEVICE!r})(np.arange(9))
         names = ("flatweave.pipeline", "flatweave.lower", "llvmlite")
         print(np.asarray(found).tolist(), any(name in sys.modules for name in names))
     """)

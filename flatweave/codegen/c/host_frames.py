@@ -116,6 +116,7 @@ def call_host(
 ) -> None:
     """Make a call when its operands are there; the last of `args` are buffers for the results."""
     running.check()
+    running.device.driver.end()  # the function may change what this thread calls
 
     def read(buffer: Buffer, dtype: np.dtype[Any], count: int) -> Values:
         values = np.empty(count, dtype)

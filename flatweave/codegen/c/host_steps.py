@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from flatweave.base.dtypes import DType, bool_, i64
+from flatweave.base.dtypes import DType, bool_, f64, i64, u64
 from flatweave.base.plan import Plan, Status
 from flatweave.codegen.c.dialect import scalar_type
 from flatweave.codegen.c.host_frames import Frame, Maker, Makers, Step, call_host
@@ -100,44 +100,73 @@ def _given_alone(host: Lambda, plan: Plan) -> set[Atom]:
 
 # -- scalars --------------------------------------------------------------------------------------
 
-_LOW, _HIGH = -(2**63), 2**63
-_DIRECT: dict[str, Callable[..., Any]] = {
+_WIDTH = 64
+_WIDE = (i64, u64)
+_OF_INTEGERS: dict[str, Callable[..., Any]] = {
     "add": operator.add, "sub": operator.sub, "mul": operator.mul,
     "minimum": min, "maximum": max, "floordiv": lambda a, b: a // b if b else 0,
+    "and": operator.and_, "or": operator.or_, "xor": operator.xor, "not": operator.invert,
+    "shl": lambda a, b: a << b if 0 <= b < _WIDTH else 0,
+    "shr": lambda a, b: a >> b if 0 <= b < _WIDTH else -(a < 0),
+    "clz": lambda a: _WIDTH - a.bit_length() if a >= 0 else 0,
+    "ctz": lambda a: (a & -a).bit_length() - 1 if a else _WIDTH,
     "eq": operator.eq, "ne": operator.ne, "lt": operator.lt,
     "le": operator.le, "gt": operator.gt, "ge": operator.ge,
 }  # fmt: skip
+_OF_BOOLS: dict[str, Callable[..., Any]] = {
+    "and": operator.and_, "or": operator.or_, "xor": operator.xor, "not": operator.not_,
+    "eq": operator.eq, "ne": operator.ne,
+}  # fmt: skip
+_CASTS: dict[DType, Callable[..., Any]] = {i64: int, u64: int, bool_: bool, f64: float}
+
+
+def direct(fn: str, types: Sequence[DType]) -> Callable[..., Any] | None:
+    """What computes a scalar function on Python numbers, where its result is in the range of the
+    dtype; None if NumPy has to."""
+    if fn == "select":
+        return lambda holds, a, b: a if holds else b
+    table = _OF_BOOLS if types[0] is bool_ else _OF_INTEGERS if types[0] in _WIDE else {}
+    return table.get(fn)
 
 
 def _apply(maker: Maker, let: Let) -> Step:
     op: Apply = let.op  # type: ignore[assignment]
-    args = [maker.number(arg) for arg in op.args]
-    types = [scalar_type(arg.type).numpy.type for arg in op.args]
-    fn, direct = op.fn, _DIRECT.get(op.fn)
+    fn, types = op.fn, [scalar_type(arg.type) for arg in op.args]
+    numpy_types = [dtype.numpy.type for dtype in types]
 
-    def compute(running: Running, frame: Frame) -> Any:
-        typed = [type_(frame[arg]) for type_, arg in zip(types, args, strict=True)]
+    def by_numpy(*values: Any) -> Any:
+        typed = [type_(value) for type_, value in zip(numpy_types, values, strict=True)]
         return evaluate(fn, *typed).item()
 
-    if direct is None or any(scalar_type(arg.type) is not i64 for arg in op.args):
-        return maker.bind(let.vars[0], compute)
-    (left, right), number = args, maker.number(let.vars[0])
-
-    def step(running: Running, frame: Frame) -> None:
-        value = direct(frame[left], frame[right])
-        if not _LOW <= value < _HIGH:
-            value = compute(running, frame)
-        frame[number] = value
-
-    return step
+    return _computed(maker, let, op.args, direct(fn, types), by_numpy)
 
 
 def _cast(maker: Maker, let: Let) -> Step:
     op: Cast = let.op  # type: ignore[assignment]
-    get, source, dtype = maker.get(op.arg), scalar_type(op.arg.type).numpy.type, op.dtype
-    return maker.bind(
-        let.vars[0], lambda running, frame: evaluate_cast(source(get(frame)), dtype).item()
-    )
+    source, dtype = scalar_type(op.arg.type), op.dtype
+    cast = _CASTS.get(dtype) if source is bool_ or source in _WIDE else None
+
+    def by_numpy(value: Any) -> Any:
+        return evaluate_cast(source.numpy.type(value), dtype).item()
+
+    return _computed(maker, let, [op.arg], cast, by_numpy)
+
+
+def _computed(
+    maker: Maker, let: Let, args: Sequence[Atom], quick: Callable[..., Any] | None,
+    by_numpy: Callable[..., Any],
+) -> Step:  # fmt: skip
+    """A step that computes a scalar on Python numbers; by NumPy where that leaves its range."""
+    numbers, number = [maker.number(arg) for arg in args], maker.number(let.vars[0])
+    result = scalar_type(let.vars[0].type)
+    low, high, compute = result.low, result.high, quick or by_numpy
+
+    def step(running: Running, frame: Frame) -> None:
+        values = [frame[arg] for arg in numbers]
+        value = compute(*values)
+        frame[number] = value if low <= value <= high else by_numpy(*values)
+
+    return step
 
 
 # -- control --------------------------------------------------------------------------------------

@@ -97,10 +97,12 @@ class DeviceArray(HostArray):
     ) -> object:
         here = self.__dlpack_device__()
         if here[0] == CPU or (dl_device is not None and dl_device[0] == CPU):
+            if here[0] != CPU and copy is False:
+                raise BufferError(f"an array on {self.device} is copied to the CPU")
             return super().__dlpack__(max_version=max_version, dl_device=dl_device, copy=copy)
         if dl_device not in (None, here):
             raise BufferError(f"{self.resident.device.name} gives arrays to itself and the CPU")
-        return exchange.capsule(self.resident, max_version, bool(copy))
+        return exchange.capsule(self.resident, max_version, copy)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return exchange.dlpack_device(self.resident)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ctypes
+import struct
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -16,39 +18,53 @@ from flatweave.runtime.devices.device import Module, Refused, Values
 # What calls of CUDA's driver take: kernels, the arguments of a launch, marks, what is stored.
 #
 # kernels["k_scale"]              looked up when it is first asked for
-# Packed([at, np.float32(2)])     at `.address` the addresses of the arguments
+# kernel.take([at, np.float32(2)])   at `.address` the addresses of the arguments
 # words_of(np.int64(-1), 3)       (0, 4, 0xffffffff, 6): from byte 0 on, 4 bytes, six times
 
 
 WIDEST = 4  # bytes of what the driver stores
 
 
-class Kernels(dict[str, Any]):
-    """The kernels of a module; `find` looks one up."""
-
-    def __init__(self, find: Callable[[str], Any]) -> None:
-        self._find = find
-
-    def __missing__(self, name: str) -> Any:
-        self[name] = found = self._find(name)
-        return found
+SLOT = 8  # bytes of an argument, of which a kernel reads those that it needs
+FORMATS = {  # of an argument in the module `struct`, by the kind and the bytes of its dtype
+    "b1": "?", "i1": "b", "i2": "h", "i4": "i", "i8": "q", "u1": "B", "u2": "H", "u4": "I",
+    "u8": "Q", "f4": "f", "f8": "d",
+}  # fmt: skip
 
 
-class Packed:
-    """Arguments in slots of 8 bytes, of which a kernel reads those it needs: machines are
-    little-endian wherever there is CUDA."""
+class Kernel:
+    """A kernel and the slots of its arguments, laid out by the first launch, as all are of the same
+    kinds. A launch copies them; a device's launches come one by one."""
 
-    def __init__(self, args: Sequence[Any]) -> None:
+    __slots__ = ("_pack", "_pointers", "_slots", "address", "function")
+
+    def __init__(self, function: Any) -> None:
+        self.function = function
+        self.address = 0
+        self._pack: Callable[..., None] | None = None
+
+    def take(self, args: Sequence[Any]) -> None:
+        """Set the arguments for the next launch: addresses and NumPy scalars."""
+        if self._pack is None:
+            self._pack = self._laid_out(args)
+        self._pack(self._slots, 0, *args)
+
+    def _laid_out(self, args: Sequence[Any]) -> Callable[..., None]:
+        """What packs arguments like these: machines are little-endian wherever there is CUDA."""
         count = len(args)
-        self._slots = (ctypes.c_uint64 * count)(*map(_slot, args))
-        start = ctypes.addressof(self._slots)
-        self._pointers = (ctypes.c_uint64 * count)(*range(start, start + 8 * count, 8))
+        self._slots = ctypes.create_string_buffer(SLOT * count)
+        begin = ctypes.addressof(self._slots)
+        ends = range(begin, begin + SLOT * count, SLOT)
+        self._pointers = (ctypes.c_uint64 * count)(*ends)
         self.address = ctypes.addressof(self._pointers)
+        return struct.Struct("<" + "".join(map(_format, args))).pack_into
 
 
-def _slot(arg: Any) -> int:
-    """An argument's bytes as a number."""
-    return arg if isinstance(arg, int) else int.from_bytes(arg.tobytes(), "little")
+def _format(arg: Any) -> str:
+    """The format of an argument's slot."""
+    if isinstance(arg, int):
+        return "Q"
+    return f"{FORMATS[arg.dtype.str[1:]]}{SLOT - arg.nbytes}x"
 
 
 class Mark:
@@ -77,6 +93,17 @@ class CudaTimes:
         ago, passed = self._since(self._begin, None), self._since(self._begin, self._end)
         begin = time.perf_counter_ns() - int(ago)
         return begin, begin + int(passed)
+
+
+class Kernels(dict[str, Kernel]):
+    """The kernels of a module; `find` looks one up."""
+
+    def __init__(self, find: Callable[[str], Kernel]) -> None:
+        self._find = find
+
+    def __missing__(self, name: str) -> Kernel:
+        self[name] = found = self._find(name)
+        return found
 
 
 def words_of(value: np.generic, count: int) -> Iterator[tuple[int, int, int, int]]:
@@ -141,6 +168,13 @@ class CudaGraphs:
 # kernels, one for arrays that go there, and one for those that come back.
 
 
+class _Thread(threading.local):
+    """The context that this thread is on until the call ends that it is in."""
+
+    context: Any = None
+
+
+_THREAD = _Thread()
 NAME_BYTES = 256
 ADVICE = "The device has to be opened anew: start this process again."
 
@@ -156,7 +190,8 @@ class CudaDriver:
         self.ordinal = ordinal
         self.name = f"cuda:{ordinal}"
         self._device = self._done(cu.cuDeviceGet(ordinal))
-        self.name = self._done(cu.cuDeviceGetName(NAME_BYTES, self._device)).decode().rstrip("\0")
+        padded = self._done(cu.cuDeviceGetName(NAME_BYTES, self._device))
+        self.name = padded.partition(b"\0")[0].decode()
         attributes = cu.CUdevice_attribute
         major, minor = (
             self._done(cu.cuDeviceGetAttribute(attribute, self._device))
@@ -186,23 +221,35 @@ class CudaDriver:
             self._done(self._cu.cuStreamCreate(kind)) for _ in range(3)
         )
 
+    def begin(self) -> None:
+        """This thread is on the device's context until `end`."""
+        self._done(self._cu.cuCtxSetCurrent(self._context))
+        _THREAD.context = self._context
+
+    def end(self) -> None:
+        """From now on other libraries may change this thread's context."""
+        _THREAD.context = None
+
     def _enter(self) -> None:
         """Calls are on the context of this device, whatever this thread used before."""
-        self._done(self._cu.cuCtxSetCurrent(self._context))
+        if _THREAD.context is not self._context:
+            _THREAD.context = None  # in a call of another device, which enters its own again
+            self._done(self._cu.cuCtxSetCurrent(self._context))
 
     def _done(self, returned: tuple[Any, ...]) -> Any:
         """What a call gives; raises MemoryError, or DeviceError."""
-        failed, *given = returned
-        codes = self._cu.CUresult
-        if failed == codes.CUDA_ERROR_OUT_OF_MEMORY:
-            raise MemoryError(f"on {self.name}")
-        if failed != codes.CUDA_SUCCESS:
-            said = self._cu.cuGetErrorString(failed)[1] or b"unknown error"
-            raise DeviceError(
-                f"{self.name} does not work any more: {said.decode()} ({failed.name}).",
-                remedy=ADVICE,
-            )
-        return given[0] if given else None
+        if returned[0]:  # CUDA_SUCCESS is 0
+            raise self._failure(returned[0])
+        return returned[1] if len(returned) > 1 else None
+
+    def _failure(self, code: Any) -> Exception:
+        """The error for what the driver gives instead."""
+        if code == self._cu.CUresult.CUDA_ERROR_OUT_OF_MEMORY:
+            return MemoryError(f"on {self.name}")
+        said = self._cu.cuGetErrorString(code)[1] or b"unknown error"
+        return DeviceError(
+            f"{self.name} does not work any more: {said.decode()} ({code.name}).", remedy=ADVICE
+        )
 
     def wait_for(self, stream: int | None) -> None:
         """Wait for somebody else's stream, or for all there is."""
@@ -281,22 +328,25 @@ class CudaDriver:
         self._enter()
         module = self._done(self._cu.cuModuleLoadData(binary))
 
-        def find(name: str) -> Any:
+        def find(name: str) -> Kernel:
             self._enter()
-            return self._done(self._cu.cuModuleGetFunction(module, name.encode()))
+            return Kernel(self._done(self._cu.cuModuleGetFunction(module, name.encode())))
 
         return Kernels(find)
 
     # -- work -------------------------------------------------------------------------------------
 
-    def launch(self, kernel: Any, grid: int, threads: int, args: Sequence[Any]) -> None:
+    def launch(self, kernel: Kernel, grid: int, threads: int, args: Sequence[Any]) -> None:
         """Run a kernel on `grid` blocks."""
         self._enter()
-        packed, sizes = Packed(args), (grid, 1, 1, threads, 1, 1)
-        self._done(self._cu.cuLaunchKernel(kernel, *sizes, 0, self.queue, packed.address, 0))
+        kernel.take(args)
+        done = self._cu.cuLaunchKernel(
+            kernel.function, grid, 1, 1, threads, 1, 1, 0, self.queue, kernel.address, 0
+        )
+        self._done(done)
 
     def launch_timed(
-        self, kernel: Any, grid: int, threads: int, args: Sequence[Any]
+        self, kernel: Kernel, grid: int, threads: int, args: Sequence[Any]
     ) -> CudaTimes:
         """The same between two events that keep times."""
         begin = self._timed_event()
@@ -339,10 +389,10 @@ class CudaDriver:
             return self._done(self._cu.cuEventCreate(kind))
 
     def is_reached(self, mark: Mark) -> bool:
-        """Whether all before a mark is done."""
-        self._enter()
-        returned = self._cu.cuEventQuery(mark.event)
-        if returned[0] == self._cu.CUresult.CUDA_ERROR_NOT_READY:
+        """Whether all before a mark is done. An event is asked on any context."""
+        code = self._cu.cuEventQuery(mark.event)[0]
+        if not code:
+            return True
+        if code == self._cu.CUresult.CUDA_ERROR_NOT_READY:
             return False
-        self._done(returned)
-        return True
+        raise self._failure(code)

@@ -11,8 +11,8 @@ Threads may share a device, the child of a fork may not.
 from __future__ import annotations
 
 import hashlib
-import os
 import time
+from bisect import bisect_left
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
@@ -22,7 +22,7 @@ import numpy as np
 
 from flatweave.base import pretty
 from flatweave.base.errors import DeviceError
-from flatweave.base.locks import Lock
+from flatweave.base.locks import Lock, in_every_child
 from flatweave.runtime.cache import process_cache
 from flatweave.runtime.devices.memory import Memory, Pool, Source
 
@@ -33,6 +33,7 @@ SOON = 50e-6  # seconds for which a wait looks again at once; then it sleeps bet
 SHORTEST_PAUSE = 2e-6  # they grow with the time that was waited
 LONGEST_PAUSE = 5e-3
 PAUSE_GROWTH = 1.25
+MOST_MARKS = 64  # calls from which on a device looks which are done, though nobody waits
 NAMED = 3  # arrays that a message names
 SMALL = 1 << 14  # bytes; up to this size arrays are copied in the kernels' queue, without waiting
 
@@ -99,6 +100,12 @@ class Driver(Source, Protocol):
     def is_reached(self, mark: Any) -> bool:
         """Whether all before a mark is done; raises DeviceError if it failed."""
 
+    def begin(self) -> None:
+        """This thread calls until `end`, and no other library in between."""
+
+    def end(self) -> None:
+        """Other libraries may be called by this thread."""
+
     def leave(self) -> None:
         """From now on use new queues: the old ones may never come to their end."""
 
@@ -123,7 +130,8 @@ class Device:
         self._held: deque[tuple[int, Any]] = deque()
         self._modules: dict[str, Module] = {}
         self._lock = Lock()
-        self._process = os.getpid()
+        self._is_of_parent = False  # in the child of a fork
+        _OPENED.add(self)
 
     @property
     def works(self) -> int:
@@ -134,7 +142,8 @@ class Device:
 
     def allocate(self, size: int) -> Memory:
         """Memory of `size` bytes; raises MemoryError if freeing idle memory did not help."""
-        self._check()
+        if self._is_of_parent:
+            self._check()
         try:
             with self._lock:
                 return self.pool.take(size)
@@ -174,7 +183,7 @@ class Device:
         with self._lock:
             if size:
                 self.uploads += 1
-                self._add()
+                self.pool.works += 1
                 copy(self._handle(memory), values)
         return memory
 
@@ -192,19 +201,15 @@ class Device:
     def copy(self, to: Memory, to_offset: int, source: Memory, offset: int, size: int) -> None:
         """Copy memory to memory."""
         with self._lock:
-            self._add()
+            self.pool.works += 1
             self.driver.copy(self._handle(to), to_offset, self._handle(source), offset, size)
 
     def fill(self, memory: Memory, value: np.generic, offset: int = 0, count: int = 1) -> None:
         """Store a value `count` times, from byte `offset` on."""
         self._check()
         with self._lock:
-            self._add()
+            self.pool.works += 1
             self.driver.fill(self._handle(memory), offset, value, count)
-
-    def _add(self) -> None:
-        """One more work is put into the queue."""
-        self.pool.works += 1
 
     def held(self) -> str:
         """The arrays that users hold here, for the error that there is no memory."""
@@ -258,7 +263,8 @@ class Device:
 
     def launch(self, kernel: Any, grid: int, threads: int, args: Sequence[Any]) -> None:
         """Run a kernel on `grid` blocks; arguments are memory and NumPy scalars."""
-        self._check()
+        if self._is_of_parent:
+            self._check()
         with self._lock:
             self.driver.launch(kernel, grid, threads, self._given(args))
 
@@ -287,7 +293,7 @@ class Device:
     def mark(self) -> None:
         """Note where the queue ends now, so that whoever waits for that waits for no more."""
         with self._lock:
-            if self._marks:
+            if self._held or len(self._marks) >= MOST_MARKS:
                 self._look()
             if not self._marks or self._marks[-1][0] < self.pool.works:
                 self._marks.append((self.pool.works, self.driver.mark()))
@@ -328,10 +334,11 @@ class Device:
 
     def _look(self) -> None:
         """See how far the queue is by now."""
-        while self._marks and self.driver.is_reached(self._marks[0][1]):
+        is_reached = self.driver.is_reached  # as are those before one that is
+        for _ in range(bisect_left(self._marks, True, key=lambda mark: not is_reached(mark[1]))):
             self._done, _ = self._marks.popleft()
-            while self._held and self._held[0][0] <= self._done:
-                self._held.popleft()
+        while self._held and self._held[0][0] <= self._done:
+            self._held.popleft()
 
     def _leave(self) -> None:
         """Go on with another queue."""
@@ -344,9 +351,18 @@ class Device:
 
     def _check(self) -> None:
         """Refuse work in the child of a fork, where a driver has neither threads nor a device."""
-        if os.getpid() != self._process:
+        if self._is_of_parent:
             raise DeviceError(
                 f"{self.name} was opened before this process was forked, and cannot be used here.",
                 remedy="Start processes with multiprocessing's method spawn, or use devices in "
                 "child processes alone.",
             )
+
+
+def _forked() -> None:
+    for device in _OPENED:
+        device._is_of_parent = True
+
+
+_OPENED: WeakSet[Device] = WeakSet()
+in_every_child(_forked)

@@ -23,8 +23,9 @@ from flatweave.runtime.devices.memory import Memory
 
 CPU, CUDA = 1, 2  # DLPack's numbers for kinds of memory
 CODES = {"i": 0, "u": 1, "f": 2, "b": 6}
-READ_ONLY, VERSION = 1, (1, 0)
-NAMES = (b"dltensor", b"dltensor_versioned")  # a capsule keeps no copy of its name
+VERSION = (1, 0)
+NAMES = (b"dltensor", b"dltensor_versioned")
+BEGINS = (0, 32)  # where in such capsules struct DLTensor does
 WORD_BYTES = 4
 NATIVE = {dtype.numpy for dtype in DTYPES}
 
@@ -54,28 +55,38 @@ def dlpack_device(xs: Resident) -> tuple[int, int]:
     return (CUDA, _driver(xs.device).ordinal) if xs.device.kind == "cuda" else (CPU, 0)
 
 
-def capsule(xs: Resident, max_version: tuple[int, int] | None, copy: bool) -> Any:
+def capsule(xs: Resident, max_version: tuple[int, int] | None, copy: bool | None) -> Any:
     """The array in DLPack's capsule. A consumer without version 1 cannot see that it is read-only,
-    and gets a copy."""
+    and gets a copy, or BufferError where it must not be copied."""
     is_versioned = max_version is not None and max_version >= VERSION
-    if copy or not is_versioned:
+    if not is_versioned and copy is False:
+        raise BufferError("only DLPack 1.0 and later can share read-only memory")
+    is_shared = is_versioned and not copy
+    if not is_shared:
         xs = _copied(xs)
     _finished(xs)
-    made: Any = _Versioned() if is_versioned else _Managed()
-    shape = (ctypes.c_int64 * xs.ndim)(*xs.shape)
-    fields = _Tensor(
-        data=_address(xs), device_type=CUDA, device_id=_driver(xs.device).ordinal, ndim=xs.ndim,
-        code=CODES[xs.dtype.kind], bits=xs.dtype.itemsize * 8, lanes=1, shape=shape,
-    )  # fmt: skip
-    made.tensor = fields
-    if is_versioned:
-        made.major, made.minor = VERSION
-        made.flags = 0 if copy else READ_ONLY
-    made.deleter = ctypes.cast(_LET_GO, ctypes.c_void_p).value
-    address = ctypes.addressof(made)
-    _GIVEN[address] = (made, shape, xs)
-    name = NAMES[is_versioned]
-    return _new_capsule(address, name, ctypes.cast(_UNUSED, ctypes.c_void_p).value)
+    described = np.asarray(_Described(xs, is_shared))
+    made = described.__dlpack__(max_version=VERSION if is_versioned else None)
+    tensor = _tensor_in(made, is_versioned)
+    tensor.data, tensor.device_type = _address(xs), CUDA
+    tensor.device_id = _driver(xs.device).ordinal
+    return made
+
+
+class _Described:
+    """An array of a GPU that NumPy makes a capsule of: it keeps this, and reads no element."""
+
+    def __init__(self, xs: Resident, is_read_only: bool) -> None:
+        self._xs = xs
+        self.__array_interface__ = {
+            "shape": xs.shape, "typestr": xs.dtype.str, "data": (_address(xs), is_read_only),
+            "version": 3,
+        }  # fmt: skip
+
+
+def _tensor_in(made: Any, is_versioned: bool) -> _Tensor:
+    """The struct DLTensor of a capsule."""
+    return _Tensor.from_address(_capsule_pointer(made, NAMES[is_versioned]) + BEGINS[is_versioned])
 
 
 def _finished(xs: Resident) -> None:
@@ -127,8 +138,7 @@ def _unpacked(value: Any, ordinal: int) -> Resident:
     """An array as its capsule says; its library has done what it was asked for."""
     found = value.__dlpack__()
     _driver(device(ordinal)).wait_for(None)
-    address = _capsule_pointer(found, NAMES[0])
-    tensor = _Managed.from_address(address).tensor
+    tensor = _tensor_in(found, is_versioned=False)
     code = next((kind for kind, number in CODES.items() if number == tensor.code), "V")
     dtype = np.dtype(f"{code}{tensor.bits // 8}")
     shape = tuple(tensor.shape[: tensor.ndim])
@@ -171,7 +181,7 @@ def _driver(found: Device) -> CudaDriver:
     return cast(CudaDriver, found.driver)
 
 
-# -- the structures of dlpack.h -------------------------------------------------------------------
+# -- the structure of dlpack.h --------------------------------------------------------------------
 
 
 class _Tensor(ctypes.Structure):
@@ -185,48 +195,6 @@ class _Tensor(ctypes.Structure):
     ]  # fmt: skip
 
 
-class _Managed(ctypes.Structure):
-    """struct DLManagedTensor."""
-
-    _fields_ = [
-        ("tensor", _Tensor), ("context", ctypes.c_void_p), ("deleter", ctypes.c_void_p),
-    ]  # fmt: skip
-
-
-class _Versioned(ctypes.Structure):
-    """struct DLManagedTensorVersioned."""
-
-    _fields_ = [
-        ("major", ctypes.c_uint32), ("minor", ctypes.c_uint32), ("context", ctypes.c_void_p),
-        ("deleter", ctypes.c_void_p), ("flags", ctypes.c_uint64), ("tensor", _Tensor),
-    ]  # fmt: skip
-
-
-_GIVEN: dict[int, Any] = {}  # what others hold, by the address of its structure
-
-
-def _let_go(address: int) -> None:
-    """Somebody needs an array no more."""
-    _GIVEN.pop(address, None)
-
-
-def _unused(found: int) -> None:
-    """A capsule that nobody has taken goes away; one that was taken has another name."""
-    for name in NAMES:
-        if _is_capsule(found, name):
-            _let_go(_pointer_in(found, name))
-
-
-_CALLED = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
-_LET_GO, _UNUSED = _CALLED(_let_go), _CALLED(_unused)
-_is_capsule = ctypes.pythonapi.PyCapsule_IsValid
-_is_capsule.argtypes, _is_capsule.restype = [ctypes.c_void_p, ctypes.c_char_p], ctypes.c_int
-_pointer_in = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p)(
-    ("PyCapsule_GetPointer", ctypes.pythonapi)
-)
 _capsule_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
     ("PyCapsule_GetPointer", ctypes.pythonapi)
 )
-_new_capsule = ctypes.PYFUNCTYPE(
-    ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p
-)(("PyCapsule_New", ctypes.pythonapi))

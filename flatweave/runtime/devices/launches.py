@@ -36,7 +36,7 @@ Keep = Callable[[Sequence[str], Mapping[str, "Launchable"]], None]
 Make = Callable[[Sequence[str]], Mapping[str, Launchable]]
 
 
-class Kernels:
+class Kernels(dict[str, Launchable]):
     """Kernels by their names; `make` compiles a group of them, and `keep` receives it."""
 
     def __init__(self, groups: Iterable[Sequence[str]], make: Make) -> None:
@@ -45,28 +45,21 @@ class Kernels:
         self._groups = {name: group for group in self.groups for name in group}
         self._make = make
         self._lock = Lock()
-        self._made: dict[str, Launchable] = {}
 
     @property
     def made(self) -> frozenset[str]:
         """The names of the kernels that a run has needed."""
-        return frozenset(self._made)
+        return frozenset(self)
 
-    def __contains__(self, name: str) -> bool:
-        return name in self._made
-
-    def __getitem__(self, name: str) -> Launchable:
-        found = self._made.get(name)
-        if found is not None:
-            return found
+    def __missing__(self, name: str) -> Launchable:
         with self._lock:
-            if name not in self._made:
+            if name not in self:
                 group = self._groups[name]
                 made = self._make(group)
-                self._made.update(made)
+                self.update(made)
                 if self.keep is not None:
                     self.keep(group, made)
-            return self._made[name]
+            return self[name]
 
 
 # Launches on a device in a call that is watched: when they ran, the device knows afterwards.

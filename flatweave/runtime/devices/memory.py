@@ -13,7 +13,7 @@ such order: they get memory that no kernel uses any more.
 from __future__ import annotations
 
 import functools
-from collections import deque
+from collections import defaultdict, deque
 from typing import Any, Protocol
 
 IDLE_SHARE = 4  # at most this part of a device's memory is kept without use
@@ -69,8 +69,7 @@ class Pool:
     def __init__(self, source: Source) -> None:
         self._source = source
         # of each size: what it is called, and how much work there was when it came back
-        self._idle: dict[int, deque[tuple[int, Any]]] = {}
-        self._lent: dict[int, Any] = {}  # by identity: alive in the child of a fork, too
+        self._idle: defaultdict[int, deque[tuple[int, Any]]] = defaultdict(deque)
         self.returned: deque[tuple[Any, int, Any]] = deque()
         self.is_held = False  # nothing goes back to the driver now
         self.works = 0  # how many works were put into the queue so far
@@ -106,7 +105,6 @@ class Pool:
         return rounded(size)
 
     def _lend(self, handle: Any, size: int) -> Memory:
-        self._lent[id(handle)] = handle
         self.used_bytes += size
         return Memory(self, handle, size, self._source.queue)
 
@@ -128,10 +126,9 @@ class Pool:
         """Take in what was released since; memory of a queue that was left is not lent again."""
         while self.returned:
             handle, size, queue = self.returned.popleft()
-            self._lent.pop(id(handle), None)
             self.used_bytes -= size
             if queue is self._source.queue:
-                self._idle.setdefault(size, deque()).append((self.works, handle))
+                self._idle[size].append((self.works, handle))
                 self.idle_bytes += size
             else:
                 self._source.free(handle, queue)

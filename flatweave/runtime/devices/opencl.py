@@ -87,6 +87,11 @@ class OpenClDriver:
         """A CPU's is a part of all memory."""
         return bool(self._device.local_mem_type == self._cl.device_local_mem_type.LOCAL)
 
+    def begin(self) -> None:
+        """Calls name their queue: a thread needs nothing more."""
+
+    end = begin
+
     def leave(self) -> None:
         """From now on use new queues."""
         self.queue, self._inward, self._outward = (

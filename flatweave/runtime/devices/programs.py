@@ -283,7 +283,9 @@ class HostProgram:
         """The results for flat arguments, arrays on the device; the status instead when the program
         failed so far."""
         running = Running(self.device, self.kernels, self.plan, self._turns)
+        driver = self.device.driver
         try:
+            driver.begin()
             given = [
                 self._argument(running, dtype, arg) if dtype is not None else
                 arg if type(arg) is kind else scalar(arg).item()
@@ -306,6 +308,8 @@ class HostProgram:
         except BaseException:
             running.give_up()
             raise
+        finally:
+            driver.end()
 
     def _hold(self, args: list[Any]) -> None:
         """Keep somebody else's memory until kernels have read it."""
