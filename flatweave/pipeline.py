@@ -37,12 +37,12 @@ from flatweave.passes.fusion.fuse_siblings import fuse_siblings
 from flatweave.passes.hoist_tests import hoist_tests
 from flatweave.passes.manifest import stored
 from flatweave.passes.mask import mask
+from flatweave.passes.merge_axes import merge_axes
 from flatweave.passes.nests.hoist_rows import hoist_rows
 from flatweave.passes.nests.lift import lift
 from flatweave.passes.nests.sizes import sizes
 from flatweave.passes.reasons import calls, reasons
 from flatweave.passes.simplify import simplify
-from flatweave.passes.spaces.merge_axes import merge_axes
 from flatweave.passes.sweep import sweep
 from flatweave.passes.telescope import telescope
 from flatweave.passes.unpermute import unpermute

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from flatweave.notebook.values import levels, png
+from flatweave.notebook import levels, png
 
 
 def write(programs: Path, folder: Path) -> None:

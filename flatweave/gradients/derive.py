@@ -1,23 +1,112 @@
-"""Both modes on a lambda: what the front end asks for.
+"""Both modes on a lambda, and the table from operations to rules.
 
     derived = forward(b, fn, results, tangents)      the operations, and the tangents of results
     taped = reverse(b, fn)                           the operations; taped.back(b, cotangents)
     linear = linearized(b, fn, results)              the operations; linear.along(b, tangents)
+
+    RULES[Map]      Rule(forward=map_forward, reverse=map_reverse)
+    NONE["check"]   "It binds nothing."
+
+Each operation has a rule in both modes, or a sentence says why not.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from types import MappingProxyType
 
+from flatweave.base.errors import Unsupported
 from flatweave.base.records import record
+from flatweave.gradients import bodies, control, custom, folds, loops, moves
 from flatweave.gradients.activity import is_active, spread
 from flatweave.gradients.forward import Forward
-from flatweave.gradients.reverse import Reverse
-from flatweave.gradients.table import rule_of
+from flatweave.gradients.reverse import Back, Reverse
 from flatweave.gradients.values import live, tangent_type, zero
+from flatweave.ops import (
+    Callback,
+    CallKernel,
+    Concat,
+    Custom,
+    Filter,
+    Generate,
+    Index,
+    Map,
+    Nest,
+    Permute,
+    Reduce,
+    ReduceSegments,
+    Reshape,
+    Scan,
+    Scatter,
+    Sort,
+    SortRows,
+    Weave,
+)
 from flatweave.terms.build import Builder
-from flatweave.terms.syntax import Atom, Lambda, Let, Var
+from flatweave.terms.control import Apply, Cast, For, If, While
+from flatweave.terms.syntax import Atom, Lambda, Let, Op, Var
 from flatweave.terms.traverse import Substitution, free_vars
+
+
+@record
+class Rule:
+    """What both modes do with an operation that reads something active."""
+
+    forward: Callable[[Forward, Let], None]
+    reverse: Callable[[Reverse, Let], Back | None]
+
+
+RULES: MappingProxyType[type[Op], Rule] = MappingProxyType({
+    Apply: Rule(moves.apply_forward, moves.apply_reverse),
+    Cast: Rule(moves.cast_forward, moves.cast_reverse),
+    Index: Rule(moves.index_forward, moves.index_reverse),
+    Map: Rule(bodies.map_forward, bodies.map_reverse),
+    Generate: Rule(bodies.generate_forward, bodies.generate_reverse),
+    Nest: Rule(bodies.nest_forward, bodies.nest_reverse),
+    Reduce: Rule(folds.fold_forward, folds.reduce_reverse),
+    Scan: Rule(folds.fold_forward, folds.scan_reverse),
+    ReduceSegments: Rule(folds.fold_forward, folds.segments_reverse),
+    Permute: Rule(folds.permute_forward, folds.permute_reverse),
+    Reshape: Rule(moves.reshape_forward, moves.reshape_reverse),
+    Concat: Rule(moves.joined_forward, moves.concat_reverse),
+    Weave: Rule(moves.joined_forward, moves.weave_reverse),
+    Filter: Rule(moves.filter_forward, moves.filter_reverse),
+    Sort: Rule(moves.sort_forward, moves.sort_reverse),
+    SortRows: Rule(moves.sort_forward, moves.sort_reverse),
+    Scatter: Rule(moves.scatter_forward, moves.scatter_reverse),
+    Custom: Rule(custom.custom_forward, custom.custom_reverse),
+    If: Rule(control.if_forward, control.if_reverse),
+    For: Rule(control.loop_forward, loops.loop_reverse),
+    While: Rule(control.loop_forward, loops.loop_reverse),
+})  # fmt: skip
+
+_INTEGERS = "It reads integers alone."
+NONE: MappingProxyType[str, str] = MappingProxyType({
+    "check": "It binds nothing.",
+    "empty": "It reads extents alone.",
+    "locate": _INTEGERS,
+    "span": _INTEGERS,
+    "suits": _INTEGERS,
+    "by_row": "A pass makes it of a nest, after derivatives.",
+    "callback": "What a Python function computes is not known to the compiler.",
+    "call_kernel": "What a kernel computes is not known to the compiler.",
+})  # fmt: skip
+"""Operations of traced programs that carry no derivative, and why."""
+
+
+def rule_of(let: Let) -> Rule:
+    """The rule of an operation that reads something active; Unsupported for one without."""
+    op = let.op
+    rule = RULES.get(type(op))
+    if rule is None:
+        is_foreign = isinstance(op, Callback | CallKernel)
+        raise Unsupported(
+            f"{op.name} has no derivative. {NONE.get(op.name, '')}".rstrip(),
+            where=let.where,
+            remedy="Call it in a function whose derivative fw.custom_vjp or fw.custom_jvp gives."
+            if is_foreign else "Keep it away from what is differentiated.",
+        )
+    return rule
 
 
 @record

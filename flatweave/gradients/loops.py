@@ -20,10 +20,9 @@ from collections.abc import Callable, Sequence
 from flatweave.base.dtypes import i64
 from flatweave.gradients.activity import state_of
 from flatweave.gradients.control import Loop, as_shaped, state_params, with_state
+from flatweave.gradients.recomputed_states import Recorder, Strips, go_back, strips
 from flatweave.gradients.reverse import Back, Reverse
 from flatweave.gradients.sinks import Sink, carry, carry_rows, flat, gathered, is_plain, permuted
-from flatweave.gradients.slots import Recorder, go_back
-from flatweave.gradients.strips import Strips, strips
 from flatweave.gradients.values import (
     add,
     dtype_of,

@@ -1,4 +1,4 @@
-"""Rules of operations that move elements: cotangents move the inverse way."""
+"""Rules of scalar work, of reads, and of operations that move elements: cotangents move back."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from flatweave.base.dtypes import i64
 from flatweave.gradients.forward import Forward
 from flatweave.gradients.reverse import Back, Reverse
+from flatweave.gradients.scalars import partials
 from flatweave.gradients.values import (
+    cast_tangent,
     chosen,
     dtype_of,
     generate,
@@ -15,12 +17,78 @@ from flatweave.gradients.values import (
     read,
     read_inside,
     shape_of,
+    sum_all,
     zero_tangent,
 )
-from flatweave.ops import Concat, Filter, Reshape, Scan, Scatter, Sort, SortRows, Weave
+from flatweave.ops import Concat, Filter, Index, Reshape, Scan, Scatter, Sort, SortRows, Weave
 from flatweave.terms.build import Builder, index, lambda_of
-from flatweave.terms.control import If
+from flatweave.terms.control import Apply, Cast, If
 from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Var, constant
+
+
+def apply_forward(f: Forward, let: Let) -> None:
+    """y = fn(a, b)  ==>  dy = da * fn'a + db * fn'b"""
+    f.keep(let)
+    op, (result,) = let.op, let.vars
+    assert isinstance(op, Apply)
+    found = partials(op.fn, f.b, op.args, result)
+    pairs = [(part, f.of(arg)) for part, arg in zip(found, op.args, strict=True)]
+    parts = [part.apply(f.b, d) for part, d in pairs if part is not None and d is not None]
+    f.set(result, sum_all(f.b, parts))
+
+
+def apply_reverse(r: Reverse, let: Let) -> Back:
+    """y = fn(a, b)  ==>  a' += y' * fn'a;  b' += y' * fn'b"""
+    r.keep(let)
+    op, (result,) = let.op, let.vars
+    assert isinstance(op, Apply)
+
+    def back() -> None:
+        given = r.cotangent(result)
+        found = partials(op.fn, r.b, op.args, result)
+        for partial, arg in zip(found, op.args, strict=True):
+            if partial is not None and r.is_active(arg):
+                r.add(arg, partial.apply(r.b, given))
+
+    return back
+
+
+def cast_forward(f: Forward, let: Let) -> None:
+    """The tangent is cast as the value is; none goes through an integer."""
+    f.keep(let)
+    op, (result,) = let.op, let.vars
+    assert isinstance(op, Cast)
+    tangent = f.of(op.arg)
+    if tangent is not None and op.dtype.is_float:
+        f.set(result, cast_tangent(f.b, tangent, op.dtype))
+
+
+def cast_reverse(r: Reverse, let: Let) -> Back:
+    """The cotangent is cast back."""
+    r.keep(let)
+    op, (result,) = let.op, let.vars
+    assert isinstance(op, Cast)
+    return lambda: r.add(
+        op.arg, cast_tangent(r.b, r.cotangent(result), dtype_of(op.arg.type))
+    )
+
+
+def index_forward(f: Forward, let: Let) -> None:
+    """y = xs[i]  ==>  dy = dxs[i]"""
+    f.keep(let)
+    op = let.op
+    assert isinstance(op, Index)
+    tangent = f.of(op.xs)
+    if tangent is not None:
+        f.set(let.vars[0], read(f.b, tangent, op.indices))
+
+
+def index_reverse(r: Reverse, let: Let) -> Back:
+    """y = xs[i]  ==>  xs'[i] += y'"""
+    r.keep(let)
+    op = let.op
+    assert isinstance(op, Index)
+    return lambda: r.add_at(op.xs, op.indices, r.cotangent(let.vars[0]))
 
 
 def reshape_forward(f: Forward, let: Let) -> None:

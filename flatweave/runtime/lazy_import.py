@@ -41,7 +41,7 @@ SELDOM = {
     "jax": "flatweave.interop.jax",
     "linalg": "flatweave.frontend.standard.linalg",
     "operators": "flatweave.operator_checks.first_calls",
-    "notebook": "flatweave.notebook.values",
+    "notebook": "flatweave.notebook",
     "short": "flatweave.frontend.functions.half_precision",
     "page": "flatweave.page.write",
     "profiler": "flatweave.profiler.report",

@@ -6,8 +6,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from flatweave.access.analyse import Accesses
-from flatweave.access.near import find_span
+from flatweave.access.analyse import Accesses, find_span
 from flatweave.access.value import NOTHING, replaced
 from flatweave.passes.telescope import shortened_sum
 from flatweave.terms.bounds import Sum

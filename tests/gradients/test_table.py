@@ -2,7 +2,7 @@
 
 import flatweave.ops  # noqa: F401  which fills the table of operations
 from flatweave.array_ir.verify import TRACED
-from flatweave.gradients.table import NONE, RULES
+from flatweave.gradients.derive import NONE, RULES
 from flatweave.terms.syntax import OPS
 
 

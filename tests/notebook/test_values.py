@@ -11,7 +11,7 @@ import pytest
 import flatweave as fw
 from flatweave.base.pretty import counted
 from flatweave.frontend.values.array import host_array
-from flatweave.notebook.values import LAST, UNKNOWN, levels, png
+from flatweave.notebook import LAST, UNKNOWN, levels, png
 from tests.devices.gpus import gpu, jitted, kernel_of, plus_one
 from tests.page.opened import Page
 

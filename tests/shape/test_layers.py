@@ -47,10 +47,9 @@ ROOMS = {
     " < rules < chunk_program < executor < exchanges, partial_results, dask_worker",
     "kernel": "writing < arrays < storage < algorithms < programs",
     "passes": "array_pass, operators, cost, rewrite < dce, monoid, sweeps < fusion"
-    " < nests, branches, spaces",
-    "passes/nests": "repeated < hard, arrays < masked, segments, operators, row_function,"
-    " shared, small_sorts"
-    " < row_operators < rows < searches < distribute < rules, versions < lift, sizes",
+    " < nests, branches",
+    "passes/nests": "repeated < hard, segments < masked, row_function, small_sorts"
+    " < row_operators < rows < distribute < rules, versions < lift, sizes",
 }
 ALLOWED_INSIDE_FUNCTIONS = "# optional dependency"
 # The one file that imports modules when it is called, and these: the compiler, its LLVM, and what
@@ -65,7 +64,7 @@ BEHIND = {
     "flatweave.cluster.export", "flatweave.cluster.in_process", "flatweave.gradients.derive",
     "flatweave.recall_on_devices", "flatweave.profiler.report",
     "flatweave.operator_checks.first_calls",
-    "flatweave.notebook.values",
+    "flatweave.notebook",
     "flatweave.frontend.numerics.numpy_functions", "flatweave.frontend.functions.half_precision",
     "flatweave.tables", "flatweave.frontend.standard.derivatives",
     "flatweave.interop.torch", "flatweave.interop.jax",

@@ -9,7 +9,6 @@ import flatweave as fw
 from flatweave.base.config import config
 from flatweave.base.records import replace
 from flatweave.base.schedule import CHOSEN
-from flatweave.lower.schedule.alternatives import alternatives
 from flatweave.lower.schedule.plan import SweepPlan
 from flatweave.lower.schedule.text import parse_plans
 from flatweave.nest.schedule import (
@@ -25,7 +24,7 @@ from flatweave.nest.schedule import (
 )
 from flatweave.runtime import tuned
 from flatweave.tuning import search
-from flatweave.tuning.search import Search
+from flatweave.tuning.search import Search, alternatives
 
 XS = np.arange(1000, dtype=np.float64) % 17
 

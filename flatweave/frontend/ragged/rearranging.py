@@ -20,9 +20,9 @@ import numpy as np
 from flatweave.base.errors import ArgumentError
 from flatweave.base.source import user_location
 from flatweave.frontend.arrays.joining import concat
-from flatweave.frontend.arrays.lines import Key
 from flatweave.frontend.arrays.reading import element
 from flatweave.frontend.arrays.shapes import axis_below
+from flatweave.frontend.arrays.sorting import Key
 from flatweave.frontend.elements.broadcasting import generated, read, taken
 from flatweave.frontend.elements.lambdas import shape_text
 from flatweave.frontend.ragged.elementwise import check_rows

@@ -22,8 +22,8 @@ from flatweave.base.dtypes import f64, i64
 from flatweave.base.errors import ArgumentError
 from flatweave.base.records import record
 from flatweave.base.source import user_location
-from flatweave.frontend.arrays.lines import Key, in_lines
 from flatweave.frontend.arrays.shapes import axis_below
+from flatweave.frontend.arrays.sorting import Key, in_lines
 from flatweave.frontend.elements.broadcasting import generated, read
 from flatweave.frontend.ragged.cutting import MOST, first_place, offsets_from
 from flatweave.frontend.ragged.map_rows import map_rows

@@ -71,7 +71,7 @@ def _block_size(machine: Machine, dtypes: Sequence[DType]) -> Atom:
 
 # -- Copying a buffer on all cores: the start of an update of an array that is still needed --------
 #
-# The target may have another dtype: sums of f32 are added in f64 (`scatter/wide.py`).
+# The target may have another dtype: sums of f32 are added in f64 (`scatter/choose.py`).
 
 
 def write_copy(machine: Machine, kernel: KernelBuilder, own: Sequence[Var]) -> None:

@@ -28,7 +28,7 @@ from flatweave.lower.schedule.arrangement import arrange_lanes
 from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.plan import SweepPlan, When
 from flatweave.lower.schedule.scatter_variant import ScatterVariant, combining
-from flatweave.lower.schedule.words import why_version
+from flatweave.lower.schedule.versions import why_version
 from flatweave.lower.sweep.launches import holds, suffix
 from flatweave.lower.sweep.scans import ScannedBody
 from flatweave.lower.sweep.writer import KernelWriter, call_operator
@@ -351,7 +351,7 @@ class Division(ScatterVariant):
 # -- What is held of elements while they are combined ----------------------------------------------
 #
 # Elements that all add the same integer are counted: copies hold numbers of 32 bits. Sums of f32
-# are f64, so that the error of a bin does not grow with its elements (`wide.py`).
+# are f64, so that the error of a bin does not grow with its elements (`choose.py`).
 
 
 def is_counted(op: Sweep) -> bool:

@@ -18,14 +18,18 @@ from flatweave.lower.schedule.division import (
 )
 from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.in_registers import elements_each
-from flatweave.lower.schedule.packing import packing_of_scans
-from flatweave.lower.schedule.panels import choose_panel, taller
 from flatweave.lower.schedule.plan import Carry, Level, ScatterChoice, SweepPlan
-from flatweave.lower.schedule.register_tile import tiled_versions
-from flatweave.lower.schedule.scan_levels import ScanRecord
+from flatweave.lower.schedule.scan_levels import ScanRecord, packing_of_scans
 from flatweave.lower.schedule.short_rows import Length, first_long, is_short, length_of_short
 from flatweave.lower.schedule.stencil import SharedTile, choose_shared_tile
-from flatweave.lower.schedule.tiling import blocks_of, choose_blocks, element_dtypes
+from flatweave.lower.schedule.tiling import (
+    blocks_of,
+    choose_blocks,
+    choose_panel,
+    element_dtypes,
+    taller,
+    tiled_versions,
+)
 from flatweave.lower.schedule.versions import versions_of, wished
 from flatweave.nest.schedule import (
     BY_PANELS,

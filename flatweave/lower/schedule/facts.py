@@ -8,8 +8,13 @@ from flatweave.access.analyse import Accesses
 from flatweave.lower.schedule.arrangement import accesses_of
 from flatweave.lower.schedule.contraction import Contraction, find_contraction
 from flatweave.lower.schedule.division import find_located
-from flatweave.lower.schedule.head_flags import HeadFlags, find_head_flags
-from flatweave.lower.schedule.scan_levels import ScanLevels, ScanRecord, find_scan_levels
+from flatweave.lower.schedule.scan_levels import (
+    HeadFlags,
+    ScanLevels,
+    ScanRecord,
+    find_head_flags,
+    find_scan_levels,
+)
 from flatweave.lower.schedule.short_rows import Ones, find_ones
 from flatweave.lower.schedule.stencil import Neighbours, Stencil, find_neighbours, find_stencil
 from flatweave.nest.schedule import Axis

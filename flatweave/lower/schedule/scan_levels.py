@@ -1,19 +1,27 @@
-"""The scans of a sweep's body, by level: a scan of level 2 reads what one of level 1 gives.
+"""The scans of a sweep's body, by level, and what asks only whether a row begins at an element.
 
     body:  x = index xs i            level 0
            p = prefix (add) [0] x    level 1: one look-back
            q = prefix (max) [..] p   level 2: a second one, when the first is known
 
-A compaction is a scan, too: of how many elements were kept before.
+A scan of level 2 reads what one of level 1 gives. A compaction is a scan, too: of how many elements
+were kept before. The scans of a level share the words in which blocks publish. A sweep whose body
+asks only whether a row begins at an element need not know which row that is: flags in memory answer
+it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
+from flatweave.algorithms.words import COUNT_BITS, Packing, packing_of
 from flatweave.base.dtypes import DType, bool_, i64
 from flatweave.base.records import record
+from flatweave.lower.machine.machine import Machine
 from flatweave.ops import Prefix, Sweep
+from flatweave.ops.folds import Locate
+from flatweave.ops.rows import scalar_type
+from flatweave.ops.sweep import Sink
 from flatweave.terms.build import index, lambda_of
 from flatweave.terms.control import Apply
 from flatweave.terms.operators import wide_sums
@@ -153,3 +161,68 @@ def segmented_operator(fn: Lambda) -> Lambda:
     return Lambda(
         (f, *fn.params[:half], g, *behind), (*fn.lets, *lets), (either, *results)
     )
+
+
+def packing_of_scans(records: Sequence[ScanRecord], machine: Machine) -> Packing | None:
+    """How the values that scans pass from block to block are packed into the words that the
+    machine loads and stores at once; None if they do not fit."""
+    components = []
+    for scan in records:
+        for atom in scan.carried.neutral:
+            dtype = scalar_type(atom)
+            components.append((dtype, dtype.bits if scan.compact is None else COUNT_BITS))
+    return packing_of(components, machine.whole_words)
+
+
+@record
+class HeadFlags:
+    """What of a sweep's body says where rows begin.
+
+    `flags` are the variables that do; `lets` are those of the body without them, and without the
+    rows unless something else asks for these (`needs_rows`).
+    """
+
+    located: Locate
+    flags: tuple[Var, ...]
+    lets: tuple[Let, ...]
+    needs_rows: bool
+
+    def lean(self, op: Sweep) -> Sweep:
+        """The sweep as far as it works on elements, not on rows."""
+        rows = [taken[0] for sink, taken in _combined(op)]
+        results = tuple(atom for atom in op.body.results if atom not in rows)
+        lean: Sweep = op.replace(body=Lambda(op.body.params, self.lets, results))
+        return lean
+
+
+def _combined(op: Sweep) -> list[tuple[Sink, tuple[Atom, ...]]]:
+    pairs = zip(op.sinks, op.portions(), strict=True)
+    return [(sink, taken) for sink, taken in pairs if sink.row(taken) is not None]
+
+
+def find_head_flags(op: Sweep, located: Locate | None) -> HeadFlags | None:
+    """The values of a sweep that say where its rows begin, if it combines these rows and no others,
+    or uses nothing else of them."""
+    combined, lets = _combined(op), op.body.lets
+    at = next((let for let in lets if let.op is located), None)
+    if located is None or at is None:
+        return None
+    row, start = at.vars
+    flags = [let for let in lets if _is_start(let, op.body.params[0], start)]
+    bound = {let.vars[0] for let in flags}
+    if any(taken[0] is not row or taken[1] not in bound for _, taken in combined):
+        return None
+    others = [let for let in lets if let not in flags and let is not at]
+    results = [atom for atom in op.body.results if atom is not row]
+    needs_rows = any({row, start} & free_vars(let.op).keys() for let in others) or any(
+        atom in (row, start) for atom in results
+    ) or op.body.results.count(row) > len(combined)
+    if not combined and (needs_rows or not flags):
+        return None
+    rest = [let for let in lets if let not in flags and (needs_rows or let is not at)]
+    return HeadFlags(located, tuple(bound), tuple(rest), needs_rows)
+
+
+def _is_start(let: Let, position: Var, start: Var) -> bool:
+    """Whether a let asks if a position is where its row begins."""
+    return isinstance(let.op, Apply) and let.op.fn == "eq" and set(let.op.args) == {position, start}

@@ -65,7 +65,7 @@ from flatweave.passes.branches.library_products import (
 )
 from flatweave.passes.cost import cost_of_body
 from flatweave.passes.dce import dce
-from flatweave.passes.nests.arrays import at, branch
+from flatweave.passes.nests.segments import at, branch
 from flatweave.passes.rewrite import Rewriter
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import If

@@ -23,8 +23,7 @@ from collections.abc import Iterator, Sequence
 from itertools import product
 from math import prod
 
-from flatweave.access.analyse import Accesses
-from flatweave.access.near import Span, find_span
+from flatweave.access.analyse import Accesses, Span, find_span
 from flatweave.base.dtypes import DType, i64
 from flatweave.base.records import record, replace
 from flatweave.lower.machine.cost import DIVIDED, LOADED, room

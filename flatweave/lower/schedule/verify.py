@@ -9,8 +9,8 @@ from flatweave.base.errors import CompilerBug
 from flatweave.lower.machine.machine import WIDEST, Machine
 from flatweave.lower.schedule.arrangement import TAILS
 from flatweave.lower.schedule.facts import SweepFacts
-from flatweave.lower.schedule.packing import packing_of_scans
 from flatweave.lower.schedule.plan import Carry, SweepPlan, When
+from flatweave.lower.schedule.scan_levels import packing_of_scans
 from flatweave.lower.schedule.short_rows import length_of_short
 from flatweave.lower.schedule.stencil import shape_of
 from flatweave.nest.legal import broken_laws

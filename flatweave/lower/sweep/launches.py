@@ -24,12 +24,11 @@ from flatweave.lower.machine.machine import Machine
 from flatweave.lower.machine.thresholds import ENOUGH_TILES
 from flatweave.lower.schedule.choose import shared_tile_of
 from flatweave.lower.schedule.facts import SweepFacts
-from flatweave.lower.schedule.packing import packing_of_scans
 from flatweave.lower.schedule.plan import Carry, SweepPlan
-from flatweave.lower.schedule.scan_levels import ScanRecord
+from flatweave.lower.schedule.scan_levels import ScanRecord, packing_of_scans
 from flatweave.lower.schedule.short_rows import Ones, length_of_short
 from flatweave.lower.schedule.stencil import SharedTile, shape_of, shared_tile
-from flatweave.lower.schedule.words import why_version
+from flatweave.lower.schedule.versions import why_version
 from flatweave.lower.sweep.chains import (
     KnownPrefixes,
     make_chain,
@@ -38,9 +37,9 @@ from flatweave.lower.sweep.chains import (
     scan_block_partials,
 )
 from flatweave.lower.sweep.contracted import write_contracted
-from flatweave.lower.sweep.in_tiles import write_in_tiles
 from flatweave.lower.sweep.passes import Passes
 from flatweave.lower.sweep.sink import HostSweep, LoweredSink
+from flatweave.lower.sweep.tiles import write_in_tiles
 from flatweave.lower.sweep.writer import KernelWriter
 from flatweave.lower.traverse.row_lookup import groups
 from flatweave.nest.schedule import ALWAYS, Axis, Guard, Version

@@ -10,8 +10,7 @@ from flatweave.base.records import record, replace
 from flatweave.kernel_ir.syntax import Lane, Lanes, Load, Shared, Store
 from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.kernel.elements import Elements, rows_of
-from flatweave.lower.schedule.head_flags import HeadFlags
-from flatweave.lower.schedule.scan_levels import ScanRecord, with_slots
+from flatweave.lower.schedule.scan_levels import HeadFlags, ScanRecord, with_slots
 from flatweave.lower.sweep.chains import Chain, OnlyBlock, WordChain, store_aggregate
 from flatweave.lower.sweep.scans import Aggregates, Prefixes, ScannedBody
 from flatweave.lower.sweep.scans_in_registers import KeptScans

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from math import prod
 
-from flatweave.access.near import Span
+from flatweave.access.analyse import Span
 from flatweave.base.dtypes import i64, u32, u64
 from flatweave.base.records import record
 from flatweave.kernel_ir.syntax import Load, Store

@@ -29,7 +29,7 @@ from flatweave.ops import Check, Filter, Generate, Index, Map, Permute, Reduce, 
 from flatweave.ops.rows import array_type
 from flatweave.passes.cost import STORING, cost_of_body
 from flatweave.passes.monoid import monoid
-from flatweave.passes.nests.arrays import at, each
+from flatweave.passes.nests.segments import at, each
 from flatweave.terms.build import Builder, Names, index, lambda_of
 from flatweave.terms.control import Apply, Cast, For, If, While
 from flatweave.terms.syntax import Atom, Lambda, Let, Op, Var, constant

@@ -20,9 +20,8 @@ from flatweave.base.dtypes import i64
 from flatweave.base.records import record
 from flatweave.ops import Generate, Reshape, Span
 from flatweave.ops.rows import array_type
-from flatweave.passes.nests.arrays import array_of, at
 from flatweave.passes.nests.row_function import RowFunction
-from flatweave.passes.nests.segments import Even, Segments, from_lengths, from_offsets
+from flatweave.passes.nests.segments import Even, Segments, array_of, at, from_lengths, from_offsets
 from flatweave.terms.build import Builder
 from flatweave.terms.syntax import Atom, Lambda, Let, Var
 from flatweave.terms.traverse import Substitution

@@ -1,18 +1,64 @@
-"""How the rows of a nest are concatenated in flat arrays.
+"""How the rows of a nest are concatenated in flat arrays, and how such arrays are written.
 
     Even      rows of one length:       row i begins at i * length
     Uneven    rows of varying lengths:  row i begins at offsets[i]
+
+    each(b, n, lambda c, i: c.add(i, one))      generate [n] (i => add i 1)
+    at(b, xs, i)                                index xs [i]
+    or_zero(b, there, lambda c: at(c, xs, i))   if there (index xs [i]) 0
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from typing import Any
+
 from flatweave.array_ir.fault import OVERFLOW, sizes_overflow
 from flatweave.base.dtypes import i64
 from flatweave.base.records import record
-from flatweave.ops import Check, Locate, Reduce, Scan, Span
-from flatweave.passes.nests.arrays import at, each, or_zero
+from flatweave.ops import Check, Generate, Index, Locate, Reduce, Scan, Span
 from flatweave.terms.build import Builder, index, lambda_of
-from flatweave.terms.syntax import Atom
+from flatweave.terms.control import If
+from flatweave.terms.syntax import ArrayType, Atom, Lambda
+
+
+def array_of(
+    b: Builder, shape: Sequence[Atom], fn: Callable[..., Atom], *operands: Any, hint: str = "t"
+) -> Atom:
+    """An array whose element is `fn(builder, indices, *operands)`."""
+    inside = b.inner()
+    place = [inside.param("i", i64, extent) for extent in shape]
+    element = fn(inside, place, *operands)
+    return b.emit(Generate(tuple(shape), inside.close(place, [element])), hint)[0]
+
+
+def each(
+    b: Builder, extent: Atom, fn: Callable[[Builder, Atom], Atom], hint: str = "t"
+) -> Atom:
+    """An array of one axis whose element is `fn(builder, index)`."""
+    return array_of(b, (extent,), lambda c, place: fn(c, place[0]), hint=hint)
+
+
+def at(b: Builder, array: Atom, *place: Atom) -> Atom:
+    """An element of an array."""
+    return b.emit(Index(array, place, checked=False))[0]
+
+
+def branch(b: Builder, results: Sequence[Atom]) -> Lambda:
+    """A branch that returns these, each array after its extents."""
+    given: list[Atom] = []
+    for result in results:
+        if isinstance(result.type, ArrayType):
+            given += result.type.shape
+        given.append(result)
+    return b.close([], given)
+
+
+def or_zero(b: Builder, there: Atom, value: Callable[[Builder], Atom]) -> Atom:
+    """An i64 that is computed only where a condition holds; elsewhere it is 0."""
+    some, none = b.inner(optional=True), b.inner(optional=True)
+    found = value(some)
+    return b.emit(If(there, some.close([], [found]), none.close([], [index(0)])))[0]
 
 
 @record(eq=True)
@@ -96,4 +142,3 @@ def from_lengths(b: Builder, rows: Atom, lengths: Atom) -> Uneven:
     sizes = each(b, entries, size)
     (sums,) = b.emit(Scan(lambda_of("add", i64), (index(0),), (sizes,), exclusive=True))
     return from_offsets(b, rows, each(b, entries, end, "offsets"))
-

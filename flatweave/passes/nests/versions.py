@@ -40,11 +40,10 @@ from flatweave.ops import (
 )
 from flatweave.ops.nests import BY_ROW
 from flatweave.ops.rows import array_type
-from flatweave.passes.nests.arrays import array_of, at, branch, each
 from flatweave.passes.nests.distribute import as_generate, distribute, host_body, lifted
 from flatweave.passes.nests.hard import is_hard
 from flatweave.passes.nests.row_operators import combines_rows
-from flatweave.passes.nests.segments import Uneven, from_lengths
+from flatweave.passes.nests.segments import Uneven, array_of, at, branch, each, from_lengths
 from flatweave.terms.build import Builder, index, lambda_of
 from flatweave.terms.control import For, If, While
 from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Op, Var

@@ -1,17 +1,5 @@
-"""What each hard operation becomes over all rows: one primitive a file."""
+"""What each hard operation becomes over all rows."""
 
-from flatweave.passes.nests.rules import (
-    branch,
-    callback,
-    filter,
-    inner,
-    loop,
-    reduce_segments,
-    scan,
-    scatter,
-    sort,
-)
+from flatweave.passes.nests.rules import control, inner, scans, sorts_and_writes
 
-__all__ = [
-    "branch", "callback", "filter", "inner", "loop", "reduce_segments", "scan", "scatter", "sort",
-]  # fmt: skip
+__all__ = ["control", "inner", "scans", "sorts_and_writes"]

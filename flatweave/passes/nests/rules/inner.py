@@ -9,10 +9,18 @@ from collections.abc import Sequence
 
 from flatweave.ops import Generate, Map, Nest
 from flatweave.ops.rows import array_type
-from flatweave.passes.nests.arrays import array_of, at, each, or_zero
 from flatweave.passes.nests.distribute import as_generate, distribute, is_array, rule
 from flatweave.passes.nests.rows import Flat, Rows
-from flatweave.passes.nests.segments import Even, Segments, Uneven, from_offsets
+from flatweave.passes.nests.segments import (
+    Even,
+    Segments,
+    Uneven,
+    array_of,
+    at,
+    each,
+    from_offsets,
+    or_zero,
+)
 from flatweave.terms.build import Builder, index
 from flatweave.terms.syntax import Atom, Lambda, Op
 from flatweave.terms.traverse import free_vars

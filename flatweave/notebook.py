@@ -1,7 +1,10 @@
-"""The HTML of arrays and rows in a notebook.
+"""Arrays and rows as a notebook shows them: facts, and a small picture.
 
 array(xs)     f64[512, 512] · 2.0 MiB, and a picture of it; of other ranks the elements as text
 rows(xss)     1,000 rows · 31,415 values · f64 · 253 KiB, and a histogram of their lengths
+
+Colours of text and lines are those of the notebook, so that they fit light and dark ones. Nothing
+here takes long: of large arrays some elements are looked at, and of those on a device none.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""The kernel of a stencil in tiles: each block copies what its elements read into shared memory.
+"""Tiles of a sweep's space, shared out among blocks, and the kernel of a stencil in tiles.
+
+Each block copies what the elements of its tiles read into shared memory:
 
     for each of the block's tiles:
         barrier                                            others may still read the last one
@@ -14,20 +16,55 @@ are in the same order.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 
-from flatweave.kernel_ir.syntax import Lane, Shared, Sync
+from flatweave.base.dtypes import i64
+from flatweave.kernel_ir.syntax import Lane, Lanes, Shared, Sync
 from flatweave.lower.schedule.stencil import Around, Stencil, shape_of
-from flatweave.lower.sweep.share_tiles import for_each_tile
 from flatweave.lower.sweep.sink import LoweredSink, SinkStep
 from flatweave.lower.sweep.writer import KernelWriter
 from flatweave.lower.traverse.shared_tiles import InShared, TileOf, unravelled
 from flatweave.lower.traverse.steps import Position, State, warp_index
 from flatweave.lower.traverse.traversal import flat
 from flatweave.terms.build import TRUE, Builder, index
-from flatweave.terms.control import NO_BODY, If
+from flatweave.terms.control import NO_BODY, For, If
 from flatweave.terms.syntax import Atom, Var
+
+
+def loop(
+    b: Builder, lo: Atom, hi: Atom, step: int | Atom, act: Callable[[Builder, Atom], None]
+) -> None:
+    """act at lo, lo + step, .. below hi."""
+    inside = b.inner()
+    i = inside.param("i", i64)
+    act(inside, i)
+    by = index(step) if isinstance(step, int) else step
+    b.emit(For(lo, hi, by, inside.close([i], []), ()))
+
+
+def in_lanes(b: Builder, width: int, act: Callable[[Builder], None]) -> None:
+    """act on the lanes of a warp."""
+    region = b.inner()
+    act(region)
+    b.emit(Lanes(width, region.close([], [])))
+
+
+def for_each_tile(
+    writer: KernelWriter, count: Atom, act: Callable[[Builder, Atom], None]
+) -> None:
+    """act for each of this block's tiles, of `count` in all."""
+    b = writer.b
+    block, _, _ = writer.block()
+    blocks = b.apply("maximum", b.ceil_div(writer.total, writer.size), index(1))
+    first = b.apply("floordiv", b.mul(block, count), blocks)
+    behind = b.apply("floordiv", b.mul(b.add(block, index(1)), count), blocks)
+
+    def one(c: Builder, number: Atom) -> None:
+        c.assume_space(writer.shape)
+        act(c, number)
+
+    loop(b, first, behind, 1, one)
 
 
 def write_in_tiles(writer: KernelWriter, sinks: Sequence[LoweredSink]) -> None:
