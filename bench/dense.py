@@ -32,8 +32,8 @@ GROUPS = ("first", "large", "small", "stacks", "products")
 THREADS = 2
 SECONDS, LEAST_ROUNDS = 0.8, 5
 SEVERAL, SHORT = 4, 20e-3
-"""Calls of a sample at least, if one takes less than so many seconds: the first of them wakes
-threads and finds caches that others have filled."""
+"""The calls in a sample whose calls take less than SHORT seconds: the first call wakes the threads
+and fills the caches."""
 DRAW = np.random.default_rng(33)
 Call = Callable[[], Any]
 

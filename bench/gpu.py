@@ -217,7 +217,7 @@ def launches(bench: Bench) -> list[list[str]]:
              said if each <= limit else f"**{said}**", milliseconds(first)]]  # fmt: skip
 
 
-HEAD = ("program", "time", "GB/s", "of copy", "beside it (their time over ours)", "to reach",
+HEAD = ("program", "time", "GB/s", "of copy", "others (their time over ours)", "to reach",
         "first call")  # fmt: skip
 
 
@@ -238,7 +238,7 @@ def table(bench: Bench, only: str, seconds: float = ALL_ROWS) -> list[str]:
     about = "small sizes, to check the programs; " if bench.small else ""
     tell(f"{about}{datetime.now(UTC):%Y-%m-%d %H:%M} UTC, flatweave {fw.__version__}, a copy on "
          f"the device {bench.copy_rate / 1e9:,.0f} GB/s, reads {bench.read_rate / 1e9:,.0f} GB/s; "
-         "medians; bold is behind.\n")  # fmt: skip
+         "medians; bold is slower than wanted.\n")  # fmt: skip
     tell(line(HEAD))
     tell("|---" * len(HEAD) + "|")
     begun = time.perf_counter()

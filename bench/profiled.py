@@ -65,11 +65,11 @@ def main() -> None:
     parser.add_argument("--save", action="store_true")
     options = parser.parse_args()
     lines = [
-        f"# The profiler beside the benchmark, {datetime.now(UTC):%Y-%m-%d}",
+        f"# The profiler next to the benchmark, {datetime.now(UTC):%Y-%m-%d}",
         f"{model()}, {fw.jit(ROWS['dot'].program).stages(*ROWS['dot'].inputs(64)).cpu};"
-        f" medians of {ROUNDS} turns (bench/profiled.py).",
+        f" medians of {ROUNDS} rounds (bench/profiled.py).",
         "",
-        "| row | bench, GB/s | profile, GB/s | apart | a call, ms | watched, ms | least busy |",
+        "| row | bench, GB/s | profile, GB/s | off by | a call, ms | watched, ms | least busy |",
         "|---|---|---|---|---|---|---|",
     ]
     for name in options.rows:

@@ -127,7 +127,7 @@ def best(cell: Cell) -> str:
 def missed(table: Table) -> list[str]:
     """Where the choice is not near the best."""
     return [
-        f"{name}, {extent:,} places: {ratio(cell):.2f} of {best(cell)}"
+        f"{name}, {extent:,} indices: {ratio(cell):.2f} of {best(cell)}"
         for name, cells in table.items()
         for extent, cell in cells.items()
         if ratio(cell) > BOUND

@@ -44,8 +44,8 @@ ARGUMENTS = {
     "*::test_setitem_masking": NEVER_CHANGE,
     "*::test_asarray_arrays": "the test writes into the array that it shares; " + NEVER_CHANGE,
     "*::test_dunder_dlpack": (
-        "copy=False without max_version: a consumer before DLPack 1.0 cannot be told that memory "
-        "is read-only, and ours is; with max_version=(1, 0) it is shared"
+        "copy=False without max_version: a consumer before DLPack 1.0 does not know of "
+        "read-only memory, and ours is read-only; with max_version=(1, 0) it is shared"
     ),
     "*floor_divide(*infinity*": ROUNDS_DOWN,
     "*floordiv__(*infinity*": ROUNDS_DOWN,

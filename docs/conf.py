@@ -12,7 +12,7 @@ root_doc = "index"
 exclude_patterns = ["files"]
 
 myst_heading_anchors = 4
-# `page.md#place` may name an <a id="place">, which MyST does not know: docs/making/links.py looks
+# `page.md#anchor` may name an <a id="anchor">, which MyST does not know: docs/making/links.py looks
 # at every link of the finished pages
 suppress_warnings = ["myst.xref_missing"]
 highlight_language = "none"

@@ -135,7 +135,7 @@ class Scope:
         return Tracer(var, self)
 
     def inner(self, fn: Callable[..., Any], arity: int) -> Lambda:
-        """The lambda of an element function, traced on scalars in a scope of its own."""
+        """The lambda of an element function, traced on scalars in a new scope."""
         scope = Scope(self.names, self.depth + 1, [])
         params = tuple(Var(f"x{next(self.names)}", 0) for _ in range(arity))
         result = fn(*(Tracer(param, scope) for param in params))
@@ -237,7 +237,7 @@ def show(it: Any) -> str:
     return repr(it)
 
 
-# --- 4. Fusing: what is fused is never stored ---------------------------------------------------
+# --- 4. Fusing: intermediate arrays are never stored --------------------------------------------
 #
 # An array that only one sweep reads need not exist: its reader can compute each element where it
 # needs it. This is the law
@@ -382,10 +382,10 @@ def free(op: Sweep) -> list[Var]:
 
 # --- 7. Running: blocks on all cores, and the same bits every time ------------------------------
 #
-# A sweep is cut into blocks, which threads take one after the other. Where the cuts are depends on
+# A sweep is cut into blocks, which threads take in order. The cuts depend on
 # the length alone, and the blocks' results are combined in their order: an operator need not be
 # commutative, and a sum of floats has the same bits on one core and on sixty-four. A scan takes two
-# passes: the blocks are only reduced; then each is scanned, starting from what lies before it.
+# passes: the blocks are only reduced; then each is scanned, starting from the result before it.
 
 BLOCK = 1 << 14
 POOL = ThreadPoolExecutor()

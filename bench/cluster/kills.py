@@ -172,7 +172,7 @@ def main() -> None:
         f" {options.kills} --seed {options.seed}`, {model()}, two worker processes.\n\n"
         f"| kills | processes that were workers | workers that Dask did not begin again"
         f" | workers at the end | runs of the program | runs with other bits | processes left"
-        f" behind | seconds |\n|---|---|---|---|---|---|---|---|\n| {found['kills']} |"
+        f" left | seconds |\n|---|---|---|---|---|---|---|---|\n| {found['kills']} |"
         f" {found['workers']} |"
         f" {found['replaced']} | {found['ready']} | {found['runs']} | {found['different']} |"
         f" {found['left']} | {found['seconds']} |\n"

@@ -83,7 +83,7 @@ def main() -> None:
             del found, frame
     a, b = min(own[1:]), min(theirs[1:])
     text = (
-        f"# Sorts beside dask.dataframe.sort_values\n`python -m bench.cluster.sort_values --rows"
+        f"# Sorts next to dask.dataframe.sort_values\n`python -m bench.cluster.sort_values --rows"
         f" {options.rows}`: {rows * CHUNKS:,} keys of 32 bits in {CHUNKS} chunks in the memory of"
         f" two workers with one thread each, {model()}, 2 cores; dask {dask.__version__}.\n\n"
         f"| Flatweave, s | dask.dataframe, s | times faster | sorted, and the same keys |\n"

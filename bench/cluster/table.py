@@ -228,7 +228,7 @@ def main() -> None:
     options = parser.parse_args()
     found = tables(int(options.gib * (1 << 30)), options.chunk << 20)
     text = (
-        f"# Two workers beside one process\n`python -m bench.cluster.table --gib {options.gib:g}"
+        f"# Two workers next to one process\n`python -m bench.cluster.table --gib {options.gib:g}"
         f" --chunk {options.chunk}`, {model()}, 2 cores, AVX-512; {options.gib:g} GiB of f32 in"
         f" chunks of {options.chunk} MiB, keys as many i32, for Dask half of it; the shortest of"
         f" {ROUNDS} runs.\n\n"

@@ -65,6 +65,6 @@ def peers(tools: Tools, a: Any, b: Any) -> dict[str, Call]:
 
 
 ROWS = [
-    Row("alignment", "8,000 turns over 4,000 f32: edit distance", 4000, 400, program, inputs,
+    Row("alignment", "8,000 iterations over 4,000 f32: edit distance", 4000, 400, program, inputs,
         (Faster(1.3, "numba"), At(V3, Faster(1, "numba"))), peers, serial=("numba",))
 ]  # fmt: skip

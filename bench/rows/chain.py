@@ -28,7 +28,7 @@ def inputs(n: int) -> Arrays:
 
 
 def numpy_chain(x: Any, t: Any) -> Any:
-    """In place: nothing is allocated."""
+    """The buffer is overwritten: nothing is allocated."""
     np.add(np.multiply(x, 1.25, out=t), 0.5, out=t)
     np.minimum(np.abs(t, out=t), 4.0, out=t)
     np.subtract(np.multiply(t, t, out=t), x, out=t)

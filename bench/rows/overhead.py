@@ -76,8 +76,8 @@ ROWS = [
     Row("call", "a call on 1,000 elements", 1000, 1000, small, inputs,
         (AtMost(8, "us"), At(V3, AtMost(10, "us"))), small_peers, tolerance=1e-6, repeat=2000,
         serial=("numba", "flatweave")),
-    Row("turns", "1,000 turns of a while_loop, 100 elements", 100, 100, turns, inputs,
+    Row("turns", "1,000 iterations of a while_loop, 100 elements", 100, 100, turns, inputs,
         (AtMost(10, "ms"),), turns_peers, tolerance=1e-5, repeat=5),
-    Row("turns_until", "1,000 turns that reduce 100 elements", 100, 100, until, inputs,
+    Row("turns_until", "1,000 iterations that reduce 100 elements", 100, 100, until, inputs,
         (AtMost(10, "ms"),), repeat=5),
 ]  # fmt: skip

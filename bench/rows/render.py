@@ -1,7 +1,7 @@
 """A frame of the Stanford dragon by `examples/render.py`, and a serial rasteriser in Numba.
 
 The dragon of 871,414 triangles is no part of the repository: it is read from `dragon-871k.npz` in
-bench/data, or in `shared/data` beside or above the repository. Other sizes take a torus knot.
+bench/data, or in `shared/data` next to the repository or above it. Other sizes take a torus knot.
 """
 
 from __future__ import annotations

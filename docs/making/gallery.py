@@ -5,7 +5,7 @@
     examples/FOLDER/README.md      gallery/FOLDER/index.md
     bench/results/*-gallery.md     times of examples/gallery, and of what was used before
 
-What stands in the folder is taken: a new program needs nothing but its docstring.
+Every program of the folder is taken: a new one needs nothing but its docstring.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def measured(results: Path) -> Times:
 
 
 def pages(examples: Path, pictures: Path, times: Times) -> Iterator[tuple[str, str, Path]]:
-    """Each page's place and text, and the file whose links it has."""
+    """Each page's path and text, and the file whose links it has."""
     folders = sorted(
         path for path in examples.iterdir()
         if path.is_dir() and any(map(name_of, path.glob("*.py")))

@@ -33,13 +33,13 @@ PICTURES = (".png", ".svg", ".css")
 
 
 class Layout:
-    """Where each file of the repository stands on the site."""
+    """The path of each file of the repository on the site."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     def place(self, path: Path) -> Path:
-        """The place of a file that a page links to, which is copied if it is no page."""
+        """The path of a file that a page links to. A file that is no page is copied."""
         if path in FOLDERS:
             return self.folder / FOLDERS[path]
         if path.is_dir():
@@ -53,7 +53,7 @@ class Layout:
         return copied
 
     def _page(self, path: Path) -> Path | None:
-        """The place of a page, or of a picture that is one's."""
+        """The path of a page, or of a page's picture."""
         if path.is_relative_to(DOCS) and path.suffix in (".md", *PICTURES):
             return self.folder / path.relative_to(DOCS)
         if path.is_relative_to(RESULTS) and path.suffix in (".md", *PICTURES):
@@ -66,7 +66,7 @@ class Layout:
         return None
 
     def write(self, page: Path, text: str, path: Path) -> None:
-        """A page whose links, those of a file of the repository, lead to places on the site."""
+        """A page of the repository, with its links changed to paths on the site."""
 
         def moved(link: re.Match[str]) -> str:
             target = (path.parent / link[2]).resolve()

@@ -1,4 +1,4 @@
-"""Whether every link inside of the finished site leads to a page, and to a place on it:
+"""Whether every link inside of the finished site leads to a page, and to an anchor of it:
 
     python -m docs.making.links build/site
 """
@@ -12,7 +12,7 @@ from urllib.parse import unquote, urlsplit
 
 
 class Page(HTMLParser):
-    """A page's links, and the places on it that links can name."""
+    """A page's links, and its anchors."""
 
     def __init__(self, path: Path) -> None:
         super().__init__()

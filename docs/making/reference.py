@@ -26,7 +26,7 @@ SIGNS = re.compile(r"([*_<>\[\]#|$~\\])")
 
 
 def pages() -> Iterator[tuple[str, str]]:
-    """Every page's place, and its text."""
+    """Every page's path, and its text."""
     for title, names in _groups_of_fw():
         yield f"reference/fw/{_slug(title)}.md", _page(f"fw: {_lowered(title)}", "fw", fw, names)
     for name, module in MODULES.items():
@@ -42,7 +42,7 @@ def _groups_of_fw() -> Iterator[tuple[str, list[str]]]:
     parts = re.split(r"^## (.+)$", LANGUAGE.read_text(encoding="utf-8"), flags=re.MULTILINE)
     left = {name for name in dir(fw) if name not in MODULES}
     for title, text in zip(parts[1::2], parts[2::2], strict=True):
-        # names stand in the first column, those of scalar functions in the second
+        # names are in the first column, those of scalar functions in the second
         column = re.findall(r"^\| (.*?) \|", text, flags=re.MULTILINE)
         rows = text.splitlines() if title == "Scalar functions" else column
         found = dict.fromkeys(
@@ -117,7 +117,7 @@ def _directive(kind: str, head: str, body: str, marks: int) -> str:
 
 
 def _members(value: type) -> Iterator[tuple[str, Any]]:
-    """The public methods and properties that have a docstring of their own."""
+    """The public methods and properties that have a docstring."""
     seen: set[str] = set()
     for each in value.__mro__:
         if not each.__module__.startswith("flatweave"):

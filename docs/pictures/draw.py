@@ -48,7 +48,7 @@ class Picture:
 
 
 def descriptors() -> str:
-    """A nest made flat: values one after the other, and offsets that say where rows begin."""
+    """A nest made flat: the values of all rows, and offsets that say where rows begin."""
     p = Picture(700, 290)
     p.word(12, 24, "map (row => cumsum (filter (x => x > 1) row))   of rows  [3 1 2]  []  [5 4]")
     plain = [("0", -1), ("3", -1), ("3", -1), ("5", -1)]

@@ -82,7 +82,7 @@ def shown(text: str, size: tuple[int, int], is_dark: bool = False) -> Image.Imag
 
 
 def keep(image: Image.Image, name: str) -> None:
-    """Write a picture beside this file, with few colours."""
+    """Write a picture next to this file, with few colours."""
     image.quantize(COLOURS).save(HERE / f"{name}.png", optimize=True)
 
 

@@ -22,7 +22,7 @@ class Steps(Picture):
         self.word(x + width / 2, y + 20, text, "middle")
 
     def row(self, y: float, x: float, values: Values) -> None:
-        """Cells, beginning at some place."""
+        """Cells from a position on."""
         for k, (text, colour) in enumerate(values):
             self.box(x + k * CELL, y, CELL, COLOURS[colour] if colour >= 0 else GREY, text)
 
@@ -31,7 +31,7 @@ def ragged() -> str:
     """Rows one by one, as the program says it; and the one loop that it becomes."""
     p = Steps(700, 392)
     p.word(12, 24, "fw.map(lambda row: fw.sum(fw.filter(lambda x: x > 1, row)), rows)")
-    p.word(12, 58, "As written: each row by itself")
+    p.word(12, 58, "As written: each row separately")
     places = (LEFT, LEFT + 190, LEFT + 260)
     rows: list[Values] = [[("3", 0), ("1", 0), ("2", 0), ("4", 0)], [], [("5", 2), ("6", 2)]]
     kept: list[Values] = [[("3", 0), ("2", 0), ("4", 0)], [], [("5", 2), ("6", 2)]]

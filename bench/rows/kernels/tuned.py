@@ -1,5 +1,5 @@
-"""Sums and scans of 2^24 elements by kernels in the variant that `fk.tune` finds, beside the array
-language's own."""
+"""Sums and scans of 2^24 elements by kernels in the variant that `fk.tune` finds, next to those of
+the array language."""
 
 from __future__ import annotations
 

@@ -148,8 +148,8 @@ def hull_peers(tools: Tools, xs: Any, ys: Any) -> dict[str, Call]:
 
 
 ROWS = [
-    Row("nest_kmeans", "k-means, 10^6 points in 3-d, 12 centres, 10 turns", 10**6, 10**5, kmeans,
-        cloud, (Faster(1, "numba"),), kmeans_peers, tolerance=1e-6),
+    Row("nest_kmeans", "k-means, 10^6 points in 3-d, 12 centres, 10 iterations", 10**6, 10**5,
+        kmeans, cloud, (Faster(1, "numba"),), kmeans_peers, tolerance=1e-6),
     Row("nest_nearest", "8 nearest of 3,000 points, of each", 3000, 500, nearest, some,
         (Faster(1, "numpy"),), nearest_peers),
     Row("nest_bodies", "n-body f32, 2^14 bodies", 1 << 14, 1 << 11, points.pulls.__wrapped__,
