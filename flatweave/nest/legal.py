@@ -75,7 +75,7 @@ def broken_laws(op: Sweep, version: Version, *, scans: bool) -> Iterator[str]:
     lanes, rows = version.lanes, version.rows
     folds = [let.op.fn for let in walk_lets(op.body) if isinstance(let.op, Fold)]
     if lanes.axis is Axis.FOLD and not folds:
-        yield "lanes lie along a fold, and there is none"
+        yield "lanes follow a fold, and there is none"
     if lanes.axis is Axis.FOLD and any(component_functions(f) and not is_lawful(f) for f in folds):
         yield "a fold is split over lanes, and its operator is not associative"
     if lanes.axis is Axis.LAST and op.reverse:

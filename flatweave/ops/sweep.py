@@ -188,7 +188,7 @@ class Compact(Sink):
     count: int
     early: ClassVar[bool] = True
     filters: ClassVar[bool] = True
-    said: ClassVar[str] = "what a filter keeps"
+    said: ClassVar[str] = "a filter's result"
     deciding: ClassVar[int] = 1
 
     @property

@@ -233,7 +233,7 @@ def notes_on(values: Iterable[Again]) -> list[Note]:
         what = f"{subject} computed at each of {reads:g} reads, for {cost:g} additions each"
         why = f"to store and read an element costs {STORING}"
         if few:
-            why = "these are all that is read of it"
+            why = "these are its only reads"
         spent = sum((value.reads - 1) * value.cost for value in group)
         text, where = f"{place}: {what}: {why}", group[0].where
         found.append(Note(text, where, what=what, reason=why, cost=spent))

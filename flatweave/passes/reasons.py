@@ -180,12 +180,12 @@ def _why(var: Var, let: Let, loops: int, use: Use) -> Why:
         case RadixSort() | SortRow() | SortRows():
             return 0, f"the sort at {line} moves all of it", ""
         case While() | For():
-            return 0, f"the loop at {line} takes it from turn to turn", ""
+            return 0, f"the loop at {line} carries it from iteration to iteration", ""
         case If():
             said = f"the branch at {line} gives it, where another one gives another array"
             return 0, said, BRANCH
         case Sweep() if use.loops > loops:
-            return 1, f"{line} reads it in each turn of a loop", ""
+            return 1, f"{line} reads it in each iteration of a loop", ""
         case Sweep() if var in atoms_in(op.sinks):
             return 2, f"{line} writes to it", ""
         case Sweep() if use.read is not None and use.read.indices != op.body.params:
@@ -209,7 +209,7 @@ def _why_in_place(let: Let, maker: Sweep, use: Use, reader: Sweep) -> Why:
     if reader.reverse != maker.reverse and is_ordered(reader):
         return 5, f"{line} goes through it from the other end", DIRECTION
     if reader.inserts:
-        return 5, f"{line} writes it behind another part", JOINED
+        return 5, f"{line} writes it after another part", JOINED
     kept = any(sink.filters for sink in maker.sinks)
     if kept and reader.shape != maker.shape and cost_of_body(reader.body) - READ > STORING:
         said = f"{line} does more with an element than storing it costs, for kept ones only"

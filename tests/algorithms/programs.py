@@ -47,7 +47,7 @@ class Case:
     outs: tuple[DType, ...] = (i64, i64)
 
     def unit(self, units: int, length: int = 0) -> KernelUnit:
-        """The unit, for elements as many as are known at run time, or of this number."""
+        """The unit, for a number of elements that is known at run time, or for this number."""
 
         def write(b: Builder, n: Atom, xs: list[Pull], ys: list[Var]) -> None:
             self.write(b, zipped(*xs[:2]), xs[2], ys, units)

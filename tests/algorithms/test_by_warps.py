@@ -135,7 +135,7 @@ def test_machine_code(name, shape):
 @pytest.mark.parametrize("shape", OPENCL_SHAPES, ids=str)
 @pytest.mark.parametrize("name", NAMES)
 def test_opencl(name, shape):
-    """By PoCL: warps may meet, as there are as many as the machine has."""
+    """By PoCL: warps may meet, since the machine has enough of them."""
     made = case(name, shape)
     program = OnOpenCl(made.unit(0), shape, made.outs)
     for n in SIZES:

@@ -16,7 +16,7 @@ SIZES = (0, 1, 8, 33, 100)
 
 
 def _write(width, exclusive, branches):
-    """Steps of a warp over all elements; lanes behind the end have a flag that does not hold."""
+    """Steps of a warp over all elements; lanes after the end have a false flag."""
 
     def write(b, xs, flags, ys, units):
         region = b.inner()
@@ -53,7 +53,7 @@ def _write(width, exclusive, branches):
 @pytest.mark.parametrize("exclusive", [False, True])
 @pytest.mark.parametrize("width", [1, 8])
 def test_prefixes_start_anew_at_flags(width, exclusive, branches):
-    """Whether a warp may take a way of its own or not, in the simulator and as machine code."""
+    """With warps that may diverge and without, in the simulator and as machine code."""
     meaning = MEANINGS["segmented_exclusive" if exclusive else "segmented_scan"][0]
     made = Case(_write(width, exclusive, branches), meaning)
     shape = BlockShape(1, width, simt=False)

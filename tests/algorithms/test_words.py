@@ -1,4 +1,4 @@
-"""Elements and their state in words: what is packed is unpacked, bit for bit."""
+"""Elements and their state in words: unpacking restores every bit."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ ELEMENTS = [
 
 
 def extremes(dtype):
-    """The least and greatest values, those around 0, and NaN with bits of its own."""
+    """The least and greatest values, those around 0, and NaN with a payload."""
     if dtype is bool_:
         return np.array([False, True])
     if not dtype.is_float:
@@ -32,7 +32,7 @@ def extremes(dtype):
 
 @pytest.mark.parametrize("dtypes", ELEMENTS, ids=lambda dtypes: "_".join(map(str, dtypes)))
 def test_what_is_packed_is_unpacked(dtypes):
-    """For all extremes, beside each other, in both states."""
+    """For all extremes, next to each other, in both states."""
     packing = packing_of([(dtype, dtype.bits) for dtype in dtypes], 2)
     b = Builder()
 
@@ -64,13 +64,13 @@ def test_what_is_packed_is_unpacked(dtypes):
     ],
 )  # fmt: skip
 def test_what_fits(components, on_one, on_two):
-    """Each component lies in one word, beside two bits of the state."""
+    """Each component is in one word, next to two bits of the state."""
     found = [packing_of(components, most) for most in (1, 2)]
     assert [packing and packing.count for packing in found] == [on_one, on_two]
 
 
 def test_no_fence_where_it_fits():
-    """Two components of 64 bits do not; counts do, and so does what is told with a sum."""
+    """Two components of 64 bits do not; counts do, and so does a flag with a sum."""
     xs = np.arange(9)
     for fits, f in [
         (True, lambda xs: fw.cumsum(xs)),

@@ -30,7 +30,7 @@ from flatweave.targets import on_device
 
 SIZES = (0, 1, 31, 32, 33, 127, 128, 129, 1023, 1025, 2**17 + 1)
 AS_THEY_COME = Schedule(deterministic=False)
-"""Elements that meet are combined by atomics, swaps and locks, not sorted by place before."""
+"""Elements with equal indices are combined by atomics, swaps and locks, not sorted first."""
 DTYPES = ("bool", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f32", "f64")
 
 
@@ -50,7 +50,7 @@ def greater(a: Any, b: Any) -> Any:
 
 
 def nearer(a: Any, b: Any) -> Any:
-    """The element with the smaller depth, whole; of equal depths the one with less behind it."""
+    """The element with the smaller depth, whole; of equal depths the one with less after it."""
     first = (a[0] < b[0]) | ((a[0] == b[0]) & (a[1] < b[1]))
     return tuple(fw.where(first, x, y) for x, y in zip(a, b, strict=True))
 
@@ -75,7 +75,7 @@ def collatz(x: Any) -> Any:
 
 
 def counted(x: Any) -> Any:
-    """A loop with a known number of turns in every lane."""
+    """A loop with a known number of iterations in every lane."""
     return fw.fori_loop(0, 5, lambda i, s: s * 3 + x + fw.astype(i, fw.i32), x)
 
 
@@ -163,13 +163,13 @@ def lowered(made: Program, machine: Machine, wishes: Schedule = AS_THEY_COME) ->
 
 
 def flat(*arrays: np.ndarray) -> list[Any]:
-    """Arguments as programs take them: each array behind its extents."""
+    """Arguments as programs take them: each array after its extents."""
     return [value for array in arrays for value in (*array.shape, array)]
 
 
 @cache
 def quick_device() -> Device:
-    """The device, its compiler told not to optimise: most of a test's time is spent there."""
+    """The device, without its compiler's optimiser, which would take most of a test's time."""
     device = opened(options=["-cl-opt-disable"])
     device.waits_for_faults = True
     return device

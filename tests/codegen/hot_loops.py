@@ -51,7 +51,7 @@ def innermost_loops(assembly: str) -> Iterator[Loop]:
 
 
 def _blocks(lines: Sequence[str]) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
-    """The lines of each block, and the blocks that may come behind it."""
+    """The lines of each block, and the blocks that may come after it."""
     blocks: dict[str, list[str]] = {"entry": []}
     for line in lines:
         begins = BLOCK.match(line)

@@ -2,7 +2,7 @@
 
     python -m tests.codegen.select_instructions neon        a line for each program selected
 
-A process of its own: LLVM ends the process where it cannot select.
+A separate process, since LLVM ends the process where it cannot select.
 """
 
 import sys

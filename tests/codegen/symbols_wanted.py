@@ -2,7 +2,7 @@
 
     python -m tests.codegen.symbols_wanted x86_64-pc-windows-msvc-elf x86-64-v3
 
-A process of its own, as for select_instructions.py. The support code is that of the system, and the
+A separate process, as for select_instructions.py. The support code is that of the system, and the
 kernels have a call of every scalar function, without libmvec, which is Linux' alone.
 """
 

@@ -38,7 +38,7 @@ def whole_numbers(dtype):
 
 
 def floats(dtype):
-    """The same numbers, halves, what lies just beside them, NaN and infinities."""
+    """The same numbers, halves, their neighbours, NaN and infinities."""
     near = np.concatenate([whole_numbers(i64).astype(dtype.numpy), samples(dtype, 4096, 3)])
     with np.errstate(all="ignore"):
         limits = [np.nextafter(near, near.dtype.type(end)) for end in (np.inf, -np.inf)]

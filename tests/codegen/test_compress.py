@@ -47,13 +47,13 @@ kernel keep(n: i64, room: i64, xs: global T, flags: global u8, out: global T, co
 
 
 def unit(name, width):
-    """The kernel for a dtype and so many lanes."""
+    """The kernel for a dtype and a number of lanes."""
     words = {"T": name, "W": str(width)}
     return parse_unit(re.sub(r"\b[TW]\b", lambda found: words[found[0]], TEXT))
 
 
 def flags_of(width):
-    """Each eight lanes of a step have each mask once, in an order of their own."""
+    """Each eight lanes of a step have each mask once, in another order."""
     rng = np.random.default_rng(width)
     groups = [rng.permutation(MASKS) for _ in range(-(-width // 8))]
     bits = [np.unpackbits(g.astype(np.uint8)[:, None], axis=1, bitorder="little") for g in groups]
@@ -64,7 +64,7 @@ def flags_of(width):
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("name", every(2, DTYPES))
 def test_kept_lanes_are_side_by_side(level, name):
-    """Wherever they were; what stands behind the room is not touched, for there is none."""
+    """Wherever they were; nothing after the buffer is touched."""
     with config.scoped(cpu=level):
         try:
             isa = here()

@@ -86,7 +86,7 @@ def test_what_the_compiler_refuses_is_our_fault(compiler):
 @pytest.mark.parametrize("warps", every(2, [1, 2, 8]))
 @pytest.mark.parametrize("name", every(2, IN_SIMULATOR))
 def test_the_kernels_run_without_races(name, warps):
-    """Blocks and warps take turns at random, and what they share is always published first."""
+    """Blocks and warps alternate at random, and shared values are always published first."""
     made = program(name)
     unit = lowered(made, small_blocks(CUDA, warps=warps))
     for n in (0, 1, 33, 600):

@@ -41,7 +41,7 @@ def test_pairs_of_all_kinds(fn, dtype, level):
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_a_nan_stays_whenever_it_comes(dtype, level):
-    """In a reduction, a scan, and an operator that is called for many elements in turn."""
+    """In a reduction, a scan, and an operator that is called for many elements in sequence."""
     with config.scoped(target="cpu", cpu=level, threads=2):
         every = fw.jit(lambda x: (fw.max(x), fw.min(x), fw.scan(fw.maximum, -np.inf, x)))
         pair = fw.jit(
@@ -60,7 +60,7 @@ def test_a_nan_stays_whenever_it_comes(dtype, level):
 
 
 def of_zeros(x, rows, places):
-    """Extremes by all that folds: flat, rows, columns, nests, scans, segments, bins."""
+    """Extremes by all kinds of folds: flat, rows, columns, nests, scans, segments, bins."""
     low, high = fw.minimum, fw.maximum
     deep = fw.map(lambda r: fw.min(fw.map(lambda e: fw.min(fw.sqrt(r)) + fw.sqrt(e), r)), rows)
     return (

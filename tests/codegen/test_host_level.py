@@ -55,7 +55,7 @@ host(n: i64, xs: global i64) =>
     (PER_BLOCK, RAW),
 ], ids=["straight", "own loop", "launching loop", "a loop in it", "per block"])  # fmt: skip
 def test_a_host_is_optimised_for_its_own_loops(host, level):
-    """A turn that launches, or one for each block of a launch, takes long anyway."""
+    """An iteration that launches, or one for each block of a launch, takes long anyway."""
     assert level_of(parse_unit(host + KERNEL).host) == level
 
 
@@ -75,7 +75,7 @@ def collatz(n):
      [LIGHT, RAW]),
 ], ids=["sum", "collatz", "sort"])  # fmt: skip
 def test_programs_are_compiled_at_their_levels(monkeypatch, f, args, expected, levels):
-    """Kernels are optimised, and stand in modules of their own."""
+    """Kernels are optimised, and are in separate modules."""
     seen = []
 
     def noting(real):

@@ -46,7 +46,7 @@ FUNCTIONS = {
 
 
 def place_of(w, i, steps):
-    """The place of a lane, in code."""
+    """The index of a lane, in code."""
     for fn, by in steps:
         if fn == "twice":
             i = w.add(i, w.apply("and", i, index(by)))
@@ -64,7 +64,7 @@ def places(steps):
 
 
 def body_of(steps, width, *, stores):
-    """ys[i] = xs[place] for all i, or ys[place] = xs[i]."""
+    """`ys[i] = xs[place]` for all i, or `ys[place] = xs[i]`."""
 
     def body(w, xs, ys):
         def lane(w, i):
@@ -87,7 +87,7 @@ def given(dtype):
 
 
 def check(steps, dtype, width):
-    """The elements of the wanted places, and nothing beside them."""
+    """The elements at the wanted indices, and no others."""
     at = places(steps)
     xs, ys = given(dtype)
     loaded, stored = ys.copy(), ys.copy()
@@ -132,7 +132,7 @@ def test_any_places(seed):
 
 @pytest.mark.parametrize("name", PLACES)
 def test_nothing_is_gathered(name):
-    """Nor scattered, unless lanes are far apart, or store to one place."""
+    """Nor scattered, unless strides are large, or lanes store to one index."""
     for stores, word in [(False, "masked.gather"), (True, "masked.scatter")]:
         xs = np.zeros(ROOM, np.float32)
         unit = kernel_unit([type_of(xs)] * 2, body_of(PLACES[name], 8, stores=stores))
@@ -141,7 +141,7 @@ def test_nothing_is_gathered(name):
 
 
 def test_under_a_mask_lanes_are_gathered():
-    """What lies between them may be no element then."""
+    """The memory between them may hold no elements then."""
 
     def body(w, xs, ys):
         def lane(w, i):

@@ -119,7 +119,7 @@ def test_scalar_operators_of_every_dtype(fn: str, dtype: DType) -> None:
 
 @pytest.mark.parametrize("width", WIDTHS)
 def test_operators_with_branches_and_mixed_dtypes(width: int) -> None:
-    """A segmented maximum with its place: (flag, f32, i64), If inside the operator."""
+    """A segmented argmax: (flag, f32, i64), If inside the operator."""
     random = np.random.default_rng(3)
     flags, xs = random.random(width) < 0.2, random.standard_normal(width).astype(np.float32)
     out = np.zeros(width, bool), np.zeros(width, np.float32), np.zeros(width, np.int64)

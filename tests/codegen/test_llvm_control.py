@@ -104,7 +104,7 @@ def test_nested_ifs(width: int) -> None:
 
 
 def mandelbrot(xs: np.ndarray, ys: np.ndarray, limit: int) -> np.ndarray:
-    """How many turns each point stays inside."""
+    """The number of iterations that each point stays inside."""
     counts = np.zeros(xs.shape, np.int32)
     a, b = np.zeros_like(xs), np.zeros_like(ys)
     live = np.ones(xs.shape, bool)
@@ -210,7 +210,7 @@ def test_rows_of_differing_length(width: int, step: int) -> None:
 
 @pytest.mark.parametrize("width", WIDTHS)
 def test_nested_for_with_uniform_and_linear_bounds(width: int) -> None:
-    """Uniform outer turns; inner ones from i to i + 5, equal in all lanes."""
+    """Uniform outer iterations; inner ones from i to i + 5, equal in all lanes."""
     xs = np.random.default_rng(7).integers(0, 1000, 200)
     ys = np.zeros(100, np.int64)
 
@@ -232,7 +232,7 @@ def test_nested_for_with_uniform_and_linear_bounds(width: int) -> None:
 
 @pytest.mark.parametrize("width", WIDTHS)
 def test_counted_loop_carries_linear_and_varying_state(width: int) -> None:
-    """A position that steps by n each turn stays linear; a value that starts uniform varies."""
+    """A position that steps by n stays linear; a value that starts uniform varies."""
     xs = np.random.default_rng(8).integers(0, 1000, (60, 64))
     ys, at = np.zeros(64, np.int64), np.zeros(64, np.int64)
 
@@ -328,7 +328,7 @@ def test_uniform_if_and_while_in_lanes(width: int) -> None:
 
 @pytest.mark.parametrize("width", WIDTHS)
 def test_short_constant_loops_are_written_out(width: int) -> None:
-    """A loop of three turns with the counter as an index offset."""
+    """A loop of three iterations with the counter as an index offset."""
     xs = np.random.default_rng(10).integers(0, 99, 120)
     ys = np.zeros(100, np.int64)
 

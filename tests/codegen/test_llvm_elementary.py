@@ -80,7 +80,7 @@ def exact(name, arrays):
 
 
 def distance(found, expected):
-    """How many units in the last place lie between; 2**128 stands for the inf of f32."""
+    """The distance in ulps; 2**128 stands for the inf of f32."""
     limits = np.finfo(found.dtype)
     beyond = WIDE(2) ** int(limits.maxexp)
     expected = np.where(np.isnan(expected), expected, np.clip(expected, -beyond, beyond))

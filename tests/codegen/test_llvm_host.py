@@ -41,7 +41,7 @@ DOUBLE = elementwise("double", lambda w, x: w.add(x, x))
 
 
 def test_a_buffer_goes_round_a_loop() -> None:
-    """Each turn allocates, launches, frees the last buffer; the last one is the result."""
+    """Each iteration allocates, launches, frees the last buffer; the last one is the result."""
     xs = np.arange(100)
 
     def host(w, n, turns, xs):
@@ -218,7 +218,7 @@ def test_owners_are_counted() -> None:
 
 
 def test_a_cancelled_loop_ends() -> None:
-    """A host loop that would never end looks at the cancel flag in every turn."""
+    """A host loop that would never end looks at the cancel flag in every iteration."""
 
     def host(w, xs):
         w.repeat([index(0)], lambda w, t: constant(True, bool_), lambda w, t: w.add(t, index(1)))

@@ -137,7 +137,7 @@ def test_streaming_stores_are_whole_registers() -> None:
 
 @pytest.mark.parametrize("width", [4, 16])
 def test_uniform_store_keeps_the_last_lane(width: int) -> None:
-    """All lanes store to one place: the last one's value stays."""
+    """All lanes store to one index: the last one's value stays."""
     xs, ys = np.arange(width, dtype=np.int32) + 7, np.zeros(3, np.int32)
 
     def body(w, xs, ys):
@@ -161,7 +161,7 @@ def test_uniform_store_keeps_the_last_lane(width: int) -> None:
     ],
 )  # fmt: skip
 def test_atomic_updates(width: int, fn: str, dtype: str) -> None:
-    """Colliding updates of a few places, all lanes and under a mask."""
+    """Colliding updates of a few indices, all lanes and under a mask."""
     table = {
         "add": np.add, "minimum": np.minimum, "maximum": np.maximum,
         "xor": np.bitwise_xor, "or": np.logical_or, "and": np.bitwise_and,

@@ -1,6 +1,6 @@
 """Every row of the scalar table as LLVM text: exact rows against their NumPy meaning, at any width.
 
-Elementary functions have a file of their own, test_llvm_elementary.py.
+Elementary functions are in test_llvm_elementary.py.
 """
 
 import numpy as np

@@ -108,7 +108,7 @@ def test_loads_and_collectives() -> None:
 
 
 def test_what_a_loop_carries() -> None:
-    """State that a later turn makes varying varies from the start; the rest keeps its shape."""
+    """State that varies after an iteration varies from the start; the rest keeps its shape."""
 
     def body(w):
         i = w.lane(index(0))

@@ -69,7 +69,7 @@ def test_swaps_of_two_words(width: int) -> None:
 
 @pytest.mark.parametrize("width", WIDTHS)
 def test_updates_under_locks(width: int) -> None:
-    """Elements of three arrays, fewer locks than places; every lock is given back."""
+    """Elements of three arrays, fewer locks than elements; every lock is released."""
     places, keep, raw = columns()
     xs, fs = raw, (raw / 4).astype(np.float32)
     sums, least, any_ = np.zeros(PLACES, np.int64), np.full(PLACES, 99, np.float32), np.zeros(

@@ -172,7 +172,7 @@ def test_divisions_of_a_cpu_are_refused():
 
 
 def test_a_user_calls_it():
-    """`target="opencl"` is all that a user says; loops of arrays and in-place updates included."""
+    """`target="opencl"` is enough, also for loops of arrays and in-place updates."""
 
     def smooth(xs):
         return fw.fori_loop(0, 4, lambda k, s: fw.scatter(s + 1.0, fw.iota(2), s[1:3]), xs)

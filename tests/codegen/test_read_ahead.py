@@ -1,4 +1,4 @@
-"""Loops that only read, or of much work, prefetch what later turns load."""
+"""Loops that only read, or of much work, prefetch what later iterations load."""
 
 import pytest
 
@@ -12,7 +12,7 @@ WIDTH, LINES = 32, 2
 
 
 def unit(work, index="i"):
-    """A loop over steps of 32 elements that adds so many times."""
+    """A loop over steps of 32 elements with a number of additions in each."""
     added = "\n".join(f"x{k + 1}: f32 = add x{k} 1.0f32" for k in range(work))
     body = "\n".join(f"                    {line}" for line in added.splitlines())
     return parse_unit(f"""

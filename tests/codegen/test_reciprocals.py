@@ -139,7 +139,7 @@ def test_what_is_known_of_the_values_only_saves_work(isa, bounds):
 @pytest.mark.parametrize("level", ["x86-64-v3", "x86-64-v4"])
 @pytest.mark.parametrize("dtype", [x for x in DTYPES if x.is_integer], ids=str)
 def test_vectors_are_divided_in_vectors(level, dtype):
-    """No lane is taken out to be multiplied or divided by itself."""
+    """No lane is extracted for a scalar multiplication or division."""
     with in_force(level) as isa:
         width = 2 * isa.register_bits // dtype.bits
         by = [x for x in (7, 10, -7) if dtype.kind == "i" or x > 0]

@@ -70,7 +70,7 @@ def test_quotients_that_miss_a_whole_number_by_little(sign, level):
 
 
 def test_vectors_are_divided_as_such(level):
-    """Where registers have more than two lanes; the machine's division stands beside it, for what
+    """Where registers have more than two lanes; the machine's division is next to it, for what
     is large."""
     text = fw.jit(lambda a, b: a // b).stages(np.arange(9), np.arange(9)).text["llvm"]
     wide = level.register_bits > 128

@@ -95,7 +95,7 @@ KEPT = [name for name in ALL if name != "rows of four"]
 
 
 def unit_of(name, machine=CUDA, n=None):
-    """A program for threads, and its arguments: so many elements."""
+    """A program for threads, and its arguments of a number of elements."""
     f, *xs = ALL[name]
     args = [np.resize(x, (n, *x.shape[1:])) if n is not None else x for x in xs]
     return lowered(traced("f", f, *args), machine), flat(*args)

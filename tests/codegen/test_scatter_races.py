@@ -23,7 +23,7 @@ from tests.codegen.device_programs import (
 
 
 def sums(idx, vals):
-    """Into places of which some are outside."""
+    """With indices of which some are outside."""
     return fw.histogram(70, idx, vals)
 
 
@@ -62,7 +62,7 @@ def test_nobody_races(monkeypatch, name, f):
 
 
 def expanded(sizes, values):
-    """Sources of unlike sizes into places that they share, and into sums."""
+    """Sources of unlike sizes that write to shared indices, and into sums."""
 
     def one(pair, i):
         return (pair[0] * 7 + i * 3) % 73 - 3
@@ -75,7 +75,7 @@ def expanded(sizes, values):
 @pytest.mark.parametrize("name", ["per-source", "per-warp"])
 def test_nor_do_sources(name, deterministic):
     """Each by a lane, or by a warp, with empty ones and a long one among them; into copies in
-    shared memory, which lanes update or take turns at, and where the destination is."""
+    shared memory, which lanes update at once or one by one, and where the destination is."""
     made = traced("f", expanded, np.zeros(2, np.int64), np.zeros(2, np.int64))
     swept, shape = list(pipeline.optimise(made).values())[-1], small_blocks(CUDA, warps=2)
     unit = lower(swept, shape, schedule=Schedule(expand=name, deterministic=deterministic))

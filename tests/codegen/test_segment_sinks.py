@@ -279,7 +279,7 @@ def test_lanes_store_behind_a_barrier_over_what_others_have_filled(warps):
 @pytest.mark.needs_opencl
 @pytest.mark.parametrize("share", [0.0, 0.1, 1.0])
 def test_segments_on_opencl(share):
-    """Several warps in a block, each with a share of its own."""
+    """Several warps in a block, each with a separate share."""
     for name in ("segments", "siblings"):
         for n in SIZES:
             args, _ = segments(some_flags(n, share), n)

@@ -52,7 +52,7 @@ def _pair(n: int) -> tuple[np.ndarray, np.ndarray]:
 
 def test_a_pass_counts_scans_and_moves():
     """Three launches in a loop over digits, after those that find out which bits vary and how many
-    of them tell elements apart; and two that mend. Before them: what is in reverse, or short."""
+    of them differ between elements; and two that repair. Before them: reversed and short inputs."""
     made = traced("pair", lambda k, v: fw.sort_by_key(k, v), *_pair(1))
     unit = lowered(made, CPU_AVX512).unit
     launches = [let.op.kernel for let in walk_lets(unit.host) if isinstance(let.op, Launch)]

@@ -185,7 +185,7 @@ def test_elements_are_read_once_for_a_digit():
     of_threads = 2 * threads * moved.blocks  # where digits begin
     assert moved.global_reads == 3 * 2 * n + of_threads
     assert moved.global_writes == 3 * 2 * n
-    # neighbours of one digit go to neighbours, at random every element has a sector of its own
+    # neighbours of one digit go to neighbours, at random every element has a separate sector
     assert moved.sectors < 3 * 2 * n / 2
 
 

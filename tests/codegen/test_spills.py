@@ -69,9 +69,9 @@ PROGRAMS = {
     "distances": (distances, F32.reshape(10, 100), F32.reshape(10, 100)),
 }
 KNOWN = {
-    # four numbers in four registers each are as many as there are
+    # four numbers in four registers each take every register
     ("heaviest segment", "x86-64-v3"): 20,
-    # the search for the rows of 32 places holds positions and ends of 64 bits in many registers;
+    # the search for the rows of 32 positions holds positions and ends of 64 bits in many registers;
     # without an instruction for fma each lane is a call, around which all vectors are on the stack
     ("softmax", "x86-64-v2"): 1000,
     ("softmax", "x86-64-v3"): 180,

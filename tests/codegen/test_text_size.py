@@ -21,7 +21,7 @@ ROWS = fw.ragged(np.arange(100.0), np.array([0, 30, 31, 100]))
 
 
 def expand_and_permute(sizes, totals):
-    """Each element of an expansion is added to a place."""
+    """Each element of an expansion is added at an index."""
     values = fw.expand(lambda size: size, lambda size, i: size + i, sizes)
     return fw.permute(fw.add, totals, values % 4, values)
 
@@ -90,7 +90,7 @@ def test_a_first_call_compiles_few_lines(fn, args, host_lines, all_lines, monkey
 
 
 def test_arguments_are_stored_once(monkeypatch):
-    """The ways of a scatter are launched from one place each, a look at some elements from one, and
+    """The variants of a scatter are launched from one call each, the look at a sample from one, and
     what follows takes the same."""
     host = host_of(modules(expand_and_permute, (SIZES, np.zeros(4, np.int64)), monkeypatch)[0])
 

@@ -137,7 +137,7 @@ def test_where_memory_is_gone_idle_memory_goes_first(gpu):
 
 
 def test_a_lost_device_says_so(gpu):
-    """A repeated error of the driver; the message has its words."""
+    """A repeated error of the driver; the message repeats its text."""
     f, xs = jitted(), np.arange(1000.0)
 
     def wild(cu, grid, threads, **given):

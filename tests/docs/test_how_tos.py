@@ -37,7 +37,7 @@ def make(page, folder):
         path.parent.mkdir(parents=True, exist_ok=True)
         text = path.read_text(encoding="utf-8") if path.exists() else ""
         for old, new in hunks:
-            assert not old or text.count(old) == 1, f"{name} has not one place for\n{old}"
+            assert not old or text.count(old) == 1, f"{name} has no unique position for\n{old}"
             text = text.replace(old, new) if old else new
         path.write_text(text, encoding="utf-8")
 

@@ -48,7 +48,7 @@ def flat(render, mesh_of, corners, depths=None):
 
 @pytest.mark.parametrize("number", [0, 1, 2, 127, 300])
 def test_the_picture_is_that_of_numpy(render, mesh_of, target, number):
-    """Bit for bit, for triangles behind the eye, intersecting triangles and mere lines."""
+    """Bit for bit, for triangles on both sides of the eye, intersecting ones and mere lines."""
     vertices, faces = soup(number, number)
     mesh = mesh_of(np.vstack([vertices, np.eye(3)]), faces)
     for turn in (0.0, 1.0):
@@ -86,7 +86,7 @@ def test_the_nearer_one_is_on_top_in_any_order(render, mesh_of, target):
     near, far = [(4, 4), (4, 9), (9, 4)], [(4, 4), (4, 30), (30, 4)]
     mesh, view = flat(render, mesh_of, [np.array(square) * 2.0, near, far], [2.0, 1.0, 3.0])
     colours = np.asarray(render.render(mesh, view, SIDE, SIDE))
-    assert len(np.unique(colours)) == 2  # all face the light; what is farther is hidden
+    assert len(np.unique(colours)) == 2  # all face the light; farther ones are hidden
 
 
 def test_a_triangle_seen_from_behind_is_not_drawn(render, mesh_of, target):

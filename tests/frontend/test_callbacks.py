@@ -229,7 +229,7 @@ def test_results_are_checked(target, wrong, error, match):
     lambda x: x, np.asfortranarray, lambda x: x[::-1], lambda x: np.broadcast_to(x[:1], x.shape),
 ])
 def test_results_may_have_any_layout(target, layout):
-    """In memory of their own, an operand, or a view; for all rows of a map at once, too."""
+    """In new memory, an operand, or a view; for all rows of a map at once, too."""
     given = np.arange(12.0).reshape(2, 2, 3)
     f = fw.jit(lambda x: fw.pure_callback(layout, Struct(x.shape, x.dtype), x) + x)
     np.testing.assert_array_equal(f(given), layout(given) + given)

@@ -37,7 +37,7 @@ class Quantity(np.lib.mixins.NDArrayOperatorsMixin):
 
 
 class Unit:
-    """xs class of its own, with operators and no protocol of NumPy's."""
+    """xs new class, with operators and without NumPy's protocols."""
 
     def __rmul__(self, other):
         return "theirs", other

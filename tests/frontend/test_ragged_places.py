@@ -85,7 +85,7 @@ def test_pairs_of_index_arrays(target):
 
 
 def test_a_row_that_is_too_short():
-    """The message has its number, and the index."""
+    """The message has the row's number, and the index."""
     ragged = fw.ragged(EMPTY)
     for f in (lambda r: r[:, 0], lambda r: r[:, -1], lambda r: r[[0, 1], 0],
               lambda r: r[np.array([2, 1]), np.array([0, 0])]):  # fmt: skip

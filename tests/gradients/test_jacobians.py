@@ -49,7 +49,7 @@ class TestBothModes:
 
     @pytest.mark.parametrize("size", [16, 21, 33])
     def test_of_stored_arrays_in_blocks_of_seeds(self, jacobian, size):
-        """A loop over blocks, of which the last one may overlap; in a map there is none."""
+        """A loop over blocks, of which the last one may overlap; a map needs no such loop."""
         x = np.linspace(0.2, 1, size)
         found = jacobian(lambda p: {"s": fw.cumsum(p["x"] * p["a"]), "n": fw.sum(p["x"])})(
             {"x": x, "a": 2.0}

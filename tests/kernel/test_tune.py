@@ -61,7 +61,7 @@ def test_the_fastest_is_chosen_and_called():
 
 
 def test_all_combinations_of_values_are_variants():
-    """Unsuitable variants are reported; the chosen one has its values."""
+    """Unsuitable variants are reported; the chosen one gives the right values."""
     found = fk.tune(fk.variants(sums, size=[1024, 4096, 5000], each=[8, 16]), (XS,), budget=1)
     assert found.best["size"] in (1024, 4096) and found.best["each"] in (8, 16)
     assert len(found.rows) == 6

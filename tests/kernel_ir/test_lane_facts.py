@@ -46,5 +46,5 @@ def test_functions(name):
 
 
 def test_numbers():
-    """All bits of 0 are zero; a negative number has as many as its opposite."""
+    """All bits of 0 are zero; a negative number has the count of its opposite."""
     assert [zeros_in(n) for n in (0, 1, 2, 12, -12, 1 << 40)] == [64, 0, 1, 2, 2, 40]

@@ -211,7 +211,7 @@ def test_memory_of_threads_is_used_element_by_element():
 
 
 def test_warps_that_meet_take_the_same_turns():
-    """Where a warp's barrier is the block's, a loop of its own would leave others waiting."""
+    """Where a warp's barrier is the block's, a separate loop would leave others waiting."""
     body = """
         for_all warp 4 (w: i64 =>
             lanes 32 (() =>

@@ -117,14 +117,14 @@ def test_reductions(size, row, q):
 @pytest.mark.parametrize("q", [1, 2, 3, 4, 7, 16])
 @pytest.mark.parametrize("row", [1, 2, 3, 7, 31, 32, 33, 64, 65, 127, 128, 129, 255, 256])
 def test_every_row(row, q):
-    """Rows around whole warps, as many as give each thread of a block something."""
+    """Rows around whole warps, enough for each thread of a block."""
     size = row * max(1, min(THREADS * q // max(row, q) // 2, MOST // row))
     test_scans(size, row, q)
     test_reductions(size, row, q)
 
 
 def test_more_sums_than_threads_go_through_memory():
-    """A thread has several of them then, one after the other."""
+    """A thread has several of them then, in order."""
     kernel = scans(300, 300, 1)
     xs = given(300)
     with np.errstate(over="ignore"):

@@ -37,7 +37,7 @@ NEAR = "o: i64 = mul {2} 4\n            {1}: i64 = add o {0}"
 
 
 def after(write, read, threads=64, size=256, shape=SHAPE):
-    """How much is shared, kept and waited for in a kernel of two loops with these places."""
+    """How much is shared, kept and waited for in a kernel of two loops with these indices."""
     unit = one_kernel(PHASES.format(
         size=size, threads=threads, write=write.format("j", "i", "t"),
         read=read.format("k", "l", "u"),
@@ -66,7 +66,7 @@ def test_own_elements_need_no_memory_and_no_barrier(form):
     ],
 )  # fmt: skip
 def test_what_another_thread_may_use_stays(write, read, options):
-    """In shared memory, and behind its barrier."""
+    """In shared memory, and after its barrier."""
     assert after(write, read, **options) == (1, 0, 1)
 
 
@@ -102,8 +102,8 @@ def test_steps_of_a_user_stay_in_registers():
 
 
 def test_what_is_waited_for_stays():
-    """A barrier before a use of what was written, and one behind a use of what is written next; not
-    those behind which nothing is used that was used before."""
+    """A barrier before a use of what was written, and one after a use of what is written next; not
+    those after which nothing is used that was used before."""
     text = """
         s: shared i64 = shared i64 32
         for_all thread 32 (t: i64 =>

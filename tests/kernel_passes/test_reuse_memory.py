@@ -1,4 +1,4 @@
-"""Memory is used again only behind a barrier of its level, and a block has only so much."""
+"""Memory is used again only after a barrier of its level, and that of a block is limited."""
 
 import numpy as np
 import pytest
@@ -45,7 +45,7 @@ def memory(unit, op=Shared):
 
 
 def test_what_is_dead_is_used_again():
-    """The third memory takes the place of the first, which grows."""
+    """The third array reuses the memory of the first, which grows."""
     unit = one_kernel(STEPS, warps=2)
     made = reuse_memory(unit)
 
@@ -66,7 +66,7 @@ def test_a_barrier_must_stand_between():
 @pytest.mark.parametrize(
     ("change", "sizes"),
     [
-        (("load c i", "load a i"), [32, 32]),  # c is never read: it is b that takes nobody's place
+        (("load c i", "load a i"), [32, 32]),  # c is never read: b reuses no memory
         (("c: shared i64 = shared i64 64", "c: shared i64 = shared i64 64\n    s: i64 = load a 0"),
          [32, 32, 64]),
     ],
@@ -79,14 +79,14 @@ def test_what_is_read_later_is_kept(change, sizes):
 
 
 def test_memory_of_loops_stays():
-    """No barrier stands between their turns."""
+    """No barrier is between their iterations."""
     body = f"for 0 2 1 (t: i64 =>\n {STEPS}) []"
 
     assert memory(reuse_memory(one_kernel(body))) == [32, 32, 64]
 
 
 def test_memory_of_warps_and_threads():
-    """A warp's behind the warp's barriers, a thread's as soon as it is read no more."""
+    """A warp's after the warp's barriers, a thread's after its last read."""
     body = STEPS.replace("sync", "sync level=warp").replace("shared i64", "warp_shared i64")
     warp = reuse_memory(one_kernel(f"for_all warp 2 (w: i64 =>\n {body})".replace("out i", "out j")
                                    .replace("load c i", "load c i\n j: i64 = add w i"), count="64"))
@@ -115,7 +115,7 @@ def test_scans_need_memory_twice():
 
 
 def test_a_block_has_only_so_much():
-    """What does not fit is refused, with the map of all that was asked for."""
+    """Too much memory is refused, with a list of all arrays."""
     unit = one_kernel(STEPS)
     with pytest.raises(Unsupported, match="k needs 1024 bytes of shared memory") as caught:
         distribute(unit, BlockShape(2, 32, memory=1000))

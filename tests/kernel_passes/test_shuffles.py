@@ -25,7 +25,7 @@ SHUFFLES = {
 
 
 def of_warps(fn, width=32, block=128):
-    """A kernel that gives fn of each part of so many elements, by a warp."""
+    """A kernel whose warps give fn of each part of a number of elements."""
 
     def write(xs):
         def warps(part):
@@ -105,7 +105,7 @@ def moved(part):
     ],
 )
 def test_what_stays_in_memory(fn, width, want):
-    """Where not every lane stores an element of its own once, and asks."""
+    """Where not every lane stores one separate element, and reads."""
     kernel = of_warps(fn, width)
     found = kernel.simulate(XS, threads=THREADS)
     np.testing.assert_array_equal(found, wanted(want, XS, width))

@@ -67,7 +67,7 @@ def test_few_registers_are_not_filled_with_one_value():
 
 
 def test_lanes_that_loop_each_as_often_as_they_must_fill_one_register():
-    """A step turns as often as the last of its lanes wants."""
+    """A step iterates until its last lane has ended."""
     assert step_widths(for_all_of(HALVES), REGISTERS) == (8, 8)
 
 

@@ -22,7 +22,7 @@ def plus(a, b):
 
 
 def streamed(write, *args, machine=CPU_AVX512, least=1):
-    """A kernel for these arguments, and whether a launch streams from so many bytes on."""
+    """A kernel for these arguments, and whether a launch streams from a number of bytes on."""
     with fw.target("interp"):
         program = fk.kernel(write).traced(*args)
     unit = stream(distribute(program.on(machine).unit, machine.block_shape), least)
@@ -47,7 +47,7 @@ def scanned(xs):
 
 
 def of_rows(xs):
-    """Each thread puts two elements, 256 apart."""
+    """Each thread puts two elements with a stride of 256."""
     return fk.pconcat_map(lambda part: fk.load(2, part), fk.split_up(512, xs))
 
 
@@ -89,7 +89,7 @@ def backwards(xs):
 
 
 def many_times(xs):
-    """Each thread stores into its place in every turn."""
+    """Each thread stores to its index in every iteration."""
     out = fk.memory(xs.length, fw.f32)
 
     def thread(i):
@@ -101,7 +101,7 @@ def many_times(xs):
 
 @pytest.mark.parametrize("write", [odd_parts, backwards, many_times])
 def test_others_do_not(write):
-    """Lines cut by parts, elements backwards, places stored again and again."""
+    """Lines cut by parts, elements backwards, elements stored several times."""
     xs = np.ones(68 * 256, np.float32)
 
     assert "streaming" not in print_unit(streamed(write, xs))

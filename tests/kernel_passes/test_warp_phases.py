@@ -128,7 +128,7 @@ def test_where_warps_do_not_meet_alone_nothing_changes(shape):
 
 
 def test_a_loop_of_the_block_keeps_its_own_barriers_around_those_of_a_warp():
-    """What one turn ends with the next one begins with."""
+    """The next iteration begins with the end of the last one."""
     inner = "sync\n" + phases((8, 1), (8, 1), (8, 1)) + "\nsync\n"
     unit = one_kernel("for 0 3 1 (t: i64 =>\n" + inner + ") []", warps=2)
     assert barriers(warp_phases(unit, SHAPE)) == (2, 2)
@@ -155,7 +155,7 @@ def test_a_users_reduction_has_few_barriers_on_cuda_and_all_on_opencl():
 
 @pytest.mark.parametrize("architecture", ["compute_80", "compute_90"])
 def test_its_text_is_compiled_for_cuda(architecture):
-    """Barriers of warps are instructions of their own."""
+    """Barriers of warps are separate instructions."""
     assert "bar.warp.sync" in nvrtc.ptx(sums_of_blocks.text["cuda"], architecture)
 
 

@@ -194,7 +194,7 @@ def one_hot(dest, places, x):
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("variant", ["owner", "partition", "sorted"])
 def test_one_bin_of_a_large_destination(variant, threads):
-    """Elements are added to f64 unless places are many more; sorted ones are rows."""
+    """Elements are added to f64 unless there are many more indices; sorted ones are rows."""
     n = 1 << 18
     x, places = np.full(n, 1.1, "f4"), np.where(np.arange(n) % 2, 5, np.arange(n))
     counts = np.bincount(places, minlength=4 * n)

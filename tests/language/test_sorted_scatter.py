@@ -92,7 +92,7 @@ def sums(idx, vals):
 
 
 def nearest(idx, vals):
-    """For pairs, the one that came first among equals."""
+    """For pairs, the first among equals."""
     pair = fw.full(9000, 9.0), fw.full(9000, 0.0)
     return fw.permute(
         lambda a, b: tuple(fw.where(a[0] <= b[0], x, y) for x, y in zip(a, b, strict=True)),

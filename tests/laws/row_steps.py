@@ -44,7 +44,7 @@ def sizes_of(c: Builder, v: Atom) -> Atom:
 
 
 def reduced(w: Writer, c: Builder, size: Atom, args: Sequence[Atom]) -> list[Atom]:
-    """A reduction over `size` elements, each made from its place and `args`."""
+    """A reduction over `size` elements, each made from its index and `args`."""
     if w.random.random() < 0.4:
         pair = c.function([i64], lambda d, k: [w.fit(d, w.element(d, (k, *args)), i64), k])
         fn = c.function([i64] * 4, lambda d, *four: composition(d, four))
@@ -117,7 +117,7 @@ def ragged_step(w: Writer) -> None:
 
 
 def expand_step(w: Writer) -> None:
-    """expand each element to as many as its size says, one behind the other"""
+    """expand each element to its size, in order"""
     x = w.array()
     y, n = w.alike(x), some_rows(w, x)
 

@@ -202,7 +202,7 @@ def sort_step(w: Writer) -> None:
 
 
 def concat_step(w: Writer) -> None:
-    """one array behind another"""
+    """one array after another"""
     x = w.array()
     same = [y for y in w.arrays if dtype_of(y) is dtype_of(x) and len(shape_of(y)) == 1]
     y = w.random.choice(same)

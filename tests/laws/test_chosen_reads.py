@@ -1,4 +1,4 @@
-"""Reads at one of two places in a row: rotations by any distance, rings, negative indices."""
+"""Reads at one of two positions of a row: rotations by any distance, rings, negative indices."""
 
 import re
 
@@ -41,7 +41,7 @@ def numpy_by_tests(x, c, bound):
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("dtype", [np.float32, np.uint8])
 def test_wherever_lanes_choose(level, dtype):
-    """In the first step, in the last, within one, in none, and where places wrap."""
+    """In the first step, in the last, within one, in none, and where positions wrap."""
     with in_force(level):
         f = fw.jit(by_tests)
         for n in LENGTHS:

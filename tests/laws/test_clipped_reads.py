@@ -1,4 +1,4 @@
-"""Reads at clipped places: neighbours at any distance, from either side, between any ends."""
+"""Reads at clipped indices: neighbours at any distance, from either side, between any ends."""
 
 import re
 
@@ -15,7 +15,7 @@ FAR = 2**63 - 1
 
 
 def by_distance(x, c, low, high):
-    """Places that go up, and places that go down."""
+    """Indices that ascend, and indices that descend."""
     n = x.shape[0]
     up = fw.generate(n, lambda i: x[fw.clip(i + c, low, high)])
     down = fw.generate(n, lambda i: x[fw.minimum(fw.maximum(c - i, low), high)] * 2)
@@ -41,7 +41,7 @@ def neighbours(x):
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("dtype", [np.int64, np.float32, np.uint8])
 def test_wherever_they_begin(level, dtype):
-    """Inside, before, behind, across either end, and so far that places wrap."""
+    """Inside, before, after, across either end, and so far that indices wrap."""
     with in_force(level):
         f = fw.jit(by_distance)
         for n in LENGTHS:
@@ -86,14 +86,14 @@ def test_ends_outside_that_no_element_comes_to_are_no_fault(target):
 
 
 def test_the_ends_of_an_array_need_no_test_of_a_read():
-    """A place between 0 and the last one is inside."""
+    """An index between 0 and the last one is inside."""
     text = opened(neighbours, np.arange(9)).text["kernel"]
 
     assert "report" not in text
 
 
 def test_an_array_longer_by_one_is_as_good():
-    """As tables of a dynamic program are: its last place is the other one's length."""
+    """As tables of a dynamic program are: its last index is the other one's length."""
 
     def table(x, rows):
         n = x.shape[0]
@@ -112,7 +112,7 @@ def test_an_array_longer_by_one_is_as_good():
 
 @pytest.mark.parametrize("level", LEVELS)
 def test_a_step_away_from_the_ends_is_one_load(level):
-    """Gathers stand where a place of the step may be clipped, and only there."""
+    """Gathers appear where an index of the step may be clipped, and only there."""
     with in_force(level), config.scoped(no_cache=True):
         text = opened(by_distance, np.arange(9.0), 0, 0, 8).text["llvm"]
 

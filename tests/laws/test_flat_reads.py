@@ -37,7 +37,7 @@ def test_values(shape, target):
 
 
 def test_a_read_that_is_left_out_says_nothing_of_its_array(target):
-    """The same quotient and remainder beside a branch that reads; by 0 they are what they are."""
+    """The same quotient and remainder next to a branch that reads; by 0 they are what they are."""
 
     def f(m, here):
         n = m.shape[1]
@@ -77,7 +77,7 @@ def test_a_copy_is_read_where_it_is_from(target):
 
 
 def test_neighbours_of_short_rows(target):
-    """In other rows and beside each other, near the ends and away from them; of three axes."""
+    """In other rows and next to each other, near the ends and away from them; of three axes."""
 
     def around(m):
         ring = fw.roll(m, 1, axis=0) - fw.roll(m, -1, axis=1)
@@ -92,7 +92,7 @@ def test_neighbours_of_short_rows(target):
 
 
 def test_points_of_three_numbers(target):
-    """Parts of pictures, and their neighbours: stored, read again, in branches and in turns."""
+    """Parts of pictures, and their neighbours: stored, read again, in branches and in loops."""
 
     def parts(p, k):
         right = p[:, 1:] - p[:, :-1]

@@ -61,7 +61,7 @@ def test_nothing_is_read_where_nothing_is(target):
 
 
 def test_of_two_faults_at_one_element_the_first_is_reported(target):
-    """A read keeps its place among those that are tested one by one."""
+    """A read keeps its position among those that are tested one by one."""
     f = fw.jit(lambda x, k, m: fw.sum(fw.generate(m, lambda i: x[k[i]] + x[i])))
 
     with pytest.raises(fw.IndexOutOfBounds, match="index 77 is outside an array of 3"):
@@ -69,7 +69,7 @@ def test_of_two_faults_at_one_element_the_first_is_reported(target):
 
 
 def test_generated_code_tests_once():
-    """The host asks; what is read stands in a branch."""
+    """The host asks; the read is in a branch."""
     text = opened(shifted, np.arange(9), np.arange(9), 0, 9).text["fused"]
 
     assert "checked=false" in text

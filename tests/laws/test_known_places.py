@@ -1,4 +1,4 @@
-"""Reads whose place is a sum of indices lose their test only where they lie inside."""
+"""Reads at a sum of indices lose their test only where they are inside."""
 
 from random import Random
 

@@ -207,7 +207,7 @@ def one_behind_the_other(b: Builder, f: Atom, g: Atom, x: Atom) -> list[Atom]:
 
 @pytest.mark.parametrize("write", [side_by_side, one_behind_the_other])
 def test_several_in_one_sweep(write: Callable[..., list[Atom]]) -> None:
-    """Each finds its own last start; those behind a scan go the general way."""
+    """Each finds its own last start; those after a scan take the general way."""
     stores = [Store()] * 5
     sinks = [*stores, Compact(1), Store()] if write is side_by_side else stores[2:]
     program = together(write, *sinks)

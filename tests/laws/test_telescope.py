@@ -1,4 +1,4 @@
-"""Sums of differences of neighbours, and rows that lie between them, mean what NumPy says."""
+"""Sums of differences of neighbours, and rows between them, mean what NumPy says."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def max_of_pairs(a, b):
 @pytest.mark.parametrize("name", PROGRAMS)
 @pytest.mark.parametrize("dtype", every(2, [np.int32, np.uint32, np.int64]))
 def test_rows_between_offsets(name, dtype, target):
-    """From 0 and from behind, in each dtype; no rows, and rows with nothing in them."""
+    """From 0 and from the end, in each dtype; no rows, and rows with nothing in them."""
     program, wanted = PROGRAMS[name]
     random = Random(name)
     differences = DIFFERENCES[(list(PROGRAMS).index(name) + dtype(0).itemsize // 4) % 4]
@@ -192,7 +192,7 @@ def test_rows_of_narrow_offsets_that_wrap(dtype, target):
 
 @pytest.mark.parametrize("dtype", [np.int32, np.uint16])
 def test_narrow_offsets_are_read_one_after_the_other(dtype):
-    """As wide ones are: where nothing wrapped, what is read is at the sweep's position."""
+    """As wide ones are: where nothing wrapped, the read is at the sweep's position."""
     p, v = np.arange(5, dtype=dtype), np.ones(4)
     fused = opened(lambda p, v: PROGRAMS["sums"][0](p, v, by_slices(p)), p, v).text["fused"]
 

@@ -327,7 +327,7 @@ def gather(w: Writer) -> None:
 
 
 def wider(w: Writer) -> None:
-    """A vector as the rows or the columns of a matrix, with a vector of its own."""
+    """A vector as the rows or the columns of a matrix, with another vector."""
     x, y = w.value(lambda shape: len(shape) == 1), w.value(lambda shape: len(shape) == 1)
     if x is not None and y is not None:
         shape = w.shapes[x][0], w.shapes[y][0]

@@ -153,7 +153,7 @@ def composition(c: Builder, args: Sequence[Atom]) -> list[Atom]:
 
 
 def better(c: Builder, args: Sequence[Atom]) -> list[Atom]:
-    """The greater value with its place; of equal ones the first."""
+    """The greater value with its index; of equal ones the first."""
     x, i, y, j = args
     first = c.apply("ge", x, y)
     return [c.apply("select", first, x, y), c.apply("select", first, i, j)]

@@ -6,7 +6,7 @@
             vectorize axis=space width=4       0 1 2 3 | 4 5 6 7 || 8 | 9
 
 A visit is an element's running number, with its block and the lane that takes it. What is stored is
-stored visit by visit; what is combined is combined in each lane or step, then in each block, then
+stored visit by visit; results are combined in each lane or step, then in each block, then
 over the blocks; a scan goes on from what the block before it left. An element that is visited twice
 counts twice, and one that is not visited leaves a hole.
 """
@@ -196,7 +196,7 @@ class ByVersion(Interp):
         return columns
 
     def _fold(self, env: Env, op: Fold, version: Version) -> Values:
-        """In parts of so many steps; or in lanes, each of which has every so many-th."""
+        """In parts of a number of steps; or in lanes, which take the steps in rotation."""
         lanes = version.lanes.width if version.lanes.axis is Axis.FOLD else 0
         by = version.part(Axis.FOLD) if version.step(Unroll) else 0
         if not (lanes or by):

@@ -66,7 +66,7 @@ def test_sorts_are_stable_and_order_all_values(dtype):
 
 
 def test_loops_with_arrays_in_their_state():
-    """Each row turns as often as it wants."""
+    """Each row iterates as often as it needs."""
 
     def halved(row):
         def turn(state):
@@ -127,7 +127,7 @@ def test_an_error_names_the_first_row_that_failed():
 
 
 def test_an_error_leaves_nothing_behind():
-    """Rows before it, and the buffers of its own, are given back."""
+    """The buffers of rows before it, and its private ones, are released."""
     rows = np.zeros((500, 40), np.int64)
     with pytest.raises(IndexError):
         fw.map(lambda row: fw.sort(row)[fw.sum(row) + 40], rows)
@@ -146,7 +146,7 @@ def test_a_row_that_never_ends_can_be_interrupted():
 
     f = fw.jit(lambda rows: fw.map(forever, rows))
     rows = np.ones((100, 8), np.int64)
-    f(-rows)  # compiles it: no turn is taken
+    f(-rows)  # compiles it: no iteration runs
     before = signal.signal(signal.SIGALRM, alarm)
     try:
         signal.setitimer(signal.ITIMER_REAL, 0.3)

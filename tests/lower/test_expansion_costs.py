@@ -34,7 +34,7 @@ WAYS = {"even": "lanes", "long": "warps", "one long in eight": "search"}
 
 
 def counted(sizes):
-    """How often each of some places is met."""
+    """How often each of some indices occurs."""
     ys = fw.expand(lambda size: size, lambda size, i: (size * 7 + i * 3) % 19, sizes)
     return fw.histogram(19, ys)
 

@@ -13,7 +13,7 @@ FAR = 2**62
 
 
 def sampled(count):
-    """The places that a sort looks at before it begins."""
+    """The positions that a sort looks at before it begins."""
     return [k * GOLDEN % 2**64 % count for k in range(SAMPLE)]
 
 

@@ -106,7 +106,7 @@ def test_a_sum_of_one_element_begins_with_the_neutral_one():
 
 @pytest.mark.parametrize("name", ["sums", "scans", "two folds"])
 def test_the_reason_is_told(name):
-    """Such rows have a kernel of their own, and notes say when it ran; it is no further pass."""
+    """Such rows have a separate kernel, and notes say when it ran; it is no further pass."""
     program = fw.jit(PROGRAMS[name][0])
     program(whole_numbers((200, 1)))
     stages = program.stages(whole_numbers((200, 1)))
@@ -151,7 +151,7 @@ def test_a_fold_of_one_column_reports_the_first_element_outside(target):
 
 
 def test_one_column_is_no_row():
-    """Lanes lie along the fold, or along the rows, where they would be idle."""
+    """Lanes are along the fold, or along the rows, where they would be idle."""
     text = fw.jit(lambda a, b: a @ b).stages(np.ones((3, 4)), np.ones((4, 5))).text["plan"]
 
     assert "axis=last" in text and "axis=fold" in text

@@ -70,7 +70,7 @@ def test_the_furthest_row_is_found_whatever_is_beyond_the_edges(boundary):
 
 
 def test_every_array_has_a_furthest_row():
-    """Also one that is read at the element's own place alone."""
+    """Also one that is read at the element's index only."""
     found = neighbours(lambda xs, ys: five_point(xs) + ys, SQUARE, SQUARE.astype(np.float64))
 
     assert found is not None

@@ -1,4 +1,4 @@
-"""The place of an extreme: which element NumPy gives, around steps, stretches, rows and blocks."""
+"""argmin and argmax: the element that NumPy gives, around steps, blocks of indices, and rows."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ SHAPES = [(3, 17), (4, 1023), (2, 2500)]
 
 
 def place_of(better, ties):
-    """The place by an operator of a user's own; of `ties` that one stands for which this holds."""
+    """The index by a user's operator; of equal values the one for which `ties` holds."""
 
     def operator(a, b):
         (v, i), (w, j) = a, b
@@ -64,7 +64,7 @@ def test_of_rows(dtype):
 @pytest.mark.parametrize("dtype", ["i4", "f8"])
 def test_an_operator_of_ones_own(dtype):
     """The first of the greatest, the last of the least, the element before all, which ask for the
-    place in other ways; with an element to begin with that stands for none of them."""
+    index in other ways; with an initial element that none of them has."""
     for length in LENGTHS:
         xs = np.random.default_rng(7).integers(0, 9, length).astype(dtype)
         last = length - 1 - np.argmin(xs[::-1])
@@ -75,7 +75,7 @@ def test_an_operator_of_ones_own(dtype):
 
 
 def test_an_operator_of_ones_own_is_folded_as_argmax_is():
-    """Each lane by itself, though what it begins with is not neutral."""
+    """Each lane separately, though its first element is not neutral."""
     assert "hows=lanewise" in FIRST.stages(np.arange(9), 0).text["plan"]
     assert "i16" in FIRST.stages(np.arange(9), 0).text["kernel"]
 
@@ -123,7 +123,7 @@ def test_places_are_sought_apart_where_elements_cost_little():
 
 @pytest.mark.parametrize("dtype", ["i4", "f4"])
 def test_places_beside_others_are_those_alone(dtype, threads):
-    """Around steps, stretches and blocks; floats are added as they are without the place."""
+    """Around steps and blocks; floats are added as they are without the index."""
     both = fw.jit(lambda xs: (fw.argmax(xs), fw.sum(xs), fw.argmin(xs), fw.max(xs)))
     for length in LENGTHS:
         for xs in samples(dtype, length):

@@ -104,7 +104,7 @@ def test_what_is_stored_streams_where_it_fills_the_caches():
 
 
 def test_long_rows_have_kernels_of_their_own():
-    """Rows one by one where they are long on average; a call compiles the one that it runs."""
+    """Rows one by one where they are long on average; a call compiles the version it runs."""
     rows, plain = plan("ragged_sums").versions
 
     assert (rows.name, rows.rows.along, rows.guard) == ("rows", Along.ROW, Guard(mean=ROW_AT_ONCE))
@@ -132,7 +132,7 @@ def test_lanes_lie_along_memory():
 
 
 def test_operators_that_do_not_commute_keep_their_order():
-    """Each lane has a run of its own where tiles are turned; else steps are combined in order."""
+    """A lane has a contiguous run where tiles are transposed; else steps are combined in order."""
     assert plan("sum").plain.combines.hows == (How.LANEWISE,)
     assert plan("reduce_in_order").plain.combines.hows == (How.BLOCKED,)
     assert plan("reduce_in_order", CUDA).plain.combines.hows == (How.ORDERED,)
@@ -181,7 +181,7 @@ def test_scattering_tries_what_pays():
 
 
 def test_every_variant_of_scatter_is_known_by_its_name():
-    """Those that users may ask for are variants; what is asked for is all that is tried."""
+    """Users may ask for variants; then no other is tried."""
     names = [variant.name for variant in VARIANTS]
 
     assert len(set(names)) == len(names)
@@ -246,7 +246,7 @@ WRONG = {
     "two versions have one name": {"versions": (replace(PLAIN, guard=Guard(9)), PLAIN)},
     "evaluates once only where": {"versions": (PLAIN.but(Cache(Memory.SCRATCH)),)},
     "rows that are not there": {"versions": (PLAIN.but(Rows(Along.ROW)),)},
-    "what lanes lie along": {"versions": (Version("plain"),)},
+    "which axis its lanes follow": {"versions": (Version("plain"),)},
     "two steps of one kind": {"versions": (replace(PLAIN, steps=PLAIN.steps * 2),)},
 }
 
@@ -292,7 +292,7 @@ def test_what_is_no_plan_is_not_read(text):
 NOTES = {
     "map": "results go through the caches, as there are fewer than 524,288",
     "ragged_sums": "rows are taken one by one, as they have 8 elements or more on average",
-    "histogram": "each thread adds into a copy of the destination, since copies are small beside"
+    "histogram": "each thread adds into a copy of the destination, since copies are small next to"
     " the elements",
     "sum": None,
 }

@@ -77,7 +77,7 @@ def packed(square):
 
 @pytest.mark.parametrize("f", [product, product_of_rows, product_by_index, distances, nearest])
 def test_contractions_are_found(f):
-    """Written over columns, rows or places, and with a fold around them."""
+    """Written over columns, rows or indices, and with a fold around them."""
     assert facts(f, F32, F32).contraction is not None
 
 
@@ -141,7 +141,7 @@ def test_small_products_are_not_tiled():
     [
         ([Unroll(Axis.ROW, 3)], "not whole register tiles"),
         ([Vectorize(Axis.LAST, 0)], "0 lanes"),
-        ([Vectorize(Axis.FOLD, 4)], "lanes lie along the last axis"),
+        ([Vectorize(Axis.FOLD, 4)], "lanes follow the last axis"),
         ([Split(Axis.FOLD, 0)], "in parts of 0"),
         ([packed(3)], "squares of 3 lanes"),
         ([packed(4)], "not adjacent along the fold"),
@@ -168,7 +168,7 @@ def test_the_kernel_in_the_simulator(f, shape, square):
     """Tiles of a few results, so that there are several, whole ones and rests; nobody races."""
     rows, lanes, steps = shape
     if square and f is product:
-        pytest.skip("its lanes do not lie along the fold")
+        pytest.skip("its lanes do not follow the fold")
     rng = np.random.default_rng(0)
     a = rng.integers(-9, 10, (rows, steps)).astype(np.float64)
     b = rng.integers(-9, 10, (steps, lanes) if f is product else (lanes, steps)).astype(np.float64)

@@ -19,7 +19,7 @@ LENGTHS = [0, 1, 2, 3, 4, 5, 7, 8, 9, 15, SHORT, SHORT + 1]
 
 
 def orders(values, ends, descending=False):
-    """The places of each row's elements in order, one row after the other."""
+    """The sorted indices of each row's elements, row after row."""
     parts = np.split(values, ends[:-1])
     return np.concatenate([order_of(part, descending=descending) for part in parts])
 
@@ -117,7 +117,7 @@ def test_some_long_rows_among_short_ones(mean, found):
 
 
 def test_how_rows_are_sorted():
-    """One launch for short rows, by the longest; longer ones are done one after the other."""
+    """One launch for short rows, by the longest; longer ones are sorted in sequence."""
     sort = fw.jit(lambda xs: fw.sort(xs, axis=1))
     ways = {"2", "4", "8", str(SHORT), "row"}
     lengths = (1, 2, 3, 8, SHORT, SHORT + 1)

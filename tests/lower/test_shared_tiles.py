@@ -63,7 +63,7 @@ def seven(xs, boundary="clamp"):
 
 
 def pairs(xs, boundary="clamp"):
-    """Two arrays around an element, a third at its place, and two results."""
+    """Two arrays around an element, a third at its index, and two results."""
     ys = fw.astype(xs, fw.f64)
     return fw.stencil(
         lambda n: (n[-1, 1][0] + n[1, 0][0], n[0, -2][1] * n[0, 0][1] + n[0, 2][1]),
@@ -134,7 +134,7 @@ def test_what_is_read_around_an_element(boundary, lo, hi):
 
 
 def test_every_array_has_reads_of_its_own():
-    """One that is read at one place has no tile; slices begin behind an element's own place."""
+    """One that is read at one index has no tile; slices begin after an element's index."""
     two = facts(lambda xs, ys: pairs(xs)[1] + ys, values((4, 5)), values((4, 5))).stencil.arrays
     (one,) = facts(sliced, values((4, 5))).stencil.arrays
 
@@ -147,7 +147,7 @@ def test_every_array_has_reads_of_its_own():
     lambda xs: fw.cumsum(xs[:-1] + xs[1:], axis=1),
 ], ids=["own place", "turned", "summed", "scanned"])  # fmt: skip
 def test_others_are_none(f):
-    """Nothing is read at several places, or elements are not just stored."""
+    """Nothing is read at several indices, or elements are not just stored."""
     assert facts(f, values((4, 4))).stencil is None
 
 
@@ -321,7 +321,7 @@ def on_device(f, xs):
 
 @pytest.mark.needs_opencl
 def test_the_same_on_opencl():
-    """In tiles of its own size."""
+    """In tiles of its size."""
     on_device(five, values((70, 130)))
 
 

@@ -13,7 +13,7 @@ ROWS = [0, 1, 7, 127, 129, 1025]
 
 
 def affine(a, b):
-    """Does not commute: the maps x -> p x + q, one after the other."""
+    """Does not commute: the composed maps x -> p x + q."""
     return a[0] * b[0], a[1] * b[0] + b[1]
 
 
@@ -26,7 +26,7 @@ def composed(m):
 
 
 def everything(m, v):
-    """Folds of one value and of two, some behind another, and elements beside what is their row's
+    """Folds of one value and of two, some after another, and elements next to values of their row
     and their column's."""
     least = fw.map(lambda r: fw.min(r, initial=9), m)
     return (
@@ -108,7 +108,7 @@ def test_the_first_bad_index_of_short_rows():
 
 
 def test_the_reason_is_told():
-    """Such rows have a kernel of their own, and notes say when it ran; it is no further pass."""
+    """Such rows have a separate kernel, and notes say when it ran; it is no further pass."""
     program = fw.jit(lambda m: fw.map(fw.sum, m))
     program(np.ones((200, 3)))
     stages = program.stages(np.ones((200, 3)))
@@ -118,7 +118,7 @@ def test_the_reason_is_told():
 
 
 def test_extents_that_are_known_choose_when_the_program_is_compiled():
-    """Then there is one kernel, for rows of so many elements alone."""
+    """Then there is one kernel, for rows of this number of elements only."""
     program = fw.jit(lambda m: fw.map(fw.sum, fw.reshape(m, (-1, 3))))
     plan = program.stages(np.ones(300)).text["plan"]
 

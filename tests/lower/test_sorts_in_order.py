@@ -56,7 +56,7 @@ def test_different_keys_in_reverse(target, n, threads):
 @pytest.mark.sampled
 @pytest.mark.parametrize("level", LEVELS)
 def test_every_width_of_registers(level):
-    """The last element has nothing behind it, wherever it is in its register."""
+    """The last element has no successor, wherever it is in its register."""
     with in_force(level):
         argsort = fw.jit(lambda xs: fw.argsort(xs))
         for n in (7, 8, 9, 31, 33, 4099):
@@ -66,7 +66,7 @@ def test_every_width_of_registers(level):
 
 
 def test_no_passes_over_what_is_in_order():
-    """One launch reads it, and one more turns what is in reverse."""
+    """One launch reads it, and one more reverses descending keys."""
     up = np.arange(5000.0)
     assert not launched(SORT, up) & (PASSES | {"turned"})
     assert launched(SORT, -up) >= {"turned"} and not launched(SORT, -up) & PASSES

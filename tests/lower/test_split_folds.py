@@ -36,7 +36,7 @@ def update():
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_what_a_file_shows(path):
-    """Columns, products, and rows, which lie along memory, as they were."""
+    """Columns, products, and rows, which are contiguous, as they were."""
     example = read(path.read_text())
     found = split(example.before)
     assert same(found, example.expected()), print_program(found)

@@ -5,8 +5,8 @@
     python -m tests.nests --only 4711                        one nest, shown and run
     python -m tests.nests --gradients --nests 2000           derivatives, next to differences
 
-A nest that the compiler refuses is a failure, unless --allow-unsupported counts it apart. Nests run
-in processes of their own: a crash or an endless loop is one nest's failure.
+A nest that the compiler refuses is a failure, unless --allow-unsupported counts it separately.
+Nests run in separate processes: a crash or an endless loop is one nest's failure.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ def parser() -> argparse.ArgumentParser:
     add("--most", type=int, default=30, help="the most nodes, about, of a nest")
     add("--draws", type=int, default=DRAWS, help=f"arguments for each nest, at most {DRAWS}")
     add("--target", default="cpu", help="what runs them")
-    add("--threads", type=numbers, default=(1, 2, 3, 7), help="numbers of threads, in turns")
+    add("--threads", type=numbers, default=(1, 2, 3, 7), help="numbers of threads, in rotation")
     add("--gradients", action="store_true", help="compare derivatives, not values")
     add("--limit", type=float, default=TRIAL, help="seconds of one nest")
     add("--no-shrink", action="store_true", help="report failures as they are found")
-    add("--allow-unsupported", action="store_true", help="count what is refused apart")
+    add("--allow-unsupported", action="store_true", help="count refused nests separately")
     return made
 
 

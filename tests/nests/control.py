@@ -1,7 +1,7 @@
 """Branches and loops: over scalars, rows, rows of rows and tuples of them.
 
-Loops end: they count turns, or their state grows or shrinks with every turn. Rows in a state may
-change length, and numbers of turns vary from element to element.
+Loops end: they count iterations, or their state grows or shrinks in each. Rows in a state may
+change length, and numbers of iterations vary from element to element.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def branch(w: Writer, type_: Type, fuel: int) -> Made:
 
 
 def counted_loop(w: Writer, type_: Type, fuel: int) -> Made:
-    """fori_loop with a computed number of turns."""
+    """fori_loop with a computed number of iterations."""
     f, g, h = w.shares(fuel, 3)
     start = kept(w, type_, f)
     body = w.function(["int64", type_], lambda _: kept(w, type_, g))
@@ -98,7 +98,7 @@ def controlled_grid(w: Writer, of: Row, fuel: int) -> Made | None:
 
 
 def kept(w: Writer, type_: Type, fuel: int) -> Made:
-    """A state, or what a branch gives: numbers of a dtype of their own, rows of rows as a Ragged.
+    """A state, or what a branch gives: numbers of another dtype, rows of rows as a Ragged.
 
     All of a matrix's rows are kept by a filter, which makes a Ragged of them.
     """
@@ -113,7 +113,7 @@ def kept(w: Writer, type_: Type, fuel: int) -> Made:
 
 @chosen(ROWS, 2)
 def controlled_pair(w: Writer, dtype: str, fuel: int) -> Made | None:
-    """A row beside a scalar, or beside another row, in one state or from one branch."""
+    """A row next to a scalar, or next to another row, in one state or from one branch."""
     other: Type = w.number() if w.chance(0.5) else Row(w.number())
     found = None if dtype == "bool" else control(w, (other, Row(dtype)), fuel)
     return None if found is None else pick(found, 1)
@@ -140,7 +140,7 @@ def climbing(w: Writer, dtype: str, fuel: int) -> Made | None:
 
 @chosen(ROWS, 3)
 def shrinking(w: Writer, dtype: str, fuel: int) -> Made | None:
-    """A while_loop whose row loses its first element, and others, with every turn."""
+    """A while_loop whose row loses its first element, and others, in every iteration."""
     if dtype == "bool" or w.is_deep:
         return None
     f, g = w.shares(fuel, 2)

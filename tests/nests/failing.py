@@ -3,7 +3,7 @@
     made = random_failing(7)
     made.failing(draw(made.nest, 3))        the numbers of the rows that fail, in plain Python
 
-In every row stands one piece of work that may fail, by itself, in a branch that some rows take, in
+Every row has one piece of work that may fail, alone, in a branch that some rows take, in
 a loop, or for each element of a row; what a row does not do there must not fail.
 """
 
@@ -106,7 +106,7 @@ def in_a_branch(w: Writer, work: Callable[[], Made]) -> Made:
 
 
 def in_a_loop(w: Writer, work: Callable[[], Made]) -> Made:
-    """As many turns as the row says, none among them."""
+    """A number of iterations that the row gives, also none."""
     body = w.function(["int64", "int64"], lambda _: work(), deeper=False)
 
     def turns(n: Any, f: Callable[..., Any]) -> Any:

@@ -1,4 +1,4 @@
-"""Rows whose elements are chosen, ordered, expanded or written to places."""
+"""Rows whose elements are chosen, ordered, expanded or scattered."""
 
 from __future__ import annotations
 

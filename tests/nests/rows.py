@@ -110,7 +110,7 @@ def part_of_map(w: Writer, dtype: str, fuel: int) -> Made | None:
 
 @chosen(ROWS, 3)
 def operated(w: Writer, dtype: str, fuel: int) -> Made | None:
-    """Whole rows with operators: a scalar beside a row, or two equally long rows."""
+    """Whole rows with operators: a scalar next to a row, or two equally long rows."""
     if dtype == "bool":
         return None
     f, g = w.shares(fuel, 2)

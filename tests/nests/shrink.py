@@ -1,4 +1,4 @@
-"""Make a failing nest small: parts in the place of the whole, less of the arguments.
+"""Make a failing nest small: parts instead of the whole, less of the arguments.
 
     smallest(failure)        a failure of the same kind, of the smallest nest found
 """
@@ -87,7 +87,7 @@ def _in_its_place(made: Node, scope: tuple[Name, ...]) -> Iterator[Made]:
 
 
 def put(made: Any, name: str, value: Any) -> Any:
-    """A tree with a value in the place of a name, which is bound once."""
+    """A tree with a value instead of a name, which is bound once."""
     if isinstance(made, Name):
         return value if made.name == name else made
     if isinstance(made, Function):

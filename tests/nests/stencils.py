@@ -1,4 +1,4 @@
-"""Stencils of rows: an element from those beside it, whatever lies beyond the edges.
+"""Stencils of rows: an element from its neighbours, whatever is beyond the edges.
 
     fw.stencil(lambda v: v[-1] + v[1], row, 3, "mirror")
 """
@@ -31,7 +31,7 @@ EDGES: dict[str, Callable[[int, int], int]] = {
 
 
 def meaning(dtype: str, body: str, edge: str, xs: list[Any]) -> list[Any]:
-    """Each element's neighbours, by their places."""
+    """Each element's neighbours, by their indices."""
     outside = np.dtype(dtype).type(2)
 
     def at(i: int) -> Any:

@@ -33,7 +33,7 @@ def wrong(made, given, jitted, threads):
         if not failing:
             return f"raised without need: {said}"
         row = int(named[1] or named[2])
-        # of a loop the first turn that fails is reported, in others the first row
+        # of a loop the first iteration that fails is reported, in others the first row
         first = row == failing[0] or (made.around == "loop" and row in failing)
         return "" if first else f"names row {row} of {failing}: {said}"
     if failing:
@@ -66,13 +66,13 @@ def test_nests_that_fail_on_the_interpreter():
 
 @pytest.mark.parametrize("group", every(2, range(2)))
 def test_nests_that_fail_by_row(group):
-    """Rows one after the other."""
+    """Rows in order."""
     with fw.schedule(version="by-row"):
         check(range(2 * NESTS + group, 2 * NESTS + 4, 2), "cpu", (1, 3))
 
 
 def test_all_kinds_turn_up():
-    """Each place, and enough rows that fail."""
+    """Each kind of work, and enough rows that fail."""
     made = [random_failing(seed) for seed in range(NESTS)]
     rows = [failing for each in made for k in range(DRAWS)
             if (failing := each.failing(draw(each.nest, k)))]  # fmt: skip

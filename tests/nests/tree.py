@@ -36,7 +36,7 @@ class Function:
 
 @dataclass(frozen=True)
 class Node:
-    """What is made of parts: `text` has a place {k} for the text of each."""
+    """A tree of parts: `text` has a place {k} for the text of each."""
 
     type: Type
     text: str

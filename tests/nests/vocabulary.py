@@ -1,4 +1,4 @@
-"""The operations that nests are made of: every one must turn up, inside others."""
+"""The operations that nests are made of: every one must occur, inside others."""
 
 from __future__ import annotations
 

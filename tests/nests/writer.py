@@ -70,7 +70,7 @@ class Writer:
 
     @property
     def is_deep(self) -> bool:
-        """Whether no function may stand inside this one that runs for elements of its own."""
+        """Whether this function may contain no other element function."""
         return self.depth >= DEEPEST
 
     def number(self) -> str:

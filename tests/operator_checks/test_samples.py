@@ -31,7 +31,7 @@ def pull(xs):
 
 
 def in_a_loop(xs):
-    """A fold in the turns of a loop."""
+    """A fold in the iterations of a loop."""
     return fw.fori_loop(0, 3, lambda i, s: fw.scan(bad, 0.0, s), xs)
 
 
@@ -173,7 +173,7 @@ def test_compiled_programs_are_tried(name):
 
 
 def test_arrays_in_chunks_of_several_lengths():
-    """Each has the first rows of its own chunks, and a length that fits."""
+    """Each has the first rows of its chunks, and a length that fits."""
     def f(xs, ys, zs):
         return pull(fw.sort(xs * ys)) + fw.sum(zs)
 

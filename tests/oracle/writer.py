@@ -1,6 +1,6 @@
 """Writes random programs: each step is chosen knowing what its inputs are.
 
-What a value is, its dtype, rank and structure, is known from a sample: the oracle runs along on
+A value's dtype, rank and structure are known from a sample: the oracle runs along on
 some elements while a program is written. Values of one `length` are equally long in every run.
 """
 

@@ -17,10 +17,10 @@ SCRIPT = """
 <script>
 const q = s => document.querySelector(s), n = s => document.querySelectorAll(s).length;
 const key = (e, k) => e.dispatchEvent(new KeyboardEvent("keydown", {key: k, bubbles: true}));
-const told = {};
+const seen = {};
 %s
 const out = document.createElement("pre");
-out.id = "told"; out.textContent = "told:" + JSON.stringify(told) + ":told";
+out.id = "seen"; out.textContent = "seen:" + JSON.stringify(seen) + ":seen";
 document.body.append(out);
 </script>
 </body>"""
@@ -41,7 +41,7 @@ def opened(text, script, folder):
          "--window-size=2200,900", f"--user-data-dir={folder / 'profile'}", path.as_uri()],
         capture_output=True, text=True, timeout=120, check=True,
     )  # fmt: skip
-    return json.loads(re.findall("told:(\\{.*?\\}):told", found.stdout)[-1])
+    return json.loads(re.findall("seen:(\\{.*?\\}):seen", found.stdout)[-1])
 
 
 @pytest.fixture(scope="module")
@@ -52,35 +52,35 @@ def text():
 
 def test_clicks_and_keys(text, tmp_path):
     """A line, a box and a pass light up what belongs to them; search, arrows and Esc work."""
-    told = opened(text, """
+    seen = opened(text, """
     const lines = [...document.querySelectorAll(".line")];
     lines[0].click();
-    told.line = [n(".line.lit"), n("#written .lit"), n("#fused .lit"), n(".pass.lit")];
+    seen.line = [n(".line.lit"), n("#written .lit"), n("#fused .lit"), n(".pass.lit")];
     q(".pass:last-child").click();
-    told.pass = [q(".pass:last-child").classList.contains("lit"), n(".pass.lit"),
+    seen.pass = [q(".pass:last-child").classList.contains("lit"), n(".pass.lit"),
                  n("#fused .lit"), n(".line.lit")];
     const box = q("#fused .node.hue0");
     key(box, "Enter");
-    told.enter = [n(".chosen-now"), q("#detail").textContent.includes("sweep")];
+    seen.enter = [n(".chosen-now"), q("#detail").textContent.includes("sweep")];
     key(box, "ArrowDown");
-    told.arrow = document.activeElement !== box && n(".chosen-now") === 1;
+    seen.arrow = document.activeElement !== box && n(".chosen-now") === 1;
     key(document.body, "/");
-    told.slash = document.activeElement.id;
+    seen.slash = document.activeElement.id;
     q("#search").value = "reduce"; q("#search").dispatchEvent(new Event("input"));
-    told.search = [n(".hit") > 0, q("#found").textContent];
+    seen.search = [n(".hit") > 0, q("#found").textContent];
     key(q("#search"), "Enter");
-    told.next = q("#found").textContent;
+    seen.next = q("#found").textContent;
     key(q("#search"), "Escape");
-    told.escape = [n(".lit"), n(".hit")];
+    seen.escape = [n(".lit"), n(".hit")];
     """, tmp_path)  # fmt: skip
 
-    assert told["line"] == [1, 1, 1, 1]
-    assert told["pass"] == [True, 1, 1, 1]
-    assert told["enter"] == [1, True]
-    assert told["arrow"] and told["slash"] == "search"
-    assert told["search"] == [True, "1 found"]
-    assert told["next"] == "1 of 1"
-    assert told["escape"] == [0, 0]
+    assert seen["line"] == [1, 1, 1, 1]
+    assert seen["pass"] == [True, 1, 1, 1]
+    assert seen["enter"] == [1, True]
+    assert seen["arrow"] and seen["slash"] == "search"
+    assert seen["search"] == [True, "1 found"]
+    assert seen["next"] == "1 of 1"
+    assert seen["escape"] == [0, 0]
 
 
 def many(xs):
@@ -92,17 +92,17 @@ def many(xs):
 def test_a_large_program_is_searched(tmp_path):
     """Of 2,000 operations the 40 scans are found, in order."""
     text = write.page(fw.jit(many, target="interp").stages(XS), run=False)
-    told = opened(text, """
+    seen = opened(text, """
     q("#search").value = "scan"; q("#search").dispatchEvent(new Event("input"));
-    told.found = [n(".hit"), q("#found").textContent];
+    seen.found = [n(".hit"), q("#found").textContent];
     key(q("#search"), "Enter"); key(q("#search"), "Enter");
-    told.next = [q("#found").textContent, q("#written .picture").scrollTop > 0];
-    told.ms = performance.now();
+    seen.next = [q("#found").textContent, q("#written .picture").scrollTop > 0];
+    seen.ms = performance.now();
     """, tmp_path)  # fmt: skip
-    print(f"open, searched and chosen after {told['ms']:.0f} ms")
+    print(f"open, searched and chosen after {seen['ms']:.0f} ms")
 
-    assert told["found"] == [40, "40 found"]
-    assert told["next"] == ["2 of 40", True]
+    assert seen["found"] == [40, "40 found"]
+    assert seen["next"] == ["2 of 40", True]
 
 
 def test_it_fits_the_window(text, tmp_path):
@@ -112,20 +112,20 @@ def test_it_fits_the_window(text, tmp_path):
         for width in (400, 2000)
     )
     outside = f"<!doctype html><html><body>{frames}</body></html>"
-    told = opened(outside, """
-    told.widths = [];
+    seen = opened(outside, """
+    seen.widths = [];
     window.onload = () => {
         for (const frame of document.querySelectorAll("iframe")) {
             const page = frame.contentDocument.documentElement;
             const parts = [...page.querySelectorAll("header, section, .panel, article")];
             const ends = parts.map(e => e.getBoundingClientRect().right);
-            told.widths.push([frame.clientWidth, Math.max(page.scrollWidth, ...ends), ends.length]);
+            seen.widths.push([frame.clientWidth, Math.max(page.scrollWidth, ...ends), ends.length]);
         }
-        out.textContent = "told:" + JSON.stringify(told) + ":told";
+        out.textContent = "seen:" + JSON.stringify(seen) + ":seen";
     };
     """, tmp_path)  # fmt: skip
 
-    assert [width for width, _, _ in told["widths"]] == [400, 2000]
-    for width, end, parts in told["widths"]:
+    assert [width for width, _, _ in seen["widths"]] == [400, 2000]
+    for width, end, parts in seen["widths"]:
         assert end <= width
         assert parts > 8

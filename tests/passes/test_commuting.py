@@ -10,7 +10,7 @@ from flatweave.terms.build import Builder
 
 
 def greatest(b, v, i, w, j, *, ties, nans):
-    """The greater value and its place; of `ties` the first place, and of `nans`, too."""
+    """The greater value and its index; of `ties` the first index, and of `nans`, too."""
     second = b.apply("gt", w, v)
     before = b.apply("lt", j, i)
     if ties:
@@ -59,14 +59,14 @@ def above_zero(b, x, y):
     ],
 )
 def test_operators_that_choose(types, operator, commutes):
-    """Commuting ones are told from those whose first operand wins; what computes is not tried."""
+    """Commuting ones differ from those whose first operand wins; others are not tried."""
     made = Builder().function([*types, *types], lambda b, *params: operator(b, *params))
 
     assert is_commutative(made) is commutes
 
 
 def reads_place(b, v, i, w, j):
-    """The greater value or the less place, whichever: the place is not only asked which is less."""
+    """The greater value or the smaller index: the index is read, not only compared."""
     second = b.apply("or", b.apply("gt", w, v), b.apply("gt", j, v))
     return b.apply("select", second, w, v), b.apply("select", second, j, i)
 
@@ -85,7 +85,7 @@ def reads_place(b, v, i, w, j):
     ],
 )
 def test_places_and_neutral_elements_are_found_by_trying(types, operator, place, neutral):
-    """A place is where only which is less decides; extremes are neutral if they change nothing."""
+    """A component that is only compared is an index; a neutral extreme changes nothing."""
     made = Builder().function([*types, *types], lambda b, *params: operator(b, *params))
 
     assert chooses_by_place(made, 1) is place
@@ -93,7 +93,7 @@ def test_places_and_neutral_elements_are_found_by_trying(types, operator, place,
 
 
 def test_lanes_fold_by_themselves_where_the_place_of_the_greatest_is_sought():
-    """So says the plan, and the place is the first one."""
+    """The plan says so, and the index is the first one."""
     place = fw.jit(lambda x: fw.argmax(x))
     xs = np.array([1.0, 3.0, np.nan, 3.0, np.nan] * 211)
 

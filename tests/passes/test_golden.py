@@ -1,4 +1,4 @@
-"""Every pass does what its docstring says, and what the files beside this one say."""
+"""Every pass does what its docstring says, and what the files next to this one say."""
 
 import pytest
 
@@ -19,7 +19,7 @@ def agrees(name, text):
 
 @pytest.mark.parametrize("name", PASSES)
 def test_the_docstring_of_a_pass_is_true(name):
-    """The text before the arrow becomes the text behind it."""
+    """The text before the arrow becomes the text after it."""
     agrees(name, docstring_example(name))
 
 

@@ -98,27 +98,28 @@ def fused(xs):
 
 
 NOTES = {
-    dear: "line 1: what a filter keeps is stored (f64[n_6]): line 2 does more with an element than"
+    dear: "line 1: a filter's result is stored (f64[n_6]): line 2 does more with an element than"
     " storing it costs, for kept ones only",
-    from_both_ends: "line 1: what a filter keeps is stored (f64[n_6]): line 2 goes through it from"
+    from_both_ends: "line 1: a filter's result is stored (f64[n_6]): line 2 goes through it from"
     " the other end",
     distances: "line 1: a scan is stored (f64[n_1]): line 2 reads it at other positions than its"
     " own",
     shares: "line 1: a map is stored (f64[n_1]): line 3 needs line 1 first, which goes over all of"
     " it",
     in_order: "line 1: a map is stored (f64[n_1]): the sort at line 2 moves all of it",
-    turns: "line 1: a scan is stored (f64[n_1]): the loop at line 1 takes it from turn to turn",
-    every_turn: "line 1: a map is stored (f64[n_1]): line 2 reads it in each turn of a loop",
+    turns: "line 1: a scan is stored (f64[n_1]): the loop at line 1 carries it from iteration to"
+    " iteration",
+    every_turn: "line 1: a map is stored (f64[n_1]): line 2 reads it in each iteration of a loop",
     chosen: "line 1: a scan is stored (f64[n_1]): the branch at line 1 gives it, where another one"
     " gives another array",
-    joined: "line 1: what a filter keeps is stored (f64[n_6]): line 2 writes it behind another"
+    joined: "line 1: a filter's result is stored (f64[n_6]): line 2 writes it after another"
     " part",
     expanded: "line 1: a scan is stored (i64[n_1]): line 1 looks up in it which row an element"
     " belongs to",
     neighbours: "line 1: a map is computed at each of 2 reads, for 3 additions each: to store and"
     " read an element costs 24",
-    ends: "line 1: a map is computed at each of 2 reads, for 16 additions each: these are all that"
-    " is read of it",
+    ends: "line 1: a map is computed at each of 2 reads, for 16 additions each: these are its"
+    " only reads",
     shared_rows: "line 2: a map is computed at each of 2 reads, for 16 additions each: to store and"
     " read an element costs 24",
     two_lines: "line 2: a map is computed at each of 3 reads, for 10 additions each: to store and"

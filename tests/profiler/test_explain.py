@@ -53,7 +53,7 @@ def test_loops_and_what_did_not_run():
 
     assert "ran 3 times" in text
     assert "did not run for these arguments" in text
-    assert "takes it from turn to turn" in text
+    assert "carries it from iteration to iteration" in text
 
 
 def test_functions_of_any_kind():

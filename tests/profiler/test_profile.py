@@ -330,7 +330,7 @@ def test_chunks_are_seen():
 
 @pytest.mark.parametrize("version, does", [("by-row", "by row"), ("flat", "radix sort")])
 def test_the_version_of_a_nest_is_named(version, does):
-    """Of both, the one that ran, with its kernels."""
+    """Of the two, the version that ran, with its kernels."""
     rows = fw.ragged(np.arange(1000.0)[::-1].copy(), lengths=np.full(50, 20))
     with fw.schedule(version=version), fw.target("cpu"), fw.profile() as p:
         fw.map(fw.sort, rows)

@@ -124,7 +124,7 @@ publish:
 }
 """
 
-# word[block] = 1, after one wait, as if there had been as many as the block's number
+# word[block] = 1, after one wait, as if there had been one for each number up to the block's
 PATIENT = """
 define void @kernel(ptr %ctx, ptr %slots, i64 %block) {
   call void @fw_backoff(i64 %block)

@@ -145,8 +145,8 @@ def test_processes_share_a_folder(cache):
         from pathlib import Path
         from flatweave.runtime.cache import DiskCache
         cache = DiskCache(Path(sys.argv[1]))
-        for turn in range(80):
-            cache.put("shared", bytes([turn % 251]) * 50_000)
+        for k in range(80):
+            cache.put("shared", bytes([k % 251]) * 50_000)
             found = cache.get("shared")
             assert found is not None and len(set(found)) == 1 and len(found) == 50_000
     """

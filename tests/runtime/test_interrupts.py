@@ -141,7 +141,7 @@ def test_interrupts_do_not_add_up():
         f = fw.jit(lambda xs: fw.while_loop(lambda s: s[0] >= 0, lambda s: fw.cumsum(s) * 0.5, xs))
         f.stages(xs)
         sizes = []
-        for turn in range(20):
+        for attempt in range(20):
             interrupted(lambda: f(xs), 0.02)
             sizes.append(resident())
         print(max(sizes[5:]) - min(sizes[5:]))

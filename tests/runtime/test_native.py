@@ -183,9 +183,9 @@ def test_threads_compile_at_once():
         from flatweave.runtime import native
         from tests.runtime.test_native import adder, call
         def work(amount):
-            for turn in range(5):
-                code = native.compile_text(adder(1000 * turn + amount))
-                assert call(code, "once", 0) == 1000 * turn + amount
+            for k in range(5):
+                code = native.compile_text(adder(1000 * k + amount))
+                assert call(code, "once", 0) == 1000 * k + amount
             done.append(amount)
         done = []
         threads = [threading.Thread(target=work, args=(amount,)) for amount in range(6)]

@@ -24,8 +24,8 @@ TOLD = """
     import numpy as np
     import flatweave as fw
     def opened():
-        behind = ("flatweave.pipeline", "flatweave.lower", "flatweave.codegen", "llvmlite")
-        return any(name in sys.modules for name in behind)
+        compiler = ("flatweave.pipeline", "flatweave.lower", "flatweave.codegen", "llvmlite")
+        return any(name in sys.modules for name in compiler)
 """
 
 PROGRAMS = """

@@ -48,7 +48,7 @@ RUNS = np.arange(220), np.random.default_rng(1).integers(0, 35, 220) * (np.arang
 """So unlike each other that blocks of devices search."""
 CASES = {
     **{name: (PROGRAMS[name], arguments(260)) for name in PROGRAMS},
-    # keys that meet in the copies that each lane has, 32 elements apart
+    # keys that meet in the copies that each lane has, with a stride of 32 elements
     "histogram": (PROGRAMS["histogram"], (np.arange(260, dtype=np.int32) // 16 % 2, np.ones(260))),
     "wide": (lambda x, f: fw.cumsum(f), arguments(260)),
     "decoded": (decoded, RUNS),
@@ -243,7 +243,7 @@ def units_of(kernel, threads):
 def test_kernels_of_users(kernel, wanted, threads, redundant):
     """As written, where threads are in no order, and in warps of 32 lanes in lock step."""
     # In lock step, barriers between threads of one warp are redundant: 64 sums are written by two
-    # warps, but 32 or fewer by the one that reads them. A scan of up to 32 stays in its warp, too,
+    # warps, but 32 or fewer by the warp that reads them. A scan of up to 32 stays in its warp, too,
     # and lanes that look at words back to the nearest prefix.
     unit, args = units_of(kernel, threads)
     for schedule in adversaries():

@@ -51,7 +51,7 @@ class Tally:
 def calls(
     count: int, seed: int, target: str, names: Sequence[str], part: int = 0, parts: int = 1
 ) -> Iterator[Call]:
-    """Random calls, the functions in turn; of compiled programs several with other values. Several
+    """Random calls, the functions in order; of compiled programs several with other values. Several
     processes make a part of them each."""
     repeated = 1 if target == "interp" else REPEATED
     for i in range(count):

@@ -25,7 +25,7 @@ class Row(NamedTuple):
 
     params: tuple[Kind, ...]
     named: dict[str, Kind]
-    near: str = EXACT  # the same bits; NEAR: within units in the last place; SUMS: see compare
+    near: str = EXACT  # the same bits; NEAR: within some ulps; SUMS: see compare
     moves: bool = False  # elements are moved and not computed with: 16-bit floats stay as they are
     view: Callable[..., Any] | None = None  # what is compared of a result that is not unique
 

@@ -40,8 +40,8 @@ CALLED = """
     result = f(rows).tolist()
     opened = "flatweave.pipeline" in sys.modules
     made = [name for name, _, made in f.stages(rows).launched if made and "by_row" in name]
-    told = any("fw.tune measured" in note for note in f.stages(rows).notes)
-    print(sum(map(sum, result)), "compiled" if opened else "recalled", len(made), told)
+    noted = any("fw.tune measured" in note for note in f.stages(rows).notes)
+    print(sum(map(sum, result)), "compiled" if opened else "recalled", len(made), noted)
 """
 
 

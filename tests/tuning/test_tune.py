@@ -192,7 +192,7 @@ def several(rows, others):
 
 @pytest.mark.slow
 def test_nests_are_tuned_by_themselves(monkeypatch):
-    """Each has its thresholds; for the one in a loop only the faster version is chosen."""
+    """Each has its thresholds; for a nest in a loop only the faster version is chosen."""
     monkeypatch.setattr(tuning, "fitted", lambda given, seen: FEW)
     rows, others = rows_of(8, 30), np.arange(40).reshape(5, 8) % 7
     f = fw.jit(several)

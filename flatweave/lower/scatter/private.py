@@ -90,7 +90,7 @@ class Private(Division):
 
     name = "private"
     reason = (
-        "each thread adds into a copy of the destination, since copies are small beside the"
+        "each thread adds into a copy of the destination, since copies are small next to the"
         " elements"
     )
 

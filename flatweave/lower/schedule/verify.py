@@ -49,7 +49,7 @@ def wrong_in(plan: SweepPlan, facts: SweepFacts, machine: Machine) -> Iterator[s
     yield from _scans(plan, facts, machine)
     for version in plan.versions:
         if version.step(Vectorize) is None:
-            yield f"{version.name} does not say what lanes lie along"
+            yield f"{version.name} does not say which axis its lanes follow"
             return
     for version in plan.versions:
         yield from _schedule(plan, version, facts, machine)
@@ -183,7 +183,7 @@ def _register_tile(version: Version, facts: SweepFacts) -> Iterator[str]:
     elif rows % unroll.by or columns % lanes.width:
         yield f"tiles of {rows} x {columns} are not whole register tiles"
     elif (unroll.axis, lanes.axis) != (Axis.ROW, Axis.LAST):
-        yield "rows are written out, and lanes lie along the last axis"
+        yield "rows are written out, and lanes follow the last axis"
     packed = cache.axes if cache else ()
     if Axis.LAST not in packed and not facts.contraction.reads_along_lanes:
         yield "lanes that are not adjacent in memory are packed"

@@ -82,7 +82,7 @@ def test_attention_is_trained(example):
 
 @pytest.mark.slow
 def test_particles_arrive_on_the_ring(example):
-    """Each at its place."""
+    """Each at its position."""
     particles = example("learning.particles")
 
     _, misses = particles.aim(*particles.particles())

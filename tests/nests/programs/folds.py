@@ -1,4 +1,4 @@
-"""Forms without storage of their own: folds, maps and elementwise rows."""
+"""Forms without storage: folds, maps and elementwise rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""concat, reverse, rotate, slices and reads at computed places inside element functions."""
+"""concat, reverse, rotate, slices and reads at computed indices inside element functions."""
 
 from __future__ import annotations
 

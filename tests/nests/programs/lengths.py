@@ -1,4 +1,4 @@
-"""Results whose rows have lengths of their own, rows of such rows; and rows as elements."""
+"""Results whose rows have other lengths, rows of such rows; and rows as elements."""
 
 from __future__ import annotations
 

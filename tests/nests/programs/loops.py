@@ -28,7 +28,7 @@ def again(n, f, state):
 
 
 def until(holds, f, state):
-    """A state after as many turns as something holds."""
+    """A state after the iterations for which something holds."""
     while holds(state):
         state = f(state)
     return state
