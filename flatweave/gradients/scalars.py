@@ -215,7 +215,7 @@ NONE: MappingProxyType[str, str] = MappingProxyType({
         ["eq", "ne", "lt", "le", "gt", "ge", "isnan", "isinf", "isfinite", "and", "or", "xor",
          "not", "popcount", "clz", "ctz", "mul_hi", "shl", "shr"], _WHOLE,
     ),
-    **dict.fromkeys(["bits", "from_bits"], _BITS),
+    **dict.fromkeys(["bits", "from_bits", "ones_complement"], _BITS),
 })  # fmt: skip
 """Functions whose results carry no tangent, and why."""
 

@@ -5,6 +5,8 @@
     eq .. ge            to bool; NaN is unequal to everything
     bits                a float's as an unsigned integer of its width, those of NaN too
     from_bits           the float that has these bits; an f32 for up to 32 of them
+    ones_complement     of a sign and a magnitude, as floats have them: negative ones with all other
+                        bits inverted, so that they are in order; twice is the operand
     popcount clz ctz    of the two's complement bits, in the operand's dtype; 0 has `width` zeros
 """
 
@@ -72,6 +74,11 @@ def _from_bits(a: Values) -> Values:
     return wide.view(f"f{wide.dtype.itemsize}")
 
 
+def _ones_complement(a: Values) -> Values:
+    """The bits below the sign inverted where it is set."""
+    return np.where(a < 0, a ^ np.iinfo(a.dtype).max, a)
+
+
 def _select(p: Values, a: Values, b: Values) -> Values:
     """a where p holds, else b."""
     return np.where(p, a, b)
@@ -126,6 +133,7 @@ ROWS = (
         "from_bits", 1, "u", _from_bits, result="float",
         c=lambda dtype: c.CText(f"FW_F{max(32, dtype.bits)}({{0}})"),
     ),
+    ScalarFn("ones_complement", 1, "i", _ones_complement, c=c.helper(c.ONES_COMPLEMENT, 1), cost=2),
     ScalarFn("popcount", 1, "iu", _popcount, c=c.helper(c.POPCOUNT, 1), cost=2),
     ScalarFn("clz", 1, "iu", _clz, c=c.helper(c.CLZ, 1), cost=2),
     ScalarFn("ctz", 1, "iu", _ctz, c=c.helper(c.CTZ, 1), cost=2),

@@ -194,6 +194,11 @@ MUL_HI_U64 = "FW_FN $t fw_mul_hi_$n($t a, $t b) { return FW_MUL_HI64(a, b); }\n"
 ABS = "FW_FN $t fw_abs_$n($t a) { return a < 0 ? ($t)(($w)0 - ($w)a) : a; }\n"
 SIGN = "FW_FN $t fw_sign_$n($t a) { return a > 0 ? 1 : a < 0 ? -1 : a == 0 ? 0 : a; }\n"
 SIGN_UNSIGNED = "FW_FN $t fw_sign_$n($t a) { return a != 0; }\n"
+ONES_COMPLEMENT = """\
+FW_FN $t fw_ones_complement_$n($t a) {
+    return a < 0 ? ($t)(~($u)a ^ ($u)1 << ($bits - 1)) : a;
+}
+"""
 SHL = """\
 FW_FN $t fw_shl_$n($t a, $t b) { return ($u)b < $bits ? ($t)(($w)a << ($u)b) : 0; }
 """

@@ -117,7 +117,7 @@ def is_lawful(fn: Lambda) -> bool:
 
 # Functions of one scalar that can be undone: from what they give back to what they were given.
 #
-#     x: i16 => k: u16 = cast u16 x; xor k 32768      undone: x = cast i16 (xor k 32768)
+#     x: i16 => k: u16 = cast u16 x; sub k 32768      undone: x = cast i16 (add k 32768)
 #
 # Of such a key of a sort the element is made again; equal keys are those of equal elements.
 
@@ -140,10 +140,12 @@ def undone(b: Builder, steps: Sequence[Let], value: Atom) -> Atom:
         match let.op:
             case Cast(arg=arg):
                 value = b.cast(value, _dtype(arg))
-            case Apply(fn="xor", args=args):
-                value = b.apply("xor", value, *(x for x in args if isinstance(x, Const)))
-            case _:
-                value = b.apply("not", value)
+            case Apply(fn="sub", args=(Const() as high, _)):
+                value = b.apply("sub", high, value)
+            case Apply(fn="sub", args=(_, low)):
+                value = b.apply("add", value, low)
+            case Apply(fn=fn):
+                value = b.apply("from_bits" if fn == "bits" else fn, value)
     return value
 
 
@@ -153,10 +155,11 @@ def _can_be_undone(let: Let, value: Atom) -> bool:
         case Cast(dtype=dtype, arg=arg):
             whole = not dtype.is_float and not _dtype(arg).is_float
             return arg == value and whole and dtype.bits >= _dtype(arg).bits
-        case Apply(fn="xor", args=args):
-            return value in args and any(isinstance(arg, Const) for arg in args)
-        case Apply(fn="not", args=args):
+        case Apply(fn="bits" | "ones_complement", args=args):
             return args == (value,)
+        case Apply(fn="sub", args=args):
+            wraps = value in args and not _dtype(value).is_float
+            return wraps and any(isinstance(arg, Const) for arg in args)
     return False
 
 

@@ -32,7 +32,7 @@ from flatweave.terms.build import index
 from flatweave.terms.control import For
 from flatweave.terms.traverse import walk_lets
 from tests.codegen.device_programs import flat, lowered, simulated, small_blocks, traced
-from tests.language.test_sorting import order_of, samples
+from tests.language.test_sorting import order_of, samples, sorted_values
 from tests.simulator.mutants import is_found, mutants
 
 QUICK = ("f32",)
@@ -60,7 +60,7 @@ def test_every_dtype(counting_blocks, dtype):
     for n in (0, 1, 127, 128, 129) if str(dtype) not in QUICK else (0, 1, 66):
         xs = samples(dtype.numpy, n, seed=n)
         up, down = simulated(unit, flat(xs), threads=3, seed=n)
-        assert np.asarray(up).tobytes() == xs[order_of(xs)].tobytes()
+        assert np.asarray(up).tobytes() == sorted_values(xs).tobytes()
         np.testing.assert_array_equal(down, order_of(xs, descending=True))
 
 

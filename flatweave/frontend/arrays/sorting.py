@@ -96,51 +96,49 @@ FEW_KEYS = 4
 """Keys up to which all are moved along in the passes of each; more are sorted by one at a time."""
 
 
-def order_bits(value: Tracer, descending: bool) -> Atom:
-    """A sort key: unsigned bits that are ordered as the scalars are.
+def order_bits(value: Tracer, descending: bool, alone: bool) -> Atom:
+    """A sort key: unsigned bits that are ordered as the scalars are, NaN last in both directions.
 
-    -0.0 and 0.0 have one key; NaN has the greatest, also where `descending` inverts the others.
+    The keys of values that are sorted `alone` differ wherever their bits do, and -0.0 comes before
+    0.0. Where elements move along, equal values have one key: zeros of both signs, and all NaN.
     """
-    scope, dtype = current(), value.element
-    if dtype.is_float:
-        return _float_bits(value.atom, dtype, descending)
-    unsigned = BY_NAME[f"u{8 if dtype is bool_ else dtype.bits}"]
-    atom = scope.cast(value.atom, unsigned)
-    if dtype.kind == "i":
-        atom = scope.apply("xor", atom, constant(1 << (dtype.bits - 1), unsigned))
-    return scope.apply("not", atom) if descending else atom
-
-
-def _float_bits(x: Atom, dtype: DType, descending: bool) -> Atom:
-    """Negative floats have all bits inverted, others the sign bit, as is usual for radix sorts."""
-    scope, width = current(), dtype.bits
-    unsigned, signed = BY_NAME[f"u{width}"], BY_NAME[f"i{width}"]
-    high, most = constant(1 << (width - 1), unsigned), constant(-1, unsigned)
-    bits = scope.apply("bits", x)
-    sign = scope.apply("shr", scope.cast(bits, signed), constant(width - 1, signed))
-    turned = scope.apply("or", scope.cast(sign, unsigned), high)
-    ordered = scope.apply("xor", bits, turned)
-    is_minus_zero = scope.apply("eq", bits, high)
-    ordered = scope.apply("select", is_minus_zero, high, ordered)
+    dtype, x = value.element, value.atom
+    if dtype.is_float and not alone:
+        x = _one_of_equals(x, dtype)
+    # differences wrap: of floats, what is beyond the infinities becomes what is greatest
     if descending:
-        ordered = scope.apply("not", ordered)
-    mantissa = 23 if width == 32 else 52
-    infinity = constant((1 << (width - 1)) - (1 << mantissa), unsigned)
-    size = scope.apply("and", bits, constant((1 << (width - 1)) - 1, unsigned))
-    return scope.apply("select", scope.apply("gt", size, infinity), most, ordered)
+        return current().apply("sub", _word(constant(dtype.high, dtype), dtype), _word(x, dtype))
+    return current().apply("sub", _word(x, dtype), _word(constant(dtype.low, dtype), dtype))
+
+
+def _one_of_equals(x: Atom, dtype: DType) -> Atom:
+    """0.0 for zeros of both signs, and one NaN for all."""
+    scope = current()
+    x = scope.apply("add", x, constant(0.0, dtype))
+    return scope.apply("select", scope.apply("isnan", x), constant(float("nan"), dtype), x)
+
+
+def _word(x: Atom, dtype: DType) -> Atom:
+    """The bits of a scalar as an unsigned integer, which differs from the next scalar's by one."""
+    scope = current()
+    unsigned = BY_NAME[f"u{8 if dtype is bool_ else dtype.bits}"]
+    if dtype.is_float:
+        bits = scope.cast(scope.apply("bits", x), BY_NAME[f"i{dtype.bits}"])
+        x = scope.apply("ones_complement", bits)
+    return scope.cast(x, unsigned)
 
 
 def _keys(
     key: Callable[[Any], Any] | None, arrays: Sequence[Tracer], tree: Tree, descending: bool,
-    who: str,
+    who: str, alone: bool = False,
 ) -> Lambda:  # fmt: skip
-    """The lambda from an element to its sort keys."""
+    """The lambda from an element to its sort keys; `alone` as in `order_bits`."""
 
     def body(inside: Scope, params: tuple[Var, ...]) -> list[Atom]:
         leaves = [tracer_of(param) for param in params]
         if key is not None:
             leaves = _key_of(key, unflatten(tree, leaves), who)
-        return [order_bits(leaf, descending) for leaf in leaves]
+        return [order_bits(leaf, descending, alone) for leaf in leaves]
 
     return current().function([element_type(x) for x in arrays], body, "x")
 
@@ -275,9 +273,10 @@ def sort(
     `key` makes of an element the scalar, or tuple of scalars, that it is ordered by; a tuple goes
     by its first part, then the next. Without a key elements are scalars or tuples of scalars
     (arrays of rank 1). With `descending` the greatest comes first, and equal elements still keep
-    their order. -0.0 equals 0.0, and NaN comes last in either direction. With `axis` each line of
-    an array along that axis is sorted separately, as in NumPy; axis 1 of a Ragged is each row.
-    Rows without a key are sorted separately, along the last axis.
+    their order. NaN comes last in either direction. -0.0 equals 0.0 in tuples and keys; in one
+    array of floats without a key -0.0 comes before 0.0 (after it with `descending`). With `axis`
+    each line of an array along that axis is sorted separately, as in NumPy; axis 1 of a Ragged is
+    each row. Rows without a key are sorted separately, along the last axis.
 
     By digits of the keys, the least significant first: time is linear in the length, and digits in
     which no two keys differ cost nothing; it is stable whether that is asked for or not. Raises
@@ -294,7 +293,8 @@ def sort(
     if key is None and len(arrays) == 1 and arrays[0].ndim > 1:
         return _along("sort", xs, key, descending, -1)
     _check_key(key, arrays, ["xs" + path for path in paths(tree)], "sort")
-    fn = _keys(key, arrays, tree, flag_of(descending, "descending"), "sort")
+    alone = key is None and len(arrays) == 1
+    fn = _keys(key, arrays, tree, flag_of(descending, "descending"), "sort", alone)
     if _is_narrow(fn, arrays):
         return restructured(tree, _sorted(fn, arrays))
     return restructured(tree, _gathered(arrays, _places(fn, arrays)))

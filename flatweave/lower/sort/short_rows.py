@@ -23,6 +23,7 @@ from flatweave.ops.rows import array_type, scalar_type
 from flatweave.ops.sorts import SHORT
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import NO_BODY, If
+from flatweave.terms.operators import steps_back, undone
 from flatweave.terms.syntax import Atom, Lambda, Let, Var, constant
 
 # -- The sort of a row by one thread: its keys in a network of registers, then its elements --------
@@ -229,7 +230,8 @@ class _Sorting:
 #
 # Neighbours are exchanged if the second one comes first (odd-even transposition sort). Pairs at
 # even and at odd positions alternate, in one step for each element; then the row is in order. Equal
-# elements never pass each other. Positions after the end of a row have keys that come last.
+# elements never pass each other. Positions after the end of a row have keys that come last. A key
+# that determines its element moves alone.
 
 
 LENGTHS = (2, 4, 8, SHORT)
@@ -297,19 +299,22 @@ class _Rows:
         start, length = self._span(b, kernel, row)
         there = [b.apply("lt", index(k), length) for k in range(places)]
         last = b.sub(kernel.capture(self.total), index(1))
+        steps = steps_back(self.op.fn)
         carried = []
         for k in range(places):
             at = b.apply("minimum", b.add(start, index(k)), last)
             elements = [b.emit(Load(kernel.buffer(x), at))[0] for x in self.source]
             keys = Elements(kernel, at, self.lowering.checks).call(b, self.op.fn, elements)
-            carried.append(self._carried(b, there[k], keys, elements))
+            moves = elements if steps is None else keys
+            carried.append(self._carried(b, there[k], keys, moves))
         many = len(self.op.fn.results)
         for turn in range(places):
             for k in range(turn % 2, places - 1, 2):
                 carried[k], carried[k + 1] = _exchanged(b, many, carried[k], carried[k + 1])
         for k, moved in enumerate(carried):
             inside, place = b.inner(), b.add(start, index(k))
-            for buffer, value in zip(self.target, moved[many:], strict=True):
+            values = moved[many:] if steps is None else [undone(inside, steps, moved[0])]
+            for buffer, value in zip(self.target, values, strict=True):
                 inside.emit(Store(kernel.buffer(buffer), place, value))
             b.emit(If(there[k], inside.close([], []), NO_BODY))
 

@@ -199,6 +199,12 @@ def from_bits(a: Value) -> Value:
     return cast(a, BY_NAME[f"u{wide}"]).convert("bitcast", BY_NAME[f"f{wide}"])
 
 
+def ones_complement(a: Value) -> Value:
+    """A sign and a magnitude as one's complement, or back."""
+    width = a.dtype.bits
+    return a ^ ((a >> (width - 1)) & ((1 << (width - 1)) - 1))
+
+
 def shl(a: Value, b: Value) -> Value:
     """a << b; 0 when every bit has left."""
     if _stays(a, b):

@@ -256,6 +256,7 @@ _INTEGERS: Mapping[str, Emit] = {
     "shl": integers.shl,
     "shr": integers.shr,
     "from_bits": integers.from_bits,
+    "ones_complement": integers.ones_complement,
     "popcount": integers.popcount,
     "clz": integers.clz,
     "ctz": integers.ctz,
