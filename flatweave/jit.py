@@ -14,7 +14,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Generic, ParamSpec, TypeVar, overload
 
@@ -52,6 +52,7 @@ from flatweave.frontend.trace.trace import Traced, trace
 from flatweave.frontend.values.array import kind_of
 from flatweave.frontend.values.chunked import Chunked
 from flatweave.frontend.values.scope import innermost
+from flatweave.runtime.calls import Argument
 from flatweave.runtime.lazy_import import compiler, opened
 
 P = ParamSpec("P")
@@ -89,15 +90,15 @@ class Jitted(Generic[P, R]):
         self._direct = DirectCalls()
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        result: Any = NotImplemented
-        if not kwargs:
-            result = self._direct.call(*args)
+        call = self._direct.call
+        result: Any = call(*args, **kwargs) if kwargs else call(*args)
         if result is NotImplemented:
             if innermost() is not None:
                 return self.__wrapped__(*args, **kwargs)
             return self._in_python(args, kwargs)  # type: ignore[no-any-return]
-        if result is Ellipsis:
-            return self._direct.again(self._in_python(args, kwargs), args)  # type: ignore[no-any-return]
+        if type(result) is int:
+            number, result = result, self._in_python(args, kwargs)
+            self._direct.refuse(number)
         return result  # type: ignore[no-any-return]
 
     def _in_python(self, args: Any, kwargs: Any) -> Any:
@@ -105,24 +106,25 @@ class Jitted(Generic[P, R]):
         key: list[Any] = []
         flat: list[Any] = []
         found: Any
-        signature: tuple[Any, ...] | None = None
+        arguments: Sequence[Argument] = ()
         try:
             if kwargs or not self._plain_only or not quick(args, key, flat):
-                found, flat, leaves = self._entry(args, kwargs)
+                found, flat, leaves, arguments = self._entry(args, kwargs)
             else:
                 table, signature = self._known.here(self.target), tuple(key)
                 found, leaves = table.get(signature), []
                 if found is None:
-                    found, flat, leaves = self._entry(args, kwargs)
+                    found, flat, leaves, arguments = self._entry(args, kwargs)
                     put(table, signature, found)
                 elif self.donated:
                     leaves = given_plainly(args, self.donated.has_at)
+                else:
+                    arguments = [Argument(arg) for arg in args]
             if leaves:
                 given = claim(leaves, flat, found.plain.hidden, self.__name__)
                 return found(flat, given)
             result = found(flat)
-            if signature is not None:
-                self._direct.enter(signature, args, found)
+            self._direct.enter(arguments, found)
             return result
         except RecursionError as error:
             raise too_deep(error, self.__name__) from None
@@ -147,7 +149,7 @@ class Jitted(Generic[P, R]):
 
     def _chosen(self, args: Any, kwargs: Any) -> tuple[Any, list[Any]]:
         """What a call runs, compiled or in chunks, and the arguments it brings."""
-        entry, flat, _ = self._entry(args, kwargs)
+        entry, flat, *_ = self._entry(args, kwargs)
         chosen: Any
         chosen, given = entry.chosen(flat)
         if not isinstance(chosen, Compiled):
@@ -158,7 +160,7 @@ class Jitted(Generic[P, R]):
         """The stages of a call that has been made, which gives nothing away; an error of it is no
         matter here."""
         with contextlib.suppress(UserError):
-            entry, flat, _ = self._entry(args, kwargs)
+            entry, flat, *_ = self._entry(args, kwargs)
             entry(flat)
         return self.stages(*args, **kwargs)
 
@@ -179,14 +181,16 @@ class Jitted(Generic[P, R]):
             self._entries, self._known = {}, Known()
             self._direct.forget()
 
-    def _entry(self, args: Any, kwargs: Any) -> tuple[Entry, list[Any], Leaves]:
-        """The compiled signature of a call, made if it is new, the call's flat arguments, and what
-        it donates."""
+    def _entry(
+        self, args: Any, kwargs: Any
+    ) -> tuple[Entry, list[Any], Leaves, Sequence[Argument]]:
+        """The compiled signature of a call, made if it is new, the call's flat arguments, what it
+        donates, and its arguments as machine code may know them."""
         call = Call(self.__name__, self.static, args, kwargs, self.donated)
         target, schedule = self.target or config.target, in_force(deterministic=self.deterministic)
         key = call.key(target, schedule)
         flat = flat_of(call.values)
-        leaves, entry = call.given, self._entries.get(key)
+        leaves, arguments, entry = call.given, call.arguments(), self._entries.get(key)
         if entry is None:
             with self._lock:
                 entry = self._entries.get(key)
@@ -197,7 +201,7 @@ class Jitted(Generic[P, R]):
                     call.when_gone(functools.partial(self._entries.pop, key, None))
         if leaves and any(type(value) is Chunked for value in flat):
             leaves = []  # which chunk by chunk are only read
-        return entry, flat, leaves
+        return entry, flat, leaves, arguments
 
     def _new_entry(self, call: Call, target: str, schedule: Schedule, flat: list[Any]) -> Entry:
         """What runs the calls of a new signature."""

@@ -35,7 +35,8 @@ from flatweave.cluster.windows import (
     runs,
     shorter_by_one,
 )
-from flatweave.frontend.call.eager import compile_program, fingerprint
+from flatweave.frontend.call.eager import compile_program
+from flatweave.frontend.call.fingerprint import fingerprint
 from flatweave.frontend.call.signature import keep
 from flatweave.frontend.values.chunked import Chunked, Piece
 from flatweave.ops.rows import array_type

@@ -1,20 +1,24 @@
 ; Calls of programs from Python with no Python in between. Part of support.ll.
 ;
-; `fw_call` is the C function (METH_FASTCALL) of the callables that runtime/calls.py makes. Their
-; `self` is a tuple: bytes with a table of signatures, then every object that the table refers to.
+; `fw_call` is the C function (METH_FASTCALL and METH_KEYWORDS) of the callables that runtime/calls.py
+; makes. Their `self` is a tuple: bytes with a table of signatures, then what the table refers to.
 ; It gives the result of the program whose signature the arguments have. It gives NotImplemented
-; where there is none, or where a call has to be made in Python; and Ellipsis where a program ran in
-; vain: it failed, or a result is memory of an argument. Then the call is repeated in Python.
+; where there is none, or where a call has to be made in Python; and the number of the signature where
+; its program ran in vain: it failed, or a result is memory of an argument. Then Python repeats it.
 ;
 ; A table is words: how many signatures there are, then the signatures:
 ;    0 its words    1 arguments    2 whether arrays are given as rows: 1, the result has their
 ;    shape; 2, it has not    3 fw_main    4 table of kernels    5 constants after the arguments
 ;    6 results    7 what makes the function's result of a list of arrays, or 0 for the only array
-; then four words for each argument:
-;    0 number of array, float, int, bool    1 dtype    2 rank    3 bytes of an element; 0 for a
-;    bool, -1 for complex
+;    8 arguments by name, the last ones    9 the number of the signature
+; then seven words for each argument:
+;    0 number of array, float, int, bool, object    1 dtype, or the object that it is, which the
+;    program does not take    2 rank    3 bytes of an element    4 its name, where it is given by name
+;    5 bits of the axes that have extent 1, the others having another one: those are not given to the
+;    program; -1 for any extents    6 kind of element: 1 bool, 2 complex, 0 any other
 ; then the constants, and for each result:
-;    0 dtype    1 rank, -1 for a scalar    2 bytes of a scalar    3 .. extents, -1 where the program says
+;    0 dtype    1 rank, -1 for a scalar    2 bytes of an element    3 .. extents, -1 where the program
+;    says
 
 ; What is known of the interpreter, of NumPy and of our classes, filled in by runtime/calls.py:
 %Facts = type {
@@ -32,28 +36,29 @@
   ptr,   ; 11 True
   ptr,   ; 12 False
   ptr,   ; 13 NotImplemented
-  ptr,   ; 14 Ellipsis
-  ptr,   ; 15 PyArray_NewFromDescr
-  ptr,   ; 16 readable memory, for arrays without elements
-  ptr,   ; 17 the number of threads to use
-  i64    ; 18 the main thread
+  ptr,   ; 14 PyArray_NewFromDescr
+  ptr,   ; 15 readable memory, for arrays without elements
+  ptr,   ; 16 the number of threads to use
+  i64    ; 17 the main thread
 }
 @fw_facts = global %Facts zeroinitializer
 @result_name = internal constant [17 x i8] c"flatweave.result\00"
 @looked = internal global i64 0             ; when a call of fw_call last ran signal handlers (ns)
 
-%Signature = type { i64, i64, i64, ptr, ptr, i64, i64, ptr }
-%Argument = type { i64, ptr, i64, i64 }
+%Signature = type { i64, i64, i64, ptr, ptr, i64, i64, ptr, i64, i64 }
+%Argument = type { i64, ptr, i64, i64, ptr, i64, i64 }
 %Array = type { ptr, i32, ptr, ptr, ptr, ptr, i32 }  ; data rank extents strides base dtype flags
 
 declare i64 @PyList_Size(ptr)
 declare ptr @PyList_New(i64)
 declare i32 @PyList_SetItem(ptr, i64, ptr)
 declare ptr @PyTuple_GetItem(ptr, i64)
+declare i64 @PyTuple_Size(ptr)
 declare ptr @PyBytes_AsString(ptr)
 declare i32 @PyContextVar_Get(ptr, ptr, ptr)
 declare double @PyFloat_AsDouble(ptr)
 declare i64 @PyLong_AsLongLongAndOverflow(ptr, ptr)
+declare ptr @PyLong_FromLongLong(i64)
 declare ptr @PyEval_SaveThread()
 declare void @PyEval_RestoreThread(ptr)
 declare ptr @PyCapsule_New(ptr, ptr, ptr)
@@ -65,13 +70,15 @@ declare void @Py_IncRef(ptr)
 
 ; ---------------------------------------------------------------- which program
 
-define ptr @fw_call(ptr %self, ptr %args, i64 %count) {
+define ptr @fw_call(ptr %self, ptr %args, i64 %by.place, ptr %names) {
+  %named = call i64 @size_of(ptr %names)
+  %count = add i64 %by.place, %named
   %plain = call i1 @is_plain()
   br i1 %plain, label %find, label %elsewhere
 find:
   %bytes = call ptr @PyTuple_GetItem(ptr %self, i64 0)
   %table = call ptr @PyBytes_AsString(ptr %bytes)
-  %signature = call ptr @signature_of(ptr %table, ptr %args, i64 %count)
+  %signature = call ptr @signature_of(ptr %table, ptr %args, i64 %count, ptr %names, i64 %named)
   %none = icmp eq ptr %signature, null
   br i1 %none, label %elsewhere, label %run
 run:
@@ -80,6 +87,17 @@ run:
 elsewhere:
   %not = call ptr @not_here()
   ret ptr %not
+}
+
+; How many names there are.
+define internal i64 @size_of(ptr %names) {
+  %none = icmp eq ptr %names, null
+  br i1 %none, label %no, label %ask
+no:
+  ret i64 0
+ask:
+  %size = call i64 @PyTuple_Size(ptr %names)
+  ret i64 %size
 }
 
 ; NotImplemented.
@@ -120,13 +138,13 @@ no:
 }
 
 define internal i64 @threads() {
-  %at = load ptr, ptr getelementptr (%Facts, ptr @fw_facts, i64 0, i32 17)
+  %at = load ptr, ptr getelementptr (%Facts, ptr @fw_facts, i64 0, i32 16)
   %threads = load i64, ptr %at
   ret i64 %threads
 }
 
 ; The signature in a table that arguments have, or null.
-define internal ptr @signature_of(ptr %table, ptr %args, i64 %count) {
+define internal ptr @signature_of(ptr %table, ptr %args, i64 %count, ptr %names, i64 %named) {
 entry:
   %number = load i64, ptr %table
   %first = getelementptr i64, ptr %table, i64 1
@@ -139,11 +157,19 @@ next:
 look:
   %count.at = getelementptr %Signature, ptr %signature, i64 0, i32 1
   %wanted = load i64, ptr %count.at
-  %as.many = icmp eq i64 %wanted, %count
+  %named.at = getelementptr %Signature, ptr %signature, i64 0, i32 8
+  %named.wanted = load i64, ptr %named.at
+  %all = icmp eq i64 %wanted, %count
+  %by.name = icmp eq i64 %named.wanted, %named
+  %as.many = and i1 %all, %by.name
   br i1 %as.many, label %compare, label %other
 compare:
-  %fits = call i1 @fits(ptr %signature, ptr %args, i64 %count)
-  br i1 %fits, label %out, label %other
+  %by.place = sub i64 %count, %named
+  %fits = call i1 @fits(ptr %signature, ptr %args, i64 %count, ptr %names, i64 %by.place)
+  br i1 %fits, label %measure, label %other
+measure:
+  %alike = call i1 @have_one_shape(ptr %signature, ptr %args, i64 %count)
+  br i1 %alike, label %out, label %other
 other:
   %words = load i64, ptr %signature
   %following = getelementptr i64, ptr %signature, i64 %words
@@ -155,8 +181,50 @@ none:
   ret ptr null
 }
 
+; Whether all arrays but scalars have one shape, where a signature asks for that.
+define internal i1 @have_one_shape(ptr %signature, ptr %args, i64 %count) {
+entry:
+  %shape = alloca [65 x i64]
+  store i64 -1, ptr %shape
+  %rows.at = getelementptr %Signature, ptr %signature, i64 0, i32 2
+  %rows = load i64, ptr %rows.at
+  %any = icmp eq i64 %rows, 0
+  %first = getelementptr %Signature, ptr %signature, i64 1
+  br i1 %any, label %yes, label %next
+next:
+  %i = phi i64 [ 0, %entry ], [ %i.next, %fine ]
+  %more = icmp slt i64 %i, %count
+  br i1 %more, label %look, label %yes
+look:
+  %argument = getelementptr %Argument, ptr %first, i64 %i
+  %what = load i64, ptr %argument
+  %rank.at = getelementptr %Argument, ptr %argument, i64 0, i32 2
+  %rank = load i64, ptr %rank.at
+  %is.array = icmp eq i64 %what, 0
+  %has.axes = icmp sgt i64 %rank, 0
+  %counts = and i1 %is.array, %has.axes
+  br i1 %counts, label %compare, label %fine
+compare:
+  %object.at = getelementptr ptr, ptr %args, i64 %i
+  %object = load ptr, ptr %object.at
+  %values = call ptr @values_of(ptr %object)
+  %fields = call ptr @fields(ptr %values)
+  %extents.at = getelementptr %Array, ptr %fields, i64 0, i32 2
+  %extents = load ptr, ptr %extents.at
+  %size = call i64 @same_shape(ptr %shape, ptr %extents, i64 %rank)
+  %same = icmp sge i64 %size, 0
+  br i1 %same, label %fine, label %no
+fine:
+  %i.next = add i64 %i, 1
+  br label %next
+yes:
+  ret i1 true
+no:
+  ret i1 false
+}
+
 ; Whether arguments have a signature.
-define internal i1 @fits(ptr %signature, ptr %args, i64 %count) {
+define internal i1 @fits(ptr %signature, ptr %args, i64 %count, ptr %names, i64 %by.place) {
 entry:
   %first = getelementptr %Signature, ptr %signature, i64 1
   br label %next
@@ -169,7 +237,17 @@ look:
   %object = load ptr, ptr %object.at
   %argument = getelementptr %Argument, ptr %first, i64 %i
   %fits = call i1 @fits_one(ptr %argument, ptr %object)
-  br i1 %fits, label %good, label %no
+  br i1 %fits, label %ask, label %no
+ask:
+  %has.name = icmp sge i64 %i, %by.place
+  br i1 %has.name, label %name, label %good
+name:
+  %place = sub i64 %i, %by.place
+  %given = call ptr @PyTuple_GetItem(ptr %names, i64 %place)
+  %name.at = getelementptr %Argument, ptr %argument, i64 0, i32 4
+  %known = load ptr, ptr %name.at
+  %alike = icmp eq ptr %given, %known
+  br i1 %alike, label %good, label %no
 good:
   %i.next = add i64 %i, 1
   br label %next
@@ -186,7 +264,13 @@ define internal i1 @fits_one(ptr %argument, ptr %object) {
     i64 1, label %float
     i64 2, label %int
     i64 3, label %bool
+    i64 4, label %object.itself
   ]
+object.itself:
+  %itself.at = getelementptr %Argument, ptr %argument, i64 0, i32 1
+  %itself = load ptr, ptr %itself.at
+  %is.it = icmp eq ptr %object, %itself
+  ret i1 %is.it
 array:
   %values = call ptr @values_of(ptr %object)
   %other = icmp eq ptr %values, null
@@ -210,7 +294,14 @@ compare:
   %of.rank = icmp eq i64 %rank, %rank.wanted
   %two = and i1 %plain, %alike
   %all = and i1 %two, %of.rank
-  ret i1 %all
+  br i1 %all, label %measure, label %no
+measure:
+  %ones.at = getelementptr %Argument, ptr %argument, i64 0, i32 5
+  %ones = load i64, ptr %ones.at
+  %extents.at = getelementptr %Array, ptr %fields, i64 0, i32 2
+  %extents = load ptr, ptr %extents.at
+  %has.ones = call i1 @has_ones(i64 %ones, ptr %extents, i64 %rank)
+  ret i1 %has.ones
 float:
   %float.type = load ptr, ptr getelementptr (%Facts, ptr @fw_facts, i64 0, i32 9)
   %float.own = call ptr @type_of(ptr %object)
@@ -230,6 +321,40 @@ bool:
   ret i1 %is.bool
 no:
   ret i1 false
+}
+
+; Whether the axes with these bits have extent 1, and no others; -1: whatever they have.
+define internal i1 @has_ones(i64 %ones, ptr %extents, i64 %rank) {
+entry:
+  %any = icmp eq i64 %ones, -1
+  br i1 %any, label %yes, label %next
+next:
+  %i = phi i64 [ 0, %entry ], [ %i.next, %fine ]
+  %more = icmp slt i64 %i, %rank
+  br i1 %more, label %look, label %yes
+look:
+  %extent.at = getelementptr i64, ptr %extents, i64 %i
+  %extent = load i64, ptr %extent.at
+  %is.one = icmp eq i64 %extent, 1
+  %should = call i1 @has_bit(i64 %ones, i64 %i)
+  %alike = icmp eq i1 %is.one, %should
+  br i1 %alike, label %fine, label %no
+fine:
+  %i.next = add i64 %i, 1
+  br label %next
+yes:
+  ret i1 true
+no:
+  ret i1 false
+}
+
+; Whether the bit of an axis is set; none is in -1.
+define internal i1 @has_bit(i64 %ones, i64 %axis) {
+  %known = icmp sge i64 %ones, 0
+  %shifted = lshr i64 %ones, %axis
+  %bit = trunc i64 %shifted to i1
+  %set = and i1 %known, %bit
+  ret i1 %set
 }
 
 ; The class of an object, which is the word after its references.
@@ -291,25 +416,27 @@ elsewhere:
 run:
   %results = call ptr @add_constants(ptr %signature, ptr %rest)
   %bad = call i64 @run_program(ptr %signature, ptr %slots)
-  call void @let_go(ptr %held, i64 %count)
   switch i64 %bad, label %again [
     i64 0, label %good
-    i64 1, label %raised
+    i64 1, label %out
   ]
 good:
-  %result = call ptr @result_of(ptr %signature, ptr %results, ptr %shape)
-  ret ptr %result
-raised:
-  ret ptr null
+  %result = call ptr @result_of(ptr %signature, ptr %results, ptr %shape, ptr %held)
+  br label %out
 again:
-  %in.vain = call ptr @ran_in_vain()
-  ret ptr %in.vain
+  %in.vain = call ptr @ran_in_vain(ptr %signature)
+  br label %out
+out:
+  %found = phi ptr [ null, %run ], [ %result, %good ], [ %in.vain, %again ]
+  call void @let_go(ptr %held, i64 %count)
+  ret ptr %found
 }
 
-; Ellipsis.
-define internal ptr @ran_in_vain() {
-  %object = load ptr, ptr getelementptr (%Facts, ptr @fw_facts, i64 0, i32 14)
-  call void @Py_IncRef(ptr %object)
+; The number of a signature, for Python.
+define internal ptr @ran_in_vain(ptr %signature) {
+  %number.at = getelementptr %Signature, ptr %signature, i64 0, i32 9
+  %number = load i64, ptr %number.at
+  %object = call ptr @PyLong_FromLongLong(i64 %number)
   ret ptr %object
 }
 
@@ -345,7 +472,7 @@ entry:
   br label %next
 next:
   %i = phi i64 [ 0, %entry ], [ %i.next, %filled ]
-  %slot = phi ptr [ %slots, %entry ], [ %slot.next, %filled ]
+  %slot = phi ptr [ %slots, %entry ], [ %slot.after, %filled ]
   %more = icmp slt i64 %i, %count
   br i1 %more, label %look, label %done
 look:
@@ -353,8 +480,10 @@ look:
   %object = load ptr, ptr %object.at
   %argument = getelementptr %Argument, ptr %first, i64 %i
   %what = load i64, ptr %argument
-  %is.array = icmp eq i64 %what, 0
-  br i1 %is.array, label %array, label %number
+  switch i64 %what, label %number [
+    i64 0, label %array
+    i64 4, label %filled
+  ]
 array:
   %values = call ptr @values_of(ptr %object)
   call void @Py_IncRef(ptr %values)
@@ -370,6 +499,7 @@ filled.or.not:
   %misfit = icmp eq ptr %slot.next, null
   br i1 %misfit, label %none, label %filled
 filled:
+  %slot.after = phi ptr [ %slot, %look ], [ %slot.next, %filled.or.not ]
   %i.next = add i64 %i, 1
   br label %next
 done:
@@ -416,13 +546,18 @@ entry:
   %rank = load i64, ptr %rank.at
   %bytes.at = getelementptr %Argument, ptr %argument, i64 0, i32 3
   %bytes = load i64, ptr %bytes.at
-  %is.complex = icmp eq i64 %bytes, -1
+  %kind.at = getelementptr %Argument, ptr %argument, i64 0, i32 6
+  %kind = load i64, ptr %kind.at
+  %is.complex = icmp eq i64 %kind, 2
+  %is.bool = icmp eq i64 %kind, 1
+  %ones.at = getelementptr %Argument, ptr %argument, i64 0, i32 5
+  %ones = load i64, ptr %ones.at
   %is.scalar = icmp eq i64 %rank, 0
   %is.real = xor i1 %is.complex, true
   %is.number = and i1 %is.scalar, %is.real
   br i1 %is.number, label %number, label %choose
 number:
-  call void @fill_scalar(ptr %data, i64 %bytes, ptr %slot)
+  call void @fill_scalar(ptr %data, i64 %bytes, i1 %is.bool, ptr %slot)
   %after.number = getelementptr i64, ptr %slot, i64 1
   ret ptr %after.number
 choose:
@@ -434,18 +569,20 @@ axes:
 axis:
   %i = phi i64 [ 0, %axes ], [ %i.next, %store ]
   %size = phi i64 [ 1, %axes ], [ %size.next, %store ]
+  %after.axes = phi ptr [ %slot, %axes ], [ %to.next, %store ]
   %more = icmp slt i64 %i, %rank
   br i1 %more, label %store, label %axes.done
-store:
+store:                                          ; the next extent goes over one that is not given
   %extent.at = getelementptr i64, ptr %extents, i64 %i
   %extent = load i64, ptr %extent.at
-  %to = getelementptr i64, ptr %slot, i64 %i
-  store i64 %extent, ptr %to
+  store i64 %extent, ptr %after.axes
+  %is.one = call i1 @has_bit(i64 %ones, i64 %i)
+  %step = select i1 %is.one, i64 0, i64 1
+  %to.next = getelementptr i64, ptr %after.axes, i64 %step
   %size.next = mul i64 %size, %extent
   %i.next = add i64 %i, 1
   br label %axis
 axes.done:
-  %after.axes = getelementptr i64, ptr %slot, i64 %rank
   br i1 %is.complex, label %pair, label %put
 pair:
   store i64 2, ptr %after.axes
@@ -463,7 +600,7 @@ put:
   %place = phi ptr [ %after.axes, %axes.done ], [ %after.pair, %pair ], [ %after.row, %row ]
   %count = phi i64 [ %size, %axes.done ], [ %size, %pair ], [ %elements, %row ]
   %is.empty = icmp eq i64 %count, 0
-  %nothing = load ptr, ptr getelementptr (%Facts, ptr @fw_facts, i64 0, i32 16)
+  %nothing = load ptr, ptr getelementptr (%Facts, ptr @fw_facts, i64 0, i32 15)
   %address = select i1 %is.empty, ptr %nothing, ptr %data
   store ptr %address, ptr %place
   %after = getelementptr i64, ptr %place, i64 1
@@ -472,11 +609,9 @@ misfit:
   ret ptr null
 }
 
-; A scalar's bytes in the low bytes of a slot; no bytes stand for a bool, any byte of which but 0 is
-; true.
-define internal void @fill_scalar(ptr %data, i64 %bytes, ptr %slot) {
+; A scalar's bytes in the low bytes of a slot; of a bool, any byte but 0 is true.
+define internal void @fill_scalar(ptr %data, i64 %bytes, i1 %is.bool, ptr %slot) {
   store i64 0, ptr %slot
-  %is.bool = icmp eq i64 %bytes, 0
   br i1 %is.bool, label %bool, label %copy
 bool:
   %byte = load i8, ptr %data
@@ -558,7 +693,7 @@ define internal i64 @run_program(ptr %signature, ptr %slots) {
   store ptr %kernels, ptr %kernels.at
   %threads = call i64 @threads()
   %self = call i64 @this_thread()
-  %main = load i64, ptr getelementptr (%Facts, ptr @fw_facts, i64 0, i32 18)
+  %main = load i64, ptr getelementptr (%Facts, ptr @fw_facts, i64 0, i32 17)
   %is.main = icmp eq i64 %self, %main
   %ident = select i1 %is.main, i64 %main, i64 0
   %state = call ptr @PyEval_SaveThread()

@@ -1,9 +1,11 @@
 """Calls of compiled programs with no Python in between: a signature, and a callable for several.
 
-    found = signature(program, [xs, 2.5], [], 0, None)     f64 of rank 1, a float; None: cannot be
+    args = [Argument(xs), Argument(2.5)]
+    found = signature(program, args, [], 0, None)          f64 of rank 1, a float; None: cannot be
     call = callable_for([found, ..])                       a builtin function; see calls.ll
     call(ys, 1.5)                                          the result, in an array of ours
-    call("text"), call(no_result)                          NotImplemented, Ellipsis: call in Python
+    call("text")                                           NotImplemented: call in Python
+    call(other)                                            0, the signature: call in Python again
 
 Machine code reads NumPy's arrays and ours where their fields are. Their offsets are looked for once
 (`open_for`). Where one is another, as in a free-threaded interpreter, all calls are Python's.
@@ -13,6 +15,7 @@ from __future__ import annotations
 
 import ctypes
 import struct
+import sys
 import threading
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
@@ -23,7 +26,7 @@ from numpy._core import _multiarray_umath as multiarray  # type: ignore[attr-def
 
 from flatweave.base.dtypes import as_dtype, bool_, f64, i64
 from flatweave.base.locks import in_every_child
-from flatweave.base.plan import Param, Result
+from flatweave.base.plan import Param, Plan, Result
 from flatweave.runtime.cpu import DATA_OF_NOTHING, CpuProgram, Values, stated_address
 from flatweave.runtime.support import POOL, keep_for_ever, support
 
@@ -31,14 +34,25 @@ MOST_ARGUMENTS, MOST_SLOTS = 32, 256  # for which calls.ll has room
 AS_THEY_ARE, ROWS_SHAPED, ROWS = range(3)
 """How a program is given arrays of rank 2 and more: as they are, or all of one shape as rows, the
 result with their shape or as it is."""
-_ARRAY = 0
+_ARRAY, _OBJECT = 0, 4
 _NUMBERS = {
     float: (1, Param(f64, False)), int: (2, Param(i64, False)), bool: (3, Param(bool_, False)),
 }  # fmt: skip
-_COMPLEX, _BOOL = -1, 0  # instead of the bytes of an element
+_KINDS = {"b": 1, "c": 2}
 _HEAD = object.__basicsize__
 _NEW_FROM_DESCR, _ARRAY_TYPE = 94, 2  # in NumPy's table of C functions
-_FASTCALL = 0x80
+_FASTCALL, _KEYWORDS = 0x80, 0x02
+
+
+class Argument(NamedTuple):
+    """An argument of a call: a number or NumPy's array, its name where it is given by name, and
+    whether it is one object in every call of the signature, which the program does not take."""
+
+    value: Any
+    name: str = ""
+    is_fixed: bool = False
+    ones: int = -1
+    """Bits of the axes of extent 1 that the program does not take, others being longer; or -1."""
 
 
 class Signature(NamedTuple):
@@ -49,11 +63,10 @@ class Signature(NamedTuple):
 
 
 def signature(
-    program: CpuProgram, args: Sequence[Any], hidden: Sequence[Any], rows: int,
+    program: CpuProgram, args: Sequence[Argument], hidden: Sequence[Any], rows: int,
     finish: Callable[[list[Any]], Any] | None,
 ) -> Signature | None:  # fmt: skip
-    """The signature of a call with these arguments, numbers, NumPy's arrays and values of ours;
-    None where it cannot be made without Python.
+    """The signature of a call with these arguments; None where it cannot be made without Python.
 
     `hidden` are the program's arguments after them. `finish` makes the function's result of the
     list of its arrays; None where that is the only one.
@@ -61,21 +74,29 @@ def signature(
     plan = program.plan
     words: list[int] = []
     params: list[Param] = []
-    for arg in args:
-        if type(arg) in _NUMBERS:
-            what, param = _NUMBERS[type(arg)]
+    kept: list[Any] = [program, *hidden, finish, *(result.dtype.numpy for result in plan.results)]
+    for value, name, is_fixed, ones in args:
+        name = sys.intern(name)
+        named, kind = id(name) if name else 0, 0
+        if is_fixed:
+            words += [_OBJECT, id(value), 0, 0]
+        elif type(value) in _NUMBERS:
+            what, param = _NUMBERS[type(value)]
             words += [what, 0, 0, 0]
             params.append(param)
-        elif arg.dtype.isbuiltin == 1 and arg.dtype.kind in "biufc":
-            words += [_ARRAY, id(arg.dtype), arg.ndim, _bytes(arg.dtype)]
-            params += _params(arg, rows)
+        elif type(value) is np.ndarray and _is_plain(value.dtype):
+            words += [_ARRAY, id(value.dtype), value.ndim, value.itemsize]
+            params += _params(value, rows, ones)
+            kind = _KINDS.get(value.dtype.kind, 0)
         else:
             return None
+        words += [named, ones, kind]
+        kept += [name, value if is_fixed else getattr(value, "dtype", None)]
     if (*params, *plan.params[len(params) :]) != plan.params or program.calls_python:
         return None
     if len(plan.params) != len(params) + len(hidden) or len(args) > MOST_ARGUMENTS:
         return None
-    if program.slot_count > MOST_SLOTS:
+    if program.slot_count > MOST_SLOTS or (rows == ROWS_SHAPED and not _is_one_row(plan, finish)):
         return None
     constants = program.words(hidden)
     native = program.native
@@ -83,26 +104,32 @@ def signature(
     for result in plan.results:
         words += _result_words(result)
     start = (
-        8 + len(words), len(args), rows, native.entry, native.table.address, len(constants),
-        len(plan.results), 0 if finish is None else id(finish),
+        10 + len(words), len(args), rows, native.entry, native.table.address, len(constants),
+        len(plan.results), 0 if finish is None else id(finish), sum(bool(arg.name) for arg in args),
     )  # fmt: skip
-    dtypes = [arg.dtype for arg in args if type(arg) not in _NUMBERS]
-    dtypes += [result.dtype.numpy for result in plan.results]
-    return Signature((*start, *words), (program, tuple(hidden), finish, *dtypes))
+    return Signature((*start, *words), tuple(kept))
 
 
-def _bytes(dtype: np.dtype[Any]) -> int:
-    return _COMPLEX if dtype.kind == "c" else _BOOL if dtype.kind == "b" else dtype.itemsize
+def _is_plain(dtype: np.dtype[Any]) -> bool:
+    """Whether a dtype is one of NumPy's own numbers in this machine's byte order."""
+    return dtype.isbuiltin == 1 and dtype.kind in "biufc"
 
 
-def _params(array: Values, rows: int) -> list[Param]:
+def _is_one_row(plan: Plan, finish: object) -> bool:
+    """Whether a program gives one array of rank 1 and nothing else."""
+    extents = [result.extents for result in plan.results]
+    return finish is None and len(extents) == 1 and extents[0] is not None and len(extents[0]) == 1
+
+
+def _params(array: Values, rows: int, ones: int) -> list[Param]:
     """What a program takes for an array: its extents and its data, or a scalar."""
     extent = Param(i64, False)
     if array.dtype.kind == "c":
         real = as_dtype(np.dtype(f"f{array.dtype.itemsize // 2}"))
         return [*[extent] * array.ndim, extent, Param(real, True)]
     element = Param(as_dtype(array.dtype), bool(array.ndim))
-    return [*[extent] * (min(array.ndim, 1) if rows else array.ndim), element]
+    axes = min(array.ndim, 1) if rows else array.ndim - max(ones, 0).bit_count()
+    return [*[extent] * axes, element]
 
 
 def _result_words(result: Result) -> list[int]:
@@ -110,12 +137,14 @@ def _result_words(result: Result) -> list[int]:
     if result.extents is None:
         return [dtype, -1, result.dtype.bytes]
     extents = [-1 if extent is None else extent for extent in result.extents]
-    return [dtype, len(extents), 0, *extents]
+    return [dtype, len(extents), result.dtype.bytes, *extents]
 
 
 def callable_for(signatures: Sequence[Signature]) -> Callable[..., Any]:
     """What calls the program of whichever signature its arguments have."""
-    words = [len(signatures), *(word for each in signatures for word in each.words)]
+    words = [len(signatures)]
+    for number, each in enumerate(signatures):
+        words += [*each.words[:9], number, *each.words[9:]]
     table = struct.pack(f"<{len(words)}q", *words)
     return _new_function(_METHOD[0], (table, *signatures), None)  # type: ignore[no-any-return]
 
@@ -141,7 +170,7 @@ class _Facts(ctypes.Structure):
         (name, ctypes.c_void_p)
         for name in (
             "ndarray", "host", "complex", "values_at", "fields_at", "variable", "switches",
-            "watchers", "traces", "float", "int", "true", "false", "not_here", "in_vain",
+            "watchers", "traces", "float", "int", "true", "false", "not_here",
             "new_array", "nothing", "threads",
         )
     ] + [("main_thread", ctypes.c_uint64)]  # fmt: skip
@@ -173,7 +202,7 @@ def _fill_in(known: Known, new_array: int, values_at: int) -> None:
     facts.variable, facts.switches = id(known.variable), id(known.switches)
     facts.watchers, facts.traces = id(known.watchers), id(known.traces)
     facts.float, facts.int, facts.true, facts.false = id(float), id(int), id(True), id(False)
-    facts.not_here, facts.in_vain = id(NotImplemented), id(Ellipsis)
+    facts.not_here = id(NotImplemented)
     facts.new_array, facts.nothing = new_array, DATA_OF_NOTHING
     facts.threads = ctypes.addressof(threads)
 
@@ -182,7 +211,7 @@ def _fill_in(known: Known, new_array: int, values_at: int) -> None:
 
     note_main_thread()
     in_every_child(note_main_thread)
-    method = _Method(b"call", support().address("fw_call"), _FASTCALL, None)
+    method = _Method(b"call", support().address("fw_call"), _FASTCALL | _KEYWORDS, None)
     keep_for_ever(method)
     _METHOD.append(ctypes.addressof(method))
 

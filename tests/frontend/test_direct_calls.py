@@ -16,7 +16,7 @@ import pytest
 
 import flatweave as fw
 from flatweave.base.errors import EscapedArrayError, IndexOutOfBounds, ShapeError
-from flatweave.frontend.call.direct import in_python
+from flatweave.frontend.call.direct import PATIENCE, in_python
 from flatweave.frontend.call.operation import OPERATIONS
 from flatweave.frontend.values.scope import TRACING
 from flatweave.runtime import calls
@@ -150,20 +150,46 @@ def test_captured_arrays_are_read_where_they_are():
     np.testing.assert_array_equal(direct(XS), XS + 5)
 
 
-def test_a_result_that_is_an_argument_is_copied():
-    """The program runs in vain once; from then on Python makes these calls."""
+def test_a_result_that_is_an_argument():
+    """A copy where anybody may write to that, else a view, which keeps it alive."""
     f = fw.jit(lambda x: x)
     xs = np.arange(5.0)
-    results = [f(xs) for _ in range(5)]
-    xs[:] = 0
-    for result in results:
-        np.testing.assert_array_equal(result, np.arange(5.0))
+    whole = xs.view()
+    still = xs[1:]
+    still.setflags(write=False)
+    direct = warm(f, xs)
+    for given in (xs, whole, still, xs.copy(), xs[:0]):
+        result = direct(given)
+        assert not np.shares_memory(result, given) and not result.to_numpy().flags.writeable
+        np.testing.assert_array_equal(result, given, strict=True)
+    frozen = np.arange(5.0)
+    frozen.setflags(write=False)
+    for given in (frozen, frozen[1:], fw.asarray(xs, copy=True)):
+        result = direct(given)
+        assert np.shares_memory(result, given)
+        kept = sys.getrefcount(given)
+        del result
+        assert sys.getrefcount(given) <= kept
+    assert direct(fw.asarray(range(7), dtype=fw.f64)).tolist() == list(range(7))
+    first = fw.jit(lambda x, y: (x, y[:1], x + y))
+    a, b, both = warm(first, XS, YS)(frozen, frozen)
+    assert np.shares_memory(a, frozen) and b.tolist() == [0.0] and both.tolist() == [0, 2, 4, 6, 8]
+
+
+def test_memory_of_neither_argument_nor_program_is_left_to_python():
+    """A captured array is one: calls in vain end after some."""
+    outside = np.arange(5.0)
+    f = fw.jit(lambda x: (outside, x))
+    direct = warm(f, XS)
+    assert direct(XS) == 0
+    for _ in range(PATIENCE):
+        np.testing.assert_array_equal(f(XS)[0], np.arange(5.0))
     assert f._direct.call is in_python
 
 
 def test_errors_are_those_of_python(call):
     """A fault has the user's line and values each time, and later calls succeed."""
-    assert call(XS, YS[:3]) is Ellipsis
+    assert call(XS, YS[:3]) == 0
     for _ in range(3):
         with pytest.raises(ShapeError, match=r"12 and 3") as raised:
             scaled(XS, YS[:3])
@@ -190,12 +216,67 @@ def test_arrays_of_any_rank_share_a_program():
 
 
 def test_axes_of_extent_one_are_broadcast():
-    """The plain program faults there; the call is repeated, and from then on made by Python."""
+    """By a program for these axes, which other extents do not reach."""
     f = fw.jit(lambda x, y: x - y)
+    m, column = XS.reshape(3, 4), np.arange(3.0)[:, None]
+    for g in (f, fw.subtract):
+        direct = warm(g, m, m)
+        for other in (m[:1], m, column, m[:1], np.ones((1, 1))):
+            direct = warm(g, m, other)
+            np.testing.assert_array_equal(direct(m, other), m - other)
+        for x, y in ((m, m[:1]), (m, m), (m[:1], m[:1]), (column, m), (m, column), (m[:1], column)):
+            np.testing.assert_array_equal(g(x, y), x - y)
+            np.testing.assert_array_equal(direct(m, m), m - m)
+        with pytest.raises(ShapeError, match="4 and 3"):
+            g(m, m[:, :3])
+    z = m + 1j
+    for x, y in ((z, z[:1]), (z, z), (z[:, :1], z)):
+        for _ in range(3):
+            np.testing.assert_array_equal(f(x, y), x - y)
+
+
+def test_parameters_that_decide_the_program():
+    """By position and by name: numbers, dtypes and None are known by the object that they are."""
     m = XS.reshape(3, 4)
-    warm(f, m, m)
-    for other in (m[:1], m, m[:, :1], m[:1]):
-        np.testing.assert_array_equal(f(m, other), m - other)
+    for axis in (0, 1, None, -1):
+        for named in (True, False):
+            args, kwargs = ((m,), {"axis": axis}) if named else ((m, axis), {})
+            for _ in range(3):
+                np.testing.assert_array_equal(fw.sum(*args, **kwargs), np.sum(m, axis=axis))
+            direct = OPERATIONS[fw.sum].direct.call(*args, **kwargs)
+            np.testing.assert_array_equal(direct, np.sum(m, axis=axis))
+    direct = OPERATIONS[fw.sum].direct.call
+    assert direct(m, True) is NotImplemented and direct(m, 1.0) is NotImplemented
+    assert direct(m, axis=2) is NotImplemented and direct(m, keepdims=1) is NotImplemented
+    for dtype in (fw.f32, np.int64, np.dtype("f4"), "f4"):
+        for _ in range(3):
+            assert fw.astype(XS, dtype).dtype == np.dtype(dtype)
+    for start in (0.0, 1.0, 5.0, -0.0):
+        for _ in range(3):
+            assert fw.sum(XS, initial=start).tolist() == 66.0 + start
+            assert fw.reshape(XS, (3, -1)).shape == (3, 4)
+
+
+def test_static_arguments_of_jitted_functions():
+    """Numbers and text; an object that may change is Python's."""
+    f = fw.jit(lambda x, n, how="add": x + n if how == "add" else x * n,
+               static_argnames=("n", "how"))  # fmt: skip
+    for n in (2, 3, 2.5, True):
+        for how in ("add", "mul"):
+            for _ in range(3):
+                found = f(XS, n, how=how)
+            np.testing.assert_array_equal(found, XS + n if how == "add" else XS * n)
+    assert f._direct.call(XS, 2, how="mul") is not NotImplemented
+    assert f._direct.call(XS, 2, how=str(b"mul", "ascii") + "") is NotImplemented
+    assert f._direct.call(XS, 2.5, how="mul") is NotImplemented
+    g = fw.jit(lambda x, y=None: x if y is None else x + y)
+    for _ in range(3):
+        np.testing.assert_array_equal(g(XS, y=None), XS)
+        np.testing.assert_array_equal(g(XS, y=YS), XS + YS)
+        np.testing.assert_array_equal(g(y=YS, x=XS), XS + YS)
+    assert g._direct.call(XS, y=None) is not NotImplemented
+    assert g._direct.call(XS, z=YS) is NotImplemented
+    assert g._direct.call(XS, **{"".join(["y"]): YS}) is not None
 
 
 def test_references_and_memory_stay(call):
@@ -293,7 +374,7 @@ def test_what_makes_the_result_may_call_or_raise():
     """Calls within a call do not meet; an error is the caller's, and no buffer is lost."""
     f = fw.jit(lambda x: (x + 1, x[x > 3]))
     warm(f, XS)
-    program = next(iter(f._entries.values())).direct().program
+    program = next(iter(f._entries.values())).direct([calls.Argument(XS)]).program
     deep: list[int] = []
 
     def finish(arrays):
@@ -302,7 +383,7 @@ def test_what_makes_the_result_may_call_or_raise():
             raise ValueError("refused")
         return direct(arrays[0])
 
-    found = calls.signature(program, [XS], [], calls.AS_THEY_ARE, finish)
+    found = calls.signature(program, [calls.Argument(XS)], [], calls.AS_THEY_ARE, finish)
     direct = calls.callable_for([found])
     for _ in range(3):
         deep.clear()

@@ -9,7 +9,6 @@ Where a call brings an axis of extent 1 to be broadcast, a specialisation runs (
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -24,14 +23,16 @@ from flatweave.base.errors import UserError
 from flatweave.base.recording import OPEN, run
 from flatweave.base.records import record
 from flatweave.base.source import Location
-from flatweave.frontend.call.direct import Direct
-from flatweave.frontend.call.signature import Specialisation, Specialised
+from flatweave.frontend.call.direct import Direct, values_of
+from flatweave.frontend.call.signature import Specialisation, Specialised, unit_axes_of
 from flatweave.frontend.trace.run_time_checks import out_of_memory, user_error
 from flatweave.frontend.trace.trace import Traced
 from flatweave.frontend.values.array import HostArray
 from flatweave.frontend.values.device_array import Teller, device_array
+from flatweave.frontend.values.number_formats import is_complex
 from flatweave.frontend.values.tree import LEAF, Tree, unflatten
 from flatweave.on_cpu import OnCpu
+from flatweave.runtime.calls import Argument
 from flatweave.runtime.cpu import is_frozen, shared
 from flatweave.runtime.devices.arrays import Resident
 from flatweave.runtime.lazy_import import opened
@@ -183,14 +184,22 @@ class Entry(Specialised[Compiled]):
 
         super().__init__(made)
 
-    def direct(self) -> Direct | None:
-        """What machine code calls for arguments of this signature; None where it cannot."""
+    def direct(self, arguments: Sequence[Argument]) -> Direct | None:
+        """What machine code calls for arguments like these; None where it cannot, and as long as
+        operators are tried."""
         compiled = self.plain
+        ones: tuple[int, ...] = ()
+        if self.specialisations:
+            values = [values_of(each.value) for each in arguments if not each.is_fixed]
+            if any(is_complex(value) for value in values):
+                return None
+            found = self.specialisations.get(Specialisation(unit_axes_of(values)))
+            if found is not None:
+                compiled, ones = found, tuple(map(_ones, arguments))
         runnable = getattr(compiled.executable, "runnable", None)
-        if type(runnable) is not OnCpu or compiled.flags or self.specialisations:
+        if type(runnable) is not OnCpu or compiled.flags or compiled.checks is not None:
             return None
-        finish = None if compiled.tree is LEAF else functools.partial(unflatten, compiled.tree)
-        return Direct(runnable.program, compiled.hidden, finish, compiled.checks is None)
+        return Direct(runnable.program, compiled.hidden, compiled.tree, ones=ones)
 
     def __call__(self, flat: list[Any], given: Given | None = None) -> Any:
         """The function's result for flat arguments: extents, arrays and scalars in order; some
@@ -229,6 +238,14 @@ class Entry(Specialised[Compiled]):
         if self._is_one_line:
             fault.where = None
         return user_error(fault)
+
+
+def _ones(argument: Argument) -> int:
+    """The bits of the axes of extent 1; -1 for what is no array."""
+    values = values_of(argument.value)
+    if argument.is_fixed or type(values) is not np.ndarray:
+        return -1
+    return sum(1 << axis for axis, extent in enumerate(values.shape) if extent == 1)
 
 
 class Called(Teller, Protocol):

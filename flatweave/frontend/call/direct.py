@@ -3,7 +3,7 @@
     direct = DirectCalls()
     direct.call(xs, 2.5)                    NotImplemented: the call has to be made in Python
     direct.enter(key, args, entry)          after a call that Python made
-    direct.call(xs, 2.5)                    the result; Ellipsis where the program ran in vain
+    direct.call(xs, 2.5)                    the result; an int where the program ran in vain
 
 Only what needs no Python is entered: a program of the CPU for the switches of the process, whose
 operators have been tried, that calls no Python function, and whose arguments nobody donates.
@@ -11,35 +11,39 @@ operators have been tried, that calls no Python function, and whose arguments no
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import functools
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from flatweave.base.config import CURRENT, PROCESS, config
+from flatweave.base.dtypes import DType
 from flatweave.base.recording import OPEN
-from flatweave.frontend.call.signature import quick
 from flatweave.frontend.values.array import HostArray, HostComplex, host_array
 from flatweave.frontend.values.scope import TRACING
+from flatweave.frontend.values.tree import LEAF, Tree, unflatten
 from flatweave.runtime import calls
-from flatweave.runtime.calls import AS_THEY_ARE, Signature
+from flatweave.runtime.calls import AS_THEY_ARE, Argument, Signature
 from flatweave.runtime.cpu import CpuProgram
 
 MOST = 32  # signatures of a function: a call is compared with each of them
+PATIENCE = 4  # calls in vain
+Key = tuple[Any, ...]
 
 
 class Direct(NamedTuple):
-    """What machine code calls: a program, its arguments after the user's, what makes the result of
-    several arrays, whether its operators have been tried, and how it is given arrays."""
+    """What machine code calls: a program, its arguments after the user's, the tree of its results,
+    how it is given arrays, and for each argument of the user the axes that have extent 1."""
 
     program: CpuProgram
     hidden: Sequence[Any]
-    finish: Callable[[list[Any]], Any] | None
-    is_tried: bool
+    tree: Tree
     rows: int = AS_THEY_ARE
+    ones: tuple[int, ...] = ()
 
 
-def in_python(*args: Any) -> Any:
+def in_python(*args: Any, **kwargs: Any) -> Any:
     """What calls a function no signature of which is known."""
     return NotImplemented
 
@@ -47,45 +51,77 @@ def in_python(*args: Any) -> Any:
 class DirectCalls:
     """The signatures of a function whose calls machine code makes; `call` makes them."""
 
-    __slots__ = ("_signatures", "call")
+    __slots__ = ("_in_vain", "_keys", "_signatures", "call")
 
     call: Callable[..., Any]
-    _signatures: dict[tuple[Any, ...], Signature | None]
+    _signatures: dict[Key, Signature | None]
+    _keys: list[Key]
+    _in_vain: dict[Key, int]
 
     def __init__(self) -> None:
         self.forget()
 
-    def enter(self, key: tuple[Any, ...], args: Sequence[Any], run: Any) -> None:
-        """Let machine code call what `run` calls for arguments like these, if it can; `key` is what
-        `quick` gives for them."""
-        if key in self._signatures or config.current is not PROCESS or PROCESS.debug:
+    def enter(self, arguments: Sequence[Argument], run: Any) -> None:
+        """Let machine code call what `run` calls for arguments like these, if it can."""
+        if not arguments or len(self._signatures) >= MOST or not is_for_all():
             return
-        direct: Direct | None = run.direct() if hasattr(run, "direct") else None
+        direct: Direct | None = run.direct(arguments) if hasattr(run, "direct") else None
         if direct is None:
-            self._take(key, None)
-        elif direct.is_tried and _is_open():
-            values = [arg._values if isinstance(arg, HostArray) else arg for arg in args]
-            rest = direct.program, values, direct.hidden, direct.rows, direct.finish
-            self._take(key, calls.signature(*rest))
+            return
+        key = direct.rows, direct.ones, *map(_key, arguments)
+        if key in self._signatures or not _is_open():
+            return
+        ones = direct.ones or [-1] * len(arguments)
+        plain = [
+            each._replace(value=values_of(each.value), ones=bits)
+            for each, bits in zip(arguments, ones, strict=True)
+        ]
+        finish = None if direct.tree is LEAF else functools.partial(unflatten, direct.tree)
+        rest = direct.program, plain, direct.hidden, direct.rows, finish
+        self._take(key, calls.signature(*rest))
 
-    def again(self, result: Any, args: Sequence[Any]) -> Any:
-        """The result of a call that was repeated in Python, as are others like it from now on."""
-        key: list[Any] = []
-        if quick(tuple(args), key, []):
-            self._take(tuple(key), None)
-        return result
+    def refuse(self, number: int) -> None:
+        """Let Python make the calls of a signature whose program ran in vain for some time."""
+        for key in self._keys[number : number + 1]:
+            self._in_vain[key] = self._in_vain.get(key, 0) + 1
+            if self._in_vain[key] >= PATIENCE:
+                self._take(key, None)
 
     def forget(self) -> None:
         """Let Python make all calls again."""
-        self.call, self._signatures = in_python, {}
+        self.call, self._signatures, self._keys, self._in_vain = in_python, {}, [], {}
 
-    def _take(self, key: tuple[Any, ...], signature: Signature | None) -> None:
+    def _take(self, key: Key, signature: Signature | None) -> None:
         signatures = {**self._signatures, key: signature}
-        while len(signatures) > MOST:
-            del signatures[next(iter(signatures))]
-        known = [each for each in signatures.values() if each is not None]
+        known = {key: found for key, found in signatures.items() if found is not None}
+        # what is true of fewer calls is compared first
+        self._keys = sorted(known, key=lambda key: (not key[0], not key[1]))
         self._signatures = signatures
-        self.call = calls.callable_for(known) if known else in_python
+        self.call = calls.callable_for([known[key] for key in self._keys]) if known else in_python
+
+
+def is_constant(value: Any) -> bool:
+    """Whether a value that decides the program never changes, and is often the same object."""
+    return value is None or isinstance(value, bool | int | str | DType | np.dtype | type)
+
+
+def _key(argument: Argument) -> Hashable:
+    value, name, is_fixed, _ = argument
+    if is_fixed:
+        return name, type(value), value
+    values = values_of(value)
+    is_array = type(values) is np.ndarray
+    return name, values.dtype if is_array else type(values), values.ndim if is_array else 0
+
+
+def is_for_all() -> bool:
+    """Whether the switches are those of the process, and ask for nothing special."""
+    return config.current is PROCESS and not PROCESS.debug
+
+
+def values_of(value: Any) -> Any:
+    """NumPy's array in an array of ours; other values as they are."""
+    return value._values if type(value) in (HostArray, HostComplex) else value
 
 
 def _is_open() -> bool:

@@ -14,7 +14,7 @@ import contextlib
 import operator
 import sys
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -25,11 +25,13 @@ from flatweave.base.dtypes import DType
 from flatweave.base.errors import ArgumentError, Unsupported, UserError
 from flatweave.base.schedule import Schedule
 from flatweave.base.source import Location, user_location
-from flatweave.frontend.call.argument_values import is_telling
+from flatweave.frontend.call.argument_values import TELLING, is_telling
 from flatweave.frontend.call.compiled import Compiled, Entry, Executable
 from flatweave.frontend.call.contexts import in_force
+from flatweave.frontend.call.direct import is_constant, is_for_all
+from flatweave.frontend.call.fingerprint import fingerprint
 from flatweave.frontend.call.operation import EVALUATOR, OPERATIONS, Operation
-from flatweave.frontend.call.shared_ranks import AnyRank, Run, of_fewer_axes
+from flatweave.frontend.call.shared_ranks import AnyRank, InRows, Run, of_fewer_axes
 from flatweave.frontend.call.signature import (
     HIGH,
     LOW,
@@ -50,12 +52,11 @@ from flatweave.frontend.trace.tracers import is_array
 from flatweave.frontend.values.asarray import is_number_list, list_values
 from flatweave.frontend.values.chunked import Chunked
 from flatweave.frontend.values.number_formats import is_complex
-from flatweave.frontend.values.tree import Tree, flatten, portions, unflatten
-from flatweave.ops import Callback
+from flatweave.frontend.values.tree import LEAF, Tree, flatten, portions, unflatten
+from flatweave.runtime.calls import Argument
 from flatweave.runtime.devices.arrays import Resident
 from flatweave.runtime.lazy_import import opened
 from flatweave.scalar.ops import SYMBOLS
-from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Let, Op, Part, Type, Var
 from flatweave.terms.traverse import walk_lets
 
 OURS = str(Path(__file__).parents[2])
@@ -175,6 +176,22 @@ class OperationCall:
             self.leaves.append(leaf)
             self.names.append(name)
 
+    def arguments(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Argument]:
+        """The arguments as machine code may know them; none where one is a structure, or a number
+        other values of which have another program."""
+        found: list[Argument] = []
+        place = 0
+        names = [""] * len(args) + list(kwargs)
+        for value, name, tree in zip([*args, *kwargs.values()], names, self.trees, strict=True):
+            is_fixed = tree is not LEAF or place in self.static
+            if is_fixed and not is_constant(value):
+                return []
+            if not is_fixed and self.names[place] in TELLING:
+                return []
+            found.append(Argument(value, name, is_fixed))
+            place += tree.size
+        return found
+
     def key(self) -> tuple[object, ...] | None:
         """The signature; None if the arguments alone do not determine it."""
         parts = tuple(_static_key(value) for value in self.static.values())
@@ -230,7 +247,7 @@ def _evaluate(known: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     found = table.get(signature) if is_quick else None
     if found is not None:
         result = found(given)
-        known.direct.enter(signature[1:], args, found)
+        known.direct.enter([Argument(arg) for arg in args], found)
         return result
     fewer = of_fewer_axes(known, args, kwargs)
     if fewer is not None:
@@ -238,11 +255,17 @@ def _evaluate(known: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -
             result = fewer.shaped(_evaluate(known, fewer.args, fewer.kwargs))
             if is_quick and (one_axis := _quickly(known, fewer.args)):
                 put(table, signature, AnyRank(known, one_axis, partial(_as_they_are, known)))
+            elif fewer.rows is not None and is_for_all():
+                entry, *_ = _entry(known, fewer.args, fewer.kwargs)
+                call = OperationCall(known, args, kwargs)
+                known.direct.enter(call.arguments(args, kwargs), InRows(entry, fewer.rows))
             return result
-    entry, flat = _entry(known, args, kwargs)
+    entry, flat, arguments = _entry(known, args, kwargs)
     if is_quick:
         put(table, signature, entry)
-    return entry(flat)
+    result = entry(flat)
+    known.direct.enter(arguments, entry)
+    return result
 
 
 def _as_they_are(known: Operation, args: tuple[Any, ...]) -> Entry:
@@ -258,8 +281,9 @@ def _quickly(known: Operation, args: tuple[Any, ...]) -> Run | None:
 
 def _entry(
     known: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> tuple[Entry, list[Any]]:
-    """The compiled signature of a call, made if it is new, and the call's flat arguments."""
+) -> tuple[Entry, list[Any], Sequence[Argument]]:
+    """The compiled signature of a call, made if it is new, the call's flat arguments, and those
+    that machine code may know."""
     call = OperationCall(known, args, kwargs)
     target, schedule = config.target, in_force()
     signature = call.key()
@@ -281,7 +305,7 @@ def _entry(
         if signature is not None:
             call.forget_values()  # a specialisation may be traced later: the entry keeps the call
             keep(_entries, (target, config.cpu, schedule, signature), entry)
-    return entry, flat
+    return entry, flat, call.arguments(args, kwargs) if signature is not None else ()
 
 
 def compile_program(
@@ -321,48 +345,6 @@ def _checks_of(program: Program, key: Any) -> Any:
 def first_calls(program: Program) -> Any:
     """What tries the operators of a program in its first calls; None where all are known."""
     return opened("operators").FirstCalls(program) if program.unproven else None
-
-
-def fingerprint(fn: Lambda) -> tuple[Any, ...]:
-    """The structure of a lambda as nested tuples: equal for programs that mean the same.
-
-    Names come from one counter for each trace, so that traces of equal functions have equal names.
-    """
-    params = tuple((param.name, _type_key(param.type)) for param in fn.params)
-    lets = tuple(
-        (tuple(var.name for var in let.vars), let.op.name, _field_key(let.op), _line_of(let))
-        for let in fn.lets
-    )
-    return params, lets, tuple(_field_key(atom) for atom in fn.results)
-
-
-def _line_of(let: Let) -> str:
-    """The line of a call of a Python function, which what it raises tells."""
-    return str(let.where) if isinstance(let.op, Callback) else ""
-
-
-def _field_key(field: Any) -> object:
-    if isinstance(field, Var):
-        return field.name
-    if isinstance(field, Const):
-        return field.key()
-    if isinstance(field, Lambda):
-        return fingerprint(field)
-    if isinstance(field, tuple):
-        return tuple(_field_key(item) for item in field)
-    if isinstance(field, Op | Part):
-        return tuple(_field_key(value) for value in field.values())
-    return field.name if isinstance(field, DType) else ("is", field)
-
-
-def _type_key(type_: Type) -> str | tuple[str, tuple[float | int | str, ...]]:
-    if isinstance(type_, ArrayType):
-        return (type_.dtype.name, tuple(_extent_key(extent) for extent in type_.shape))
-    return type_.name if isinstance(type_, DType) else repr(type_)
-
-
-def _extent_key(extent: Atom) -> float | int | str:
-    return extent.name if isinstance(extent, Var) else extent.value
 
 
 def _is_argument(leaf: Any) -> bool:

@@ -137,13 +137,13 @@ def operation(
             if kwargs:
                 for name in convert.keys() & kwargs.keys():
                     kwargs[name] = convert[name](kwargs[name])
-            elif host is None:
-                result = direct.call(*args)
-            if result is not NotImplemented and result is not Ellipsis:
-                return result
+            if host is None:
+                result = direct.call(*args, **kwargs) if kwargs else direct.call(*args)
+                if result is not NotImplemented and type(result) is not int:
+                    return result
             scope = innermost()
             if scope is None:
-                return _at_once(known, args, kwargs, result is Ellipsis)
+                return _at_once(known, args, kwargs, result)
             trace = scope.trace
             around, trace.where = trace.where, user_location()
             try:
@@ -162,14 +162,16 @@ def operation(
 
 
 def _at_once(
-    known: Operation, args: tuple[Any, ...], kwargs: dict[str, Any], again: bool
+    known: Operation, args: tuple[Any, ...], kwargs: dict[str, Any], tried: Any
 ) -> Any:
-    """The result of a call outside of every trace, which machine code may have made in vain."""
+    """The result of a call outside of every trace; `tried` is what machine code gave."""
     try:
         found = known.host(*args, **kwargs) if known.host else NotImplemented
         if found is NotImplemented:
             found = EVALUATOR[0](known, args, kwargs)
-        return known.direct.again(found, args) if again else found
+        if type(tried) is int:
+            known.direct.refuse(tried)
+        return found
     except Exception as error:
         if isinstance(error, TypeError):
             _must_take(known, args, kwargs)

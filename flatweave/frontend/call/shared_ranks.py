@@ -9,7 +9,7 @@ An array is C-contiguous when a program gets it, so that fewer axes are a view o
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,11 +17,11 @@ import numpy as np
 from flatweave.base.dtypes import DType
 from flatweave.base.errors import UserError
 from flatweave.frontend.call.compiled import Entry
-from flatweave.frontend.call.direct import Direct
+from flatweave.frontend.call.direct import Direct, values_of
 from flatweave.frontend.call.operation import Operation
 from flatweave.frontend.values.array import HostArray
 from flatweave.frontend.values.device_array import DeviceArray, shaped
-from flatweave.runtime.calls import ROWS, ROWS_SHAPED
+from flatweave.runtime.calls import AS_THEY_ARE, ROWS, ROWS_SHAPED, Argument
 from flatweave.runtime.devices.arrays import ARRAYS
 
 Values = np.ndarray[Any, np.dtype[Any]]
@@ -30,11 +30,13 @@ _NO_ARRAYS = (int, float, np.generic, np.dtype, DType, type)
 
 
 class Fewer(NamedTuple):
-    """A call with arrays of fewer axes; `shape` is that of its result, None for what it is."""
+    """A call with arrays of fewer axes; `shape` is that of its result, None for what it is. `rows`
+    says how machine code gives arrays to its program, None where it cannot."""
 
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
     shape: tuple[int, ...] | None
+    rows: int | None = None
 
     def shaped(self, result: HostArray) -> HostArray:
         """The result of the call as it was written: a view, which is read-only as well."""
@@ -78,12 +80,14 @@ def _reduction(xs: Any, named: dict[str, Any]) -> Fewer | None:
     if any(value is not defaults[name] for name, value in named.items()):
         return None
     if axis is None:
-        return Fewer((values.reshape(-1),), {}, None)
+        return Fewer((values.reshape(-1),), {}, None, ROWS)
     if type(axis) is not int or not values.size:
         return None
     if axis not in (-1, values.ndim - 1) or (axis == -1 and values.ndim == 2):
         return None
-    return Fewer((values.reshape(-1, values.shape[-1]),), {"axis": -1}, values.shape[:-1])
+    rows = values.reshape(-1, values.shape[-1])
+    as_they_are = AS_THEY_ARE if values.ndim == 2 else None
+    return Fewer((rows,), {"axis": -1}, values.shape[:-1], as_they_are)
 
 
 def _array(value: Any) -> Values | DeviceArray | None:
@@ -93,6 +97,20 @@ def _array(value: Any) -> Values | DeviceArray | None:
     if type(value) is DeviceArray:
         return value
     return value if type(value) is np.ndarray and value.dtype.kind != "c" else None
+
+
+class InRows(NamedTuple):
+    """What machine code calls for arrays of more axes."""
+
+    entry: Run
+    rows: int
+
+    def direct(self, arguments: Sequence[Argument]) -> Direct | None:
+        """A program that is given arrays as rows."""
+        found = self.entry.direct(arguments) if isinstance(self.entry, Entry) else None
+        if found is None or (self.rows and found.ones):
+            return None
+        return found._replace(rows=self.rows)
 
 
 class AnyRank:
@@ -112,11 +130,13 @@ class AnyRank:
         self._general = general
         self._others: Run | None = None
 
-    def direct(self) -> Direct | None:
-        """What machine code calls for arrays of one shape."""
-        found: Direct | None = self._one_axis.direct() if type(self._one_axis) is Entry else None
+    def direct(self, arguments: Sequence[Argument]) -> Direct | None:
+        """What machine code calls for arrays of one shape, or of several."""
+        shapes = [values_of(each.value).shape for each in arguments if hasattr(each.value, "shape")]
+        if len({shape for shape in shapes if shape}) > 1:
+            return self._others.direct(arguments) if isinstance(self._others, Entry) else None
         rows = ROWS_SHAPED if self._is_elementwise else ROWS
-        return None if found is None else found._replace(rows=rows)
+        return InRows(self._one_axis, rows).direct(arguments)
 
     def __call__(self, flat: list[Any]) -> HostArray:
         """The result for flat arguments: extents, arrays and scalars in order."""
