@@ -10,6 +10,7 @@
 
     first_calls.py  the first calls of small programs in fresh processes: a separate command
     library_calls.py  the first calls of fw.linalg and fw.fft, by its own command
+    small_calls.py    calls on 1,000 elements next to NumPy and Numba, by its own command
     names.py    every public function that NumPy has as well, next to NumPy: a separate command
     functions/  these functions, with the arguments of each
 """

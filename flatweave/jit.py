@@ -28,7 +28,7 @@ from flatweave.base.source import user_location
 from flatweave.base.tracebacks import leave_ours_out
 from flatweave.frontend.call.compiled import Compiled, Entry, Stages
 from flatweave.frontend.call.contexts import in_force
-from flatweave.frontend.call.direct import DirectCalls
+from flatweave.frontend.call.direct import DirectCalls, is_for_all
 from flatweave.frontend.call.donation import Leaves, claim, given_plainly
 from flatweave.frontend.call.eager import (
     AUTO,
@@ -118,7 +118,7 @@ class Jitted(Generic[P, R]):
                     put(table, signature, found)
                 elif self.donated:
                     leaves = given_plainly(args, self.donated.has_at)
-                else:
+                elif is_for_all():
                     arguments = [Argument(arg) for arg in args]
             if leaves:
                 given = claim(leaves, flat, found.plain.hidden, self.__name__)

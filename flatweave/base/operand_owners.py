@@ -25,13 +25,13 @@ PLAIN = (
 )  # fmt: skip
 
 
-def is_foreign(value: Any, method: str) -> bool:
+@functools.lru_cache(maxsize=4096)
+def is_foreign(cls: Any, method: str) -> bool:
     """Whether an operation belongs to an operand's class; `method` is what Python asks: `__rmul__`.
 
     It does where the class implements `__array_ufunc__`, or sets it to None; where its
     `__array_priority__` is higher; and where it has the method and gives no elements otherwise.
     """
-    cls: Any = type(value)
     return _has_protocol(cls) or _has_method(cls, method)
 
 
@@ -41,7 +41,6 @@ def has_protocol(value: Any) -> bool:
     return _has_protocol(cls)
 
 
-@functools.lru_cache(maxsize=4096)
 def _has_method(cls: type, method: str) -> bool:
     definer = next((base for base in cls.__mro__ if method in vars(base)), None)
     if definer is None or definer in (np.ndarray, np.generic) or _is_known(definer):

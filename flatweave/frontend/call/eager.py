@@ -247,7 +247,8 @@ def _evaluate(known: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     found = table.get(signature) if is_quick else None
     if found is not None:
         result = found(given)
-        known.direct.enter([Argument(arg) for arg in args], found)
+        if is_for_all():
+            known.direct.enter([Argument(arg) for arg in args], found)
         return result
     fewer = of_fewer_axes(known, args, kwargs)
     if fewer is not None:

@@ -60,37 +60,36 @@ OPERATORS = {
 A = TypeVar("A", bound="Elementwise")
 
 
-def _function(name: str) -> Callable[..., Any]:
-    return METHODS[name]
-
-
 def called(name: str, array: A, *rest: Any, **options: Any) -> A:
     """What the function of this name makes of an array or a Ragged, which is one as well."""
-    result: A = _function(name)(array, *rest, **options)
+    result: A = METHODS[name](array, *rest, **options)
     return result
 
 
 def applied(name: str, array: A, other: Any) -> A:
     """`array op other`, by the other's library where the operation belongs to it."""
     known = OPERATORS[name]
-    if not operand_owners.is_foreign(other, known.reflected):
-        return called(name, array, other)
+    cls: Any = type(other)
+    result: A
+    if not operand_owners.is_foreign(cls, known.reflected):
+        result = METHODS[name](array, other)
+        return result
     elements = array._elements()
     if elements is None and operand_owners.has_protocol(other):
-        foreign: A = METHODS["inside_a_program"](name, array, other, known.reflected)
-    else:
-        foreign = operand_owners.computed_right(
-            array, elements, known.python, other, known.reflected
-        )
-    return foreign
+        result = METHODS["inside_a_program"](name, array, other, known.reflected)
+        return result
+    rest = known.python, other, known.reflected
+    result = operand_owners.computed_right(array, elements, *rest)
+    return result
 
 
 def reflected(name: str, other: Any, array: A) -> A:
     """`other op array`, which Python asks of the array where the other declines."""
     known = OPERATORS[name]
     result: A = NotImplemented
-    if not operand_owners.is_foreign(other, known.direct):
-        result = _function(name)(other, array)
+    cls: Any = type(other)
+    if not operand_owners.is_foreign(cls, known.direct):
+        result = METHODS[name](other, array)
     elif (elements := array._elements()) is not None:
         result = known.python(other, elements)
     return result
