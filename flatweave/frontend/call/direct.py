@@ -115,8 +115,8 @@ def _key(argument: Argument) -> Hashable:
 
 
 def is_for_all() -> bool:
-    """Whether the switches are those of the process, and ask for nothing special."""
-    return config.current is PROCESS and not PROCESS.debug
+    """Whether the switches are those of the process, without checks, and nobody watches."""
+    return config.current is PROCESS and not PROCESS.debug and not OPEN
 
 
 def values_of(value: Any) -> Any:
