@@ -190,7 +190,9 @@ class Jitted(Generic[P, R]):
         target, schedule = self.target or config.target, in_force(deterministic=self.deterministic)
         key = call.key(target, schedule)
         flat = flat_of(call.values)
-        leaves, arguments, entry = call.given, call.arguments(), self._entries.get(key)
+        leaves, entry = call.given, self._entries.get(key)
+        # machine code learns a signature in its second call, so that the first one is sooner
+        arguments = [] if entry is None else call.arguments()
         if entry is None:
             with self._lock:
                 entry = self._entries.get(key)

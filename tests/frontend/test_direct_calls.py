@@ -415,6 +415,19 @@ def test_the_child_of_a_fork_calls_too(call):
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
+def test_other_interpreters_make_all_calls_in_python(monkeypatch):
+    """Where objects have another head, as in a free-threaded Python, or fields are elsewhere."""
+    unlike = {"_HEAD": 32, "_new_array": lambda: 0, "_reads_fields": lambda _: False}
+    for name, value in unlike.items():
+        with monkeypatch.context() as here:
+            here.setattr(calls, "_OPEN", [])
+            here.setattr(calls, name, value)
+            f = fw.jit(lambda x: x + 1)
+            for _ in range(4):
+                np.testing.assert_array_equal(f(XS), XS + 1)
+            assert f._direct.call is in_python
+
+
 def test_forgotten_functions_and_many_signatures():
     """Signatures beyond the last 32 leave; none keeps a function alive that nobody has."""
     f = fw.jit(lambda x, *rest: x + sum(rest))

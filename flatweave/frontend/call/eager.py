@@ -306,7 +306,8 @@ def _entry(
         if signature is not None:
             call.forget_values()  # a specialisation may be traced later: the entry keeps the call
             keep(_entries, (target, config.cpu, schedule, signature), entry)
-    return entry, flat, call.arguments(args, kwargs) if signature is not None else ()
+        return entry, flat, ()
+    return entry, flat, call.arguments(args, kwargs)
 
 
 def compile_program(
