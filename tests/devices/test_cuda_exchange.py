@@ -143,6 +143,16 @@ def test_their_memory_is_read_where_it_is(running):
     assert kept() is None
 
 
+def test_rows_of_their_memory_are_read_where_they_are(running):
+    """Values of a Ragged as any argument."""
+    _, cu = running
+    before = cuda.device().uploads
+    rows = fw.ragged(Foreign(cu, XS), lengths=[1000])
+
+    assert cuda.device().uploads == before + 1  # the offsets
+    assert rows.values.device == "cuda:0" and np.array_equal(rows[0], XS)
+
+
 def test_their_capsules_are_read(running):
     """DLPack alone is enough, from a library without the other interface."""
     f, cu = running

@@ -97,6 +97,60 @@ def test_a_captured_array_stays_there(device):
     assert np.array_equal(found, np.arange(4) * 3.0 + 1)
 
 
+@fw.jit(target=DEVICE)
+def totals(rows):
+    """A sum of each row."""
+    return fw.sum(rows, axis=1)
+
+
+CUTS = {"offsets": [0, 3, 3, 12], "lengths": [3, 0, 9], "flags": np.isin(np.arange(12), [0, 3])}
+
+
+@pytest.mark.parametrize("name", CUTS)
+@pytest.mark.parametrize("is_there", [False, True])
+def test_rows_of_arrays_on_a_device_stay_there(device, name, is_there):
+    """The values are never copied, the offsets at most once, to be checked or to be put there."""
+    values, cut = scaled(np.arange(12.0), 2.0), np.asarray(CUTS[name])
+    if is_there:
+        cut = fw.jit(lambda cut: cut, target=DEVICE)(fw.asarray(cut))
+    rows, copies = moved(device, lambda: fw.ragged(values, **{name: cut}))
+    assert copies == (not (is_there and name == "offsets"), is_there)
+    assert rows.values.device == rows.offsets.device == values.device
+
+    found, copies = moved(device, lambda: [totals(rows) for _ in range(2)])
+    expected = [6, 126] if name == "flags" else [6, 0, 126]
+    assert copies == (0, 0)
+    assert found[0].tolist() == found[1].tolist() == expected
+
+
+def test_rows_of_records_and_of_rows_on_a_device(device):
+    """Arrays next to one on the host, which is copied by each call; and rows of rows."""
+    xs = scaled(np.arange(4.0), 2.0)
+    rows, copies = moved(device, lambda: fw.ragged((xs, np.arange(4)), lengths=[1, 3]))
+    assert copies == (1, 0)
+    nested, copies = moved(device, lambda: fw.ragged(fw.ragged(xs, lengths=[1, 3]), lengths=[2]))
+    assert copies == (2, 0)
+
+    with fw.target(DEVICE):
+        sums = fw.map(lambda pair: fw.sum(pair[0] + pair[1]), rows)
+    assert sums.tolist() == [0, 18]
+    assert moved(device, lambda: totals(nested.values).tolist()) == ([0, 12], (0, 1))
+
+
+def test_wrong_offsets_of_arrays_on_a_device(device):
+    """Checked when rows are made of them; memory that they share is not donated."""
+    xs = scaled(np.arange(4.0), 2.0)
+    with pytest.raises(fw.ShapeError, match="must end at the number of values, got 3 for 4"):
+        fw.ragged(xs, offsets=[0, 3])
+    wrong = chosen(np.arange(9), np.array([0, 12]))
+    with pytest.raises(fw.IndexOutOfBounds, match="index 12"):
+        fw.ragged(xs, offsets=wrong)
+    rows = fw.ragged(xs, offsets=[0, 1, 4])
+    doubled = fw.jit(lambda rows: rows * 2, donate="rows", target=DEVICE)(rows)
+
+    assert (xs.tolist(), doubled.values.tolist()) == ([0, 2, 4, 6], [0, 4, 8, 12])
+
+
 def test_an_error_waits_for_who_looks(device):
     """The call returns; looking raises, at the line of the call's program, each time."""
     ys = chosen(np.arange(9.0), np.array([3, 12]))

@@ -7,8 +7,8 @@
     rows_given(scipy.sparse.eye_array(3), ..) rows of pairs: a number and its column
     rows_given(np.ones(6), None)              None: flat values
 
-On host arrays the checks are made at once and values are not copied; inside a trace the program
-makes them where this is called.
+On arrays outside a trace the checks are made at once and values are not copied, on a device either;
+inside a trace the program makes them where this is called.
 """
 
 from __future__ import annotations
@@ -148,8 +148,8 @@ def ragged(
     begins and the last one ends (rows + 1 integers from 0 to the number of values); `lengths`, one
     for each row; `flags`, a bool for each value, true where a row begins (the first value always
     begins one, and no row is empty). `dtype` is that of the values, or of a record's fields; by
-    default it is theirs, f64 where there are none. Host arrays are not copied: do not change them
-    afterwards. `check=False` takes arrays of `fw` as values and offsets that are known to fit.
+    default it is theirs, f64 where there are none. Arrays are not copied, and stay on their device;
+    of offsets a copy is checked on the host. Do not change them afterwards. `check=False` takes arrays of `fw` as values and offsets that are known to fit.
 
     Elements that are missing in another library's column or in a masked array are no numbers:
     `nulls="nan"` makes them NaN, and integers of which any is missing f64, while `nulls="mask"`

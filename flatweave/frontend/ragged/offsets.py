@@ -16,11 +16,14 @@ from flatweave.base.errors import ArgumentError, DTypeError, ShapeError, Unsuppo
 from flatweave.base.source import user_location
 from flatweave.frontend.ragged.ragged import Ragged
 from flatweave.frontend.trace import extents
-from flatweave.frontend.trace.run_time_checks import CLASSES
+from flatweave.frontend.trace.run_time_checks import CLASSES, out_of_memory
 from flatweave.frontend.values.array import HostArray, describe, kind_of
 from flatweave.frontend.values.asarray import is_number_list, list_values, values_of
+from flatweave.frontend.values.device_array import DeviceArray
+from flatweave.frontend.values.foreign_arrays import on_gpu
 from flatweave.frontend.values.tree import flatten, unflatten
 from flatweave.runtime.cpu import shared
+from flatweave.runtime.devices.arrays import Resident
 
 NO_OFFSET = ("shape", "the offsets of ragged need one entry more than rows, got none.",
              "Give [0] for no rows.")  # fmt: skip
@@ -125,19 +128,20 @@ def require(condition: Any, fault: Fault, *values: Any) -> None:
 def on_host(
     values: Any, offsets: Any = None, lengths: Any = None, flags: Any = None
 ) -> Ragged:
-    """A Ragged of host arrays: a view of the values, a copy of the offsets."""
+    """A Ragged of arrays that have values: a view of these where they are, on a device, too, and a
+    copy of the offsets next to them."""
     name, given = the_one(offsets, lengths, flags)
     if isinstance(values, list) and not values:
         values = np.zeros(0)
     if isinstance(values, Ragged):
-        return Ragged.made(values, _host_cut(given, name, len(values)))
+        return Ragged.made(values, _cut(given, name, len(values), [values.offsets]))
     leaves, tree = flatten(values, is_number_list)
     if tree.irregular:
         raise Unsupported(
             "the values of ragged hold a Ragged next to other arrays.",
             where=user_location(), remedy="Make one Ragged of each, with the same lengths.",
         )  # fmt: skip
-    arrays = [_host_values(leaf, "values of ragged") for leaf in leaves]
+    arrays = [_where_they_are(leaf, "values of ragged") for leaf in leaves]
     check_values(arrays)
     total = len(arrays[0])
     for array in arrays[1:]:
@@ -146,17 +150,38 @@ def on_host(
                 f"ragged needs arrays of one length, got {total} and {len(array)}.",
                 where=user_location(), remedy="Cut both to the shorter one with xs[:n].",
             )  # fmt: skip
-    offsets = _host_cut(given, name, total)
-    return Ragged.made(unflatten(tree, [HostArray(shared(array)) for array in arrays]), offsets)
+    offsets = _cut(given, name, total, arrays)
+    kept = [each if isinstance(each, DeviceArray) else HostArray(shared(each)) for each in arrays]
+    return Ragged.made(unflatten(tree, kept), offsets)
 
 
-def _host_cut(given: Any, name: str, total: int) -> HostArray:
-    """The offsets from the keyword that was given, checked."""
+def _where_they_are(value: Any, name: str) -> Values | DeviceArray:
+    """A user's array or list of numbers: one on a device stays there."""
+    if isinstance(value, DeviceArray):
+        return DeviceArray(value.resident.reshape(*value.shape))
+    if not isinstance(value, np.ndarray | HostArray | list):
+        found = on_gpu(value, name)
+        if found is not None:
+            return DeviceArray(found)
+    return _host_values(value, name)
+
+
+def _cut(given: Any, name: str, total: int, arrays: Sequence[Any]) -> HostArray:
+    """The offsets from the keyword that was given, checked; on the device where any of the values'
+    arrays is, so that calls do not copy them there."""
     cut = _host_values(given, f"the {name} of ragged")
     check_cut(cut, name)
     found = _HOST[name](cut, total)
     found.setflags(write=False)
-    return HostArray(found)
+    there = next((each.resident.device for each in arrays if isinstance(each, DeviceArray)), None)
+    if there is None:
+        return HostArray(found)
+    if name == "offsets" and isinstance(given, DeviceArray) and given.dtype == found.dtype:
+        return DeviceArray(given.resident.reshape(*given.shape))
+    try:
+        return DeviceArray(Resident.uploaded(there, found))
+    except MemoryError as failure:
+        raise out_of_memory(failure) from None
 
 
 def _host_offsets(cut: Values, total: int) -> Values:

@@ -116,6 +116,16 @@ class Resident:
         if owner is not None:
             Resident.borrowed = True
 
+    @classmethod
+    def uploaded(cls, device: Device, values: Values) -> Resident:
+        """An array of the host that is copied to a device now, and read there from then on; raises
+        MemoryError."""
+        memory = device.upload(values.reshape(-1).view(np.uint8))
+        memory.written = device.works
+        found = cls(device, memory, values.dtype, values.shape)
+        found._values = values
+        return found
+
     @property
     def ndim(self) -> int:
         """The number of axes."""
