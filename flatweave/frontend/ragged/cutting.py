@@ -149,7 +149,8 @@ def ragged(
     for each row; `flags`, a bool for each value, true where a row begins (the first value always
     begins one, and no row is empty). `dtype` is that of the values, or of a record's fields; by
     default it is theirs, f64 where there are none. Arrays are not copied, and stay on their device;
-    of offsets a copy is checked on the host. Do not change them afterwards. `check=False` takes arrays of `fw` as values and offsets that are known to fit.
+    of offsets a copy is checked on the host. Do not change them afterwards. `check=False` takes
+    arrays of `fw` as values and offsets that are known to fit.
 
     Elements that are missing in another library's column or in a masked array are no numbers:
     `nulls="nan"` makes them NaN, and integers of which any is missing f64, while `nulls="mask"`

@@ -376,17 +376,12 @@ class CudaDriver:
         return self._recorded(self.queue)
 
     def _recorded(self, stream: Any) -> Mark:
-        mark = Mark(self._spare, self._event())
+        if not self._spare:
+            kind = self._cu.CUevent_flags.CU_EVENT_DISABLE_TIMING
+            self._spare.append(self._done(self._cu.cuEventCreate(kind)))
+        mark = Mark(self._spare, self._spare.pop())
         self._done(self._cu.cuEventRecord(mark.event, stream))
         return mark
-
-    def _event(self) -> Any:
-        """An event that is not in use."""
-        try:
-            return self._spare.pop()
-        except IndexError:
-            kind = self._cu.CUevent_flags.CU_EVENT_DISABLE_TIMING
-            return self._done(self._cu.cuEventCreate(kind))
 
     def is_reached(self, mark: Mark) -> bool:
         """Whether all before a mark is done. An event is asked on any context."""

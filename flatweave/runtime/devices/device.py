@@ -346,6 +346,7 @@ class Device:
             self.pool.trim()
             self._left.append((self.driver.queue, self._done))
             self.driver.leave()
+            self.well = None
             self._marks.clear()
             self._done = self.works
 

@@ -143,10 +143,12 @@ class Running:
         given += args
         call = watched() if OPEN else None
         made = kernel.module[kernel.name], grid, kernel.threads, given
-        if call is None:
-            self._do(self.device.launch, *made)
-        else:
+        if call is not None:
             note(call, self.device, name, grid, self.device.launch_timed(*made))
+        elif self._works is None:
+            self.device.launch(*made)
+        else:
+            self._do(self.device.launch, *made)
         if kernel.reports:
             self._may_have_failed = self._gate_is_old = True
             sites = self.plan.sites
@@ -158,7 +160,7 @@ class Running:
         made arguments close the gate if they failed."""
         if self._status is None:
             if not kernel.reports and not self._earlier:
-                return all_is_well(self.device)
+                return self.device.well or all_is_well(self.device)
             self._status = self._zeros(ALL_WORDS * WORD)
             has_gates = len(self._earlier) <= GATES
             for number, report in enumerate(self._earlier):
@@ -270,6 +272,7 @@ class HostProgram:
         self.kernels = kernels
         self.device = device
         self._steps = steps
+        self._has_arrays = any(result.extents is not None for result in plan.results)
         self._turns = Turns(device) if device.driver.graphs is not None else None
         # of an array, what it is stored as; of a number, the type of Python's that it may have as
         # it is, and NumPy's that others become
@@ -295,7 +298,8 @@ class HostProgram:
             if Resident.borrowed:
                 self._hold(args)
             found = self._results(running, values)
-            if running.is_wanted_now or not any(type(each) is Resident for each in found):
+            has_array = self._has_arrays or any(type(each) is Resident for each in found)
+            if running.is_wanted_now or not has_array:
                 running.check()
             else:
                 self.device.mark()
@@ -368,12 +372,11 @@ class HostProgram:
 
 def all_is_well(device: Device) -> Memory:
     """A status that no kernel ever writes, with open gates."""
-    kept = device.well
-    if kept is None or kept.queue is not device.driver.queue:
-        size = ALL_WORDS * WORD
-        device.well = kept = device.allocate(size)
-        device.fill(kept, ZERO, 0, size)
-    return kept
+    size = ALL_WORDS * WORD
+    well = device.allocate(size)
+    device.fill(well, ZERO, 0, size)
+    device.well = well  # once it is filled: other threads take it
+    return well
 
 
 def stored(dtype: DType) -> DType:
