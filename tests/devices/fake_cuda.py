@@ -150,6 +150,7 @@ class FakeCuda(Graphs):
 
     @call
     def cuEventQuery(self, event):
+        self._on_context()
         record = event.record
         if not record.is_reached:
             if not self.endless:

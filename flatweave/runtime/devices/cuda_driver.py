@@ -384,7 +384,8 @@ class CudaDriver:
         return mark
 
     def is_reached(self, mark: Mark) -> bool:
-        """Whether all before a mark is done. An event is asked on any context."""
+        """Whether all before a mark is done."""
+        self._enter()
         code = self._cu.cuEventQuery(mark.event)[0]
         if not code:
             return True
