@@ -91,10 +91,6 @@ class FakeCuda(Graphs):
     def cuGetErrorString(self, code):
         return Result.CUDA_SUCCESS, f"what {code.name} means".encode()
 
-    def _on_context(self):
-        if getattr(self.current, "context", None) is None:
-            raise Failed(Result.CUDA_ERROR_INVALID_CONTEXT)
-
     @call
     def cuCtxSynchronize(self):
         self._on_context()

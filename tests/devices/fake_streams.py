@@ -120,6 +120,10 @@ class Graphs:
     def cuGraphExecDestroy(self, graph):
         self._destroy(graph)
 
+    def _on_context(self):
+        if getattr(self.current, "context", None) is None:
+            raise Failed(Result.CUDA_ERROR_INVALID_CONTEXT)
+
     def _living(self, made):
         self.live[id(made)] = made
         return made
