@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from flatweave.base.dtypes import bool_
 from flatweave.base.errors import ArgumentError
 from flatweave.base.source import user_location
 from flatweave.frontend.arrays.axes import axes_of
@@ -14,7 +15,6 @@ from flatweave.frontend.arrays.sources import full
 from flatweave.frontend.call.operation import operation
 from flatweave.frontend.complex.rules import either, for_complex
 from flatweave.frontend.elements.elementwise import maximum, sqrt
-from flatweave.frontend.elements.scalars import where
 from flatweave.frontend.functions.reductions import mean, sum
 from flatweave.frontend.functions.scans import cumprod, cumsum
 from flatweave.frontend.standard.creation import ones_like, zeros_like
@@ -160,4 +160,4 @@ def count_nonzero(x: Any, axis: Any = None, keepdims: bool = False) -> Array:
         Array(2, dtype=int64)
     """
     array = as_tracer(x, "x of count_nonzero")
-    return sum(where(array != 0, 1, 0), axis=axis, keepdims=keepdims)
+    return sum(array.astype(bool_), axis=axis, keepdims=keepdims)

@@ -23,7 +23,15 @@ from flatweave.lower.kernel.builder import HostArray
 from flatweave.lower.kernel.elements import rows_of
 from flatweave.lower.schedule.division import along_rows
 from flatweave.lower.sinks.row_elements import SHORT, WIDTH, RowElements
-from flatweave.lower.sinks.segment_rows import RowAt, fill, filled_rows, located_rows, results_of
+from flatweave.lower.sinks.row_flags import RowFlags, flag_folds
+from flatweave.lower.sinks.segment_rows import (
+    RowAt,
+    fill,
+    filled_rows,
+    located_rows,
+    results_of,
+    row_ends,
+)
 from flatweave.lower.sinks.segments import Places, SegmentSink, segmented_buffers
 from flatweave.lower.sweep.passes import Passes
 from flatweave.lower.sweep.sink import HostSweep, LoweredSink, Share
@@ -52,6 +60,10 @@ def write_rows(writer: KernelWriter, sinks: Sequence[SegmentSink]) -> None:
     along = writer.version.rows.along
     if along is Along.ROW:
         at_once = folder.elements.at_once
+        folds = flag_folds(folder.elements) if at_once else None
+        if folds is not None:
+            folder.elements = RowFlags(writer, folder.elements.sinks, folds)
+            return folder.write(b, folder.one_by_one)
         return folder.write(b, folder.side_by_side if at_once else folder.one_by_one)
     if along is Along.ROWS:
         return folder.write(b, folder.lane_by_lane)
@@ -90,8 +102,9 @@ class _Folder:
             results_of(writer.kernel, sink, buffers)
             for sink, buffers in zip(self.elements.sinks, self.buffers, strict=True)
         ]
-        opened = [located_rows(b, machine, results, self.rows, share) for results in found]
-        before, last = opened[0].before, opened[0].last
+        before, last = ends = row_ends(b, self.rows, share)
+        for results in found:
+            located_rows(b, machine, results, self.rows, share, ends)
         some, none = b.inner(), b.inner()
         first = self._first(some, before)
         for results in found:
@@ -247,7 +260,8 @@ class _Folder:
         hi = b.apply("minimum", self.rows.end(b, row), self.hi)
         region = b.inner()
         state = self.elements.fold(region, RowOf(row, start), lo, hi)
-        return b.emit(Lanes(WIDTH, region.close([], self.elements.joined(region, state))))
+        joined = self.elements.joined(region, state)
+        return b.emit(Lanes(self.elements.width, region.close([], joined)))
 
 
 # -- Segments that are rows, combined: the result of row r is stored at index r --------------------
@@ -269,7 +283,8 @@ class CombineRowsSink(SegmentSink):
             row = self.taken[0]
             return filled_rows(b, machine, results, row, self._row_at(writer, row), share)
         located = rows_of(writer.kernel, writer.heads.located)
-        return located_rows(b, machine, results, located, share)
+        ends = row_ends(b, located, share)
+        return located_rows(b, machine, results, located, share, ends)
 
     def _row_at(self, writer: KernelWriter, row: Atom) -> RowAt:
         """A function that emits the row of any position."""

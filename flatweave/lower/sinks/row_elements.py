@@ -42,6 +42,7 @@ class RowElements:
     def __init__(self, writer: KernelWriter, sinks: Sequence[CombineRows]) -> None:
         self.writer = writer
         self.sinks = sinks
+        self.width = WIDTH
         self.neutral: State = tuple(
             writer.kernel.scalar(atom) for sink in sinks for atom in sink.neutral
         )
@@ -130,7 +131,13 @@ class RowElements:
         """The inputs of the sinks from the elements of a step; `begun` where they are combined with
         a value that begins with the neutral element, `ahead` to prefetch for later steps."""
         taken = self.begun if begun else self.taken
-        elements = self.writer.elements(Position(flat, (flat,), WIDTH, row=row))
+        return self.at(b, Position(flat, (flat,), WIDTH, row=row), taken, ahead=ahead)
+
+    def at(
+        self, b: Builder, position: Position, taken: Sequence[Atom], *, ahead: bool = False
+    ) -> list[Atom]:
+        """What the sweep computes at a position."""
+        elements = self.writer.elements(position)
         elements.ahead = ahead
         b.hoists, hoists = False, b.hoists
         elements.emit(b, needed_for(self.writer.op.body.lets, taken))
@@ -175,25 +182,26 @@ class RowElements:
 
 
 def _begun(op: Sweep, sink: CombineRows, taken: Sequence[Atom]) -> list[Atom]:
-    """The values to combine with 0.0 or a sum that began with it: x of an element 0.0 + x.
+    """The values to combine with one that begins with the neutral element: x of an element 0.0 + x,
+    or of maximum -1 x where the neutral element is -1.
 
-    Such a sum is never -0.0, the only value that adding 0.0 changes.
+    A sum that begins with 0.0 is never -0.0, the only value that adding 0.0 changes.
     """
     names = component_functions(sink.fn) or [""] * len(taken)
     made = {var: let.op for let in op.body.lets for var in let.vars[:1]}
     found = []
     for name, neutral, atom in zip(names, sink.neutral, taken, strict=True):
-        begins = name == "add" and _is_zero(neutral)
-        added = made.get(atom) if begins and isinstance(atom, Var) else None
-        found.append(_added_to_zero(added) or atom)
+        begins = _is_zero(neutral) if name == "add" else name in ("minimum", "maximum")
+        joined = made.get(atom) if begins and isinstance(atom, Var) else None
+        found.append(_joined_with(neutral, name, joined) or atom)
     return found
 
 
-def _added_to_zero(op: Op | None) -> Atom | None:
-    """x of 0.0 + x or x + 0.0."""
-    if not isinstance(op, Apply) or op.fn != "add" or not any(map(_is_zero, op.args)):
+def _joined_with(neutral: Atom, name: str, op: Op | None) -> Atom | None:
+    """x of 0.0 + x, x + 0.0 or maximum -1 x."""
+    if not isinstance(op, Apply) or op.fn != name or neutral not in op.args:
         return None
-    return op.args[_is_zero(op.args[0])]
+    return op.args[op.args[0] == neutral]
 
 
 def _is_zero(atom: Atom) -> bool:

@@ -135,11 +135,17 @@ class OneByOne(FromBefore):
         return kept[0]
 
 
+def row_ends(b: Builder, located: Rows, share: Share) -> tuple[Atom, Atom]:
+    """The rows of the element before a share and of its last, found by a search."""
+    return _ends(b, lambda c, at: located.search_once(c, at)[0], share)
+
+
 def located_rows(
-    b: Builder, machine: Machine, results: Results, located: Rows, share: Share
-) -> SideBySide:
-    """The rows of a share, found by a search; fills those before the first and after the last."""
-    before, last = _ends(b, lambda c, at: located.search_once(c, at)[0], share)
+    b: Builder, machine: Machine, results: Results, located: Rows, share: Share,
+    ends: tuple[Atom, Atom],
+) -> SideBySide:  # fmt: skip
+    """The rows of a share, of known ends; fills those before the first and after the last."""
+    before, last = ends
     leading = b.apply("select", b.apply("eq", share.first, index(0)), before, index(0))
     fill(b, machine, results, index(0), leading)
     fill(b, machine, results, last, b.apply("select", _is_last(b, share), results.rows, last))
