@@ -1,5 +1,5 @@
-"""Dead code: drop every let that no result needs, every unread store, and the components of folds
-that no read component depends on.
+"""Dead code: drop every let that no result needs, every unread store, the components of folds that
+no read component depends on, and the arrays of sorts that nothing reads.
 
     total(n: i64, xs: f32[n]) =>
         a: f32[n], s: f32 = sweep [n] (i: i64 =>
@@ -21,7 +21,17 @@ from __future__ import annotations
 from flatweave.array_ir.syntax import Program
 from flatweave.array_ir.verify import FLAT, TRACED
 from flatweave.base.dtypes import i64
-from flatweave.ops import Combine, Compact, Fold, Sink, Sweep
+from flatweave.ops import (
+    Combine,
+    Compact,
+    Fold,
+    RadixSort,
+    Sink,
+    Sort,
+    SortRow,
+    SortRows,
+    Sweep,
+)
 from flatweave.passes.array_pass import array_pass
 from flatweave.terms.build import index, lambda_of
 from flatweave.terms.control import Cast
@@ -61,9 +71,11 @@ def _live_op(op: Op) -> Op:
 
 def _trim(let: Let, live: set[Var]) -> Let:
     """A sweep without unread sinks, and without unread arrays of its compacts; a fold without
-    unread components."""
+    unread components; a sort without arrays that neither its key nor anything else reads."""
     if isinstance(let.op, Fold):
         return _trim_fold(let, let.op, live)
+    if isinstance(let.op, Sort | RadixSort | SortRow | SortRows):
+        return _trim_sort(let, let.op, live)
     if not isinstance(let.op, Sweep):
         return let
     vars_: list[Var] = []
@@ -86,6 +98,18 @@ def _trim(let: Let, live: set[Var]) -> Let:
         return let
     body = Lambda(let.op.body.params, tuple(lets), tuple(results))
     return Let(tuple(vars_), let.op.replace(body=body, sinks=tuple(sinks)), let.where)
+
+
+def _trim_sort(let: Let, op: Sort | RadixSort | SortRow | SortRows, live: set[Var]) -> Let:
+    """A sort of those arrays that are read, and of what the key reads."""
+    read = free_vars((*(each.op for each in op.fn.lets), *op.fn.results))
+    trios = zip(let.vars, op.fn.params, op.xs, strict=True)
+    kept = [(var, param, x) for var, param, x in trios if var in live or param in read]
+    if len(kept) == len(let.vars):
+        return let
+    vars_, params, xs = zip(*kept, strict=True)
+    fn = Lambda(params, op.fn.lets, op.fn.results)
+    return Let(vars_, op.replace(fn=fn, xs=xs), let.where)
 
 
 def _trim_fold(let: Let, op: Fold, live: set[Var]) -> Let:
