@@ -5,8 +5,8 @@
                                   select flag index neutral
     any, all of them              or, and of flag               whether a bit is set, or none is not
 
-A step has one compare for each register of elements, whose flags are a word. So no lane holds a
-number of its own, which would take eight registers for each register of bytes.
+A step compares each register of elements once, and their flags are a word. A 64-bit number in each
+lane would take eight registers for each register of bytes.
 """
 
 from __future__ import annotations
