@@ -149,6 +149,16 @@ def undone(b: Builder, steps: Sequence[Let], value: Atom) -> Atom:
     return value
 
 
+def keep_order(steps: Sequence[Let]) -> bool:
+    """Whether keys are those of signed integers: their bits with the sign inverted."""
+    match [let.op for let in steps]:
+        case [Cast(dtype=unsigned, arg=arg), Apply(fn="xor", args=(_, Const(value=high)))]:
+            kind = _dtype(arg)
+            same_bits = kind.kind == "i" and kind.bits == unsigned.bits
+            return same_bits and int(high) == 1 << (kind.bits - 1)
+    return False
+
+
 def _can_be_undone(let: Let, value: Atom) -> bool:
     """Whether a step takes `value`, and every result is that of one value."""
     match let.op:

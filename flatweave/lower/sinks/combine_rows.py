@@ -22,8 +22,8 @@ from flatweave.kernel_ir.warp_ops import ReduceLanes, ShiftLanes
 from flatweave.lower.kernel.builder import HostArray
 from flatweave.lower.kernel.elements import rows_of
 from flatweave.lower.schedule.division import along_rows
-from flatweave.lower.sinks.row_elements import SHORT, WIDTH, RowElements
-from flatweave.lower.sinks.row_flags import RowFlags, flag_folds
+from flatweave.lower.sinks.row_elements import SHORT, WIDTH, RowElements, flag_folds
+from flatweave.lower.sinks.row_flags import RowFlags
 from flatweave.lower.sinks.segment_rows import (
     RowAt,
     fill,

@@ -13,17 +13,21 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from flatweave.base.dtypes import i64, u64
+from flatweave.access.analyse import Accesses
+from flatweave.access.value import ONE
+from flatweave.base.dtypes import bool_, i64, u64
+from flatweave.base.records import record
 from flatweave.kernel_ir.syntax import Lane
 from flatweave.kernel_ir.warp_ops import InSet, ReduceLanes, ReduceRows
-from flatweave.lower.schedule.division import folds_at_once
+from flatweave.lower.schedule.division import along_rows, folds_at_once
 from flatweave.lower.sweep.writer import KernelWriter
 from flatweave.lower.traverse.row_lookup import ONE_BIT, RowOf
 from flatweave.lower.traverse.steps import Position, State
 from flatweave.ops import CombineRows, Sweep
+from flatweave.ops.rows import scalar_type
 from flatweave.passes.operators import is_commutative
 from flatweave.terms.build import Builder, index
-from flatweave.terms.control import Apply, For, If
+from flatweave.terms.control import Apply, Cast, For, If
 from flatweave.terms.operators import component_functions
 from flatweave.terms.syntax import Atom, Const, Lambda, Op, Var, constant
 from flatweave.terms.traverse import needed_for
@@ -207,3 +211,47 @@ def _joined_with(neutral: Atom, name: str, op: Op | None) -> Atom | None:
 def _is_zero(atom: Atom) -> bool:
     """Whether this is 0.0, and not -0.0."""
     return isinstance(atom, Const) and atom.value == 0 and not np.signbit(atom.value)
+
+
+# -- sinks that combine flags, which are words (sinks/row_flags.py) --------------------------------
+
+
+@record
+class FlagFold:
+    """What a sink combines of its elements: their flags by a function, of the index if there is."""
+
+    fn: str
+    flag: Atom
+    index: Atom | None = None
+
+
+def flag_folds(elements: RowElements) -> list[FlagFold] | None:
+    """How each sink combines flags; None if one of them combines anything else."""
+    op, located = elements.writer.op, elements.writer.located
+    assert located is not None
+    known, made = along_rows(op, located), {let.vars[0]: let.op for let in op.body.lets}
+    found = []
+    for sink, value in zip(elements.sinks, elements.begun, strict=False):
+        fold = _flag_fold(sink, value, made, known, op.body.params[0])
+        if fold is None:
+            return None
+        found.append(fold)
+    return found
+
+
+def _flag_fold(
+    sink: CombineRows, value: Atom, made: dict[Var, Op], known: Accesses, position: Var
+) -> FlagFold | None:
+    names = component_functions(sink.fn)
+    if names is None or len(names) != 1:
+        return None
+    (name,), (neutral,) = names, sink.neutral
+    if name in ("or", "and") and value.type is bool_:
+        return FlagFold(name, value)
+    match name, made.get(value) if isinstance(value, Var) else None:
+        case "add", Cast(arg=flag) if flag.type is bool_ and scalar_type(value).is_integer:
+            return FlagFold(name, flag)
+        case "minimum" | "maximum", Apply(fn="select", args=(flag, at, other)):
+            if isinstance(other, Const) and other == neutral and known.step(at, position) == ONE:
+                return FlagFold(name, flag, at)
+    return None

@@ -13,69 +13,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from flatweave.access.analyse import Accesses
-from flatweave.access.value import ONE
-from flatweave.base.dtypes import bool_, i64, u64
-from flatweave.base.records import record
+from flatweave.base.dtypes import i64, u64
 from flatweave.kernel_ir.syntax import Lane
 from flatweave.kernel_ir.warp_ops import Ballot, InSet
-from flatweave.lower.schedule.division import along_rows
-from flatweave.lower.sinks.row_elements import RowElements
+from flatweave.lower.sinks.row_elements import FlagFold, RowElements
 from flatweave.lower.sweep.writer import KernelWriter
 from flatweave.lower.traverse.row_lookup import ONE_BIT, RowOf
 from flatweave.lower.traverse.steps import Position, State
 from flatweave.ops import CombineRows, Index
 from flatweave.ops.rows import scalar_type
 from flatweave.terms.build import FALSE, Builder, index
-from flatweave.terms.control import Apply, Cast, For, If
-from flatweave.terms.operators import component_functions
-from flatweave.terms.syntax import Atom, Const, Op, Var, constant
+from flatweave.terms.control import For, If
+from flatweave.terms.syntax import Atom, constant
 
-STEP = 128
-"""Bytes of a step of 32 to 64 lanes. 2^21 f32 in rows of 10: 0.62 ms with 32 lanes, 0.98 with 16,
-0.89 with 64; as many bytes in rows of 32: 0.19 ms with 64, 0.46 with 32 (one core of a Zen 4)."""
 NO_BITS = constant(0, u64)
-
-
-@record
-class FlagFold:
-    """What a sink combines of its elements: their flags by a function, of the index if there is."""
-
-    fn: str
-    flag: Atom
-    index: Atom | None = None
-
-
-def flag_folds(elements: RowElements) -> list[FlagFold] | None:
-    """How each sink combines flags; None if one of them combines anything else."""
-    op, located = elements.writer.op, elements.writer.located
-    assert located is not None
-    known, made = along_rows(op, located), {let.vars[0]: let.op for let in op.body.lets}
-    found = []
-    for sink, value in zip(elements.sinks, elements.begun, strict=False):
-        fold = _flag_fold(sink, value, made, known, op.body.params[0])
-        if fold is None:
-            return None
-        found.append(fold)
-    return found
-
-
-def _flag_fold(
-    sink: CombineRows, value: Atom, made: dict[Var, Op], known: Accesses, position: Var
-) -> FlagFold | None:
-    names = component_functions(sink.fn)
-    if names is None or len(names) != 1:
-        return None
-    (name,), (neutral,) = names, sink.neutral
-    if name in ("or", "and") and value.type is bool_:
-        return FlagFold(name, value)
-    match name, made.get(value) if isinstance(value, Var) else None:
-        case "add", Cast(arg=flag) if flag.type is bool_ and scalar_type(value).is_integer:
-            return FlagFold(name, flag)
-        case "minimum" | "maximum", Apply(fn="select", args=(flag, at, other)):
-            if isinstance(other, Const) and other == neutral and known.step(at, position) == ONE:
-                return FlagFold(name, flag, at)
-    return None
 
 
 class RowFlags(RowElements):
@@ -88,7 +39,10 @@ class RowFlags(RowElements):
         self.folds = folds
         reads = [let for let in writer.op.body.lets if isinstance(let.op, Index)]
         widest = max((scalar_type(let.vars[0]).bytes for let in reads), default=1)
-        self.width = min(max(STEP // widest, 32), u64.bits)
+        # 2^21 f32 in rows of 10: 0.62 ms with 32 lanes, 0.98 with 16, 0.89 with 64; bytes in
+        # rows of 32: 0.19 ms with 64 lanes, 0.46 with 32 (one core of a Zen 4)
+        registers = 2 * writer.lowering.machine.vector_bytes
+        self.width = min(max(registers // widest, 32), u64.bits)
 
     def fold(self, b: Builder, row: RowOf, lo: Atom, hi: Atom) -> State:
         """The elements from lo to hi of one row, inside of lanes."""

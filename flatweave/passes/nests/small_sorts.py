@@ -23,14 +23,14 @@ from collections.abc import Callable, Sequence
 
 from flatweave.base.dtypes import DType
 from flatweave.ops import Sort
-from flatweave.ops.rows import array_type, scalar_type
+from flatweave.ops.rows import array_type
 from flatweave.ops.sorts import SHORT
 from flatweave.passes.cost import FEW
 from flatweave.passes.nests.hard import has_hard, is_hard
 from flatweave.passes.nests.repeated import repeated
 from flatweave.terms.build import Builder
-from flatweave.terms.control import Apply, Cast, For, If, While
-from flatweave.terms.operators import comes_before, exchanges, steps_back, undone
+from flatweave.terms.control import For, If, While
+from flatweave.terms.operators import comes_before, exchanges, keep_order, steps_back, undone
 from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Let, constant
 from flatweave.terms.traverse import free_vars, map_field, needed_for, walk_lets
 
@@ -96,7 +96,7 @@ class Sorted:
         self.steps = steps_back(fn)
         self.elements = elements
         self.keys: Elements = [b.inline(fn, element) for element in elements]
-        if self.steps is not None and _keep_order(self.steps):
+        if self.steps is not None and keep_order(self.steps):
             self.steps, self.keys = (), elements
         self.places: dict[int, Sequence[Atom]] = {}
         count = len(elements)
@@ -135,16 +135,6 @@ class Sorted:
             found = _selected(b, here, element, found)
             before = b.apply("select", is_equal, b.apply("sub", before, one), before)
         return found
-
-
-def _keep_order(steps: Sequence[Let]) -> bool:
-    """Whether keys are those of signed integers: their bits with the sign inverted."""
-    match [let.op for let in steps]:
-        case [Cast(dtype=unsigned, arg=arg), Apply(fn="xor", args=(_, Const(value=high)))]:
-            kind = scalar_type(arg)
-            same_bits = kind.kind == "i" and kind.bits == unsigned.bits
-            return same_bits and int(high) == 1 << (kind.bits - 1)
-    return False
 
 
 def _carried(b: Builder, keys: Elements, elements: Elements) -> Elements:
