@@ -152,10 +152,10 @@ def undone(b: Builder, steps: Sequence[Let], value: Atom) -> Atom:
 def keep_order(steps: Sequence[Let]) -> bool:
     """Whether keys are those of signed integers: their bits with the sign inverted."""
     match [let.op for let in steps]:
-        case [Cast(dtype=unsigned, arg=arg), Apply(fn="xor", args=(_, Const(value=high)))]:
+        case [Cast(dtype=unsigned, arg=arg), Apply(fn="xor" | "sub", args=(_, Const() as high))]:
             kind = _dtype(arg)
             same_bits = kind.kind == "i" and kind.bits == unsigned.bits
-            return same_bits and int(high) == 1 << (kind.bits - 1)
+            return same_bits and int(high.value) == 1 << (kind.bits - 1)
     return False
 
 
