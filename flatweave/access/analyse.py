@@ -7,13 +7,14 @@ sweep [n, m] (i, j =>
     d: i64 = add c 4                    index(cols, j) + 4
     x: f32 = index xs [b, d]            along i and j; by nothing known from one j to the next
 
-How far an index is from an element's own, whatever happens at the edges (`find_span`):
+How far an index is from an element's own, where no edge is near (`find_offset`):
 
-    own i         i - 2                                   from -2 to -2
-                  maximum(i - 2, 0)                       from -2 to 0
-                  minimum(maximum(i - 2, 0) + 1, n)       from -1 to 1, where n is at least i
-                  end - abs(end - i - 1)                  from -1 to 1, where end is at least i
-                  select(lt(i, 1), j, i - 1)              from -1 to -1, but somewhere not
+    own i         i - 2                                   -2
+                  maximum(i - 2, 0)                       -2
+                  minimum(maximum(i - 2, 0) + 1, n)       -1
+                  end - abs(end - i - 1)                   1
+                  select(lt(i, 1), j, i - 1)              -1
+                  mod(i + 3, n)                            3
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from flatweave.access.value import (
     variables_in,
 )
 from flatweave.base.dtypes import i64
-from flatweave.base.records import record, replace
+from flatweave.base.records import record
 from flatweave.terms.bounds import Sum
 from flatweave.terms.control import Apply, Cast
 from flatweave.terms.syntax import Atom, Const, Lambda, Let, Op, Var, constant
@@ -240,31 +241,18 @@ FURTHEST = 1 << 16
 
 
 @record
-class Span:
-    """An index from `lo` to `hi` away from the element's own, where no one of `ends` is less than
-    that; `inner` away from it where no edge is near. What is not `sure` is so there alone."""
-
-    lo: int
-    hi: int
-    inner: int
-    sure: bool = True
-    ends: tuple[Atom, ...] = ()
-
-
-@record
 class _Side:
-    """The values sign * own + rest + d, for d from lo to hi: counted from an end where the sign is
-    -1."""
+    """The values sign * own + rest + offset: counted from an end where the sign is -1."""
 
     sign: int
     rest: Value
-    span: Span
+    offset: int
 
 
-def find_span(known: Accesses, index: Atom, own: Var) -> Span | None:
-    """Where an index is next to an element's own; None where that is not known."""
+def find_offset(known: Accesses, index: Atom, own: Var) -> int | None:
+    """How far an index is from an element's own; None where that is not known."""
     side = _side(known, known.of(index), own)
-    return side.span if side is not None and _is_own(side) else None
+    return side.offset if side is not None and _is_own(side) else None
 
 
 def _is_own(side: _Side) -> bool:
@@ -278,18 +266,10 @@ def _side(known: Accesses, value: Value, own: Var) -> _Side | None:
         return None
     ((term, sign),) = here.items()
     rest: Value = Sum({other: n for other, n in value.terms.items() if other is not term})
-    found = _Side(1, NOTHING, Span(0, 0, 0)) if term is own else _changed(known, term, own)
-    if found is None or abs(sign) != 1 or (sign > 0 and rest.terms):
+    side = _Side(1, NOTHING, 0) if term is own else _changed(known, term, own)
+    if side is None or abs(sign) != 1 or (sign > 0 and rest.terms):
         return None
-    span = found.span
-    if sign < 0:
-        end = known.atom(rest)
-        ends = span.ends if end is None else (*span.ends, end)
-        sure = span.sure and end is not None
-        span = Span(-span.hi, -span.lo, -span.inner, sure, ends)
-    by = value.more
-    span = replace(span, lo=span.lo + by, hi=span.hi + by, inner=span.inner + by)
-    return _Side(sign * found.sign, rest.plus(found.rest, sign), span)
+    return _Side(sign * side.sign, rest.plus(side.rest, sign), sign * side.offset + value.more)
 
 
 def _changed(known: Accesses, term: Term, own: Var) -> _Side | None:
@@ -298,31 +278,19 @@ def _changed(known: Accesses, term: Term, own: Var) -> _Side | None:
         return None
     match term.fn, [_side(known, arg, own) for arg in term.args]:
         case "abs", [_Side() as side]:  # own indices are 0 or more, and so are their mirror images
-            return replace(side, span=replace(side.span, hi=max(side.span.hi, -side.span.lo)))
-        case "minimum" | "maximum" as fn, [_Side() as side, _] if _is_own(side):
-            return replace(side, span=_clipped(fn, side.span, known.atom(term.args[1])))
-        case "minimum" | "maximum" as fn, [None, _Side() as side] if _is_own(side):
-            return replace(side, span=_clipped(fn, side.span, known.atom(term.args[0])))
+            return side
+        case "minimum" | "maximum", [_Side() as side, _] if _is_own(side):
+            return side
+        case "minimum" | "maximum", [None, _Side() as side] if _is_own(side):
+            return side
         case "select", [_, *sides]:
-            return _likely(sides)
+            return _nearest(sides)
         case "mod", [side, _]:
-            return _likely([side])
+            return side
     return None
 
 
-def _clipped(fn: str, span: Span, end: Atom | None) -> Span:
-    """maximum x 0, and minimum x (extent - 1)"""
-    if fn == "minimum":
-        ends = span.ends if end is None else (*span.ends, end)
-        return replace(span, lo=min(span.lo, 0), ends=ends, sure=span.sure and end is not None)
-    at_front = isinstance(end, Const) and int(end.value) <= 0
-    return replace(span, hi=max(span.hi, 0), sure=span.sure and at_front)
-
-
-def _likely(sides: Iterable[_Side | None]) -> _Side | None:
+def _nearest(sides: Iterable[_Side | None]) -> _Side | None:
     """The nearest of several: others go round an edge."""
     near = [side for side in sides if side is not None]
-    if not near:
-        return None
-    side = min(near, key=lambda side: max(abs(side.span.lo), abs(side.span.hi)))
-    return replace(side, span=replace(side.span, sure=False))
+    return min(near, key=lambda side: abs(side.offset), default=None)

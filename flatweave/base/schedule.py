@@ -94,7 +94,6 @@ PERMUTES = (
     "owner", "private", "partition", "shared", "shared-atomic", "sorted", "atomic", "cas"
 )  # fmt: skip
 VERSIONS = ("by-row", "flat")
-STENCILS = ("tiles", "caches")
 EXPANDS = (
     "per-source", "per-warp", "per-block", "balanced", "balanced-search",
     "per-source-random", "per-warp-random", "per-block-random",
@@ -111,8 +110,7 @@ class Schedule:
 
     `store`: around the caches or not; `rows`: lanes along each row or along positions; `filter`:
     how often the elements of a filter are evaluated; `contraction`: results of folds in register
-    tiles, or one in each lane; `stencil`: neighbours from tiles in shared memory, or through the
-    caches; `version`: whether the rows of a nest are done one after the other
+    tiles, or one in each lane; `version`: whether the rows of a nest are done one after the other
     or all at once; `product`: whether products of matrices of floats are the library's or the
     program's own; `seq_factor`: how many elements of a block each of its threads takes. Where a
     sweep has no such choice, they say nothing. `tape`: the most bytes of states that the gradient
@@ -133,7 +131,6 @@ class Schedule:
     filter: str | None = None
     contraction: str | None = None
     product: str | None = None
-    stencil: str | None = None
     version: str | None = None
     seq_factor: int | None = None
     tape: int | None = None
@@ -187,13 +184,6 @@ def version_variant(value: object) -> str | None:
     raise UnknownWord(value, VERSIONS)
 
 
-def stencil_variant(value: object) -> str | None:
-    """tiles or caches"""
-    if value is None or (isinstance(value, str) and value in STENCILS):
-        return value
-    raise UnknownWord(value, STENCILS)
-
-
 def plans_of_sweeps(value: object) -> str:
     """the text of plans, as stages(..).text['plan'] prints it: it begins with sweep and a name"""
     if isinstance(value, str) and (text := dedent(value).strip()).startswith(SWEEP):
@@ -236,7 +226,6 @@ VARIANTS: Mapping[str, Callable[[object], str | int | None]] = {
     "filter": _one_of("once", "twice"),
     "contraction": _one_of("tiles", "lanes"),
     "product": _one_of("library", "kernels"),
-    "stencil": stencil_variant,
     "version": version_variant,
     "seq_factor": seq_factor,
     "tape": tape_bytes,
@@ -247,7 +236,7 @@ VARIANTS: Mapping[str, Callable[[object], str | int | None]] = {
 def schedule_of(value: object) -> Schedule:
     """names such as permute=partition,expand=balanced: expand, permute, store=streaming or plain, \
 rows=rows or positions, filter=once or twice, contraction=tiles or lanes, \
-product=library or kernels, stencil=tiles or caches, version=by-row or flat, \
+product=library or kernels, version=by-row or flat, \
 seq_factor=8 or another number, tape=a number of bytes; or plans of sweeps, as `stages` prints \
 them"""
     if isinstance(value, Schedule):

@@ -234,17 +234,6 @@ class Threads(KernelOp):
         return (i64,)
 
 
-@op
-class SharedIsApart(KernelOp):
-    """Whether blocks have separate shared memory, not a part of all memory (a host value)."""
-
-    effect: ClassVar[bool] = True
-    stands = ON_HOST
-
-    def result_types(self) -> tuple[Type, ...]:
-        return (bool_,)
-
-
 # Which kernels of a unit are made with the host, and which when they are launched.
 #
 #     launch a ..                     first    a, d        whatever happens, they run

@@ -29,8 +29,6 @@ class Axis(Enum):
     """the last axis, each row separately: broadcasts, stencils, transposes"""
     ROW = "row"
     """the axis before it; or, of a contraction in a fold, the positions of that fold"""
-    PLANE = "plane"
-    """the axis before rows"""
     FOLD = "fold"
     """the folds of one element at a time (sums of rows), which are split over the lanes"""
 
@@ -77,8 +75,6 @@ class Memory(Enum):
     """memory of the block, from which they are copied when the output offset is known"""
     PACKED = "packed"
     """memory of the block, in the order in which they are read"""
-    SHARED = "shared"
-    """memory that the threads of a block share"""
 
 
 class How(Enum):
@@ -201,8 +197,7 @@ class Cache:
     Elements are evaluated once, and stored until it is known where they go; without this step they
     are evaluated once more then, as the inputs are in a cache by that time. What a contraction
     reads along `axes` is packed for each part of its fold; values of lanes that run along the fold
-    in memory are transposed in squares of `square` lanes. What a stencil reads around a tile is
-    stored in shared memory.
+    in memory are transposed in squares of `square` lanes.
     """
 
     at: Memory
@@ -234,8 +229,7 @@ class Guard:
     There are `elements` or more; the last axis is a multiple of `multiple`; rows that are data have
     at least `mean` elements on average. Of a contraction, all reads are `inside` the arrays, folds
     go over `work` elements or more in all, and there are at least `narrowest` rows and lanes, and
-    at most `widest` lanes. A tile in shared memory is `worth` it. Rows have `one` element each, or
-    fewer than `below`.
+    at most `widest` lanes. Rows have `one` element each, or fewer than `below`.
     """
 
     elements: int = 0
@@ -245,7 +239,6 @@ class Guard:
     work: int = 0
     narrowest: int = 0
     widest: int = 0
-    worth: bool = False
     one: bool = False
     below: int = 0
 
@@ -304,11 +297,6 @@ class Version:
     def is_tiled(self) -> bool:
         """Whether results stay in register tiles."""
         return self.step(Unroll) is not None
-
-    @property
-    def is_shared(self) -> bool:
-        """Whether it reads tiles in shared memory."""
-        return self.caches(Memory.SHARED) is not None
 
     @property
     def lanes(self) -> Vectorize:

@@ -228,8 +228,6 @@ class Host(Runner):
                 return ()
             case h.Threads():
                 return (np.asarray(self.threads),)
-            case h.SharedIsApart():
-                return (np.asarray(True),)
         return self._owners(env, op)
 
     def launch(self, kernel: ir.Kernel, blocks: int, args: Values) -> None:

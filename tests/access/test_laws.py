@@ -6,12 +6,22 @@ from random import Random
 import numpy as np
 import pytest
 
-from flatweave.access.analyse import Accesses, find_span
+from flatweave.access.analyse import Accesses, find_offset
 from flatweave.access.value import NOTHING, replaced
 from flatweave.passes.telescope import shortened_sum
 from flatweave.terms.bounds import Sum
-from flatweave.terms.build import Builder
-from tests.access.bodies import AXES, at, environment, random_body, value_of, values_of
+from flatweave.terms.build import Builder, index
+from tests.access.bodies import (
+    AXES,
+    OTHER,
+    OWN,
+    N,
+    at,
+    environment,
+    random_body,
+    value_of,
+    values_of,
+)
 
 SMALL = environment(*product(range(4), range(3), (1, 5), (-2, 9)))
 HUGE = environment(
@@ -91,17 +101,26 @@ def test_a_shortened_sum_has_the_same_value(first):
     assert shorter
 
 
-@pytest.mark.parametrize("first", range(4))
-def test_an_index_is_within_its_span(first):
-    """Where it is sure, and no end comes before the element."""
-    spans = 0
-    for lets, known in bodies(first):
-        values = values_of(lets, SMALL)
-        for axis, let in product(AXES, lets):
-            span, own = find_span(known, let.vars[0], axis), SMALL[axis]
-            if span is not None and span.sure:
-                spans += 1
-                wide = np.all([own == own, *(at(values, end) >= own for end in span.ends)], axis=0)
-                away = (values[let.vars[0]] - own)[wide]
-                assert np.all((span.lo <= away) & (away <= span.hi)), (lets, span)
-    assert spans > 10
+NEAR = {
+    -2: lambda b, i, n: b.apply("maximum", b.sub(i, index(2)), index(0)),
+    -1: lambda b, i, n: b.apply("minimum", b.add(NEAR[-2](b, i, n), index(1)), n),
+    1: lambda b, i, n: b.sub(n, b.apply("abs", b.sub(b.sub(n, i), index(1)))),
+    2: lambda b, i, n: b.apply("abs", b.add(i, index(2))),
+    3: lambda b, i, n: b.apply("mod", b.add(i, index(3)), n),
+    -4: lambda b, i, n: b.apply(
+        "select", b.apply("lt", i, index(4)), b.sub(b.add(i, n), index(4)), b.sub(i, index(4))
+    ),
+}  # fmt: skip
+"""Indices next to an element's own, as boundaries of stencils write them."""
+
+
+@pytest.mark.parametrize("offset", NEAR)
+def test_an_index_is_at_its_offset_where_no_edge_is_near(offset):
+    """Of the 100th element of 1,000; along no other axis, and not at twice the index."""
+    b = Builder()
+    near, far = NEAR[offset](b, OWN, N), b.mul(OWN, index(2))
+    known = Accesses(AXES, b.lets)
+
+    assert find_offset(known, near, OWN) == offset
+    assert values_of(b.lets, environment((100, 0, 1000, 0)))[near] == 100 + offset
+    assert find_offset(known, near, OTHER) is find_offset(known, far, OWN) is None

@@ -44,7 +44,7 @@ def steps_of(version: Version, shape: Sequence[int], lo: int, hi: int) -> Iterat
     row = shape[-1] if shape else 1
     if version.rows.mixed or version.rows.along in OUT_OF_ORDER:
         yield from ([k] for k in reversed(range(lo, hi)))
-    elif version.is_tiled or version.is_shared:
+    elif version.is_tiled:
         yield from _tiles(version, shape, lo, hi)
     elif version.lanes.axis is Axis.FOLD or not row:
         yield from ([k] for k in range(lo, hi))
@@ -83,7 +83,7 @@ def _row(version: Version, part: range, start: int, row: int) -> Iterator[Step]:
 
 def _tiles(version: Version, shape: Sequence[int], lo: int, hi: int) -> Iterator[Step]:
     """Tiles of the last axes, and in each of them steps along the last one."""
-    parts = [version.part(axis) or 1 for axis in (Axis.PLANE, Axis.ROW, Axis.LAST)][-len(shape) :]
+    parts = [version.part(axis) or 1 for axis in (Axis.ROW, Axis.LAST)][-len(shape) :]
     parts = [1] * (len(shape) - len(parts)) + parts
     for corner in np.ndindex(*(-(-n // p) for n, p in zip(shape, parts, strict=True))):
         ranges = [

@@ -371,15 +371,9 @@ def _threads(maker: Maker, let: Let) -> Step:
     return maker.bind(let.vars[0], lambda running, frame: 1)
 
 
-def _shared_is_apart(maker: Maker, let: Let) -> Step:
-    return maker.bind(
-        let.vars[0], lambda running, frame: running.device.driver.shared_is_apart
-    )
-
-
 _MAKERS: Makers = {
     Apply: _apply, Cast: _cast, If: _if, For: _for, While: _while,
     h.Adopt: _adopt, h.Alloc: _alloc, h.Retain: _retain, h.Free: _free, h.IsUnique: _is_unique,
     h.Trim: _trim, k.Load: _load, k.Store: _store, h.Launch: _launch, h.Fail: _fail,
-    h.Threads: _threads, h.SharedIsApart: _shared_is_apart,
+    h.Threads: _threads,
 }  # fmt: skip

@@ -26,7 +26,6 @@ from flatweave.base.schedule import (
     expand_variant,
     permute_variant,
     plans_of_sweeps,
-    stencil_variant,
     tape_bytes,
     version_variant,
 )
@@ -108,8 +107,7 @@ def _at(place: Any) -> Iterator[None]:
 
 def schedule(
     text: str | None = None, *, expand: str | None = None, permute: str | None = None,
-    version: str | None = None, seq_factor: int | None = None, stencil: str | None = None,
-    tape: int | None = None,
+    version: str | None = None, seq_factor: int | None = None, tape: int | None = None,
 ) -> AbstractContextManager[None]:  # fmt: skip
     """Force how work is divided inside a `with`, for this thread.
 
@@ -121,10 +119,9 @@ def schedule(
     the rows of a nest are done: "by-row", each from its first step to its last by one thread, or
     "flat", every step for all rows.
     `seq_factor` is how many elements of a block each of its threads takes, on a CPU each lane of a
-    step: a small one makes many blocks. `stencil` says for devices how elements around others are
-    read: in "tiles" that each block puts into its shared memory, or through the "caches". None
-    leaves it as it is outside, where sizes decide. `tape` is the most bytes of states that the
-    gradient of a loop of the program saves; where there are more, it computes states again.
+    step: a small one makes many blocks. None leaves it as it is outside, where sizes decide.
+    `tape` is the most bytes of states that the gradient of a loop of the program saves; where there
+    are more, it computes states again.
     `text` has plans of sweeps of one program, by name, as `stages(..).text["plan"]` prints them:
     change some of it. What a sweep does not allow is an error with the reason; only functions with
     `deterministic=False` group floats otherwise.
@@ -161,9 +158,6 @@ def schedule(
         if tape is not None:
             checked(tape_bytes, tape, f"{tape=}")
             wished = replace(wished, tape=tape)
-        if stencil is not None:
-            checked(stencil_variant, stencil, f"{stencil=}")
-            wished = replace(wished, stencil=stencil)
     except ArgumentError as failure:
         failure.where = user_location()
         raise

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from functools import partial
+from collections.abc import Sequence
 
 from flatweave.algorithms.long_folds import long_fold
 from flatweave.base.dtypes import bool_, i64, u64
@@ -15,7 +14,6 @@ from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.kernel.loops import FailingLoops, fold_in_lanes
 from flatweave.lower.machine.machine import WIDEST, Machine
 from flatweave.lower.traverse.row_lookup import Near, RowOf, Rows
-from flatweave.lower.traverse.shared_tiles import InShared
 from flatweave.lower.traverse.steps import Position, Tile
 from flatweave.ops import Check, Fold, Index, Locate
 from flatweave.terms.build import Builder, index
@@ -101,7 +99,6 @@ class Elements:
         self.step: Position | None = None
         self._quotients: dict[Atom, Quotient] = {}
         self.ahead = False
-        self.tiles: Mapping[Index, InShared] = {}
         self.furthest: tuple[Index, ...] = ()
         self.env: dict[Var, Atom] = {}
         self.failed: Atom = Const(False, bool_)
@@ -190,9 +187,6 @@ class Elements:
         near = self._near(b, op, buffer, indices)
         if near is not None:
             return near
-        if op in self.tiles:
-            given, load = self.atoms(op.indices), partial(self._load, buffer, indices, shape)
-            return self.tiles[op].read(b, indices, given, self.atom, load)
         if not (op.checked or isinstance(self.failed, Var)):
             b.assume_elements(shape)
         place = self._place(b, indices, shape)
@@ -202,11 +196,6 @@ class Elements:
         row = self.step.row_with(place) if is_sure and self.step is not None else None
         read = Load(buffer, place, self.ahead)
         return b.emit(read)[0] if row is None else row.once(read, buffer, place)
-
-    def _load(
-        self, buffer: Var, indices: Sequence[Atom], shape: Sequence[Atom], b: Builder
-    ) -> Atom:
-        return b.emit(Load(buffer, self._place(b, indices, shape)))[0]
 
     def _place(self, b: Builder, indices: Sequence[Atom], shape: Sequence[Atom]) -> Atom:
         """The position of an element, or 0 where it may depend on a failed check."""

@@ -37,11 +37,6 @@ ALONE = 80
 SECTOR = 32
 """Bytes that a device's memory hands out at once."""
 
-DIVIDED = 25
-"""Cycles of a division of 64 bits by an extent, and of its rest: some 100 instructions."""
-LOADED = 5
-"""Cycles of finding where an element of a tile lies: some 20 instructions."""
-
 
 def room(size: int) -> int:
     """What a working set may take of a memory: the rest is for what streams through it."""

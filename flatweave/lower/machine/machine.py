@@ -46,8 +46,6 @@ MULTIPROCESSOR_REGISTERS = 64 * KIB
 THREADS_WANTED = 768
 """Of a multiprocessor, 24 warps: 16 loads of 4 bytes by each thread are 48 KiB under way, and
 memory of 3.35 TB/s that answers after 0.6 us wants 15 KiB from each of 132."""
-FAR_BYTES = 64
-"""From the second cache of GPUs, for each multiprocessor."""
 
 
 @record(eq=True)
@@ -70,8 +68,6 @@ class Machine:
     `shared_bytes`: what a block's shared memory has on every device of the kind.
     `warps_meet_alone`: a barrier of a warp concerns no other warp.
     `shuffles`: the lanes of a warp that are threads exchange values without memory.
-    `far_bytes`: what a multiprocessor gets in a cycle from beyond its own cache; 0 where shared
-    memory is but a part of that.
     `registers`: how many vector registers there are.
     `thread_registers`: how many of 32 bits a thread may take, so that enough warps run at once; 0
     if lanes are not threads with private registers. `most_each`: elements of a scan that a thread
@@ -103,7 +99,6 @@ class Machine:
     misses: tuple[int, int] = (18, 160)
     scratch_bytes: int = 32 * KIB * KIB
     shared_bytes: int = 32 * KIB
-    far_bytes: int = 0
     caches: tuple[int, int] = (2 * KIB * KIB, 8 * KIB * KIB)
     registers: int = 16
     warps_meet_alone: bool = True
@@ -187,7 +182,6 @@ OPENCL = Machine(
     blocks_wanted=64,
     block_work=8 * KIB,
     shares_memory=False,
-    far_bytes=FAR_BYTES,
     line_bytes=128,
     warps_meet_alone=False,
 )
@@ -206,7 +200,6 @@ CUDA = Machine(
     block_work=8 * KIB,
     shares_memory=False,
     shared_bytes=48 * KIB,
-    far_bytes=FAR_BYTES,
     line_bytes=128,
     whole_words=2,
     shuffles=True,

@@ -81,11 +81,3 @@ SIDE_IN_PLACE = 64
 """Rows and lanes of a tile in place."""
 WIDEST_SQUARE = 16
 """Lanes of a square that stays in registers while it is turned, in tiles and the blocked layout."""
-
-# -- tiles in shared memory (devices) --------------------------------------------------------------
-
-MOST_OF_TILE = 8
-"""Elements of a tile for each thread, at most: more of them make the halo a smaller part of it, but
-leave few blocks for small arrays."""
-ENOUGH_TILES = 4
-"""This part of the blocks that are wanted is enough for all multiprocessors."""

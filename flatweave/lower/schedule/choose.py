@@ -21,7 +21,6 @@ from flatweave.lower.schedule.in_registers import elements_each
 from flatweave.lower.schedule.plan import Carry, Level, ScatterChoice, SweepPlan
 from flatweave.lower.schedule.scan_levels import ScanRecord, packing_of_scans
 from flatweave.lower.schedule.short_rows import Length, first_long, is_short, length_of_short
-from flatweave.lower.schedule.stencil import SharedTile, choose_shared_tile
 from flatweave.lower.schedule.tiling import (
     blocks_of,
     choose_blocks,
@@ -38,7 +37,6 @@ from flatweave.nest.schedule import (
     Axis,
     Bind,
     Cache,
-    Guard,
     How,
     Memory,
     RFactor,
@@ -117,7 +115,7 @@ def _plan(
     memory = Memory.REGISTERS if each else _memory(facts, machine, lanes, division, wishes)
     steps += [Cache(memory)] if memory else []
     plain = Version("plain", steps=tuple(steps))
-    versions = (*_tiles(facts, machine, plain, scatter, wishes),
+    versions = (*tiled_versions(facts.contraction, machine),
                 *versions_of(facts, machine, plain, division, wishes))  # fmt: skip
     return SweepPlan(
         replace(bind, folds=folds, rows=division.sources),
@@ -134,27 +132,6 @@ def _rows(facts: SweepFacts, machine: Machine, division: Division) -> Rows:
         along = along_on_device(facts.op)
     folded = _folds_rows(facts, machine, along)
     return Rows(along, flagged, division.mixed, folded)
-
-
-def _tiles(
-    facts: SweepFacts, machine: Machine, plain: Version, scatter: tuple[ScatterChoice, ...],
-    wishes: Schedule,
-) -> list[Version]:  # fmt: skip
-    """The versions that keep results in register tiles, or what they read in shared ones."""
-    tiles = tiled_versions(facts.contraction, machine)
-    stencil = shared_tile_of(facts, machine, plain.lanes, scatter)
-    if stencil is not None and (stencil.pays or wishes.stencil == "tiles"):
-        tiles.insert(0, replace(stencil.of(plain), name="shared", guard=Guard(worth=True)))
-    return tiles
-
-
-def shared_tile_of(
-    facts: SweepFacts, machine: Machine, lanes: Vectorize, scatter: tuple[ScatterChoice, ...]
-) -> SharedTile | None:
-    """The tile of a stencil; none where it is a part of something else."""
-    if scatter or lanes.axis is not Axis.SPACE or machine.one_block:
-        return None
-    return choose_shared_tile(facts.stencil, len(facts.op.shape), machine)
 
 
 def _of_one(

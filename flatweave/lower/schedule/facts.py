@@ -16,7 +16,7 @@ from flatweave.lower.schedule.scan_levels import (
     find_scan_levels,
 )
 from flatweave.lower.schedule.short_rows import Ones, find_ones
-from flatweave.lower.schedule.stencil import Neighbours, Stencil, find_neighbours, find_stencil
+from flatweave.lower.schedule.stencil import Neighbours, find_neighbours
 from flatweave.nest.schedule import Axis
 from flatweave.ops import Check, Fold, Index, Locate, Sweep
 from flatweave.terms.syntax import Atom
@@ -60,11 +60,6 @@ class SweepFacts:
     def neighbours(self) -> Neighbours | None:
         """Its reads of rows around an element's own row."""
         return find_neighbours(self.op, self.known)
-
-    @cached_property
-    def stencil(self) -> Stencil | None:
-        """The arrays that it reads at several positions around an element."""
-        return find_stencil(self.op, self.known)
 
     def of_one(self, axis: Axis) -> Ones | None:
         """The sweep's form for rows of one element, if lanes would otherwise run along `axis`."""

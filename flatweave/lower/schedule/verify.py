@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import prod
 
 from flatweave.base.errors import CompilerBug
 from flatweave.lower.machine.machine import WIDEST, Machine
@@ -12,7 +11,6 @@ from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.plan import Carry, SweepPlan, When
 from flatweave.lower.schedule.scan_levels import packing_of_scans
 from flatweave.lower.schedule.short_rows import length_of_short
-from flatweave.lower.schedule.stencil import shape_of
 from flatweave.nest.legal import broken_laws
 from flatweave.nest.schedule import (
     ALWAYS,
@@ -90,8 +88,6 @@ def _schedule(
     if facts.located is None and version.rows.along is not Along.EITHER:
         yield "a version goes along rows that are not there"
     yield from _register_tile(version, facts)
-    if version.is_shared:
-        yield from _shared_tile(plan, version, facts, machine)
     cache = version.step(Cache)
     counts = all(record.compact is not None for record in facts.scans.records)
     once = cache is not None and cache.at is Memory.SCRATCH
@@ -106,8 +102,6 @@ def _guard(version: Version, facts: SweepFacts) -> Iterator[str]:
         yield "a version asks how long rows are that are not there"
     if guard.inside is not version.is_tiled:
         yield "versions in register tiles, and no others, ask whether all reads are inside"
-    if guard.worth and not version.is_shared:
-        yield "a version asks whether a tile is worth it, and has none"
 
 
 def _lanes(plan: SweepPlan, version: Version, machine: Machine) -> Iterator[str]:
@@ -166,8 +160,7 @@ def _register_tile(version: Version, facts: SweepFacts) -> Iterator[str]:
     parts = {axis: version.part(axis) for axis in (Axis.ROW, Axis.LAST, Axis.FOLD)}
     cache = version.caches(Memory.PACKED)
     if unroll is None:
-        split = bool(version.step(Split)) and not version.is_shared
-        if order != (BY_PANELS if split else None):
+        if order != (BY_PANELS if version.step(Split) else None):
             yield "loops are panels, rows and columns, in this order, or there are no panels"
         if cache:
             yield "operands are packed of what is no contraction"
@@ -192,15 +185,3 @@ def _register_tile(version: Version, facts: SweepFacts) -> Iterator[str]:
         yield f"squares of {square} lanes do not fill register tiles"
     if square and not facts.contraction.reads_along_fold:
         yield "squares of lanes that are not adjacent along the fold"
-
-
-def _shared_tile(
-    plan: SweepPlan, version: Version, facts: SweepFacts, machine: Machine
-) -> Iterator[str]:
-    shape, threads = shape_of(version, len(facts.op.shape)), version.lanes.width * machine.warps
-    if facts.stencil is None or plan.levels:
-        yield "tiles in shared memory of what is no stencil"
-    elif prod(shape) % threads:
-        yield f"a tile of {shape} is not whole steps of {threads}"
-    elif sum(around.bytes_of(shape) for around in facts.stencil.arrays) > machine.shared_bytes:
-        yield f"a tile of {shape} does not fit into {machine.shared_bytes} bytes"

@@ -20,7 +20,6 @@ from flatweave.lower.machine.thresholds import (
 )
 from flatweave.lower.schedule.division import Division, folds_at_once, is_filled, reads_along_rows
 from flatweave.lower.schedule.facts import SweepFacts
-from flatweave.lower.schedule.stencil import SharedTile
 from flatweave.nest.schedule import ALWAYS, Along, Axis, Cache, Guard, Rows, Stream, Tail, Version
 from flatweave.ops.rows import scalar_type
 from flatweave.terms.syntax import Atom
@@ -78,9 +77,8 @@ def wished(versions: tuple[Version, ...], wishes: Schedule) -> tuple[Version, ..
     for wish, has, free in (
         (wishes.store, attrgetter("streams"), {"elements": 0}),
         (wishes.contraction, attrgetter("is_tiled"), {"work": 0, "narrowest": 0}),
-        (wishes.stencil, attrgetter("is_shared"), {"worth": False}),
     ):
-        if wish in ("plain", "lanes", "caches"):
+        if wish in ("plain", "lanes"):
             left = [v for v in left if not has(v)]
         elif wish is not None:
             left = [_freed(v, **free) if has(v) else v for v in left]
@@ -120,42 +118,18 @@ def _streaming(
     return (replace(streaming, name="streaming", guard=Guard(least, multiple)),)
 
 
-FEW_TILES = ", but there are few tiles, or blocks have no memory of their own"
 WHY_ONES = "rows have one element each"
 WHY_SHORT = "each lane has a row, or a part of one, as rows are short"
 
 
-def why_stencil(tile: SharedTile, shared: Version | None, *, in_tile: bool) -> str:
-    """Why neighbours are read in a tile or not, where the version `shared` reads them there."""
-    said = f"{_hundredths(tile.cached)} cycles for 32 results, {_hundredths(tile.tiled)} in tiles"
-    if not in_tile:
-        few = "" if shared is None else FEW_TILES
-        return f"neighbours are read through the caches: {said}{few}"
-    shape = " x ".join(map(str, tile.shape))
-    reads = f"{_hundredths(tile.loads)} reads for a result instead of {_hundredths(tile.reads)}"
-    wished = shared is not None and not shared.guard.worth
-    cause = "as the schedule says" if wished else f"through the caches {said}"
-    return f"neighbours are read in tiles of {shape}, shared by a block, {reads}: {cause}"
-
-
-def _hundredths(number: int) -> str:
-    return f"{number // 100}.{number % 100:02}"
-
-
-def why_version(
-    version: Version, versions: Sequence[Version], stencil: SharedTile | None = None
-) -> str:
+def why_version(version: Version, versions: Sequence[Version]) -> str:
     """Why one of several versions runs; "" where there is no choice."""
     guard = version.guard
     if guard.of_short_rows:
         others = [v for v in versions if v.guard.short_rows == guard.short_rows]
         why = WHY_ONES if guard.one else WHY_SHORT
         return "; ".join(filter(None, (why, _why_version(version, others))))
-    others = [v for v in versions if not v.guard.of_short_rows]
-    if stencil is not None:
-        shared = next((v for v in others if v.is_shared), None)
-        return why_stencil(stencil, shared, in_tile=version is shared)
-    return _why_version(version, others)
+    return _why_version(version, [v for v in versions if not v.guard.of_short_rows])
 
 
 def _why_version(version: Version, versions: Sequence[Version]) -> str:

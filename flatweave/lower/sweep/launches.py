@@ -13,21 +13,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from math import prod
 
 from flatweave.algorithms.words import NOTHING
 from flatweave.base.records import replace
-from flatweave.kernel_ir.host import Free, SharedIsApart
+from flatweave.kernel_ir.host import Free
 from flatweave.lower.host.context import Declared, Lowering, fill, held
 from flatweave.lower.kernel.builder import KernelBuilder
-from flatweave.lower.machine.machine import Machine
-from flatweave.lower.machine.thresholds import ENOUGH_TILES
-from flatweave.lower.schedule.choose import shared_tile_of
 from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.plan import Carry, SweepPlan
 from flatweave.lower.schedule.scan_levels import ScanRecord, packing_of_scans
 from flatweave.lower.schedule.short_rows import Ones, length_of_short
-from flatweave.lower.schedule.stencil import SharedTile, shape_of, shared_tile
 from flatweave.lower.schedule.versions import why_version
 from flatweave.lower.sweep.chains import (
     KnownPrefixes,
@@ -39,7 +34,6 @@ from flatweave.lower.sweep.chains import (
 from flatweave.lower.sweep.contracted import write_contracted
 from flatweave.lower.sweep.passes import Passes
 from flatweave.lower.sweep.sink import HostSweep, LoweredSink
-from flatweave.lower.sweep.tiles import write_in_tiles
 from flatweave.lower.sweep.writer import KernelWriter
 from flatweave.lower.traverse.row_lookup import groups
 from flatweave.nest.schedule import ALWAYS, Axis, Guard, Version
@@ -54,7 +48,7 @@ from flatweave.terms.syntax import Atom, Const, Let, Var, types_of
 
 SUFFIXES = {
     "streaming": "_s", "rows": "_rows", "streaming-rows": "_rows_s", "fill": "_fill",
-    "tiled": "_tiled", "shared": "_shared",
+    "tiled": "_tiled",
 }  # fmt: skip
 """What is added to the name of a sweep's kernel for a version."""
 
@@ -82,15 +76,10 @@ def holds(
     lowering: Lowering, host: Builder, version: Version, facts: SweepFacts,
     shape: Sequence[Atom], total: Atom,
 ) -> Atom:  # fmt: skip
-    """Whether the sizes of a sweep are those that a version is for; and the device, where it reads
-    from tiles in shared memory."""
+    """Whether the sizes of a sweep are those that a version is for."""
     guard, conditions = version.guard, list[Atom]()
     if guard.inside:
         conditions += _is_tiled(lowering, host, guard, facts, shape, total)
-    if guard.worth:
-        assert facts.stencil is not None
-        tile = shared_tile(facts.stencil, shape_of(version, len(shape)), lowering.machine)
-        conditions += _is_shared(host, tile, lowering.machine, shape, total)
     if guard.elements:
         conditions.append(host.apply("ge", total, index(guard.elements)))
     if guard.multiple > 1:
@@ -126,22 +115,6 @@ def _is_tiled(
     if guard.widest:
         large.append(host.apply("le", shape[-1], index(guard.widest)))
     return [host.apply("ge", total, least), *large, *(host.apply("le", a, b) for a, b in bounds)]
-
-
-def _is_shared(
-    host: Builder, tile: SharedTile, machine: Machine, shape: Sequence[Atom], total: Atom
-) -> list[Atom]:
-    """Whether shared memory is faster than other memory, there are tiles for all multiprocessors,
-    and the parts of tiles past the ends of the array do not cost more than the tiles save."""
-    tiles = host.product([
-        host.ceil_div(extent, index(n)) for extent, n in zip(shape, tile.shape, strict=True)
-    ])  # fmt: skip
-    tiled = host.mul(tiles, index(prod(tile.shape) * tile.tiled))
-    return [
-        host.emit(SharedIsApart())[0],
-        host.apply("ge", tiles, index(machine.blocks_wanted // ENOUGH_TILES)),
-        host.apply("lt", tiled, host.mul(total, index(tile.cached))),
-    ]
 
 
 def rows_of_host(lowering: Lowering, located: Locate) -> Atom:
@@ -328,9 +301,7 @@ class SweepLowering:
         self.lowering.launch_first(chosen, plain, self.sweep.blocks)
 
     def _why(self, version: Version) -> str:
-        plan, machine = self.plan, self.lowering.machine
-        stencil = shared_tile_of(self.facts, machine, plan.plain.lanes, plan.scatter)
-        return why_version(version, plan.versions, stencil)
+        return why_version(version, self.plan.versions)
 
     @cached_property
     def _ones(self) -> tuple[Ones, SweepFacts] | None:
@@ -371,8 +342,6 @@ class SweepLowering:
             sinks = [sink.fed(taken) for sink, taken in zip(sinks, portions, strict=True)]
         if version.is_tiled:
             write_contracted(writer, sinks)
-        elif version.is_shared:
-            write_in_tiles(writer, sinks)
         elif version.rows.folded:
             sinks[0].write_alone(writer, sinks)
         else:

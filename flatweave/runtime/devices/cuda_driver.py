@@ -183,7 +183,6 @@ class CudaDriver:
     """What a device needs of CUDA."""
 
     kind = "cuda"
-    shared_is_apart = True
 
     def __init__(self, cu: Any, ordinal: int) -> None:
         self._cu = cu

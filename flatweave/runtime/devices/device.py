@@ -62,10 +62,6 @@ class Driver(Source, Protocol):
     def compiler(self) -> str:
         """All that a binary depends on but its text."""
 
-    @property
-    def shared_is_apart(self) -> bool:
-        """Whether blocks have separate shared memory, not a part of all memory."""
-
     def upload(self, memory: Any, values: Values) -> None:
         """Copy a small array to memory; when this returns, the array may change."""
 

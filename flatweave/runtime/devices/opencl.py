@@ -82,11 +82,6 @@ class OpenClDriver:
         self._errors = (cl.LogicError, cl.RuntimeError)
         self.leave()
 
-    @property
-    def shared_is_apart(self) -> bool:
-        """A CPU's is a part of all memory."""
-        return bool(self._device.local_mem_type == self._cl.device_local_mem_type.LOCAL)
-
     def begin(self) -> None:
         """Calls name their queue: a thread needs nothing more."""
 
