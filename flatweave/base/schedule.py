@@ -77,8 +77,8 @@ class ByGain:
     sorts: Thresholds
 
     def of(self, gain: str) -> Thresholds:
-        """Those for `loops` or for `sorts`."""
-        return self.loops if gain == "loops" else self.sorts
+        """Those for `loops` or for `sorts`; loops by `elements` always do."""
+        return {"elements": ALWAYS, "loops": self.loops, "sorts": self.sorts}[gain]
 
 
 # The schedule of a program: the named variants it takes; None where the lowering chooses.

@@ -6,7 +6,8 @@ Scalars of the program are host scalars, arrays are buffers. Sweeps become launc
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 
 from flatweave.algorithms.long_folds import long_fold
@@ -284,12 +285,12 @@ def _control(lowering: Lowering, let: Let, op: If | While | For) -> None:
             second = _branch(lowering, other, optional=True)
             results = lowering.host.emit(If(known, first, second))
         case While(condition=holds, body=body, init=init):
-            state = _initial(lowering, let, init)
-            loop = While(_condition(lowering, holds), _branch(lowering, body), state)
+            state = _initial(lowering, let, init, body)
+            loop = While(_condition(lowering, holds), _turn(lowering, body), state)
             results = lowering.host.emit(loop)
         case For(lo=lo, hi=hi, step=step, body=body, init=init):
-            state = _initial(lowering, let, init)
-            counted = For(scalar(lo), scalar(hi), scalar(step), _branch(lowering, body), state)
+            state = _initial(lowering, let, init, body)
+            counted = For(scalar(lo), scalar(hi), scalar(step), _turn(lowering, body), state)
             results = lowering.host.emit(counted)
     _bind_results(lowering, let.vars, results)
 
@@ -328,9 +329,39 @@ def _branch(
     inside = lowering.inner(optional=optional)
     if holds is not None:
         _know(inside, holds)
+    return _closed(inside, fn)
+
+
+def _turn(lowering: Lowering, fn: Lambda) -> Lambda:
+    """The body of a loop, which owns its state; see `_rewritten`."""
+    return _closed(lowering.inner(), fn, _rewritten(fn))
+
+
+def _closed(inside: Lowering, fn: Lambda, sole: Collection[int] = ()) -> Lambda:
     params = bind_params(inside, fn.params)
+    inside.sole = {params[len(params) - len(fn.results) + k] for k in sole}
     results = lower_body(inside, fn, owned=True)
     return inside.host.close(params, results)
+
+
+def _rewritten(fn: Lambda) -> set[int]:
+    """The parts of a loop's state that each iteration only reads, writes to and hands on.
+
+        for .. (i, xs => .. ; ys = sweep .. [scatter_store [xs]] in ys)
+
+    If such an array has one owner before the loop, it has one in each iteration.
+    """
+    state = fn.params[len(fn.params) - len(fn.results) :]
+    uses = Counter(var for let in fn.lets for var in free_vars(let.op))
+    uses.update(var for var in fn.results if isinstance(var, Var))
+    found: dict[Atom, Atom] = {}
+    for let in fn.lets:
+        if isinstance(let.op, Sweep):
+            found.update(zip(let.vars, let.op.sinks[0].updated, strict=False))
+    return {
+        k for k, (param, result) in enumerate(zip(state, fn.results, strict=True))
+        if found.get(result) == param and isinstance(result, Var) and uses[result] == 1
+    }  # fmt: skip
 
 
 def _condition(lowering: Lowering, fn: Lambda) -> Lambda:
@@ -345,11 +376,14 @@ def _condition(lowering: Lowering, fn: Lambda) -> Lambda:
     return inside.host.close(params, [inside.scope.scalar(fn.results[0])])
 
 
-def _initial(lowering: Lowering, let: Let, init: Sequence[Atom]) -> tuple[Atom, ...]:
+def _initial(
+    lowering: Lowering, let: Let, init: Sequence[Atom], body: Lambda
+) -> tuple[Atom, ...]:
     """The state that a loop takes over: each array with an owned reference."""
     out: list[Atom] = []
     moved: set[Var] = set()
-    for atom in init:
+    sole = _rewritten(body)
+    for k, atom in enumerate(init):
         value = lowering.scope.find(atom)
         if not isinstance(value, HostArray):
             out.append(value)
@@ -362,7 +396,7 @@ def _initial(lowering: Lowering, let: Let, init: Sequence[Atom]) -> tuple[Atom, 
             moved.add(atom)
         else:
             lowering.host.emit(Retain(value.buffer))
-        out.append(value.buffer)
+        out.append(lowering.alone(atom, value) if k in sole else value.buffer)
     return tuple(out)
 
 

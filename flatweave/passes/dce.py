@@ -1,5 +1,5 @@
 """Dead code: drop every let that no result needs, every unread store, the components of folds that
-no read component depends on, and the arrays of sorts that nothing reads.
+no read component depends on, and the arrays of sorts and results of branches that nothing reads.
 
     total(n: i64, xs: f32[n]) =>
         a: f32[n], s: f32 = sweep [n] (i: i64 =>
@@ -24,8 +24,8 @@ from flatweave.base.dtypes import i64
 from flatweave.ops import Combine, Compact, Fold, RadixSort, Sink, Sort, SortRow, SortRows, Sweep
 from flatweave.passes.array_pass import array_pass
 from flatweave.terms.build import index, lambda_of
-from flatweave.terms.control import Cast
-from flatweave.terms.syntax import Atom, Lambda, Let, Op, Var
+from flatweave.terms.control import Cast, If
+from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Op, Var
 from flatweave.terms.traverse import free_vars, map_field, needed_for, same
 
 
@@ -61,11 +61,14 @@ def _live_op(op: Op) -> Op:
 
 def _trim(let: Let, live: set[Var]) -> Let:
     """A sweep without unread sinks, and without unread arrays of its compacts; a fold without
-    unread components; a sort without arrays that neither its key nor anything else reads."""
+    unread components; a sort without arrays that neither its key nor anything else reads; a branch
+    without unread results."""
     if isinstance(let.op, Fold):
         return _trim_fold(let, let.op, live)
     if isinstance(let.op, Sort | RadixSort | SortRow | SortRows):
         return _trim_sort(let, let.op, live)
+    if isinstance(let.op, If):
+        return _trim_if(let, let.op, live)
     if not isinstance(let.op, Sweep):
         return let
     vars_: list[Var] = []
@@ -100,6 +103,23 @@ def _trim_sort(let: Let, op: Sort | RadixSort | SortRow | SortRows, live: set[Va
     vars_, params, xs = zip(*kept, strict=True)
     fn = Lambda(params, op.fn.lets, op.fn.results)
     return Let(vars_, op.replace(fn=fn, xs=xs), let.where)
+
+
+def _trim_if(let: Let, op: If, live: set[Var]) -> Let:
+    """A branch of those results that are read; before each array its extents stay."""
+    kept: set[int] = set()
+    for k, var in enumerate(let.vars):
+        if var in live:
+            rank = var.type.rank if isinstance(var.type, ArrayType) else 0
+            kept.update(range(k - rank, k + 1))
+    if not kept or len(kept) == len(let.vars):
+        return let
+
+    def shorter(fn: Lambda) -> Lambda:
+        return Lambda(fn.params, fn.lets, tuple(fn.results[k] for k in sorted(kept)))
+
+    vars_ = tuple(let.vars[k] for k in sorted(kept))
+    return Let(vars_, op.replace(then=shorter(op.then), other=shorter(op.other)), let.where)
 
 
 def _trim_fold(let: Let, op: Fold, live: set[Var]) -> Let:

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import flatweave as fw
 from flatweave.tables.counts import n_unique
-from flatweave.tables.keys import columns, in_order, one_length, restored
-from flatweave.tables.nullable import Nullable, with_offsets
+from flatweave.tables.keys import columns, numbered, one_length, restored
+from flatweave.tables.nullable import Nullable, is_kept, with_offsets
 from flatweave.tables.selection import worst
 
 
@@ -25,7 +25,7 @@ class Groups:
 
     `keys` has the key of each group, a tuple for several key columns; `index` the group of each
     element, `order` the elements group by group, `offsets` where each group begins in it, and
-    `data` the values in that order.
+    `data` the values as they were given.
     """
 
     keys: Any
@@ -41,13 +41,17 @@ class Groups:
         values a Ragged of the indices of the elements."""
         if not self.data:
             return with_offsets(self.order, self.offsets)
-        rows = tuple(with_offsets(part, self.offsets) for part in self.data)
+        rows = _in_rows(self._unnamed())
         return rows[0] if len(rows) == 1 else rows
 
     @property
     def sizes(self) -> Any:
         """How many elements each group has: i64[g]."""
         return with_offsets(self.order, self.offsets).lengths
+
+    def _unnamed(self) -> Groups:
+        """The same without keys, which may be text."""
+        return dataclasses.replace(self, keys=())
 
     def _each(self) -> tuple[Any, ...]:
         rows = self.rows
@@ -75,7 +79,7 @@ class Groups:
                     f"agg got {function!r} for groups of {len(self.data)} values.",
                     "Give a function of a row of each value, or group one value.",
                 )
-        found: dict[str, Any] = _aggregated(self._each(), functions)
+        found: dict[str, Any] = _aggregated(self._unnamed(), functions)
         return found
 
     def spread(self, x: Any) -> Any:
@@ -112,26 +116,49 @@ def group_by(keys: Any, *values: Any, sort: bool = True, dropna: bool = False) -
 
 @fw.operation(static="sort dropna")
 def _grouped(keys: Any, values: Any, sort: bool, dropna: bool) -> Groups:
-    ordered = in_order(keys, dropna, "group_by")
-    n = ordered.order.shape[0]
+    index, order, offsets, found = numbered(keys, dropna, "group_by")
     leaves = [part for value in values for part in _arrays(value)]
-    one_length([ordered.order, *leaves], "group_by")
-    starts = fw.iota(n)[ordered.begins]
-    order = ordered.order[: ordered.kept] if dropna else ordered.order
-    offsets = fw.concat([starts, fw.full(1, fw.asarray(ordered.kept))])
-    numbers = (fw.cumsum(ordered.begins) - 1)[: ordered.kept]
-    parts = [part[starts] for part in ordered.parts]
+    one_length([index, *leaves], "group_by")
+    parts = list(found)
     if not sort:
-        first = fw.argsort(order[starts])
+        first = fw.argsort(order[offsets[:-1]])
+        count = first.shape[0]
+        place = fw.scatter(fw.full(count, 0), first, fw.iota(count))
+        moved = with_offsets(order, offsets)[first]
+        order, offsets = moved.values, moved.offsets
         parts = [part[first] for part in parts]
-        place = fw.scatter(fw.full(first.shape, 0), first, fw.iota(first.shape[0]))
-        moved = with_offsets((order, numbers), offsets)[first]
-        (order, numbers), offsets = moved.values, moved.offsets
-        numbers = place[numbers]
-    index = fw.scatter(fw.full(n, -1 if dropna else 0), order, numbers)
-    data = tuple(fw.gather(value, order) for value in values)
+        index = fw.gather(place, index, default=-1)
+    kept = tuple(value if is_kept(value) else fw.asarray(value) for value in values)
     found = tuple(restored(key, parts) for key in keys)
-    return Groups(found, index, order, offsets, data, True if dropna else None)
+    return Groups(found, index, order, offsets, kept, True if dropna else None)
+
+
+@fw.operation()
+def _in_rows(groups: Groups) -> Any:
+    """The values of each group: a stable sort by groups moves arrays of single elements, which is
+    faster than to read them in order."""
+    index, order, offsets = groups.index, groups.order, groups.offsets
+    group = index if groups.partial is None else fw.where(index < 0, offsets.shape[0], index)
+    flat = [part for value in groups.data if _is_flat(value) for part in _arrays(value)]
+    moved = iter(fw.sort_by_key(group, tuple(flat))[1] if flat else ())
+    total = order.shape[0]
+
+    def in_order(value: Any) -> Any:
+        if isinstance(value, Nullable):
+            return Nullable(in_order(value.values), in_order(value.valid))
+        return next(moved)[:total]
+
+    return tuple(
+        with_offsets(in_order(value) if _is_flat(value) else fw.gather(value, order), offsets)
+        for value in groups.data
+    )
+
+
+def _is_flat(value: Any) -> bool:
+    """Whether a value is an array of single elements, or a Nullable of one."""
+    if isinstance(value, Nullable):
+        return _is_flat(value.values)
+    return isinstance(value, fw.Array) and value.ndim == 1
 
 
 def _arrays(value: Any) -> list[Any]:
@@ -156,11 +183,75 @@ def _spread(x: Any, index: Any, partial: Any) -> Any:
 
 
 @fw.operation()
-def _aggregated(rows: Any, functions: Any) -> Any:
-    return {
-        name: NAMED[function](rows[0]) if isinstance(function, str) else fw.map(function, *rows)
-        for name, function in functions.items()
-    }
+def _aggregated(groups: Groups, functions: Any) -> Any:
+    by_index = len(groups.data) == 1 and isinstance(groups.data[0], fw.Array)
+    by_index = by_index and groups.data[0].ndim == 1
+    found: dict[str, Any] = {}
+    for name, function in functions.items():
+        known = function if isinstance(function, str) else FUNCTIONS.get(function)
+        if by_index and known in BY_INDEX:
+            x, count = groups.data[0], groups.offsets.shape[0] - 1
+            found[name] = BY_INDEX[known](Elements(x, groups.index, count))
+        elif known in NAMED:
+            found[name] = NAMED[known](groups.rows)
+        else:
+            found[name] = groups.map(function)
+    return found
+
+
+class Elements(NamedTuple):
+    """Values in the order in which they are given, and the group of each, -1 for none."""
+
+    x: Any
+    index: Any
+    count: Any
+
+    def folded(self, op: Any, start: Any, x: Any) -> Any:
+        """The values of each group, combined."""
+        room = fw.full(self.count, x.dtype.type(start))
+        return fw.reduce_by_index(room, op, start, self.index, x)
+
+    def sum(self, x: Any) -> Any:
+        """The sum in each group, in the dtype of `fw.sum`."""
+        return self.folded(fw.add, 0, x.astype(fw.sum(x[:0]).dtype))
+
+    def extreme(self, op: Any, is_min: bool) -> Any:
+        """The least or greatest value in each group."""
+        return self.folded(op, worst(self.x.dtype, is_min), self.x)
+
+    @property
+    def sizes(self) -> Any:
+        """How many elements each group has."""
+        return fw.histogram(self.count, self.index)
+
+    def mean(self, x: Any) -> Any:
+        """The mean in each group."""
+        return self.sum(x) / self.sizes.astype(fw.mean(x[:0]).dtype)
+
+    def std(self) -> Any:
+        """The standard deviation in each group, of n - 1."""
+        x = self.x.astype(fw.mean(self.x[:0]).dtype)
+        away = x - fw.gather(self.mean(x), self.index, default=0)
+        return fw.sqrt(self.sum(away * away) / (self.sizes - 1).astype(x.dtype))
+
+    def end(self, op: Any, start: Any) -> Any:
+        """The value of the first or the last element of each group."""
+        return self.x[self.folded(op, start, fw.iota(self.x.shape[0]))]
+
+
+BY_INDEX: dict[Any, Callable[[Elements], Any]] = {
+    "sum": lambda e: e.sum(e.x),
+    "mean": lambda e: e.mean(e.x),
+    "min": lambda e: e.extreme(fw.minimum, is_min=True),
+    "max": lambda e: e.extreme(fw.maximum, is_min=False),
+    "count": lambda e: e.sizes,
+    "std": lambda e: e.std(),
+    "first": lambda e: e.end(fw.minimum, 2**63 - 1),
+    "last": lambda e: e.end(fw.maximum, -1),
+}
+"""Aggregates that need no order: elements are added to their groups where they are."""
+FUNCTIONS = {fw.sum: "sum", fw.mean: "mean", fw.min: "min", fw.max: "max", fw.median: "median"}
+"""Functions that say the same as a name."""
 
 
 def _extreme(function: Callable[..., Any], is_min: bool) -> Callable[[Any], Any]:

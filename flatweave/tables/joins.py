@@ -14,7 +14,7 @@ import dataclasses
 from typing import Any
 
 import flatweave as fw
-from flatweave.tables.keys import both_sides, columns, first_not, in_order, is_missing, one_length
+from flatweave.tables.keys import both_sides, columns, first_not, is_missing, numbered, one_length
 from flatweave.tables.verbs import made
 
 HOW = ("inner", "left", "right", "full", "outer", "semi", "anti")
@@ -72,22 +72,19 @@ def join(left: Any, right: Any, how: str = "inner") -> Any:
     return _joined(*both_sides(left, right, "join"), how=how)
 
 
-def numbered(left: tuple[Any, ...], right: tuple[Any, ...], who: str) -> tuple[Any, ...]:
-    """Both tables in the order of their keys: for each element of the two the number of its key,
-    where each key begins, and how many of its elements are of the left one."""
+def together(left: tuple[Any, ...], right: tuple[Any, ...], who: str) -> tuple[Any, Any, Any]:
+    """The number of the key of each left element, and of each right one; how many keys there are.
+    """
     n = _length(left, who)
     both = tuple(fw.concat([a, b]) for a, b in zip(left, right, strict=True))
-    ordered = in_order(both, False, who)
-    total = ordered.order.shape[0]
-    starts = fw.iota(total)[ordered.begins]
-    numbers = fw.cumsum(ordered.begins) - 1
-    index = fw.scatter(fw.full(total, 0), ordered.order, numbers)
-    ends = fw.concat([starts[1:], fw.full(fw.minimum(starts.shape[0], 1), total)])
-    is_left = ordered.order < n
-    of_left = fw.reduce_by_index(
-        fw.full(starts.shape, 0), fw.add, 0, numbers, is_left.astype(fw.i64)
-    )
-    return n, ordered.order, index, starts + of_left, ends
+    index, _, offsets, _ = numbered(both, False, who)
+    return index[:n], index[n:], offsets.shape[0] - 1
+
+
+def by_number(index: Any, count: Any) -> tuple[Any, Any]:
+    """Elements in the order of their numbers, and where each number begins in it."""
+    sizes = fw.histogram(count, index)
+    return fw.argsort(index), fw.concat([fw.full(1, 0), fw.cumsum(sizes)])
 
 
 def _length(keys: tuple[Any, ...], who: str) -> Any:
@@ -99,19 +96,21 @@ def _length(keys: tuple[Any, ...], who: str) -> Any:
 
 @fw.operation(static="how")
 def _joined(left: Any, right: Any, how: str) -> Any:
-    n, order, index, first, last = numbered(left, right, "join")
-    mine = index[:n]
-    counts = last[mine] - first[mine]
+    mine, theirs, count = together(left, right, "join")
+    n = mine.shape[0]
+    order, offsets = by_number(theirs, count)
+    first = offsets[mine]
+    counts = offsets[mine + 1] - first
     missing = is_missing(left)
     if missing is not None:
         counts = fw.where(missing, 0, counts)
     if how in ("semi", "anti"):
         return fw.iota(n)[counts > 0 if how == "semi" else counts == 0]
-    values = fw.expand(lambda e: e[1], lambda e, k: order[e[0] + k] - n, (first[mine], counts))
+    values = fw.expand(lambda e: e[1], lambda e, k: order[e[0] + k], (first, counts))
     rows = made(values, counts)
     matched = None
     if how in ("right", "full", "outer"):
-        m = order.shape[0] - n
+        m = order.shape[0]
         matched = fw.scatter(fw.full(m, False), values, fw.full(values.shape, True))
     return Join(rows, matched, True if how in ("left", "full", "outer") else None)
 
@@ -180,15 +179,10 @@ def _asof(
     else:
         one_length([mine, *map(_plain, by[0])], "join_asof", "keys")
         one_length([theirs, *map(_plain, by[1])], "join_asof", "keys")
-        _, both, index, first, last = numbered(by[0], by[1], "join_asof")
-        group = index[both]
-        is_left = both < n
-        own, order = both[is_left], both[fw.logical_not(is_left)] - n
-        own_begins, begins = _starts(group[is_left]), _starts(group[fw.logical_not(is_left)])
-        # right elements before a position of the common order: those before its key, and its own
-        lefts = fw.scan(fw.add, 0, is_left.astype(fw.i64), exclusive=True)
-        there = fw.concat([lefts, fw.full(1, n)])
-        starts, ends = (edge[index[:n]] - there[edge[index[:n]]] for edge in (first, last))
+        my_group, their_group, count = together(by[0], by[1], "join_asof")
+        (own, _), (order, offsets) = by_number(my_group, count), by_number(their_group, count)
+        own_begins, begins = _starts(my_group[own]), _starts(their_group[order])
+        starts, ends = offsets[my_group], offsets[my_group + 1]
     _ascending(mine, own, own_begins, "left", by is not None)
     _ascending(theirs, order, begins, "right", by is not None)
     if tolerance is not None:

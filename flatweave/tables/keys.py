@@ -1,13 +1,14 @@
 """Key columns: what other libraries have as arrays that sort and compare, and their numbering.
 
     columns((names, days))     each an array, a Nullable or times; and how to give keys back
-    number(columns)            the elements in the order of their keys, and where groups begin
+    numbered(columns)          the number of each element's key, and the elements key by key
 
 NaN is equal to NaN and comes after the numbers, what is missing after NaN.
 """
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -192,13 +193,13 @@ def _known(codes: Any) -> Any:
     return Nullable(np.maximum(codes, 0), codes >= 0)
 
 
-class Ordered(NamedTuple):
-    """Elements in the order of their keys."""
+class Numbered(NamedTuple):
+    """Elements by the number of their key; keys ascend by their numbers."""
 
-    order: Any  # i64[n]
-    begins: Any  # bool[n], where a group begins among them
-    parts: tuple[Any, ...]  # the key columns' arrays in this order
-    kept: Any  # how many are in a group: elements that are left out come last
+    index: Any  # i64[n], the number of each element's key; -1 for those that are left out
+    order: Any  # i64[k], the elements key by key; those left out are not among them
+    offsets: Any  # i64[g + 1], where each key begins in that order
+    parts: tuple[Any, ...]  # the arrays of the g keys, as `parts_of` gives them
 
 
 def parts_of(key: Any) -> list[Any]:
@@ -264,22 +265,81 @@ def first_not(holds: Callable[[Any], Any], low: Any, high: Any) -> Any:
     return fw.while_loop(lambda state: state[0] < state[1], halve, (low, high))[0]
 
 
-def in_order(keys: tuple[Any, ...], dropna: bool, who: str) -> Ordered:
-    """The elements of key columns in the order of their keys; equal ones keep theirs."""
+ROOM = 2
+"""Keys are numbered by a table if it needs no more than so many places for each element."""
+
+
+def numbered(keys: tuple[Any, ...], dropna: bool, who: str) -> Numbered:
+    """The elements of key columns by the numbers of their keys.
+
+    Integers and bools whose values are near each other are numbered by a table with a place for
+    each possible key; all others by a sort.
+    """
     parts = [part for key in keys for part in parts_of(key)]
     one_length(parts, who, "keys")
-    n = parts[0].shape[0]
     gone = None
     if dropna:
         for key in keys:
             gone = lost(key) if gone is None else gone | lost(key)
+    if not all(part.dtype == fw.bool_ or fw.isdtype(part.dtype, "integral") for part in parts):
+        return Numbered(*_by_sort(parts, gone))
+    n = parts[0].shape[0]
+    least = [_least(part, fw.min, is_min=True) for part in parts]
+    spans = [_far(_least(part, fw.max, is_min=False), low) for part, low in zip(parts, least)]
+    room = math.prod(span.astype(fw.f64) + 1 for span in spans)
+    extents = [span.astype(fw.i64) + 1 for span in spans]
+    near = (n > 0) & (room <= ROOM * fw.asarray(n))
+    return Numbered(*fw.cond(
+        near, lambda: _by_table(parts, gone, least, extents), lambda: _by_sort(parts, gone)
+    ))  # fmt: skip
+
+
+def _least(part: Any, function: Callable[..., Any], is_min: bool) -> Any:
+    """The least or the greatest key."""
+    values = part.astype(fw.u8) if part.dtype == fw.bool_ else part
+    info = fw.iinfo(values.dtype)
+    return function(values, initial=info.max if is_min else info.min)
+
+
+def _far(key: Any, least: Any) -> Any:
+    """How far a key is from the least one, as u64, which holds all distances."""
+    values = key.astype(fw.u8) if key.dtype == fw.bool_ else key
+    return values.astype(fw.u64) - least.astype(fw.u64)
+
+
+def _by_table(parts: list[Any], gone: Any, least: list[Any], extents: list[Any]) -> Any:
+    """The numbers of keys by a table that has a place for each possible one."""
+    places: Any = 0
+    for part, low, extent in zip(parts, least, extents, strict=True):
+        places = places * extent + _far(part, low).astype(fw.i64)
+    if gone is not None:
+        places = fw.where(gone, -1, places)
+    total = math.prod(extents)
+    occurs = fw.scatter(fw.full(total, False), places, fw.full(places.shape, True))
+    number = fw.scan(fw.add, 0, occurs.astype(fw.i64), exclusive=True)
+    index = fw.gather(number, places, default=-1)
+    rest = fw.iota(total)[occurs]
+    count = rest.shape[0]
+    found = []
+    for part, low, extent in zip(reversed(parts), reversed(least), reversed(extents), strict=True):
+        place, rest = rest % extent, rest // extent
+        found.append((place.astype(fw.u64) + low.astype(fw.u64)).astype(part.dtype))
+    sizes = fw.histogram(count, index)
+    offsets = fw.concat([fw.full(1, 0), fw.cumsum(sizes)])
+    order = fw.argsort(index if gone is None else fw.where(gone, count, index))
+    return index, order[: offsets[count]], offsets, tuple(reversed(found))
+
+
+def _by_sort(parts: list[Any], gone: Any) -> Any:
+    """The numbers of keys by a sort."""
+    n = parts[0].shape[0]
     first = [] if gone is None else [gone]
     count = len(first) + len(parts)
     moved = fw.sort((*first, *parts, fw.iota(n)), key=lambda e: tuple(e[:count]))
     ascending = moved[len(first) : count]
     kept = n if gone is None else n - fw.sum(gone)
 
-    def begins(i: Any) -> Any:
+    def begins_at(i: Any) -> Any:
         before = fw.where(i == 0, 0, i - 1)
         differs = i == 0
         for part in ascending:
@@ -287,4 +347,10 @@ def in_order(keys: tuple[Any, ...], dropna: bool, who: str) -> Ordered:
             differs = differs | ~((a == b) | ((a != a) & (b != b)))
         return differs & (i < kept)
 
-    return Ordered(moved[-1], fw.map(begins, fw.iota(n)), tuple(ascending), kept)
+    begins = fw.map(begins_at, fw.iota(n))
+    starts = fw.iota(n)[begins]
+    offsets = fw.concat([starts, fw.full(1, fw.asarray(kept))])
+    order = moved[-1][:kept]
+    numbers = (fw.cumsum(begins) - 1)[:kept]
+    index = fw.scatter(fw.full(n, 0 if gone is None else -1), order, numbers)
+    return index, order, offsets, tuple(part[starts] for part in ascending)

@@ -67,7 +67,7 @@ class Nullable(fw.Overriding):
     def __init__(self, values: Any, valid: Any = None) -> None:
         if valid is None:
             values, valid = _parted(values)
-        if not _is_kept(values):
+        if not is_kept(values):
             values = fw.asarray(values)
         valid = fw.asarray(valid)
         if valid.dtype != fw.bool_:
@@ -223,7 +223,7 @@ def _parted(values: Any) -> tuple[Any, Any]:
     return found, fw.logical_not(missing)
 
 
-def _is_kept(values: Any) -> bool:
+def is_kept(values: Any) -> bool:
     """Whether values stay what they are: rows, times, and structures of arrays."""
     kind = getattr(getattr(values, "dtype", None), "kind", "")
     is_structure = dataclasses.is_dataclass(values) or isinstance(values, tuple | dict)

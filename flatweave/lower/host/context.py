@@ -93,6 +93,7 @@ class Lowering:
         self.where: Location | None = None
         self.last_uses: dict[Let, set[Var]] = {}
         self.given_up: set[Var] = set()
+        self.sole: set[Var] = set()  # buffers that have one owner, whatever the data
         self.may_not_run = False
 
     def inner(self, *, optional: bool = False) -> Lowering:
@@ -143,6 +144,11 @@ class Lowering:
             return self._copy(self.host, dest, held, count)
         self.given_up.add(dest)
         self.take(held.buffer)
+        return held.buffer if held.buffer in self.sole else self.alone(dest, held)
+
+    def alone(self, dest: Atom, held: HostArray) -> Var:
+        """The buffer of an array that this body owns, or a copy where it has another owner, too."""
+        count = self.host.product(held.shape)
         unique = self.host.emit(IsUnique(held.buffer))[0]
         keep = self.host.inner()
         copy = self.host.inner()

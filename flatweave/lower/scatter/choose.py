@@ -179,8 +179,11 @@ def is_divided(choices: Sequence[ScatterChoice]) -> bool:
 def lower_scatter(lowering: Lowering, let: Let, facts: SweepFacts, plan: SweepPlan) -> None:
     """Emit the launches of a sweep that is divided, and bind its results."""
     scattering = Scattering(lowering, let, facts, plan)
-    made = [_division(choice.name)(scattering, choice.when) for choice in plan.scatter]
-    _first_of(lowering.host, made)
+    if scattering.is_one:
+        scattering.write_one()
+    else:
+        made = [_division(choice.name)(scattering, choice.when) for choice in plan.scatter]
+        _first_of(lowering.host, made)
     updated = facts.op.sinks[0].updated
     for var, buffer, array in zip(let.vars, scattering.dest, updated, strict=True):
         lowering.scope.bind(var, HostArray(buffer, lowering.scope.array(array).shape))

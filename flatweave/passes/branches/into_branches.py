@@ -14,7 +14,7 @@
         in c
     ==>
     down(n: i64, xs: f32[n], p: bool) =>
-        m: i64, k: i64, c: f32[n] = if p (() =>
+        k: i64, c: f32[n] = if p (() =>
             b: f32[n] = sweep [n] (i: i64 =>
                 x: f32 = index xs [i] checked=false
                 y: f32 = exp x
@@ -23,12 +23,12 @@
                 z: f32 = index b [j] checked=false
                 w: f32 = neg z
                 in w) [store]
-            in n, n, d) (() =>
+            in n, d) (() =>
             e: f32[n] = sweep [n] (k: i64 =>
                 z: f32 = index xs [k] checked=false
                 w: f32 = neg z
                 in w) [store]
-            in n, n, e)
+            in n, e)
         in c
 
 This pays only for arrays that a branch stores element by element, and that only the sweep reads.

@@ -9,7 +9,8 @@
 
 Where a row's arrays stay in a core's cache, doing one row from its first step to its last moves
 less memory than doing each step for all rows; where rows are few, or one of them is most of the
-work, all at once is what keeps every core busy. Sizes decide, when the program runs.
+work, all at once is what keeps every core busy. Sizes decide, when the program runs. A loop whose
+iterations compute single elements has nothing to divide: its rows always run separately.
 
 Leaves alone: nests without sorts and without loops that have arrays in their state, whose steps all
 rows do well at once; and what has rows whose room is not known before they are computed.
@@ -27,6 +28,7 @@ from flatweave.ops import (
     Check,
     Filter,
     Generate,
+    Index,
     Map,
     Nest,
     Permute,
@@ -34,6 +36,7 @@ from flatweave.ops import (
     ReduceSegments,
     Reshape,
     Scan,
+    Scatter,
     Sort,
     Span,
     Suits,
@@ -46,7 +49,7 @@ from flatweave.passes.nests.row_operators import combines_rows
 from flatweave.passes.nests.segments import Uneven, array_of, at, branch, each, from_lengths
 from flatweave.terms.build import Builder, index, lambda_of
 from flatweave.terms.control import For, If, While
-from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Op, Var
+from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Let, Op, Var
 from flatweave.terms.traverse import free_vars, lambdas_in, needed_for, walk_lets
 
 FOLDS = (Reduce, Scan, ReduceSegments, Permute)
@@ -84,15 +87,37 @@ def _gain(fn: Lambda) -> str | None:
             varies.update(let.vars)
             inside = (each for body in lambdas_in(let.op) for each in walk_lets(body))
             gains.update(map(_gain_of, (let, *inside)))
-    return next((gain for gain in ("loops", "sorts") if gain in gains), None)
+    return next((gain for gain in ("elements", "loops", "sorts") if gain in gains), None)
 
 
 def _gain_of(let: Let) -> str | None:
     if isinstance(let.op, While | For):
-        return "loops" if is_hard(let) else None
+        kind = "elements" if _by_element(let.op) else "loops"
+        return kind if is_hard(let) else None
     if combines_rows(let.op):
         return "loops"
     return "sorts" if isinstance(let.op, Sort) and not let.op.in_registers else None
+
+
+def _by_element(loop: While | For) -> bool:
+    """Whether an iteration reads and writes single elements of arrays, whatever their extents."""
+    bodies = [loop.body, *(fn for let in walk_lets(loop.body) for fn in lambdas_in(let.op))]
+    lets = [let for let in walk_lets(loop.body) if not isinstance(let.op, While | For | If)]
+    read = {var for let in lets if not isinstance(let.op, Index) for var in free_vars(let.op)}
+    read.update(atom for body in bodies for atom in body.results if isinstance(atom, Var))
+    for let in lets:
+        if isinstance(let.op, Scatter | Permute):
+            atoms: Sequence[Atom] = [let.op.indices]
+        elif isinstance(let.op, Index) or (
+            isinstance(let.op, Generate | Map) and read.isdisjoint(let.vars)
+        ):
+            continue  # only those elements are computed that an index reads
+        else:
+            atoms = [*free_vars(let.op), *let.vars]
+        shapes = [atom.type.shape for atom in atoms if isinstance(atom.type, ArrayType)]
+        if not all(isinstance(extent, Const) for shape in shapes for extent in shape):
+            return False
+    return True
 
 
 def _is_exact(fn: Lambda) -> bool:
