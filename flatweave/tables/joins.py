@@ -1,11 +1,10 @@
 """Joins: the elements of two tables that have equal keys.
 
-    j = fw.join(left, right)          both key columns numbered together by one sort
+    j = fw.join(left, right)          both key columns numbered together
     j.rows                            for each left element the right ones, read where they are used
     j.left, j.right                   the pairs, in order
 
-In the order of the keys a group holds its left elements, then its right ones: the rows are parts of
-that order.
+Right elements are put in the order of their keys: the matches of a left element are a part of it.
 """
 
 from __future__ import annotations
@@ -14,7 +13,14 @@ import dataclasses
 from typing import Any
 
 import flatweave as fw
-from flatweave.tables.keys import both_sides, columns, first_not, is_missing, numbered, one_length
+from flatweave.tables.keys import (
+    both_sides,
+    columns,
+    first_not,
+    is_missing,
+    one_length,
+    some_numbers,
+)
 from flatweave.tables.verbs import made
 
 HOW = ("inner", "left", "right", "full", "outer", "semi", "anti")
@@ -29,9 +35,16 @@ class Join:
     """What `fw.join` gives: `rows`, the indices of the right elements that match each left one,
     and `left` and `right`, the indices of the pairs, or -1."""
 
-    rows: Any
+    first: Any  # i64[n], where the matches of each left element begin in `order`
+    counts: Any  # i64[n], how many they are
+    order: Any  # i64[m], the right elements by key
     matched: Any  # bool[m], which right elements match; None where nothing asks
     keeps_left: Any = None  # set where unmatched left elements are pairs, too
+
+    @property
+    def rows(self) -> Any:
+        """For each left element the indices of the right ones that match it, as a row."""
+        return _rows(self)
 
     @property
     def left(self) -> Any:
@@ -73,12 +86,12 @@ def join(left: Any, right: Any, how: str = "inner") -> Any:
 
 
 def together(left: tuple[Any, ...], right: tuple[Any, ...], who: str) -> tuple[Any, Any, Any]:
-    """The number of the key of each left element, and of each right one; how many keys there are.
-    """
+    """The number of the key of each left element, and of each right one; how many numbers there
+    may be."""
     n = _length(left, who)
     both = tuple(fw.concat([a, b]) for a, b in zip(left, right, strict=True))
-    index, _, offsets, _ = numbered(both, False, who)
-    return index[:n], index[n:], offsets.shape[0] - 1
+    index, count = some_numbers(both, who)
+    return index[:n], index[n:], count
 
 
 def by_number(index: Any, count: Any) -> tuple[Any, Any]:
@@ -106,29 +119,43 @@ def _joined(left: Any, right: Any, how: str) -> Any:
         counts = fw.where(missing, 0, counts)
     if how in ("semi", "anti"):
         return fw.iota(n)[counts > 0 if how == "semi" else counts == 0]
-    values = fw.expand(lambda e: e[1], lambda e, k: order[e[0] + k], (first, counts))
-    rows = made(values, counts)
     matched = None
     if how in ("right", "full", "outer"):
-        m = order.shape[0]
-        matched = fw.scatter(fw.full(m, False), values, fw.full(values.shape, True))
-    return Join(rows, matched, True if how in ("left", "full", "outer") else None)
+        of_left = mine if missing is None else fw.where(missing, -1, mine)
+        occurs = fw.scatter(fw.full(count, False), of_left, fw.full(n, True))
+        matched = occurs[theirs]
+    return Join(first, counts, order, matched, True if how in ("left", "full", "outer") else None)
+
+
+@fw.operation()
+def _rows(found: Join) -> Any:
+    order, runs = found.order, (found.first, found.counts)
+    values = fw.expand(lambda e: e[1], lambda e, k: order[e[0] + k], runs)
+    return made(values, found.counts)
 
 
 @fw.operation()
 def _sides(found: Join) -> Any:
-    rows, n = found.rows, found.rows.lengths.shape[0]
-    lengths = rows.lengths
-    if found.keeps_left is None:
-        left = fw.expand(lambda e: e[1], lambda e, k: e[0], (fw.iota(n), lengths))
-        right = rows.values
-    else:
-        left, place = fw.expand(
-            lambda e: fw.maximum(e[1], 1),
-            lambda e, k: (e[0], fw.where(e[1] > 0, e[2] + k, -1)),
-            (fw.iota(n), lengths, rows.offsets[:-1]),
-        )
-        right = fw.gather(rows.values, place, default=-1)
+    """The pairs. Where each left element has one match at most, as where right keys are unique,
+    they are a filter, and with all left elements a map."""
+    first, counts, order = found.first, found.counts, found.order
+    n, keeps_left = counts.shape[0], found.keeps_left is not None
+    elements = (fw.iota(n), counts, first)
+
+    def right_of(count: Any, place: Any) -> Any:
+        return fw.gather(order, fw.where(count > 0, place, -1), default=-1)
+
+    def once() -> Any:
+        kept = elements if keeps_left else fw.filter(lambda e: e[1] > 0, elements)
+        return kept[0], fw.map(right_of, kept[1], kept[2])
+
+    def often() -> Any:
+        return fw.expand(
+            lambda e: fw.maximum(e[1], 1) if keeps_left else e[1],
+            lambda e, k: (e[0], right_of(e[1], e[2] + k)), elements,
+        )  # fmt: skip
+
+    left, right = fw.cond(fw.max(counts, initial=0) <= 1, once, often)
     if found.matched is None:
         return left, right
     alone = fw.iota(found.matched.shape[0])[fw.logical_not(found.matched)]

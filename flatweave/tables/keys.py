@@ -281,17 +281,71 @@ def numbered(keys: tuple[Any, ...], dropna: bool, who: str) -> Numbered:
     if dropna:
         for key in keys:
             gone = lost(key) if gone is None else gone | lost(key)
-    if not all(part.dtype == fw.bool_ or fw.isdtype(part.dtype, "integral") for part in parts):
+    table = _table(parts)
+    if table is None:
         return Numbered(*_by_sort(parts, gone))
+    return Numbered(*fw.cond(
+        table.fits, lambda: _by_table(parts, gone, table), lambda: _by_sort(parts, gone)
+    ))  # fmt: skip
+
+
+def some_numbers(keys: tuple[Any, ...], who: str) -> tuple[Any, Any]:
+    """A number for each element, equal for equal keys, and how many numbers there may be."""
+    parts = [part for key in keys for part in parts_of(key)]
+    one_length(parts, who, "keys")
+    table = _table(parts)
+
+    def sorted_numbers() -> tuple[Any, Any]:
+        index, _, offsets, _ = _by_sort(parts, None)
+        return index, fw.asarray(offsets.shape[0] - 1)
+
+    if table is None:
+        return sorted_numbers()
+    places = lambda: (table.places(parts), table.total)  # noqa: E731
+    index, count = fw.cond(table.fits, places, sorted_numbers)
+    return index, count
+
+
+class Table(NamedTuple):
+    """Places for all keys between the least and the greatest of each column."""
+
+    least: list[Any]
+    extents: list[Any]
+    fits: Any  # whether there are few places for each element
+
+    @property
+    def total(self) -> Any:
+        """How many places there are."""
+        return fw.asarray(math.prod(self.extents))
+
+    def places(self, parts: list[Any]) -> Any:
+        """The place of each key, in their order."""
+        found: Any = 0
+        for part, low, extent in zip(parts, self.least, self.extents, strict=True):
+            found = found * extent + _far(part, low).astype(fw.i64)
+        return found
+
+    def keys(self, places: Any, parts: list[Any]) -> tuple[Any, ...]:
+        """The keys of places, in the dtypes of the columns."""
+        found = []
+        columns = zip(parts, self.least, self.extents, strict=True)
+        for part, low, extent in reversed(list(columns)):
+            place, places = places % extent, places // extent
+            found.append((place.astype(fw.u64) + low.astype(fw.u64)).astype(part.dtype))
+        return tuple(reversed(found))
+
+
+def _table(parts: list[Any]) -> Table | None:
+    """The table of key columns; None where one is not of integers or bools."""
+    if not all(part.dtype == fw.bool_ or fw.isdtype(part.dtype, "integral") for part in parts):
+        return None
     n = parts[0].shape[0]
     least = [_least(part, fw.min, is_min=True) for part in parts]
-    spans = [_far(_least(part, fw.max, is_min=False), low) for part, low in zip(parts, least)]
+    most = [_least(part, fw.max, is_min=False) for part in parts]
+    spans = [_far(high, low) for high, low in zip(most, least, strict=True)]
     room = math.prod(span.astype(fw.f64) + 1 for span in spans)
     extents = [span.astype(fw.i64) + 1 for span in spans]
-    near = (n > 0) & (room <= ROOM * fw.asarray(n))
-    return Numbered(*fw.cond(
-        near, lambda: _by_table(parts, gone, least, extents), lambda: _by_sort(parts, gone)
-    ))  # fmt: skip
+    return Table(least, extents, (n > 0) & (room <= ROOM * fw.asarray(n)))
 
 
 def _least(part: Any, function: Callable[..., Any], is_min: bool) -> Any:
@@ -307,27 +361,19 @@ def _far(key: Any, least: Any) -> Any:
     return values.astype(fw.u64) - least.astype(fw.u64)
 
 
-def _by_table(parts: list[Any], gone: Any, least: list[Any], extents: list[Any]) -> Any:
+def _by_table(parts: list[Any], gone: Any, table: Table) -> Any:
     """The numbers of keys by a table that has a place for each possible one."""
-    places: Any = 0
-    for part, low, extent in zip(parts, least, extents, strict=True):
-        places = places * extent + _far(part, low).astype(fw.i64)
+    places = table.places(parts)
     if gone is not None:
         places = fw.where(gone, -1, places)
-    total = math.prod(extents)
-    occurs = fw.scatter(fw.full(total, False), places, fw.full(places.shape, True))
+    occurs = fw.scatter(fw.full(table.total, False), places, fw.full(places.shape, True))
     number = fw.scan(fw.add, 0, occurs.astype(fw.i64), exclusive=True)
     index = fw.gather(number, places, default=-1)
-    rest = fw.iota(total)[occurs]
-    count = rest.shape[0]
-    found = []
-    for part, low, extent in zip(reversed(parts), reversed(least), reversed(extents), strict=True):
-        place, rest = rest % extent, rest // extent
-        found.append((place.astype(fw.u64) + low.astype(fw.u64)).astype(part.dtype))
-    sizes = fw.histogram(count, index)
-    offsets = fw.concat([fw.full(1, 0), fw.cumsum(sizes)])
+    found = fw.iota(table.total)[occurs]
+    count = found.shape[0]
+    offsets = fw.concat([fw.full(1, 0), fw.cumsum(fw.histogram(count, index))])
     order = fw.argsort(index if gone is None else fw.where(gone, count, index))
-    return index, order[: offsets[count]], offsets, tuple(reversed(found))
+    return index, order[: offsets[count]], offsets, table.keys(found, parts)
 
 
 def _by_sort(parts: list[Any], gone: Any) -> Any:
