@@ -12,9 +12,11 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import numpy as np
+
 import flatweave as fw
 from flatweave.tables.counts import n_unique
-from flatweave.tables.keys import columns, numbered, one_length, restored
+from flatweave.tables.keys import column, columns, numbered, one_length, restored
 from flatweave.tables.nullable import Nullable, is_kept, with_offsets
 from flatweave.tables.selection import worst
 
@@ -61,12 +63,16 @@ class Groups:
         """`f` of the rows of each group: `fw.map(f, *rows)`."""
         return fw.map(f, *self._each())
 
-    def agg(self, **functions: Any) -> dict[str, Any]:
+    def agg(self, *unnamed: Any, **functions: Any) -> dict[str, Any]:
         """One result for each group and function, by the functions' names.
 
         A function gets a row of each value, as in `map`. For one value it may also be "sum",
         "mean", "min", "max", "count", "first", "last", "std", "median" or "n_unique".
         """
+        if unnamed:
+            raise fw.ArgumentError.here(
+                f"agg got {unnamed[0]!r} without a name.", "Name the result: agg(total='sum')."
+            )
         for name, function in functions.items():
             known = isinstance(function, str) and function in NAMED
             if not known and not callable(function):
@@ -84,7 +90,7 @@ class Groups:
 
     def spread(self, x: Any) -> Any:
         """A value of each group, given to each of its elements; missing for those in no group."""
-        return _spread(x, self.index, self.partial)
+        return _spread(x, self.index, self.offsets, self.partial)
 
 
 def group_by(keys: Any, *values: Any, sort: bool = True, dropna: bool = False) -> Groups:
@@ -109,9 +115,15 @@ def group_by(keys: Any, *values: Any, sort: bool = True, dropna: bool = False) -
         Array([20., 20., 20.], dtype=float64)
     """
     found, restore = columns(keys)
-    groups: Groups = _grouped(found, values, sort=sort, dropna=dropna)
+    groups: Groups = _grouped(found, tuple(map(_value, values)), sort=sort, dropna=dropna)
     named = tuple(make(key) for make, key in zip(restore, groups.keys, strict=True))
     return dataclasses.replace(groups, keys=named if isinstance(keys, tuple) else named[0])
+
+
+def _value(value: Any) -> Any:
+    """A value as an argument of an operation: a column of another library may have nulls."""
+    kept = isinstance(value, fw.Array | np.ndarray | list | fw.Ragged) or is_kept(value)
+    return value if kept else column(value)[0]
 
 
 @fw.operation(static="sort dropna")
@@ -172,18 +184,27 @@ def _arrays(value: Any) -> list[Any]:
 
 
 @fw.operation()
-def _spread(x: Any, index: Any, partial: Any) -> Any:
+def _spread(x: Any, index: Any, offsets: Any, partial: Any) -> Any:
+    given = x if is_kept(x) else fw.asarray(x)
+    size, count = given.shape[0], offsets.shape[0] - 1
+    fw.check(
+        fw.asarray(size == count), "spread got {0} values for {1} groups.", size, count,
+        error=fw.ShapeError, remedy="Give a value for each group, as agg and map do.",
+    )  # fmt: skip
     if partial is None:
-        return x[index]
+        return given[index]
     inside = index >= 0
-    found = x[fw.where(inside, index, 0)]
-    if isinstance(found, Nullable):
-        return Nullable(found.values, found.valid & inside)
-    return Nullable(found, inside)
+    if isinstance(given, Nullable):
+        there = fw.gather(given.valid, index, default=False)
+        return Nullable(fw.gather(given.values, index, default=0), there)
+    return Nullable(fw.gather(given, index, default=0), inside)
 
 
 @fw.operation()
 def _aggregated(groups: Groups, functions: Any) -> Any:
+    times = groups.data[0] if groups.data and hasattr(groups.data[0], "ticks") else None
+    if times is not None:
+        groups = dataclasses.replace(groups, data=(times.ticks, *groups.data[1:]))
     by_index = len(groups.data) == 1 and isinstance(groups.data[0], fw.Array)
     by_index = by_index and groups.data[0].ndim == 1
     found: dict[str, Any] = {}
@@ -192,6 +213,8 @@ def _aggregated(groups: Groups, functions: Any) -> Any:
         if by_index and known in BY_INDEX:
             x, count = groups.data[0], groups.offsets.shape[0] - 1
             found[name] = BY_INDEX[known](Elements(x, groups.index, count))
+            if times is not None and known in TIMES_STAY:
+                found[name] = times.like(found[name])
         elif known in NAMED:
             found[name] = NAMED[known](groups.rows)
         else:
@@ -250,6 +273,8 @@ BY_INDEX: dict[Any, Callable[[Elements], Any]] = {
     "last": lambda e: e.end(fw.maximum, -1),
 }
 """Aggregates that need no order: elements are added to their groups where they are."""
+TIMES_STAY = ("min", "max", "first", "last")
+"""Aggregates of times that are times."""
 FUNCTIONS = {fw.sum: "sum", fw.mean: "mean", fw.min: "min", fw.max: "max", fw.median: "median"}
 """Functions that say the same as a name."""
 

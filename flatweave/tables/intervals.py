@@ -16,19 +16,21 @@ import math
 from typing import Any
 
 import flatweave as fw
-from flatweave.tables.keys import first_not, one_length
+from flatweave.tables.keys import first_not, one_length, ticks
 from flatweave.tables.verbs import made
 
 
-def _interval_arrays(starts: Any, ends: Any, who: str, which: str) -> tuple[Any, Any]:
-    """Starts and ends, none of which ends before it starts."""
-    first, last = (x.ticks if hasattr(x, "ticks") else fw.asarray(x) for x in (starts, ends))
-    one_length([first, last], who, f"{which} starts and ends")
-    fw.check(
-        first <= last, f"{which} interval {{0}} of {who} ends before it starts, or is NaN.",
-        remedy="Exchange its ends, or leave it out.",
-    )  # fmt: skip
-    return first, last
+def _interval_arrays(who: str, *ends: Any) -> tuple[Any, ...]:
+    """Starts and ends of both tables, none of which ends before it starts."""
+    found = ticks(who, *ends)
+    for k, which in enumerate(("first", "second")):
+        first, last = found[2 * k : 2 * k + 2]
+        one_length([first, last], who, f"{which} starts and ends")
+        fw.check(
+            first <= last, f"{which} interval {{0}} of {who} ends before it starts, or is NaN.",
+            remedy="Exchange its ends, or leave it out.",
+        )  # fmt: skip
+    return found
 
 
 @fw.operation()
@@ -44,8 +46,7 @@ def overlaps(starts: Any, ends: Any, starts2: Any, ends2: Any) -> Any:
         >>> fw.overlaps([0, 5], [3, 6], [2, 0, 4], [9, 1, 5])
         Ragged([[0, 1], [0]], dtype=int64)
     """
-    first, last = _interval_arrays(starts, ends, "overlaps", "first")
-    first2, last2 = _interval_arrays(starts2, ends2, "overlaps", "second")
+    first, last, first2, last2 = _interval_arrays("overlaps", starts, ends, starts2, ends2)
     begin, end, order = fw.sort((first2, last2, fw.iota(first2.shape[0])), key=lambda e: e[0])
     reach = _reach(end)
     low = fw.searchsorted(reach, first, side="right")
@@ -88,8 +89,7 @@ def nearest(starts: Any, ends: Any, starts2: Any, ends2: Any) -> Any:
         >>> fw.nearest([0, 5], [3, 6], [8, 4], [9, 5])
         (Array([1, 1], dtype=int64), Array([1, 0], dtype=int64))
     """
-    first, last = _interval_arrays(starts, ends, "nearest", "first")
-    first2, last2 = _interval_arrays(starts2, ends2, "nearest", "second")
+    first, last, first2, last2 = _interval_arrays("nearest", starts, ends, starts2, ends2)
     m = first2.shape[0]
     begin, end, order = fw.sort((first2, last2, fw.iota(m)), key=lambda e: e[0])
     ended, by_end = fw.sort_by_key(last2, fw.iota(m))

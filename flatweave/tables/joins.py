@@ -12,6 +12,8 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+import numpy as np
+
 import flatweave as fw
 from flatweave.tables.keys import (
     both_sides,
@@ -20,6 +22,7 @@ from flatweave.tables.keys import (
     is_missing,
     one_length,
     some_numbers,
+    ticks,
 )
 from flatweave.tables.verbs import made
 
@@ -187,8 +190,19 @@ def join_asof(
             f"join_asof has no direction {direction!r}.",
             f"Use one of {', '.join(map(repr, DIRECTIONS))}.",
         )
+    if isinstance(left, tuple) or isinstance(right, tuple):
+        raise fw.ArgumentError.here(
+            "join_asof has one key column that ascends on each side, and got a tuple.",
+            "Give the keys that must be equal as by=(left, right).",
+        )
     (mine,), (theirs,) = columns(left)[0], columns(right)[0]
+    if by is not None and (not isinstance(by, tuple | list) or len(by) != 2):
+        raise fw.ArgumentError.here(
+            "by of join_asof is a pair of keys.", "Give those of the left and of the right."
+        )
     groups = None if by is None else both_sides(by[0], by[1], "join_asof")
+    if tolerance is not None:
+        tolerance = _in_unit(tolerance, str(getattr(mine, "dtype", "")))
     return _asof(mine, theirs, groups, tolerance, direction=direction,
                  exact=bool(allow_exact_matches))  # fmt: skip
 
@@ -197,7 +211,7 @@ def join_asof(
 def _asof(
     left: Any, right: Any, by: Any, tolerance: Any, direction: str, exact: bool
 ) -> Any:
-    mine, theirs = (x.ticks if hasattr(x, "ticks") else fw.asarray(x) for x in (left, right))
+    mine, theirs = ticks("join_asof", left, right)
     n, m = mine.shape[0], theirs.shape[0]
     if by is None:
         order, starts, ends = fw.iota(m), fw.full(n, 0), fw.full(n, m)
@@ -252,6 +266,21 @@ def _asof(
         best = fw.where(distance <= tolerance, best, -1)
     gone = None if by is None else is_missing(by[0])
     return fw.gather(order, best if gone is None else fw.where(gone, -1, best), default=-1)
+
+
+def _in_unit(tolerance: Any, dtype: str) -> Any:
+    """A span of time as a number of the units of keys, rounded down."""
+    span = np.asarray(tolerance) if hasattr(tolerance, "total_seconds") else tolerance
+    if not isinstance(span, np.ndarray | np.generic) or span.dtype.kind not in "mO":
+        return tolerance
+    if "[" not in dtype:
+        raise fw.DTypeError.here(
+            "the tolerance of join_asof is a span of time, and its keys are no times.",
+            "Give a number.",
+        )
+    unit = np.ones((), np.dtype(dtype.replace("datetime64", "timedelta64")))
+    exact = span.astype("m8[ns]") if span.dtype.kind == "O" else span
+    return int(np.floor_divide(exact, unit))
 
 
 def _plain(key: Any) -> Any:

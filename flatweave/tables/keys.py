@@ -19,6 +19,7 @@ import flatweave as fw
 from flatweave.tables.nullable import Nullable
 
 TIMES = ("datetime", "timedelta", "timestamp", "duration")
+TEXT = ("<u", ">u", "|s", "str", "object", "utf8", "large_string", "large_utf8", "categorical")
 
 
 class Categories:
@@ -55,6 +56,8 @@ Restore = Callable[[Any], Any]
 def columns(keys: Any) -> tuple[tuple[Any, ...], list[Restore]]:
     """The key columns as arguments of an operation, and what makes keys of its results."""
     parts = keys if isinstance(keys, tuple) else (keys,)
+    if not parts:
+        raise fw.ArgumentError.here("the tuple of key columns is empty.", "Give one at least.")
     pairs = [column(part) for part in parts]
     return tuple(found for found, _ in pairs), [restore for _, restore in pairs]
 
@@ -73,10 +76,36 @@ def column(key: Any) -> tuple[Any, Restore]:
             if not known.all():
                 key = Nullable(np.where(known, key, np.zeros(1, key.dtype)), known)
             return key, _same
-    if isinstance(key, np.ndarray) and key.dtype.kind != "O":
+    _refuse_text(key)
+    if isinstance(key, np.ndarray):
         return key, _same
     found = Nullable(key)
     return (found if not bool(fw.all(found.valid)) else found.values), _same
+
+
+def _refuse_text(key: Any) -> None:
+    """Raise DTypeError for a column of text, or of other Python objects."""
+    dtype = str(getattr(key, "dtype", getattr(key, "type", ""))).lower()
+    is_text = dtype.startswith(TEXT) or (
+        isinstance(key, list) and any(isinstance(value, str | bytes) for value in key)
+    )
+    if is_text:
+        raise fw.DTypeError.here(
+            "a key column holds text, and keys are numbers, times or dictionary-encoded columns.",
+            "Encode it: pandas.Categorical(x); x.cast(polars.Categorical); or as numbers,"
+            " names, codes = numpy.unique(x, return_inverse=True).",
+        )
+
+
+def ticks(who: str, *arrays: Any) -> tuple[Any, ...]:
+    """Arrays that are compared with each other; times, which must have one unit, as integers."""
+    kinds = {str(x.dtype) if hasattr(x, "ticks") else "" for x in arrays}
+    if len(kinds) > 1:
+        named = " and ".join(kind or "numbers" for kind in sorted(kinds, reverse=True))
+        raise fw.DTypeError.here(
+            f"{who} got {named}.", "Bring them to one unit first: xs.astype('datetime64[s]')."
+        )
+    return tuple(x.ticks if hasattr(x, "ticks") else fw.asarray(x) for x in arrays)
 
 
 def both_sides(left: Any, right: Any, who: str) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
@@ -96,7 +125,14 @@ def _together(left: Any, right: Any, who: str) -> tuple[Any, Any]:
     """A key column of each table."""
     first, second = _encoded(left), _encoded(right)
     if first is None and second is None:
-        return column(left)[0], column(right)[0]
+        found = column(left)[0], column(right)[0]
+        dtypes = [str(x.dtype) for x in found]
+        if dtypes[0] != dtypes[1] and any(dtype.startswith(TIMES) for dtype in dtypes):
+            raise fw.DTypeError.here(
+                f"{who} got keys of {dtypes[0]} on the left and of {dtypes[1]} on the right.",
+                "Bring them to one unit first: xs.astype('datetime64[s]').",
+            )
+        return found
     if first is None or second is None:
         raise fw.DTypeError.here(
             f"{who} got a dictionary-encoded key column on one side alone.",
@@ -252,6 +288,14 @@ def one_length(arrays: list[Any], who: str, what: str = "keys and values") -> No
             f"{who} needs {what} of one length, got {{0}} and {{1}}.", first, other.shape[0],
             error=fw.ShapeError, remedy="Give one element of each for every row of the table.",
         )  # fmt: skip
+
+
+def whole(number: Any, what: str) -> Any:
+    """A number of elements, which must be an integer."""
+    found = fw.asarray(number)
+    if not fw.isdtype(found.dtype, "integral"):
+        raise fw.DTypeError.here(f"{what} must be an integer, got {found.dtype}.", "Round it.")
+    return found
 
 
 def first_not(holds: Callable[[Any], Any], low: Any, high: Any) -> Any:

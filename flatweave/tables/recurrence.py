@@ -44,7 +44,8 @@ def recurrence(
         return fw.map(
             lambda row: recurrence(step, initial, row, reverse=reverse, parallel=parallel), xs
         )
-    xs, step = _arrays(xs), _paired(step)
+    xs = fw.asarray(xs) if isinstance(xs, list) and not xs else _arrays(xs)
+    step = _paired(step)
     if axis:
         xs = _each(lambda x: fw.moveaxis(x, axis, 0), xs)
     if parallel is not False:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import flatweave as fw
+from flatweave.tables.keys import whole
 from flatweave.tables.nullable import with_offsets
 
 METHODS = ("average", "min", "max", "dense", "ordinal")
@@ -60,6 +61,7 @@ def top_k(x: Any, k: Any, axis: int = -1, largest: bool = True) -> Any:
     """
     if isinstance(k, int) and k < 0:
         raise fw.ArgumentError.here(f"top_k needs a number k of 0 or more, got {k}.", NO_LESS)
+    whole(k, "k of top_k")
     fw.check(fw.asarray(k) >= 0, "top_k needs a number k of 0 or more, got {0}.", k,
              remedy=NO_LESS)  # fmt: skip
 
@@ -71,7 +73,7 @@ def top_k(x: Any, k: Any, axis: int = -1, largest: bool = True) -> Any:
         return of_rows(x, lambda row: best(row, fw.minimum(k, row.shape[0])))
     array = fw.asarray(x)
     if array.ndim:
-        n = array.shape[axis]
+        n = fw.moveaxis(array, axis, 0).shape[0]
         fw.check(fw.asarray(k) <= n, "top_k needs at least k elements, got fewer than {0}.", k,
                  error=fw.ShapeError, remedy="Give fw.minimum(k, n).")  # fmt: skip
     return on_lines(array, axis, lambda line: best(line, k), "top_k")
@@ -93,7 +95,7 @@ def argpartition(x: Any, kth: Any, axis: int = -1) -> Any:
         Array([1, 2, 0], dtype=int64)
     """
     array = fw.asarray(x)
-    n, last = array.shape[axis], fw.max(fw.asarray(kth))
+    n, last = fw.moveaxis(array, axis, 0).shape[0], fw.max(whole(kth, "kth of argpartition"))
     first = fw.min(fw.asarray(kth))
     fw.check((last < n) & (first >= -n), "argpartition has no element {0}.", last,
              error=fw.IndexOutOfBounds, remedy="Indices go from -n to n - 1.")  # fmt: skip

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 import flatweave as fw
-from flatweave.tables.keys import one_length
+from flatweave.tables.keys import one_length, whole
 
 CLOSED = {  # the sides on which times equal to the ends of a window are searched
     "right": ("right", "right"), "left": ("left", "left"), "both": ("left", "right"),
@@ -61,10 +61,12 @@ def rolling(xs: Any, size: Any, min_periods: Any = None) -> Any:
         >>> fw.sum(fw.rolling([1, 2, 3, 4], 3, min_periods=1), axis=1)
         Array([1, 3, 6, 9], dtype=int64)
     """
-    array, length = fw.asarray(xs), fw.asarray(size)
+    array, length = fw.asarray(xs), whole(size, "the size of rolling")
     fw.check(length >= 1, "rolling needs windows of 1 element or more, got {0}.", length,
              remedy="Give the number of elements of a window.")  # fmt: skip
-    least = length if min_periods is None else fw.asarray(min_periods)
+    least = length if min_periods is None else whole(min_periods, "min_periods of rolling")
+    fw.check(least >= 0, "min_periods of rolling is negative: {0}.", least,
+             remedy="Give the number of elements that a window has at least.")  # fmt: skip
     ends = fw.iota(array.shape[0]) + 1
     starts = fw.maximum(ends - length, 0)
     return _cut(array, fw.where(ends - starts < least, ends, starts), ends)
@@ -104,6 +106,7 @@ def rolling_by(times: Any, xs: Any, width: Any, closed: str = "right") -> Any:
 def ascend(keys: Any, what: str) -> None:
     """Stop the program where keys descend."""
     n = keys.shape[0]
-    holds = fw.map(lambda i: (i == 0) | (keys[fw.where(i == 0, 0, i - 1)] <= keys[i]), fw.iota(n))
-    fw.check(holds, f"the {what} must ascend, but element {{0}} is less than the one before it.",
+    holds = fw.map(lambda i: keys[fw.where(i == 0, 0, i - 1)] <= keys[i], fw.iota(n))
+    fw.check(holds, f"the {what} must ascend, but element {{0}} is less than the one before it, or"
+             " NaN.",
              remedy="Sort by them first: order = fw.argsort(times).")  # fmt: skip
