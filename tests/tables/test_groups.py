@@ -215,3 +215,54 @@ def test_gradients_go_through_groups():
         return fw.sum(groups.map(fw.sum) ** 2)
 
     assert fw.grad(f)(np.array([1.0, 2.0, 3.0])).tolist() == [8.0, 4.0, 8.0]
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.int64, np.uint64])
+def test_keys_near_each_other_and_far_apart(dtype):
+    """A table numbers those that are near, a sort the others: also at both ends of a dtype."""
+    info = np.iinfo(dtype)
+    near = (RNG.integers(0, 6, 40) + int(info.min)).astype(dtype)
+    far = np.where(near % 2 == 0, near, info.max).astype(dtype)
+    for keys in (near, far, near[::-1] * 0 + info.max, near[:1]):
+        names, rows, index = expected(keys, np.arange(len(keys)))
+        groups = fw.group_by(keys, np.arange(len(keys)))
+
+        assert groups.keys.tolist() == [name[0][1] for name in names]
+        assert groups.rows.tolist() == rows
+        assert groups.index.tolist() == index
+
+
+def test_several_near_keys():
+    """Their product is small: columns of any integers and bools, with missing ones."""
+    a, b = RNG.integers(-2, 1, 60).astype(np.int8), RNG.integers(0, 2, 60) == 1
+    known = RNG.integers(0, 3, 60) > 0
+    groups = fw.group_by((fw.Nullable(a, known), b), np.arange(60), dropna=True)
+
+    there = np.flatnonzero(known)
+    names, rows, index = expected(list(zip(a[known], b[known], strict=True)), there)
+    assert groups.rows.tolist() == rows
+    assert groups.keys[1].tolist() == [bool(name[1][1]) for name in names]
+    assert groups.index.tolist() == [
+        index[np.searchsorted(there, i)] if known[i] else -1 for i in range(60)
+    ]
+
+
+def test_functions_of_the_same_meaning_as_a_name():
+    """They need no rows; groups of several values call them as they are."""
+    x = RNG.random(30)
+    keys = RNG.integers(0, 4, 30)
+    groups = fw.group_by(keys, x)
+    found = groups.agg(a=fw.sum, b=fw.mean, c=fw.max, d=lambda row: fw.sum(row))
+
+    np.testing.assert_allclose(found["a"], found["d"])
+    np.testing.assert_allclose(found["a"], groups.agg(a="sum")["a"])
+    np.testing.assert_allclose(found["c"], [x[keys == k].max() for k in np.unique(keys)])
+
+
+def test_sums_in_any_order_compute_no_order():
+    """Named aggregates add elements where they are: nothing of them is sorted."""
+    f = fw.jit(lambda k, x: fw.group_by(k, x).agg(total="sum")["total"], target="cpu")
+    text = f.stages(np.arange(5), np.arange(5.0)).text["fused"]
+
+    # the one sort is that of the keys, should they be far apart
+    assert text.count("radix_sort") == 1

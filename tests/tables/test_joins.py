@@ -155,3 +155,22 @@ def test_keys_ascend_within_each_group_alone():
     by = (np.array([0, 1]), np.array([2, 0, 1]))
 
     assert fw.join_asof(left, right, by=by).tolist() == [1, 2]
+
+
+@pytest.mark.parametrize("step", [1, 1 << 40])
+@pytest.mark.parametrize("how", ["inner", "left", "right", "full"])
+def test_unique_right_keys_and_repeated_ones(how, step):
+    """One match at most for each left element, or more; of keys near each other and far apart."""
+    left = np.array([3, 0, 3, 5, 9]) * step
+    for right in (np.array([5, 3, 4]) * step, np.array([5, 3, 3, 4]) * step):
+        matches = [(i, j) for i, a in enumerate(left) for j, b in enumerate(right) if a == b]
+        alone = [(i, -1) for i, a in enumerate(left) if a not in right]
+        wanted = matches
+        if how in ("left", "full"):
+            wanted = sorted([*matches, *alone])
+        if how in ("right", "full"):
+            wanted = wanted + [(-1, j) for j, b in enumerate(right) if b not in left]
+        found = fw.join(left, right, how=how)
+
+        assert list(zip(found.left.tolist(), found.right.tolist(), strict=True)) == wanted
+        assert found.rows.lengths.tolist() == [int((right == a).sum()) for a in left]

@@ -1,0 +1,85 @@
+"""What is refused, with the remedy that its message names; columns with nulls are taken."""
+
+import numpy as np
+import pytest
+
+import flatweave as fw
+
+DAYS = np.array(["2026-01-01", "2026-01-05"], "datetime64[D]")
+SECONDS = DAYS.astype("datetime64[s]")
+NAN = float("nan")
+
+REFUSED = {
+    "text": (lambda: fw.group_by(["a", "b"], [1, 2]), fw.DTypeError, "Encode it"),
+    "text of NumPy": (lambda: fw.join(np.array(["a"]), [1]), fw.DTypeError, "Encode it"),
+    "objects": (lambda: fw.group_by(np.array(["a", None], object)), fw.DTypeError, "Encode it"),
+    "no key column": (lambda: fw.group_by((), [1]), fw.ArgumentError, "Give one at least"),
+    "no name": (lambda: fw.group_by([1], [1]).agg("sum"), fw.ArgumentError, "agg(total='sum')"),
+    "spread": (lambda: fw.group_by([1, 2, 2]).spread([1, 2, 3]), fw.ShapeError, "3 values for 2"),
+    "units of a join": (lambda: fw.join(DAYS, SECONDS), fw.DTypeError, "one unit"),
+    "units of an as-of join": (lambda: fw.join_asof(DAYS, SECONDS), fw.DTypeError, "one unit"),
+    "units of intervals": (
+        lambda: fw.overlaps(DAYS, DAYS, SECONDS, SECONDS), fw.DTypeError, "one unit",
+    ),
+    "times and numbers": (lambda: fw.join_asof(DAYS, [1, 2]), fw.DTypeError, "numbers"),
+    "a span for numbers": (
+        lambda: fw.join_asof([1], [1], tolerance=np.timedelta64(1, "s")), fw.DTypeError, "number",
+    ),
+    "a negative span": (
+        lambda: fw.join_asof(DAYS, DAYS, tolerance=np.timedelta64(-1, "h")), fw.ArgumentError,
+        "negative",
+    ),
+    "by of one side": (lambda: fw.join_asof([1], [1], by=[1]), fw.ArgumentError, "pair"),
+    "several as-of keys": (lambda: fw.join_asof(([1], [1]), [1]), fw.ArgumentError, "by=(left"),
+    "half a window": (lambda: fw.rolling([1, 2], 1.5), fw.DTypeError, "integer"),
+    "negative min_periods": (lambda: fw.rolling([1], 2, -1), fw.ArgumentError, "negative"),
+    "a time that is NaN": (lambda: fw.rolling_by([NAN], [1], 1.0), fw.ArgumentError, "NaN"),
+    "half an element": (lambda: fw.top_k([1, 2], 1.5), fw.DTypeError, "integer"),
+    "an axis of top_k": (lambda: fw.top_k([[1, 2]], 1, axis=2), fw.UserError, "axis 2"),
+    "an axis of argpartition": (lambda: fw.argpartition([1], 0, axis=1), fw.UserError, "axis 1"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_an_error_with_its_remedy(name):
+    """It names the line of the call, too."""
+    call, error, said = REFUSED[name]
+
+    with pytest.raises(error) as found:
+        call()
+    assert said in str(found.value)
+    assert "test_bad_input.py:" in str(found.value)
+
+
+def test_a_tolerance_in_another_unit():
+    """An hour is less than the day between two days."""
+    days = np.array(["2026-01-01", "2026-01-02"], "datetime64[D]")
+    spans = (np.timedelta64(1, "h"), np.timedelta64(24, "h"), np.timedelta64(2, "D"))
+
+    found = [fw.join_asof(days[1:], days[:1], tolerance=span).tolist() for span in spans]
+    assert found == [[-1], [0], [0]]
+
+
+def test_values_with_nulls_of_other_libraries():
+    """Sums skip them, as in the library they come from."""
+    pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
+
+    for column in (pandas.Series([1, None, 3], dtype="Int64"), polars.Series([1, None, 3])):
+        found = fw.group_by([1, 2, 1], column).agg(total="sum", mean="mean", n="count")
+        assert [part.tolist() for part in found.values()] == [[4, 0], [2.0, None], [2, 0]]
+
+
+def test_times_as_values():
+    """The first and the last of a group are times again."""
+    found = fw.group_by([1, 1], DAYS).agg(first="first", last="max", n="count")
+
+    assert found["first"].to_numpy().tolist() == DAYS[:1].tolist()
+    assert found["last"].to_numpy().tolist() == DAYS[1:].tolist()
+    assert found["n"].tolist() == [2]
+
+
+def test_a_recurrence_over_no_elements():
+    """The carry is the first one, of any step."""
+    for step in (lambda c, x: (c + x, c), lambda c, x: (fw.sqrt(c * x), c)):
+        last, outputs = fw.recurrence(step, 2.0, [])
+        assert (float(last), outputs.tolist()) == (2.0, [])
