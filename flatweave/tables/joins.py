@@ -18,6 +18,7 @@ import flatweave as fw
 from flatweave.tables.keys import (
     both_sides,
     columns,
+    encoded,
     first_not,
     is_missing,
     one_length,
@@ -194,6 +195,11 @@ def join_asof(
         raise fw.ArgumentError.here(
             "join_asof has one key column that ascends on each side, and got a tuple.",
             "Give the keys that must be equal as by=(left, right).",
+        )
+    if encoded(left) or encoded(right):
+        raise fw.DTypeError.here(
+            "join_asof got text or dictionary-encoded keys, which are not near each other.",
+            "Give numbers or times; text may be in by=(left, right).",
         )
     (mine,), (theirs,) = columns(left)[0], columns(right)[0]
     if by is not None and (not isinstance(by, tuple | list) or len(by) != 2):

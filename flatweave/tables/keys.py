@@ -19,7 +19,6 @@ import flatweave as fw
 from flatweave.tables.nullable import Nullable
 
 TIMES = ("datetime", "timedelta", "timestamp", "duration")
-TEXT = ("<u", ">u", "|s", "str", "object", "utf8", "large_string", "large_utf8", "categorical")
 
 
 class Categories:
@@ -76,25 +75,10 @@ def column(key: Any) -> tuple[Any, Restore]:
             if not known.all():
                 key = Nullable(np.where(known, key, np.zeros(1, key.dtype)), known)
             return key, _same
-    _refuse_text(key)
-    if isinstance(key, np.ndarray):
+    if isinstance(key, np.ndarray) and key.dtype.kind != "O":
         return key, _same
     found = Nullable(key)
     return (found if not bool(fw.all(found.valid)) else found.values), _same
-
-
-def _refuse_text(key: Any) -> None:
-    """Raise DTypeError for a column of text, or of other Python objects."""
-    dtype = str(getattr(key, "dtype", getattr(key, "type", ""))).lower()
-    is_text = dtype.startswith(TEXT) or (
-        isinstance(key, list) and any(isinstance(value, str | bytes) for value in key)
-    )
-    if is_text:
-        raise fw.DTypeError.here(
-            "a key column holds text, and keys are numbers, times or dictionary-encoded columns.",
-            "Encode it: pandas.Categorical(x); x.cast(polars.Categorical); or as numbers,"
-            " names, codes = numpy.unique(x, return_inverse=True).",
-        )
 
 
 def ticks(who: str, *arrays: Any) -> tuple[Any, ...]:
@@ -123,7 +107,7 @@ def both_sides(left: Any, right: Any, who: str) -> tuple[tuple[Any, ...], tuple[
 
 def _together(left: Any, right: Any, who: str) -> tuple[Any, Any]:
     """A key column of each table."""
-    first, second = _encoded(left), _encoded(right)
+    first, second = encoded(left), encoded(right)
     if first is None and second is None:
         found = column(left)[0], column(right)[0]
         dtypes = [str(x.dtype) for x in found]
@@ -146,7 +130,7 @@ def _together(left: Any, right: Any, who: str) -> tuple[Any, Any]:
     return first[0], place[np.asarray(codes)]
 
 
-def _encoded(key: Any) -> tuple[Any, Any] | None:
+def encoded(key: Any) -> tuple[Any, Any] | None:
     """The codes and the categories of a dictionary-encoded column."""
     if isinstance(key, Categories):
         return key.codes, key.categories

@@ -72,7 +72,7 @@ def test_compiled_programs_give_what_the_interpreter_does(program):
 
 def test_pairs_store_nothing_but_the_result():
     """A function of every pair of a row, added up: pairs are found where they are used."""
-    f = fw.jit(lambda rows: fw.sum(fw.multiply(*rows.combinations(2)), axis=1))
+    f = fw.jit(lambda rows: fw.sum(fw.multiply(*rows.combinations(2)), axis=1), target="cpu")
     stored = f.stages(fw.ragged(np.arange(10.0), lengths=[4, 6])).manifest
 
-    assert not [line for line in stored if "pairs" in str(line)]
+    assert [array.is_result for array in stored if array.type.startswith("f64")] == [True]
