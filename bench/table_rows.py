@@ -217,7 +217,7 @@ def _pairs(found: Any) -> Any:
 
 
 def mass(a: Any, b: Any) -> Any:
-    """The invariant mass of two particles without a mass of their own."""
+    """The invariant mass of two massless particles."""
     shape = fw.cosh(a["eta"] - b["eta"]) - fw.cos(a["phi"] - b["phi"])
     return fw.sqrt(2 * a["pt"] * b["pt"] * shape)
 

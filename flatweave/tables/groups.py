@@ -74,11 +74,11 @@ class Groups:
                 f"agg got {unnamed[0]!r} without a name.", "Name the result: agg(total='sum')."
             )
         for name, function in functions.items():
-            known = isinstance(function, str) and function in NAMED
+            known = isinstance(function, str) and function in LEAST
             if not known and not callable(function):
                 raise fw.ArgumentError.here(
                     f"agg got {function!r} for {name}, which is no function.",
-                    f"Give a function of a row, or one of {', '.join(map(repr, NAMED))}.",
+                    f"Give a function of a row, or one of {', '.join(map(repr, LEAST))}.",
                 )
             if known and len(self.data) != 1:
                 raise fw.ArgumentError.here(
@@ -202,24 +202,33 @@ def _spread(x: Any, index: Any, offsets: Any, partial: Any) -> Any:
 
 @fw.operation()
 def _aggregated(groups: Groups, functions: Any) -> Any:
-    times = groups.data[0] if groups.data and hasattr(groups.data[0], "ticks") else None
-    if times is not None:
-        groups = dataclasses.replace(groups, data=(times.ticks, *groups.data[1:]))
-    by_index = len(groups.data) == 1 and isinstance(groups.data[0], fw.Array)
-    by_index = by_index and groups.data[0].ndim == 1
     found: dict[str, Any] = {}
     for name, function in functions.items():
         known = function if isinstance(function, str) else FUNCTIONS.get(function)
-        if by_index and known in BY_INDEX:
-            x, count = groups.data[0], groups.offsets.shape[0] - 1
-            found[name] = BY_INDEX[known](Elements(x, groups.index, count))
-            if times is not None and known in TIMES_STAY:
-                found[name] = times.like(found[name])
-        elif known in NAMED:
-            found[name] = NAMED[known](groups.rows)
+        by_index = known in BY_INDEX and len(groups.data) == 1
+        if by_index and not isinstance(groups.data[0], fw.Ragged | tuple | dict):
+            found[name] = _by_index(groups, known)
+        elif known in OF_ROWS and len(groups.data) == 1:
+            found[name] = _of_known(OF_ROWS[known], groups.rows, LEAST[known])
         else:
             found[name] = groups.map(function)
     return found
+
+
+def _by_index(groups: Groups, name: Any) -> Any:
+    """A named aggregate of elements that are added to their groups where they are."""
+    x, index, valid = groups.data[0], groups.index, None
+    if isinstance(x, Nullable):
+        x, valid = x.values, x.valid
+        index = fw.where(valid, index, -1)
+    ticks = x.ticks if hasattr(x, "ticks") else x
+    elements = Elements(ticks, index, groups.offsets.shape[0] - 1)
+    found = BY_INDEX[name](elements)
+    if ticks is not x and name in ("min", "max", "first", "last"):
+        found = x.like(found)
+    if valid is None or not LEAST[name]:
+        return found
+    return Nullable(found, elements.sizes >= LEAST[name])
 
 
 class Elements(NamedTuple):
@@ -231,7 +240,7 @@ class Elements(NamedTuple):
 
     def folded(self, op: Any, start: Any, x: Any) -> Any:
         """The values of each group, combined."""
-        room = fw.full(self.count, x.dtype.type(start))
+        room = fw.full((self.count, *x.shape[1:]), x.dtype.type(start))
         return fw.reduce_by_index(room, op, start, self.index, x)
 
     def sum(self, x: Any) -> Any:
@@ -247,19 +256,33 @@ class Elements(NamedTuple):
         """How many elements each group has."""
         return fw.histogram(self.count, self.index)
 
+    def shared(self, total: Any, less: int = 0) -> Any:
+        """Sums divided by the sizes of their groups, or by fewer."""
+        sizes = (self.sizes - less).astype(total.dtype)
+        return total / fw.reshape(sizes, (-1,) + (1,) * (total.ndim - 1))
+
     def mean(self, x: Any) -> Any:
         """The mean in each group."""
-        return self.sum(x) / self.sizes.astype(fw.mean(x[:0]).dtype)
+        return self.shared(self.sum(x.astype(fw.mean(x[:0]).dtype)))
 
     def std(self) -> Any:
         """The standard deviation in each group, of n - 1."""
         x = self.x.astype(fw.mean(self.x[:0]).dtype)
         away = x - fw.gather(self.mean(x), self.index, default=0)
-        return fw.sqrt(self.sum(away * away) / (self.sizes - 1).astype(x.dtype))
+        return fw.sqrt(self.shared(self.sum(away * away), 1))
 
     def end(self, op: Any, start: Any) -> Any:
         """The value of the first or the last element of each group."""
-        return self.x[self.folded(op, start, fw.iota(self.x.shape[0]))]
+        place = self.folded(op, start, fw.iota(self.x.shape[0]))
+        return fw.gather(self.x, place, default=0)
+
+
+def _of_known(function: Callable[[Any], Any], rows: Any, least: int) -> Any:
+    """A function of rows without what is missing; missing where fewer than `least` are there."""
+    if not isinstance(rows.values, Nullable):
+        return function(rows)
+    known = rows.drop_none()
+    return Nullable(function(known), known.lengths >= least) if least else function(known)
 
 
 BY_INDEX: dict[Any, Callable[[Elements], Any]] = {
@@ -272,63 +295,12 @@ BY_INDEX: dict[Any, Callable[[Elements], Any]] = {
     "first": lambda e: e.end(fw.minimum, 2**63 - 1),
     "last": lambda e: e.end(fw.maximum, -1),
 }
-"""Aggregates that need no order: elements are added to their groups where they are."""
-TIMES_STAY = ("min", "max", "first", "last")
-"""Aggregates of times that are times."""
+"""Aggregates that need no order."""
+OF_ROWS: dict[Any, Callable[[Any], Any]] = {
+    "median": lambda rows: fw.median(rows, axis=1),
+    "n_unique": lambda rows: n_unique(rows, axis=1),
+}
+LEAST = dict.fromkeys([*BY_INDEX, *OF_ROWS], 1) | {"sum": 0, "count": 0, "n_unique": 0, "std": 2}
+"""How many elements must be there for a result that is not missing."""
 FUNCTIONS = {fw.sum: "sum", fw.mean: "mean", fw.min: "min", fw.max: "max", fw.median: "median"}
 """Functions that say the same as a name."""
-
-
-def _extreme(function: Callable[..., Any], is_min: bool) -> Callable[[Any], Any]:
-    def found(rows: Any) -> Any:
-        start = {} if _is_nullable(rows) else {"initial": worst(rows.dtype, is_min)}
-        return function(rows, axis=1, **start)
-
-    return found
-
-
-def _is_nullable(rows: Any) -> bool:
-    return isinstance(rows.values, Nullable)
-
-
-def _of_known(function: Callable[[Any], Any], least: int = 1) -> Callable[[Any], Any]:
-    """A function of rows without what is missing; missing where fewer than `least` are there."""
-
-    def found(rows: Any) -> Any:
-        if not _is_nullable(rows):
-            return function(rows)
-        known = rows.drop_none()
-        lengths = known.lengths
-        result = function(known)
-        return Nullable(result, lengths >= least) if least else result
-
-    return found
-
-
-def _end(is_first: bool) -> Callable[[Any], Any]:
-    def found(rows: Any) -> Any:
-        def one(row: Any) -> Any:
-            n = row.shape[0]
-            return fw.gather(row, 0 if is_first else n - 1, default=0)
-
-        return fw.map(one, rows)
-
-    return found
-
-
-def _count(rows: Any) -> Any:
-    return rows.lengths
-
-
-NAMED: dict[str, Callable[[Any], Any]] = {
-    "sum": lambda rows: fw.sum(rows, axis=1),
-    "mean": lambda rows: fw.mean(rows, axis=1),
-    "min": _extreme(fw.min, is_min=True),
-    "max": _extreme(fw.max, is_min=False),
-    "count": _of_known(_count, 0),
-    "first": _of_known(_end(is_first=True)),
-    "last": _of_known(_end(is_first=False)),
-    "std": _of_known(lambda rows: fw.map(lambda row: fw.std(row, correction=1), rows), 2),
-    "median": _of_known(lambda rows: fw.median(rows, axis=1)),
-    "n_unique": _of_known(lambda rows: n_unique(rows, axis=1), 0),
-}

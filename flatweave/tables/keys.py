@@ -123,11 +123,11 @@ def _together(left: Any, right: Any, who: str) -> tuple[Any, Any]:
             "Encode both columns, or take the numbers that the categories are.",
         )
     names = {name: code for code, name in enumerate(first[1])}
-    place = np.array([names.setdefault(name, len(names)) for name in second[1]] or [0], np.int64)
+    slot = np.array([names.setdefault(name, len(names)) for name in second[1]] or [0], np.int64)
     codes = second[0]
     if isinstance(codes, Nullable):
-        return first[0], Nullable(place[np.asarray(codes.values)], codes.valid)
-    return first[0], place[np.asarray(codes)]
+        return first[0], Nullable(slot[np.asarray(codes.values)], codes.valid)
+    return first[0], slot[np.asarray(codes)]
 
 
 def encoded(key: Any) -> tuple[Any, Any] | None:
@@ -178,9 +178,9 @@ def _of_text(key: Any) -> tuple[Any, Any] | None:
     texts = np.asarray(key)
     known = np.array([text is not None for text in texts]) if texts.dtype.kind == "O" else ...
     names, codes = np.unique(texts[known], return_inverse=True)
-    places = np.full(len(texts), -1)
-    places[known] = codes
-    return _known(places), names.tolist()
+    slots = np.full(len(texts), -1)
+    slots[known] = codes
+    return _known(slots), names.tolist()
 
 
 def _is_text(key: Any) -> bool:
@@ -198,11 +198,11 @@ def _of_polars(key: Any, kind: str) -> tuple[Any, Any]:
     known = key.drop_nulls().unique()
     pairs = list(zip(known.to_list(), known.to_physical().to_list(), strict=True))
     pairs.sort(key=lambda pair: pair[kind == "Enum"])
-    place = np.zeros(1 + max((code for _, code in pairs), default=0), np.int64)
+    slot = np.zeros(1 + max((code for _, code in pairs), default=0), np.int64)
     for number, (_, code) in enumerate(pairs):
-        place[code] = number
+        slot[code] = number
     codes, missing = (np.asarray(part) for part in fw.asarray(key.to_physical(), nulls="mask"))
-    return _known(np.where(missing, -1, place[np.where(missing, 0, codes)])), [t for t, _ in pairs]
+    return _known(np.where(missing, -1, slot[np.where(missing, 0, codes)])), [t for t, _ in pairs]
 
 
 def _known(codes: Any) -> Any:
@@ -294,13 +294,13 @@ def first_not(holds: Callable[[Any], Any], low: Any, high: Any) -> Any:
 
 
 ROOM = 2
-"""Keys are numbered by a table if it needs no more than so many places for each element."""
+"""A table numbers keys if it has at most this number of slots for each element."""
 
 
 def numbered(keys: tuple[Any, ...], dropna: bool, who: str) -> Numbered:
     """The elements of key columns by the numbers of their keys.
 
-    Integers and bools whose values are near each other are numbered by a table with a place for
+    Integers and bools whose values are near each other are numbered by a table with a slot for
     each possible key; all others by a sort.
     """
     parts = [part for key in keys for part in parts_of(key)]
@@ -329,8 +329,8 @@ def some_numbers(keys: tuple[Any, ...], who: str) -> tuple[Any, Any]:
 
     if table is None:
         return sorted_numbers()
-    places = lambda: (table.places(parts), table.total)  # noqa: E731
-    index, count = fw.cond(table.fits, places, sorted_numbers)
+    slots = lambda: (table.slots(parts), table.total)  # noqa: E731
+    index, count = fw.cond(table.fits, slots, sorted_numbers)
     return index, count
 
 
@@ -339,27 +339,27 @@ class Table(NamedTuple):
 
     least: list[Any]
     extents: list[Any]
-    fits: Any  # whether there are few places for each element
+    fits: Any  # whether there are few slots for each element
 
     @property
     def total(self) -> Any:
-        """How many places there are."""
+        """How many slots there are."""
         return fw.asarray(math.prod(self.extents))
 
-    def places(self, parts: list[Any]) -> Any:
-        """The place of each key, in their order."""
+    def slots(self, parts: list[Any]) -> Any:
+        """The slot of each key, in their order."""
         found: Any = 0
         for part, low, extent in zip(parts, self.least, self.extents, strict=True):
             found = found * extent + _far(part, low).astype(fw.i64)
         return found
 
-    def keys(self, places: Any, parts: list[Any]) -> tuple[Any, ...]:
-        """The keys of places, in the dtypes of the columns."""
+    def keys(self, slots: Any, parts: list[Any]) -> tuple[Any, ...]:
+        """The keys of slots, in the dtypes of the columns."""
         found = []
         columns = zip(parts, self.least, self.extents, strict=True)
         for part, low, extent in reversed(list(columns)):
-            place, places = places % extent, places // extent
-            found.append((place.astype(fw.u64) + low.astype(fw.u64)).astype(part.dtype))
+            slot, slots = slots % extent, slots // extent
+            found.append((slot.astype(fw.u64) + low.astype(fw.u64)).astype(part.dtype))
         return tuple(reversed(found))
 
 
@@ -390,13 +390,13 @@ def _far(key: Any, least: Any) -> Any:
 
 
 def _by_table(parts: list[Any], gone: Any, table: Table) -> Any:
-    """The numbers of keys by a table that has a place for each possible one."""
-    places = table.places(parts)
+    """The numbers of keys by a table that has a slot for each possible one."""
+    slots = table.slots(parts)
     if gone is not None:
-        places = fw.where(gone, -1, places)
-    occurs = fw.scatter(fw.full(table.total, False), places, fw.full(places.shape, True))
+        slots = fw.where(gone, -1, slots)
+    occurs = fw.scatter(fw.full(table.total, False), slots, fw.full(slots.shape, True))
     number = fw.scan(fw.add, 0, occurs.astype(fw.i64), exclusive=True)
-    index = fw.gather(number, places, default=-1)
+    index = fw.gather(number, slots, default=-1)
     found = fw.iota(table.total)[occurs]
     count = found.shape[0]
     offsets = fw.concat([fw.full(1, 0), fw.cumsum(fw.histogram(count, index))])

@@ -65,7 +65,7 @@ def test_a_state_that_others_own_is_copied_once():
 
 
 def test_states_that_are_exchanged():
-    """Two arrays that change places are not taken for arrays of one owner."""
+    """Exchanged arrays are not assumed to have one owner."""
 
     @fw.jit(target="cpu")
     def f(xs, ys):

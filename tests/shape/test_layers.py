@@ -238,7 +238,8 @@ def test_no_cycles():
 
 
 def test_tables_stand_on_public_names():
-    """The folder imports the package itself and its own files alone, and no private attribute."""
+    """The folder imports the package itself and its own files alone, and no private attribute; its
+    lines of code, without docstrings, are limited."""
     sources = list(python_files("flatweave/tables"))
     wrong = [
         f"{source.name} imports {'.'.join(name)}"
@@ -254,9 +255,17 @@ def test_tables_stand_on_public_names():
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
         and node.value.id == "fw" and (node.attr[0] == "_" or not hasattr(fw, node.attr))
     ]
-    code = sum(
-        1 for source in sources for line in source.lines if line.strip() and line.strip()[0] != "#"
-    )
+    code = 0
+    for source in sources:
+        texts = [n for n in ast.walk(source.tree) if isinstance(n, ast.Expr) and is_text(n.value)]
+        prose = {line for node in texts for line in range(node.lineno, node.end_lineno + 1)}
+        numbered = enumerate((line.strip() for line in source.lines), 1)
+        code += sum(1 for k, line in numbered if line and line[0] != "#" and k not in prose)
 
     assert (wrong, private) == ([], [])
     assert code <= 2500
+
+
+def is_text(node):
+    """A docstring, or one after an assignment."""
+    return isinstance(node, ast.Constant) and isinstance(node.value, str)

@@ -264,5 +264,5 @@ def test_sums_in_any_order_compute_no_order():
     f = fw.jit(lambda k, x: fw.group_by(k, x).agg(total="sum")["total"], target="cpu")
     text = f.stages(np.arange(5), np.arange(5.0)).text["fused"]
 
-    # the one sort is that of the keys, should they be far apart
+    # the only sort is that of distant keys
     assert text.count("radix_sort") == 1

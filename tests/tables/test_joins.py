@@ -160,7 +160,7 @@ def test_keys_ascend_within_each_group_alone():
 @pytest.mark.parametrize("step", [1, 1 << 40])
 @pytest.mark.parametrize("how", ["inner", "left", "right", "full"])
 def test_unique_right_keys_and_repeated_ones(how, step):
-    """One match at most for each left element, or more; of keys near each other and far apart."""
+    """At most one match for each left element, or several; dense keys and distant ones."""
     left = np.array([3, 0, 3, 5, 9]) * step
     for right in (np.array([5, 3, 4]) * step, np.array([5, 3, 3, 4]) * step):
         matches = [(i, j) for i, a in enumerate(left) for j, b in enumerate(right) if a == b]
