@@ -16,8 +16,9 @@ import numpy as np
 
 import flatweave as fw
 from flatweave.tables.counts import n_unique
-from flatweave.tables.keys import column, columns, numbered, one_length, restored
+from flatweave.tables.keys import column, columns, one_length, restored
 from flatweave.tables.nullable import Nullable, is_kept, with_offsets
+from flatweave.tables.numbering import numbered
 from flatweave.tables.selection import worst
 
 

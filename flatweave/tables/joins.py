@@ -22,9 +22,9 @@ from flatweave.tables.keys import (
     first_not,
     is_missing,
     one_length,
-    some_numbers,
     ticks,
 )
+from flatweave.tables.numbering import some_numbers
 from flatweave.tables.verbs import made
 
 HOW = ("inner", "left", "right", "full", "outer", "semi", "anti")
