@@ -6,7 +6,6 @@ Scalars of the program are host scalars, arrays are buffers. Sweeps become launc
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 
@@ -23,7 +22,7 @@ from flatweave.kernel_ir.syntax import Load, Unit
 from flatweave.lower.by_row import lower_by_row, suits
 from flatweave.lower.call_kernel import lower_call
 from flatweave.lower.host.context import Lowering, Program, buffer_type, name_of
-from flatweave.lower.host.donated import adopt, tell_unused
+from flatweave.lower.host.donated import adopt, rewritten, tell_unused
 from flatweave.lower.kernel.builder import HostArray, HostScope
 from flatweave.lower.machine.machine import Machine
 from flatweave.lower.scatter.choose import is_divided, lower_scatter, planned, refuse_unknown
@@ -333,8 +332,8 @@ def _branch(
 
 
 def _turn(lowering: Lowering, fn: Lambda) -> Lambda:
-    """The body of a loop, which owns its state; see `_rewritten`."""
-    return _closed(lowering.inner(), fn, _rewritten(fn))
+    """The body of a loop, which owns its state; see `rewritten`."""
+    return _closed(lowering.inner(), fn, rewritten(fn))
 
 
 def _closed(inside: Lowering, fn: Lambda, sole: Collection[int] = ()) -> Lambda:
@@ -342,26 +341,6 @@ def _closed(inside: Lowering, fn: Lambda, sole: Collection[int] = ()) -> Lambda:
     inside.sole = {params[len(params) - len(fn.results) + k] for k in sole}
     results = lower_body(inside, fn, owned=True)
     return inside.host.close(params, results)
-
-
-def _rewritten(fn: Lambda) -> set[int]:
-    """The parts of a loop's state that each iteration only reads, writes to and hands on.
-
-        for .. (i, xs => .. ; ys = sweep .. [scatter_store [xs]] in ys)
-
-    If such an array has one owner before the loop, it has one in each iteration.
-    """
-    state = fn.params[len(fn.params) - len(fn.results) :]
-    uses = Counter(var for let in fn.lets for var in free_vars(let.op))
-    uses.update(var for var in fn.results if isinstance(var, Var))
-    found: dict[Atom, Atom] = {}
-    for let in fn.lets:
-        if isinstance(let.op, Sweep):
-            found.update(zip(let.vars, let.op.sinks[0].updated, strict=False))
-    return {
-        k for k, (param, result) in enumerate(zip(state, fn.results, strict=True))
-        if found.get(result) == param and isinstance(result, Var) and uses[result] == 1
-    }  # fmt: skip
 
 
 def _condition(lowering: Lowering, fn: Lambda) -> Lambda:
@@ -382,7 +361,7 @@ def _initial(
     """The state that a loop takes over: each array with an owned reference."""
     out: list[Atom] = []
     moved: set[Var] = set()
-    sole = _rewritten(body)
+    sole = rewritten(body)
     for k, atom in enumerate(init):
         value = lowering.scope.find(atom)
         if not isinstance(value, HostArray):

@@ -6,10 +6,13 @@
 A call whose extents do not fit is retried with axes of extent 1 broadcast, and the retry must see
 the original elements. Up to the last check of that kind an array has a second owner, so that writes
 in place take a copy.
+
+At the end: arrays in the state of a loop that the loop alone owns.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from flatweave.array_ir.fault import SAME
@@ -21,7 +24,7 @@ from flatweave.lower.kernel.builder import HostArray
 from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.plan import SweepPlan
 from flatweave.nest.schedule import Axis
-from flatweave.ops import Check, Index
+from flatweave.ops import Check, Index, Sweep
 from flatweave.terms.control import If
 from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Var
 from flatweave.terms.traverse import free_vars, lambdas_in, walk_lets
@@ -140,3 +143,23 @@ def _goes_once(facts: SweepFacts, plan: SweepPlan) -> bool:
             version.is_tiled or version.guard.of_short_rows for version in plan.versions
         )
     )  # fmt: skip
+
+
+def rewritten(fn: Lambda) -> set[int]:
+    """The parts of a loop's state that each iteration only reads, writes to and hands on.
+
+        for .. (i, xs => .. ; ys = sweep .. [scatter_store [xs]] in ys)
+
+    If such an array has one owner before the loop, it has one in each iteration.
+    """
+    state = fn.params[len(fn.params) - len(fn.results) :]
+    uses = Counter(var for let in fn.lets for var in free_vars(let.op))
+    uses.update(var for var in fn.results if isinstance(var, Var))
+    found: dict[Atom, Atom] = {}
+    for let in fn.lets:
+        if isinstance(let.op, Sweep):
+            found.update(zip(let.vars, let.op.sinks[0].updated, strict=False))
+    return {
+        k for k, (param, result) in enumerate(zip(state, fn.results, strict=True))
+        if found.get(result) == param and isinstance(result, Var) and uses[result] == 1
+    }  # fmt: skip

@@ -45,12 +45,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from flatweave.base.dtypes import f32, f64
+from flatweave.base.dtypes import f32, f64, i64, u64
 from flatweave.base.errors import ArgumentError, CompilerBug
 from flatweave.base.pretty import listed
 from flatweave.base.schedule import PERMUTES, Schedule
 from flatweave.base.source import Location
 from flatweave.kernel_ir.host import Alloc, Free, Role
+from flatweave.kernel_ir.syntax import Load, Store
 from flatweave.lower.host.context import Lowering, Program
 from flatweave.lower.kernel.builder import HostArray
 from flatweave.lower.machine.machine import Machine
@@ -58,7 +59,7 @@ from flatweave.lower.scatter.in_shared import InShared
 from flatweave.lower.scatter.owner import Owner
 from flatweave.lower.scatter.partition import Partition
 from flatweave.lower.scatter.private import Private
-from flatweave.lower.scatter.scattering import Division, Scattering, widened
+from flatweave.lower.scatter.scattering import Division, Scattering, cast_like, widened
 from flatweave.lower.scatter.shared_copies import SharedAtomic
 from flatweave.lower.scatter.sorted import Sorted
 from flatweave.lower.scatter.strided import Strided
@@ -70,7 +71,8 @@ from flatweave.lower.schedule.scatter_variant import ScatterVariant
 from flatweave.lower.schedule.verify import verify_plan
 from flatweave.lower.update.atomic import UPDATES
 from flatweave.terms.build import FALSE, TRUE, Builder, index
-from flatweave.terms.control import If
+from flatweave.terms.control import NO_BODY, If
+from flatweave.terms.operators import component_functions
 from flatweave.terms.syntax import Atom, Let, Var
 
 FEW = 1 << 12
@@ -179,14 +181,42 @@ def is_divided(choices: Sequence[ScatterChoice]) -> bool:
 def lower_scatter(lowering: Lowering, let: Let, facts: SweepFacts, plan: SweepPlan) -> None:
     """Emit the launches of a sweep that is divided, and bind its results."""
     scattering = Scattering(lowering, let, facts, plan)
-    if scattering.is_one:
-        scattering.write_one()
+    if _is_one(scattering):
+        _write_one(scattering)
     else:
         made = [_division(choice.name)(scattering, choice.when) for choice in plan.scatter]
         _first_of(lowering.host, made)
     updated = facts.op.sinks[0].updated
     for var, buffer, array in zip(let.vars, scattering.dest, updated, strict=True):
         lowering.scope.bind(var, HostArray(buffer, lowering.scope.array(array).shape))
+
+
+def _is_one(s: Scattering) -> bool:
+    """Whether it writes one element, which the host knows, to memory that the host writes."""
+    if s.lowering.machine.atomics or s.lowering.schedule.permute is not None:
+        return False
+    if s.sink is not None and component_functions(s.sink.fn) is None:
+        return False
+    body = s.op.body
+    known = not body.lets and not set(body.results).intersection(body.params)
+    return known and s.total == index(1)
+
+
+def _write_one(s: Scattering) -> None:
+    """Write that element where the program of the host is."""
+    host, scalar = s.lowering.host, s.lowering.scope.scalar
+    place, *values = map(scalar, s.op.body.results)
+    place, inside = host.cast(place, i64), host.inner()
+    fits = host.apply("lt", host.cast(place, u64), host.cast(s.extent, u64))
+    if s.sink is not None:
+        names = component_functions(s.sink.fn)
+        assert names is not None  # see `_is_one`
+        old = [inside.emit(Load(buffer, place))[0] for buffer in s.dest]
+        parts = zip(names, old, cast_like(inside, s.dest, values), strict=True)
+        values = [inside.apply(name, left, right) for name, left, right in parts]
+    for buffer, value in zip(s.dest, values, strict=True):
+        inside.emit(Store(buffer, place, value))
+    host.emit(If(fits, inside.close([], []), NO_BODY))
 
 
 def _division(name: str) -> type[Division]:

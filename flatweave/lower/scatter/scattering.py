@@ -37,7 +37,7 @@ from flatweave.nest.schedule import ALWAYS, Cache, RFactor, Rows, Stream, Versio
 from flatweave.ops import Prefix, Sweep
 from flatweave.ops.rows import scalar_type
 from flatweave.terms.build import FALSE, TRUE, Builder, index
-from flatweave.terms.control import NO_BODY, For, If
+from flatweave.terms.control import For
 from flatweave.terms.operators import component_functions
 from flatweave.terms.syntax import Atom, Const, Let, Var, types_of
 
@@ -71,33 +71,6 @@ class Scattering:
         """What the launches of a variant are that may always run."""
         self.one_is_faster: Atom | None = None
         """Whether one owner is faster than several; None where only the threads say so."""
-
-    @property
-    def is_one(self) -> bool:
-        """Whether it writes one element, which the host knows, to memory that the host writes."""
-        if self.lowering.machine.atomics or self.lowering.schedule.permute is not None:
-            return False
-        if self.sink is not None and component_functions(self.sink.fn) is None:
-            return False
-        body = self.op.body
-        known = not body.lets and not set(body.results).intersection(body.params)
-        return known and self.total == index(1)
-
-    def write_one(self) -> None:
-        """Write that element where the program of the host is."""
-        host, scalar = self.lowering.host, self.lowering.scope.scalar
-        place, *values = map(scalar, self.op.body.results)
-        place, inside = host.cast(place, i64), host.inner()
-        fits = host.apply("lt", host.cast(place, u64), host.cast(self.extent, u64))
-        if self.sink is not None:
-            names = component_functions(self.sink.fn)
-            assert names is not None  # see `is_one`
-            old = [inside.emit(Load(buffer, place))[0] for buffer in self.dest]
-            parts = zip(names, old, cast_like(inside, self.dest, values), strict=True)
-            values = [inside.apply(name, left, right) for name, left, right in parts]
-        for buffer, value in zip(self.dest, values, strict=True):
-            inside.emit(Store(buffer, place, value))
-        host.emit(If(fits, inside.close([], []), NO_BODY))
 
     def into(self, dest: Sequence[Var], role: Role) -> Scattering:
         """The same sweep into other buffers, whose dtypes may be wider."""
