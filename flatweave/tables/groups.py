@@ -292,9 +292,9 @@ BY_INDEX: dict[Any, Callable[[Elements], Any]] = {
     "min": lambda e: e.extreme(fw.minimum, is_min=True),
     "max": lambda e: e.extreme(fw.maximum, is_min=False),
     "count": lambda e: e.sizes,
-    "std": lambda e: e.std(),
     "first": lambda e: e.end(fw.minimum, 2**63 - 1),
     "last": lambda e: e.end(fw.maximum, -1),
+    "std": lambda e: e.std(),
 }
 """Aggregates that need no order."""
 OF_ROWS: dict[Any, Callable[[Any], Any]] = {
