@@ -82,6 +82,27 @@ def _scan(small: bool) -> Case:
     )  # fmt: skip
 
 
+def _scan_of_floats(small: bool) -> Case:
+    xs = ints(size(1 << 26, small), -9, 10).astype(np.float64)
+    return Case(
+        fw.jit(lambda xs: fw.scan(fw.add, 0.0, xs)), (xs,), lambda: xs.cumsum(),
+        (xs.nbytes, xs.nbytes), ("cupy", 0.95), lambda cupy, given: lambda: cupy.cumsum(given[0]),
+        lambda torch, given: lambda: given[0].cumsum(0), rtol=1e-9,
+    )  # fmt: skip
+
+
+def _along(axis: int, small: bool) -> Case:
+    """Sums of a square matrix along one of its axes."""
+    n = 70 if small else 8192
+    xs = ints(n * n, -9, 10).astype(np.float32).reshape(n, n)
+    return Case(
+        fw.jit(lambda xs: fw.sum(xs, axis=axis)), (xs,), lambda: xs.sum(axis=axis),
+        (xs.nbytes, 4 * n), ("torch", 1.0),
+        lambda cupy, given: lambda: given[0].sum(axis=axis),
+        lambda torch, given: lambda: given[0].sum(axis), rtol=1e-3,
+    )  # fmt: skip
+
+
 def _scan_of_four(small: bool) -> Case:
     xs = ints(size(1 << 28, small), -9, 10)
 
@@ -185,8 +206,9 @@ def _permuted(variant: str, program: Callable[..., Any]) -> Callable[..., Any]:
 def _segments(kind: str, small: bool) -> Case:
     n = size(1 << 26, small)
     rng = np.random.default_rng(3)
-    if kind == "mean 10":
-        lengths = rng.integers(0, 21, n // 10)
+    if kind.startswith("mean"):
+        mean = int(kind.split()[1])
+        lengths = rng.integers(0, 2 * mean + 1, n // mean)
     else:
         weights = 1 / np.arange(1, max(10, n // 3000)) ** 1.1
         lengths = (weights * (n / weights.sum())).astype(np.int64)
@@ -359,13 +381,16 @@ def rows() -> Iterator[Row]:
     yield Row("scan int32, 1 GiB", _scan)
     yield Row("scan of a map, four results", _scan_of_four)
     yield Row("scan of (i64, f64)", _scan_of_tuples)
+    yield Row("scan float64, 512 MiB", _scan_of_floats)
+    for axis in (0, 1):
+        yield Row(f"sums of 8192 x 8192 along axis {axis}", functools.partial(_along, axis))
     yield Row("filter half of 10^8", _filter)
     yield Row("sort 2^26 u32", _sort)
     for bins, skew in BINS:
         text = f"{bins:,} bins, {skew}"
         yield Row(f"histogram, {text}", functools.partial(_histogram, bins, skew))
         yield Row(f"sums of f32, {text}", functools.partial(_sums, bins, skew))
-    for kind in ("mean 10", "Zipf"):
+    for kind in ("mean 10", "mean 100", "Zipf"):
         yield Row(f"sums of rows, {kind}", functools.partial(_segments, kind))
     for percent in (1, 5, 10, 20):
         yield Row(f"sparse x vector, {percent} %", functools.partial(_spmv, percent))

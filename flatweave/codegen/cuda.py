@@ -67,6 +67,7 @@ CUDA_C = Dialect(
     prelude=PRELUDE,
     head='extern "C" __global__ void __launch_bounds__({threads})\n{name}({params})',
     global_pointer="{type} *",
+    only_read="__restrict__ ",
     shared="__shared__",
     shared_space="FW_GLOBAL",
     shared_fence="__threadfence_block();",

@@ -91,6 +91,7 @@ OPENCL_C = Dialect(
     prelude=PRELUDE,
     head="__kernel __attribute__((reqd_work_group_size({threads}, 1, 1)))\nvoid {name}({params})",
     global_pointer="__global {type} *",
+    only_read="",
     shared="__local",
     shared_space="__local",
     shared_fence="mem_fence(CLK_LOCAL_MEM_FENCE);",

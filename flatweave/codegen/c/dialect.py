@@ -50,7 +50,8 @@ class Dialect:
     """One language: CUDA C or OpenCL C.
 
     `head` begins a kernel: {name}, {threads} and {params} stand for themselves. `global_pointer`
-    spells a pointer to {type}; `block` is the block's number where blocks start in any order, and
+    spells a pointer to {type}, `only_read` qualifies one to memory that a kernel does not write;
+    `block` is the block's number where blocks start in any order, and
     `acquire` and `release` are statements on {to}, {at} and {value}; `acquire_lanes` is one for
     each lane separately, after which all lanes see what any of them sees. `load_whole` and
     `store_whole`, by number of words, access {first} and {second} at once, and order nothing else.
@@ -66,6 +67,7 @@ class Dialect:
     prelude: str
     head: str
     global_pointer: str
+    only_read: str
     shared: str
     shared_space: str
     shared_fence: str

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 
 from flatweave.base.config import config
 from flatweave.base.dtypes import DType
@@ -19,13 +19,14 @@ from flatweave.kernel_ir.host import parts_of
 from flatweave.kernel_ir.memory_ops import AcquireLanes, LoadWhole
 from flatweave.kernel_ir.op import dtype_in
 from flatweave.kernel_ir.syntax import Kernel, Unit
+from flatweave.kernel_ir.warp_ops import LoadTile
 from flatweave.runtime.deep_stack import check_wanted, on_deep_stack
 from flatweave.runtime.devices.device import Device, Module
 from flatweave.runtime.devices.launches import Kernels, Launchable
 from flatweave.runtime.devices.programs import HostProgram
 from flatweave.scalar.c_text import C_PRELUDE
 from flatweave.terms.syntax import BufferType, Let, Var
-from flatweave.terms.traverse import walk_lets
+from flatweave.terms.traverse import atoms_in, walk_lets
 
 # A unit's kernels as one C text, and what a launch must know of each.
 #
@@ -41,6 +42,7 @@ HANDLERS: Handlers = {
     **memory.HANDLERS,
     **warp.HANDLERS,
 }
+READS = k.Load | k.LoadNear | LoadTile
 WARP = 32
 GATE = """\
 if (fw_status[6] | fw_status[7]) {
@@ -83,7 +85,8 @@ def _kernel(kernel: k.Kernel, dialect: Dialect, helpers: dict[str, None]) -> str
     params = [f"{dialect.global_pointer.format(type='int64_t')}fw_status"]
     if shape.claims:
         params.append(f"{dialect.global_pointer.format(type='uint32_t')}fw_claim")
-    params += [_param(e, dialect, var) for var in kernel.params]
+    written = set(_written(kernel))
+    params += [_param(e, dialect, var, written) for var in kernel.params]
     e.body(kernel.body)
     body, e.lines = e.lines, []
     e.state_position()
@@ -108,10 +111,21 @@ def _lanes(kernel: k.Kernel) -> Iterator[Let]:
     return (let for let in walk_lets(kernel.body) if isinstance(let.op, k.Lanes))
 
 
-def _param(e: CEmitter, dialect: Dialect, var: Var) -> str:
+def _written(kernel: k.Kernel) -> Iterator[Var]:
+    """The arrays that a kernel does more to than loading elements."""
+    for let in walk_lets(kernel.body):
+        if not isinstance(let.op, READS):
+            yield from (atom for atom in atoms_in(let.op) if isinstance(atom, Var))
+
+
+def _param(e: CEmitter, dialect: Dialect, var: Var, written: Set[Var]) -> str:
+    """A parameter. What is only read may be loaded ahead of stores: an array that has the memory of
+    a result is read by each thread before that thread stores the same element."""
     name = e.names.of(var)
     if isinstance(var.type, BufferType):
-        return f"{dialect.global_pointer.format(type=stored(dtype_in(var)).c)}{name}"
+        only_read = "" if var in written else dialect.only_read
+        pointer = dialect.global_pointer.format(type=stored(dtype_in(var)).c)
+        return f"{pointer}{only_read}{name}"
     if not isinstance(var.type, DType):
         raise CompilerBug(f"{var} is an array")
     return f"const {var.type.c if var.type.kind != 'b' else 'uint8_t'} {name}"

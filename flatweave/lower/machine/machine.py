@@ -43,9 +43,11 @@ Milliseconds, all rows at once and by row, 2^21 f32 in rows of mean length 10, 3
 
 MULTIPROCESSOR_REGISTERS = 64 * KIB
 """Of 32 bits, on GPUs of NVIDIA's from sm_70 on; a thread has 255 at most, by eights."""
-THREADS_WANTED = 768
-"""Of a multiprocessor, 24 warps: 16 loads of 4 bytes by each thread are 48 KiB under way, and
-memory of 3.35 TB/s that answers after 0.6 us wants 15 KiB from each of 132."""
+THREADS_WANTED = 512
+"""Of a multiprocessor, 16 warps. More elements of a thread are worth more than more warps, as
+blocks wait for the blocks before them: scans of 2^26 i32 and of 2^25 f64 take 231 and 357 us on an
+H200 with up to 32 elements each, and 271 and 794 us with up to 16 and 24 warps. For 32 elements
+NVRTC 13.5 takes more registers than there are in some kernels, for 28 in none."""
 
 
 @record(eq=True)
@@ -204,4 +206,5 @@ CUDA = Machine(
     whole_words=2,
     shuffles=True,
     thread_registers=MULTIPROCESSOR_REGISTERS // THREADS_WANTED // 8 * 8,
+    most_each=28,
 )

@@ -15,7 +15,7 @@ from flatweave.terms.traverse import atoms_in, lambdas_in, walk_lets
 TAILS = {
     Axis.SPACE: {Tail.SCALAR, Tail.PREDICATE},
     Axis.LAST: {Tail.SCALAR, Tail.PREDICATE, Tail.SHIFT, Tail.SHIFT_OR_MASK},
-    Axis.FOLD: {Tail.SCALAR},
+    Axis.FOLD: {Tail.SCALAR, Tail.PREDICATE},
 }
 """The ends that steps along an axis have code for (`lower/traverse`)."""
 
@@ -30,15 +30,16 @@ def accesses_of(op: Sweep) -> Accesses:
 def arrange_lanes(
     machine: Machine, op: Sweep, known: Accesses, width: int, *, short: bool = False
 ) -> Vectorize:
-    """The arrangement under which most reads are consecutive; threads divide by themselves.
+    """The arrangement under which most reads are consecutive; threads divide by themselves, but for
+    folds along memory.
 
     Where rows are `short`, lanes are not along each of them, as most would be idle.
     """
+    along_folds = _folds_run_along_memory(op, known)
+    if along_folds and not short and _folds_by_warps(machine, op):
+        return Vectorize(Axis.FOLD, width, Tail.PREDICATE if machine.simt else Tail.SCALAR)
     if machine.simt:
         return Vectorize(Axis.SPACE, width, Tail.PREDICATE)
-    along_folds = _folds_run_along_memory(op, known)
-    if along_folds and not short:
-        return Vectorize(Axis.FOLD, width)
     along_last_axis = along_folds or not short
     if along_last_axis and len(op.shape) > 1 and not op.reverse and _needs_indices(op):
         return Vectorize(Axis.LAST, width, peel=find_reach(op, known))
@@ -46,6 +47,13 @@ def arrange_lanes(
         return Vectorize(Axis.LAST, width, peel=find_reach(op, known))
     apart = len(op.shape) == 1 and not machine.one_block  # by row, it is often all ends
     return Vectorize(Axis.SPACE, width, peel=find_reach(op, known) if apart else 0)
+
+
+def _folds_by_warps(machine: Machine, op: Sweep) -> bool:
+    """Whether the lanes of a warp can all be along the fold of one element: threads meet there, so
+    a barrier must concern no other warp, and no thread may go its own way before."""
+    scans = any(isinstance(let.op, Prefix | Locate) for let in walk_lets(op.body))
+    return not machine.simt or (machine.warps_meet_alone and op.only_stores and not scans)
 
 
 def choose_tail(op: Sweep, machine: Machine, lanes: Vectorize) -> Tail:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from flatweave.base.records import replace
 from flatweave.base.schedule import Schedule
 from flatweave.lower.machine.machine import Machine
-from flatweave.lower.machine.thresholds import WIDEST_SQUARE
+from flatweave.lower.machine.thresholds import FEW_CARRY_OUTS, WIDEST_SQUARE
 from flatweave.lower.schedule.arrangement import arrange_lanes, choose_tail
 from flatweave.lower.schedule.division import (
     BALANCED,
@@ -84,7 +84,7 @@ def _short_rows(
     facts: SweepFacts, machine: Machine, scatter: tuple[ScatterChoice, ...]
 ) -> Length | None:
     """The length of the rows, where short ones have other versions."""
-    if not machine.threads_are_long or scatter:
+    if machine.one_block or scatter:
         return None
     axis = arrange_lanes(machine, facts.op, facts.known, 1).axis
     return length_of_short(facts.op, axis, facts.known)
@@ -99,7 +99,11 @@ def _plan(
     rows = _rows(facts, machine, division)
     in_order = in_order or facts.scans.depth > 0
     width, bind = _blocks(facts, machine, flagged=rows.flagged, in_order=in_order)
+    if machine.simt and not facts.scans.depth and any(sink.by_row for sink in op.sinks):
+        bind = replace(bind, most=FEW_CARRY_OUTS * bind.most)
     lanes = arrange_lanes(machine, op, facts.known, width, short=short)
+    if machine.simt and lanes.axis is Axis.FOLD:  # an element for each warp
+        bind = Bind(max(machine.warps, bind.least // width), max(machine.warps, bind.most // width))
     panel = choose_panel(facts, machine, lanes)
     bind = taller(bind) if panel else bind
     bind = bind if wishes.seq_factor is None else blocks_of(wishes.seq_factor, width, machine)
@@ -128,9 +132,9 @@ def _plan(
 def _rows(facts: SweepFacts, machine: Machine, division: Division) -> Rows:
     """The strategy for rows that are data."""
     along, flagged = division.along, facts.heads is not None and not machine.simt
-    if machine.simt and facts.located is not None and along is Along.EITHER:
-        along = along_on_device(facts.op)
     folded = _folds_rows(facts, machine, along)
+    if machine.simt and facts.located is not None and along is Along.EITHER and not folded:
+        along = along_on_device(facts.op)
     return Rows(along, flagged, division.mixed, folded)
 
 
@@ -249,9 +253,12 @@ def _memory(
 
 
 def _folds_rows(facts: SweepFacts, machine: Machine, along: Along) -> bool:
-    """Whether a sweep only combines the rows that it walks along."""
+    """Whether a sweep only combines the rows that it walks along. Warps of threads each go their
+    own way through their rows, so a barrier must concern no other warp."""
     op, located = facts.op, facts.located
-    if located is None or machine.simt or facts.scans.depth:
+    if located is None or facts.scans.depth:
+        return False
+    if machine.simt and not (machine.warps_meet_alone and along is Along.EITHER):
         return False
     rows = [let.vars[0] for let in op.body.lets if let.op == located]
     return along is not Along.POSITIONS and all(

@@ -127,6 +127,6 @@ def elements_each(facts: SweepFacts, machine: Machine) -> int:
     kept_of_all, all_ = UNDER_WAY
     room = (machine.thread_registers - OTHER_REGISTERS) * kept_of_all // all_
     each = room // kept.words
-    if len(kept.levels) > 1 and each < LEAST_EACH:
+    if each < LEAST_EACH:
         return 0
     return min(machine.most_each, each)

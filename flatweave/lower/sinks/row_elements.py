@@ -33,11 +33,11 @@ from flatweave.terms.syntax import Atom, Const, Lambda, Op, Var, constant
 from flatweave.terms.traverse import needed_for
 
 WIDTH = 16
-"""Lanes of a step: fewer would wait for each other, more would idle at the end of a row."""
+"""Lanes of a step where they are no threads: fewer would wait for each other, more would idle at
+the end of a row."""
 CHAINS = 4
-"""Independent steps of a long row: as many as the cycles that an addition takes."""
-SHORT = 2 * WIDTH
-"""A row of this many elements or fewer is read at once."""
+"""Independent steps of a long row: as many as the cycles that an addition takes; and loads under
+way at a time."""
 
 
 class RowElements:
@@ -46,7 +46,6 @@ class RowElements:
     def __init__(self, writer: KernelWriter, sinks: Sequence[CombineRows]) -> None:
         self.writer = writer
         self.sinks = sinks
-        self.width = WIDTH
         self.neutral: State = tuple(
             writer.kernel.scalar(atom) for sink in sinks for atom in sink.neutral
         )
@@ -58,6 +57,9 @@ class RowElements:
             for atom in _begun(op, sink, taken[2:])
         ]  # fmt: skip
         self.at_once = folds_at_once(op, located)
+        self.width = writer.lowering.machine.fixed_width or WIDTH
+        self.short = 2 * self.width
+        """A row of this many elements or fewer is read at once."""
 
     # -- one row ----------------------------------------------------------------------------------
 
@@ -66,25 +68,25 @@ class RowElements:
         state = self.neutral
         if self.at_once:
             state, lo = self._in_chains(b, row, lo, hi)
-        whole = b.apply("floordiv", b.sub(hi, lo), index(WIDTH))
-        mid = b.add(lo, b.mul(whole, index(WIDTH)))
+        whole = b.apply("floordiv", b.sub(hi, lo), index(self.width))
+        mid = b.add(lo, b.mul(whole, index(self.width)))
         loop = b.inner()
         i = loop.param("i", i64)
         known = tuple(loop.param("s", atom.type) for atom in self.neutral)
         body = loop.close([i, *known], self._step(loop, row, i, known))
-        state = b.emit(For(lo, mid, index(WIDTH), body, state))
+        state = b.emit(For(lo, mid, index(self.width), body, state))
         return self._rest(b, state, row, mid, hi)
 
     def _in_chains(self, b: Builder, row: RowOf, lo: Atom, hi: Atom) -> tuple[State, Atom]:
         """Whole steps of as many registers as do not wait for each other; and where they end."""
-        step, states = index(CHAINS * WIDTH), self.neutral * CHAINS
+        step, states = index(CHAINS * self.width), self.neutral * CHAINS
         end = b.add(lo, b.round_down(b.sub(hi, lo), step))
         loop = b.inner()
         i = loop.param("i", i64)
         known = tuple(loop.param("s", atom.type) for atom in states)
         out: list[Atom] = []
         for k, mine in enumerate(self._each_chain(known)):
-            out.extend(self._step(loop, row, loop.add(i, index(k * WIDTH)), mine))
+            out.extend(self._step(loop, row, loop.add(i, index(k * self.width)), mine))
         body = loop.close([i, *known], out)
         chains = self._each_chain(b.emit(For(lo, end, step, body, states)))
         while len(chains) > 1:
@@ -113,12 +115,12 @@ class RowElements:
         return self.each(b, state, found, lanewise=False)
 
     def fold_short(self, b: Builder, row: RowOf, lo: Atom, length: Atom) -> State:
-        """Up to `SHORT` elements from lo on, where as many can be read."""
+        """Up to `short` elements from lo on, where as many can be read."""
         count = b.apply("and", b.cast(length, u64), constant(63, u64))
         one = b.apply("shl", ONE_BIT, count)
         there = b.apply("sub", one, ONE_BIT)
         state: State = ()
-        for base in range(0, SHORT, WIDTH):
+        for base in range(0, self.short, self.width):
             flat = b.emit(Lane(b.add(lo, index(base))))[0]
             (inside,) = b.emit(InSet(b.apply("shr", there, constant(base, u64))))
             found = self.values(b, flat, row, ahead=not base)
@@ -135,7 +137,7 @@ class RowElements:
         """The inputs of the sinks from the elements of a step; `begun` where they are combined with
         a value that begins with the neutral element, `ahead` to prefetch for later steps."""
         taken = self.begun if begun else self.taken
-        return self.at(b, Position(flat, (flat,), WIDTH, row=row), taken, ahead=ahead)
+        return self.at(b, Position(flat, (flat,), self.width, row=row), taken, ahead=ahead)
 
     def at(
         self, b: Builder, position: Position, taken: Sequence[Atom], *, ahead: bool = False

@@ -260,7 +260,8 @@ class OneByOne(Traversal):
 
     def block(self, b: Builder, lo: Atom, hi: Atom, state: State, step: Step) -> State:
         """Steps over the positions lo to hi."""
-        return one_by_one(self.space, b, lo, hi, state, step, self.space.at)
+        first, _, limit = self.space.steps.share(b, lo, hi, 1)
+        return one_by_one(self.space, b, first, limit, state, step, self.space.at)
 
     def whole_step(self, b: Builder, base: Atom, width: int) -> Position:
         """A step from a running position on, outside any lanes."""
