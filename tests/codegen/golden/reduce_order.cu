@@ -1,5 +1,5 @@
 extern "C" __global__ void __launch_bounds__(256)
-k_t_23(int64_t *fw_status, const int64_t n_0, const int64_t t_1, double *x1_2, uint8_t *buffer_3, double *buffer_4, double *buffer_5) {
+k_t_23(int64_t *fw_status, const int64_t n_0, const int64_t t_1, double *__restrict__ x1_2, uint8_t *buffer_3, double *buffer_4, double *buffer_5) {
     __shared__ uint8_t t_6[8];
     __shared__ double t_7[8];
     __shared__ double t_8[8];
@@ -147,7 +147,7 @@ k_t_23(int64_t *fw_status, const int64_t n_0, const int64_t t_1, double *x1_2, u
 }
 
 extern "C" __global__ void __launch_bounds__(256)
-k_t_23_partials(int64_t *fw_status, uint8_t *buffer_0, double *buffer_1, double *buffer_2, const int64_t t_3, uint8_t *t_4, double *t_5, double *t_6) {
+k_t_23_partials(int64_t *fw_status, uint8_t *__restrict__ buffer_0, double *__restrict__ buffer_1, double *__restrict__ buffer_2, const int64_t t_3, uint8_t *t_4, double *t_5, double *t_6) {
     __shared__ uint8_t t_7[8];
     __shared__ double t_8[8];
     __shared__ double t_9[8];

@@ -38,7 +38,7 @@ k_t_12_fill(int64_t *fw_status, const int64_t t_0, int64_t *t_1) {
 }
 
 extern "C" __global__ void __launch_bounds__(256)
-k_t_12(int64_t *fw_status, uint32_t *fw_claim, const int64_t n_0, int32_t *x0_1, int64_t *t_2, int32_t *buffer_3) {
+k_t_12(int64_t *fw_status, uint32_t *fw_claim, const int64_t n_0, int32_t *__restrict__ x0_1, int64_t *t_2, int32_t *buffer_3) {
     __shared__ int32_t t_4[8];
     __shared__ int64_t t_5[32];
     __shared__ int32_t t_6[1];
@@ -52,20 +52,20 @@ k_t_12(int64_t *fw_status, uint32_t *fw_claim, const int64_t n_0, int32_t *x0_1,
     if (fw_thread == 0) fw_number[0] = atomicAdd(fw_claim, 1U);
     __syncthreads();
     const int64_t fw_block = fw_number[0];
-    int32_t t_7[16];
+    int32_t t_7[28];
     const int64_t t_8 = fw_block;
-    const int64_t t_9 = ((int64_t)((uint64_t)t_8 * (uint64_t)4096L));
-    const int64_t t_10 = ((int64_t)((uint64_t)t_9 + (uint64_t)4096L));
+    const int64_t t_9 = ((int64_t)((uint64_t)t_8 * (uint64_t)7168L));
+    const int64_t t_10 = ((int64_t)((uint64_t)t_9 + (uint64_t)7168L));
     const int64_t t_11 = (t_10 < n_0 ? t_10 : n_0);
     const int64_t t_12 = fw_warp;
-    const int64_t t_13 = ((int64_t)((uint64_t)t_12 * (uint64_t)512L));
+    const int64_t t_13 = ((int64_t)((uint64_t)t_12 * (uint64_t)896L));
     const int64_t t_14 = ((int64_t)((uint64_t)t_9 + (uint64_t)t_13));
     const int64_t t_15 = ((int64_t)((uint64_t)t_11 - (uint64_t)1L));
     int32_t t_16;
     {
         int32_t s_17 = 0;
         #pragma unroll
-        for (int64_t i_18 = 0L; i_18 < 16L; i_18 += 1L) {
+        for (int64_t i_18 = 0L; i_18 < 28L; i_18 += 1L) {
             const int64_t t_19 = ((int64_t)((uint64_t)i_18 * (uint64_t)32L));
             const int64_t t_20 = ((int64_t)((uint64_t)t_14 + (uint64_t)t_19));
             const int64_t t_21 = t_20 + fw_lane;
@@ -341,13 +341,13 @@ k_t_12(int64_t *fw_status, uint32_t *fw_claim, const int64_t n_0, int32_t *x0_1,
     const int32_t t_201 = ((int32_t)((uint32_t)t_200 + (uint32_t)s_38));
     const int32_t t_202 = ((int32_t)((uint32_t)t_201 + (uint32_t)t_16));
     const int64_t t_203 = fw_warp;
-    const int64_t t_204 = ((int64_t)((uint64_t)t_203 * (uint64_t)512L));
+    const int64_t t_204 = ((int64_t)((uint64_t)t_203 * (uint64_t)896L));
     const int64_t t_205 = ((int64_t)((uint64_t)t_9 + (uint64_t)t_204));
     int32_t t_206;
     {
         int32_t s_207 = t_201;
         #pragma unroll
-        for (int64_t i_208 = 0L; i_208 < 16L; i_208 += 1L) {
+        for (int64_t i_208 = 0L; i_208 < 28L; i_208 += 1L) {
             const int64_t t_209 = ((int64_t)((uint64_t)i_208 * (uint64_t)32L));
             const int64_t t_210 = ((int64_t)((uint64_t)t_205 + (uint64_t)t_209));
             const int64_t t_211 = t_210 + fw_lane;
