@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 os.environ.setdefault("FLATWEAVE_VERIFY", "1")  # before the first import of flatweave
 
@@ -20,6 +21,7 @@ from flatweave.runtime.devices import cuda, opencl
 from tests.compiling import test_compiler
 from tests.costs import Costs
 from tests.quick import not_sampled
+from tests.simulated import simulate
 
 # Tests start about a hundred processes. Without bytecode on disk, each of them compiles all of
 # flatweave's modules again, which takes longer than most of these tests.
@@ -35,7 +37,12 @@ THREADS = [1, 2, 3, 7]
 
 # TEST_DEVICE=cuda pytest -m needs_device tests: tests of devices on a GPU of NVIDIA's
 DEVICE = os.environ.get("TEST_DEVICE", "opencl")
-DEVICES = {"opencl": opencl, "cuda": cuda}
+DEVICES: dict[str, Any] = {"opencl": opencl, "cuda": cuda}
+
+# TEST_SIMULATED=cuda: programs for a GPU are run by the simulator (`simulated.py`)
+SIMULATED = os.environ.get("TEST_SIMULATED", "")
+if SIMULATED:
+    DEVICES[SIMULATED] = simulate(SIMULATED)
 
 hypothesis.settings.register_profile(
     "quick",
@@ -136,6 +143,8 @@ def missing_opencl() -> str:
 @cache
 def missing_cuda() -> str:
     """Why CUDA cannot be used here; "" when it can."""
+    if SIMULATED == "cuda":
+        return ""
     try:
         driver = importlib.import_module("cuda.bindings.driver")
         failed, count = int(driver.cuInit(0)[0]), int(driver.cuDeviceGetCount()[1] or 0)

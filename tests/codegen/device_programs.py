@@ -11,7 +11,7 @@ import numpy as np
 import flatweave as fw
 from flatweave import pipeline
 from flatweave.array_ir import interp
-from flatweave.array_ir.fault import Fault
+from flatweave.array_ir.fault import Fault, fault_of
 from flatweave.array_ir.syntax import Program
 from flatweave.base.dtypes import as_dtype
 from flatweave.base.records import replace
@@ -26,6 +26,7 @@ from flatweave.runtime.devices.device import Device
 from flatweave.runtime.devices.opencl import device as best_device
 from flatweave.runtime.devices.opencl import opened
 from flatweave.simulator import run as simulator
+from flatweave.simulator.schedules import Failure
 from flatweave.targets import on_device
 
 SIZES = (0, 1, 31, 32, 33, 127, 128, 129, 1023, 1025, 2**17 + 1)
@@ -188,7 +189,8 @@ def on_opencl(
 def simulated(for_machine: Lowered, args: list[Any], threads: int, seed: int) -> list[Any]:
     """The results in the simulator, which also looks for races; extents are left out."""
     values = simulator.run(for_machine.unit, args, threads, seed)
-    assert isinstance(values, list)
+    if isinstance(values, Failure):
+        raise fault_of(values, for_machine.plan)
     found, rest = [], iter(values)
     for result in for_machine.plan.results:
         value = next(rest)

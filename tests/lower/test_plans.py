@@ -128,7 +128,7 @@ def test_lanes_lie_along_memory():
     assert plan("map").plain.lanes.axis is Axis.SPACE
     assert plan("transpose").plain.lanes.axis is Axis.LAST
     assert plan("row_sums").plain.lanes.axis is Axis.FOLD
-    assert plan("row_sums", CUDA).plain.lanes.axis is Axis.SPACE
+    assert plan("row_sums", CUDA).plain.lanes.axis is Axis.FOLD
 
 
 def test_operators_that_do_not_commute_keep_their_order():
@@ -161,10 +161,11 @@ def test_closed_segments_are_counted():
 
 
 def test_ragged_sums_fold_rows_whose_heads_are_flagged():
-    """On a CPU, where a warp goes its own way."""
+    """Where a warp goes its own way."""
     assert plan("ragged_sums").plain.rows.folded
     assert plan("ragged_sums").plain.rows.flagged
-    assert not plan("ragged_sums", CUDA).plain.rows.folded
+    assert plan("ragged_sums", CUDA).plain.rows.folded
+    assert not plan("ragged_sums", OPENCL).plain.rows.folded
 
 
 def test_scattering_tries_what_pays():

@@ -113,8 +113,9 @@ def _lanes(plan: SweepPlan, version: Version, machine: Machine) -> Iterator[str]
         yield f"a step of {lanes.width} lanes, which is no power of two"
     if not 1 <= bind.least <= bind.most:
         yield f"blocks of {bind.least} to {bind.most} elements"
-    if version is plan.plain and bind.most % (lanes.width * machine.warps):
-        yield f"a block of {bind.most} elements is not whole steps of {lanes.width}"
+    step = 1 if machine.simt and lanes.axis is Axis.FOLD else lanes.width  # an element for each warp
+    if version is plan.plain and bind.most % (step * machine.warps):
+        yield f"a block of {bind.most} elements is not whole steps of {step}"
     by_row = lanes.axis is Axis.LAST
     if (lanes.tail is Tail.PREDICATE) is not machine.simt:
         yield "lanes are idle where they are threads, and only there"
