@@ -62,6 +62,9 @@ class Along(Enum):
     """positions, each lane finding its own row"""
     COST = "cost"
     """one of the last three, which each block finds from its rows"""
+    GROUPS = "groups"
+    """as many rows as a warp has lanes: a row for each lane, or all lanes along one row after the
+    other, which each group finds from its rows"""
     FILL = "fill"
     """one row after the other, whole steps that may go on into the next row"""
 

@@ -76,7 +76,7 @@ def test_who_does_so():
         for machine in (CUDA, OPENCL)
     }  # fmt: skip
 
-    assert [rows.along for rows in found["cuda"]] == [Along.EITHER]
+    assert [rows.along for rows in found["cuda"]] == [Along.GROUPS]
     assert not found["opencl"]
 
 

@@ -133,8 +133,8 @@ def _rows(facts: SweepFacts, machine: Machine, division: Division) -> Rows:
     """The strategy for rows that are data."""
     along, flagged = division.along, facts.heads is not None and not machine.simt
     folded = _folds_rows(facts, machine, along)
-    if machine.simt and facts.located is not None and along is Along.EITHER and not folded:
-        along = along_on_device(facts.op)
+    if machine.simt and facts.located is not None and along is Along.EITHER:
+        along = Along.GROUPS if folded else along_on_device(facts.op)
     return Rows(along, flagged, division.mixed, folded)
 
 

@@ -113,7 +113,8 @@ def _lanes(plan: SweepPlan, version: Version, machine: Machine) -> Iterator[str]
         yield f"a step of {lanes.width} lanes, which is no power of two"
     if not 1 <= bind.least <= bind.most:
         yield f"blocks of {bind.least} to {bind.most} elements"
-    step = 1 if machine.simt and lanes.axis is Axis.FOLD else lanes.width  # an element for each warp
+    by_warps = machine.simt and lanes.axis is Axis.FOLD  # an element for each warp
+    step = 1 if by_warps else lanes.width
     if version is plan.plain and bind.most % (step * machine.warps):
         yield f"a block of {bind.most} elements is not whole steps of {step}"
     by_row = lanes.axis is Axis.LAST

@@ -32,7 +32,6 @@ def versions_of(
     stores = _streaming(facts, machine, plain, division)
     rows, heads = plain.rows, facts.heads
     by_rows = facts.located is not None and rows.along is Along.EITHER and plain.width > 0
-    by_rows = by_rows and not machine.simt  # each warp decides
     if rows.flagged and heads is not None and not (heads.needs_rows or rows.folded):
         by_rows = False
     if not by_rows:

@@ -63,7 +63,7 @@ def write_rows(writer: KernelWriter, sinks: Sequence[SegmentSink]) -> None:
     block, lo, hi = writer.block()
     rows, machine = writer.rows(), writer.lowering.machine
     along = writer.version.rows.along
-    if machine.simt:
+    if along is Along.GROUPS:
         first, _, end = steps_of(machine).share(b, lo, hi, machine.lanes([]))
         slot = slot_of_warp(b, machine, block)
         folder = _Folder(writer, sinks, rows, slot, first, end)
@@ -254,7 +254,7 @@ class _Folder:
         """A row for each lane, inside of lanes; those below `last` are stored. Threads load the
         values of several iterations before they combine them."""
         of_row, at = RowOf(row, start), b.apply("maximum", start, self.lo)
-        at_once = CHAINS if self.writer.lowering.machine.simt else 1
+        at_once = CHAINS if self.writer.version.rows.along is Along.GROUPS else 1
         inner = b.inner()
         turn = inner.param("t", i64)
         known = tuple(inner.param("s", atom.type) for atom in self.neutral)
