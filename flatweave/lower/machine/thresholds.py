@@ -22,9 +22,6 @@ FILLED_ROW = 8
 are filled, where a step's rows are permuted into its lanes."""
 PERMUTING = 64
 """Bytes of registers whose lanes one instruction permutes by indices that are data."""
-FEW_CARRY_OUTS = 16
-"""Times as many elements of a block of threads that combines rows: it keeps none of them, and one
-block joins what all warps carry out, in 747 us for 105,000 warps on an H200."""
 CHEAP_IN_ROW = 16
 """A value up to this cost is computed for empty rows, too, and for lanes without an element."""
 DEAR_IN_ROW = 200

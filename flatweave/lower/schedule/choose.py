@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from flatweave.base.records import replace
 from flatweave.base.schedule import Schedule
 from flatweave.lower.machine.machine import Machine
-from flatweave.lower.machine.thresholds import FEW_CARRY_OUTS, WIDEST_SQUARE
+from flatweave.lower.machine.thresholds import WIDEST_SQUARE
 from flatweave.lower.schedule.arrangement import arrange_lanes, choose_tail
 from flatweave.lower.schedule.division import (
     BALANCED,
@@ -100,7 +100,7 @@ def _plan(
     in_order = in_order or facts.scans.depth > 0
     width, bind = _blocks(facts, machine, flagged=rows.flagged, in_order=in_order)
     if machine.simt and not facts.scans.depth and any(sink.by_row for sink in op.sinks):
-        bind = replace(bind, most=FEW_CARRY_OUTS * bind.most)
+        bind = replace(bind, most=bind.most * machine.blocks_wanted)  # so few warps carry out
     lanes = arrange_lanes(machine, op, facts.known, width, short=short)
     if machine.simt and lanes.axis is Axis.FOLD:  # an element for each warp
         bind = Bind(max(machine.warps, bind.least // width), max(machine.warps, bind.most // width))

@@ -52,9 +52,6 @@ from flatweave.terms.traverse import needed_for, walk_lets
 
 IDLE = 4
 """How many lanes there may be for each element where rows are side by side."""
-LONGEST = 4
-"""Steps of the longest row that is one lane's: the others wait for it. Up to that length a sum of
-f32 in order has the error of NumPy's blocks of 128."""
 
 
 def write_rows(writer: KernelWriter, sinks: Sequence[SegmentSink]) -> None:
@@ -284,8 +281,9 @@ class _Folder:
 
     def in_groups(self, b: Builder, first: Atom, last: Atom) -> State:
         """As many rows as there are lanes at a time: each in its lane where the rows of the group
-        have fewer elements than a step on the average, else all lanes along one row after the
-        other."""
+        have fewer elements than a step on the average, and none more than all lanes load at once;
+        else all lanes along one row after the other. A sum of f32 in one lane has the error of
+        NumPy's blocks of 128."""
         size = index(self.width)
         group = b.inner()
         base = group.param("r", i64)
@@ -297,7 +295,7 @@ class _Folder:
         (most,) = region.emit(ReduceLanes(lambda_of("maximum", i64), (length,)))
         (longest,) = group.emit(Lanes(self.width, region.close([], [most])))
         few = group.apply("le", elements, index(self.width * self.width))
-        short = group.apply("le", longest, index(self.width * LONGEST))
+        short = group.apply("le", longest, index(self.width * CHAINS))
         lanes, along = group.inner(), group.inner()
         region = lanes.inner()
         self._group(region, *self._lengths(region, base, last), longest, last)
