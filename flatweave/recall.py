@@ -196,7 +196,7 @@ class Recalled:
         self._switches = config.current
         self._lock = Lock()
         self._whole: Any = None
-        self._kernels: CpuProgram | None = None
+        self._made: Any = None
 
     def run(self, args: list[Any]) -> list[Any]:
         """The results for flat arguments; raises Fault."""
@@ -210,7 +210,7 @@ class Recalled:
                 now = self._switches
                 with config.scoped(cpu=now.cpu, no_cache=now.no_cache):
                     made = self._compiled()
-                self._kernels = made.runnable.program
+                self._made = made.runnable
                 made.runnable = self.runnable
                 self._whole = made
             return self._whole
@@ -224,9 +224,10 @@ class Recalled:
         """Kernels that are made together: recalled, or made by the compiler and kept."""
         found = self._kept.recalled_group(self._plan, names)
         if found is None:
-            assert self.whole and self._kernels
-            found = self._kernels.native.table.made_anew(names)
-            add_sites(self._plan, self._kernels.plan.sites)
+            assert self.whole
+            program: CpuProgram = self._made.program
+            found = program.native.table.made_anew(names)
+            add_sites(self._plan, program.plan.sites)
             self._kept.keep_group(self._plan, names, found)
         return found
 

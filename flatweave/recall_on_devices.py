@@ -142,14 +142,15 @@ class RecalledOnDevice(Recalled):
         self._switches = config.current
         self._lock = Lock()
         self._whole: Any = None
-        self._kernels: Any = None
+        self._made: Any = None
 
     def _kernels_of(self, names: Sequence[str], device: Device) -> dict[str, Launchable]:
         """Kernels that are made together: recalled, or made by the compiler and kept."""
         found = self._kept_here.recalled_kernels(self._plan, names, device)
         if found is None:
-            assert self.whole and self._kernels
-            found = {name: self._kernels.kernels[name] for name in names}
-            add_sites(self._plan, self._kernels.plan.sites)
+            assert self.whole
+            program: HostProgram = self._made.program
+            found = {name: program.kernels[name] for name in names}
+            add_sites(self._plan, program.plan.sites)
             self._kept_here.keep_kernels(self._plan, names, found)
         return found

@@ -12,6 +12,7 @@ import pytest
 import flatweave as fw
 from flatweave import recall, recall_on_devices
 from flatweave.base.config import config
+from flatweave.base.errors import Unsupported
 from flatweave.frontend.call import eager
 from flatweave.recall_on_devices import RecalledOnDevice
 from flatweave.runtime.cache import DiskCache, seal
@@ -103,6 +104,18 @@ def test_texts_are_there_for_who_asks(folder):
     assert "k_" in second.stages(XS).text[DEVICE]
     assert isinstance(runs(XS), RecalledOnDevice)
     assert np.isclose(second(XS).item(), XS.sum())
+
+
+def test_texts_need_no_device(folder, monkeypatch):
+    """Those of a program that an earlier process printed, where no driver is found."""
+    def missing(number):
+        raise Unsupported("no driver")
+
+    monkeypatch.setitem(recall_on_devices.FIND, "cuda", missing)
+    for _ in range(2):
+        f = fw.jit(PROGRAMS["sum"][0], target="cuda")
+        assert "__global__" in f.stages(XS).text["cuda"]
+    assert isinstance(f.taken(XS)[0].executable, RecalledOnDevice)
 
 
 @pytest.mark.parametrize("content", [b"", b"\x00", "short"])
