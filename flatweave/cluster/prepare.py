@@ -306,14 +306,13 @@ def with_one_extent(program: Program) -> Program:
     """
     order: dict[Atom, int] = {var: k for k, var in enumerate(program.fn.params)}
     first: dict[Var, Atom] = {}
-    equal: dict[Atom, tuple[Atom, ...]] = {}
+    others: set[Atom] = set()  # conditions that are no equality; one from outside of a loop is
     for let in program.fn.lets:
         order.update((var, len(order)) for var in let.vars)
-        if isinstance(let.op, Apply) and let.op.fn == "eq":
-            equal[let.vars[0]] = let.op.args
-        if isinstance(let.op, Check) and let.op.kind == "same" and let.op.condition in equal:
-            pair = equal[let.op.condition]
-            a, b = (first.get(x, x) if isinstance(x, Var) else x for x in pair)
+        if not (isinstance(let.op, Apply) and let.op.fn == "eq"):
+            others.update(let.vars)
+        if isinstance(let.op, Check) and let.op.kind == "same" and let.op.condition not in others:
+            a, b = (first.get(x, x) if isinstance(x, Var) else x for x in let.op.values_)
             if a != b:  # a constant is older than everything
                 older, newer = sorted((a, b), key=lambda atom: order.get(atom, -1))
                 if not isinstance(newer, Var):

@@ -272,7 +272,7 @@ class FakeCuda(Graphs):
         listed = re.search(rf"\b{kernel}\((.*?)\) {{", self.text).group(1)
         for param in listed.split(", "):
             if "*" in param:
-                yield ctypes.c_uint64, param.split("*")[1].strip()
+                yield ctypes.c_uint64, param.split()[-1].lstrip("*")
             else:
                 _, type_, name = param.split()
                 yield CTYPES[type_], name
