@@ -306,13 +306,16 @@ def with_one_extent(program: Program) -> Program:
     """
     order: dict[Atom, int] = {var: k for k, var in enumerate(program.fn.params)}
     first: dict[Var, Atom] = {}
-    others: set[Atom] = set()  # conditions that are no equality; one from outside of a loop is
+    compared: dict[Atom, tuple[Atom, ...]] = {}  # by each condition here; () for no equality
     for let in program.fn.lets:
         order.update((var, len(order)) for var in let.vars)
-        if not (isinstance(let.op, Apply) and let.op.fn == "eq"):
-            others.update(let.vars)
-        if isinstance(let.op, Check) and let.op.kind == "same" and let.op.condition not in others:
-            a, b = (first.get(x, x) if isinstance(x, Var) else x for x in let.op.values_)
+        equal = let.op.args if isinstance(let.op, Apply) and let.op.fn == "eq" else ()
+        compared.update(dict.fromkeys(let.vars, equal))
+        if not (isinstance(let.op, Check) and let.op.kind == "same"):
+            continue
+        pair = compared.get(let.op.condition, let.op.values_)  # else it is of outside of a loop
+        if len(pair) == 2:
+            a, b = (first.get(x, x) if isinstance(x, Var) else x for x in pair)
             if a != b:  # a constant is older than everything
                 older, newer = sorted((a, b), key=lambda atom: order.get(atom, -1))
                 if not isinstance(newer, Var):

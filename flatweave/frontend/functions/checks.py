@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
-from flatweave.array_ir.fault import NEGATIVE, OVERFLOW
+from flatweave.array_ir.fault import NEGATIVE, OVERFLOW, SAME
 from flatweave.base.dtypes import bool_, i64
 from flatweave.base.errors import (
     ArgumentError,
@@ -35,7 +35,7 @@ from flatweave.terms.syntax import Atom
 P = ParamSpec("P")
 R = TypeVar("R")
 KINDS: dict[type[UserError], str] = {
-    ArgumentError: "argument", ShapeError: "shape", IndexOutOfBounds: ROW,
+    ArgumentError: "argument", ShapeError: SAME, IndexOutOfBounds: ROW,
     NegativeExtentError: NEGATIVE, ExtentOverflowError: OVERFLOW,
 }  # fmt: skip
 
