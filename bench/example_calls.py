@@ -2,8 +2,9 @@
 
     python -m bench.example_calls [--before CHECKOUT] [--save]
 
-The tests of the examples run in one process, with LLVM's passes and without a cache on disk. A cell
-is the CPU time of all threads of a function's first call, the import of the compiler not counted.
+The tests of the examples run in one process, with LLVM's passes, without the verifier and without a
+cache on disk. A cell is the CPU time of all threads of a function's first call, the import of the
+compiler not counted.
 It includes the run, which is short on the inputs of tests. `--before` names another checkout, which
 is measured alternately with this one.
 """
@@ -67,7 +68,7 @@ def measured(checkout: Path) -> dict[str, float]:
             [sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "example_calls",
              "-m", "not slow", "tests/examples", "--ignore=tests/examples/cluster"],
             cwd=checkout, check=False, stdout=subprocess.DEVNULL,
-            env={**os.environ, TO: str(file), "PYTHONPATH": paths,
+            env={**os.environ, TO: str(file), "PYTHONPATH": paths, "FLATWEAVE_VERIFY": "0",
                  "FLATWEAVE_NO_CACHE": "1", "TEST_LLVM": "optimised"},
         )  # fmt: skip
         found: dict[str, float] = json.loads(file.read_text(encoding="utf-8"))
