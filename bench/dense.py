@@ -14,22 +14,18 @@ on one thread then looks twice as fast as it is. All of it takes some two minute
 from __future__ import annotations
 
 import argparse
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import flatweave as fw
-from bench import library_calls, machine
-from bench.functions.compare import settings
+from bench import library_calls, pages
+from bench.pages import Clock
 
 GROUPS = ("first", "large", "small", "stacks", "products")
-THREADS = 2
 SECONDS, LEAST_ROUNDS = 0.8, 5
 SEVERAL, SHORT = 4, 20e-3
 """The calls in a sample whose calls take less than SHORT seconds: the first call wakes the threads
@@ -166,7 +162,7 @@ def measured(row: Row, clock: Callable[[], float]) -> tuple[float, float]:
     return best[0], best[1]
 
 
-def lines(groups: list[str], clock: Callable[[], float]) -> Iterator[str]:
+def lines(groups: list[str], clock: Clock, options: argparse.Namespace) -> Iterator[str]:
     """The table of each group; what misses its target is marked NO."""
     if "first" in groups:  # in a process that has compiled nothing yet
         yield from first_calls()
@@ -195,34 +191,12 @@ def first_calls() -> Iterator[str]:
 
 
 def main() -> None:
-    """Measure in a process with known settings, print, keep."""
+    """Measure, print, keep."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("groups", nargs="*", metavar="GROUP", help=", ".join(GROUPS))
-    parser.add_argument("--cpu", action="store_true", help="CPU time of all threads")
-    parser.add_argument("--save", action="store_true", help="keep the page in bench/results")
-    parser.add_argument("--here", action="store_true", help="in this process, as it is set")
-    options = parser.parse_args()
-    groups = options.groups or [*GROUPS]
-    if unknown := {*groups} - {*GROUPS}:
-        parser.error(f"groups are {', '.join(GROUPS)}, got {', '.join(sorted(unknown))}")
-    if not options.here:
-        again = [sys.executable, "-m", "bench.dense", *sys.argv[1:], "--here"]
-        around, root = machine.environment(THREADS, THREADS), Path(__file__).resolve().parent.parent
-        sys.exit(subprocess.run(again, check=False, env=around, cwd=root).returncode)
-    about = machine.describe(THREADS) | vars(settings())
-    unit = "CPU time of all threads" if options.cpu else "wall time"
-    page = [
-        f"# Dense work next to libraries, {about['date'][:10]}", "",
-        "; ".join(f"{name} {value}" for name, value in about.items()), "",
-        f"Least {unit} of alternate calls; `python -m bench.dense`.",
-    ]  # fmt: skip
-    print("\n".join(page), flush=True)
-    for line in lines(groups, time.process_time if options.cpu else time.perf_counter):
-        page.append(line)
-        print(line, flush=True)
-    if options.save:
-        text = "\n".join(page) + "\n"
-        print(f"kept in {machine.keep(text, 'dense')}")
+    pages.write(
+        "dense", "Dense work next to libraries", GROUPS, lines, parser,
+        note=lambda options: "; `python -m bench.dense`.",
+    )  # fmt: skip
 
 
 if __name__ == "__main__":

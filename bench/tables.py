@@ -6,7 +6,6 @@
     joins          inner, as-of, intervals that overlap, points that are near
     rows           pairs of each row, argmax, sort, cartesian products with a cut
     recurrences    one long series, many short ones, a step that is not affine
-    questions      the group-by and join questions of db-benchmark
 
 The peers are called alternately with Flatweave in one process, on two threads, and the least time
 of each counts; `--cpu` takes the CPU time of all threads instead, for a machine that is busy: a
@@ -17,20 +16,16 @@ anything is timed. Peers that are not installed are left out, and the table says
 from __future__ import annotations
 
 import argparse
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from bench import machine
-from bench.functions.compare import settings
+from bench import pages
+from bench.pages import THREADS, Clock
 from bench.table_rows import ROWS, Row
 
-THREADS = 2
 SECONDS, LEAST_ROUNDS = 1.0, 3
 
 
@@ -60,12 +55,12 @@ def measured(row: Row, clock: Callable[[], float]) -> tuple[float, dict[str, flo
     return best.pop("ours"), best, ", ".join(differ)
 
 
-def lines(groups: list[str], scale: float, clock: Callable[[], float]) -> Iterator[str]:
+def lines(groups: list[str], clock: Clock, options: argparse.Namespace) -> Iterator[str]:
     """The table of each group; what misses its target is marked NO."""
     for group in groups:
         yield from ("", f"| {group} | ours, ms | peers, ms | peer / ours | wanted | |")
         yield "|---|---:|---|---|---|---|"
-        for row in ROWS[group](scale):
+        for row in ROWS[group](options.scale):
             ours, peers, differ = measured(row, clock)
             known = {name: least for name, least in row.wanted.items() if name in peers}
             missed = any(peers[name] / ours < least for name, least in known.items())
@@ -79,38 +74,15 @@ def lines(groups: list[str], scale: float, clock: Callable[[], float]) -> Iterat
 
 
 def main() -> None:
-    """Measure in a process with known settings, print, keep."""
+    """Measure, print, keep."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("groups", nargs="*", metavar="GROUP", help=", ".join(ROWS))
     parser.add_argument("--scale", type=float, default=1.0, help="the part of each size")
-    parser.add_argument("--cpu", action="store_true", help="CPU time of all threads")
-    parser.add_argument("--save", action="store_true", help="keep the page in bench/results")
-    parser.add_argument("--here", action="store_true", help="in this process, as it is set")
-    options = parser.parse_args()
-    groups = options.groups or [*ROWS]
-    if unknown := {*groups} - {*ROWS}:
-        parser.error(f"groups are {', '.join(ROWS)}, got {', '.join(sorted(unknown))}")
-    if not options.here:
-        again = [sys.executable, "-m", "bench.tables", *sys.argv[1:], "--here"]
-        around, root = machine.environment(THREADS, THREADS), Path(__file__).resolve().parent.parent
-        around |= {"POLARS_MAX_THREADS": str(THREADS), "NUMBA_NUM_THREADS": str(THREADS)}
-        sys.exit(subprocess.run(again, check=False, env=around, cwd=root).returncode)
-    about = machine.describe(THREADS) | vars(settings())
-    unit = "CPU time of all threads" if options.cpu else "wall time"
-    page = [
-        f"# Tables next to libraries, {about['date'][:10]}", "",
-        "; ".join(f"{name} {value}" for name, value in about.items()), "",
-        f"Least {unit} of alternate calls, {options.scale:g} of the full sizes;"
+    pages.write(
+        "tables", "Tables next to libraries", ROWS, lines, parser,
+        note=lambda options: f", {options.scale:g} of the full sizes;"
         f" `python -m bench.tables --scale {options.scale:g}`.",
-    ]  # fmt: skip
-    print("\n".join(page), flush=True)
-    clock = time.process_time if options.cpu else time.perf_counter
-    for line in lines(groups, options.scale, clock):
-        page.append(line)
-        print(line, flush=True)
-    if options.save:
-        text = "\n".join(page) + "\n"
-        print(f"kept in {machine.keep(text, 'tables')}")
+        variables={"POLARS_MAX_THREADS": str(THREADS), "NUMBA_NUM_THREADS": str(THREADS)},
+    )  # fmt: skip
 
 
 if __name__ == "__main__":
