@@ -56,6 +56,11 @@ def _folds_by_warps(machine: Machine, op: Sweep) -> bool:
     return not machine.simt or (machine.warps_meet_alone and op.only_stores and not scans)
 
 
+def elements_of_step(machine: Machine, lanes: Vectorize) -> int:
+    """How many elements a warp takes at once: one, where threads are along its fold."""
+    return 1 if machine.simt and lanes.axis is Axis.FOLD else lanes.width
+
+
 def choose_tail(op: Sweep, machine: Machine, lanes: Vectorize) -> Tail:
     """The tail of rows that are visited one by one. Steps may overlap if an element may be visited
     twice, that is, if all are only stored. A loop takes one lane as long as all lanes."""

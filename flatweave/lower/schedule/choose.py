@@ -8,7 +8,7 @@ from flatweave.base.records import replace
 from flatweave.base.schedule import Schedule
 from flatweave.lower.machine.machine import Machine
 from flatweave.lower.machine.thresholds import WIDEST_SQUARE
-from flatweave.lower.schedule.arrangement import arrange_lanes, choose_tail
+from flatweave.lower.schedule.arrangement import arrange_lanes, choose_tail, elements_of_step
 from flatweave.lower.schedule.division import (
     BALANCED,
     Division,
@@ -99,11 +99,9 @@ def _plan(
     rows = _rows(facts, machine, division)
     in_order = in_order or facts.scans.depth > 0
     width, bind = _blocks(facts, machine, flagged=rows.flagged, in_order=in_order)
-    if machine.simt and not facts.scans.depth and any(sink.by_row for sink in op.sinks):
-        bind = replace(bind, most=bind.most * machine.blocks_wanted)  # so few warps carry out
     lanes = arrange_lanes(machine, op, facts.known, width, short=short)
-    if machine.simt and lanes.axis is Axis.FOLD:  # an element for each warp
-        bind = Bind(max(machine.warps, bind.least // width), max(machine.warps, bind.most // width))
+    step = elements_of_step(machine, lanes)
+    bind = Bind(bind.least // width * step, bind.most // width * step)
     panel = choose_panel(facts, machine, lanes)
     bind = taller(bind) if panel else bind
     bind = bind if wishes.seq_factor is None else blocks_of(wishes.seq_factor, width, machine)
@@ -159,15 +157,19 @@ def _blocks(
     facts: SweepFacts, machine: Machine, *, flagged: bool, in_order: bool
 ) -> tuple[int, Bind]:
     """Lanes of a step, and blocks. Along rows whose heads are flagged, elements cost what they cost
-    without the rows; of those that are filled only what is stored moves for each element."""
+    without the rows; of those that are filled only what is stored moves for each element. Where
+    threads combine rows there are few blocks, as one block joins what all warps carry out."""
     op, heads = facts.op, facts.heads if flagged else None
     along_rows = facts.located is not None and (heads is None or heads.needs_rows)
     work = heads.lean(op) if heads else op
     filled = facts.located is not None and is_filled(op, facts.located)
     streams = [scalar_type(result) for result in op.body.results] if filled else None
-    return choose_blocks(
+    width, bind = choose_blocks(
         machine, work, in_order=in_order, along_rows=along_rows, streams=streams
     )
+    if machine.simt and not facts.scans.depth and any(sink.by_row for sink in op.sinks):
+        bind = replace(bind, most=bind.most * machine.blocks_wanted)
+    return width, bind
 
 
 def _divides_folds(facts: SweepFacts, machine: Machine, division: Division) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from flatweave.base.errors import CompilerBug
 from flatweave.lower.machine.machine import WIDEST, Machine
-from flatweave.lower.schedule.arrangement import TAILS
+from flatweave.lower.schedule.arrangement import TAILS, elements_of_step
 from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.plan import Carry, SweepPlan, When
 from flatweave.lower.schedule.scan_levels import packing_of_scans
@@ -113,8 +113,7 @@ def _lanes(plan: SweepPlan, version: Version, machine: Machine) -> Iterator[str]
         yield f"a step of {lanes.width} lanes, which is no power of two"
     if not 1 <= bind.least <= bind.most:
         yield f"blocks of {bind.least} to {bind.most} elements"
-    by_warps = machine.simt and lanes.axis is Axis.FOLD  # an element for each warp
-    step = 1 if by_warps else lanes.width
+    step = elements_of_step(machine, lanes)
     if version is plan.plain and bind.most % (step * machine.warps):
         yield f"a block of {bind.most} elements is not whole steps of {step}"
     by_row = lanes.axis is Axis.LAST

@@ -214,12 +214,15 @@ class _Folder:
         loop = region.inner()
         base, turns = loop.param("r", i64), loop.param("n", i64)
         length = self._lengths(loop, base, behind)[2]
-        (longest,) = loop.emit(ReduceLanes(lambda_of("maximum", i64), (length,)))
-        body = loop.close([base, turns], [loop.add(turns, longest)])
+        body = loop.close([base, turns], [loop.add(turns, self._longest(loop, length))])
         found = region.emit(For(first, behind, index(self.width), body, (index(0),)))
         (turns_,) = b.emit(Lanes(self.width, region.close([], found)))
         room = b.mul(b.sub(self.hi, self.lo), index(IDLE))
         return b.apply("le", b.mul(turns_, index(self.width)), room)
+
+    def _longest(self, b: Builder, length: Atom) -> Atom:
+        """The length of the longest row among those of the lanes."""
+        return b.emit(ReduceLanes(lambda_of("maximum", i64), (length,)))[0]
 
     def _lengths(self, b: Builder, base: Atom, behind: Atom) -> tuple[Atom, Atom, Atom]:
         """The row of each lane from `base` on, where it begins in the block, and how long it is
@@ -239,8 +242,7 @@ class _Folder:
         loop = region.inner()
         base = loop.param("r", i64)
         row, start, length = self._lengths(loop, base, last)
-        (longest,) = loop.emit(ReduceLanes(lambda_of("maximum", i64), (length,)))
-        self._group(loop, row, start, length, longest, last)
+        self._group(loop, row, start, length, self._longest(loop, length), last)
         region.emit(For(first, last, index(self.width), loop.close([base], []), ()))
         b.emit(Lanes(self.width, region.close([], [])))
         return self._fold(b, last)
@@ -292,8 +294,8 @@ class _Folder:
         elements = group.sub(self.rows.start(group, behind), start)
         region = group.inner()
         length = self._lengths(region, base, last)[2]
-        (most,) = region.emit(ReduceLanes(lambda_of("maximum", i64), (length,)))
-        (longest,) = group.emit(Lanes(self.width, region.close([], [most])))
+        body = region.close([], [self._longest(region, length)])
+        (longest,) = group.emit(Lanes(self.width, body))
         few = group.apply("le", elements, index(self.width * self.width))
         short = group.apply("le", longest, index(self.width * CHAINS))
         lanes, along = group.inner(), group.inner()
