@@ -21,7 +21,6 @@ from flatweave.runtime.devices import cuda, opencl
 from tests.compiling import test_compiler
 from tests.costs import Costs
 from tests.quick import not_sampled
-from tests.simulated import simulate
 
 # Tests start about a hundred processes. Without bytecode on disk, each of them compiles all of
 # flatweave's modules again, which takes longer than most of these tests.
@@ -42,7 +41,7 @@ DEVICES: dict[str, Any] = {"opencl": opencl, "cuda": cuda}
 # TEST_SIMULATED=cuda: programs for a GPU are run by the simulator (`simulated.py`)
 SIMULATED = os.environ.get("TEST_SIMULATED", "")
 if SIMULATED:
-    DEVICES[SIMULATED] = simulate(SIMULATED)
+    DEVICES[SIMULATED] = importlib.import_module("tests.simulated").simulate(SIMULATED)
 
 hypothesis.settings.register_profile(
     "quick",

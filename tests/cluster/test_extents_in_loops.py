@@ -9,7 +9,7 @@ from flatweave.frontend.call.contexts import PLACE
 
 @fw.jit
 def moments(x, y, turns):
-    """Sums of two arrays of one length, in each iteration by other places."""
+    """Sums over two arrays of one length, by indices that depend on the iteration."""
     def turn(k, state):
         near = fw.map(lambda a, b: fw.i64(a * b + k) % 3, x, y)
         return fw.histogram(3, near), fw.histogram(3, near, x, fw.add, 0.0)
