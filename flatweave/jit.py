@@ -64,6 +64,8 @@ class Jitted(Generic[P, R]):
 
     `.traces` counts how often it was traced.
 
+    Source: `jax.jit`.
+
         >>> double = fw.jit(lambda x: x * 2)
         >>> double(np.arange(3)), double(np.arange(1)), double.traces
         (Array([0, 2, 4], dtype=int64), Array([0], dtype=int64), 1)
@@ -317,7 +319,7 @@ def jit(
     or a reduction: ["cpu", "cuda:0"].
     Raises ArgumentError for arguments that are neither.
 
-    Types: a function `->` a `Jitted` function of the same parameters.
+    Types: a function `->` a `Jitted` function of the same parameters. Source: `jax.jit`.
 
         >>> fw.jit(lambda x: fw.sum(x * x))(np.array([1.0, 2.0]))
         Array(5.0, dtype=float64)
@@ -360,6 +362,7 @@ def target(name: str) -> AbstractContextManager[None]:
     """Run on another target inside a `with`: `with fw.target("interp"): ..`.
 
     Types: the name of a target `->` what `with` takes. Raises ArgumentError for another name.
+    Source: Flatweave.
 
         >>> with fw.target("interp"): print(fw.iota(2))
         [0 1]

@@ -23,30 +23,33 @@ The rooms, each on those before it:
     programs/    traced, built, simulated, called (@kernel), tuned
 """
 
-from flatweave.kernel.algorithms.folds import chain, filter, look_back, reduce, scan
+from flatweave.kernel.algorithms.folds import filter, reduce, scan, seq_scan
+from flatweave.kernel.algorithms.index_bits import (
+    flip_bit,
+    flip_bits_from,
+    flip_lsbs_to,
+    insert_zero,
+    low_bit,
+    one_bits,
+    zero_bits,
+)
+from flatweave.kernel.algorithms.look_back import chain, look_back
 from flatweave.kernel.algorithms.networks import (
     bin_split,
     compose,
     fan,
-    flip_bit,
-    flip_bits_from,
-    flip_lsbs_to,
     ilv,
     ilv1,
     ilv2,
     ilv_vee1,
     ilv_vee2,
-    insert_zero,
-    low_bit,
     on_evens,
     on_odds,
-    one_bits,
     repeated,
     riffle,
     two,
     vee1,
     vee2,
-    zero_bits,
 )
 from flatweave.kernel.algorithms.warps import (
     shuffle,
@@ -80,26 +83,28 @@ from flatweave.kernel.arrays.loops import (
     seq_while,
     when,
 )
-from flatweave.kernel.arrays.pulls import (
-    Pull,
+from flatweave.kernel.arrays.parts import (
     drop,
     even_odds,
     evens,
     every_nth,
     first,
-    gather,
     halve,
-    iterations,
-    ix_map,
     last,
     odds,
     pair,
-    pull,
-    replicate,
     reverse,
-    singleton,
     split_at,
     take,
+)
+from flatweave.kernel.arrays.pulls import (
+    Pull,
+    gather,
+    iterations,
+    ix_map,
+    pull,
+    replicate,
+    singleton,
     unzip,
     zip,
     zip_with,
@@ -117,13 +122,12 @@ from flatweave.kernel.arrays.units import (
     push_how,
     push_n,
     seq_concat,
-    seq_scan,
     unpair_p,
 )
 from flatweave.kernel.programs.called import Kernel, kernel
 from flatweave.kernel.programs.tune import Tuned, tune, variants
+from flatweave.kernel.storage.acquire_release import acquire, release, wait_until
 from flatweave.kernel.storage.atomics import (
-    acquire,
     atomic,
     atomic_add,
     atomic_and,
@@ -134,8 +138,6 @@ from flatweave.kernel.storage.atomics import (
     atomic_or,
     atomic_sub,
     atomic_xor,
-    release,
-    wait_until,
 )
 from flatweave.kernel.storage.stores import (
     Memory,

@@ -41,7 +41,13 @@ from flatweave.terms.traverse import map_field, walk_lets
 
 
 class Level(IntEnum):
-    """A level of the machine; a lower one is part of a higher one."""
+    """A level of the machine; a lower one is part of a higher one.
+
+    Source: CUDA's hierarchy of threads.
+
+        >>> fk.THREAD < fk.WARP < fk.BLOCK < fk.GRID
+        True
+    """
 
     THREAD = 0
     WARP = 1

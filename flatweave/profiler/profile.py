@@ -28,9 +28,11 @@ from flatweave.runtime.lazy_import import opened
 class Profile:
     """What programs did while it was open: `print` shows a table, `.rows()` a row for each kernel.
 
-        >>> with fw.profile() as p: total = fw.sum(np.arange(9))
-        >>> [(row["function"], row["calls"]) for row in p.calls()]
-        [('sum', 1)]
+    Units: seconds, bytes, GB/s. Source: Flatweave.
+
+    >>> with fw.profile() as p: total = fw.sum(np.arange(9))
+    >>> [(row["function"], row["calls"]) for row in p.calls()]
+    [('sum', 1)]
     """
 
     def __init__(self) -> None:
@@ -147,7 +149,8 @@ def profile() -> Profile:
     nested: both see what is inside both. The child of a fork is not watched. What was seen stays
     when an error leaves the `with`.
 
-    Types: nothing `->` a `Profile`, for `with`. Raises ArgumentError where a function is traced.
+    Types: nothing `->` a `Profile`, for `with`, of times in seconds. Raises ArgumentError where a
+    function is traced. Source: Flatweave.
 
         >>> with fw.profile() as p: ys = fw.map(lambda x: x + 1, np.arange(3))
         >>> p.calls()[0]["function"]
@@ -170,8 +173,10 @@ def profile() -> Profile:
 class Explanation:
     """What became of a call, in words: `str` of it, and `.passes`, the paragraph of each pass.
 
-        >>> len(fw.explain(fw.jit(lambda x: fw.sum(x * x), target="cpu"), np.arange(9.0)).passes)
-        1
+    Source: Flatweave.
+
+    >>> len(fw.explain(fw.jit(lambda x: fw.sum(x * x), target="cpu"), np.arange(9.0)).passes)
+    1
     """
 
     def __init__(self, head: str, passes: tuple[str, ...], others: str) -> None:
@@ -192,6 +197,7 @@ def explain(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Explanation:
     Raises ArgumentError for what is no function and inside a trace, and what the call raises.
 
     Types: a function and its arguments `->` an `Explanation`, which `print` shows.
+    Source: Flatweave.
 
         >>> print(fw.explain(fw.jit(lambda x: x + 1, target="interp"), np.arange(3)))
         <lambda>: the interpreter runs the program as it was written, one operation at a time.

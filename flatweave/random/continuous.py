@@ -61,7 +61,7 @@ def uniform(key: Any, shape: Any = (), low: Any = 0.0, high: Any = 1.0, dtype: A
     `low` and `high` are broadcast against it.
     Raises NegativeExtentError, DTypeError for other dtypes.
 
-    Types: `key, shape: extents, low, high: float -> f64[shape]`.
+    Types: `key, shape: extents, low, high: float -> f64[shape]`. Source: `numpy.random.Generator`.
 
         >>> fw.random.uniform(fw.random.key(0), 3).dtype == fw.f64
         True
@@ -86,6 +86,7 @@ def normal(key: Any, shape: Any = (), mean: Any = 0.0, std: Any = 1.0, dtype: An
     `shape` is as of `uniform`. Raises NegativeExtentError, DTypeError for other dtypes.
 
     Types: `key, shape: extents, mean, std: float -> f64[shape]`.
+    Source: `jax.random.normal`; inversion of the distribution function.
 
         >>> fw.random.normal(fw.random.key(0), (2, 3)).shape
         (2, 3)
@@ -132,6 +133,7 @@ def exponential(key: Any, shape: Any = (), scale: Any = 1.0, dtype: Any = f64) -
     `shape` is as of `uniform`. Raises NegativeExtentError, DTypeError for other dtypes.
 
     Types: `key, shape: extents, scale: float -> f64[shape]`.
+    Source: `jax.random.exponential`; inversion of the distribution function.
 
         >>> fw.min(fw.random.exponential(fw.random.key(0), 9)) >= 0
         Array(True, dtype=bool)

@@ -48,7 +48,7 @@ def bits(key: Any, shape: Any = (), dtype: Any = u64) -> Any:
     `jax.random.bits`; narrow ones are the lowest bits of words of 32. `shape` is as of `uniform`.
     Raises NegativeExtentError, DTypeError for floats and bools.
 
-    Types: `key, shape: extents -> u64[shape]`, of Threefry u32.
+    Types: `key, shape: extents -> u64[shape]`, of Threefry u32. Source: `numpy.random.Philox`.
 
         >>> fw.random.bits(fw.random.key(0), 3).shape
         (3,)
@@ -65,6 +65,7 @@ def integers(key: Any, low: Any, high: Any = None, shape: Any = (), dtype: Any =
     NegativeExtentError, DTypeError for floats and bools.
 
     Types: `key, low, high: integers, shape: extents -> i64[shape]`.
+    Source: `numpy.random.Generator.integers`.
 
         >>> fw.max(fw.random.integers(fw.random.key(0), 6, shape=99)) < 6
         Array(True, dtype=bool)
@@ -127,7 +128,7 @@ def poisson(key: Any, mean: Any, shape: Any = None, dtype: Any = i64) -> Any:
     `mean` is a number, with a `shape` for many counts, or an array with a mean for each. Raises
     ArgumentError for both, NegativeExtentError, DTypeError for floats and bools.
 
-    Types: `key, mean: float, shape: extents -> i64[shape]`.
+    Types: `key, mean: float, shape: extents -> i64[shape]`. Source: `jax.random.poisson`.
 
         >>> fw.random.poisson(fw.random.key(0), 0.0, 3)
         Array([0, 0, 0], dtype=int64)

@@ -40,7 +40,13 @@ GENERATORS: dict[str, Generator] = {made.name: made for made in (Philox(), Three
 
 class Key(NamedTuple):
     """Two words of 64 bits (Philox) or of 32 (Threefry). An ordinary value: `map` goes along arrays
-    of keys, branches choose one, loops carry one along."""
+    of keys, branches choose one, loops carry one along.
+
+    Types: `first: u64, second: u64`, or u32. Source: Salmon 2011.
+
+        >>> fw.random.key(1)
+        Key(first=np.uint64(1), second=np.uint64(0))
+    """
 
     first: Any
     second: Any
@@ -63,7 +69,7 @@ def key(seed: Any, generator: str = "philox") -> Key:
     of 64 for Threefry, as of `jax.random.key(seed)`; a negative one stands for its bits. A computed
     seed is an integer of up to 64 bits. Raises ArgumentError for other values.
 
-    Types: `seed: integer -> Key`.
+    Types: `seed: integer -> Key`. Source: `numpy.random.Philox`.
 
         >>> type(fw.random.key(7)).__name__
         'Key'
@@ -131,6 +137,7 @@ def split(key: Any, n: int = 2) -> Any:
     """A tuple of `n` keys whose numbers have nothing to do with each other, nor with the key's.
 
     Types: `key, n: int ->` a tuple of n keys. Raises ArgumentError for what is no key.
+    Source: `jax.random.split`.
 
         >>> len(fw.random.split(fw.random.key(0), 3))
         3
@@ -150,7 +157,7 @@ def keys(key: Any, n: Any) -> Any:
 
     Raises NegativeExtentError.
 
-    Types: `key, n: extent -> keys[n]`.
+    Types: `key, n: extent -> keys[n]`. Source: `jax.random.split`.
 
         >>> fw.map(lambda k: fw.random.integers(k, 1), fw.random.keys(fw.random.key(0), 3))
         Array([0, 0, 0], dtype=int64)
@@ -166,6 +173,7 @@ def fold_in(key: Any, data: Any) -> Any:
     Philox takes 64 bits of the integer, Threefry 32, as JAX does.
 
     Types: `key, number: integer -> key`. Raises ArgumentError for what is no key.
+    Source: `jax.random.fold_in`.
 
         >>> fw.random.fold_in(fw.random.key(0), 1) == fw.random.key(0)
         False

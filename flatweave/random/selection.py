@@ -28,6 +28,7 @@ def permutation(key: Any, x: Any) -> Any:
     n*n / 2**65.
 
     Types: `key, x: n or t[n, ..] -> i64[n]` or `t[n, ..]`. Raises ArgumentError for what is no key.
+    Source: `jax.random.permutation`.
 
         >>> fw.sort(fw.random.permutation(fw.random.key(0), 4))
         Array([0, 1, 2, 3], dtype=int64)
@@ -46,7 +47,7 @@ def choice(key: Any, a: Any, shape: Any = (), replace: bool = True, p: Any = Non
     `replace` none is drawn twice. Raises ShapeError where more are drawn so than there are, or
     where weights and elements differ in number.
 
-    Types: `key, a: t[n, ..] or n, shape: extents -> t[shape, ..]`.
+    Types: `key, a: t[n, ..] or n, shape: extents -> t[shape, ..]`. Source: `jax.random.choice`.
 
         >>> fw.random.choice(fw.random.key(0), [7], 3)
         Array([7, 7, 7], dtype=int64)

@@ -19,6 +19,7 @@ def value_counts(x: Any) -> Any:
     one value, and the last.
 
     Types: `x: t[..] -> t[k], i64[k]`. Raises ArgumentError for what is no array.
+    Source: `pandas.Series.value_counts`.
 
         >>> fw.value_counts([3, 1, 3])
         (Array([1, 3], dtype=int64), Array([1, 2], dtype=int64))
@@ -33,7 +34,7 @@ def n_unique(x: Any, axis: int | None = None) -> Any:
     Axis 1 of a Ragged is each row.
 
     Types: `x: t[..] -> i64[..]`, without the axis gone along. Raises AxisError for an axis that is
-    not there.
+    not there. Source: polars' `n_unique`.
 
         >>> fw.n_unique([3, 1, 3])
         Array(2, dtype=int64)
@@ -57,6 +58,7 @@ def run_lengths(x: Any) -> Any:
     """Runs of equal elements: (values, lengths). NaN is equal to NaN. Of a Ragged each row.
 
     Types: `x: t[n] -> t[k], i64[k]`. Raises ShapeError for an array of another rank.
+    Source: Awkward's `ak.run_lengths`.
 
         >>> fw.run_lengths([5, 5, 7, 5])
         (Array([5, 7, 5], dtype=int64), Array([2, 1, 1], dtype=int64))
@@ -84,6 +86,7 @@ def segment_sum(data: Any, segment_ids: Any, num_segments: Any = None) -> Any:
 
     Types: `data: t[n, ..], segment_ids: integer[n] -> t[k, ..]`. Raises ShapeError where the
     lengths differ, NegativeExtentError for a negative number of segments.
+    Source: `jax.ops.segment_sum`.
 
         >>> fw.segment_sum([1, 2, 3], [0, 2, 0])
         Array([4, 0, 2], dtype=int64)
@@ -97,6 +100,7 @@ def segment_prod(data: Any, segment_ids: Any, num_segments: Any = None) -> Any:
     `segment_sum`.
 
     Types: `data: t[n, ..], segment_ids: integer[n] -> t[k, ..]`. Raises as `segment_sum`.
+    Source: `jax.ops.segment_prod`.
 
         >>> fw.segment_prod([2, 3, 4], [0, 2, 0])
         Array([8, 1, 3], dtype=int64)
@@ -110,6 +114,7 @@ def segment_max(data: Any, segment_ids: Any, num_segments: Any = None) -> Any:
     is as for `segment_sum`.
 
     Types: `data: t[n, ..], segment_ids: integer[n] -> t[k, ..]`. Raises as `segment_sum`.
+    Source: `jax.ops.segment_max`.
 
         >>> fw.segment_max([1.0, 2.0, 3.0], [0, 2, 0])
         Array([  3., -inf,   2.], dtype=float64)
@@ -124,6 +129,7 @@ def segment_min(data: Any, segment_ids: Any, num_segments: Any = None) -> Any:
     is as for `segment_sum`.
 
     Types: `data: t[n, ..], segment_ids: integer[n] -> t[k, ..]`. Raises as `segment_sum`.
+    Source: `jax.ops.segment_min`.
 
         >>> fw.segment_min([1.0, 2.0, 3.0], [0, 2, 0])
         Array([ 1., inf,  2.], dtype=float64)

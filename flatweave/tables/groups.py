@@ -29,6 +29,13 @@ class Groups:
     `keys` has the key of each group, a tuple for several key columns; `index` the group of each
     element, `order` the elements group by group, `offsets` where each group begins in it, and
     `data` the values as they were given.
+
+    Types: `keys: k[g], index: i64[n], order: i64[n], offsets: i64[g + 1]` of n elements in g
+    groups. Source: `pandas.core.groupby.GroupBy`.
+
+        >>> groups = fw.group_by([1, 2, 1], [10, 20, 30])
+        >>> groups.keys.tolist(), groups.rows.tolist()
+        ([1, 2], [[10, 30], [20]])
     """
 
     keys: Any
@@ -105,7 +112,7 @@ def group_by(keys: Any, *values: Any, sort: bool = True, dropna: bool = False) -
     `.index`, `.sizes`, `.order`, `.map(f)`, `.agg(name=f)` and `.spread(x)`.
 
     Types: `keys: k[n], values: t[n, ..] ->` g groups. Raises ShapeError for arrays of different
-    lengths and key columns of several axes.
+    lengths and key columns of several axes. Source: `pandas.DataFrame.groupby`.
 
         >>> groups = fw.group_by([2, 1, 2], [10.0, 20.0, 30.0])
         >>> groups.keys, groups.rows

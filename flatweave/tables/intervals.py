@@ -42,6 +42,7 @@ def overlaps(starts: Any, ends: Any, starts2: Any, ends2: Any) -> Any:
 
     Types: `starts: t[n], ends: t[n], starts2: t[m], ends2: t[m] ->` n rows of `i64`. Raises
     ArgumentError for an interval that ends before it starts, ShapeError for different lengths.
+    Source: bedtools' `intersect`.
 
         >>> fw.overlaps([0, 5], [3, 6], [2, 0, 4], [9, 1, 5])
         Ragged([[0, 1], [0]], dtype=int64)
@@ -85,6 +86,7 @@ def nearest(starts: Any, ends: Any, starts2: Any, ends2: Any) -> Any:
 
     Types: `starts: t[n], ends: t[n], starts2: t[m], ends2: t[m] -> i64[n], t[n]`. Raises
     ArgumentError for an interval that ends before it starts, ShapeError for different lengths.
+    Source: bedtools' `closest`.
 
         >>> fw.nearest([0, 5], [3, 6], [8, 4], [9, 5])
         (Array([1, 1], dtype=int64), Array([1, 0], dtype=int64))
@@ -131,7 +133,7 @@ def neighbors(points: Any, radius: Any, others: Any = None, box: Any = None) -> 
 
     Types: `points: t[n, d] or t[n], radius: t, others: t[m, d], box: t[d] ->` n rows of `i64`, for
     1 to 4 dimensions. Raises ArgumentError for a negative radius and a box whose sides are not
-    above 0, ShapeError for other dimensions.
+    above 0, ShapeError for other dimensions. Source: `scipy.spatial.KDTree.query_ball_point`.
 
         >>> fw.neighbors([0.0, 1.0, 3.0], 1.0)
         Ragged([[1], [0], []], dtype=int64)

@@ -37,7 +37,14 @@ BLOCK = 32
 @dataclasses.dataclass(frozen=True, eq=False)
 class Join:
     """What `fw.join` gives: `rows`, the indices of the right elements that match each left one,
-    and `left` and `right`, the indices of the pairs, or -1."""
+    and `left` and `right`, the indices of the pairs, or -1.
+
+    Types: `rows: Ragged of i64, left: i64[pairs], right: i64[pairs]`. Source: SQL's joins.
+
+        >>> pairs = fw.join([1, 2], [2, 1, 2])
+        >>> pairs.left.tolist(), pairs.right.tolist(), pairs.rows.tolist()
+        ([0, 1, 1], [1, 0, 2], [[1], [0, 2]])
+    """
 
     first: Any  # i64[n], where the matches of each left element begin in `order`
     counts: Any  # i64[n], how many they are
@@ -74,7 +81,7 @@ def join(left: Any, right: Any, how: str = "inner") -> Any:
 
     Types: `left: k[n], right: k[m] ->` n rows, and pairs `i64[p]`. Raises ArgumentError for another
     `how`, ShapeError for key columns of different lengths or another number of them,
-    ExtentOverflowError where the pairs are too many to count.
+    ExtentOverflowError where the pairs are too many to count. Source: SQL's joins; `pandas.merge`.
 
         >>> pairs = fw.join([1, 2, 2], [2, 3, 2], how="left")
         >>> pairs.rows
@@ -180,6 +187,7 @@ def join_asof(
 
     Types: `left: k[n], right: k[m] -> i64[n]`. Raises ArgumentError for keys that descend or are
     NaN, for another direction and for a negative tolerance, ShapeError for different lengths.
+    Source: polars' `join_asof`.
 
         >>> fw.join_asof([1, 5, 9], [2, 4, 9, 9])
         Array([-1,  1,  3], dtype=int64)

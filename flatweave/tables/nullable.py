@@ -51,7 +51,7 @@ class Nullable(fw.Overriding):
     of Arrow, polars, pandas and Awkward with nulls, whose values are not copied.
 
     Types: `values: t[..], valid: bool[..] ->` of their shape. Raises ShapeError where the shapes
-    differ, DTypeError unless `valid` is bool.
+    differ, DTypeError unless `valid` is bool. Source: `pandas.array`; Kleene's logic.
 
         >>> x = fw.Nullable([1, 2, 3], [True, False, True])
         >>> (x * 2).tolist(), fw.sum(x).tolist(), fw.is_none(x).tolist()
@@ -278,6 +278,7 @@ def is_none(x: Any) -> Any:
     """Where elements of a Nullable are missing; of other arrays, nowhere.
 
     Types: `x: t[..] -> bool[..]`, of a Ragged a Ragged. Raises ArgumentError for what is no array.
+    Source: Awkward's `ak.is_none`.
 
         >>> fw.is_none(fw.Nullable([1, None, 3]))
         Array([False,  True, False], dtype=bool)

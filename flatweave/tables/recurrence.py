@@ -35,7 +35,7 @@ def recurrence(
 
     Types: `step: (c, a) -> (c, b), initial: c, xs: a[n] -> c, b[n]`. Raises OperatorError for
     `parallel=True` where no scan is known, ArgumentError for a step that gives no pair, and
-    ShapeError for arrays of different lengths.
+    ShapeError for arrays of different lengths. Source: `jax.lax.scan`.
 
         >>> fw.recurrence(lambda c, x: (0.5 * c + x, c), 0.0, [1.0, 2.0, 4.0])
         (Array(5.25, dtype=float64), Array([0. , 1. , 2.5], dtype=float64))

@@ -52,7 +52,7 @@ def top_k(x: Any, k: Any, axis: int = -1, largest: bool = True) -> Any:
     is last. For a Ragged, each row, in rows of at most k.
 
     Types: `x: t[.., n], k: integer -> t[.., k], i64[.., k]`. Raises ShapeError for a `k` above n,
-    ArgumentError for one below 0, AxisError for an axis that is not there.
+    ArgumentError for one below 0, AxisError for an axis that is not there. Source: `jax.lax.top_k`.
 
         >>> fw.top_k([3, 1, 2, 3], 2)
         (Array([3, 3], dtype=int64), Array([0, 3], dtype=int64))
@@ -89,7 +89,7 @@ def argpartition(x: Any, kth: Any, axis: int = -1) -> Any:
     All indices are in order: the result is that of `argsort`.
 
     Types: `x: t[.., n], kth: integer -> i64[.., n]`. Raises IndexOutOfBounds for a `kth` that is
-    no index.
+    no index. Source: `numpy.argpartition`.
 
         >>> fw.argpartition([3, 1, 2], 1)
         Array([1, 2, 0], dtype=int64)
@@ -106,7 +106,7 @@ def lexsort(keys: Any) -> Any:
     """The indices that sort by several keys, of which the last one counts most, as NumPy's.
 
     Types: `keys:` a tuple of `t[n]`, or `t[k, n] -> i64[n]`. Raises ShapeError for keys of
-    different lengths.
+    different lengths. Source: `numpy.lexsort`.
 
         >>> fw.lexsort(([1, 2, 3], [5, 4, 4]))
         Array([1, 2, 0], dtype=int64)
@@ -126,7 +126,7 @@ def rank(x: Any, axis: int = -1, method: str = "average") -> Any:
     ("ordinal"). NaN is equal to NaN, and last. Of a Ragged each row.
 
     Types: `x: t[..] -> f64[..]` for "average", else `i64[..]`. Raises ArgumentError for another
-    method, AxisError for an axis that is not there.
+    method, AxisError for an axis that is not there. Source: `scipy.stats.rankdata`.
 
         >>> fw.rank([10, 30, 10])
         Array([1.5, 3. , 1.5], dtype=float64)
@@ -166,7 +166,7 @@ def changed(x: Any) -> Any:
 
     NaN is equal to NaN. Of a Ragged each row begins with a run.
 
-    Types: `x: t[n] -> bool[n]`. Raises ShapeError for an array of another rank.
+    Types: `x: t[n] -> bool[n]`. Raises ShapeError for an array of another rank. Source: Flatweave.
 
         >>> fw.changed([5, 5, 7, 7, 5])
         Array([ True, False,  True, False,  True], dtype=bool)
@@ -194,7 +194,7 @@ def cummax(x: Any, axis: int | None = None) -> Any:
     Of a Ragged each row.
 
     Types: `x: t[..] -> t[..]`. Raises ArgumentError without an axis for an array of several,
-    AxisError for an axis that is not there.
+    AxisError for an axis that is not there. Source: `jax.lax.cummax`.
 
         >>> fw.cummax([1, 3, 2])
         Array([1, 3, 3], dtype=int64)
@@ -209,7 +209,7 @@ def cummin(x: Any, axis: int | None = None) -> Any:
     Of a Ragged each row.
 
     Types: `x: t[..] -> t[..]`. Raises ArgumentError without an axis for an array of several,
-    AxisError for an axis that is not there.
+    AxisError for an axis that is not there. Source: `jax.lax.cummin`.
 
         >>> fw.cummin([3, 1, 2])
         Array([3, 1, 1], dtype=int64)
@@ -251,7 +251,7 @@ def logsumexp(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
     -inf where there is no element. Axis 1 of a Ragged is each row.
 
     Types: `x: t[..] -> t[..]`, without the axes gone along; integers in f64. Raises AxisError for
-    an axis that is not there.
+    an axis that is not there. Source: `scipy.special.logsumexp`.
 
         >>> fw.logsumexp([1000.0, 1000.0])
         Array(1000.6931471805599, dtype=float64)
@@ -276,6 +276,7 @@ def softmax(x: Any, axis: Any = None) -> Any:
     Axis 1 of a Ragged is each row.
 
     Types: `x: t[..] -> t[..]`; integers in f64. Raises AxisError for an axis that is not there.
+    Source: `scipy.special.softmax`.
 
         >>> fw.softmax([0.0, 0.0])
         Array([0.5, 0.5], dtype=float64)

@@ -56,6 +56,7 @@ def unflatten(values: Any, counts: Any) -> Any:
 
     Types: `values: t[m], counts: integer[n] ->` n rows. Raises ShapeError where the counts do not
     add up to the number of values, NegativeExtentError for one below 0.
+    Source: Awkward's `ak.unflatten`.
 
         >>> fw.unflatten([1, 2, 3], [2, 0, 1])
         Ragged([[1, 2], [], [3]], dtype=int64)

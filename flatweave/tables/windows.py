@@ -26,6 +26,7 @@ def slices(xs: Any, starts: Any, ends: Any) -> Any:
 
     Types: `xs: t[n, ..], starts: integer[k], ends: integer[k] ->` k rows. Raises IndexOutOfBounds
     unless `0 <= start <= end <= n`, ShapeError where there are more starts or ends.
+    Source: Flatweave.
 
         >>> fw.slices([1, 2, 3, 4], [0, 1, 3], [2, 4, 3])
         Ragged([[1, 2], [2, 3, 4], []], dtype=int64)
@@ -55,6 +56,7 @@ def rolling(xs: Any, size: Any, min_periods: Any = None) -> Any:
     Windows of fewer than `min_periods` elements are empty rows; by default that is `size`.
 
     Types: `xs: t[n, ..], size: integer ->` n rows. Raises ArgumentError for a size below 1.
+    Source: `pandas.Series.rolling`.
 
         >>> fw.rolling([1, 2, 3, 4], 3)
         Ragged([[], [], [1, 2, 3], [2, 3, 4]], dtype=int64)
@@ -81,6 +83,7 @@ def rolling_by(times: Any, xs: Any, width: Any, closed: str = "right") -> Any:
 
     Types: `times: k[n], xs: t[n, ..], width: k ->` n rows. Raises ArgumentError for times that
     descend, for a negative width and for another `closed`, ShapeError for different lengths.
+    Source: polars' `rolling`.
 
         >>> fw.rolling_by([0, 1, 1, 5], [1, 2, 3, 4], 2)
         Ragged([[1], [1, 2, 3], [1, 2, 3], [4]], dtype=int64)

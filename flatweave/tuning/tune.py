@@ -73,8 +73,10 @@ class TunedSchedules:
 class Tuning:
     """What `fw.tune` measured and decided: `print` shows it.
 
-        >>> fw.tune(fw.jit(lambda x: x + 1), (np.arange(3),), budget=0.01).nests
-        ()
+    Units: seconds. Source: Flatweave.
+
+    >>> fw.tune(fw.jit(lambda x: x + 1), (np.arange(3),), budget=0.01).nests
+    ()
     """
 
     name: str
@@ -100,7 +102,7 @@ def tune(f: Callable[..., Any], inputs: Any, budget: float = BUDGET) -> Tuning:
     Raises ArgumentError for a budget or inputs of another kind, what a call of `f` raises, and
     UserError where nothing can be kept.
 
-    Types: a function and its inputs `->` a `Tuning`.
+    Types: a function and its inputs `->` a `Tuning`. Source: Flatweave.
 
         >>> isinstance(fw.tune(fw.jit(lambda x: x + 1), (np.arange(3),), budget=0.01), fw.Tuning)
         True

@@ -160,6 +160,15 @@ def test_bits(x):
     assert fk.insert_zero(2, x) == x // 4 * 8 + x % 4
 
 
+def test_bits_below_zero_and_elements_that_are_no_tuples():
+    """Both are users' mistakes, inside and outside of a kernel."""
+    for wrong in (fk.one_bits, lambda i: fk.flip_bit(i, 3), lambda i: fk.flip_bits_from(0, i, 1)):
+        with pytest.raises(fw.ShapeError, match=r"of bits"):
+            wrong(-2)
+    with pytest.raises(fw.ArgumentError, match=r"unzip needs an array of tuples"):
+        fk.kernel(lambda xs: fk.unzip(xs), target="interp")(np.arange(4))
+
+
 @pytest.mark.parametrize("threads", [8, 32])
 def test_who_does_what(threads):
     """O23: sixteen threads with two elements each, at a distance of half the length."""

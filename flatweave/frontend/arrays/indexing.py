@@ -127,6 +127,7 @@ def getitem(xs: Any, key: Any) -> Array:
 
     Types: `xs: t[..], key -> t[..]`, as `xs[key]`: integers, slices, None, `...`, index arrays,
     masks. Raises IndexOutOfBounds for an index outside.
+    Source: Python's `operator.getitem`, by NumPy's rules of indexing.
 
         >>> fw.getitem(np.array([10, 20, 30]), slice(1, None))
         Array([20, 30], dtype=int64)

@@ -40,7 +40,7 @@ def concat(arrays: Sequence[Any], axis: int | None = 0) -> Array:
     Ragged values these are the rows.
 
     Types: a list of `t[m, ..]`, `t[n, ..]`, .. `-> t[m + n + .., ..]`. Raises ShapeError where
-    other extents differ, or ranks do; ArgumentError for an empty list.
+    other extents differ, or ranks do; ArgumentError for an empty list. Source: `numpy.concat`.
 
         >>> fw.concat([np.array([1, 2]), np.array([3])])
         Array([1, 2, 3], dtype=int64)
@@ -149,6 +149,7 @@ def broadcast_to(x: Any, shape: Any) -> Array:
     """`broadcast`, under the standard's name.
 
     Types: `x: t[..], shape: extents -> t[shape]`. Raises ShapeError as `broadcast` does.
+    Source: `numpy.broadcast_to`.
 
         >>> fw.broadcast_to(np.array([1, 2]), (2, 2))
         Array([[1, 2],
@@ -162,7 +163,7 @@ def broadcast_arrays(*arrays: Any) -> tuple[Array, ...]:
     """The arrays, each repeated to the shape that all of them have together.
 
     Types: `t[..], .. -> ` a tuple of `t[shape]`, each of its dtype. Raises ShapeError where they
-    have no shape together.
+    have no shape together. Source: `numpy.broadcast_arrays`.
 
         >>> fw.broadcast_arrays(np.array([1, 2]), 0)
         (Array([1, 2], dtype=int64), Array([0, 0], dtype=int64))
@@ -174,7 +175,7 @@ def broadcast_arrays(*arrays: Any) -> tuple[Array, ...]:
 def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
     """The common broadcast shape of these shapes. Raises ShapeError if they do not broadcast.
 
-    Types: tuples of ints `->` a tuple of ints.
+    Types: tuples of ints `->` a tuple of ints. Source: `numpy.broadcast_shapes`.
 
         >>> fw.broadcast_shapes((3, 1), (2,))
         (3, 2)

@@ -195,6 +195,7 @@ def gather(xs: Any, idx: Any, *, default: Any = None) -> Array:
     from the end: the default replaces every element whose index is outside `[0, n)`, -1 too.
 
     Types: `xs: t[n, ..], idx: integer[..i] -> t[..i, ..]`.
+    Source: `numpy.take`; Accelerate's `gather`.
 
         >>> fw.gather(np.array([10, 20, 30]), [2, 0, -1])
         Array([30, 10, 30], dtype=int64)
@@ -234,6 +235,7 @@ def backpermute(shape: Any, f: Callable[..., Any], xs: Any) -> Array:
     Raises IndexOutOfBounds for an index outside `xs`.
 
     Types: `shape: k integers, f: k i64 -> index, xs: t[..] -> t[shape]`.
+    Source: Accelerate's `backpermute`.
 
         >>> fw.backpermute(3, lambda i: 2 - i, np.array([5, 6, 7]))
         Array([7, 6, 5], dtype=int64)

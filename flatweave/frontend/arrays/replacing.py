@@ -51,7 +51,7 @@ def replace(xs: Any, key: Any, values: Any) -> Array:
     drops it. In a Ragged one row is replaced, by one of any length. Raises IndexOutOfBounds for an
     index outside.
 
-    Types: `xs: t[..], key, values: broadcast -> t[..]`.
+    Types: `xs: t[..], key, values: broadcast -> t[..]`. Source: `jax.numpy.ndarray.at`.
 
         >>> fw.replace(np.array([1, 2, 3]), slice(1, None), 0)
         Array([1, 0, 0], dtype=int64)
@@ -170,7 +170,7 @@ def shift(xs: Any, k: Any, fill: Any = None, axis: int = 0) -> Array:
     `xs` may be a tuple of arrays of one shape; `fill` is a tuple of numbers then.
 
     Types: `xs: t[n, ..], k: integer, fill: t -> t[n, ..]`. Raises AxisError for an axis that is not
-    there.
+    there. Source: EmbArBB's `shift` (Svensson 2013).
 
         >>> fw.shift(np.array([1, 2, 3]), 1, 0)
         Array([2, 3, 0], dtype=int64)

@@ -47,7 +47,7 @@ def reshape(xs: Any, shape: Any, *, copy: bool | None = None) -> Array:
     Arrays never change, so that `copy` makes no difference. Raises ShapeError when the number of
     elements differs.
 
-    Types: `xs: t[..], shape: extents -> t[shape]`.
+    Types: `xs: t[..], shape: extents -> t[shape]`. Source: `numpy.reshape`.
 
         >>> fw.reshape([1, 2, 3, 4], (2, -1))
         Array([[1, 2],
@@ -136,6 +136,7 @@ def transpose(xs: Any, axes: Any = None) -> Array:
     """The array with its axes in the order `axes`, reversed when none is given.
 
     Types: `xs: t[m, n] -> t[n, m]`, of any rank. Raises ShapeError unless each axis is named once.
+    Source: `numpy.transpose`.
 
         >>> fw.transpose([[1, 2], [3, 4]])
         Array([[1, 3],
@@ -170,6 +171,7 @@ def reverse(xs: Any, axis: int = 0) -> Array:
     """The elements from last to first, of a Ragged its rows; along axis 1 those of each row.
 
     Types: `xs: t[n, ..] -> t[n, ..]`. Raises AxisError for an axis that is not there.
+    Source: Futhark's `reverse`.
 
         >>> fw.reverse([1, 2, 3])
         Array([3, 2, 1], dtype=int64)
@@ -242,6 +244,7 @@ def rotate(xs: Any, k: Any, axis: int = 0) -> Array:
     """`rotate(xs, k)[i] = xs[(i + k) mod n]`: moved to the left by `k`, which may be negative.
 
     Types: `xs: t[n, ..], k: integer -> t[n, ..]`. Raises AxisError for an axis that is not there.
+    Source: Futhark's `rotate`.
 
         >>> fw.rotate([1, 2, 3], 1)
         Array([2, 3, 1], dtype=int64)
@@ -282,6 +285,7 @@ def expand_dims(xs: Any, axis: Any = 0) -> Array:
     a tuple at each of them.
 
     Types: `xs: t[..] -> t[.., 1, ..]`. Raises AxisError for an axis that the result does not have.
+    Source: `numpy.expand_dims`.
 
         >>> fw.expand_dims(np.array([1, 2]), 1)
         Array([[1],
@@ -313,7 +317,7 @@ def broadcast(xs: Any, shape: Any) -> Array:
     """The array repeated along new leading axes and along axes of extent 1.
 
     Types: `xs: t[..], shape: extents -> t[shape]`. Raises ShapeError where an extent is neither 1
-    nor that of the shape.
+    nor that of the shape. Source: Flatweave.
 
         >>> fw.broadcast(np.array([1, 2]), (2, 2))
         Array([[1, 2],

@@ -282,7 +282,7 @@ def sort(
     which no two keys differ cost nothing; it is stable whether that is asked for or not. Raises
     ShapeError for tuples of rows without a key.
 
-    Types: `xs: t[n, ..] -> t[n, ..]`.
+    Types: `xs: t[n, ..] -> t[n, ..]`. Source: `numpy.sort`.
 
         >>> fw.sort([3, 1, 2])
         Array([1, 2, 3], dtype=int64)
@@ -310,7 +310,7 @@ def argsort(
     With `axis` the indices are along it, for a Ragged within its rows.
     Raises as `sort` does.
 
-    Types: `xs: t[n, ..] -> i64[n, ..]`.
+    Types: `xs: t[n, ..] -> i64[n, ..]`. Source: `numpy.argsort`.
 
         >>> fw.argsort(np.array([30, 10, 20]))
         Array([1, 2, 0], dtype=int64)
@@ -334,7 +334,7 @@ def sort_by_key(keys: Any, values: Any, descending: bool = False) -> tuple[Array
     `keys` is an array of rank 1, or a tuple of them; `values` anything of the same length. Equal
     keys keep their order. Raises ShapeError when there are not as many keys as values.
 
-    Types: `keys: s[n], values: t[n, ..] -> (s[n], t[n, ..])`.
+    Types: `keys: s[n], values: t[n, ..] -> (s[n], t[n, ..])`. Source: Thrust's `sort_by_key`.
 
         >>> fw.sort_by_key([3, 1, 2], np.array([30, 10, 20]))[1]
         Array([10, 20, 30], dtype=int64)

@@ -35,6 +35,7 @@ def iota(n: Any, dtype: Any = i64) -> Array:
     reach n-1.
 
     Types: `n: extent -> i64[n]`, or of another integer dtype.
+    Source: APL's index generator; Futhark's `iota`.
 
         >>> fw.iota(4)
         Array([0, 1, 2, 3], dtype=int64)
@@ -67,7 +68,7 @@ def full(
     row; `v` is another name for it.
 
     Types: `shape: extents, fill_value: t -> t[shape]`. Raises NegativeExtentError for an extent
-    below 0, DTypeError for a Python integer that the dtype cannot hold.
+    below 0, DTypeError for a Python integer that the dtype cannot hold. Source: `numpy.full`.
 
         >>> fw.full((2, 2), 7)
         Array([[7, 7],
@@ -98,6 +99,7 @@ def replicate(n: Any, v: Any) -> Array:
     """`n` times the element `v`: a scalar, a tuple of scalars, or a row.
 
     Types: `n: extent, v: t -> t[n]`. Raises NegativeExtentError for n below 0.
+    Source: Futhark's `replicate`.
 
         >>> fw.replicate(3, 7)
         Array([7, 7, 7], dtype=int64)
@@ -116,6 +118,7 @@ def empty(
     The dtype is f64 unless given.
 
     Types: `shape: extents, dtype -> t[shape]`. Raises NegativeExtentError for an extent below 0.
+    Source: `numpy.empty`.
 
         >>> fw.empty((2, 3), fw.i8).shape
         (2, 3)

@@ -199,7 +199,7 @@ def stencil(f: Callable[[Any], Any], xs: Any, shape: Any, boundary: Any = "clamp
     reflects without repeating it, "wrap" goes round, ("constant", v) gives v.
 
     Types: `f: neighbourhood -> r, xs: t[..], shape: odd ints -> r[..]`. Raises ShapeError for an
-    even extent, ArgumentError for another boundary.
+    even extent, ArgumentError for another boundary. Source: Accelerate's `stencil`.
 
         >>> fw.stencil(lambda n: n[-1] + n[1], np.array([1, 2, 3]), (3,))
         Array([3, 4, 5], dtype=int64)

@@ -225,6 +225,7 @@ def scatter(dest: Any, idx: Any, vals: Any) -> Array:
     Raises ShapeError when there are not as many values as indices.
 
     Types: `dest: t[n, ..], idx: integer[m], vals: t[m, ..] -> t[n, ..]`.
+    Source: Futhark's `scatter`.
 
         >>> fw.scatter(np.array([1, 2, 3]), [2, 0, 9, -1], np.array([30, 10, 90, 70]))
         Array([10,  2, 30], dtype=int64)
@@ -286,6 +287,7 @@ def permute(
     `check=False`.
 
     Types: `op: (t, t) -> t, defaults: t[n], idx: integer[m], vals: t[m] -> t[n]`.
+    Source: Accelerate's `permute`.
 
         >>> fw.permute(fw.add, np.array([10, 20]), [0, 0, 1, -1], np.array([1, 2, 3, 4]))
         Array([13, 23], dtype=int64)
@@ -308,7 +310,7 @@ def reduce_by_index(
 
     Types: `dest: t[n], op: (t, t) -> t, identity: t, idx: integer[m], vals: t[m] -> t[n]`. Raises
     ShapeError when there are not as many values as indices, OperatorError when `op` gives no
-    element.
+    element. Source: Futhark's `reduce_by_index`.
 
         >>> fw.reduce_by_index(np.zeros(2, int), fw.add, 0, [0, 0, 1], np.array([1, 2, 3]))
         Array([3, 3], dtype=int64)
@@ -342,6 +344,7 @@ def histogram(
 
     Types: `n: extent, idx: integer[m], vals: t[m], op: (t, t) -> t, identity: t -> t[n]`. Raises
     NegativeExtentError for n below 0, ShapeError when there are not as many values as indices.
+    Source: `numpy.histogram`.
 
         >>> fw.histogram(3, [0, 2, 2, 5, -1])
         Array([1, 0, 2], dtype=int64)

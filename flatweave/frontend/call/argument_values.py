@@ -37,6 +37,8 @@ class Overriding:
     the value as any other. A value that is a dataclass of arrays can be an argument of jitted
     functions, and `fw.map` goes through its elements.
 
+    Source: `numpy.ndarray.__array_function__`.
+
         >>> import dataclasses
         >>> @dataclasses.dataclass
         ... class Meters(fw.Overriding):

@@ -286,8 +286,10 @@ def owned(result: Any, flat: Sequence[Any], called: Called) -> HostArray:
 class Stages:
     """What became of one call: `.text[stage]`, `.kernels`, `.manifest`, `.notes`, `.seconds`.
 
-        >>> fw.jit(lambda x: fw.sum(x * x), target="cpu").stages(np.zeros(9)).kernels
-        1
+    Units: `.seconds` is in seconds. Source: Flatweave.
+
+    >>> fw.jit(lambda x: fw.sum(x * x), target="cpu").stages(np.zeros(9)).kernels
+    1
     """
 
     name: str

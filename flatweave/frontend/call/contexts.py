@@ -54,7 +54,7 @@ def on(
     `memory`, a number of bytes or "2 GiB": results of chunks that are more than a quarter of it go
     to files in `folder`. `progress` shows how far a call has come, with a bar for each step, which
     needs rich, on a cluster with Dask's own bar. Types: a client, a size `->` what `with` takes.
-    Raises ArgumentError for anything else.
+    Raises ArgumentError for anything else. Source: `dask.distributed.Client`.
 
         >>> xs = fw.Chunked.cut(np.arange(9), 4)
         >>> with fw.on(memory="1 GiB"): fw.jit(lambda x: fw.sum(x))(xs)
@@ -127,7 +127,7 @@ def schedule(
     `deterministic=False` group floats otherwise.
     Raises ArgumentError for other names, and calls raise it for a variant that cannot do them.
 
-    Types: names of variants `->` what `with` takes.
+    Types: names of variants `->` what `with` takes. Source: Halide's schedules.
 
         >>> with fw.schedule(permute="owner"): print(fw.histogram(2, [0, 1, 1]))
         [1 2]

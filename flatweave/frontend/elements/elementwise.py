@@ -114,13 +114,23 @@ def ternary(name: str, meaning: str) -> Callable[[Any, Any, Any], Array]:
     return declared(function, name, name, meaning)
 
 
+SOURCES = {
+    "sub": "`numpy.subtract`", "mul": "`numpy.multiply`", "truediv": "`numpy.divide`",
+    "floordiv": "`numpy.floor_divide`", "neg": "`numpy.negative`", "erf": "`scipy.special.erf`",
+    "erfc": "`scipy.special.erfc`", "popcount": "`numpy.bitwise_count`", "clz": "`jax.lax.clz`",
+    "ctz": "OpenCL's `ctz`", "mul_hi": "OpenCL's `mul_hi`", "rsqrt": "`jax.lax.rsqrt`",
+    "fma": "IEEE 754, fusedMultiplyAdd",
+}  # fmt: skip
+"""The function of another library that has the meaning; of other names NumPy's of that name."""
+
+
 def declared(function: Callable[P, R], name: str, row: str, meaning: str) -> Callable[P, R]:
     """A public function under its name, with its help."""
     arguments, gives = EXAMPLES[name]
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"""{meaning}; element by element, broadcast.
 
-    Types: {types_of(TABLE[row])}
+    Types: {types_of(TABLE[row])} Source: {SOURCES.get(name, f"`numpy.{name}`")}.
 
         >>> fw.{name}({arguments})
         {gives}
@@ -259,7 +269,7 @@ def logical_and(x: Any, y: Any) -> Array:
     """Whether both are not zero.
 
     Types: `x: s[..], y: t[..] -> bool[..]`, broadcast. Raises ShapeError for shapes that do not
-    fit.
+    fit. Source: `numpy.logical_and`.
 
         >>> fw.logical_and([1, 1, 0], [1, 0, 0])
         Array([ True, False, False], dtype=bool)
@@ -272,7 +282,7 @@ def logical_or(x: Any, y: Any) -> Array:
     """Whether one of them is not zero.
 
     Types: `x: s[..], y: t[..] -> bool[..]`, broadcast. Raises ShapeError for shapes that do not
-    fit.
+    fit. Source: `numpy.logical_or`.
 
         >>> fw.logical_or([1, 1, 0], [1, 0, 0])
         Array([ True,  True, False], dtype=bool)
@@ -285,7 +295,7 @@ def logical_xor(x: Any, y: Any) -> Array:
     """Whether one of them, but not both, is not zero.
 
     Types: `x: s[..], y: t[..] -> bool[..]`, broadcast. Raises ShapeError for shapes that do not
-    fit.
+    fit. Source: `numpy.logical_xor`.
 
         >>> fw.logical_xor([1, 1, 0], [1, 0, 0])
         Array([False,  True, False], dtype=bool)
@@ -298,6 +308,7 @@ def logical_not(x: Any) -> Array:
     """Whether it is zero.
 
     Types: `x: t[..] -> bool[..]`. Raises ArgumentError for what is no array.
+    Source: `numpy.logical_not`.
 
         >>> fw.logical_not([1, 0])
         Array([False,  True], dtype=bool)

@@ -128,7 +128,7 @@ def power(x: Any, y: Any) -> Array:
 
     Raises ArgumentError (a ValueError) for an integer to a negative power.
 
-    Types: `x: s[..], y: t[..] -> r[..]`, broadcast and promoted.
+    Types: `x: s[..], y: t[..] -> r[..]`, broadcast and promoted. Source: `numpy.power`.
 
         >>> fw.power([2, 3], 2)
         Array([4, 9], dtype=int64)
@@ -140,7 +140,7 @@ def power(x: Any, y: Any) -> Array:
 def positive(x: Any) -> Array:
     """`+x`: the array itself. Raises DTypeError for bools, as NumPy does.
 
-    Types: `x: t[..] -> t[..]`.
+    Types: `x: t[..] -> t[..]`. Source: `numpy.positive`.
 
         >>> fw.positive([1, -2])
         Array([ 1, -2], dtype=int64)
@@ -164,7 +164,7 @@ def rounding(fn: str, x: Any) -> Tracer:
 def floor(x: Any) -> Array:
     """The greatest whole number that is not above; element by element.
 
-    Types: `x: t[..] -> t[..]`. Raises Unsupported for complex numbers.
+    Types: `x: t[..] -> t[..]`. Raises Unsupported for complex numbers. Source: `numpy.floor`.
 
         >>> fw.floor([1.8, -1.2])
         Array([ 1., -2.], dtype=float64)
@@ -176,7 +176,7 @@ def floor(x: Any) -> Array:
 def ceil(x: Any) -> Array:
     """The least whole number that is not below; element by element.
 
-    Types: `x: t[..] -> t[..]`. Raises Unsupported for complex numbers.
+    Types: `x: t[..] -> t[..]`. Raises Unsupported for complex numbers. Source: `numpy.ceil`.
 
         >>> fw.ceil([1.2, -1.2])
         Array([ 2., -1.], dtype=float64)
@@ -188,7 +188,7 @@ def ceil(x: Any) -> Array:
 def trunc(x: Any) -> Array:
     """The whole number toward 0; element by element.
 
-    Types: `x: t[..] -> t[..]`. Raises Unsupported for complex numbers.
+    Types: `x: t[..] -> t[..]`. Raises Unsupported for complex numbers. Source: `numpy.trunc`.
 
         >>> fw.trunc([1.8, -1.8])
         Array([ 1., -1.], dtype=float64)
@@ -201,7 +201,7 @@ def rint(x: Any) -> Array:
     """The nearest whole number as a float, halves to the even one; element by element.
 
     Types: `x: t[..] -> t[..]`, t a float; integers become f64. Raises Unsupported for complex
-    numbers.
+    numbers. Source: `numpy.rint`.
 
         >>> fw.rint([0.5, 1.5])
         Array([0., 2.], dtype=float64)
@@ -229,6 +229,7 @@ def bitwise_count(x: Any) -> Array:
     """The number of bits that are 1, as NumPy counts: of the absolute value, in u8.
 
     Types: `x: t[..] -> u8[..]`, t an integer or bool. Raises DTypeError for floats.
+    Source: `numpy.bitwise_count`.
 
         >>> fw.bitwise_count([7, -8])
         Array([3, 1], dtype=uint8)
@@ -248,7 +249,7 @@ def where(p: Any, a: Any, b: Any) -> Array:
     Numbers hold where they are not zero. For one of two computations see `cond`.
 
     Types: `p: bool[..], a: s[..], b: t[..] -> r[..]`, broadcast and promoted. Raises ShapeError for
-    shapes that do not fit.
+    shapes that do not fit. Source: `numpy.where`.
 
         >>> fw.where([True, False], 1, [10, 20])
         Array([ 1, 20], dtype=int64)
@@ -263,7 +264,7 @@ def clip(x: Any, min: Any = None, max: Any = None) -> Array:
     """Values below `min` become `min`, values above `max` become `max`; None sets no bound.
 
     Types: `x: t[..], min, max: broadcast to it -> t[..]`, promoted. Raises ShapeError for shapes
-    that do not fit.
+    that do not fit. Source: `numpy.clip`.
 
         >>> fw.clip([1, 5, 9], 2, 6)
         Array([2, 5, 6], dtype=int64)
@@ -289,6 +290,7 @@ def astype(x: Any, dtype: Any, *, copy: bool = True, device: Any = None) -> Arra
     integers keep their low bits; anything but 0 becomes True.
 
     Types: `x: s[..] -> t[..]`, t the dtype given. Raises DTypeError for what is no dtype.
+    Source: `numpy.astype`.
 
         >>> fw.astype([1.9, -1.9], fw.i64)
         Array([ 1, -1], dtype=int64)
@@ -310,7 +312,7 @@ def strong(value: Tracer, dtype: DType) -> Tracer:
 def square(x: Any) -> Array:
     """`x * x`
 
-    Types: `x: t[..] -> t[..]`. Raises ArgumentError for what is no array.
+    Types: `x: t[..] -> t[..]`. Raises ArgumentError for what is no array. Source: `numpy.square`.
 
         >>> fw.square([2, -3])
         Array([4, 9], dtype=int64)
@@ -326,7 +328,7 @@ def reciprocal(x: Any) -> Array:
     """`1 / x`
 
     Types: `x: t[..] -> t[..]`, t a float; integers become f64. Raises ArgumentError for what is no
-    array.
+    array. Source: `numpy.reciprocal`.
 
         >>> fw.reciprocal([2.0, 4.0])
         Array([0.5 , 0.25], dtype=float64)

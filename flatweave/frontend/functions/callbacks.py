@@ -44,6 +44,8 @@ class ShapeDtypeStruct:
 
     An extent may be a number that is known only at run time.
 
+    Source: `jax.ShapeDtypeStruct`.
+
         >>> fw.ShapeDtypeStruct((2, 3), fw.f32)
         ShapeDtypeStruct(shape=(2, 3), dtype=f32)
     """
@@ -86,7 +88,7 @@ def pure_callback(
     Types: `callback: a[..], .. -> r[..], result_shape_dtypes: r[..] -> r[..]`. Raises ShapeError or
     DTypeError where the function gives another array than is said, Unsupported in a mapped function
     without a `vmap_method`, NestingError for rows of different shapes, and what the function
-    raises.
+    raises. Source: `jax.pure_callback`.
 
         >>> fw.pure_callback(np.cumsum, fw.ShapeDtypeStruct((3,), fw.i64), fw.iota(3))
         Array([0, 1, 3], dtype=int64)

@@ -30,7 +30,7 @@ def check_grads(
     from ties and predicates. Raises AssertionError where derivatives differ by more than `atol`
     and `rtol` allow, ArgumentError for another mode.
 
-    Types: `f: (a, b, ..) -> r, args: (a, b, ..)`.
+    Types: `f: (a, b, ..) -> r, args: (a, b, ..)`. Source: JAX's `jax.test_util.check_grads`.
 
         >>> fw.check_grads(fw.sin, (0.5,), order=2)
     """

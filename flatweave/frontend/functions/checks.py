@@ -53,7 +53,7 @@ def check(
     ShapeError, IndexOutOfBounds, NegativeExtentError or ExtentOverflowError.
 
     Types: `holds: bool or bool[n], values: integer or integer[n] -> nothing`. Raises `error`, and
-    DTypeError for a condition that is not bool.
+    DTypeError for a condition that is not bool. Source: JAX's `checkify.check`.
 
         >>> fw.check(fw.asarray([3, 1]) > 0, "element {0} is {1}.", [3, 1])
     """
@@ -92,7 +92,7 @@ def note(text: str) -> None:
 
     Outside of jitted functions nothing happens.
 
-    Types: `text ->` nothing. Raises nothing.
+    Types: `text ->` nothing. Raises nothing. Source: Flatweave.
 
         >>> def f(x):
         ...     fw.note("doubled by adding")
@@ -117,7 +117,7 @@ def operation(*, static: str = "", structured: str = "") -> Callable[
     structure.
 
     Types: `f -> f`. Raises what the function does, and ArgumentError for arguments that it does
-    not take.
+    not take. Source: Flatweave.
 
         >>> @fw.operation(static="power")
         ... def moment(x, power=2):

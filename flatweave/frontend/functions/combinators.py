@@ -70,7 +70,7 @@ def generate(shape: Any, f: Callable[..., Out]) -> Out:
     Raises NegativeExtentError for an extent below 0, NestingError for rows of varying lengths
     along several axes.
 
-    Types: `shape: k extents, f: k i64 -> t -> t[shape]`.
+    Types: `shape: k extents, f: k i64 -> t -> t[shape]`. Source: Accelerate's `generate`.
 
         >>> fw.generate((2, 3), lambda i, j: i * 10 + j)
         Array([[ 0,  1,  2],
@@ -114,6 +114,7 @@ def map(f: Callable[..., Out], *xs: Any) -> Out:
     element by element.
 
     Types: `f: (a, b, ..) -> r, xs: a[n, ..], b[n, ..], .. -> r[n]`.
+    Source: Accelerate's `map`; Futhark's `map`.
 
         >>> fw.map(lambda x, y: x * y, np.array([1, 2]), np.array([3, 4]))
         Array([3, 8], dtype=int64)
@@ -152,7 +153,7 @@ def reduce(
     element by element. Raises OperatorError when `op` does not give an element back, or is not
     associative on a few elements, which the first call tries unless `check=False`.
 
-    Types: `op: (t, t) -> t, initial: t, xs: t[n] -> t`.
+    Types: `op: (t, t) -> t, initial: t, xs: t[n] -> t`. Source: `functools.reduce`.
 
         >>> fw.reduce(fw.maximum, 0, np.array([3, 9, 2]))
         Array(9, dtype=int64)
@@ -193,7 +194,7 @@ def scan(
     elements, which the first call tries unless `check=False`. What is not associative, such as
     `lambda y, x: .9 * y + .1 * x`, is a loop: `fori_loop`.
 
-    Types: `op: (t, t) -> t, initial: t, xs: t[n] -> t[n]`.
+    Types: `op: (t, t) -> t, initial: t, xs: t[n] -> t[n]`. Source: `itertools.accumulate`.
 
         >>> fw.scan(fw.add, 0, np.array([1, 2, 3]))
         Array([1, 3, 6], dtype=int64)
@@ -249,7 +250,7 @@ def filter(p: Callable[[Any], Any], xs: Any) -> Array | Ragged:
 
     Raises DTypeError unless `p` gives a bool.
 
-    Types: `p: t -> bool, xs: t[n] -> t[k]`, k known when it runs.
+    Types: `p: t -> bool, xs: t[n] -> t[k]`, k known when it runs. Source: Python's `filter`.
 
         >>> fw.filter(lambda x: x % 2 == 1, np.array([1, 2, 3]))
         Array([1, 3], dtype=int64)
@@ -266,6 +267,7 @@ def partition(p: Callable[[Any], Any], xs: Any) -> tuple[Array | Ragged, Array |
     """The elements for which `p` holds, and the others: two arrays, each in order.
 
     Types: `p: t -> bool, xs: t[n] -> (t[k], t[n - k])`. Raises DTypeError unless `p` gives a bool.
+    Source: Haskell's `partition`.
 
         >>> fw.partition(lambda x: x > 1, np.array([1, 2, 0, 3]))
         (Array([2, 3], dtype=int64), Array([1, 0], dtype=int64))
@@ -292,7 +294,7 @@ def store(x: Any) -> Array:
     Numbers, and arguments of the compiled function, are given back as they are. Raises
     ArgumentError for what is no array.
 
-    Types: `x: t -> t`.
+    Types: `x: t -> t`. Source: Flatweave; Accelerate's `compute`.
 
         >>> fw.store(np.array([1, 2]) * 2)
         Array([2, 4], dtype=int64)

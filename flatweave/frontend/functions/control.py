@@ -271,7 +271,7 @@ def while_loop(
     rank; Python numbers take the dtype that the body gives. Raises DTypeError or ShapeError naming
     the leaf that does.
 
-    Types: `cond: s -> bool, body: s -> s, state: s -> s`.
+    Types: `cond: s -> bool, body: s -> s, state: s -> s`. Source: `jax.lax.while_loop`.
 
         >>> fw.while_loop(lambda n: n < 100, lambda n: n * 3, 1)
         Array(243, dtype=int64)
@@ -317,7 +317,7 @@ def fori_loop(
     The state is as for `while_loop`. There is no iteration if `hi <= lo`.
 
     Types: `lo, hi: integers, body: (i64, s) -> s, state: s -> s`. Raises DTypeError or ShapeError
-    where the body gives another state.
+    where the body gives another state. Source: `jax.lax.fori_loop`.
 
         >>> fw.fori_loop(0, 5, lambda i, s: s + i, 0)
         Array(10, dtype=int64)
@@ -348,7 +348,7 @@ def cond(p: Any, then: Callable[..., Out], other: Callable[..., Out], *args: Any
     Both give the same structure, dtypes and ranks; extents may differ.
     Raises DTypeError or ShapeError where they do not. For choices by element see `where`.
 
-    Types: `p: bool, then: args -> r, other: args -> r -> r`.
+    Types: `p: bool, then: args -> r, other: args -> r -> r`. Source: `jax.lax.cond`.
 
         >>> fw.cond(True, lambda x: x + 1, lambda x: x * x, 3)
         Array(4, dtype=int64)

@@ -121,6 +121,7 @@ def jvp(
     Raises ShapeError for tangents that are not like their primals.
 
     Types: `f: (a, b, ..) -> r, primals: (a, b, ..), tangents: (a, b, ..) -> (r, r)`.
+    Source: `jax.jvp`.
 
         >>> fw.jvp(fw.sin, (0.0,), (2.0,))
         (Array(0.0, dtype=float64), Array(2.0, dtype=float64))
@@ -192,7 +193,7 @@ def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[An
     second part is not differentiated and comes third. Outside of a program the second function
     computes `f` once more. Raises ShapeError for cotangents that are not like the result.
 
-    Types: `f: (a, b, ..) -> r, primals: a, b, .. -> (r, r -> (a, b, ..))`.
+    Types: `f: (a, b, ..) -> r, primals: a, b, .. -> (r, r -> (a, b, ..))`. Source: `jax.vjp`.
 
         >>> value, back = fw.vjp(fw.sin, 0.0)
         >>> back(3.0)
@@ -268,7 +269,7 @@ def grad(
     the second part is not differentiated and comes with the gradient. Raises DTypeError for an
     integer argument, ShapeError for a result that is not one scalar.
 
-    Types: `f: (a, b, ..) -> scalar ->` a function `(a, b, ..) -> a`.
+    Types: `f: (a, b, ..) -> scalar ->` a function `(a, b, ..) -> a`. Source: `jax.grad`.
 
         >>> fw.grad(lambda x: fw.sum(x * x))(np.array([1.0, 3.0]))
         Array([2., 6.], dtype=float64)
@@ -283,7 +284,7 @@ def value_and_grad(
 
     With `has_aux` the value comes as a pair with what `f` gives besides. Raises as `grad` does.
 
-    Types: `f: (a, b, ..) -> scalar ->` a function `(a, b, ..) -> (scalar, a)`.
+    Types: `f: (a, b, ..) -> scalar ->` a function `(a, b, ..) -> (scalar, a)`. Source: JAX.
 
         >>> fw.value_and_grad(lambda x: x * x)(3.0)
         (Array(9.0, dtype=float64), Array(6.0, dtype=float64))

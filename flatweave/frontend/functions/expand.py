@@ -196,7 +196,7 @@ def expand_reduce(
     `op` gives no element.
 
     Types: `size: t -> integer, get: (t, i64) -> r, op: (r, r) -> r, initial: r,
-    xs: t[n] -> r[n]`.
+    xs: t[n] -> r[n]`. Source: Elsman 2019, section 3.
 
         >>> fw.expand_reduce(lambda n: n, lambda n, i: i, fw.add, 0, np.array([2, 0, 4]))
         Array([1, 0, 6], dtype=int64)

@@ -54,7 +54,7 @@ def jacrev(f: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Callabl
     For each array of the result there is the structure of the argument, of arrays of the shapes
     `result.shape + argument.shape`; integers have None. Raises DTypeError for an integer argument.
 
-    Types: `f: (a, b, ..) -> r ->` a function `(a, b, ..) -> r of a`.
+    Types: `f: (a, b, ..) -> r ->` a function `(a, b, ..) -> r of a`. Source: `jax.jacrev`.
 
         >>> fw.jacrev(lambda x: x * x)(np.array([1.0, 3.0]))
         Array([[2., 0.],
@@ -68,7 +68,7 @@ def jacfwd(f: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Callabl
 
     Raises DTypeError for an integer argument.
 
-    Types: `f: (a, b, ..) -> r ->` a function `(a, b, ..) -> r of a`.
+    Types: `f: (a, b, ..) -> r ->` a function `(a, b, ..) -> r of a`. Source: `jax.jacfwd`.
 
         >>> fw.jacfwd(lambda x: x * x)(np.array([1.0, 3.0]))
         Array([[2., 0.],
@@ -82,7 +82,7 @@ def hessian(f: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Callab
 
     Raises DTypeError for an integer argument.
 
-    Types: `f: (a, b, ..) -> r ->` a function `(a, b, ..) -> r of a of a`.
+    Types: `f: (a, b, ..) -> r ->` a function `(a, b, ..) -> r of a of a`. Source: `jax.hessian`.
 
         >>> fw.hessian(lambda x: fw.prod(x))(np.array([2.0, 3.0]))
         Array([[0., 1.],
@@ -246,7 +246,7 @@ def stop_gradient(x: Any) -> Array:
 
     Raises ArgumentError for what is no array.
 
-    Types: `x: t -> t`.
+    Types: `x: t -> t`. Source: `jax.lax.stop_gradient`.
 
         >>> fw.grad(lambda x: x * fw.stop_gradient(x))(3.0)
         Array(3.0, dtype=float64)

@@ -42,7 +42,7 @@ def linearize(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tu
     second part is not differentiated and comes third. Raises ShapeError for tangents that are not
     like the primals.
 
-    Types: `f: (a, b, ..) -> r, primals: a, b, .. -> (r, (a, b, ..) -> r)`.
+    Types: `f: (a, b, ..) -> r, primals: a, b, .. -> (r, (a, b, ..) -> r)`. Source: `jax.linearize`.
 
         >>> value, slope = fw.linearize(fw.sin, 0.0)
         >>> slope(2.0), slope(3.0)
@@ -83,6 +83,7 @@ def linear_transpose(f: Callable[..., Any], *primals: Any) -> Callable[..., Any]
     Raises ArgumentError for a function that is not linear.
 
     Types: `f: (a, b, ..) -> r, primals: a, b, .. ->` a function `r -> (a, b, ..)`.
+    Source: `jax.linear_transpose`.
 
         >>> fw.linear_transpose(lambda x: 3 * x[:2], np.zeros(3))(np.array([1.0, 2.0]))
         (Array([3., 6., 0.], dtype=float64),)

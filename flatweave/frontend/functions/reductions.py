@@ -102,7 +102,7 @@ def sum(
     on every run, for every number of threads. Axis 1 of a Ragged is that of each row.
 
     Types: `xs: t[..] -> t[..]`, without the axes gone along. Raises AxisError for an axis that is
-    not there.
+    not there. Source: `numpy.sum`.
 
         >>> fw.sum([[1, 2], [3, 4]], axis=0)
         Array([4, 6], dtype=int64)
@@ -118,7 +118,7 @@ def prod(
     """The product of all elements, or along the axes `axis`; everything else is as for `sum`.
 
     Types: `xs: t[..] -> t[..]`, without the axes gone along. Raises AxisError for an axis that is
-    not there.
+    not there. Source: `numpy.prod`.
 
         >>> fw.prod([2, 3, 4])
         Array(24, dtype=int64)
@@ -135,7 +135,7 @@ def min(
     ShapeError if there is no element and no `initial`, which `where` needs, too.
 
     Types: `xs: t[..] -> t[..]`, without the axes gone along. Raises AxisError for an axis that is
-    not there.
+    not there. Source: `numpy.min`.
 
         >>> fw.min([[1, 5], [7, 3]], axis=0)
         Array([1, 3], dtype=int64)
@@ -152,7 +152,7 @@ def max(
     ShapeError if there is no element and no `initial`, which `where` needs, too.
 
     Types: `xs: t[..] -> t[..]`, without the axes gone along. Raises AxisError for an axis that is
-    not there.
+    not there. Source: `numpy.max`.
 
         >>> fw.max([[1, 5], [7, 3]], axis=0)
         Array([7, 5], dtype=int64)
@@ -165,7 +165,7 @@ def any(xs: Any, axis: Any = None, keepdims: bool = False, *, where: Any = None)
     """Whether an element is not zero, of all or along `axis`; False for no elements.
 
     Types: `xs: t[..] -> bool[..]`, without the axes gone along. Raises AxisError for an axis that
-    is not there.
+    is not there. Source: `numpy.any`.
 
         >>> fw.any([[0, 0], [0, 3]], axis=1)
         Array([False,  True], dtype=bool)
@@ -178,7 +178,7 @@ def all(xs: Any, axis: Any = None, keepdims: bool = False, *, where: Any = None)
     """Whether every element is not zero, of all or along `axis`; True for no elements.
 
     Types: `xs: t[..] -> bool[..]`, without the axes gone along. Raises AxisError for an axis that
-    is not there.
+    is not there. Source: `numpy.all`.
 
         >>> fw.all([[1, 2], [0, 3]], axis=1)
         Array([ True, False], dtype=bool)
@@ -191,7 +191,7 @@ def mean(xs: Any, axis: Any = None, keepdims: bool = False, *, where: Any = None
     """The sum divided by the number of elements, of all or along `axis`; NaN for no elements.
 
     Types: `xs: t[..] -> t[..]`, without the axes gone along; integers in f64. Raises AxisError for
-    an axis that is not there.
+    an axis that is not there. Source: `numpy.mean`.
 
         >>> fw.mean([1, 2, 6])
         Array(3.0, dtype=float64)
@@ -213,7 +213,7 @@ def argmin(xs: Any, axis: Any = None, keepdims: bool = False) -> Array:
     """Where the least element is first found, NaN being the least; in flat order, or along `axis`.
 
     Types: `xs: t[..] -> i64[..]`, without the axis gone along. Raises ShapeError where there is no
-    element, AxisError for an axis that is not there.
+    element, AxisError for an axis that is not there. Source: `numpy.argmin`.
 
         >>> fw.argmin([[3, 1], [2, 7]], axis=1)
         Array([1, 0], dtype=int64)
@@ -226,7 +226,7 @@ def argmax(xs: Any, axis: Any = None, keepdims: bool = False) -> Array:
     """Where the greatest element is first found, NaN being the greatest; flat, or along `axis`.
 
     Types: `xs: t[..] -> i64[..]`, without the axis gone along. Raises ShapeError where there is no
-    element, AxisError for an axis that is not there.
+    element, AxisError for an axis that is not there. Source: `numpy.argmax`.
 
         >>> fw.argmax([3, 9, 9])
         Array(1, dtype=int64)

@@ -53,7 +53,7 @@ def cumsum(xs: Any, axis: Any = None, dtype: Any = None) -> Array:
     """The sum of the elements up to each one, in flat order or along `axis`; dtypes as `sum`'s.
 
     Types: `xs: t[..] -> t[..]`, small integers in i64 or u64; of rank 1 without an axis. Raises
-    AxisError for an axis that is not there.
+    AxisError for an axis that is not there. Source: `numpy.cumsum`.
 
         >>> fw.cumsum([[1, 2], [3, 4]], axis=1)
         Array([[1, 3],
@@ -67,7 +67,7 @@ def cumprod(xs: Any, axis: Any = None, dtype: Any = None) -> Array:
     """The product of the elements up to each one, in flat order or along `axis`.
 
     Types: `xs: t[..] -> t[..]`, small integers in i64 or u64; of rank 1 without an axis. Raises
-    AxisError for an axis that is not there.
+    AxisError for an axis that is not there. Source: `numpy.cumprod`.
 
         >>> fw.cumprod([2, 3, 4])
         Array([ 2,  6, 24], dtype=int64)
@@ -233,6 +233,7 @@ def segmented_reduce(
 
     Types: `op: (t, t) -> t, initial: t, flags: bool[n], xs: t[n] -> t[segments]`. Raises DTypeError
     when flags are no bools, and as `segmented_scan`.
+    Source: Blelloch 1990; Elsman 2019, section 2.1.
 
         >>> fw.segmented_reduce(fw.add, 0, np.array([True, False, True]), np.array([1, 2, 3]))
         Array([3, 3], dtype=int64)

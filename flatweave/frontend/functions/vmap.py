@@ -93,7 +93,7 @@ def vmap(f: Callable[P, R], in_axes: Any = 0, out_axes: Any = 0) -> Callable[P, 
     Raises ShapeError when the arrays differ in length along their axes, or have no such axis;
     ArgumentError for axes that are not like the arguments.
 
-    Types: `f: (a, b, ..) -> r ->` a function `a[n, ..], b[n, ..], .. -> r[n]`.
+    Types: `f: (a, b, ..) -> r ->` a function `a[n, ..], b[n, ..], .. -> r[n]`. Source: `jax.vmap`.
 
         >>> fw.vmap(fw.dot, in_axes=(0, None))(np.array([[1, 2], [3, 4]]), np.array([1, 1]))
         Array([3, 7], dtype=int64)

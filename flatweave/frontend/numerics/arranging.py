@@ -30,7 +30,7 @@ from flatweave.frontend.values.array import Array, describe
 def ravel(x: Any) -> Array:
     """The elements in row-major order, along one axis.
 
-    Types: `x: t[..] -> t[n]`. Raises ArgumentError for what is no array.
+    Types: `x: t[..] -> t[n]`. Raises ArgumentError for what is no array. Source: `numpy.ravel`.
 
         >>> fw.ravel([[1, 2], [3, 4]])
         Array([1, 2, 3, 4], dtype=int64)
@@ -44,7 +44,7 @@ def swapaxes(x: Any, axis1: int, axis2: int) -> Array:
     """The array with two axes exchanged.
 
     Types: `x: t[.., m, .., n, ..] -> t[.., n, .., m, ..]`. Raises AxisError for an axis that is not
-    there.
+    there. Source: `numpy.swapaxes`.
 
         >>> fw.swapaxes([[1, 2, 3]], 0, 1).shape
         (3, 1)
@@ -77,6 +77,7 @@ def atleast_1d(*arrays: Any) -> Array:
     """The array, or a number as an array of one element; of several a tuple.
 
     Types: `t[..] -> t[..]`, for each. Raises ArgumentError for what is no array.
+    Source: `numpy.atleast_1d`.
 
         >>> fw.atleast_1d(3)
         Array([3], dtype=int64)
@@ -90,6 +91,7 @@ def atleast_2d(*arrays: Any) -> Array:
     """The array, or what has one axis as a row of a matrix; of several a tuple.
 
     Types: `t[..] -> t[..]`, for each. Raises ArgumentError for what is no array.
+    Source: `numpy.atleast_2d`.
 
         >>> fw.atleast_2d([1, 2])
         Array([[1, 2]], dtype=int64)
@@ -115,6 +117,7 @@ def hstack(arrays: Sequence[Any]) -> Array:
 
     Types: a list of `t[m, k, ..]`, `t[m, l, ..]`, .. `-> t[m, k + l + .., ..]`. Raises ShapeError
     where other extents differ, or ranks do; ArgumentError for an empty list.
+    Source: `numpy.hstack`.
 
         >>> fw.hstack([[[1], [2]], [[3], [4]]])
         Array([[1, 3],
@@ -130,7 +133,7 @@ def vstack(arrays: Sequence[Any]) -> Array:
     """Arrays below each other: along axis 0, those of one axis as rows.
 
     Types: a list of `t[m, ..]`, `t[n, ..]`, .. `-> t[m + n + .., ..]`. Raises ShapeError where
-    other extents differ, or ranks do; ArgumentError for an empty list.
+    other extents differ, or ranks do; ArgumentError for an empty list. Source: `numpy.vstack`.
 
         >>> fw.vstack([[1, 2], [3, 4]])
         Array([[1, 2],
@@ -145,7 +148,7 @@ def column_stack(arrays: Sequence[Any]) -> Array:
     """Columns joined into a matrix; matrices among them stay as they are.
 
     Types: a list of `t[n]`, `t[n, k]`, .. `-> t[n, 1 + k + ..]`. Raises ShapeError where lengths
-    differ, ArgumentError for an empty list.
+    differ, ArgumentError for an empty list. Source: `numpy.column_stack`.
 
         >>> fw.column_stack([[1, 2], [3, 4]])
         Array([[1, 3],
@@ -161,7 +164,7 @@ def append(x: Any, values: Any, axis: Any = None) -> Array:
     """The array followed by values, along `axis`, or both flattened.
 
     Types: `x: t[m, ..], values: t[n, ..] -> t[m + n, ..]`. Raises ShapeError where other extents
-    differ, AxisError for an axis that is not there.
+    differ, AxisError for an axis that is not there. Source: `numpy.append`.
 
         >>> fw.append([1, 2], 3)
         Array([1, 2, 3], dtype=int64)
@@ -177,7 +180,7 @@ def split(x: Any, indices_or_sections: Any, axis: int = 0) -> list[Array]:
 
     Types: `x: t[.., n, ..] ->` a list of `t[.., k, ..]`. Raises ShapeError where the parts cannot
     be of one length, AxisError for an axis that is not there, ArgumentError for a number of parts
-    below 1.
+    below 1. Source: `numpy.split`.
 
         >>> fw.split([1, 2, 3, 4], 2)
         [Array([1, 2], dtype=int64), Array([3, 4], dtype=int64)]
@@ -207,6 +210,7 @@ def fliplr(x: Any) -> Array:
     """The columns, along axis 1, from last to first.
 
     Types: `x: t[m, n, ..] -> t[m, n, ..]`. Raises AxisError for fewer than two axes.
+    Source: `numpy.fliplr`.
 
         >>> fw.fliplr([[1, 2], [3, 4]])
         Array([[2, 1],
@@ -220,7 +224,7 @@ def fliplr(x: Any) -> Array:
 def flipud(x: Any) -> Array:
     """The rows, along axis 0, from last to first.
 
-    Types: `x: t[m, ..] -> t[m, ..]`. Raises AxisError for a number.
+    Types: `x: t[m, ..] -> t[m, ..]`. Raises AxisError for a number. Source: `numpy.flipud`.
 
         >>> fw.flipud([[1, 2], [3, 4]])
         Array([[3, 4],
@@ -235,7 +239,7 @@ def rot90(x: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
     """The array turned `k` times by 90 degrees, from the first of two axes to the second.
 
     Types: `x: t[m, n, ..] -> t[n, m, ..]` for odd k. Raises AxisError for an axis that is not
-    there, ArgumentError for one named twice.
+    there, ArgumentError for one named twice. Source: `numpy.rot90`.
 
         >>> fw.rot90([[1, 2], [3, 4]])
         Array([[2, 4],
@@ -263,7 +267,7 @@ def diag(x: Any, k: int = 0) -> Array:
     """A matrix with these elements on its diagonal, or the diagonal of a matrix; `k` above it.
 
     Types: `x: t[n] -> t[n + |k|, n + |k|]`, or `x: t[m, n] -> t[l]`. Raises ShapeError for other
-    ranks.
+    ranks. Source: `numpy.diag`.
 
         >>> fw.diag([1, 2])
         Array([[1, 0],

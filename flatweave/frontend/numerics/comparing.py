@@ -38,6 +38,7 @@ def isclose(
     """Whether `|a - b| <= atol + rtol * |b|`, and infinities are the same; broadcast.
 
     Types: `a: t[..], b: t[..] -> bool[..]`. Raises ShapeError for shapes that do not fit.
+    Source: `numpy.isclose`.
 
         >>> fw.isclose([1.0, 2.0], [1.0 + 1e-9, 2.1])
         Array([ True, False], dtype=bool)
@@ -58,6 +59,7 @@ def allclose(
     """Whether all elements are close to each other (`isclose`).
 
     Types: `a: t[..], b: t[..] -> bool`. Raises ShapeError for shapes that do not fit.
+    Source: `numpy.allclose`.
 
         >>> fw.allclose([1.0, 2.0], [1.0 + 1e-9, 2.0])
         Array(True, dtype=bool)
@@ -74,6 +76,7 @@ def fmin(x: Any, y: Any) -> Array:
     """The smaller of two; where one is NaN the other one; element by element, broadcast.
 
     Types: `x: t[..], y: t[..] -> t[..]`. Raises ShapeError for shapes that do not fit.
+    Source: `numpy.fmin`.
 
         >>> fw.fmin([1.0, fw.nan], [2.0, 3.0])
         Array([1., 3.], dtype=float64)
@@ -87,6 +90,7 @@ def fmax(x: Any, y: Any) -> Array:
     """The greater of two; where one is NaN the other one; element by element, broadcast.
 
     Types: `x: t[..], y: t[..] -> t[..]`. Raises ShapeError for shapes that do not fit.
+    Source: `numpy.fmax`.
 
         >>> fw.fmax([1.0, fw.nan], [2.0, 3.0])
         Array([2., 3.], dtype=float64)
@@ -100,6 +104,7 @@ def degrees(x: Any) -> Array:
     """An angle in radians in degrees; element by element.
 
     Types: `x: t[..] -> t[..]`, integers as in `sin`. Raises ArgumentError for what is no array.
+    Source: `numpy.degrees`.
 
         >>> fw.degrees([0.0, fw.pi])
         Array([  0., 180.], dtype=float64)
@@ -112,6 +117,7 @@ def radians(x: Any) -> Array:
     """An angle in degrees in radians; element by element.
 
     Types: `x: t[..] -> t[..]`, integers as in `sin`. Raises ArgumentError for what is no array.
+    Source: `numpy.radians`.
 
         >>> fw.radians([0.0, 90.0]) * 2 == [0.0, fw.pi]
         Array([ True,  True], dtype=bool)
@@ -131,6 +137,7 @@ def sinc(x: Any) -> Array:
     """`sin(pi * x) / (pi * x)`, 1 at 0; element by element.
 
     Types: `x: t[..] -> t[..]`, integers in f64. Raises ArgumentError for what is no array.
+    Source: `numpy.sinc`.
 
         >>> fw.sinc([0.0, 0.5]) * fw.pi / 2
         Array([1.57079633, 1.        ], dtype=float64)
@@ -145,7 +152,7 @@ def heaviside(x: Any, y: Any) -> Array:
     """0 below 0, `y` at 0, 1 above; NaN stays NaN; element by element, broadcast.
 
     Types: `x: t[..], y: t[..] -> t[..]`, integers as in `atan2`. Raises ShapeError for shapes that
-    do not fit.
+    do not fit. Source: `numpy.heaviside`.
 
         >>> fw.heaviside([-3.0, 0.0, 2.0], 0.5)
         Array([0. , 0.5, 1. ], dtype=float64)
@@ -161,6 +168,7 @@ def fmod(x: Any, y: Any) -> Array:
     """The remainder of a division that is rounded towards 0, with the sign of x; broadcast.
 
     Types: `x: t[..], y: t[..] -> t[..]`. Raises ShapeError for shapes that do not fit.
+    Source: `numpy.fmod`.
 
         >>> fw.fmod([-7, 7], [3, -3])
         Array([-1,  1], dtype=int64)
@@ -181,6 +189,7 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
 
     Types: lists of `bool[..]` and `t[..] -> t[..]`. Raises ArgumentError for lists of different
     lengths, DTypeError for a condition that is not bool, ShapeError for shapes that do not fit.
+    Source: `numpy.select`.
 
         >>> fw.select([np.array([True, False, False]), np.array([True, True, False])], [1, 2], 3)
         Array([1, 2, 3], dtype=int64)
@@ -212,6 +221,7 @@ def polyval(p: Any, x: Any) -> Array:
     """The value at `x` of the polynomial with the coefficients `p`, the highest first.
 
     Types: `p: t[n], x: t[..] -> t[..]`. Raises ShapeError unless p has one axis.
+    Source: `numpy.polyval`.
 
         >>> fw.polyval([1, 0, 2], [0, 1, 2])
         Array([2, 3, 6], dtype=int64)

@@ -29,6 +29,7 @@ def bincount(x: Any, weights: Any = None, minlength: Any = 0) -> Array:
     Types: `x: integer[n], weights: t[n] -> i64[k]`, of weights `f64[k]`; k is the greatest number
     and 1, or `minlength` if that is more. Raises ArgumentError for a number below 0, ShapeError
     unless x and the weights are rows of one length, NegativeExtentError for a `minlength` below 0.
+    Source: `numpy.bincount`.
 
         >>> fw.bincount([1, 3, 1])
         Array([0, 2, 0, 1], dtype=int64)
@@ -59,7 +60,7 @@ def digitize(x: Any, bins: Any, right: bool = False) -> Array:
     With `right` an edge belongs to the bin before it. NaN is greater than every number.
 
     Types: `x: t[..], bins: t[n] -> i64[..]`. Raises ShapeError unless bins has one axis,
-    ArgumentError for edges that neither ascend nor descend.
+    ArgumentError for edges that neither ascend nor descend. Source: `numpy.digitize`.
 
         >>> fw.digitize([0.5, 1.0, 7.0], [0.0, 1.0, 2.0])
         Array([1, 2, 3], dtype=int64)
@@ -85,6 +86,7 @@ def argwhere(x: Any) -> Array:
     """The indices of the elements that are not 0, a row for each.
 
     Types: `x: t[..] -> i64[k, rank]`. Raises ArgumentError for what is no array.
+    Source: `numpy.argwhere`.
 
         >>> fw.argwhere([[0, 3], [5, 0]])
         Array([[0, 1],
@@ -102,6 +104,7 @@ def flatnonzero(x: Any) -> Array:
     """Where the elements are not 0, counted in row-major order.
 
     Types: `x: t[..] -> i64[k]`. Raises ArgumentError for what is no array.
+    Source: `numpy.flatnonzero`.
 
         >>> fw.flatnonzero([[0, 3], [5, 0]])
         Array([1, 2], dtype=int64)
@@ -124,7 +127,7 @@ def unique(
     is, and how many there are of each, in a tuple.
 
     Types: `x: t[..] -> t[k]`, or `(t[k], i64[k], i64[..], i64[k])`. Raises ArgumentError for what
-    is no array.
+    is no array. Source: `numpy.unique`.
 
         >>> fw.unique([3, 1, 3], return_counts=True)
         (Array([1, 3], dtype=int64), Array([1, 2], dtype=int64))
@@ -141,6 +144,7 @@ def union1d(a: Any, b: Any) -> Array:
     """The different values in either array, ascending.
 
     Types: `a: t[..], b: t[..] -> t[k]`. Raises ArgumentError for what is no array.
+    Source: `numpy.union1d`.
 
         >>> fw.union1d([3, 1], [2, 3])
         Array([1, 2, 3], dtype=int64)
@@ -157,6 +161,7 @@ def intersect1d(a: Any, b: Any) -> Array:
     """The different values that are in both arrays, ascending.
 
     Types: `a: t[..], b: t[..] -> t[k]`. Raises ArgumentError for what is no array.
+    Source: `numpy.intersect1d`.
 
         >>> fw.intersect1d([3, 1, 3], [2, 3])
         Array([3], dtype=int64)
@@ -171,6 +176,7 @@ def setdiff1d(a: Any, b: Any) -> Array:
     """The different values of the first array that are not in the second, ascending.
 
     Types: `a: t[..], b: t[..] -> t[k]`. Raises ArgumentError for what is no array.
+    Source: `numpy.setdiff1d`.
 
         >>> fw.setdiff1d([3, 1, 3], [2, 3])
         Array([1], dtype=int64)
@@ -187,6 +193,7 @@ def setxor1d(a: Any, b: Any) -> Array:
     A NaN is equal to no other: where both have one, so has the result twice.
 
     Types: `a: t[..], b: t[..] -> t[k]`. Raises ArgumentError for what is no array.
+    Source: `numpy.setxor1d`.
 
         >>> fw.setxor1d([3, 1], [2, 3])
         Array([1, 2], dtype=int64)

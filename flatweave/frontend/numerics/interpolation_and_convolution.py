@@ -52,7 +52,7 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None) -> Arr
     between; `left` and `right` outside of them, the first and the last value if not given.
 
     Types: `x: t[..], xp: t[n], fp: t[n] -> f64[..]`. Raises ShapeError unless `xp` and `fp` are of
-    one length, which is not 0.
+    one length, which is not 0. Source: `numpy.interp`.
 
         >>> fw.interp([0.5, 1.5, 9.0], [0.0, 1.0, 2.0], [0.0, 10.0, 30.0])
         Array([ 5., 20., 30.], dtype=float64)
@@ -99,7 +99,7 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array:
     """The integral of samples along an axis by the trapezoidal rule, at `x` or with spacing `dx`.
 
     Types: `y: t[.., n, ..] -> t[..]`, without the axis. Raises AxisError for an axis that is not
-    there, ShapeError where `x` does not fit.
+    there, ShapeError where `x` does not fit. Source: `numpy.trapezoid`.
 
         >>> fw.trapezoid([1.0, 2.0, 3.0])
         Array(4.0, dtype=float64)
@@ -128,7 +128,7 @@ def gradient(
 
     Types: `f: t[..] -> t[..]`, integers in f64. Raises ShapeError for an axis with too few elements
     or another number of coordinates, ArgumentError for another order or number of spacings,
-    AxisError for an axis that is not there.
+    AxisError for an axis that is not there. Source: `numpy.gradient`.
 
         >>> fw.gradient([1.0, 4.0, 9.0, 16.0])
         Array([3., 4., 6., 7.], dtype=float64)
@@ -204,7 +204,7 @@ def convolve(a: Any, v: Any, mode: str = "full") -> Array:
 
     Types: `a: t[n], v: t[m] -> t[n + m - 1]`, or the longer length, or
     `t[max(n, m) - min(n, m) + 1]`. Raises ShapeError for an empty row, ArgumentError for another
-    mode.
+    mode. Source: `numpy.convolve`.
 
         >>> fw.convolve([1, 2, 3], [0, 1])
         Array([0, 1, 2, 3], dtype=int64)
@@ -220,7 +220,7 @@ def correlate(a: Any, v: Any, mode: str = "valid") -> Array:
 
     Types: `a: t[n], v: t[m] -> t[n + m - 1]`, or the longer length, or
     `t[max(n, m) - min(n, m) + 1]`. Raises ShapeError for an empty row, ArgumentError for another
-    mode.
+    mode. Source: `numpy.correlate`.
 
         >>> fw.correlate([1, 2, 3], [0, 1])
         Array([2, 3], dtype=int64)

@@ -58,7 +58,7 @@ def nansum(x: Any, axis: Any = None, keepdims: bool = False) -> Array:
     """The sum of the elements that are not NaN: of all, or along `axis`; 0 for no elements.
 
     Types: `x: t[..] -> t[..]`, without the axes gone along; dtypes as `sum`'s. Raises AxisError for
-    an axis that is not there.
+    an axis that is not there. Source: `numpy.nansum`.
 
         >>> fw.nansum([1.0, fw.nan, 2.0])
         Array(3.0, dtype=float64)
@@ -72,7 +72,7 @@ def nanprod(x: Any, axis: Any = None, keepdims: bool = False) -> Array:
     """The product of the elements that are not NaN: of all, or along `axis`; 1 for no elements.
 
     Types: `x: t[..] -> t[..]`, without the axes gone along; dtypes as `prod`'s. Raises AxisError
-    for an axis that is not there.
+    for an axis that is not there. Source: `numpy.nanprod`.
 
         >>> fw.nanprod([3.0, fw.nan, 2.0])
         Array(6.0, dtype=float64)
@@ -85,7 +85,7 @@ def nanmin(x: Any, axis: Any = None, keepdims: bool = False) -> Array:
     """The least element that is not NaN: of all, or along `axis`; NaN where all are.
 
     Types: `x: t[..] -> t[..]`, without the axes gone along. Raises ShapeError where there is no
-    element, AxisError for an axis that is not there.
+    element, AxisError for an axis that is not there. Source: `numpy.nanmin`.
 
         >>> fw.nanmin([3.0, fw.nan, 2.0])
         Array(2.0, dtype=float64)
@@ -98,7 +98,7 @@ def nanmax(x: Any, axis: Any = None, keepdims: bool = False) -> Array:
     """The greatest element that is not NaN: of all, or along `axis`; NaN where all are.
 
     Types: `x: t[..] -> t[..]`, without the axes gone along. Raises ShapeError where there is no
-    element, AxisError for an axis that is not there.
+    element, AxisError for an axis that is not there. Source: `numpy.nanmax`.
 
         >>> fw.nanmax([3.0, fw.nan, 2.0])
         Array(3.0, dtype=float64)
@@ -122,7 +122,7 @@ def nanmean(x: Any, axis: Any = None, keepdims: bool = False) -> Array:
     """The mean of the elements that are not NaN: of all, or along `axis`; NaN for no elements.
 
     Types: `x: t[..] -> t[..]`, without the axes gone along; integers in f64. Raises AxisError for
-    an axis that is not there.
+    an axis that is not there. Source: `numpy.nanmean`.
 
         >>> fw.nanmean([3.0, fw.nan, 2.0])
         Array(2.5, dtype=float64)
@@ -151,7 +151,7 @@ def nanvar(x: Any, axis: Any = None, ddof: float = 0, keepdims: bool = False) ->
     integers it is `var`.
 
     Types: `x: t[..] -> t[..]`, without the axes gone along; integers in f64. Raises AxisError for
-    an axis that is not there.
+    an axis that is not there. Source: `numpy.nanvar`.
 
         >>> fw.nanvar([1.0, fw.nan, 3.0])
         Array(1.0, dtype=float64)
@@ -171,7 +171,7 @@ def nanstd(x: Any, axis: Any = None, ddof: float = 0, keepdims: bool = False) ->
     """The square root of the variance of the elements that are not NaN (`nanvar`).
 
     Types: `x: t[..] -> t[..]`, without the axes gone along; integers in f64. Raises AxisError for
-    an axis that is not there.
+    an axis that is not there. Source: `numpy.nanstd`.
 
         >>> fw.nanstd([1.0, fw.nan, 3.0])
         Array(1.0, dtype=float64)
@@ -185,7 +185,7 @@ def nancumsum(x: Any, axis: Any = None) -> Array:
     """The sum of the elements up to each one that are not NaN, in flat order or along `axis`.
 
     Types: `x: t[..] -> t[..]`, dtypes and axes as `cumsum`'s. Raises AxisError for an axis that is
-    not there.
+    not there. Source: `numpy.nancumsum`.
 
         >>> fw.nancumsum([1.0, fw.nan, 2.0])
         Array([1., 1., 3.], dtype=float64)
@@ -199,7 +199,7 @@ def nancumprod(x: Any, axis: Any = None) -> Array:
     """The product of the elements up to each one that are not NaN, in flat order or along `axis`.
 
     Types: `x: t[..] -> t[..]`, dtypes and axes as `cumprod`'s. Raises AxisError for an axis that is
-    not there.
+    not there. Source: `numpy.nancumprod`.
 
         >>> fw.nancumprod([3.0, fw.nan, 2.0])
         Array([3., 3., 6.], dtype=float64)
@@ -213,6 +213,7 @@ def nanargmin(x: Any, axis: Any = None, keepdims: bool = False) -> Array:
 
     Types: `x: t[..] -> i64[..]`, without the axis gone along. Raises ShapeError where there is no
     element, ArgumentError where all are NaN, AxisError for an axis that is not there.
+    Source: `numpy.nanargmin`.
 
         >>> fw.nanargmin([3.0, fw.nan, 2.0])
         Array(2, dtype=int64)
@@ -226,6 +227,7 @@ def nanargmax(x: Any, axis: Any = None, keepdims: bool = False) -> Array:
 
     Types: `x: t[..] -> i64[..]`, without the axis gone along. Raises ShapeError where there is no
     element, ArgumentError where all are NaN, AxisError for an axis that is not there.
+    Source: `numpy.nanargmax`.
 
         >>> fw.nanargmax([3.0, fw.nan, 2.0])
         Array(0, dtype=int64)
@@ -249,7 +251,7 @@ def nanmedian(x: Any, axis: Any = None, keepdims: bool = False) -> Array:
     """The median of the elements that are not NaN: of all, or along `axis`; NaN where all are.
 
     Types: `x: t[..] -> t[..]`, without the axes gone along; integers in f64. Raises AxisError for
-    an axis that is not there.
+    an axis that is not there. Source: `numpy.nanmedian`.
 
         >>> fw.nanmedian([3.0, fw.nan, 2.0])
         Array(2.5, dtype=float64)
@@ -265,7 +267,7 @@ def nanquantile(
 
     Types: `x: t[..], q: f64[..] -> t[..]`, the axes of `q` first, without those gone along;
     integers in f64. Raises ArgumentError for a `q` outside of 0 to 1 and for another method,
-    AxisError for an axis that is not there.
+    AxisError for an axis that is not there. Source: `numpy.nanquantile`.
 
         >>> fw.nanquantile([3.0, fw.nan, 2.0], 0.25)
         Array(2.25, dtype=float64)
@@ -281,7 +283,7 @@ def nanpercentile(
 
     Types: `x: t[..], q: f64[..] -> t[..]`, the axes of `q` first, without those gone along;
     integers in f64. Raises ArgumentError for a `q` outside of 0 to 100 and for another method,
-    AxisError for an axis that is not there.
+    AxisError for an axis that is not there. Source: `numpy.nanpercentile`.
 
         >>> fw.nanpercentile([3.0, fw.nan, 2.0], 25)
         Array(2.25, dtype=float64)
@@ -299,6 +301,7 @@ def nan_to_num(
     Arrays never change, so that `copy` makes no difference.
 
     Types: `x: t[..] -> t[..]`. Raises ArgumentError for what is no array.
+    Source: `numpy.nan_to_num`.
 
         >>> fw.nan_to_num([1.0, fw.nan, fw.inf], posinf=9)
         Array([1., 0., 9.], dtype=float64)

@@ -46,6 +46,7 @@ def pad(x: Any, pad_width: Any, mode: str = "constant", constant_values: Any = N
     for constants where the mode takes none,
     NegativeExtentError for a width below 0, ShapeError where there is no element to repeat,
     OverflowError and DTypeError for a constant that is no value of the dtype of `x`.
+    Source: `numpy.pad`.
 
         >>> fw.pad([1, 2, 3], (1, 2))
         Array([0, 1, 2, 3, 0, 0], dtype=int64)

@@ -37,6 +37,7 @@ def inner(a: Any, b: Any) -> Array:
     """The sums of products along the last axis of both; of a number the products.
 
     Types: `a: t[.., n], b: t[.., n] -> t[.., ..]`. Raises ShapeError where the last extents differ.
+    Source: `numpy.inner`.
 
         >>> fw.inner([1, 2], [3, 4])
         Array(11, dtype=int64)
@@ -51,6 +52,7 @@ def kron(a: Any, b: Any) -> Array:
     """The Kronecker product: blocks, each an element of `a` times all of `b`.
 
     Types: `a: t[m, n], b: t[k, l] -> t[m * k, n * l]`. Raises ArgumentError for what is no array.
+    Source: `numpy.kron`.
 
         >>> fw.kron([1, 10], [1, 2])
         Array([ 1,  2, 10, 20], dtype=int64)
@@ -82,7 +84,7 @@ def einsum(subscripts: str, *operands: Any, optimize: Any = False) -> Array:
 
     Types: arrays with as many axes as names `-> t[..]`, integers as in `matmul`. Raises
     ArgumentError for names that do not fit the operands, ShapeError where extents of one name
-    differ and none is 1.
+    differ and none is 1. Source: `numpy.einsum`.
 
         >>> fw.einsum("ij,j->i", [[1, 2], [3, 4]], [10, 100])
         Array([210, 430], dtype=int64)

@@ -39,7 +39,7 @@ def ptp(x: Any, axis: Any = None, keepdims: bool = False) -> Array:
     """The greatest element less the least one: of all, or along `axis`.
 
     Types: `x: t[..] -> t[..]`, without the axes gone along. Raises ShapeError where there is no
-    element, AxisError for an axis that is not there.
+    element, AxisError for an axis that is not there. Source: `numpy.ptp`.
 
         >>> fw.ptp([3, 1, 7])
         Array(6, dtype=int64)
@@ -59,6 +59,7 @@ def average(x: Any, axis: Any = None, weights: Any = None, keepdims: bool = Fals
 
     Types: `x: t[..], weights: t[..] -> t[..]`, without the axes gone along; integers in f64. Raises
     ShapeError for weights that do not fit, AxisError for an axis that is not there.
+    Source: `numpy.average`.
 
         >>> fw.average([1.0, 2.0], weights=[3.0, 1.0])
         Array(1.25, dtype=float64)
@@ -85,6 +86,7 @@ def cov(
     of observations less 1, by all of them with `bias`, or less `ddof`.
 
     Types: `m: t[k, n] -> f64[k, k]`, of one row a number. Raises ShapeError for more than two axes.
+    Source: `numpy.cov`.
 
         >>> fw.cov([[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]])
         Array([[ 1., -1.],
@@ -119,6 +121,7 @@ def corrcoef(x: Any, y: Any = None, rowvar: bool = True) -> Array:
     """The correlations of variables, each a row of `x`, a column without `rowvar`; of `y`, too.
 
     Types: `x: t[k, n] -> f64[k, k]`, of one row a number. Raises ShapeError for more than two axes.
+    Source: `numpy.corrcoef`.
 
         >>> fw.corrcoef([[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]])
         Array([[ 1., -1.],
@@ -150,7 +153,7 @@ def median(x: Any, axis: Any = None, keepdims: bool = False) -> Array:
     NaN where there is one, and where there is no element. Axis 1 of a Ragged is each row.
 
     Types: `x: t[..] -> t[..]`, without the axes gone along; integers in f64. Raises AxisError for
-    an axis that is not there.
+    an axis that is not there. Source: `numpy.median`.
 
         >>> fw.median([3, 1, 2, 10])
         Array(2.5, dtype=float64)
@@ -173,7 +176,7 @@ def quantile(
     Types: `x: t[..], q: f64[..] -> t[..]`, the axes of `q` first, without those gone along;
     integers in f64, or as they are where one of them is the result. Raises ArgumentError for a `q`
     outside of 0 to 1 and for another method, ShapeError for no elements where the result is an
-    integer, AxisError for an axis that is not there.
+    integer, AxisError for an axis that is not there. Source: `numpy.quantile`.
 
         >>> fw.quantile([1.0, 2.0, 3.0, 5.0], [0.0, 0.5, 1.0])
         Array([1. , 2.5, 5. ], dtype=float64)
@@ -189,7 +192,7 @@ def percentile(
 
     Types: `x: t[..], q: f64[..] -> t[..]`, the axes of `q` first, without those gone along;
     integers in f64. Raises ArgumentError for a `q` outside of 0 to 100 and for another method,
-    AxisError for an axis that is not there.
+    AxisError for an axis that is not there. Source: `numpy.percentile`.
 
         >>> fw.percentile([1.0, 2.0, 3.0, 5.0], 50)
         Array(2.5, dtype=float64)

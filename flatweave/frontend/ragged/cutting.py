@@ -162,6 +162,7 @@ def ragged(
     below 0, ExtentOverflowError for too large ones.
 
     Types: `values: t[m], offsets: i64[n + 1] ->` n rows, or as said above.
+    Source: Awkward's `ak.Array`; Arrow's lists.
 
         >>> fw.ragged([1, 2, 3], lengths=[2, 0, 1])
         Ragged([[1, 2], [], [3]], dtype=int64)

@@ -82,6 +82,9 @@ class Ragged(Node, Verbs, Elementwise, Reductions):
     `fw.ragged` makes one of rows, or from offsets, lengths or flags; `Ragged(values, offsets)` is
     `fw.ragged(values, offsets=offsets)`. Raises as `fw.ragged` does.
 
+    Types: `values: t[n, ..], offsets: i64[rows + 1]`. Source: Awkward's `ListOffsetArray`; Arrow's
+    lists.
+
         >>> fw.sum(fw.ragged([[1, 2], [], [3]]) * 10, axis=1)
         Array([30,  0, 30], dtype=int64)
     """

@@ -41,7 +41,7 @@ SIDE_BY_SIDE = 16
 def stack(arrays: Sequence[Any], axis: int = 0) -> Array:
     """Arrays of one shape side by side along a new axis. Raises ShapeError for other shapes.
 
-    Types: a list of k `t[..] -> t[k, ..]`.
+    Types: a list of k `t[..] -> t[k, ..]`. Source: `numpy.stack`.
 
         >>> fw.stack([np.array([1, 2]), np.array([3, 4])])
         Array([[1, 2],
@@ -99,7 +99,7 @@ def unstack(x: Any, axis: int = 0) -> tuple[Array, ...]:
     """The arrays along an axis as a tuple; the extent must be known when the program is traced.
 
     Types: `x: t[k, ..] ->` a tuple of k `t[..]`. Raises ShapeError where the extent is known at run
-    time only.
+    time only. Source: `numpy.unstack`.
 
         >>> fw.unstack(np.array([[1, 2], [3, 4]]))[1]
         Array([3, 4], dtype=int64)
@@ -132,7 +132,7 @@ def squeeze(x: Any, axis: Any = None) -> Array:
     """The array without axes of extent 1: those given, or all of them.
 
     Types: `x: t[.., 1, ..] -> t[..]`. Raises ShapeError for another extent, ArgumentError without
-    an axis in a jitted function where an extent is known at run time only.
+    an axis in a jitted function where an extent is known at run time only. Source: `numpy.squeeze`.
 
         >>> fw.squeeze([[1, 2]], 0)
         Array([1, 2], dtype=int64)
@@ -160,7 +160,7 @@ def moveaxis(x: Any, source: Any, destination: Any) -> Array:
     """The array with some axes moved; the others keep their order.
 
     Types: `x: t[..] -> t[..]`, its extents in another order. Raises AxisError for an axis that is
-    not there, ArgumentError if sources and destinations differ in number.
+    not there, ArgumentError if sources and destinations differ in number. Source: `numpy.moveaxis`.
 
         >>> fw.moveaxis(np.zeros((2, 3, 4)), 0, -1).shape
         (3, 4, 2)
@@ -183,7 +183,7 @@ def permute_dims(x: Any, axes: Any) -> Array:
     """The array with its axes in the order `axes`.
 
     Types: `x: t[..] -> t[..]`, its extents in another order. Raises ShapeError unless each axis is
-    named once.
+    named once. Source: `numpy.permute_dims`.
 
         >>> fw.permute_dims(np.zeros((2, 3, 4)), (2, 0, 1)).shape
         (4, 2, 3)
@@ -196,6 +196,7 @@ def matrix_transpose(x: Any) -> Array:
     """Matrices with rows and columns changed; axes before the last two stay.
 
     Types: `x: t[.., m, n] -> t[.., n, m]`. Raises ShapeError for fewer than two axes.
+    Source: `numpy.matrix_transpose`.
 
         >>> fw.matrix_transpose([[1, 2], [3, 4]])
         Array([[1, 3],
@@ -216,6 +217,7 @@ def flip(x: Any, axis: Any = None) -> Array:
     """The elements from last to first, along all axes or those given.
 
     Types: `x: t[..] -> t[..]`. Raises AxisError for an axis that is not there.
+    Source: `numpy.flip`.
 
         >>> fw.flip([[1, 2], [3, 4]], axis=1)
         Array([[2, 1],
@@ -233,7 +235,7 @@ def roll(x: Any, shift: Any, axis: Any = None) -> Array:
     elements in row-major order without an axis. Several shifts and axes go in pairs.
 
     Types: `x: t[..], shift: integers -> t[..]`. Raises AxisError for an axis that is not there,
-    ArgumentError for another number of shifts than of axes.
+    ArgumentError for another number of shifts than of axes. Source: `numpy.roll`.
 
         >>> fw.roll([1, 2, 3], 1)
         Array([3, 1, 2], dtype=int64)
@@ -266,7 +268,7 @@ def repeat(x: Any, repeats: Any, axis: Any = None) -> Array:
 
     `repeats` is a number, or one for each element. Raises NegativeExtentError below 0.
 
-    Types: `x: t[n], repeats: integer or integer[n] -> t[sum of them]`.
+    Types: `x: t[n], repeats: integer or integer[n] -> t[sum of them]`. Source: `numpy.repeat`.
 
         >>> fw.repeat([1, 2], [2, 3])
         Array([1, 1, 2, 2, 2], dtype=int64)
@@ -326,7 +328,7 @@ def tile(x: Any, repetitions: Any) -> Array:
     """The array repeated along each of its last axes.
 
     Types: `x: t[n], repetitions: ints -> t[n * repetitions]`. Raises NegativeExtentError for a
-    number below 0.
+    number below 0. Source: `numpy.tile`.
 
         >>> fw.tile([1, 2], (2,))
         Array([1, 2, 1, 2], dtype=int64)

@@ -59,7 +59,7 @@ def _host_ones(shape: Any, dtype: Any = None, *, device: Any = None) -> object:
 def zeros(shape: Any, dtype: Any = None, *, device: Any = None) -> Array:
     """An array of 0. Raises NegativeExtentError for an extent below 0.
 
-    Types: `shape: extents -> t[shape]`, f64 unless given.
+    Types: `shape: extents -> t[shape]`, f64 unless given. Source: `numpy.zeros`.
 
         >>> fw.zeros((2, 2))
         Array([[0., 0.],
@@ -72,7 +72,7 @@ def zeros(shape: Any, dtype: Any = None, *, device: Any = None) -> Array:
 def ones(shape: Any, dtype: Any = None, *, device: Any = None) -> Array:
     """An array of 1. Raises NegativeExtentError for an extent below 0.
 
-    Types: `shape: extents -> t[shape]`, f64 unless given.
+    Types: `shape: extents -> t[shape]`, f64 unless given. Source: `numpy.ones`.
 
         >>> fw.ones(3, fw.i8)
         Array([1, 1, 1], dtype=int8)
@@ -94,6 +94,7 @@ def zeros_like(x: Any, dtype: Any = None, *, device: Any = None) -> Array:
     """An array of 0, of the shape and, unless another is given, the dtype of `x`.
 
     Types: `x: t[..] -> t[..]`. Raises ArgumentError for what is no array.
+    Source: `numpy.zeros_like`.
 
         >>> fw.zeros_like([1, 2])
         Array([0, 0], dtype=int64)
@@ -106,6 +107,7 @@ def ones_like(x: Any, dtype: Any = None, *, device: Any = None) -> Array:
     """An array of 1, of the shape and, unless another is given, the dtype of `x`.
 
     Types: `x: t[..] -> t[..]`. Raises ArgumentError for what is no array.
+    Source: `numpy.ones_like`.
 
         >>> fw.ones_like(np.zeros(2))
         Array([1., 1.], dtype=float64)
@@ -118,6 +120,7 @@ def empty_like(x: Any, dtype: Any = None, *, device: Any = None) -> Array:
     """An array of the shape and, unless another is given, the dtype of `x`; its values are 0.
 
     Types: `x: t[..] -> t[..]`. Raises ArgumentError for what is no array.
+    Source: `numpy.empty_like`.
 
         >>> fw.empty_like(np.zeros((2, 3))).shape
         (2, 3)
@@ -130,6 +133,7 @@ def full_like(x: Any, fill_value: Any, dtype: Any = None, *, device: Any = None)
     """An array of one value, of the shape and, unless another is given, the dtype of `x`.
 
     Types: `x: t[..], fill_value: number -> t[..]`. Raises ArgumentError for what is no array.
+    Source: `numpy.full_like`.
 
         >>> fw.full_like(np.zeros(2), 7)
         Array([7., 7.], dtype=float64)
@@ -147,7 +151,7 @@ def arange(
     is i64, or f64 where a float is among them. Raises ArgumentError for a step of 0,
     ScalarOverflowError for integers of more than 64 bits.
 
-    Types: `start, stop, step: numbers -> i64[n]` or `f64[n]`.
+    Types: `start, stop, step: numbers -> i64[n]` or `f64[n]`. Source: `numpy.arange`.
 
         >>> fw.arange(2, 8, 3)
         Array([2, 5], dtype=int64)
@@ -193,6 +197,7 @@ def linspace(
     rounded down for an integer dtype.
 
     Types: `start, stop: numbers, num: int -> f64[num]`. Raises ArgumentError for a num below 0.
+    Source: `numpy.linspace`.
 
         >>> fw.linspace(0, 1, 3)
         Array([0. , 0.5, 1. ], dtype=float64)
@@ -223,7 +228,7 @@ def eye(
     """A matrix with 1 on its diagonal number k, which lies above the main one for k > 0.
 
     Types: `n_rows, n_cols: extents -> t[n_rows, n_cols]`, f64 unless given. Raises
-    NegativeExtentError for an extent below 0.
+    NegativeExtentError for an extent below 0. Source: `numpy.eye`.
 
         >>> fw.eye(2, 3, k=1)
         Array([[0., 1., 0.],
@@ -271,6 +276,7 @@ def tril(x: Any, *, k: int = 0) -> Array:
     """Matrices with 0 above diagonal number k.
 
     Types: `x: t[.., m, n] -> t[.., m, n]`. Raises ShapeError for fewer than two axes.
+    Source: `numpy.tril`.
 
         >>> fw.tril([[1, 2], [3, 4]])
         Array([[1, 0],
@@ -284,6 +290,7 @@ def triu(x: Any, *, k: int = 0) -> Array:
     """Matrices with 0 below diagonal number k.
 
     Types: `x: t[.., m, n] -> t[.., m, n]`. Raises ShapeError for fewer than two axes.
+    Source: `numpy.triu`.
 
         >>> fw.triu([[1, 2], [3, 4]])
         Array([[1, 2],
@@ -299,6 +306,7 @@ def meshgrid(*arrays: Any, indexing: str = "xy") -> tuple[Array, ...]:
 
     Types: `a[m], b[n], .. ->` a tuple of `[n, m, ..]`, or of `[m, n, ..]` for "ij". Raises
     ArgumentError for another indexing, ShapeError for arrays of more axes.
+    Source: `numpy.meshgrid`.
 
         >>> fw.meshgrid([1, 2], [3, 4])[1]
         Array([[3, 3],

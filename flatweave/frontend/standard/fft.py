@@ -202,6 +202,7 @@ def fft(x: Any, /, *, n: Any = None, axis: int = -1, norm: str = "backward") -> 
     "ortho" both by sqrt(n). Any length takes n log n steps.
 
     Types: `x: t[.., m, ..] -> complex[.., n, ..]`. Raises AxisError for an axis that is not there.
+    Source: `numpy.fft.fft`.
 
         >>> fw.fft.fft([1.0, 0.0, 0.0]).real
         Array([1., 1., 1.], dtype=float64)
@@ -215,7 +216,7 @@ def ifft(x: Any, /, *, n: Any = None, axis: int = -1, norm: str = "backward") ->
     """The inverse of `fft`.
 
     Types: `x: complex[.., m, ..] -> complex[.., n, ..]`. Raises AxisError for an axis that is not
-    there.
+    there. Source: `numpy.fft.ifft`.
 
         >>> fw.fft.ifft(fw.fft.fft([1.0, 2.0])).real
         Array([1., 2.], dtype=float64)
@@ -228,7 +229,7 @@ def rfft(x: Any, /, *, n: Any = None, axis: int = -1, norm: str = "backward") ->
     """The first n // 2 + 1 elements of the transform of real numbers: the others mirror them.
 
     Types: `x: float[.., m, ..] -> complex[.., n // 2 + 1, ..]`. Raises AxisError for an axis that
-    is not there.
+    is not there. Source: `numpy.fft.rfft`.
 
         >>> fw.fft.rfft([1.0, 0.0, 0.0]).real
         Array([1., 1.], dtype=float64)
@@ -242,7 +243,7 @@ def irfft(x: Any, /, *, n: Any = None, axis: int = -1, norm: str = "backward") -
     """The inverse of `rfft`: n real numbers, 2 (m - 1) of m if no `n` is given.
 
     Types: `x: complex[.., m, ..] -> float[.., n, ..]`. Raises AxisError for an axis that is not
-    there.
+    there. Source: `numpy.fft.irfft`.
 
         >>> fw.fft.irfft([2.0, 0.0])
         Array([1., 1.], dtype=float64)
@@ -256,7 +257,7 @@ def hfft(x: Any, /, *, n: Any = None, axis: int = -1, norm: str = "backward") ->
     """The real transform of numbers whose second half mirrors the first, which is given.
 
     Types: `x: complex[.., m, ..] -> float[.., n, ..]`. Raises AxisError for an axis that is not
-    there.
+    there. Source: `numpy.fft.hfft`.
 
         >>> fw.fft.hfft([1.0, 0.0])
         Array([1., 1.], dtype=float64)
@@ -269,7 +270,7 @@ def ihfft(x: Any, /, *, n: Any = None, axis: int = -1, norm: str = "backward") -
     """The inverse of `hfft`: the first n // 2 + 1 elements.
 
     Types: `x: float[.., m, ..] -> complex[.., n // 2 + 1, ..]`. Raises AxisError for an axis that
-    is not there.
+    is not there. Source: `numpy.fft.ihfft`.
 
         >>> fw.fft.ihfft([2.0, 2.0]).real
         Array([2., 0.], dtype=float64)
@@ -322,6 +323,7 @@ def fftn(x: Any, /, *, s: Any = None, axes: Any = None, norm: str = "backward") 
     """The Fourier transform along several axes, or all; `s` has their lengths.
 
     Types: `x: t[..] -> complex[..]`. Raises AxisError for an axis that is not there.
+    Source: `numpy.fft.fftn`.
 
         >>> fw.fft.fftn([[1.0, 0.0], [0.0, 0.0]]).real
         Array([[1., 1.],
@@ -336,6 +338,7 @@ def ifftn(x: Any, /, *, s: Any = None, axes: Any = None, norm: str = "backward")
     """The inverse of `fftn`.
 
     Types: `x: complex[..] -> complex[..]`. Raises AxisError for an axis that is not there.
+    Source: `numpy.fft.ifftn`.
 
         >>> fw.fft.ifftn([[4.0, 0.0], [0.0, 0.0]]).real
         Array([[1., 1.],
@@ -349,7 +352,7 @@ def rfftn(x: Any, /, *, s: Any = None, axes: Any = None, norm: str = "backward")
     """The transform of real numbers along several axes, of which the last is given by half.
 
     Types: `x: float[..] -> complex[..]`. Raises AxisError for an axis that is not there, ShapeError
-    for a number.
+    for a number. Source: `numpy.fft.rfftn`.
 
         >>> fw.fft.rfftn([[1.0, 0.0], [0.0, 0.0]]).real
         Array([[1., 1.],
@@ -368,7 +371,7 @@ def irfftn(x: Any, /, *, s: Any = None, axes: Any = None, norm: str = "backward"
     """The inverse of `rfftn`.
 
     Types: `x: complex[..] -> float[..]`. Raises AxisError for an axis that is not there, ShapeError
-    for a number.
+    for a number. Source: `numpy.fft.irfftn`.
 
         >>> fw.fft.irfftn([[4.0, 0.0], [0.0, 0.0]])
         Array([[1., 1.],

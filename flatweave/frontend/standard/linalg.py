@@ -102,7 +102,7 @@ def solve(x1: Any, x2: Any, /) -> Array:
     """x with `x1 @ x = x2`; of a vector a vector. Raises ArgumentError for a singular matrix,
     ShapeError where the right side has another number of rows.
 
-    Types: `x1: t[.., n, n], x2: t[.., n, k]` or `t[n] ->` as x2.
+    Types: `x1: t[.., n, n], x2: t[.., n, k]` or `t[n] ->` as x2. Source: `numpy.linalg.solve`.
 
         >>> fw.linalg.solve([[2.0, 0.0], [0.0, 4.0]], [2.0, 2.0])
         Array([1. , 0.5], dtype=float64)
@@ -142,7 +142,7 @@ def _solved(a: Any, b: Any) -> Array:
 def inv(x: Any, /) -> Array:
     """The inverse of each matrix. Raises ArgumentError for a singular one.
 
-    Types: `x: t[.., n, n] -> t[.., n, n]`, t a float or complex.
+    Types: `x: t[.., n, n] -> t[.., n, n]`, t a float or complex. Source: `numpy.linalg.inv`.
 
         >>> fw.linalg.inv([[2.0, 0.0], [0.0, 4.0]])
         Array([[0.5 , 0.  ],
@@ -160,6 +160,7 @@ def det(x: Any, /) -> Array:
     """The determinant of each matrix.
 
     Types: `x: t[.., n, n] -> t[..]`. Raises ShapeError for matrices that are not square.
+    Source: `numpy.linalg.det`.
 
         >>> fw.linalg.det([[2.0, 0.0], [0.0, 3.0]])
         Array(6.0, dtype=float64)
@@ -183,7 +184,7 @@ def slogdet(x: Any, /) -> Slogdet:
     """The sign of each determinant and the logarithm of its absolute value: 0 and -inf for 0.
 
     Types: `x: t[.., n, n] -> (t[..], float[..])`. Raises ShapeError for matrices that are not
-    square.
+    square. Source: `numpy.linalg.slogdet`.
 
         >>> fw.linalg.slogdet([[1.0, 0.0], [0.0, -1.0]])[0]
         Array(-1.0, dtype=float64)
@@ -205,7 +206,7 @@ def cholesky(x: Any, /, *, upper: bool = False) -> Array:
 
     Raises ArgumentError unless each matrix is positive definite.
 
-    Types: `x: t[.., n, n] -> t[.., n, n]`, t a float or complex.
+    Types: `x: t[.., n, n] -> t[.., n, n]`, t a float or complex. Source: `numpy.linalg.cholesky`.
 
         >>> fw.linalg.cholesky([[4.0, 2.0], [2.0, 5.0]])
         Array([[2., 0.],
@@ -236,7 +237,7 @@ def matrix_power(x: Any, n: int, /) -> Array:
     """Each matrix multiplied with itself n times; its inverse for n below 0.
 
     Types: `x: t[.., n, n], n: int -> t[.., n, n]`, integers in f64 for n below 0. Raises ShapeError
-    for matrices that are not square.
+    for matrices that are not square. Source: `numpy.linalg.matrix_power`.
 
         >>> fw.linalg.matrix_power([[1, 1], [0, 1]], 5)
         Array([[1, 5],

@@ -87,6 +87,7 @@ def finfo(type: Any) -> FloatInfo:
     """What a dtype of floats, or that of an array, holds. Raises DTypeError for another one.
 
     Types: a dtype of floats `->` its `eps`, `max`, `min`, `smallest_normal`, `bits`.
+    Source: `numpy.finfo`.
 
         >>> fw.finfo(fw.f32).bits
         32
@@ -110,7 +111,7 @@ def finfo(type: Any) -> FloatInfo:
 def iinfo(type: Any) -> IntegerInfo:
     """What a dtype of integers, or that of an array, holds. Raises DTypeError for another one.
 
-    Types: a dtype of integers `->` its `bits`, `max`, `min`.
+    Types: a dtype of integers `->` its `bits`, `max`, `min`. Source: `numpy.iinfo`.
 
         >>> fw.iinfo(fw.i8).max
         127
@@ -128,7 +129,7 @@ def can_cast(from_: Any, to: Any) -> bool:
     """Whether values of a dtype, or of an array, keep their meaning in another one.
 
     Types: two dtypes, or an array and a dtype, `->` a Python bool. Raises DTypeError for what is no
-    dtype.
+    dtype. Source: `numpy.can_cast`.
 
         >>> fw.can_cast(fw.i32, fw.f64)
         True
@@ -148,6 +149,7 @@ def result_type(*arrays_and_dtypes: Any) -> DType:
     A float of 16 bits is that of its kind alone; with others it is an f32.
 
     Types: arrays, dtypes and numbers `->` a dtype. Raises DTypeError if no dtype holds both.
+    Source: `numpy.result_type`.
 
         >>> fw.result_type(fw.i32, fw.f32)
         f64
@@ -165,7 +167,7 @@ def isdtype(dtype: Any, kind: Any) -> bool:
     """Whether a dtype is of a kind: a dtype, the name of a kind, or a tuple of such.
 
     Types: a dtype, and a kind such as `"integral"`, `->` a Python bool. Raises DTypeError for a
-    kind that does not exist.
+    kind that does not exist. Source: `numpy.isdtype`.
 
         >>> fw.isdtype(fw.f32, "real floating")
         True

@@ -50,7 +50,7 @@ def vector_norm(
     Of order infinity the greatest, of -infinity the least, of 0 how many are not 0.
 
     Types: `x: t[..] -> float[..]`, without the axes gone along. Raises AxisError for an axis that
-    is not there, ShapeError for the least of no elements.
+    is not there, ShapeError for the least of no elements. Source: `numpy.linalg.vector_norm`.
 
         >>> fw.linalg.vector_norm([3.0, 4.0])
         Array(5.0, dtype=float64)
@@ -77,7 +77,7 @@ def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Array
     """The norm of each matrix: "fro", "nuc", or of order 1, -1, 2, -2, infinity or -infinity.
 
     Types: `x: t[.., m, n] -> float[..]`. Raises ArgumentError for another order, ShapeError where
-    the least of no numbers is asked for.
+    the least of no numbers is asked for. Source: `numpy.linalg.matrix_norm`.
 
         >>> fw.linalg.matrix_norm([[3.0, 0.0], [0.0, 4.0]])
         Array(5.0, dtype=float64)
@@ -113,6 +113,7 @@ def diagonal(x: Any, /, *, offset: Any = 0) -> Array:
     """The diagonal of each matrix, or that which lies `offset` above it.
 
     Types: `x: t[.., m, n] -> t[.., k]`. Raises ShapeError for fewer than two axes.
+    Source: `numpy.linalg.diagonal`.
 
         >>> fw.linalg.diagonal([[1, 2], [3, 4]])
         Array([1, 4], dtype=int64)
@@ -140,6 +141,7 @@ def trace(x: Any, /, *, offset: Any = 0, dtype: Any = None) -> Array:
     """The sum of the diagonal of each matrix.
 
     Types: `x: t[.., m, n] -> t[..]`. Raises ShapeError for fewer than two axes.
+    Source: `numpy.linalg.trace`.
 
         >>> fw.linalg.trace([[1, 2], [3, 4]])
         Array(5, dtype=int64)
@@ -152,6 +154,7 @@ def outer(x1: Any, x2: Any, /) -> Array:
     """The products of every element of the one vector with every one of the other.
 
     Types: `x1: t[m], x2: t[n] -> t[m, n]`. Raises ShapeError unless both have one axis.
+    Source: `numpy.linalg.outer`.
 
         >>> fw.linalg.outer([1, 2], [3, 4])
         Array([[3, 4],
@@ -173,6 +176,7 @@ def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Array:
     """The cross products of vectors of 3 elements along an axis.
 
     Types: `x1, x2: t[.., 3] -> t[.., 3]`. Raises ShapeError for vectors of another length.
+    Source: `numpy.linalg.cross`.
 
         >>> fw.linalg.cross([1, 0, 0], [0, 1, 0])
         Array([0, 0, 1], dtype=int64)

@@ -23,7 +23,7 @@ def logaddexp(x: Any, y: Any) -> Array:
 
     Types: `x: t[..], y: t[..] -> t[..]`, t floats, which integers become
     as in `exp`. Raises ShapeError for
-    shapes that do not fit.
+    shapes that do not fit. Source: `numpy.logaddexp`.
 
         >>> fw.logaddexp([0.0], [-fw.inf])
         Array([0.], dtype=float64)
@@ -43,7 +43,7 @@ def logaddexp(x: Any, y: Any) -> Array:
 def signbit(x: Any) -> Array:
     """Whether the sign is minus, that of -0.0 and NaN, too; element by element.
 
-    Types: `x: t[..] -> bool[..]`. Raises Unsupported for complex numbers.
+    Types: `x: t[..] -> bool[..]`. Raises Unsupported for complex numbers. Source: `numpy.signbit`.
 
         >>> fw.signbit([1.0, -0.0])
         Array([False,  True], dtype=bool)
@@ -57,6 +57,7 @@ def real(x: Any) -> Array:
     """The real part: of real numbers they themselves.
 
     Types: `x: c128[..] -> f64[..]`, of c64 f32. Raises ArgumentError for what is no array.
+    Source: `numpy.real`.
 
         >>> fw.real(np.array([1 + 2j]))
         Array([1.], dtype=float64)
@@ -69,6 +70,7 @@ def imag(x: Any) -> Array:
     """The imaginary part: of real numbers 0.
 
     Types: `x: c128[..] -> f64[..]`, of c64 f32. Raises ArgumentError for what is no array.
+    Source: `numpy.imag`.
 
         >>> fw.imag(np.array([1 + 2j]))
         Array([2.], dtype=float64)
@@ -83,7 +85,7 @@ def nextafter(x1: Any, x2: Any) -> Array:
     """The float next to `x1` in the direction of `x2`.
 
     Types: `x1, x2: t[..] -> t[..]`, t floats, which integers become as in `exp`. Raises ShapeError
-    for shapes that do not fit.
+    for shapes that do not fit. Source: `numpy.nextafter`.
 
         >>> fw.nextafter(1.0, 2.0) > 1.0
         Array(True, dtype=bool)
@@ -117,6 +119,7 @@ def conj(x: Any) -> Array:
     """The complex conjugate: of real numbers they themselves.
 
     Types: `x: t[..] -> t[..]`, bools in i8. Raises ArgumentError for what is no array.
+    Source: `numpy.conj`.
 
         >>> fw.conj(np.array([1 + 2j]))
         Array([1.-2.j], dtype=complex128)

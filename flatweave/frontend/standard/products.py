@@ -103,6 +103,7 @@ def dot(x: Any, y: Any) -> Array:
     Scalars multiply. Raises ShapeError when the extents that meet differ.
 
     Types: `x: t[.., k], y: t[.., k, n] -> t[.., .., n]`; of a vector y `t[..]`.
+    Source: `numpy.dot`.
 
         >>> fw.dot([1, 2, 3], [4, 5, 6])
         Array(32, dtype=int64)
@@ -137,7 +138,7 @@ def matmul(x1: Any, x2: Any) -> Array:
     """The product of matrices, of a matrix and a vector, or of vectors; over the axes before the
     last two, which are broadcast. Raises ShapeError for numbers and for extents that differ.
 
-    Types: `x1: t[.., m, k], x2: t[.., k, n] -> t[.., m, n]`.
+    Types: `x1: t[.., m, k], x2: t[.., k, n] -> t[.., m, n]`. Source: `numpy.matmul`.
 
         >>> fw.matmul([[1, 2], [3, 4]], [1, 1])
         Array([3, 7], dtype=int64)
@@ -188,7 +189,7 @@ def vecdot(x1: Any, x2: Any, *, axis: int = -1) -> Array:
     """The inner products of vectors along an axis of both arrays, broadcast over the others.
 
     Types: `x1, x2: t[.., n] -> t[..]`. Raises ShapeError for vectors of two lengths, also where one
-    of these is 1, AxisError for a number.
+    of these is 1, AxisError for a number. Source: `numpy.vecdot`.
 
         >>> fw.vecdot([[1, 2], [3, 4]], [1, 1])
         Array([3, 7], dtype=int64)
@@ -215,7 +216,7 @@ def tensordot(x1: Any, x2: Any, *, axes: Any = 2) -> Array:
     or two lists of axes.
 
     Types: `x1: t[..a, ..k], x2: t[..k, ..b] -> t[..a, ..b]`. Raises ShapeError where the extents
-    that meet differ.
+    that meet differ. Source: `numpy.tensordot`.
 
         >>> fw.tensordot([1, 2], [3, 4], axes=1)
         Array(11, dtype=int64)

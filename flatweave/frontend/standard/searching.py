@@ -39,6 +39,7 @@ def nonzero(x: Any) -> tuple[Array, ...]:
     """Where the elements are not 0: a tuple of indices along each axis, in row-major order.
 
     Types: `x: t[..] ->` a tuple of `i64[k]`, one for each axis. Raises ShapeError for a scalar.
+    Source: `numpy.nonzero`.
 
         >>> fw.nonzero([5, 0, 7])
         (Array([0, 2], dtype=int64),)
@@ -65,7 +66,7 @@ def take(x: Any, indices: Any, axis: Any = None) -> Array:
     """The elements, or rows along `axis`, at some indices; without an axis of all elements in
     row-major order.
 
-    Types: `x: t[n], indices: integer[..] -> t[..]`. Raises IndexOutOfBounds.
+    Types: `x: t[n], indices: integer[..] -> t[..]`. Raises IndexOutOfBounds. Source: `numpy.take`.
 
         >>> fw.take([10, 20, 30], [2, 0])
         Array([30, 10], dtype=int64)
@@ -85,7 +86,7 @@ def take_along_axis(x: Any, indices: Any, axis: int | None = -1) -> Array:
     element of all, in row-major order. Other axes are broadcast.
 
     Types: `x: t[.., n, ..], indices: integer[.., k, ..] -> t[.., k, ..]`. Raises IndexOutOfBounds
-    for an index outside, ShapeError where other extents differ.
+    for an index outside, ShapeError where other extents differ. Source: `numpy.take_along_axis`.
 
         >>> fw.take_along_axis([[1, 2], [3, 4]], np.array([[1], [0]]))
         Array([[2],
@@ -127,7 +128,7 @@ def searchsorted(x1: Any, x2: Any, side: str = "left", sorter: Any = None) -> Ar
     ascending.
 
     Types: `x1: t[n], x2: t[..], sorter: integer[n] -> i64[..]`. Raises ArgumentError for another
-    side, ShapeError unless x1 has one axis and the sorter its length.
+    side, ShapeError unless x1 has one axis and the sorter its length. Source: `numpy.searchsorted`.
 
         >>> fw.searchsorted([10, 20, 30], [5, 20])
         Array([0, 1], dtype=int64)
@@ -193,6 +194,7 @@ def isin(x1: Any, x2: Any, *, invert: bool = False) -> Array:
     """Whether each element of the one is among those of the other; with `invert`, whether not.
 
     Types: `x1: t[..], x2: t[..k] -> bool[..]`. Raises ArgumentError for what is no array.
+    Source: `numpy.isin`.
 
         >>> fw.isin([1, 2, 3], [3, 1])
         Array([ True, False,  True], dtype=bool)
@@ -293,7 +295,7 @@ def unique_all(x: Any) -> UniqueAll:
     there are of each; a NaN is different from every other.
 
     Types: `x: t[..] -> (values: t[k], indices: i64[k], inverse_indices: i64[..], counts: i64[k])`.
-    Raises ArgumentError for what is no array.
+    Raises ArgumentError for what is no array. Source: `numpy.unique_all`.
 
         >>> fw.unique_all([3, 1, 3]).counts
         Array([1, 2], dtype=int64)
@@ -307,6 +309,7 @@ def unique_counts(x: Any) -> UniqueCounts:
     """The different values, ascending, and how many there are of each.
 
     Types: `x: t[..] -> (values: t[k], counts: i64[k])`. Raises ArgumentError for what is no array.
+    Source: `numpy.unique_counts`.
 
         >>> fw.unique_counts([3, 1, 3]).values
         Array([1, 3], dtype=int64)
@@ -321,7 +324,7 @@ def unique_inverse(x: Any) -> UniqueInverse:
     """The different values, ascending, and which one each element is.
 
     Types: `x: t[..] -> (values: t[k], inverse_indices: i64[..])`. Raises ArgumentError for what is
-    no array.
+    no array. Source: `numpy.unique_inverse`.
 
         >>> fw.unique_inverse([3, 1, 3]).inverse_indices
         Array([1, 0, 1], dtype=int64)
@@ -336,6 +339,7 @@ def unique_values(x: Any) -> Array:
     """The different values, ascending; a NaN is different from every other.
 
     Types: `x: t[..] -> t[k]`. Raises ArgumentError for what is no array.
+    Source: `numpy.unique_values`.
 
         >>> fw.unique_values([3, 1, 3])
         Array([1, 3], dtype=int64)

@@ -169,7 +169,7 @@ def qr(x: Any, /, *, mode: str = "reduced") -> QR | Array:
     alone, of the smaller extent.
 
     Types: `x: t[.., m, n] -> (t[.., m, k], t[.., k, n])`, k = min(m, n). Raises ShapeError for
-    fewer than two axes.
+    fewer than two axes. Source: `numpy.linalg.qr`.
 
         >>> fw.linalg.qr([[2.0, 0.0], [0.0, 3.0]]).R.shape
         (2, 2)
@@ -207,7 +207,7 @@ def eigh(x: Any, /) -> Eigh:
     triangle is read.
 
     Types: `x: t[.., n, n] -> (float[.., n], t[.., n, n])`. Raises ShapeError for matrices that are
-    not square.
+    not square. Source: `numpy.linalg.eigh`.
 
         >>> fw.linalg.eigh([[3.0, 0.0], [0.0, 2.0]])[0]
         Array([2., 3.], dtype=float64)
@@ -229,6 +229,7 @@ def eigvalsh(x: Any, /) -> Array:
     """The eigenvalues of Hermitian matrices, ascending; the lower triangle is read.
 
     Types: `x: t[.., n, n] -> float[.., n]`. Raises ShapeError for matrices that are not square.
+    Source: `numpy.linalg.eigvalsh`.
 
         >>> fw.linalg.eigvalsh([[3.0, 0.0], [0.0, 2.0]])
         Array([2., 3.], dtype=float64)
@@ -251,7 +252,7 @@ def svd(x: Any, /, *, full_matrices: bool = True) -> SVD:
     With `full_matrices` U and Vh are square, else they have as many columns and rows as S.
 
     Types: `x: t[.., m, n] -> (t[.., m, m], float[.., k], t[.., n, n])`, k = min(m, n). Raises
-    ShapeError for fewer than two axes.
+    ShapeError for fewer than two axes. Source: `numpy.linalg.svd`.
 
         >>> fw.linalg.svd([[0.0, 2.0], [1.0, 0.0]])[1]
         Array([2., 1.], dtype=float64)
@@ -275,6 +276,7 @@ def svdvals(x: Any, /) -> Array:
     """The singular values of each matrix, descending.
 
     Types: `x: t[.., m, n] -> float[.., min(m, n)]`. Raises ShapeError for fewer than two axes.
+    Source: `numpy.linalg.svdvals`.
 
         >>> fw.linalg.svdvals([[0.0, 2.0], [1.0, 0.0]])
         Array([2., 1.], dtype=float64)
@@ -305,6 +307,7 @@ def matrix_rank(x: Any, /, *, rtol: Any = None) -> Array:
     `rtol` is the greater extent times the dtype's eps unless given.
 
     Types: `x: t[.., m, n] -> i64[..]`. Raises ShapeError for fewer than two axes.
+    Source: `numpy.linalg.matrix_rank`.
 
         >>> fw.linalg.matrix_rank([[1.0, 2.0], [2.0, 4.0]])
         Array(1, dtype=int64)
@@ -321,6 +324,7 @@ def pinv(x: Any, /, *, rtol: Any = None) -> Array:
     """The pseudo-inverse of each matrix; singular values up to `rtol` times the greatest are 0.
 
     Types: `x: t[.., m, n] -> t[.., n, m]`. Raises ShapeError for fewer than two axes.
+    Source: `numpy.linalg.pinv`.
 
         >>> fw.linalg.pinv([[2.0], [0.0]]).shape
         (1, 2)
@@ -342,7 +346,7 @@ def eig(x: Any, /) -> Eig:
     """The eigenvalues and eigenvectors of square matrices, both complex, in no order.
 
     Types: `x: t[.., n, n] -> (complex[.., n], complex[.., n, n])`. Raises ShapeError for matrices
-    that are not square.
+    that are not square. Source: `numpy.linalg.eig`.
 
         >>> fw.linalg.eig([[2.0, 0.0], [0.0, 3.0]])[0].real
         Array([2., 3.], dtype=float64)
@@ -364,6 +368,7 @@ def eigvals(x: Any, /) -> Array:
     """The eigenvalues of square matrices, complex, in no order: as those of `eig`.
 
     Types: `x: t[.., n, n] -> complex[.., n]`. Raises ShapeError for matrices that are not square.
+    Source: `numpy.linalg.eigvals`.
 
         >>> fw.linalg.eigvals([[2.0, 0.0], [0.0, 3.0]]).real
         Array([2., 3.], dtype=float64)

@@ -35,7 +35,7 @@ def var(
     0 where that is below 0. Read twice: once for the mean.
 
     Types: `x: t[..] -> t[..]`, without the axes gone along; integers in f64, complex numbers in
-    that of their parts. Raises AxisError for an axis that is not there.
+    that of their parts. Raises AxisError for an axis that is not there. Source: `numpy.var`.
 
         >>> fw.var([1.0, 3.0], correction=1)
         Array(2.0, dtype=float64)
@@ -60,7 +60,7 @@ def std(
     """The square root of the variance (`var`).
 
     Types: `x: t[..] -> t[..]`, without the axes gone along; integers in f64. Raises AxisError for
-    an axis that is not there.
+    an axis that is not there. Source: `numpy.std`.
 
         >>> fw.std([1.0, 3.0])
         Array(1.0, dtype=float64)
@@ -74,6 +74,7 @@ def diff(x: Any, axis: int = -1, n: int = 1, prepend: Any = None, append: Any = 
     it join in.
 
     Types: `x: t[.., m, ..] -> t[.., m - n, ..]`. Raises AxisError for an axis that is not there.
+    Source: `numpy.diff`.
 
         >>> fw.diff([1, 4, 9, 16])
         Array([3, 5, 7], dtype=int64)
@@ -106,7 +107,7 @@ def cumulative_sum(
 
     Types: `x: t[..] -> t[..]`, one element longer along the axis with `include_initial`. Raises
     AxisError for an axis that is not there, ArgumentError where there are several and none is
-    named.
+    named. Source: `numpy.cumulative_sum`.
 
         >>> fw.cumulative_sum([1, 2, 3], include_initial=True)
         Array([0, 1, 3, 6], dtype=int64)
@@ -122,7 +123,7 @@ def cumulative_prod(
 
     Types: `x: t[..] -> t[..]`, one element longer along the axis with `include_initial`. Raises
     AxisError for an axis that is not there, ArgumentError where there are several and none is
-    named.
+    named. Source: `numpy.cumulative_prod`.
 
         >>> fw.cumulative_prod([2, 3, 4], include_initial=True)
         Array([ 1,  2,  6, 24], dtype=int64)
@@ -154,7 +155,7 @@ def count_nonzero(x: Any, axis: Any = None, keepdims: bool = False) -> Array:
     """How many elements are not 0, of all or along `axis`.
 
     Types: `x: t[..] -> i64[..]`, without the axes gone along. Raises AxisError for an axis that is
-    not there.
+    not there. Source: `numpy.count_nonzero`.
 
         >>> fw.count_nonzero([3, 0, 5])
         Array(2, dtype=int64)

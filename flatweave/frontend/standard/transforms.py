@@ -276,7 +276,10 @@ def _roots(n: Any, part: Any, sign: int) -> Complex:
 def fftfreq(n: Any, /, *, d: Any = 1.0, dtype: Any = None, device: Any = None) -> Array:
     """The frequencies of `fft`, in its order: 0, 1, .., -2, -1, divided by n * d.
 
+    They are cycles per unit of `d`.
+
     Types: `n: extent, d: float -> f64[n]`. Raises NegativeExtentError for n below 0.
+    Source: `numpy.fft.fftfreq`.
 
         >>> fw.fft.fftfreq(4)
         Array([ 0.  ,  0.25, -0.5 , -0.25], dtype=float64)
@@ -288,9 +291,10 @@ def fftfreq(n: Any, /, *, d: Any = 1.0, dtype: Any = None, device: Any = None) -
 
 @operation(static="dtype device")
 def rfftfreq(n: Any, /, *, d: Any = 1.0, dtype: Any = None, device: Any = None) -> Array:
-    """The frequencies of `rfft`: 0, 1, .., n // 2, divided by n * d.
+    """The frequencies of `rfft`: 0, 1, .., n // 2, divided by n * d; cycles per unit of `d`.
 
     Types: `n: extent, d: float -> f64[n // 2 + 1]`. Raises NegativeExtentError for n below -2.
+    Source: `numpy.fft.rfftfreq`.
 
         >>> fw.fft.rfftfreq(4)
         Array([0.  , 0.25, 0.5 ], dtype=float64)
@@ -319,6 +323,7 @@ def fftshift(x: Any, /, *, axes: Any = None) -> Array:
     """The frequency 0 moved to the middle, along all axes or those given.
 
     Types: `x: t[..] -> t[..]`. Raises AxisError for an axis that is not there.
+    Source: `numpy.fft.fftshift`.
 
         >>> fw.fft.fftshift([0, 1, -2, -1])
         Array([-2, -1,  0,  1], dtype=int64)
@@ -332,6 +337,7 @@ def ifftshift(x: Any, /, *, axes: Any = None) -> Array:
     """The inverse of `fftshift`.
 
     Types: `x: t[..] -> t[..]`. Raises AxisError for an axis that is not there.
+    Source: `numpy.fft.ifftshift`.
 
         >>> fw.fft.ifftshift([-2, -1, 0, 1])
         Array([ 0,  1, -2, -1], dtype=int64)

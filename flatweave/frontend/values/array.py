@@ -28,8 +28,8 @@ Number: TypeAlias = bool | int | float | complex  # an element as Python has it
 
 
 class Array(operators.Operators):
-    """An n-dimensional array, row-major: `.shape .dtype .ndim .size`, operators, indexing;
-    `np.asarray(a)` gives the values, not copied; of a traced one it raises NotTraceableError.
+    """An n-dimensional array, row-major: `.shape .dtype .ndim .size`, operators. `np.asarray(a)`
+    gives the values without a copy; NotTraceableError for a traced one. Source: `numpy.ndarray`.
 
         >>> (fw.iota(4).reshape(2, 2) + 1).T.tolist()
         [[1, 3], [2, 4]]

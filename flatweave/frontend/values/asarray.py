@@ -224,7 +224,7 @@ def asarray(
     Raises ArgumentError for nulls otherwise, and for what is no array; OverflowError (also a
     DTypeError) for a list with integers that the dtype cannot hold.
 
-    Types: what holds numbers `-> t[..]`, of its dtype or of `dtype`.
+    Types: what holds numbers `-> t[..]`, of its dtype or of `dtype`. Source: `numpy.asarray`.
 
         >>> fw.asarray([1, 2], fw.f32)
         Array([1., 2.], dtype=float32)
@@ -275,6 +275,7 @@ def array(value: Any, dtype: Any = None, *, copy: bool | None = True) -> Array:
     Arrays of ours never change and are not copied; `asarray` shares memory where it can.
 
     Types: what holds numbers `-> t[..]`, of its dtype or of `dtype`. Raises what `asarray` does.
+    Source: `numpy.array`.
 
         >>> fw.array([1, 2], fw.f32)
         Array([1., 2.], dtype=float32)
@@ -326,7 +327,7 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
 
     Raises BufferError where it cannot be shared and `copy` is False.
 
-    Types: what has `__dlpack__` `-> t[..]`.
+    Types: what has `__dlpack__` `-> t[..]`. Source: `numpy.from_dlpack`.
 
         >>> fw.from_dlpack(np.array([1, 2]))
         Array([1, 2], dtype=int64)

@@ -125,6 +125,8 @@ class Chunked(Pieced, Operators):
     of that dtype and rank; what they give row by row is Chunked, too. Raises ArgumentError for
     arrays that do not go together, and for what is missing in them.
 
+    Source: `dask.array`.
+
         >>> xs = fw.Chunked([np.arange(3), np.arange(2)])
         >>> xs
         Chunked(int64[5], 2 chunks)

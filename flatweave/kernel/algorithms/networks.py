@@ -21,63 +21,39 @@ from typing import Any
 
 from flatweave.base.errors import ShapeError
 from flatweave.base.source import user_location
+from flatweave.kernel.algorithms.index_bits import (
+    flip_bit,
+    flip_bits_from,
+    flip_lsbs_to,
+    insert_zero,
+    low_bit,
+    need_bits,
+)
 from flatweave.kernel.arrays.chunks import conc
 from flatweave.kernel.arrays.loops import cond
-from flatweave.kernel.arrays.pulls import Pull, halve, need_even, need_pull, static
+from flatweave.kernel.arrays.parts import halve, need_even
+from flatweave.kernel.arrays.pulls import Pull, need_pull, static
 from flatweave.kernel.arrays.pushes import Push, Put, pushed
 from flatweave.kernel.storage.stores import force
-from flatweave.kernel.writing.checks import need
 
 Stage = Callable[[Any], Any]
 Op = Callable[[Any, Any], Any]
-
-# -- bits of an index -----------------------------------------------------------------------------
-
-
-def one_bits(i: int) -> int:
-    """The lowest i bits, all 1."""
-    _need_bits(i, "one_bits")
-    return (1 << i) - 1
-
-
-def zero_bits(i: int, x: Any) -> Any:
-    """x with the lowest i bits 0."""
-    return x & ~one_bits(i) if i else x
-
-
-def low_bit(i: int, x: Any) -> Any:
-    """Whether bit i of x is 0."""
-    _need_bits(i, "low_bit")
-    return (x & (1 << i)) == 0
-
-
-def flip_bit(i: int, x: Any) -> Any:
-    """x with bit i flipped."""
-    _need_bits(i, "flip_bit")
-    return x ^ (1 << i)
-
-
-def flip_lsbs_to(i: int, x: Any) -> Any:
-    """x with bits 0 to i flipped."""
-    return x ^ one_bits(i + 1)
-
-
-def flip_bits_from(i: int, j: int, x: Any) -> Any:
-    """x with bits i to i + j flipped."""
-    _need_bits(i, "flip_bits_from")
-    return x ^ (one_bits(j + 1) << i)
-
-
-def insert_zero(i: int, x: Any) -> Any:
-    """x with a 0 pushed in as bit i: the left one of pair x."""
-    return x + zero_bits(i, x)
-
 
 # -- stages ---------------------------------------------------------------------------------------
 
 
 def compose(stages: Iterable[Stage], store: Stage = force) -> Stage:
-    """One stage after the other, and what each gives is stored: `store` is force unless given."""
+    """One stage after the other, and what each gives is stored: `store` is force unless given.
+
+    Types: `stages: list of (pull -> pull), store: pull -> pull`, gives a stage. Raises what the
+    stages raise. Source: Obsidian (Svensson 2013).
+
+        >>> @fk.kernel
+        ... def example(xs):
+        ...     return fk.pconcat_map(fk.compose([fk.reverse, fk.riffle]), fk.split_up(4, xs))
+        >>> example(np.arange(8))
+        Array([3, 1, 2, 0, 7, 5, 6, 4], dtype=int64)
+    """
     listed = list(stages)
 
     def composed(xs: Any) -> Any:
@@ -89,21 +65,51 @@ def compose(stages: Iterable[Stage], store: Stage = force) -> Stage:
 
 
 def repeated(n: int, stage: Stage) -> Stage:
-    """A stage n times, stored between: the thesis's rep."""
+    """A stage n times, stored between: the thesis's rep.
+
+    Types: `n: int, stage: pull t[m] -> pull t[m]`, gives a stage. Raises what the stage raises.
+    Source: Obsidian (Svensson 2013).
+
+        >>> @fk.kernel
+        ... def example(xs):
+        ...     return fk.pconcat_map(fk.repeated(2, fk.riffle), fk.split_up(8, xs))
+        >>> example(np.arange(8))
+        Array([0, 2, 4, 6, 1, 3, 5, 7], dtype=int64)
+    """
     return compose([stage] * n)
 
 
 def two(f: Stage) -> Stage:
-    """f of the first half, and of the rest."""
+    """f of the first half, and of the rest.
+
+    Types: `f: pull t[n] -> pull u[m]`, gives a stage `pull t[2 n] -> pull u[2 m]`. Raises
+    ShapeError for an odd length. Source: Obsidian (Svensson 2013).
+
+        >>> @fk.kernel
+        ... def example(xs):
+        ...     return fk.pconcat_map(fk.two(fk.reverse), fk.split_up(4, xs))
+        >>> example(np.arange(8))
+        Array([1, 0, 3, 2, 5, 4, 7, 6], dtype=int64)
+    """
     return bin_split(1, f)
 
 
 def bin_split(k: int, f: Stage) -> Stage:
-    """f of each of 2^k parts of one length, joined without a test: each index tells its part."""
+    """f of each of 2^k parts of one length, joined without a test: each index tells its part.
+
+    Types: `k: int, f: pull t[n] -> pull u[m]`, gives a stage `pull t[2^k n] -> pull u[2^k m]`.
+    Raises ShapeError when the parts are not equal. Source: Obsidian (Svensson 2013).
+
+        >>> @fk.kernel
+        ... def example(xs):
+        ...     return fk.pconcat_map(fk.bin_split(1, fk.reverse), fk.split_up(4, xs))
+        >>> example(np.arange(8))
+        Array([1, 0, 3, 2, 5, 4, 7, 6], dtype=int64)
+    """
 
     def stage(xs: Any) -> Pull:
         array = need_pull(xs, "bin_split")
-        _need_bits(k, "bin_split")
+        need_bits(k, "bin_split")
         width = _parts(array, 1 << k, "bin_split")
         length = static(f(_part(array, 0, width)).length, "bin_split")
         return Pull(
@@ -129,7 +135,14 @@ def _parts(array: Pull, count: int, who: str) -> int:
 
 
 def fan(op: Op) -> Stage:
-    """The last element of the first half combined with each of the second: a step of Sklansky's."""
+    """The last element of the first half combined with each of the second: a step of Sklansky's.
+
+    Types: `op: (t, t) -> t`, gives a stage `pull t[n] -> pull t[n]`. Raises ShapeError for a
+    length that is known at run time only. Source: Sklansky's scan, in Obsidian (Svensson 2013).
+
+        >>> fk.kernel(lambda xs: fk.pconcat_map(fk.fan(fw.add), fk.split_up(4, xs)))(np.arange(8))
+        Array([ 0,  1,  3,  4,  4,  5, 11, 12], dtype=int64)
+    """
 
     def stage(xs: Any) -> Pull:
         first, second = halve(xs)
@@ -141,7 +154,17 @@ def fan(op: Op) -> Stage:
 
 def ilv(f: Stage) -> Stage:
     """f of the even and of the odd elements, interleaved again without a
-    test: the index determines the side."""
+    test: the index determines the side.
+
+    Types: `f: pull t[n] -> pull u[m]`, gives a stage `pull t[2 n] -> pull u[2 m]`. Raises
+    ShapeError for an odd length. Source: Obsidian (Svensson 2013).
+
+        >>> @fk.kernel
+        ... def example(xs):
+        ...     return fk.pconcat_map(fk.ilv(fk.reverse), fk.split_up(8, xs))
+        >>> example(np.arange(8))
+        Array([6, 7, 4, 5, 2, 3, 0, 1], dtype=int64)
+    """
 
     def stage(xs: Any) -> Pull:
         array = need_pull(xs, "ilv")
@@ -158,7 +181,13 @@ def ilv(f: Stage) -> Stage:
 
 def riffle(xs: Any) -> Pull:
     """The two halves interleaved: a perfect shuffle. Raises ShapeError for an odd
-    length."""
+    length.
+
+    Types: `xs: pull t[2 n] -> pull t[2 n]`. Source: Obsidian (Svensson 2013).
+
+        >>> fk.kernel(fk.riffle)(np.arange(8))
+        Array([0, 4, 1, 5, 2, 6, 3, 7], dtype=int64)
+    """
     array = need_pull(xs, "riffle")
     need_even(array.length, "riffle")
     first, second = halve(array)
@@ -169,12 +198,32 @@ def riffle(xs: Any) -> Pull:
 
 
 def on_evens(f: Callable[[Any, Any], tuple[Any, Any]]) -> Stage:
-    """f of the pairs (0, 1), (2, 3), ..; f gives both."""
+    """f of the pairs (0, 1), (2, 3), ..; f gives both.
+
+    Types: `f: (t, t) -> (t, t)`, gives a stage `pull t[n] -> push t[n]`. Raises ShapeError for
+    a length that is known at run time only. Source: odd-even transposition sort (Batcher 1968).
+
+        >>> @fk.kernel
+        ... def example(xs):
+        ...     return fk.pconcat_map(fk.on_evens(lambda a, b: (b, a)), fk.split_up(4, xs))
+        >>> example(np.arange(8))
+        Array([1, 0, 3, 2, 5, 4, 7, 6], dtype=int64)
+    """
     return _pairwise(f, 0, "on_evens")
 
 
 def on_odds(f: Callable[[Any, Any], tuple[Any, Any]]) -> Stage:
-    """f of the pairs (1, 2), (3, 4), ..; who has no partner stays."""
+    """f of the pairs (1, 2), (3, 4), ..; who has no partner stays.
+
+    Types: `f: (t, t) -> (t, t)`, gives a stage `pull t[n] -> push t[n]`. Raises ShapeError for
+    a length that is known at run time only. Source: odd-even transposition sort (Batcher 1968).
+
+        >>> @fk.kernel
+        ... def example(xs):
+        ...     return fk.pconcat_map(fk.on_odds(lambda a, b: (b, a)), fk.split_up(4, xs))
+        >>> example(np.arange(8))
+        Array([0, 2, 1, 3, 4, 6, 5, 7], dtype=int64)
+    """
     return _pairwise(f, 1, "on_odds")
 
 
@@ -205,32 +254,98 @@ def _pairwise(f: Callable[[Any, Any], tuple[Any, Any]], first: int, who: str) ->
 
 
 def ilv1(i: int, f: Op, g: Op) -> Stage:
-    """Pairs at distance 2^i; an element for each thread, which tests whether it is the left one."""
+    """Pairs at distance 2^i; an element for each thread, which tests whether it is the left one.
+
+    Types: `i: int, f: (t, t) -> t, g: (t, t) -> t`, gives a stage `pull t[n] -> pull t[n]`.
+    Raises ShapeError when n is no multiple of 2^(i + 1). Source: the bitonic merger (Batcher
+    1968), in Obsidian (Svensson 2013).
+
+        >>> @fk.kernel
+        ... def example(xs):
+        ...     return fk.pconcat_map(fk.ilv1(1, fw.minimum, fw.maximum), fk.split_up(4, xs))
+        >>> example(np.array([3, 1, 0, 2]))
+        Array([0, 1, 3, 2], dtype=int64)
+    """
     return _by_elements(i, lambda x: flip_bit(i, x), f, g, "ilv1")
 
 
 def vee1(i: int, f: Op, g: Op) -> Stage:
-    """The first with the last of each 2^(i + 1), the second with the last but one, .."""
+    """The first with the last of each 2^(i + 1), the second with the last but one, ..
+
+    Types: `i: int, f: (t, t) -> t, g: (t, t) -> t`, gives a stage `pull t[n] -> pull t[n]`.
+    Raises ShapeError when n is no multiple of 2^(i + 1). Source: the periodic balanced sorter
+    (Dowd 1989), in Obsidian (Svensson 2013).
+
+        >>> @fk.kernel
+        ... def example(xs):
+        ...     return fk.pconcat_map(fk.vee1(1, fw.minimum, fw.maximum), fk.split_up(4, xs))
+        >>> example(np.array([3, 1, 0, 2]))
+        Array([2, 0, 1, 3], dtype=int64)
+    """
     return _by_elements(i, lambda x: flip_lsbs_to(i, x), f, g, "vee1")
 
 
 def ilv_vee1(i: int, j: int, f: Op, g: Op) -> Stage:
-    """vee1(j) of the elements with stride 2^i."""
+    """vee1(j) of the elements with stride 2^i.
+
+    Types: `i: int, j: int, f: (t, t) -> t, g: (t, t) -> t`, gives a stage
+    `pull t[n] -> pull t[n]`. Raises ShapeError when n is no multiple of 2^(i + j + 1). Source:
+    Obsidian (Svensson 2013).
+
+        >>> @fk.kernel
+        ... def example(xs):
+        ...     return fk.pconcat_map(fk.ilv_vee1(1, 1, fw.minimum, fw.maximum), fk.split_up(8, xs))
+        >>> example(np.arange(8)[::-1].copy())
+        Array([1, 0, 3, 2, 5, 4, 7, 6], dtype=int64)
+    """
     return _by_elements(i + j, lambda x: flip_bits_from(i, j, x), f, g, "ilv_vee1")
 
 
 def ilv2(i: int, f: Op, g: Op) -> Stage:
-    """As ilv1, a pair for each thread: half as many, and none of them asks."""
+    """As ilv1, a pair for each thread: half as many, and none of them asks.
+
+    Types: `i: int, f: (t, t) -> t, g: (t, t) -> t`, gives a stage `pull t[n] -> push t[n]`.
+    Raises ShapeError when n is no multiple of 2^(i + 1). Source: the bitonic merger (Batcher
+    1968), in Obsidian (Svensson 2013).
+
+        >>> @fk.kernel
+        ... def example(xs):
+        ...     return fk.pconcat_map(fk.ilv2(1, fw.minimum, fw.maximum), fk.split_up(4, xs))
+        >>> example(np.array([3, 1, 0, 2]))
+        Array([0, 1, 3, 2], dtype=int64)
+    """
     return _by_pairs(i, lambda x: flip_bit(i, x), f, g, "ilv2")
 
 
 def vee2(i: int, f: Op, g: Op) -> Stage:
-    """As vee1, a pair for each thread."""
+    """As vee1, a pair for each thread.
+
+    Types: `i: int, f: (t, t) -> t, g: (t, t) -> t`, gives a stage `pull t[n] -> push t[n]`.
+    Raises ShapeError when n is no multiple of 2^(i + 1). Source: the periodic balanced sorter
+    (Dowd 1989), in Obsidian (Svensson 2013).
+
+        >>> @fk.kernel
+        ... def example(xs):
+        ...     return fk.pconcat_map(fk.vee2(1, fw.minimum, fw.maximum), fk.split_up(4, xs))
+        >>> example(np.array([3, 1, 0, 2]))
+        Array([2, 0, 1, 3], dtype=int64)
+    """
     return _by_pairs(i, lambda x: flip_lsbs_to(i, x), f, g, "vee2")
 
 
 def ilv_vee2(i: int, j: int, f: Op, g: Op) -> Stage:
-    """As ilv_vee1, a pair for each thread."""
+    """As ilv_vee1, a pair for each thread.
+
+    Types: `i: int, j: int, f: (t, t) -> t, g: (t, t) -> t`, gives a stage
+    `pull t[n] -> push t[n]`. Raises ShapeError when n is no multiple of 2^(i + j + 1). Source:
+    Obsidian (Svensson 2013).
+
+        >>> @fk.kernel
+        ... def example(xs):
+        ...     return fk.pconcat_map(fk.ilv_vee2(1, 1, fw.minimum, fw.maximum), fk.split_up(8, xs))
+        >>> example(np.arange(8)[::-1].copy())
+        Array([1, 0, 3, 2, 5, 4, 7, 6], dtype=int64)
+    """
     return _by_pairs(i + j, lambda x: flip_bits_from(i, j, x), f, g, "ilv_vee2")
 
 
@@ -273,14 +388,9 @@ def _by_pairs(bit: int, partner: Callable[[Any], Any], f: Op, g: Op, who: str) -
     return stage
 
 
-def _need_bits(count: int, who: str) -> None:
-    """Expect the number of a bit, or how many there are."""
-    need(0, count, f"{who}({{0}}, ..) of bits.", "Give a whole number from 0 on.", count)
-
-
 def _whole_pairs(array: Pull, bit: int, who: str) -> None:
     n = static(array.length, who)
-    _need_bits(bit, who)
+    need_bits(bit, who)
     if n % (2 << bit):
         raise ShapeError(
             f"{who} pairs elements within {2 << bit}, and {n} elements are no multiple of it.",

@@ -38,9 +38,9 @@ from flatweave.terms.syntax import Atom, Const, Lambda, Type, Var
 Op = Callable[[Any, Any], Any]
 
 
-def operator_on(kind: Kind, op: Op, ne: Any) -> Operator:
+def operator_on(kind: Kind, op: Op, identity: Any) -> Operator:
     """A function of two elements as an operator on their atoms."""
-    return Operator(combine_on(kind, op), tuple(kind.atoms(ne, "the neutral element")))
+    return Operator(combine_on(kind, op), tuple(kind.atoms(identity, "the neutral element")))
 
 
 def function_on(kind: Kind, op: Op) -> Lambda:
@@ -216,15 +216,15 @@ def _rows(array: Pull, who: str) -> _Rows:
     return _Rows(Pull(length * row, lambda i: array.at(i // row).at(i % row)), row, length)
 
 
-def reduce_in_chunks(op: Op, array: Pull, ne: Any, check: Check) -> Any:
+def reduce_in_chunks(op: Op, array: Pull, identity: Any, check: Check) -> Any:
     """The elements combined, which every thread of the block may read after a barrier; for an array
     of rows, an array of what each combines to."""
     found = _rows(array, "reduce")
     kind = kind_of_elements(found.elements)
     if not found.count:
-        none = kind.value(kind.atoms(ne, "the neutral element"))
+        none = kind.value(kind.atoms(identity, "the neutral element"))
         return none if found.rows is None else Pull(found.rows, lambda i: none)
-    operator = operator_on(kind, op, ne)
+    operator = operator_on(kind, op, identity)
     combined = operator.function(here().builder)
     keep_laws(
         op, combined, kind, found.elements, operator.neutral, "reduce", check, row=found.row
@@ -244,14 +244,14 @@ def reduce_in_chunks(op: Op, array: Pull, ne: Any, check: Check) -> Any:
 
 
 def scan_in_chunks(
-    op: Op, array: Pull, ne: Any, before: Any, put: Put, *, exclusive: bool, check: Check
+    op: Op, array: Pull, identity: Any, before: Any, put: Put, *, exclusive: bool, check: Check
 ) -> None:
     """Puts all prefixes; of an array of rows those of each row, one row after the other."""
     found = _rows(array, "scan")
     if not found.count:
         return
     kind = kind_of_elements(found.elements)
-    operator = operator_on(kind, op, ne)
+    operator = operator_on(kind, op, identity)
     combined = operator.function(here().builder)
     keep_laws(
         op, combined, kind, found.elements, operator.neutral, "scan", check, row=found.row

@@ -29,20 +29,62 @@ Op = Callable[[Any, Any], Any]
 
 
 def shuffle(to: Callable[[Any], Any], xs: Any) -> Pull:
-    """Element i is element to(i), which another lane has computed."""
+    """Element i is element to(i), which another lane has computed.
+
+    Types: `to: i64 -> integer, xs: t[n] -> pull t[n]`. Raises NestingError outside of a warp's
+    code, IndexOutOfBounds for an index outside. Source: CUDA's `__shfl_sync`.
+
+        >>> @fk.kernel
+        ... def of_warps(xs):
+        ...     def warp(part):
+        ...         return fk.shuffle(lambda i: 3 - i, part)
+        ...     def block(b):
+        ...         return fk.pconcat_map(warp, fk.split_up(4, xs), level=fk.WARP)
+        ...     return fk.generate(1, block)
+        >>> of_warps(np.arange(8))
+        Array([3, 2, 1, 0, 7, 6, 5, 4], dtype=int64)
+    """
     kept = _kept(xs, "shuffle")
     return Pull(kept.length, lambda i: kept[to(i)])
 
 
 def shuffle_up(d: int, xs: Any) -> Pull:
-    """Element i is element i - d; the first d stay what they are."""
+    """Element i is element i - d; the first d stay what they are.
+
+    Types: `d: int, xs: t[n] -> pull t[n]`. Raises NestingError outside of a warp's code,
+    ShapeError for a d below 0. Source: CUDA's `__shfl_up_sync`.
+
+        >>> @fk.kernel
+        ... def of_warps(xs):
+        ...     def warp(part):
+        ...         return fk.shuffle_up(1, part)
+        ...     def block(b):
+        ...         return fk.pconcat_map(warp, fk.split_up(4, xs), level=fk.WARP)
+        ...     return fk.generate(1, block)
+        >>> of_warps(np.arange(8))
+        Array([0, 0, 1, 2, 4, 4, 5, 6], dtype=int64)
+    """
     kept = _kept(xs, "shuffle_up")
     need_distance(d, "shuffle_up")
     return Pull(kept.length, lambda i: kept.at(cond(i < d, lambda: i, lambda: i - d)))
 
 
 def shuffle_down(d: int, xs: Any) -> Pull:
-    """Element i is element i + d; the last d stay what they are."""
+    """Element i is element i + d; the last d stay what they are.
+
+    Types: `d: int, xs: t[n] -> pull t[n]`. Raises NestingError outside of a warp's code,
+    ShapeError for a d below 0. Source: CUDA's `__shfl_down_sync`.
+
+        >>> @fk.kernel
+        ... def of_warps(xs):
+        ...     def warp(part):
+        ...         return fk.shuffle_down(1, part)
+        ...     def block(b):
+        ...         return fk.pconcat_map(warp, fk.split_up(4, xs), level=fk.WARP)
+        ...     return fk.generate(1, block)
+        >>> of_warps(np.arange(8))
+        Array([1, 2, 3, 3, 5, 6, 7, 7], dtype=int64)
+    """
     kept = _kept(xs, "shuffle_down")
     need_distance(d, "shuffle_down")
     rest = kept.length - d
@@ -50,7 +92,21 @@ def shuffle_down(d: int, xs: Any) -> Pull:
 
 
 def shuffle_xor(mask: int, xs: Any) -> Pull:
-    """Element i is element i ^ mask: swaps neighbours for mask 1, halves for n / 2."""
+    """Element i is element i ^ mask: swaps neighbours for mask 1, halves for n / 2.
+
+    Types: `mask: int, xs: t[n] -> pull t[n]`. Raises NestingError outside of a warp's code,
+    ArgumentError when n is no power of two above `mask`. Source: CUDA's `__shfl_xor_sync`.
+
+        >>> @fk.kernel
+        ... def of_warps(xs):
+        ...     def warp(part):
+        ...         return fk.shuffle_xor(1, part)
+        ...     def block(b):
+        ...         return fk.pconcat_map(warp, fk.split_up(4, xs), level=fk.WARP)
+        ...     return fk.generate(1, block)
+        >>> of_warps(np.arange(8))
+        Array([1, 0, 3, 2, 5, 4, 7, 6], dtype=int64)
+    """
     kept = _kept(xs, "shuffle_xor")
     n = static(kept.length, "shuffle_xor")
     if n & (n - 1) or not 0 <= mask < n:
@@ -64,7 +120,22 @@ def shuffle_xor(mask: int, xs: Any) -> Pull:
 
 def warp_reduce(op: Op, xs: Any, *, check: bool = True) -> Any:
     """All elements combined in their order: neighbours, then neighbours of those. `op` must be
-    associative, and is tried unless `check` is False."""
+    associative, and is tried unless `check` is False.
+
+    Types: `op: (t, t) -> t, xs: t[n] -> t`. Raises NestingError outside of a warp's code,
+    ArgumentError for no elements, OperatorError for an `op` that is not associative. Source:
+    CUDA's `__reduce_sync`, for any operator.
+
+        >>> @fk.kernel
+        ... def of_warps(xs):
+        ...     def warp(part):
+        ...         return fk.singleton(fk.warp_reduce(fw.add, part))
+        ...     def block(b):
+        ...         return fk.pconcat_map(warp, fk.split_up(4, xs), level=fk.WARP)
+        ...     return fk.generate(1, block)
+        >>> of_warps(np.arange(8))
+        Array([ 6, 22], dtype=int64)
+    """
     kept = _kept(xs, "warp_reduce")
     n = static(kept.length, "warp_reduce")
     if n < 1:
@@ -93,7 +164,21 @@ def _of_neighbours(op: Op, xs: Pull, n: int) -> Pull:
 
 def warp_scan(op: Op, xs: Any, *, check: bool = True) -> Pull:
     """All prefixes, in log n steps: after the one with distance d, element i combines the last 2 d
-    that end at it. `op` must be associative, and is tried unless `check` is False."""
+    that end at it. `op` must be associative, and is tried unless `check` is False.
+
+    Types: `op: (t, t) -> t, xs: t[n] -> pull t[n]`. Raises NestingError outside of a warp's
+    code, OperatorError for an `op` that is not associative. Source: Hillis and Steele 1986.
+
+        >>> @fk.kernel
+        ... def of_warps(xs):
+        ...     def warp(part):
+        ...         return fk.warp_scan(fw.add, part)
+        ...     def block(b):
+        ...         return fk.pconcat_map(warp, fk.split_up(4, xs), level=fk.WARP)
+        ...     return fk.generate(1, block)
+        >>> of_warps(np.arange(8))
+        Array([ 0,  1,  3,  6,  4,  9, 15, 22], dtype=int64)
+    """
     kept = _kept(xs, "warp_scan")
     n, d = static(kept.length, "warp_scan"), 1
     _expect_associative(op, kept, n, "warp_scan", check)

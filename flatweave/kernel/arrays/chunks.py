@@ -33,6 +33,12 @@ def split_up(k: int, xs: Any, pad: Any = None) -> Pull:
 
     With `pad`, the last part is filled up with it. Raises ShapeError for a length that is no
     multiple of k, where it is known at run time then.
+
+    Types: `k: int, xs: pull t[n], pad: t -> pull (pull t[k])[n / k]`. Source: Obsidian
+    (Svensson 2013).
+
+        >>> fk.kernel(lambda xs: fk.map(fk.last, fk.split_up(4, xs)))(np.arange(8))
+        Array([3, 7], dtype=int64)
     """
     array = need_pull(xs, "split_up")
     if pad is not None and not (isinstance(array.length, int) and array.length % _size(k) == 0):
@@ -63,14 +69,28 @@ def _filled_up(k: int, array: Pull, value: Any) -> Pull:
 
 def coalesce(k: int, xs: Any) -> Pull:
     """n / k parts of k elements each, with stride n / k: when each thread takes a
-    part, neighbouring threads read neighbours."""
+    part, neighbouring threads read neighbours.
+
+    Types: `k: int, xs: pull t[n] -> pull (pull t[k])[n / k]`. Raises ShapeError when k does not
+    divide n, ArgumentError for what is no pull array. Source: Obsidian (Svensson 2013).
+
+        >>> fk.kernel(lambda xs: fk.flatten(fk.coalesce(2, xs)))(np.arange(8))
+        Array([0, 4, 1, 5, 2, 6, 3, 7], dtype=int64)
+    """
     array = need_pull(xs, "coalesce")
     count = parts_of(k, array.length, "coalesce")
     return Pull(count, lambda i: Pull(k, lambda j: array.at(i + count * j)))
 
 
 def padded(k: int, xs: Any, value: Any) -> Pull:
-    """The array followed by `value`, up to a multiple of k."""
+    """The array followed by `value`, up to a multiple of k.
+
+    Types: `k: int, xs: pull t[n], value: t -> pull t[n rounded up]`. Raises ShapeError for a k
+    below 1, ArgumentError for what is no pull array. Source: Obsidian (Svensson 2013).
+
+        >>> fk.kernel(lambda xs: fk.padded(4, xs, -1))(np.arange(6))
+        Array([ 0,  1,  2,  3,  4,  5, -1, -1], dtype=int64)
+    """
     array = need_pull(xs, "padded")
     _size(k, "padded")
     n = array.length
@@ -98,7 +118,14 @@ def _size(k: Any, who: str = "split_up") -> int:
 
 
 def fix_size(n: int, xs: Any) -> Pull:
-    """The array, whose length is known to be n: refused when it runs with another."""
+    """The array, whose length is known to be n: refused when it runs with another.
+
+    Types: `n: int, xs: pull t[n] -> pull t[n]`. Raises ShapeError when it has another length,
+    ArgumentError for what is no pull array. Source: Obsidian (Svensson 2013).
+
+        >>> fk.kernel(lambda xs: fk.riffle(fk.fix_size(4, xs)))(np.arange(4))
+        Array([0, 2, 1, 3], dtype=int64)
+    """
     array = need_pull(xs, "fix_size")
     need_length(n, "fix_size")
     for less, more in ((n, array.length), (array.length, n)):
@@ -107,7 +134,14 @@ def fix_size(n: int, xs: Any) -> Pull:
 
 
 def conc(a: Any, b: Any) -> Pull:
-    """One array after the other, by a test in each element: see concat_p for one without."""
+    """One array after the other, by a test in each element: see concat_p for one without.
+
+    Types: `a: pull t[n], b: pull t[m] -> pull t[n + m]`. Raises ArgumentError for what is no
+    pull array, DTypeError for elements of two structures. Source: Obsidian (Svensson 2013).
+
+        >>> fk.kernel(lambda xs: fk.conc(xs, xs))(np.arange(3))
+        Array([0, 1, 2, 0, 1, 2], dtype=int64)
+    """
     first, second = need_pull(a, "conc"), need_pull(b, "conc")
     return Pull(
         first.length + second.length,
@@ -116,7 +150,14 @@ def conc(a: Any, b: Any) -> Pull:
 
 
 def unpair(xs: Any) -> Pull:
-    """An array of pairs as one of twice the length, by a test in each element."""
+    """An array of pairs as one of twice the length, by a test in each element.
+
+    Types: `xs: pull (t, t)[n] -> pull t[2 n]`. Raises ArgumentError for what is no pull array.
+    Source: Obsidian (Svensson 2013).
+
+        >>> fk.kernel(lambda xs: fk.unpair(fk.pair(fk.reverse(xs))))(np.arange(4))
+        Array([3, 2, 1, 0], dtype=int64)
+    """
     pairs = need_pull(xs, "unpair")
     return Pull(
         2 * pairs.length,
@@ -133,14 +174,26 @@ def need_distance(d: Any, who: str) -> None:
 
 
 def shift_right(d: int, fill: Any, xs: Any) -> Pull:
-    """Element i is element i - d; the first d are `fill`. Raises ShapeError for a d below 0."""
+    """Element i is element i - d; the first d are `fill`. Raises ShapeError for a d below 0.
+
+    Types: `d: integer, fill: t, xs: pull t[n] -> pull t[n]`. Source: EmbArBB (Svensson 2013).
+
+        >>> fk.kernel(lambda xs: fk.shift_right(3, 0, xs))(np.arange(8))
+        Array([0, 0, 0, 0, 1, 2, 3, 4], dtype=int64)
+    """
     array = need_pull(xs, "shift_right")
     need_distance(d, "shift_right")
     return Pull(array.length, lambda i: cond(i < d, lambda: fill, lambda: array.at(i - d)))
 
 
 def shift_left(d: int, fill: Any, xs: Any) -> Pull:
-    """Element i is element i + d; the last d are `fill`. Raises ShapeError for a d below 0."""
+    """Element i is element i + d; the last d are `fill`. Raises ShapeError for a d below 0.
+
+    Types: `d: integer, fill: t, xs: pull t[n] -> pull t[n]`. Source: EmbArBB (Svensson 2013).
+
+        >>> fk.kernel(lambda xs: fk.shift_left(3, 0, xs))(np.arange(8))
+        Array([3, 4, 5, 6, 7, 0, 0, 0], dtype=int64)
+    """
     array = need_pull(xs, "shift_left")
     need_distance(d, "shift_left")
     return Pull(
@@ -149,7 +202,14 @@ def shift_left(d: int, fill: Any, xs: Any) -> Pull:
 
 
 def rotate(d: int, xs: Any) -> Pull:
-    """Element i is element (i + d) mod n."""
+    """Element i is element (i + d) mod n.
+
+    Types: `d: integer, xs: pull t[n] -> pull t[n]`. Raises ArgumentError for what is no pull
+    array. Source: Futhark's `rotate`.
+
+        >>> fk.kernel(lambda xs: fk.rotate(3, xs))(np.arange(8))
+        Array([3, 4, 5, 6, 7, 0, 1, 2], dtype=int64)
+    """
     array = need_pull(xs, "rotate")
     return Pull(array.length, lambda i: array.at((i + d) % array.length))
 
@@ -175,14 +235,28 @@ def as_row(row: Any, who: str) -> Pull:
 
 
 def transpose(xs: Any) -> Pull:
-    """Element [i][j] is element [j][i]."""
+    """Element [i][j] is element [j][i].
+
+    Types: `xs: pull (pull t[m])[n] -> pull (pull t[n])[m]`. Raises ArgumentError when the
+    elements are not pull arrays. Source: Obsidian (Svensson 2013).
+
+        >>> fk.kernel(lambda xs: fk.flatten(fk.transpose(fk.split_up(4, xs))))(np.arange(8))
+        Array([0, 4, 1, 5, 2, 6, 3, 7], dtype=int64)
+    """
     rows = need_pull(xs, "transpose")
     inner = row_length(rows, "transpose")
     return Pull(inner, lambda i: Pull(rows.length, lambda j: rows.at(j).at(i)))
 
 
 def flatten(xs: Any) -> Pull:
-    """The rows of a pull array of pull arrays, concatenated."""
+    """The rows of a pull array of pull arrays, concatenated.
+
+    Types: `xs: pull (pull t[m])[n] -> pull t[n m]`. Raises ArgumentError when the elements are
+    not pull arrays. Source: Obsidian (Svensson 2013).
+
+        >>> fk.kernel(lambda xs: fk.flatten(fk.transpose(fk.split_up(2, xs))))(np.arange(8))
+        Array([0, 2, 4, 6, 1, 3, 5, 7], dtype=int64)
+    """
     rows = need_pull(xs, "flatten")
     width = row_length(rows, "flatten")
     return Pull(rows.length * width, lambda i: rows.at(i // width).at(i % width))
@@ -209,6 +283,15 @@ def sequential(q: int | None = None) -> Callable[[Callable[..., Any]], Callable[
     Without q the machine decides: few on a GPU, on a CPU enough to fill its vector
     registers. The result is the same for every q; the last threads take fewer where q
     does not divide a length. Raises ArgumentError for a q that is no whole number from 1 on.
+
+    Types: `q: int -> decorator`. Source: Marslev and Grønborg 2024.
+
+        >>> @fk.kernel(threads=2)
+        ... @fk.sequential(4)
+        ... def doubled(xs):
+        ...     return fk.map(lambda x: x * 2, xs)
+        >>> doubled(np.arange(8))
+        Array([ 0,  2,  4,  6,  8, 10, 12, 14], dtype=int64)
     """
     if q is not None and (type(q) is not int or not 1 <= q <= MOST):
         raise ArgumentError(

@@ -80,6 +80,17 @@ def for_all(count: Extent, body: Callable[[Any], Any], level: Level | None = Non
     In code of the grid each i is a block, and the whole is one launch; in that of a block it is a
     thread, or with level=WARP a warp; in that of a warp a thread. What `body` stores is what it is
     for. Raises NestingError in code of a thread.
+
+    Types: `count: integer, body: i64 -> None, level: Level -> None`. Source: Obsidian (Svensson
+    2013).
+
+        >>> @fk.kernel
+        ... def squares(xs):
+        ...     found = fk.memory(4, fw.i64)
+        ...     fk.for_all(4, lambda b: found.__setitem__(b, xs[b] * xs[b]))
+        ...     return found
+        >>> squares(np.arange(4))
+        Array([0, 1, 4, 9], dtype=int64)
     """
     units = below(level, "for_all")
     need_length(count, "for_all")
@@ -105,7 +116,17 @@ def seq_for(
     lo: Any, hi: Any, body: Callable[..., Any], init: Any = None
 ) -> Any:
     """`body(i)` for lo <= i < hi, in order; with `init` it is body(i, state), which
-    gives the next state, and the last one is the result."""
+    gives the next state, and the last one is the result.
+
+    Types: `lo: integer, hi: integer, body: (i64, t) -> t, init: t -> t`. Raises DTypeError for
+    a state of another type. Source: Obsidian (Svensson 2013).
+
+        >>> @fk.kernel
+        ... def example(xs):
+        ...     return fk.map(lambda x: fk.seq_for(0, 3, lambda i, s: s * 2, x), xs)
+        >>> example(np.arange(4))
+        Array([ 0,  8, 16, 24], dtype=int64)
+    """
     scope = here()
     first, end = place(lo, "the start of a loop"), place(hi, "the end of a loop")
     kind, atoms = _state(init)
@@ -151,6 +172,15 @@ def seq_while(holds: Callable[[Any], Any], body: Callable[[Any], Any], init: Any
     """The state after `body` has changed it while `holds(state)`; threads may differ in how often.
 
     It ends where an index in it is outside of its array, for then the call raises an error.
+
+    Types: `holds: t -> bool, body: t -> t, init: t -> t`. Raises DTypeError for a condition
+    that is no bool, and for a state of another type. Source: Obsidian (Svensson 2013).
+
+        >>> @fk.kernel
+        ... def example(xs):
+        ...     return fk.map(lambda x: fk.seq_while(lambda s: s < 10, lambda s: s * 2, x), xs)
+        >>> example(np.arange(1, 5))
+        Array([16, 16, 12, 16], dtype=int64)
     """
     scope, made = here(), writing()
     kind, atoms = _state(init)
@@ -200,40 +230,70 @@ def _while_nothing_fails(test: Written, turn: Written, atoms: list[Any]) -> tupl
 
 
 def seq_until(fn: Callable[[Any], Any], holds: Callable[[Any], Any], init: Any) -> Any:
-    """`fn` again and again while `holds`: the thesis's seqUntil, which gives the last state."""
+    """`fn` again and again while `holds`: the thesis's seqUntil, which gives the last state.
+
+    Types: `fn: t -> t, holds: t -> bool, init: t -> t`. Raises DTypeError for a condition that
+    is no bool, and for a state of another type. Source: Obsidian (Svensson 2013).
+
+        >>> @fk.kernel
+        ... def example(xs):
+        ...     return fk.map(lambda x: fk.seq_until(lambda s: s * 2, lambda s: s < 10, x), xs)
+        >>> example(np.arange(1, 5))
+        Array([16, 16, 12, 16], dtype=int64)
+    """
     return seq_while(holds, fn, init)
 
 
 def seq_iterate(n: Extent, fn: Callable[[Any, Any], Any], init: Any) -> Any:
-    """fn(n - 1, .. fn(1, fn(0, init)))"""
+    """fn(n - 1, .. fn(1, fn(0, init)))
+
+    Types: `n: integer, fn: (i64, t) -> t, init: t -> t`. Raises DTypeError for a state of
+    another type. Source: Obsidian (Svensson 2013).
+
+        >>> @fk.kernel
+        ... def example(xs):
+        ...     return fk.map(lambda x: fk.seq_iterate(3, lambda i, s: s + i, x), xs)
+        >>> example(np.arange(4))
+        Array([3, 4, 5, 6], dtype=int64)
+    """
     return seq_for(0, n, fn, init)
 
 
-def seq_reduce(op: Callable[[Any, Any], Any], xs: Any, ne: Any = None) -> Any:
+def seq_reduce(op: Callable[[Any, Any], Any], xs: Any, identity: Any = None) -> Any:
     """The elements combined from the first to the last, by one unit, in a loop.
 
     With a neutral element also of no elements; without one the array must have an element.
+
+    Types: `op: (t, t) -> t, xs: pull t[n], identity: t -> t`. Raises ShapeError for no elements
+    without an `identity`, ArgumentError for what is no pull array. Source: Obsidian (Svensson
+    2013).
+
+        >>> @fk.kernel
+        ... def example(xs):
+        ...     return fk.map(lambda p: fk.seq_reduce(fw.add, p), fk.split_up(2, xs))
+        >>> example(np.arange(8))
+        Array([ 1,  5,  9, 13], dtype=int64)
     """
     array = need_pull(xs, "seq_reduce")
-    if ne is not None:
-        return seq_for(0, array.length, lambda i, s: op(s, array.at(i)), _met(op, array, ne))
+    if identity is not None:
+        return seq_for(0, array.length, lambda i, s: op(s, array.at(i)), _met(op, array, identity))
     need(1, array.length, "seq_reduce of {0} elements has no value.",
-         "Give a neutral element: seq_reduce(op, xs, ne).", array.length)  # fmt: skip
+         "Give a neutral element: seq_reduce(op, xs, identity).", array.length)  # fmt: skip
     return seq_for(1, array.length, lambda i, s: op(s, array.at(i)), array[0])
 
 
-def _met(op: Callable[[Any, Any], Any], array: Pull, ne: Any) -> Any:
+def _met(op: Callable[[Any, Any], Any], array: Pull, identity: Any) -> Any:
     """A neutral element, whose whole numbers of Python become the floats that `op` makes of them.
     """
-    leaves, tree = leaves_of(ne, "the neutral element")
+    leaves, tree = leaves_of(identity, "the neutral element")
     none = isinstance(array.length, int) and array.length < 1
     if none or not any(leaf.weak and not leaf.element.is_float for leaf in leaves):
-        return ne
+        return identity
     restore = here().snapshot()
-    found, same = leaves_of(op(ne, array.at(0)), "a combination")
+    found, same = leaves_of(op(identity, array.at(0)), "a combination")
     restore()
     if same != tree:
-        return ne
+        return identity
     return unflatten(tree, [
         cast(leaf, other.element) if leaf.weak and other.element.is_float else leaf
         for leaf, other in zip(leaves, found, strict=True)
@@ -241,7 +301,17 @@ def _met(op: Callable[[Any, Any], Any], array: Pull, ne: Any) -> Any:
 
 
 def cond(p: Any, then: Callable[[], Any], other: Callable[[], Any]) -> Any:
-    """The value of one of two functions; the other one does not run."""
+    """The value of one of two functions; the other one does not run.
+
+    Types: `p: bool, then: () -> t, other: () -> t -> t`. Raises DTypeError for a `p` that is no
+    bool, and for values of two structures. Source: Obsidian (Svensson 2013).
+
+        >>> @fk.kernel
+        ... def example(xs):
+        ...     return fk.map(lambda x: fk.cond(x > 1, lambda: x, lambda: -x), xs)
+        >>> example(np.arange(4))
+        Array([ 0, -1,  2,  3], dtype=int64)
+    """
     scope, made = here(), writing()
     condition = _condition(p, "the condition of cond")
     if isinstance(condition, Const):
@@ -283,7 +353,21 @@ def _either(
 
 
 def when(p: Any, body: Callable[[], Any]) -> None:
-    """`body()` where the condition holds: what it stores is what it is for."""
+    """`body()` where the condition holds: what it stores is what it is for.
+
+    Types: `p: bool, body: () -> None -> None`. Raises DTypeError for a `p` that is no bool.
+    Source: Haskell's `when`.
+
+        >>> @fk.kernel
+        ... def updated(xs):
+        ...     m = fk.fill(xs)
+        ...     def thread(t):
+        ...         fk.when(t > 0, lambda: fk.atomic_inc(m, t))
+        ...     fk.for_all(1, lambda b: fk.for_all(2, thread))
+        ...     return m
+        >>> updated(np.array([5, 6]))
+        Array([5, 7], dtype=int64)
+    """
     scope, made = here(), writing()
     condition = _condition(p, "the condition of when")
     if isinstance(condition, Const):

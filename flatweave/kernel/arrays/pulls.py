@@ -33,7 +33,14 @@ else:
 
 class Pull(Generic[T]):
     """An array as a function. `length` is an int, or a number of the host where it is not known
-    when the kernel is written."""
+    when the kernel is written.
+
+    Types: `t[length]`; `xs[i]` is an element, `xs[a:b]` a part. Raises IndexOutOfBounds for an
+    index outside. Source: pull arrays of Obsidian (Svensson 2013).
+
+        >>> fk.kernel(lambda xs: xs[1:3])(np.arange(4))
+        Array([1, 2], dtype=int64)
+    """
 
     __slots__ = ("_at", "columns", "each", "length", "made", "memory", "within")
 
@@ -119,7 +126,13 @@ def need_pull(xs: Any, who: str, remedy: str = "") -> Pull:
 
 
 def pull(length: Extent, at: At) -> Pull:
-    """The array of at(0), .. at(length - 1). Raises ShapeError for a length below 0."""
+    """The array of at(0), .. at(length - 1). Raises ShapeError for a length below 0.
+
+    Types: `length: integer, at: i64 -> t -> pull t[length]`. Source: Obsidian (Svensson 2013).
+
+        >>> fk.kernel(lambda n: fk.pull(n, lambda i: i * i))(4)
+        Array([0, 1, 4, 9], dtype=int64)
+    """
     need_length(length, "pull")
     return Pull(length, at)
 
@@ -187,21 +200,51 @@ def shortest(lengths: list[Tracer]) -> Extent:
 
 
 def zip(*arrays: Any) -> Pull:
-    """Elements side by side, as tuples."""
+    """Elements side by side, as tuples.
+
+    Types: `arrays: pull t[n], pull u[n], .. -> pull (t, u, ..)[n]`, as long as the shortest.
+    Raises ArgumentError for what is no pull array, and for no arrays. Source: Python's `zip`.
+
+        >>> @fk.kernel
+        ... def example(xs):
+        ...     return fk.map(lambda p: p[0] - p[1], fk.zip(xs, fk.reverse(xs)))
+        >>> example(np.arange(4))
+        Array([-3, -1,  1,  3], dtype=int64)
+    """
     found = over(lambda *values: values, "zip", arrays)
     found.columns = arrays
     return found
 
 
 def zip_with(fn: Callable[..., Any], *arrays: Any) -> Pull:
-    """`fn` of the elements of several arrays side by side; as long as the shortest."""
+    """`fn` of the elements of several arrays side by side; as long as the shortest.
+
+    Types: `fn: (t, u, ..) -> r, arrays: pull t[n], pull u[n], .. -> pull r[n]`. Raises
+    ArgumentError for what is no pull array, and for no arrays. Source: Haskell's `zipWith`.
+
+        >>> fk.kernel(lambda xs: fk.zip_with(fw.add, xs, fk.reverse(xs)))(np.arange(4))
+        Array([3, 3, 3, 3], dtype=int64)
+    """
     return over(fn, "zip_with", arrays)
 
 
 def unzip(xs: Any) -> tuple[Pull, ...]:
-    """An array of tuples as a tuple of arrays."""
+    """An array of tuples as a tuple of arrays.
+
+    Types: `xs: pull (t, u, ..)[n] -> (pull t[n], pull u[n], ..)`. Raises ArgumentError when the
+    elements are no tuples. Source: Obsidian (Svensson 2013).
+
+        >>> fk.kernel(lambda xs: fk.unzip(fk.pair(xs))[1])(np.arange(8))
+        Array([1, 3, 5, 7], dtype=int64)
+    """
     array = need_pull(xs, "unzip")
-    width = len(array.columns or element_seen(array))
+    seen = array.columns or element_seen(array)
+    if not isinstance(seen, tuple):
+        raise ArgumentError(
+            f"unzip needs an array of tuples, and its elements are {kind_of(seen)}.",
+            where=user_location(), remedy="Make tuples of them: fk.pair(xs), or fk.zip(xs, ys).",
+        )  # fmt: skip
+    width = len(seen)
     return tuple(
         Pull(array.length, lambda i, part=part: component(array, i, part))  # type: ignore[misc]
         for part in range(width)
@@ -214,7 +257,14 @@ def component(xs: Pull, i: Any, part: int) -> Any:
 
 
 def ix_map(fn: Callable[[Any], Any], xs: Any) -> Any:
-    """Element i is element fn(i) of a pull array; that of a push array goes to index fn(i)."""
+    """Element i is element fn(i) of a pull array; that of a push array goes to index fn(i).
+
+    Types: `fn: i64 -> integer, xs: pull t[n] -> pull t[n]`. Raises IndexOutOfBounds for an
+    index outside. Source: Obsidian (Svensson 2013).
+
+        >>> fk.kernel(lambda xs: fk.ix_map(lambda i: i ^ 1, xs))(np.arange(8))
+        Array([1, 0, 3, 2, 5, 4, 7, 6], dtype=int64)
+    """
     if hasattr(xs, "permuted"):
         return xs.permuted(fn)
     array = need_pull(xs, "ix_map")
@@ -222,7 +272,15 @@ def ix_map(fn: Callable[[Any], Any], xs: Any) -> Any:
 
 
 def gather(fn: Callable[[Any], Any], xs: Any, length: Extent) -> Pull:
-    """`length` elements, of which number i is element fn(i)."""
+    """`length` elements, of which number i is element fn(i).
+
+    Types: `fn: i64 -> integer, xs: pull t[n], length: integer -> pull t[length]`. Raises
+    IndexOutOfBounds for an index outside, ArgumentError for what is no pull array. Source:
+    Accelerate's `gather`.
+
+        >>> fk.kernel(lambda xs: fk.gather(lambda i: 2 * i, xs, 3))(np.arange(8))
+        Array([0, 2, 4], dtype=int64)
+    """
     array = need_pull(xs, "gather")
     need_length(length, "gather")
     return Pull(length, lambda i: array[fn(i)])
@@ -268,118 +326,43 @@ def _bound(bound: Any, otherwise: Any, length: Any) -> Any:
     return length + bound if isinstance(bound, int) and bound < 0 else bound
 
 
-def take(n: Extent, xs: Any) -> Any:
-    """The first n elements; of a push array, what it puts there. Raises ShapeError for an n that is
-    less than 0 or more than there are."""
-    if hasattr(xs, "taken"):
-        return xs.taken(n)
-    array = need_pull(xs, "take")
-    need_part(n, array.length, "take")
-    return Pull(n, array.at)
-
-
-def need_part(n: Any, length: Extent, who: str) -> None:
-    """Expect 0 <= n <= length."""
-    remedy = "Give a number from 0 to the length."
-    need(0, n, f"{who}({{0}}, xs) of an array of {{1}} elements.", remedy, n, length)
-    need(n, length, f"{who}({{0}}, xs) of an array of {{1}} elements.", remedy, n, length)
-
-
-def drop(n: Extent, xs: Any) -> Pull:
-    """All but the first n elements. Raises ShapeError for an n that is less than 0 or more than
-    there are."""
-    array = need_pull(xs, "drop")
-    need_part(n, array.length, "drop")
-    return Pull(array.length - n, lambda i: array.at(i + n))
-
-
-def split_at(n: Extent, xs: Any) -> tuple[Pull, Pull]:
-    """The first n elements, and the rest. Raises ShapeError for an n that is less than 0 or more
-    than there are."""
-    array = need_pull(xs, "split_at")
-    need_part(n, array.length, "split_at")
-    return Pull(n, array.at), Pull(array.length - n, lambda i: array.at(i + n))
-
-
-def halve(xs: Any) -> tuple[Pull, Pull]:
-    """The first half, and the rest."""
-    array = need_pull(xs, "halve")
-    return split_at(array.length // 2, array)
-
-
-def every_nth(n: int, first: int, xs: Any) -> Pull:
-    """Elements first, first + n, first + 2 n, .. Raises ShapeError for steps below 1, and for a
-    first one outside the array."""
-    array = need_pull(xs, "every_nth")
-    need(1, n, "every_nth({0}, k, xs) has a step below 1.", "Give a step from 1 on.", n)
-    need_part(first, array.length, f"every_nth({n if isinstance(n, int) else 'n'}, ..), from")
-    return Pull((array.length - first + n - 1) // n, lambda i: array.at(i * n + first))
-
-
-def evens(xs: Any) -> Pull:
-    """Elements 0, 2, 4, .."""
-    return every_nth(2, 0, xs)
-
-
-def odds(xs: Any) -> Pull:
-    """Elements 1, 3, 5, .."""
-    return every_nth(2, 1, xs)
-
-
-def even_odds(xs: Any) -> tuple[Pull, Pull]:
-    """Elements 0, 2, 4, .. and 1, 3, 5, .."""
-    return evens(xs), odds(xs)
-
-
-def reverse(xs: Any) -> Pull:
-    """The last element first."""
-    array = need_pull(xs, "reverse")
-    return Pull(array.length, lambda i: array.at(array.length - 1 - i))
-
-
-def first(xs: Any) -> Any:
-    """The first element."""
-    return need_pull(xs, "first")[0]
-
-
-def last(xs: Any) -> Any:
-    """The last element."""
-    array = need_pull(xs, "last")
-    return array[array.length - 1]
-
-
 def singleton(value: Any) -> Pull:
-    """One element."""
+    """One element.
+
+    Types: `value: t -> pull t[1]`. Raises ArgumentError for what is no element. Source:
+    Obsidian (Svensson 2013).
+
+        >>> fk.kernel(lambda x: fk.singleton(x * x))(3)
+        Array([9], dtype=int64)
+    """
     return Pull(1, lambda i: value)
 
 
 def replicate(n: Extent, value: Any) -> Pull:
-    """n times the same. Raises ShapeError for an n below 0."""
+    """n times the same. Raises ShapeError for an n below 0.
+
+    Types: `n: integer, value: t -> pull t[n]`. Source: Haskell's `replicate`.
+
+        >>> fk.kernel(lambda n: fk.replicate(n, 7))(3)
+        Array([7, 7, 7], dtype=int64)
+    """
     need_length(n, "replicate")
     return Pull(n, lambda i: value)
 
 
 def iterations(n: Extent) -> Pull:
-    """0, 1, .. n - 1. Raises ShapeError for an n below 0."""
+    """0, 1, .. n - 1. Raises ShapeError for an n below 0.
+
+    Types: `n: integer -> pull i64[n]`. Source: Python's `range`.
+
+        >>> fk.kernel(lambda n: fk.iterations(n))(4)
+        Array([0, 1, 2, 3], dtype=int64)
+    """
     need_length(n, "iterations")
     return Pull(n, lambda i: i)
 
 
 # -- parts of one length --------------------------------------------------------------------------
-
-
-def pair(xs: Any) -> Pull:
-    """Neighbours as tuples: (x0, x1), (x2, x3), .. Raises ShapeError for an odd length."""
-    array = need_pull(xs, "pair")
-    need_even(array.length, "pair")
-    return Pull(array.length // 2, lambda i: (array.at(2 * i), array.at(2 * i + 1)))
-
-
-def need_even(length: Extent, who: str) -> None:
-    """Expect a length of which none is left over."""
-    message = f"{who} takes two elements at a time, and {{0}} leave one over."
-    remedy = "Leave the last one out with fk.take, or pad: fk.padded(2, xs, 0)."
-    need(length % 2, 0, message, remedy, length)
 
 
 def rows(shape: tuple[Extent, ...], at: Callable[..., Any]) -> Pull:

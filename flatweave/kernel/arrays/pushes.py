@@ -21,15 +21,15 @@ from flatweave.frontend.elements.elementwise import minimum
 from flatweave.frontend.values.array import kind_of
 from flatweave.frontend.values.scope import entered
 from flatweave.kernel.arrays.loops import for_all, seq_for, when
-from flatweave.kernel.arrays.pulls import Pull, need_part, need_pull, over, static
+from flatweave.kernel.arrays.parts import need_part
+from flatweave.kernel.arrays.pulls import Pull, need_pull, over, static
 from flatweave.kernel.writing.checks import guarded, need_length
 from flatweave.kernel.writing.code import Extent, here, level, simplest, trace
 from flatweave.kernel_ir.hierarchy import GRID, THREAD, Level
 
 
 class Put:
-    """Where a program puts its elements: `put(i, value)`; `put[k](i, value)` in array k of several.
-    """
+    """Where a program puts its elements: `put(i, value)`, or `put[k](i, value)` in array k."""
 
     __slots__ = ("_array", "_put", "room")
 
@@ -60,9 +60,11 @@ Write = Callable[[Put], None]
 class Push:
     """An array as a program: `write(put)` writes code that calls put(i, value) for each element.
 
-    `level` is that of the code; None if it may be written in any. The length may come to be known
-    only while the program is written; then it is found by writing it where it is thrown away. One
-    program may put several arrays; their lengths become known in the same way.
+    `level` is the code's, None for any. An unknown length is found by writing the program.
+    Types: `t[length]`; a program may put several. Source: Claessen, Sheeran and Svensson 2012.
+
+        >>> fk.kernel(lambda xs: fk.push(xs))(np.arange(4))
+        Array([0, 1, 2, 3], dtype=int64)
     """
 
     __slots__ = ("_lengths", "_write", "into", "level", "made", "same")
@@ -233,6 +235,18 @@ def make_push(
     """The push array of `length` elements that `write(put)` puts, by put(index, value).
 
     With a tuple of lengths it is as many arrays, of which put[k](index, value) puts array k.
+
+    Types: `length: integer, write: (put: (i64, t) -> None) -> None; gives push t[length]`.
+    Raises ShapeError for a length below 0, IndexOutOfBounds for an index outside. Source: push
+    arrays (Claessen, Sheeran and Svensson 2012).
+
+        >>> @fk.kernel
+        ... def reversed(xs):
+        ...     def write(put):
+        ...         fk.for_all(4, lambda b: put(3 - b, xs[b]))
+        ...     return fk.make_push(4, write)
+        >>> reversed(np.arange(4))
+        Array([3, 2, 1, 0], dtype=int64)
     """
     lengths = length if isinstance(length, tuple) else (length,)
     for each in lengths:
@@ -259,7 +273,17 @@ def _put_inside(put: Put, i: Any, value: Any, length: Extent | Push) -> None:
 
 def push(xs: Any, level: Level | None = None) -> Push:
     """A pull array as a program: a thread puts one element after the other; of a warp or block
-    each element is put by a thread; those of the grid are divided among blocks."""
+    each element is put by a thread; those of the grid are divided among blocks.
+
+    Types: `xs: pull t[n], level: Level -> push t[n]`. Raises ArgumentError for what is no pull
+    array. Source: Obsidian (Svensson 2013).
+
+        >>> @fk.kernel
+        ... def example(xs):
+        ...     return fk.pconcat_map(lambda part: fk.push(fk.reverse(part)), fk.split_up(4, xs))
+        >>> example(np.arange(8))
+        Array([3, 2, 1, 0, 7, 6, 5, 4], dtype=int64)
+    """
     if isinstance(xs, Push):
         return xs
     array = need_pull(xs, "push")
@@ -310,7 +334,15 @@ def _least(a: Any, b: Any) -> Any:
 
 def scatter(to: Callable[[Any], Any], xs: Any, length: Extent | None = None) -> Push:
     """Element i goes to index to(i) of `length`, all distinct; indices without an element have no
-    value. `m.write(scatter(to, xs))` writes them into existing memory."""
+    value. `m.write(scatter(to, xs))` writes them into existing memory.
+
+    Types: `to: i64 -> integer, xs: t[n], length: integer -> push t[length]`. Raises
+    IndexOutOfBounds for an index outside. Source: push arrays (Claessen, Sheeran and Svensson
+    2012).
+
+        >>> fk.kernel(lambda xs: fk.scatter(lambda i: 7 - i, xs))(np.arange(8))
+        Array([7, 6, 5, 4, 3, 2, 1, 0], dtype=int64)
+    """
     moved = pushed(xs).permuted(to)
     if length is not None:
         need_length(length, "scatter")
@@ -350,12 +382,19 @@ def _side_by_side(parts: list[Push]) -> Push:
 
 
 def map(fn: Callable[..., Any], *arrays: Any) -> Any:
-    """`fn` of every element; of several pull arrays, side by side."""
+    """`fn` of every element; of several pull arrays, side by side.
+
+    Types: `fn: (t, u, ..) -> r, arrays: t[n], u[n], .. -> r[n]`, pull or push as they are.
+    Raises ArgumentError for what is no pull array or push array. Source: Obsidian (Svensson
+    2013).
+
+        >>> fk.kernel(lambda xs: fk.map(lambda x: x + 1, xs))(np.arange(4))
+        Array([1, 2, 3, 4], dtype=int64)
+    """
     if len(arrays) == 1 and isinstance(arrays[0], Push):
         return arrays[0].mapped(fn)
     if any(isinstance(xs, Push) for xs in arrays):
-        raise ArgumentError(
-            f"map of several arrays needs pull arrays, got {kind_of(arrays[0])}.",
-            where=user_location(), remedy="Make pull arrays of them by force.",
-        )  # fmt: skip
+        message = f"map of several arrays needs pull arrays, got {kind_of(arrays[0])}."
+        remedy = "Make pull arrays of them by force."
+        raise ArgumentError(message, where=user_location(), remedy=remedy)
     return over(fn, "map", arrays)

@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 from flatweave.base.errors import ArgumentError, NestingError, ShapeError
 from flatweave.base.source import user_location
-from flatweave.kernel.arrays.loops import below, for_all, seq_for, when
+from flatweave.kernel.arrays.loops import below, for_all, seq_for
 from flatweave.kernel.arrays.pulls import Pull, is_static, need_pull, over, static
 from flatweave.kernel.arrays.pushes import Push, Put, push, pushed
 from flatweave.kernel.writing.checks import guarded, need, need_length
@@ -26,6 +26,12 @@ def pconcat(arrays: Any, level: Level | None = None) -> Push:
 
     Units of the grid are blocks, of a block threads, or with level=WARP warps. All arrays have
     one length, known when the kernel is written; a number is an array of one element.
+
+    Types: `arrays: pull (t[m])[n], level: Level -> push t[n m]`. Raises ArgumentError for what
+    is no pull array, NestingError in code of a thread. Source: Obsidian (Svensson 2013).
+
+        >>> fk.kernel(lambda xs: fk.pconcat(fk.coalesce(2, xs)))(np.arange(8))
+        Array([0, 4, 1, 5, 2, 6, 3, 7], dtype=int64)
     """
     parts = need_pull(arrays, "pconcat")
 
@@ -92,30 +98,72 @@ def as_elements(value: Any) -> Pull:
 
 def pconcat_map(fn: Callable[[Any], Any], xs: Any, level: Level | None = None) -> Push:
     """`fn` of each element of a pull array, by a unit of the level below; what they give, one
-    after the other. `fn` writes code of its unit, in which it may force."""
+    after the other. `fn` writes code of its unit, in which it may force.
+
+    Types: `fn: t -> u[m], xs: pull t[n], level: Level -> push u[n m]`. Raises ArgumentError for
+    what is no pull array, NestingError in code of a thread. Source: Obsidian (Svensson 2013).
+
+        >>> fk.kernel(lambda xs: fk.pconcat_map(fk.reverse, fk.split_up(4, xs)))(np.arange(8))
+        Array([3, 2, 1, 0, 7, 6, 5, 4], dtype=int64)
+    """
     array = need_pull(xs, "pconcat_map")
     return pconcat(Pull(array.length, lambda i: fn(array.at(i))), level)
 
 
 def generate(n: Extent, fn: Callable[[Any], Any], level: Level | None = None) -> Push:
-    """The results of fn(0), .. fn(n - 1), concatenated, each by a unit of the level below."""
+    """The results of fn(0), .. fn(n - 1), concatenated, each by a unit of the level below.
+
+    Types: `n: integer, fn: i64 -> t or t[m], level: Level -> push t[n m]`. Raises ShapeError
+    for an n below 0, NestingError in code of a thread. Source: Accelerate's `generate`.
+
+        >>> fk.kernel(lambda n: fk.generate(n, lambda i: i * i))(4)
+        Array([0, 1, 4, 9], dtype=int64)
+    """
     need_length(n, "generate")
     return pconcat(Pull(n, fn), level)
 
 
 def p_map(fn: Callable[[Any], Any], xs: Any) -> Pull:
-    """`fn` of each element, to be given to units by pconcat."""
+    """`fn` of each element, to be given to units by pconcat.
+
+    Types: `fn: t -> u[m], xs: pull t[n] -> pull (u[m])[n]`. Raises ArgumentError for what is no
+    pull array. Source: Obsidian (Svensson 2013).
+
+        >>> @fk.kernel
+        ... def example(xs):
+        ...     return fk.pconcat(fk.p_map(fk.reverse, fk.split_up(4, xs)))
+        >>> example(np.arange(8))
+        Array([3, 2, 1, 0, 7, 6, 5, 4], dtype=int64)
+    """
     array = need_pull(xs, "p_map")
     return Pull(array.length, lambda i: fn(array.at(i)))
 
 
 def p_zip_with(fn: Callable[..., Any], *arrays: Any) -> Pull:
-    """`fn` of elements side by side, to be given to units by pconcat."""
+    """`fn` of elements side by side, to be given to units by pconcat.
+
+    Types: `fn: (t, u, ..) -> r[m], arrays: pull t[n], pull u[n], .. -> pull (r[m])[n]`. Raises
+    ArgumentError for what is no pull array. Source: Obsidian (Svensson 2013).
+
+        >>> @fk.kernel
+        ... def joined(xs):
+        ...     parts = fk.split_up(2, xs)
+        ...     return fk.pconcat(fk.p_zip_with(fk.conc, parts, parts))
+        >>> joined(np.arange(4))
+        Array([0, 1, 0, 1, 2, 3, 2, 3], dtype=int64)
+    """
     return over(fn, "p_zip_with", arrays)
 
 
 def seq_concat(arrays: Any) -> Push:
-    """The arrays in a pull array, concatenated, by one unit in a loop."""
+    """The arrays in a pull array, concatenated, by one unit in a loop.
+
+    Types: `arrays: pull (t[m])[n] -> push t[n m]`. Raises ArgumentError for what is no pull
+    array. Source: Obsidian (Svensson 2013).
+
+        >>> fk.kernel(lambda xs: fk.seq_concat(fk.split_up(2, xs)))(np.arange(8))
+        Array([0, 1, 2, 3, 4, 5, 6, 7], dtype=int64)
+    """
     parts = need_pull(arrays, "seq_concat")
 
     def write(put: Put, made: Push) -> None:
@@ -125,7 +173,14 @@ def seq_concat(arrays: Any) -> Push:
 
 
 def concat_p(*arrays: Any) -> Push:
-    """One array after the other, each by its own program: no element asks whose it is."""
+    """One array after the other, each by its own program: no element asks whose it is.
+
+    Types: `arrays: t[n], t[m], .. -> push t[n + m + ..]`. Raises DTypeError for elements of two
+    structures. Source: Obsidian (Svensson 2013).
+
+        >>> fk.kernel(lambda xs: fk.concat_p(xs, fk.reverse(xs)))(np.arange(3))
+        Array([0, 1, 2, 2, 1, 0], dtype=int64)
+    """
     parts = [pushed(xs) for xs in arrays]
     if not parts:
         raise ArgumentError(
@@ -148,7 +203,13 @@ def concat_p(*arrays: Any) -> Push:
 
 def interleave_p(evens: Any, odds: Any) -> Push:
     """Two arrays of one length, interleaved, by two programs. Raises ShapeError for
-    two lengths."""
+    two lengths.
+
+    Types: `evens: t[n], odds: t[n] -> push t[2 n]`. Source: Obsidian (Svensson 2013).
+
+        >>> fk.kernel(lambda xs: fk.interleave_p(xs, fk.reverse(xs)))(np.arange(3))
+        Array([0, 2, 1, 1, 2, 0], dtype=int64)
+    """
     first, second = pushed(evens), pushed(odds)
 
     def write(put: Put, made: Push) -> None:
@@ -177,7 +238,14 @@ def _twice(half: Push, made: Push) -> Push:
 
 
 def unpair_p(xs: Any) -> Push:
-    """An array of pairs as one of twice the length: each thread puts both, without a test."""
+    """An array of pairs as one of twice the length: each thread puts both, without a test.
+
+    Types: `xs: pull (t, t)[n] -> push t[2 n]`. Raises ArgumentError for what is no pull array.
+    Source: Obsidian (Svensson 2013).
+
+        >>> fk.kernel(lambda xs: fk.unpair_p(fk.pair(fk.reverse(xs))))(np.arange(4))
+        Array([3, 2, 1, 0], dtype=int64)
+    """
     pairs = pushed(xs)
 
     def write(put: Put, made: Push) -> None:
@@ -191,31 +259,6 @@ def unpair_p(xs: Any) -> Push:
     return _twice(pairs, _joined(write))
 
 
-def seq_scan(op: Callable[[Any, Any], Any], xs: Any, carry: Any = None) -> Push:
-    """All prefixes, by one unit in a loop; they go on from `carry` if it is given."""
-    array = need_pull(xs, "seq_scan")
-
-    def write(put: Put) -> None:
-        def turn(i: Any, before: Any) -> Any:
-            value = op(before, array.at(i))
-            put(i, value)
-            return value
-
-        if carry is not None:
-            seq_for(0, array.length, turn, carry)
-        else:
-            when(array.length > 0, lambda: _from_first(array, put, turn))
-
-    return Push(array.length, write)
-
-
-def _from_first(array: Pull, put: Put, turn: Callable[[Any, Any], Any]) -> None:
-    """Prefixes of at least one element."""
-    start = array.at(0)
-    put(0, start)
-    seq_for(1, array.length, turn, start)
-
-
 # Push arrays that say which thread puts which elements, each several.
 #
 # push_n(2, xs)       thread 0: x0 x1    thread 1: x2 x3     neighbours
@@ -224,7 +267,17 @@ def _from_first(array: Pull, put: Put, turn: Callable[[Any, Any], Any]) -> None:
 
 
 def push_n(n: int, xs: Any) -> Push:
-    """As push, with n neighbours put by each thread: thread t has n t, .. n t + n - 1."""
+    """As push, with n neighbours put by each thread: thread t has n t, .. n t + n - 1.
+
+    Types: `n: int, xs: pull t[m] -> push t[m]`. Raises NestingError outside of a block's code,
+    ShapeError when n does not divide m. Source: Obsidian (Svensson 2013).
+
+        >>> @fk.kernel
+        ... def example(xs):
+        ...     return fk.pconcat_map(lambda part: fk.push_n(2, part), fk.split_up(4, xs))
+        >>> example(np.arange(8))
+        Array([0, 1, 2, 3, 4, 5, 6, 7], dtype=int64)
+    """
     array = need_pull(xs, "push_n")
 
     def write(put: Put) -> None:
@@ -237,6 +290,15 @@ def load(n: int, xs: Any) -> Push:
     """As push, with n elements put by each of m threads, with stride m: t, t + m, t + 2 m, ..
 
     Neighbouring threads read neighbours: coalesced on a GPU.
+
+    Types: `n: int, xs: pull t[m] -> push t[m]`. Raises NestingError outside of a block's code,
+    ShapeError when n does not divide m. Source: Obsidian (Svensson 2013).
+
+        >>> @fk.kernel
+        ... def example(xs):
+        ...     return fk.pconcat_map(lambda part: fk.load(2, part), fk.split_up(4, xs))
+        >>> example(np.arange(8))
+        Array([0, 1, 2, 3, 4, 5, 6, 7], dtype=int64)
     """
     array = need_pull(xs, "load")
 
@@ -248,7 +310,20 @@ def load(n: int, xs: Any) -> Push:
 
 def push_how(threads: int, how: Callable[[Any], Sequence[Any]], xs: Any) -> Push:
     """As push, by `threads` threads, where thread t puts the elements how(t): a list of indices,
-    [t, t + 256] of 512 elements. Each element must be in one list (the thesis's syncHow)."""
+    [t, t + 256] of 512 elements. Each element must be in one list (the thesis's syncHow).
+
+    Types: `threads: int, how: i64 -> list of i64, xs: pull t[n] -> push t[n]`. Raises
+    NestingError outside of a block's code, KernelError on the interpreter for an element that
+    no list has. Source: Obsidian (Svensson 2013).
+
+        >>> @fk.kernel
+        ... def example(xs):
+        ...     def block(part):
+        ...         return fk.push_how(2, lambda t: [t, t + 2], part)
+        ...     return fk.pconcat_map(block, fk.split_up(4, xs))
+        >>> example(np.arange(8))
+        Array([0, 1, 2, 3, 4, 5, 6, 7], dtype=int64)
+    """
     array = need_pull(xs, "push_how")
     if not isinstance(threads, int) or threads < 1:
         raise ShapeError(

@@ -98,6 +98,12 @@ class Kernel:
 
     `.text[stage]` is the text of the kernel that was last called, or of the only one that its
     annotations allow; `.stages(*args)` of the one for these arguments.
+
+    Source: Obsidian (Svensson 2013); CUDA's kernels.
+
+        >>> doubled = fk.kernel(lambda xs: fk.map(lambda x: x * 2, xs))
+        >>> doubled(np.arange(4)), doubled.stages(np.arange(4)).kernels
+        (Array([0, 2, 4, 6], dtype=int64), 1)
     """
 
     def __init__(
@@ -300,6 +306,14 @@ def kernel(
     An index that is outside of its array when the kernel runs raises IndexOutOfBounds, on every
     target. `checks=False` leaves out the tests in the code of blocks and threads: an index outside
     is a crash then, or a wrong value.
+
+    Types: `f: (pull t[n], number, ..) -> array, or a tuple of them`; gives a `Kernel`. Raises
+    ArgumentError for what is no function, and for fewer than 1 or more than 1024 threads.
+    Source: Obsidian (Svensson 2013).
+
+        >>> doubled = fk.kernel(lambda xs: fk.map(lambda x: x * 2, xs))
+        >>> doubled(np.arange(4))
+        Array([0, 2, 4, 6], dtype=int64)
     """
     if f is None:
         return functools.partial(

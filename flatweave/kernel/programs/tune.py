@@ -55,7 +55,14 @@ class Variant:
 
 
 def variants(make: Callable[..., Kernel], **values: Iterable[Any]) -> list[Variant]:
-    """The kernels that `make` gives for all combinations of these values."""
+    """The kernels that `make` gives for all combinations of these values.
+
+    Types: `make: (..) -> Kernel, values: lists -> list of Variant`. Raises what `make` raises.
+    Source: Flatweave.
+
+        >>> [each.values for each in fk.variants(lambda q: fk.kernel(fk.reverse), q=[1, 2])]
+        [{'q': 1}, {'q': 2}]
+    """
     chosen = (
         dict(zip(values, each, strict=True)) for each in itertools.product(*values.values())
     )
@@ -63,7 +70,14 @@ def variants(make: Callable[..., Kernel], **values: Iterable[Any]) -> list[Varia
 
 
 class Tuned:
-    """The fastest of some kernels; calling it calls that one."""
+    """The fastest of some kernels; calling it calls that one.
+
+    Source: Flatweave.
+
+        >>> copies = fk.variants(lambda q: fk.kernel(fk.reverse, threads=q), q=[32, 64])
+        >>> fk.tune(copies, (np.arange(4),), budget=0.01)(np.arange(4))
+        Array([3, 2, 1, 0], dtype=int64)
+    """
 
     def __init__(self, chosen: Variant, said: str, rows: Sequence[tuple[str, str]]) -> None:
         self.kernel = chosen.kernel
@@ -90,6 +104,16 @@ def tune(
     that these arguments do not suit, as where a length is no multiple of its parts, is passed over.
     With `again` the stored choice is measured anew. Raises KernelError where results differ, and
     the first variant's error if all raise.
+
+    Types: `kernels: list of Kernel, args: a tuple, budget: seconds -> Tuned`. Source:
+    Flatweave.
+
+        >>> def doubled(threads):
+        ...     return fk.kernel(lambda xs: fk.map(lambda x: x * 2, xs), threads=threads)
+        >>> xs = (np.arange(4),)
+        >>> fastest = fk.tune(fk.variants(doubled, threads=[32, 64]), xs, budget=0.01)
+        >>> fastest(*xs)
+        Array([0, 2, 4, 6], dtype=int64)
     """
     found = [_variant(kernel) for kernel in kernels]
     if not found or not isinstance(args, tuple):

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from flatweave.base.dtypes import DType, bool_, i64, u32
-from flatweave.base.errors import ArgumentError, DTypeError, NestingError, Unsupported
+from flatweave.base.dtypes import DType, bool_, u32
+from flatweave.base.errors import ArgumentError, DTypeError, NestingError
 from flatweave.base.source import user_location
 from flatweave.frontend.values.scope import Scope, entered
-from flatweave.kernel.arrays.loops import seq_while
 from flatweave.kernel.arrays.pulls import Pull
 from flatweave.kernel.storage.stores import MEMORY_IN_TEXT, Memory, need_memory, written
 from flatweave.kernel.writing.checks import guarded
@@ -18,7 +17,6 @@ from flatweave.kernel.writing.elements import Kind
 from flatweave.kernel_ir.arrays import UnitCode
 from flatweave.kernel_ir.hierarchy import BLOCK, GRID, THREAD, Level
 from flatweave.kernel_ir.memory_ops import ATOMIC, EXCHANGE, Atomic, AtomicUpdate, LockedUpdate
-from flatweave.kernel_ir.syntax import Acquire, Backoff, Release, Sync
 from flatweave.terms.build import lambda_of
 from flatweave.terms.operators import component_functions
 from flatweave.terms.syntax import Atom, BufferType, Lambda, Var
@@ -43,6 +41,18 @@ def atomic(op: Op, m: Memory, i: Any, value: Any) -> None:
     """m[i] = op(m[i], value), indivisibly, for any function of two elements.
 
     Components that know nothing of each other are updated one by one.
+
+    Types: `op: (t, t) -> t, m: Memory of t[n], i: integer, value: t -> None`. Raises
+    IndexOutOfBounds for an index outside, DTypeError when `op` gives no t, NestingError outside
+    of a thread's code. Source: Obsidian (Svensson 2013), for any operator by compare-and-swap.
+
+        >>> @fk.kernel
+        ... def updated(xs):
+        ...     cells = fk.fill(xs)
+        ...     fk.for_all(1, lambda b: fk.for_all(2, lambda t: fk.atomic(fw.mul, cells, 0, 3)))
+        ...     return cells
+        >>> updated(np.array([5, 6]))
+        Array([45,  6], dtype=int64)
     """
     need_memory(m, "atomic")
     _in_threads("atomic")
@@ -72,48 +82,165 @@ def _apply(fn: Lambda, m: Memory, at: Atom, values: list[Atom]) -> None:
 
 
 def atomic_exchange(m: Memory, i: Any, value: Any) -> Any:
-    """m[i] = value; gives what was there before."""
+    """m[i] = value; gives what was there before.
+
+    Types: `m: Memory of t[n], i: integer, value: t -> t`. Raises IndexOutOfBounds for an index
+    outside, DTypeError for elements that are tuples, NestingError outside of a thread's code.
+    Source: CUDA's `atomicExch`.
+
+        >>> @fk.kernel
+        ... def updated(xs):
+        ...     cells = fk.fill(xs)
+        ...     fk.for_all(1, lambda b: fk.for_all(2, lambda t: fk.atomic_exchange(cells, 0, 3)))
+        ...     return cells
+        >>> updated(np.array([5, 6]))
+        Array([3, 6], dtype=int64)
+    """
     return _update(EXCHANGE, m, i, value)
 
 
 def atomic_add(m: Memory, i: Any, value: Any) -> Any:
-    """m[i] += value; gives what was there before."""
+    """m[i] += value; gives what was there before.
+
+    Types: `m: Memory of t[n], i: integer, value: t -> t`. Raises IndexOutOfBounds for an index
+    outside, DTypeError for elements that are tuples, NestingError outside of a thread's code.
+    Source: CUDA's `atomicAdd`.
+
+        >>> @fk.kernel
+        ... def updated(xs):
+        ...     cells = fk.fill(xs)
+        ...     fk.for_all(1, lambda b: fk.for_all(2, lambda t: fk.atomic_add(cells, 0, 3)))
+        ...     return cells
+        >>> updated(np.array([5, 6]))
+        Array([11,  6], dtype=int64)
+    """
     return _update("add", m, i, value)
 
 
 def atomic_sub(m: Memory, i: Any, value: Any) -> Any:
-    """m[i] -= value; gives what was there before."""
+    """m[i] -= value; gives what was there before.
+
+    Types: `m: Memory of t[n], i: integer, value: t -> t`. Raises IndexOutOfBounds for an index
+    outside, DTypeError for elements that are tuples, NestingError outside of a thread's code.
+    Source: CUDA's `atomicSub`.
+
+        >>> @fk.kernel
+        ... def updated(xs):
+        ...     cells = fk.fill(xs)
+        ...     fk.for_all(1, lambda b: fk.for_all(2, lambda t: fk.atomic_sub(cells, 0, 3)))
+        ...     return cells
+        >>> updated(np.array([5, 6]))
+        Array([-1,  6], dtype=int64)
+    """
     kind = need_memory(m, "atomic_sub").kind
     return atomic_add(m, i, -kind.value(kind.atoms(value)))
 
 
 def atomic_inc(m: Memory, i: Any) -> Any:
-    """m[i] += 1; gives what was there before."""
+    """m[i] += 1; gives what was there before.
+
+    Types: `m: Memory of t[n], i: integer -> t`. Raises IndexOutOfBounds for an index outside,
+    DTypeError for elements that are tuples, NestingError outside of a thread's code. Source:
+    CUDA's `atomicAdd` of 1.
+
+        >>> @fk.kernel
+        ... def updated(xs):
+        ...     cells = fk.fill(xs)
+        ...     fk.for_all(1, lambda b: fk.for_all(2, lambda t: fk.atomic_inc(cells, 0)))
+        ...     return cells
+        >>> updated(np.array([5, 6]))
+        Array([7, 6], dtype=int64)
+    """
     return atomic_add(m, i, 1)
 
 
 def atomic_min(m: Memory, i: Any, value: Any) -> Any:
-    """m[i] becomes the smaller one; gives what was there before."""
+    """m[i] becomes the smaller one; gives what was there before.
+
+    Types: `m: Memory of t[n], i: integer, value: t -> t`. Raises IndexOutOfBounds for an index
+    outside, DTypeError for elements that are tuples, NestingError outside of a thread's code.
+    Source: CUDA's `atomicMin`.
+
+        >>> @fk.kernel
+        ... def updated(xs):
+        ...     cells = fk.fill(xs)
+        ...     fk.for_all(1, lambda b: fk.for_all(2, lambda t: fk.atomic_min(cells, t, 3)))
+        ...     return cells
+        >>> updated(np.array([5, 6]))
+        Array([3, 3], dtype=int64)
+    """
     return _update("minimum", m, i, value)
 
 
 def atomic_max(m: Memory, i: Any, value: Any) -> Any:
-    """m[i] becomes the greater one; gives what was there before."""
+    """m[i] becomes the greater one; gives what was there before.
+
+    Types: `m: Memory of t[n], i: integer, value: t -> t`. Raises IndexOutOfBounds for an index
+    outside, DTypeError for elements that are tuples, NestingError outside of a thread's code.
+    Source: CUDA's `atomicMax`.
+
+        >>> @fk.kernel
+        ... def updated(xs):
+        ...     cells = fk.fill(xs)
+        ...     fk.for_all(1, lambda b: fk.for_all(2, lambda t: fk.atomic_max(cells, t, 6)))
+        ...     return cells
+        >>> updated(np.array([5, 6]))
+        Array([6, 6], dtype=int64)
+    """
     return _update("maximum", m, i, value)
 
 
 def atomic_and(m: Memory, i: Any, value: Any) -> Any:
-    """m[i] &= value; gives what was there before."""
+    """m[i] &= value; gives what was there before.
+
+    Types: `m: Memory of t[n], i: integer, value: t -> t`. Raises IndexOutOfBounds for an index
+    outside, DTypeError for elements that are tuples or of floats, NestingError outside of a
+    thread's code. Source: CUDA's `atomicAnd`.
+
+        >>> @fk.kernel
+        ... def updated(xs):
+        ...     cells = fk.fill(xs)
+        ...     fk.for_all(1, lambda b: fk.for_all(2, lambda t: fk.atomic_and(cells, 0, 3)))
+        ...     return cells
+        >>> updated(np.array([5, 6]))
+        Array([1, 6], dtype=int64)
+    """
     return _update("and", m, i, value)
 
 
 def atomic_or(m: Memory, i: Any, value: Any) -> Any:
-    """m[i] |= value; gives what was there before."""
+    """m[i] |= value; gives what was there before.
+
+    Types: `m: Memory of t[n], i: integer, value: t -> t`. Raises IndexOutOfBounds for an index
+    outside, DTypeError for elements that are tuples or of floats, NestingError outside of a
+    thread's code. Source: CUDA's `atomicOr`.
+
+        >>> @fk.kernel
+        ... def updated(xs):
+        ...     cells = fk.fill(xs)
+        ...     fk.for_all(1, lambda b: fk.for_all(2, lambda t: fk.atomic_or(cells, 0, 3)))
+        ...     return cells
+        >>> updated(np.array([5, 6]))
+        Array([7, 6], dtype=int64)
+    """
     return _update("or", m, i, value)
 
 
 def atomic_xor(m: Memory, i: Any, value: Any) -> Any:
-    """m[i] ^= value; gives what was there before."""
+    """m[i] ^= value; gives what was there before.
+
+    Types: `m: Memory of t[n], i: integer, value: t -> t`. Raises IndexOutOfBounds for an index
+    outside, DTypeError for elements that are tuples or of floats, NestingError outside of a
+    thread's code. Source: CUDA's `atomicXor`.
+
+        >>> @fk.kernel
+        ... def updated(xs):
+        ...     cells = fk.fill(xs)
+        ...     fk.for_all(1, lambda b: fk.for_all(2, lambda t: fk.atomic_xor(cells, t, 3)))
+        ...     return cells
+        >>> updated(np.array([5, 6]))
+        Array([6, 5], dtype=int64)
+    """
     return _update("xor", m, i, value)
 
 
@@ -218,84 +345,3 @@ def _outermost(around: Level) -> Scope:
     block = next(scope for scope in heads if scope.builder.level is BLOCK)  # type: ignore[attr-defined]
     assert block.outer is not None
     return block.outer
-
-
-# How a block learns what an earlier one of the same launch has done: words that are released.
-#
-#     wait_until(lambda state: state == READY, states, b)     block b - 1 has said that it is ready
-#     sums[b + 1] = sums[b] + mine                            what it wrote before is there
-#     release(states, b + 1, READY)                           and so is this, for block b + 1
-#
-# Words are i64, in memory of the grid. Blocks start in the order of their numbers: a block may
-# wait for those before it, and for no other, which may not have started, and never would. Code of
-# a block, outside of its for_all: all its threads wait. OpenCL does not promise that other blocks
-# run while one waits.
-
-
-def release(m: Memory, i: Any, value: Any) -> None:
-    """m[i] = value, after everything that the block has written so far: an acquire sees that."""
-    _expect_words(m, "release")
-    (atom,) = m.kind.atoms(value)
-    here().emit(Sync())
-    guarded(i, m.length, MEMORY_IN_TEXT, lambda at: _release(m, place(at), atom))
-
-
-def _release(m: Memory, at: Atom, value: Atom) -> None:
-    emit(Release(m.buffers[0], at, value))
-
-
-def acquire(m: Memory, i: Any) -> Any:
-    """m[i]; what was written before its release may be read from now on."""
-    _expect_words(m, "acquire")
-    return guarded(
-        i, m.length, MEMORY_IN_TEXT,
-        lambda at: m.kind.value(emit(Acquire(m.buffers[0], place(at)))),
-    )  # fmt: skip
-
-
-def wait_until(holds: Callable[[Any], Any], m: Memory, i: Any) -> Any:
-    """Acquire m[i] again and again, until it holds; that value.
-
-    Raises Unsupported for machines whose blocks may not wait for each other.
-    """
-    _expect_words(m, "wait_until")
-    expect_progress()
-
-    def turn(state: Any) -> Any:
-        _, attempt = state
-        emit(Backoff(attempt.atom))
-        return acquire(m, i), attempt + 1
-
-    found, _ = seq_while(lambda state: ~holds(state[0]), turn, (acquire(m, i), 0))
-    return found
-
-
-def expect_progress() -> None:
-    """Refuse a machine whose blocks may not wait for each other."""
-    machine = trace().machine
-    if not machine.forward_progress:
-        raise Unsupported(
-            f"a block waits for another one, and {machine.name} does not promise that the other "
-            "one runs meanwhile.",
-            where=user_location(),
-            remedy="Take two launches: force what each block has, scan that in a second launch, "
-            "and add it in a third; or run it on the CPU.",
-        )
-
-
-def _expect_words(m: Memory, who: str) -> None:
-    """Refuse memory that no block can wait for, and code of units that would wait one by one."""
-    need_memory(m, who)
-    around = level()
-    if around is not BLOCK:
-        raise NestingError(
-            f"{who} is for a whole block, and this is code of a {around.word}.",
-            where=user_location(),
-            remedy="Write it in code of the block, after the for_all.",
-        )
-    if m.kind.dtypes != (i64,) or m.buffers[0].type.space != "global":  # type: ignore[union-attr]
-        raise DTypeError(
-            f"{who} is of words of i64 in memory of the grid, and this is {m.kind}.",
-            where=user_location(),
-            remedy="Make them in code of the grid: fk.fill(fk.replicate(n, 0)).",
-        )

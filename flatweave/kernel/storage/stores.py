@@ -38,6 +38,17 @@ class Memory:
 
     `m[i]` reads, `m[i] = value` writes; between a write by one unit and a read by another there
     must be a barrier.
+
+    Types: `t[length]`. Raises IndexOutOfBounds for an index outside. Source: CUDA's shared and
+    global memory.
+
+        >>> @fk.kernel
+        ... def incremented(xs):
+        ...     m = fk.fill(xs)
+        ...     fk.for_all(2, lambda b: m.__setitem__(b, m[b] + 1))
+        ...     return m
+        >>> incremented(np.array([5, 6]))
+        Array([6, 7], dtype=int64)
     """
 
     __slots__ = ("buffers", "kind", "length")
@@ -214,6 +225,14 @@ def force(array: Any) -> Any:
 
     In code of the grid it ends a launch. Where units give several arrays, it is a tuple of them.
     Raises ShapeError for a length that is known at run time only, but for the grid's.
+
+    Types: `array: t[n] -> pull t[n]`. Source: Obsidian (Svensson 2013).
+
+        >>> @fk.kernel
+        ... def example(xs):
+        ...     return fk.pconcat_map(lambda part: fk.reverse(fk.force(part)), fk.split_up(4, xs))
+        >>> example(np.arange(8))
+        Array([3, 2, 1, 0, 7, 6, 5, 4], dtype=int64)
     """
     found = tuple(memory.pull() for memory in written(array, barrier=True))
     return found if len(found) > 1 else found[0]
@@ -221,19 +240,56 @@ def force(array: Any) -> Any:
 
 def unsafe_force(array: Any) -> Any:
     """`force`: barriers that are known not to be needed are left out everywhere (the thesis's
-    unsafeForce leaves them out for short arrays, and it is the user who must know)."""
+    unsafeForce leaves them out for short arrays, and it is the user who must know).
+
+    Types: `array: t[n] -> pull t[n]`. Raises ShapeError as `force`. Source: Obsidian (Svensson
+    2013).
+
+        >>> @fk.kernel
+        ... def example(xs):
+        ...     def block(part):
+        ...         return fk.reverse(fk.unsafe_force(part))
+        ...     return fk.pconcat_map(block, fk.split_up(4, xs))
+        >>> example(np.arange(8))
+        Array([3, 2, 1, 0, 7, 6, 5, 4], dtype=int64)
+    """
     return force(array)
 
 
 def force_below(most: int, array: Any) -> Any:
     """`force` of arrays of at most this length, longer ones as they are: two phases become one
-    with more work for each thread (the thesis's unsafeForce')."""
+    with more work for each thread (the thesis's unsafeForce').
+
+    Types: `most: int, array: t[n] -> t[n]`. Raises ShapeError for a length that is known at run
+    time only. Source: Obsidian (Svensson 2013).
+
+        >>> @fk.kernel
+        ... def example(xs):
+        ...     def block(part):
+        ...         return fk.force_below(32, fk.reverse(part))
+        ...     return fk.pconcat_map(block, fk.split_up(4, xs))
+        >>> example(np.arange(8))
+        Array([3, 2, 1, 0, 7, 6, 5, 4], dtype=int64)
+    """
     length = static(array.length, "force_below")
     return array if length > most else force(array)
 
 
 def memory(n: Extent, dtype: Any) -> Memory:
-    """Memory of the level whose code this is for n elements, which nobody has written."""
+    """Memory of the level whose code this is for n elements, which nobody has written.
+
+    Types: `n: integer, dtype: t -> Memory of t[n]`. Raises ShapeError for an n below 0, and
+    below the grid for an n that is known at run time only; KernelError on the interpreter for a
+    read of what nobody wrote. Source: CUDA's shared and global memory.
+
+        >>> @fk.kernel
+        ... def squares(xs):
+        ...     found = fk.memory(4, fw.i64)
+        ...     fk.for_all(4, lambda b: found.__setitem__(b, xs[b] * xs[b]))
+        ...     return found
+        >>> squares(np.arange(4))
+        Array([0, 1, 4, 9], dtype=int64)
+    """
     if level() is not GRID:
         static(n, f"memory of a {level().word}")
     need_length(n, "memory")
@@ -253,7 +309,19 @@ def memory_of(kind: Kind, n: Extent) -> Memory:
 
 def fill(array: Any) -> Any:
     """Memory of the current level, with an array in it, after a barrier: as force, to
-    be changed."""
+    be changed.
+
+    Types: `array: t[n] -> Memory of t[n]`. Raises ShapeError for a length that is known at run
+    time only, but for the grid's. Source: CUDA's shared and global memory.
+
+        >>> @fk.kernel
+        ... def counts(xs):
+        ...     found = fk.fill(fk.replicate(3, 0))
+        ...     fk.for_all(1, lambda b: fk.for_all(4, lambda t: fk.atomic_inc(found, xs[t])))
+        ...     return found
+        >>> counts(np.array([0, 2, 2, 1]))
+        Array([1, 1, 2], dtype=int64)
+    """
     found = written(array, barrier=True)
     return found if len(found) > 1 else found[0]
 
@@ -262,6 +330,19 @@ def barrier() -> None:
     """Wait for all units of the block, or of the warp, whose code this is.
 
     Raises NestingError in code of one thread: others would wait for ever.
+
+    Types: `() -> None`. Source: CUDA's `__syncthreads`, `__syncwarp`.
+
+        >>> @fk.kernel
+        ... def reversed_parts(xs):
+        ...     def block(part):
+        ...         m = fk.memory(4, fw.i64)
+        ...         fk.for_all(4, lambda t: m.__setitem__(t, part[t]))
+        ...         fk.barrier()
+        ...         return fk.pull(4, lambda t: m[3 - t])
+        ...     return fk.pconcat_map(block, fk.split_up(4, xs))
+        >>> reversed_parts(np.arange(8))
+        Array([3, 2, 1, 0, 7, 6, 5, 4], dtype=int64)
     """
     around = level()
     if around in (THREAD, GRID):

@@ -1,0 +1,161 @@
+"""Scans over the blocks of a launch: each block continues from what earlier ones published."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from flatweave.algorithms import look_back as algorithm
+from flatweave.algorithms.look_back import lanes_look_back
+from flatweave.algorithms.operator import by_first_warp
+from flatweave.algorithms.words import NOTHING, PREFIX, Packing, Slots, Words, packing_of
+from flatweave.base.dtypes import i64
+from flatweave.base.errors import NestingError
+from flatweave.base.records import record
+from flatweave.base.source import user_location
+from flatweave.frontend.elements.scalars import where
+from flatweave.kernel.algorithms.operators import Check, keep_law_over_blocks, operator_on
+from flatweave.kernel.arrays.pulls import Pull
+from flatweave.kernel.storage.acquire_release import expect_progress
+from flatweave.kernel.storage.stores import fill
+from flatweave.kernel.writing.code import Extent, here, level, numbers, place, trace
+from flatweave.kernel.writing.elements import Kind, kind_of_leaves, leaves_of
+from flatweave.kernel_ir.arrays import Values
+from flatweave.kernel_ir.hierarchy import GRID, THREAD, Level
+from flatweave.passes.operators import is_exact
+from flatweave.terms.build import Builder
+from flatweave.terms.syntax import Atom, Const
+
+# A scan over all blocks of a launch reads its input once, where two launches read it twice:
+# blocks wait for each other (Merrill, Garland 2016).
+#
+#     chain = fk.chain(blocks, 0)                   in code of the grid: nothing known yet
+#     before = fk.look_back(op, chain, b, total)    in code of block b: what all before it have
+#
+# A block publishes what its own elements combine to, goes back from its left neighbour to the
+# nearest block that knows the whole of what is before it, combines in order what it meets, and
+# publishes that, and nothing of other memory. It is for machines whose blocks may wait for
+# earlier ones: the CPU, CUDA, the simulator. OpenCL promises nothing of the kind.
+# `acquire_release.py` has the words to write another way of waiting.
+
+
+@record
+class Chain:
+    """What blocks know of those before them, in memory of the grid: a slot more than there are
+    blocks, the first of which is what stands before all."""
+
+    kind: Kind
+    first: Any
+    slots: Slots | Words
+
+
+def chain(blocks: Extent, first: Any) -> Chain:
+    """Memory in which `blocks` blocks publish; `first` is what stands before all of them, of the
+    dtypes that are combined. A slot is one word where the machine stores them at once.
+
+    Types: `blocks: integer, first: t -> Chain of t[blocks + 1]`. Raises NestingError outside of
+    the grid's code, Unsupported where blocks may not wait. Source: decoupled look-back (Merrill
+    and Garland 2016).
+
+        >>> @fk.kernel
+        ... def running_sums(xs):
+        ...     parts = fk.split_up(4, xs)
+        ...     chain = fk.chain(parts.length, 0)
+        ...     def block(b):
+        ...         total = fk.reduce(fw.add, parts[b], 0)
+        ...         return fk.scan(fw.add, parts[b], 0, fk.look_back(fw.add, chain, b, total))
+        ...     return fk.generate(parts.length, block)
+        >>> running_sums(np.arange(8))
+        Array([ 0,  1,  3,  6, 10, 15, 21, 28], dtype=int64)
+    """
+    _need(GRID, "chain")
+    expect_progress()
+    slots = blocks + 1
+    kind = kind_of_leaves(*leaves_of(first, "what stands before all blocks"))
+    components = [(dtype, dtype.bits) for dtype in kind.dtypes]
+    packing = packing_of(components, trace().machine.whole_words)
+    if packing is not None:
+        words = fill(Pull(slots * packing.count, lambda i: _word(packing, kind.atoms(first), i)))
+        return Chain(kind, first, Words(packing, words.buffers[0]))
+    states = fill(Pull(slots, lambda i: where(i == 0, _value(PREFIX), _value(NOTHING))))
+    aggregates = fill(Pull(slots, lambda i: first))
+    prefixes = fill(Pull(slots, lambda i: first))
+    return Chain(kind, first, Slots(aggregates.buffers, states.buffers[0], prefixes.buffers))
+
+
+def _word(packing: Packing, first: list[Atom], i: Any) -> Any:
+    """Word i of a chain before any block has published: the first slot is known."""
+    found: Any = _value(NOTHING)
+    for k, word in enumerate(packing.pack(here().builder, first, PREFIX)):
+        found = where(i == k, numbers([word])[0], found)
+    return found
+
+
+def _value(atom: Any) -> int:
+    assert isinstance(atom, Const)
+    return int(atom.value)
+
+
+def look_back(
+    op: Callable[[Any, Any], Any], chain: Chain, block: Any, total: Any, *, check: bool = True
+) -> Any:
+    """The combination of all blocks before this one, in order; `total` is this block's aggregate.
+    After the call later blocks may continue. Each block of the launch calls it once.
+
+    `op` must be associative. The first call tests it on aggregates of the first blocks, unless
+    `check` is False.
+
+    Types: `op: (t, t) -> t, chain: Chain of t, block: integer, total: t -> t`. Raises
+    NestingError outside of a block's code, OperatorError for an `op` that is not associative,
+    Unsupported where blocks may not wait. Source: decoupled look-back (Merrill and Garland
+    2016).
+
+        >>> @fk.kernel
+        ... def running_sums(xs):
+        ...     parts = fk.split_up(4, xs)
+        ...     chain = fk.chain(parts.length, 0)
+        ...     def block(b):
+        ...         total = fk.reduce(fw.add, parts[b], 0)
+        ...         return fk.scan(fw.add, parts[b], 0, fk.look_back(fw.add, chain, b, total))
+        ...     return fk.generate(parts.length, block)
+        >>> running_sums(np.arange(8))
+        Array([ 0,  1,  3,  6, 10, 15, 21, 28], dtype=int64)
+    """
+    _need_below_grid("look_back")
+    at = place(block, "the block")
+    mine = tuple(chain.kind.atoms(total, "what a block has"))
+    slots, operator = chain.slots, operator_on(chain.kind, op, chain.first)
+    b, machine = here().builder, trace().machine
+    keep_law_over_blocks(
+        op, operator.function(b), operator.neutral, at, mine, "look_back",
+        Check(check, user_location()),
+    )  # fmt: skip
+    if not machine.simt:
+        return chain.kind.value(algorithm.go_on(b, slots, at, mine, operator.combine)[0])
+    look = lanes_look_back(
+        b, slots, at, operator, machine.lanes([i64]), exact=is_exact(operator.function(b))
+    )
+
+    def go_on(c: Builder) -> Values:
+        return algorithm.go_on(c, slots, at, mine, operator.combine, look)[0]
+
+    return chain.kind.value(by_first_warp(b, chain.kind.dtypes, go_on))
+
+
+def _need(wanted: Level, who: str) -> None:
+    if level() is not wanted:
+        raise NestingError(
+            f"{who} is for code of the {wanted.word}, and this is code of a {level().word}.",
+            where=user_location(), remedy=f"Call it in code of the {wanted.word}.",
+        )  # fmt: skip
+
+
+def _need_below_grid(who: str) -> None:
+    if level() in (GRID, THREAD):
+        raise NestingError(
+            f"{who} is for a whole block, and this is code of a {level().word}.",
+            where=user_location(),
+            remedy="Call it in code of a block: for_all(blocks, lambda b: ..), outside of the "
+            "loops over its threads.",
+        )
+    expect_progress()
