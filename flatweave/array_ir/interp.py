@@ -221,10 +221,10 @@ class Interp:
 
     def _is_scalar(self, let: Let) -> bool:
         op = let.op
-        if not _all_scalar(let.vars):
-            return False
         if isinstance(op, Apply | Cast):
             return True
+        if not _all_scalar(let.vars):
+            return False
         control = isinstance(op, _CONTROL) or getattr(op, "batched", False)
         return control and all(map(self.is_batched, lambdas_in(op)))
 

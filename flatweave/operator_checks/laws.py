@@ -14,6 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import reduce
+from operator import and_
 
 import numpy as np
 
@@ -120,15 +122,14 @@ class Laws(Interp):
             return left, right, [x, y, z, first, second]
 
         left, right, _ = self._need(law, (x, y, z), NOT_ASSOCIATIVE, _tell_triple)
-        if not of_data.any():
+        says = of_data & _finite([left, right]) & ~(_same(x, y) | _same(y, z) | _same(x, z))
+        if not says.any():
             return False
-        a, b, c = (take(part, of_data) for part in (x, y, z))
         same = twice or self._calls(env, fn, [(every, every)])
-        is_fixed = _same(same[0], every).reshape(3, -1)[:, of_data].all(axis=0)
-        says = _finite([take(left, of_data), take(right, of_data)])
-        says &= ~(_same(a, b) | _same(b, c) | _same(a, c))
-        met = {tuple(v.tobytes() for v in take(a, k)) for k in np.flatnonzero(says)[: 2 * ENOUGH]}
-        return bool((says & ~is_fixed).any()) or len(met) >= ENOUGH
+        if (says & ~_same(same[0], every).reshape(3, -1).all(axis=0)).any():
+            return True
+        first = np.flatnonzero(says)[: 2 * ENOUGH]
+        return len({tuple(v.tobytes() for v in take(x, k)) for k in first}) >= ENOUGH
 
     def _commutes(self, env: Env, fn: Lambda, x: Values, y: Values) -> None:
         """Raise where they do not. One that gives one of its operands, as the nearer of two, may
@@ -281,21 +282,20 @@ def _joined(*parts: Values) -> Values:
     return tuple(np.concatenate(columns) for columns in zip(*parts, strict=True))
 
 
-def _by_element(column: Value) -> Value:
-    """A column of numbers or of rows as one row of numbers for each element."""
-    return column.reshape(len(column), -1)
+def _each(mask: Value) -> Value:
+    """For each element whether all of it holds, where elements are numbers or rows."""
+    return mask if mask.ndim == 1 else mask.reshape(len(mask), -1).all(axis=1)
 
 
 def _same(a: Values, b: Values) -> Value:
     """For each element whether both are the same."""
-    alike = [(_by_element(x) == _by_element(y)).all(axis=1) for x, y in zip(a, b, strict=True)]
-    return np.asarray(np.logical_and.reduce(alike))
+    return reduce(and_, [_each(x == y) for x, y in zip(a, b, strict=True)])
 
 
 def _finite(parts: Sequence[Values]) -> Value:
     floats = [column for part in parts for column in part if column.dtype.kind == "f"]
-    sure = [np.isfinite(_by_element(column)).all(axis=1) for column in floats]
-    return np.logical_and.reduce(sure) if sure else np.ones(len(parts[0][0]), bool)
+    sure = [_each(np.isfinite(column)) for column in floats]
+    return reduce(and_, sure, np.ones(len(parts[0][0]), bool))
 
 
 def _largest(parts: Sequence[Values]) -> Value:
@@ -303,24 +303,26 @@ def _largest(parts: Sequence[Values]) -> Value:
     largest = np.zeros(len(parts[0][0]))
     for column in (column for part in parts for column in part if column.dtype.kind == "f"):
         with np.errstate(invalid="ignore"):  # of signalling NaN
-            sizes = np.abs(_by_element(column).astype(np.float64))
-        largest = np.fmax(largest, sizes.max(axis=1, initial=0.0))
+            sizes = np.abs(column.astype(np.float64))
+        if sizes.ndim > 1:
+            sizes = sizes.reshape(len(sizes), -1).max(axis=1, initial=0.0)
+        largest = np.fmax(largest, sizes)
     return largest
 
 
 def _unlike(left: Values, right: Values, others: Sequence[Values]) -> Value:
     """For each element whether both sides differ by more than rounding, all of it finite."""
-    unlike = np.zeros(len(left[0]), bool)
+    alike = np.ones(len(left[0]), bool)
     largest = _largest([left, right, *others])
-    for a, b in zip(left, right, strict=True):
-        x, y = _by_element(a), _by_element(b)
+    for x, y in zip(left, right, strict=True):
         if x.dtype.kind != "f":
-            unlike |= (x != y).any(axis=1)
+            alike &= _each(x == y)
             continue
         with np.errstate(all="ignore"):
             distance = np.abs(x.astype(np.float64) - y.astype(np.float64))
-            unlike |= (distance > RELATIVE * largest[:, None]).any(axis=1)
-    return unlike & _finite([left, right, *others])
+            bound = RELATIVE * largest.reshape(-1, *[1] * (x.ndim - 1))
+            alike &= _each(~(distance > bound))
+    return ~alike & _finite([left, right, *others])
 
 
 def shown(columns: Values) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from flatweave.array_ir.fault import Fault
 from flatweave.base.errors import CompilerBug
 from flatweave.terms.batch import Value
 
+T = TypeVar("T")
 Shape = tuple[int | None, ...]
 At = Callable[..., Value]
 MANY = 1 << 17
@@ -33,16 +34,29 @@ FAILED = (
 """What raises where values are not what the program's own checks make sure that they are."""
 
 
-class Lazy:
-    """An array of which elements are computed as they are read."""
+def once(f: Callable[..., T]) -> Callable[..., T]:
+    """A function of indices that computes nothing again for those of the last call."""
+    last: list[Any] = [None, None]
 
-    __slots__ = ("_at", "_last", "dtype", "shape")
+    def at(*indices: Value) -> T:
+        key = tuple([i.tobytes() for i in indices])
+        if last[0] != key:
+            last[:] = key, f(*indices)
+        return last[1]  # type: ignore[no-any-return]
+
+    return at
+
+
+class Lazy:
+    """An array of which elements are computed as they are read: `at(i, j)` gives some of them,
+    whose indices are given axis by axis, all of one length."""
+
+    __slots__ = ("at", "dtype", "shape")
 
     def __init__(self, dtype: Any, shape: Shape, at: At) -> None:
         self.dtype = np.dtype(dtype)
         self.shape = shape
-        self._at = at
-        self._last: tuple[Any, Value] | None = None
+        self.at = at
 
     @property
     def ndim(self) -> int:
@@ -54,13 +68,6 @@ class Lazy:
         """The number of elements, where that is known."""
         known = [extent for extent in self.shape if extent is not None]
         return math.prod(known) if len(known) == len(self.shape) else None
-
-    def at(self, *indices: Value) -> Value:
-        """The elements at some indices, given axis by axis, all of one length."""
-        key = tuple(i.tobytes() for i in indices)
-        if self._last is None or self._last[0] != key:
-            self._last = key, self._at(*indices)
-        return self._last[1]
 
     def whole(self) -> Value:
         """All elements, if they are few."""
@@ -84,13 +91,18 @@ def read(array: Array, indices: Sequence[Value]) -> Value:
     for i, extent in zip(indices, array.shape, strict=True):
         if (i < 0).any() or (extent is not None and (i >= extent).any()):
             raise Unknown
+    return elements(array, indices)
+
+
+def elements(array: Array, indices: Sequence[Value]) -> Value:
+    """The elements at some indices that are inside, as those of a result are in its operands."""
     return array.at(*indices) if isinstance(array, Lazy) else np.asarray(array[tuple(indices)])
 
 
 def row_of(array: Array, i: int) -> Array:
     """Element i along axis 0."""
     if isinstance(array, Lazy) and array.ndim == 1:
-        return np.asarray(read(array, [np.array([i])])[0])
+        return np.asarray(elements(array, [np.array([i])])[0])
     return array.row(i) if isinstance(array, Lazy) else np.asarray(array[i])
 
 

@@ -25,6 +25,8 @@ from flatweave.operator_checks.lazy_arrays import (
     Array,
     Lazy,
     Unknown,
+    elements,
+    once,
     raveled,
     read,
     row_of,
@@ -64,40 +66,43 @@ def filtered(mask: Array, xs: Sequence[Array]) -> tuple[Any, ...]:
     count: Any = None
     if size is not None and size <= LIKE_A_LET:
         with suppress(Unknown):
-            count = np.asarray(np.count_nonzero(read(mask, [np.arange(size)])))
+            count = np.asarray(np.count_nonzero(elements(mask, [np.arange(size)])))
 
+    @once
     def place(i: Value) -> Value:
         end = 0
         while end < (MANY if size is None else min(size, MANY)):
             end = max(2 * end, FEW) if size is None else min(max(2 * end, FEW), size)
-            kept = np.flatnonzero(read(mask, [np.arange(end)]))
+            kept = np.flatnonzero(elements(mask, [np.arange(end)]))
             if i.max(initial=0) < kept.size:
                 return kept[i]
         raise Unknown
 
     extent = None if count is None else int(count)
-    arrays = [Lazy(x.dtype, (extent,), lambda i, x=x: read(x, [place(i)])) for x in xs]
+    arrays = [Lazy(x.dtype, (extent,), lambda i, x=x: elements(x, [place(i)])) for x in xs]
     return (count, *arrays)
 
 
 def scanned(
-    interp: Interp, env: Env, op: Scan, xs: Sequence[Array], starts: Sequence[Array]
+    interp: LazyInterp, env: Env, op: Scan, xs: Sequence[Array], starts: Sequence[Array]
 ) -> tuple[Lazy, ...]:
     """The first prefixes, or in reverse the last suffixes."""
     shape, neutral, size = xs[0].shape, interp.atoms(env, op.neutral), xs[0].size
     fn = operators.flipped(op.fn) if op.reverse else op.fn
 
+    @once
     def prefixes(*at: Value) -> Values:
         linear = raveled(shape, at)
         if op.reverse:
             linear = _from_the_end(linear, size)
         end = int(linear.max(initial=0)) + 1
-        if end > MANY:
+        lets = end.bit_length() * len(fn.lets) * (end // LIKE_A_LET)
+        if end > MANY or lets > interp.lets_left:
             raise Unknown
         linears = np.arange(end)
         first = unraveled(shape, _from_the_end(linears, size) if op.reverse else linears)
-        columns = tuple(read(x, first) for x in xs)
-        flags = tuple(read(s, [np.arange(end)]) for s in starts)
+        columns = tuple([elements(x, first) for x in xs])
+        flags = tuple([elements(s, [linears]) for s in starts])
         found = operators.scan(interp, env, fn, neutral, columns, op.exclusive, flags)
         return tuple(column[linear] for column in found)
 
@@ -113,8 +118,8 @@ def _from_the_end(linear: Value, size: int | None) -> Value:
     return size - 1 - linear
 
 
-STEPS = 300
-"""The lets that are evaluated in all, 2 to 4 ms."""
+STEPS = 200
+"""The lets that are evaluated in all, 1 to 4 ms."""
 
 
 class LazyInterp(Laws):
@@ -123,37 +128,44 @@ class LazyInterp(Laws):
     def __init__(self) -> None:
         super().__init__()
         self._forcing = False
-        self._steps = STEPS
+        self.lets_left = STEPS
 
     def _let(self, env: Env, let: Let) -> None:
-        self._steps -= 1 + ((env.size or 0) // LIKE_A_LET)
-        if self._steps < 0:
+        self.lets_left -= 1 + ((env.size or 0) // LIKE_A_LET)
+        if self.lets_left < 0:
             raise Unknown
+        op, values = let.op, env.values
         try:
-            results = self.evaluate(env, let.op)
+            if type(op) is Apply and self._clear is None:  # most lets; `run` turns warnings off
+                (var,), args = let.vars, [self.atom(env, x) for x in op.args]
+                values[var] = scalar.apply(op.fn, args, scalar_of(var.type).numpy)
+                return
+            results = self.evaluate(env, op)
         except FAILED:
             if env.size is not None:
                 raise
             return  # a later read raises
-        env.values.update((k, v) for k, v in zip(let.vars, results, strict=True) if v is not None)
+        for var, value in zip(let.vars, results, strict=True):
+            if value is not None:
+                values[var] = value
 
     @contextmanager
     def within(self, share: int) -> Iterator[None]:
         """Evaluate at most this fraction of the lets that are left: 1 / share."""
-        others = self._steps - self._steps // share
-        self._steps -= others
+        others = self.lets_left - self.lets_left // share
+        self.lets_left -= others
         try:
             yield
         finally:
-            self._steps = max(self._steps, 0) + others
+            self.lets_left = max(self.lets_left, 0) + others
 
     def atom(self, env: Env, atom: Atom) -> Value:
         """The value of an atom; raises Unknown without one."""
-        value = env.values.get(atom) if isinstance(atom, Var) else None
-        if value is None:
-            if isinstance(atom, Var) and not env.knows(atom):
-                raise Unknown
-            value = super().atom(env, atom)
+        if not isinstance(atom, Var):
+            return super().atom(env, atom)
+        value = env.values.get(atom)
+        if value is None and (value := env.get(atom)) is None:
+            raise Unknown
         return self._whole(value) if self._forcing else value
 
     def _arrays(self, env: Env, atoms: Sequence[Atom]) -> list[Any]:
@@ -183,8 +195,6 @@ class LazyInterp(Laws):
     def evaluate(self, env: Env, op: Op) -> Any:
         """What an op gives: arrays that are computed as they are read."""
         match op:
-            case Apply(fn=fn, args=args) if self._clear is None:  # `run` turns warnings off
-                return (scalar.apply(fn, [self.atom(env, arg) for arg in args]),)
             case Apply() | Cast():
                 return super().evaluate(env, op)
             case Index():
@@ -227,7 +237,7 @@ class LazyInterp(Laws):
                 xs, starts = self._arrays(env, op.xs), self._arrays(env, op.starts)
                 return scanned(self, env, op, xs, starts)
         for atom in filter(_is_array, atoms_in(op)):
-            self._steps -= self._size(env, atom) // LIKE_A_LET
+            self.lets_left -= self._size(env, atom) // LIKE_A_LET
         before, self._forcing = self._forcing, True
         try:
             return super().evaluate(env, op)
@@ -242,13 +252,16 @@ class LazyInterp(Laws):
         return int(size)
 
     def _index(self, env: Env, op: Index) -> Values:
-        xs: Array = env[op.xs] if isinstance(op.xs, Var) and env.knows(op.xs) else None  # type: ignore[assignment]
+        assert isinstance(op.xs, Var)
+        xs: Array | None = env.get(op.xs)
         if xs is None:
             raise Unknown
         if env.size == 0:
             return (np.empty(0, xs.dtype),)
-        indices = np.broadcast_arrays(*(self.atom(env, i) for i in op.indices))
-        found = read(xs, [np.atleast_1d(i) for i in indices])
+        indices: Sequence[Value] = self.atoms(env, op.indices)
+        if any(i.ndim != indices[0].ndim for i in indices):
+            indices = np.broadcast_arrays(*indices)
+        found = read(xs, [i.reshape(-1) for i in indices])
         return (found if indices[0].ndim else found.reshape(()),)
 
     def _locate(self, env: Env, op: Locate) -> Values:
@@ -270,13 +283,13 @@ class LazyInterp(Laws):
             for t in fn.result_types()
         ]
         depth, rows = len(shape), dict[tuple[int, ...], Values]()
-        last: list[Any] = [None, ()]
 
+        @once
         def batch(*indices: Value) -> Values:
-            key = tuple(i.tobytes() for i in indices)
-            if last[0] != key:
-                last[:] = key, self.each(env, fn, columns(indices), len(indices[0]))
-            return last[1]  # type: ignore[no-any-return]
+            size = len(indices[0])
+            if not size:
+                return tuple(np.empty(0, dtype) for dtype in types)
+            return self.each(env, fn, columns(indices), size)
 
         def alone(k: int, indices: Sequence[Value]) -> Value:
             found = []
@@ -288,14 +301,14 @@ class LazyInterp(Laws):
                 found.append(read(value, inner)[0] if inner else value)
             return np.array(found, types[k])
 
-        batched = self.is_batched(fn)
+        def read_of(k: int) -> Callable[..., Value]:
+            each = once(lambda *indices: alone(k, indices))
+            return lambda *at: batch(*at)[k] if self.is_batched(fn) else each(*at)
+
         return tuple(
-            Lazy(
-                dtype, shapes[k],
-                (lambda *at, k=k: batch(*at)[k]) if batched else (lambda *at, k=k: alone(k, at)),
-            )
-            for k, dtype in enumerate(types)
-        )  # fmt: skip
+            Lazy(dtype, shape, read_of(k))
+            for k, (dtype, shape) in enumerate(zip(types, shapes, strict=True))
+        )
 
     def _map(self, env: Env, op: Map) -> tuple[Lazy, ...]:
         xs = self._arrays(env, op.xs)
@@ -308,7 +321,7 @@ class LazyInterp(Laws):
 
         shape = tuple(xs[0].shape[: op.depth])
         return self._elements(
-            env, op.fn, shape, lambda indices: [read(x, indices) for x in xs], row
+            env, op.fn, shape, lambda indices: [elements(x, indices) for x in xs], row
         )
 
     def _generate(self, env: Env, op: Generate) -> tuple[Lazy, ...]:

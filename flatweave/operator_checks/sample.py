@@ -14,7 +14,7 @@ from flatweave.array_ir.syntax import Program
 from flatweave.base.dtypes import DType
 from flatweave.operator_checks.in_kernels import FirstBlocks
 from flatweave.operator_checks.laws import Broken
-from flatweave.operator_checks.lazy_arrays import FAILED, Array, Unknown, read, row_of, unraveled
+from flatweave.operator_checks.lazy_arrays import FAILED, Array, Unknown, elements, read, row_of, unraveled
 from flatweave.operator_checks.lazy_interp import STEPS, LazyInterp
 from flatweave.ops import CallKernel, Generate, Map, Nest, Permute, Reduce, ReduceSegments, Scan
 from flatweave.terms.batch import Env, Value, Values
@@ -48,10 +48,10 @@ class Neighbours(LazyInterp):
         for at in _positions(size):
             indices = unraveled(shape, at)
             with suppress(Unknown), self.within(SHARE):
-                columns = tuple(read(x, indices) for x in arrays)
+                columns = tuple([elements(x, indices) for x in arrays])
                 begins = np.diff(at, prepend=-2) != 1
                 for flag in flags:
-                    begins |= read(flag, indices if flag.ndim == len(shape) else [at])
+                    begins |= elements(flag, indices if flag.ndim == len(shape) else [at])
                 return columns, begins
         raise Unknown
 
@@ -77,7 +77,7 @@ class Neighbours(LazyInterp):
         rows = [[self._whole(row_of(x, i)) for i in range(count)] for x in arrays]
         begins = np.arange(count) == 0
         for flag in flags:
-            begins |= read(flag, [np.arange(count)])
+            begins |= elements(flag, [np.arange(count)])
         return tuple(np.stack(row) for row in rows if row), begins
 
     def try_writes(self, env: Env, op: Permute) -> bool:
@@ -88,14 +88,14 @@ class Neighbours(LazyInterp):
         if extent is None:
             raise Unknown
         at = np.arange(WRITES if count is None else min(count, WRITES))
-        index = read(indices, [at])
+        index = elements(indices, [at])
         inside = (index >= 0) & (index < extent)
         if not inside.any():
             return False
         # the elements that are written to, renumbered
         places, index = np.unique(index[inside], return_inverse=True)
         there = tuple(read(x, [places]) for x in targets)
-        columns, begins = operators.met(there, index, tuple(read(x, [at[inside]]) for x in values))
+        columns, begins = operators.met(there, index, tuple(elements(x, [at[inside]]) for x in values))
         if op.neutral:
             self.is_neutral(env, op.fn, self.atoms(env, op.neutral), columns)
         return self.associates(env, op.fn, columns, begins, commutes=True)
@@ -215,11 +215,11 @@ class Sampler(Neighbours):
     @property
     def spent(self) -> int:
         """How many lets the last run evaluated, and one more."""
-        return 1 + STEPS - self._steps
+        return 1 + STEPS - self.lets_left
 
     def run(self) -> None:
         """Try the operators that have not been tried; raises Broken."""
-        self._steps = STEPS
+        self.lets_left = STEPS
         with suppress(Unknown), np.errstate(all="ignore"):
             self._visit(self._root, self.program.fn)
 
@@ -315,8 +315,8 @@ class Sampler(Neighbours):
 
     def _try_kernel(self, env: Env, op: CallKernel) -> bool:
         """Try the operators of a kernel where its first blocks meet them."""
-        tries = FirstBlocks(op.program.tried, self._steps)
+        tries = FirstBlocks(op.program.tried, self.lets_left)
         try:
             return tries.run(self._arrays(env, op.args))
         finally:
-            self._steps -= tries.spent
+            self.lets_left -= tries.spent

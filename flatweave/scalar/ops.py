@@ -93,13 +93,13 @@ def _check_count(fn: ScalarFn, count: int) -> None:
 
 def evaluate(name: str, *operands: Any) -> Values:
     """The meaning: `name` on NumPy arrays or scalars of our dtypes, as an array, never warning."""
+    arrays = [np.asarray(x) for x in operands]
     with np.errstate(all="ignore"):
-        return apply(name, [np.asarray(x) for x in operands])
+        return apply(name, arrays, _numpy_result(name, tuple([x.dtype for x in arrays])))
 
 
-def apply(name: str, arrays: Sequence[Values]) -> Values:
-    """The same of arrays, for callers that have turned warnings off."""
-    dtype = _numpy_result(name, tuple([x.dtype for x in arrays]))
+def apply(name: str, arrays: Sequence[Values], dtype: np.dtype[Any]) -> Values:
+    """The same of arrays, for callers that have turned warnings off and know the result's dtype."""
     found = np.asarray(TABLE[name].numpy(*arrays))
     return found if found.dtype == dtype else found.astype(dtype)
 

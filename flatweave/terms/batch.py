@@ -36,20 +36,24 @@ class Env:
         self.positions = positions
         self.values: dict[Var, Value] = {}
 
-    def __getitem__(self, var: Var) -> Value:
+    def get(self, var: Var) -> Value | None:
+        """The variable's value, or None where it has none."""
         found = self.values.get(var)
-        if found is None:
-            if self.outer is None:
-                raise CompilerBug(f"{var} has no value: it is read before it is bound.")
-            found = self.outer[var]
+        if found is None and self.outer is not None and (found := self.outer.get(var)) is not None:
             if self.index is not None and isinstance(var.type, DType) and found.ndim:
                 found = found[self.index]
             self.values[var] = found
         return found
 
+    def __getitem__(self, var: Var) -> Value:
+        found = self.get(var)
+        if found is None:
+            raise CompilerBug(f"{var} has no value: it is read before it is bound.")
+        return found
+
     def knows(self, var: Var) -> bool:
         """Whether the variable has a value here."""
-        return var in self.values or (self.outer is not None and self.outer.knows(var))
+        return self.get(var) is not None
 
     def inner(self) -> Env:
         """A scope inside this one, over the same batch."""
