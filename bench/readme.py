@@ -33,7 +33,6 @@ SHOWN = {
     "histogram_65536": "histogram of 2^26 i32, 65,536 bins",
     "deposit": "4 corners of 4 * 10^6 particles added into a grid, f64",
     "runs_uint8_4000": "`numpy.repeat`, runs of 4,000 bytes",
-    "call": "a call on 1,000 elements",
 }
 HEAD = """\
 | work | Flatweave, {threads} | 1 thread | best other | its threads | times as fast |

@@ -284,12 +284,13 @@ def _joined(*parts: Values) -> Values:
 
 def _each(mask: Value) -> Value:
     """For each element whether all of it holds, where elements are numbers or rows."""
-    return mask if mask.ndim == 1 else mask.reshape(len(mask), -1).all(axis=1)
+    return mask if mask.ndim == 1 else np.asarray(mask.reshape(len(mask), -1).all(axis=1))
 
 
 def _same(a: Values, b: Values) -> Value:
     """For each element whether both are the same."""
-    return reduce(and_, [_each(x == y) for x, y in zip(a, b, strict=True)])
+    alike: Value = reduce(and_, [_each(x == y) for x, y in zip(a, b, strict=True)])
+    return alike
 
 
 def _finite(parts: Sequence[Values]) -> Value:

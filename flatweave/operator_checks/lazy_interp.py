@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 
 from flatweave.array_ir import operators
-from flatweave.array_ir.interp import Interp
 from flatweave.base.dtypes import DType
 from flatweave.operator_checks.laws import Laws
 from flatweave.operator_checks.lazy_arrays import (
@@ -63,22 +62,26 @@ LIKE_A_LET = 1 << 13
 def filtered(mask: Array, xs: Sequence[Array]) -> tuple[Any, ...]:
     """The elements that are kept: the first ones, where counting all would take long."""
     size: int | None = mask.shape[0]
-    count: Any = None
+    kept, end, most = np.zeros(0, np.int64), 0, MANY if size is None else min(size, MANY)
+
+    def look(least: int) -> None:
+        nonlocal kept, end
+        count = min(max(2 * end, FEW, least), most)
+        kept, end = np.flatnonzero(elements(mask, [np.arange(count)])), count
+
+    def place(i: Value) -> Value:
+        while i.max(initial=-1) >= kept.size:
+            if end == most:
+                raise Unknown
+            look(0)
+        return kept[i]
+
     if size is not None and size <= LIKE_A_LET:
         with suppress(Unknown):
-            count = np.asarray(np.count_nonzero(elements(mask, [np.arange(size)])))
-
-    @once
-    def place(i: Value) -> Value:
-        end = 0
-        while end < (MANY if size is None else min(size, MANY)):
-            end = max(2 * end, FEW) if size is None else min(max(2 * end, FEW), size)
-            kept = np.flatnonzero(elements(mask, [np.arange(end)]))
-            if i.max(initial=0) < kept.size:
-                return kept[i]
-        raise Unknown
-
-    extent = None if count is None else int(count)
+            look(size)
+    is_known = end == size
+    count = np.asarray(kept.size) if is_known else None
+    extent = kept.size if is_known else None
     arrays = [Lazy(x.dtype, (extent,), lambda i, x=x: elements(x, [place(i)])) for x in xs]
     return (count, *arrays)
 
@@ -89,26 +92,27 @@ def scanned(
     """The first prefixes, or in reverse the last suffixes."""
     shape, neutral, size = xs[0].shape, interp.atoms(env, op.neutral), xs[0].size
     fn = operators.flipped(op.fn) if op.reverse else op.fn
+    known, found = 0, Values()
 
-    @once
-    def prefixes(*at: Value) -> Values:
+    def prefixes(k: int, at: Sequence[Value]) -> Value:
+        nonlocal known, found
         linear = raveled(shape, at)
         if op.reverse:
             linear = _from_the_end(linear, size)
         end = int(linear.max(initial=0)) + 1
-        lets = end.bit_length() * len(fn.lets) * (end // LIKE_A_LET)
-        if end > MANY or lets > interp.lets_left:
-            raise Unknown
-        linears = np.arange(end)
-        first = unraveled(shape, _from_the_end(linears, size) if op.reverse else linears)
-        columns = tuple([elements(x, first) for x in xs])
-        flags = tuple([elements(s, [linears]) for s in starts])
-        found = operators.scan(interp, env, fn, neutral, columns, op.exclusive, flags)
-        return tuple(column[linear] for column in found)
+        if end > known:
+            lets = end.bit_length() * len(fn.lets) * (end // LIKE_A_LET)
+            if end > MANY or lets > interp.lets_left:
+                raise Unknown
+            linears = np.arange(end)
+            first = unraveled(shape, _from_the_end(linears, size) if op.reverse else linears)
+            columns = tuple([elements(x, first) for x in xs])
+            flags = tuple([elements(s, [linears]) for s in starts])
+            found = operators.scan(interp, env, fn, neutral, columns, op.exclusive, flags)
+            known = end
+        return found[k][linear]
 
-    return tuple(
-        Lazy(x.dtype, shape, lambda *at, k=k: prefixes(*at)[k]) for k, x in enumerate(xs)
-    )
+    return tuple(Lazy(x.dtype, shape, lambda *at, k=k: prefixes(k, at)) for k, x in enumerate(xs))
 
 
 def _from_the_end(linear: Value, size: int | None) -> Value:

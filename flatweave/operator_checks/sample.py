@@ -14,7 +14,15 @@ from flatweave.array_ir.syntax import Program
 from flatweave.base.dtypes import DType
 from flatweave.operator_checks.in_kernels import FirstBlocks
 from flatweave.operator_checks.laws import Broken
-from flatweave.operator_checks.lazy_arrays import FAILED, Array, Unknown, elements, read, row_of, unraveled
+from flatweave.operator_checks.lazy_arrays import (
+    FAILED,
+    Array,
+    Unknown,
+    elements,
+    read,
+    row_of,
+    unraveled,
+)
 from flatweave.operator_checks.lazy_interp import STEPS, LazyInterp
 from flatweave.ops import CallKernel, Generate, Map, Nest, Permute, Reduce, ReduceSegments, Scan
 from flatweave.terms.batch import Env, Value, Values
@@ -95,7 +103,8 @@ class Neighbours(LazyInterp):
         # the elements that are written to, renumbered
         places, index = np.unique(index[inside], return_inverse=True)
         there = tuple(read(x, [places]) for x in targets)
-        columns, begins = operators.met(there, index, tuple(elements(x, [at[inside]]) for x in values))
+        written = tuple(elements(x, [at[inside]]) for x in values)
+        columns, begins = operators.met(there, index, written)
         if op.neutral:
             self.is_neutral(env, op.fn, self.atoms(env, op.neutral), columns)
         return self.associates(env, op.fn, columns, begins, commutes=True)

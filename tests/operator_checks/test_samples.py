@@ -7,6 +7,7 @@ import flatweave as fw
 from flatweave.base.config import config
 from flatweave.frontend.call.eager import first_calls
 from flatweave.operator_checks.first_calls import FirstCalls
+from flatweave.operator_checks.laws import Broken
 from flatweave.operator_checks.sample import Sampler
 
 XS = 1 + np.random.default_rng(5).random(100_000)
@@ -210,6 +211,26 @@ def test_a_program_of_many_steps_costs_little():
     sampler = Sampler(program_of(f, XS), [XS.size, XS])
     sampler.run()
     assert not sampler.is_done and sampler.spent < 500
+
+
+def test_what_was_computed_is_not_computed_again():
+    """A scan and a filter of four components, of which elements are read again and again."""
+    def every(op):
+        return lambda a, b: tuple(op(x, y) for x, y in zip(a, b, strict=True))
+
+    def f(xs):
+        sums = fw.scan(every(lambda x, y: x + y), (0.0,) * 4, (xs, xs * 2, xs + 1, xs - 1))
+        kept = fw.filter(lambda sums: fw.sin(sums[0]) > 0, sums)
+        return fw.reduce(every(bad), (0.0,) * 4, kept)
+
+    program = program_of(f, XS)
+    sampler = Sampler(program, [XS.size, XS])
+    with pytest.raises(Broken):
+        sampler.run()
+    assert sampler.spent < 180
+    sampler = Sampler(program, [0, XS[:0]])
+    sampler.run()
+    assert sampler.spent < 12
 
 
 def program_of(f, *args):
