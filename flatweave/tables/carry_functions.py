@@ -1,27 +1,34 @@
 """Functions of a carry that compose to functions of the same form, and the arithmetic on them.
 
-    Affine      c -> a * c + b             compose: (a2 * a1, a2 * b1 + b2)
-    MaxPlus     c -> max(c + a, b)         compose: (a1 + a2, max(b1 + a2, b2)); min alike
-    OrAnd       c -> (c & a) | b           compose: (a1 & a2, (b1 & a2) | b2)
+A form is a sum of carries, each times a factor, and of a number, in one of four semirings:
 
-Each has a flag for carries that do not depend on what was before: `where(new, x, c + x)`.
+    reals       c -> a * c + d * e + b                  of coupled carries c and e
+    highest     c -> max(c + a, e + d, b)               lowest alike
+    bools       c -> (c & a) | (e & d) | b
+
+so that the new carries are a matrix times the old ones, plus a vector. A Möbius map, of one carry,
+is two such forms of its numerator and denominator. A factor has a flag: no carry is behind it
+where `where(new, x, c + x)` left the carry out, and infinity times 0 is not formed then.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
-from typing import Any, ClassVar
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import flatweave as fw
 
+Rules = Mapping[str, Callable[..., Any]]
+COUPLED = 4  # the most carries behind a new one: a product of matrices takes the third power of it
+
 
 def _left(name: str) -> Any:
-    return lambda self, other: RULES[name](self, other)
+    return lambda self, other: _apply(name, self, other)
 
 
 def _right(name: str) -> Any:
-    return lambda self, other: RULES[name](other, self)
+    return lambda self, other: _apply(name, other, self)
 
 
 class Unknown(fw.Overriding):
@@ -30,28 +37,32 @@ class Unknown(fw.Overriding):
     __array_ufunc__ = None
     __hash__ = None  # type: ignore[assignment]
 
+    @property
+    def rules(self) -> Rules:
+        """The functions that give a form of this one, by name."""
+        return {}
+
     @classmethod
     def __flatweave_function__(cls, function: Any, args: Any, kwargs: Any) -> Any:
         """A form where the class knows the function, else unknown."""
         if kwargs or any(isinstance(arg, tuple | list) for arg in args):
             return UNKNOWN
-        rule = RULES.get(function.__name__)
-        return UNKNOWN if rule is None else rule(*args)
+        return _apply(function.__name__, *args)
 
     __add__, __radd__ = _left("add"), _right("add")
     __sub__, __rsub__ = _left("sub"), _right("sub")
     __mul__, __rmul__ = _left("mul"), _right("mul")
     __and__, __rand__ = _left("bitwise_and"), _right("bitwise_and")
     __or__, __ror__ = _left("bitwise_or"), _right("bitwise_or")
-    __truediv__ = _left("truediv")
+    __truediv__, __rtruediv__ = _left("truediv"), _right("truediv")
 
     def __neg__(self) -> Any:
-        return RULES["neg"](self)
+        return _apply("neg", self)
 
     def _unknown(self, *others: Any) -> Any:
         return UNKNOWN
 
-    __rtruediv__ = __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __pow__ = __rpow__ = _unknown
+    __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __pow__ = __rpow__ = _unknown
     __lt__ = __le__ = __gt__ = __ge__ = __invert__ = __abs__ = __xor__ = __rxor__ = _unknown
     __eq__ = __ne__ = _unknown
 
@@ -59,156 +70,341 @@ class Unknown(fw.Overriding):
 UNKNOWN = Unknown()
 
 
+def _apply(name: str, *args: Any) -> Any:
+    """A function of forms and numbers."""
+    forms = [arg for arg in args if isinstance(arg, Unknown)]
+    rule = forms[0].rules.get(name)
+    if rule is None or any(type(form) is Unknown for form in forms):
+        return UNKNOWN
+    return rule(*args)
+
+
+def _is_plain(value: Any) -> bool:
+    return not isinstance(value, Unknown)
+
+
+@dataclasses.dataclass(frozen=True)
+class Ring:
+    """A sum and a product that distributes over it, with their neutral elements."""
+
+    name: str
+    add: Callable[[Any, Any], Any]
+    mul: Callable[[Any, Any], Any]
+    zero: Any
+    one: Any
+    rules: Rules
+    kind: str  # of the dtypes of its numbers, as in `isdtype`
+
+
+class Factor(NamedTuple):
+    """What a carry is multiplied with, and whether it is at all."""
+
+    value: Any
+    counts: Any = True
+
+    def masked(self, zero: Any) -> Any:
+        """The value; zero where it does not count."""
+        return self.value if self.counts is True else fw.where(self.counts, self.value, zero)
+
+    def plus(self, other: Factor, ring: Ring) -> Factor:
+        """The sum of two that may not count."""
+        always = self.counts is True or other.counts is True
+        values = [factor.masked(ring.zero) for factor in (self, other)]
+        return Factor(ring.add(*values), always or self.counts | other.counts)
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
 class Form(Unknown):
-    """A function of the carry: two numbers, and whether the carry before is left out."""
+    """A sum of carries times factors, and of a number; None is no term."""
 
-    a: Any
-    b: Any
-    resets: Any = False
-    identity: ClassVar[tuple[Any, Any]] = (1, 0)
+    ring: Ring
+    factors: tuple[Factor | None, ...]
+    number: Any = None
 
-    def parts(self, like: Any) -> tuple[Any, ...]:
-        """The numbers in the dtype of the carry."""
-        a, b = (fw.asarray(part).astype(like) for part in (self.a, self.b))
-        return a, b, fw.asarray(self.resets)
+    @property
+    def rules(self) -> Rules:
+        """Those of the ring."""
+        return self.ring.rules
 
-
-class Affine(Form):
-    """c -> a * c + b"""
-
-    def applied(self, c: Any) -> Any:
-        """The carry after c."""
-        return self.a * c + self.b
-
-    def then(self, other: Any) -> Any:
-        """This, and after it the other."""
-        # c -> a * c has nothing to multiply: infinity times its b would be NaN
-        counts = fw.logical_not(other.resets) & (self.resets | (self.b != 0))
-        b = fw.where(counts, other.applied(self.b), other.b)
-        return Affine(self.a * other.a, b, self.resets | other.resets)
+    def changed(self, f: Callable[[Any], Any]) -> Form:
+        """The form with f of all its numbers."""
+        factors = tuple(x and x._replace(value=f(x.value)) for x in self.factors)
+        return Form(self.ring, factors, None if self.number is None else f(self.number))
 
 
-class MaxPlus(Form):
-    """c -> max(c + a, b)"""
-
-    better: ClassVar[Any] = staticmethod(fw.maximum)
-    worst: ClassVar[float] = -fw.inf
-    identity = (0, -fw.inf)
-
-    def applied(self, c: Any) -> Any:
-        """The carry after c."""
-        return self.better(c + self.a, self.b)
-
-    def then(self, other: Any) -> Any:
-        """This, and after it the other."""
-        b = fw.where(other.resets, other.b, self.better(self.b + other.a, other.b))
-        return type(self)(self.a + other.a, b, self.resets | other.resets)
+def carries(ring: Ring, count: int) -> list[Any]:
+    """Carries before any step; a quotient is one carry."""
+    if ring is QUOTIENTS:
+        return [Ratio(*carries(REALS, 2))] if count == 1 else [UNKNOWN] * count
+    one = Factor(ring.one)
+    return [Form(ring, tuple(one if i == j else None for j in range(count))) for i in range(count)]
 
 
-class MinPlus(MaxPlus):
-    """c -> min(c + a, b)"""
-
-    better: ClassVar[Any] = staticmethod(fw.minimum)
-    worst: ClassVar[float] = fw.inf
-    identity = (0, fw.inf)
-
-
-class OrAnd(Form):
-    """c -> (c & a) | b"""
-
-    identity = (True, False)
-
-    def applied(self, c: Any) -> Any:
-        """The carry after c."""
-        return (c & self.a) | self.b
-
-    def then(self, other: Any) -> Any:
-        """This, and after it the other."""
-        return OrAnd(self.a & other.a, fw.where(other.resets, other.b, other.applied(self.b)),
-                     self.resets | other.resets)  # fmt: skip
+def forms_of(ring: Ring, carries: Sequence[Any]) -> dict[int, Form]:
+    """The forms that new carries are, by number."""
+    if ring is QUOTIENTS:
+        [carry] = carries
+        return {0: carry.top, 1: carry.bottom} if isinstance(carry, Ratio) else {}
+    none = (None,) * len(carries)
+    all_ = [Form(ring, none, carry) if _is_plain(carry) else carry for carry in carries]
+    return {i: form for i, form in enumerate(all_) if isinstance(form, Form)}
 
 
-def _plain(*values: Any) -> bool:
-    return not any(isinstance(value, Unknown) for value in values)
+def _forms(*values: Any) -> list[Form]:
+    """Forms, of numbers too."""
+    like = next(value for value in values if not _is_plain(value))
+    none = (None,) * len(like.factors)
+    return [Form(like.ring, none, value) if _is_plain(value) else value for value in values]
 
 
-def _shifted(form: Any, by: Any) -> Any:
-    """A form plus a number."""
-    if isinstance(form, Affine):
-        return Affine(form.a, form.b + by, form.resets)
-    if isinstance(form, MaxPlus):
-        return type(form)(form.a + by, form.b + by, form.resets)
-    return UNKNOWN
+def _sum(x: Any, y: Any) -> Any:
+    x, y = _forms(x, y)
+    ring = x.ring
+
+    def total(a: Factor | None, b: Factor | None) -> Factor | None:
+        return a.plus(b, ring) if a and b else a or b
+
+    numbers = [form.number for form in (x, y) if form.number is not None]
+    number = ring.add(*numbers) if len(numbers) == 2 else numbers[0] if numbers else None
+    return Form(ring, tuple(map(total, x.factors, y.factors)), number)
 
 
-def _add(x: Any, y: Any) -> Any:
-    if _plain(y):
-        return _shifted(x, y)
-    if _plain(x):
-        return _shifted(y, x)
-    if type(x) is type(y) is Affine and x.resets is False and y.resets is False:
-        return Affine(x.a + y.a, x.b + y.b)
-    return UNKNOWN
-
-
-def _sub(x: Any, y: Any) -> Any:
-    return _shifted(x, fw.neg(y)) if _plain(y) else _add(x, _mul(y, -1))
-
-
-def _mul(x: Any, y: Any) -> Any:
-    form, factor = (x, y) if _plain(y) else (y, x)
-    if not _plain(factor) or not isinstance(form, Affine):
+def _product(x: Any, y: Any) -> Any:
+    form, factor = (x, y) if _is_plain(y) else (y, x)
+    if not _is_plain(factor):
         return UNKNOWN
-    none = form.resets is False and isinstance(form.b, int) and form.b == 0
-    return Affine(form.a * factor, 0 if none else form.b * factor, form.resets)
+    return form.changed(lambda value: form.ring.mul(value, factor))
 
 
-def _truediv(x: Any, y: Any) -> Any:
-    if not _plain(y) or not isinstance(x, Affine):
+def _choice(p: Any, x: Any, y: Any) -> Any:
+    if not _is_plain(p):
         return UNKNOWN
-    return Affine(x.a / y, x.b / y, x.resets)
+    x, y = _forms(x, y)
+    absent = Factor(x.ring.one, False)
+
+    def chosen(a: Factor | None, b: Factor | None) -> Factor | None:
+        if a is None and b is None:
+            return None
+        a, b = a or absent, b or absent
+        both = a.counts is True and b.counts is True
+        return Factor(fw.where(p, a.value, b.value), both or fw.where(p, a.counts, b.counts))
+
+    numbers = [x.ring.zero if form.number is None else form.number for form in (x, y)]
+    number = None if x.number is None and y.number is None else fw.where(p, *numbers)
+    return Form(x.ring, tuple(map(chosen, x.factors, y.factors)), number)
 
 
-def _better(cls: type[MaxPlus]) -> Callable[[Any, Any], Any]:
-    def rule(x: Any, y: Any) -> Any:
-        form, bound = (x, y) if _plain(y) else (y, x)
-        if not _plain(bound) or type(form) is not cls or form.resets is not False:
-            return UNKNOWN
-        return cls(form.a, cls.better(form.b, bound))
-
-    return rule
+def _difference(x: Any, y: Any) -> Any:
+    return _sum(x, fw.neg(y) if _is_plain(y) else _product(y, -1))
 
 
-def _and(x: Any, y: Any) -> Any:
-    form, other = (x, y) if _plain(y) else (y, x)
-    if not _plain(other) or not isinstance(form, OrAnd):
+def _quotient(x: Any, y: Any) -> Any:
+    return x.changed(lambda value: value / y) if _is_plain(y) else UNKNOWN
+
+
+def _moved_down(x: Any, y: Any) -> Any:
+    return _product(x, fw.neg(y)) if _is_plain(y) else UNKNOWN
+
+
+COMMON: Rules = {"where": _choice, "positive": lambda x: x}
+REALS = Ring(
+    "reals", lambda x, y: x + y, lambda x, y: x * y, 0, 1, {
+        **COMMON, "add": _sum, "sub": _difference, "mul": _product, "truediv": _quotient,
+        "neg": lambda x: _product(x, -1),
+    }, "numeric",
+)  # fmt: skip
+HIGHEST = Ring(
+    "highest", fw.maximum, lambda x, y: x + y, -fw.inf, 0,
+    {**COMMON, "maximum": _sum, "add": _product, "sub": _moved_down}, "real floating",
+)  # fmt: skip
+LOWEST = dataclasses.replace(
+    HIGHEST, name="lowest", add=fw.minimum, zero=fw.inf,
+    rules={**COMMON, "minimum": _sum, "add": _product, "sub": _moved_down},
+)  # fmt: skip
+BOOLS = Ring(
+    "bools", lambda x, y: x | y, lambda x, y: x & y, False, True, {
+        **COMMON, "bitwise_or": _sum, "logical_or": _sum, "bitwise_and": _product,
+        "logical_and": _product,
+    }, "bool",
+)  # fmt: skip
+QUOTIENTS = dataclasses.replace(REALS, name="quotients", kind="real floating")
+RINGS = (BOOLS, REALS, HIGHEST, LOWEST, QUOTIENTS)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Ratio(Unknown):
+    """A quotient of two forms: of u over w, which together stand for the carry u / w."""
+
+    top: Form
+    bottom: Form
+
+    @property
+    def rules(self) -> Rules:
+        """Those of quotients."""
+        return RATIOS
+
+
+def _ratio_sum(x: Any, y: Any) -> Any:
+    if _is_plain(x):
+        x, y = y, x
+    if _is_plain(y):
+        return Ratio(_sum(x.top, _product(x.bottom, y)), x.bottom)
+    return Ratio(_sum(x.top, y.top), x.bottom) if x.bottom is y.bottom else UNKNOWN
+
+
+def _ratio_product(x: Any, y: Any) -> Any:
+    ratio, factor = (x, y) if _is_plain(y) else (y, x)
+    return Ratio(_product(ratio.top, factor), ratio.bottom) if _is_plain(factor) else UNKNOWN
+
+
+def _ratio_quotient(x: Any, y: Any) -> Any:
+    if _is_plain(y):
+        return Ratio(_quotient(x.top, y), x.bottom)
+    if _is_plain(x):
+        return Ratio(_product(y.bottom, x), y.top)
+    return Ratio(x.top, y.top) if x.bottom is y.bottom else UNKNOWN
+
+
+def _ratio_choice(p: Any, x: Any, y: Any) -> Any:
+    if not _is_plain(p):
         return UNKNOWN
-    return OrAnd(form.a & other, form.b & other, form.resets)
+    like = x if _is_plain(y) else y
+    none = (None,) * len(like.top.factors)
+    x, y = (
+        Ratio(Form(REALS, none, v), Form(REALS, none, 1)) if _is_plain(v) else v for v in (x, y)
+    )
+    return Ratio(_choice(p, x.top, y.top), _choice(p, x.bottom, y.bottom))
 
 
-def _or(x: Any, y: Any) -> Any:
-    form, other = (x, y) if _plain(y) else (y, x)
-    if not _plain(other) or not isinstance(form, OrAnd):
-        return UNKNOWN
-    return OrAnd(form.a, form.b | other, form.resets)
-
-
-def _where(p: Any, x: Any, y: Any) -> Any:
-    if not _plain(p):
-        return UNKNOWN
-    cls = type(y) if _plain(x) else type(x)
-    if not issubclass(cls, Form):
-        return UNKNOWN
-    x, y = (cls(cls.identity[0], v, True) if _plain(v) else v for v in (x, y))
-    if type(x) is not cls or type(y) is not cls:
-        return UNKNOWN
-    return cls(fw.where(p, x.a, y.a), fw.where(p, x.b, y.b), fw.where(p, x.resets, y.resets))
-
-
-RULES: dict[str, Callable[..., Any]] = {
-    "add": _add, "sub": _sub, "mul": _mul, "truediv": _truediv, "neg": lambda x: _mul(x, -1),
-    "maximum": _better(MaxPlus), "minimum": _better(MinPlus), "where": _where,
-    "bitwise_and": _and, "bitwise_or": _or, "logical_and": _and, "logical_or": _or,
+RATIOS: Rules = {
+    "add": _ratio_sum, "mul": _ratio_product, "truediv": _ratio_quotient, "where": _ratio_choice,
+    "sub": lambda x, y: _ratio_sum(x, fw.neg(y) if _is_plain(y) else _ratio_product(y, -1)),
+    "neg": lambda x: _ratio_product(x, -1), "reciprocal": lambda x: _ratio_quotient(1, x),
     "positive": lambda x: x,
 }  # fmt: skip
+
+
+@dataclasses.dataclass(frozen=True)
+class System:
+    """Steps that make new carries of old ones: how a step is stored, and two in turn are one.
+
+    A step is a tuple of factors, of their flags, and of numbers: factors for the pairs `(i, j)` of
+    a new and an old carry between which there may be any after some steps.
+    """
+
+    ring: Ring
+    of: tuple[int, ...]  # the carries, by number; of a quotient 0 and 1
+    pairs: tuple[tuple[int, int], ...]
+
+    def stored(self, forms: Mapping[int, Form], dtypes: Sequence[Any]) -> tuple[Any, ...]:
+        """A step, in the dtypes of its carries."""
+
+        def number(value: Any, i: int) -> Any:
+            like = dtypes[0 if self.ring is QUOTIENTS else i]
+            return fw.asarray(self.ring.zero if value is None else value).astype(like)
+
+        factors = [(i, forms[i].factors[j] or Factor(None, False)) for i, j in self.pairs]
+        return (
+            *(number(factor.value, i) for i, factor in factors),
+            *(fw.asarray(factor.counts) for _, factor in factors),
+            *(number(forms[i].number, i) for i in self.of),
+        )
+
+    @property
+    def carried(self) -> set[int]:
+        """The carries of the user."""
+        return {0} if self.ring is QUOTIENTS else set(self.of)
+
+    def start(self, values: Sequence[Any], steps: Sequence[Any]) -> tuple[Any, ...]:
+        """A step that leaves out what was before, and gives carries these values, in the dtypes of
+        other steps."""
+        if self.ring is QUOTIENTS:
+            values = values[0], fw.ones_like(values[0])
+        factors = [part.dtype.type(self.ring.one) for part in steps[: len(self.pairs)]]
+        numbers = [
+            values[i].astype(part.dtype)
+            for i, part in zip(self.of, self._numbers(steps), strict=True)
+        ]
+        return (*factors, *[False] * len(factors), *numbers)
+
+    def carries(self, steps: Sequence[Any]) -> dict[int, Any]:
+        """The carries after steps the first of which is a start."""
+        numbers = self._numbers(steps)
+        if self.ring is QUOTIENTS:
+            return {0: numbers[0] / numbers[1]}
+        return dict(zip(self.of, numbers, strict=True))
+
+    def _numbers(self, step: Sequence[Any]) -> Sequence[Any]:
+        return step[2 * len(self.pairs) :]
+
+    def then(self, first: tuple[Any, ...], second: tuple[Any, ...]) -> tuple[Any, ...]:
+        """A step, and after it another one."""
+        count = len(self.pairs)
+        (a, b), (c, d) = (
+            (dict(zip(self.pairs, map(Factor, step, step[count:]), strict=False)),
+             dict(zip(self.of, self._numbers(step), strict=True)))
+            for step in (first, second)
+        )  # fmt: skip
+        factors = [self._path(i, j, a, c) for i, j in self.pairs]
+        numbers = [self._number(i, a, b, c, d) for i in self.of]
+        if self.ring is QUOTIENTS:
+            factors, numbers = _scaled(factors, numbers)
+        values, flags = zip(*factors, strict=True) if factors else ((), ())
+        return (*values, *flags, *numbers)
+
+    def _path(self, i: int, j: int, a: dict[Any, Factor], c: dict[Any, Factor]) -> Factor:
+        """The factor from an old carry to a new one, by way of all between."""
+        found = [
+            Factor(self.ring.mul(a[k, j].value, c[i, k].value), a[k, j].counts & c[i, k].counts)
+            for k in self.of if (i, k) in c and (k, j) in a
+        ] or [Factor(a[i, j].value, False)]  # fmt: skip
+        total = found[0]  # one alone may be anything where it does not count
+        for factor in found[1:]:
+            total = total.plus(factor, self.ring)
+        return total
+
+    def _number(self, i: int, a: dict[Any, Factor], b: Any, c: dict[Any, Factor], d: Any) -> Any:
+        """The number of a new carry."""
+        total = d[i]
+        for k in self.of:
+            if (i, k) in c:
+                # c -> a * c has no number to multiply: infinity times its 0 would be NaN
+                alone = fw.logical_not(_any(a[k, j].counts for j in self.of if (k, j) in a))
+                counts = c[i, k].counts & (alone | (b[k] != b[k].dtype.type(self.ring.zero)))
+                term = self.ring.mul(b[k], c[i, k].value)
+                total = fw.where(counts, self.ring.add(term, total), total)
+        return total
+
+
+def _any(flags: Iterator[Any]) -> Any:
+    found: Any = False
+    for flag in flags:
+        found = flag if found is False else found | flag
+    return found
+
+
+def _scaled(factors: list[Factor], numbers: list[Any]) -> tuple[list[Factor], list[Any]]:
+    """A quotient's forms, of which the largest number is 1."""
+    largest: Any = 0
+    for size in (*(fw.abs(factor.masked(0)) for factor in factors), *map(fw.abs, numbers)):
+        largest = fw.maximum(size, largest)
+    by = fw.where((largest > 0) & (largest < fw.inf), largest, 1)
+    return [f._replace(value=f.value / by) for f in factors], [number / by for number in numbers]
+
+
+def system_of(ring: Ring, forms: Mapping[int, Form]) -> System | None:
+    """The steps of these carries, of those that depend on nothing else; None if on too many."""
+    known = dict(forms)
+    while True:
+        needs = {i: {j for j, f in enumerate(form.factors) if f} for i, form in known.items()}
+        rest = {i: form for i, form in known.items() if needs[i] <= known.keys()}
+        if len(rest) == len(known):
+            break
+        known = rest
+    reached = needs
+    for _ in needs:  # those that a carry depends on after further steps
+        reached = {i: to.union(*(reached[j] for j in to)) for i, to in reached.items()}
+    pairs = tuple((i, j) for i in sorted(reached) for j in sorted(reached[i]))
+    if not known or any(len(to) > COUPLED for to in reached.values()):
+        return None
+    return System(ring, tuple(sorted(known)), pairs)

@@ -10,11 +10,11 @@ outputs are a map over the carries.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import flatweave as fw
-from flatweave.tables.carry_functions import Affine, MaxPlus, MinPlus, OrAnd
+from flatweave.tables.carry_functions import RINGS, Form, Ring, System, carries, forms_of, system_of
 
 Step = Callable[[Any, Any], tuple[Any, Any]]
 
@@ -28,10 +28,11 @@ def recurrence(
 
     As `jax.lax.scan`: `xs` is any structure of arrays, of which a step gets the elements at one
     index along `axis`, with `reverse` from the last to the first; outputs are stacked along that
-    axis. For a Ragged, each row separately, from one `initial`. Where the new carry is one number
-    and a multiple of the old one plus a number, its maximum or minimum with a number after a sum,
-    or its `&` and `|` with bools, a parallel scan computes the carries, which rounds otherwise than
-    the loop. `parallel=False` is always the loop, `parallel=True` never.
+    axis. For a Ragged, each row separately, from one `initial`. A parallel scan computes carries
+    that are numbers, where each new one is a sum of old ones (up to four) times factors and of a
+    number, over (+, *), (max, +), (min, +) or (or, and), or where the only one is a quotient of
+    such sums. It rounds otherwise than the loop. `parallel=False` is always the loop,
+    `parallel=True` never.
 
     Types: `step: (c, a) -> (c, b), initial: c, xs: a[n] -> c, b[n]`. Raises OperatorError for
     `parallel=True` where no scan is known, ArgumentError for a step that gives no pair, and
@@ -94,7 +95,7 @@ def _each(f: Callable[..., Any], tree: Any, *others: Any) -> Any:
     if isinstance(tree, tuple | list):
         parts = [_each(f, *group) for group in zip(tree, *others, strict=True)]
         return type(tree)(*parts) if hasattr(tree, "_fields") else tuple(parts)
-    if dataclasses.is_dataclass(tree) and not isinstance(tree, type):
+    if dataclasses.is_dataclass(tree) and not isinstance(tree, type | fw.Overriding):
         names = [field.name for field in dataclasses.fields(tree)]
         new = {n: _each(f, *(getattr(o, n) for o in (tree, *others))) for n in names}
         return dataclasses.replace(tree, **new)
@@ -146,69 +147,91 @@ def _in_turn(step: Step, initial: Any, xs: Any, reverse: bool) -> tuple[Any, Any
 
 def _in_parallel(step: Step, initial: Any, xs: Any, reverse: bool) -> tuple[Any, Any] | None:
     """The scan of forms; None where the step gives none."""
-    start = fw.asarray(initial) if _is_number(initial) else None
-    if start is None or start.ndim:
-        return None
-    cls = _form_of(step, start, xs)
-    if cls is None:
+    starts = [fw.asarray(leaf) for leaf in _leaves(initial)]
+    systems = _systems(step, initial, xs) if not any(start.ndim for start in starts) else None
+    if systems is None:
         return None
 
-    def parts(x: Any) -> Any:
-        form = step(cls(*cls.identity), x)[0]
-        return form.parts(_type(step, initial, x))
+    def stored(x: Any) -> Any:
+        types = _types(step, initial, x)
+        return tuple(s.stored(_forms(step, initial, x, s.ring), types) for s in systems)
 
-    forms = fw.map(parts, xs)
-    dtype = forms[0].dtype
-    begin = (dtype.type(cls.identity[0]), start.astype(dtype), True)
+    forms = fw.map(stored, xs)
+    begin = tuple(s.start(starts, form) for s, form in zip(systems, forms, strict=True))
 
     def compose(f: Any, g: Any) -> Any:
-        whole = cls(*f).then(cls(*g))
-        return whole.a, whole.b, whole.resets
+        return tuple(s.then(*pair) for s, *pair in zip(systems, f, g, strict=True))
 
     if reverse:
         forms = _each(fw.reverse, forms)
-    after = fw.scan(compose, begin, forms, check=False)[1]
-    before = fw.concat([fw.full(1, start.astype(dtype)), after])
-    n = after.shape[0]
-    carries = before[:-1]
-    if reverse:
-        carries = fw.reverse(carries)
+    after = fw.scan(compose, begin, forms, check=False)
+    found: dict[int, Any] = {}
+    for system, steps in zip(systems, after, strict=True):
+        found.update(system.carries(steps))
+    carries = [
+        fw.concat([fw.full(1, start.astype(after.dtype)), after])
+        for start, (_, after) in zip(starts, sorted(found.items()), strict=True)
+    ]
+    before = [fw.reverse(carry[:-1]) if reverse else carry[:-1] for carry in carries]
     is_none: list[bool] = []
 
-    def output(c: Any, x: Any) -> Any:
-        y = step(c, x)[1]
+    def output(state: Any, x: Any) -> Any:
+        y = step(_rebuilt(initial, state), x)[1]
         is_none.append(y is None)
         return 0 if y is None else y
 
-    outputs = fw.map(output, carries, xs)
-    return before[n], None if is_none[0] else outputs
+    outputs = fw.map(output, tuple(before), xs)
+    last = _rebuilt(initial, [carry[carry.shape[0] - 1] for carry in carries])
+    return last, None if is_none[0] else outputs
 
 
-def _is_number(value: Any) -> bool:
-    return not isinstance(value, tuple | list | dict) and not dataclasses.is_dataclass(value)
+def _leaves(tree: Any) -> list[Any]:
+    found: list[Any] = []
+    _each(found.append, tree)
+    return found
 
 
-def _type(step: Step, initial: Any, x: Any) -> Any:
-    """The dtype of carries."""
-    return fw.where(True, initial, step(initial, x)[0]).dtype
+def _rebuilt(tree: Any, leaves: Iterable[Any]) -> Any:
+    """A structure like another one, of these leaves."""
+    rest = iter(leaves)
+    return _each(lambda _: next(rest), tree)
 
 
-def _form_of(step: Step, initial: Any, xs: Any) -> Any:
-    """The class of forms that a step maps to themselves, or None."""
-    for cls in (OrAnd,) if initial.dtype == fw.bool_ else (Affine, MaxPlus, MinPlus):
-        found: list[Any] = []
+def _types(step: Step, initial: Any, x: Any) -> list[Any]:
+    """The dtypes of carries."""
+    found: list[Any] = []
+    _each(lambda a, b: found.append(fw.where(True, a, b).dtype), initial, step(initial, x)[0])
+    return found
 
-        def tried(x: Any, cls: Any = cls, found: list[Any] = found) -> Any:
-            form = step(cls(*cls.identity), x)[0]
-            dtype = _type(step, initial, x)
-            fits = cls in (Affine, OrAnd) or fw.isdtype(dtype, "real floating")
-            found.append(type(form) is cls and fits)
+
+def _forms(step: Step, initial: Any, x: Any, ring: Ring) -> dict[int, Form]:
+    """What a step makes of carries, where these are forms."""
+    count = len(_leaves(initial))
+    return forms_of(ring, _leaves(step(_rebuilt(initial, carries(ring, count)), x)[0]))
+
+
+def _systems(step: Step, initial: Any, xs: Any) -> list[System] | None:
+    """Systems that have all carries, or None."""
+    missing = set(range(len(_leaves(initial))))
+    systems = []
+    for ring in RINGS:
+        found: list[dict[int, Form]] = []
+
+        def tried(x: Any, ring: Ring = ring, found: list[dict[int, Form]] = found) -> Any:
+            types = _types(step, initial, x)
+            of_kind = [fw.isdtype(dtype, ring.kind) for dtype in types]
+            forms = _forms(step, initial, x, ring)
+            found.append({i: form for i, form in forms.items() if all(of_kind) or of_kind[i]})
             return 0
 
         try:
             fw.map(tried, xs)
         except Exception:  # what a step does with a number need not work with a form
             continue
-        if found and found[0]:
-            return cls
+        system = system_of(ring, found[0]) if found else None
+        if system is not None and missing & system.carried:
+            systems.append(system)
+            missing -= system.carried
+        if not missing:
+            return systems
     return None

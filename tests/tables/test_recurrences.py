@@ -142,3 +142,60 @@ def test_a_recurrence_is_traced_once_for_every_length():
     assert (f.traces, g.traces) == (1, 1)
     assert "parallel scan" in f.stages(XS).notes[0]
     assert "loop" in g.stages(XS).notes[0]
+
+
+COUPLED = {
+    "oscillator": (lambda c, x: ((0.9 * c[0] + 0.1 * c[1] + x, 0.2 * c[0] - 0.8 * c[1]), c[0]),
+                   (1.0, 0.0)),
+    "level_and_trend": (lambda c, x: (
+        (0.5 * x + 0.5 * (c[0] + c[1]), 0.3 * (0.5 * x - 0.5 * c[0] + 0.5 * c[1]) + 0.7 * c[1]),
+        c[0] + c[1]), (0.0, 0.0)),
+    "two_states": (lambda c, x: (
+        (fw.maximum(c[0] + x, c[1] - 1), fw.maximum(c[0] - 2, c[1] - x)), c[0]), (0.0, -1.0)),
+    "three_sums": (lambda c, x: (
+        (fw.maximum(c[0], x), c[1] + x, fw.minimum(c[2] + 1, x)), c[0] * c[1] + c[2]),
+        (0.0, 0.0, 9.0)),
+    "count_and_sum": (lambda c, x: ((c[0] + 1, c[1] + x), c[1] / c[0]), (1, 0.0)),
+    "resets": (lambda c, x: (
+        (fw.where(x < 0, 0.0, c[0] + c[1]), fw.where(x > 2, x, c[1] * 0.5 + 1)), c[0]), (1.0, 2.0)),
+    "chosen": (lambda c, x: ((fw.where(x > 0, c[0], c[1]), c[1] * 0.5 + x), c[0]), (1.0, 2.0)),
+    "bools": (lambda c, x: ((c[0] | (c[1] & (x > 0)), (c[0] & (x < 1)) | (x == 2)), c[0]),
+              (False, True)),
+    "four": (lambda c, x: (
+        (c[1], c[2], c[3], 0.1 * c[0] + 0.2 * c[1] - 0.3 * c[2] + x), c[3]), (0.0, 1.0, 2.0, 3.0)),
+    "shifted": (lambda c, x: ((x, c[0], c[1]), c[2]), (0.0, 1.0, 2.0)),
+    "fraction": (lambda c, x: (1 / (c + x + 5), c), 1.0),
+    "moebius": (lambda c, x: ((c * (x + 5) + 1.0) / (2 * c + 3.0), c), 1.0),
+    "gain": (lambda c, x: (c / (c + 2.0) + 0.1, c), 1.0),
+    "fraction_with_resets": (lambda c, x: (fw.where(x > 2, x, c / (1 + c)), c), 1.0),
+}  # fmt: skip
+
+EXACT_WITH_INFINITIES = ["oscillator", "three_sums", "count_and_sum", "resets", "chosen", "shifted"]
+
+
+@pytest.mark.parametrize("name", COUPLED)
+def test_coupled_carries_and_quotients_give_what_the_loop_does(name):
+    """Of each semiring, of several at once, and of Möbius maps; NaN only where the loop has it."""
+    step, initial = COUPLED[name]
+    infinite = np.array([1.0, np.inf, 0.0, 3.0, -np.inf, 2.0])
+    for xs in (XS[:0], XS[:1], XS, *[infinite] * (name in EXACT_WITH_INFINITIES)):
+        ours = fw.recurrence(step, initial, xs, parallel=True)
+        loop = fw.recurrence(step, initial, xs, parallel=False)
+        for a, b in zip([*np.atleast_1d(ours[0]), ours[1]], [*np.atleast_1d(loop[0]), loop[1]],
+                        strict=True):  # fmt: skip
+            assert a.dtype == b.dtype
+            np.testing.assert_allclose(np.asarray(a), np.asarray(b), rtol=1e-9, atol=1e-12)
+
+
+def test_five_carries_that_all_depend_on_each_other_are_a_loop():
+    """A product of matrices of five is dearer than five steps; five alone are scans."""
+    def mixed(c, x):
+        return tuple(sum(c) + x for _ in c), c[0]
+
+    with pytest.raises(fw.OperatorError):
+        fw.recurrence(mixed, (0.0,) * 5, XS[:5], parallel=True)
+    def alone(c, x):
+        return tuple(v + x for v in c), c[4]
+
+    found = fw.recurrence(alone, (0.0,) * 5, XS, parallel=True)[1]
+    np.testing.assert_allclose(np.asarray(found)[1:], np.cumsum(XS)[:-1])
