@@ -43,7 +43,11 @@ class Work(Generic[R]):
         self._found: R | None = None
         self._error: BaseException | None = None
         self._process = os.getpid()
-        self._is_started = bool(started(self._run, "flatweave-compiler", STACK_SIZES))
+        try:
+            self._is_started = bool(started(self._run, "flatweave-compiler", STACK_SIZES))
+        except BaseException:
+            self._is_dropped = True  # the thread may run already
+            raise
 
     @property
     def is_wanted(self) -> bool:

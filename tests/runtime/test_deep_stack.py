@@ -83,6 +83,22 @@ def test_an_interrupted_caller_does_not_wait():
     assert ended.wait(10)
 
 
+def test_a_caller_interrupted_while_the_thread_starts_does_not_leave_it(monkeypatch):
+    """On a busy machine a start takes as long as anything."""
+    ended = threading.Event()
+    start = threading.Thread.start
+
+    def interrupted(thread: threading.Thread) -> None:
+        start(thread)
+        raise InterruptedError
+
+    monkeypatch.setattr(threading.Thread, "start", interrupted)
+    with pytest.raises(InterruptedError):
+        on_deep_stack(lambda: until_unwanted(ended))
+
+    assert ended.wait(10)
+
+
 def test_what_it_has_started_ends_with_it():
     """Two works in parallel, one of which started the other."""
     started, ended = threading.Event(), threading.Event()
