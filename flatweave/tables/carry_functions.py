@@ -286,10 +286,10 @@ RATIOS: Rules = {
 
 @dataclasses.dataclass(frozen=True)
 class System:
-    """Steps that make new carries of old ones: how a step is stored, and two in turn are one.
+    """The steps of carries, as a scan composes them.
 
-    A step is a tuple of factors, of their flags, and of numbers: factors for the pairs `(i, j)` of
-    a new and an old carry between which there may be any after some steps.
+    A step is stored as factors, flags of these and numbers: a factor for each pair `(i, j)` of a
+    new and an old carry between which there may be one after some steps.
     """
 
     ring: Ring
