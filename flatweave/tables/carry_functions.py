@@ -7,8 +7,8 @@ A form is a sum of carries, each times a factor, and of a number, in one of four
     bools       c -> (c & a) | (e & d) | b
 
 so that the new carries are a matrix times the old ones, plus a vector. A Möbius map, of one carry,
-is two such forms of its numerator and denominator. A factor has a flag: no carry is behind it
-where `where(new, x, c + x)` left the carry out, and infinity times 0 is not formed then.
+is two such forms of its numerator and denominator. A factor has a flag, which is false where
+`where(new, x, c + x)` left the carry out: infinity times 0 is not formed then.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import flatweave as fw
 
 Rules = Mapping[str, Callable[..., Any]]
-COUPLED = 4  # the most carries behind a new one: a product of matrices takes the third power of it
+COUPLED = 4  # the most carries that one depends on: a product of matrices takes the third power
 
 
 def _left(name: str) -> Any:
