@@ -14,7 +14,8 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import flatweave as fw
-from flatweave.tables.carry_functions import RINGS, Form, Ring, System, carries, forms_of, system_of
+from flatweave.tables.carry_functions import RINGS, Form, Ring, carries, forms_of
+from flatweave.tables.carry_steps import System, system_of
 
 Step = Callable[[Any, Any], tuple[Any, Any]]
 
