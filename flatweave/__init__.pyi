@@ -43,6 +43,7 @@ from flatweave.profiler.profile import Explanation as Explanation
 from flatweave.profiler.profile import Profile as Profile
 from flatweave.profiler.profile import explain as explain
 from flatweave.profiler.profile import profile as profile
+from flatweave.strings.strings import Strings as Strings
 from flatweave.tables.groups import Groups as Groups
 from flatweave.tables.joins import Join as Join
 from flatweave.tables.nullable import Nullable as Nullable
@@ -1258,6 +1259,7 @@ def stop_gradient(x: ArrayLike) -> Array: ...
 def store(x: Flat) -> Array: ...
 @overload
 def store(x: Any) -> Any: ...
+def strings_of(numbers: Any) -> Array: ...
 sub: Binary
 subtract: Binary
 @overload
@@ -1358,24 +1360,24 @@ __all__ = [
     "EscapedArrayError", "Explanation", "ExtentOverflowError", "Groups", "IndexOutOfBounds",
     "Jitted", "Join", "KernelError", "NegativeExtentError", "NestingError", "NotTraceableError",
     "Nullable", "OperatorError", "OutOfMemory", "Overriding", "Profile", "Ragged",
-    "ShapeDtypeStruct", "ShapeError", "Stages", "Tuning", "Unsupported", "UserError", "__version__",
-    "absolute", "acos", "acosh", "add", "allclose", "append", "arange", "arccos", "arccosh",
-    "arcsin", "arcsinh", "arctan", "arctan2", "arctanh", "argmax", "argmin", "argpartition",
-    "argsort", "argwhere", "array", "asarray", "asin", "asinh", "astype", "atan", "atan2", "atanh",
-    "atleast_1d", "atleast_2d", "average", "backpermute", "bf16", "bfloat16", "bincount",
-    "bitwise_and", "bitwise_count", "bitwise_invert", "bitwise_left_shift", "bitwise_not",
-    "bitwise_or", "bitwise_right_shift", "bitwise_xor", "bool_", "broadcast", "broadcast_arrays",
-    "broadcast_shapes", "broadcast_to", "c128", "c64", "can_cast", "cbrt", "ceil", "changed",
-    "check", "check_grads", "checkpoint", "clip", "clz", "column_stack", "complex128", "complex64",
-    "concat", "concatenate", "cond", "conj", "convolve", "copysign", "corrcoef", "correlate", "cos",
-    "cosh", "count_nonzero", "cov", "ctz", "cummax", "cummin", "cumprod", "cumsum",
-    "cumulative_prod", "cumulative_sum", "custom_jvp", "custom_vjp", "deg2rad", "degrees", "diag",
-    "diff", "digitize", "divide", "dot", "e", "einsum", "empty", "empty_like", "equal", "erf",
-    "erfc", "exp", "exp2", "expand", "expand_dims", "expand_reduce", "explain", "expm1", "eye",
-    "f16", "f32", "f64", "fft", "finfo", "flatnonzero", "flip", "fliplr", "flipud", "float16",
-    "float32", "float64", "floor", "floor_divide", "floordiv", "fma", "fmax", "fmin", "fmod",
-    "fori_loop", "from_dlpack", "full", "full_like", "gather", "generate", "getitem", "grad",
-    "gradient", "greater", "greater_equal", "group_by", "heaviside", "hessian", "histogram",
+    "ShapeDtypeStruct", "ShapeError", "Stages", "Strings", "Tuning", "Unsupported", "UserError",
+    "__version__", "absolute", "acos", "acosh", "add", "allclose", "append", "arange", "arccos",
+    "arccosh", "arcsin", "arcsinh", "arctan", "arctan2", "arctanh", "argmax", "argmin",
+    "argpartition", "argsort", "argwhere", "array", "asarray", "asin", "asinh", "astype", "atan",
+    "atan2", "atanh", "atleast_1d", "atleast_2d", "average", "backpermute", "bf16", "bfloat16",
+    "bincount", "bitwise_and", "bitwise_count", "bitwise_invert", "bitwise_left_shift",
+    "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor", "bool_", "broadcast",
+    "broadcast_arrays", "broadcast_shapes", "broadcast_to", "c128", "c64", "can_cast", "cbrt",
+    "ceil", "changed", "check", "check_grads", "checkpoint", "clip", "clz", "column_stack",
+    "complex128", "complex64", "concat", "concatenate", "cond", "conj", "convolve", "copysign",
+    "corrcoef", "correlate", "cos", "cosh", "count_nonzero", "cov", "ctz", "cummax", "cummin",
+    "cumprod", "cumsum", "cumulative_prod", "cumulative_sum", "custom_jvp", "custom_vjp", "deg2rad",
+    "degrees", "diag", "diff", "digitize", "divide", "dot", "e", "einsum", "empty", "empty_like",
+    "equal", "erf", "erfc", "exp", "exp2", "expand", "expand_dims", "expand_reduce", "explain",
+    "expm1", "eye", "f16", "f32", "f64", "fft", "finfo", "flatnonzero", "flip", "fliplr", "flipud",
+    "float16", "float32", "float64", "floor", "floor_divide", "floordiv", "fma", "fmax", "fmin",
+    "fmod", "fori_loop", "from_dlpack", "full", "full_like", "gather", "generate", "getitem",
+    "grad", "gradient", "greater", "greater_equal", "group_by", "heaviside", "hessian", "histogram",
     "hstack", "hypot", "i16", "i32", "i64", "i8", "iinfo", "imag", "inf", "inner", "int16", "int32",
     "int64", "int8", "interp", "intersect1d", "invert", "iota", "is_none", "isclose", "isdtype",
     "isfinite", "isin", "isinf", "isnan", "jacfwd", "jacrev", "jit", "join", "join_asof", "jvp",
@@ -1396,11 +1398,11 @@ __all__ = [
     "segment_max", "segment_min", "segment_prod", "segment_sum", "segmented_iota",
     "segmented_reduce", "segmented_scan", "select", "setdiff1d", "setxor1d", "shift", "sign",
     "signbit", "sin", "sinc", "sinh", "slices", "softmax", "sort", "sort_by_key", "split", "sqrt",
-    "square", "squeeze", "stack", "std", "stencil", "stop_gradient", "store", "sub", "subtract",
-    "swapaxes", "take", "take_along_axis", "tan", "tanh", "target", "tensordot", "tile", "top_k",
-    "transpose", "trapezoid", "tril", "triu", "true_divide", "truediv", "trunc", "tune", "u16",
-    "u32", "u64", "u8", "uint16", "uint32", "uint64", "uint8", "unflatten", "union1d", "unique",
-    "unique_all", "unique_counts", "unique_inverse", "unique_values", "unstack", "value_and_grad",
-    "value_counts", "var", "vecdot", "vjp", "vmap", "vstack", "where", "while_loop", "zeros",
-    "zeros_like", "zip_with"
+    "square", "squeeze", "stack", "std", "stencil", "stop_gradient", "store", "strings_of", "sub",
+    "subtract", "swapaxes", "take", "take_along_axis", "tan", "tanh", "target", "tensordot", "tile",
+    "top_k", "transpose", "trapezoid", "tril", "triu", "true_divide", "truediv", "trunc", "tune",
+    "u16", "u32", "u64", "u8", "uint16", "uint32", "uint64", "uint8", "unflatten", "union1d",
+    "unique", "unique_all", "unique_counts", "unique_inverse", "unique_values", "unstack",
+    "value_and_grad", "value_counts", "var", "vecdot", "vjp", "vmap", "vstack", "where",
+    "while_loop", "zeros", "zeros_like", "zip_with"
 ]

@@ -28,10 +28,12 @@ from flatweave.terms.traverse import walk_lets
 
 SHARING = frozenset(
     ["examples", "frontend", "gradients", "language", "laws", "lower", "nests", "numerics",
-     "oracle", "random", "surface", "tables"]
+     "oracle", "random", "strings", "surface", "tables"]
 )  # fmt: skip
 """Folders of tests that look at values: others may look at how a program is compiled."""
-PLAIN = frozenset(["frontend", "gradients", "language", "numerics", "random", "surface", "tables"])
+PLAIN = frozenset(
+    ["frontend", "gradients", "language", "numerics", "random", "strings", "surface", "tables"]
+)
 """Folders of tests whose kernels skip LLVM's passes, and whose programs are verified once."""
 OPTIMISED = os.environ.get("TEST_LLVM") == "optimised"
 MOST = 300  # executables that are held at a time

@@ -52,6 +52,7 @@ SELDOM = {
     "rows": "flatweave.frontend.ragged.chunked",
     "save": "flatweave.cluster.export",
     "sources": "flatweave.cluster.sources.open",
+    "strings": "flatweave.strings",
     "tables": "flatweave.tables",
     "torch": "flatweave.interop.torch",
     "to_dask": "flatweave.cluster.export",

@@ -7,14 +7,13 @@ NaN is equal to NaN and comes after the numbers, what is missing after NaN.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 import flatweave as fw
-from flatweave.tables.nullable import Nullable
+from flatweave.tables.nullable import Nullable, is_text
 
 TIMES = ("datetime", "timedelta", "timestamp", "duration")
 
@@ -61,8 +60,12 @@ def columns(keys: Any) -> tuple[tuple[Any, ...], list[Restore]]:
 
 def column(key: Any) -> tuple[Any, Restore]:
     """One key column."""
-    if isinstance(key, fw.Array | Nullable | Categories) or hasattr(key, "ticks"):
-        return _coded(key.codes, key.categories) if isinstance(key, Categories) else (key, _same)
+    if isinstance(key, Categories):
+        return _coded(key.codes, key.categories)
+    if isinstance(key, fw.Array) or hasattr(key, "ticks"):
+        return key, _same
+    if isinstance(key, Nullable) and not is_text(key.values):
+        return key, _same
     dictionary = _dictionary(key)
     if dictionary is not None:
         return _coded(*dictionary)
@@ -106,6 +109,8 @@ def both_sides(left: Any, right: Any, who: str) -> tuple[tuple[Any, ...], tuple[
 def _together(left: Any, right: Any, who: str) -> tuple[Any, Any]:
     """A key column of each table."""
     first, second = encoded(left), encoded(right)
+    if first is not None and second is not None and is_text(first[1]) and is_text(second[1]):
+        return _one_text(first, second)
     if first is None and second is None:
         found = column(left)[0], column(right)[0]
         dtypes = [str(x.dtype) for x in found]
@@ -128,11 +133,26 @@ def _together(left: Any, right: Any, who: str) -> tuple[Any, Any]:
     return first[0], slot[np.asarray(codes)]
 
 
+def _one_text(first: tuple[Any, Any], second: tuple[Any, Any]) -> tuple[Any, Any]:
+    """The codes of two columns of text by the texts of both."""
+    codes = fw.unique_inverse(fw.concat([first[1], second[1]]))[1]
+    count = first[1].shape[0]
+
+    def renamed(codes: Any, numbers: Any) -> Any:
+        if isinstance(codes, Nullable):
+            return Nullable(renamed(codes.values, numbers), codes.valid)
+        return numbers[codes]
+
+    return renamed(first[0], codes[:count]), renamed(second[0], codes[count:])
+
+
 def encoded(key: Any) -> tuple[Any, Any] | None:
     """The codes and the categories of a dictionary-encoded column."""
     if isinstance(key, Categories):
         return key.codes, key.categories
-    return None if isinstance(key, fw.Array | Nullable) else _dictionary(key)
+    if isinstance(key, fw.Array) or (isinstance(key, Nullable) and not is_text(key.values)):
+        return None
+    return _dictionary(key)
 
 
 def _same(keys: Any) -> Any:
@@ -140,7 +160,15 @@ def _same(keys: Any) -> Any:
 
 
 def _coded(codes: Any, categories: Any) -> tuple[Any, Restore]:
-    return codes, lambda found: Categories(found, categories)
+    if not is_text(categories):
+        return codes, lambda found: Categories(found, categories)
+
+    def texts(found: Any) -> Any:
+        if isinstance(found, Nullable):
+            return Nullable(categories[found.values], found.valid)
+        return categories[found]
+
+    return codes, texts
 
 
 def _dictionary(key: Any) -> tuple[Any, Any] | None:
@@ -150,6 +178,8 @@ def _dictionary(key: Any) -> tuple[Any, Any] | None:
         return _known(np.asarray(accessor.codes)), accessor.categories
     if hasattr(key, "codes") and hasattr(key, "categories"):  # pandas.Categorical
         return _known(np.asarray(key.codes)), key.categories
+    if is_text(key.values if isinstance(key, Nullable) else key):
+        return _of_text(key)
     if hasattr(key, "combine_chunks") and hasattr(key.type, "index_type"):
         key = key.combine_chunks()
         key = key.chunk(0) if hasattr(key, "num_chunks") else key
@@ -164,21 +194,18 @@ def _dictionary(key: Any) -> tuple[Any, Any] | None:
 def _of_text(key: Any) -> tuple[Any, Any] | None:
     """The codes and the texts of a column of text, texts in their order; None for another one."""
     kind = str(getattr(key, "dtype", getattr(key, "type", ""))).partition("[")[0].lower()
-    if hasattr(key, "factorize") and (kind in ("str", "string") or _is_text(key)):  # of pandas
-        codes, names = key.factorize(sort=True)
-        return _known(codes), list(names)
-    if hasattr(key, "to_physical") and kind == "string":  # of polars
-        return _of_polars(key.cast(sys.modules["polars"].Categorical), "Categorical")
-    if hasattr(key, "dictionary_encode") and kind in ("string", "large_string"):  # of pyarrow
-        key = np.array(key.to_pylist(), object)
-    if not _is_text(key):
+    values = key.values if isinstance(key, Nullable) else key
+    if not (kind in TEXTS or is_text(values) or _is_text(key)):
         return None
-    texts = np.asarray(key)
-    known = np.array([text is not None for text in texts]) if texts.dtype.kind == "O" else ...
-    names, codes = np.unique(texts[known], return_inverse=True)
-    slots = np.full(len(texts), -1)
-    slots[known] = codes
-    return _known(slots), names.tolist()
+    found = fw.Strings(key)
+    if isinstance(found, Nullable):
+        texts, codes = fw.unique_inverse(found.values)
+        return Nullable(codes, found.valid), texts
+    texts, codes = fw.unique_inverse(found)
+    return codes, texts
+
+
+TEXTS = ("str", "string", "large_string", "string_view")
 
 
 def _is_text(key: Any) -> bool:

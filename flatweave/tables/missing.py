@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 import flatweave as fw
-from flatweave.tables.nullable import RULES, Nullable, with_offsets
+from flatweave.tables.nullable import RULES, Nullable, is_text, with_offsets
 from flatweave.tables.verbs import drop_none
 
 ELEMENTWISE = (
@@ -115,6 +115,9 @@ def filtered(function: Callable[..., Any], p: Callable[..., Any], xs: Any) -> An
     """`filter` and `partition`: elements whose condition is missing do not hold."""
     if not isinstance(xs, Nullable):
         return NotImplemented
+    if is_text(xs.values):
+        holds = condition(fw.map(p, xs))
+        return xs[holds] if function is fw.filter else (xs[holds], xs[fw.logical_not(holds)])
     found = function(lambda e: condition(p(Nullable(*e))), (xs.values, xs.valid))
     return Nullable(*found) if function is fw.filter else tuple(Nullable(*part) for part in found)
 
@@ -126,6 +129,8 @@ def reduced(
     """A reduction of the values that are present; missing if an extremum has no values."""
     values, valid = parts(xs)
     name = function.__name__
+    if is_text(values):
+        return _extreme_text(function, values, valid)
     mask = valid if where is None else fw.bitwise_and(valid, where)
     options = {"axis": axis, "keepdims": keepdims}
     more = {} if initial is None else {"initial": initial}
@@ -143,6 +148,14 @@ def reduced(
     else:
         has = fw.full(found.shape, True) if not isinstance(found, fw.Ragged) else found == found
     return together(found, has)
+
+
+def _extreme_text(function: Callable[..., Any], values: Any, valid: Any) -> Any:
+    """The least or the greatest string that is there."""
+    texts, numbers = fw.unique_inverse(values)
+    best = function(Nullable(numbers, valid))
+    texts = fw.concat([texts, [""]])
+    return Nullable(texts[fw.where(best.valid, best.values, texts.shape[0] - 1)], best.valid)
 
 
 def of_known(
@@ -190,7 +203,8 @@ def ordered(
     if not isinstance(xs, Nullable) or key is not None or options.get("axis") not in (None, 0, -1):
         return NotImplemented
     rank = xs.valid if descending else fw.logical_not(xs.valid)
-    blank = fw.where(xs.valid, xs.values, fw.zeros_like(xs.values))
+    keys: Any = fw.unique_inverse(xs.values)[1] if is_text(xs.values) else xs.values
+    blank = fw.where(xs.valid, keys, fw.zeros_like(keys))
     order = fw.argsort((rank, blank), descending=descending)
     return order if function is fw.argsort else Nullable(xs.values[order], xs.valid[order])
 
@@ -215,7 +229,7 @@ def joined(function: Callable[..., Any], arrays: Any, *args: Any, **options: Any
 def _yes(x: Any) -> Any:
     if isinstance(x, fw.Ragged):
         return with_offsets(_yes(x.values), x.offsets)
-    return fw.full(fw.asarray(x).shape, True)
+    return fw.full((x if is_text(x) else fw.asarray(x)).shape, True)
 
 
 RULES.update(dict.fromkeys(ELEMENTWISE, elementwise))

@@ -111,7 +111,7 @@ class Nullable(fw.Overriding):
 
     def drop_none(self) -> Any:
         """The values that are there."""
-        if isinstance(self.values, fw.Ragged):
+        if isinstance(self.values, fw.Ragged) or is_text(self.values):
             return self.values[self.valid]
         return dropped(self.values, self.valid)
 
@@ -178,7 +178,8 @@ class Nullable(fw.Overriding):
 
     def __arrow_c_array__(self, requested_schema: Any = None) -> Any:
         """The elements as any library of Arrow takes them."""
-        return fw.asarray(self.values).__arrow_c_array__(requested_schema, valid=self.valid)
+        values = self.values if is_text(self.values) else fw.asarray(self.values)
+        return values.__arrow_c_array__(requested_schema, valid=self.valid)
 
     __add__, __radd__ = _left(fw.add), _right(fw.add)
     __sub__, __rsub__ = _left(fw.sub), _right(fw.sub)
@@ -228,6 +229,11 @@ def is_kept(values: Any) -> bool:
     kind = getattr(getattr(values, "dtype", None), "kind", "")
     is_structure = dataclasses.is_dataclass(values) or isinstance(values, tuple | dict)
     return is_structure or isinstance(values, fw.Ragged) or kind in ("m", "M")
+
+
+def is_text(values: Any) -> bool:
+    """Whether values are Strings, whose dtype is no number's."""
+    return isinstance(getattr(values, "dtype", None), str)
 
 
 def _must_fit(values: Any, valid: Any) -> None:

@@ -72,10 +72,13 @@ def _parts(part: slice) -> tuple[Any, Any, Any]:
 
 
 def _host_part(values: object, start: int, stop: int) -> object:
-    """The values from `start` to `stop`: of a Ragged those rows."""
-    if isinstance(values, Ragged):
-        return _host_span(values, start, stop)
-    return map_leaves(lambda leaf: host_array(leaf.to_numpy()[start:stop]), values)
+    """Elements of an array or of a structure, in which rows may be, too."""
+    def part(leaf: Any) -> object:
+        if isinstance(leaf, Ragged):
+            return _host_span(leaf, start, stop)
+        return host_array(leaf.to_numpy()[start:stop])
+
+    return map_leaves(part, values, lambda leaf: isinstance(leaf, Ragged))
 
 
 def _host_span(rows: Ragged, start: int, stop: int) -> Ragged:

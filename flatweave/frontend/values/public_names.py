@@ -95,6 +95,7 @@ PUBLIC = {
     "frontend.values.asarray": "array asarray from_dlpack",
     "frontend.values.chunked": "Chunked",
     "profiler.profile": "Explanation Profile explain profile",
+    "strings": "Strings strings_of",
     "tables": (
         "Groups Join Nullable argpartition changed cummax cummin group_by is_none join join_asof "
         "lexsort logsumexp n_unique nearest neighbors overlaps rank recurrence rolling rolling_by "

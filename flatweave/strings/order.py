@@ -1,0 +1,105 @@
+"""Numbers of strings that are ordered as the strings are.
+
+    ranked(rows)                 for ["b", "a", "b"]: [1, 0, 1], and a row of each number: [1, 0]
+    compared(a, b)               -1, 0 or 1 for each pair
+
+`ranked` cuts rows into blocks of seven bytes, numbers them by a sort, then numbers pairs of
+numbers until each row is one (Karp, Miller and Rosenberg, STOC 1972): with B bytes it sorts B/7
+numbers, then half as many, and so on, however long the longest row is.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import flatweave as fw
+
+BLOCK = 7
+
+
+@fw.operation()
+def ranked(rows: Any) -> tuple[Any, Any]:
+    """The number of each row, ascending as the rows, and a row that has each number."""
+    sizes = rows.lengths
+    blocks = fw.maximum((sizes + BLOCK - 1) // BLOCK, 1)
+    words = fw.expand(
+        lambda e: e[0], lambda e, k: _word(rows.values, e[1], e[2], k),
+        (blocks, rows.offsets[:-1], rows.offsets[1:]),
+    )  # fmt: skip
+    most = fw.max(blocks, initial=1)
+
+    def halve(state: Any) -> Any:
+        most, blocks, numbers = state
+        starts = fw.cumsum(blocks) - blocks
+        fewer = (blocks + 1) // 2
+        total = fw.asarray(numbers.shape[0] + 1).astype(fw.u64)
+
+        def pair(row: Any, k: Any) -> Any:
+            count, start = row
+            first = numbers[start + 2 * k].astype(fw.u64) + 1
+            second = fw.where(
+                2 * k + 1 < count, fw.gather(numbers, start + 2 * k + 1, default=0) + 1, 0
+            )
+            return first * total + second.astype(fw.u64)
+
+        pairs = fw.expand(lambda e: (e[0] + 1) // 2, pair, (blocks, starts))
+        return (most + 1) // 2, fewer, _numbered(pairs)
+
+    _, _, numbers = fw.while_loop(
+        lambda state: state[0] > 1, halve, (most, blocks, _numbered(words))
+    )
+    count = fw.max(numbers, initial=-1) + 1
+    n = numbers.shape[0]
+    return numbers, fw.reduce_by_index(fw.full(count, n), fw.minimum, n, numbers, fw.iota(n))
+
+
+def _word(values: Any, start: Any, stop: Any, k: Any) -> Any:
+    """A block of a row as a number: its bytes, the first one highest, then how many there are."""
+    begin = start + BLOCK * k
+    found = fw.u64(0)
+    for j in range(BLOCK):
+        byte = fw.where(begin + j < stop, fw.gather(values, begin + j, default=0), 0)
+        found = (found << 8) | byte.astype(fw.u64)
+    return (found << 8) | fw.clip(stop - begin, 0, BLOCK).astype(fw.u64)
+
+
+def _numbered(keys: Any) -> Any:
+    """For each key how many different ones are less."""
+    ascending, order = fw.sort_by_key(keys, fw.iota(keys.shape[0]))
+    differs = fw.map(
+        lambda i: (i > 0) & (ascending[i] != ascending[fw.maximum(i - 1, 0)]),
+        fw.iota(keys.shape[0]),
+    )
+    return fw.scatter(fw.full(keys.shape, 0), order, fw.cumsum(differs))
+
+
+@fw.operation(static="is_one")
+def compared(a: Any, b: Any, is_one: bool) -> Any:
+    """-1, 0 or 1 where a row of `a` is less than, equal to or greater than one of `b`, which may
+    have one for all."""
+    n = a.lengths.shape[0]
+    if not is_one:
+        fw.check(
+            n == b.lengths.shape[0], "{0} strings are compared with {1}.", n, b.lengths.shape[0],
+            error=fw.ShapeError, remedy="Compare as many, or with one str.",
+        )  # fmt: skip
+
+    def three_way(i: Any) -> Any:
+        j = 0 if is_one else i
+        start, other = a.offsets[i], b.offsets[j]
+        size, other_size = a.offsets[i + 1] - start, b.offsets[j + 1] - other
+        common = fw.minimum(size, other_size)
+
+        def agrees(k: Any) -> Any:
+            return (k < common) & (
+                fw.gather(a.values, start + k, default=0)
+                == fw.gather(b.values, other + k, default=0)
+            )
+
+        k = fw.while_loop(agrees, lambda k: k + 1, fw.i64(0))
+        first = fw.gather(a.values, start + k, default=0)
+        second = fw.gather(b.values, other + k, default=0)
+        by_byte = fw.where(first < second, -1, 1)
+        return fw.where(k < common, by_byte, fw.sign(size - other_size))
+
+    return fw.map(three_way, fw.iota(n))

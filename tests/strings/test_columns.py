@@ -1,0 +1,109 @@
+"""Strings as columns: what functions of fw do with them, keys, elements of maps, programs."""
+
+import numpy as np
+import pytest
+
+import flatweave as fw
+
+TEXTS = ["b", "a", "é", "b", "", "a long one", "a long one!"]
+S = fw.Strings(TEXTS)
+N = fw.Strings(["b", None, "b", "", "a"])
+
+
+def test_moves_and_masks():
+    """Of whole strings."""
+    assert S[1] == "a"
+    assert S[-1] == "a long one!"
+    assert S[1:3].tolist() == ["a", "é"]
+    assert S[np.arange(7) % 2 == 0].tolist() == TEXTS[::2]
+    assert S[[2, 0]].tolist() == ["é", "b"]
+    assert fw.take(S, [0, 0]).tolist() == ["b", "b"]
+    assert fw.flip(S).tolist() == TEXTS[::-1]
+    assert fw.concat([S[:2], S[4:5], ["x"]]).tolist() == ["b", "a", "", "x"]
+    assert fw.where(np.arange(7) < 2, S, "-").tolist() == ["b", "a", *"-----"]
+    assert fw.filter(lambda e: e.len() > 1, S).tolist() == TEXTS[-2:]
+
+
+def test_sets_and_counts():
+    """By the order of the strings."""
+    ascending = sorted(set(TEXTS))
+
+    few = ["a", "z", "a long one"]
+    assert fw.isin(S, few).tolist() == [text in few for text in TEXTS]
+    values, counts = fw.value_counts(S)
+    assert (values.tolist(), counts.tolist()) == (ascending, [TEXTS.count(t) for t in ascending])
+    values, inverse = fw.unique_inverse(S)
+    assert values[inverse].tolist() == TEXTS
+    assert fw.unique(S, return_counts=True)[1].tolist() == [TEXTS.count(t) for t in ascending]
+    assert int(fw.n_unique(S)) == 6
+    assert fw.run_lengths(fw.Strings(["a", "a", "b"]))[0].tolist() == ["a", "b"]
+    assert fw.searchsorted(fw.sort(S), ["b"]).tolist() == [sorted(TEXTS).index("b")]
+    assert (fw.min(S), fw.max(S)) == ("", "é")
+    assert fw.sort(S, descending=True).tolist() == sorted(TEXTS, reverse=True)
+
+
+def test_strings_are_keys_of_groups():
+    """With missing ones, next to other columns, in order of appearance."""
+    groups = fw.group_by(S, np.arange(7))
+    assert groups.keys.tolist() == sorted(set(TEXTS))
+    assert groups.rows.tolist() == [[4], [1], [5], [6], [0, 3], [2]]
+    assert groups.agg(total="sum")["total"].tolist() == [4, 1, 5, 6, 3, 2]
+    assert fw.group_by(S, sort=False).keys.tolist() == list(dict.fromkeys(TEXTS))
+
+    assert fw.group_by(N).keys.tolist() == ["", "a", "b", None]
+    assert fw.group_by(N, dropna=True).index.tolist() == [2, -1, 2, 0, 1]
+    names, numbers = fw.group_by((N, [1, 1, 1, 2, 2])).keys
+    assert (names.tolist(), numbers.tolist()) == (["", "a", "b", None], [2, 2, 1, 1])
+    assert fw.group_by(fw.Strings([]), np.zeros(0)).keys.tolist() == []
+
+
+def test_strings_are_keys_of_joins():
+    """Missing ones match nothing; a list of texts may be the other side."""
+    found = fw.join(N, ["a", None, "b", "b"], how="full")
+
+    assert found.left.tolist() == [0, 0, 1, 2, 2, 3, 4, -1]
+    assert found.right.tolist() == [2, 3, -1, 2, 3, -1, 0, 1]
+    with pytest.raises(fw.DTypeError, match="one side alone"):
+        fw.join(S, np.arange(7))
+
+
+def test_missing_strings():
+    """Comparisons, selection, sorts, filling."""
+    assert (N == "b").tolist() == [True, None, True, False, False]
+    assert N[1:3].tolist() == [None, "b"]
+    assert N.fill_none("?").tolist() == ["b", "?", "b", "", "a"]
+    assert N.drop_none().tolist() == ["b", "b", "", "a"]
+    assert fw.sort(N).tolist() == ["", "a", "b", "b", None]
+    assert fw.argsort(N).tolist() == [3, 4, 0, 2, 1]
+    assert fw.min(N).tolist() == ""
+    assert fw.concat([N, S[:1]]).tolist() == ["b", None, "b", "", "a", "b"]
+    assert fw.where(N == "b", N, "x").tolist() == ["b", "x", "b", "x", "x"]
+
+
+def test_elements_of_maps_are_strings():
+    """With the methods of all of them."""
+    assert fw.map(lambda e: e.find("a"), S).tolist() == [t.find("a") for t in TEXTS]
+    assert fw.map(lambda e: (e == "b") | e.endswith("!"), S).tolist() == [
+        t == "b" or t.endswith("!") for t in TEXTS
+    ]
+    assert fw.map(lambda e: e.slice(0, 1), S).tolist() == [t[:1] for t in TEXTS]
+    assert fw.map(lambda e: e.to_numbers(fw.i64) + 1, fw.Strings(["1", "-5"])).tolist() == [2, -4]
+
+
+def program(lines, limit):
+    """What a small report does with text."""
+    parts = lines.split(",")
+    names, amounts = parts.firsts(), parts.values[parts.offsets[:-1] + 1].to_numbers(fw.i64)
+    return names.values[amounts > limit].upper(), fw.strings_of(amounts), parts
+
+
+@pytest.mark.parametrize("target", ["interp", "cpu"])
+def test_programs_take_and_give_strings(target):
+    """One program for every number and length of strings."""
+    report = fw.jit(program, target=target)
+    for lines in (["ann,10", "bob,-5", "ann,190", "zoë,7"], []):
+        names, amounts, parts = report(fw.Strings(lines), 5)
+
+        assert names.tolist() == ["ANN", "ANN", "ZOë"][: len(lines)]
+        assert amounts.tolist() == [line.split(",")[1] for line in lines]
+        assert parts.tolist() == [line.split(",") for line in lines]
