@@ -6,6 +6,7 @@
     joins          inner, as-of, intervals that overlap, points that are near
     rows           pairs of each row, argmax, sort, cartesian products with a cut
     recurrences    one long series, many short ones, a step that is not affine
+    text           split, find, read numbers; strings as keys
 
 The peers are called alternately with Flatweave in one process, on two threads, and the least time
 of each counts; `--cpu` takes the CPU time of all threads instead, for a machine that is busy: a
@@ -24,7 +25,11 @@ import numpy as np
 
 from bench import pages
 from bench.pages import THREADS, Clock
-from bench.table_rows import ROWS, Row
+from bench.table_rows import ROWS as NUMBERS
+from bench.table_rows import Row
+from bench.text_rows import text
+
+ROWS = {**NUMBERS, "text": text}
 
 SECONDS, LEAST_ROUNDS = 1.0, 3
 
@@ -33,7 +38,9 @@ def same(ours: Any, theirs: Any) -> bool:
     """Whether two results have the same arrays, floats up to the order of their sums."""
     pairs = list(zip(ours, theirs, strict=True))
     return all(
-        np.shape(a) == np.shape(b) and np.allclose(a, b, rtol=1e-6, atol=1e-9, equal_nan=True)
+        np.array_equal(a, b) or (
+            np.shape(a) == np.shape(b) and np.allclose(a, b, rtol=1e-6, atol=1e-9, equal_nan=True)
+        )
         for a, b in pairs
     )
 

@@ -28,7 +28,7 @@ def strings_of(numbers: Any) -> Any:
     Missing numbers give missing strings. A float of f32 has the digits that it needs as f32.
 
     Types: `numbers: t[n] ->` n strings. Raises DTypeError for complex numbers, ShapeError for
-    several axes.
+    several axes. Source: Python's `repr`.
 
         >>> fw.strings_of([1, -20]), fw.strings_of([0.5, 1e22])
         (Strings(['1', '-20']), Strings(['0.5', '1e+22']))

@@ -41,7 +41,8 @@ class Strings(fw.Overriding):
     give Strings. Strings compare with Strings and with a `str`, byte by byte, which is the order of
     code points. Positions and lengths count code points.
 
-    Raises ArgumentError for other values and for bytes that are no UTF-8, with the row.
+    Types: `x: text[n] ->` n strings. Raises ArgumentError for other values and for bytes that are
+    no UTF-8, with the row. Source: polars' `Series.str`.
 
         >>> s = fw.Strings(["one", "zwei", "drei"])
         >>> s.len(), s.find("e"), s[1]
