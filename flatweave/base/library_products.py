@@ -109,11 +109,15 @@ kernels, by the step, and by NumPy alone, one thread of a Zen 4 with AVX-512:
 """
 FEW = 1 << 17
 """Outside of programs: products with so few multiplications take less time than a call of one."""
-MANY, SMALL = 10_000, 1024
-"""A program computes so many products of at most so many multiplications each: NumPy calls its BLAS
-for each. NumPy's time over the program's for equal stacks, and for one matrix on the right, f32 and
-f64, two threads: 2 x 2 6.4, 6.9; 4 x 4 2.4, 2.2 and 2, 1.4; 8 x 8 1.6, 1.3; 12 x 12 1.1, 1.05;
-16 x 16 1.3, 1 and 1.1, 0.55."""
+SMALL = 1 << 12
+"""A program computes stacks of products of at most so many multiplications, for which NumPy calls
+its BLAS one by one. CPU time of a product of a large stack in ns, program and NumPy, one thread of
+a Zen 4 with AVX-512:
+
+    extents    4           8           12          16          24          32
+    f32        9    30     18   49     49   66     76   102    355  373    605   643
+    f64        11   31     23   48     91   117    175  193    649  567    2263 1327
+"""
 FEW_RESULTS, LONG = 64 * 64, 4096
 """Few sums of this many products are computed by a program: 8 x 8 of 10^6 f64 take 4 ms, and 18 by
 the library."""

@@ -231,8 +231,9 @@ class Guard:
 
     There are `elements` or more; the last axis is a multiple of `multiple`; rows that are data have
     at least `mean` elements on average. Of a contraction, all reads are `inside` the arrays, folds
-    go over `work` elements or more in all, and there are at least `narrowest` rows and lanes, and
-    at most `widest` lanes. Rows have `one` element each, or fewer than `below`.
+    go over `work` elements or more in all and over at most `longest` each, and there are at least
+    `narrowest` rows and lanes, and at most `widest` lanes. Rows have `one` element each, or fewer
+    than `below`.
     """
 
     elements: int = 0
@@ -242,6 +243,7 @@ class Guard:
     work: int = 0
     narrowest: int = 0
     widest: int = 0
+    longest: int = 0
     one: bool = False
     below: int = 0
 

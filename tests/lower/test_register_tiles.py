@@ -60,9 +60,10 @@ def size(version):
 
 
 def in_tiles(plan, *steps):
-    """The plan with other register tiles."""
+    """The plan with other register tiles, and folds in parts."""
     return replace(plan, versions=tuple(
-        version.but(*steps) if version.is_tiled else version for version in plan.versions))
+        version.but(*steps) if version.is_tiled else version for version in plan.versions
+        if not version.guard.longest))
 
 
 def cache_of(plan, square):
@@ -111,14 +112,21 @@ def test_lanes_that_lie_along_the_fold_are_turned():
 
 
 def test_small_products_are_read_in_place():
-    """Many at once: nothing is packed, and lanes fill half a register, one, or two."""
+    """Nothing is packed. Lanes fill half a register or one, or two where a value of a row needs a
+    separate broadcast. Short folds are in one part."""
     stack = np.ones((9, 9, 9), np.float32)
-    plan = plan_of(facts(batched, stack, stack), CPU_AVX512, schedule_of("store=plain"))
 
-    tiled = [version for version in plan.versions if version.is_tiled]
-    assert [size(version) for version in tiled] == [(4, 8), (4, 16), (4, 32)]
-    assert [version.guard.widest for version in tiled] == [8, 16, 0]
-    assert not any(version.step(Cache) for version in tiled)
+    def tiled(machine):
+        plan = plan_of(facts(batched, stack, stack), machine, schedule_of("store=plain"))
+        return [version for version in plan.versions if version.is_tiled]
+
+    versions = tiled(CPU_AVX512)
+    assert [size(version) for version in versions] == [(8, 8), (8, 16)] * 2
+    assert [version.guard.widest for version in versions] == [8, 0, 8, 0]
+    assert [version.guard.longest > 0 for version in versions] == [True, True, False, False]
+    assert [version.part(Axis.FOLD) > 0 for version in versions] == [False, False, True, True]
+    assert not any(version.step(Cache) for version in versions)
+    assert [size(version) for version in tiled(cpu(256, 16))] == [(4, 4), (4, 8), (4, 16)] * 2
 
 
 def test_threads_have_no_register_tiles():
@@ -186,9 +194,16 @@ def test_the_kernel_in_the_simulator(f, shape, square):
         agree(simulated(unit, flat(a, b), threads=threads, seed=rows), expected(made, flat(a, b)))
 
 
+def whole_tiles(plan):
+    """The plan with register tiles of 4 x 2 that take all steps of a fold."""
+    whole = [v.but(Unroll(Axis.ROW, 4), Vectorize(Axis.LAST, 2)) for v in plan.versions
+             if v.guard.longest and not v.guard.widest]
+    return replace(plan, versions=(*whole, *(v for v in plan.versions if not v.is_tiled)))
+
+
 @pytest.mark.sampled
 @pytest.mark.parametrize("shape", [(3, 1, 2, 5), (2, 5, 7, 9), (1, 9, 9, 3), (2, 2, 17, 6)])
-@pytest.mark.parametrize("cache", [(), (Axis.LAST,), (Axis.ROW, Axis.LAST)], ids=len)
+@pytest.mark.parametrize("cache", ["whole", (), (Axis.LAST,), (Axis.ROW, Axis.LAST)], ids=str)
 def test_many_products_in_the_simulator(shape, cache):
     """Several at once: whole register tiles and rests, some steps at once and the rest. One
     emission reads values in place or packs them, for any contraction."""
@@ -199,8 +214,11 @@ def test_many_products_in_the_simulator(shape, cache):
     made = traced("f", lambda x, y: fw.map(lambda p, q: product(p.T, q) + 1.0, x, y), a, b)
     program = list(pipeline.optimise(made).values())[-1]
     plans = parse_plans(print_plans(lower(program, cpu(256, 16), schedule=TILES).sweeps))
-    small = *SMALL, *([Cache(Memory.PACKED, cache)] if cache else [])
-    plans = {name: in_tiles(plan, *small) for name, plan in plans.items()}
+    if cache == "whole":
+        plans = {name: whole_tiles(plan) for name, plan in plans.items()}
+    else:
+        small = *SMALL, *([Cache(Memory.PACKED, cache)] if cache else [])
+        plans = {name: in_tiles(plan, *small) for name, plan in plans.items()}
     unit = lower(program, cpu(256, 16), schedule=TILES, plans=plans)
 
     verify(unit.unit)

@@ -167,6 +167,9 @@ def _at_once(
     """The result of a call outside of every trace; `tried` is what machine code gave."""
     try:
         found = known.host(*args, **kwargs) if known.host else NotImplemented
+        if found is NotImplemented and known.host:
+            tried = known.direct.call(*args, **kwargs)
+            found = NotImplemented if type(tried) is int else tried
         if found is NotImplemented:
             found = EVALUATOR[0](known, args, kwargs)
         if type(tried) is int:

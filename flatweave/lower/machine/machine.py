@@ -122,6 +122,12 @@ class Machine:
         )  # fmt: skip
 
     @property
+    def embeds_broadcasts(self) -> bool:
+        """Whether arithmetic broadcasts an operand in memory to all lanes, as with AVX-512; on a
+        Zen 4 a separate broadcast takes as long as an addition."""
+        return self.registers >= 32
+
+    @property
     def threads_are_long(self) -> bool:
         """Whether a thread takes many elements, one step of its lanes after the other."""
         return not (self.simt or self.one_block)

@@ -24,7 +24,13 @@ A contraction keeps results in registers and values in caches:
     second      the values of a tile's rows and lanes for as many steps, and its results so far
 
 Where axes come before rows and lanes there are many small contractions: their values are read where
-they are. Where half a register of lanes is enough, or one, a version has these.
+they are. Where half a register of lanes is enough, or one, a version has these. Nothing is split
+where folds are short: each register tile takes all steps, and its results go on from registers.
+
+    version name=whole
+        guard inside=true work=32768 narrowest=2 longest=64
+        unroll axis=row by=4
+        vectorize axis=last width=8
 """
 
 from __future__ import annotations
@@ -34,11 +40,11 @@ from flatweave.base.records import replace
 from flatweave.lower.machine.cost import room
 from flatweave.lower.machine.machine import BLOCK_WORK, ROW_LANES, WIDEST, Machine
 from flatweave.lower.machine.thresholds import (
+    ACCUMULATING,
     FEWEST,
     FOLD_STEPS,
     NARROWEST,
     NARROWEST_PANEL,
-    ROWS_IN_PLACE,
     SIDE_IN_PLACE,
     SPARE_REGISTERS,
     TALLER,
@@ -175,13 +181,22 @@ def tiled_versions(found: Contraction | None, machine: Machine) -> list[Version]
     each = sum(scalar_type(value).bytes for value in found.lane_values)
     work = BLOCK_WORK // (2 * READ)  # enough steps of two reads to pay for packing
     if found.leading:
-        guard = Guard(inside=True, work=work, narrowest=FEWEST)
-        widths = {f"tiled-{n}": n for n in (width // 2, width) if 1 < n < lanes}
+        if not found.reads_along_lanes:
+            return []
         depth = machine.first_level // (SIDE_IN_PLACE * each)
-        return [
-            _version(name, replace(guard, widest=widths.get(name, 0)),
-                     (min(rows, ROWS_IN_PLACE), across), (SIDE_IN_PLACE, SIDE_IN_PLACE), depth)
-            for name, across in {**widths, "tiled": lanes}.items() if found.reads_along_lanes
+        guard = Guard(inside=True, work=work, narrowest=FEWEST, longest=depth)
+        height, side = min(rows, machine.registers // ACCUMULATING), SIDE_IN_PLACE
+        widest = width if machine.embeds_broadcasts else lanes
+        widths = {f"-{n}": n for n in (width // 2, width) if 1 < n < widest} | {"": widest}
+        versions = [
+            Version(f"whole{name}", replace(guard, widest=n if name else 0),
+                    (Unroll(Axis.ROW, height), Vectorize(Axis.LAST, n)))
+            for name, n in widths.items()
+        ]  # fmt: skip
+        return versions + [
+            _version(f"tiled{name}", replace(guard, widest=n if name else 0, longest=0),
+                     (height, n), (side, side), depth)
+            for name, n in widths.items()
         ]  # fmt: skip
     depth = min(FOLD_STEPS, machine.first_level // (lanes * each) // width * width)
     transposes = found.reads_along_fold and machine.tiles

@@ -170,6 +170,9 @@ def _register_tile(version: Version, facts: SweepFacts) -> Iterator[str]:
         yield "register tiles of what is no contraction"
         return
     rows, columns, steps = parts.values()
+    is_whole = not version.step(Split) and facts.contraction.outer is None and not cache
+    if is_whole and order is None:
+        rows, columns, steps, order = unroll.by, lanes.width, 1, BY_STEPS
     if order != BY_STEPS:
         yield "the fold goes around the rows and lanes of a register tile, and its parts around all"
     if not (lanes.width > 0 and unroll.by > 0 and rows > 0 and columns > 0 and steps > 0):

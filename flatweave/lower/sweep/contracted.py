@@ -12,6 +12,7 @@
 
 Without the cache, values are read in place; lanes past the end are idle then. Packed lanes past the
 end, and rows after the last one, are computed from valid values, and their results are unused.
+Without splits, each register tile takes all steps, and the sinks take its results from registers.
 
 Where rows are the positions of a fold around the contraction, a tile takes all rows, in order.
 Where floats are added, the steps of a part are a block, which is joined to those before it
@@ -33,12 +34,8 @@ from flatweave.lower.sweep.writer import KernelWriter
 from flatweave.lower.traverse.steps import Position
 from flatweave.nest.schedule import Axis, Memory, Unroll
 from flatweave.terms.build import Builder, index
-from flatweave.terms.control import NO_BODY, For, If
+from flatweave.terms.control import NO_BODY, If
 from flatweave.terms.syntax import Atom, Lambda, Let
-from flatweave.terms.traverse import free_vars, needed_for
-
-TILES_WANTED = 16
-"""So many tiles there are, where results are enough: threads share them out."""
 
 
 @record
@@ -53,14 +50,7 @@ Act = Callable[[Builder, Atom, Atom, Atom | None], None]
 """The action at a lane and a row, for the lanes that exist, or for all."""
 
 
-def write_contracted(writer: KernelWriter, sinks: Sequence[LoweredSink]) -> None:
-    """Write the kernel of a version in register tiles."""
-    found = writer.facts.contraction
-    assert found is not None
-    (_OfSpace if found.outer is None else _OfFold)(writer, sinks).write()
-
-
-class _Contracted:
+class Contracted:
     """A kernel under construction."""
 
     def __init__(self, writer: KernelWriter, sinks: Sequence[LoweredSink]) -> None:
@@ -81,7 +71,8 @@ class _Contracted:
         if Axis.LAST in axes:
             part = self.most_lanes, self.depth
             self.packed_lanes = PackedLanes(b, cells, part, self.lanes, size)
-        self.results = rooms(b, cells.neutral, self.most_rows * self.most_lanes)
+        room = self.most_rows * self.most_lanes
+        self.results = rooms(b, cells.neutral, room) if room else []
 
     def write(self) -> None:
         """A loop over this block's share of the leading axes, or of the tiles if there are none."""
@@ -182,8 +173,11 @@ class _Contracted:
         self, b: Builder, extent: Extent, base: Atom, row: Atom, steps: tuple[Atom, Atom]
     ) -> None:
         """`rows` x `lanes` results, in registers while they are folded."""
-        cells = self.cells
-        neutral, body = cells.neutral * self.rows, self._step(b, extent, base, row, steps[0])
+        cells, last = self.cells, b.sub(extent.rows[1], index(1))
+        rows = [b.add(row, index(r)) for r in range(self.rows)]
+        if self.packed_rows is None:
+            rows = [b.apply("minimum", each, last) for each in rows]
+        neutral, body = cells.neutral * self.rows, self._step(b, extent, base, rows, steps[0])
 
         def store(c: Builder, values: Sequence[Atom]) -> None:
             self._store(c, extent, base, row, values)
@@ -193,17 +187,15 @@ class _Contracted:
             lambda c: self._load(c, extent, base, row, self.rows), store, cells.fn, cells.join,
         )  # fmt: skip
 
-    def _step(self, b: Builder, extent: Extent, base: Atom, row: Atom, k0: Atom) -> Lambda:
+    def _step(
+        self, b: Builder, extent: Extent, base: Atom, rows: Sequence[Atom], k0: Atom
+    ) -> Lambda:
         """A step of the fold, from the results of a register tile to the next ones."""
         cells, lane = self.cells, b.emit(Lane(base))[0]
-        rows = [b.add(row, index(r)) for r in range(self.rows)]
-        if self.packed_rows is None:
-            last = b.sub(extent.rows[1], index(1))
-            rows = [b.apply("minimum", each, last) for each in rows]
-        first, across = b.sub(row, extent.rows[0]), b.sub(base, extent.lanes[0])
+        first, across = b.sub(rows[0], extent.rows[0]), b.sub(base, extent.lanes[0])
         inside = b.inner()
         k = inside.param("k", i64)
-        known = [inside.param("s", atom.type) for atom in cells.neutral * self.rows]
+        known = [inside.param("s", atom.type) for atom in cells.neutral * len(rows)]
         if self.packed_lanes is None:
             of_lane = cells.lane_values(inside, lane, k)
         else:
@@ -251,7 +243,7 @@ class _Contracted:
         position = Position(b.ravel(at, writer.shape), at, self.lanes, active, aligned=False)
         elements = writer.elements(position)
         elements.env.update(zip(fold.vars, results(inside), strict=True))
-        elements.emit(inside, _others(writer.op.body, fold))
+        elements.emit(inside, others(writer.op.body, fold))
         fed = SinkStep(b, inside, elements, position, ())
         for sink in self.sinks:
             sink.step(writer, fed, ())
@@ -259,112 +251,6 @@ class _Contracted:
             b.emit(If(active, inside.close([], []), NO_BODY))
 
 
-class _OfSpace(_Contracted):
-    """Rows and lanes are the last axes of the sweep's space."""
-
-    def sides(self) -> tuple[Atom, Atom]:
-        return self.writer.shape[-2], self.writer.shape[-1]
-
-    def sizes(self, b: Builder, rows: Atom, lanes: Atom) -> tuple[Atom, Atom]:
-        if self.found.leading:
-            return index(self.most_rows), index(self.most_lanes)
-        others = b.ceil_div(lanes, index(self.most_lanes))
-        height = _part(b, b.mul(rows, others), self.rows, self.most_rows)
-        return height, index(self.most_lanes)
-
-    def tile(self, b: Builder, extent: Extent) -> None:
-        self.fold(b, extent)
-
-        def leave(c: Builder, base: Atom, row: Atom, active: Atom | None) -> None:
-            at = (*self.at, row, c.emit(Lane(base))[0])
-            self.feed(c, at, active, self.found.fold, lambda d: self._load(d, extent, base, row))
-
-        self.in_panels(b, extent, leave, 1)
-
-
-class _OfFold(_Contracted):
-    """Rows are the positions of a fold around the contraction."""
-
-    def __init__(self, writer: KernelWriter, sinks: Sequence[LoweredSink]) -> None:
-        super().__init__(writer, sinks)
-        assert self.found.outer is not None and self.found.around is not None
-        self.outer, self.around = self.found.outer, self.found.around
-        self.neutral = writer.scalars(self.outer.neutral)
-        self.totals = rooms(writer.b, self.neutral, self.most_lanes)
-
-    def sides(self) -> tuple[Atom, Atom]:
-        return self.writer.kernel.scalar(self.outer.extent), self.writer.shape[0]
-
-    def sizes(self, b: Builder, rows: Atom, lanes: Atom) -> tuple[Atom, Atom]:
-        return b.apply("maximum", rows, index(1)), _part(b, lanes, self.lanes, self.most_lanes)
-
-    def tile(self, b: Builder, extent: Extent) -> None:
-        rows, lanes = extent.rows, extent.lanes
-
-        def begin(c: Builder, base: Atom, row: Atom, active: Atom | None) -> None:
-            self._keep(c, extent, base, self.neutral)
-
-        def some_rows(c: Builder, y: Atom) -> None:
-            some = Extent((y, c.apply("minimum", c.add(y, index(self.most_rows)), rows[1])), lanes)
-            self.fold(c, some)
-            self.in_panels(c, some, lambda d, base, row, active: self._fold_rows(
-                d, some, base, active))  # fmt: skip
-
-        def leave(c: Builder, base: Atom, row: Atom, active: Atom | None) -> None:
-            at = (c.emit(Lane(base))[0],)
-            self.feed(c, at, active, self.around, lambda d: self._totals(d, extent, base))
-
-        self.in_panels(b, extent, begin)
-        loop(b, *rows, self.most_rows, some_rows)
-        self.in_panels(b, extent, leave)
-
-    def _totals(self, b: Builder, extent: Extent, base: Atom) -> tuple[Atom, ...]:
-        """The values of a panel's lanes after the rows so far."""
-        place = b.emit(Lane(b.sub(base, extent.lanes[0])))[0]
-        return tuple(b.emit(Load(room, place))[0] for room in self.totals)
-
-    def _keep(self, b: Builder, extent: Extent, base: Atom, values: Sequence[Atom]) -> None:
-        place = b.emit(Lane(b.sub(base, extent.lanes[0])))[0]
-        for room, value in zip(self.totals, values, strict=True):
-            b.emit(Store(room, place, value))
-
-    def _fold_rows(self, b: Builder, extent: Extent, base: Atom, active: Atom | None) -> None:
-        """The outer fold continues over the rows of a tile, in order."""
-        before = self._totals(b, extent, base)
-        inside = b.inner()
-        row = inside.param("r", i64)
-        known = [inside.param("s", atom.type) for atom in before]
-        if active is None:
-            after = self._joined(inside, extent, base, row, known)
-        else:
-            some, none = inside.inner(), inside.inner()
-            joined = some.close([], self._joined(some, extent, base, row, known))
-            after = inside.emit(If(active, joined, none.close([], known)))
-        body = inside.close([row, *known], after)
-        self._keep(b, extent, base, b.emit(For(*extent.rows, index(1), body, before)))
-
-    def _joined(
-        self, b: Builder, extent: Extent, base: Atom, row: Atom, known: Sequence[Atom]
-    ) -> tuple[Atom, ...]:
-        """The values of a row's lanes after the row."""
-        outer, fold, lane = self.outer, self.found.fold, b.emit(Lane(base))[0]
-        elements = self.writer.elements(Position(lane, (lane,), self.lanes))
-        elements.env[self.found.row] = row
-        elements.env.update(zip(fold.vars, self._load(b, extent, base, row), strict=True))
-        body = _others(outer.body, fold)
-        read = [v for let in body for v in free_vars(let.op)]
-        elements.emit(b, needed_for(self.writer.op.body.lets, [*read, *outer.body.results]))
-        elements.emit(b, body)
-        return elements.call(b, outer.fn, [*known, *elements.atoms(outer.body.results)])
-
-
-def _others(body: Lambda, fold: Let) -> list[Let]:
+def others(body: Lambda, fold: Let) -> list[Let]:
     """The lets of a body but for a fold in it."""
     return [let for let in body.lets if let is not fold]
-
-
-def _part(b: Builder, extent: Atom, size: int, most: int) -> Atom:
-    """Rows or lanes of a tile, multiples of `size`: fewer where there would be too few tiles."""
-    wanted = b.ceil_div(extent, index(TILES_WANTED * size))
-    parts = b.apply("maximum", b.apply("minimum", wanted, index(most // size)), index(1))
-    return b.mul(parts, index(size))

@@ -31,7 +31,7 @@ from flatweave.lower.sweep.chains import (
     make_words,
     scan_block_partials,
 )
-from flatweave.lower.sweep.contracted import write_contracted
+from flatweave.lower.sweep.contraction_spaces import write_contracted
 from flatweave.lower.sweep.passes import Passes
 from flatweave.lower.sweep.sink import HostSweep, LoweredSink
 from flatweave.lower.sweep.writer import KernelWriter
@@ -48,7 +48,7 @@ from flatweave.terms.syntax import Atom, Const, Let, Var, types_of
 
 SUFFIXES = {
     "streaming": "_s", "rows": "_rows", "streaming-rows": "_rows_s", "fill": "_fill",
-    "tiled": "_tiled",
+    "tiled": "_tiled", "whole": "_whole",
 }  # fmt: skip
 """What is added to the name of a sweep's kernel for a version."""
 
@@ -57,7 +57,9 @@ def suffix(version: Version) -> str:
     """What is added to the name of a sweep's kernel for a version."""
     rows = "_ones" if version.guard.one else "_short" if version.guard.below else ""
     width = version.guard.widest
-    return rows + (f"_tiled_{width}" if width else SUFFIXES.get(version.name, ""))
+    if width:
+        return f"{rows}{SUFFIXES.get(version.name.partition('-')[0], '_tiled')}_{width}"
+    return rows + SUFFIXES.get(version.name, "")
 
 
 def are_short(lowering: Lowering, guard: Guard, facts: SweepFacts, axis: Axis) -> Atom:
@@ -114,6 +116,8 @@ def _is_tiled(
     large = [host.apply("ge", e, narrowest) for e in sides if guard.narrowest]
     if guard.widest:
         large.append(host.apply("le", shape[-1], index(guard.widest)))
+    if guard.longest:
+        large.append(host.apply("le", steps, index(guard.longest)))
     return [host.apply("ge", total, least), *large, *(host.apply("le", a, b) for a, b in bounds)]
 
 
