@@ -96,16 +96,17 @@ class ProductSizes:
         return extent >= self.extent and multiplications >= self.multiplications
 
 
-LARGE = ProductSizes(extent=64, multiplications=1 << 19)
-"""For programs, where a step of the library takes some 8 us more than its work, and what it gives
+LARGE = ProductSizes(extent=32, multiplications=1 << 17)
+"""For programs, where a step of the library takes some 4.5 us more than its work, and what it gives
 is stored; a complex multiplication counts as four. Microseconds of calls by a program's own
 kernels, by the step, and by NumPy alone, one thread of a Zen 4 with AVX-512:
 
     extents    f32                f64                c64                 c128
-    64         19    19    6      29    24    10     40     42    24     88     69     48
-    96         42    30    17     73    47    32     840    100   74     266    172    148
-    128        88    58    43     171   105   89     342    193   169    664    384    350
-    200        319   177   159    659   340   314    3777   658   620    3978   1367   1302
+    32         2.5   6.0   1.6    4.1   6.6   2.2    65    10.8  4.4     10.4  14.0  7.6
+    48         7.1   7.4   3.0    10.2  9.3   4.9    245   17.5  11.1    99    27.4  21.0
+    64         11.3  10.0  5.6    21.2  14.5  10.3   31    30.3  24.1    77    55.6  48.3
+    96         33    20.6  16.5   63    36.8  31.7   852   80.5  73.2    258   158   149
+    128        79    48.6  43.4   162   93.8  88.5   331   182   169     678   379   357
 """
 FEW = 1 << 17
 """Outside of programs: products with so few multiplications take less time than a call of one."""

@@ -11,6 +11,7 @@
 ;    shape; 2, it has not    3 fw_main    4 table of kernels    5 constants after the arguments
 ;    6 results    7 what makes the function's result of a list of arrays, or 0 for the only array
 ;    8 arguments by name, the last ones    9 the number of the signature
+;    10 what calls the libraries that the program calls
 ; then seven words for each argument:
 ;    0 number of array, float, int, bool, object    1 dtype, or the object that it is, which the
 ;    program does not take    2 rank    3 bytes of an element    4 its name, where it is given by name
@@ -39,13 +40,14 @@
   ptr,   ; 14 PyArray_NewFromDescr
   ptr,   ; 15 readable memory, for arrays without elements
   ptr,   ; 16 the number of threads to use
-  i64    ; 17 the main thread
+  ptr,   ; 17 Exception
+  i64    ; 18 the main thread
 }
 @fw_facts = global %Facts zeroinitializer
 @result_name = internal constant [17 x i8] c"flatweave.result\00"
 @looked = internal global i64 0             ; when a call of fw_call last ran signal handlers (ns)
 
-%Signature = type { i64, i64, i64, ptr, ptr, i64, i64, ptr, i64, i64 }
+%Signature = type { i64, i64, i64, ptr, ptr, i64, i64, ptr, i64, i64, ptr }
 %Argument = type { i64, ptr, i64, i64, ptr, i64, i64 }
 %Array = type { ptr, i32, ptr, ptr, ptr, ptr, i32 }  ; data rank extents strides base dtype flags
 
@@ -66,6 +68,7 @@ declare ptr @PyCapsule_GetPointer(ptr, ptr)
 declare ptr @PyType_GenericAlloc(ptr, i64)
 declare ptr @PyObject_CallFunctionObjArgs(ptr, ...)
 declare void @PyErr_Restore(ptr, ptr, ptr)
+declare i32 @PyErr_GivenExceptionMatches(ptr, ptr)
 declare void @Py_IncRef(ptr)
 
 ; ---------------------------------------------------------------- which program
@@ -691,9 +694,13 @@ define internal i64 @run_program(ptr %signature, ptr %slots) {
   %kernels = load ptr, ptr %kernels.from
   %kernels.at = getelementptr i64, ptr %ctx, i64 17
   store ptr %kernels, ptr %kernels.at
+  %caller.from = getelementptr %Signature, ptr %signature, i64 0, i32 10
+  %caller = load ptr, ptr %caller.from
+  %caller.at = getelementptr i64, ptr %ctx, i64 21
+  store ptr %caller, ptr %caller.at
   %threads = call i64 @threads()
   %self = call i64 @this_thread()
-  %main = load i64, ptr getelementptr (%Facts, ptr @fw_facts, i64 0, i32 17)
+  %main = load i64, ptr getelementptr (%Facts, ptr @fw_facts, i64 0, i32 18)
   %is.main = icmp eq i64 %self, %main
   %ident = select i1 %is.main, i64 %main, i64 0
   %state = call ptr @PyEval_SaveThread()
@@ -709,14 +716,24 @@ look:
   %type.at = getelementptr i64, ptr %ctx, i64 13
   %type = load ptr, ptr %type.at
   %none = icmp eq ptr %type, null
-  br i1 %none, label %failed, label %raise
-raise:
+  br i1 %none, label %failed, label %raised
+raised:
   %value.at = getelementptr i64, ptr %ctx, i64 14
   %value = load ptr, ptr %value.at
   %trace.at = getelementptr i64, ptr %ctx, i64 15
   %trace = load ptr, ptr %trace.at
+  %exception = load ptr, ptr getelementptr (%Facts, ptr @fw_facts, i64 0, i32 17)
+  %matches = call i32 @PyErr_GivenExceptionMatches(ptr %type, ptr %exception)
+  %ordinary = icmp ne i32 %matches, 0
+  br i1 %ordinary, label %drop, label %raise
+raise:                                          ; an interrupt
   call void @PyErr_Restore(ptr %type, ptr %value, ptr %trace)
   ret i64 1
+drop:                                           ; Python's call raises it again, with its line
+  call void @Py_DecRef(ptr %type)
+  call void @Py_DecRef(ptr %value)
+  call void @Py_DecRef(ptr %trace)
+  ret i64 -1
 failed:
   ret i64 -1
 }

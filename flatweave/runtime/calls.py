@@ -92,7 +92,8 @@ def signature(
             return None
         words += [named, ones, kind]
         kept += [name, value if is_fixed else getattr(value, "dtype", None)]
-    if (*params, *plan.params[len(params) :]) != plan.params or program.calls_python:
+    libraries = program.library_calls
+    if (*params, *plan.params[len(params) :]) != plan.params or libraries is None:
         return None
     if len(plan.params) != len(params) + len(hidden) or len(args) > MOST_ARGUMENTS:
         return None
@@ -100,7 +101,8 @@ def signature(
         return None
     constants = program.words(hidden)
     native = program.native
-    words += constants
+    words = [id(libraries), *words, *constants]
+    kept.append(libraries)
     for result in plan.results:
         words += _result_words(result)
     start = (
@@ -171,7 +173,7 @@ class _Facts(ctypes.Structure):
         for name in (
             "ndarray", "host", "complex", "values_at", "fields_at", "variable", "switches",
             "watchers", "traces", "float", "int", "true", "false", "not_here",
-            "new_array", "nothing", "threads",
+            "new_array", "nothing", "threads", "exception",
         )
     ] + [("main_thread", ctypes.c_uint64)]  # fmt: skip
 
@@ -202,7 +204,7 @@ def _fill_in(known: Known, new_array: int, values_at: int) -> None:
     facts.variable, facts.switches = id(known.variable), id(known.switches)
     facts.watchers, facts.traces = id(known.watchers), id(known.traces)
     facts.float, facts.int, facts.true, facts.false = id(float), id(int), id(True), id(False)
-    facts.not_here = id(NotImplemented)
+    facts.not_here, facts.exception = id(NotImplemented), id(Exception)
     facts.new_array, facts.nothing = new_array, DATA_OF_NOTHING
     facts.threads = ctypes.addressof(threads)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import math
 import struct
 import traceback
@@ -137,10 +138,12 @@ class CpuProgram:
         self._calls = [_Call(call, site, plan) for call, site in plan.calls]
         self.slot_count = ctypes.sizeof(self._slots) // 8
 
-    @property
-    def calls_python(self) -> bool:
-        """Whether a run may call a Python function of the user, or a library through one."""
-        return bool(self._calls)
+    @functools.cached_property
+    def library_calls(self) -> LibraryCaller | None:
+        """What calls the libraries of a run that machine code starts; None where a Python function
+        may keep what it is given, as those of users may, and those of rows of a map."""
+        plain = all(call.is_library and not call.call.mapped for call in self._calls)
+        return LibraryCaller(self._calls) if plain else None
 
     def words(self, last: Sequence[Any]) -> tuple[int, ...]:
         """What the slots of the last parameters hold for these values, which must live on."""
@@ -259,6 +262,20 @@ class _Borrowed(ctypes.c_char * LONGEST):  # type: ignore[misc]
     """Memory of an argument, which lives as long as the arguments do."""
 
     args: list[Any]
+
+
+class LibraryCaller:
+    """Calls libraries, which keep none of the arrays that they are given."""
+
+    def __init__(self, calls: Sequence[_Call]) -> None:
+        self.calls = calls
+
+    def __call__(self, address: int, number: int) -> None:
+        try:
+            self.calls[number].once(address)
+        except BaseException as failure:  # its frames have the arrays
+            traceback.clear_frames(failure.__traceback__)
+            raise
 
 
 class _Caller:

@@ -184,13 +184,12 @@ def step(
     """What a function of stacks gives in a program; `options` are known. `run` calls it, where that
     takes more."""
 
+    dtypes, computed = [as_dtype(result.dtype).dtype for result in results], run or compute
+
     def call(values: Sequence[Any]) -> Sequence[Any]:
-        found = (run or compute)(*values, **options)
+        found = computed(*values, **options)
         parts = found if isinstance(found, tuple) else (found,)
-        return [
-            np.asarray(part, as_dtype(result.dtype).dtype)
-            for part, result in zip(parts, results, strict=True)
-        ]
+        return [np.asarray(part, dtype) for part, dtype in zip(parts, dtypes, strict=True)]
 
     who = compute.__name__.removeprefix("_")
     kinds = ", ".join(str(result.dtype) for result in results)
