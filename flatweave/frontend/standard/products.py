@@ -16,7 +16,7 @@ import numpy as np
 from flatweave.base.config import config
 from flatweave.base.errors import ArgumentError, ShapeError
 from flatweave.base.host_functions import Values
-from flatweave.base.library_products import FEW, FEW_RESULTS, LONG, SMALL
+from flatweave.base.library_products import FEW, FEW_RESULTS, LONG, MANY, SMALL
 from flatweave.base.source import user_location
 from flatweave.frontend.arrays.axes import reduced_by
 from flatweave.frontend.arrays.joining import broadcast_to
@@ -89,9 +89,9 @@ def _is_numpys(is_complex: bool, count: int, rows: int, columns: int, steps: int
     """Whether NumPy takes less time than a program for `count` products of these sizes."""
     if is_complex:
         return True
-    if count > 1:
+    if count >= MANY:
         return rows * columns * steps > SMALL
-    few = rows * columns <= FEW_RESULTS and steps >= LONG
+    few = count == 1 and rows * columns <= FEW_RESULTS and steps >= LONG
     return not few or rows * columns * steps <= FEW
 
 
