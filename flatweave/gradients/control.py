@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from flatweave.gradients.activity import state_of
 from flatweave.gradients.forward import Forward
 from flatweave.gradients.reverse import Back, Reverse
-from flatweave.gradients.sinks import Along, Dim, Sink, flat, spread
+from flatweave.gradients.sinks import Along, Dim, Sink, flat, is_whole, spread, whole
 from flatweave.gradients.values import dtype_of, generate, live, owned, shape_of
 from flatweave.ops import Reshape
 from flatweave.terms.build import Builder, index
@@ -116,18 +116,28 @@ def if_reverse(r: Reverse, let: Let) -> Back:
 
     def back() -> None:
         known = r.known_among(let.vars)
-        bodies = [_reversed(r, fn, known) for fn in (op.then, op.other)]
-        merged = Merged(bodies[0].b, bodies[1].b)
-        for number, body in enumerate(bodies):
-            for sink in body.sinks:
-                merged.add(number, sink)
-        if not merged.sinks:
-            return
-        made = r.b.emit(If(op.condition, *merged.branches()))
-        for rebuild in merged.sinks:
-            r.sink(rebuild(made))
+        either(r, op.condition, *(_reversed(r, fn, known) for fn in (op.then, op.other)))
 
     return back
+
+
+def either(r: Reverse, condition: Atom, then: Reverse, other: Reverse) -> None:
+    """Emit the sinks of one of two bodies. What both add to a variable is one result."""
+    merged = Merged(then.b, other.b)
+    rest = list(other.sinks)
+    for sink in then.sinks:
+        same = [k for k, one in enumerate(rest) if is_whole(sink) and one.target == sink.target
+                and is_whole(one)]  # fmt: skip
+        if same:
+            merged.add_both(r, sink, rest.pop(same[0]))
+        else:
+            merged.add(0, sink)
+    for sink in rest:
+        merged.add(1, sink)
+    if merged.sinks:
+        made = r.b.emit(If(condition, *merged.branches()))
+        for rebuild in merged.sinks:
+            r.sink(rebuild(made))
 
 
 def _reversed(r: Reverse, fn: Lambda, known: Mapping[int, Atom]) -> Reverse:
@@ -169,6 +179,13 @@ class Merged:
             )
 
         self.sinks.append(rebuild)
+
+    def add_both(self, r: Reverse, sink: Sink, other: Sink) -> None:
+        """Have each branch give what it contributes to all of a variable."""
+        for b, results, one in zip(self.builders, self.results, (sink, other), strict=True):
+            results.extend([*one.batch, owned(b, one.value)])
+        number, target = len(self.results[0]) - 1, sink.target
+        self.sinks.append(lambda made: whole(target, as_shaped(r.b, made[number], target)))
 
     def _give(
         self, number: int, atom: Atom, nothing: float, varies: bool

@@ -18,8 +18,7 @@ from flatweave.gradients.known import (
     extreme_reduce,
     extreme_scan,
     function_of,
-    product_permute,
-    product_reduce,
+    product_reverse,
     sum_scan,
 )
 from flatweave.gradients.reverse import Back, Reverse
@@ -81,8 +80,8 @@ def reduce_reverse(r: Reverse, let: Let) -> Back | None:
     name = function_of(op.fn)
     if name in EXTREMES:
         return extreme_reduce(r, let, op, name)
-    if name == "mul":
-        return product_reduce(r, let, op)
+    if name == "mul" and r.on_host:
+        return product_reverse(r, let, op)
     r.keep(let)
 
     def back() -> None:
@@ -109,8 +108,11 @@ def scan_reverse(r: Reverse, let: Let) -> Back | None:
         return None
     if is_sum(op.fn):
         return sum_scan(r, let, op)
-    if function_of(op.fn) in EXTREMES and not op.exclusive:
+    name = function_of(op.fn)
+    if name in EXTREMES and not op.exclusive:
         return extreme_scan(r, let, op)
+    if name == "mul" and r.on_host and not op.starts:
+        return product_reverse(r, let, op)
     r.keep(let)
 
     def back() -> None:
@@ -156,10 +158,11 @@ def permute_reverse(r: Reverse, let: Let) -> Back | None:
     """A gather where values are added; else elements are sorted by where they go."""
     op = let.op
     assert isinstance(op, Permute)
-    if function_of(op.fn) in EXTREMES:
+    name = function_of(op.fn)
+    if name in EXTREMES:
         return extreme_permute(r, let, op)
-    if function_of(op.fn) == "mul":
-        return product_permute(r, let, op)
+    if name == "mul" and r.on_host:
+        return product_reverse(r, let, op)
     if not is_sum(op.fn):
         r.run(as_segments(r.b, let, op))
         return None

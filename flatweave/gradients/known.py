@@ -2,12 +2,11 @@
 
     y = reduce max ne xs        p = the first index of the greatest;  xs'[i] = y' if i is p, else 0
     ys = scan max ne xs         xs'[i] = the sum of ys' from i on to the next greater element
-    y = reduce mul ne xs        xs'[i] = y' times the product of the others
+    y = reduce mul ne xs        xs'[i] = y' (y / xs[i]), where y can be divided
+    ys = scan mul ne xs         xs'[i] = (the sum of ys' ys from i on) / xs[i], where ys can
     ys = scan add ne xs         xs' = scan add 0 ys', the other way
 
-The product of the others is that of all, divided by an element that is neither 0 nor infinite. Such
-elements are left out, and counted: where there are none among the others, or one, nothing else is
-needed. Derivatives of these derivatives are right, too, since what is left out is added up as well.
+A product of which a factor is zero or infinite has the derivative of any operator (`chains.py`).
 """
 
 from __future__ import annotations
@@ -15,10 +14,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from flatweave.base.dtypes import DType, bool_, i64
-from flatweave.base.records import record
+from flatweave.base.dtypes import DType, bool_, f32, i64
+from flatweave.gradients.control import either
 from flatweave.gradients.reverse import Back, Reverse
 from flatweave.gradients.rewrites import ends_of_segments
+from flatweave.gradients.sinks import whole
 from flatweave.gradients.values import (
     chosen,
     dtype_of,
@@ -32,7 +32,7 @@ from flatweave.gradients.values import (
 )
 from flatweave.ops import Permute, Reduce, Scan
 from flatweave.terms.build import Builder, index, lambda_of
-from flatweave.terms.control import Apply, If
+from flatweave.terms.control import Apply
 from flatweave.terms.syntax import Atom, Const, Lambda, Let, Var, constant
 
 EXTREMES = {"minimum": "le", "maximum": "ge"}
@@ -170,71 +170,90 @@ def sum_scan(r: Reverse, let: Let, op: Scan) -> Back:
 # -- products --------------------------------------------------------------------------------------
 
 
-@record
-class Factors:
-    """Of some factors the product of those that are neither 0 nor infinite, the number and the sum
-    of the others, and the product of all."""
-
-    product: Atom
-    count: Atom
-    rest: Atom
-    every: Atom
-
-    def others(self, b: Builder, x: Atom, at: Sequence[Atom] = ()) -> Atom:
-        """The product of all factors but this one; of arrays of factors, of those at an index."""
-        then, other = b.inner(optional=True), b.inner(optional=True)
-        then.hoists = False
-        here = [read(then, each, at) for each in (self.product, self.count, self.rest)]
-        rare = then.close((), [self.without_special(then, x, *here)])
-        plain = other.close((), [other.apply("truediv", self.every, x)])
-        return b.emit(If(is_special(b, x), rare, plain))[0]
-
-    def without_special(self, b: Builder, x: Atom, product: Atom, count: Atom, rest: Atom) -> Atom:
-        """The product of all factors but this one, which nothing can be divided by."""
-        one, two = (constant(value, dtype_of(x.type)) for value in (1.0, 2.0))
-        pair = times(b, b.apply("sub", rest, x), product)
-        single = chosen(b, b.apply("eq", count, two), pair, self.every)
-        return chosen(b, b.apply("eq", count, one), product, single)
-
-
-def is_special(b: Builder, x: Atom) -> Atom:
-    """Whether nothing can be divided by a number."""
-    is_zero = b.apply("eq", x, constant(0.0, dtype_of(x.type)))
-    return b.apply("or", is_zero, b.apply("not", b.apply("isfinite", x)))
-
-
-def parted(b: Builder, x: Atom) -> list[Atom]:
-    """A factor as three: to multiply, to count, to add up. A float counts none, one and more."""
-    special = is_special(b, x)
-    one, nothing = constant(1.0, dtype_of(x.type)), constant(0.0, dtype_of(x.type))
-    return [chosen(b, special, *pair) for pair in ((one, x), (one, nothing), (x, nothing))]
-
-
-def product_reduce(r: Reverse, let: Let, op: Reduce) -> Back:
-    """The cotangent times the product of the others."""
+def product_reverse(r: Reverse, let: Let, op: Reduce | Scan | Permute) -> Back:
+    """The cotangent times the quotient of the product and the factor, where no product is zero,
+    tiny, infinite or NaN; else the rule of any operator."""
     r.keep(let)
-    (x,), (ne,), (y,) = op.xs, op.neutral, let.vars
-    dtype = dtype_of(x.type)
-    starts = constant(1.0, dtype), constant(0.0, dtype), constant(0.0, dtype)
+    (y,) = let.vars
 
     def back() -> None:
-        b, c = r.b, r.cotangent(y)
-        every = y if ne == starts[0] else b.emit(op.replace(neutral=starts[:1]))[0]
-        r.add(ne, times(b, c, every))
-        if not r.is_active(x):
-            return
-        parts = generate(b, shape_of(x), lambda inner, at: parted(inner, read(inner, x, at)))
-        product, count, rest = (
-            b.emit(Reduce(lambda_of(fn, dtype_of(part.type)), (start,), (part,)))[0]
-            for fn, part, start in zip(("mul", "add", "add"), parts, starts, strict=True)
-        )
-        factors = Factors(product, count, rest, every)
-        scaled = times(b, c, ne)
-        r.add(x, generate(b, shape_of(x), lambda inner, at: [
-            times(inner, scaled, factors.others(inner, read(inner, x, at)))
-        ])[0])  # fmt: skip
+        given = r.cotangent(y)
+        quick, general = r.inner((), optional=True), r.inner((), optional=True)
+        for target, value in _quotients(quick.b, op, y, given):
+            if r.is_active(target) and isinstance(target, Var):
+                quick.sink(whole(target, value()))
+        general.on_host = False  # as in an element function, which has no such test
+        again = r.b.var(y.name, y.type)
+        general.run([Let((again,), op.replace(fn=r.b.copy(op.fn)), let.where)])
+        general.pull([(again, given)])
+        either(r, _divides(r.b, op, y), quick, general)
 
     return back
+
+
+def _divides(b: Builder, op: Reduce | Scan | Permute, y: Atom) -> Atom:
+    """Whether all products may be divided by their factors. What is zero, infinite or NaN makes
+    what follows in a scan so, too: its last product tells."""
+    if isinstance(op, Reduce):
+        return is_plain_number(b, y)
+    (size,) = shape_of(y)
+    if isinstance(op, Scan):
+        end = index(0) if op.reverse else b.sub(size, index(1))
+        return is_plain_number(b, read_inside(b, y, end, size, constant(1.0, dtype_of(y.type))))
+    plain = generate(b, [size], lambda b, at: [is_plain_number(b, read(b, y, at))])
+    return b.emit(Reduce(lambda_of("and", bool_), (constant(True, bool_),), plain))[0]
+
+
+def is_plain_number(b: Builder, x: Atom) -> Atom:
+    """Whether a number is neither zero nor subnormal, and finite."""
+    dtype = dtype_of(x.type)
+    tiny = constant(2.0**-126 if dtype is f32 else 2.0**-1022, dtype)
+    return b.apply("and", b.apply("isfinite", x), b.apply("ge", b.apply("abs", x), tiny))
+
+
+def _quotients(
+    b: Builder, op: Reduce | Scan | Permute, y: Atom, given: Atom
+) -> Sequence[tuple[Atom, Callable[[], Atom]]]:
+    """Factors, and functions that emit their cotangents."""
+    (x,), nothing = op.xs, constant(0.0, dtype_of(y.type))
+
+    def each(like: Atom, of: Callable[[Builder, list[Var]], Atom]) -> Callable[[], Atom]:
+        return lambda: generate(b, shape_of(like), lambda b, at: [of(b, at)])[0]
+
+    def by(b: Builder, c: Atom, product: Atom, factor: Atom) -> Atom:
+        return times(b, c, b.apply("truediv", product, factor))
+
+    match op:
+        case Reduce(neutral=(ne,)):
+            return [
+                (x, each(x, lambda b, at: by(b, given, y, read(b, x, at)))),
+                (ne, lambda: by(b, given, y, ne)),
+            ]
+        case Scan(neutral=(ne,)):
+            (parts,) = generate(b, shape_of(y), lambda b, at: [
+                times(b, read(b, given, at), read(b, y, at))
+            ])  # fmt: skip
+            add_ = lambda_of("add", dtype_of(y.type))
+            (sums,) = b.emit(Scan(add_, (nothing,), (parts,), op.exclusive, not op.reverse))
+            return [
+                (x, each(x, lambda b, at: times(
+                    b, read(b, sums, at), read(b, x, at), "truediv"
+                ))),
+                (ne, lambda: times(b, total(b, parts), ne, "truediv")),
+            ]  # fmt: skip
+    assert isinstance(op, Permute)
+    (dest,), (size,) = op.dest, shape_of(y)
+
+    def mine(b: Builder, at: list[Var]) -> Atom:
+        place = read(b, op.indices, at)
+        return if_inside(b, place, size, lambda then: by(
+            then, read(then, given, [place]), read(then, y, [place]), read(then, x, at)
+        ), nothing)  # fmt: skip
+
+    return [
+        (x, each(x, mine)),
+        (dest, each(dest, lambda b, at: by(b, *(read(b, a, at) for a in (given, y, dest))))),
+    ]
 
 
 # -- by index --------------------------------------------------------------------------------------
@@ -277,73 +296,6 @@ def extreme_permute(r: Reverse, let: Let, op: Permute) -> Back:
             place = read(b, op.indices, at)
             won = b.apply("eq", read_inside(b, winner, place, size, nobody), at[0])
             return [chosen(b, won, read_inside(b, given, place, size, nothing), nothing)]
-
-        r.add(x, generate(r.b, [count], write)[0])
-
-    return back
-
-
-def _special_tables(b: Builder, op: Permute) -> Sequence[Atom]:
-    """For each index the product of what can be divided by, where something cannot; the number and
-    the sum of what cannot."""
-    (dest,), (x,), (size,), (count,) = op.dest, op.xs, shape_of(op.dest[0]), shape_of(op.indices)
-    dtype = dtype_of(x.type)
-    nothing, one = constant(0.0, dtype), constant(1.0, dtype)
-    into = generate(b, [size], lambda b, at: parted(b, read(b, dest, at)))
-    parts = generate(b, [count], lambda b, at: parted(b, read(b, x, at)))
-    both = b.function([dtype] * 4, lambda b, m, s, n, t: [b.add(m, n), b.add(s, t)])
-
-    def at_if(condition: Callable[[Builder, Atom, Atom], Atom]) -> Atom:
-        def write(b: Builder, at: list[Var]) -> list[Atom]:
-            place = read(b, op.indices, at)
-            return [chosen(b, condition(b, place, read(b, x, at)), place, index(-1))]
-
-        return generate(b, [count], write)[0]
-
-    # few elements are special, so few are written
-    special = at_if(lambda b, _, value: is_special(b, value))
-    number, rest = b.emit(Permute(both, (nothing, nothing), into[1:], special, parts[1:]))
-    near = at_if(lambda b, place, _: b.apply(
-        "lt", nothing, read_inside(b, number, place, size, nothing)
-    ))  # fmt: skip
-    made = Permute(lambda_of("mul", dtype), (one,), into[:1], near, parts[:1])
-    return *b.emit(made), number, rest
-
-
-def product_permute(r: Reverse, let: Let, op: Permute) -> Back:
-    """The cotangent times the product of the others with the same index."""
-    r.keep(let)
-    (dest,), (x,), (y,) = op.dest, op.xs, let.vars
-    (size,), (count,) = shape_of(dest), shape_of(x)
-    dtype = dtype_of(x.type)
-    nothing = constant(0.0, dtype)
-
-    def back() -> None:
-        given = r.cotangent(y)
-        (special,) = generate(r.b, [size], lambda b, at: [is_special(b, read(b, y, at))])
-        some = Reduce(lambda_of("or", bool_), (constant(False, bool_),), (special,))
-        then, other = r.b.inner(optional=True), r.b.inner(optional=True)
-        tables = _special_tables(then, op), generate(other, [size], lambda *_: [nothing] * 3)
-        branches = [
-            b.close((), [atom for table in found for atom in (size, table)])
-            for b, found in zip((then, other), tables, strict=True)
-        ]
-        product, number, rest = r.b.emit(If(r.b.emit(some)[0], *branches))[1::2]
-
-        def scaled(b: Builder, place: Atom, value: Atom) -> Atom:
-            factors = Factors(product, number, rest, read(b, y, [place]))
-            return times(b, read(b, given, [place]), factors.others(b, value, [place]))
-
-        if r.is_active(dest):
-            r.add(dest, generate(r.b, [size], lambda b, at: [
-                scaled(b, at[0], read(b, dest, at))
-            ])[0])  # fmt: skip
-        if not r.is_active(x):
-            return
-
-        def write(b: Builder, at: list[Var]) -> list[Atom]:
-            place, value = read(b, op.indices, at), read(b, x, at)
-            return [if_inside(b, place, size, lambda then: scaled(then, place, value), nothing)]
 
         r.add(x, generate(r.b, [count], write)[0])
 

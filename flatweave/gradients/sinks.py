@@ -75,6 +75,11 @@ def whole(target: Var, value: Atom) -> Sink:
     return Sink(target, tuple(range(len(shape_of(target)))), value)
 
 
+def is_whole(sink: Sink) -> bool:
+    """Whether it contributes a value of the target's shape."""
+    return sink.dims == tuple(range(len(sink.batch))) and sink.batch == shape_of(sink.target)
+
+
 def is_plain(sink: Sink) -> bool:
     """Whether no index is computed: each value is known by the index in the target."""
     axes = [_axis(dim) for dim in sink.dims if isinstance(dim, int | Along)]

@@ -107,3 +107,19 @@ def hessian_of_an_array():
 
 def check_of_another_mode():
     fw.check_grads(fw.sin, (X,), order=1, modes=("back",))
+
+
+def cotangent_of_other_rows():
+    fw.vjp(lambda r: fw.map(lambda x: x * 2.0, r), ROWS * 1.0)[1](fw.ragged([[1.0], [2.0, 3.0]]))
+
+
+def cotangent_of_rows_without_offsets():
+    fw.vjp(lambda r: fw.map(lambda x: x * 2.0, r), ROWS * 1.0)[1](X)
+
+
+def gradient_with_aux_of_one_value():
+    fw.grad(lambda a: fw.sum(a), has_aux=True)(X)
+
+
+def vjp_with_aux_of_one_value():
+    fw.vjp(lambda a: fw.sum(a), X, has_aux=True)

@@ -1,5 +1,6 @@
 """Gradients of NumPy's functions where a formula is easily wrong: ends, ties, knots, zeros."""
 
+import itertools
 import math
 
 import numpy as np
@@ -64,6 +65,39 @@ def test_gradients(name):
     found = fw.jit(fw.grad(f), target="interp")(x)
 
     np.testing.assert_allclose(np.asarray(found), expected, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("of_products", [
+    lambda x: fw.prod(x),
+    lambda x: fw.sum(fw.reduce_by_index(fw.ones(1), fw.mul, 1.0, np.zeros(4, int), x)),
+    lambda x: fw.cumprod(x)[-1],
+    lambda x: fw.map(fw.prod, x[None, :])[0],
+], ids=["reduce", "by index", "scan", "in a row"])  # fmt: skip
+def test_derivatives_of_products(of_products):
+    """Of every order with zeros among the factors; of products that underflow or overflow."""
+    with fw.target("interp"):
+        third = np.asarray(fw.jacfwd(fw.hessian(of_products))(np.array([0.0, 2.0, 0.0, 0.0])))
+        small = fw.grad(of_products)(np.array([1e-200, 1e-200, 1e300, 1.0]))
+        great = fw.grad(of_products)(np.array([1e200, 1e200, 1e-300, 1.0]))
+
+    expected = np.zeros((4, 4, 4))
+    for at in itertools.permutations([0, 2, 3]):
+        expected[at] = 2.0
+    np.testing.assert_array_equal(third[np.ix_([0, 2, 3], [0, 2, 3], [0, 2, 3])],
+                                  expected[np.ix_([0, 2, 3], [0, 2, 3], [0, 2, 3])])
+    np.testing.assert_allclose(small[:2], [1e100, 1e100], rtol=1e-12)
+    np.testing.assert_allclose(great[:2], [1e-100, 1e-100], rtol=1e-12)
+
+
+def test_branches_that_add_to_one_array():
+    """Each contributes to all of it, or to an element; the one that is taken counts."""
+    def f(x, flag):
+        return fw.cond(flag, lambda: fw.sum(x * x), lambda: fw.sum(fw.sin(x)) + x[1])
+
+    gradient = fw.jit(fw.grad(f), target="interp")
+
+    np.testing.assert_allclose(gradient(X, True), 2 * X)
+    np.testing.assert_allclose(gradient(X, False), np.cos(X) + [0, 1, 0])
 
 
 def test_a_reduction_over_two_axes_inside_an_element_function_is_compiled():

@@ -47,6 +47,13 @@ class TestBothModes:
         np.testing.assert_allclose(found["s"][1], 2)
         assert found["k"] is None and found["v"][0]["k"] is None
 
+    def test_of_floats_of_16_bits(self, jacobian):
+        """Rows have the dtype of the argument, columns that of the result."""
+        found = jacobian(lambda x: fw.astype(fw.cumsum(x), fw.f16))(np.ones(3, np.float16))
+
+        assert found.dtype == np.float16
+        np.testing.assert_array_equal(found, np.tri(3))
+
     @pytest.mark.parametrize("size", [16, 21, 33])
     def test_of_stored_arrays_in_blocks_of_seeds(self, jacobian, size):
         """A loop over blocks, of which the last one may overlap; a map needs no such loop."""
@@ -106,3 +113,21 @@ def test_derivatives_are_checked():
     fw.check_grads(fw.cumprod, (X.astype(np.float32),), order=1)
     with pytest.raises(AssertionError, match="jvp of order 1"):
         fw.check_grads(lambda x: fw.stop_gradient(x) * x, (X,), order=1)
+
+
+def test_derivatives_of_complex_numbers_are_checked():
+    """They move in both parts; a wrong derivative is found."""
+    z = np.array([1 + 2j, 0.5 - 1j])
+    fw.check_grads(lambda z: z * z * fw.conj(z), (z,), order=2)
+    with pytest.raises(AssertionError):
+        fw.check_grads(lambda z: z * fw.stop_gradient(z), (z,), order=1)
+
+
+def test_tangents_of_another_floating_dtype():
+    """They take the dtype of what they belong to."""
+    x, v = X.astype(np.float32), np.ones(3)
+    (found,) = fw.vjp(lambda x: x * 2, x)[1](v)
+    _, along = fw.jvp(lambda x: x * 2, (x,), (v,))
+
+    assert found.dtype == along.dtype == np.float32
+    np.testing.assert_array_equal(found, 2 * v)

@@ -2,6 +2,9 @@
 
     forward    jvp f x v    =  (f(x + h v) - f(x - h v)) / 2 h
     reverse    <jvp f x v, u>  =  <v, vjp f x u>, or that difference where forward is left out
+
+A complex number counts as two floats: `<a, b>` is the real part of the sum of `a * b`, because
+cotangents are conjugates.
 """
 
 from __future__ import annotations
@@ -41,7 +44,7 @@ def check_grads(
             where=user_location(), remedy="Call it as fw.check_grads(f, (x,), order=1).",
         )  # fmt: skip
     point = tuple(args)
-    narrow = any(x.dtype.itemsize < 8 for x in _floats(point))
+    narrow = any(np.finfo(x.dtype).bits < 64 for x in _floats(point))
     step = eps or (1e-3 if narrow else 1e-6)
     close = atol or (1e-2 if narrow else 1e-5), rtol or (1e-2 if narrow else 1e-5)
     rng = np.random.default_rng(order)
@@ -59,9 +62,9 @@ def check_grads(
     if "rev" in modes:
         back = back_of(across)
         pairs = zip(_floats(across), slopes, strict=True)
-        expected = sum(float(np.sum(u * d)) for u, d in pairs)
+        expected = sum(float(np.sum(u * d).real) for u, d in pairs)
         pairs = zip(_floats(along), _floats(back), strict=True)
-        found = sum(float(np.sum(v * c)) for v, c in pairs)
+        found = sum(float(np.sum(v * c).real) for v, c in pairs)
         _must_be_close(expected, found, close, f"vjp of order {order}")
     if order > 1 and "fwd" in modes:
         check_grads(lambda *xs: jvp(f, xs, along)[1], point, order - 1, modes, atol, rtol, eps)
@@ -75,7 +78,15 @@ def _must_be_close(expected: Any, found: Any, close: tuple[float, float], what: 
 
 
 def _is_float(leaf: Any) -> bool:
-    return np.asarray(leaf).dtype.kind == "f"
+    return np.asarray(leaf).dtype.kind in "fc"
+
+
+def _normal(rng: np.random.Generator, like: Any) -> Any:
+    """Random numbers of the shape and dtype of some."""
+    found = rng.normal(size=np.shape(like))
+    if np.asarray(like).dtype.kind == "c":
+        found = found + 1j * rng.normal(size=np.shape(like))
+    return found.astype(np.asarray(like).dtype)
 
 
 T = TypeVar("T")
@@ -90,8 +101,7 @@ def _random(value: T, rng: np.random.Generator) -> T:
     """A value of the same structure with random floats; the rest of it stays as it is."""
     leaves, tree = flatten(value)
     same: T = unflatten(tree, [
-        rng.normal(size=np.shape(leaf)).astype(np.asarray(leaf).dtype) if _is_float(leaf) else leaf
-        for leaf in leaves
+        _normal(rng, leaf) if _is_float(leaf) else leaf for leaf in leaves
     ])  # fmt: skip
     return same
 

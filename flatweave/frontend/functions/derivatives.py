@@ -14,7 +14,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any, ParamSpec, TypeVar
 
-from flatweave.base.errors import ArgumentError, DTypeError, EscapedArrayError, ShapeError
+from flatweave.base.errors import ArgumentError, DTypeError, ShapeError
 from flatweave.base.pretty import counted
 from flatweave.base.records import record
 from flatweave.base.source import user_location
@@ -24,14 +24,16 @@ from flatweave.frontend.functions.differentiable import (
     Leaf,
     Opened,
     bound_to,
+    need_inside,
     opened,
+    pair_of,
     splice,
     tangents_given,
     types_of_parts,
 )
 from flatweave.frontend.trace.tracers import tracer_of
 from flatweave.frontend.values.array import Tracer, kind_of
-from flatweave.frontend.values.scope import Scope, current, entered, innermost
+from flatweave.frontend.values.scope import current, entered, innermost
 from flatweave.frontend.values.tree import LEAF
 from flatweave.ops import Inlined
 from flatweave.runtime.lazy_import import opened as module
@@ -96,7 +98,7 @@ def traced(f: Callable[..., Any], args: Sequence[Any], who: str, has_aux: bool =
         values = [next(made) if leaf.has_tangent else leaf.value for leaf in taken.leaves]
         check_arity(f, len(args), who)
         result = f(*taken.rebuild(values))
-        result, aux = result if has_aux else (result, None)
+        result, aux = pair_of(result, f, who) if has_aux else (result, None)
         out = opened(result, "", f"the result of {name_of(f)}")
         besides = opened(aux, "", f"the result of {name_of(f)}") if has_aux else None
     lets = scope.end(section)
@@ -170,15 +172,6 @@ def cotangent_atoms(function: Function, cotangents: Any) -> list[tuple[Atom, Ato
     return seeds
 
 
-def need_inside(scope: Scope, who: str) -> None:
-    """Refuse a call of a function that belongs to a body, outside of it."""
-    if not current().holds(scope):
-        raise EscapedArrayError(
-            f"the function that {who} gives is called outside of the body {who} was called in.",
-            where=user_location(), remedy="Call it there, and return what it gives.",
-        )  # fmt: skip
-
-
 def with_aux(function: Function, *found: Any) -> tuple[Any, ...]:
     """Results, and what is not differentiated."""
     assert function.aux is not None
@@ -201,7 +194,7 @@ def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[An
     """
     need_function(f, "vjp(f, x)")
     if innermost() is None:
-        out = _call(f, *primals)
+        out = _call(f, has_aux, *primals)
         value, rest = (out[0], (out[1],)) if has_aux else (out, ())
         return value, lambda cotangents: _back(f, has_aux, cotangents, *primals), *rest
     return in_trace(f, primals, "vjp", has_aux)
@@ -236,8 +229,8 @@ def need_function(f: Any, form: str) -> None:
         )  # fmt: skip
 
 
-def _of_primals(f: Callable[..., R], *primals: Any) -> R:
-    return f(*primals)
+def _of_primals(f: Callable[..., Any], has_aux: bool, *primals: Any) -> object:
+    return pair_of(f(*primals), f, "vjp") if has_aux else f(*primals)
 
 
 def _of_cotangents(f: Callable[..., Any], has_aux: bool, cotangents: Any, *primals: Any) -> object:
@@ -245,7 +238,7 @@ def _of_cotangents(f: Callable[..., Any], has_aux: bool, cotangents: Any, *prima
 
 
 _of_primals.__name__ = _of_cotangents.__name__ = "vjp"
-_call = operation()(_of_primals)
+_call: Callable[..., Any] = operation(static="has_aux")(_of_primals)
 _back = operation(static="has_aux")(_of_cotangents)
 
 
@@ -322,7 +315,7 @@ def derived(f: Callable[..., Any], who: str, call: Callable[..., R], plan: Any) 
 def _gradient(f: Callable[..., Any], plan: Plan, *args: Any) -> object:
     def of_scalar(*values: Any) -> object:
         result = of_chosen(*values)
-        _need_scalar(result[0] if plan.has_aux else result, f, plan.who)
+        _need_scalar(pair_of(result, f, plan.who)[0] if plan.has_aux else result, f, plan.who)
         return result
 
     of_chosen, primals = chosen_arguments(f, plan.argnums, args, plan.who)

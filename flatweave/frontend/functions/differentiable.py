@@ -13,11 +13,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from flatweave.base.dtypes import f32
-from flatweave.base.errors import DTypeError, ShapeError
+from flatweave.base.dtypes import DType, f32
+from flatweave.base.errors import DTypeError, EscapedArrayError, ShapeError
 from flatweave.base.records import record
 from flatweave.base.source import user_location
-from flatweave.frontend.elements.broadcasting import cast
+from flatweave.frontend.elements.broadcasting import taken
+from flatweave.frontend.elements.lambdas import name_of
+from flatweave.frontend.ragged.elementwise import check_offsets
 from flatweave.frontend.ragged.ragged import Ragged
 from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.trace import lifted
@@ -32,7 +34,7 @@ from flatweave.frontend.values.number_formats import (
     is_complex,
     is_short,
 )
-from flatweave.frontend.values.scope import current
+from flatweave.frontend.values.scope import Scope, current
 from flatweave.frontend.values.tree import Tree, flatten, paths, spelled, unflatten
 from flatweave.ops import Inlined, Reshape
 from flatweave.terms.syntax import Atom, Let, Type
@@ -51,6 +53,12 @@ class Leaf:
     def has_tangent(self) -> bool:
         """Whether it is a float or a complex number."""
         return not isinstance(self.value, Tracer) or self.value.element.is_float
+
+    @property
+    def dtype(self) -> DType:
+        """The dtype of a real number or an array of such."""
+        assert isinstance(self.value, Tracer | Short)
+        return self.value.element
 
     @property
     def parts(self) -> list[Tracer]:
@@ -107,7 +115,7 @@ class Leaf:
                 f"{what} has an extent of {{0}} where what it belongs to has {{1}}.",
                 remedy="Give an array of the same shape.",
             )  # fmt: skip
-        return as_shaped(cast(given, dtype), part).atom
+        return as_shaped(taken(given, dtype, what), part).atom
 
 
 def as_shaped(array: Tracer, like: Tracer) -> Tracer:
@@ -124,12 +132,22 @@ class Opened:
     leaves: list[Leaf]
     tree: Tree
     rebuild: Callable[[Sequence[Any]], Any]
-    has_rows: bool
+    rows: list[int | None]
+    """For each part of the structure the number of leaves of a Ragged, None for an array."""
+
+    @property
+    def has_rows(self) -> bool:
+        """Whether there is a Ragged among the values."""
+        return any(count is not None for count in self.rows)
 
     @property
     def spelled(self) -> str:
         """The structure as messages show it."""
-        return spelled(self.tree, [describe(leaf.value) for leaf in self.leaves])
+        names, at = list[str](), 0
+        for count in self.rows:
+            names.append("a Ragged" if count is not None else describe(self.leaves[at].value))
+            at += 1 if count is None else count
+        return spelled(self.tree, names)
 
 
 def _is_leaf(value: Any) -> bool:
@@ -142,16 +160,18 @@ def opened(value: Any, path: str, name: str) -> Opened:
     found, tree = flatten(value, _is_leaf)
     leaves: list[Leaf] = []
     makers: list[Rebuild] = []
+    rows: list[int | None] = []
     for part, where in zip(found, paths(tree, path), strict=True):
         if isinstance(part, Ragged):
             inner = opened(part.values, f"{where}.values", name)
             leaves += inner.leaves
+            rows.append(len(inner.leaves))
             makers.append(_rows(part, inner))
         else:
             leaves.append(Leaf(_traced(part, name), where))
             makers.append(next)
-    has_rows = any(isinstance(part, Ragged) for part in found)
-    return Opened(leaves, tree, lambda values: _rebuilt(tree, makers, iter(values)), has_rows)
+            rows.append(None)
+    return Opened(leaves, tree, lambda values: _rebuilt(tree, makers, iter(values)), rows)
 
 
 def _rows(rows: Ragged, inner: Opened) -> Rebuild:
@@ -186,7 +206,12 @@ def tangents_given(value: Any, of: Opened, what: str) -> list[Any]:
 def _given(value: Any, like: Any, of: Opened, what: str) -> list[Any]:
     found, tree = flatten(value, lambda part: part is None or _is_leaf(part))
     expected = flatten(like, lambda part: part is None or isinstance(part, Ragged))
-    if tree != expected[1]:
+    pairs = list(zip(found, expected[0], strict=False))
+    rows_differ = any(
+        isinstance(part, Ragged) != isinstance(rows, Ragged) for part, rows in pairs
+        if part is not None and rows is not None
+    )  # fmt: skip
+    if tree != expected[1] or rows_differ:
         raise ShapeError(
             f"{what} must have the structure {of.spelled}, got"
             f" {spelled(tree, [_described(part) for part in found])}.",
@@ -194,17 +219,16 @@ def _given(value: Any, like: Any, of: Opened, what: str) -> list[Any]:
             remedy="Give an array for each of its floats, and None for each of its integers.",
         )
     given: list[Any] = []
-    for part, rows in zip(found, expected[0], strict=True):
+    for part, rows in pairs:
         if rows is None:
             continue  # the value has none either
-        if isinstance(rows, Ragged):
-            values = part.values if isinstance(part, Ragged) else part
-            if values is None:
-                given += [None] * len(opened(rows.values, "", "").leaves)
-            else:
-                given += _given(values, rows.values, of, what)
-        else:
+        if not isinstance(rows, Ragged):
             given.append(part)
+        elif part is None:
+            given += [None] * len(opened(rows.values, "", "").leaves)
+        else:
+            check_offsets(as_tracer(rows.offsets), as_tracer(part.offsets), what)
+            given += _given(part.values, rows.values, of, what)
     return given
 
 
@@ -240,3 +264,24 @@ def splice(lets: Sequence[Let], primals: Inlined) -> None:
         scope.builder.adopt(moved)
         for var in moved.vars:
             scope.adopt(var)
+
+
+def pair_of(result: Any, f: Callable[..., Any], who: str) -> tuple[Any, Any]:
+    """What a function gives under `has_aux`: the value, and what is not differentiated."""
+    if isinstance(result, tuple | list) and len(result) == 2:
+        return result[0], result[1]
+    given = opened(result, "", f"the result of {name_of(f)}").spelled
+    raise ShapeError(
+        f"{who} with has_aux needs a function that gives a pair, but {name_of(f)} gives {given}.",
+        where=user_location(),
+        remedy="Return (value, aux), of which aux is not differentiated, or leave has_aux out.",
+    )
+
+
+def need_inside(scope: Scope, who: str) -> None:
+    """Refuse a call of a function that belongs to a body, outside of it."""
+    if not current().holds(scope):
+        raise EscapedArrayError(
+            f"the function that {who} gives is called outside of the body {who} was called in.",
+            where=user_location(), remedy="Call it there, and return what it gives.",
+        )  # fmt: skip

@@ -47,7 +47,8 @@ WRITTEN = {"scatter": ("dest", "vals"), "replace": ("xs", "values")}
 # functions of arrays of any elements: of tuples, and of these; and compositions of those above
 ANY_ELEMENTS = frozenset({
     "map", "zip_with", "filter", "partition", "generate", "cond", "while_loop", "fori_loop",
-    "expand", "replicate", "vmap", "jvp", "vjp", "grad", "value_and_grad", "stop_gradient",
+    "expand", "replicate", "vmap", "jvp", "vjp", "grad", "value_and_grad", "jacrev", "jacfwd",
+    "stop_gradient",
     "ragged", "row", "ravel",
     "swapaxes", "atleast_1d", "atleast_2d",
     "hstack", "vstack", "column_stack", "append", "split", "fliplr", "flipud", "rot90", "diag",

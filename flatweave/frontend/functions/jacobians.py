@@ -36,6 +36,7 @@ from flatweave.frontend.functions.differentiable import Leaf, Opened, opened
 from flatweave.frontend.functions.linearize import linearize_in_trace
 from flatweave.frontend.trace.tracers import as_tracer, tracer_of
 from flatweave.frontend.values.array import Array, Tracer
+from flatweave.frontend.values.number_formats import is_complex
 from flatweave.frontend.values.scope import Scope, current
 from flatweave.ops import Filter, Map, Nest, Permute, ReduceSegments, Scan, Scatter, Sort, SortRows
 from flatweave.terms.control import For, While
@@ -154,7 +155,7 @@ _jacrev, _jacfwd = _named(_by_rows, "jacrev"), _named(_by_columns, "jacfwd")
 def _arrays(value: Any, who: str) -> Opened:
     """The leaves of a value that is made of arrays of real numbers."""
     taken = opened(value, "", f"an argument or the result of {who}")
-    if taken.has_rows or not all(isinstance(leaf.value, Tracer) for leaf in taken.leaves):
+    if taken.has_rows or any(is_complex(leaf.value) for leaf in taken.leaves):
         raise Unsupported(
             f"{who} of a Ragged or of complex numbers: it is of arrays of real numbers.",
             where=user_location(),
@@ -171,8 +172,7 @@ def _single(taken: Opened, argnums: Numbers, leaves: Sequence[Any]) -> object:
 
 def _one_hot(leaf: Leaf, i: Any) -> Array:
     """1 at a flat index, else 0."""
-    x = leaf.parts[0]
-    dtype = x.element
+    x, dtype = leaf.parts[0], leaf.dtype
     if not x.ndim:
         return astype(as_tracer(1.0), dtype)
     flat = where(iota(_size(x)) == i, 1.0, 0.0)
@@ -199,8 +199,10 @@ def _in_blocks(derivative: Callable[[Any], Any], size: Any, of: Opened) -> list[
     """`map(derivative, iota(size))`, of which SEEDS elements are computed at a time. The last ones
     begin so that they end with the last element."""
     count = minimum(size, SEEDS)
-    parts = [leaf.parts[0] for leaf in of.leaves if leaf.has_tangent]
-    every = [full((size, *part.shape), 0.0, part.element) for part in parts]
+    every = [
+        full((size, *leaf.value.shape), 0.0, leaf.dtype)
+        for leaf in of.leaves if leaf.has_tangent
+    ]  # fmt: skip
 
     def block(number: Any, every: list[Any]) -> list[Any]:
         at = iota(count) + minimum(number * SEEDS, size - count)

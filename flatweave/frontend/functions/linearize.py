@@ -19,12 +19,11 @@ from flatweave.frontend.functions.callbacks import ShapeDtypeStruct
 from flatweave.frontend.functions.derivatives import (
     cotangent_atoms,
     need_function,
-    need_inside,
     tangent_atoms,
     traced,
     with_aux,
 )
-from flatweave.frontend.functions.differentiable import splice
+from flatweave.frontend.functions.differentiable import need_inside, splice
 from flatweave.frontend.values.scope import current, innermost
 from flatweave.frontend.values.tree import map_leaves
 from flatweave.runtime.lazy_import import opened as module

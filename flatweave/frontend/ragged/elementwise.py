@@ -56,15 +56,27 @@ def check_rows(first: Ragged, second: Ragged, who: str) -> None:
     a, b = as_tracer(first.offsets), as_tracer(second.offsets)
     if a.atom == b.atom:
         return
-    count = extents.same(
-        row_count(a), row_count(b), f"{who} needs as many rows on both sides, got {{0}} and {{1}}.",
-        remedy="Cut both to as many rows, for instance with rows[:n].",
-    )  # fmt: skip
+    _same_count(a, b, who)
     extents.same(
         value_count(first), value_count(second),
         f"{who} needs rows of the same lengths, got {{0}} and {{1}} elements in all.",
         remedy="Make one of them like the other, or give one value for each row.",
     )  # fmt: skip
+    check_offsets(a, b, who)
+
+
+def _same_count(a: Tracer, b: Tracer, who: str) -> Atom:
+    return extents.same(
+        row_count(a), row_count(b), f"{who} needs as many rows on both sides, got {{0}} and {{1}}.",
+        remedy="Cut both to as many rows, for instance with rows[:n].",
+    )  # fmt: skip
+
+
+def check_offsets(a: Tracer, b: Tracer, who: str) -> None:
+    """Stop the program unless offsets are those of rows of the same lengths."""
+    if a.atom == b.atom:
+        return
+    count = _same_count(a, b, who)
 
     def differ(i: Atom) -> Atom:
         behind = add(i, ONE)
