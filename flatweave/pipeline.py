@@ -95,7 +95,7 @@ class Executable:
     decided: Sequence[tuple[Explain, Program]] = ()
     cpu: str = ""
     traced: Program | None = None
-    told: Sequence[Note] = ()
+    earlier_notes: Sequence[Note] = ()
 
     def run(self, args: list[Any]) -> list[Any]:
         """The results for flat arguments; raises Fault."""
@@ -136,7 +136,7 @@ class Executable:
     def stored(self, extents: Extents) -> list[StoredArray]:
         """The same for extents that are known."""
         return [] if self.program is None else [
-            array.told(extents) for array in stored(self.program)
+            array.sized(extents) for array in stored(self.program)
         ]  # fmt: skip
 
     @property
@@ -152,7 +152,7 @@ class Executable:
             for each in later
             if each.why and each.name in made
         ]
-        return [*again, *stored, *self.told, *dict.fromkeys(ran)]
+        return [*again, *stored, *self.earlier_notes, *dict.fromkeys(ran)]
 
 
 def launches_of(unit: Unit | None) -> list[Launch]:
@@ -199,7 +199,7 @@ def build(
 ) -> Executable:  # fmt: skip
     """Compile a traced program for a target; stopped after a pass, it is interpreted from there."""
     record = _Record(program)
-    with shown(record.laps) as look:
+    with shown(record.timer) as look:
         return on_deep_stack(
             lambda: _build(program, record, target, checks, schedule, passes), look
         )
@@ -215,18 +215,18 @@ def _build(
     if machine is None:
         return Executable(Interpreted(program), record.text, None, None, chosen, {}, traced=program)
     passes = leading_to(SWEPT if schedule.whole_rows else FLAT, passes)
-    with record.laps.stage("passes"):
+    with record.timer.stage("passes"):
         after = optimise(program, passes)
     swept = [program, *after.values()][-1]
     if config.stop_after in PASSES:
         record.promise("fused", functools.partial(print_program, swept))
-        record.laps.tell()
+        record.timer.report()
         interpreted = Interpreted(swept)
         return Executable(
-            interpreted, record.text, swept, None, chosen, record.laps.seconds, traced=program
+            interpreted, record.text, swept, None, chosen, record.timer.seconds, traced=program
         )
     check_wanted()
-    with record.laps.stage("lower"):
+    with record.timer.stage("lower"):
         lowered = lower(swept, machine, checks=checks, schedule=schedule)
     check_wanted()
     record.promise("fused", functools.partial(print_program, lowered.program))
@@ -236,13 +236,13 @@ def _build(
     record.text.write = functools.partial(_text_for, swept, checks, own, config.cpu)
     for stage in ("kernel", *list(chosen.texts)[:1]):
         record.promise(stage, functools.partial(record.text.write, stage))
-    runnable = chosen.load(record.text, lowered.plan, lowered.unit, record.laps)
-    record.laps.tell()
+    runnable = chosen.load(record.text, lowered.plan, lowered.unit, record.timer)
+    record.timer.report()
     check_wanted()
     inputs = zip(passes, inputs_of(program, after), strict=False)
     decided = [(step.explain, before) for step, (before, _) in inputs if step.explain]
     return Executable(
-        runnable, record.text, lowered.program, lowered.unit, chosen, record.laps.seconds, decided,
+        runnable, record.text, lowered.program, lowered.unit, chosen, record.timer.seconds, decided,
         chosen.cpu(), program, lowered.notes,
     )  # fmt: skip
 
@@ -309,7 +309,7 @@ class _Record:
         self.name = program.name
         self.text = Texts()
         places = (let.where for let in walk_lets(program.fn) if let.where)
-        self.laps = PhaseTimer(program.name, next(places, None))
+        self.timer = PhaseTimer(program.name, next(places, None))
 
     def keep(self, stage: str, text: str) -> None:
         """Keep the text of a stage, and write it out where that is asked for."""

@@ -89,8 +89,8 @@ def _emit_cpu(unit: Unit) -> dict[str, str]:
     return {"llvm": llvm.emit(unit, isa.here())}
 
 
-def _load_cpu(text: Mapping[str, str], plan: Plan, unit: Unit, laps: PhaseTimer) -> Runnable:
-    return OnCpu(llvm.load(unit, plan, laps))
+def _load_cpu(text: Mapping[str, str], plan: Plan, unit: Unit, timer: PhaseTimer) -> Runnable:
+    return OnCpu(llvm.load(unit, plan, timer))
 
 
 def _cpu() -> str:
@@ -115,17 +115,17 @@ def _on(find: Callable[[int], Device], emit: Emit) -> Callable[[int], Load]:
 
 
 def _on_device(find: Callable[[], Device], emit: Emit) -> Load:
-    def load(text: Mapping[str, str], plan: Plan, unit: Unit, laps: PhaseTimer) -> Runnable:
-        return on_device(find, emit, plan, unit, laps)
+    def load(text: Mapping[str, str], plan: Plan, unit: Unit, timer: PhaseTimer) -> Runnable:
+        return on_device(find, emit, plan, unit, timer)
 
     return load
 
 
 def on_device(
-    find: Callable[[], Device], emit: Emit, plan: Plan, unit: Unit, laps: PhaseTimer | None = None
+    find: Callable[[], Device], emit: Emit, plan: Plan, unit: Unit, timer: PhaseTimer | None = None
 ) -> OnDevice:
     """A unit that runs on a device, which the first call finds."""
-    return OnDevice(find, lambda device: program_of(unit, plan, device, emit, laps), plan)
+    return OnDevice(find, lambda device: program_of(unit, plan, device, emit, timer), plan)
 
 
 def _ptx(text: dict[str, str]) -> dict[str, str]:

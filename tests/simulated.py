@@ -32,7 +32,7 @@ class Simulated:
         return simulated(self.lowered, args, threads=2, seed=0)  # type: ignore[arg-type]
 
 
-def _load(text: Mapping[str, str], plan: Plan, unit: Unit, laps: PhaseTimer) -> Runnable:
+def _load(text: Mapping[str, str], plan: Plan, unit: Unit, timer: PhaseTimer) -> Runnable:
     return Simulated(plan, unit)
 
 

@@ -188,8 +188,8 @@ def _look_at_words(b: Builder, window: WordWindow, last: Atom) -> Values:
     at = region.emit(Lane(index(window.width - 1), reverse=True))[0]
     for buffer, word in zip(window.room, words, strict=True):
         region.emit(Store(buffer, at, word))
-    told = tell(region, window.words.packing.state(region, words))
-    found: Values = b.emit(Lanes(window.width, region.close([], told)))
+    looked = tell(region, window.words.packing.state(region, words))
+    found: Values = b.emit(Lanes(window.width, region.close([], looked)))
     b.emit(Sync("warp"))
     return found
 

@@ -19,7 +19,7 @@ from flatweave.base.source import Location
 #
 #     flatweave: compiling search (app.py:12), 3 of 7 kernels, 4 s
 #
-#     with shown(laps) as look:
+#     with shown(timer) as look:
 #         wait(.., look)          who waits for the compilation looks a few times a second
 #     with shown(tuning) as look: ..
 #
@@ -92,8 +92,8 @@ _LOCK = Lock()
 
 # How far a compilation is, and how long its stages took, in seconds.
 #
-#     with laps.stage("emit"): ..              laps.seconds["emit"]
-#     laps.expect(7); laps.finish(3)           laps.kernels == (3, 7)
+#     with timer.stage("emit"): ..              timer.seconds["emit"]
+#     timer.expect(7); timer.finish(3)           timer.kernels == (3, 7)
 #
 # A stage that is entered again takes the sum: kernels are made while the program runs, too.
 
@@ -106,7 +106,7 @@ class PhaseTimer:
         self.where = where
         self.kernels = (0, 0)
         self.seconds: dict[str, float] = {}
-        self._told: dict[str, float] = {}
+        self._reported: dict[str, float] = {}
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
@@ -139,10 +139,10 @@ class PhaseTimer:
         done, wanted = self.kernels
         self.kernels = (done + count, wanted)
 
-    def tell(self) -> None:
+    def report(self) -> None:
         """Print what each stage took since this was last asked, where that is asked for."""
-        before, self._told = self._told, dict(self.seconds)
-        for name, seconds in self._told.items():
+        before, self._reported = self._reported, dict(self.seconds)
+        for name, seconds in self._reported.items():
             passed = seconds - before.get(name, 0.0)
             if config.time and passed:
                 sys.stderr.write(f"{self.name}: {name} {duration(passed)}\n")

@@ -91,7 +91,7 @@ class Call:
             each.called(self)
         self.args = self.results = ()  # which may be large, and others may keep the call
 
-    def tell(self) -> None:
+    def report(self) -> None:
         """Tell of the launches so far, of which there are many."""
         for each in self.watchers:
             each.running(self)

@@ -178,7 +178,7 @@ class Steps:
         """The tree of the results."""
         return self.traced.tree
 
-    def told(self, fault: Fault) -> UserError:
+    def user_error_of(self, fault: Fault) -> UserError:
         """The user's error for a fault."""
         return user_error(fault)
 

@@ -301,7 +301,7 @@ class Drive:
             return self.whole[var][least:most]
         if (least, most) == (0, len(array)) and len(array.pieces) > 1:
             return self.shared(var)
-        return Rows.of(array, *runs(least, most, len(array)), apart=True)
+        return Rows.of(array, *runs(least, most, len(array)), separate=True)
 
     def _elements(self, param: Param, begin: int, end: int) -> Any:
         """Of rows of varying lengths their elements, where these begin, or how many there are."""

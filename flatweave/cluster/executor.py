@@ -50,14 +50,14 @@ class Rows:
     parts: tuple[tuple[Piece, int, int], ...]
     dtype: Any
     row: tuple[int, ...]
-    apart: bool = False
+    separate: bool = False
     """Whether others take the rest of the pieces: little is then brought of each."""
 
     @classmethod
-    def of(cls, array: Chunked, *runs: tuple[int, int], apart: bool = False) -> Rows:
+    def of(cls, array: Chunked, *runs: tuple[int, int], separate: bool = False) -> Rows:
         """Runs of an array's rows, each from its first row to its end."""
         parts = tuple(part for run in runs for part in array.between(*run))
-        return cls(parts, array.dtype, array.row, apart)
+        return cls(parts, array.dtype, array.row, separate)
 
     @property
     def count(self) -> int:
@@ -149,11 +149,11 @@ class Executor(Protocol):
         until all is done."""
 
     def cut(
-        self, groups: Groups, ends: Sequence[Sequence[int]], size: int, apart: bool
+        self, groups: Groups, ends: Sequence[Sequence[int]], size: int, separate: bool
     ) -> list[Cut]:
         """Arrays of one length in each group, of which the rows between two ends go to one task:
         cut for those who take them, or as they are. A row has `size` bytes in all arrays of a
-        group; `apart` says that the tasks gave other results, which must not be sent with them."""
+        group; `separate` says that the tasks gave other results, which must not be sent along."""
 
     def piece(self, result: Any, rows: int) -> Piece:
         """A result that is an array, as rows of a Chunked."""

@@ -334,7 +334,7 @@ class InProcess:
             function(*self._given(task.args))
 
     def cut(
-        self, groups: Groups, ends: Sequence[Sequence[int]], size: int, apart: bool
+        self, groups: Groups, ends: Sequence[Sequence[int]], size: int, separate: bool
     ) -> list[Cut]:
         return [[(int(cut[-1]), results)] for results, cut in zip(groups, ends, strict=True)]
 

@@ -28,7 +28,7 @@ from flatweave.frontend.call.compiled import Executable
 from flatweave.frontend.call.eager import compile_program
 from flatweave.frontend.values.chunked import Held, Piece, Values
 
-APART = 1 << 21
+TASK_BYTES = 1 << 21
 """Bytes that are brought as fast as one more task begins, which cuts off what is needed of them."""
 REPLICATED = 1 << 28
 """Bytes of an array that each worker may have all of."""
@@ -178,7 +178,7 @@ class OnDask(Tasks):
                 self._raise_if_failed(piece.task.begun, piece.task.future)
 
     def cut(
-        self, groups: Groups, ends: Sequence[Sequence[int]], size: int, apart: bool
+        self, groups: Groups, ends: Sequence[Sequence[int]], size: int, separate: bool
     ) -> list[Cut]:
         """One task for each part of the consumers, of which there are as many as workers;
         none for consumers without rows."""
@@ -186,13 +186,13 @@ class OnDask(Tasks):
         at = [_ends(cut, len(workers), size) for cut in ends]
         parts = [
             (results, begin, end)
-            for results, mine in zip(groups, at, strict=True) if apart or len(mine) > 2
+            for results, mine in zip(groups, at, strict=True) if separate or len(mine) > 2
             for begin, end in pairwise(mine)
         ]  # fmt: skip
         found = iter(self._parts(parts, workers))
         return [
             [(end - begin, next(found)) for begin, end in pairwise(mine)]
-            if apart or len(mine) > 2 else [(mine[-1], results)]
+            if separate or len(mine) > 2 else [(mine[-1], results)]
             for results, mine in zip(groups, at, strict=True)
         ]  # fmt: skip
 
@@ -271,7 +271,7 @@ class _Packed:
         needed anyway, or is no more than a task costs."""
         source, number = self._place.source(piece)
         left = (piece.rows - (end - begin)) * math.prod(rows.row) * rows.dtype.itemsize
-        if rows.apart and left > APART and isinstance(source, Future):
+        if rows.separate and left > TASK_BYTES and isinstance(source, Future):
             source, number = self._place.cut_off(source, number, begin, end), None
             begin, end = 0, end - begin
         return self._number(source), number, begin, end
@@ -302,16 +302,15 @@ def _ends(cut: Sequence[int], workers: int, size: int) -> list[int]:
     worker with rows; one part for all of them if that costs no more than a few tasks."""
     takers = len(cut) - 1
     parts = min(takers, workers)
-    if int(cut[-1]) * size * (parts - 1) <= APART * parts:
+    if int(cut[-1]) * size * (parts - 1) <= TASK_BYTES * parts:
         return sorted({0, int(cut[-1])})
     return sorted({int(cut[takers * k // parts]) for k in range(parts + 1)})
 
 
 def _group(chunks: int, parts: int, size: int, workers: int) -> int:
-    """As tasks and bytes cost (`APART`): in one stage each chunk is cut for each of the workers
-    that take parts; in two, for the root of all parts, as are those between, and all moves once
-    more."""
+    """By the cost of tasks and bytes (`TASK_BYTES`). In one stage each chunk is cut for each of the
+    workers that take parts; in two, for the root of all parts, and all bytes move once more."""
     each = math.isqrt(max(parts - 1, 0)) + 1
-    once = chunks * min(parts, workers) * APART
-    twice = (chunks + parts) * (each + 2) * APART + size // workers
+    once = chunks * min(parts, workers) * TASK_BYTES
+    twice = (chunks + parts) * (each + 2) * TASK_BYTES + size // workers
     return each if twice < once else 0

@@ -69,23 +69,23 @@ class NestRule(Rule):
     def parts(self, chunk: Chunk, let: Let) -> tuple[Atom, ...]:
         op: Any = let.op
         found = chunk.b.emit(Nest(chunk.count, op.groups, chunk.by_row(op.fn)))
-        totals, results = _taken_apart(op, found)
+        totals, results = _totals_and_results(op, found)
         return (*totals, *results)
 
     def whole(self, client: Parts, let: Let, parts: Sequence[Part]) -> Mapping[Var, Any]:
-        totals, _ = _taken_apart(let.op, let.vars)
+        totals, _ = _totals_and_results(let.op, let.vars)
         return {
             var: sum(int(part[k]) for part in parts if part) for k, var in enumerate(totals)
         }
 
     def keeps(self, let: Let) -> list[tuple[Var, int, int | None]]:
         op: Any = let.op
-        totals, results = _taken_apart(op, let.vars)
+        totals, results = _totals_and_results(op, let.vars)
         numbered = enumerate(zip(results, op.groups, strict=True), len(totals))
         return [(var, k, group if group >= 0 else None) for k, (var, group) in numbered]
 
 
-def _taken_apart(op: Any, found: Sequence[Var]) -> tuple[Sequence[Var], Sequence[Var]]:
+def _totals_and_results(op: Any, found: Sequence[Var]) -> tuple[Sequence[Var], Sequence[Var]]:
     """Of what a nest binds: for each group its number of elements, and the results."""
     groups = len(op.lengths)
     return found[1 : 1 + 2 * groups : 2], found[1 + 2 * groups :]

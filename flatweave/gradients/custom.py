@@ -120,7 +120,7 @@ def _by_jvp(r: Reverse, let: Let, op: Custom) -> Back:
 
     def back() -> None:
         here = _fresh(r.b, renaming.mapping)
-        body = _apart(r, r.b)
+        body = _without_outer(r, r.b)
         for param, operand in zip(tangents, op.operands, strict=True):
             type_ = here.type(param.type)
             _enter(body, here, param, zero(r.b, type_), type_, is_active=r.is_active(operand))
@@ -158,7 +158,7 @@ def _again(r: Reverse, let: Let, op: Custom, around: Sequence[Var]) -> Back:
 
     def back() -> None:
         seeds = r.known_among(let.vars)
-        body = _apart(r, r.b.inner(optional=True) if r.on_host else r.b)
+        body = _without_outer(r, r.b.inner(optional=True) if r.on_host else r.b)
         b, here = body.b, _fresh(r.b, {})
         params = (*op.fn.params, *around)
         for param, operand in zip(params, operands, strict=True):
@@ -188,7 +188,7 @@ def _unwritten(b: Builder, type_: Type) -> Atom:
     return zero(b, type_)
 
 
-def _apart(r: Reverse, b: Builder) -> Reverse:
+def _without_outer(r: Reverse, b: Builder) -> Reverse:
     """A body for which nothing of what is around it is active."""
     made = Reverse(b, r.rules, set())
     made.on_host = r.on_host

@@ -73,7 +73,7 @@ def _is_one(value: Any) -> bool:
     return isinstance(value, Composed) and not value.irregular
 
 
-def taken_apart(
+def arrays_of(
     args: Any, is_array: Callable[[Any], bool]
 ) -> tuple[list[Any], Callable[[Sequence[Any]], Any], Any]:
     """The arrays in the arguments of a call, a function that rebuilds the arguments of other

@@ -18,7 +18,7 @@ import numpy as np
 from flatweave.frontend.functions.derivatives import need_function
 from flatweave.frontend.values.array import Array
 from flatweave.frontend.values.tree import unflatten
-from flatweave.interop.gradients import Flat, taken_apart
+from flatweave.interop.gradients import Flat, arrays_of
 
 
 def function(f: Callable[..., Any]) -> Callable[..., Any]:
@@ -38,7 +38,7 @@ def function(f: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(f, updated=())
     def call(*args: Any, **kwargs: Any) -> Any:
         jax = _jax()
-        arrays, rebuild, rest = taken_apart((args, kwargs), functools.partial(_is_array, jax))
+        arrays, rebuild, rest = arrays_of((args, kwargs), functools.partial(_is_array, jax))
         moving = tuple(k for k, x in enumerate(arrays) if x.dtype.kind in "fcV")
 
         def of_arrays(*values: Any) -> Any:

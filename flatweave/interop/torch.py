@@ -20,7 +20,7 @@ from flatweave.base.source import user_location
 from flatweave.frontend.functions.derivatives import need_function
 from flatweave.frontend.values.array import Array
 from flatweave.frontend.values.tree import unflatten
-from flatweave.interop.gradients import Flat, taken_apart
+from flatweave.interop.gradients import Flat, arrays_of
 
 
 def function(f: Callable[..., Any]) -> TorchFunction:
@@ -47,7 +47,7 @@ class TorchFunction:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         torch = _torch()
-        arrays, rebuild, rest = taken_apart((args, kwargs), functools.partial(_is_array, torch))
+        arrays, rebuild, rest = arrays_of((args, kwargs), functools.partial(_is_array, torch))
         tensors = [_as_tensor(torch, array) for array in arrays]
         moving = tuple(k for k, x in enumerate(tensors) if x.is_floating_point() or x.is_complex())
         flat = self._flat.get((rest, moving))

@@ -37,10 +37,10 @@ class Alloc(KernelOp):
 
 @op
 class Adopt(KernelOp):
-    """A buffer of the caller's, which the program owns from here on where it is `given` away."""
+    """A buffer of the caller's, which the program owns from here on where it is `donated`."""
 
     buffer: Var
-    given: Atom
+    donated: Atom
     effect: ClassVar[bool] = True
     stands = ON_HOST
 
@@ -49,7 +49,7 @@ class Adopt(KernelOp):
 
     def misfits(self) -> Iterator[str]:
         yield from contents_misfit((self.buffer,))
-        yield from condition_misfits(self.given)
+        yield from condition_misfits(self.donated)
 
 
 @op

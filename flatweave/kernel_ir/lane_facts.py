@@ -139,7 +139,7 @@ class Variation:
     def __init__(self, body: Lambda) -> None:
         self._marks: dict[Var, Marks] = {}
         self._width = 1
-        self._warps_apart = False  # inside the code of single warps
+        self._in_single_warps = False  # inside the code of single warps
         before = -1
         while before != self._total():
             before = self._total()
@@ -211,13 +211,13 @@ class Variation:
 
     def _for_all(self, op: ForAll) -> None:
         """Each unit has a different number."""
-        around = self._warps_apart
+        around = self._in_single_warps
         of_warps = LEVELS.get(op.level) is WARP
         marks = BY_WARP if of_warps else BY_LANE if around else BY_LANE | BY_WARP
         self._add(op.body.params, marks)
-        self._warps_apart = around or of_warps
+        self._in_single_warps = around or of_warps
         self._visit(op.body)
-        self._warps_apart = around
+        self._in_single_warps = around
 
     def _loop(
         self, let: Let, fn: Lambda, params: tuple[Var, ...], init: tuple[Atom, ...]

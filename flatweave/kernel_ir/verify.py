@@ -199,14 +199,14 @@ class KernelVerifier(MachineVerifier):
                 f"{what} is in code of a {self.level.word}, which has no {level.word}s below "
                 f"it: take {below}"
             )
-        apart = BY_LANE if self.level is WARP else BY_LANE | {"warp"}
-        if self.differs & apart:
+        varying = BY_LANE if self.level is WARP else BY_LANE | {"warp"}
+        if self.differs & varying:
             self.fail(
                 f"{what} stands where not all threads of the {self.level.word} come: control "
                 "differs between them; put the condition inside the body"
             )
         for read in (var for var in free_vars(op) if var in self.scope):
-            if marks := sorted(self.variation.of(read) & apart):
+            if marks := sorted(self.variation.of(read) & varying):
                 self.fail(
                     f"{what} reads {read}, which differs from {marks[-1]} to {marks[-1]} of the "
                     f"{self.level.word} that shares the work: store it, sync and load it"

@@ -82,7 +82,7 @@ class Chunks:
 
         return _turns(b, self.turns, init, turn)
 
-    def apart(self, b: Builder, t: Atom, init: Values, step: Step) -> Values:
+    def interleaved(self, b: Builder, t: Atom, init: Values, step: Step) -> Values:
         """The same number of elements of thread t's row; their stride is the row's threads."""
         stride = self.of_row
         at = self.number(b, t)

@@ -218,8 +218,8 @@ class Distributor:
         """Threads from lo to below hi in steps of `lanes` lanes, which have private memory."""
         region = b.inner()
         lane = region.emit(Lane(index(0)))[0] if own and lanes > 1 else index(0)
-        for var, apart in own:
-            self.places[var] = _side_by_side(lane, apart)
+        for var, stride in own:
+            self.places[var] = _side_by_side(lane, stride)
 
         def turn(c: Builder, base: Atom) -> None:
             i: Atom = c.emit(Lane(base), fn.params[0].name)[0] if lanes > 1 else base

@@ -141,7 +141,7 @@ def _sums(b: Builder, work: Fold) -> Callable[[Builder, Atom], Values]:
     source, walk = work.element, work.chunks.chunk
     if uses_grid(work.op.element):
         if work.op.any_order and (work.chunks.rows == 1 or work.chunks.of_row >= WARP):
-            walk = work.chunks.apart
+            walk = work.chunks.interleaved
         else:
             source = _tile(b, work).load
 

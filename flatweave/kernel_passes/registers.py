@@ -151,7 +151,7 @@ class _Own:
     """The number of elements of a thread, and their stride; neighbours have stride 1."""
 
     count: int
-    apart: int
+    stride: int
 
 
 def _own(uses: list[_Use | None], op: Shared, threads: int) -> _Own | None:
@@ -163,8 +163,8 @@ def _own(uses: list[_Use | None], op: Shared, threads: int) -> _Own | None:
         return None
     steps = {use.step for use in known}
     if steps == {1}:
-        apart = _apart(known)
-        found = None if apart is None else _Own(-(-op.count // apart), apart)
+        stride = _stride(known)
+        found = None if stride is None else _Own(-(-op.count // stride), stride)
     elif len(steps) == 1:
         (q,) = steps
         near = all(use.stride <= 1 and use.high < q for use in known)
@@ -174,13 +174,13 @@ def _own(uses: list[_Use | None], op: Shared, threads: int) -> _Own | None:
     return found if found and found.count * op.dtype.bytes <= MOST_BYTES else None
 
 
-def _apart(uses: list[_Use]) -> int | None:
+def _stride(uses: list[_Use]) -> int | None:
     """The one distance of a thread's elements: no less than there are threads."""
     most = max(use.threads for use in uses)
-    apart = {use.stride for use in uses if use.number is not None} or {most}
-    if len(apart) > 1 or min(apart) < most:
+    stride = {use.stride for use in uses if use.number is not None} or {most}
+    if len(stride) > 1 or min(stride) < most:
         return None
-    (distance,) = apart
+    (distance,) = stride
     return None if any(use.first % distance for use in uses) else distance
 
 
@@ -210,7 +210,7 @@ class _Rewriter:
             yield replace(let, vars=(self.kept[var],), op=made)
         elif isinstance(op, Load | Store) and op.buffer in self.kept:
             own, use = self.own[op.buffer], self.uses[id(let)]
-            first = index(use.first // own.apart)
+            first = index(use.first // own.stride)
             at: Atom = first if use.number is None else use.number
             if use.number is not None and first.value:
                 at = Var("k", i64)

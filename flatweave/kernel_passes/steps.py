@@ -98,13 +98,13 @@ def _bytes(atom: Atom) -> int:
 def _registers_each(op: ForAll, count: int) -> int:
     """How many registers each value may have, a power of two."""
     variation = Variation(Lambda((), (Let((), op),), ()))
-    apart = [
+    varying = [
         let.op for let in walk_lets(op.body)
         if isinstance(let.op, While | For | If) and variation.turns(let.op)
     ]  # fmt: skip
-    if any(isinstance(each, While | For) for each in apart):
+    if any(isinstance(each, While | For) for each in varying):
         return 1  # a step iterates until its last lane is done
-    most = 2 if apart else max(1, count // 4)
+    most = 2 if varying else max(1, count // 4)
     held = max(1, _held_at_once(op.body))
     while most > 1 and most * held > count * 3 // 4:
         most //= 2

@@ -168,7 +168,7 @@ def _release_unused(lowering: Lowering, fn: Lambda, owned: bool) -> None:
     for param in fn.params:
         if isinstance(param.type, ArrayType) and param not in used:
             buffer = lowering.scope.array(param).buffer
-            if owned or buffer in lowering.program.given:
+            if owned or buffer in lowering.program.donated:
                 lowering.host.emit(Free(buffer))
 
 

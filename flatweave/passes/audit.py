@@ -35,8 +35,8 @@ def audit(program: Program, args: Sequence[Any]) -> None:
     first operator that fails."""
     auditor = _Auditor()
     run(program, args, auditor)
-    for told in auditor.dropped.values():
-        told.report()
+    for dropped in auditor.dropped.values():
+        dropped.report()
 
 
 class _Dropped:

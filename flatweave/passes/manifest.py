@@ -52,7 +52,7 @@ class Stored:
     is_result: bool
     where: Location | None
 
-    def told(self, extents: Extents) -> StoredArray:
+    def sized(self, extents: Extents) -> StoredArray:
         """The array as reported to users; its size follows from the extents that are known."""
         assert isinstance(self.var.type, ArrayType)
         n_bytes = bytes_of(self.var.type, extents)

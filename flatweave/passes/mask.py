@@ -117,7 +117,7 @@ class _Host:
                 continue
             made = AllElements.of(let)
             self._take_in(made, k)
-            self._set_apart(made, k)
+            self._to_sweeps(made, k)
         return bool(self.made)
 
     def lets(self) -> Iterator[Let]:
@@ -205,7 +205,7 @@ class _Host:
 
     # -- separate passes --------------------------------------------------------------------------
 
-    def _set_apart(self, made: AllElements, k: int) -> None:
+    def _to_sweeps(self, made: AllElements, k: int) -> None:
         """Turn the consumers that are left into sweeps over all elements, if all of them can be."""
         for extent in tuple(made.flags):
             left = [

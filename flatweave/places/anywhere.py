@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from flatweave.base.errors import ArgumentError, Unsupported
 from flatweave.base.locks import Lock
-from flatweave.frontend.call.compiled import Compiled, Entry, Given
+from flatweave.frontend.call.compiled import Compiled, Entry, Donated
 from flatweave.frontend.call.signature import keep
 from flatweave.places.demand import Demand, Rates, demand_of, rates
 from flatweave.places.division import agrees
@@ -48,8 +48,8 @@ class Anywhere:
         self.plain = self._entry(HOST).plain
         self._is_free = not deterministic or agrees(self.plain.traced.program)
 
-    def __call__(self, flat: list[Any], given: Given | None = None) -> Any:
-        return self._entry(self.target(flat))(flat, given)
+    def __call__(self, flat: list[Any], donated: Donated | None = None) -> Any:
+        return self._entry(self.target(flat))(flat, donated)
 
     def chosen(self, flat: list[Any]) -> tuple[Compiled, list[Any]]:
         """The compiled specialisation for these extents, and the arguments it takes."""

@@ -114,8 +114,8 @@ def _explained(
         _pass(number, let, list(moved_by(let, extents, stored)), about, rows, is_here)
         for number, (let, about) in enumerate(zip(lets, of_passes, strict=True), 1)
     )
-    told = {id(note) for about in of_passes for note in about}
-    others = [note for note in notes if not note.kernel and id(note) not in told]
+    of_a_pass = {id(note) for about in of_passes for note in about}
+    others = [note for note in notes if not note.kernel and id(note) not in of_a_pass]
     head = f"{stages.name}: {counted(len(lets), 'pass', 'passes')} over memory. {_cost(rows)}"
     return Explanation(head.rstrip(), passes, "\n".join(_noted(others)))
 

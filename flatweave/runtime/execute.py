@@ -202,7 +202,7 @@ def _empty_trace(address: int, number: int) -> None:
     """What compiled code calls before it launches kernel `number`."""
     trail = _TRAILS[address]
     trail.empty()
-    trail.call.tell()
+    trail.call.report()
 
 
 _FREE_TRACES: list[Trace] = []

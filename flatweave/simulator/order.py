@@ -42,14 +42,14 @@ class Clock:
 
     def release(self) -> Value:
         """The clock that a release publishes: the work of units only after a barrier."""
-        told = self.seen.copy()
-        told[self.own] = self.now
+        published = self.seen.copy()
+        published[self.own] = self.now
         self.now += 1
-        return told
+        return published
 
-    def acquire(self, told: Value) -> None:
+    def acquire(self, published: Value) -> None:
         """The warp receives a published clock."""
-        self.seen = np.maximum(self.seen, told)
+        self.seen = np.maximum(self.seen, published)
 
 
 def nothing_seen(warps: int) -> Value:

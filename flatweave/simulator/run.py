@@ -267,9 +267,9 @@ class Host(Runner):
 
     def _owners(self, env: Env, op: Op) -> Values:
         match op:
-            case h.Adopt(buffer=var, given=given):
+            case h.Adopt(buffer=var, donated=donated):
                 buffer = self.buffer(env, var)
-                if self.atom(env, given):
+                if self.atom(env, donated):
                     buffer.kept_by_caller = False
                     self.allocated.append(buffer)
                 return (buffer,)  # type: ignore[return-value]

@@ -29,7 +29,7 @@ class Names:
     def var(self, hint: str, type_: Type) -> Var:
         return Var(self.fresh(hint), type_)
 
-    def apart(self) -> Names:
+    def fork(self) -> Names:
         """A supply that goes on from here, whatever is taken from this one."""
         made = Names()
         made._next = copy(self._next)

@@ -228,9 +228,9 @@ class Trial:
         return self.by_row[version]
 
     def _read_sizes(self, k: int, results: Sequence[Any]) -> None:
-        told = [int(np.asarray(value)) for value in results[len(results) - 3 * len(self.known) :]]
+        values = [int(np.asarray(value)) for value in results[len(results) - 3 * len(self.known) :]]
         for place, nest in enumerate(self.known):
-            self.sizes[nest, k] = Sizes(*told[3 * place : 3 * place + 3])
+            self.sizes[nest, k] = Sizes(*values[3 * place : 3 * place + 3])
 
     def conclude(self) -> list[Nest]:
         """The nests, with what was seen of both their versions."""

@@ -204,9 +204,9 @@ def _trial(
     compiled: Compiled, given: Sequence[list[Any]], checks: bool, schedule: Schedule
 ) -> Trial:
     def version(**wishes: Any) -> Any:
-        door = compiler()
+        pipeline = compiler()
         wished = replace(schedule, **wishes)
-        return door.build(compiled.traced.program, "cpu", checks, wished, door.MEASURED)
+        return pipeline.build(compiled.traced.program, "cpu", checks, wished, pipeline.MEASURED)
 
     return Trial(version, given, schedule.deterministic)
 

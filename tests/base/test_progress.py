@@ -82,14 +82,14 @@ def test_a_terminal_shows_the_function_its_line_and_its_kernels(slow, monkeypatc
 def test_the_line_is_written_again_when_it_changes(monkeypatch):
     """As kernels are made; the same text is not written twice, and one line is shown at a time."""
     monkeypatch.setattr(phase_timer, "PATIENCE", 0.0)
-    laps = PhaseTimer("search")
-    shown, others = phase_timer.shown(laps), phase_timer.shown(PhaseTimer("other"))
+    timer = PhaseTimer("search")
+    shown, others = phase_timer.shown(timer), phase_timer.shown(PhaseTimer("other"))
     with terminal() as text, shown as look, others as other:
         look()
         other()
-        laps.expect(3)
+        timer.expect(3)
         look()
-        laps.finish(2)
+        timer.finish(2)
         look()
         look()
         lines = text().split(CLEAR)

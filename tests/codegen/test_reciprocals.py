@@ -58,8 +58,8 @@ def check(isa: InstructionSet, dtype: DType, divisors, values, widths, bounds=No
             for width in widths:
                 found = compiled(label(name, dtype, divisor, width), values)
                 wrong = np.flatnonzero(found != wanted)[:3]
-                told = (name, divisor, width, values[wrong], found[wrong], wanted[wrong])
-                assert not wrong.size, told
+                wrong_case = (name, divisor, width, values[wrong], found[wrong], wanted[wrong])
+                assert not wrong.size, wrong_case
 
 
 def divisors_of(dtype: DType, seed: int = 0) -> list[int]:

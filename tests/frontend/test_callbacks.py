@@ -418,11 +418,11 @@ def test_programs_are_kept_for_later_processes(tmp_path, fn, is_compiled_again):
     file = tmp_path / "program.py"
     file.write_text(textwrap.dedent(PROGRAM.format(fn=fn)))
     env = {**os.environ, "XDG_CACHE_HOME": str(tmp_path), "FLATWEAVE_VERIFY": "0"}
-    told = [
+    runs = [
         subprocess.run([sys.executable, file], env=env, capture_output=True, text=True, check=True)
         for _ in range(2)
     ]
-    assert [each.stdout.strip() for each in told] == ["True", str(is_compiled_again)]
+    assert [each.stdout.strip() for each in runs] == ["True", str(is_compiled_again)]
 
 
 def test_in_chunks():

@@ -111,7 +111,7 @@ def test_a_loop_of_steps_scatters_nothing():
 
 
 def test_few_places_are_written_in_place():
-    """An element, a row, a part of unknown length: what is given away is not gone through."""
+    """An element, a row, a part of unknown length: what is donated is not gone through."""
     for key in (slice(None, 2), slice(-2, None), 3, (slice(1, -1), 0)):
         stages = fw.jit(lambda x, key=key: x.at[key].set(0.0), donate="x", target="cpu").stages(M)
         assert "scatter_store" in stages.text["fused"], key

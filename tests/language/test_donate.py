@@ -292,8 +292,8 @@ def test_notes_say_what_was_given_for_nothing():
         return " ".join(fw.jit(f, donate="x", target="cpu").stages(*args).notes)
 
     x, one = ours(np.arange(3.0)), np.ones(1)
-    assert "given away" not in notes(lambda x: x + 1, x)
-    assert "x is given away, but no array of its dtype" in notes(lambda x: fw.sum(x), x)
+    assert "donated" not in notes(lambda x: x + 1, x)
+    assert "x is donated, but no array of its dtype" in notes(lambda x: fw.sum(x), x)
     assert "needed again: a copy is written" in notes(lambda x: (fw.replace(x, 0, 1.0), x), x)
 
     def late(x, y):

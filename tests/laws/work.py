@@ -395,19 +395,19 @@ def main() -> None:
     options.add_argument("--programs", type=int, default=100)
     options.add_argument("--seed", type=int, default=0)
     options.add_argument("--most", type=float, default=4.0)
-    told = options.parse_args()
+    chosen = options.parse_args()
     ratios = []
-    for seed in range(told.seed, told.seed + told.programs):
+    for seed in range(chosen.seed, chosen.seed + chosen.programs):
         written, done = work_of(random_source(seed), EXTENTS)
         ratios.append(done / max(written, 1))
-        if ratios[-1] > told.most:
+        if ratios[-1] > chosen.most:
             print(f"{seed}: {ratios[-1]:.2f}", flush=True)
-        if len(ratios) % 500 == 0 or len(ratios) == told.programs:
+        if len(ratios) % 500 == 0 or len(ratios) == chosen.programs:
             ranked = sorted(ratios)
             parts = (("median", 0.5), ("99 %", 0.99), ("99.9 %", 0.999), ("most", 1.0))
             said = ", ".join(f"{n} {ranked[int((len(ranked) - 1) * at)]:.2f}" for n, at in parts)
-            above = sum(ratio > told.most for ratio in ratios)
-            print(f"{len(ratios)} programs, {above} above {told.most:g}: {said}", flush=True)
+            above = sum(ratio > chosen.most for ratio in ratios)
+            print(f"{len(ratios)} programs, {above} above {chosen.most:g}: {said}", flush=True)
 
 
 if __name__ == "__main__":

@@ -145,8 +145,8 @@ def test_inside_a_trace_there_is_no_picture():
 
     @fw.jit(target="interp")
     def f(rows, xs):
-        told = rows._repr_mimebundle_()
-        seen.append((rows._repr_html_(), hasattr(xs, "_repr_html_"), told["text/plain"]))
+        bundle = rows._repr_mimebundle_()
+        seen.append((rows._repr_html_(), hasattr(xs, "_repr_html_"), bundle["text/plain"]))
         return xs
 
     f(fw.ragged([[1], [2, 3]]), np.arange(3))
@@ -181,10 +181,10 @@ def test_rows_on_a_device_are_not_copied(gpu):
     f, xs = jitted(), np.arange(6.0)
     cu = gpu(f, (xs,), {kernel_of(f, xs): plus_one})
     rows = fw.Ragged.made(f(xs), fw.asarray([0, 2, 6]))
-    told = rows._repr_mimebundle_()
+    bundle = rows._repr_mimebundle_()
 
-    assert told["text/plain"] == "Ragged(2 rows, 6 values, dtype=float64)"
-    assert "row lengths from 2 to 4" in told["text/html"] and "<pre" not in told["text/html"]
+    assert bundle["text/plain"] == "Ragged(2 rows, 6 values, dtype=float64)"
+    assert "row lengths from 2 to 4" in bundle["text/html"] and "<pre" not in bundle["text/html"]
     assert "cuMemcpyDtoHAsync" not in cu.calls
     assert np.array_equal(rows.values, xs + 1)
     assert rows._repr_mimebundle_()["text/plain"] == repr(rows) and "6.0]]" in repr(rows)

@@ -318,9 +318,9 @@ FIRST_CALLS = """
 
 
 @pytest.mark.parametrize("cached", [False, True])
-def test_calls_import_through_the_door_alone(cached, tmp_path):
+def test_calls_import_through_lazy_import_only(cached, tmp_path):
     """A fork in the midst of an import leaves the child waiting for that module for ever; only for
-    the door it waits."""
+    imports of `lazy_import` it waits."""
     environment = dict(os.environ, XDG_CACHE_HOME=str(tmp_path), FLATWEAVE_VERIFY="0")
     if not cached:
         environment["FLATWEAVE_NO_CACHE"] = "1"

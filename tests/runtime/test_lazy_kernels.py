@@ -36,10 +36,10 @@ def making(monkeypatch):
     found = Making()
     found.calls = []
 
-    def make(unit, names, laps):
+    def make(unit, names, timer):
         found.calls.append(tuple(names))
         found.before(names)
-        return real(unit, names, laps)
+        return real(unit, names, timer)
 
     monkeypatch.setattr(load, "make_kernels", make)
     return found

@@ -87,7 +87,7 @@ SIZES = """
 
 
 def test_a_kernel_that_no_process_has_needed_is_made_and_kept(run):
-    """Other sizes ask for other kernels: one process goes through the door, the next does not."""
+    """Other sizes ask for other kernels: one process imports the compiler, the next does not."""
     small, both = SIZES.replace("COUNTS", "[2]"), SIZES.replace("COUNTS", "[2, 8_000_001]")
     large = "[4.0, 24000001.0]"
 

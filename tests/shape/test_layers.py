@@ -54,8 +54,8 @@ ROOMS = {
 ALLOWED_INSIDE_FUNCTIONS = "# optional dependency"
 # The one file that imports modules when it is called, and these: the compiler, its LLVM, and what
 # few programs use.
-DOOR = "flatweave/runtime/lazy_import.py"
-BEHIND = {
+LAZY_IMPORT = "flatweave/runtime/lazy_import.py"
+IMPORTED_LATE = {
     "flatweave.pipeline", "flatweave.runtime.native", "flatweave.frontend.complex.rules",
     "flatweave.frontend.standard.fft", "flatweave.frontend.standard.linalg", "flatweave.random",
     "flatweave.places.anywhere", "flatweave.places.shared", "flatweave.cluster.calls",
@@ -184,7 +184,7 @@ def test_no_import_inside_a_function():
     assert not wrong, "\n".join(wrong)
 
 
-def test_one_lazy_door():
+def test_one_file_imports_late():
     """Only one module imports modules by their name, as text; it names these modules of ours."""
     hidden = ("import_module", "__import__", "run_module", "exec_module")
     sources = {source.name: source for source in python_files("flatweave")}
@@ -197,11 +197,11 @@ def test_one_lazy_door():
     }
     names = {
         node.value
-        for node in sources[DOOR].nodes
+        for node in sources[LAZY_IMPORT].nodes
         if isinstance(node, ast.Constant) and str(node.value).startswith("flatweave.")
     }
 
-    assert (users, names) == ({DOOR}, BEHIND)
+    assert (users, names) == ({LAZY_IMPORT}, IMPORTED_LATE)
 
 
 def cycle_from(start: Path, graph: dict[Path, set[Path]]) -> list[Path]:

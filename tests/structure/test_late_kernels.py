@@ -72,9 +72,9 @@ def test_what_is_likely_to_run_next_is_compiled_with_it(monkeypatch):
     their launches."""
     asked, real = [], load.make_kernels
 
-    def asking(unit, names, laps):
+    def asking(unit, names, timer):
         asked.append(names)
-        return real(unit, names, laps)
+        return real(unit, names, timer)
 
     def f(rows):
         a = fw.map(fw.sum, rows)
@@ -208,7 +208,7 @@ def test_a_kernel_made_later_has_what_it_was_given():
     host = Builder()
     n, m = host.param("n", i64), host.param("m", i64)
     shifted = host.add(n, index(1))
-    kernel = KernelBuilder("k", host, HostScope(), 1, Sites(), host.names.apart())
+    kernel = KernelBuilder("k", host, HostScope(), 1, Sites(), host.names.fork())
     kernel.give(to_give(host, [host.sub(shifted, index(3)), index(5)]))
 
     assert kernel.args == [n]

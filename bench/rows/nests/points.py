@@ -118,8 +118,8 @@ def body_peers(tools: Tools, given: Any, neighbours: Any = None) -> dict[str, Ca
             for k in range(begin, end):
                 j = k if values is None else values[k]
                 u, v, w = x[j] - x[i], y[j] - y[i], z[j] - z[i]
-                apart = u * u + v * v + w * w + soft
-                weight = mass[j] / (apart * np.sqrt(apart))
+                distance = u * u + v * v + w * w + soft
+                weight = mass[j] / (distance * np.sqrt(distance))
                 a, b, c = a + weight * u, b + weight * v, c + weight * w
             out[0, i], out[1, i], out[2, i] = a, b, c
         return out[0], out[1], out[2]

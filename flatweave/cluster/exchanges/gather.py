@@ -89,7 +89,7 @@ def _of_owners(
     ]
     jobs: list[Job] = []
     counts: list[list[list[int]]] = []
-    asked = exchanged(place, sendings, [PLACES], apart=True)
+    asked = exchanged(place, sendings, [PLACES], separate=True)
     for (owners, asking), runs in zip(groups, asked, strict=True):
         mine = []
         for k, owner in enumerate(owners):
@@ -163,7 +163,7 @@ def _between(
     coarse = [[*found.cut[:last:each], found.cut[last]] for found in asking]
     reads = [[found.read] for found in asking]
     sending = Sending(reads, coarse, len(coarse[0]) - 1)
-    (runs,) = exchanged(place, [sending], [PLACES], apart=True)
+    (runs,) = exchanged(place, [sending], [PLACES], separate=True)
     made: list[tuple[int, tuple[int, int], list[int]]] = []
     jobs: list[Job] = []
     for k in range(sending.takers):

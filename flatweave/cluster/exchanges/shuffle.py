@@ -266,13 +266,13 @@ class Sending(NamedTuple):
 
 
 def exchanged(
-    place: Executor, sendings: Sequence[Sending], kinds: Sequence[Kind], *, apart: bool = False
+    place: Executor, sendings: Sequence[Sending], kinds: Sequence[Kind], *, separate: bool = False
 ) -> list[Runs]:
-    """The runs of several sendings, whose results are of these kinds, all cut at once; `apart` from
-    the other results of the tasks."""
+    """The runs of several sendings, whose results are of these kinds, all cut at once; `separate`
+    from the other results of the tasks."""
     size = sum(math.prod(row) * np.dtype(dtype).itemsize for dtype, row in kinds)
     found = [results for each in sendings for results in each.found]
-    cut = iter(place.cut(found, [ends for each in sendings for ends in each.cuts], size, apart))
+    cut = iter(place.cut(found, [ends for each in sendings for ends in each.cuts], size, separate))
     return [_runs(place, list(islice(cut, len(each.cuts))), each, kinds) for each in sendings]
 
 

@@ -258,11 +258,11 @@ def _alloc(maker: Maker, let: Let) -> Step:
 def _adopt(maker: Maker, let: Let) -> Step:
     """An array that was copied to the device is the program's in any case."""
     op: h.Adopt = let.op  # type: ignore[assignment]
-    buffer, given = maker.get(op.buffer), maker.get(op.given)
+    buffer, donated = maker.get(op.buffer), maker.get(op.donated)
 
     def adopted(running: Running, frame: Frame) -> Any:
         found = buffer(frame)
-        if given(frame):
+        if donated(frame):
             found.owners = 1
         return found
 

@@ -144,15 +144,15 @@ Emit = Callable[[Unit], str]
 
 
 def program_of(
-    unit: Unit, plan: Plan, device: Device, emit: Emit, laps: PhaseTimer | None = None
+    unit: Unit, plan: Plan, device: Device, emit: Emit, timer: PhaseTimer | None = None
 ) -> HostProgram:
-    """The program; `laps` go on while kernels are made."""
-    switches, laps = config.current, laps or PhaseTimer("kernels")
+    """The program; `timer` continues while kernels are made."""
+    switches, timer = config.current, timer or PhaseTimer("kernels")
 
     def make(names: Sequence[str]) -> dict[str, Launchable]:
-        with config.scoped(no_cache=switches.no_cache), shown(laps) as look:
-            made = on_deep_stack(lambda: _made(unit, names, device, emit, laps), look)
-        laps.tell()
+        with config.scoped(no_cache=switches.no_cache), shown(timer) as look:
+            made = on_deep_stack(lambda: _made(unit, names, device, emit, timer), look)
+        timer.report()
         return made
 
     kernels = Kernels(parts_of(unit.host).groups, make)
@@ -160,20 +160,20 @@ def program_of(
 
 
 def _made(
-    unit: Unit, names: Sequence[str], device: Device, emit: Emit, laps: PhaseTimer
+    unit: Unit, names: Sequence[str], device: Device, emit: Emit, timer: PhaseTimer
 ) -> dict[str, Launchable]:
     kernels: list[Kernel] = []
-    laps.expect(len(names))
+    timer.expect(len(names))
     for name in names:
-        with laps.stage("lower"):
+        with timer.stage("lower"):
             kernels.append(unit.kernel(name))
         check_wanted()
-    with laps.stage("emit"):
+    with timer.stage("emit"):
         text = emit(Unit(unit.host, tuple(kernels)))
     check_wanted()
-    with laps.stage("compile"):
+    with timer.stage("compile"):
         module = device.load(text)
-    laps.finish(len(names))
+    timer.finish(len(names))
     return {kernel.name: _launchable(kernel, text, module) for kernel in kernels}
 
 

@@ -56,7 +56,7 @@ def emit_scan(e: CEmitter, let: Let) -> None:
     state = [e.names.of(var) for var in let.vars]
     e.open(f"for (int fw_d = 1; fw_d < {e.width}; fw_d <<= 1) {{")
     other = _exchanged(e, state, dtypes, "fw_lane >= fw_d ? fw_lane - fw_d : fw_lane")
-    combined = _run_apart(e, op.fn, [*other, *state])
+    combined = _copied_results(e, op.fn, [*other, *state])
     e.open(f"if (fw_lane - fw_d >= {first}) {{" if first else "if (fw_lane >= fw_d) {")
     e.assign(state, combined, dtypes)
     e.close()
@@ -184,7 +184,7 @@ def _exchanged(
     return e.dialect.exchange(e, list(zip(values, dtypes, strict=True)), source)
 
 
-def _run_apart(e: CEmitter, fn: Lambda, args: Sequence[str]) -> list[str]:
+def _copied_results(e: CEmitter, fn: Lambda, args: Sequence[str]) -> list[str]:
     """A function's results, copied to separate variables."""
     results = e.run(fn, args)
     dtypes = [scalar_type(type_) for type_ in fn.result_types()]

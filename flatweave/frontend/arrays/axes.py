@@ -123,9 +123,9 @@ def fold(
         start = taken(scalar_of(initial, f"the initial value of {who}"), dtype, who).atom
     value = converted(array, dtype)
     axes = axes_of(value, axis, who)
-    apart = _apart(axes)
-    if apart:
-        return _in_turn(value, axes, apart, keepdims, fn, start)
+    last = _last_of_separate(axes)
+    if last:
+        return _in_turn(value, axes, last, keepdims, fn, start)
     if axes:
         return along([value], axes, keepdims, lambda xs: [reduced_by(fn, start, xs[0])])[0]
     if initial is None:
@@ -134,7 +134,7 @@ def fold(
     return zipped(lambda v: apply(fn, first, v), [value], who)[0]
 
 
-def _apart(axes: Sequence[int]) -> list[int]:
+def _last_of_separate(axes: Sequence[int]) -> list[int]:
     """The last axes if they are adjacent and other axes are not adjacent to them."""
     last = [axis for k, axis in enumerate(axes) if axes[-1] - axis == len(axes) - 1 - k]
     return last if len(last) < len(axes) else []
@@ -147,7 +147,7 @@ def _in_turn(
     neutral = constant(scalar.neutral(fn, array.element), array.element)
     found = along([array], last, False, lambda xs: [reduced_by(fn, neutral, xs[0])])[0]
     others = [axis for axis in axes if axis not in last]
-    before = _apart(others)
+    before = _last_of_separate(others)
     if before:
         found = _in_turn(found, others, before, False, fn, start)
     else:

@@ -38,7 +38,7 @@ from flatweave.runtime.devices.arrays import Resident
 from flatweave.runtime.lazy_import import opened
 
 Values = np.ndarray[Any, np.dtype[Any]]
-class Given(NamedTuple):
+class Donated(NamedTuple):
     """The donations of a call: whether the memory of each array that it may donate is writable,
     and all arguments that are kept."""
 
@@ -120,14 +120,14 @@ class Compiled:
         # whether whatever goes wrong does so at the line of the call
         self.is_one_line = False
 
-    def run(self, flat: list[Any], given: Given | None = None) -> list[Any]:
+    def run(self, flat: list[Any], donated: Donated | None = None) -> list[Any]:
         """The results' leaves; raises Fault."""
         if self.hidden:
             flat = flat + self.hidden
         if self.checks is not None:
             self._check(flat)
         if self.flags:
-            flat = flat + (given.flags if given else self.flags)
+            flat = flat + (donated.flags if donated else self.flags)
         try:
             return self.run_all(flat) if OPEN else self.executable.run(flat)
         except Fault as fault:
@@ -159,7 +159,7 @@ class Compiled:
         if self.moved is not None and fault.where is not None:
             fault.where = self.moved.get(id(fault.where), fault.where)
 
-    def told(self, fault: Fault) -> UserError:
+    def user_error_of(self, fault: Fault) -> UserError:
         """The user's error for a fault that a device reports later."""
         self._move(fault)
         if self.is_one_line:
@@ -201,7 +201,7 @@ class Entry(Specialised[Compiled]):
             return None
         return Direct(runnable.program, compiled.hidden, compiled.tree, ones=ones)
 
-    def __call__(self, flat: list[Any], given: Given | None = None) -> Any:
+    def __call__(self, flat: list[Any], donated: Donated | None = None) -> Any:
         """The function's result for flat arguments: extents, arrays and scalars in order; some
         of the arrays may be donated."""
         compiled = self.plain
@@ -209,17 +209,17 @@ class Entry(Specialised[Compiled]):
         if self.specialisations:
             compiled, args = self.chosen(flat)
         try:
-            results = compiled.run(args, given)
+            results = compiled.run(args, donated)
         except Fault as fault:
-            compiled, results = self._broadcast(fault, compiled, flat, given)
+            compiled, results = self._broadcast(fault, compiled, flat, donated)
         except MemoryError as failure:
             raise out_of_memory(failure) from None
-        if given:
-            return rebuilt(compiled, results, given.kept)
+        if donated:
+            return rebuilt(compiled, results, donated.kept)
         return rebuilt(compiled, results, [*flat, *compiled.hidden] if compiled.hidden else flat)
 
     def _broadcast(
-        self, fault: Fault, tried: Compiled, flat: list[Any], given: Given | None
+        self, fault: Fault, tried: Compiled, flat: list[Any], donated: Donated | None
     ) -> tuple[Compiled, list[Any]]:
         """What broadcasts where the trace that was tried met an extent of 1, and its results.
 
@@ -228,7 +228,7 @@ class Entry(Specialised[Compiled]):
         while (found := self.after(tried, fault, flat)) is not None:
             tried, args = found
             try:
-                return tried, tried.run(args, given)
+                return tried, tried.run(args, donated)
             except Fault as second:
                 fault = second
         raise self._error(fault) from None

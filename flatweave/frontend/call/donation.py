@@ -2,13 +2,13 @@
 
     step = fw.jit(f, donate="xs")
     ys = step(xs)                                       written where xs was
-    xs + 1                                              EscapedArrayError: xs was given to step
-    given = claim([(xs, 0)], flat, hidden, "step")      xs can be used no more
-    given.flags                                         [True]: nobody else sees its memory
+    xs + 1                                              EscapedArrayError: xs was donated to step
+    donated = claim([(xs, 0)], flat, hidden, "step")    xs can be used no more
+    donated.flags                                       [True]: nobody else sees its memory
 
 An array of ours is written to only where nobody else holds its memory, so that no array ever
 changes for who still has it. NumPy's is written to where it can be: its owner said so. An array
-that was donated becomes a `GivenAway` in place: whoever holds it finds out.
+that was donated becomes a `DonatedArray` in place: whoever holds it finds out.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import numpy as np
 from flatweave.base.errors import EscapedArrayError
 from flatweave.base.locks import Lock
 from flatweave.base.source import Location, user_location
-from flatweave.frontend.call.compiled import Given
+from flatweave.frontend.call.compiled import Donated
 from flatweave.frontend.values.array import HostArray, HostComplex
 from flatweave.frontend.values.device_array import DeviceArray
 from flatweave.frontend.values.exchange import Values
@@ -32,24 +32,24 @@ from flatweave.runtime.calls import buffer_of
 from flatweave.runtime.devices.arrays import ARRAYS, Resident
 from flatweave.runtime.execute import Owner, owners_of
 
-_VALUES: Any = HostArray.__dict__["_values"]  # where a call is kept that an array was given to
+_VALUES: Any = HostArray.__dict__["_values"]  # where a call is kept that an array was donated to
 _RESIDENT: Any = DeviceArray.__dict__["resident"]
 
 
-def give_away(array: HostArray, who: str, where: Location | None) -> None:
-    """Let nobody use an array from now on, as it was given to a call of `who`."""
-    if isinstance(array, GivenAway | GivenAwayOnDevice):
+def mark_donated(array: HostArray, who: str, where: Location | None) -> None:
+    """Let nobody use an array from now on, as it was donated to a call of `who`."""
+    if isinstance(array, DonatedArray | DonatedDeviceArray):
         raise _used(array)
     if isinstance(array, DeviceArray):
-        array.__class__ = GivenAwayOnDevice
+        array.__class__ = DonatedDeviceArray
         _RESIDENT.__delete__(array)
     else:
-        array.__class__ = GivenAway
+        array.__class__ = DonatedArray
     _VALUES.__set__(array, (who, where))
 
 
-class GivenAway(HostComplex):
-    """An array of the host that was given to a call."""
+class DonatedArray(HostComplex):
+    """An array of the host that was donated to a call."""
 
     __slots__ = ()
 
@@ -66,8 +66,8 @@ class GivenAway(HostComplex):
     __str__ = __repr__
 
 
-class GivenAwayOnDevice(DeviceArray):
-    """An array on a device that was given to a call."""
+class DonatedDeviceArray(DeviceArray):
+    """An array on a device that was donated to a call."""
 
     __slots__ = ()
 
@@ -95,7 +95,7 @@ def _used(array: HostArray) -> EscapedArrayError:
         where=user_location(),
         remedy=f"Go on with what {who} returned. To keep the array, give a copy,"
         " fw.asarray(xs, copy=True), or leave it out of donate.",
-        more="given-away",
+        more="donated-arguments",
     )  # fmt: skip
 
 
@@ -111,14 +111,14 @@ _lock = Lock()
 
 
 def given_of(
-    leaves: Sequence[Any], values: Sequence[Any], given: Collection[int]
+    leaves: Sequence[Any], values: Sequence[Any], donated: Collection[int]
 ) -> list[tuple[Any, int]]:
     """The arguments that a call gives: these of all `leaves`, whose values the program is given."""
     found, number = [], -1
     for k, (leaf, value) in enumerate(zip(leaves, values, strict=True)):
         is_array = is_complex(value) or (isinstance(value, ARRAYS) and bool(value.ndim))
         number += is_array
-        if k in given:
+        if k in donated:
             found.append((leaf, number if is_array else -1))
     return found
 
@@ -136,7 +136,7 @@ def given_plainly(
     return found
 
 
-def claim(leaves: Leaves, flat: list[Any], hidden: Sequence[Any], who: str) -> Given:
+def claim(leaves: Leaves, flat: list[Any], hidden: Sequence[Any], who: str) -> Donated:
     """Take what a call gives from its owner. Raises EscapedArrayError for what is gone already."""
     where = user_location()
     with _lock:
@@ -144,13 +144,13 @@ def claim(leaves: Leaves, flat: list[Any], hidden: Sequence[Any], who: str) -> G
         for leaf in ours.values():
             leaf.shape  # noqa: B018  all are there, or none is taken
         for leaf in ours.values():
-            give_away(leaf, who, where)
+            mark_donated(leaf, who, where)
     places = [at for at, value in enumerate(flat) if isinstance(value, ARRAYS) and value.ndim]
-    given = [(leaf, places[number]) for leaf, number in leaves if number >= 0]
-    flags = [_is_free(leaf, flat, at, hidden) for leaf, at in given]
-    free = {at for (_, at), is_free in zip(given, flags, strict=True) if is_free}
+    donated = [(leaf, places[number]) for leaf, number in leaves if number >= 0]
+    flags = [_is_free(leaf, flat, at, hidden) for leaf, at in donated]
+    free = {at for (_, at), is_free in zip(donated, flags, strict=True) if is_free}
     kept = [value for at, value in enumerate(flat) if at not in free]
-    return Given(flags, [*kept, *hidden])
+    return Donated(flags, [*kept, *hidden])
 
 
 def _is_free(leaf: Any, flat: list[Any], at: int, hidden: Sequence[Any]) -> bool:

@@ -43,7 +43,7 @@ class Difference:
     path: str
 
 
-def taken_apart(value: Any, name: str) -> tuple[list[Tracer], Tree]:
+def leaves_and_tree(value: Any, name: str) -> tuple[list[Tracer], Tree]:
     """What a user's function gives, or a loop begins with: rows and complex numbers, too."""
     if any(map(is_complex, flatten(value)[0])):
         value = map_leaves(lifted, value)
@@ -111,7 +111,7 @@ class Body:
     def __init__(self, fn: Callable[[], Any], name: str) -> None:
         self.scope = current().inner(optional=True)
         with entered(self.scope):
-            self.leaves, self.tree = taken_apart(fn(), f"the result of {name}")
+            self.leaves, self.tree = leaves_and_tree(fn(), f"the result of {name}")
 
     def close(self, atoms: Sequence[Atom]) -> Lambda:
         """The body as a lambda."""

@@ -81,10 +81,10 @@ def check(
     extents.same_length([condition, *shown], "check", ["holds", "value"])
     found = first_place(count, lambda i: current().apply("not", read(condition, (i,)).atom))
 
-    def told(i: Atom) -> Atom:
+    def shown_value(i: Atom) -> Atom:
         return current().cast(read(shown[0], (i,)).atom, i64) if shown else i
 
-    none_at(found, count, (kind, message, remedy), told)
+    none_at(found, count, (kind, message, remedy), shown_value)
 
 
 def note(text: str) -> None:

@@ -18,7 +18,7 @@ from flatweave.base.errors import DTypeError, OperatorError, ShapeError, UserErr
 from flatweave.base.records import record, replace
 from flatweave.base.source import user_location
 from flatweave.frontend.call.operation import operation
-from flatweave.frontend.elements.branches import as_kinds_of, branch, difference, taken_apart
+from flatweave.frontend.elements.branches import as_kinds_of, branch, difference, leaves_and_tree
 from flatweave.frontend.elements.broadcasting import cast
 from flatweave.frontend.elements.lambdas import check_arity, need_function, shape_text
 from flatweave.frontend.elements.scalars import truth
@@ -109,7 +109,7 @@ def checked_state(
     result: Any, tree: Tree, slots: list[Slot], state: list[Tracer], who: str
 ) -> list[Tracer]:
     """The leaves that a body gives back; Again when the slots must change to hold them."""
-    leaves, given = taken_apart(result, f"the result of the body of {who}")
+    leaves, given = leaves_and_tree(result, f"the result of the body of {who}")
     if given != tree:
         leaves, given = _of_one_kind(leaves, given, state, tree, who)
     if given != tree:
@@ -209,7 +209,7 @@ def settled(
     given: Any, who: str, attempt: Callable[[State], Any], rounds: int = 64
 ) -> tuple[State, Any]:
     """Trace a loop until its state's types hold; what was emitted before is taken back."""
-    state = _entering(*taken_apart(given, f"the state of {who}"))
+    state = _entering(*leaves_and_tree(given, f"the state of {who}"))
     restore = current().snapshot()
     for _ in range(rounds):
         try:

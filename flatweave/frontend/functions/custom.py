@@ -17,7 +17,7 @@ from flatweave.base.errors import DTypeError, ShapeError
 from flatweave.base.pretty import counted
 from flatweave.base.records import record
 from flatweave.base.source import user_location
-from flatweave.frontend.elements.branches import bound_results, taken_apart
+from flatweave.frontend.elements.branches import bound_results, leaves_and_tree
 from flatweave.frontend.elements.broadcasting import cast, generated
 from flatweave.frontend.elements.lambdas import shape_text
 from flatweave.frontend.functions.differentiable import (
@@ -125,7 +125,7 @@ class _Call:
     def _primal(self, params: list[Var]) -> list[Atom]:
         """The function itself: for each array of the result its extents, then the array."""
         result = self.f(*self._arguments(params))
-        self.leaves, self.tree = taken_apart(result, f"the result of {self.who}")
+        self.leaves, self.tree = leaves_and_tree(result, f"the result of {self.who}")
         return _with_extents(self.leaves)
 
     def _jvp(self, params: list[Var]) -> list[Atom]:
@@ -221,7 +221,7 @@ class _Call:
 
     def _alike(self, value: Any, rule: str) -> list[Tracer]:
         """The leaves of a result that a rule gives, which is like the function's own."""
-        leaves, tree = taken_apart(value, f"the result of {rule}")
+        leaves, tree = leaves_and_tree(value, f"the result of {rule}")
         if tree != self.tree:
             raise ShapeError(
                 f"{rule} gives the result {shape_text(tree, leaves)}, where {self.who} gives"

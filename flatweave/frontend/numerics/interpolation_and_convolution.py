@@ -106,14 +106,14 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array:
     """
     array = either(y, "y of trapezoid")
     at = axis_of(array, axis, "trapezoid")
-    apart: Any = dx
+    gaps: Any = dx
     if x is not None:
         places: Array = either(x, "x of trapezoid")
         if places.ndim == 1:
             places = along(places, array, [at], "x of trapezoid")
-        apart = _part(places, at, 1, None) - _part(places, at, None, -1)
+        gaps = _part(places, at, 1, None) - _part(places, at, None, -1)
     both = _part(array, at, 1, None) + _part(array, at, None, -1)
-    return sum(apart * both / 2.0, axis=at)
+    return sum(gaps * both / 2.0, axis=at)
 
 
 @for_complex
@@ -164,10 +164,10 @@ def _slopes(f: Array, at: int, h: Array, order: int) -> Array:
     check(enough.atom, "shape", (), least)
     if h.ndim:
         places = along(h, f, [at], "the coordinates of gradient")
-        apart = _part(places, at, 1, None) - _part(places, at, None, -1)
-        a1, a2 = _part(apart, at, None, -1), _part(apart, at, 1, None)
-        first, second = _part(apart, at, 0, 1), _part(apart, at, 1, 2)
-        before, last = _part(apart, at, -2, -1), _part(apart, at, -1, None)
+        gaps = _part(places, at, 1, None) - _part(places, at, None, -1)
+        a1, a2 = _part(gaps, at, None, -1), _part(gaps, at, 1, None)
+        first, second = _part(gaps, at, 0, 1), _part(gaps, at, 1, 2)
+        before, last = _part(gaps, at, -2, -1), _part(gaps, at, -1, None)
     else:
         a1 = a2 = first = second = before = last = h
     low, here, high = _part(f, at, None, -2), _part(f, at, 1, -1), _part(f, at, 2, None)

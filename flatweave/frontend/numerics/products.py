@@ -60,9 +60,9 @@ def kron(a: Any, b: Any) -> Array:
     x, y = strong(a, "a of kron"), strong(b, "b of kron")
     rank = max(x.ndim, y.ndim)
     left, right = ((1,) * (rank - v.ndim) + tuple(v.shape) for v in (x, y))
-    apart = reshape(x, tuple(e for extent in left for e in (extent, 1)))
+    spread_out = reshape(x, tuple(e for extent in left for e in (extent, 1)))
     beside = reshape(y, tuple(e for extent in right for e in (1, extent)))
-    return reshape(apart * beside, tuple(m * k for m, k in zip(left, right, strict=True)))
+    return reshape(spread_out * beside, tuple(m * k for m, k in zip(left, right, strict=True)))
 
 
 class Named(NamedTuple):

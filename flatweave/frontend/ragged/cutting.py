@@ -252,8 +252,9 @@ def none_at(found: Atom, count: Atom, fault: Fault, value: Any) -> None:
     scope = current()
     shown = scope.apply("eq", found, MOST)
     inside = extents.least(found, extents.sub(count, ONE))
-    told = branch(tracer_of(shown), lambda: tracer_of(ZERO), lambda: tracer_of(value(inside)))
-    need(shown, fault, found, told.atom)
+    at_end, at_index = lambda: tracer_of(ZERO), lambda: tracer_of(value(inside))
+    reported = branch(tracer_of(shown), at_end, at_index)
+    need(shown, fault, found, reported.atom)
 
 
 def _from_lengths(lengths: Tracer, total: Atom) -> Tracer:

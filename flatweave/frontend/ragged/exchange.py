@@ -297,7 +297,7 @@ def _numbers(chunk: Chunk, start: int, count: int, whose: str, nulls: str) -> ob
     try:
         found, missing = numbers_in(chunk, start, count, "the values of ragged")
     except NoNumbers as failure:
-        raise failure.told(None) from None
+        raise failure.user_error_of(None) from None
     values = checked(found, "the values of ragged")
     if nulls != "raise":
         return may_miss(values if missing is None else Masked(values, missing))

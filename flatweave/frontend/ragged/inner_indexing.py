@@ -144,7 +144,7 @@ def _is_array(part: Any) -> bool:
     return isinstance(part, list | np.ndarray | Array) and as_tracer(part).ndim > 0
 
 
-def _apart() -> Unsupported:
+def _slice_between() -> Unsupported:
     return Unsupported(
         "index arrays of a Ragged with a slice between them, after a slice of all rows.",
         where=user_location(),
@@ -233,7 +233,7 @@ def _at_each(rows: Ragged, places: Tracer, rest: Sequence[Any]) -> object:
     others = [_index(part) for part in rest if _is_array(part)]
     last = max((at for at, part in enumerate(rest, 1) if _is_array(part)), default=0)
     if any(isinstance(part, slice) for part in rest[:last]):
-        raise _apart()
+        raise _slice_between()
     shape = common_shape([places, *others], "indexing a Ragged")
     if not is_nested or (others and depth_of(rows) <= last + 1):
         numbers = generated((count, *[ONE] * len(shape)), lambda i, *at: tracer_of(i))[0]

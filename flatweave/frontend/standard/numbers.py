@@ -33,10 +33,10 @@ def logaddexp(x: Any, y: Any) -> Array:
     if not (a.element.is_float and b.element.is_float):
         dtype = operand_dtype("atan2", (a, b))  # unsigned integers have no difference below 0
         a, b = (v if v.weak else v.astype(dtype) for v in (a, b))
-    apart = a - b
+    difference = a - b
     most = maximum(a, b)
     # of two infinities of one sign the difference is NaN; each of two equals has half of the slope
-    return where(a == b, a * 0.5 + b * 0.5 + LOG_2, most + log1p(exp(-abs(apart))))
+    return where(a == b, a * 0.5 + b * 0.5 + LOG_2, most + log1p(exp(-abs(difference))))
 
 
 @operation(elementwise=True)

@@ -86,7 +86,7 @@ def numbers_of(column: Any, name: str, owner: Any = None) -> Numbers:
     try:
         parts = [numbers_in(chunk, 0, chunk.length, name) for chunk in chunks_of(column)]
     except NoNumbers as failure:
-        raise failure.told(column if owner is None else owner) from None
+        raise failure.user_error_of(column if owner is None else owner) from None
     return parts[0] if len(parts) == 1 else _joined(parts)
 
 
@@ -204,7 +204,7 @@ class NoNumbers(Exception):
         self.chunk = chunk
         self.name = name
 
-    def told(self, owner: Any) -> UserError:
+    def user_error_of(self, owner: Any) -> UserError:
         """The user's error, with what to do about it in the library of the column's owner."""
         chunk, kind, where = self.chunk, _kind_of(self.chunk), user_location()
         if kind == "lists":

@@ -24,7 +24,7 @@ from flatweave.runtime.devices.arrays import Resident
 class Teller(Protocol):
     """What was called: it knows the user's error for a fault."""
 
-    def told(self, fault: Fault) -> UserError:
+    def user_error_of(self, fault: Fault) -> UserError:
         """The error at the user's line."""
 
 
@@ -128,7 +128,7 @@ def device_array(resident: Resident, teller: Teller) -> DeviceArray:
     if report is not None and report.tell is None:
 
         def tell(status: Status, plan: Plan) -> UserError:
-            return teller.told(fault_of(status, plan))
+            return teller.user_error_of(fault_of(status, plan))
 
         report.tell = tell
     return DeviceArray(resident)

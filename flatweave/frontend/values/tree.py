@@ -146,7 +146,7 @@ def flatten(value: Any, is_leaf: IsLeaf | None = None) -> tuple[list[Any], Tree]
     """The leaves from left to right, and the tree around them."""
     leaves: list[Any] = []
     try:
-        tree = _take_apart(value, leaves, is_leaf)
+        tree = _flatten(value, leaves, is_leaf)
     except RecursionError:
         raise ArgumentError(
             f"a {type(value).__name__} is nested without end, or too deeply to be flattened.",
@@ -213,7 +213,7 @@ def _spelled(tree: Tree, texts: Iterator[str]) -> str:
     return f"{tree.cls.__name__}({', '.join(f'{name}={text}' for name, text in pairs)})"
 
 
-def _take_apart(value: Any, leaves: list[Any], is_leaf: IsLeaf | None) -> Tree:
+def _flatten(value: Any, leaves: list[Any], is_leaf: IsLeaf | None) -> Tree:
     cls = type(value)
     if is_leaf is not None and is_leaf(value):
         leaves.append(value)
@@ -234,11 +234,11 @@ def _take_apart(value: Any, leaves: list[Any], is_leaf: IsLeaf | None) -> Tree:
         kind = "tuple" if isinstance(value, tuple) else "list"
         return Tree(kind, None, (), _children(value, leaves, is_leaf))
     if isinstance(value, Mapping):
-        return _take_dict_apart(value, leaves, is_leaf)
+        return _flatten_dict(value, leaves, is_leaf)
     if isinstance(value, np.ndarray | np.generic | Chunked) and value.dtype.kind in STRUCTURED:
         parts = STRUCTURED[value.dtype.kind](value)
         if parts is not None:
-            return _take_apart(parts, leaves, is_leaf)
+            return _flatten(parts, leaves, is_leaf)
     leaves.append(value)
     return LEAF
 
@@ -253,10 +253,10 @@ def _is_array(cls: type) -> bool:
 def _children(
     parts: Iterable[Any], leaves: list[Any], is_leaf: IsLeaf | None
 ) -> tuple[Tree, ...]:
-    return tuple(_take_apart(part, leaves, is_leaf) for part in parts)
+    return tuple(_flatten(part, leaves, is_leaf) for part in parts)
 
 
-def _take_dict_apart(value: Mapping[Any, Any], leaves: list[Any], is_leaf: IsLeaf | None) -> Tree:
+def _flatten_dict(value: Mapping[Any, Any], leaves: list[Any], is_leaf: IsLeaf | None) -> Tree:
     """A dict by its keys in sorted order, so that equal keys make equal trees."""
     written = list(value)
     keys = sorted(written, key=lambda key: (type(key).__name__, key if _sorts(key) else repr(key)))

@@ -178,13 +178,13 @@ class Push:
         made.into = into
 
         def write(put: Put) -> None:
-            def told(i: Any, value: Any) -> None:
+            def put_one(i: Any, value: Any) -> None:
                 if made.known_length is None:
                     made.know(self.length)
                 wrapped(i, value)
 
             wrapped = wrap(put)
-            self._write(Put(told, room=put.room if into else None))
+            self._write(Put(put_one, room=put.room if into else None))
             if made.known_length is None:
                 made.know(self.length)
 

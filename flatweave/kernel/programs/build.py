@@ -299,7 +299,7 @@ def _shape(value: Pull | Push) -> tuple[tuple[Extent, ...], Pull | Push]:
 
 def build(written: KernelProgram, target: Target) -> Executable:
     """Compile a traced kernel for a target; the interpreter's is the simulator."""
-    laps = PhaseTimer(written.name)
+    timer = PhaseTimer(written.name)
     if config.verify:
         verify(written.unit)
     texts = Texts()
@@ -315,11 +315,11 @@ def build(written: KernelProgram, target: Target) -> Executable:
         return Executable(Simulated(written), texts, None, written.unit, target, {})
 
     def compiled() -> Executable:
-        with laps.stage("lower"):
+        with timer.stage("lower"):
             unit = unit_for(written, machine)
-        runnable = target.load(texts, written.plan, unit, laps)
+        runnable = target.load(texts, written.plan, unit, timer)
         return Executable(
-            runnable, texts, None, unit, target, laps.seconds, cpu=target.cpu()
+            runnable, texts, None, unit, target, timer.seconds, cpu=target.cpu()
         )
 
     return on_deep_stack(compiled)

@@ -88,7 +88,7 @@ class Made:
         except MemoryError as failure:
             raise out_of_memory(failure) from None
 
-    def told(self, fault: Fault) -> UserError:
+    def user_error_of(self, fault: Fault) -> UserError:
         """The user's error for a fault that a device reports later."""
         return user_error(fault)
 

@@ -337,7 +337,7 @@ def finish(made: KernelTrace, results: Sequence[Atom]) -> tuple[Unit, Unit | Non
     builder.lets = _freeing(builder.lets, set(made.buffers) - kept)
     host = builder.close(made.params, results)
     shape = made.machine.block_of(made.threads)
-    names = builder.names.apart()
+    names = builder.names.fork()
     kernels = [
         replace(kernel, body=without_tries(kernel.body)) for kernel in made.kernels
     ]

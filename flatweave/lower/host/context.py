@@ -65,7 +65,7 @@ class Program:
         self.kernels: list[Kernel] = []
         self.later: list[Later] = []
         self.kept_by_caller: frozenset[Var] = frozenset()
-        self.given: dict[Var, str] = {}  # buffers that the caller donates, and their names
+        self.donated: dict[Var, str] = {}  # buffers that the caller donates, and their names
         self.taken: set[Var] = set()  # those of them that are written, or returned
         self.until: Let | None = None  # until then they have a second owner
         self.tuned: Mapping[Op, Thresholds | None] = {}
@@ -112,11 +112,11 @@ class Lowering:
     def take(self, buffer: Var) -> None:
         """Mark a buffer as used up; for one that the caller donates, the donation has effect."""
         program = self.program
-        if buffer in program.given:
+        if buffer in program.donated:
             program.taken.add(buffer)
             if program.until is not None:
-                name, line = program.given[buffer], program.until.where
-                self.note(f"{name} is given away, but copied: till {line} a call is tried again")
+                name, line = program.donated[buffer], program.until.where
+                self.note(f"{name} is donated, but copied: till {line} a call is tried again")
 
     # -- memory ---------------------------------------------------------------------------------
 
@@ -138,9 +138,9 @@ class Lowering:
         assert isinstance(let.op, Sweep)
         needed = dest not in self.last_uses.get(let, ()) or dest in free_vars(let.op.body)
         if needed or held.buffer in self.program.kept_by_caller:
-            if held.buffer in self.program.given:
-                name = self.program.given[held.buffer]
-                self.note(f"{name} is given away, but needed again: a copy is written")
+            if held.buffer in self.program.donated:
+                name = self.program.donated[held.buffer]
+                self.note(f"{name} is donated, but needed again: a copy is written")
             return self._copy(self.host, dest, held, count)
         self.given_up.add(dest)
         self.take(held.buffer)
@@ -214,13 +214,13 @@ class Lowering:
         self, name: str, given: Sequence[Var], own: Own, write: Write,
         where: Location | None = None, why: str = "",
     ) -> Declared:  # fmt: skip
-        program, names = self.program, self.program.names.apart()
+        program, names = self.program, self.program.names.fork()
         number = len(program.later) + 1
 
         def made() -> Kernel:
             kernel = KernelBuilder(
-                name, self.host, self.scope, self.machine.warps, program.sites.apart(number),
-                names.apart(),
+                name, self.host, self.scope, self.machine.warps, program.sites.of_kernel(number),
+                names.fork(),
             )  # fmt: skip
             kernel.body.where = where
             kernel.give(given)

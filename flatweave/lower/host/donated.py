@@ -29,7 +29,7 @@ from flatweave.terms.control import If
 from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Var
 from flatweave.terms.traverse import free_vars, lambdas_in, walk_lets
 
-UNUSED = "{} is given away, but no array of its dtype and extents is made where nobody reads it"
+UNUSED = "{} is donated, but no array of its dtype and extents is made where nobody reads it"
 
 
 @record
@@ -54,7 +54,7 @@ def adopt(lowering: Lowering, fn: Lambda, donated: Sequence[int]) -> Given:
         kept = scope.array(param)
         buffer = host.emit(Adopt(kept.buffer, flag), param.name)[0]
         scope.bind(param, HostArray(buffer, kept.shape))
-        lowering.program.given[buffer] = param.name.rpartition("_")[0] or param.name
+        lowering.program.donated[buffer] = param.name.rpartition("_")[0] or param.name
         if last is not None:
             second = Var(param.name, param.type)
             scope.bind(second, HostArray(buffer, kept.shape))
@@ -78,7 +78,7 @@ def tell_unused(lowering: Lowering) -> None:
     """Report arrays that are donated without effect."""
     program = lowering.program
     lowering.where = None
-    for buffer, name in program.given.items():
+    for buffer, name in program.donated.items():
         if buffer not in program.taken:
             lowering.note(UNUSED.format(name))
 
@@ -90,7 +90,7 @@ def room_in(
     element for one result; fresh memory where the array has another owner. None where there is no
     such array."""
     program = lowering.program
-    source = _read_at_its_place(lowering, let, facts, plan, var) if program.given else None
+    source = _read_at_its_place(lowering, let, facts, plan, var) if program.donated else None
     if source is None:
         return None
     kept, host = lowering.scope.array(source), lowering.host
@@ -117,7 +117,7 @@ def _read_at_its_place(
     program, op = lowering.program, facts.op
     for source in sorted(lowering.last_uses.get(let, ()), key=lambda var: var.name):
         buffer = lowering.scope.array(source).buffer
-        if buffer in program.given and buffer not in program.taken and _is_like(source, var):
+        if buffer in program.donated and buffer not in program.taken and _is_like(source, var):
             reads = [each.op for each in walk_lets(op.body) if source in free_vars(each.op)]
             if all(isinstance(read, Index) and read.indices == op.body.params for read in reads):
                 return source

@@ -93,7 +93,7 @@ class Sites:
         """The same table with the same numbers for all kernels of a kernel, written one by one."""
         return _SharedSites(self.rows, self._numbers)
 
-    def apart(self, kernel: int) -> Sites:
+    def of_kernel(self, kernel: int) -> Sites:
         """The same table for a kernel written later: its numbers do not depend on when that is."""
         return Sites(self.rows, kernel * MOST_SITES)
 
@@ -105,7 +105,7 @@ class _SharedSites(Sites):
         super().__init__(rows)
         self._numbers = numbers
 
-    def apart(self, kernel: int) -> Sites:
+    def of_kernel(self, kernel: int) -> Sites:
         return self
 
 

@@ -128,7 +128,7 @@ class Elements:
         self._depth -= 1
         return self.atoms(fn.results)
 
-    def apart(self, b: Builder, fn: Lambda, args: Sequence[Atom]) -> tuple[Atom, ...]:
+    def call_separately(self, b: Builder, fn: Lambda, args: Sequence[Atom]) -> tuple[Atom, ...]:
         """The same in a body whose checks are not known outside of it."""
         failed = self.failed
         found = self.call(b, fn, args)

@@ -143,7 +143,7 @@ class Calls(Protocol):
         """The kernel's atoms for the program's."""
         ...
 
-    def apart(self, b: Builder, fn: Lambda, args: Sequence[Atom]) -> tuple[Atom, ...]:
+    def call_separately(self, b: Builder, fn: Lambda, args: Sequence[Atom]) -> tuple[Atom, ...]:
         """The results of a function on kernel atoms, in a separate body."""
         ...
 
@@ -199,13 +199,13 @@ def _turns(
         inside = c.inner()
         i = inside.param("i", i64)
         known = [inside.param("s", atom.type) for atom in neutral]
-        values = calls.apart(inside, op.body, [inside.emit(Lane(i))[0]])
+        values = calls.call_separately(inside, op.body, [inside.emit(Lane(i))[0]])
         body = inside.close([i, *known], _join(calls, inside, op, alone, known, values))
         if tuple(init) != neutral:
             return c.emit(For(first, last, index(width), body, tuple(init)))
         return long_fold(
             c, first, last, width, body, neutral, op.fn,
-            lambda d, operands: calls.apart(d, op.fn, operands),
+            lambda d, operands: calls.call_separately(d, op.fn, operands),
         )  # fmt: skip
 
     if len(spans) == 1:
@@ -225,10 +225,10 @@ def _by_stretches(
     """The bounds of the elements that decide, and the end of the whole steps."""
 
     def call(c: Builder, atoms: Sequence[Atom]) -> Sequence[Atom]:
-        return calls.apart(c, op.fn, atoms)
+        return calls.call_separately(c, op.fn, atoms)
 
     def values(c: Builder, base: Atom, width: int) -> Sequence[Atom]:
-        return calls.apart(c, op.body, [c.emit(Lane(base))[0]])
+        return calls.call_separately(c, op.body, [c.emit(Lane(base))[0]])
 
     is_long = b.apply("and", b.apply("ge", extent, index(LONG * stretches.length)),
                       b.apply("le", extent, index(MOST)))  # fmt: skip
@@ -246,7 +246,7 @@ def _rest(
     """The state with one step from `whole` on, some of whose lanes are idle."""
     lane = b.emit(Lane(whole))[0]
     there, idle = b.inner(), b.inner()
-    some = there.close([], calls.apart(there, op.body, [lane]))
+    some = there.close([], calls.call_separately(there, op.body, [lane]))
     none = idle.close([], calls.atoms(op.neutral))
     values = b.emit(If(b.apply("lt", lane, extent), some, none))
     return _join(calls, b, op, alone, state, values)
@@ -258,4 +258,4 @@ def _join(
     """The state with the values of one step: each lane separately, or all of them in order."""
     if not alone:
         values = b.emit(ReduceLanes(calls.function(b, op.fn), tuple(values)))
-    return calls.apart(b, op.fn, [*state, *values])
+    return calls.call_separately(b, op.fn, [*state, *values])

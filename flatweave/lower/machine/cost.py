@@ -48,7 +48,7 @@ def searched(marks: int) -> int:
     return STEP * (marks - 1).bit_length()
 
 
-def apart(machine: Machine) -> int:
+def row_per_lane(machine: Machine) -> int:
     """The extra cost of a read or store if each lane of a warp is in a different row: each lane
     moves a sector instead of a word."""
     lanes = machine.lanes([])

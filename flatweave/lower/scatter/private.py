@@ -210,9 +210,9 @@ class _OwnCopy:
         self.room = b.mul(self.turns, stride)
         self.base = b.mul(block, self.room)
         several = b.apply("gt", self.turns, index(1))
-        apart = b.apply("select", several, stride, index(0))
+        copied = b.apply("select", several, stride, index(0))
         copies = self.private.most_turns
-        self.bases = [b.add(self.base, b.mul(apart, index(k % copies))) for k in range(UNROLLED)]
+        self.bases = [b.add(self.base, b.mul(copied, index(k % copies))) for k in range(UNROLLED)]
         self._clear(b)
         source = Source(scattering, self.writer, index(0), extent)
         visit_share(b, source, block, self.blocks, self._write)

@@ -45,8 +45,8 @@ def arrange_lanes(
         return Vectorize(Axis.LAST, width, peel=find_reach(op, known))
     if not (along_folds or machine.one_block) and _is_one_row_of_folds(op):
         return Vectorize(Axis.LAST, width, peel=find_reach(op, known))
-    apart = len(op.shape) == 1 and not machine.one_block  # by row, it is often all ends
-    return Vectorize(Axis.SPACE, width, peel=find_reach(op, known) if apart else 0)
+    by_elements = len(op.shape) == 1 and not machine.one_block  # by row, it is often all ends
+    return Vectorize(Axis.SPACE, width, peel=find_reach(op, known) if by_elements else 0)
 
 
 def _folds_by_warps(machine: Machine, op: Sweep) -> bool:

@@ -135,10 +135,10 @@ def _sorted(
 ) -> Contraction | None:  # fmt: skip
     """The contraction, if each value in the fold's body varies along the axes that it must."""
     inner, (*leading, row, lane) = _fold_of(fold), axes
-    apart, bound = frozenset({row, lane}), _bound(bodies)
+    fixed, bound = frozenset({row, lane}), _bound(bodies)
     longest = known.at_most(inner.extent, bound)
     varies = bound & free_vars((inner.fn, inner.neutral)).keys()
-    if varies or longest is None or apart & known.along(inner.extent):
+    if varies or longest is None or fixed & known.along(inner.extent):
         return None
     space = {**axes, inner.body.params[0]: longest}
     needed = needed_for(lets, (*free_vars(inner.body), inner.extent))
@@ -146,7 +146,7 @@ def _sorted(
     before: list[Let] = []
     bounds: list[tuple[Atom, Atom]] = []
     for let in (*needed, *inner.body.lets):
-        along = known.along(let.vars[0]) & apart
+        along = known.along(let.vars[0]) & fixed
         if isinstance(let.op, Index):
             conditions = _bounds(let.op, space)
             if conditions is None or len(along) > 1:
@@ -157,7 +157,7 @@ def _sorted(
         is_before = not along and let in bodies[0].lets
         (before if is_before else groups.setdefault(along, [])).append(let)
     common, of_row, of_lane, of_cell = (
-        tuple(groups.get(axis, ())) for axis in (frozenset[Var](), *map(_only, (row, lane)), apart)
+        tuple(groups.get(axis, ())) for axis in (frozenset[Var](), *map(_only, (row, lane)), fixed)
     )
     taken = {*inner.body.results, *(v for let in of_cell for v in free_vars(let.op))}
     rows, lanes = (

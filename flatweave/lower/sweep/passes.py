@@ -153,8 +153,8 @@ class LastPass:
         first = [*combined, *(atom for _, start in entered for atom in start)]
         state = (*first, *carried)
         alone = len(lanewise) == len(self.sinks) and len(state) == len(combined)
-        if alone and isinstance(walk, Flat) and (apart := self._places(walk, lanewise)):
-            results = self._apart(walk, lanewise, apart, lo, hi)
+        if alone and isinstance(walk, Flat) and (separate := self._places(walk, lanewise)):
+            results = self._separately(walk, lanewise, separate, lo, hi)
         else:
             results = walk.block(writer.b, lo, hi, state, step)
         if records:
@@ -204,16 +204,16 @@ class LastPass:
 
         return InStretches(walk, stretches, call, values)
 
-    def _apart(
-        self, walk: Flat, records: Sequence[ScanRecord], apart: Mapping[ScanRecord, InStretches],
+    def _separately(
+        self, walk: Flat, records: Sequence[ScanRecord], separate: Mapping[ScanRecord, InStretches],
         lo: Atom, hi: Atom,
     ) -> State:  # fmt: skip
-        """The results of a block: reductions in `apart` separately, the others together."""
-        others = [scan for scan in records if scan not in apart]
+        """The results of a block: reductions in `separate` separately, the others together."""
+        others = [scan for scan in records if scan not in separate]
         numbers = [records.index(scan) for scan in others]
         rest = replace(walk, accumulators=tuple(walk.accumulators[k] for k in numbers))
         walks: list[tuple[Traverses, list[ScanRecord]]]
-        walks = [(each, [scan]) for scan, each in apart.items()]
+        walks = [(each, [scan]) for scan, each in separate.items()]
         found: dict[ScanRecord, State] = {}
         for each, together in [*walks, (rest, others)] if others else walks:
             results = self._together(each, together, lo, hi)

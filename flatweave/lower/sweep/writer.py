@@ -12,7 +12,7 @@ from flatweave.lower.host.context import Lowering
 from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.kernel.elements import Elements, rows_of
 from flatweave.lower.kernel.operators import operator_in
-from flatweave.lower.machine.cost import SUNK, apart
+from flatweave.lower.machine.cost import SUNK, row_per_lane
 from flatweave.lower.schedule.division import side_by_side
 from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.plan import SweepPlan
@@ -167,7 +167,7 @@ class KernelWriter:
                 return BySearch(*made)
             case Along.COST if width > 1:
                 assert self.located is not None
-                scattered = apart(space.machine) * side_by_side(self.op, self.located)
+                scattered = row_per_lane(space.machine) * side_by_side(self.op, self.located)
                 return ByCost(*made, cost_of_body(self.op.body) + SUNK, scattered)
             case Along.FILL:
                 stored = [scalar_type(result) for result in self.op.body.results]

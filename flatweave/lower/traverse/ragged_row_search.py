@@ -142,7 +142,7 @@ class Marks:
 # The cost model counts iterations of warps. Each costs an element's work and what its way adds:
 #
 #     search    (hi - lo) / W                  `searched`, and two steps for each in memory
-#     lanes     the longest of each W rows     `apart` for what is adjacent in memory; LOOKED for
+#     lanes     the longest of each W rows     `per_lane` for what is adjacent in memory; LOOKED for
 #                                              W rows
 #     warps     ceil(length / W) of each row   for each row ALONE
 #
@@ -153,11 +153,11 @@ class Marks:
 
 @record
 class ByCost(AlongRows):
-    """`element` is the cost of an element, `apart` its additional cost where each lane of a step
+    """`element` is the cost of an element, `per_lane` its additional cost where each lane of a step
     is in a separate row: both in operations."""
 
     element: int = 0
-    apart: int = 0
+    per_lane: int = 0
 
     def block(self, b: Builder, lo: Atom, hi: Atom, state: State, step: Step) -> State:
         """Steps over the positions lo to hi; the accumulators are first in the state."""
@@ -186,7 +186,7 @@ class ByCost(AlongRows):
         at_least = b.add(b.mul(steps, index(self.element)), looked)
         alone, together, longest = self._turns(b, marks, lo, hi, at_least, by_search)
         slowest = b.apply("maximum", together, b.mul(longest, warps))
-        by_lane = b.add(b.mul(slowest, index(self.element + self.apart)), looked)
+        by_lane = b.add(b.mul(slowest, index(self.element + self.per_lane)), looked)
         slowest = b.apply("maximum", alone, b.mul(b.ceil_div(longest, width), warps))
         by_warp = b.add(b.mul(slowest, index(self.element)), b.mul(marks.count, index(ALONE)))
         lanes = b.apply("lt", by_lane, b.apply("minimum", by_search, by_warp))

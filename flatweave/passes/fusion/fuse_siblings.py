@@ -264,7 +264,7 @@ class _Group(_Single):
             return False
         if self.reverse != sweep.op.reverse and self.is_ordered and sweep.is_ordered:
             return False
-        if _go_apart(self.sinks, sweep.op) or _go_apart(sweep.op.sinks, self.op):
+        if _are_faster_alone(self.sinks, sweep.op) or _are_faster_alone(sweep.op.sinks, self.op):
             return False
         if any(var not in self.stored or var in sweep.elsewhere for var in used):
             return False
@@ -319,7 +319,7 @@ class _Group(_Single):
         self.waiting = self.lasting = 0
 
 
-def _go_apart(sinks: Sequence[Sink], other: Sweep) -> bool:
+def _are_faster_alone(sinks: Sequence[Sink], other: Sweep) -> bool:
     """Whether one sweep compacts, walking along positions, and the other only combines rows of
     cheap elements, walking along rows: two passes are faster than one."""
     compacts = any(sink.filters for sink in sinks)

@@ -22,9 +22,9 @@ from flatweave.base.errors import Unsupported
 from flatweave.ops import HOST_BODIES, Check, Generate, Index, Locate, Map, Nest, Sort, Span
 from flatweave.ops.rows import array_type
 from flatweave.passes.nests.hard import (
-    apart,
     by_keys,
     has_hard,
+    hoisted,
     is_hard,
     keys_of,
     may_fail,
@@ -159,7 +159,7 @@ def host_let(b: Builder, let: Let, renaming: Substitution, nest: Lifted | None =
         b.inline_let(let, renaming)
         return
     if needs_memory(let.op):
-        before, op = apart(let.op)
+        before, op = hoisted(let.op)
         for each in before:
             host_let(b, each, renaming, nest)
         let = Let(let.vars, op, let.where)
@@ -291,7 +291,7 @@ def add(
         host_let(rows.b, let, renaming)
         return
     if needs_memory(let.op):
-        before, op = apart(let.op)
+        before, op = hoisted(let.op)
         for each in before:
             add(rows, each, renaming, own, searches, optional)
         let = Let(let.vars, op, let.where)

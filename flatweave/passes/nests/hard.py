@@ -93,7 +93,7 @@ def needs_memory(op: Op) -> bool:
     )
 
 
-def apart(op: Op) -> tuple[list[Let], Op]:
+def hoisted(op: Op) -> tuple[list[Let], Op]:
     """The lets of an operator that are the same for all its calls, and the operation without."""
     before: list[Let] = []
 

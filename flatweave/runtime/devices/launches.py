@@ -97,7 +97,7 @@ def note(call: Call, device: Device, name: str, blocks: int, times: Times) -> No
     call.launches.append(Timed(device, name, blocks, times))
     call.peak_bytes = max(call.peak_bytes, device.pool.used_bytes)
     if len(call.launches) >= MOST:
-        call.tell()
+        call.report()
 
 
 # Iterations of loops on the host: works that several of them enqueue alike become one call.

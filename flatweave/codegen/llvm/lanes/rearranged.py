@@ -220,7 +220,7 @@ def emit_in_turn(e: Emitter, let: Let) -> Sequence[Held]:
         return ()
     texts = [to_memory(e, dtype, e.width, e.vector(value)) for value in op.values_]
     if index.shape is not LINEAR or e.mask is not None:
-        _apart(e, buffer, kept, e.vector(op.index), texts)
+        _scatter_each(e, buffer, kept, e.vector(op.index), texts)
         return ()
     first = e.code.let(f"mul i64 {e.lowest(index)}, {count}")
     at = element(e, buffer, kept, first)
@@ -265,7 +265,7 @@ def _store_squares(
     code.has_streamed = code.has_streamed or streaming
 
 
-def _apart(e: Emitter, buffer: str, kept: DType, places: str, texts: Sequence[str]) -> None:
+def _scatter_each(e: Emitter, buffer: str, kept: DType, places: str, texts: Sequence[str]) -> None:
     """Each vector scattered separately."""
     kind = vec(i64, e.width)
     first = e.code.let(f"mul {kind} {places}, splat (i64 {len(texts)})")

@@ -125,9 +125,9 @@ class _Scan:
             distance *= 2
         return xs
 
-    def _join(self, first: Columns, second: Columns, apart: str) -> Columns:
-        """fn first second; only `second` in the lanes of the set `apart`."""
-        e, lanes = self.e, self.sets.outside(apart)
+    def _join(self, first: Columns, second: Columns, first_only: str) -> Columns:
+        """fn first second; only `second` in the lanes of the set `first_only`."""
+        e, lanes = self.e, self.sets.outside(first_only)
         both = combine(e, self.fn, self.dtypes, first, second)
         trios = zip(self.dtypes, both, second, strict=True)
         return [e.select(lanes, dtype, joined, alone) for dtype, joined, alone in trios]

@@ -292,7 +292,7 @@ def _load_atomic(e: Emitter, buffer: Var, index: Atom, order: str) -> Sequence[H
         text = e.code.let(f"load atomic {kept.llvm}, ptr {at} {order}, align {kept.bytes}")
         return (Held(UNIFORM, from_memory(e, dtype, 1, text)),)
     kind, total = vec(kept, e.width), "poison"
-    for lane, place in enumerate(_apart(e, index)):
+    for lane, place in enumerate(_of_each_lane(e, index)):
         at = element(e, text, dtype, place)
         found = e.code.let(f"load atomic {kept.llvm}, ptr {at} {order}, align {kept.bytes}")
         total = e.code.let(f"insertelement {kind} {total}, {kept.llvm} {found}, i64 {lane}")
@@ -326,14 +326,14 @@ def emit_store_whole(e: Emitter, let: Let) -> Sequence[Held]:
     if e.width == 1:
         pairs = [(e.uniform(op.index), e.uniform(value))]
     else:
-        pairs = list(zip(_apart(e, op.index), _apart(e, value), strict=True))
+        pairs = list(zip(_of_each_lane(e, op.index), _of_each_lane(e, value), strict=True))
     for place, word in pairs:
         at = element(e, text, i64, place)
         e.code.line(f"store atomic i64 {word}, ptr {at} monotonic, align 8")
     return ()
 
 
-def _apart(e: Emitter, atom: Atom) -> list[str]:
+def _of_each_lane(e: Emitter, atom: Atom) -> list[str]:
     """An i64 of each lane."""
     vector = e.vector(atom)
     return [

@@ -141,8 +141,8 @@ def emit_adopt(e: Emitter, let: Let) -> Sequence[Held]:
     """fw_token: the memory is the caller's, but owners are counted for it."""
     op: Adopt = let.op  # type: ignore[assignment]
     e.code.declare("ptr @fw_token(ptr, i64) nounwind")
-    given = e.code.let(f"zext i1 {e.uniform(op.given)} to i64")
-    token = e.code.let(f"call ptr @fw_token(ptr %ctx, i64 {given})")
+    donated = e.code.let(f"zext i1 {e.uniform(op.donated)} to i64")
+    token = e.code.let(f"call ptr @fw_token(ptr %ctx, i64 {donated})")
     return (Held(UNIFORM, e.hold(op.buffer).text, token),)
 
 

@@ -69,8 +69,8 @@ def _is_per_block(loop: For | While, definitions: dict[Var, Op], grids: set[Atom
 ENOUGH = 100  # lets of kernels that are worth a module; a module costs LLVM 1 to 2 ms
 
 
-def load(unit: Unit, plan: Plan, laps: PhaseTimer) -> CpuProgram:
-    """The program; `laps` go on while kernels are made."""
+def load(unit: Unit, plan: Plan, timer: PhaseTimer) -> CpuProgram:
+    """The program; `timer` continues while kernels are made."""
     parts, switches = parts_of(unit.host), config.current
     likely = {name: names for names in parts.alike for name in names}
     waiting: dict[str, tuple[Code, str]] = {}
@@ -81,26 +81,26 @@ def load(unit: Unit, plan: Plan, laps: PhaseTimer) -> CpuProgram:
             return [waiting.pop(name) for name in names]
         others = [name for name in likely.pop(names[0], ()) if likely.pop(name, None)]
         every = [*names, *others]
-        with config.scoped(cpu=switches.cpu, no_cache=switches.no_cache), shown(laps) as look:
-            kernels = on_deep_stack(lambda: make_kernels(unit, every, laps), look)
-        laps.tell()
+        with config.scoped(cpu=switches.cpu, no_cache=switches.no_cache), shown(timer) as look:
+            kernels = on_deep_stack(lambda: make_kernels(unit, every, timer), look)
+        timer.report()
         waiting.update(zip(others, kernels[len(names) :], strict=True))
         return kernels[: len(names)]
 
     table = KernelTable(parts.groups, made)
-    first = begin_kernels(unit, parts.first, laps, begin)
-    with laps.stage("emit"):
+    first = begin_kernels(unit, parts.first, timer, begin)
+    with timer.stage("emit"):
         text = emit_host(unit, parts, here())
     check_wanted()
-    with laps.stage("compile"):
+    with timer.stage("compile"):
         code = compile_text(text, level=level_of(unit.host))
     table.put(1, first())
     return CpuProgram(code, plan, table)
 
 
-def make_kernels(unit: Unit, names: Sequence[str], laps: PhaseTimer) -> CompiledGroup:
+def make_kernels(unit: Unit, names: Sequence[str], timer: PhaseTimer) -> CompiledGroup:
     """The machine code of some kernels, and the symbol of each."""
-    return begin_kernels(unit, names, laps, now)()
+    return begin_kernels(unit, names, timer, now)()
 
 
 def now(text: str) -> Callable[[], NativeCode]:
@@ -112,7 +112,7 @@ def now(text: str) -> Callable[[], NativeCode]:
 def begin_kernels(
     unit: Unit,
     names: Sequence[str],
-    laps: PhaseTimer,
+    timer: PhaseTimer,
     last: Callable[[str], Callable[[], NativeCode]],
 ) -> Callable[[], CompiledGroup]:
     """What gives the machine code of some kernels: LLVM is at work on the first ones while the
@@ -122,19 +122,19 @@ def begin_kernels(
 
     def finish(count: int) -> None:
         while len(done) < count:
-            with laps.stage("compile"):
+            with timer.stage("compile"):
                 done.append(begun[len(done)]())
-            laps.finish(len(done[-1]))
+            timer.finish(len(done[-1]))
 
-    laps.expect(len(names))
+    timer.expect(len(names))
     kernels: list[Kernel] = []
     for name in names:
-        with laps.stage("lower"):
+        with timer.stage("lower"):
             kernels.append(unit.kernel(name))
         check_wanted()
         if name == names[-1] or sum(map(_size, kernels)) >= ENOUGH:
             finish(len(begun) + 1 - (config.threads or POOL.default))
-            begun.append(_begin_module(kernels, laps, last if name == names[-1] else begin))
+            begun.append(_begin_module(kernels, timer, last if name == names[-1] else begin))
             kernels = []
 
     def finished() -> CompiledGroup:
@@ -145,12 +145,12 @@ def begin_kernels(
 
 
 def _begin_module(
-    kernels: Sequence[Kernel], laps: PhaseTimer, begin: Callable[[str], Callable[[], NativeCode]]
+    kernels: Sequence[Kernel], timer: PhaseTimer, begin: Callable[[str], Callable[[], NativeCode]]
 ) -> Callable[[], CompiledGroup]:
-    with laps.stage("emit"):
+    with timer.stage("emit"):
         text, symbols = emit_kernels(kernels, here())
     check_wanted()
-    with laps.stage("compile"):
+    with timer.stage("compile"):
         compiled = begin(text)
 
     def made() -> CompiledGroup:
