@@ -10,7 +10,7 @@ STAMP := $(VENV)/installed
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 JOBS ?= 2
 
-.PHONY: setup demo demo-cluster test tests test-all test-opencl test-aarch64 lint types bench docs wheel clean
+.PHONY: setup demo demo-cluster test tests test-all test-opencl test-aarch64 lint types bench docs wheel release-check licences clean
 
 demo: $(STAMP)
 	$(BIN)/python examples/demo.py
@@ -95,6 +95,7 @@ test-standard: $(STAMP)
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
+	$(BIN)/codespell
 
 types: $(STAMP)
 	$(BIN)/mypy
@@ -118,6 +119,23 @@ wheel: $(VENV)/installed-release
 	$(BIN)/python -m build --outdir dist . >build/wheel.log 2>&1 || { cat build/wheel.log; exit 1; }
 	$(BIN)/python -m twine check --strict dist/*
 	$(BIN)/python release/check_wheel.py dist
+
+# a release rehearsed, from a clean clone of what is committed: sdist, wheel, metadata, licences, the
+# changelog; installed into an empty environment of each Python that is found (PYTHONS="path .." adds
+# some), with the README's programs and quick tests
+release-check: $(VENV)/installed-release
+	$(BIN)/python release/rehearse.py
+
+# docs/licences.md: what each package states; needs all extras in .venv (pip install -e '.[EXTRA,..]')
+PACKAGES = import re, tomllib; p = tomllib.load(open("pyproject.toml", "rb"))["project"]; \
+	rows = [p["dependencies"], *p["optional-dependencies"].values()]; \
+	print(*sorted({re.split(r"[^\w.-]", x)[0] for row in rows for x in row} - {"flatweave"}))
+LICENCES := docs/licences.md
+
+licences: $(VENV)/installed-release
+	sed '/^|/,$$d' $(LICENCES) >$(VENV)/licences.md
+	$(BIN)/pip-licenses --from=mixed --format=markdown --with-system --packages $$($(BIN)/python -c '$(PACKAGES)') >>$(VENV)/licences.md
+	mv $(VENV)/licences.md $(LICENCES)
 
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis *.egg-info

@@ -1,12 +1,17 @@
 """How Sphinx builds the site: `make docs`. Its pages are those that docs/making lays out."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import flatweave
+from flatweave.tools.stub import LEFT_OUT
 
 project = "Flatweave"
 copyright = "The Flatweave Authors"
 version = release = flatweave.__version__
 
-extensions = ["myst_parser"]
+extensions = ["myst_parser", "sphinx.ext.autodoc"]
 source_suffix = {".md": "markdown"}
 root_doc = "index"
 exclude_patterns = ["files"]
@@ -17,9 +22,31 @@ myst_heading_anchors = 4
 suppress_warnings = ["myst.xref_missing"]
 highlight_language = "none"
 
+# entries of the reference: signatures without annotations, since `Types:` says more
+default_role = "code"
+autodoc_typehints = "none"
+autodoc_class_signature = "separated"
+autodoc_default_options = {"exclude-members": ", ".join(sorted(LEFT_OUT))}
+add_module_names = False
+
 html_theme = "furo"
 html_title = "Flatweave"
 html_static_path = ["pictures/static"]
 html_css_files = ["site.css"]
 html_copy_source = False
 html_show_sourcelink = False
+
+
+def indented_is_literal(
+    app: Any, what: str, name: str, value: Any, options: Any, lines: list[str]
+) -> None:
+    """Indented text in a docstring is shown as it is; examples are recognised by their prompt."""
+    for k in range(len(lines) - 1, 0, -1):
+        begins = lines[k].startswith("    ") and not lines[k].lstrip().startswith(">>>")
+        if begins and not lines[k - 1]:
+            lines[k - 1 : k] = ["", "::", ""]
+
+
+def setup(app: Any) -> None:
+    """What Sphinx calls first."""
+    app.connect("autodoc-process-docstring", indented_is_literal)

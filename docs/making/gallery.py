@@ -11,13 +11,14 @@ Every program of the folder is taken: a new one needs nothing but its docstring.
 from __future__ import annotations
 
 import ast
+import inspect
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from docs.making.reference import markdown
-
+CODE = re.compile(r"(`[^`]*`)")
+SIGNS = re.compile(r"([*_<>\[\]#|$~\\])")
 SUPPORT = ("__main__", "__init__", "demo", "folder", "conftest")
 TOP = "Programs"
 FIRST = """# Gallery
@@ -148,3 +149,34 @@ def _index(groups: list[tuple[str, list[Path]]], pictures: Path, times: Times) -
     names += [f"{(name_of(programs[0]) or '').split('/')[0]}/index" for _, programs in groups[1:]]
     parts.append("```{toctree}\n:maxdepth: 1\n:hidden:\n\n" + "\n".join(names) + "\n```\n")
     return "\n".join(parts)
+
+
+def markdown(text: str) -> str:
+    """Paragraphs; what is indented, and what begins with >>>, as it stands."""
+    found: list[str] = []
+    for block in re.split(r"\n\s*\n", text.strip("\n")):
+        if block.startswith("    ") or block.startswith(">>>"):
+            found.append(block)
+            continue
+        found.append("".join(_plain(part) for part in CODE.split(block)))
+    parts: list[str] = []
+    literal: list[str] = []
+    for block in [*found, ""]:
+        if block.startswith(("    ", ">>>")):
+            literal.append(block)
+            continue
+        if literal:
+            parts.append(_literal("\n\n".join(literal)))
+            literal = []
+        parts.append(block)
+    return "\n\n".join(parts).strip()
+
+
+def _plain(part: str) -> str:
+    return part if part.startswith("`") else SIGNS.sub(r"\\\1", part)
+
+
+def _literal(text: str) -> str:
+    lines = inspect.cleandoc("\n" + text)
+    language = "pycon" if lines.startswith(">>>") else "text"
+    return f"```{language}\n{lines}\n```"

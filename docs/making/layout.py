@@ -17,7 +17,7 @@ import shutil
 from os.path import relpath
 from pathlib import Path
 
-from docs.making import drawn, gallery, notebooks, reference
+from docs.making import gallery, notebooks, reference
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS, RESULTS, EXAMPLES = ROOT / "docs", ROOT / "bench" / "results", ROOT / "examples"
@@ -96,7 +96,6 @@ def write(folder: Path) -> None:
     for name, text in reference.pages():
         layout.write(folder / name, text, DOCS / name)
     pictures = folder / "pictures" / "gallery"
-    drawn.write(EXAMPLES / "gallery", pictures)
     for name, text, path in gallery.pages(EXAMPLES, pictures, gallery.measured(RESULTS)):
         layout.write(folder / name, text, path)
 

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from flatweave.base.errors import ArgumentError, Unsupported
 from flatweave.base.locks import Lock
-from flatweave.frontend.call.compiled import Compiled, Entry, Donated
+from flatweave.frontend.call.compiled import Compiled, Donated, Entry
 from flatweave.frontend.call.signature import keep
 from flatweave.places.demand import Demand, Rates, demand_of, rates
 from flatweave.places.division import agrees

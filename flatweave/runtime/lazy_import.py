@@ -1,4 +1,4 @@
-"""The one place of lazy imports: the compiler is imported when the first program must be compiled.
+"""Lazy imports, all in this file: the compiler is imported when the first program must be compiled.
 
     compiler().build(program, "cpu", True, CHOSEN)
     llvm()                                            as much of it as makes machine code of text

@@ -40,7 +40,7 @@ def test_values_are_those_of_one_machine(name, client):
 def test_what_is_large_is_cut_where_it_is(client, monkeypatch):
     """The indices that a chunk reads, the runs of a sort, copies of a histogram."""
     monkeypatch.setattr("flatweave.cluster.on_dask.REPLICATED", 0)
-    monkeypatch.setattr("flatweave.cluster.on_dask.APART", 0)
+    monkeypatch.setattr("flatweave.cluster.on_dask.TASK_BYTES", 0)
     monkeypatch.setattr("flatweave.cluster.partial_results.AT_CLIENT", 0)
     for name in ("places of places", "sorted by key", "histogram", "three neighbours"):
         agree(name, OnDask(client), 19)
@@ -65,7 +65,7 @@ def test_parts_without_rows_are_no_tasks(client, monkeypatch):
     """In sorted data each chunk has one part; other results of a task are not sent."""
     place = OnDask(client)
     monkeypatch.setattr(place, "_workers", lambda: ["worker"] * 10)
-    monkeypatch.setattr("flatweave.cluster.on_dask.APART", 100)
+    monkeypatch.setattr("flatweave.cluster.on_dask.TASK_BYTES", 100)
     asked = []
     monkeypatch.setattr(place, "_parts", lambda parts, _: asked.extend(parts) or parts)
     groups, ends = ["a", "b", "c"], [[0, 9, 9, 90], [0, 0, 90, 90], [0, 1, 2, 3]]

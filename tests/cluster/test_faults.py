@@ -61,7 +61,7 @@ def everything(xs, places):
 @pytest.mark.slow
 def test_a_worker_killed_in_any_phase_costs_time_alone(monkeypatch):
     """Whichever kind of task was just asked for, when a worker is killed."""
-    for name in ("on_dask.APART", "on_dask.REPLICATED", "partial_results.AT_CLIENT"):
+    for name in ("on_dask.TASK_BYTES", "on_dask.REPLICATED", "partial_results.AT_CLIENT"):
         monkeypatch.setattr(f"flatweave.cluster.{name}", 0)
     xs, places = np.arange(4000) * 7919 % 4001, np.arange(4000) * 31 % 4000
     wanted = [np.asarray(each) for each in everything(xs, places)]

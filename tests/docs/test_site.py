@@ -14,9 +14,11 @@ from tests.docs.blocks import programs
 from tests.shape.tree import ROOT
 
 PUBLIC = [
-    *(f"fw.{name}" for name in dir(fw) if name not in reference.MODULES and name != "__version__"),
-    *(f"fw.{of}.{name}" for of, module in reference.MODULES.items() for name in module.__all__),
-    *(f"fk.{name}" for name in fk.__all__ if name != "schedules"),
+    *(f"{fw.__name__}.{name}" for name in dir(fw)
+      if name not in reference.MODULES and name != "__version__"),
+    *(f"{module.__name__}.{name}" for module in reference.MODULES.values()
+      for name in module.__all__),
+    *(f"{fk.__name__}.{name}" for name in fk.__all__ if name != "schedules"),
 ]
 
 
@@ -29,11 +31,19 @@ def laid_out(tmp_path_factory):
 
 
 def test_every_public_name_is_in_the_reference(laid_out):
-    """Once, as the head of what its docstring says."""
-    text = "\n".join(page.read_text() for page in laid_out.glob("reference/*/*.md"))
-    names = re.findall(r"^`{5}\{py:\w+\} ([\w.]+)", text, re.MULTILINE)
+    """Once, as an entry that Sphinx writes from its docstring; the core first, about 60 names."""
+    pages = {part: "\n".join(page.read_text() for page in laid_out.glob(f"reference/{part}/*.md"))
+             for part in ("core", "numpy", "tables", "kernels")}  # fmt: skip
+    found = {part: re.findall(r"^\.\. auto\w+:: ([\w.]+)", text, re.MULTILINE)
+             for part, text in pages.items()}  # fmt: skip
+    names = [name for part in found.values() for name in part]
 
     assert {name: names.count(name) for name in PUBLIC} == dict.fromkeys(PUBLIC, 1)
+    assert 60 <= len(found["core"]) <= 160
+    index = (laid_out / "reference" / "index.md").read_text()
+    assert [index.index(f"{part}/*") for part in pages] == sorted(
+        index.index(f"{part}/*") for part in pages
+    )
 
 
 def test_every_example_has_a_page(laid_out):
@@ -46,6 +56,19 @@ def test_every_example_has_a_page(laid_out):
         name = gallery.name_of(path)
         assert path.read_text().rstrip() in (laid_out / "gallery" / f"{name}.md").read_text()
         assert f"({name}.md)" in shown
+
+
+def test_every_program_has_a_picture(laid_out):
+    """A small one, of what it computes: python -m docs.pictures.thumbnails NAME draws it."""
+    programs = [path for path in (ROOT / "examples").rglob("*.py") if gallery.name_of(path)]
+    folder = laid_out / "pictures" / "gallery"
+    pictures = {gallery.name_of(path): gallery.picture_of(path, folder) for path in programs}
+    index = (laid_out / "gallery" / "index.md").read_text()
+
+    assert [name for name, picture in pictures.items() if picture is None] == []
+    assert all(f"gallery/{picture.name})" in index for picture in pictures.values())
+    assert sum(path.stat().st_size for path in folder.iterdir()) < 1_500_000
+    assert {path.name for path in folder.iterdir()} == {path.name for path in pictures.values()}
 
 
 def test_a_program_of_the_gallery_has_its_times_and_its_picture(laid_out):
@@ -127,7 +150,7 @@ def test_a_docstring_becomes_markdown():
     """What is indented or an example stands as it is; signs of Markdown in sentences are none."""
     text = "Adds *xs to `*ys`.\n\n    a  b\n\n    c\n\nThen:\n\n    >>> 1 + 1\n    2"
 
-    assert reference.markdown(text) == (
+    assert gallery.markdown(text) == (
         "Adds \\*xs to `*ys`.\n\n```text\na  b\n\nc\n```\n\nThen:\n\n```pycon\n>>> 1 + 1\n2\n```"
     )
 

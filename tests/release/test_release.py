@@ -2,17 +2,17 @@
 
 import re
 import runpy
+import sys
 import tomllib
-
-import pytest
 
 import flatweave as fw
 from tests.shape.tree import ROOT
 
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 RECIPE = (ROOT / "release" / "conda" / "recipe.yaml").read_text(encoding="utf-8")
-CHANGELOG = runpy.run_path(str(ROOT / "release" / "changelog.py"))
-LICENCES = runpy.run_path(str(ROOT / "release" / "licences.py"))
+TOML = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+PROJECT = TOML["project"]
+TOWNCRIER = TOML["tool"]["towncrier"]
+REHEARSE = runpy.run_path(str(ROOT / "release" / "rehearse.py"))
 
 
 def test_versions_agree():
@@ -34,50 +34,54 @@ def test_the_recipe_asks_for_what_the_package_asks_for():
     assert asked == [f"python{PROJECT['requires-python']}", *PROJECT["dependencies"]]
 
 
-def test_the_page_of_licences_has_every_package():
-    """Those that each extra installs, too; what is installed here states the same licence."""
-    page = (ROOT / "docs" / "licences.md").read_text(encoding="utf-8")
-    lines = dict(re.findall(r"^\| (\S+) \| (.*) \| .* \|$", page, re.MULTILINE))
-    del lines["package"]
+def packages():
+    """Those that the package and its extras require, by name."""
+    lists = [PROJECT["dependencies"], *PROJECT["optional-dependencies"].values()]
+    names = {re.split(r"[^\w.-]", each, maxsplit=1)[0].lower() for row in lists for each in row}
+    return names - {"flatweave"}
 
-    assert {name: ", ".join(users) for name, users in LICENCES["needed"]().items()} == lines
+
+def test_the_page_of_licences_has_every_package():
+    """Those that each extra installs, too; `make licences` writes the table."""
+    page = (ROOT / "docs" / "licences.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (\S+) +\| \S+ +\| (\S.*?) +\|$", page, re.MULTILINE)
+    listed = {name.lower(): licence for name, licence in rows if name != "Name"}
+
+    assert packages() == listed.keys()
+    assert "UNKNOWN" not in listed.values()
+
+
+def notes():
+    """The notes of changes since the last release."""
+    return [path for path in (ROOT / "changes").glob("*.md") if path.name != "README.md"]
 
 
 def test_every_change_has_a_kind():
-    """And one line or more of text, without a heading."""
-    for file in CHANGELOG["change_files"](ROOT / "changes"):
-        text = file.read_text(encoding="utf-8").strip()
+    """One that towncrier knows; and one line or more of text, without a heading."""
+    kinds = [each["directory"] for each in TOWNCRIER["type"]]
+    readme = (ROOT / "changes" / "README.md").read_text(encoding="utf-8")
 
-        assert CHANGELOG["kind_of"](file) in CHANGELOG["KINDS"]
-        assert text and not text.startswith("#")
-
-
-def test_changes_become_a_versions_part(tmp_path):
-    """Above the version before; kinds in their order, files in that of their names."""
-    for name, text in {
-        "b.fix.md": "Sums of nothing are 0.\n",
-        "a.fix.md": "Rows end\nwhere they end.",
-        "z.feature.md": "`fw.new`:\n\n    example\n",
-    }.items():
-        (tmp_path / name).write_text(text)
-    files = CHANGELOG["change_files"](tmp_path)
-    made = CHANGELOG["with_version"]("# Changelog\n\n## 0.1.0\nFirst.\n", "0.2.0", "today", files)
-
-    assert made == (
-        "# Changelog\n\n## 0.2.0, today\n"
-        "\n### New\n- `fw.new`:\n\n      example\n"
-        "\n### Fixed\n- Rows end\n  where they end.\n- Sums of nothing are 0.\n"
-        "\n## 0.1.0\nFirst.\n"
-    )
+    assert sorted(re.findall(r"^\| `(\w+)` \|", readme, re.MULTILINE)) == sorted(kinds)
+    for note in notes():
+        text = note.read_text(encoding="utf-8").strip()
+        assert note.name.removesuffix(".md").rpartition(".")[2] in kinds, note
+        assert text and not text.startswith("#"), note
 
 
-def test_a_version_is_released_once():
-    """A second time its heading is there."""
-    with pytest.raises(SystemExit, match=r"heading for 0\.1\.0 already"):
-        CHANGELOG["with_version"]("# Changelog\n\n## 0.1.0\nFirst.\n", "0.1.0", "today", [])
+def test_the_changelog_has_a_place_for_the_next_version():
+    """Below the text that towncrier looks for; the part of 0.1.0 fits on a page."""
+    text = (ROOT / TOWNCRIER["filename"]).read_text(encoding="utf-8")
+    before, _, after = text.partition(TOWNCRIER["start_string"])
+
+    assert before and after.lstrip().startswith("## ")
+    assert (ROOT / TOWNCRIER["template"]).is_file()
+    assert len(text[text.index("\n## 0.1.0") :].splitlines()) <= 40
 
 
-def test_a_change_of_no_kind_is_refused(tmp_path):
-    """The message has the existing kinds."""
-    with pytest.raises(SystemExit, match="one of feature, change, faster, fix"):
-        CHANGELOG["kind_of"](tmp_path / "what.new.md")
+def test_pythons_are_found_by_version():
+    """The newest first, each version once, none that is too old."""
+    versions = list(REHEARSE["pythons"](">=3.11"))
+
+    assert f"{sys.version_info[0]}.{sys.version_info[1]}" in versions or not versions
+    assert versions == sorted(set(versions), key=REHEARSE["number"], reverse=True)
+    assert REHEARSE["pythons"](">=4.0") == {}

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.shape.prose import PATTERN, habits, of_python, sentence_lengths
+from tests.shape.prose import PATTERN, habits, of_python, prose, sentence_lengths
 from tests.shape.tree import ROOT
 
 TOP = sorted(ROOT.glob("*.md"))
@@ -63,6 +63,16 @@ def test_lines_with_a_habit(folder):
     found = [line for path in FILES[folder] for line in habits(path)]
 
     assert len(found) <= MOST.get(folder, 0), "\n".join(found)
+
+
+def test_the_rate_of_habits():
+    """Of 100 lines of prose at most 1.0 in the whole tree, 0.5 in the README and the documents."""
+    documents = [*PAGES, *FILES["changes"]]
+    for paths, most in ((sum(FILES.values(), []), 1.0), (documents, 0.5)):
+        lines = sum(1 for path in paths for _ in prose(path))
+        found = sum(len(habits(path)) for path in paths)
+
+        assert 100 * found / lines <= most, f"{found} of {lines} lines"
 
 
 def test_sentences_are_short():

@@ -82,7 +82,7 @@ def _apply(fn: Lambda, m: Memory, at: Atom, values: list[Atom]) -> None:
 
 
 def atomic_exchange(m: Memory, i: Any, value: Any) -> Any:
-    """m[i] = value; gives what was there before.
+    """`m[i] = value`; gives what was there before.
 
     Types: `m: Memory of t[n], i: integer, value: t -> t`. Raises IndexOutOfBounds for an index
     outside, DTypeError for elements that are tuples, NestingError outside of a thread's code.
@@ -100,7 +100,7 @@ def atomic_exchange(m: Memory, i: Any, value: Any) -> Any:
 
 
 def atomic_add(m: Memory, i: Any, value: Any) -> Any:
-    """m[i] += value; gives what was there before.
+    """`m[i] += value`; gives what was there before.
 
     Types: `m: Memory of t[n], i: integer, value: t -> t`. Raises IndexOutOfBounds for an index
     outside, DTypeError for elements that are tuples, NestingError outside of a thread's code.
@@ -118,7 +118,7 @@ def atomic_add(m: Memory, i: Any, value: Any) -> Any:
 
 
 def atomic_sub(m: Memory, i: Any, value: Any) -> Any:
-    """m[i] -= value; gives what was there before.
+    """`m[i] -= value`; gives what was there before.
 
     Types: `m: Memory of t[n], i: integer, value: t -> t`. Raises IndexOutOfBounds for an index
     outside, DTypeError for elements that are tuples, NestingError outside of a thread's code.
@@ -137,7 +137,7 @@ def atomic_sub(m: Memory, i: Any, value: Any) -> Any:
 
 
 def atomic_inc(m: Memory, i: Any) -> Any:
-    """m[i] += 1; gives what was there before.
+    """`m[i] += 1`; gives what was there before.
 
     Types: `m: Memory of t[n], i: integer -> t`. Raises IndexOutOfBounds for an index outside,
     DTypeError for elements that are tuples, NestingError outside of a thread's code. Source:
@@ -191,7 +191,7 @@ def atomic_max(m: Memory, i: Any, value: Any) -> Any:
 
 
 def atomic_and(m: Memory, i: Any, value: Any) -> Any:
-    """m[i] &= value; gives what was there before.
+    """`m[i] &= value`; gives what was there before.
 
     Types: `m: Memory of t[n], i: integer, value: t -> t`. Raises IndexOutOfBounds for an index
     outside, DTypeError for elements that are tuples or of floats, NestingError outside of a
@@ -209,7 +209,7 @@ def atomic_and(m: Memory, i: Any, value: Any) -> Any:
 
 
 def atomic_or(m: Memory, i: Any, value: Any) -> Any:
-    """m[i] |= value; gives what was there before.
+    """`m[i] |= value`; gives what was there before.
 
     Types: `m: Memory of t[n], i: integer, value: t -> t`. Raises IndexOutOfBounds for an index
     outside, DTypeError for elements that are tuples or of floats, NestingError outside of a
@@ -227,7 +227,7 @@ def atomic_or(m: Memory, i: Any, value: Any) -> Any:
 
 
 def atomic_xor(m: Memory, i: Any, value: Any) -> Any:
-    """m[i] ^= value; gives what was there before.
+    """`m[i] ^= value`; gives what was there before.
 
     Types: `m: Memory of t[n], i: integer, value: t -> t`. Raises IndexOutOfBounds for an index
     outside, DTypeError for elements that are tuples or of floats, NestingError outside of a

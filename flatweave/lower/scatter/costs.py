@@ -130,8 +130,8 @@ def _write(s: Scattering, kernel: KernelBuilder, result: Var) -> None:
         c.emit(Store(seen, at, Const(1, u8)))
         inside = c.apply("lt", c.cast(place, u64), c.cast(extent, u64))
         knows = c.apply("and", inside, c.apply("ne", before, NONE))
-        far = c.apply("gt", c.apply("abs", c.sub(place, before)), index(PAGE // each))
-        is_far = c.apply("and", knows, c.apply("and", far, new))
+        moved = c.apply("gt", c.apply("abs", c.sub(place, before)), index(PAGE // each))
+        is_far = c.apply("and", knows, c.apply("and", moved, new))
         return place, c.add(far, c.cast(is_far, i64)), c.add(known, c.cast(knows, i64))
 
     runs = b.inner()
