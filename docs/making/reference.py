@@ -40,7 +40,7 @@ def pages() -> Iterator[tuple[str, str]]:
         title = f"fw.{name}\n\n{inspect.cleandoc(module.__doc__ or '').partition(chr(10))[0]}"
         yield f"reference/{part}/{name}.md", _page(title, module, module.__all__)
     for title, (holder, said, names) in _groups_of_fk():
-        heading = f"fk: {title.replace('-', ', ').replace('_', ' ')}\n\n{said}"
+        heading = f"fk: {title.rpartition('-')[2].replace('_', ' ')}\n\n{said}"
         yield f"reference/kernels/{title}.md", _page(heading, holder, names)
 
 

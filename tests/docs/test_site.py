@@ -181,3 +181,5 @@ def test_the_site_is_built(laid_out):
     assert done.returncode == 0, done.stderr
     assert links.wrong(site) == []
     assert (site / "index.html").exists()
+    index = (site / "searchindex.js").read_text()
+    assert all(f'"{stem}"' in index for stem in ("groupbi", "jag", "associ", "scan", "autodiff"))

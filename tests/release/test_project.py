@@ -83,7 +83,7 @@ def test_hooks_run_what_make_runs():
     hooks = [hook for repo in read(OTHERS[0])["repos"] for hook in repo["hooks"]]
     commands = (ROOT / "Makefile").read_text("utf-8").replace("$(BIN)", ".venv/bin")
 
-    assert {hook["id"] for hook in hooks} == {"ruff", "mypy"}
+    assert {hook["id"] for hook in hooks} == {"ruff", "mypy", "codespell"}
     assert all(hook["entry"] in commands for hook in hooks)
 
 
