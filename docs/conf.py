@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import flatweave
@@ -37,10 +38,14 @@ html_copy_source = False
 html_show_sourcelink = False
 
 
-def indented_is_literal(
+def plain_text(
     app: Any, what: str, name: str, value: Any, options: Any, lines: list[str]
 ) -> None:
-    """Indented text in a docstring is shown as it is; examples are recognised by their prompt."""
+    """Signs of RST in the sentences of a docstring are escaped. Indented text is shown as it is;
+    examples are recognised by their prompt."""
+    parts = re.split(r"(`[^`]*`|^    .*$)", "\n".join(lines), flags=re.MULTILINE)
+    parts[::2] = [re.sub(r"([*|])", r"\\\1", part) for part in parts[::2]]
+    lines[:] = "".join(parts).split("\n")
     for k in range(len(lines) - 1, 0, -1):
         begins = lines[k].startswith("    ") and not lines[k].lstrip().startswith(">>>")
         if begins and not lines[k - 1]:
@@ -49,4 +54,4 @@ def indented_is_literal(
 
 def setup(app: Any) -> None:
     """What Sphinx calls first."""
-    app.connect("autodoc-process-docstring", indented_is_literal)
+    app.connect("autodoc-process-docstring", plain_text)
