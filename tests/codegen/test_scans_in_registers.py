@@ -59,7 +59,6 @@ PROGRAMS = {
     ),
     "affine": (lambda f: fw.scan(affine, (1.0, 0.0), (0.5 + f / 2, f)), F64),
     "four outputs": (four, I32),
-    "rows of four": (lambda x: fw.scan(lambda a, b: a + b, np.zeros(4), x), F64[:8].reshape(2, 4)),
     "exclusive": (lambda x: fw.scan(fw.add, np.int32(3), x, exclusive=True), I32),
     "reverse": (lambda x: fw.scan(fw.add, np.int32(3), x, reverse=True), I32),
     "reduced": (summed, I64),
@@ -91,7 +90,6 @@ LEVELS = {
     ),
 }
 ALL = PROGRAMS | LEVELS
-KEPT = [name for name in ALL if name != "rows of four"]
 ROOM = replace(CUDA, thread_registers=255)
 """Registers for 16 elements of all of these; fewer are not worth keeping."""
 
@@ -107,7 +105,7 @@ def unit_of(name, machine=CUDA, n=None):
     ("name", "architecture"),
     [WIDEST, *(pytest.param(name, architecture, marks=pytest.mark.slow) for name in PROGRAMS
                for architecture in ("sm_80", "sm_90")
-               if name != "rows of four" and (name, architecture) != WIDEST)],
+               if (name, architecture) != WIDEST)],
 )  # fmt: skip
 def test_no_more_registers_than_the_model_says(name, architecture):
     """So many warps run as it counts on, and nothing is moved to memory and back."""
@@ -124,7 +122,7 @@ def test_no_more_registers_than_the_model_says(name, architecture):
 
 
 @pytest.mark.sampled
-@pytest.mark.parametrize("name", every(2, KEPT))
+@pytest.mark.parametrize("name", every(2, ALL))
 def test_values_of_any_number_of_elements(name):
     """One element for a lane and several, blocks that are not full, and none at all."""
     for each, n in ((1, 130), (3, 0), (3, 1), (3, 191), (3, 192), (3, 700)):

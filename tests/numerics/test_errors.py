@@ -48,13 +48,13 @@ REFUSED = {
     ),
     "pad has no element to repeat": (fw.ShapeError, lambda: fw.pad(NONE, 2, mode="edge")),
     "'mean' is not a mode of pad": (fw.ArgumentError, lambda: fw.pad(V, 2, mode="mean")),
-    "the width of pad does not fit 1 axes": (
+    "the width of pad does not fit 1 axis: it has parts of 2, 2 numbers": (
         fw.ArgumentError, lambda: fw.pad(V, ((1, 2), (3, 4)))
     ),
     "the width of pad does not fit 2 axes": (
         fw.ArgumentError, lambda: fw.pad(np.ones((2, 2)), [1, 2, 3])
     ),
-    "the constant of pad does not fit 1 axes": (
+    "the constant of pad does not fit 1 axis": (
         fw.ArgumentError, lambda: fw.pad(V, 1, constant_values=[[1, 2], [3, 4]])
     ),
     "the mode 'edge' of pad takes no constant_values": (
@@ -96,6 +96,9 @@ REFUSED = {
     "a of convolve must be one row": (fw.ShapeError, lambda: fw.convolve(np.ones((2, 2)), V)),
     "'most' is not a mode of correlate": (fw.ArgumentError, lambda: fw.correlate(V, V, "most")),
     "asks for axes that no operand has": (fw.ArgumentError, lambda: fw.einsum("i->j", V)),
+    "einsum takes the names of axes first, as a text": (
+        fw.ArgumentError, lambda: fw.einsum(V, [0], V, [0])
+    ),
     "names 2 operands, and there are 1": (fw.ArgumentError, lambda: fw.einsum("i,i", V)),
     "names 2 axes of an operand that has 1": (fw.ArgumentError, lambda: fw.einsum("ij", V)),
     "axis i of einsum has 7 elements, and 2": (

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from flatweave.base.errors import ArgumentError
+from flatweave.base.pretty import counted
 from flatweave.base.source import user_location
 from flatweave.frontend.arrays.joining import concat
 from flatweave.frontend.arrays.shapes import axis_of
@@ -99,8 +100,9 @@ def _pairs(given: Any, array: Any, what: str) -> list[tuple[Any, Any]]:
     if len(pairs) == 1:
         pairs = pairs * rank
     if len(pairs) != rank or any(len(pair) not in (1, 2) for pair in pairs):
+        axes, sizes = counted(rank, "axis", "axes"), ", ".join(str(len(pair)) for pair in pairs)
         raise ArgumentError(
-            f"the {what} of pad does not fit {rank} axes: {given!r}.",
+            f"the {what} of pad does not fit {axes}: it has parts of {sizes} numbers.",
             where=user_location(),
             remedy="Give a number, a pair (before, after), or such a pair for each axis.",
         )

@@ -103,7 +103,12 @@ def einsum(subscripts: str, *operands: Any, optimize: Any = False) -> Array:
 
 def _names(subscripts: str, ranks: Sequence[int]) -> tuple[list[str], str]:
     """The names of each operand's axes, and of the result's; those of "..." are digits."""
-    text = "".join(subscripts.split()) if isinstance(subscripts, str) else ""
+    if not isinstance(subscripts, str):
+        raise ArgumentError(
+            "einsum takes the names of axes first, as a text.",
+            where=user_location(), remedy='Write fw.einsum("ij,jk->ik", x, y).',
+        )  # fmt: skip
+    text = "".join(subscripts.split())
     given, arrow, wanted = text.partition("->")
     terms = given.split(",")
     if len(terms) != len(ranks):
