@@ -99,7 +99,7 @@ def _opened(how: str, name: str) -> Opened:
         raise
     except Exception as failure:  # of the code that decodes it
         raise ArgumentError(
-            f"{name} cannot be read as {how}: {failure}.",
+            f"{name} cannot be read as {how}: {str(failure).rstrip('.')}.",
             remedy="Say format=, if it is something else.",
         ) from None
 

@@ -130,6 +130,7 @@ def _modules(declared: Mapping[str, str]) -> dict[str, str]:
 
 
 MODULES = _modules(PUBLIC)
+NAMES = MODULES.keys() | ALIASES.keys()
 _INSIDE = MODULES | _modules(INSIDE)
 
 

@@ -12,6 +12,7 @@ from collections.abc import Collection
 from flatweave.base.errors import ArgumentError, EscapedArrayError, NotTraceableError
 from flatweave.base.source import Location, user_location
 from flatweave.frontend.values.operators import METHODS
+from flatweave.frontend.values.public_names import NAMES
 
 BRANCH = (
     "Use fw.where(p, a, b) to choose between values, fw.cond(p, f, g) between computations; in a"
@@ -283,7 +284,7 @@ def attribute(
         remedy=f'A field is read by its name: {x}["{name}"].'
         if name in fields
         else f"Use fw.{name}({x})."
-        if name in METHODS
+        if name in NAMES
         else f"help(fw.{kind}) shows what there is; functions are in fw: fw.sort({x}).",
     )
 
