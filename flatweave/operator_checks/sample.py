@@ -40,6 +40,7 @@ FEW = 8  # where those take long, or there are fewer
 SHARE = 2  # evaluating the elements may take 1 / SHARE of the remaining lets
 ROWS = 3  # elements where each is an array; rows of a map, iterations of a loop
 WRITES = 64
+IN_KERNELS = 2  # lets that take as long as one in the simulator
 
 
 class Neighbours(LazyInterp):
@@ -324,8 +325,8 @@ class Sampler(Neighbours):
 
     def _try_kernel(self, env: Env, op: CallKernel) -> bool:
         """Try the operators of a kernel where its first blocks meet them."""
-        tries = FirstBlocks(op.program.tried, self.lets_left)
+        tries = FirstBlocks(op.program.tried, self.lets_left // IN_KERNELS)
         try:
             return tries.run(self._arrays(env, op.args))
         finally:
-            self.lets_left -= tries.spent
+            self.lets_left -= IN_KERNELS * tries.spent
