@@ -52,6 +52,19 @@ def _byte(values: Any, i: Any) -> Any:
     return fw.gather(values, i, default=0)
 
 
+def _over_digits(values: Any, i: Any, last: Any, state: Any, step: Any) -> tuple[Any, Any]:
+    """The index after the digits from `i` on, and the state after `step(state, digit)` for each."""
+    def more(carry: Any) -> Any:
+        return (carry[0] < last) & (carry[1] < 10)
+
+    def turn(carry: Any) -> Any:
+        i, digit, state = carry
+        return i + 1, _byte(values, i + 1) - 48, step(state, digit.astype(fw.u64))
+
+    end, _, state = fw.while_loop(more, turn, (i, _byte(values, i) - 48, state))
+    return end, state
+
+
 def _check(states: Any, what: str, dtype: Any) -> None:
     fw.check(states != WRONG, f"to_numbers: row {{0}} is no {what}.",
              remedy="Select the rows that are numbers first: s[mask].to_numbers().")  # fmt: skip
@@ -76,16 +89,12 @@ def _integers(rows: Any, dtype: Any) -> Any:
         first, last = text_in(values, start, stop)
         is_negative, begin = _sign(values, first, last)
 
-        def more(state: Any) -> Any:
-            return (state[0] < last) & (_byte(values, state[0]) - 48 < 10)
-
-        def step(state: Any) -> Any:
-            i, v, is_over = state
-            digit = _byte(values, i) - 48
+        def step(state: Any, digit: Any) -> Any:
+            v, is_over = state
             is_over = is_over | (v > tenth) | ((v == tenth) & (digit > most % 10))
-            return i + 1, v * 10 + digit.astype(fw.u64), is_over
+            return v * 10 + digit, is_over
 
-        end, v, is_over = fw.while_loop(more, step, (begin, fw.u64(0), False))
+        end, (v, is_over) = _over_digits(values, begin, last, (fw.u64(0), False), step)
         limit = fw.where(is_negative, fw.u64(-int(info.min)), fw.u64(int(info.max)))
         state = fw.where(is_over | (v > limit), TOO_LARGE, FINE)
         state = fw.where((end == begin) | (end < last), WRONG, state)
@@ -133,18 +142,14 @@ def _floats(rows: Any, high: Any, low: Any, powers: Any, dtype: Any) -> Any:
 def _digits(values: Any, i: Any, last: Any, v: Any, is_inexact: Any) -> tuple[Any, Any, Any, Any]:
     """Where digits end, the number with them, how many are beyond the 19th, and whether any of
     those is not 0."""
-    def more(state: Any) -> Any:
-        return (state[0] < last) & (_byte(values, state[0]) - 48 < 10)
-
-    def step(state: Any) -> Any:
-        i, v, beyond, is_inexact = state
-        digit = (_byte(values, i) - 48).astype(fw.u64)
+    def step(state: Any, digit: Any) -> Any:
+        v, beyond, is_inexact = state
         is_full = v >= 10**18
         longer = fw.where(is_full, v, v * 10 + digit)
-        return i + 1, longer, beyond + is_full, is_inexact | (is_full & (digit > 0))
+        return longer, beyond + is_full, is_inexact | (is_full & (digit > 0))
 
-    found: tuple[Any, Any, Any, Any] = fw.while_loop(more, step, (i, v, fw.i64(0), is_inexact))
-    return found
+    end, state = _over_digits(values, i, last, (v, fw.i64(0), is_inexact), step)
+    return (end, *state)
 
 
 def _decimal(values: Any, begin: Any, last: Any) -> tuple[Any, Any, Any, Any, Any]:
@@ -158,14 +163,10 @@ def _decimal(values: Any, begin: Any, last: Any) -> tuple[Any, Any, Any, Any, An
     def exponent() -> Any:
         is_negative, first = _sign(values, end + 1, last)
 
-        def goes_on(state: Any) -> Any:
-            return (state[0] < last) & (_byte(values, state[0]) - 48 < 10)
+        def step(e: Any, digit: Any) -> Any:
+            return fw.minimum(e * 10 + digit.astype(fw.i64), 10**9)
 
-        def step(state: Any) -> Any:
-            i, e = state
-            return i + 1, fw.minimum(e * 10 + (_byte(values, i) - 48).astype(fw.i64), 10**9)
-
-        after, e = fw.while_loop(goes_on, step, (first, fw.i64(0)))
+        after, e = _over_digits(values, first, last, fw.i64(0), step)
         return fw.where(after > first, after, -1), fw.where(is_negative, -e, e)
 
     has_exponent = (end < last) & ((_byte(values, end) | 32) == ord("e"))

@@ -17,7 +17,7 @@ import numpy as np
 import flatweave as fw
 from flatweave.tables.counts import n_unique
 from flatweave.tables.keys import column, columns, one_length, restored
-from flatweave.tables.nullable import Nullable, is_kept, with_offsets
+from flatweave.tables.nullable import Nullable, is_kept, is_text, with_offsets
 from flatweave.tables.numbering import numbered
 from flatweave.tables.selection import worst
 
@@ -185,6 +185,8 @@ def _arrays(value: Any) -> list[Any]:
     """The arrays of a value: of a Nullable and of structures several."""
     if isinstance(value, Nullable):
         return [*_arrays(value.values), value.valid]
+    if is_text(value):
+        return [value]
     if isinstance(value, tuple | list | dict):
         parts = value.values() if isinstance(value, dict) else value
         return [part for each in parts for part in _arrays(each)]
@@ -213,6 +215,9 @@ def _aggregated(groups: Groups, functions: Any) -> Any:
     found: dict[str, Any] = {}
     for name, function in functions.items():
         known = function if isinstance(function, str) else FUNCTIONS.get(function)
+        if known in OF_TEXT and len(groups.data) == 1 and _has_text(groups.data[0]):
+            found[name] = _of_text(groups, known)
+            continue
         by_index = known in BY_INDEX and len(groups.data) == 1
         if by_index and not isinstance(groups.data[0], fw.Ragged | tuple | dict):
             found[name] = _by_index(groups, known)
@@ -221,6 +226,28 @@ def _aggregated(groups: Groups, functions: Any) -> Any:
         else:
             found[name] = groups.map(function)
     return found
+
+
+OF_TEXT = ("min", "max", "first", "last", "count", "n_unique")
+
+
+def _has_text(value: Any) -> bool:
+    return is_text(value.values if isinstance(value, Nullable) else value)
+
+
+def _of_text(groups: Groups, name: str) -> Any:
+    """A named aggregate of strings, by numbers that are ordered as they are."""
+    value = groups.data[0]
+    texts, numbers = fw.unique_inverse(value.values if isinstance(value, Nullable) else value)
+    numbered = Nullable(numbers, value.valid) if isinstance(value, Nullable) else numbers
+    found = _aggregated(dataclasses.replace(groups, data=(numbered,)), {name: name})[name]
+    if name in ("count", "n_unique"):
+        return found
+    if not isinstance(found, Nullable):
+        return texts[found]
+    more = fw.concat([texts, [""]])
+    place = fw.where(found.valid, found.values, more.shape[0] - 1)
+    return Nullable(more[place], found.valid)
 
 
 def _by_index(groups: Groups, name: Any) -> Any:

@@ -13,9 +13,7 @@ from typing import Any
 import numpy as np
 
 import flatweave as fw
-from flatweave.tables.nullable import Nullable, is_text
-
-TIMES = ("datetime", "timedelta", "timestamp", "duration")
+from flatweave.tables.nullable import TIMES, Nullable, has_text, is_text
 
 
 class Categories:
@@ -70,12 +68,8 @@ def column(key: Any) -> tuple[Any, Restore]:
     if dictionary is not None:
         return _coded(*dictionary)
     if str(getattr(key, "dtype", getattr(key, "type", ""))).lower().startswith(TIMES):
-        key = np.asarray(key)
-        if key.dtype.kind in "mM":
-            known = ~np.isnat(key)
-            if not known.all():
-                key = Nullable(np.where(known, key, np.zeros(1, key.dtype)), known)
-            return key, _same
+        found = Nullable(key)
+        return (found if not bool(fw.all(found.valid)) else found.values), _same
     if isinstance(key, np.ndarray) and key.dtype.kind != "O":
         return key, _same
     found = Nullable(key)
@@ -193,9 +187,7 @@ def _dictionary(key: Any) -> tuple[Any, Any] | None:
 
 def _of_text(key: Any) -> tuple[Any, Any] | None:
     """The codes and the texts of a column of text, texts in their order; None for another one."""
-    kind = str(getattr(key, "dtype", getattr(key, "type", ""))).partition("[")[0].lower()
-    values = key.values if isinstance(key, Nullable) else key
-    if not (kind in TEXTS or is_text(values) or _is_text(key)):
+    if not has_text(key):
         return None
     found = fw.Strings(key)
     if isinstance(found, Nullable):
@@ -203,19 +195,6 @@ def _of_text(key: Any) -> tuple[Any, Any] | None:
         return Nullable(codes, found.valid), texts
     texts, codes = fw.unique_inverse(found)
     return codes, texts
-
-
-TEXTS = ("str", "string", "large_string", "string_view")
-
-
-def _is_text(key: Any) -> bool:
-    """Whether a list, an array or a column of objects has texts, and nothing else but None."""
-    if isinstance(key, list):
-        return any(isinstance(text, str) for text in key) and _is_text(np.array(key, object))
-    kind = getattr(getattr(key, "dtype", None), "kind", "")
-    if kind != "O":
-        return bool(kind == "U")
-    return all(text is None or isinstance(text, str) for text in key) and len(key) > 0
 
 
 def _of_polars(key: Any, kind: str) -> tuple[Any, Any]:

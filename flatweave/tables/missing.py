@@ -25,11 +25,13 @@ ELEMENTWISE = (
     "log", "log1p", "log2", "log10", "logical_not", "logical_xor", "maximum", "minimum", "mod",
     "mul", "neg", "not_equal", "positive", "power", "reciprocal", "right_shift", "round",
     "rsqrt", "sign", "sin", "sinh", "sqrt", "square", "sub", "tan", "tanh", "truediv", "trunc",
-    "astype", "rint", "logaddexp",
+    "astype", "fmax", "fmin", "fmod", "heaviside", "isclose", "logaddexp", "nan_to_num", "rint",
+    "sinc", "degrees", "radians", "signbit", "nextafter",
 )  # fmt: skip
 MOVES = (
-    "broadcast_to", "expand_dims", "flip", "gather", "getitem", "repeat", "reshape", "reverse",
-    "roll", "rotate", "row", "squeeze", "take", "tile", "transpose",
+    "broadcast_to", "expand_dims", "flip", "gather", "getitem", "moveaxis", "permute_dims",
+    "ravel", "repeat", "reshape", "reverse", "roll", "rotate", "row", "squeeze", "swapaxes", "take",
+    "tile", "transpose",
 )  # fmt: skip
 
 
@@ -215,7 +217,14 @@ def moved(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
     if pairs[0][1] is None:
         return NotImplemented
     rest = [v for v, _ in pairs[1:]]
-    return together(*(function(part, *rest, **options) for part in pairs[0]))
+
+
+    def move(part: Any) -> Any:
+        if isinstance(part, dict):
+            return {name: move(field) for name, field in part.items()}
+        return function(part, *rest, **options)
+
+    return together(*map(move, pairs[0]))
 
 
 def joined(function: Callable[..., Any], arrays: Any, *args: Any, **options: Any) -> Any:

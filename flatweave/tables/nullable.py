@@ -12,6 +12,8 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 import flatweave as fw
 
 RULES: dict[str, Callable[..., Any]] = {}
@@ -102,7 +104,9 @@ class Nullable(fw.Overriding):
 
     @property
     def dtype(self) -> Any:
-        """The dtype of the values."""
+        """The dtype of the values; of a dict of arrays a dict."""
+        if isinstance(self.values, dict):
+            return {name: part.dtype for name, part in self.values.items()}
         return self.values.dtype
 
     def fill_none(self, value: Any) -> Any:
@@ -118,6 +122,24 @@ class Nullable(fw.Overriding):
     def singletons(self) -> Any:
         """Rows of one value, or of none where it is missing: the reverse of `rows.firsts()`."""
         return one_each(self.values, self.valid)
+
+    @property
+    def T(self) -> Any:
+        """The axes reversed."""
+        return fw.transpose(self)
+
+    def reshape(self, *shape: Any) -> Any:
+        """The same elements in another shape."""
+        return fw.reshape(self, shape[0] if len(shape) == 1 else shape)
+
+    def to_arrow(self) -> Any:
+        """A pyarrow array, null where elements are missing."""
+        try:
+            import pyarrow  # optional dependency
+        except ImportError as failure:
+            text = f"to_arrow needs pyarrow: {failure}."
+            raise fw.Unsupported.here(text, "Install it.") from None
+        return pyarrow.array(self)
 
     def astype(self, dtype: Any) -> Any:
         """The same in another dtype."""
@@ -145,7 +167,13 @@ class Nullable(fw.Overriding):
 
     def _all(self) -> Any:
         """The values, of which none is missing."""
-        missing = self.size - int(fw.sum(self.valid))
+        try:
+            missing = self.size - int(fw.sum(self.valid))
+        except fw.NotTraceableError:
+            raise fw.Unsupported.here(
+                "this function has no meaning for missing values.",
+                "Fill or drop them first: x.fill_none(0), x.drop_none().",
+            ) from None
         if missing:
             raise fw.ArgumentError.here(
                 f"{missing} of {self.size} elements are missing, for which NumPy has no number.",
@@ -208,6 +236,7 @@ class Nullable(fw.Overriding):
     min, max = _method("min"), _method("max")
     any, all = _method("any"), _method("all")
     argmin, argmax = _method("argmin"), _method("argmax")
+    cumsum, cumprod = _method("cumsum"), _method("cumprod")
     median, std, var = _method("median"), _method("std"), _method("var")
 
 
@@ -215,13 +244,33 @@ def _parted(values: Any) -> tuple[Any, Any]:
     """What another library holds as values, and where they are there."""
     if isinstance(values, Nullable):
         return values.values, values.valid
-    if isinstance(values, list) and any(value is None for value in values):
-        known = [value for value in values if value is not None]
+    if has_text(values):
+        found = fw.Strings(values)
+        if isinstance(found, Nullable):
+            return found.values, found.valid
+        return found, np.ones(len(found), np.bool_)
+    if str(getattr(values, "dtype", getattr(values, "type", ""))).lower().startswith(TIMES):
+        times = np.asarray(values)
+        if times.dtype.kind in "mM":
+            valid = ~np.isnat(times)
+            return np.where(valid, times, np.zeros(1, times.dtype)), valid
+    if _has_none(values):
+        values = np.array(values, dtype=object)
+        valid = np.array(np.frompyfunc(lambda value: value is not None, 1, 1)(values), np.bool_)
+        known = values[valid].tolist()
         filler = known[0] if known else 0.0
-        valid = [value is not None for value in values]
-        return fw.asarray([filler if value is None else value for value in values]), valid
+        return fw.asarray(np.where(valid, values, filler).tolist()), valid
     found, missing = fw.asarray(values, nulls="mask")
     return found, fw.logical_not(missing)
+
+
+def _has_none(values: Any) -> bool:
+    """Whether None is in a list, in a list of lists or in an array of objects."""
+    if isinstance(values, np.ndarray):
+        return bool(values.dtype == object)
+    if not isinstance(values, list):
+        return False
+    return any(value is None or _has_none(value) for value in values)
 
 
 def is_kept(values: Any) -> bool:
@@ -229,6 +278,27 @@ def is_kept(values: Any) -> bool:
     kind = getattr(getattr(values, "dtype", None), "kind", "")
     is_structure = dataclasses.is_dataclass(values) or isinstance(values, tuple | dict)
     return is_structure or isinstance(values, fw.Ragged) or kind in ("m", "M")
+
+
+TIMES = ("datetime", "timedelta", "timestamp", "duration")
+TEXTS = ("str", "string", "large_string", "string_view")
+
+
+def has_text(column: Any) -> bool:
+    """Whether a list, an array or a column of any library is one of text."""
+    values = column.values if isinstance(column, Nullable) else column
+    kind = str(getattr(column, "dtype", getattr(column, "type", ""))).partition("[")[0].lower()
+    return kind in TEXTS or is_text(values) or _is_text(column)
+
+
+def _is_text(key: Any) -> bool:
+    """Whether a list, an array or a column of objects has texts, and nothing else but None."""
+    if isinstance(key, list):
+        return any(isinstance(text, str) for text in key) and _is_text(np.array(key, object))
+    kind = getattr(getattr(key, "dtype", None), "kind", "")
+    if kind != "O":
+        return bool(kind == "U")
+    return all(text is None or isinstance(text, str) for text in key) and len(key) > 0
 
 
 def is_text(values: Any) -> bool:

@@ -1,15 +1,13 @@
-"""A Ragged of a column of Awkward or Arrow, and the way back; the values are not copied.
+"""A Ragged of a column of Awkward or Arrow; the values are not copied.
 
     of_awkward(ak.Array([[1, 2], [], [3]]))       values [1, 2, 3], offsets [0, 2, 2, 3]
-    to_awkward(rows)                              ak.Array([[1, 2], [], [3]])
     of_arrow(pyarrow.array([[1, 2], [], [3]]))    values [1, 2, 3], offsets [0, 2, 2, 3]
     of_arrow(polars.Series([[1, 2], [], [3]]))    the same, as any column with Arrow's interface
-    to_arrow(rows)                                a pyarrow.LargeListArray
 
 Records and structs are dicts of arrays, tuples are tuples. Of Arrow, lists of a fixed size inside
 rows are elements of a higher rank, texts rows of their bytes; copied are several chunks, bools,
 which Arrow keeps as bits, dictionaries, and views, whose rows may be anywhere: polars keeps text
-so. Awkward and pyarrow are imported only to make an array of theirs.
+so. The way back is in `to_columns.py`.
 """
 
 from __future__ import annotations
@@ -19,12 +17,11 @@ from typing import Any
 
 import numpy as np
 
-from flatweave.base.errors import ArgumentError, DTypeError, Unsupported, UserError
+from flatweave.base.errors import ArgumentError, DTypeError, Unsupported
 from flatweave.base.source import user_location
 from flatweave.frontend.ragged.nulls import Masked, may_miss, null_error
 from flatweave.frontend.ragged.offsets import on_host
 from flatweave.frontend.ragged.ragged import Ragged
-from flatweave.frontend.values.array import METHODS
 from flatweave.frontend.values.arrow_columns import (
     FIXED,
     FUNCTIONS,
@@ -32,15 +29,7 @@ from flatweave.frontend.values.arrow_columns import (
     missing_in,
     numbers_in,
 )
-from flatweave.frontend.values.arrow_interface import (
-    NUMBERS,
-    Chunk,
-    Column,
-    chunks_of,
-    lists,
-    numbers,
-    structs,
-)
+from flatweave.frontend.values.arrow_interface import NUMBERS, Chunk, chunks_of
 from flatweave.frontend.values.exchange import Values
 from flatweave.frontend.values.foreign_arrays import checked
 from flatweave.frontend.values.tree import flatten, map_leaves, unflatten
@@ -67,20 +56,6 @@ def vectors(values: Any, size: int, count: int) -> object:
 def equal_rows(values: Any, size: int, count: int) -> Ragged:
     """`count` rows of `size` values each."""
     return on_host(values, lengths=np.full(count, size, np.int64))
-
-
-def fields_of(values: Any) -> tuple[list[Any] | None, list[str] | None]:
-    """The parts of a record and their names, None for those of a tuple; None, None for an array."""
-    if hasattr(values, "_fields"):
-        return list(values), list(values._fields)
-    if isinstance(values, tuple | list):
-        return list(values), None
-    if isinstance(values, dict):
-        return list(values.values()), [str(name) for name in values]
-    if hasattr(type(values), "__dataclass_fields__"):
-        names = list(type(values).__dataclass_fields__)
-        return [getattr(values, name) for name in names], names
-    return None, None
 
 
 ROWS, VALUES = "its rows", "the elements of its rows"
@@ -157,32 +132,6 @@ def _option_values(layout: Any, whose: str, nulls: str, is_outermost: bool) -> o
     if index is not None:
         found = _picked(found, np.asarray(index.data), missing)
     return may_miss(found, missing)
-
-
-def to_awkward(rows: Ragged) -> object:
-    """An Awkward array of a Ragged on the host, over the same memory."""
-    try:
-        import awkward  # optional dependency
-    except ImportError as failure:
-        raise Unsupported(
-            f"to_awkward needs Awkward Array: {failure}.",
-            where=user_location(), remedy="Install it with pip install awkward.",
-        ) from None  # fmt: skip
-
-    def content(values: Any) -> object:
-        kinds = awkward.contents
-        if isinstance(values, Ragged):
-            offsets = awkward.index.Index64(values.offsets.to_numpy())
-            return kinds.ListOffsetArray(offsets, content(values.values))
-        parts, fields = fields_of(values)
-        if parts is None:
-            return kinds.NumpyArray(values.to_numpy())
-        return kinds.RecordArray([content(part) for part in parts], fields)
-
-    return awkward.Array(content(rows))
-
-
-METHODS["to_awkward"] = to_awkward
 
 
 LISTS = {"+l": np.int32, "+L": np.int64}
@@ -366,34 +315,3 @@ def _joined_rows(parts: Sequence[Ragged]) -> Ragged:
     lengths = [np.diff(part.offsets.to_numpy()) for part in parts]
     values = _joined([part.values for part in parts])
     return on_host(values, lengths=np.concatenate(lengths))
-
-
-def to_arrow(rows: Ragged) -> object:
-    """A pyarrow array of a Ragged on the host, over the same memory but for bools."""
-    try:
-        import pyarrow  # optional dependency
-    except ImportError as failure:
-        raise _missing(failure) from None
-    return pyarrow.array(rows)
-
-
-def column_of(values: Any) -> Column:
-    """Rows, records or an array as Arrow sees them; the parts of a tuple are numbered."""
-    if isinstance(values, Ragged):
-        return lists(values.offsets.to_numpy(), column_of(values.values))
-    parts, fields = fields_of(values)
-    if parts is None:
-        return numbers(values.to_numpy())
-    names = fields or [str(number) for number in range(len(parts))]
-    return structs([column_of(part) for part in parts], names)
-
-
-def _missing(failure: ImportError) -> UserError:
-    return Unsupported(
-        f"to_arrow needs pyarrow: {failure}.",
-        where=user_location(), remedy="Install it with pip install pyarrow.",
-    )  # fmt: skip
-
-
-METHODS["to_arrow"] = to_arrow
-METHODS["column_of"] = column_of

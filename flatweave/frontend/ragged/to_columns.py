@@ -1,0 +1,110 @@
+"""A Ragged as a column of Arrow or of Awkward, over the same memory.
+
+    to_arrow(rows)          a pyarrow.LargeListArray; dicts are structs, tuples have numbered fields
+    to_awkward(rows)        ak.Array([[1, 2], [], [3]])
+
+Values of which some are missing become nulls, Strings become text. Awkward and pyarrow are imported
+only to make an array of theirs.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from flatweave.base.errors import Unsupported, UserError
+from flatweave.base.source import user_location
+from flatweave.frontend.ragged.ragged import Ragged
+from flatweave.frontend.values.array import METHODS
+from flatweave.frontend.values.arrow_interface import Column, lists, numbers, structs, with_missing
+
+
+def fields_of(values: Any) -> tuple[list[Any] | None, list[str] | None]:
+    """The parts of a record and their names, None for those of a tuple; None, None for an array."""
+    if hasattr(values, "_fields"):
+        return list(values), list(values._fields)
+    if isinstance(values, tuple | list):
+        return list(values), None
+    if isinstance(values, dict):
+        return list(values.values()), [str(name) for name in values]
+    if hasattr(type(values), "__dataclass_fields__"):
+        names = list(type(values).__dataclass_fields__)
+        return [getattr(values, name) for name in names], names
+    return None, None
+
+
+def _is_text(values: Any) -> bool:
+    """Whether values are Strings, whose dtype is no number's."""
+    return not isinstance(values, Ragged) and isinstance(getattr(values, "dtype", None), str)
+
+
+def to_awkward(rows: Ragged) -> object:
+    """An Awkward array of a Ragged on the host, over the same memory."""
+    try:
+        import awkward  # optional dependency
+    except ImportError as failure:
+        raise Unsupported(
+            f"to_awkward needs Awkward Array: {failure}.",
+            where=user_location(), remedy="Install it with pip install awkward.",
+        ) from None  # fmt: skip
+
+    def content(values: Any) -> object:
+        kinds = awkward.contents
+        valid = getattr(values, "valid", None)
+        if valid is not None:
+            mask = awkward.index.Index8(valid.to_numpy().view(np.int8))
+            return kinds.ByteMaskedArray(mask, content(values.values), valid_when=True)
+        if _is_text(values):
+            offsets = awkward.index.Index64(values.bytes.offsets.to_numpy())
+            letters = kinds.NumpyArray(
+                values.bytes.values.to_numpy(), parameters={"__array__": "char"}
+            )
+            return kinds.ListOffsetArray(offsets, letters, parameters={"__array__": "string"})
+        if isinstance(values, Ragged):
+            offsets = awkward.index.Index64(values.offsets.to_numpy())
+            return kinds.ListOffsetArray(offsets, content(values.values))
+        parts, fields = fields_of(values)
+        if parts is None:
+            return kinds.NumpyArray(values.to_numpy())
+        return kinds.RecordArray([content(part) for part in parts], fields)
+
+    return awkward.Array(content(rows))
+
+
+def to_arrow(rows: Ragged) -> object:
+    """A pyarrow array of a Ragged on the host, over the same memory but for bools."""
+    try:
+        import pyarrow  # optional dependency
+    except ImportError as failure:
+        raise _missing(failure) from None
+    return pyarrow.array(rows)
+
+
+def column_of(values: Any) -> Column:
+    """Rows, records or an array as Arrow sees them; the parts of a tuple are numbered."""
+    valid = getattr(values, "valid", None)
+    if valid is not None:
+        return with_missing(column_of(values.values), valid.to_numpy())
+    if _is_text(values):
+        offsets, data = values.bytes.offsets.to_numpy(), values.bytes.values.to_numpy()
+        return Column("U", len(offsets) - 1, (None, offsets, data))
+    if isinstance(values, Ragged):
+        return lists(values.offsets.to_numpy(), column_of(values.values))
+    parts, fields = fields_of(values)
+    if parts is None:
+        return numbers(values.to_numpy())
+    names = fields or [str(number) for number in range(len(parts))]
+    return structs([column_of(part) for part in parts], names)
+
+
+def _missing(failure: ImportError) -> UserError:
+    return Unsupported(
+        f"to_arrow needs pyarrow: {failure}.",
+        where=user_location(), remedy="Install it with pip install pyarrow.",
+    )  # fmt: skip
+
+
+METHODS["to_arrow"] = to_arrow
+METHODS["column_of"] = column_of
+METHODS["to_awkward"] = to_awkward
