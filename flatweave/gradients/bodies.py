@@ -12,14 +12,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from flatweave.base.dtypes import i64
-from flatweave.base.records import record
+from flatweave.base.records import record, replace
 from flatweave.gradients.forward import Forward
 from flatweave.gradients.reverse import Back, Reverse
-from flatweave.gradients.sinks import Carried, carry, carry_rows, is_ragged
-from flatweave.gradients.values import closed, element, owned, part, read, shape_of
-from flatweave.ops import Generate, Map, Nest, Reshape
+from flatweave.gradients.sinks import Carried, Sink, carry, carry_rows, is_ragged
+from flatweave.gradients.values import closed, element, generate, owned, part, read, shape_of, total
+from flatweave.ops import Concat, Generate, Locate, Map, Nest, Reshape, Span
 from flatweave.ops.arrays import element_type
-from flatweave.terms.build import Builder
+from flatweave.terms.build import Builder, index
 from flatweave.terms.syntax import Atom, Lambda, Let, Op, Var
 from flatweave.terms.traverse import free_vars
 
@@ -166,7 +166,8 @@ class Space:
         places: dict[Atom, int] = {}
         if not self.xs:
             places.update((param, axis) for axis, param in enumerate(self.params))
-        carried = [carry(inner, sink, len(self.shape), places) for sink in body.sinks]
+        rest = [sink for sink in body.sinks if not self._adds_to_rows(r, inner, sink)]
+        carried = [carry(inner, sink, len(self.shape), places) for sink in rest]
         results = [owned(inner, c) for _, c in found]
         results += [atom for each in carried for atom in each.results]
         if not results:
@@ -176,6 +177,31 @@ class Space:
             r.add(x, next(made))
         for each in carried:
             r.sink(each.rebuild([next(made) for _ in each.results]))
+
+    def _adds_to_rows(self, r: Reverse, inner: Builder, sink: Sink) -> bool:
+        """Add what each index contributes to its row, which the body locates: sums of rows."""
+        row = sink.dims[0] if len(sink.dims) == 1 and len(self.shape) == 1 else None
+        located = inner.definition(row) if isinstance(row, Var) and row in inner.own else None
+        if self.xs or sink.batch or not isinstance(located, Locate) or located.skip:
+            return False
+        if located.position != self.params[0] or located.ends in inner.own:
+            return False
+        fn = closed(inner, self.params, [sink.value])
+        (let,) = (let for let in inner.lets if row in let.vars)
+        lets = tuple(each for each in fn.lets if each is not let)
+        fn = Lambda((*let.vars, *fn.params), lets, fn.results)
+        (count,) = shape_of(located.ends)
+        (first,) = generate(r.b, [index(1)], lambda *_: [index(0)])
+        (offsets,) = r.b.emit(Concat(r.b.add(count, index(1)), (first, located.ends)))
+
+        def total_of(b: Builder, at: list[Var]) -> list[Atom]:
+            start, length = b.emit(Span(offsets, at[0]))
+            return [total(b, generate(b, [length], lambda b, j: b.inline(
+                fn, [at[0], start, b.add(start, j[0])]
+            ))[0])]  # fmt: skip
+
+        r.sink(replace(sink, dims=(0,), value=generate(r.b, [count], total_of)[0]))
+        return True
 
     def _op(self, fn: Lambda) -> Op:
         if not self.xs:

@@ -19,7 +19,7 @@ from flatweave.base.records import record
 from flatweave.gradients.activity import components
 from flatweave.gradients.bodies import Space
 from flatweave.gradients.reverse import Reverse
-from flatweave.gradients.rewrites import ends_of_segments
+from flatweave.gradients.rewrites import ends_of_segments, next_of
 from flatweave.gradients.sinks import whole
 from flatweave.gradients.values import (
     chosen,
@@ -32,7 +32,7 @@ from flatweave.gradients.values import (
     times,
 )
 from flatweave.ops import Generate, Index, Scan
-from flatweave.terms.build import Builder, index
+from flatweave.terms.build import Builder
 from flatweave.terms.control import Apply
 from flatweave.terms.syntax import Atom, Const, Lambda, Let, Var, constant
 
@@ -187,18 +187,15 @@ class ChainReverse:
 
     def _next(self, b: Builder, i: Atom, *, back: bool = False) -> Atom:
         """The index after this one in the chain, or before it; at an end this one."""
-        if back != self.chain.reverse:
-            return b.apply("maximum", b.sub(i, index(1)), index(0))
-        return b.apply("minimum", b.add(i, index(1)), b.sub(self.chain.extent, index(1)))
+        return next_of(b, i, self.chain.extent, down=back != self.chain.reverse)[0]
 
     def _is_end(self, b: Builder, i: Atom) -> Atom:
         """Whether no element of the chain comes after this one."""
-        last = index(0) if self.chain.reverse else b.sub(self.chain.extent, index(1))
-        return b.apply("eq", i, last)
+        return b.apply("eq", i, next_of(b, i, self.chain.extent, down=self.chain.reverse)[1])
 
     def _is_first(self, b: Builder, i: Atom) -> Atom:
         """Whether an element is combined with `neutral`."""
-        end = b.sub(self.chain.extent, index(1)) if self.chain.reverse else index(0)
+        end = next_of(b, i, self.chain.extent, down=not self.chain.reverse)[1]
         first = b.apply("eq", i, end)
         for flags in self.chain.starts:
             first = b.apply("or", first, read(b, flags, [i]))

@@ -17,7 +17,7 @@ from functools import partial
 from flatweave.base.dtypes import DType, bool_, f32, i64
 from flatweave.gradients.control import either
 from flatweave.gradients.reverse import Back, Reverse
-from flatweave.gradients.rewrites import ends_of_segments
+from flatweave.gradients.rewrites import ends_of_segments, next_of
 from flatweave.gradients.sinks import whole
 from flatweave.gradients.values import (
     chosen,
@@ -111,12 +111,11 @@ def extreme_scan(r: Reverse, let: Let, op: Scan) -> Back:
 
         def flags_at(b: Builder, i: Atom) -> tuple[Atom, Atom]:
             """Whether an element is chosen, and whether sums end with it."""
-            end = b.sub(extent, index(1)) if op.reverse else index(0)
-            step, bound = ("add", "minimum") if op.reverse else ("sub", "maximum")
+            place, end = next_of(b, i, extent, down=not op.reverse)
             first = b.apply("eq", i, end)
             for flags in op.starts:
                 first = b.apply("or", first, read(b, flags, [i]))
-            near = read(b, ys, [b.apply(bound, b.apply(step, i, index(1)), end)])
+            near = read(b, ys, [place])
             before, here = chosen(b, first, ne, near), read(b, ys, [i])
             chosen_here = b.apply("and", b.apply("ne", before, here), b.apply("eq", before, before))
             if ne == identity("minimum", dtype) or ne == identity("maximum", dtype):
@@ -124,9 +123,7 @@ def extreme_scan(r: Reverse, let: Let, op: Scan) -> Back:
             return chosen_here, b.apply("or", chosen_here, first)
 
         def is_last(b: Builder, at: list[Var]) -> list[Atom]:
-            end = index(0) if op.reverse else b.sub(extent, index(1))
-            step, bound = ("sub", "maximum") if op.reverse else ("add", "minimum")
-            near = b.apply(bound, b.apply(step, at[0], index(1)), end)
+            near, end = next_of(b, at[0], extent, down=op.reverse)
             return [b.apply("or", b.apply("eq", at[0], end), flags_at(b, near)[1])]
 
         last = generate(r.b, [extent], is_last)

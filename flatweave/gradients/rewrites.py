@@ -127,6 +127,14 @@ def as_scan(b: Builder, let: Let, op: ReduceSegments) -> Lets:
     return _written(b, write)
 
 
+def next_of(b: Builder, i: Atom, extent: Atom, *, down: bool) -> tuple[Atom, Atom]:
+    """The index after this one, or below it, of those in an array; and the last one that way."""
+    if down:
+        return b.apply("maximum", b.sub(i, index(1)), index(0)), index(0)
+    end = b.sub(extent, index(1))
+    return b.apply("minimum", b.add(i, index(1)), end), end
+
+
 def ends_of_segments(
     b: Builder, starts: Atom, extent: Atom, *, reverse: bool = False
 ) -> Atom:
@@ -134,9 +142,7 @@ def ends_of_segments(
     round."""
 
     def write(inner: Builder, at: list[Var]) -> list[Atom]:
-        step, bound = ("sub", "maximum") if reverse else ("add", "minimum")
-        end = index(0) if reverse else inner.sub(extent, index(1))
-        near = inner.apply(bound, inner.apply(step, at[0], index(1)), end)
+        near, end = next_of(inner, at[0], extent, down=reverse)
         return [inner.apply("or", inner.apply("eq", at[0], end), read(inner, starts, [near]))]
 
     return generate(b, [extent], write)[0]

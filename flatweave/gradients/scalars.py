@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from types import MappingProxyType
 
 from flatweave.base.records import record
@@ -74,24 +75,17 @@ class Same:
 
 @record
 class Times:
-    """The tangent times a factor."""
+    """The tangent times a factor, or over a divisor."""
 
-    factor: Expr
-
-    def apply(self, b: Builder, tangent: Atom) -> Atom:
-        """The tangent after this."""
-        return times(b, tangent, self.factor.atom)
-
-
-@record
-class Over:
-    """The tangent over a divisor."""
-
-    divisor: Expr
+    operand: Expr
+    fn: str = "mul"
 
     def apply(self, b: Builder, tangent: Atom) -> Atom:
         """The tangent after this."""
-        return times(b, tangent, self.divisor.atom, "truediv")
+        return times(b, tangent, self.operand.atom, self.fn)
+
+
+Over = partial(Times, fn="truediv")
 
 
 @record
@@ -118,18 +112,16 @@ class Where:
         return chosen(b, self.condition.atom, tangent, nothing)
 
 
-Partial = Same | Times | Over | OverTimes | Where | None
+Partial = Same | Times | OverTimes | Where | None
 Rule = Callable[..., Sequence[Partial]]
 
 
-def _factor(fn: Callable[[Expr, Expr], Expr]) -> Rule:
+def _factor(fn: Callable[[Expr, Expr], Expr], kind: Callable[[Expr], Times] = Times) -> Rule:
     """The rule of a function of one operand, from x and its result y."""
-    return lambda y, x: [Times(fn(x, y))]
+    return lambda y, x: [kind(fn(x, y))]
 
 
-def _over(fn: Callable[[Expr, Expr], Expr]) -> Rule:
-    """The same, where the derivative is 1 over something."""
-    return lambda y, x: [Over(fn(x, y))]
+_over = partial(_factor, kind=Over)
 
 
 def _first(y: Expr, a: Expr, b: Expr, below: str) -> Sequence[Partial]:

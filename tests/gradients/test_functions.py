@@ -89,6 +89,22 @@ def test_derivatives_of_products(of_products):
     np.testing.assert_allclose(great[:2], [1e-100, 1e-100], rtol=1e-12)
 
 
+def test_elements_of_rows_contribute_to_their_row_as_sums():
+    """Not as writes to computed indices; rows may be empty."""
+    counts = np.array([2, 0, 3])
+
+    def f(x, counts):
+        made = fw.expand(lambda p: p[1], lambda p, i: p[0] ** 2 * fw.astype(i + 1, fw.f64),
+                         (x, counts))  # fmt: skip
+        return fw.sum(made * fw.astype(fw.iota(made.shape[0]) + 1, fw.f64))
+
+    gradient = fw.jit(fw.grad(f), target="interp")
+
+    np.testing.assert_allclose(gradient(X, counts), 2 * X * [1 + 4, 0, 3 + 8 + 15])
+    np.testing.assert_allclose(gradient(X[:0], counts[:0]), X[:0])
+    assert "permute" not in gradient.stages(X, counts).text["array"]
+
+
 def test_branches_that_add_to_one_array():
     """Each contributes to all of it, or to an element; the one that is taken counts."""
     def f(x, flag):
