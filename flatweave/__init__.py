@@ -13,7 +13,7 @@
 A jitted function is traced once for its arguments' dtypes and ranks, then runs for every size.
 Outside of jit every function works at once on NumPy arrays. docs/language.md lists them all.
 `from flatweave import *` leaves out those that Python has, too: fw.abs, fw.all, fw.any, fw.bool,
-fw.filter, fw.map, fw.max, fw.min, fw.pow, fw.round, fw.sum.
+fw.complex, fw.filter, fw.map, fw.max, fw.min, fw.pow, fw.round, fw.sum.
 
 The tour, in the order in which a program travels through the folders:
 
@@ -37,6 +37,8 @@ The tour, in the order in which a program travels through the folders:
     jit.py        @jit, the other end of the tour
     cluster/      arrays in chunks: in this process, or on the workers of a Dask cluster
     random/       fw.random: numbers from keys
+    tables/       missing values, groups, joins, windows: on public names alone
+    numpy_functions/ NumPy's functions that the standard lacks: on public names alone
     tuning/       fw.tune: which version of a nest is faster, measured
     profiler/     fw.profile: what ran, kernel by kernel
     interop/      fw.torch, fw.jax: functions with gradients for other libraries
@@ -101,7 +103,7 @@ bool = bool_
 
 # public names that are builtins' names as well: reached as fw.map, not by a star import
 BESIDE_BUILTINS = (
-    "abs", "all", "any", "bool", "filter", "map", "max", "min", "pow", "round", "sum",
+    "abs", "all", "any", "bool", "complex", "filter", "map", "max", "min", "pow", "round", "sum",
 )  # fmt: skip
 
 _LIBRARIES = ("fft", "linalg", "random", "torch", "jax")

@@ -36,9 +36,9 @@ from flatweave.frontend.functions.callbacks import ShapeDtypeStruct as ShapeDtyp
 from flatweave.frontend.functions.custom_rules import CustomJvp, CustomVjp
 from flatweave.frontend.standard import fft as fft, linalg as linalg
 from flatweave.frontend.standard.namespace import FloatInfo, IntegerInfo
-from flatweave.frontend.standard.searching import UniqueAll, UniqueCounts, UniqueInverse
 from flatweave.frontend.values.chunked import Chunked as Chunked
 from flatweave.jit import target as target
+from flatweave.numpy_functions.sets import UniqueAll, UniqueCounts, UniqueInverse
 from flatweave.profiler.profile import Explanation as Explanation
 from flatweave.profiler.profile import Profile as Profile
 from flatweave.profiler.profile import explain as explain
@@ -55,7 +55,7 @@ Q = ParamSpec("Q")
 R = TypeVar("R")
 S = TypeVar("S", covariant=True)
 
-Number: TypeAlias = builtins.bool | int | float | complex | np.generic
+Number: TypeAlias = builtins.bool | int | float | builtins.complex | np.generic
 Flat: TypeAlias = Array | npt.NDArray[Any] | Number
 ArrayLike: TypeAlias = (
     Flat | list[Any] | tuple[Any, ...] | range | SupportsArray | SupportsDLPack | SupportsBuffer
@@ -163,7 +163,7 @@ class Array:
     def __arrow_c_array__(self, requested_schema: Any = None, valid: Any = None) -> Any: ...
     def __bool__(self) -> builtins.bool: ...
     def __buffer__(self, flags: int) -> memoryview: ...
-    def __complex__(self) -> complex: ...
+    def __complex__(self) -> builtins.complex: ...
     def __contains__(self, value: Any) -> builtins.bool: ...
     def __divmod__(self, other: ArrayLike) -> tuple[Any, Any]: ...
     def __dlpack__(
@@ -599,7 +599,7 @@ def broadcast(xs: Flat, shape: Shape) -> Array: ...
 @overload
 def broadcast(xs: Any, shape: Shape) -> Any: ...
 def broadcast_arrays(*arrays: Any) -> tuple[Array, ...]: ...
-def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]: ...
+def broadcast_shapes(*shapes: Sequence[Any]) -> tuple[Any, ...]: ...
 def broadcast_to(x: ArrayLike, shape: Shape) -> Array: ...
 class c128(Array, metaclass=Kind):
     def __new__(cls, value: Any) -> Any: ...
@@ -628,6 +628,7 @@ def clip(x: Flat, min: Any = None, max: Any = None) -> Array: ...
 def clip(x: Any, min: Any = None, max: Any = None) -> Any: ...
 clz: Unary
 def column_stack(arrays: Sequence[Any]) -> Array: ...
+def complex(real: Any, imag: Any) -> Array: ...
 complex128: TypeAlias = c128
 complex64: TypeAlias = c64
 @overload
@@ -1010,6 +1011,7 @@ def neighbors(points: Any, radius: Any, others: Any = None, box: Any = None) -> 
 newaxis: None
 def nextafter(x1: ArrayLike, x2: ArrayLike) -> Array: ...
 def nonzero(x: ArrayLike) -> tuple[Array, ...]: ...
+def normalize_axes(x: ArrayLike, axis: int | Sequence[int] | None, who: str) -> tuple[int, ...]: ...
 not_equal: Binary
 def note(text: str) -> None: ...
 def ones(shape: Shape, dtype: DTypeLike | None = None, *, device: str | None = None) -> Array: ...
@@ -1017,7 +1019,9 @@ def ones_like(
     x: ArrayLike, dtype: DTypeLike | None = None, *, device: str | None = None
 ) -> Array: ...
 def operation(
-    *, static: str = "", structured: str = ""
+    *, static: str = "", structured: str = "", lists: str = "", numbers: str = "",
+    elementwise: builtins.bool = False, axial: builtins.bool = False,
+    any_dtype: builtins.bool = False
 ) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
 def overlaps(starts: Any, ends: Any, starts2: Any, ends2: Any) -> Ragged: ...
 def pad(
@@ -1388,21 +1392,21 @@ __all__ = [
     "multiply", "n_unique", "nan", "nan_to_num", "nanargmax", "nanargmin", "nancumprod",
     "nancumsum", "nanmax", "nanmean", "nanmedian", "nanmin", "nanpercentile", "nanprod",
     "nanquantile", "nanstd", "nansum", "nanvar", "nearest", "neg", "negative", "neighbors",
-    "newaxis", "nextafter", "nonzero", "not_equal", "note", "on", "ones", "ones_like", "operation",
-    "overlaps", "pad", "partition", "percentile", "permute", "permute_dims", "pi", "polyval",
-    "popcount", "positive", "power", "prod", "profile", "ptp", "pure_callback", "quantile",
-    "rad2deg", "radians", "ragged", "random", "rank", "ravel", "real", "reciprocal", "recurrence",
-    "reduce", "reduce_by_index", "remainder", "repeat", "replace", "replicate", "replicated_iota",
-    "reshape", "result_type", "reverse", "right_shift", "rint", "roll", "rolling", "rolling_by",
-    "rot90", "rotate", "rsqrt", "run_lengths", "scan", "scatter", "schedule", "searchsorted",
-    "segment_max", "segment_min", "segment_prod", "segment_sum", "segmented_iota",
-    "segmented_reduce", "segmented_scan", "select", "setdiff1d", "setxor1d", "shift", "sign",
-    "signbit", "sin", "sinc", "sinh", "slices", "softmax", "sort", "sort_by_key", "split", "sqrt",
-    "square", "squeeze", "stack", "std", "stencil", "stop_gradient", "store", "strings_of", "sub",
-    "subtract", "swapaxes", "take", "take_along_axis", "tan", "tanh", "target", "tensordot", "tile",
-    "top_k", "transpose", "trapezoid", "tril", "triu", "true_divide", "truediv", "trunc", "tune",
-    "u16", "u32", "u64", "u8", "uint16", "uint32", "uint64", "uint8", "unflatten", "union1d",
-    "unique", "unique_all", "unique_counts", "unique_inverse", "unique_values", "unstack",
-    "value_and_grad", "value_counts", "var", "vecdot", "vjp", "vmap", "vstack", "where",
-    "while_loop", "zeros", "zeros_like", "zip_with"
+    "newaxis", "nextafter", "nonzero", "normalize_axes", "not_equal", "note", "on", "ones",
+    "ones_like", "operation", "overlaps", "pad", "partition", "percentile", "permute",
+    "permute_dims", "pi", "polyval", "popcount", "positive", "power", "prod", "profile", "ptp",
+    "pure_callback", "quantile", "rad2deg", "radians", "ragged", "random", "rank", "ravel", "real",
+    "reciprocal", "recurrence", "reduce", "reduce_by_index", "remainder", "repeat", "replace",
+    "replicate", "replicated_iota", "reshape", "result_type", "reverse", "right_shift", "rint",
+    "roll", "rolling", "rolling_by", "rot90", "rotate", "rsqrt", "run_lengths", "scan", "scatter",
+    "schedule", "searchsorted", "segment_max", "segment_min", "segment_prod", "segment_sum",
+    "segmented_iota", "segmented_reduce", "segmented_scan", "select", "setdiff1d", "setxor1d",
+    "shift", "sign", "signbit", "sin", "sinc", "sinh", "slices", "softmax", "sort", "sort_by_key",
+    "split", "sqrt", "square", "squeeze", "stack", "std", "stencil", "stop_gradient", "store",
+    "strings_of", "sub", "subtract", "swapaxes", "take", "take_along_axis", "tan", "tanh", "target",
+    "tensordot", "tile", "top_k", "transpose", "trapezoid", "tril", "triu", "true_divide",
+    "truediv", "trunc", "tune", "u16", "u32", "u64", "u8", "uint16", "uint32", "uint64", "uint8",
+    "unflatten", "union1d", "unique", "unique_all", "unique_counts", "unique_inverse",
+    "unique_values", "unstack", "value_and_grad", "value_counts", "var", "vecdot", "vjp", "vmap",
+    "vstack", "where", "while_loop", "zeros", "zeros_like", "zip_with"
 ]

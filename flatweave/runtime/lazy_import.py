@@ -9,7 +9,7 @@
                                                       target="auto", devices=[..], .page(), what a
                                                       profile and a notebook show, NumPy's functions
                                                       on arrays of ours
-    opened("flatweave.frontend.numerics.statistics")  the module that declares a public function
+    opened("flatweave.numpy_functions.statistics")    the module that declares a public function
 
 Modules that trace and run are imported at once. `pipeline`, with passes, lowering, code
 generation and LLVM, costs as much to import as these, and is imported later. The import runs in a
@@ -46,7 +46,7 @@ SELDOM = {
     "page": "flatweave.page.write",
     "profiler": "flatweave.profiler.report",
     "small": "flatweave.page.write",
-    "numpy": "flatweave.frontend.numerics.numpy_functions",
+    "numpy": "flatweave.frontend.numpy_protocol",
     "ragged": "flatweave.frontend.ragged.chunked",
     "random": "flatweave.random",
     "rows": "flatweave.frontend.ragged.chunked",

@@ -137,6 +137,8 @@ class Builder(BodyFacts):
     def apply(self, fn: str, *args: Atom) -> Atom:
         """A scalar function of atoms, folded where it can be, computed once per body."""
         known = self._shared_value(("apply", fn, *args))
+        if known is None and fn == "eq":  # what a check has found holds either way round
+            known = self._shared_value(("apply", fn, *reversed(args)))
         if known is not None:
             return known
         folded = _folded(self, fn, args)

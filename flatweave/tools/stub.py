@@ -160,9 +160,7 @@ def imported(package: Any) -> Iterator[str]:
     yield "from flatweave.frontend.functions.custom_rules import CustomJvp, CustomVjp"
     yield "from flatweave.frontend.standard import fft as fft, linalg as linalg"
     yield "from flatweave.frontend.standard.namespace import FloatInfo, IntegerInfo"
-    yield (
-        "from flatweave.frontend.standard.searching import UniqueAll, UniqueCounts, UniqueInverse"
-    )
+    yield "from flatweave.numpy_functions.sets import UniqueAll, UniqueCounts, UniqueInverse"
     for name in public(package):
         value = getattr(package, name)
         if is_reexported(value):
@@ -249,7 +247,7 @@ def result_of(name: str, signature: inspect.Signature, otherwise: str) -> str:
     """The result that an annotation says, or the table."""
     if name in RESULTS:
         return RESULTS[name]
-    said = str(signature.return_annotation)
+    said = str(signature.return_annotation).replace("fw.", "")
     return otherwise if said in OF_ARRAYS else said
 
 
@@ -304,7 +302,7 @@ def parameter(each: inspect.Parameter, own: dict[str, str]) -> str:
 
 def of_builtins(type_: str) -> str:
     """A type in which `bool` is Python's, not the dtype of the package."""
-    return re.sub(r"\bbool\b", "builtins.bool", type_)
+    return re.sub(r"\b(bool|complex)\b", r"builtins.\1", type_)
 
 
 def both_forms(jit: Callable[..., Any]) -> str:

@@ -21,7 +21,7 @@ Q = ParamSpec("Q")
 R = TypeVar("R")
 S = TypeVar("S", covariant=True)
 
-Number: TypeAlias = builtins.bool | int | float | complex | np.generic
+Number: TypeAlias = builtins.bool | int | float | builtins.complex | np.generic
 Flat: TypeAlias = Array | npt.NDArray[Any] | Number
 ArrayLike: TypeAlias = (
     Flat | list[Any] | tuple[Any, ...] | range | SupportsArray | SupportsDLPack | SupportsBuffer

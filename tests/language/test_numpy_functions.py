@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import flatweave as fw
-from flatweave.frontend.numerics.numpy_functions import FORMS
+from flatweave.frontend.numpy_protocol import FORMS
 from tests.language.agreement import same
 from tests.numerics.cases import CASES
 

@@ -81,6 +81,10 @@ CASES = {
     "unique": of_one(V, LABELS, WHOLE, SPECIAL, V[:0], HALF, Z)
     + [((LABELS,), {"return_index": True, "return_inverse": True, "return_counts": True})],
     "union1d": SETS, "intersect1d": SETS, "setdiff1d": SETS, "setxor1d": SETS,
+    "isin": [*SETS, ((SPECIAL, SPECIAL[3:]), {"invert": True}), ((WHOLE, MORE), {}), ((V, 3), {})],
+    **dict.fromkeys(("unique_all", "unique_counts", "unique_inverse"),
+                    of_one(V, WHOLE, SPECIAL, V[:0], HALF, Z)),
+    "unique_values": of_one(V[:0], ONE, V[3:4]),  # NumPy's do not ascend
     "bincount": [((LABELS,), {}), ((LABELS,), {"weights": V * 0.5}), ((LABELS[:0],), {}),
                  ((LABELS.astype(np.uint8),), {"minlength": 12}), ((V > 0,), {}),
                  ((LABELS,), {"weights": np.uint8([200] * 7)}), ((LABELS,), {"weights": V > 0}),

@@ -27,7 +27,7 @@ ROWS = [
     ("tuning", "random", "places", "cluster", "notebook", "interop"),
     ("profiler",),
     ("tools", "kernel", "page", "__init__"),
-    ("tables", "strings"),
+    ("tables", "strings", "numpy_functions"),
     ("__main__",),
 ]
 ROW = {unit: number for number, row in enumerate(ROWS) for unit in row}
@@ -40,7 +40,7 @@ ROOMS = {
     "runtime": "trusted_files < systems < cache < devices",
     "ops": "rows < sweep < segments < arrays, folds, writes, sorts, nests, calls",
     "frontend": "values < trace < call < elements < arrays < ragged < functions < complex"
-    " < standard < numerics",
+    " < standard",
     "lower": "machine < schedule < traverse < kernel < host < update < sweep < sinks"
     " < scatter < sort < by_row, call_kernel < program",
     "cluster": "sources < file_sinks, steps, prepare_folds < prepare, row_ranges, indexed_rules"
@@ -65,7 +65,7 @@ IMPORTED_LATE = {
     "flatweave.recall_on_devices", "flatweave.profiler.report",
     "flatweave.operator_checks.first_calls",
     "flatweave.notebook",
-    "flatweave.frontend.numerics.numpy_functions", "flatweave.frontend.functions.half_precision",
+    "flatweave.frontend.numpy_protocol", "flatweave.frontend.functions.half_precision",
     "flatweave.tables", "flatweave.strings", "flatweave.frontend.standard.derivatives",
     "flatweave.interop.torch", "flatweave.interop.jax",
 }  # fmt: skip
@@ -237,10 +237,14 @@ def test_no_cycles():
     assert not cycles, "\n".join(cycles)
 
 
-@pytest.mark.parametrize(("folder", "most"), [("tables", 2500), ("strings", 1200)])
+# Folders that import the package itself and their own files alone, and read no private attribute,
+# and how many lines of code each may have, without docstrings.
+ON_PUBLIC_NAMES = {"tables": 2500, "strings": 1200, "numpy_functions": 1100}
+
+
+@pytest.mark.parametrize(("folder", "most"), ON_PUBLIC_NAMES.items())
 def test_libraries_stand_on_public_names(folder, most):
-    """The folder imports the package itself and its own files alone, and no private attribute; its
-    lines of code, without docstrings, are limited."""
+    """What other packages can do suffices for what is written here."""
     sources = list(python_files(f"flatweave/{folder}"))
     wrong = [
         f"{source.name} imports {'.'.join(name)}"

@@ -16,16 +16,24 @@ from flatweave.base.errors import ArgumentError, ShapeError
 from flatweave.base.source import user_location
 from flatweave.frontend.arrays.shapes import axis_of, broadcast, raveled, transposed
 from flatweave.frontend.call.operation import operation
-from flatweave.frontend.elements.broadcasting import generated, read, zipped
+from flatweave.frontend.elements.broadcasting import generated, met, read, zipped
 from flatweave.frontend.elements.lambdas import shape_text
 from flatweave.frontend.elements.scalars import strong
 from flatweave.frontend.trace import extents
-from flatweave.frontend.trace.tracers import arrays_of, as_tracer, emit, restructured, same_dtype
+from flatweave.frontend.trace.extents import ONE
+from flatweave.frontend.trace.tracers import (
+    arrays_of,
+    as_tracer,
+    emit,
+    extent_of,
+    restructured,
+    same_dtype,
+)
 from flatweave.frontend.values.array import METHODS, Array, Tracer, describe
 from flatweave.frontend.values.scope import current
 from flatweave.frontend.values.tree import Tree, is_irregular
 from flatweave.ops import Concat
-from flatweave.terms.syntax import Atom
+from flatweave.terms.syntax import Atom, Const
 
 FEW_PARTS = 4
 """Arrays of which each element of a result may ask in which it is."""
@@ -172,14 +180,19 @@ def broadcast_arrays(*arrays: Any) -> tuple[Array, ...]:
     return tuple(zipped(lambda *values: list(values), leaves, "broadcast_arrays"))
 
 
-def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
-    """The common broadcast shape of these shapes. Raises ShapeError if they do not broadcast.
+def broadcast_shapes(*shapes: Sequence[Any]) -> tuple[Any, ...]:
+    """The common broadcast shape of these shapes; ShapeError if they do not broadcast.
 
-    Types: tuples of ints `->` a tuple of ints. Source: `numpy.broadcast_shapes`.
+    In a jitted function extents may be known at run time only: they are compared there.
+
+    Types: tuples of extents `->` a tuple of extents. Source: `numpy.broadcast_shapes`.
 
         >>> fw.broadcast_shapes((3, 1), (2,))
         (3, 2)
     """
+    each = [shape if isinstance(shape, tuple | list) else (shape,) for shape in shapes]
+    if any(isinstance(extent, Tracer) for shape in each for extent in shape):
+        return _traced_shape(each)
     try:
         return np.broadcast_shapes(*shapes)
     except ValueError as failure:
@@ -187,3 +200,22 @@ def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
             f"broadcast_shapes: {failure}.",
             where=user_location(), remedy="Extents are equal, or one of them is 1.",
         ) from None  # fmt: skip
+
+
+def _traced_shape(shapes: Sequence[Sequence[Any]]) -> tuple[Any, ...]:
+    """The common shape of extents of which some are known at run time only."""
+    found: list[Atom] = [ONE] * max(map(len, shapes))
+    for shape in shapes:
+        for axis, extent in enumerate(shape, len(found) - len(shape)):
+            own, common = extent_of(extent, "an extent of broadcast_shapes"), found[axis]
+            if common == ONE:
+                found[axis] = own
+            elif own != ONE:
+                found[axis] = met(
+                    (common, own), "axes of {0} and {1} elements do not broadcast.", [],
+                    "Extents are equal, or one of them is 1.", (common, own),
+                )  # fmt: skip
+    return tuple(
+        int(atom.value) if isinstance(atom, Const) else Tracer(atom, current().home((atom,)), True)
+        for atom in found
+    )

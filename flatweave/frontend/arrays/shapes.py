@@ -15,7 +15,13 @@ from flatweave.base.errors import ArgumentError, ShapeError, UserError
 from flatweave.base.pretty import counted
 from flatweave.base.source import user_location
 from flatweave.frontend.call.operation import operation
-from flatweave.frontend.elements.broadcasting import generated, met, read, read_stretched
+from flatweave.frontend.elements.broadcasting import (
+    generated,
+    is_stretched,
+    met,
+    read,
+    read_stretched,
+)
 from flatweave.frontend.trace import extents, run_time_checks
 from flatweave.frontend.trace.extents import ONE, ZERO
 from flatweave.frontend.trace.run_time_checks import check_message
@@ -81,6 +87,8 @@ def reshaped(array: Tracer, wanted: Sequence[Atom]) -> Tracer:
         found = extents.floordiv(total, others)
         extents.known_extent(found)
         shape[free[0]] = found
+        if tuple(shape) == array.extents:
+            return array
     if not (array.ndim == 0 and all(e == ONE for e in shape)):
         _check_total(array, total, extents.product(shape))
     current().home(shape).add_shape(shape)  # as many elements as the array, which fits
@@ -324,7 +332,8 @@ def broadcast(xs: Any, shape: Any) -> Array:
                [1, 2]], dtype=int64)
     """
     array = as_tracer(xs)
-    target = extents.shape_of(shape, "broadcast")
+    parts = tuple(shape) if isinstance(shape, tuple | list) else (shape,)
+    target = tuple(extents.length_of(part, "an extent of broadcast") for part in parts)
     start = len(target) - array.ndim
     if start < 0:
         raise ShapeError(
@@ -338,4 +347,7 @@ def broadcast(xs: Any, shape: Any) -> Array:
                 "Only an axis of extent 1 can be repeated: reshape, or use fw.replicate.",
                 repeatable=(own,),
             )  # fmt: skip
+    if not start and not any(map(is_stretched, array.extents, target)):
+        return array
+    run_time_checks.fit(target)
     return generated(target, lambda *at: read_stretched(array, at))[0]

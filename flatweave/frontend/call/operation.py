@@ -13,7 +13,9 @@ names may be tuples, dicts, .. of one structure, each part of which is worked on
 function of a Ragged works on its values (`ragged/elementwise.py`), an `axial` one goes along its
 axes (`ragged/reductions.py`). Elementwise functions and `reduction`s of arrays of any rank share
 their programs (`shared_ranks.py`). `renamed` gives parameters by other names that are
-accepted, those that they had before or that NumPy has: `renamed="ne=initial"`.
+accepted, those that they had before or that NumPy has: `renamed="ne=initial"`. A `composed` one is
+written on public functions, which decide what it means for complex numbers; its name is its own.
+To one of `any_dtype` floats of 16 bits are given as they are, to others as f32.
 """
 
 from __future__ import annotations
@@ -83,27 +85,28 @@ EVALUATOR: list[Evaluator] = []
 def operation(
     *, static: str = "", host: Callable[..., Any] | None = None, elementwise: bool = False,
     reduction: bool = False, structured: str = "", parts: str = "", numbers: str = "",
-    lists: str = "", axial: bool = False, renamed: str = "",
+    lists: str = "", axial: bool = False, renamed: str = "", composed: bool = False,
+    any_dtype: bool = False,
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Declare a public function by its meaning inside a trace."""
-
     old_names = dict(pair.split("=") for pair in renamed.split())
 
     def declare(body: Callable[P, R]) -> Callable[P, R]:
+        parameters = inspect.signature(body).parameters.values()
+        kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        rest = [p.name for p in parameters if p.kind is inspect.Parameter.VAR_POSITIONAL]
+        named = [p.name for p in parameters if p.kind in kinds]
+        several = {"arrays", *lists.split()}.intersection(named)
         if axial:
-            body = _along_rows_too(body)
-        body = _on_short_too(_on_complex_too(body))
+            body = _along_rows_too(body, lambda: call)
+        body = _on_complex_too(body, int(bool(several)) if composed else None)
+        body = _on_short_too(body, any_dtype)
         if elementwise:
             body = _on_rows_too(body, frozenset(static.split()))
         if parts:
             body = _on_parts_too(body, parts.split())
         body = _overridable(body, lambda: call, OF_MISSING if reduction or axial else frozenset())
-        parameters = inspect.signature(body).parameters.values()
-        kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-        rest = [p.name for p in parameters if p.kind is inspect.Parameter.VAR_POSITIONAL]
-        named = [p.name for p in parameters if p.kind in kinds]
         telling = {*TELLING, *static.split()}
-        several = {"arrays", *lists.split()}.difference(rest)
         convert: dict[str, Callable[[Any], Any]] = {
             **dict.fromkeys(["shape", *numbers.split()], python_numbers),
             **dict.fromkeys(several, _rows_of), **dict.fromkeys(static.split(), python_value),
@@ -134,9 +137,8 @@ def operation(
             if len(args) > first:
                 args = tuple(_converted(convert, named, args))  # type: ignore[assignment]
             result: Any = NotImplemented
-            if kwargs:
-                for name in convert.keys() & kwargs.keys():
-                    kwargs[name] = convert[name](kwargs[name])
+            for name in convert.keys() & kwargs.keys() if kwargs else ():
+                kwargs[name] = convert[name](kwargs[name])
             if host is None:
                 result = direct.call(*args, **kwargs) if kwargs else direct.call(*args)
                 if result is not NotImplemented and type(result) is not int:
@@ -155,7 +157,8 @@ def operation(
             return result
 
         OPERATIONS[call] = known
-        METHODS.setdefault(known.name, call)
+        if (body.__module__ or "").startswith("flatweave."):
+            METHODS.setdefault(known.name, call)
         return call
 
     return declare
@@ -246,25 +249,29 @@ def _overridable(
     return work
 
 
-def _on_complex_too(body: Callable[P, R]) -> Callable[P, R]:
-    """The function, extended to complex numbers by a separate rule."""
+def _on_complex_too(body: Callable[P, R], level: int | None) -> Callable[P, R]:
+    """The function, extended to complex numbers by a separate rule; a composed one, whose lists of
+    numbers are arrays from some `level` on, is given them as they are."""
 
     @functools.wraps(body)
     def work(*args: P.args, **kwargs: P.kwargs) -> R:
         if speaks_of_complex(args) or (kwargs and speaks_of_complex(kwargs.values())):
-            return opened("complex").on_complex(body, args, kwargs)
+            rules = opened("complex")
+            if level is not None:
+                return rules.composed(body, args, kwargs, level)
+            return rules.on_complex(body, args, kwargs)
         return body(*args, **kwargs)
 
     return work
 
 
-def _on_short_too(body: Callable[P, R]) -> Callable[P, R]:
+def _on_short_too(body: Callable[P, R], any_dtype: bool) -> Callable[P, R]:
     """The function, extended to floats of 16 bits, which it reads as f32 or moves as they are."""
 
     @functools.wraps(body)
     def work(*args: P.args, **kwargs: P.kwargs) -> R:
         if speaks_of_short(args) or (kwargs and speaks_of_short(kwargs.values())):
-            return opened("short").on_short(body, args, kwargs)
+            return opened("short").on_short(body, args, kwargs, any_dtype)
         return body(*args, **kwargs)
 
     return work
@@ -289,7 +296,9 @@ def _on_rows_too(body: Callable[P, R], static: frozenset[str]) -> Callable[P, R]
     return work
 
 
-def _along_rows_too(body: Callable[P, R]) -> Callable[P, R]:
+def _along_rows_too(
+    body: Callable[P, R], function: Callable[[], Callable[..., Any]]
+) -> Callable[P, R]:
     """The function along an axis, extended to Ragged arguments, which come first."""
     names = tuple(inspect.signature(body).parameters)
 
@@ -300,7 +309,7 @@ def _along_rows_too(body: Callable[P, R]) -> Callable[P, R]:
             return body(*args, **kwargs)
         rows, axis = given.pop(names[0]), given.pop("axis", None)
         options = {name: value for name, value in given.items() if value is not None}
-        return METHODS["along_rows"](body.__name__, rows, axis, options)
+        return METHODS["along_rows"](function(), rows, axis, options)
 
     return work
 

@@ -39,7 +39,7 @@ ANY_ELEMENTS = frozenset({
 
 
 # functions of several arrays in a list or tuple
-OF_SEVERAL = frozenset({"concat", "stack", "hstack", "vstack", "column_stack", "select"})
+OF_SEVERAL = frozenset({"concat", "stack"})
 # functions written for numbers of either kind
 FOR_COMPLEX: set[str] = set()
 
@@ -85,6 +85,12 @@ def on_complex(body: Rule, args: tuple[Any, ...], kwargs: dict[str, Any]) -> obj
         where=user_location(),
         remedy="Do it with the real and the imaginary part: fw.real(x), fw.imag(x).",
     )
+
+
+def composed(body: Rule, args: tuple[Any, ...], kwargs: dict[str, Any], level: int) -> object:
+    """A function that is written on public ones, with values of the trace for complex numbers."""
+    named = {key: lifted_in(value, level) for key, value in kwargs.items()}
+    return body(*(lifted_in(arg, level) for arg in args), **named)
 
 
 def lifted_in(value: Any, level: int | None = None) -> object:

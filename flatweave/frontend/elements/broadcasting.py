@@ -65,10 +65,10 @@ def zipped(
 def _fills(operand: Tracer, shape: Sequence[Atom]) -> bool:
     """Whether no axis of an operand is stretched."""
     pairs = zip(operand.extents, shape, strict=False)
-    return not any(_is_stretched(extent, wanted) for extent, wanted in pairs)
+    return not any(is_stretched(extent, wanted) for extent, wanted in pairs)
 
 
-def _is_stretched(extent: Atom, wanted: Atom) -> bool:
+def is_stretched(extent: Atom, wanted: Atom) -> bool:
     """Whether an axis is repeated, or may be when the program runs."""
     if extent == wanted:
         return False

@@ -298,6 +298,8 @@ def astype(x: Any, dtype: Any, *, copy: bool = True, device: Any = None) -> Arra
     on_device(device, "astype")
     wanted = dtype_of(dtype)
     value = as_tracer(x, "x of astype")
+    if value.element is wanted and not value.weak:
+        return value
     return zipped(lambda v: strong(v, wanted), [value], "astype")[0]
 
 

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, ParamSpec, TypeVar
 
 from flatweave.array_ir.fault import NEGATIVE, OVERFLOW, SAME
@@ -21,6 +21,7 @@ from flatweave.base.errors import (
     UserError,
 )
 from flatweave.base.source import user_location
+from flatweave.frontend.arrays.axes import axes_named
 from flatweave.frontend.call import operation as calls
 from flatweave.frontend.elements.broadcasting import read
 from flatweave.frontend.ragged.cutting import first_place, none_at
@@ -30,7 +31,7 @@ from flatweave.frontend.trace.run_time_checks import check as checked
 from flatweave.frontend.trace.tracers import as_tracer
 from flatweave.frontend.values.array import describe
 from flatweave.frontend.values.scope import current, innermost
-from flatweave.terms.syntax import Atom
+from flatweave.terms.syntax import Atom, Const
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -72,10 +73,13 @@ def check(
                 where=user_location(), remedy="Leave the value out, or show an index.",
             )  # fmt: skip
     if not condition.ndim:
-        if is_refused(condition.atom) and not shown:
-            raise error(message, where=user_location(), remedy=remedy)
-        text = check_message(message, [], remedy)
-        checked(condition.atom, kind, [current().cast(each.atom, i64) for each in shown], text)
+        atoms = [current().cast(each.atom, i64) for each in shown]
+        known = [atom.value for atom in atoms if isinstance(atom, Const)]
+        if is_refused(condition.atom) and len(known) == len(atoms):
+            texts = [extents.filled(text, known) for text in (message, remedy)]
+            raise error(texts[0], where=user_location(), remedy=texts[1])
+        home = checked(condition.atom, kind, atoms, check_message(message, [], remedy))
+        home.checked.add(condition.atom)
         return
     count = condition.extents[0]
     extents.same_length([condition, *shown], "check", ["holds", "value"])
@@ -105,16 +109,23 @@ def note(text: str) -> None:
         scope.trace.notes.append((text, user_location()))
 
 
-def operation(*, static: str = "", structured: str = "") -> Callable[
-    [Callable[P, R]], Callable[P, R]
-]:  # fmt: skip
+def operation(
+    *, static: str = "", structured: str = "", lists: str = "", numbers: str = "",
+    elementwise: bool = False, axial: bool = False, any_dtype: bool = False,
+) -> Callable[[Callable[P, R]], Callable[P, R]]:  # fmt: skip
     """Declare a function of arrays that works as those of `fw` do: called in a trace it is a part
     of the program, outside it is compiled for the call and runs at once.
 
     Unlike `fw.jit`, a list of numbers is an array, functions may be arguments, and a value of any
     Overriding class is asked first. `static` names parameters that decide what the program is, and
-    that the body gets as Python values; in the parameters that `structured` names a list is a
-    structure.
+    that the body gets as Python values. In the parameters that `structured` names a list is a
+    structure, in those that `lists` names one of arrays, where an array is its rows; `numbers`
+    names structures of a few numbers, which may be an array, such as widths and shapes.
+
+    An `elementwise` function of a Ragged works on its values. An `axial` one goes along its axes:
+    the function has the parameters `axis` and `keepdims`, and its first argument is the array. With
+    `any_dtype` floats of 16 bits reach the body as they are, elsewhere as f32. Complex numbers
+    always do.
 
     Types: `f -> f`. Raises what the function does, and ArgumentError for arguments that it does
     not take. Source: Flatweave.
@@ -125,4 +136,22 @@ def operation(*, static: str = "", structured: str = "") -> Callable[
         >>> moment([1.0, 2.0, 3.0], power=2)
         Array(0.6666666666666666, dtype=float64)
     """
-    return calls.operation(static=static, structured=structured)
+    return calls.operation(
+        static=static, structured=structured, lists=lists, numbers=numbers,
+        elementwise=elementwise, axial=axial, any_dtype=any_dtype, composed=True,
+    )  # fmt: skip
+
+
+def normalize_axes(x: Any, axis: int | Sequence[int] | None, who: str) -> tuple[int, ...]:
+    """The axes of an array that a user names, counted from 0, in that order; all of them for None.
+
+    `who` is what the errors call the function. To be used in functions of a library.
+
+    Types: `x: t[..]`, an int, a tuple of ints or None `->` a tuple of ints. Raises AxisError for an
+    axis that is not there, ArgumentError for one that is no integer or is named twice. Source:
+    `numpy.lib.array_utils.normalize_axis_tuple`.
+
+        >>> fw.normalize_axes(fw.full((2, 3), 0), -1, "median")
+        (1,)
+    """
+    return tuple(axes_named(x, axis, who))

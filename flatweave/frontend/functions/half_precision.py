@@ -49,11 +49,7 @@ ANY_ELEMENTS = frozenset({
     "map", "zip_with", "filter", "partition", "generate", "cond", "while_loop", "fori_loop",
     "expand", "replicate", "vmap", "jvp", "vjp", "grad", "value_and_grad", "jacrev", "jacfwd",
     "stop_gradient",
-    "ragged", "row", "ravel",
-    "swapaxes", "atleast_1d", "atleast_2d",
-    "hstack", "vstack", "column_stack", "append", "split", "fliplr", "flipud", "rot90", "diag",
-    "pad", "select", "unique", "unique_all", "unique_counts", "unique_inverse", "unique_values",
-    "union1d", "intersect1d", "setdiff1d", "setxor1d", "nan_to_num", "store",
+    "ragged", "row", "store",
 })  # fmt: skip
 # results like the arguments, which are compared as f32
 ORDERED = {"sort": ("xs",), "sort_by_key": ("keys", "values")}
@@ -64,14 +60,17 @@ R = TypeVar("R")
 T = TypeVar("T")
 
 
-def on_short(body: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> object:
-    """A public function called with floats of 16 bits, or with their dtype."""
+def on_short(
+    body: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], any_dtype: bool
+) -> object:
+    """A public function called with floats of 16 bits, or with their dtype; one of `any_dtype` is
+    composed of others, which decide."""
     name = body.__name__
     try:
         given = inspect.signature(body).bind(*args, **kwargs)
     except TypeError:
         return body(*args, **kwargs)  # which raises it
-    if name in ANY_ELEMENTS:
+    if any_dtype or name in ANY_ELEMENTS:
         return _called(body, given, _lifted)
     dtype = given.arguments.get("dtype")
     wanted = None if dtype is None else short_dtype(dtype)

@@ -15,7 +15,7 @@ A column holds the values at one index, of the rows that are long enough to have
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from flatweave.base.dtypes import f64, i64
@@ -47,13 +47,8 @@ from flatweave.frontend.values.tree import LEAF, flat_values, flatten, unflatten
 from flatweave.terms.build import index
 from flatweave.terms.syntax import Atom
 
-# what combines the elements of a column, so that its result stands for all of them
-FOLDS = frozenset({
-    "sum", "prod", "min", "max", "any", "all", "mean", "var", "std", "count_nonzero", "median",
-    "quantile", "ptp", "nansum", "nanprod", "nanmin", "nanmax", "nanmean", "nanvar", "nanstd",
-    "nanmedian", "nanquantile",
-})  # fmt: skip
-PLACED = frozenset({"argmin", "argmax", "nanargmin", "nanargmax"})
+PLACED = frozenset({"argmin", "argmax"})
+"""What gives positions, which are those of rows where they are found across rows."""
 
 
 @record
@@ -187,19 +182,25 @@ def _of_inner(
 
 
 def over_rows(
-    who: str, rows: Ragged, axes: Sequence[int], options: dict[str, Any]
+    fn: Callable[..., Any], rows: Ragged, axes: Sequence[int], options: dict[str, Any]
 ) -> Array | Ragged:
-    """The public function `who` across the rows, position by position."""
-    found = columns(rows, axes)
-    if who not in FOLDS | PLACED:
-        made: Any = METHODS[who](found.whole(), axis=1, **options)
-        return cut_as(rows, found.back(made.values))
+    """A function across the rows, position by position: of each column, or of its elements."""
+    found, who = columns(rows, axes), fn.__name__
+    is_ours = METHODS.get(who) is fn
     given = {name: value for name, value in options.items() if name != "keepdims"}
     inside = tuple(axis - depth_of(rows) + 1 for axis in axes if axis > depth_of(rows))
-    results = by_histogram(who, found, given)
+    results: Any = by_histogram(who, found, given) if is_ours else None
     if results is None:
-        results = METHODS[who](found.whole(), axis=(1, *inside) if inside else 1, **given)
-    if who in PLACED:
+        results = fn(found.whole(), axis=(1, *inside) if inside else 1, **given)
+    is_placed = is_ours and who in PLACED
+    if len(axes) > 1 and (is_placed or isinstance(results, Ragged)):
+        raise ArgumentError(
+            f"{who} goes along one axis, got {tuple(axes)}.",
+            where=user_location(), remedy="Give one axis, or None for all values.",
+        )  # fmt: skip
+    if isinstance(results, Ragged):
+        return cut_as(rows, found.back(results.values))
+    if is_placed:
         results = found.number(_from_all(found.offsets, as_tracer(results)))
     keepdims = options.get("keepdims")
     if keepdims:
@@ -282,14 +283,17 @@ def cut_as(rows: Ragged, made: Any) -> Ragged:
 NEEDY = frozenset({"min", "max", "argmin", "argmax"})
 
 
-def along_rows(who: str, rows: Ragged, axis: Any, options: dict[str, Any]) -> Array | Ragged:
-    """The public function `who` of a Ragged, along `axis`; of all values for None."""
+def along_rows(
+    fn: Callable[..., Any], rows: Ragged, axis: Any, options: dict[str, Any]
+) -> Array | Ragged:
+    """A function of a Ragged, along `axis`; of all values for None."""
+    who = fn.__name__
     if (where := options.pop("where", None)) is not None:
         if who == "mean":
             return _mean_of_chosen(rows, axis, options, where)
         chosen: Any = METHODS["masked"](who, rows, where, options.get("initial"))
         rows = chosen
-    fn, rank = METHODS[who], rank_of(rows)
+    rank = rank_of(rows)
     result: Array | Ragged
     axes = _axes_of(rank, axis, who)
     if axis is None or len(axes) == rank:
@@ -297,14 +301,9 @@ def along_rows(who: str, rows: Ragged, axis: Any, options: dict[str, Any]) -> Ar
         for _ in range(rank - as_tracer(result).ndim if options.get("keepdims") else 0):
             result = METHODS["expand_dims"](result, 0)
         return result
-    if len(axes) > 1 and who not in FOLDS:
-        raise ArgumentError(
-            f"{who} goes along one axis, got {axis}.",
-            where=user_location(), remedy="Give one axis, or None for all values.",
-        )  # fmt: skip
     if 0 in axes:
         if axes[1:2] != [1]:
-            return over_rows(who, rows, axes, options)
+            return over_rows(fn, rows, axes, options)
         result = fn(rows.values, axis=tuple(number - 1 for number in axes[1:]), **options)
         return with_axis(result, 0) if options.get("keepdims") else result
     inner = tuple(number - 1 for number in axes)
@@ -312,10 +311,10 @@ def along_rows(who: str, rows: Ragged, axis: Any, options: dict[str, Any]) -> Ar
     if 0 not in inner:
         return Ragged.made(fn(rows.values, axis=inner_axis, **options), rows.offsets)
     if not isinstance(rows.values, Ragged):
-        return _of_each_row(who, rows, {"axis": inner_axis, **options})
+        return _of_each_row(fn, rows, {"axis": inner_axis, **options})
     if 1 not in inner:
-        return over_rows(who, rows, axes, options)
-    result = along_rows(who, joined(rows), inner[1:], options)
+        return over_rows(fn, rows, axes, options)
+    result = along_rows(fn, joined(rows), inner[1:], options)
     return with_axis(result, 1) if options.get("keepdims") else result
 
 
@@ -326,14 +325,15 @@ def _mean_of_chosen(rows: Ragged, axis: Any, options: dict[str, Any], where: Any
     chosen: Any = METHODS["masked"]("mean", rows, where)
     ones = cut_as(rows, generated(flat.extents, lambda *at: tracer_of(ONE))[0])
     held: Any = METHODS["where"](where, ones, 0)
-    return METHODS["truediv"](
-        along_rows("sum", chosen, axis, options), along_rows("sum", held, axis, options)
-    )
+    sums = [along_rows(METHODS["sum"], each, axis, options) for each in (chosen, held)]
+    return METHODS["truediv"](*sums)
 
 
-def _of_each_row(who: str, rows: Ragged, options: dict[str, Any]) -> Array | Ragged:
-    """The public function of every row; where it needs elements, rows are looked at first."""
-    fn = METHODS[who]
+def _of_each_row(
+    fn: Callable[..., Any], rows: Ragged, options: dict[str, Any]
+) -> Array | Ragged:
+    """A function of every row; where it needs elements, rows are looked at first."""
+    who = fn.__name__
     if who not in NEEDY or "initial" in options:
         each: Array | Ragged = map_rows(lambda row: fn(row, **options), [rows])
         return each
@@ -342,7 +342,8 @@ def _of_each_row(who: str, rows: Ragged, options: dict[str, Any]) -> Array | Rag
     def one(row: Any) -> Array:
         if isinstance(row, Tracer):
             current().checked.add(current().apply("gt", row.extents[0], ZERO))
-        return fn(row, **options)
+        result: Array = fn(row, **options)
+        return result
 
     found: Array | Ragged = map_rows(one, [rows])
     return found

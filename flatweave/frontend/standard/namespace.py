@@ -35,8 +35,9 @@ from flatweave.base.dtypes import (
 from flatweave.base.errors import ArgumentError, DTypeError
 from flatweave.base.records import record
 from flatweave.base.source import user_location
-from flatweave.frontend.values.array import METHODS, Array, kind_of
+from flatweave.frontend.values.array import METHODS, Array, Tracer, kind_of
 from flatweave.frontend.values.exchange import DEVICES, HOST, on_device
+from flatweave.frontend.values.number_formats import Composed
 from flatweave.frontend.values.promotion import any_dtype_of
 
 KINDS = {
@@ -141,6 +142,14 @@ def can_cast(from_: Any, to: Any) -> bool:
 
 
 NUMBERS = (bool, int, float, complex)
+KINDS_OF_NUMBERS = {"i": 0, "u": 0, "f": 0.0, "c": 0j}
+
+
+def _number_or_itself(value: Any) -> Any:
+    """A number of the kind of a traced one that came from Python; anything else as it is."""
+    part = getattr(value, value.parts[0]) if isinstance(value, Composed) else value
+    is_weak = isinstance(part, Tracer) and part.weak
+    return KINDS_OF_NUMBERS.get(value.dtype.kind, value) if is_weak else value
 
 
 def result_type(*arrays_and_dtypes: Any) -> DType:
@@ -154,8 +163,9 @@ def result_type(*arrays_and_dtypes: Any) -> DType:
         >>> fw.result_type(fw.i32, fw.f32)
         f64
     """
-    numbers = [value for value in arrays_and_dtypes if type(value) in NUMBERS]
-    dtypes = [_of(value) for value in arrays_and_dtypes if type(value) not in NUMBERS]
+    values = [_number_or_itself(value) for value in arrays_and_dtypes]
+    numbers = [value for value in values if type(value) in NUMBERS]
+    dtypes = [_of(value) for value in values if type(value) not in NUMBERS]
     is_alone = len(set(map(id, dtypes))) == 1 and complex not in map(type, numbers)
     if is_alone and dtypes[0].is_short:
         return dtypes[0]

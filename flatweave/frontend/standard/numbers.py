@@ -11,6 +11,7 @@ from flatweave.frontend.elements.elementwise import abs, copysign, exp, log1p, m
 from flatweave.frontend.elements.scalars import apply, select, strong, where
 from flatweave.frontend.trace.tracers import as_tracer, tracer_of
 from flatweave.frontend.values.array import Array, Tracer
+from flatweave.frontend.values.number_formats import Complex
 from flatweave.frontend.values.promotion import operand_dtype
 from flatweave.terms.syntax import constant
 
@@ -78,6 +79,21 @@ def imag(x: Any) -> Array:
     array = as_tracer(x, "x of imag")
     zero = tracer_of(constant(array.element.numpy.type(0).item(), array.element))
     return zipped(lambda v: zero, [array], "imag")[0]
+
+
+@operation(elementwise=True)
+def complex(real: Any, imag: Any) -> Array:
+    """The complex numbers with these real and imaginary parts, whatever these are; broadcast.
+
+    Types: `real: f64[..], imag: f64[..] -> c128[..]`, of f32 c64; integers as in `atan2`. Raises
+    ShapeError for shapes that do not fit. Source: `jax.lax.complex`, `torch.complex`.
+
+        >>> fw.complex([1.0, 2.0], 0.5)
+        Array([1.+0.5j, 2.+0.5j], dtype=complex128)
+    """
+    parts = [as_tracer(real, "real of complex"), as_tracer(imag, "imag of complex")]
+    dtype = operand_dtype("atan2", parts)
+    return Complex(*zipped(lambda *each: [strong(v, dtype) for v in each], parts, "complex"))
 
 
 @operation(elementwise=True)

@@ -5,31 +5,24 @@ The lengths of results depend on values, in jitted functions, too.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
-from flatweave.base.dtypes import bool_, i64, u8
+from flatweave.base.dtypes import bool_, i64
 from flatweave.base.errors import ArgumentError, ShapeError
 from flatweave.base.source import user_location
-from flatweave.frontend.arrays.axes import converted
 from flatweave.frontend.arrays.columns import compacted, unravel
-from flatweave.frontend.arrays.joining import concat
-from flatweave.frontend.arrays.shapes import axis_of, raveled, reshape, reshaped
-from flatweave.frontend.arrays.sorting import argsort, sort, sort_by_key
-from flatweave.frontend.arrays.sources import full, iota
-from flatweave.frontend.arrays.writing import scatter
+from flatweave.frontend.arrays.shapes import axis_of, raveled, reshaped
+from flatweave.frontend.arrays.sources import iota
 from flatweave.frontend.call.operation import operation
-from flatweave.frontend.complex.rules import either, for_complex
 from flatweave.frontend.elements.broadcasting import generated, met, place_along, read_stretched
-from flatweave.frontend.elements.elementwise import clz, isnan
+from flatweave.frontend.elements.elementwise import clz
 from flatweave.frontend.elements.scalars import where
-from flatweave.frontend.functions.combinators import filter, map
-from flatweave.frontend.functions.control import cond, fori_loop
-from flatweave.frontend.functions.scans import cumsum
+from flatweave.frontend.functions.combinators import map
+from flatweave.frontend.functions.control import fori_loop
 from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.extents import ONE, same_length
 from flatweave.frontend.trace.tracers import as_tracer, tracer_of
 from flatweave.frontend.values.array import Array, Tracer, describe
-from flatweave.frontend.values.number_formats import Complex
 from flatweave.frontend.values.promotion import common
 from flatweave.terms.syntax import Atom
 
@@ -186,162 +179,3 @@ def _is_below(key: Array, value: Array, is_left: bool, is_float: bool) -> Array:
     if is_left:
         return (key == key) & ~(key >= value)
     return (value != value) | (key <= value)
-
-
-@for_complex
-@operation(static="invert")
-def isin(x1: Any, x2: Any, *, invert: bool = False) -> Array:
-    """Whether each element of the one is among those of the other; with `invert`, whether not.
-
-    Types: `x1: t[..], x2: t[..k] -> bool[..]`. Raises ArgumentError for what is no array.
-    Source: `numpy.isin`.
-
-        >>> fw.isin([1, 2, 3], [3, 1])
-        Array([ True, False,  True], dtype=bool)
-    """
-    values = either(x1, "the elements of isin")
-    among = either(x2, "what isin looks in")
-    if isinstance(values, Complex) or isinstance(among, Complex):
-        present = reshape(_are_among(reshape(values, -1), reshape(among, -1)), values.shape)
-        return ~present if invert else present
-    own, others = as_tracer(values), as_tracer(among)
-    dtype = common([own, others])[0]
-    keys = sort(converted(raveled(others), dtype))
-    wanted = converted(raveled(own), dtype)
-    n = keys.shape[0]
-
-    def holds(value: Tracer, at: Tracer) -> Array:
-        return cond(at < n, lambda: keys[at] == value, lambda: as_tracer(False))
-
-    found = map(holds, wanted, searchsorted(keys, wanted))
-    shaped = reshaped(as_tracer(found), own.extents)
-    return ~shaped if invert else shaped
-
-
-def _are_among(values: Any, among: Any) -> Array:
-    """Whether each of some complex numbers is one of others: both are numbered together."""
-    count, total = values.shape[0], values.shape[0] + among.shape[0]
-    numbers = distinct(concat([values, among]), "isin").inverse_indices
-    found = scatter(full(total, False), numbers[count:], full(among.shape[0], True))
-    return found[numbers[:count]]
-
-
-class UniqueAll(NamedTuple):
-    """The different values, where each is first, which one each element is, and how many."""
-
-    values: Array
-    indices: Array
-    inverse_indices: Array
-    counts: Array
-
-
-class UniqueCounts(NamedTuple):
-    """The different values, and how many there are of each."""
-
-    values: Array
-    counts: Array
-
-
-class UniqueInverse(NamedTuple):
-    """The different values, and which one each element is."""
-
-    values: Array
-    inverse_indices: Array
-
-
-def distinct(x: Any, who: str, equal_nan: bool = False) -> UniqueAll:
-    """The different values in ascending order; each NaN is one of them, or all are one."""
-    array = either(x, f"x of {who}")
-    flat: Any = array if array.ndim == 1 else reshape(array, -1)
-    n = flat.shape[0]
-    order: Array
-    ascending: Array
-    if isinstance(flat, Complex):
-        order = argsort(_order_of(flat))
-        ascending = flat[order]
-    else:
-        ascending, order = sort_by_key(flat, iota(n))
-
-    def is_first(i: Tracer) -> Array:
-        value, before = ascending[i], ascending[where(i == 0, 0, i - 1)]
-        same = value == before
-        if equal_nan:
-            same = same | ((value != value) & (before != before))
-        return (i == 0) | ~same
-
-    first = map(is_first, iota(n))
-    begins = filter(lambda i: first[i], iota(n))
-    numbers = cumsum(first.astype(i64)) - 1
-    count = begins.shape[0]
-    ends = map(lambda k: where(k + 1 < count, begins[where(k + 1 < count, k + 1, k)], n),
-               iota(count))  # fmt: skip
-    inverse = scatter(full(n, 0), order, numbers)
-    return UniqueAll(
-        ascending[begins], order[begins], reshape(inverse, array.shape), ends - begins
-    )
-
-
-def _order_of(z: Complex) -> tuple[Array, Array, Array]:
-    """What complex numbers are ordered by: those with NaN last, then the real and imaginary part.
-    """
-    lost = where(isnan(z.real), 2, 0) + where(isnan(z.imag), 1, 0)
-    return lost.astype(u8), z.real, z.imag
-
-
-@for_complex
-@operation()
-def unique_all(x: Any) -> UniqueAll:
-    """The different values, ascending, where each is first, which one each element is, and how many
-    there are of each; a NaN is different from every other.
-
-    Types: `x: t[..] -> (values: t[k], indices: i64[k], inverse_indices: i64[..], counts: i64[k])`.
-    Raises ArgumentError for what is no array. Source: `numpy.unique_all`.
-
-        >>> fw.unique_all([3, 1, 3]).counts
-        Array([1, 2], dtype=int64)
-    """
-    return distinct(x, "unique_all")
-
-
-@for_complex
-@operation()
-def unique_counts(x: Any) -> UniqueCounts:
-    """The different values, ascending, and how many there are of each.
-
-    Types: `x: t[..] -> (values: t[k], counts: i64[k])`. Raises ArgumentError for what is no array.
-    Source: `numpy.unique_counts`.
-
-        >>> fw.unique_counts([3, 1, 3]).values
-        Array([1, 3], dtype=int64)
-    """
-    found = distinct(x, "unique_counts")
-    return UniqueCounts(found.values, found.counts)
-
-
-@for_complex
-@operation()
-def unique_inverse(x: Any) -> UniqueInverse:
-    """The different values, ascending, and which one each element is.
-
-    Types: `x: t[..] -> (values: t[k], inverse_indices: i64[..])`. Raises ArgumentError for what is
-    no array. Source: `numpy.unique_inverse`.
-
-        >>> fw.unique_inverse([3, 1, 3]).inverse_indices
-        Array([1, 0, 1], dtype=int64)
-    """
-    found = distinct(x, "unique_inverse")
-    return UniqueInverse(found.values, found.inverse_indices)
-
-
-@for_complex
-@operation()
-def unique_values(x: Any) -> Array:
-    """The different values, ascending; a NaN is different from every other.
-
-    Types: `x: t[..] -> t[k]`. Raises ArgumentError for what is no array.
-    Source: `numpy.unique_values`.
-
-        >>> fw.unique_values([3, 1, 3])
-        Array([1, 3], dtype=int64)
-    """
-    return distinct(x, "unique_values").values

@@ -147,7 +147,7 @@ def same(
     scope = current()
     equal = scope.apply("eq", a, b)
     if isinstance(a, Const) and isinstance(b, Const) and is_refused(equal):
-        texts = [_filled(text, (a.value, b.value)) for text in (message, *origins, remedy)]
+        texts = [filled(text, (a.value, b.value)) for text in (message, *origins, remedy)]
         raise ShapeError(
             texts[0], where=user_location(), origins=[t for t in texts[1:-1] if t],
             remedy=texts[-1],
@@ -164,7 +164,8 @@ def _depth(atom: Atom) -> int:
     return current().home((atom,)).depth
 
 
-def _filled(text: str, values: Sequence[Any]) -> str:
+def filled(text: str, values: Sequence[Any]) -> str:
+    """A message with its values."""
     for i, value in enumerate(values):
         text = text.replace(f"{{{i}}}", str(value))
     return text
@@ -203,6 +204,9 @@ def length_of(value: Any, what: str) -> Atom:
     if scope.is_natural(extent):
         return extent
     holds = scope.apply("ge", extent, ZERO)
+    if scope.is_checked(holds):
+        known_natural(extent)
+        return extent
     if isinstance(extent, Const) and is_refused(holds):
         raise NegativeExtentError(
             f"{what} must not be negative, got {extent.value}.",

@@ -244,6 +244,8 @@ def asarray(
         return array if dtype is None else array.astype(dtype)
     if isinstance(value, list) and (stacked := METHODS["stacked"](value, name)) is not None:
         return asarray(stacked, dtype)
+    if isinstance(value, tuple) and any(isinstance(x, Tracer | Complex | Short) for x in value):
+        raise no_array(value, name)
     wanted = None if dtype is None else any_dtype_of(dtype).dtype
     if not copy and isinstance(value, HostArray) and _is(value, wanted):
         return value
@@ -280,9 +282,7 @@ def array(value: Any, dtype: Any = None, *, copy: bool | None = True) -> Array:
         >>> fw.array([1, 2], fw.f32)
         Array([1., 2.], dtype=float32)
     """
-    if isinstance(value, Array) and copy:
-        copy = None
-    return asarray(value, dtype, copy=copy)
+    return asarray(value, dtype, copy=None if isinstance(value, Array) and copy else copy)
 
 
 def _is(value: Any, dtype: np.dtype[Any] | None) -> bool:

@@ -1,6 +1,6 @@
 """Which module declares each public function: it is imported when a program first asks for it.
 
-    fw.median                 imports flatweave.frontend.numerics.statistics
+    fw.median                 imports flatweave.numpy_functions.statistics
     METHODS["along_rows"]     imports flatweave.frontend.ragged.reductions
 
 So `import flatweave` costs what traces and what runs, and a program pays for what it calls.
@@ -41,7 +41,7 @@ PUBLIC = {
     ),
     "frontend.functions.callbacks": "ShapeDtypeStruct pure_callback",
     "frontend.functions.check_grads": "check_grads",
-    "frontend.functions.checks": "check note operation",
+    "frontend.functions.checks": "check normalize_axes note operation",
     "frontend.functions.combinators": "filter generate map partition reduce scan store zip_with",
     "frontend.functions.control": "cond fori_loop while_loop",
     "frontend.functions.custom_rules": "checkpoint custom_jvp custom_vjp",
@@ -52,26 +52,6 @@ PUBLIC = {
     "frontend.functions.reductions": "all any argmax argmin max mean min prod sum",
     "frontend.functions.scans": "cumprod cumsum segmented_iota segmented_reduce segmented_scan",
     "frontend.functions.vmap": "vmap",
-    "frontend.numerics.arranging": (
-        "append atleast_1d atleast_2d column_stack diag fliplr flipud hstack ravel rot90 split "
-        "swapaxes vstack"
-    ),
-    "frontend.numerics.comparing": (
-        "allclose degrees fmax fmin fmod heaviside isclose polyval radians select sinc"
-    ),
-    "frontend.numerics.counting_and_sets": (
-        "argwhere bincount digitize flatnonzero intersect1d setdiff1d setxor1d union1d unique"
-    ),
-    "frontend.numerics.interpolation_and_convolution": (
-        "convolve correlate gradient interp trapezoid"
-    ),
-    "frontend.numerics.nan_functions": (
-        "nan_to_num nanargmax nanargmin nancumprod nancumsum nanmax nanmean nanmedian nanmin "
-        "nanpercentile nanprod nanquantile nanstd nansum nanvar"
-    ),
-    "frontend.numerics.padding": "pad",
-    "frontend.numerics.products": "einsum inner kron",
-    "frontend.numerics.statistics": "average corrcoef cov median percentile ptp quantile",
     "frontend.ragged.cutting": "ragged",
     "frontend.ragged.ragged": "Ragged",
     "frontend.standard.arrangement": (
@@ -84,16 +64,35 @@ PUBLIC = {
     "frontend.standard.namespace": (
         "__array_api_version__ __array_namespace_info__ can_cast finfo iinfo isdtype result_type"
     ),
-    "frontend.standard.numbers": "conj imag logaddexp nextafter real signbit",
+    "frontend.standard.numbers": "complex conj imag logaddexp nextafter real signbit",
     "frontend.standard.products": "dot matmul tensordot vecdot",
-    "frontend.standard.searching": (
-        "isin nonzero searchsorted take take_along_axis unique_all unique_counts unique_inverse "
-        "unique_values"
-    ),
+    "frontend.standard.searching": "nonzero searchsorted take take_along_axis",
     "frontend.standard.statistics": "count_nonzero cumulative_prod cumulative_sum diff std var",
     "frontend.values.array_like": "ArrayLike",
     "frontend.values.asarray": "array asarray from_dlpack",
     "frontend.values.chunked": "Chunked",
+    "numpy_functions.arranging": (
+        "append atleast_1d atleast_2d column_stack diag fliplr flipud hstack ravel rot90 split "
+        "swapaxes vstack"
+    ),
+    "numpy_functions.comparing": (
+        "allclose degrees fmax fmin fmod heaviside isclose polyval radians select sinc"
+    ),
+    "numpy_functions.interpolation_and_convolution": (
+        "convolve correlate gradient interp trapezoid"
+    ),
+    "numpy_functions.nan_functions": (
+        "nan_to_num nanargmax nanargmin nancumprod nancumsum nanmax nanmean nanmedian nanmin "
+        "nanpercentile nanprod nanquantile nanstd nansum nanvar"
+    ),
+    "numpy_functions.padding": "pad",
+    "numpy_functions.products": "einsum inner kron",
+    "numpy_functions.searching": "argwhere bincount digitize flatnonzero",
+    "numpy_functions.sets": (
+        "intersect1d isin setdiff1d setxor1d union1d unique unique_all unique_counts "
+        "unique_inverse unique_values"
+    ),
+    "numpy_functions.statistics": "average corrcoef cov median percentile ptp quantile",
     "profiler.profile": "Explanation Profile explain profile",
     "strings": "Strings strings_of",
     "tables": (

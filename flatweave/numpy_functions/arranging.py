@@ -9,25 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from flatweave.base.errors import ArgumentError, ShapeError
-from flatweave.base.source import user_location
-from flatweave.frontend.arrays.joining import concat
-from flatweave.frontend.arrays.shapes import axis_of, expand_dims, integer, reshape, transpose
-from flatweave.frontend.call.operation import operation
-from flatweave.frontend.complex.rules import either, for_complex
-from flatweave.frontend.functions.combinators import generate
-from flatweave.frontend.functions.control import cond
-from flatweave.frontend.numerics.padding import element_of
-from flatweave.frontend.standard.arrangement import flip, unstack
-from flatweave.frontend.standard.norms import diagonal as matrix_diagonal
-from flatweave.frontend.trace import extents
-from flatweave.frontend.trace.tracers import as_tracer
-from flatweave.frontend.values.array import Array, describe
+import flatweave as fw
+from flatweave.numpy_functions.arguments import whole
 
 
-@for_complex
-@operation()
-def ravel(x: Any) -> Array:
+@fw.operation(any_dtype=True)
+def ravel(x: Any) -> fw.Array:
     """The elements in row-major order, along one axis.
 
     Types: `x: t[..] -> t[n]`. Raises ArgumentError for what is no array. Source: `numpy.ravel`.
@@ -35,12 +22,11 @@ def ravel(x: Any) -> Array:
         >>> fw.ravel([[1, 2], [3, 4]])
         Array([1, 2, 3, 4], dtype=int64)
     """
-    return reshape(either(x, "x of ravel"), -1)
+    return fw.reshape(fw.asarray(x), -1)
 
 
-@for_complex
-@operation(static="axis1 axis2")
-def swapaxes(x: Any, axis1: int, axis2: int) -> Array:
+@fw.operation(any_dtype=True, static="axis1 axis2")
+def swapaxes(x: Any, axis1: int, axis2: int) -> fw.Array:
     """The array with two axes exchanged.
 
     Types: `x: t[.., m, .., n, ..] -> t[.., n, .., m, ..]`. Raises AxisError for an axis that is not
@@ -49,31 +35,29 @@ def swapaxes(x: Any, axis1: int, axis2: int) -> Array:
         >>> fw.swapaxes([[1, 2, 3]], 0, 1).shape
         (3, 1)
     """
-    array = either(x, "x of swapaxes")
-    first, second = (axis_of(array, axis, "swapaxes") for axis in (axis1, axis2))
+    array = fw.asarray(x)
+    (first,), (second,) = (fw.normalize_axes(array, axis, "swapaxes") for axis in (axis1, axis2))
     order = list(range(array.ndim))
     order[first], order[second] = second, first
-    return transpose(array, tuple(order))
+    return fw.transpose(array, tuple(order))
 
 
-def _of_rank(x: Any, least: int, who: str) -> Array:
+def _of_rank(x: Any, least: int) -> fw.Array:
     """An array of `least` axes or more, new ones in front."""
-    array: Array = either(x, f"an array of {who}")
+    array = fw.asarray(x)
     for _ in range(least - array.ndim):
-        array = expand_dims(array, 0)
+        array = fw.expand_dims(array, 0)
     return array
 
 
-def _each_of_rank(arrays: Sequence[Any], least: int, who: str) -> Array:
-    """The array; of several a tuple, which is a structure of arrays."""
-    found: Any = tuple(_of_rank(x, least, who) for x in arrays)
-    several: Array = found[0] if len(found) == 1 else found
-    return several
+def _each_of_rank(arrays: Sequence[Any], least: int) -> Any:
+    """The array; of several a tuple."""
+    found = tuple(_of_rank(x, least) for x in arrays)
+    return found[0] if len(found) == 1 else found
 
 
-@for_complex
-@operation()
-def atleast_1d(*arrays: Any) -> Array:
+@fw.operation(any_dtype=True)
+def atleast_1d(*arrays: Any) -> Any:
     """The array, or a number as an array of one element; of several a tuple.
 
     Types: `t[..] -> t[..]`, for each. Raises ArgumentError for what is no array.
@@ -82,12 +66,11 @@ def atleast_1d(*arrays: Any) -> Array:
         >>> fw.atleast_1d(3)
         Array([3], dtype=int64)
     """
-    return _each_of_rank(arrays, 1, "atleast_1d")
+    return _each_of_rank(arrays, 1)
 
 
-@for_complex
-@operation()
-def atleast_2d(*arrays: Any) -> Array:
+@fw.operation(any_dtype=True)
+def atleast_2d(*arrays: Any) -> Any:
     """The array, or what has one axis as a row of a matrix; of several a tuple.
 
     Types: `t[..] -> t[..]`, for each. Raises ArgumentError for what is no array.
@@ -96,23 +79,22 @@ def atleast_2d(*arrays: Any) -> Array:
         >>> fw.atleast_2d([1, 2])
         Array([[1, 2]], dtype=int64)
     """
-    return _each_of_rank(arrays, 2, "atleast_2d")
+    return _each_of_rank(arrays, 2)
 
 
-def _several(arrays: Any, who: str) -> Sequence[Any]:
-    if isinstance(arrays, Array) and arrays.ndim:
-        arrays = unstack(arrays)
+def _each(arrays: Any, least: int, who: str) -> list[fw.Array]:
+    """The arrays of a list, each of `least` axes or more."""
+    if isinstance(arrays, fw.Array) and arrays.ndim:
+        arrays = fw.unstack(arrays)
     if not isinstance(arrays, list | tuple) or not arrays:
-        raise ArgumentError(
-            f"{who} needs a list of at least one array.",
-            where=user_location(), remedy=f"Call it as fw.{who}([xs, ys]).",
-        )  # fmt: skip
-    return arrays
+        raise fw.ArgumentError.here(
+            f"{who} needs a list of at least one array.", f"Call it as fw.{who}([xs, ys])."
+        )
+    return [_of_rank(x, least) for x in arrays]
 
 
-@for_complex
-@operation()
-def hstack(arrays: Sequence[Any]) -> Array:
+@fw.operation(any_dtype=True)
+def hstack(arrays: Sequence[Any]) -> fw.Array:
     """Arrays joined along axis 1, or along axis 0 if they have one axis.
 
     Types: a list of `t[m, k, ..]`, `t[m, l, ..]`, .. `-> t[m, k + l + .., ..]`. Raises ShapeError
@@ -123,13 +105,12 @@ def hstack(arrays: Sequence[Any]) -> Array:
         Array([[1, 3],
                [2, 4]], dtype=int64)
     """
-    parts = [_of_rank(x, 1, "hstack") for x in _several(arrays, "hstack")]
-    return concat(parts, axis=0 if parts[0].ndim == 1 else 1)
+    parts = _each(arrays, 1, "hstack")
+    return fw.concat(parts, axis=0 if parts[0].ndim == 1 else 1)
 
 
-@for_complex
-@operation()
-def vstack(arrays: Sequence[Any]) -> Array:
+@fw.operation(any_dtype=True)
+def vstack(arrays: Sequence[Any]) -> fw.Array:
     """Arrays below each other: along axis 0, those of one axis as rows.
 
     Types: a list of `t[m, ..]`, `t[n, ..]`, .. `-> t[m + n + .., ..]`. Raises ShapeError where
@@ -139,12 +120,11 @@ def vstack(arrays: Sequence[Any]) -> Array:
         Array([[1, 2],
                [3, 4]], dtype=int64)
     """
-    return concat([_of_rank(x, 2, "vstack") for x in _several(arrays, "vstack")], axis=0)
+    return fw.concat(_each(arrays, 2, "vstack"))
 
 
-@for_complex
-@operation()
-def column_stack(arrays: Sequence[Any]) -> Array:
+@fw.operation(any_dtype=True)
+def column_stack(arrays: Sequence[Any]) -> fw.Array:
     """Columns joined into a matrix; matrices among them stay as they are.
 
     Types: a list of `t[n]`, `t[n, k]`, .. `-> t[n, 1 + k + ..]`. Raises ShapeError where lengths
@@ -154,13 +134,12 @@ def column_stack(arrays: Sequence[Any]) -> Array:
         Array([[1, 3],
                [2, 4]], dtype=int64)
     """
-    parts = [_of_rank(x, 1, "column_stack") for x in _several(arrays, "column_stack")]
-    return concat([expand_dims(x, 1) if x.ndim == 1 else x for x in parts], axis=1)
+    parts = _each(arrays, 1, "column_stack")
+    return fw.concat([fw.expand_dims(x, 1) if x.ndim == 1 else x for x in parts], axis=1)
 
 
-@for_complex
-@operation(static="axis")
-def append(x: Any, values: Any, axis: Any = None) -> Array:
+@fw.operation(any_dtype=True, static="axis")
+def append(x: Any, values: Any, axis: Any = None) -> fw.Array:
     """The array followed by values, along `axis`, or both flattened.
 
     Types: `x: t[m, ..], values: t[n, ..] -> t[m + n, ..]`. Raises ShapeError where other extents
@@ -169,13 +148,11 @@ def append(x: Any, values: Any, axis: Any = None) -> Array:
         >>> fw.append([1, 2], 3)
         Array([1, 2, 3], dtype=int64)
     """
-    parts = [either(x, "x of append"), either(values, "the values of append")]
-    return concat([reshape(part, -1) for part in parts]) if axis is None else concat(parts, axis)
+    return fw.concat([fw.asarray(x), fw.asarray(values)], axis)
 
 
-@for_complex
-@operation(static="indices_or_sections axis")
-def split(x: Any, indices_or_sections: Any, axis: int = 0) -> list[Array]:
+@fw.operation(any_dtype=True, static="indices_or_sections axis")
+def split(x: Any, indices_or_sections: Any, axis: int = 0) -> list[fw.Array]:
     """The array in a number of equal parts, or cut before each index of a list.
 
     Types: `x: t[.., n, ..] ->` a list of `t[.., k, ..]`. Raises ShapeError where the parts cannot
@@ -185,28 +162,25 @@ def split(x: Any, indices_or_sections: Any, axis: int = 0) -> list[Array]:
         >>> fw.split([1, 2, 3, 4], 2)
         [Array([1, 2], dtype=int64), Array([3, 4], dtype=int64)]
     """
-    array = either(x, "x of split")
-    at = axis_of(array, axis, "split")
+    array = fw.asarray(x)
+    (at,) = fw.normalize_axes(array, axis, "split")
     n = array.shape[at]
     if isinstance(indices_or_sections, tuple):
         cuts = list(indices_or_sections)
     else:
-        count = integer(
-            indices_or_sections, "the number of parts of split",
-            "Give the number, or a list of indices.", least=1,
+        count = whole(indices_or_sections, "the number of parts of split", least=1)
+        fw.check(
+            n % count == 0,
+            f"{{0}} elements are left over when an axis is split into {count} parts.", n % count,
+            error=fw.ShapeError, remedy="Give the indices to cut at.",
         )  # fmt: skip
-        extents.same(
-            as_tracer(n % count).atom, extents.ZERO,
-            f"{{0}} elements are left over when an axis is split into {count} parts."
-        )
         cuts = [n // count * k for k in range(1, count)]
     ends = zip([None, *cuts], [*cuts, None], strict=True)
     return [array[(*[slice(None)] * at, slice(start, end))] for start, end in ends]
 
 
-@for_complex
-@operation()
-def fliplr(x: Any) -> Array:
+@fw.operation(any_dtype=True)
+def fliplr(x: Any) -> fw.Array:
     """The columns, along axis 1, from last to first.
 
     Types: `x: t[m, n, ..] -> t[m, n, ..]`. Raises AxisError for fewer than two axes.
@@ -216,12 +190,11 @@ def fliplr(x: Any) -> Array:
         Array([[2, 1],
                [4, 3]], dtype=int64)
     """
-    return flip(either(x, "x of fliplr"), axis=1)
+    return fw.flip(x, axis=1)
 
 
-@for_complex
-@operation()
-def flipud(x: Any) -> Array:
+@fw.operation(any_dtype=True)
+def flipud(x: Any) -> fw.Array:
     """The rows, along axis 0, from last to first.
 
     Types: `x: t[m, ..] -> t[m, ..]`. Raises AxisError for a number. Source: `numpy.flipud`.
@@ -230,12 +203,11 @@ def flipud(x: Any) -> Array:
         Array([[3, 4],
                [1, 2]], dtype=int64)
     """
-    return flip(either(x, "x of flipud"), axis=0)
+    return fw.flip(x, axis=0)
 
 
-@for_complex
-@operation(static="k axes")
-def rot90(x: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
+@fw.operation(any_dtype=True, static="k axes")
+def rot90(x: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> fw.Array:
     """The array turned `k` times by 90 degrees, from the first of two axes to the second.
 
     Types: `x: t[m, n, ..] -> t[n, m, ..]` for odd k. Raises AxisError for an axis that is not
@@ -245,25 +217,24 @@ def rot90(x: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
         Array([[2, 4],
                [1, 3]], dtype=int64)
     """
-    array, turns = either(x, "x of rot90"), integer(k, "k of rot90") % 4
-    first, second = (axis_of(array, axis, "rot90") for axis in axes)
+    array, turns = fw.asarray(x), whole(k, "k of rot90") % 4
+    (first,), (second,) = (fw.normalize_axes(array, axis, "rot90") for axis in axes)
     if first == second:
-        raise ArgumentError(
+        raise fw.ArgumentError.here(
             f"rot90 rotates from one axis to another, got axes={tuple(axes)}.",
-            where=user_location(), remedy="Name two axes, as in axes=(0, 1).",
-        )  # fmt: skip
+            "Name two axes, as in axes=(0, 1).",
+        )
     if turns == 2:
-        return flip(array, axis=(first, second))
+        return fw.flip(array, axis=(first, second))
     if turns == 0:
         return array
     if turns == 1:
-        return swapaxes(flip(array, axis=second), first, second)
-    return flip(swapaxes(array, first, second), axis=second)
+        return swapaxes(fw.flip(array, axis=second), first, second)
+    return fw.flip(swapaxes(array, first, second), axis=second)
 
 
-@for_complex
-@operation(static="k")
-def diag(x: Any, k: int = 0) -> Array:
+@fw.operation(any_dtype=True, static="k")
+def diag(x: Any, k: int = 0) -> fw.Array:
     """A matrix with these elements on its diagonal, or the diagonal of a matrix; `k` above it.
 
     Types: `x: t[n] -> t[n + |k|, n + |k|]`, or `x: t[m, n] -> t[l]`. Raises ShapeError for other
@@ -275,22 +246,22 @@ def diag(x: Any, k: int = 0) -> Array:
         >>> fw.diag([[1, 2], [3, 4]])
         Array([1, 4], dtype=int64)
     """
-    array, k = either(x, "x of diag"), integer(k, "k of diag")
-    if array.ndim == 2:
-        return matrix_diagonal(array, offset=k)
-    if array.ndim != 1:
-        raise ShapeError(
-            f"diag takes a row or a matrix, got {describe(array)}.",
-            where=user_location(), remedy="Of stacks of matrices take fw.linalg.diagonal.",
-        )  # fmt: skip
-    n = array.shape[0]
-    size = n + abs(k)
+    array, k = fw.asarray(x), whole(k, "k of diag")
     down, right = max(-k, 0), max(k, 0)
-    zero = element_of(0, array)
+    if array.ndim == 2:
+        size = fw.minimum(array.shape[0] - down, array.shape[1] - right)
+        return fw.generate(fw.maximum(size, 0), lambda i: array[i + down, i + right])
+    if array.ndim != 1:
+        raise fw.ShapeError.here(
+            f"diag takes a row or a matrix, got an array of {array.ndim} axes.",
+            "Of stacks of matrices take fw.linalg.diagonal.",
+        )
+    n = array.shape[0]
+    zero = fw.astype(0, array.dtype)
 
-    def element(i: Any, j: Any) -> Array:
+    def element(i: Any, j: Any) -> fw.Array:
         own = i - down
         on = (own == j - right) & (own >= 0) & (own < n)
-        return cond(on, lambda: array[own], lambda: zero)
+        return fw.cond(on, lambda: array[own], lambda: zero)
 
-    return generate((size, size), element)
+    return fw.generate((n + abs(k), n + abs(k)), element)

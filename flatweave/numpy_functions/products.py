@@ -14,26 +14,14 @@ import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from flatweave.base.errors import ArgumentError
-from flatweave.base.source import user_location
-from flatweave.frontend.arrays.shapes import broadcast, reshape, transpose
-from flatweave.frontend.call.operation import operation
-from flatweave.frontend.complex.rules import for_complex
-from flatweave.frontend.elements.broadcasting import may_be_one, met
-from flatweave.frontend.functions.combinators import generate
-from flatweave.frontend.functions.reductions import sum
-from flatweave.frontend.numerics.lines import parts_of, strong, together
-from flatweave.frontend.standard.products import matmul, tensordot
-from flatweave.frontend.trace import extents
-from flatweave.frontend.trace.extents import ONE
-from flatweave.frontend.values.array import Array, Tracer
+import flatweave as fw
+from flatweave.numpy_functions.arguments import strong
 
 ELLIPSIS = "..."
 
 
-@for_complex
-@operation()
-def inner(a: Any, b: Any) -> Array:
+@fw.operation()
+def inner(a: Any, b: Any) -> fw.Array:
     """The sums of products along the last axis of both; of a number the products.
 
     Types: `a: t[.., n], b: t[.., n] -> t[.., ..]`. Raises ShapeError where the last extents differ.
@@ -42,13 +30,13 @@ def inner(a: Any, b: Any) -> Array:
         >>> fw.inner([1, 2], [3, 4])
         Array(11, dtype=int64)
     """
-    x, y = strong(a, "a of inner"), strong(b, "b of inner")
-    return tensordot(x, y, axes=((-1,), (-1,))) if x.ndim and y.ndim else x * y
+    x, y = strong(a), strong(b)
+    last: Any = ((-1,), (-1,))
+    return fw.tensordot(x, y, axes=last) if x.ndim and y.ndim else x * y
 
 
-@for_complex
-@operation()
-def kron(a: Any, b: Any) -> Array:
+@fw.operation()
+def kron(a: Any, b: Any) -> fw.Array:
     """The Kronecker product: blocks, each an element of `a` times all of `b`.
 
     Types: `a: t[m, n], b: t[k, l] -> t[m * k, n * l]`. Raises ArgumentError for what is no array.
@@ -57,24 +45,23 @@ def kron(a: Any, b: Any) -> Array:
         >>> fw.kron([1, 10], [1, 2])
         Array([ 1,  2, 10, 20], dtype=int64)
     """
-    x, y = strong(a, "a of kron"), strong(b, "b of kron")
+    x, y = strong(a), strong(b)
     rank = max(x.ndim, y.ndim)
     left, right = ((1,) * (rank - v.ndim) + tuple(v.shape) for v in (x, y))
-    spread_out = reshape(x, tuple(e for extent in left for e in (extent, 1)))
-    beside = reshape(y, tuple(e for extent in right for e in (1, extent)))
-    return reshape(spread_out * beside, tuple(m * k for m, k in zip(left, right, strict=True)))
+    spread_out = fw.reshape(x, tuple(e for extent in left for e in (extent, 1)))
+    beside = fw.reshape(y, tuple(e for extent in right for e in (1, extent)))
+    return fw.reshape(spread_out * beside, tuple(m * k for m, k in zip(left, right, strict=True)))
 
 
 class Named(NamedTuple):
     """An array and the names of its axes."""
 
-    array: Array
+    array: fw.Array
     axes: str
 
 
-@for_complex
-@operation(static="subscripts optimize")
-def einsum(subscripts: str, *operands: Any, optimize: Any = False) -> Array:
+@fw.operation(static="subscripts optimize")
+def einsum(subscripts: str, *operands: Any, optimize: Any = False) -> fw.Array:
     """Sums of products, by names of axes: "ij,jk->ik" is the product of two matrices.
 
     An axis that is not named after the arrow is summed; a name that occurs twice in an operand is
@@ -89,7 +76,7 @@ def einsum(subscripts: str, *operands: Any, optimize: Any = False) -> Array:
         >>> fw.einsum("ij,j->i", [[1, 2], [3, 4]], [10, 100])
         Array([210, 430], dtype=int64)
     """
-    arrays = [strong(x, "an operand of einsum") for x in operands]
+    arrays = [strong(x) for x in operands]
     names, wanted = _names(subscripts, [x.ndim for x in arrays])
     parts = _met([_without_twins(Named(x, own)) for x, own in zip(arrays, names, strict=True)])
     found = parts[0]
@@ -97,17 +84,17 @@ def einsum(subscripts: str, *operands: Any, optimize: Any = False) -> Array:
         later = set(wanted).union(*(other.axes for other in parts[k + 1 :]))
         found = _product(found, part, later)
     found = _summed(found, set(wanted))
-    result = transpose(found.array, tuple(found.axes.index(name) for name in wanted))
-    return result.astype(together(*arrays))
+    result = fw.transpose(found.array, tuple(found.axes.index(name) for name in wanted))
+    return result.astype(fw.result_type(*arrays))
 
 
 def _names(subscripts: str, ranks: Sequence[int]) -> tuple[list[str], str]:
     """The names of each operand's axes, and of the result's; those of "..." are digits."""
     if not isinstance(subscripts, str):
-        raise ArgumentError(
+        raise fw.ArgumentError.here(
             "einsum takes the names of axes first, as a text.",
-            where=user_location(), remedy='Write fw.einsum("ij,jk->ik", x, y).',
-        )  # fmt: skip
+            'Write fw.einsum("ij,jk->ik", x, y).',
+        )
     text = "".join(subscripts.split())
     given, arrow, wanted = text.partition("->")
     terms = given.split(",")
@@ -135,38 +122,32 @@ def _names(subscripts: str, ranks: Sequence[int]) -> tuple[list[str], str]:
     return names, wanted
 
 
-def _misnamed(subscripts: Any, what: str) -> ArgumentError:
-    return ArgumentError(
-        f"einsum({subscripts!r}, ..) {what}.",
-        where=user_location(), remedy='Name each axis by a letter, as in "ij,jk->ik".',
-    )  # fmt: skip
+def _misnamed(subscripts: Any, what: str) -> fw.ArgumentError:
+    return fw.ArgumentError.here(
+        f"einsum({subscripts!r}, ..) {what}.", 'Name each axis by a letter, as in "ij,jk->ik".'
+    )
 
 
 def _met(parts: Sequence[Named]) -> list[Named]:
     """The operands without axes of extent 1 that meet longer ones of their name."""
     longest: dict[str, Any] = {}
     for part in parts:
-        for name, extent in zip(part.axes, parts_of(part.array).extents, strict=True):
-            known = longest.setdefault(name, extent)
-            if ONE not in (known, extent):
-                longest[name] = met(
-                    (known, extent), f"axis {name} of einsum has {{0}} elements, and {{1}}.", [],
-                    "Bring both to one extent.", (known, extent),
-                )  # fmt: skip
-            elif known == ONE:
-                longest[name] = extent
+        for name, extent in zip(part.axes, part.array.shape, strict=True):
+            (longest[name],) = fw.broadcast_shapes((longest.get(name, 1),), (extent,))
     return [_stretched(part, longest) for part in parts]
 
 
 def _stretched(part: Named, longest: dict[str, Any]) -> Named:
-    own = dict(zip(part.axes, parts_of(part.array).extents, strict=True))
-    kept = [name for name in own if own[name] != ONE or longest[name] == ONE]
+    own = dict(zip(part.axes, part.array.shape, strict=True))
+    kept = [name for name in own if not _is_one(own[name]) or _is_one(longest[name])]
     array = part.array
     if len(kept) < len(own):
         array = array[tuple(slice(None) if name in kept else 0 for name in part.axes)]
-    if any(own[name] != longest[name] and may_be_one(own[name]) for name in kept):
-        array = broadcast(array, tuple(extents.scalar_i64(longest[name]) for name in kept))
-    return Named(array, "".join(kept))
+    return Named(fw.broadcast_to(array, tuple(longest[name] for name in kept)), "".join(kept))
+
+
+def _is_one(extent: Any) -> bool:
+    return isinstance(extent, int) and extent == 1
 
 
 def _without_twins(part: Named) -> Named:
@@ -175,15 +156,18 @@ def _without_twins(part: Named) -> Named:
         return part
     kept = "".join(dict.fromkeys(part.axes))
     own: dict[str, Any] = {}
-    for name, extent in zip(part.axes, parts_of(part.array).extents, strict=True):
-        extents.same(own.setdefault(name, extent), extent,
-                     f"axis {name} of einsum has {{0}} elements, and {{1}}.")  # fmt: skip
+    for name, extent in zip(part.axes, part.array.shape, strict=True):
+        first = own.setdefault(name, extent)
+        fw.check(
+            first == extent, f"axis {name} of einsum has {{0}} elements, and {{1}}.", first, extent,
+            error=fw.ShapeError, remedy="Bring both to one extent.",
+        )  # fmt: skip
     shape = tuple(part.array.shape[part.axes.index(name)] for name in kept)
 
-    def element(*at: Any) -> Array:
+    def element(*at: Any) -> fw.Array:
         return part.array[tuple(at[kept.index(name)] for name in part.axes)]
 
-    return Named(generate(shape, element), kept)
+    return Named(fw.generate(shape, element), kept)
 
 
 def _summed(part: Named, wanted: set[str]) -> Named:
@@ -191,7 +175,7 @@ def _summed(part: Named, wanted: set[str]) -> Named:
     gone = tuple(k for k, name in enumerate(part.axes) if name not in wanted)
     if not gone:
         return part
-    return Named(sum(part.array, axis=gone), "".join(n for n in part.axes if n in wanted))
+    return Named(fw.sum(part.array, axis=gone), "".join(n for n in part.axes if n in wanted))
 
 
 def _product(a: Named, b: Named, later: set[str]) -> Named:
@@ -207,20 +191,19 @@ def _product(a: Named, b: Named, later: set[str]) -> Named:
     x = _matrices(a, stacked, left, folded)
     y = _matrices(b, stacked, folded, right)
     shape = [_extent(a, name) for name in (*stacked, *left)] + [_extent(b, name) for name in right]
-    return Named(reshape(matmul(x, y), tuple(shape)), "".join([*stacked, *left, *right]))
+    return Named(fw.reshape(fw.matmul(x, y), tuple(shape)), "".join([*stacked, *left, *right]))
 
 
-def _extent(part: Named, name: str) -> Tracer | int:
-    extent: Tracer | int = part.array.shape[part.axes.index(name)]
-    return extent
+def _extent(part: Named, name: str) -> Any:
+    return part.array.shape[part.axes.index(name)]
 
 
-def _matrices(part: Named, stacked: list[str], rows: list[str], columns: list[str]) -> Array:
+def _matrices(part: Named, stacked: list[str], rows: list[str], columns: list[str]) -> fw.Array:
     """An operand as a stack of matrices."""
     order = tuple(part.axes.index(name) for name in (*stacked, *rows, *columns))
     shape = [_extent(part, name) for name in stacked]
     shape += [math.prod(_extent(part, name) for name in group) for group in (rows, columns)]
-    return reshape(transpose(part.array, order), tuple(shape))
+    return fw.reshape(fw.transpose(part.array, order), tuple(shape))
 
 
 def _broadcast(a: Named, b: Named, order: list[str]) -> Named:
@@ -228,6 +211,6 @@ def _broadcast(a: Named, b: Named, order: list[str]) -> Named:
     arrays = []
     for part in (a, b):
         own = [name for name in order if name in part.axes]
-        moved = transpose(part.array, tuple(part.axes.index(name) for name in own))
+        moved = fw.transpose(part.array, tuple(part.axes.index(name) for name in own))
         arrays.append(moved[tuple(slice(None) if name in own else None for name in order)])
     return Named(arrays[0] * arrays[1], "".join(order))

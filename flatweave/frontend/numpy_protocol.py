@@ -55,17 +55,7 @@ from flatweave.frontend.standard.creation import (
 from flatweave.frontend.standard.norms import cross, diagonal, outer, trace
 from flatweave.frontend.standard.numbers import imag, real
 from flatweave.frontend.standard.products import dot, tensordot
-from flatweave.frontend.standard.searching import (
-    isin,
-    nonzero,
-    searchsorted,
-    take,
-    take_along_axis,
-    unique_all,
-    unique_counts,
-    unique_inverse,
-    unique_values,
-)
+from flatweave.frontend.standard.searching import nonzero, searchsorted, take, take_along_axis
 from flatweave.frontend.standard.statistics import (
     count_nonzero,
     cumulative_prod,
@@ -74,10 +64,10 @@ from flatweave.frontend.standard.statistics import (
     std,
     var,
 )
-from flatweave.frontend.values.array import METHODS, Array, Tracer
+from flatweave.frontend.values.array import Array, Tracer
 from flatweave.frontend.values.chunked import Chunked
 from flatweave.frontend.values.number_formats import Composed
-from flatweave.frontend.values.public_names import ALIASES, MODULES
+from flatweave.frontend.values.public_names import ALIASES, MODULES, public
 from flatweave.frontend.values.scope import innermost
 from flatweave.frontend.values.tree import Node
 
@@ -155,10 +145,7 @@ FORMS: dict[str, Form] = {
     "cumprod": Form(_over_all(cumprod)), "cumulative_sum": Form(cumulative_sum),
     "cumulative_prod": Form(cumulative_prod), "diff": Form(diff),
     "sort": Form(_over_all(sort), 1, {}, AXIS), "argsort": Form(_over_all(argsort), 1, {}, AXIS),
-    "searchsorted": Form(searchsorted, 2), "nonzero": Form(nonzero), "isin": Form(isin, 2),
-    "unique_values": Form(unique_values),
-    "unique_all": Form(unique_all), "unique_counts": Form(unique_counts),
-    "unique_inverse": Form(unique_inverse),
+    "searchsorted": Form(searchsorted, 2), "nonzero": Form(nonzero),
     "where": Form(_where, 3), "clip": Form(_clip), "round": Form(rounded, 1, {"decimals": "digits"},
     frozenset({"decimals"})), "take": Form(_take, 2), "take_along_axis": Form(take_along_axis, 2),
     "concatenate": Form(_concatenate), "stack": Form(lambda x, axis=0: stack(list(x), axis)),
@@ -176,7 +163,7 @@ FORMS: dict[str, Form] = {
     "real": Form(real), "imag": Form(imag), "copy": Form(lambda a: a),
     "shape": Form(lambda a: a.shape), "ndim": Form(lambda a: a.ndim),
     **{name: Form(fn, _required(fn)) for name in (*MODULES, *ALIASES)
-       if ".numerics." in MODULES[of := ALIASES.get(name, name)] for fn in (METHODS[of],)},
+       if ".numpy_functions." in MODULES[ALIASES.get(name, name)] if callable(fn := public(name))},
     **{f"{module}.{name}": Form(fn, _required(fn))
        for module, ours in (("linalg", linalg), ("fft", fft)) for name in ours.__all__
        if (fn := getattr(ours, name)) and not name.endswith("freq")},  # which takes no array

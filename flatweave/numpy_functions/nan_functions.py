@@ -11,50 +11,26 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from flatweave.frontend.arrays.axes import axes_of
-from flatweave.frontend.call.operation import operation
-from flatweave.frontend.complex.rules import either, for_complex
-from flatweave.frontend.elements.elementwise import isnan, sqrt
-from flatweave.frontend.elements.scalars import where
-from flatweave.frontend.functions.reductions import (
-    all,
-    any,
-    argmax,
-    argmin,
-    max,
-    mean,
-    min,
-    prod,
-    sum,
-)
-from flatweave.frontend.functions.scans import cumprod, cumsum
-from flatweave.frontend.numerics.lines import parts_of
-from flatweave.frontend.numerics.statistics import at_parts, hundredth, middle
-from flatweave.frontend.standard.namespace import finfo
-from flatweave.frontend.standard.numbers import conj
-from flatweave.frontend.standard.statistics import var
-from flatweave.frontend.trace.run_time_checks import check, check_message
-from flatweave.frontend.trace.tracers import as_tracer
-from flatweave.frontend.values.array import Array
-from flatweave.frontend.values.number_formats import Complex
+import flatweave as fw
+from flatweave.numpy_functions.arguments import is_complex
+from flatweave.numpy_functions.statistics import at_parts, middle
 
-NAN, INF = float("nan"), float("inf")
 ALL_NAN = "Leave such lines out first, or use fw.argmin: for it a NaN is the least."
 
 
-def _filled(x: Any, value: float, who: str, axis: Any) -> tuple[Array, Array | None]:
+def _filled(x: Any, value: float, who: str, axis: Any) -> tuple[Any, Any]:
     """The array with a number for each NaN, and a mask of the others; None if it has no NaN."""
-    array = either(x, f"x of {who}")
-    axes_of(array, axis, who)
-    if array.dtype.kind not in "fc":
+    array: Any = x if isinstance(x, fw.Ragged) else fw.asarray(x)
+    if not isinstance(array, fw.Ragged):
+        fw.normalize_axes(array, axis, who)
+    if not fw.isdtype(array.dtype, ("real floating", "complex floating")):
         return array, None
-    present = ~isnan(array)
-    return where(present, array, value), present
+    present = ~fw.isnan(array)
+    return fw.where(present, array, value), present
 
 
-@for_complex
-@operation(static="axis keepdims", axial=True)
-def nansum(x: Any, axis: Any = None, keepdims: bool = False) -> Array:
+@fw.operation(static="axis keepdims")
+def nansum(x: Any, axis: Any = None, keepdims: bool = False) -> fw.Array:
     """The sum of the elements that are not NaN: of all, or along `axis`; 0 for no elements.
 
     Types: `x: t[..] -> t[..]`, without the axes gone along; dtypes as `sum`'s. Raises AxisError for
@@ -63,12 +39,11 @@ def nansum(x: Any, axis: Any = None, keepdims: bool = False) -> Array:
         >>> fw.nansum([1.0, fw.nan, 2.0])
         Array(3.0, dtype=float64)
     """
-    return sum(_filled(x, 0, "nansum", axis)[0], axis=axis, keepdims=keepdims)
+    return fw.sum(_filled(x, 0, "nansum", axis)[0], axis=axis, keepdims=keepdims)
 
 
-@for_complex
-@operation(static="axis keepdims", axial=True)
-def nanprod(x: Any, axis: Any = None, keepdims: bool = False) -> Array:
+@fw.operation(static="axis keepdims")
+def nanprod(x: Any, axis: Any = None, keepdims: bool = False) -> fw.Array:
     """The product of the elements that are not NaN: of all, or along `axis`; 1 for no elements.
 
     Types: `x: t[..] -> t[..]`, without the axes gone along; dtypes as `prod`'s. Raises AxisError
@@ -77,11 +52,11 @@ def nanprod(x: Any, axis: Any = None, keepdims: bool = False) -> Array:
         >>> fw.nanprod([3.0, fw.nan, 2.0])
         Array(6.0, dtype=float64)
     """
-    return prod(_filled(x, 1, "nanprod", axis)[0], axis=axis, keepdims=keepdims)
+    return fw.prod(_filled(x, 1, "nanprod", axis)[0], axis=axis, keepdims=keepdims)
 
 
-@operation(static="axis keepdims", axial=True)
-def nanmin(x: Any, axis: Any = None, keepdims: bool = False) -> Array:
+@fw.operation(static="axis keepdims")
+def nanmin(x: Any, axis: Any = None, keepdims: bool = False) -> fw.Array:
     """The least element that is not NaN: of all, or along `axis`; NaN where all are.
 
     Types: `x: t[..] -> t[..]`, without the axes gone along. Raises ShapeError where there is no
@@ -90,11 +65,11 @@ def nanmin(x: Any, axis: Any = None, keepdims: bool = False) -> Array:
         >>> fw.nanmin([3.0, fw.nan, 2.0])
         Array(2.0, dtype=float64)
     """
-    return _extremum("nanmin", min, INF, x, axis, keepdims)
+    return _extremum("nanmin", fw.min, fw.inf, x, axis, keepdims)
 
 
-@operation(static="axis keepdims", axial=True)
-def nanmax(x: Any, axis: Any = None, keepdims: bool = False) -> Array:
+@fw.operation(static="axis keepdims")
+def nanmax(x: Any, axis: Any = None, keepdims: bool = False) -> fw.Array:
     """The greatest element that is not NaN: of all, or along `axis`; NaN where all are.
 
     Types: `x: t[..] -> t[..]`, without the axes gone along. Raises ShapeError where there is no
@@ -103,22 +78,21 @@ def nanmax(x: Any, axis: Any = None, keepdims: bool = False) -> Array:
         >>> fw.nanmax([3.0, fw.nan, 2.0])
         Array(3.0, dtype=float64)
     """
-    return _extremum("nanmax", max, -INF, x, axis, keepdims)
+    return _extremum("nanmax", fw.max, -fw.inf, x, axis, keepdims)
 
 
 def _extremum(
-    who: str, fold: Callable[..., Array], value: float, x: Any, axis: Any, keepdims: bool
-) -> Array:
+    who: str, fold: Callable[..., fw.Array], value: float, x: Any, axis: Any, keepdims: bool
+) -> fw.Array:
     filled, present = _filled(x, value, who, axis)
     found = fold(filled, axis=axis, keepdims=keepdims)
     if present is None:
         return found
-    return where(all(~present, axis=axis, keepdims=keepdims), NAN, found)
+    return fw.where(fw.all(~present, axis=axis, keepdims=keepdims), fw.nan, found)
 
 
-@for_complex
-@operation(static="axis keepdims", axial=True)
-def nanmean(x: Any, axis: Any = None, keepdims: bool = False) -> Array:
+@fw.operation(static="axis keepdims")
+def nanmean(x: Any, axis: Any = None, keepdims: bool = False) -> fw.Array:
     """The mean of the elements that are not NaN: of all, or along `axis`; NaN for no elements.
 
     Types: `x: t[..] -> t[..]`, without the axes gone along; integers in f64. Raises AxisError for
@@ -129,22 +103,21 @@ def nanmean(x: Any, axis: Any = None, keepdims: bool = False) -> Array:
     """
     filled, present = _filled(x, 0, "nanmean", axis)
     if present is None:
-        return mean(filled, axis=axis, keepdims=keepdims)
+        return fw.mean(filled, axis=axis, keepdims=keepdims)
     return _mean(filled, present, axis, keepdims)
 
 
-def _count(array: Any, present: Any, axis: Any, keepdims: bool) -> Array:
+def _count(array: Any, present: Any, axis: Any, keepdims: bool) -> fw.Array:
     """How many elements are there, as a number of the array's dtype or of that of its parts."""
-    return sum(present, axis=axis, keepdims=keepdims).astype(parts_of(array).dtype)
+    return fw.sum(present, axis=axis, keepdims=keepdims).astype(fw.real(array).dtype)
 
 
-def _mean(array: Any, present: Any, axis: Any, keepdims: bool) -> Array:
-    return sum(array, axis=axis, keepdims=keepdims) / _count(array, present, axis, keepdims)
+def _mean(array: Any, present: Any, axis: Any, keepdims: bool) -> fw.Array:
+    return fw.sum(array, axis=axis, keepdims=keepdims) / _count(array, present, axis, keepdims)
 
 
-@for_complex
-@operation(static="axis ddof keepdims", axial=True)
-def nanvar(x: Any, axis: Any = None, ddof: float = 0, keepdims: bool = False) -> Array:
+@fw.operation(static="axis ddof keepdims", axial=True)
+def nanvar(x: Any, axis: Any = None, ddof: float = 0, keepdims: bool = False) -> fw.Array:
     """The variance of the elements that are not NaN: of all, or along `axis`.
 
     The sum of squares is divided by their number less `ddof`; NaN where that is 0 or below. Of
@@ -158,16 +131,15 @@ def nanvar(x: Any, axis: Any = None, ddof: float = 0, keepdims: bool = False) ->
     """
     filled, present = _filled(x, 0, "nanvar", axis)
     if present is None:
-        return var(filled, axis, ddof, keepdims)
-    away = where(present, filled - _mean(filled, present, axis, True), 0)
-    squares = (away * conj(away)).real if isinstance(away, Complex) else away * away
+        return fw.var(filled, axis, ddof, keepdims)
+    away = fw.where(present, filled - _mean(filled, present, axis, True), 0)
+    squares = fw.real(away * fw.conj(away))
     count = _count(filled, present, axis, keepdims) - ddof
-    return where(count > 0, sum(squares, axis=axis, keepdims=keepdims) / count, NAN)
+    return fw.where(count > 0, fw.sum(squares, axis=axis, keepdims=keepdims) / count, fw.nan)
 
 
-@for_complex
-@operation(static="axis ddof keepdims")
-def nanstd(x: Any, axis: Any = None, ddof: float = 0, keepdims: bool = False) -> Array:
+@fw.operation(static="axis ddof keepdims")
+def nanstd(x: Any, axis: Any = None, ddof: float = 0, keepdims: bool = False) -> fw.Array:
     """The square root of the variance of the elements that are not NaN (`nanvar`).
 
     Types: `x: t[..] -> t[..]`, without the axes gone along; integers in f64. Raises AxisError for
@@ -176,12 +148,11 @@ def nanstd(x: Any, axis: Any = None, ddof: float = 0, keepdims: bool = False) ->
         >>> fw.nanstd([1.0, fw.nan, 3.0])
         Array(1.0, dtype=float64)
     """
-    return sqrt(nanvar(x, axis, ddof, keepdims))
+    return fw.sqrt(nanvar(x, axis, ddof, keepdims))
 
 
-@for_complex
-@operation(static="axis", axial=True)
-def nancumsum(x: Any, axis: Any = None) -> Array:
+@fw.operation(static="axis")
+def nancumsum(x: Any, axis: Any = None) -> fw.Array:
     """The sum of the elements up to each one that are not NaN, in flat order or along `axis`.
 
     Types: `x: t[..] -> t[..]`, dtypes and axes as `cumsum`'s. Raises AxisError for an axis that is
@@ -190,12 +161,11 @@ def nancumsum(x: Any, axis: Any = None) -> Array:
         >>> fw.nancumsum([1.0, fw.nan, 2.0])
         Array([1., 1., 3.], dtype=float64)
     """
-    return cumsum(_filled(x, 0, "nancumsum", axis)[0], axis)
+    return fw.cumsum(_filled(x, 0, "nancumsum", axis)[0], axis)
 
 
-@for_complex
-@operation(static="axis", axial=True)
-def nancumprod(x: Any, axis: Any = None) -> Array:
+@fw.operation(static="axis")
+def nancumprod(x: Any, axis: Any = None) -> fw.Array:
     """The product of the elements up to each one that are not NaN, in flat order or along `axis`.
 
     Types: `x: t[..] -> t[..]`, dtypes and axes as `cumprod`'s. Raises AxisError for an axis that is
@@ -204,11 +174,11 @@ def nancumprod(x: Any, axis: Any = None) -> Array:
         >>> fw.nancumprod([3.0, fw.nan, 2.0])
         Array([3., 3., 6.], dtype=float64)
     """
-    return cumprod(_filled(x, 1, "nancumprod", axis)[0], axis)
+    return fw.cumprod(_filled(x, 1, "nancumprod", axis)[0], axis)
 
 
-@operation(static="axis keepdims", axial=True)
-def nanargmin(x: Any, axis: Any = None, keepdims: bool = False) -> Array:
+@fw.operation(static="axis keepdims")
+def nanargmin(x: Any, axis: Any = None, keepdims: bool = False) -> fw.Array:
     """Where the least element that is not NaN is first found, in flat order or along `axis`.
 
     Types: `x: t[..] -> i64[..]`, without the axis gone along. Raises ShapeError where there is no
@@ -218,11 +188,11 @@ def nanargmin(x: Any, axis: Any = None, keepdims: bool = False) -> Array:
         >>> fw.nanargmin([3.0, fw.nan, 2.0])
         Array(2, dtype=int64)
     """
-    return _place("nanargmin", argmin, INF, x, axis, keepdims)
+    return _place("nanargmin", fw.argmin, fw.inf, x, axis, keepdims)
 
 
-@operation(static="axis keepdims", axial=True)
-def nanargmax(x: Any, axis: Any = None, keepdims: bool = False) -> Array:
+@fw.operation(static="axis keepdims")
+def nanargmax(x: Any, axis: Any = None, keepdims: bool = False) -> fw.Array:
     """Where the greatest element that is not NaN is first found, in flat order or along `axis`.
 
     Types: `x: t[..] -> i64[..]`, without the axis gone along. Raises ShapeError where there is no
@@ -232,22 +202,21 @@ def nanargmax(x: Any, axis: Any = None, keepdims: bool = False) -> Array:
         >>> fw.nanargmax([3.0, fw.nan, 2.0])
         Array(0, dtype=int64)
     """
-    return _place("nanargmax", argmax, -INF, x, axis, keepdims)
+    return _place("nanargmax", fw.argmax, -fw.inf, x, axis, keepdims)
 
 
 def _place(
-    who: str, fold: Callable[..., Array], value: float, x: Any, axis: Any, keepdims: bool
-) -> Array:
+    who: str, fold: Callable[..., fw.Array], value: float, x: Any, axis: Any, keepdims: bool
+) -> fw.Array:
     filled, present = _filled(x, value, who, axis)
     if present is not None:
-        found = as_tracer(all(any(present, axis=axis)))
-        message = check_message(f"{who} found no number: all elements are NaN.", [], ALL_NAN)
-        check(found.atom, "argument", (), message)
+        found = fw.all(fw.any(present, axis=axis))
+        fw.check(found, f"{who} found no number: all elements are NaN.", remedy=ALL_NAN)
     return fold(filled, axis=axis, keepdims=keepdims)
 
 
-@operation(static="axis keepdims", axial=True)
-def nanmedian(x: Any, axis: Any = None, keepdims: bool = False) -> Array:
+@fw.operation(static="axis keepdims", axial=True)
+def nanmedian(x: Any, axis: Any = None, keepdims: bool = False) -> fw.Array:
     """The median of the elements that are not NaN: of all, or along `axis`; NaN where all are.
 
     Types: `x: t[..] -> t[..]`, without the axes gone along; integers in f64. Raises AxisError for
@@ -259,10 +228,10 @@ def nanmedian(x: Any, axis: Any = None, keepdims: bool = False) -> Array:
     return middle(x, axis, keepdims, "nanmedian", skips_nan=True)
 
 
-@operation(static="axis method keepdims", axial=True)
+@fw.operation(static="axis method keepdims", axial=True)
 def nanquantile(
     x: Any, q: Any, axis: Any = None, method: str = "linear", keepdims: bool = False
-) -> Array:
+) -> fw.Array:
     """`quantile` of the elements that are not NaN: of all, or along `axis`; NaN where all are.
 
     Types: `x: t[..], q: f64[..] -> t[..]`, the axes of `q` first, without those gone along;
@@ -275,10 +244,10 @@ def nanquantile(
     return at_parts(x, q, axis, method, keepdims, "nanquantile", skips_nan=True)
 
 
-@operation(static="axis method keepdims")
+@fw.operation(static="axis method keepdims")
 def nanpercentile(
     x: Any, q: Any, axis: Any = None, method: str = "linear", keepdims: bool = False
-) -> Array:
+) -> fw.Array:
     """`nanquantile`, with `q` from 0 to 100.
 
     Types: `x: t[..], q: f64[..] -> t[..]`, the axes of `q` first, without those gone along;
@@ -288,14 +257,13 @@ def nanpercentile(
         >>> fw.nanpercentile([3.0, fw.nan, 2.0], 25)
         Array(2.25, dtype=float64)
     """
-    return nanquantile(x, hundredth(q), axis, method, keepdims)
+    return nanquantile(x, fw.truediv(q, 100), axis, method, keepdims)
 
 
-@for_complex
-@operation()
+@fw.operation(any_dtype=True)
 def nan_to_num(
     x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None
-) -> Array:
+) -> fw.Array:
     """The array with numbers in place of NaN and of infinities, these the greatest of the dtype.
 
     Arrays never change, so that `copy` makes no difference.
@@ -306,13 +274,14 @@ def nan_to_num(
         >>> fw.nan_to_num([1.0, fw.nan, fw.inf], posinf=9)
         Array([1., 0., 9.], dtype=float64)
     """
-    array = either(x, "x of nan_to_num")
-    if isinstance(array, Complex):
-        parts = (array.real, array.imag)
-        return Complex(*(nan_to_num(part, copy, nan, posinf, neginf) for part in parts))
-    if array.dtype.kind in "biu":
+    array = fw.asarray(x)
+    if is_complex(array):
+        parts = (fw.real(array), fw.imag(array))
+        return fw.complex(*(nan_to_num(part, copy, nan, posinf, neginf) for part in parts))
+    if fw.isdtype(array.dtype, ("bool", "integral")):
         return array
-    most = float(finfo(array.dtype).max)
-    found = where(isnan(array), nan, array)
-    found = where(array == INF, most if posinf is None else posinf, found)
-    return where(array == -INF, -most if neginf is None else neginf, found).astype(array.dtype)
+    most = float(fw.finfo(array.dtype).max)
+    found = fw.where(fw.isnan(array), nan, array)
+    found = fw.where(array == fw.inf, most if posinf is None else posinf, found)
+    found = fw.where(array == -fw.inf, -most if neginf is None else neginf, found)
+    return found.astype(array.dtype)
