@@ -5,6 +5,7 @@ Public functions are often compositions of these, in `frontend/`: a transpose is
 """
 
 from flatweave.ops.arrays import Concat, Empty, Generate, Index, Map, Reshape
+from flatweave.ops.bits import PackBits, StoreBits
 from flatweave.ops.calls import (
     KERNELS,
     Argument,
@@ -36,7 +37,7 @@ __all__ = [
     "HOST_BODIES", "KERNELS", "Argument", "Back", "ByRow", "CallKernel", "Callback", "Check",
     "Combine", "CombineRows", "CombineSegments", "Compact", "Concat", "Custom", "Empty", "Filter",
     "Fold", "Generate", "Index", "InTurn", "Inlined", "Insert", "KernelProgram", "Locate", "Map",
-    "Nest", "Permute", "Prefix", "RadixSort", "Reduce", "ReduceSegments", "Reshape", "Returned",
-    "Scan", "Scatter", "ScatterReduce", "ScatterStore", "Sink", "SinkOp", "Sort", "SortRow",
-    "SortRows", "Span", "Store", "Suits", "Sweep", "Weave",
+    "Nest", "PackBits", "Permute", "Prefix", "RadixSort", "Reduce", "ReduceSegments", "Reshape",
+    "Returned", "Scan", "Scatter", "ScatterReduce", "ScatterStore", "Sink", "SinkOp", "Sort",
+    "SortRow", "SortRows", "Span", "Store", "StoreBits", "Suits", "Sweep", "Weave",
 ]  # fmt: skip

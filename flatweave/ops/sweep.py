@@ -70,6 +70,8 @@ class Sink(Part):
     """Whether it combines rows, which only `flatten` gives a sweep to do."""
     at_own_position: ClassVar[bool] = False
     """Whether it stores each element at that element's own position."""
+    in_words: ClassVar[bool] = False
+    """Whether 32 elements share a word, which no two threads may write."""
     filters: ClassVar[bool] = False
     """Whether it leaves the elements whose flag holds, after their number."""
     said: ClassVar[str] = "an array"

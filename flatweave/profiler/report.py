@@ -21,6 +21,7 @@ from flatweave.ops import (
     ScatterStore,
     Sink,
     Store,
+    StoreBits,
     Sweep,
 )
 from flatweave.profiler.facts import (
@@ -59,6 +60,7 @@ DOES: dict[type[Sink], str] = {
     ScatterReduce: "updates computed indices",
     Insert: "fills a part of an array",
     InTurn: "writes interleaved arrays",
+    StoreBits: "stores flags as bits",
 }
 
 

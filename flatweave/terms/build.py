@@ -177,6 +177,14 @@ class Builder(BodyFacts):
             scope = scope.outer
         return None
 
+    def is_first(self, what: Atom) -> bool:
+        """Whether nobody asked this of `what` before, in this body or in a body around it."""
+        key = ("first", what)
+        if self._shared_value(key) is not None:
+            return False
+        self._known[key] = what
+        return True
+
     def _share(
         self, key: tuple[Any, ...], folded: Atom | None, op: Op, args: Sequence[Atom]
     ) -> Atom:

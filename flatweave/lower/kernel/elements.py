@@ -267,10 +267,11 @@ class Elements:
         outside = b.apply("ge", b.cast(i, u64), b.cast(extent, u64))
         if isinstance(outside, Const) and not outside.value:
             return i
-        site = self.kernel.sites.add(Site("index", let.where, axis=axis))
-        report = b.inner()
-        report.emit(Report(INDEX_ERROR, site, self._number(op), i, extent))
-        b.emit(If(outside, report.close([], []), NO_BODY))
+        if b.is_first(outside):  # else it is reported already
+            site = self.kernel.sites.add(Site("index", let.where, axis=axis))
+            report = b.inner()
+            report.emit(Report(INDEX_ERROR, site, self._number(op), i, extent))
+            b.emit(If(outside, report.close([], []), NO_BODY))
         return b.apply("select", outside, index(0), i)
 
     def _number(self, op: Check | Index) -> Atom:

@@ -70,6 +70,7 @@ from flatweave.nest.schedule import (
     Version,
 )
 from flatweave.ops import Prefix, Sweep
+from flatweave.ops.bits import WORD
 from flatweave.ops.rows import scalar_type
 from flatweave.passes.cost import READ, cost_of_body
 from flatweave.terms.control import For, While
@@ -100,6 +101,8 @@ def choose_blocks(
             if 2 * several * _state_of_loops(sweep.body) > machine.registers * machine.vector_bytes:
                 several = width  # a loop's state before an iteration and after it
             width = min(WIDEST, max(several, _lanes_of_scans(machine, sweep)))
+            if any(sink.in_words for sink in sweep.sinks):
+                width = max(width, WORD.bits)  # blocks are of whole words
         width = ROW_LANES if along_rows else width
     bytes_each = max(1, sum(dtype.bytes for dtype in (dtypes if streams is None else streams)))
     step = width * machine.warps

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 
 from flatweave import ops
 from flatweave.algorithms.long_folds import adds_floats
-from flatweave.base.dtypes import i64
+from flatweave.base.dtypes import i64, u64
 from flatweave.kernel_ir.host import Free, Trim
 from flatweave.kernel_ir.memory_ops import StoreInTurn
-from flatweave.kernel_ir.syntax import Load, Store, StoreCompact
+from flatweave.kernel_ir.syntax import Lane, Load, Store, StoreCompact
+from flatweave.kernel_ir.warp_ops import Ballot
 from flatweave.lower.host.donated import room_in
 from flatweave.lower.kernel.builder import HostArray
 from flatweave.lower.sinks.combine_rows import CombineRowsSink
@@ -28,9 +29,10 @@ from flatweave.lower.update.atomic import (
     write_winners,
 )
 from flatweave.ops import Sweep
-from flatweave.terms.build import FALSE, index
+from flatweave.ops.bits import WORD
+from flatweave.terms.build import FALSE, TRUE, Builder, index
 from flatweave.terms.control import NO_BODY, For, If
-from flatweave.terms.syntax import Atom, Let, Var
+from flatweave.terms.syntax import Atom, Let, Var, constant
 
 # -- The array of all results: each element at its position ----------------------------------------
 
@@ -142,6 +144,68 @@ class CompactSink(LoweredSink):
         for var, buffer in zip(self.vars[1:], self.compacted, strict=True):
             sweep.lowering.host.emit(Trim(buffer, kept))
             scope.bind(var, HostArray(buffer, (kept,)))
+
+
+# -- The flags of all elements, as bits of words ---------------------------------------------------
+#
+# Blocks are whole words, and a thread visits its positions in order. So it begins a word where it
+# stores bit 0, and adds bits to it where it goes on. Steps of warps are whole words.
+
+
+class BitsSink(LoweredSink):
+    """A step's flags are one word, or two; along rows, parts of two."""
+
+    buffer: Var
+
+    def allocate(self, sweep: HostSweep) -> None:
+        extent = sweep.lowering.scope.scalar(self.sink.extent)
+        self.buffer = sweep.lowering.alloc_like(self.vars[0], extent)
+
+    def step(self, writer: KernelWriter, step: SinkStep, state: State) -> State:
+        b, position = step.b, step.position
+        flag = while_active(b, step.elements.atoms(self.taken), (FALSE,), position)[0]
+        buffer = writer.kernel.buffer(self.buffer)
+        base = position.flat if position.width == 1 else position.base
+        assert base is not None
+        flags = b.emit(Ballot(flag))[0] if position.width > 1 else b.cast(flag, u64)
+        if not (position.aligned and position.width >= WORD.bits):
+            for first in range(0, position.width, WORD.bits):
+                part = b.apply("shr", flags, constant(first, u64)) if first else flags
+                at, count = b.add(base, index(first)), min(position.width, WORD.bits)
+                self._add(b, buffer, at, part, count)
+            return state
+        word = b.apply("floordiv", base, index(WORD.bits))
+        stored = b.inner() if writer.lowering.machine.simt else b
+        for number in range(position.width // WORD.bits):
+            part = stored.apply("shr", flags, constant(number * WORD.bits, u64))
+            stored.emit(Store(buffer, stored.add(word, index(number)), stored.cast(part, WORD)))
+        if stored is not b:
+            leads = b.apply("eq", b.emit(Lane(index(0)))[0], index(0))
+            there = b.apply("and", leads, position.active or TRUE)
+            b.emit(If(there, stored.close([], []), NO_BODY))
+        return state
+
+    def _add(self, b: Builder, buffer: Var, at: Atom, flags: Atom, count: int) -> None:
+        """The flags of `count` positions from `at` on, after those of all positions before."""
+        word = b.apply("floordiv", at, index(WORD.bits))
+        used = b.sub(at, b.mul(word, index(WORD.bits)))
+        placed = b.apply("shl", flags, b.cast(used, u64))
+        begun, new = b.inner(), b.inner()
+        before = begun.emit(Load(buffer, word))[0]
+        joined = begun.close([], [begun.apply("or", before, begun.cast(placed, WORD))])
+        alone = new.close([], [new.cast(placed, WORD)])
+        is_new = b.apply("eq", used, index(0))
+        b.emit(Store(buffer, word, b.emit(If(is_new, alone, joined))[0]))
+        if count > 1:
+            more = b.inner()
+            rest = more.cast(more.apply("shr", placed, constant(WORD.bits, u64)), WORD)
+            more.emit(Store(buffer, more.add(word, index(1)), rest))
+            spills = b.apply("gt", b.add(used, index(count)), index(WORD.bits))
+            b.emit(If(spills, more.close([], []), NO_BODY))
+
+    def bind(self, sweep: HostSweep) -> None:
+        extent = sweep.lowering.scope.scalar(self.sink.extent)
+        sweep.lowering.scope.bind(self.vars[0], HostArray(self.buffer, (extent,)))
 
 
 # -- A reduction over all elements: each block leaves a partial result, joined in order of blocks --
@@ -259,6 +323,7 @@ SINKS: Mapping[type[ops.Sink], type[LoweredSink]] = {
     ops.InTurn: InTurnSink,
     ops.Insert: InsertSink,
     ops.Compact: CompactSink,
+    ops.StoreBits: BitsSink,
     ops.Combine: CombineSink,
     ops.CombineSegments: CombineSegmentsSink,
     ops.CombineRows: CombineRowsSink,

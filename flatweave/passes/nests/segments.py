@@ -16,10 +16,11 @@ from typing import Any
 from flatweave.array_ir.fault import OVERFLOW, sizes_overflow
 from flatweave.base.dtypes import i64
 from flatweave.base.records import record
-from flatweave.ops import Check, Generate, Index, Locate, Reduce, Scan, Span
+from flatweave.ops import Check, Generate, Index, Locate, PackBits, Reduce, Scan, Span
+from flatweave.ops.bits import WORD
 from flatweave.terms.build import Builder, index, lambda_of
 from flatweave.terms.control import If
-from flatweave.terms.syntax import ArrayType, Atom, Lambda
+from flatweave.terms.syntax import ArrayType, Atom, Lambda, constant
 
 
 def array_of(
@@ -142,3 +143,31 @@ def from_lengths(b: Builder, rows: Atom, lengths: Atom) -> Uneven:
     sizes = each(b, entries, size)
     (sums,) = b.emit(Scan(lambda_of("add", i64), (index(0),), (sizes,), exclusive=True))
     return from_offsets(b, rows, each(b, entries, end, "offsets"))
+
+
+def by_flags(b: Builder, segments: Segments, mask: Atom) -> Uneven:
+    """The rows that are left of some rows where only the elements whose flag holds are kept: a row
+    begins after as many elements as flags hold before it."""
+    bits = index(WORD.bits)
+    extent = b.ceil_div(segments.total, bits)
+    (words,) = b.emit(PackBits(mask, extent))
+    counts = each(b, extent, lambda c, w: c.cast(c.apply("popcount", at(c, words, w)), i64))
+    zero = (index(0),)
+    (before,) = b.emit(Scan(lambda_of("add", i64), zero, (counts,), exclusive=True))
+    begins = segments.offsets_in(b)
+
+    def rank(c: Builder, i: Atom) -> Atom:
+        begin = at(c, begins, i)
+
+        def some(d: Builder) -> Atom:
+            last = d.sub(begin, index(1))
+            word = d.apply("floordiv", last, bits)
+            above = d.sub(index(WORD.bits - 1), d.apply("mod", last, bits))
+            every = constant((1 << WORD.bits) - 1, WORD)
+            up_to = d.apply("shr", every, d.cast(above, WORD))
+            own = d.apply("popcount", d.apply("and", at(d, words, word), up_to))
+            return d.add(at(d, before, word), d.cast(own, i64))
+
+        return or_zero(c, c.apply("gt", begin, index(0)), some)
+
+    return from_offsets(b, segments.rows, each(b, b.add(segments.rows, index(1)), rank, "offsets"))

@@ -1,7 +1,8 @@
 """Scans, filters and reductions of segments in every row: one of all values, that rows divide.
 
     scan of every row        one scan of all values that begins again at each row
-    filter of every row      one filter of all values, and how many of each row are kept
+    filter of every row      one filter of all values; a row's kept values begin after those of all
+                             flags before it
     segments of every row    those of all rows; each row begins one
 
 An operator or a neutral element may differ from row to row. Then each value brings what the
@@ -20,12 +21,12 @@ from collections.abc import Callable, Sequence
 
 from flatweave.base.dtypes import DType, bool_, i64
 from flatweave.base.records import record
-from flatweave.ops import Filter, Generate, Reduce, ReduceSegments, Scan
+from flatweave.ops import Filter, Generate, ReduceSegments, Scan
 from flatweave.ops.rows import array_type
 from flatweave.passes.nests.distribute import rule
 from flatweave.passes.nests.rows import Flat, Rows
-from flatweave.passes.nests.segments import Segments, array_of, at, each, from_lengths
-from flatweave.terms.build import Builder, index, lambda_of
+from flatweave.passes.nests.segments import Segments, array_of, at, by_flags, each
+from flatweave.terms.build import Builder, index
 from flatweave.terms.control import Apply, Cast, If
 from flatweave.terms.syntax import Atom, Lambda, Var, constant
 from flatweave.terms.traverse import free_vars
@@ -215,11 +216,11 @@ def _shifted(
 
 @rule(Filter)
 def lift_filter(rows: Rows, op: Filter) -> Sequence[Atom]:
-    """filter mask row   ==>   filter mask values, and a count of each row's flags"""
+    """filter mask row   ==>   filter mask values, and how many flags precede each row"""
     counts = [x for x in op.xs if _is_of_index(rows.body, x)]
     values = [x for x in op.xs if x not in counts]
     segments, (mask, *xs) = rows.line((op.mask, *values))
-    kept = from_lengths(rows.b, rows.count, rows.column([counted(rows, op.mask)])[0])
+    kept = by_flags(rows.b, segments, mask)
     positions = [each(rows.b, segments.total, lambda c, p: p)] if counts else []
     _, *found = rows.b.emit(Filter(mask, (*xs, *positions)))
     count = rows.length(kept)
@@ -240,20 +241,12 @@ def _is_of_index(b: Builder, x: Atom) -> bool:
     return all(isinstance(let.op, Apply | Cast) for let in made.fn.lets)
 
 
-def counted(rows: Rows, mask: Atom) -> Atom:
-    """How often a row's flags hold."""
-    (extent,) = array_type(mask).shape
-    ones = each(rows.body, extent, lambda c, j: c.cast(at(c, mask, j), i64))
-    total = Reduce(lambda_of("add", i64), (index(0),), (ones,))
-    return rows.body.emit(total, "kept")[0]
-
-
 @rule(ReduceSegments)
 def lift_reduce_segments(rows: Rows, op: ReduceSegments) -> Sequence[Atom]:
     """reduce_segments fn ne starts row   ==>   the same over all values, and their number by row"""
     starts = _own_starts(rows, op.starts)
     segments, (flags, *xs) = rows.line((starts, *op.xs))
-    found = from_lengths(rows.b, rows.count, rows.column([counted(rows, starts)])[0])
+    found = by_flags(rows.b, segments, flags)
     count = rows.length(found)
     made: Sequence[Atom]
     if is_carried(rows, op.fn, op.neutral):

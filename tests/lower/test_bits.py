@@ -1,0 +1,55 @@
+"""Flags as bits of words: what a filter of rows keeps is cut by how many flags precede each row."""
+
+import numpy as np
+import pytest
+
+import flatweave as fw
+from flatweave.base.records import replace
+from flatweave.lower.machine.machine import CUDA, OPENCL
+from tests.codegen.device_programs import agree, expected, lowered, simulated, traced
+
+LENGTHS = ([], [0, 0], [31, 1, 33, 0, 63, 64, 65, 0, *[k % 7 for k in range(30)]])
+
+
+def kept(values, offsets):
+    """Small elements of each row, and where those are that are below the row's first."""
+    rows = fw.ragged(values, offsets=offsets)
+    return (
+        fw.map(lambda row: fw.filter(lambda v: v < 90, row), rows),
+        fw.map(lambda row: fw.flatnonzero(fw.map(lambda v: v < row[0], row)), rows),
+    )
+
+
+def arguments(lengths):
+    """Numbers up to 255, and the offsets of rows, as programs take them."""
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    values = np.random.default_rng(31).integers(0, 256, offsets[-1]).astype(np.uint8)
+    return [values.size, values, offsets.size, offsets]
+
+
+@pytest.mark.parametrize("machine", [CUDA, pytest.param(OPENCL, marks=pytest.mark.slow)])
+def test_values_in_the_simulator(machine):
+    """As the interpreter's, without races: warps write whole words."""
+    program = traced("kept", kept, *arguments([3])[1::2])
+    made = lowered(program, replace(machine, warps=2, block_bytes=256, block_work=64))
+    for number, lengths in enumerate(LENGTHS):
+        args = arguments(lengths)
+        agree(simulated(made, args, threads=2, seed=number), expected(program, args))
+
+
+@pytest.mark.parametrize("dtype", ["u1", "f8"])
+def test_values_of_many_blocks(dtype):
+    """Rows of up to 100 elements, several blocks of them, along positions and along rows."""
+    lengths = np.random.default_rng(1).integers(0, 101, 6000)
+    _, values, _, offsets = arguments(lengths)
+    values = values.astype(dtype)
+    small, below = fw.jit(kept)(values, offsets)
+    row = np.repeat(np.arange(lengths.size), lengths)
+    first = values[np.minimum(offsets[:-1], values.size - 1)][row]
+    for found, flags, elements in (
+        (small, values < 90, values),
+        (below, values < first, np.arange(values.size) - offsets[row]),
+    ):
+        counts = np.bincount(row[flags], minlength=lengths.size)
+        assert np.array_equal(found.values, elements[flags])
+        assert np.array_equal(np.diff(found.offsets), counts)
