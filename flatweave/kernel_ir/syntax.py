@@ -344,6 +344,10 @@ class Sync(KernelOp):
         return level_misfits(self.level)
 
 
+MOST_SITES = 1 << 20
+"""Sites of one kernel; those of the program's k-th kernel are numbered from k times as many on."""
+
+
 @op
 class Report(KernelOp):
     """Records an error of element `index`; the launch goes on, the smallest index wins."""

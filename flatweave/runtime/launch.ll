@@ -212,9 +212,13 @@ out:
   ret i1 true
 }
 
-; Launches a kernel by its number in the program's table. One that is not there is made first, by
-; the Python function in the table; what that raises cancels the call.
-define i1 @fw_launch_by_number(ptr %ctx, i64 %number, ptr %args, i64 %nblocks) {
+; Launches a kernel by its number in the program's table, in the lower half of %which. One that is not
+; there is made first, by the Python function in the table; what that raises cancels the call. The
+; upper half is its number among all kernels of the program, from which its sites are numbered.
+define i1 @fw_launch_by_number(ptr %ctx, i64 %which, ptr %args, i64 %nblocks) {
+  %number = and i64 %which, 4294967295
+  %place = lshr i64 %which, 32
+  %sites = shl i64 %place, 20
   %some = icmp sgt i64 %nblocks, 0
   %stopped = call i1 @is_stopped(ptr %ctx)
   %idle = select i1 %some, i1 %stopped, i1 true
@@ -238,6 +242,8 @@ again:
 run:
   %address = phi i64 [ %known, %find ], [ %made, %again ]
   %kernel = inttoptr i64 %address to ptr
+  %sites.at = getelementptr i64, ptr %ctx, i64 22
+  store i64 %sites, ptr %sites.at
   %trail.at = getelementptr i64, ptr %ctx, i64 20
   %trail = load ptr, ptr %trail.at
   %watched = icmp ne ptr %trail, null
@@ -245,9 +251,13 @@ run:
 noted:
   %ended.noted = call i1 @launch_noted(ptr %ctx, ptr %trail, i64 %number, ptr %kernel, ptr %args,
                                        i64 %nblocks)
-  ret i1 %ended.noted
+  br label %done
 plain:
-  %ended = call i1 @fw_launch(ptr %ctx, ptr %kernel, ptr %args, i64 %nblocks)
+  %ended.plain = call i1 @fw_launch(ptr %ctx, ptr %kernel, ptr %args, i64 %nblocks)
+  br label %done
+done:
+  %ended = phi i1 [ %ended.noted, %noted ], [ %ended.plain, %plain ]
+  store i64 0, ptr %sites.at
   ret i1 %ended
 out:
   ret i1 %stopped

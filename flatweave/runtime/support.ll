@@ -13,6 +13,7 @@
 ;   18 the context of the call, in one of a thread that runs rows, and 19 the row that it is at
 ;   20 the trail of a call that is watched, or 0 (launch.ll)
 ;   21 the Python function that calls those of the user (runtime/host_calls.py)
+;   22 where the sites of the kernel that runs begin; 0 for the host program
 ; Such a thread's has slots 32 to 65 besides: its own memory (codegen/llvm/unit/rows.py).
 
 declare i32 @PyGILState_Ensure()
@@ -83,7 +84,10 @@ define internal void @unlock(ptr %word) {
 ; ---------------------------------------------------------------- errors and signals
 
 ; Keeps the report of the least element, then of the least site, then of the least value.
-define void @fw_report(ptr %ctx, i64 %code, i64 %site, i64 %index, i64 %value, i64 %extent) {
+define void @fw_report(ptr %ctx, i64 %code, i64 %own, i64 %index, i64 %value, i64 %extent) {
+  %sites.at = getelementptr i64, ptr %ctx, i64 22
+  %sites = load i64, ptr %sites.at
+  %site = add i64 %own, %sites
   %lock = getelementptr i64, ptr %ctx, i64 5
   call void @lock(ptr %lock)
   %site.at = getelementptr i64, ptr %ctx, i64 1

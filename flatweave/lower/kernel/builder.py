@@ -13,7 +13,7 @@ from flatweave.base.dtypes import i64
 from flatweave.base.errors import CompilerBug
 from flatweave.base.plan import Site
 from flatweave.base.records import record
-from flatweave.kernel_ir.syntax import Kernel
+from flatweave.kernel_ir.syntax import MOST_SITES, Kernel
 from flatweave.terms.build import Builder, Names
 from flatweave.terms.control import Apply
 from flatweave.terms.syntax import Atom, BufferType, Const, Lambda, Type, Var
@@ -107,10 +107,6 @@ class _SharedSites(Sites):
 
     def of_kernel(self, kernel: int) -> Sites:
         return self
-
-
-MOST_SITES = 1 << 20
-"""Of one kernel."""
 
 
 class KernelBuilder:

@@ -212,7 +212,7 @@ def call_report(e: Emitter, code: int, site: int, index: str, value: str, extent
     """One report."""
     e.code.declare(REPORT)
     e.code.line(
-        f"call void @fw_report(ptr %ctx, i64 {code}, i64 {site}, "
+        f"call void @fw_report(ptr %ctx, i64 {code}, i64 {e.code.module.site(site)}, "
         f"i64 {index}, i64 {value}, i64 {extent})"
     )
 
@@ -225,10 +225,10 @@ def emit_report(e: Emitter, let: Let) -> Sequence[Held]:
         call_report(e, op.code, op.site, *texts)
         return ()
     _define(e.code.module, e.width)
-    kind, bits = f"<{e.width} x i64>", f"i{e.width}"
+    kind, bits, site = f"<{e.width} x i64>", f"i{e.width}", e.code.module.site(op.site)
     listed = ", ".join(f"{kind} {text}" for text in texts)
     e.code.line(
-        f"call void @report_lanes_{e.width}(ptr %ctx, i64 {op.code}, i64 {op.site}, "
+        f"call void @report_lanes_{e.width}(ptr %ctx, i64 {op.code}, i64 {site}, "
         f"{bits} {e.mask_bits(e.mask)}, {listed})"
     )
     return ()

@@ -46,15 +46,24 @@ class Instructions(Protocol):
 
 
 class Module:
-    """One LLVM module: what it declares, its constants and functions, and the CPU it is for."""
+    """One LLVM module: what it declares, its constants and functions, and the CPU it is for.
 
-    def __init__(self, isa: Instructions) -> None:
+    With `sites`, the sites of errors are numbered by kernel, of which each has that many: the
+    launch knows which kernel it is, and equal kernels have one text.
+    """
+
+    def __init__(self, isa: Instructions, sites: int | None = None) -> None:
         self.isa = isa
+        self._sites = sites
         self._declarations: dict[str, None] = {}
         self._constants: dict[str, str] = {}
         self._functions: dict[str, str] = {}
         self._shared: dict[tuple[str, str], str] = {}
         self._names: dict[str, str] = {}
+
+    def site(self, number: int) -> int:
+        """The number of a site in this module."""
+        return number if self._sites is None else number % self._sites
 
     def declare(self, signature: str) -> None:
         """State an external function: `float @llvm.sqrt.f32(float)`, attributes may follow."""

@@ -53,16 +53,19 @@ def emit(unit: k.Unit, isa: InstructionSet) -> str:
 def emit_host(unit: k.Unit, parts: Parts, isa: InstructionSet) -> str:
     """The text of a module that defines `fw_main`, which finds kernels by their numbers."""
     module = Module(isa)
-    _define_host(module, isa, unit.host, parts.numbers)
+    sites = {later.name: number << 32 for number, later in enumerate(unit.later, 1)}
+    numbers = {name: number | sites.get(name, 0) for name, number in parts.numbers.items()}
+    _define_host(module, isa, unit.host, numbers)
     return _text(module, isa)
 
 
 def emit_kernels(kernels: Sequence[k.Kernel], isa: InstructionSet) -> tuple[str, list[str]]:
     """The text of a module of kernels, and the symbol of each.
 
-    They are named by their position, so that equal kernels of two programs are equal modules.
+    They are named by their position, and number their own sites, so that equal kernels are equal
+    modules, in one program and in two.
     """
-    module = Module(isa)
+    module = Module(isa, sites=k.MOST_SITES)
     names = [f"k_{number}" for number in range(len(kernels))]
     for name, kernel in zip(names, kernels, strict=True):
         _define_kernel(module, isa, kernel, f"@{name}", "")

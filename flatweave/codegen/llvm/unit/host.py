@@ -97,7 +97,8 @@ class Memory:
     def alloc(self, e: Emitter, let: Let) -> Sequence[Held]:
         """Fresh memory, or the end of the program."""
         op: Alloc = let.op  # type: ignore[assignment]
-        numbers = (e.uniform(op.count), stored(op.dtype).bytes, op.site, DTYPES.index(op.dtype))
+        site, dtype = e.code.module.site(op.site), DTYPES.index(op.dtype)
+        numbers = (e.uniform(op.count), stored(op.dtype).bytes, site, dtype)
         args = ("ptr %ctx", *(f"i64 {number}" for number in numbers))
         data = e.code.let(self._call(e, "noalias ptr", "new", "ptr, i64, i64, i64, i64", *args))
         leave_if(e, e.code.let(f"icmp eq ptr {data}, null"))

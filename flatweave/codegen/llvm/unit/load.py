@@ -12,6 +12,7 @@ optimised, the host only where it contains a hot loop (`load.py`).
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable, Sequence
 
@@ -118,6 +119,7 @@ def begin_kernels(
     """What gives the machine code of some kernels: LLVM is at work on the first ones while the
     last ones are written, and on as many modules at once as a program may use threads."""
     begun: list[Callable[[], CompiledGroup]] = []
+    known: dict[str, Callable[[], NativeCode]] = {}  # by text: equal kernels are compiled once
     done: list[CompiledGroup] = []
 
     def finish(count: int) -> None:
@@ -134,7 +136,8 @@ def begin_kernels(
         check_wanted()
         if name == names[-1] or sum(map(_size, kernels)) >= ENOUGH:
             finish(len(begun) + 1 - (config.threads or POOL.default))
-            begun.append(_begin_module(kernels, timer, last if name == names[-1] else begin))
+            begin_one = last if name == names[-1] else begin
+            begun.append(_begin_module(kernels, timer, begin_one, known))
             kernels = []
 
     def finished() -> CompiledGroup:
@@ -145,13 +148,14 @@ def begin_kernels(
 
 
 def _begin_module(
-    kernels: Sequence[Kernel], timer: PhaseTimer, begin: Callable[[str], Callable[[], NativeCode]]
-) -> Callable[[], CompiledGroup]:
+    kernels: Sequence[Kernel], timer: PhaseTimer, begin: Callable[[str], Callable[[], NativeCode]],
+    known: dict[str, Callable[[], NativeCode]],
+) -> Callable[[], CompiledGroup]:  # fmt: skip
     with timer.stage("emit"):
         text, symbols = emit_kernels(kernels, here())
     check_wanted()
     with timer.stage("compile"):
-        compiled = begin(text)
+        compiled = known.get(text) or known.setdefault(text, functools.cache(begin(text)))
 
     def made() -> CompiledGroup:
         code = compiled()
