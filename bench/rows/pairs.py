@@ -18,7 +18,7 @@ from bench.tools import Tools
 ALIKE = 1 / 1.3
 STEPS = 20
 WINDOW = [(i, j) for i in range(-2, 3) for j in range(-2, 3)]
-COMMA = 44
+COMMA, BELOW = 44, 60
 
 
 def written(
@@ -98,6 +98,34 @@ def lines(n: int) -> Arrays:
     return (fw.ragged(rng.integers(32, 127, lengths.sum(), np.uint8), lengths=lengths),)
 
 
+# -- what a filter keeps of each row --------------------------------------------------------------
+
+
+def kept_of_rows(rows: Any) -> Any:
+    """The small elements of each row."""
+    return fw.map(lambda row: fw.filter(lambda v: v < BELOW, row), rows)
+
+
+def kept_of_all(rows: Any) -> Any:
+    """Those of all rows: how many there are in each is not said."""
+    return fw.filter(lambda v: v < BELOW, rows.values)
+
+
+def commas_of_rows(rows: Any) -> Any:
+    """Where they are in each row."""
+    return fw.map(lambda row: fw.flatnonzero(row == COMMA), rows)
+
+
+def rows_of(dtype: Any) -> Callable[[int], Arrays]:
+    """The same rows, of numbers."""
+
+    def inputs(n: int) -> Arrays:
+        (rows,) = lines(n)
+        return (fw.ragged(np.asarray(rows.values).astype(dtype), offsets=rows.offsets),)
+
+    return inputs
+
+
 # -- the greatest of eight, and where -------------------------------------------------------------
 
 
@@ -169,6 +197,12 @@ ROWS = [
       for dtype in (np.uint8, np.int16, np.float32)),
     pair("first_in_row", "first index of a byte in each row, 2^22 bytes", 1 << 22,
          (first_by_nonzero, flat_filter), lines, "flat filter", is_same=False),
+    *(pair(f"filter_of_rows_{np.dtype(dtype).name}",
+           f"filter of rows of 5 to 59 {np.dtype(dtype).name}, 2^22 elements", 1 << 22,
+           (kept_of_rows, kept_of_all), rows_of(dtype), "flat filter", is_same=False)
+      for dtype in (np.uint8, np.float32)),
+    pair("nonzero_of_rows", "flatnonzero of rows of 5 to 59 bytes, 2^22 bytes", 1 << 22,
+         (commas_of_rows, flat_filter), lines, "flat filter", is_same=False),
     pair("greatest_and_place", "value and index of the greatest of 8, 2^22 times", 1 << 22,
          (greatest_and_place, greatest), numbers, "value alone", is_same=False),
     pair("jacobi_at", "20 Jacobi steps by at[..].set, 512 x 512 f32", 1 << 18,
