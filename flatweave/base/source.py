@@ -216,9 +216,15 @@ def shown_path(file: str) -> str:
     if file.startswith("<"):
         return file
     try:
-        relative = os.path.relpath(file)
+        return _relative(file, os.getcwd())
     except (OSError, ValueError):  # the directory is gone, or on another drive
         return file
+
+
+@functools.lru_cache(maxsize=256)
+def _relative(file: str, folder: str) -> str:
+    """A path below a folder relative to it; a trace has one for each of its operations."""
+    relative = os.path.relpath(file, folder)
     return file if relative.startswith(os.pardir) else relative
 
 
