@@ -77,7 +77,7 @@ class PackBits(SinkOp):
 
 
 def packed(flags: Value, extent: int) -> Value:
-    """Flags as bits of `extent` words: as many as there are flags for."""
+    """The bits of all flags, in `extent` words."""
     if extent != -(-len(flags) // WORD.bits):
         raise AssertionError(f"{len(flags)} flags do not fill {extent} words")
     room = np.zeros(extent * WORD.bits, np.bool_)

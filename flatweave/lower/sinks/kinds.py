@@ -9,7 +9,7 @@ from flatweave.algorithms.long_folds import adds_floats
 from flatweave.base.dtypes import i64, u64
 from flatweave.kernel_ir.host import Free, Trim
 from flatweave.kernel_ir.memory_ops import StoreInTurn
-from flatweave.kernel_ir.syntax import Lane, Load, Store, StoreCompact
+from flatweave.kernel_ir.syntax import Load, Store, StoreCompact
 from flatweave.kernel_ir.warp_ops import Ballot
 from flatweave.lower.host.donated import room_in
 from flatweave.lower.kernel.builder import HostArray
@@ -18,7 +18,7 @@ from flatweave.lower.sinks.segments import CombineSegmentsSink
 from flatweave.lower.sweep.chains import scan_block_partials
 from flatweave.lower.sweep.sink import HostSweep, LoweredSink, SinkStep
 from flatweave.lower.sweep.writer import KernelWriter
-from flatweave.lower.traverse.steps import State, while_active
+from flatweave.lower.traverse.steps import State, steps_of, while_active
 from flatweave.lower.update.atomic import (
     Claims,
     Updates,
@@ -30,7 +30,7 @@ from flatweave.lower.update.atomic import (
 )
 from flatweave.ops import Sweep
 from flatweave.ops.bits import WORD
-from flatweave.terms.build import FALSE, TRUE, Builder, index
+from flatweave.terms.build import FALSE, Builder, index
 from flatweave.terms.control import NO_BODY, For, If
 from flatweave.terms.syntax import Atom, Let, Var, constant
 
@@ -175,14 +175,13 @@ class BitsSink(LoweredSink):
                 self._add(b, buffer, at, part, count)
             return state
         word = b.apply("floordiv", base, index(WORD.bits))
-        stored = b.inner() if writer.lowering.machine.simt else b
-        for number in range(position.width // WORD.bits):
-            part = stored.apply("shr", flags, constant(number * WORD.bits, u64))
-            stored.emit(Store(buffer, stored.add(word, index(number)), stored.cast(part, WORD)))
-        if stored is not b:
-            leads = b.apply("eq", b.emit(Lane(index(0)))[0], index(0))
-            there = b.apply("and", leads, position.active or TRUE)
-            b.emit(If(there, stored.close([], []), NO_BODY))
+
+        def store(c: Builder) -> None:
+            for number in range(position.width // WORD.bits):
+                part = c.apply("shr", flags, constant(number * WORD.bits, u64))
+                c.emit(Store(buffer, c.add(word, index(number)), c.cast(part, WORD)))
+
+        steps_of(writer.lowering.machine).once(b, position, store)
         return state
 
     def _add(self, b: Builder, buffer: Var, at: Atom, flags: Atom, count: int) -> None:

@@ -11,7 +11,8 @@ from flatweave.kernel_ir.syntax import Lane, Load, Shared, Store, Sync, WarpInde
 from flatweave.kernel_ir.warp_ops import CountLanes, LoadTile
 from flatweave.lower.machine.machine import Machine
 from flatweave.lower.traverse.row_lookup import RowOf
-from flatweave.terms.build import Builder, index
+from flatweave.terms.build import TRUE, Builder, index
+from flatweave.terms.control import NO_BODY, If
 from flatweave.terms.syntax import Atom, BufferType, Var
 
 # --------------------------------------------------------------------------------------------------
@@ -197,6 +198,9 @@ class Steps(Protocol):
     def wait_for_lanes(self, b: Builder) -> None:
         """From here on any lane may overwrite what the lanes of the warp stored before."""
 
+    def once(self, b: Builder, position: Position, act: Callable[[Builder], None]) -> None:
+        """What a step with an element does once for all of its lanes."""
+
 
 class WholeSteps:
     """Whole steps on all lanes, then the rest one by one."""
@@ -228,6 +232,9 @@ class WholeSteps:
 
     def wait_for_lanes(self, b: Builder) -> None:
         """Nothing: a warp is one thread."""
+
+    def once(self, b: Builder, position: Position, act: Callable[[Builder], None]) -> None:
+        act(b)
 
 
 class ShorterSteps(WholeSteps):
@@ -278,6 +285,12 @@ class MaskedSteps:
 
     def wait_for_lanes(self, b: Builder) -> None:
         b.emit(Sync("warp"))
+
+    def once(self, b: Builder, position: Position, act: Callable[[Builder], None]) -> None:
+        leads, there = b.apply("eq", b.emit(Lane(index(0)))[0], index(0)), position.active or TRUE
+        inside = b.inner()
+        act(inside)
+        b.emit(If(b.apply("and", leads, there), inside.close([], []), NO_BODY))
 
 
 def steps_of(machine: Machine) -> Steps:

@@ -195,9 +195,9 @@ def _gathers_in_function(e: Emitter, kept: DType) -> str:
     name = f"@fw.gather.{suffix(kept, e.width)}"
     if not e.code.module.defines(name):
         code = Code(e.code.module)
-        found = _gathers_here(code, e.width, kept, "%places", "splat (i1 true)")
+        found = _gathers_here(code, e.width, kept, "%where", "splat (i1 true)")
         code.line(f"ret {kind} {found}")
-        head = f"define internal {kind} {name}({type_} %places) noinline nounwind memory(read) {{"
+        head = f"define internal {kind} {name}({type_} %where) noinline nounwind memory(read) {{"
         e.code.module.define(name, head, code)
     return name
 
