@@ -181,11 +181,12 @@ def broadcast_arrays(*arrays: Any) -> tuple[Array, ...]:
 
 
 def broadcast_shapes(*shapes: Sequence[Any]) -> tuple[Any, ...]:
-    """The common broadcast shape of these shapes; ShapeError if they do not broadcast.
+    """The common broadcast shape of these shapes.
 
     In a jitted function extents may be known at run time only: they are compared there.
 
-    Types: tuples of extents `->` a tuple of extents. Source: `numpy.broadcast_shapes`.
+    Types: tuples of extents `->` a tuple of extents. Raises ShapeError for shapes that do not fit.
+    Source: `numpy.broadcast_shapes`.
 
         >>> fw.broadcast_shapes((3, 1), (2,))
         (3, 2)
