@@ -23,7 +23,7 @@ from flatweave.simulator.counts import Counting
 
 BLOCK, BLOCKS = 1024, 4
 ROW = 128
-BINS, FEW = 64, 4
+BINS = 64
 FACTORS = (1, 4, 8, 16)
 Array = np.ndarray[Any, Any]
 ZERO = np.uint32(0)
@@ -90,22 +90,6 @@ def histogram(part: Any) -> Any:
     fk.for_all(BLOCK, lambda i: fk.atomic_inc(counts, (part[i] % BINS).astype(fw.i64)))
     fk.barrier()
     return counts.pull()
-
-
-def few_bins(part: Any) -> Any:
-    """The same for four counts."""
-    counts = fk.fill(fk.replicate(FEW, ZERO))
-    fk.for_all(BLOCK, lambda i: fk.atomic_inc(counts, (part[i] % FEW).astype(fw.i64)))
-    fk.barrier()
-    return counts.pull()
-
-
-def added_up(part: Any) -> Any:
-    """A sum by updates of one number."""
-    total = fk.fill(fk.replicate(1, ZERO))
-    fk.for_all(BLOCK, lambda i: fk.atomic_add(total, 0, part[i]))
-    fk.barrier()
-    return total.pull()
 
 
 def big_add(a: Any, b: Any) -> Any:
@@ -180,9 +164,6 @@ def cases() -> Iterator[tuple[str, Callable[..., Any], tuple[Array, ...], Array]
     yield "scatter, random", scatter, (xs, anywhere), scattered.ravel()
     counted = [np.bincount(part % BINS, minlength=BINS) for part in parts]
     yield "histogram", histogram, (xs,), np.concatenate(counted).astype(np.uint32)
-    counted = [np.bincount(part % FEW, minlength=FEW) for part in parts]
-    yield "histogram, 4 bins", few_bins, (xs,), np.concatenate(counted).astype(np.uint32)
-    yield "histogram, 1 bin", added_up, (xs,), parts.sum(1, dtype=np.uint32)
     yield "big numbers", big_add, (a, b), added(a, b)
     odd = np.argsort(parts & 1, axis=1, kind="stable")
     yield "radix step", radix_step, (xs,), np.take_along_axis(parts, odd, 1).ravel()

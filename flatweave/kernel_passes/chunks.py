@@ -110,32 +110,7 @@ def _turns(
     return fold(b, index(0), index(turns), init, turn, "j")
 
 
-@record(eq=True)
-class Around:
-    """What each thread does before and after its elements: begin(b), end(b, t)."""
-
-    begin: Callable[[Builder], None]
-    end: Act
-
-
-NOTHING = Around(lambda b: None, lambda b, t: None)
-
-
-def turns_of(count: Atom, each: int) -> int:
-    """The most elements that a thread takes, side by side with others."""
-    if not isinstance(count, Const):
-        return each
-    return 1 if count.value <= WARP else -(-int(count.value) // _threads(int(count.value), each))
-
-
-def _threads(count: int, each: int) -> int:
-    """Threads for `count` elements, in whole warps."""
-    return -(-count // (each * WARP)) * WARP
-
-
-def side_by_side(
-    b: Builder, count: Atom, each: int, body: Act, around: Around = NOTHING
-) -> None:
+def side_by_side(b: Builder, count: Atom, each: int, body: Act) -> None:
     """`body(b, i)` for all i below `count`: adjacent threads take adjacent elements. Each thread
     takes up to `each` elements; their stride is the number of threads.
 
@@ -147,15 +122,15 @@ def side_by_side(
         return
     warps = b.apply("floordiv", b.add(count, index(each * WARP - 1)), index(each * WARP))
     threads = b.mul(warps, index(WARP))
-    turns = turns_of(count, each)
+    turns = each
+    if isinstance(count, Const) and isinstance(threads, Const):
+        turns = -(-int(count.value) // int(threads.value))
 
     def thread(c: Builder, t: Atom) -> None:
-        around.begin(c)
         if turns == 1:
             body(c, t)
         else:
             loop(c, index(0), index(turns), lambda d, j: turn(d, t, j))
-        around.end(c, t)
 
     def turn(c: Builder, t: Atom, j: Atom) -> None:
         i = c.add(t, c.mul(j, threads))

@@ -124,18 +124,6 @@ def test_big_numbers_are_one_scan(q):
     assert numbers["own"] == scan["own"] + 2 * BLOCK
 
 
-@pytest.mark.parametrize("q", FACTORS[1:])
-def test_few_bins_are_a_threads_own(q):
-    """Where a thread has more elements than there are bins."""
-    m = BLOCK // q
-    for name, bins in [("histogram, 4 bins", 4), ("histogram, 1 bin", 1)]:
-        found = counts_of(name, q)
-        pays = bins < q
-        assert found["atomics"] == (bins * m if pays else BLOCK)
-        assert found["own"] == (2 * BLOCK + 2 * bins * m if pays else 0)
-        assert found["barriers"] == 2
-
-
 def test_what_has_nothing_to_save():
     """Maps, scatters and updates have the same accesses for every factor, and fewer threads."""
     for name in ("map", "two maps", "turned u8", "scatter, iota", "scatter, random", "histogram"):
