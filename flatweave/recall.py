@@ -18,7 +18,6 @@ from typing import Any
 
 from flatweave.array_ir.syntax import Program, print_program
 from flatweave.base.config import config
-from flatweave.base.diagnostics import Note, StoredArray
 from flatweave.base.dtypes import DTYPES
 from flatweave.base.host_functions import LOCAL, HostCall, Operand
 from flatweave.base.locks import Lock
@@ -231,34 +230,14 @@ class Recalled:
             self._kept.keep_group(self._plan, names, found)
         return found
 
-    @property
-    def text(self) -> Mapping[str, str]:
-        """The text of each stage."""
-        return self.whole.text  # type: ignore[no-any-return]
+    def __getattr__(self, name: str) -> Any:
+        """What is asked of the compiler's work: texts, notes, times, kernels, what is stored."""
+        if name not in ASKED:
+            raise AttributeError(name)
+        return getattr(self.whole, name)
 
-    @property
-    def kernels(self) -> int:
-        """How many passes over data a run makes."""
-        return self.whole.kernels  # type: ignore[no-any-return]
 
-    @property
-    def launched(self) -> list[tuple[str, str, bool]]:
-        """Each kernel that a run may launch, its role, and whether it has been made."""
-        return self.whole.launched  # type: ignore[no-any-return]
-
-    def manifest(self, args: Sequence[Any] | None) -> list[StoredArray]:
-        """The arrays that a run for these arguments writes to memory."""
-        return self.whole.manifest(args)  # type: ignore[no-any-return]
-
-    @property
-    def seconds(self) -> dict[str, float]:
-        """How long each stage took, in this process."""
-        return self.whole.seconds  # type: ignore[no-any-return]
-
-    @property
-    def notes(self) -> list[Note]:
-        """Why arrays that could be fused were stored, or are computed more than once."""
-        return self.whole.notes  # type: ignore[no-any-return]
+ASKED = frozenset(["kernels", "launched", "manifest", "notes", "seconds", "text"])
 
 
 def plain_calls(plan: Plan) -> Content:

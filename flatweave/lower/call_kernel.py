@@ -122,7 +122,7 @@ class _Renamed:
             variants = tuple(
                 choice.replace(kernel=self.names[choice.kernel]) for choice in found.variants
             )
-            return found.replace(kernel=self.names[found.kernel], variants=variants)  # type: ignore[no-any-return]
+            return found.replace(kernel=self.names[found.kernel], variants=variants)
         if "site" in found.fields:
-            return found.replace(site=self.sites[found.site])  # type: ignore[no-any-return, attr-defined]
+            return found.replace(site=self.sites[found.site])  # type: ignore[attr-defined]
         return found

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any, ClassVar, TypeVar, dataclass_transform
+from typing import Any, ClassVar, Self, TypeVar, dataclass_transform
 
 from flatweave.base.dtypes import DType
 from flatweave.base.records import aside, fields, record, replace
@@ -114,7 +114,7 @@ class Node:
         found: tuple[Any, ...] = self.__values__(self)  # type: ignore[attr-defined]
         return found
 
-    def replace(self, **changes: Any) -> Any:
+    def replace(self, **changes: Any) -> Self:
         return replace(self, **changes)  # type: ignore[type-var]
 
 

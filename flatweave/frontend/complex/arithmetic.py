@@ -1,4 +1,4 @@
-"""Sums, products, quotients and comparisons of complex numbers, part by part."""
+"""Products, quotients, sizes and comparisons of complex numbers."""
 
 from __future__ import annotations
 
@@ -6,25 +6,11 @@ from typing import Any
 
 from flatweave.base.dtypes import PARTS
 from flatweave.frontend.complex.rules import rule, whole
-from flatweave.frontend.elements.elementwise import abs, hypot, isfinite, isinf, isnan, round
+from flatweave.frontend.elements.elementwise import abs, hypot, isfinite, isinf, isnan
 from flatweave.frontend.elements.scalars import astype, where
 from flatweave.frontend.values.array import Array, describe
 from flatweave.frontend.values.number_formats import Complex, complex_dtype, not_real
 from flatweave.frontend.values.promotion import any_dtype_of, common
-
-
-@rule("add")
-def added(x: Any, y: Any) -> Complex:
-    """(a + ib) + (c + id)"""
-    z, w = whole(x), whole(y)
-    return Complex(z.real + w.real, z.imag + w.imag)
-
-
-@rule("sub")
-def subtracted(x: Any, y: Any) -> Complex:
-    """(a + ib) - (c + id)"""
-    z, w = whole(x), whole(y)
-    return Complex(z.real - w.real, z.imag - w.imag)
 
 
 @rule("mul")
@@ -61,18 +47,6 @@ def inverted(x: Any) -> Complex:
     return divided(1.0, x)
 
 
-@rule("neg")
-def negated(x: Complex) -> Complex:
-    """-x"""
-    return Complex(-x.real, -x.imag)
-
-
-@rule("positive")
-def kept(x: Complex) -> Complex:
-    """x"""
-    return x
-
-
 @rule("square")
 def squared(x: Complex) -> Complex:
     """x * x"""
@@ -83,18 +57,6 @@ def squared(x: Complex) -> Complex:
 def conjugated(x: Complex) -> Complex:
     """a - ib"""
     return Complex(x.real, -x.imag)
-
-
-@rule("real")
-def real_part(x: Complex) -> Array:
-    """a"""
-    return x.real
-
-
-@rule("imag")
-def imaginary_part(x: Complex) -> Array:
-    """b"""
-    return x.imag
 
 
 @rule("abs")
@@ -144,12 +106,6 @@ def is_finite(x: Complex) -> Array:
     return isfinite(x.real) & isfinite(x.imag)
 
 
-@rule("round", "rint")
-def rounded(x: Complex) -> Complex:
-    """Both parts at the nearest whole number."""
-    return Complex(round(x.real), round(x.imag))
-
-
 @rule("astype")
 def converted(x: Any, dtype: Any, *, copy: bool = True, device: Any = None) -> Array:
     """The values in another dtype; DTypeError for a real one, which has no imaginary part."""
@@ -161,10 +117,3 @@ def converted(x: Any, dtype: Any, *, copy: bool = True, device: Any = None) -> A
         z = whole(x)
         return (z.real != 0) | (z.imag != 0)
     raise not_real(describe(x), any_dtype_of(dtype))
-
-
-@rule("where")
-def chosen(p: Any, a: Any, b: Any) -> Complex:
-    """Each part where the condition holds, else that of the other."""
-    z, w = whole(a), whole(b)
-    return Complex(where(p, z.real, w.real), where(p, z.imag, w.imag))

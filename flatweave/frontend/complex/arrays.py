@@ -1,7 +1,7 @@
 """Arrays of complex numbers: arrangement, creation, sums and products, each part separately.
 
     reshape(z, (2, 3))        Complex(reshape(z.real, (2, 3)), reshape(z.imag, (2, 3)))
-    concat([z, x])            x becomes a complex array first
+    concat([z, x]), z + x     x becomes a complex array first
     zeros(3, dtype=c64)       Complex(zeros(3, dtype=f32), ..)
 
 Products of many numbers are reductions and scans of pairs; those of vectors and matrices are four
@@ -10,7 +10,9 @@ of their parts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from operator import attrgetter
 from typing import Any, TypeVar
 
 from flatweave.base.dtypes import PARTS, DType
@@ -32,8 +34,13 @@ MOVED = (
     "getitem", "reshape", "transpose", "reverse", "rotate", "expand_dims", "broadcast",
     "broadcast_to", "unstack", "squeeze", "moveaxis", "permute_dims", "matrix_transpose", "flip",
     "roll", "repeat", "tile", "take", "take_along_axis", "tril", "triu", "diagonal", "fftshift",
-    "ifftshift",
+    "ifftshift", "neg", "positive", "round", "rint",
 )  # fmt: skip
+# functions that are linear in these parameters, which may be real as well
+LINEAR = {
+    "add": "x y", "sub": "x y", "where": "a b", "concat": "arrays", "stack": "arrays",
+    "shift": "xs fill", "gather": "xs default", "diff": "x prepend append",
+}  # fmt: skip
 SUMMED = ("sum", "cumsum", "cumulative_sum", "mean", "trace")
 MADE = {"zeros": "zeros", "ones": "ones", "eye": "eye", "empty": "zeros"}
 LIKE = ("zeros_like", "ones_like", "empty_like")
@@ -73,8 +80,27 @@ def by_parts(name: str) -> Callable[..., Complex]:
     return moved
 
 
+def _linear(name: str, params: Sequence[str]) -> Callable[..., Complex]:
+    """The same, with the arguments of these parameters as complex numbers."""
+
+    def linear(*args: Any, **kwargs: Any) -> Complex:
+        given = inspect.signature(METHODS[name]).bind(*args, **kwargs)
+        for param in params:
+            value = given.arguments.get(param)
+            if value is not None:
+                several = type(value) in (tuple, list)
+                given.arguments[param] = [*map(whole, value)] if several else whole(value)
+        return by_parts(name)(*given.args, **given.kwargs)
+
+    return linear
+
+
 for _name in MOVED:
     rule(_name)(by_parts(_name))
+for _name, _params in LINEAR.items():
+    rule(_name)(_linear(_name, _params.split()))
+rule("real")(attrgetter("real"))
+rule("imag")(attrgetter("imag"))
 
 
 def _side_by_side(name: str) -> Callable[..., Any]:
@@ -95,18 +121,6 @@ for _name in ("meshgrid", "broadcast_arrays"):
     rule(_name)(_side_by_side(_name))
 
 
-@rule("concat")
-def joined(arrays: Any, axis: Any = 0) -> Complex:
-    """Arrays end to end, all of them complex where one is."""
-    return by_parts("concat")([whole(array) for array in arrays], axis)
-
-
-@rule("stack")
-def stacked(arrays: Any, axis: int = 0) -> Complex:
-    """Arrays side by side, all of them complex where one is."""
-    return by_parts("stack")([whole(array) for array in arrays], axis)
-
-
 @rule("replace")
 def replaced(xs: Any, key: Any, values: Any) -> Node:
     """Some elements changed, of a complex array or to complex numbers."""
@@ -118,20 +132,6 @@ def replaced(xs: Any, key: Any, values: Any) -> Node:
                      for part in ("real", "imag")))  # fmt: skip
 
 
-@rule("shift")
-def shifted(xs: Any, k: Any, fill: Any = None, axis: int = 0) -> Complex:
-    """All elements moved."""
-    return by_parts("shift")(whole(xs), k, None if fill is None else whole(fill), axis)
-
-
-@rule("gather")
-def gathered(xs: Any, idx: Any, *, default: Any = None) -> Complex:
-    """Elements at computed indices."""
-    return by_parts("gather")(
-        whole(xs), idx, default=None if default is None else whole(default)
-    )
-
-
 @rule("linspace")
 def evenly_spaced(
     start: Any, stop: Any, num: int, dtype: Any = None, device: Any = None, endpoint: bool = True
@@ -140,15 +140,6 @@ def evenly_spaced(
     ends = whole(start), whole(stop)
     found = by_parts("linspace")(*ends, num, device=device, endpoint=endpoint)
     return found if dtype is None else METHODS["astype"](found, dtype)
-
-
-@rule("diff")
-def differences(
-    x: Any, axis: int = -1, n: int = 1, prepend: Any = None, append: Any = None
-) -> Complex:
-    """The differences of neighbours, part by part."""
-    before, behind = (None if end is None else whole(end) for end in (prepend, append))
-    return by_parts("diff")(whole(x), axis, n, before, behind)
 
 
 def _summed(name: str) -> Callable[..., Any]:

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from flatweave.base.errors import Unsupported
-from flatweave.base.source import user_location
 from flatweave.frontend.elements.broadcasting import generated
 from flatweave.frontend.trace.trace import lifted
 from flatweave.frontend.trace.tracers import as_tracer, tracer_of
@@ -80,10 +79,9 @@ def on_complex(body: Rule, args: tuple[Any, ...], kwargs: dict[str, Any]) -> obj
         return RULES[name](*given, **named)
     if name in ANY_ELEMENTS or name in FOR_COMPLEX:
         return body(*given, **named)
-    raise Unsupported(
+    raise Unsupported.here(
         f"{name} of complex numbers.",
-        where=user_location(),
-        remedy="Do it with the real and the imaginary part: fw.real(x), fw.imag(x).",
+        "Do it with the real and the imaginary part: fw.real(x), fw.imag(x).",
     )
 
 

@@ -11,11 +11,10 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 from inspect import signature
-from typing import Any, NamedTuple, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 from flatweave.base import operand_owners
 from flatweave.base.errors import ArgumentError, ShapeError
-from flatweave.base.source import user_location
 from flatweave.frontend.values.public_names import MODULES, Methods
 from flatweave.runtime.lazy_import import opened
 
@@ -31,32 +30,6 @@ UFUNCS = {
 }  # fmt: skip
 
 
-class Operator(NamedTuple):
-    """An operator of Python: its methods for the left and for the right operand."""
-
-    python: Callable[[Any, Any], Any]
-    direct: str
-    reflected: str
-
-
-def _of(python: Callable[[Any, Any], Any], name: str, mirrored: str = "") -> Operator:
-    return Operator(python, f"__{name}__", f"__{mirrored or 'r' + name}__")
-
-
-OPERATORS = {
-    "add": _of(operator.add, "add"), "sub": _of(operator.sub, "sub"),
-    "mul": _of(operator.mul, "mul"), "truediv": _of(operator.truediv, "truediv"),
-    "floordiv": _of(operator.floordiv, "floordiv"), "mod": _of(operator.mod, "mod"),
-    "power": _of(operator.pow, "pow"), "matmul": _of(operator.matmul, "matmul"),
-    "bitwise_and": _of(operator.and_, "and"), "bitwise_or": _of(operator.or_, "or"),
-    "bitwise_xor": _of(operator.xor, "xor"), "left_shift": _of(operator.lshift, "lshift"),
-    "right_shift": _of(operator.rshift, "rshift"), "less": _of(operator.lt, "lt", "gt"),
-    "less_equal": _of(operator.le, "le", "ge"), "greater": _of(operator.gt, "gt", "lt"),
-    "greater_equal": _of(operator.ge, "ge", "le"), "equal": _of(operator.eq, "eq", "eq"),
-    "not_equal": _of(operator.ne, "ne", "ne"),
-}  # fmt: skip
-
-
 A = TypeVar("A", bound="Elementwise")
 
 
@@ -66,33 +39,44 @@ def called(name: str, array: A, *rest: Any, **options: Any) -> A:
     return result
 
 
-def applied(name: str, array: A, other: Any) -> A:
-    """`array op other`, by the other's library where the operation belongs to it."""
-    known = OPERATORS[name]
-    cls: Any = type(other)
-    result: A
-    if not operand_owners.is_foreign(cls, known.reflected):
-        result = METHODS[name](array, other)
-        return result
-    elements = array._elements()
-    if elements is None and operand_owners.has_protocol(other):
-        result = METHODS["inside_a_program"](name, array, other, known.reflected)
-        return result
-    rest = known.python, other, known.reflected
-    result = operand_owners.computed_right(array, elements, *rest)
-    return result
+def _pair(
+    name: str, python: Callable[[Any, Any], Any], mirrored: str = ""
+) -> tuple[Callable[[A, Any], A], Callable[[A, Any], A]]:
+    """`array op other`, by the other's library where the operation belongs to it; and
+    `other op array`, which Python asks of the array where the other declines.
+
+    `mirrored` is the operator that Python asks of the other one, where that is a comparison.
+    """
+    word = python.__name__.strip("_")
+    direct, reflected = f"__{word}__", f"__{mirrored or 'r' + word}__"
+
+    def left(self: Any, other: Any) -> Any:
+        cls: Any = type(other)
+        if not operand_owners.is_foreign(cls, reflected):
+            return METHODS[name](self, other)
+        elements = self._elements()
+        if elements is None and operand_owners.has_protocol(other):
+            return METHODS["inside_a_program"](name, self, other, reflected)
+        return operand_owners.computed_right(self, elements, python, other, reflected)
+
+    def right(self: Any, other: Any) -> Any:
+        cls: Any = type(other)
+        if not operand_owners.is_foreign(cls, direct):
+            return METHODS[name](other, self)
+        elements = self._elements()
+        return NotImplemented if elements is None else python(other, elements)
+
+    left.__name__, right.__name__ = direct, reflected
+    return left, right
 
 
-def reflected(name: str, other: Any, array: A) -> A:
-    """`other op array`, which Python asks of the array where the other declines."""
-    known = OPERATORS[name]
-    result: A = NotImplemented
-    cls: Any = type(other)
-    if not operand_owners.is_foreign(cls, known.direct):
-        result = METHODS[name](other, array)
-    elif (elements := array._elements()) is not None:
-        result = known.python(other, elements)
-    return result
+def _compared(name: str, python: Callable[[Any, Any], Any], mirrored: str) -> Callable[[A, Any], A]:
+    """A comparison of arrays."""
+    return _pair(name, python, mirrored)[0]
+
+
+_equal = _compared("equal", operator.eq, "eq")
+_not_equal = _compared("not_equal", operator.ne, "ne")
 
 
 class Elementwise:
@@ -105,99 +89,32 @@ class Elementwise:
         """The elements for another library, as an array of NumPy; None inside a program."""
         return None
 
-    def __add__(self, other: Any) -> Self:
-        return applied("add", self, other)
-
-    def __radd__(self, other: Any) -> Self:
-        return reflected("add", other, self)
-
-    def __sub__(self, other: Any) -> Self:
-        return applied("sub", self, other)
-
-    def __rsub__(self, other: Any) -> Self:
-        return reflected("sub", other, self)
-
-    def __mul__(self, other: Any) -> Self:
-        return applied("mul", self, other)
-
-    def __rmul__(self, other: Any) -> Self:
-        return reflected("mul", other, self)
-
-    def __truediv__(self, other: Any) -> Self:
-        return applied("truediv", self, other)
-
-    def __rtruediv__(self, other: Any) -> Self:
-        return reflected("truediv", other, self)
-
-    def __floordiv__(self, other: Any) -> Self:
-        return applied("floordiv", self, other)
-
-    def __rfloordiv__(self, other: Any) -> Self:
-        return reflected("floordiv", other, self)
-
-    def __mod__(self, other: Any) -> Self:
-        return applied("mod", self, other)
-
-    def __rmod__(self, other: Any) -> Self:
-        return reflected("mod", other, self)
-
-    def __pow__(self, other: Any) -> Self:
-        return applied("power", self, other)
-
-    def __rpow__(self, other: Any) -> Self:
-        return reflected("power", other, self)
-
-    def __and__(self, other: Any) -> Self:
-        return applied("bitwise_and", self, other)
-
-    def __rand__(self, other: Any) -> Self:
-        return reflected("bitwise_and", other, self)
-
-    def __or__(self, other: Any) -> Self:
-        return applied("bitwise_or", self, other)
-
-    def __ror__(self, other: Any) -> Self:
-        return reflected("bitwise_or", other, self)
-
-    def __xor__(self, other: Any) -> Self:
-        return applied("bitwise_xor", self, other)
-
-    def __rxor__(self, other: Any) -> Self:
-        return reflected("bitwise_xor", other, self)
-
-    def __lshift__(self, other: Any) -> Self:
-        return applied("left_shift", self, other)
-
-    def __rlshift__(self, other: Any) -> Self:
-        return reflected("left_shift", other, self)
-
-    def __rshift__(self, other: Any) -> Self:
-        return applied("right_shift", self, other)
-
-    def __rrshift__(self, other: Any) -> Self:
-        return reflected("right_shift", other, self)
-
-    def __lt__(self, other: Any) -> Self:
-        return applied("less", self, other)
-
-    def __le__(self, other: Any) -> Self:
-        return applied("less_equal", self, other)
-
-    def __gt__(self, other: Any) -> Self:
-        return applied("greater", self, other)
-
-    def __ge__(self, other: Any) -> Self:
-        return applied("greater_equal", self, other)
+    __add__, __radd__ = _pair("add", operator.add)
+    __sub__, __rsub__ = _pair("sub", operator.sub)
+    __mul__, __rmul__ = _pair("mul", operator.mul)
+    __truediv__, __rtruediv__ = _pair("truediv", operator.truediv)
+    __floordiv__, __rfloordiv__ = _pair("floordiv", operator.floordiv)
+    __mod__, __rmod__ = _pair("mod", operator.mod)
+    __pow__, __rpow__ = _pair("power", operator.pow)
+    __and__, __rand__ = _pair("bitwise_and", operator.and_)
+    __or__, __ror__ = _pair("bitwise_or", operator.or_)
+    __xor__, __rxor__ = _pair("bitwise_xor", operator.xor)
+    __lshift__, __rlshift__ = _pair("left_shift", operator.lshift)
+    __rshift__, __rrshift__ = _pair("right_shift", operator.rshift)
+    __lt__ = _compared("less", operator.lt, "gt")
+    __le__ = _compared("less_equal", operator.le, "ge")
+    __gt__ = _compared("greater", operator.gt, "lt")
+    __ge__ = _compared("greater_equal", operator.ge, "le")
 
     def __eq__(self, other: object) -> Self:  # type: ignore[override]
         if other is None or isinstance(other, str):
             return NotImplemented  # Python then finds them unequal
-        return applied("equal", self, other)
+        return _equal(self, other)
 
     def __ne__(self, other: object) -> Self:  # type: ignore[override]
         if other is None or isinstance(other, str):
             return NotImplemented
-        return applied("not_equal", self, other)
+        return _not_equal(self, other)
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -335,11 +252,7 @@ class Operators(Elementwise, Reductions):
 
     __slots__ = ()
 
-    def __matmul__(self, other: Any) -> Self:
-        return applied("matmul", self, other)
-
-    def __rmatmul__(self, other: Any) -> Self:
-        return reflected("matmul", other, self)
+    __matmul__, __rmatmul__ = _pair("matmul", operator.matmul)
 
     def __getitem__(self, key: Any) -> Self:
         try:
@@ -382,10 +295,10 @@ class Operators(Elementwise, Reductions):
     def ravel(self, order: str = "C") -> Self:
         """All elements as an array of rank 1: in row-major order, of order "F" column by column."""
         if order not in ("C", "F", "A", "K"):
-            raise ArgumentError(
+            raise ArgumentError.here(
                 f"the order of elements is C, F, A or K, got {order!r}.",
-                where=user_location(), remedy='Leave it out for "C", row by row.',
-            )  # fmt: skip
+                'Leave it out for "C", row by row.',
+            )
         return called("reshape", called("transpose", self) if order == "F" else self, -1)
 
     flatten = ravel
