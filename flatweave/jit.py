@@ -171,10 +171,10 @@ class Jitted(Generic[P, R]):
         the function captures."""
         compiled, given = self._chosen(args, kwargs)
         if not isinstance(compiled, Compiled):
-            raise Unsupported(
+            raise Unsupported.here(
                 "tune measures what one machine runs, and an argument is in chunks.",
-                where=user_location(), remedy="Give it a few rows of it: xs.load(0, 1000).",
-            )  # fmt: skip
+                "Give it a few rows of it: xs.load(0, 1000).",
+            )
         return compiled, given
 
     def forget(self) -> None:
@@ -334,26 +334,25 @@ def jit(
     target = shared_by(target, devices)
     for value, name in ((checks, "checks"), (deterministic, "deterministic")):
         if not isinstance(value, bool):
-            raise ArgumentError(
+            raise ArgumentError.here(
                 f"{name} of jit must be True or False, got {value!r}.",
-                where=user_location(), remedy="Leave it out for the default.",
-            )  # fmt: skip
+                "Leave it out for the default.",
+            )
     static = items_of(static_argnames, "static_argnames")
     static += items_of(static_argnums, "static_argnums")
     given = items_of(donate, "donate")
     if given and devices:
-        raise ArgumentError(
+        raise ArgumentError.here(
             "several devices cannot share a call that gives arguments away.",
-            where=user_location(), remedy="Leave out donate, or devices.",
-        )  # fmt: skip
+            "Leave out donate, or devices.",
+        )
     if isinstance(f, Jitted):
         static, given = static or f.static.items, given or f.donated.items
         return Jitted(f.__wrapped__, target, static, checks, deterministic, given)
     if not callable(f):
-        raise ArgumentError(
-            f"jit needs a function, got {kind_of(f)}.",
-            where=user_location(), remedy="Write @fw.jit above a def, or fw.jit(f).",
-        )  # fmt: skip
+        raise ArgumentError.here(
+            f"jit needs a function, got {kind_of(f)}.", "Write @fw.jit above a def, or fw.jit(f)."
+        )
     check_gives_values(f)
     return Jitted(f, target, static, checks, deterministic, given)
 

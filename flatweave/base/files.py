@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 from flatweave.base.errors import ArgumentError
-from flatweave.base.source import user_location
 
 REMEDY = "Name a file in a folder that there is, and that you may write to."
 
@@ -13,10 +12,9 @@ REMEDY = "Name a file in a folder that there is, and that you may write to."
 def check_folder(path: Path, what: str) -> None:
     """Refuse a file in a folder that is not there, before much work is done for it."""
     if not path.parent.is_dir():
-        raise ArgumentError(
-            f"{what} cannot be written: there is no folder {path.parent}.",
-            where=user_location(), remedy=REMEDY,
-        )  # fmt: skip
+        raise ArgumentError.here(
+            f"{what} cannot be written: there is no folder {path.parent}.", REMEDY
+        )
 
 
 def write(path: Path, text: str, what: str) -> Path:
@@ -25,9 +23,9 @@ def write(path: Path, text: str, what: str) -> Path:
     try:
         path.write_text(text, encoding="utf-8")
     except OSError as wrong:
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"{what} cannot be written to {path} in the folder {path.parent.resolve()}:"
             f" {wrong.strerror or wrong}.",
-            where=user_location(), remedy=REMEDY,
+            REMEDY,
         ) from None  # fmt: skip
     return path

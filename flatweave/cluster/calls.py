@@ -84,10 +84,10 @@ class InSteps:
     @property
     def whole(self) -> Any:
         """There is none: Unsupported."""
-        raise Unsupported(
+        raise Unsupported.here(
             "a page of a function of arrays in chunks: each step is a separate program.",
-            where=user_location(), remedy="Write that of a step: stages.steps[0].page(run=False).",
-        )  # fmt: skip
+            "Write that of a step: stages.steps[0].page(run=False).",
+        )
 
     @property
     def is_whole(self) -> bool:

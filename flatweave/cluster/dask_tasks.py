@@ -173,21 +173,20 @@ def without_workers(begun: Sequence[Begun], count: int) -> DeviceError:
 
 def without_scheduler() -> DeviceError:
     """Nobody knows of the tasks any more."""
-    return DeviceError(
+    return DeviceError.here(
         "the connection to the cluster's scheduler is lost, and with it what was computed there.",
-        where=user_location(),
-        remedy="Connect anew, client = Client(address), and call the function again.",
+        "Connect anew, client = Client(address), and call the function again.",
     )
 
 
 def with_others(versions: tuple[str, int]) -> DeviceError:
     """A worker has another Flatweave than this process."""
     (theirs, form), (mine, own) = versions, dask_worker.VERSIONS
-    return DeviceError(
+    return DeviceError.here(
         f"a worker has flatweave {theirs}, with programs of form {form}; this process has"
         f" {mine}, with form {own}.",
-        where=user_location(), remedy="Install the same version for the workers and here.",
-    )  # fmt: skip
+        "Install the same version for the workers and here.",
+    )
 
 
 # Tasks on the workers of a `dask.distributed` client: how they are sent, what they have run, and

@@ -23,7 +23,6 @@ from flatweave.base import pretty
 from flatweave.base.errors import ArgumentError
 from flatweave.base.recording import run
 from flatweave.base.schedule import OF_CHUNKS
-from flatweave.base.source import user_location
 from flatweave.cluster.chunk_program import LocalProgram
 from flatweave.cluster.executor import (
     Chunk,
@@ -295,10 +294,10 @@ class InProcess:
     def _check(self, size: int, what: str, remedy: str) -> None:
         """Raise the user's error if `size` bytes are too many."""
         if size * SHARE > self.memory:
-            raise ArgumentError(
+            raise ArgumentError.here(
                 f"{what}, of which {SHARE} do not fit into {pretty.size(self.memory)} of memory.",
-                where=user_location(), remedy=remedy,
-            )  # fmt: skip
+                remedy,
+            )
 
     def gathered(self, results: Sequence[Any]) -> list[Any]:
         return list(map(_value, results))

@@ -17,7 +17,6 @@ from flatweave.base import pretty
 from flatweave.base.config import config
 from flatweave.base.errors import ArgumentError
 from flatweave.base.schedule import Schedule
-from flatweave.base.source import user_location
 from flatweave.frontend.call.argument_values import python_value
 from flatweave.frontend.call.direct import is_constant
 from flatweave.frontend.call.donation import given_of
@@ -59,19 +58,18 @@ class Picked:
             self.names.update(places[number : number + 1])
 
     def _unknown(self, fn: Callable[..., Any], lacks: str, what: str) -> ArgumentError:
-        return ArgumentError(
+        return ArgumentError.here(
             f"{name_of(fn)} has {lacks} to be {what}.",
-            where=user_location(),
-            remedy=f"Its parameters are: {pretty.listed(self.order) or 'none'}.",
+            f"Its parameters are: {pretty.listed(self.order) or 'none'}.",
         )
 
     def refuse(self, static: Picked) -> None:
         """ArgumentError where a parameter is static, too."""
         for each in (*sorted(self.names & static.names), *sorted(self.numbers & static.numbers)):
-            raise ArgumentError(
+            raise ArgumentError.here(
                 f"{each} is static and cannot be donated.",
-                where=user_location(), remedy="A static argument has no memory: leave it out.",
-            )  # fmt: skip
+                "A static argument has no memory: leave it out.",
+            )
 
     def __bool__(self) -> bool:
         return bool(self.names or self.numbers)
@@ -111,10 +109,9 @@ OPTIONS = ("target", "checks", "deterministic", "devices", *WAYS)
 def expect_none(unknown: Iterable[str]) -> None:
     """Refuse options that jit does not have."""
     for option in unknown:
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"jit has no option {option}.",
-            where=user_location(),
-            remedy=ELSEWHERE.get(option, f"Its options are {pretty.listed(OPTIONS)}."),
+            ELSEWHERE.get(option, f"Its options are {pretty.listed(OPTIONS)}."),
         )
 
 
@@ -125,10 +122,10 @@ def items_of(picked: Any, option: str) -> tuple[Any, ...]:
     is_one = isinstance(picked, str) or not isinstance(picked, Iterable)
     found = (picked,) if is_one else tuple(picked)
     if any(isinstance(each, bool) or not isinstance(each, types) for each in found):
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"{option} of jit must be {what} of parameters, got {picked!r}.",
-            where=user_location(), remedy=f"For instance {example}.",
-        )  # fmt: skip
+            f"For instance {example}.",
+        )
     return found
 
 
@@ -153,10 +150,9 @@ def check_gives_values(fn: Any) -> None:
         (inspect.iscoroutinefunction(fn), "a coroutine", "Write it with def."),
     ):
         if is_one:
-            raise ArgumentError(
-                f"jit needs a function that returns arrays, but {name_of(fn)} gives {what}.",
-                where=user_location(), remedy=remedy,
-            )  # fmt: skip
+            raise ArgumentError.here(
+                f"jit needs a function that returns arrays, but {name_of(fn)} gives {what}.", remedy
+            )
 
 
 class Call:
@@ -224,11 +220,10 @@ class Call:
         try:
             hash(key)
         except TypeError:
-            raise ArgumentError(
+            raise ArgumentError.here(
                 f"a static argument of {self.who} cannot be hashed: "
                 + pretty.listed(repr(value) for value in self.static.values()),
-                where=user_location(),
-                remedy="Static arguments are compared from call to call: pass a tuple for a list.",
+                "Static arguments are compared from call to call: pass a tuple for a list.",
             ) from None
         return key
 

@@ -19,7 +19,6 @@ from typing import Any, NamedTuple, TypeVar
 
 from flatweave.base.errors import ArgumentError, NotTraceableError, UserError
 from flatweave.base.operand_owners import has_functions
-from flatweave.base.source import user_location
 from flatweave.frontend.arrays.joining import broadcast_arrays, broadcast_to, concat
 from flatweave.frontend.arrays.shapes import expand_dims, reshape, transpose
 from flatweave.frontend.arrays.sorting import argsort, sort
@@ -238,18 +237,15 @@ def _without_counterpart(
         if first.is_gone:
             raise first.escaped()
     if traced:
-        raise NotTraceableError(
+        raise NotTraceableError.here(
             f"{name} has no counterpart that can be traced, and NumPy's own needs values, which are"
             " known only when the compiled function runs.",
-            where=user_location(),
-            remedy="Write it with functions of fw, or return the array and call NumPy on the"
-            " result.",
+            "Write it with functions of fw, or return the array and call NumPy on the result.",
         )
     if any(isinstance(value, Node) for value in found):
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"{name} has no counterpart for a Ragged.",
-            where=user_location(),
-            remedy="Call it on rows.values, and cut the result with fw.ragged(.., offsets=..).",
+            "Call it on rows.values, and cut the result with fw.ragged(.., offsets=..).",
         )
     return func(*plain[0], **plain[1])
 

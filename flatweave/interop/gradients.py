@@ -12,7 +12,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from flatweave.base.errors import Unsupported
-from flatweave.base.source import user_location
 from flatweave.frontend.functions.derivatives import vjp
 from flatweave.frontend.values.number_formats import Composed
 from flatweave.frontend.values.tree import LEAF, Tree, flatten, unflatten
@@ -42,10 +41,10 @@ class Flat:
     def _leaves(self, *arrays: Any) -> list[Any]:
         found, self.out = flatten(self.f(*arrays), _is_one)
         if self.out.irregular:
-            raise Unsupported(
+            raise Unsupported.here(
                 "a Ragged among the results of a function for another library.",
-                where=user_location(), remedy="Return rows.values and rows.offsets.",
-            )  # fmt: skip
+                "Return rows.values and rows.offsets.",
+            )
         return found
 
     @functools.cached_property

@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 
 from flatweave.base.errors import Unsupported
-from flatweave.base.source import user_location
 from flatweave.frontend.functions.derivatives import need_function
 from flatweave.frontend.values.array import Array
 from flatweave.frontend.values.tree import unflatten
@@ -81,10 +80,10 @@ def _as_tensor(torch: Any, array: Any) -> Any:
         return torch.from_dlpack(array)
     tensor = torch.as_tensor(array)
     if tensor.device.type != "cpu":
-        raise Unsupported(
+        raise Unsupported.here(
             f"fw.torch.function of a tensor on {tensor.device}: it takes tensors on the CPU.",
-            where=user_location(), remedy="Move it with x.cpu().",
-        )  # fmt: skip
+            "Move it with x.cpu().",
+        )
     return tensor
 
 

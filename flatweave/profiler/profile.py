@@ -17,7 +17,6 @@ from typing import Any
 
 from flatweave.base.errors import ArgumentError
 from flatweave.base.recording import OPEN, Call
-from flatweave.base.source import user_location
 from flatweave.frontend.values.array import kind_of
 from flatweave.frontend.values.scope import innermost
 from flatweave.jit import jit
@@ -43,16 +42,15 @@ class Profile:
 
     def __enter__(self) -> Profile:
         if innermost() is not None:
-            raise ArgumentError(
+            raise ArgumentError.here(
                 "fw.profile inside of a function that is being traced: what it computes runs"
                 " later, when nobody watches.",
-                where=user_location(), remedy="Open the profile around the call of the function.",
-            )  # fmt: skip
+                "Open the profile around the call of the function.",
+            )
         if self.begin:
-            raise ArgumentError(
-                "this profile was opened before.",
-                where=user_location(), remedy="Take another one: with fw.profile() as p.",
-            )  # fmt: skip
+            raise ArgumentError.here(
+                "this profile was opened before.", "Take another one: with fw.profile() as p."
+            )
         self._is_open = True
         self.begin = time.perf_counter_ns()
         OPEN.append(self)
@@ -203,15 +201,15 @@ def explain(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Explanation:
         <lambda>: the interpreter runs the program as it was written, one operation at a time.
     """
     if not callable(f):
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"explain needs a function, got {kind_of(f)}.",
-            where=user_location(), remedy="Give it with its arguments: fw.explain(f, xs).",
-        )  # fmt: skip
+            "Give it with its arguments: fw.explain(f, xs).",
+        )
     if innermost() is not None:
-        raise ArgumentError(
+        raise ArgumentError.here(
             "fw.explain inside of a function that is being traced: nothing runs there.",
-            where=user_location(), remedy="Explain the call of the function.",
-        )  # fmt: skip
+            "Explain the call of the function.",
+        )
     known: Any = f if hasattr(f, "stages") else jit(f)
     stages = known.stages(*args, **kwargs)  # before the call, which may donate arguments
     with Profile() as profile:

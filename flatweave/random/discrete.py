@@ -13,7 +13,6 @@ from typing import Any
 
 from flatweave.base.dtypes import DType, f64, i64, u32, u64
 from flatweave.base.errors import ArgumentError, DTypeError
-from flatweave.base.source import user_location
 from flatweave.frontend.arrays.shapes import raveled, reshaped
 from flatweave.frontend.arrays.sources import iota
 from flatweave.frontend.call.operation import operation
@@ -33,10 +32,10 @@ def _integer_dtype(dtype: Any, who: str) -> DType:
     """A dtype of integers. Raises DTypeError for others."""
     wanted = dtype_of(dtype)
     if not wanted.is_integer:
-        raise DTypeError(
+        raise DTypeError.here(
             f"{who} gives integers, not {wanted.name}.",
-            where=user_location(), remedy="Convert what it gives: fw.astype(x, dtype).",
-        )  # fmt: skip
+            "Convert what it gives: fw.astype(x, dtype).",
+        )
     return wanted
 
 
@@ -110,15 +109,14 @@ def _word(value: Any, dtype: DType) -> Any:
 def _check_range(low: int, high: int, dtype: DType) -> None:
     """Whether Python numbers are a range of integers of a dtype."""
     if low >= high:
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"integers needs a range that holds one, got [{low}, {high}).",
-            where=user_location(), remedy="The end is not among them: it must be above the start.",
-        )  # fmt: skip
+            "The end is not among them: it must be above the start.",
+        )
     if low < dtype.low or high - 1 > dtype.high:
-        raise ArgumentError(
-            f"[{low}, {high}) does not fit {dtype.name}.",
-            where=user_location(), remedy="Give a wider dtype=.",
-        )  # fmt: skip
+        raise ArgumentError.here(
+            f"[{low}, {high}) does not fit {dtype.name}.", "Give a wider dtype=."
+        )
 
 
 @operation(static="dtype")
@@ -144,10 +142,10 @@ def poisson(key: Any, mean: Any, shape: Any = None, dtype: Any = i64) -> Any:
         found = map(lambda i: astype(_count(turn, i, means), wanted), places)
         return reshaped(as_tracer(found), extents)
     if shape is not None:
-        raise ArgumentError(
+        raise ArgumentError.here(
             "poisson of an array of means takes no shape; the result has the shape of the means.",
-            where=user_location(), remedy="Broadcast the means: fw.broadcast_to(mean, shape).",
-        )  # fmt: skip
+            "Broadcast the means: fw.broadcast_to(mean, shape).",
+        )
     flat: Any = raveled(means)
     found = map(lambda m, i: astype(_count(turn, i, m), wanted), flat, iota(flat.shape[0]))
     return reshaped(as_tracer(found), means.extents)

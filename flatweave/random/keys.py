@@ -10,7 +10,6 @@ import numpy as np
 
 from flatweave.base.dtypes import DType, f32, f64
 from flatweave.base.errors import ArgumentError, DTypeError
-from flatweave.base.source import user_location
 from flatweave.frontend.arrays.shapes import reshaped
 from flatweave.frontend.arrays.sources import iota
 from flatweave.frontend.call.operation import operation
@@ -55,10 +54,9 @@ class Key(NamedTuple):
 def _need_generator(name: Any) -> Generator:
     """The generator of a name."""
     if name not in GENERATORS:
-        raise ArgumentError(
-            f"there is no generator {name!r}.",
-            where=user_location(), remedy="Use one of: " + ", ".join(GENERATORS) + ".",
-        )  # fmt: skip
+        raise ArgumentError.here(
+            f"there is no generator {name!r}.", "Use one of: " + ", ".join(GENERATORS) + "."
+        )
     return GENERATORS[name]
 
 
@@ -78,10 +76,10 @@ def key(seed: Any, generator: str = "philox") -> Key:
     bits = made.word.bits
     if isinstance(seed, int) and not isinstance(seed, bool):
         if not -(2 ** (2 * bits - 1)) <= seed < 2 ** (2 * bits):
-            raise ArgumentError(
+            raise ArgumentError.here(
                 f"a seed of {generator} has {2 * bits} bits, got {seed}.",
-                where=user_location(), remedy=f"Take the rest: seed % 2**{2 * bits}.",
-            )  # fmt: skip
+                f"Take the rest: seed % 2**{2 * bits}.",
+            )
         word = made.word.numpy.type
         low, high = (word(seed >> at & 2**bits - 1) for at in (0, bits))
         return Key(high, low) if generator == "threefry" else Key(low, high)
@@ -94,34 +92,32 @@ def _key_of(seed: Any, generator: str) -> Any:
     """The key of a computed seed."""
     value = scalar_of(seed, "a seed")
     if not value.element.is_integer:
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"a seed must be an integer, got {describe(value)}.",
-            where=user_location(), remedy="Use a Python int, or an array of integers of rank 0.",
-        )  # fmt: skip
+            "Use a Python int, or an array of integers of rank 0.",
+        )
     return Key(*_need_generator(generator).seeded(value))
 
 
 def opened(given: Any, who: str) -> tuple[Generator, Words]:
     """The generator and the words of what a user calls a key."""
     if not isinstance(given, tuple | list) or len(given) != 2:
-        raise ArgumentError(
-            f"{who} takes a key first, got {_named(given)}.",
-            where=user_location(), remedy="Make one: fw.random.key(seed).",
-        )  # fmt: skip
+        raise ArgumentError.here(
+            f"{who} takes a key first, got {_named(given)}.", "Make one: fw.random.key(seed)."
+        )
     words = [as_tracer(word, "a word of a key") for word in given]
     found = [made for made in GENERATORS.values() if all(w.element is made.word for w in words)]
     if not found:
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"{who} takes a key first, two words of u64 or of u32, got a pair of "
             f"{describe(words[0])} and {describe(words[1])}.",
-            where=user_location(), remedy="Make one: fw.random.key(seed).",
-        )  # fmt: skip
+            "Make one: fw.random.key(seed).",
+        )
     if any(word.ndim for word in words):
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"{who} takes one key, got an array of keys.",
-            where=user_location(),
-            remedy=f"Map it: fw.map(lambda k: fw.random.{who}(k, ..), keys).",
-        )  # fmt: skip
+            f"Map it: fw.map(lambda k: fw.random.{who}(k, ..), keys).",
+        )
     return found[0], words
 
 
@@ -144,10 +140,10 @@ def split(key: Any, n: int = 2) -> Any:
     """
     made, words = opened(key, "split")
     if not isinstance(n, int) or isinstance(n, bool | np.generic) or n < 0:
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"split takes a Python number of keys, got {n!r}.",
-            where=user_location(), remedy="For a computed number of keys use fw.random.keys.",
-        )  # fmt: skip
+            "For a computed number of keys use fw.random.keys.",
+        )
     return tuple(Key(*made.child(words, astype(i, np.int64))) for i in range(n))
 
 
@@ -229,10 +225,10 @@ def float_dtype(dtype: Any, who: str) -> DType:
     """f32 or f64. Raises DTypeError for others."""
     wanted = dtype_of(dtype)
     if wanted not in (f32, f64):
-        raise DTypeError(
+        raise DTypeError.here(
             f"{who} gives f32 or f64, not {wanted.name}.",
-            where=user_location(), remedy="Convert what it gives: fw.astype(x, dtype).",
-        )  # fmt: skip
+            "Convert what it gives: fw.astype(x, dtype).",
+        )
     return wanted
 
 

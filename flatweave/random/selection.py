@@ -6,7 +6,6 @@ from typing import Any
 
 from flatweave.base.dtypes import f64
 from flatweave.base.errors import ShapeError
-from flatweave.base.source import user_location
 from flatweave.frontend.arrays.sorting import argsort
 from flatweave.frontend.call.operation import operation
 from flatweave.frontend.elements.elementwise import minimum
@@ -58,10 +57,10 @@ def choice(key: Any, a: Any, shape: Any = (), replace: bool = True, p: Any = Non
     if p is not None:
         weights: Any = astype(as_tracer(p, "the weights of choice"), f64)
         if weights.ndim != 1:
-            raise ShapeError(
+            raise ShapeError.here(
                 f"choice takes a row of weights, got {describe(weights)}.",
-                where=user_location(), remedy="Give one weight for each element.",
-            )  # fmt: skip
+                "Give one weight for each element.",
+            )
         same(
             array.extents[0] if array.ndim else length_of(array, "a of choice"),
             weights.extents[0],

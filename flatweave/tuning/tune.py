@@ -116,10 +116,10 @@ def tune(f: Callable[..., Any], inputs: Any, budget: float = BUDGET) -> Tuning:
     if target != "cpu":
         return Tuning(name, (), f"the target {target} has one version of each nest")
     if config.schedule.version is not None:
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"fw.tune where the version is forced to be {config.schedule.version}.",
-            where=user_location(), remedy="Call it outside of the `with`, or without the variable.",
-        )  # fmt: skip
+            "Call it outside of the `with`, or without the variable.",
+        )
     schedule = in_force(deterministic=jitted.deterministic)
     nests: list[TunedNest] = []
     schedules: list[TunedSchedules] = []
@@ -145,35 +145,35 @@ def tune(f: Callable[..., Any], inputs: Any, budget: float = BUDGET) -> Tuning:
 def _checked(f: Any, inputs: Any, budget: Any) -> list[tuple[Any, ...]]:
     """The calls to measure; ArgumentError for what makes no sense."""
     if innermost() is not None:
-        raise ArgumentError(
+        raise ArgumentError.here(
             "fw.tune inside a function that is being compiled: it runs the function.",
-            where=user_location(), remedy="Call it outside, on concrete inputs.",
-        )  # fmt: skip
+            "Call it outside, on concrete inputs.",
+        )
     if not callable(f):
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"tune needs a function, got {kind_of(f)}.",
-            where=user_location(), remedy="Give the function first: fw.tune(f, (xs,)).",
-        )  # fmt: skip
+            "Give the function first: fw.tune(f, (xs,)).",
+        )
     is_number = isinstance(budget, int | float) and not isinstance(budget, bool)
     if not is_number or not budget > 0:
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"the budget of tune must be seconds above 0, got {as_shown(budget)}.",
-            where=user_location(), remedy=f"Leave it out for {BUDGET:.0f} seconds.",
-        )  # fmt: skip
+            f"Leave it out for {BUDGET:.0f} seconds.",
+        )
     calls = [inputs] if isinstance(inputs, tuple) else inputs
     if not isinstance(calls, list) or not all(isinstance(call, tuple) for call in calls):
         found = kind_of(inputs)
         if isinstance(inputs, list):
             found = "a list with " + kind_of(next(x for x in inputs if not isinstance(x, tuple)))
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"the inputs of tune must be a tuple of arguments or a list of such, got {found}.",
-            where=user_location(), remedy="Of one argument: fw.tune(f, (xs,)).",
-        )  # fmt: skip
+            "Of one argument: fw.tune(f, (xs,)).",
+        )
     if not calls:
-        raise ArgumentError(
+        raise ArgumentError.here(
             "tune got no inputs, so that there is nothing to measure.",
-            where=user_location(), remedy="Give a tuple of arguments for each size that matters.",
-        )  # fmt: skip
+            "Give a tuple of arguments for each size that matters.",
+        )
     return calls
 
 

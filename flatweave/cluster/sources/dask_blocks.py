@@ -20,7 +20,6 @@ import numpy as np
 
 from flatweave.base import pretty
 from flatweave.base.errors import ArgumentError
-from flatweave.base.source import user_location
 from flatweave.cluster.sources.files import missing
 from flatweave.frontend.call.contexts import PLACE
 from flatweave.frontend.values.array import kind_of
@@ -102,18 +101,18 @@ def from_dask(collection: Any) -> Chunked:
     if is_lazy(collection) and not hasattr(collection, "to_delayed"):
         collection = collection.data  # of an array of xarray
     if not hasattr(collection, "__dask_graph__") or not hasattr(collection, "to_delayed"):
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"from_dask takes a Dask array, a column of a Dask data frame, or a list of futures,"
             f" got {kind_of(collection)}.",
-            where=user_location(), remedy="Arrays in memory: fw.Chunked(arrays).",
-        )  # fmt: skip
+            "Arrays in memory: fw.Chunked(arrays).",
+        )
     if hasattr(collection, "numblocks"):
         return _of_array(collection)
     if getattr(collection, "ndim", 1) != 1:
-        raise ArgumentError(
+        raise ArgumentError.here(
             "from_dask takes one column of a data frame.",
-            where=user_location(), remedy="Take them one by one: fw.Chunked.from_dask(df.x).",
-        )  # fmt: skip
+            "Take them one by one: fw.Chunked.from_dask(df.x).",
+        )
     return _of_column(collection)
 
 
@@ -140,10 +139,10 @@ def rows_in(block: Any, rows: int | None, dtype: Any, row: Sequence[int]) -> Val
 def _of_array(array: Any) -> Chunked:
     """A block for each chunk of the first axis; the other axes are not cut."""
     if array.ndim == 0:
-        raise ArgumentError(
+        raise ArgumentError.here(
             "from_dask takes an array with at least one axis, got a scalar.",
-            where=user_location(), remedy="Compute it: x.compute().",
-        )  # fmt: skip
+            "Compute it: x.compute().",
+        )
     if math.prod(array.numblocks[1:]) > 1:
         array = array.rechunk(dict.fromkeys(range(1, array.ndim), -1))
     lengths = None if any(map(math.isnan, array.chunks[0])) else array.chunks[0]
@@ -165,10 +164,10 @@ def _of_parts(parts: list[Any]) -> Chunked:
     """Futures or delayed arrays, the first of which says what they are."""
     for each in parts:
         if not _is_delayed(each) and not hasattr(each, "key"):
-            raise ArgumentError(
+            raise ArgumentError.here(
                 f"from_dask takes futures or delayed arrays in a list, got {kind_of(each)}.",
-                where=user_location(), remedy="Arrays in memory: fw.Chunked(arrays).",
-            )  # fmt: skip
+                "Arrays in memory: fw.Chunked(arrays).",
+            )
     dtype, row = dask().delayed(_described)(parts[0]).compute()
     return _chunked(parts, dtype, row, None)
 

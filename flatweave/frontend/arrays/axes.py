@@ -11,7 +11,6 @@ from typing import Any
 
 from flatweave.base.dtypes import DType
 from flatweave.base.errors import ArgumentError, ShapeError
-from flatweave.base.source import user_location
 from flatweave.frontend.arrays.columns import unravel
 from flatweave.frontend.arrays.shapes import axis_of, reshaped
 from flatweave.frontend.elements.broadcasting import generated, read, taken, zipped
@@ -41,10 +40,9 @@ def axes_named(array: Array, axis: Any, who: str, repeated: bool = False) -> lis
     parts = axis if isinstance(axis, tuple | list) else [axis]
     found = [axis_of(array, part, who) for part in parts]
     if len(set(found)) < len(found) and not repeated:
-        raise ArgumentError(
-            f"{who} got an axis twice: {tuple(parts)}.",
-            where=user_location(), remedy="Name each axis once.",
-        )  # fmt: skip
+        raise ArgumentError.here(
+            f"{who} got an axis twice: {tuple(parts)}.", "Name each axis once."
+        )
     return found
 
 
@@ -108,7 +106,7 @@ def need_elements(array: Tracer, axis: Any, who: str) -> None:
             remedy = "Check the length before the call."
         condition = current().apply("gt", extent, ZERO)
         if is_refused(condition):
-            raise ShapeError(message, where=user_location(), remedy=remedy)
+            raise ShapeError.here(message, remedy)
         if not current().is_checked(condition):
             check(condition, "empty", (extent,), check_message(message, [], remedy))
 

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 
 from flatweave.base.dtypes import DType
 from flatweave.base.errors import Unsupported
-from flatweave.base.source import user_location
 from flatweave.frontend.arrays.down import down, levels_here, scan_last_axis
 from flatweave.frontend.arrays.row_scans import narrow_or, scan_small_rows
 from flatweave.frontend.elements.broadcasting import broadcast_to, generated, read, read_stretched
@@ -91,11 +90,10 @@ def _rows(
 
 
 def _other_rows(who: str) -> Unsupported:
-    return Unsupported(
+    return Unsupported.here(
         f"{who} over rows with an operator that gives rows whose extents are not known to be"
         " those of its operands.",
-        where=user_location(),
-        remedy="Give every row back as long as it came, for instance by fw.generate(len, f) over"
+        "Give every row back as long as it came, for instance by fw.generate(len, f) over"
         " the operand's own shape.",
     )
 

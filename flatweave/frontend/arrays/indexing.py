@@ -18,7 +18,6 @@ from flatweave.base.dtypes import i64, u64
 from flatweave.base.errors import ArgumentError, ShapeError
 from flatweave.base.pretty import counted
 from flatweave.base.records import record
-from flatweave.base.source import user_location
 from flatweave.frontend.arrays.masks import (
     Held,
     beside,
@@ -166,16 +165,16 @@ def expanded(array: Tracer, parts: list[Any]) -> list[Any]:
     for no axis stays, since index arrays on either side of it are not adjacent."""
     used = sum(map(rank_in, parts))
     if sum(part is Ellipsis for part in parts) > 1:
-        raise ArgumentError(
+        raise ArgumentError.here(
             "an index has more than one Ellipsis, which is each `...` in it.",
-            where=user_location(), remedy="Keep one, and write : for the other axes.",
-        )  # fmt: skip
+            "Keep one, and write : for the other axes.",
+        )
     if used > array.ndim:
-        raise ShapeError(
+        raise ShapeError.here(
             f"{counted(used, 'index', 'indices')} for an array of type {describe(array)}, which"
             f" has {counted(array.ndim, 'axis', 'axes')}.",
-            where=user_location(), remedy="Give at most one index for each axis.",
-        )  # fmt: skip
+            "Give at most one index for each axis.",
+        )
     whole = [slice(None)] * (array.ndim - used)
     where = next((i for i, part in enumerate(parts) if part is Ellipsis), len(parts))
     return [*parts[:where], *(whole or parts[where : where + 1]), *parts[where + 1 :]]
@@ -197,10 +196,10 @@ def _selectors(array: Tracer, parts: Sequence[Any]) -> list[Selector]:
             next(axes)
             selected = as_tracer(part, "an index")
             if not selected.element.is_integer:
-                raise ArgumentError(
+                raise ArgumentError.here(
                     f"an index must be an integer, got {describe(selected)}.",
-                    where=user_location(), remedy="Convert it with astype(fw.i64).",
-                )  # fmt: skip
+                    "Convert it with astype(fw.i64).",
+                )
             found.append(At(selected))
     return found
 
@@ -211,7 +210,7 @@ def sliced(part: slice, extent: Atom) -> Slice:
     if not isinstance(step, Const):
         return _either_way(part, extent, step)
     if step.value == 0:
-        raise ArgumentError(NO_STEP, where=user_location(), remedy=STEPS)
+        raise ArgumentError.here(NO_STEP, STEPS)
     if step.value < 0:
         return _backward(part, extent, step)
     start: Atom = ZERO

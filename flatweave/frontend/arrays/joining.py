@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from flatweave.base.errors import ArgumentError, ShapeError
-from flatweave.base.source import user_location
 from flatweave.frontend.arrays.shapes import axis_of, broadcast, raveled, transposed
 from flatweave.frontend.call.operation import operation
 from flatweave.frontend.elements.broadcasting import generated, met, read, zipped
@@ -54,10 +53,9 @@ def concat(arrays: Sequence[Any], axis: int | None = 0) -> Array:
         Array([1, 2, 3], dtype=int64)
     """
     if not isinstance(arrays, list | tuple) or not arrays:
-        raise ArgumentError(
-            "concat needs a list of at least one array.",
-            where=user_location(), remedy="Call it as fw.concat([xs, ys]).",
-        )  # fmt: skip
+        raise ArgumentError.here(
+            "concat needs a list of at least one array.", "Call it as fw.concat([xs, ys])."
+        )
     if any(is_irregular(array) for array in arrays):
         rows: Array = METHODS["concat_rows"](arrays, axis)
         return rows
@@ -69,11 +67,11 @@ def concat(arrays: Sequence[Any], axis: int | None = 0) -> Array:
         trees.append(tree)
     for tree, found in zip(trees, parts, strict=True):
         if tree != trees[0]:
-            raise ArgumentError(
+            raise ArgumentError.here(
                 "concat needs arrays of one structure, got"
                 f" {shape_text(trees[0], parts[0])} and {shape_text(tree, found)}.",
-                where=user_location(), remedy="Put the same tuple of arrays into each.",
-            )  # fmt: skip
+                "Put the same tuple of arrays into each.",
+            )
     columns = [list(column) for column in zip(*parts, strict=True)]
     if axis is None:
         columns = [[raveled(array) for array in column] for column in columns]
@@ -86,11 +84,11 @@ def _joined(arrays: Sequence[Tracer], axis: int) -> Tracer:
     first = arrays[0]
     for other in arrays:
         if other.ndim != first.ndim or not other.ndim:
-            raise ShapeError(
+            raise ShapeError.here(
                 f"concat needs arrays of one rank, at least 1, got {describe(first)} and"
                 f" {describe(other)}.",
-                where=user_location(), remedy="Give scalars an axis with x.reshape(1).",
-            )  # fmt: skip
+                "Give scalars an axis with x.reshape(1).",
+            )
     number = axis_of(first, axis, "concat")
     if number and len(arrays) <= FEW_PARTS:
         return _chosen(_alike(arrays, number), number)
@@ -197,9 +195,8 @@ def broadcast_shapes(*shapes: Sequence[Any]) -> tuple[Any, ...]:
     try:
         return np.broadcast_shapes(*shapes)
     except ValueError as failure:
-        raise ShapeError(
-            f"broadcast_shapes: {failure}.",
-            where=user_location(), remedy="Extents are equal, or one of them is 1.",
+        raise ShapeError.here(
+            f"broadcast_shapes: {failure}.", "Extents are equal, or one of them is 1."
         ) from None  # fmt: skip
 
 

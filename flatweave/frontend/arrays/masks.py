@@ -18,7 +18,6 @@ import numpy as np
 from flatweave.base.dtypes import bool_
 from flatweave.base.errors import ShapeError
 from flatweave.base.records import record
-from flatweave.base.source import user_location
 from flatweave.frontend.arrays.columns import compacted, unravel
 from flatweave.frontend.arrays.shapes import raveled, reshaped
 from flatweave.frontend.elements.broadcasting import generated, read
@@ -51,10 +50,10 @@ def masked(array: Tracer, mask: Tracer) -> Tracer:
         extents.same_length([array, mask], "a mask", ["the array", "the mask"])
         return compacted(mask, [array])[0]
     if mask.ndim > array.ndim:
-        raise ShapeError(
+        raise ShapeError.here(
             f"a mask of type {describe(mask)} does not fit an array of type {describe(array)}.",
-            where=user_location(), remedy="Give a mask of the array's shape, or one for its rows.",
-        )  # fmt: skip
+            "Give a mask of the array's shape, or one for its rows.",
+        )
     leading, rest = array.extents[: mask.ndim], array.extents[mask.ndim :]
     check_extents(array, mask, 0)
     flat = reshaped(array, [_total(leading), *rest])

@@ -17,7 +17,6 @@ import numpy as np
 from flatweave.base.dtypes import bool_, i64, u64
 from flatweave.base.errors import ArgumentError, DTypeError, IndexOutOfBounds, ShapeError
 from flatweave.base.pretty import counted
-from flatweave.base.source import user_location
 from flatweave.frontend.call.operation import operation
 from flatweave.frontend.elements.broadcasting import (
     common_shape,
@@ -51,10 +50,9 @@ from flatweave.terms.syntax import Atom, Const, Var, constant
 def index_atom(index: Tracer) -> Atom:
     """A scalar integer as an i64; DTypeError for other dtypes."""
     if not index.element.is_integer:
-        raise DTypeError(
+        raise DTypeError.here(
             f"an index must be an integer, got {describe(index)}.",
-            where=user_location(),
-            remedy="Convert it with astype(fw.i64), or divide with // rather than /.",
+            "Convert it with astype(fw.i64), or divide with // rather than /.",
         )
     scope = current()
     atom = index.atom
@@ -81,9 +79,7 @@ def read_atom(index: Tracer) -> Atom:
 def must_be_a_place(index: Any) -> None:
     """Refuse a Python integer that is not an index of any array."""
     if isinstance(index, int | np.integer) and not -MOST <= int(index) <= MOST:
-        raise IndexOutOfBounds(
-            NO_PLACE.format(int(index)), where=user_location(), remedy=CLIP
-        )
+        raise IndexOutOfBounds.here(NO_PLACE.format(int(index)), CLIP)
 
 
 def from_start(index: Atom, extent: Atom) -> tuple[Atom, bool]:
@@ -103,10 +99,9 @@ def _constant(index: int, extent: int) -> tuple[Const, bool]:
     """A constant index into a constant extent, checked here and now unless it may not be read."""
     is_inside = -extent <= index < extent
     if not is_inside and not current().may_be_skipped:
-        raise IndexOutOfBounds(
+        raise IndexOutOfBounds.here(
             f"index {index} is outside an array of {counted(extent, 'element')}.",
-            where=user_location(),
-            remedy=f"Indices go from {-extent} to {extent - 1}." if extent else "It is empty.",
+            f"Indices go from {-extent} to {extent - 1}." if extent else "It is empty.",
         )
     return Const(index + extent if index < 0 else index, i64), not is_inside
 
@@ -122,17 +117,16 @@ def index_arrays(idx: Any, who: str) -> list[Tracer]:
     """The index arrays of a user: one, or a tuple with one for each leading axis."""
     parts = [listed_index(p) for p in (idx if isinstance(idx, tuple) else (idx,))]
     if not parts:
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"{who} needs an index array for at least one axis, got ().",
-            where=user_location(), remedy="Give one index array, or a tuple of them.",
-        )  # fmt: skip
+            "Give one index array, or a tuple of them.",
+        )
     arrays = [as_tracer(part, f"the index of {who}") for part in parts]
     for array in arrays:
         if not array.element.is_integer:
-            raise DTypeError(
+            raise DTypeError.here(
                 f"{who} needs integer indices, got {describe(array)}.",
-                where=user_location(),
-                remedy="Convert them with astype(fw.i64); a bool mask selects with xs[mask].",
+                "Convert them with astype(fw.i64); a bool mask selects with xs[mask].",
             )
     return arrays
 
@@ -147,11 +141,11 @@ def listed_index(part: object) -> object:
 def check_rank(array: Tracer, count: int, who: str) -> None:
     """Refuse more indices than axes."""
     if count > array.ndim:
-        raise ShapeError(
+        raise ShapeError.here(
             f"{who} got {counted(count, 'index', 'indices')} for an array of type"
             f" {describe(array)}, which has {counted(array.ndim, 'axis', 'axes')}.",
-            where=user_location(), remedy="Give at most one index for each axis.",
-        )  # fmt: skip
+            "Give at most one index for each axis.",
+        )
 
 
 def gather_one(
@@ -219,11 +213,11 @@ def _defaults(default: Any, leaves: Sequence[Tracer], tree: Tree) -> list[Tracer
     """The default as an element of the arrays."""
     found, own = as_tracers(default, "the default of gather")
     if own != tree or any(value.ndim for value in found):
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"the default of gather is one element, {shape_text(tree, leaves)} without axes, got"
             f" {shape_text(own, found)}.",
-            where=user_location(), remedy="Give a number for each array.",
-        )  # fmt: skip
+            "Give a number for each array.",
+        )
     return [taken(v, x.element, "gather") for v, x in zip(found, leaves, strict=True)]
 
 
@@ -253,11 +247,11 @@ def backpermute(shape: Any, f: Callable[..., Any], xs: Any) -> Array:
         index = [read_atom(_scalar(part)) for part in given]
         for leaf in leaves:
             if leaf.ndim != len(index):
-                raise ShapeError(
+                raise ShapeError.here(
                     f"backpermute's function gives {counted(len(index), 'index', 'indices')} for an"
                     f" array of type {describe(leaf)}.",
-                    where=user_location(), remedy="Give one index for each axis of xs.",
-                )  # fmt: skip
+                    "Give one index for each axis of xs.",
+                )
         return [element(leaf, index).atom for leaf in leaves]
 
     if not sizes:
@@ -270,8 +264,8 @@ def backpermute(shape: Any, f: Callable[..., Any], xs: Any) -> Array:
 def _scalar(value: Any) -> Tracer:
     index = as_tracer(value, "the index of backpermute")
     if index.ndim:
-        raise ShapeError(
+        raise ShapeError.here(
             f"backpermute's function gives {describe(index)} where an index is needed.",
-            where=user_location(), remedy="Give a scalar integer for each axis of xs.",
-        )  # fmt: skip
+            "Give a scalar integer for each axis of xs.",
+        )
     return index

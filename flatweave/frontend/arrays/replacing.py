@@ -14,7 +14,6 @@ from typing import Any
 
 from flatweave.base.dtypes import bool_
 from flatweave.base.errors import ArgumentError
-from flatweave.base.source import user_location
 from flatweave.frontend.arrays.indexing import Slice, expanded, getitem, sliced
 from flatweave.frontend.arrays.shapes import axis_of, broadcast, raveled, reshaped
 from flatweave.frontend.arrays.writing import permute, scatter
@@ -68,11 +67,11 @@ def _alike(values: Any, leaves: list[Tracer], tree: Tree, what: str) -> list[Tra
     """Values in the structure and the dtypes of some arrays."""
     found, own = as_tracers(values, what)
     if own != tree:
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"{what} must have the structure {shape_text(tree, leaves)}, got"
             f" {shape_text(own, found)}.",
-            where=user_location(), remedy="Give a tuple of values for a tuple of arrays.",
-        )  # fmt: skip
+            "Give a tuple of values for a tuple of arrays.",
+        )
     return [taken(value, x.element, what) for value, x in zip(found, leaves, strict=True)]
 
 

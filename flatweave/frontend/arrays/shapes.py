@@ -13,7 +13,6 @@ import numpy as np
 
 from flatweave.base.errors import ArgumentError, ShapeError, UserError
 from flatweave.base.pretty import counted
-from flatweave.base.source import user_location
 from flatweave.frontend.call.operation import operation
 from flatweave.frontend.elements.broadcasting import (
     generated,
@@ -69,10 +68,9 @@ def reshaped(array: Tracer, wanted: Sequence[Atom]) -> Tracer:
     """An array under a shape that is checked to have as many elements."""
     free = [i for i, e in enumerate(wanted) if isinstance(e, Const) and e.value == -1]
     if len(free) > 1:
-        raise ShapeError(
-            "reshape can find one extent, but two or more are -1.",
-            where=user_location(), remedy="Give all extents but one.",
-        )  # fmt: skip
+        raise ShapeError.here(
+            "reshape can find one extent, but two or more are -1.", "Give all extents but one."
+        )
     shape = [
         e if i in free else extents.length_of(extents.scalar_i64(e), "an extent of reshape")
         for i, e in enumerate(wanted)
@@ -120,7 +118,7 @@ def _check_one_answer(others: Atom) -> None:
     remedy = "Give all extents: (n, 0) rather than (-1, 0)."
     holds = current().apply("ne", others, ZERO)
     if run_time_checks.is_refused(holds):
-        raise ShapeError(AMBIGUOUS, where=user_location(), remedy=remedy)
+        raise ShapeError.here(AMBIGUOUS, remedy)
     run_time_checks.check(holds, "shape", (), check_message(AMBIGUOUS, [], remedy))
 
 
@@ -132,10 +130,9 @@ def _check_total(array: Tracer, total: Atom, wanted: Atom) -> None:
     remedy = "Give -1 for one extent, which is then found from the others."
     equal = current().apply("eq", total, wanted)
     if run_time_checks.is_refused(equal):
-        raise ShapeError(
-            message.format(*(getattr(e, "value", "?") for e in (total, wanted))),
-            where=user_location(), remedy=remedy,
-        )  # fmt: skip
+        raise ShapeError.here(
+            message.format(*(getattr(e, "value", "?") for e in (total, wanted))), remedy
+        )
     run_time_checks.check(equal, "shape", (total, wanted), check_message(message, [], remedy))
 
 
@@ -163,10 +160,10 @@ def transposed(array: Tracer, axes: Any = None) -> Tracer:
         order = [axis_number(axis, "transpose") for axis in given]
         order = [axis + rank if axis < 0 else axis for axis in order]
     if sorted(order) != list(range(rank)):
-        raise ShapeError(
+        raise ShapeError.here(
             f"transpose needs each of {counted(rank, 'axis', 'axes')} once, got {shown(axes)}.",
-            where=user_location(), remedy=f"Give an order of {tuple(range(rank))}.",
-        )  # fmt: skip
+            f"Give an order of {tuple(range(rank))}.",
+        )
     if order == list(range(rank)):
         return array
     shape = [array.extents[axis] for axis in order]
@@ -202,10 +199,10 @@ def axis_below(rank: int, axis: Any, who: str, what: str, has: str = "has") -> i
     """An axis counted from 0, below `rank`; `what` names its owner, for messages."""
     number = axis_number(axis, who)
     if not -rank <= number < rank:
-        raise AxisError(
+        raise AxisError.here(
             f"{who} along axis {number} of {what}, which {has} {counted(rank, 'axis', 'axes')}.",
-            where=user_location(), remedy="Axes count from 0, or from the end below 0.",
-        )  # fmt: skip
+            "Axes count from 0, or from the end below 0.",
+        )
     return number % rank
 
 
@@ -216,11 +213,11 @@ def axis_number(axis: Any, who: str) -> int:
 
 def integer(value: Any, what: str, remedy: str = "", least: int | None = None) -> int:
     """A static integer, `least` or more; ArgumentError for a float, a bool or anything else."""
-    wrong = ArgumentError(
+    wrong = ArgumentError.here(
         f"{what} must be an integer{'' if least is None else f' from {least} on'},"
         f" got {shown(value)}.",
-        where=user_location(), remedy=remedy or "Give an int, or what has __index__.",
-    )  # fmt: skip
+        remedy or "Give an int, or what has __index__.",
+    )
     if isinstance(value, bool | np.bool_):
         raise wrong
     try:
@@ -311,10 +308,9 @@ def _with_axes(array: Tracer, axes: Sequence[Any]) -> Tracer:
     """New axes of extent 1 at positions of the result."""
     places = [axis_of(array, axis, "expand_dims", new=len(axes)) for axis in axes]
     if len(set(places)) < len(places):
-        raise ArgumentError(
-            f"expand_dims got an axis twice: {tuple(axes)}.",
-            where=user_location(), remedy="Name each axis once.",
-        )  # fmt: skip
+        raise ArgumentError.here(
+            f"expand_dims got an axis twice: {tuple(axes)}.", "Name each axis once."
+        )
     own = iter(array.extents)
     shape = [ONE if k in places else next(own) for k in range(array.ndim + len(places))]
     return reshaped(array, shape)
@@ -336,10 +332,10 @@ def broadcast(xs: Any, shape: Any) -> Array:
     target = tuple(extents.length_of(part, "an extent of broadcast") for part in parts)
     start = len(target) - array.ndim
     if start < 0:
-        raise ShapeError(
+        raise ShapeError.here(
             f"an array of type {describe(array)} cannot lose axes by broadcasting.",
-            where=user_location(), remedy="Give a shape of at least its rank.",
-        )  # fmt: skip
+            "Give a shape of at least its rank.",
+        )
     for own, wanted in zip(array.extents, target[start:], strict=True):
         if own != ONE:
             met(

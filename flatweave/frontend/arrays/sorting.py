@@ -24,7 +24,6 @@ from typing import Any
 
 from flatweave.base.dtypes import BY_NAME, DType, bool_
 from flatweave.base.errors import ArgumentError, ShapeError
-from flatweave.base.source import user_location
 from flatweave.frontend.arrays.shapes import axis_of, reshaped, transposed
 from flatweave.frontend.call.operation import operation
 from flatweave.frontend.elements.broadcasting import generated, read
@@ -149,17 +148,17 @@ def _key_of(key: Callable[[Any], Any], element: Any, who: str) -> list[Tracer]:
     leaves, tree = as_tracers(key(element), f"the key of {who}", structured=True)
     remedy = "Give one scalar, or a tuple of them, of which the first counts most."
     if not leaves or not _is_tuple(tree):
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"the key of {who} gives {shape_text(tree, leaves)}, needs a scalar or a tuple of"
             " scalars.",
-            where=user_location(), remedy=remedy,
-        )  # fmt: skip
+            remedy,
+        )
     if any(leaf.ndim for leaf in leaves):
-        raise ShapeError(
+        raise ShapeError.here(
             f"the key of {who} gives {shape_text(tree, leaves)}, needs a scalar or a tuple of"
             " scalars.",
-            where=user_location(), remedy=remedy,
-        )  # fmt: skip
+            remedy,
+        )
     return leaves
 
 
@@ -174,19 +173,17 @@ def _check_key(key: Any, arrays: Sequence[Tracer], names: Sequence[str], who: st
     """Without a key the elements must be ordered."""
     if key is not None and not callable(key):
         found = describe(key) if isinstance(key, Tracer) else kind_of(key)
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"the key of {who} is {found}, not a function.",
-            where=user_location(),
-            remedy="Give key=f, where f makes of an element what it is ordered by; arrays of keys"
+            "Give key=f, where f makes of an element what it is ordered by; arrays of keys"
             " go into fw.sort_by_key.",
         )
     for leaf, name in zip(arrays, names, strict=True):
         if leaf.ndim > 1 and key is None:
-            raise ShapeError(
+            raise ShapeError.here(
                 f"{who} orders scalars, or tuples of them, but the elements of {name} are rows:"
                 f" {describe(leaf)}.",
-                where=user_location(),
-                remedy="To order the rows, give a key, for instance key=lambda row: row[0]; to sort"
+                "To order the rows, give a key, for instance key=lambda row: row[0]; to sort"
                 " each of them, name the axis: axis=1.",
             )
 
@@ -361,9 +358,8 @@ def sort_by_key(keys: Any, values: Any, descending: bool = False) -> tuple[Array
 def _check_rank_one(keys: Sequence[Tracer], names: Sequence[str]) -> None:
     for leaf, name in zip(keys, names, strict=True):
         if leaf.ndim > 1:
-            raise ShapeError(
+            raise ShapeError.here(
                 f"sort_by_key needs keys that are scalars, but the elements of {name} are rows:"
                 f" {describe(leaf)}.",
-                where=user_location(),
-                remedy="Give a tuple of rank-1 arrays, one for each part of the key.",
+                "Give a tuple of rank-1 arrays, one for each part of the key.",
             )

@@ -10,7 +10,6 @@ from typing import Any
 
 from flatweave.base.dtypes import DType, i64
 from flatweave.base.errors import ExtentOverflowError
-from flatweave.base.source import user_location
 from flatweave.frontend.arrays.axes import converted
 from flatweave.frontend.call.operation import operation
 from flatweave.frontend.elements.broadcasting import generated, must_fit, read
@@ -54,9 +53,7 @@ def _need_room(length: Atom, dtype: DType) -> None:
     room = index(int(dtype.high) + 1)
     fits = current().apply("le", length, room)
     if isinstance(length, Const) and is_refused(fits):
-        raise ExtentOverflowError(
-            message.format(length.value), where=user_location(), remedy=remedy
-        )
+        raise ExtentOverflowError.here(message.format(length.value), remedy)
     check(fits, "overflow", (length,), check_message(message, [], remedy))
 
 

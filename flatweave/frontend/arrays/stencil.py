@@ -17,7 +17,6 @@ import numpy as np
 from flatweave.base.dtypes import i64
 from flatweave.base.errors import ArgumentError, IndexOutOfBounds, ShapeError
 from flatweave.base.pretty import counted, listed
-from flatweave.base.source import user_location
 from flatweave.frontend.call.operation import operation
 from flatweave.frontend.elements.broadcasting import read, taken
 from flatweave.frontend.elements.element_arguments import check_regular
@@ -95,24 +94,22 @@ class Neighbourhood:
     def _check(self, steps: Sequence[Any]) -> None:
         """Refuse distances that are not constants inside the declared shape."""
         if any(isinstance(step, Tracer) or not hasattr(step, "__index__") for step in steps):
-            raise ArgumentError(
+            raise ArgumentError.here(
                 "a neighbourhood is indexed by constants relative to its centre.",
-                where=user_location(),
-                remedy="Write n[-1], n[0, 1]; loop over distances with Python's range.",
+                "Write n[-1], n[0, 1]; loop over distances with Python's range.",
             )
         if len(steps) != len(self._reach):
-            raise ShapeError(
+            raise ShapeError.here(
                 f"a neighbourhood of {counted(len(self._reach), 'axis', 'axes')} got"
                 f" {counted(len(steps), 'index', 'indices')}.",
-                where=user_location(), remedy="Give one distance for each axis.",
-            )  # fmt: skip
+                "Give one distance for each axis.",
+            )
         for axis, (step, reach) in enumerate(zip(steps, self._reach, strict=True)):
             if abs(step) > reach:
-                raise IndexOutOfBounds(
+                raise IndexOutOfBounds.here(
                     f"distance {step} is outside a neighbourhood of {2 * reach + 1} elements"
                     f" along axis {axis}.",
-                    where=user_location(),
-                    remedy=f"Distances go from {-reach} to {reach}; declare a wider shape.",
+                    f"Distances go from {-reach} to {reach}; declare a wider shape.",
                 )
 
 
@@ -159,20 +156,20 @@ def _declared(shape: Any, rank: int) -> list[int]:
     """How far a neighbourhood reaches along each axis."""
     parts = list(shape) if isinstance(shape, tuple | list) else [shape]
     if not all(isinstance(part, int | np.integer) for part in parts):
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"the shape of a stencil must be constant, got {shown(shape)}.",
-            where=user_location(), remedy="Give Python integers: (3, 3).",
-        )  # fmt: skip
+            "Give Python integers: (3, 3).",
+        )
     if len(parts) != rank:
-        raise ShapeError(
+        raise ShapeError.here(
             f"a stencil of {counted(len(parts), 'axis', 'axes')} over an array of rank {rank}.",
-            where=user_location(), remedy="Give one extent for each axis of the array.",
-        )  # fmt: skip
+            "Give one extent for each axis of the array.",
+        )
     if any(part < 1 or part % 2 == 0 for part in parts):
-        raise ShapeError(
+        raise ShapeError.here(
             f"a stencil needs odd extents, got {tuple(parts)}.",
-            where=user_location(), remedy="The centre is in the middle: use 3, 5, 7, ..",
-        )  # fmt: skip
+            "The centre is in the middle: use 3, 5, 7, ..",
+        )
     return [int(part) // 2 for part in parts]
 
 
@@ -184,10 +181,9 @@ def _boundary(boundary: Any) -> tuple[str, Any]:
     if isinstance(pair[0], str) and pair[0] == "constant":
         return "constant", pair[1]
     what = repr(boundary) if isinstance(boundary, str) else kind_of(boundary)
-    raise ArgumentError(
+    raise ArgumentError.here(
         f"{what} is not a boundary of stencil.",
-        where=user_location(),
-        remedy=f"Use {listed([repr(m) for m in MODES[:3]], 'or')}, or ('constant', value).",
+        f"Use {listed([repr(m) for m in MODES[:3]], 'or')}, or ('constant', value).",
     )
 
 
@@ -208,10 +204,10 @@ def stencil(f: Callable[[Any], Any], xs: Any, shape: Any, boundary: Any = "clamp
     arrays, tree = arrays_of(xs, "xs of stencil")
     for array in arrays:
         if not array.ndim or array.ndim != arrays[0].ndim:
-            raise ShapeError(
+            raise ShapeError.here(
                 f"a stencil goes over arrays of one rank, at least 1, got {describe(array)}.",
-                where=user_location(), remedy="Give the arrays one shape.",
-            )  # fmt: skip
+                "Give the arrays one shape.",
+            )
         for a, b in zip(arrays[0].extents, array.extents, strict=True):
             extents.same(a, b, "stencil needs arrays of one shape, got extents {0} and {1}.")
     reach = _declared(shape, arrays[0].ndim)
@@ -220,11 +216,11 @@ def stencil(f: Callable[[Any], Any], xs: Any, shape: Any, boundary: Any = "clamp
     if mode == "constant":
         leaves, given = as_tracers(value, "the constant of stencil")
         if given not in (tree, LEAF) or any(leaf.ndim for leaf in leaves):
-            raise ArgumentError(
+            raise ArgumentError.here(
                 f"the constant of stencil is {shape_text(given, leaves)} for elements that are"
                 f" {spelled(tree, [x.element.name for x in arrays])}.",
-                where=user_location(), remedy="Give one scalar, or one for each array.",
-            )  # fmt: skip
+                "Give one scalar, or one for each array.",
+            )
         if given != tree:
             leaves = leaves * len(arrays)
         pairs = zip(leaves, arrays, strict=True)

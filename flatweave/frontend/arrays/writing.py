@@ -14,7 +14,6 @@ from typing import Any
 
 from flatweave.base.dtypes import i64
 from flatweave.base.errors import ArgumentError, ShapeError
-from flatweave.base.source import user_location
 from flatweave.frontend.arrays.columns import unravel
 from flatweave.frontend.arrays.reading import check_rank, index_arrays, index_atom
 from flatweave.frontend.call.operation import operation
@@ -83,11 +82,11 @@ class Writes:
             elif not value.ndim:
                 continue
             else:
-                raise ShapeError(
+                raise ShapeError.here(
                     f"{self.who} needs one value for each index, or one for all; {path} is"
                     f" {describe(value)} for indices of rank {rank} into {describe(self.dest[0])}.",
-                    where=user_location(), remedy="Give vals the shape of idx.",
-                )  # fmt: skip
+                    "Give vals the shape of idx.",
+                )
             for axis, (a, b) in enumerate(zip(wanted, own, strict=True)):
                 is_row = axis >= len(wanted) - len(self.rest)
                 extents.same(
@@ -195,10 +194,10 @@ def _destinations(dest: Any, who: str) -> tuple[list[Tracer], Tree]:
     leaves, tree = arrays_of(dest, f"the destination of {who}")
     for leaf in leaves:
         if not leaf.ndim:
-            raise ShapeError(
+            raise ShapeError.here(
                 f"{who} writes into arrays, got {describe(leaf)}.",
-                where=user_location(), remedy="Give an array of rank 1 or more.",
-            )  # fmt: skip
+                "Give an array of rank 1 or more.",
+            )
     return leaves, tree
 
 
@@ -207,10 +206,10 @@ def _elements(vals: Any, tree: Tree, dest: Sequence[Tracer], who: str) -> list[T
     leaves, given = as_tracers(vals, f"the values of {who}")
     fitting = with_zeros(iter(leaves), given, tree)
     if fitting is None:
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"{who} writes {shape_text(given, leaves)} into {shape_text(tree, dest)}.",
-            where=user_location(), remedy="Give the values the structure of the destination.",
-        )  # fmt: skip
+            "Give the values the structure of the destination.",
+        )
     return [taken(leaf, x.element, who) for leaf, x in zip(fitting, dest, strict=True)]
 
 
@@ -264,12 +263,10 @@ def _combined(given: Given, fn: Lambda, identity: Sequence[Tracer]) -> Array:
 
     for group in independent(fn):
         if len({given.dest[k].ndim for k in group}) > 1:
-            raise ShapeError(
+            raise ShapeError.here(
                 f"{given.who} combines parts that need one another in arrays of one shape, got"
                 f" {shape_text(given.tree, given.dest)}.",
-                where=user_location(),
-                remedy="Broadcast the parts of lower rank, fw.broadcast_to, to the shape of the"
-                " others.",
+                "Broadcast the parts of lower rank, fw.broadcast_to, to the shape of the others.",
             )
     return given.each(write)
 
@@ -350,11 +347,11 @@ def histogram(
         Array([1, 0, 2], dtype=int64)
     """
     if getattr(n, "ndim", 0):
-        raise ArgumentError(
+        raise ArgumentError.here(
             "histogram needs the number of bins first, and then the index of each element's bin.",
-            where=user_location(), remedy="Write fw.histogram(bins, indices). For bins by their"
+            "Write fw.histogram(bins, indices). For bins by their"
             " edges use np.histogram(x, edges), or the indices of fw.digitize(x, edges).",
-        )  # fmt: skip
+        )
     values, tree = arrays_of(vals, "the values of histogram")
     rank = max(i.ndim for i in index_arrays(idx, "histogram"))
     rows = [x.extents[rank:] for x in values]

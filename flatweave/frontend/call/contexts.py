@@ -64,16 +64,14 @@ def on(
         in_process = opened("here").InProcess
         return _at(in_process(memory=_bytes(memory), folder=folder, progress=progress))
     if memory is not None or folder is not None:
-        raise ArgumentError(
+        raise ArgumentError.here(
             "on takes a client, or memory and folder: the memory of workers is bounded by Dask.",
-            where=user_location(),
-            remedy='Give the cluster its bound: LocalCluster(memory_limit="2 GiB").',
+            'Give the cluster its bound: LocalCluster(memory_limit="2 GiB").',
         )
     if not all(hasattr(client, name) for name in ("map", "scatter", "gather")):
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"on needs a client of dask.distributed, got {kind_of(client)}.",
-            where=user_location(),
-            remedy="Make one: from distributed import Client; client = Client().",
+            "Make one: from distributed import Client; client = Client().",
         )
     return _at(opened("dask").OnDask(client, progress=progress))
 
@@ -88,10 +86,10 @@ def _bytes(memory: int | str | None) -> int | None:
     except ValueError:
         size = 0
     if size < 1:
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"memory of on must be a number of bytes, or a size as text, got {memory!r}.",
-            where=user_location(), remedy='For instance memory="2 GiB".',
-        )  # fmt: skip
+            'For instance memory="2 GiB".',
+        )
     return size
 
 
@@ -133,10 +131,9 @@ def schedule(
         [1 2]
     """
     if innermost() is not None:
-        raise ArgumentError(
+        raise ArgumentError.here(
             "fw.schedule inside a function that is being compiled: a program has one schedule.",
-            where=user_location(),
-            remedy="Write the `with` around the call.",
+            "Write the `with` around the call.",
         )
     wished = config.schedule
     try:

@@ -69,11 +69,10 @@ def too_deep(error: RecursionError, who: str) -> Exception:
     frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
     if not any(frame.f_code.co_filename.startswith(OURS) for frame in frames[-LAST:]):
         return error
-    return Unsupported(
+    return Unsupported.here(
         f"{who} nests functions, branches or tuples deeper than Python's stack allows:"
         f" it holds {sys.getrecursionlimit()} calls.",
-        where=user_location(),
-        remedy="Use a loop (fw.fori_loop, fw.while_loop) for what is repeated, or allow more calls"
+        "Use a loop (fw.fori_loop, fw.while_loop) for what is repeated, or allow more calls"
         " with sys.setrecursionlimit.",
     )
 
@@ -109,10 +108,10 @@ def shared_by(target: str | None, devices: Any) -> str | None:
         return target
     names = list(devices) if isinstance(devices, tuple | list) else []
     if target is not None or not names or not all(_is_name(name) for name in names):
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"devices of jit must be a list of targets, given without target, got {devices!r}.",
-            where=user_location(), remedy='For instance devices=["cpu", "cuda:0"].',
-        )  # fmt: skip
+            'For instance devices=["cpu", "cuda:0"].',
+        )
     return AND.join(names)
 
 

@@ -222,10 +222,9 @@ def _must_take(known: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) 
         taken.bind(*args, **kwargs)
     except TypeError as misfit:
         plain = [p.replace(annotation=p.empty) for p in taken.parameters.values()]
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"{known.name} does not take these arguments: {misfit}.",
-            where=user_location(),
-            remedy=f"Call it as fw.{known.name}{inspect.Signature(plain)}.",
+            f"Call it as fw.{known.name}{inspect.Signature(plain)}.",
         ) from None
 
 
@@ -328,11 +327,10 @@ def _on_parts_too(body: Callable[P, R], names: list[str]) -> Callable[P, R]:
         tree = flat[0][1]
         for name, (_, other) in zip(alike, flat, strict=True):
             if other != tree:
-                raise ArgumentError(
+                raise ArgumentError.here(
                     f"{body.__name__} needs {' and '.join(alike)} of one structure, got"
                     f" {_told(given[alike[0]])} and {_told(given[name])}.",
-                    where=user_location(),
-                    remedy="Give a value for each part; fw.asarray(xs) makes an array of numbers"
+                    "Give a value for each part; fw.asarray(xs) makes an array of numbers"
                     " in a tuple.",
                 )
         return unflatten(tree, [

@@ -19,7 +19,6 @@ from typing import Any, TypeVar
 
 from flatweave.base.errors import DTypeError, OperatorError, ShapeError
 from flatweave.base.records import record
-from flatweave.base.source import user_location
 from flatweave.frontend.elements.broadcasting import cast
 from flatweave.frontend.elements.lambdas import shape_text
 from flatweave.frontend.trace import extents
@@ -126,10 +125,10 @@ def branch(condition: Tracer, then: Callable[[], R], other: Callable[[], R]) -> 
         _of_one_kind(first, second)
     if first.tree != second.tree:
         given = [shape_text(body.tree, body.leaves) for body in (first, second)]
-        raise OperatorError(
+        raise OperatorError.here(
             f"the functions of cond give different structures, {given[0]} and {given[1]}.",
-            where=user_location(), remedy="Return the same tuple or dict from both.",
-        )  # fmt: skip
+            "Return the same tuple or dict from both.",
+        )
     names = paths(first.tree)
     weak: list[bool] = []
     for i, name in enumerate(names):
@@ -151,21 +150,21 @@ def _of_one_kind(first: Body, second: Body) -> None:
 
 
 def _dtypes(name: str, first: Any, second: Any) -> DTypeError:
-    return DTypeError(
+    return DTypeError.here(
         f"the functions of cond give different dtypes{_at(name)}, {first} and {second}.",
-        where=user_location(), remedy="Convert the results to one dtype with astype.",
-    )  # fmt: skip
+        "Convert the results to one dtype with astype.",
+    )
 
 
 def _one_dtype(first: Body, second: Body, i: int, name: str) -> bool:
     """Bring leaf `i` of both bodies to one dtype; whether it is weak."""
     a, b = first.leaves[i], second.leaves[i]
     if a.ndim != b.ndim:
-        raise ShapeError(
+        raise ShapeError.here(
             f"the functions of cond give different ranks{_at(name)}, {describe(a)} and"
             f" {describe(b)}.",
-            where=user_location(), remedy="Give arrays of one rank from both.",
-        )  # fmt: skip
+            "Give arrays of one rank from both.",
+        )
     if a.element is b.element and a.weak == b.weak:
         return a.weak
     dtype, weak = common((a, b))

@@ -28,7 +28,6 @@ import numpy as np
 
 from flatweave.base.dtypes import DType, bool_, i64
 from flatweave.base.errors import DTypeError
-from flatweave.base.source import user_location
 from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.extents import ONE, ZERO, origin_line, same
 from flatweave.frontend.trace.run_time_checks import LITERAL, check, check_message
@@ -238,10 +237,9 @@ def taken(value: Tracer, dtype: DType, who: str) -> Tracer:
     if value.element.is_integer and dtype.is_integer and not value.ndim:
         _must_be_inside(value, dtype, f"the {value.element}")
     elif not np.can_cast(value.element.numpy, dtype.numpy, "same_kind"):
-        raise DTypeError(
+        raise DTypeError.here(
             f"{who} cannot take {value.element} for its elements, which are {dtype}.",
-            where=user_location(),
-            remedy=f"Convert it with astype(fw.{_spelled(dtype)}), or convert the elements.",
+            f"Convert it with astype(fw.{_spelled(dtype)}), or convert the elements.",
         )
     return zipped(lambda v: _converted(v, dtype), [value], who)[0]
 
@@ -262,10 +260,9 @@ def must_fit(value: Tracer, dtype: DType) -> None:
     if dtype.is_float or not value.weak:
         return
     if value.element.is_float:
-        raise DTypeError(
+        raise DTypeError.here(
             f"the Python float {_shown(atom)}cannot be an element of dtype {dtype}.",
-            where=user_location(),
-            remedy="Give an integer, or convert the elements first: xs.astype(fw.f64).",
+            "Give an integer, or convert the elements first: xs.astype(fw.f64).",
         )
     if isinstance(atom, Const) or atom in current().trace.numbers:
         _must_be_inside(value, dtype, PYTHON)

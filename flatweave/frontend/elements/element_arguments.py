@@ -12,7 +12,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from flatweave.base.errors import NestingError, ShapeError
-from flatweave.base.source import user_location
 from flatweave.frontend.call.operation import OPERATIONS
 from flatweave.frontend.elements.lambdas import call_form, name_of
 from flatweave.frontend.trace.extents import same_length
@@ -77,10 +76,9 @@ def arrays_of_one_length(xs: Any, who: str, name: str = "xs") -> tuple[list[Trac
     for leaf, label in zip(leaves, names, strict=True):
         if not leaf.ndim:
             goes_last = name in (OPERATIONS[METHODS[who]].positional if who in METHODS else ())[-1:]
-            raise ShapeError(
+            raise ShapeError.here(
                 f"{who} goes through arrays, but {label} is a scalar, {describe(leaf)}.",
-                where=user_location(),
-                remedy=f"Arrays come last: {call_form(who)}."
+                f"Arrays come last: {call_form(who)}."
                 if goes_last
                 else "Use the scalar inside the function: it may be read from outside.",
             )
@@ -98,9 +96,8 @@ def check_regular(leaf: Tracer, fn: Any, who: str) -> None:
     for extent in leaf.extents:
         if outside(extent, current()):
             continue
-        raise NestingError(
+        raise NestingError.here(
             f"{name_of(fn)} gives {who} rows whose lengths differ from element to element.",
-            where=user_location(),
-            remedy="fw.map gives a Ragged of such rows, fw.expand(size, get, xs) their elements one"
+            "fw.map gives a Ragged of such rows, fw.expand(size, get, xs) their elements one"
             " after the other.",
         )

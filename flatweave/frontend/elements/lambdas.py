@@ -45,10 +45,8 @@ from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Type, Var
 def need_function(fn: Any, who: str) -> Callable[..., Any]:
     """The function itself; ArgumentError for what cannot be called."""
     if not callable(fn):
-        raise ArgumentError(
-            f"{who} needs a function, got {kind_of(fn)}.",
-            where=user_location(),
-            remedy=f"Call it as {call_form(who)}.",
+        raise ArgumentError.here(
+            f"{who} needs a function, got {kind_of(fn)}.", f"Call it as {call_form(who)}."
         )
     function: Callable[..., Any] = fn
     return function
@@ -152,21 +150,20 @@ def neutral(ne: Any, tree: Tree, elements: Sequence[Tracer], who: str) -> list[T
     leaves, given = as_tracers(ne, f"the neutral element of {who}")
     fitting = with_zeros(iter(leaves), given, tree)
     if fitting is None:
-        raise OperatorError(
+        raise OperatorError.here(
             f"{who} needs a neutral element like its elements,"
             f" {spelled(tree, [e.element.name for e in elements])}, got"
             f" {shape_text(given, leaves)}.",
-            where=user_location(),
-            remedy="Give one neutral value for each part of an element, in the same structure.",
+            "Give one neutral value for each part of an element, in the same structure.",
         )
     leaves = fitting
     for leaf, element in zip(leaves, elements, strict=True):
         if leaf.ndim not in (0, element.ndim - 1):
-            raise ShapeError(
+            raise ShapeError.here(
                 f"{who} needs a neutral element like its elements, whose rank is"
                 f" {max(element.ndim - 1, 0)}, got {describe(leaf)}.",
-                where=user_location(), remedy="Give a scalar, or for rows one row.",
-            )  # fmt: skip
+                "Give a scalar, or for rows one row.",
+            )
         _need_row_like(leaf, element, who)
     return [
         taken(leaf, element.element, who)
@@ -364,10 +361,9 @@ def single(value: Any, who: str) -> Tracer:
         return as_tracer(value, f"xs of {who}")
     if tree == NONE or isinstance(value, Times):
         raise no_array(value, f"xs of {who}")
-    raise ArgumentError(
+    raise ArgumentError.here(
         f"{who} needs one array, got {tree_text(tree, leaves)}.",
-        where=user_location(),
-        remedy="Pass its arrays one by one; np.array(xs) makes one array of a list of numbers.",
+        "Pass its arrays one by one; np.array(xs) makes one array of a list of numbers.",
     )
 
 

@@ -11,7 +11,6 @@ from typing import Any
 
 from flatweave.base.dtypes import DType, bool_, i8, i64, u8
 from flatweave.base.errors import ArgumentError, DTypeError, UserError
-from flatweave.base.source import user_location
 from flatweave.frontend.call.operation import operation
 from flatweave.frontend.elements.broadcasting import cast, compared, must_fit, zipped
 from flatweave.frontend.trace.extents import ZERO
@@ -54,13 +53,12 @@ def _refused(fn: str, values: tuple[Tracer, ...], failure: DTypeError) -> UserEr
     if failure.where is not None:
         return failure
     kinds = " and ".join(describe(value) for value in values)
-    return DTypeError(
+    return DTypeError.here(
         f"{SYMBOLS.get(fn, fn)} is not defined for {kinds}.",
-        where=user_location(),
-        remedy=NO_BOOLS.get(fn, "Convert it first: x.astype(fw.i8).")
+        NO_BOOLS.get(fn, "Convert it first: x.astype(fw.i8).")
         if values[0].element is bool_ else
         "Convert the operands first, for instance with xs.astype(fw.i64).",
-    )  # fmt: skip
+    )
 
 
 def select(condition: Tracer, a: Tracer, b: Tracer) -> Tracer:
@@ -110,9 +108,7 @@ def _need_whole(power: Tracer) -> None:
     """Refuse powers below 0: here and now, or where the program computes them."""
     scope, atom = current(), power.atom
     if isinstance(atom, Const) and atom.value < 0:
-        raise ArgumentError(
-            NEGATIVE_POWER.format(atom.value), where=user_location(), remedy=TO_FLOATS
-        )
+        raise ArgumentError.here(NEGATIVE_POWER.format(atom.value), TO_FLOATS)
     if not power.element.is_signed or scope.is_natural(atom):
         return
     value = scope.cast(atom, i64)
@@ -147,10 +143,9 @@ def positive(x: Any) -> Array:
     """
     value = as_tracer(x, operand("positive"))
     if value.element is bool_:
-        raise DTypeError(
-            f"+ is not defined for {describe(value)}.",
-            where=user_location(), remedy="Convert it first: x.astype(fw.i8).",
-        )  # fmt: skip
+        raise DTypeError.here(
+            f"+ is not defined for {describe(value)}.", "Convert it first: x.astype(fw.i8)."
+        )
     return value
 
 
@@ -351,16 +346,14 @@ def foreign_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], options: Any
     if any(isinstance(value, Array) for value in options.get("out", ())):
         raise untraceable.written_to("an array of Flatweave cannot be written to")
     if tracers:
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"numpy.{name} has no counterpart that can be traced.",
-            where=user_location(),
-            remedy="Write it with functions of fw, or call it outside the compiled function.",
+            "Write it with functions of fw, or call it outside the compiled function.",
         )
     if any(isinstance(value, Node) for value in inputs):
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"numpy.{name} has no counterpart for a Ragged.",
-            where=user_location(),
-            remedy="Call it on rows.values, and cut the result with fw.ragged(.., offsets=..).",
+            "Call it on rows.values, and cut the result with fw.ragged(.., offsets=..).",
         )
     plain = [x.to_numpy() if hasattr(x, "to_numpy") else x for x in inputs]
     rest = {key: x.to_numpy() if isinstance(x, Array) else x for key, x in options.items()}

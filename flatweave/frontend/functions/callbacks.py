@@ -94,24 +94,22 @@ def pure_callback(
         Array([0, 1, 3], dtype=int64)
     """
     if not callable(callback):
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"pure_callback needs a function, got {kind_of(callback)}.",
-            where=user_location(),
-            remedy="Call it as fw.pure_callback(f, fw.ShapeDtypeStruct(shape, dtype), x).",
+            "Call it as fw.pure_callback(f, fw.ShapeDtypeStruct(shape, dtype), x).",
         )
     if vmap_method is not None and vmap_method not in METHODS:
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"vmap_method of pure_callback is one of {', '.join(METHODS)}, got {vmap_method!r}.",
-            where=user_location(), remedy='Use "sequential" for a function of single rows.',
-        )  # fmt: skip
+            'Use "sequential" for a function of single rows.',
+        )
     results, tree = flatten(result_shape_dtypes, _is_described)
     for result in results:
         if not _is_described(result):
-            raise ArgumentError(
+            raise ArgumentError.here(
                 f"result_shape_dtypes of pure_callback holds {kind_of(result)}.",
-                where=user_location(), remedy="Describe each result: fw.ShapeDtypeStruct(shape,"
-                " dtype).",
-            )  # fmt: skip
+                "Describe each result: fw.ShapeDtypeStruct(shape, dtype).",
+            )
     structs = [ShapeDtypeStruct(each.shape, each.dtype) for each in results]
     leaves, given = flatten((args, kwargs), is_one_array)
 
@@ -223,13 +221,12 @@ def _check_rows(op: Callback, method: str | None, who: str) -> None:
     if not scope.home([operand.value for operand in op.operands]).is_mapped:
         return
     if method is None:
-        raise Unsupported(
+        raise Unsupported.here(
             f"{who} is called in a mapped function, but without a vmap_method.",
-            where=user_location(),
-            remedy='Give vmap_method="sequential", or "broadcast_all" for a function of stacks.',
+            'Give vmap_method="sequential", or "broadcast_all" for a function of stacks.',
         )
     if method not in (SEQUENTIAL, STACKED) and scope.home(list(op.extents())).is_mapped:
-        raise NestingError(
+        raise NestingError.here(
             f"{who} is called once for rows of different shapes, by {method}.",
-            where=user_location(), remedy='Give vmap_method="sequential".',
-        )  # fmt: skip
+            'Give vmap_method="sequential".',
+        )

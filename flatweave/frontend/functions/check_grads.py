@@ -15,7 +15,6 @@ from typing import Any, TypeVar
 import numpy as np
 
 from flatweave.base.errors import ArgumentError
-from flatweave.base.source import user_location
 from flatweave.frontend.functions.derivatives import jvp, need_function, vjp
 from flatweave.frontend.values.tree import flatten, unflatten
 
@@ -39,10 +38,10 @@ def check_grads(
     """
     need_function(f, "check_grads(f, (x,), order=1)")
     if not isinstance(args, tuple | list) or any(mode not in MODES for mode in modes):
-        raise ArgumentError(
+        raise ArgumentError.here(
             "check_grads needs a tuple of arguments, and modes out of 'fwd' and 'rev'.",
-            where=user_location(), remedy="Call it as fw.check_grads(f, (x,), order=1).",
-        )  # fmt: skip
+            "Call it as fw.check_grads(f, (x,), order=1).",
+        )
     point = tuple(args)
     narrow = any(np.finfo(x.dtype).bits < 64 for x in _floats(point))
     step = eps or (1e-3 if narrow else 1e-6)

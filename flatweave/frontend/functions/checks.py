@@ -60,18 +60,18 @@ def check(
     """
     condition = as_tracer(holds, "the condition of check")
     if condition.element is not bool_ or condition.ndim > 1:
-        raise DTypeError(
+        raise DTypeError.here(
             f"check needs a bool, or an array of them, got {describe(condition)}.",
-            where=user_location(), remedy="Compare first, for instance with xs > 0.",
-        )  # fmt: skip
+            "Compare first, for instance with xs > 0.",
+        )
     kind = KINDS.get(error, "argument")
     shown = [as_tracer(value, "a value of check") for value in values]
     for each in shown:
         if not each.element.is_integer:
-            raise DTypeError(
+            raise DTypeError.here(
                 f"the values that check shows must be integers, got {describe(each)}.",
-                where=user_location(), remedy="Leave the value out, or show an index.",
-            )  # fmt: skip
+                "Leave the value out, or show an index.",
+            )
     if not condition.ndim:
         atoms = [current().cast(each.atom, i64) for each in shown]
         known = [atom.value for atom in atoms if isinstance(atom, Const)]

@@ -13,7 +13,6 @@ from typing import Any, TypeVar
 
 from flatweave.base.dtypes import bool_, i64
 from flatweave.base.errors import ArgumentError, DTypeError
-from flatweave.base.source import user_location
 from flatweave.frontend.arrays import columns
 from flatweave.frontend.arrays.columns import compacted
 from flatweave.frontend.call.operation import operation
@@ -121,10 +120,10 @@ def map(f: Callable[..., Out], *xs: Any) -> Out:
     """
     need_function(f, "map")
     if not xs:
-        raise ArgumentError(
+        raise ArgumentError.here(
             "map needs at least one array after the function.",
-            where=user_location(), remedy="Use fw.generate(n, f) for a function of the index.",
-        )  # fmt: skip
+            "Use fw.generate(n, f) for a function of the index.",
+        )
     if is_irregular(xs):
         rows: Out = map_rows(f, xs)
         return rows
@@ -223,11 +222,10 @@ def mask_of(p: Callable[..., Any], arrays: list[Tracer], tree: Tree, who: str) -
 
 
 def _no_bool(who: str, given: str) -> DTypeError:
-    return DTypeError(
+    return DTypeError.here(
         f"the predicate of {who} gives {given}, needs bool.",
-        where=user_location(),
-        remedy="Compare its result, for instance with != 0; fw.any and fw.all make one of many.",
-    )  # fmt: skip
+        "Compare its result, for instance with != 0; fw.any and fw.all make one of many.",
+    )
 
 
 def _mask_of_rows(p: Callable[..., Any], rows: Ragged, who: str) -> Tracer:

@@ -16,7 +16,6 @@ from typing import Any, TypeVar
 from flatweave.base.dtypes import DType, bool_, i64
 from flatweave.base.errors import DTypeError, OperatorError, ShapeError, UserError
 from flatweave.base.records import record, replace
-from flatweave.base.source import user_location
 from flatweave.frontend.call.operation import operation
 from flatweave.frontend.elements.branches import as_kinds_of, branch, difference, leaves_and_tree
 from flatweave.frontend.elements.broadcasting import cast
@@ -113,11 +112,11 @@ def checked_state(
     if given != tree:
         leaves, given = _of_one_kind(leaves, given, state, tree, who)
     if given != tree:
-        raise OperatorError(
+        raise OperatorError.here(
             f"the body of {who} takes a state {spelled(tree, [s.text for s in slots])} but gives"
             f" {shape_text(given, leaves)}.",
-            where=user_location(), remedy="Return the state in the structure that it came in.",
-        )  # fmt: skip
+            "Return the state in the structure that it came in.",
+        )
     wanted, misfits = [], []
     for slot, leaf in zip(slots, leaves, strict=True):
         try:
@@ -151,21 +150,20 @@ def _other_dtype(path: str, who: str, entered_as: str, found: str) -> DTypeError
     remedy = f"Convert one of them: the first state, or the result with .astype(fw.{wanted})."
     if found in ("c64", "c128"):
         remedy = f"Begin with complex numbers, .astype(fw.{found}), or return fw.real(..)."
-    return DTypeError(
-        f"{name} of {who} enters as {entered_as} and comes back as {found}.",
-        where=user_location(), remedy=remedy,
-    )  # fmt: skip
+    return DTypeError.here(
+        f"{name} of {who} enters as {entered_as} and comes back as {found}.", remedy
+    )
 
 
 def _met(slot: Slot, leaf: Tracer, who: str) -> Slot:
     """The slot that holds both the state's leaf and what the body gives for it."""
     name = f"the leaf state{slot.path}" if slot.path else "the state"
     if leaf.ndim != len(slot.shape):
-        raise ShapeError(
+        raise ShapeError.here(
             f"{name} of {who} enters with rank {len(slot.shape)} and comes back as"
             f" {describe(leaf)}.",
-            where=user_location(), remedy="Keep the rank; only extents may change.",
-        )  # fmt: skip
+            "Keep the rank; only extents may change.",
+        )
     shape = tuple(
         known if known is not None and known == extent else None
         for known, extent in zip(slot.shape, leaf.extents, strict=True)
@@ -221,10 +219,10 @@ def settled(
             restore()
             leaves, tree = as_kinds_of(state.tree, state.leaves, found.tree, found.leaves)
             state = _entering(leaves, tree)
-    raise UserError(
+    raise UserError.here(
         "the types of a loop's state never settle.",
-        where=user_location(), remedy="Convert each leaf of the state to one dtype in the body.",
-    )  # fmt: skip
+        "Convert each leaf of the state to one dtype in the body.",
+    )
 
 
 def loop_body(
@@ -302,10 +300,9 @@ def _condition(cond: Callable[[Any], Any], tree: Tree, slots: Sequence[Slot]) ->
 def need_bool(value: Tracer, what: str) -> None:
     """Refuse a condition that is a number."""
     if value.element is not bool_:
-        raise DTypeError(
-            f"{what} must be bool, got {describe(value)}.",
-            where=user_location(), remedy="Compare it, for instance with != 0.",
-        )  # fmt: skip
+        raise DTypeError.here(
+            f"{what} must be bool, got {describe(value)}.", "Compare it, for instance with != 0."
+        )
 
 
 @operation(structured="state")

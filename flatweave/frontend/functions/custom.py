@@ -203,11 +203,10 @@ class _Call:
             what = counted(len(given), "value") if isinstance(given, tuple | list) else (
                 kind_of(given)
             )  # fmt: skip
-            raise ShapeError(
+            raise ShapeError.here(
                 f"{rule} must give a tuple of {counted(len(args), 'cotangent')}, one for each"
                 f" argument that is differentiated, got {what}.",
-                where=user_location(),
-                remedy="Return a tuple, also of one: (cotangent,). That of integers is None.",
+                "Return a tuple, also of one: (cotangent,). That of integers is None.",
             )
         found: list[Atom] = []
         for k, (arg, cotangent) in enumerate(zip(args, given, strict=True)):
@@ -223,11 +222,11 @@ class _Call:
         """The leaves of a result that a rule gives, which is like the function's own."""
         leaves, tree = leaves_and_tree(value, f"the result of {rule}")
         if tree != self.tree:
-            raise ShapeError(
+            raise ShapeError.here(
                 f"{rule} gives the result {shape_text(tree, leaves)}, where {self.who} gives"
                 f" {shape_text(self.tree, self.leaves)}.",
-                where=user_location(), remedy="Give what the function gives, in its structure.",
-            )  # fmt: skip
+                "Give what the function gives, in its structure.",
+            )
         triples = zip(leaves, self.leaves, paths(tree), strict=True)
         return [self._like(leaf, wanted, path, rule) for leaf, wanted, path in triples]
 
@@ -271,10 +270,9 @@ def _pair(value: Any, rule: str) -> Sequence[Any]:
     """What a rule gives, which must be two values."""
     if isinstance(value, tuple | list) and len(value) == 2:
         return value
-    raise ShapeError(
+    raise ShapeError.here(
         f"{rule} must give a pair, got {kind_of(value)}.",
-        where=user_location(),
-        remedy="A jvp gives the result and its tangent, a fwd the result and what bwd wants.",
+        "A jvp gives the result and its tangent, a fwd the result and what bwd wants.",
     )
 
 

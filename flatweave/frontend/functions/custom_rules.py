@@ -16,7 +16,6 @@ from typing import Any, ParamSpec, TypeVar
 
 from flatweave.base.errors import ArgumentError
 from flatweave.base.pretty import counted
-from flatweave.base.source import user_location
 from flatweave.frontend.elements.lambdas import name_of
 from flatweave.frontend.functions.custom import Rules, ruled
 from flatweave.frontend.functions.derivatives import need_function
@@ -57,10 +56,10 @@ class WithRules:
         raise NotImplementedError
 
     def _undefined(self) -> ArgumentError:
-        return ArgumentError(
+        return ArgumentError.here(
             f"{self.name} is a {self.kind} without a rule.",
-            where=user_location(), remedy=f"Give it with {self.name}.{self.define}.",
-        )  # fmt: skip
+            f"Give it with {self.name}.{self.define}.",
+        )
 
 
 class CustomVjp(WithRules):
@@ -121,10 +120,9 @@ class CustomJvp(WithRules):
         Raises ArgumentError for a function with `nondiff_argnums`.
         """
         if self.nondiff_argnums:
-            raise ArgumentError(
-                f"defjvps of {self.name}, which has nondiff_argnums.",
-                where=user_location(), remedy="Give one rule with defjvp.",
-            )  # fmt: skip
+            raise ArgumentError.here(
+                f"defjvps of {self.name}, which has nondiff_argnums.", "Give one rule with defjvp."
+            )
 
         def jvp(primals: Any, tangents: Any) -> tuple[object, object]:
             result = self(*primals)
@@ -226,10 +224,9 @@ def _numbers(given: Any, what: str) -> tuple[int, ...]:
     """Numbers of arguments; ArgumentError for anything else."""
     several = given if isinstance(given, tuple | list) else (given,)
     if any(isinstance(n, bool) or not isinstance(n, int) for n in several):
-        raise ArgumentError(
-            f"{what} must be a tuple of ints, got {given!r}.",
-            where=user_location(), remedy="Arguments are numbered from 0.",
-        )  # fmt: skip
+        raise ArgumentError.here(
+            f"{what} must be a tuple of ints, got {given!r}.", "Arguments are numbered from 0."
+        )
     return tuple(several)
 
 
@@ -250,11 +247,11 @@ def _chosen(
     """The arguments of some numbers, and the numbers of the others."""
     for number in fixed:
         if not -len(args) <= number < len(args):
-            raise ArgumentError(
+            raise ArgumentError.here(
                 f"the argument numbers of {kind} have {number}, but the call has"
                 f" {counted(len(args), 'argument')}.",
-                where=user_location(), remedy="Arguments are numbered from 0.",
-            )  # fmt: skip
+                "Arguments are numbered from 0.",
+            )
     numbers = [number % len(args) for number in fixed]
     return [args[n] for n in numbers], [k for k in range(len(args)) if k not in numbers]
 

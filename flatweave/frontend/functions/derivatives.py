@@ -17,7 +17,6 @@ from typing import Any, ParamSpec, TypeVar
 from flatweave.base.errors import ArgumentError, DTypeError, ShapeError
 from flatweave.base.pretty import counted
 from flatweave.base.records import record
-from flatweave.base.source import user_location
 from flatweave.frontend.call.operation import operation
 from flatweave.frontend.elements.lambdas import check_arity, name_of
 from flatweave.frontend.functions.differentiable import (
@@ -131,10 +130,10 @@ def jvp(
     need_function(f, "jvp(f, (x,), (v,))")
     for value, name in ((primals, "primals"), (tangents, "tangents")):
         if not isinstance(value, tuple | list):
-            raise ArgumentError(
+            raise ArgumentError.here(
                 f"{name} of jvp must be a tuple with a value for each argument.",
-                where=user_location(), remedy="Call it as fw.jvp(f, (x,), (v,)).",
-            )  # fmt: skip
+                "Call it as fw.jvp(f, (x,), (v,)).",
+            )
     function = traced(f, tuple(primals), "jvp", has_aux)
     atoms = tangent_atoms(function, tangents, "jvp")
     made = module("gradients").forward(
@@ -223,10 +222,10 @@ def in_trace(
 def need_function(f: Any, form: str) -> None:
     """ArgumentError for what cannot be called."""
     if not callable(f):
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"{form.partition('(')[0]} needs a function, got {kind_of(f)}.",
-            where=user_location(), remedy=f"Call it as fw.{form}.",
-        )  # fmt: skip
+            f"Call it as fw.{form}.",
+        )
 
 
 def _of_primals(f: Callable[..., Any], has_aux: bool, *primals: Any) -> object:
@@ -290,10 +289,10 @@ def numbers_of(argnums: Any, who: str) -> Numbers:
     """The numbers of arguments; ArgumentError for anything else."""
     several = argnums if isinstance(argnums, tuple | list) else (argnums,)
     if not several or any(isinstance(n, bool) or not isinstance(n, int) for n in several):
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"argnums of {who} must be an int or a tuple of these, got {argnums!r}.",
-            where=user_location(), remedy="Arguments by position are numbered from 0.",
-        )  # fmt: skip
+            "Arguments by position are numbered from 0.",
+        )
     return tuple(argnums) if isinstance(argnums, tuple | list) else argnums
 
 
@@ -335,11 +334,11 @@ def chosen_arguments(
     chosen: list[int] = []
     for number in argnums if isinstance(argnums, tuple) else (argnums,):
         if not -len(args) <= number < len(args):
-            raise ArgumentError(
+            raise ArgumentError.here(
                 f"argnums of {who} has {number}, but the call has"
                 f" {counted(len(args), 'argument')} by position.",
-                where=user_location(), remedy="Arguments by position are numbered from 0.",
-            )  # fmt: skip
+                "Arguments by position are numbered from 0.",
+            )
         chosen.append(number % len(args))
         need_floats(args[chosen[-1]], chosen[-1], who)
 
@@ -358,10 +357,9 @@ def need_floats(value: Any, number: int, who: str) -> None:
     taken = opened(value, "", f"argument {number + 1} of {who}")
     if any(leaf.has_tangent for leaf in taken.leaves):
         return
-    raise DTypeError(
+    raise DTypeError.here(
         f"{who} differentiates by argument {number + 1}, {taken.spelled}, which has no floats.",
-        where=user_location(),
-        remedy="Convert it with astype(fw.f64), or choose other arguments with argnums.",
+        "Convert it with astype(fw.f64), or choose other arguments with argnums.",
     )
 
 
@@ -370,16 +368,15 @@ def _need_scalar(value: Any, f: Callable[..., Any], who: str) -> None:
     taken = opened(value, "", f"the result of {name_of(f)}")
     (leaf,) = taken.leaves if len(taken.leaves) == 1 else (None,)
     if leaf is None or taken.tree != LEAF or not isinstance(leaf.value, Tracer) or leaf.value.ndim:
-        raise ShapeError(
+        raise ShapeError.here(
             f"{who} needs a function of one scalar result, but {name_of(f)} gives {taken.spelled}.",
-            where=user_location(),
-            remedy="Add it up, for instance with fw.sum, or use fw.vjp with a cotangent.",
+            "Add it up, for instance with fw.sum, or use fw.vjp with a cotangent.",
         )
     if not leaf.has_tangent:
-        raise DTypeError(
+        raise DTypeError.here(
             f"{who} needs a floating result, but {name_of(f)} gives {taken.spelled}.",
-            where=user_location(), remedy="Convert it with astype(fw.f64).",
-        )  # fmt: skip
+            "Convert it with astype(fw.f64).",
+        )
 
 
 def _named(name: str) -> Callable[..., object]:

@@ -16,7 +16,6 @@ from typing import Any
 from flatweave.base.dtypes import DType, f32
 from flatweave.base.errors import DTypeError, EscapedArrayError, ShapeError
 from flatweave.base.records import record
-from flatweave.base.source import user_location
 from flatweave.frontend.elements.broadcasting import taken
 from flatweave.frontend.elements.lambdas import name_of
 from flatweave.frontend.ragged.elementwise import check_offsets
@@ -99,16 +98,16 @@ class Leaf:
     def _like(self, given: Tracer, part: Tracer, what: str) -> Atom:
         dtype = part.element if part.element.is_float else f32
         if given.ndim != part.ndim:
-            raise ShapeError(
+            raise ShapeError.here(
                 f"{what} must have the shape of what it belongs to, {describe(self.value)}, got"
                 f" {describe(given)}.",
-                where=user_location(), remedy="Give an array of that shape.",
-            )  # fmt: skip
+                "Give an array of that shape.",
+            )
         if not (given.element.is_float or given.weak):
-            raise DTypeError(
+            raise DTypeError.here(
                 f"{what} must be floating, got {describe(given)}.",
-                where=user_location(), remedy="Convert it with astype(fw.f64).",
-            )  # fmt: skip
+                "Convert it with astype(fw.f64).",
+            )
         for one, wanted in zip(given.extents, part.extents, strict=True):
             extents.same(
                 one, wanted,
@@ -212,11 +211,10 @@ def _given(value: Any, like: Any, of: Opened, what: str) -> list[Any]:
         if part is not None and rows is not None
     )  # fmt: skip
     if tree != expected[1] or rows_differ:
-        raise ShapeError(
+        raise ShapeError.here(
             f"{what} must have the structure {of.spelled}, got"
             f" {spelled(tree, [_described(part) for part in found])}.",
-            where=user_location(),
-            remedy="Give an array for each of its floats, and None for each of its integers.",
+            "Give an array for each of its floats, and None for each of its integers.",
         )
     given: list[Any] = []
     for part, rows in pairs:
@@ -271,17 +269,16 @@ def pair_of(result: Any, f: Callable[..., Any], who: str) -> tuple[Any, Any]:
     if isinstance(result, tuple | list) and len(result) == 2:
         return result[0], result[1]
     given = opened(result, "", f"the result of {name_of(f)}").spelled
-    raise ShapeError(
+    raise ShapeError.here(
         f"{who} with has_aux needs a function that gives a pair, but {name_of(f)} gives {given}.",
-        where=user_location(),
-        remedy="Return (value, aux), of which aux is not differentiated, or leave has_aux out.",
+        "Return (value, aux), of which aux is not differentiated, or leave has_aux out.",
     )
 
 
 def need_inside(scope: Scope, who: str) -> None:
     """Refuse a call of a function that belongs to a body, outside of it."""
     if not current().holds(scope):
-        raise EscapedArrayError(
+        raise EscapedArrayError.here(
             f"the function that {who} gives is called outside of the body {who} was called in.",
-            where=user_location(), remedy="Call it there, and return what it gives.",
-        )  # fmt: skip
+            "Call it there, and return what it gives.",
+        )

@@ -228,15 +228,15 @@ def replicated_iota(reps: Any) -> Array:
     """
     array = single(reps, "replicated_iota")
     if array.ndim != 1:
-        raise ShapeError(
+        raise ShapeError.here(
             f"replicated_iota needs an array of rank 1, got {describe(array)}.",
-            where=user_location(), remedy="Give one count for each number.",
-        )  # fmt: skip
+            "Give one count for each number.",
+        )
     if not array.element.is_integer:
-        raise DTypeError(
+        raise DTypeError.here(
             f"replicated_iota needs integers, got {describe(array)}.",
-            where=user_location(), remedy="Convert them with astype(fw.i64).",
-        )  # fmt: skip
+            "Convert them with astype(fw.i64).",
+        )
     what = "a repetition of replicated_iota"
     located, total = _sources(lambda count: count, [array], LEAF, "replicated_iota", what)
     return generated((total,), lambda p: tracer_of(located(p)[0]))[0]

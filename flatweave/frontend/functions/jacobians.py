@@ -16,7 +16,6 @@ from typing import Any
 
 from flatweave.base.dtypes import i32
 from flatweave.base.errors import Unsupported
-from flatweave.base.source import user_location
 from flatweave.frontend.arrays.shapes import reshape, transpose
 from flatweave.frontend.arrays.sources import full, iota
 from flatweave.frontend.call.operation import operation
@@ -156,10 +155,9 @@ def _arrays(value: Any, who: str) -> Opened:
     """The leaves of a value that is made of arrays of real numbers."""
     taken = opened(value, "", f"an argument or the result of {who}")
     if taken.has_rows or any(is_complex(leaf.value) for leaf in taken.leaves):
-        raise Unsupported(
+        raise Unsupported.here(
             f"{who} of a Ragged or of complex numbers: it is of arrays of real numbers.",
-            where=user_location(),
-            remedy="Give rows.values, or the real and the imaginary part, as arguments.",
+            "Give rows.values, or the real and the imaginary part, as arguments.",
         )
     return taken
 

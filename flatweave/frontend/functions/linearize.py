@@ -12,7 +12,6 @@ from typing import Any, TypeVar
 import numpy as np
 
 from flatweave.base.errors import ArgumentError
-from flatweave.base.source import user_location
 from flatweave.frontend.call.operation import operation
 from flatweave.frontend.elements.lambdas import name_of
 from flatweave.frontend.functions.callbacks import ShapeDtypeStruct
@@ -101,10 +100,10 @@ def linear_transpose(f: Callable[..., Any], *primals: Any) -> Callable[..., Any]
         need_inside(scope, "linear_transpose")
         made = taped.back(current().builder, cotangent_atoms(function, cotangent))
         if not taped.is_linear(made):
-            raise ArgumentError(
+            raise ArgumentError.here(
                 f"linear_transpose of {name_of(f)}, which is not linear.",
-                where=user_location(), remedy="Use fw.vjp, or fw.linearize before.",
-            )  # fmt: skip
+                "Use fw.vjp, or fw.linearize before.",
+            )
         splice(made.lets, function.primals)
         return function.tangents(function.args, made.atoms, conjugate=True)
 

@@ -10,7 +10,6 @@ from typing import Any
 
 from flatweave.base.dtypes import bool_, f64, i32, i64
 from flatweave.base.errors import ArgumentError, DTypeError, ShapeError
-from flatweave.base.source import user_location
 from flatweave.frontend.arrays.axes import along, axes_of, fold, need_elements
 from flatweave.frontend.call.operation import operation
 from flatweave.frontend.elements.broadcasting import cast, generated, met, zipped
@@ -66,24 +65,24 @@ def masked(who: str, xs: Any, where: Any, initial: Any = None) -> Array | Ragged
     flat = single(flat_values(xs), who)
     mask = as_tracer(flat_values(where), f"the mask of {who}")
     if mask.element is not bool_:
-        raise DTypeError(
+        raise DTypeError.here(
             f"the mask of {who} must be bool, got {describe(mask)}.",
-            where=user_location(), remedy="Compare first, for instance with xs > 0.",
-        )  # fmt: skip
+            "Compare first, for instance with xs > 0.",
+        )
     if mask.ndim > flat.ndim:
-        raise ShapeError(
+        raise ShapeError.here(
             f"the mask of {who} has more axes than the array, {describe(mask)} for"
             f" {describe(flat)}.",
-            where=user_location(), remedy="Give a mask that broadcasts to the array's shape.",
-        )  # fmt: skip
+            "Give a mask that broadcasts to the array's shape.",
+        )
     if not is_irregular(xs):
         _must_fit(mask, flat, who)
     if who in ("min", "max"):
         if initial is None:
-            raise ArgumentError(
+            raise ArgumentError.here(
                 f"{who} with a mask needs an initial value: there may be no element.",
-                where=user_location(), remedy=f"Give it: fw.{who}(xs, where=mask, initial=0).",
-            )  # fmt: skip
+                f"Give it: fw.{who}(xs, where=mask, initial=0).",
+            )
         neutral = scalar.neutral(FUNCTIONS[who], flat.element)
     else:
         neutral = flat.element.numpy.type(who in ("prod", "all")).item()
@@ -239,10 +238,9 @@ def _extremum(who: str, better: str, xs: Any, axis: Any, keepdims: bool) -> Trac
     array = single(xs, who)
     keepdims = flag_of(keepdims, "keepdims")
     if axis is not None and isinstance(axis, tuple | list):
-        raise ArgumentError(
-            f"{who} goes along one axis, got {axis}.",
-            where=user_location(), remedy="Give one axis, or None for the flat index.",
-        )  # fmt: skip
+        raise ArgumentError.here(
+            f"{who} goes along one axis, got {axis}.", "Give one axis, or None for the flat index."
+        )
     need_elements(array, axis, who)
     if not array.ndim:
         return as_tracer(0).astype(i64)
@@ -287,10 +285,9 @@ def reduction(
 ) -> Array:  # fmt: skip
     """`xs.sum(..)` and its like, also as NumPy calls them: np.sum(xs)."""
     if out is not None:
-        raise ArgumentError(
-            f"{name} cannot write into `out`: arrays never change.",
-            where=user_location(), remedy="Take the result instead.",
-        )  # fmt: skip
+        raise ArgumentError.here(
+            f"{name} cannot write into `out`: arrays never change.", "Take the result instead."
+        )
     options: dict[str, Any] = {"axis": axis}
     if keepdims:
         options["keepdims"] = keepdims

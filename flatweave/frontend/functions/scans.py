@@ -19,7 +19,6 @@ from typing import Any
 from flatweave.base.dtypes import DType, bool_, i64
 from flatweave.base.errors import DTypeError, ShapeError
 from flatweave.base.records import record
-from flatweave.base.source import user_location
 from flatweave.frontend.arrays.axes import converted
 from flatweave.frontend.arrays.columns import compacted, rows_shape, scalar_operator
 from flatweave.frontend.arrays.down import scan_along
@@ -101,15 +100,15 @@ def flags_of(flags: Any, who: str) -> Tracer:
     """The flags as a traced array of bools; DTypeError or ShapeError for anything else."""
     array = single(flags, f"the flags of {who}")
     if array.ndim != 1:
-        raise ShapeError(
+        raise ShapeError.here(
             f"the flags of {who} must be an array of rank 1, got {describe(array)}.",
-            where=user_location(), remedy="Give one bool for each element.",
-        )  # fmt: skip
+            "Give one bool for each element.",
+        )
     if array.element is not bool_:
-        raise DTypeError(
+        raise DTypeError.here(
             f"the flags of {who} must be bool, got {describe(array)}.",
-            where=user_location(), remedy="Compare them first, for instance with flags != 0.",
-        )  # fmt: skip
+            "Compare them first, for instance with flags != 0.",
+        )
     return array
 
 

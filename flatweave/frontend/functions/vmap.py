@@ -22,7 +22,6 @@ import numpy as np
 
 from flatweave.base.errors import ArgumentError, ShapeError
 from flatweave.base.pretty import counted
-from flatweave.base.source import user_location
 from flatweave.frontend.arrays.shapes import axis_below, axis_number, transpose
 from flatweave.frontend.call.operation import operation
 from flatweave.frontend.elements.element_arguments import arrays_of_one_length
@@ -99,10 +98,9 @@ def vmap(f: Callable[P, R], in_axes: Any = 0, out_axes: Any = 0) -> Callable[P, 
         Array([3, 7], dtype=int64)
     """
     if not callable(f):
-        raise ArgumentError(
-            f"vmap needs a function, got {kind_of(f)}.",
-            where=user_location(), remedy="Call it as fw.vmap(f)(xs).",
-        )  # fmt: skip
+        raise ArgumentError.here(
+            f"vmap needs a function, got {kind_of(f)}.", "Call it as fw.vmap(f)(xs)."
+        )
     who = name_of(f)
     for axes, what in ((in_axes, "in_axes"), (out_axes, "out_axes")):
         for axis in flatten(axes, _is_none)[0]:
@@ -115,10 +113,10 @@ def vmap(f: Callable[P, R], in_axes: Any = 0, out_axes: Any = 0) -> Callable[P, 
         axes = [*_axes_of(in_axes, args, tree.children[0]), *([0] * tree.children[1].size)]
         names = _names_of(tree)
         if all(axis is None for axis in axes):
-            raise ArgumentError(
+            raise ArgumentError.here(
                 "vmap has no argument to go along: the axes of all are None.",
-                where=user_location(), remedy="Call the function itself, or give an axis.",
-            )  # fmt: skip
+                "Call the function itself, or give an axis.",
+            )
 
         arrays = [
             i for i, leaf in enumerate(leaves) if axes[i] is not None or _is_array(leaf)
@@ -165,12 +163,11 @@ def _axes_of(in_axes: Any, args: Sequence[Any], tree: Tree) -> list[Axis]:
     if type(in_axes) not in (tuple, list):
         return _spread(in_axes, tree, "in_axes")
     if len(in_axes) != len(args):
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"in_axes of vmap has {counted(len(in_axes), 'axis', 'axes')}, but the call"
             f" {counted(len(args), 'argument')} by position.",
-            where=user_location(),
-            remedy="Give one axis, or None, for each; arguments by name go along axis 0.",
-        )  # fmt: skip
+            "Give one axis, or None, for each; arguments by name go along axis 0.",
+        )
     return _spread(tuple(in_axes), tree, "in_axes")
 
 
@@ -185,10 +182,9 @@ def _spread(axes: Any, tree: Tree, what: str) -> list[Axis]:
             return
         alike = (prefix.kind, prefix.names) == (part.kind, part.names)
         if not alike or len(prefix.children) != len(part.children):
-            raise ArgumentError(
+            raise ArgumentError.here(
                 f"{what} of vmap is {shown(axes)}, which is not like {tree}.",
-                where=user_location(),
-                remedy="Give one axis, or a structure like it with an axis or None for each part.",
+                "Give one axis, or a structure like it with an axis or None for each part.",
             )
         for inner, child in zip(prefix.children, part.children, strict=True):
             go(inner, child, rest)
@@ -227,18 +223,17 @@ def _turned(x: Any, axis: int, name: str) -> Array | Ragged:
     """An argument with the axis that is gone along first."""
     if isinstance(x, Ragged):
         if axis != 0:
-            raise ArgumentError(
+            raise ArgumentError.here(
                 f"vmap goes along the rows of {name}, a Ragged: along axis 0, not {axis}.",
-                where=user_location(), remedy="Give 0 as its axis.",
-            )  # fmt: skip
+                "Give 0 as its axis.",
+            )
         return x
     array = _traced(x, name)
     if not array.ndim:
-        raise ShapeError(
+        raise ShapeError.here(
             f"vmap goes along an axis of {name}, but it is a scalar, {describe(array)}.",
-            where=user_location(),
-            remedy="Give None as its axis in in_axes where it is the same for all.",
-        )  # fmt: skip
+            "Give None as its axis in in_axes where it is the same for all.",
+        )
     what = f"{name}, of type {describe(array)}"
     at = axis_below(array.ndim, axis, "vmap", what)
     return transpose(array, [at, *(k for k in range(array.ndim) if k != at)]) if at else array
@@ -289,11 +284,11 @@ class _Each(Generic[R]):
         for leaf in leaves:
             traced = as_tracer(leaf)
             if inside.home((traced.atom,)) is inside:
-                raise ArgumentError(
+                raise ArgumentError.here(
                     f"result{path} of {self.plan.who} differs from element to element, so that its"
                     " axis cannot be None.",
-                    where=user_location(), remedy="Give an axis for it in out_axes.",
-                )  # fmt: skip
+                    "Give an axis for it in out_axes.",
+                )
             found.append(Tracer(traced.atom, outer, traced.weak))
         return restructured(tree, found)
 
@@ -315,10 +310,10 @@ class _Each(Generic[R]):
         what = f"result{path} of {self.plan.who}"
         if isinstance(result, Ragged):
             if axis != 0:
-                raise ArgumentError(
+                raise ArgumentError.here(
                     f"{what} has rows of different lengths, whose axis is 0, not {axis}.",
-                    where=user_location(), remedy="Give 0 as its axis in out_axes.",
-                )  # fmt: skip
+                    "Give 0 as its axis in out_axes.",
+                )
             return result
         at = axis_below(result.ndim, axis, "vmap", f"{what} for all elements")
         order = [*range(1, at + 1), 0, *range(at + 1, result.ndim)]

@@ -21,7 +21,6 @@ import numpy as np
 from flatweave.base import pretty
 from flatweave.base.errors import ArgumentError
 from flatweave.base.pieces import loaded
-from flatweave.base.source import user_location
 from flatweave.frontend.ragged.offsets import (
     FALLING,
     FIRST,
@@ -53,10 +52,10 @@ class ChunkedRows(Node, Chunked):
         trees = {flatten(each)[1] for each in found if isinstance(each, Ragged)}
         if len(trees) != 1 or not all(isinstance(each, Ragged) for each in found):
             shown = pretty.listed([kind_of(each) for each in found])
-            raise ArgumentError(
+            raise ArgumentError.here(
                 f"Chunked needs Ragged values of one structure, got {shown}.",
-                where=user_location(), remedy="Make each of them with fw.ragged first.",
-            )  # fmt: skip
+                "Make each of them with fw.ragged first.",
+            )
         inner = [each.values for each in found]
         if isinstance(inner[0], Ragged):
             values: Any = ChunkedRows(inner)
@@ -90,10 +89,10 @@ class ChunkedRows(Node, Chunked):
     def cut(cls, array: Any, rows: int | None = None, *, values: int | None = None) -> ChunkedRows:
         """Chunks of at most `rows` rows each, or of at most `values` values each."""
         if (rows is None) is (values is None):
-            raise ArgumentError(
+            raise ArgumentError.here(
                 "a Ragged is cut by a number of rows or by a number of values: give one.",
-                where=user_location(), remedy="fw.Chunked.cut(rows, values=1 << 24).",
-            )  # fmt: skip
+                "fw.Chunked.cut(rows, values=1 << 24).",
+            )
         count = len(array)
         if rows is not None:
             cuts = [*range(0, max(count, 1), positive(rows)), count]
@@ -117,10 +116,9 @@ class ChunkedRows(Node, Chunked):
 
     def to_dask(self) -> NoReturn:
         """Not there: ArgumentError."""
-        raise ArgumentError(
+        raise ArgumentError.here(
             "to_dask takes arrays, and rows that differ in length are two of them.",
-            where=user_location(),
-            remedy="xs.values.to_dask() and xs.offsets.to_dask(); Chunked.ragged puts them"
+            "xs.values.to_dask() and xs.offsets.to_dask(); Chunked.ragged puts them"
             " together again.",
         )
 
@@ -193,10 +191,9 @@ class ChunkedRows(Node, Chunked):
         return Ragged.made(values, host_array(offsets - offsets[0]))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NoReturn:
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"{self!r} is no array: its rows differ in length.",
-            where=user_location(),
-            remedy="Go over its chunks, `for rows in xs`, or say xs.load(0, len(xs)).",
+            "Go over its chunks, `for rows in xs`, or say xs.load(0, len(xs)).",
         )
 
     def __repr__(self) -> str:

@@ -20,7 +20,6 @@ import numpy as np
 
 from flatweave.base.dtypes import i64
 from flatweave.base.errors import ArgumentError
-from flatweave.base.source import user_location
 from flatweave.frontend.arrays.joining import concat
 from flatweave.frontend.call.operation import operation
 from flatweave.frontend.elements.branches import branch
@@ -79,10 +78,10 @@ def rows_given(values: Any, dtype: Any, nulls: str) -> Ragged | None:
     if found is not None:
         return found
     if isinstance(values, Iterator | Set):
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"ragged got {kind_of(values)}, which has no order or can be read once only.",
-            where=user_location(), remedy="Make a list of rows first: fw.ragged(list(rows)).",
-        )  # fmt: skip
+            "Make a list of rows first: fw.ragged(list(rows)).",
+        )
     return None
 
 

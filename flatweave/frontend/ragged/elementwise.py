@@ -11,7 +11,6 @@ from collections.abc import Callable
 from typing import Any
 
 from flatweave.base.errors import ShapeError
-from flatweave.base.source import user_location
 from flatweave.frontend.arrays.shapes import reshaped
 from flatweave.frontend.elements.broadcasting import generated, met, place_along, read
 from flatweave.frontend.elements.scalars import operand
@@ -105,11 +104,11 @@ def _of_each_value(array: Tracer, rows: Ragged, who: str) -> Tracer:
     own, *rest = array.extents
     axes = array.ndim - rank_of(rows)
     if axes > 0:
-        raise ShapeError(
+        raise ShapeError.here(
             f"{who} got an array with more axes than a Ragged has, {describe(array)} for"
             f" {rank_of(rows)}.",
-            where=user_location(), remedy="Give one value for each row, or for each element.",
-        )  # fmt: skip
+            "Give one value for each row, or for each element.",
+        )
     if not axes:  # an axis for the elements of a row, too, as keepdims=True leaves it
         extents.same(
             rest.pop(0), ONE, f"{who} needs one value for each row of a Ragged, got {{0}}.",

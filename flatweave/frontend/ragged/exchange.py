@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 
 from flatweave.base.errors import ArgumentError, DTypeError, Unsupported
-from flatweave.base.source import user_location
 from flatweave.frontend.ragged.nulls import Masked, may_miss, null_error
 from flatweave.frontend.ragged.offsets import on_host
 from flatweave.frontend.ragged.ragged import Ragged
@@ -38,10 +37,9 @@ from flatweave.frontend.values.tree import flatten, map_leaves, unflatten
 def record_of(parts: Sequence[Any], fields: Sequence[str] | None) -> object:
     """Arrays as the dict of their fields, as a tuple where these have no names."""
     if any(isinstance(part, Ragged) for part in parts):
-        raise Unsupported(
+        raise Unsupported.here(
             "ragged got rows whose elements are records that hold lists.",
-            where=user_location(),
-            remedy="Make one Ragged of each field, fw.ragged(xs.field), with the same lengths.",
+            "Make one Ragged of each field, fw.ragged(xs.field), with the same lengths.",
         )
     return tuple(parts) if fields is None else dict(zip(fields, parts, strict=True))
 
@@ -79,29 +77,28 @@ def of_awkward(array: Any, nulls: str = "raise") -> Ragged:
         count, size = leaf.shape[:2]
         flat = map_leaves(lambda x: x.reshape(count * size, *x.shape[2:]), found)
         return equal_rows(flat, size, count)
-    raise ArgumentError(
+    raise ArgumentError.here(
         f"ragged got an Awkward array of type {array.type}, whose elements are no lists.",
-        where=user_location(),
-        remedy="Cut its values into rows with lengths=: fw.ragged(ak.to_numpy(xs), lengths=..).",
+        "Cut its values into rows with lengths=: fw.ragged(ak.to_numpy(xs), lengths=..).",
     )
 
 
 def _layout_values(layout: Any, whose: str, nulls: str, is_outermost: bool = False) -> object:
     """An array, a tree of arrays, or a Ragged, that stands for a part of a layout."""
     if layout.parameter("__array__") in TEXTS:
-        raise DTypeError(
+        raise DTypeError.here(
             f"ragged got an Awkward array with text: {whose} are strings.",
-            where=user_location(), remedy="Take a field of numbers, or numbers that stand for it.",
-        )  # fmt: skip
+            "Take a field of numbers, or numbers that stand for it.",
+        )
     if layout.is_option:
         return _option_values(layout, whose, nulls, is_outermost)
     if layout.is_indexed:
         return _layout_values(layout.project(), whose, nulls, is_outermost)
     if layout.is_union:
-        raise Unsupported(
+        raise Unsupported.here(
             "ragged got an Awkward array whose elements are of several types (a union).",
-            where=user_location(), remedy="Bring them to one type: ak.values_astype, ak.zip.",
-        )  # fmt: skip
+            "Bring them to one type: ak.values_astype, ak.zip.",
+        )
     if layout.is_record:
         parts = [_layout_values(x[: layout.length], FIELDS, nulls) for x in layout.contents]
         return record_of(parts, None if layout.is_tuple else layout.fields)
@@ -153,16 +150,14 @@ def _rows(chunk: Chunk, nulls: str) -> Ragged:
     """The rows of a chunk that must hold lists."""
     form = chunk.format
     if form.startswith("+s"):
-        raise ArgumentError(
+        raise ArgumentError.here(
             "ragged got a table or a column of structs, not a column of lists.",
-            where=user_location(),
-            remedy="Pass one column of lists: fw.ragged(table['name']).",
+            "Pass one column of lists: fw.ragged(table['name']).",
         )
     if not form.startswith(FIXED) and not _is_row(chunk):
-        raise ArgumentError(
+        raise ArgumentError.here(
             "ragged got an Arrow column whose elements are no lists.",
-            where=user_location(),
-            remedy="Cut its values into rows with offsets=, lengths= or flags=.",
+            "Cut its values into rows with offsets=, lengths= or flags=.",
         )
     if form.startswith(FIXED):
         size, length = int(form.removeprefix(FIXED)), chunk.length
@@ -186,11 +181,11 @@ def _rows(chunk: Chunk, nulls: str) -> Ragged:
 def _chunk_values(chunk: Chunk, start: int, count: int, whose: str, nulls: str) -> object:
     """`count` elements of a chunk: an array, a tree of arrays or a Ragged."""
     if start < 0 or count < 0 or start + count > chunk.length:
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"ragged got an Arrow column that is damaged: elements from {start} to {start + count}"
             f" of {chunk.length} belong to its rows.",
-            where=user_location(), remedy="Let its library check it: column.validate(full=True).",
-        )  # fmt: skip
+            "Let its library check it: column.validate(full=True).",
+        )
     missing = missing_in(chunk, start, count)
     if missing is not None and (nulls == "raise" or _is_row(chunk)):
         raise null_error("an Arrow column", whose, missing, FUNCTIONS, _is_row(chunk))

@@ -22,7 +22,6 @@ import numpy as np
 from flatweave.base.dtypes import bool_
 from flatweave.base.errors import ArgumentError, ShapeError, Unsupported
 from flatweave.base.pretty import counted
-from flatweave.base.source import user_location
 from flatweave.frontend.arrays.columns import compacted, unravel
 from flatweave.frontend.arrays.indexing import getitem, sliced
 from flatweave.frontend.arrays.reading import listed_index, read_atom
@@ -93,11 +92,11 @@ def by_rows(rows: Ragged, key: Ragged) -> Ragged:
         kept = compacted(leaf, [places])[0]
         return Ragged.made(taken(rows.values, kept), offsets_from(as_tracer(counts), False))
     if leaf.ndim > 1 or not leaf.element.is_integer:
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"an index of a Ragged that is a Ragged itself must hold bools or integers, one for"
             f" each element, got {describe(leaf)}.",
-            where=user_location(), remedy="Compare first: rows[rows > 0].",
-        )  # fmt: skip
+            "Compare first: rows[rows > 0].",
+        )
     own = as_tracer(key.offsets)
     extents.same(
         row_count(as_tracer(rows.offsets)), row_count(own),
@@ -124,17 +123,17 @@ def _expanded(rows: Ragged, key: Sequence[Any]) -> list[Any]:
     parts = list(key)
     rank = rank_of(rows)
     if any(part is None for part in parts):
-        raise ArgumentError(
+        raise ArgumentError.here(
             "an index of a Ragged holds None, which would be a new axis.",
-            where=user_location(), remedy="Give the values an axis: rows.values[:, None].",
-        )  # fmt: skip
+            "Give the values an axis: rows.values[:, None].",
+        )
     dots = [at for at, part in enumerate(parts) if part is Ellipsis]
     if len(parts) - len(dots) > rank or len(dots) > 1:
-        raise ShapeError(
+        raise ShapeError.here(
             f"a Ragged with {counted(rank, 'axis', 'axes')} got"
             f" {counted(len(parts), 'index', 'indices')}.",
-            where=user_location(), remedy="Give at most one index for each axis.",
-        )  # fmt: skip
+            "Give at most one index for each axis.",
+        )
     if dots:
         parts[dots[0] : dots[0] + 1] = [WHOLE] * (rank - len(parts) + 1)
     return parts or [WHOLE]
@@ -145,10 +144,9 @@ def _is_array(part: Any) -> bool:
 
 
 def _slice_between() -> Unsupported:
-    return Unsupported(
+    return Unsupported.here(
         "index arrays of a Ragged with a slice between them, after a slice of all rows.",
-        where=user_location(),
-        remedy="Index in two steps, rows[:, j][:, :, :, k], or"
+        "Index in two steps, rows[:, j][:, :, :, k], or"
         " fw.map(lambda row: row[j, :, k], rows).",
     )
 
@@ -198,10 +196,9 @@ def _index(part: Any) -> Tracer:
     if found.element is bool_ and not found.ndim:
         raise no_single_bool()
     if not found.element.is_integer:
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"an index into rows of a Ragged must be an integer or a slice, got {describe(found)}.",
-            where=user_location(),
-            remedy="Choose between elements with fw.where, or filter rows.values."
+            "Choose between elements with fw.where, or filter rows.values."
             if found.element is bool_
             else "Convert it with astype(fw.i64), or divide with // rather than /.",
         )

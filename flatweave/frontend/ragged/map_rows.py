@@ -19,7 +19,6 @@ from typing import Any
 from flatweave.base.dtypes import i64
 from flatweave.base.errors import ShapeError, Unsupported
 from flatweave.base.records import record
-from flatweave.base.source import user_location
 from flatweave.frontend.elements.broadcasting import generated, read
 from flatweave.frontend.elements.element_arguments import outside
 from flatweave.frontend.elements.lambdas import check_arity, element_type, name_of, own
@@ -141,10 +140,10 @@ def _below(rows: Ragged, inside: Scope) -> object:
     if not uneven:
         return rows.values
     if tree != LEAF:
-        raise Unsupported(
+        raise Unsupported.here(
             "rows of tuples of arrays whose lengths differ from element to element.",
-            where=user_location(), remedy="Give each array of the tuple as a separate result.",
-        )  # fmt: skip
+            "Give each array of the tuple as a separate result.",
+        )
     return _by_rows(own(as_tracer(uneven[0]), inside), inside)
 
 
@@ -304,10 +303,9 @@ def _row_count(parts: Sequence[Source]) -> Atom:
     count: Atom | None = None
     for part in parts:
         if part.offsets is None and not part.array.ndim:
-            raise ShapeError(
+            raise ShapeError.here(
                 f"map goes through arrays, but xs is a scalar, {describe(part.array)}.",
-                where=user_location(),
-                remedy="Use the scalar inside the function: it may be read from outside.",
+                "Use the scalar inside the function: it may be read from outside.",
             )
         own_ = row_count(part.offsets) if part.offsets is not None else part.array.extents[0]
         count = own_ if count is None else extents.same(

@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from flatweave.base.errors import ArgumentError, UserError
-from flatweave.base.source import user_location
 from flatweave.frontend.ragged.ragged import Ragged
 from flatweave.frontend.values.array import METHODS, Array, Tracer, host_array
 from flatweave.frontend.values.asarray import Values, contents
@@ -44,11 +43,11 @@ def null_error(
     places = np.flatnonzero(missing)
     holds = "a null" if len(places) == 1 else f"{len(places)} nulls"
     remedy = f"Fill them with a value or drop them first, for instance with {functions}."
-    return ArgumentError(
+    return ArgumentError.here(
         f"ragged got {what} with {holds} among {whose}, the first at {places[0]}; no number stands"
         " for that.",
-        where=user_location(), remedy=remedy if are_rows else remedy + APART,
-    )  # fmt: skip
+        remedy if are_rows else remedy + APART,
+    )
 
 
 def may_miss(values: object, missing: Values | None = None) -> object:

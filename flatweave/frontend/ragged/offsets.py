@@ -65,36 +65,35 @@ def the_one(offsets: Any, lengths: Any, flags: Any) -> tuple[str, Any]:
     given = [(name, value) for name, value in named if value is not None]
     if len(given) != 1:
         names = " and ".join(name for name, _ in given) or "none"
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"ragged needs one of offsets, lengths and flags, got {names}.",
-            where=user_location(), remedy="Say once where the rows are: offsets=[0, 2, 5].",
-        )  # fmt: skip
+            "Say once where the rows are: offsets=[0, 2, 5].",
+        )
     return given[0]
 
 
 def check_values(leaves: Sequence[Any]) -> None:
     if not leaves or not all(leaf.ndim for leaf in leaves):
-        raise ShapeError(
+        raise ShapeError.here(
             "ragged needs values in arrays of rank 1 or more.",
-            where=user_location(), remedy="Give the elements of all rows in one array, in order.",
-        )  # fmt: skip
+            "Give the elements of all rows in one array, in order.",
+        )
 
 
 def check_cut(cut: Any, name: str) -> None:
     """The array that says where rows are has one axis, and integers or bools."""
     if cut.ndim != 1:
-        raise ShapeError(
+        raise ShapeError.here(
             f"the {name} of ragged must be an array of rank 1, got {describe(cut)}.",
-            where=user_location(), remedy="Give a flat array: one for each row or value.",
-        )  # fmt: skip
+            "Give a flat array: one for each row or value.",
+        )
     kind = cut.dtype.kind
     if kind == "b" if name == "flags" else kind in "iu":
         return
     wanted = "bool" if name == "flags" else "integers"
-    raise DTypeError(
+    raise DTypeError.here(
         f"the {name} of ragged must be {wanted}, got {describe(cut)}.",
-        where=user_location(),
-        remedy="Compare them first: flags != 0." if name == "flags" else "Use astype(fw.i64).",
+        "Compare them first: flags != 0." if name == "flags" else "Use astype(fw.i64).",
     )
 
 
@@ -107,10 +106,10 @@ def _host_values(value: Any, name: str) -> Values:
     if found is None and isinstance(value, list):
         found = values_of(list_values(value) if value else np.zeros(0, np.int64), name)
     if found is None:
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"{name} must be an array, got {kind_of(value)}.",
-            where=user_location(), remedy="Pass a NumPy array, a list of numbers or a fw.Array.",
-        )  # fmt: skip
+            "Pass a NumPy array, a list of numbers or a fw.Array.",
+        )
     return found
 
 
@@ -137,19 +136,19 @@ def on_host(
         return Ragged.made(values, _cut(given, name, len(values), [values.offsets]))
     leaves, tree = flatten(values, is_number_list)
     if tree.irregular:
-        raise Unsupported(
+        raise Unsupported.here(
             "the values of ragged hold a Ragged next to other arrays.",
-            where=user_location(), remedy="Make one Ragged of each, with the same lengths.",
-        )  # fmt: skip
+            "Make one Ragged of each, with the same lengths.",
+        )
     arrays = [_where_they_are(leaf, "values of ragged") for leaf in leaves]
     check_values(arrays)
     total = len(arrays[0])
     for array in arrays[1:]:
         if len(array) != total:
-            raise ShapeError(
+            raise ShapeError.here(
                 f"ragged needs arrays of one length, got {total} and {len(array)}.",
-                where=user_location(), remedy="Cut both to the shorter one with xs[:n].",
-            )  # fmt: skip
+                "Cut both to the shorter one with xs[:n].",
+            )
     offsets = _cut(given, name, total, arrays)
     kept = [each if isinstance(each, DeviceArray) else HostArray(shared(each)) for each in arrays]
     return Ragged.made(unflatten(tree, kept), offsets)

@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 
 from flatweave.base.errors import ArgumentError
-from flatweave.base.source import user_location
 from flatweave.frontend.arrays.joining import concat
 from flatweave.frontend.arrays.reading import element
 from flatweave.frontend.arrays.shapes import axis_below
@@ -42,10 +41,9 @@ from flatweave.terms.syntax import Atom
 def concat_rows(parts: Sequence[Any], axis: Any) -> Ragged:
     """The rows of several Ragged values, concatenated."""
     if not all(isinstance(part, Ragged) for part in parts):
-        raise ArgumentError(
-            "concat got a Ragged and an array.",
-            where=user_location(), remedy="Make rows of the array first: fw.ragged([xs]).",
-        )  # fmt: skip
+        raise ArgumentError.here(
+            "concat got a Ragged and an array.", "Make rows of the array first: fw.ragged([xs])."
+        )
     number = axis_below(rank_of(parts[0]), axis, "concat", "a Ragged")
     if number == 1:
         return _side_by_side(parts)
@@ -127,18 +125,17 @@ def ordered_rows(who: str, rows: Ragged, key: Key, descending: bool, axis: Any) 
 def _by_key(who: str, rows: Ragged, key: Key, descending: bool) -> Array | Ragged:
     """The rows in the order of what a function gives for each."""
     if key is None:
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"{who} of a Ragged needs an axis or a key: rows themselves have no order.",
-            where=user_location(),
-            remedy=f"fw.{who}(rows, axis=1) orders the elements of each row,"
+            f"fw.{who}(rows, axis=1) orders the elements of each row,"
             f" fw.{who}(rows, key=f) the rows by f(row).",
-        )  # fmt: skip
+        )
     keys = map_rows(key, [rows])
     if is_irregular(keys):
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"the key of {who} gives rows of different lengths, which have no order.",
-            where=user_location(), remedy="Give a number, or a tuple of numbers: key=fw.sum.",
-        )  # fmt: skip
+            "Give a number, or a tuple of numbers: key=fw.sum.",
+        )
     order = METHODS["argsort"](keys, None, descending)
     return order if who == "argsort" else gathered(rows, as_tracer(order))
 
@@ -146,10 +143,9 @@ def _by_key(who: str, rows: Ragged, key: Key, descending: bool) -> Array | Ragge
 def with_row(rows: Ragged, key: Any, row: Any) -> Ragged:
     """The rows, one of which is another, of any length."""
     if isinstance(key, slice | tuple | list) or (isinstance(key, Array) and key.ndim):
-        raise ArgumentError(
+        raise ArgumentError.here(
             "replace changes one row of a Ragged at a time.",
-            where=user_location(),
-            remedy="Put rows together with fw.concat([rows[:i], others, rows[j:]]).",
+            "Put rows together with fw.concat([rows[:i], others, rows[j:]]).",
         )
     count = row_count(as_tracer(rows.offsets))
     numbers = generated((count,), tracer_of)[0]
@@ -169,11 +165,11 @@ def _one(row: Any, rows: Ragged) -> Ragged:
             row = np.zeros(0, wanted[0].dtype)
         leaves, tree = as_tracers(row, "the row of replace")
         if tree != own:
-            raise ArgumentError(
+            raise ArgumentError.here(
                 f"replace needs a row of the structure {shape_text(own, wanted)}, got"
                 f" {shape_text(tree, leaves)}.",
-                where=user_location(), remedy="Give it the structure of the other rows.",
-            )  # fmt: skip
+                "Give it the structure of the other rows.",
+            )
         pairs = zip(leaves, wanted, strict=True)
         row = unflatten(tree, [taken(mine, x.element, "the row of replace") for mine, x in pairs])
         length = extents.same_length(leaves, "a row", ["values"] * len(leaves))

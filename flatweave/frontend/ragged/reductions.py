@@ -21,7 +21,6 @@ from typing import Any
 from flatweave.base.dtypes import f64, i64
 from flatweave.base.errors import ArgumentError
 from flatweave.base.records import record
-from flatweave.base.source import user_location
 from flatweave.frontend.arrays.shapes import axis_below
 from flatweave.frontend.arrays.sorting import Key, in_lines
 from flatweave.frontend.elements.broadcasting import generated, read
@@ -194,10 +193,10 @@ def over_rows(
         results = fn(found.whole(), axis=(1, *inside) if inside else 1, **given)
     is_placed = is_ours and who in PLACED
     if len(axes) > 1 and (is_placed or isinstance(results, Ragged)):
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"{who} goes along one axis, got {tuple(axes)}.",
-            where=user_location(), remedy="Give one axis, or None for all values.",
-        )  # fmt: skip
+            "Give one axis, or None for all values.",
+        )
     if isinstance(results, Ragged):
         return cut_as(rows, found.back(results.values))
     if is_placed:
@@ -372,10 +371,9 @@ def _axes_of(rank: int, axis: Any, who: str) -> list[int]:
     parts = axis if isinstance(axis, tuple | list) else [axis]
     found = sorted(axis_below(rank, part, who, "a Ragged") for part in parts)
     if len(set(found)) < len(found):
-        raise ArgumentError(
-            f"{who} got an axis twice: {tuple(parts)}.",
-            where=user_location(), remedy="Name each axis once.",
-        )  # fmt: skip
+        raise ArgumentError.here(
+            f"{who} got an axis twice: {tuple(parts)}.", "Name each axis once."
+        )
     return found
 
 

@@ -19,7 +19,6 @@ import numpy as np
 
 from flatweave.base.dtypes import DType
 from flatweave.base.errors import ArgumentError, Unsupported, UserError
-from flatweave.base.source import user_location
 from flatweave.frontend.ragged.nulls import Masked, joined, taken
 from flatweave.frontend.ragged.offsets import on_host
 from flatweave.frontend.ragged.ragged import Ragged
@@ -102,10 +101,10 @@ def of_rows(rows: Sequence[Any], dtype: Any = None, nulls: str = "raise") -> Rag
             raise _no_element(lengths, found[kind], kind)
     if found.keys() & ROWS:
         if not found.keys() <= ROWS | {"tuple"}:
-            raise ArgumentError(
+            raise ArgumentError.here(
                 "ragged got rows of numbers and rows of rows.",
-                where=user_location(), remedy="Nest all of them equally deep, [[[1]], [[2], [3]]].",
-            )  # fmt: skip
+                "Nest all of them equally deep, [[[1]], [[2], [3]]].",
+            )
         return cut(of_rows(items, dtype, nulls), lengths)
     if found.keys() & RECORDS:
         return cut(_columns(items, dtype), lengths)
@@ -187,22 +186,20 @@ def _columns_of(items: Sequence[Any], tree: Tree) -> list[list[Any]]:
     for item in items:
         leaves, own = flatten(item, _is_listed)
         if own != tree:
-            raise ArgumentError(
+            raise ArgumentError.here(
                 f"ragged got elements of different structures, {shown(items[0])} and"
                 f" {shown(item)}.",
-                where=user_location(),
-                remedy="Give all of them the same fields, tuples of one length; rows of rows are"
+                "Give all of them the same fields, tuples of one length; rows of rows are"
                 " lists of lists, not of tuples.",
             )
         for column, leaf in zip(columns, leaves, strict=True):
             column.append(leaf)
     for column in columns:
         if any(isinstance(item, list) for item in column):
-            raise Unsupported(
+            raise Unsupported.here(
                 "the elements of ragged hold lists and numbers.",
-                where=user_location(), remedy="Make one Ragged of each field, under the same"
-                " offsets.",
-            )  # fmt: skip
+                "Make one Ragged of each field, under the same offsets.",
+            )
     return columns
 
 
@@ -291,10 +288,10 @@ def _dtypes_in(dtype: Any) -> tuple[list[Any], Tree]:
 
 
 def _other_dtypes(dtype: Any, what: str) -> UserError:
-    return ArgumentError(
+    return ArgumentError.here(
         f"the dtype of ragged, {shown(dtype)}, does not fit {what}.",
-        where=user_location(), remedy="Give one dtype, or a tuple or dict of them like an element.",
-    )  # fmt: skip
+        "Give one dtype, or a tuple or dict of them like an element.",
+    )
 
 
 NO_ROW = {
@@ -310,10 +307,9 @@ def _no_row(row: Any, place: int, kind: str) -> UserError:
     if kind == "number" and row != row:  # how pandas writes what is missing
         kind = "none"
     what = "None" if row is None else "nan" if kind == "none" else kind_of(row)
-    return ArgumentError(
-        f"row {place} of ragged is {what}, where a list or an array is needed.",
-        where=user_location(), remedy=NO_ROW[kind],
-    )  # fmt: skip
+    return ArgumentError.here(
+        f"row {place} of ragged is {what}, where a list or an array is needed.", NO_ROW[kind]
+    )
 
 
 def _no_element(lengths: Any, place: int, kind: str) -> UserError:
@@ -324,6 +320,4 @@ def _no_element(lengths: Any, place: int, kind: str) -> UserError:
     what, remedy = "None, which is not a number", "Leave it out, or write fw.nan instead."
     if kind == "text":
         what, remedy = "text", "Convert it to a number first, or to bytes, which are rows of u8."
-    return ArgumentError(
-        f"element {at} of row {row} of ragged is {what}.", where=user_location(), remedy=remedy
-    )
+    return ArgumentError.here(f"element {at} of row {row} of ragged is {what}.", remedy)

@@ -14,7 +14,6 @@ import numpy as np
 from flatweave.base.dtypes import bool_
 from flatweave.base.errors import ArgumentError, IndexOutOfBounds
 from flatweave.base.pretty import counted
-from flatweave.base.source import user_location
 from flatweave.frontend.arrays.indexing import getitem
 from flatweave.frontend.arrays.reading import from_start
 from flatweave.frontend.call.operation import operation
@@ -51,10 +50,9 @@ def _host(rows: Any, i: Any) -> object:
     if type(i) is not int:
         return NotImplemented
     if not -count <= i < count:
-        raise IndexOutOfBounds(
+        raise IndexOutOfBounds.here(
             f"index {i} is outside a Ragged of {counted(count, 'row')}.",
-            where=user_location(),
-            remedy=f"Indices go from {-count} to {count - 1}." if count else "It has no rows.",
+            f"Indices go from {-count} to {count - 1}." if count else "It has no rows.",
         )
     start, stop = rows.offsets.to_numpy()[i % count : i % count + 2]
     return _host_part(rows.values, start, stop)
@@ -112,11 +110,10 @@ def _field(rows: Ragged, name: str) -> Ragged:
     fields = {**fields, **{name: getattr(rows.values, name) for name in names}}
     if name not in fields:
         known = ", ".join(map(repr, fields))
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"a Ragged has no field {name!r}: its elements have"
             f" {f'the fields {known}' if known else 'no names'}.",
-            where=user_location(),
-            remedy="Rows are chosen by numbers, slices and masks; rows.values are the elements.",
+            "Rows are chosen by numbers, slices and masks; rows.values are the elements.",
         )
     return Ragged.made(fields[name], rows.offsets)
 
@@ -147,10 +144,9 @@ def chosen(rows: Ragged, i: Any) -> Any:
 
 
 def no_single_bool() -> ArgumentError:
-    return ArgumentError(
+    return ArgumentError.here(
         "an index of a Ragged is one bool, which would be a new axis.",
-        where=user_location(),
-        remedy="Give a bool for each row, or choose: fw.cond(p, lambda: rows, lambda: rows[:0]).",
+        "Give a bool for each row, or choose: fw.cond(p, lambda: rows, lambda: rows[:0]).",
     )
 
 
@@ -189,10 +185,10 @@ def numbers_of(rows: Ragged, key: Any) -> Tracer:
 
 def no_rank_one(found: Tracer) -> ArgumentError:
     """An index array of a Ragged whose rank is not 1."""
-    return ArgumentError(
+    return ArgumentError.here(
         f"an index array of a Ragged must have rank 1, got {describe(found)}.",
-        where=user_location(), remedy="Give the indices of rows in a vector.",
-    )  # fmt: skip
+        "Give the indices of rows in a vector.",
+    )
 
 
 def _slice(rows: Ragged, part: slice) -> Ragged:

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from flatweave.base.errors import Unsupported, UserError
-from flatweave.base.source import user_location
 from flatweave.frontend.ragged.ragged import Ragged
 from flatweave.frontend.values.array import METHODS
 from flatweave.frontend.values.arrow_interface import Column, lists, numbers, structs, with_missing
@@ -44,9 +43,8 @@ def to_awkward(rows: Ragged) -> object:
     try:
         import awkward  # optional dependency
     except ImportError as failure:
-        raise Unsupported(
-            f"to_awkward needs Awkward Array: {failure}.",
-            where=user_location(), remedy="Install it with pip install awkward.",
+        raise Unsupported.here(
+            f"to_awkward needs Awkward Array: {failure}.", "Install it with pip install awkward."
         ) from None  # fmt: skip
 
     def content(values: Any) -> object:
@@ -99,10 +97,9 @@ def column_of(values: Any) -> Column:
 
 
 def _missing(failure: ImportError) -> UserError:
-    return Unsupported(
-        f"to_arrow needs pyarrow: {failure}.",
-        where=user_location(), remedy="Install it with pip install pyarrow.",
-    )  # fmt: skip
+    return Unsupported.here(
+        f"to_arrow needs pyarrow: {failure}.", "Install it with pip install pyarrow."
+    )
 
 
 METHODS["to_arrow"] = to_arrow

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from flatweave.base.errors import ArgumentError, ShapeError
-from flatweave.base.source import user_location
 from flatweave.frontend.arrays.axes import axes_named, axes_of
 from flatweave.frontend.arrays.joining import concat, in_one_dtype
 from flatweave.frontend.arrays.shapes import (
@@ -49,16 +48,13 @@ def stack(arrays: Sequence[Any], axis: int = 0) -> Array:
     """
     leaves = [as_tracer(array, "an array of stack") for array in arrays]
     if not leaves:
-        raise ArgumentError(
-            "stack needs at least one array.",
-            where=user_location(), remedy="Give a list of arrays.",
-        )  # fmt: skip
+        raise ArgumentError.here("stack needs at least one array.", "Give a list of arrays.")
     for leaf in leaves[1:]:
         if leaf.ndim != leaves[0].ndim:
-            raise ShapeError(
+            raise ShapeError.here(
                 f"stack needs arrays of one shape, got {describe(leaves[0])} and {describe(leaf)}.",
-                where=user_location(), remedy="Broadcast them to one: fw.broadcast_to(x, shape).",
-            )  # fmt: skip
+                "Broadcast them to one: fw.broadcast_to(x, shape).",
+            )
         for k in range(leaf.ndim):
             extents.same(
                 leaves[0].extents[k], leaf.extents[k],
@@ -108,10 +104,10 @@ def unstack(x: Any, axis: int = 0) -> tuple[Array, ...]:
     at = axis_of(array, axis, "unstack")
     extent = array.extents[at]
     if not isinstance(extent, Const):
-        raise ShapeError(
+        raise ShapeError.here(
             "unstack gives a tuple, and how many arrays it has is known at run time only.",
-            where=user_location(), remedy="Index the axis, or map over it.",
-        )  # fmt: skip
+            "Index the axis, or map over it.",
+        )
     rest = array.extents[:at] + array.extents[at + 1 :]
     return tuple(
         generated(rest, lambda *i, k=k: read(array, (*i[:at], index(k), *i[at:])))[0]
@@ -140,11 +136,11 @@ def squeeze(x: Any, axis: Any = None) -> Array:
     array = as_tracer(x, "x of squeeze")
     if axis is None:
         if not all(isinstance(extent, Const) for extent in array.extents):
-            raise ArgumentError(
+            raise ArgumentError.here(
                 f"squeeze of {describe(array)} needs an axis: which extents are 1 is known at run"
                 " time only.",
-                where=user_location(), remedy="Name the axes: fw.squeeze(x, axis=0).",
-            )  # fmt: skip
+                "Name the axes: fw.squeeze(x, axis=0).",
+            )
         axis = tuple(at for at, extent in enumerate(array.extents) if extent == ONE)
     gone = axes_of(array, axis, "squeeze")
     for at in gone:
@@ -168,10 +164,10 @@ def moveaxis(x: Any, source: Any, destination: Any) -> Array:
     array = as_tracer(x, "x of moveaxis")
     froms, tos = (axes_named(array, axes, "moveaxis") for axes in (source, destination))
     if len(froms) != len(tos):
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"moveaxis got {len(tos)} destinations for {len(froms)} axes.",
-            where=user_location(), remedy="For instance fw.moveaxis(x, (0, 1), (1, 0)).",
-        )  # fmt: skip
+            "For instance fw.moveaxis(x, (0, 1), (1, 0)).",
+        )
     order = [at for at in range(array.ndim) if at not in froms]
     for to, at in sorted(zip(tos, froms, strict=True)):
         order.insert(to, at)
@@ -204,10 +200,10 @@ def matrix_transpose(x: Any) -> Array:
     """
     array = as_tracer(x, "x of matrix_transpose")
     if array.ndim < 2:
-        raise ShapeError(
+        raise ShapeError.here(
             f"matrix_transpose takes matrices, got {describe(array)}.",
-            where=user_location(), remedy="Give an array of two axes or more.",
-        )  # fmt: skip
+            "Give an array of two axes or more.",
+        )
     order = [*range(array.ndim - 2), array.ndim - 1, array.ndim - 2]
     return transposed(array, order)
 
@@ -246,10 +242,10 @@ def roll(x: Any, shift: Any, axis: Any = None) -> Array:
         return reshaped(_rolled(raveled(array), shifts, [0] * len(shifts)), array.extents)
     axes = axes_named(array, axis, "roll", repeated=True)
     if len(axes) != len(shifts) and 1 not in (len(axes), len(shifts)):
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"roll got {len(shifts)} shifts for {len(axes)} axes.",
-            where=user_location(), remedy="Give one for each axis, or one for all.",
-        )  # fmt: skip
+            "Give one for each axis, or one for all.",
+        )
     many = max(len(axes), len(shifts)) if axes and shifts else 0
     if not many:
         return array

@@ -9,7 +9,6 @@ import numpy as np
 
 from flatweave.base.dtypes import DType, bf16, bool_, f64, i64, u64
 from flatweave.base.errors import ArgumentError, ShapeError
-from flatweave.base.source import user_location
 from flatweave.frontend.arrays.shapes import integer
 from flatweave.frontend.call.operation import operation
 from flatweave.frontend.elements.broadcasting import cast, generated, read
@@ -160,15 +159,15 @@ def arange(
     first, end = (0, start) if stop is None else (start, stop)
     numbers = (first, end, step)
     if not all(isinstance(number, int | float) for number in numbers):
-        raise ArgumentError(
+        raise ArgumentError.here(
             "arange takes Python numbers, which say how long the array is.",
-            where=user_location(), remedy="For a computed length write fw.iota(n) * step + start.",
-        )  # fmt: skip
+            "For a computed length write fw.iota(n) * step + start.",
+        )
     if step == 0:
-        raise ArgumentError(
+        raise ArgumentError.here(
             "arange with a step of 0 never ends.",
-            where=user_location(), remedy="Give another step; fw.full(n, v) repeats one value.",
-        )  # fmt: skip
+            "Give another step; fw.full(n, v) repeats one value.",
+        )
     floats = any(isinstance(number, float) for number in numbers)
     wanted = dtype_of(dtype) if dtype is not None else f64 if floats else i64
     own = f64 if floats or wanted.is_float else i64
@@ -176,10 +175,10 @@ def arange(
     ends = (first, first + step * (count - 1)) if own is i64 and count else ()
     for number in ends:
         if not fits(number, u64 if wanted is u64 else i64):
-            raise ScalarOverflowError(
-                f"arange reaches {number}, which does not fit {wanted}.", where=user_location(),
-                remedy="Give numbers of 64 bits, with dtype=fw.u64 from 2**63 on, or floats.",
-            )  # fmt: skip
+            raise ScalarOverflowError.here(
+                f"arange reaches {number}, which does not fit {wanted}.",
+                "Give numbers of 64 bits, with dtype=fw.u64 from 2**63 on, or floats.",
+            )
     begin, by = constant(first, own), constant(step, own)
 
     def element(i: Any) -> Tracer:
@@ -256,10 +255,9 @@ def _triangle(x: Any, k: int, fn: str, who: str) -> Tracer:
     """The elements of matrices on one side of a diagonal, 0 on the other."""
     array = as_tracer(x, f"x of {who}")
     if array.ndim < 2:
-        raise ShapeError(
-            f"{who} takes matrices, got {describe(array)}.",
-            where=user_location(), remedy="Give an array of two axes or more.",
-        )  # fmt: skip
+        raise ShapeError.here(
+            f"{who} takes matrices, got {describe(array)}.", "Give an array of two axes or more."
+        )
     by = _diagonal(k, who)
     zero = tracer_of(constant(0, array.element))
 
@@ -313,16 +311,14 @@ def meshgrid(*arrays: Any, indexing: str = "xy") -> tuple[Array, ...]:
                [4, 4]], dtype=int64)
     """
     if indexing not in ("xy", "ij"):
-        raise ArgumentError(
-            f'indexing of meshgrid is "xy" or "ij", got {indexing!r}.',
-            where=user_location(), remedy='Leave it out for "xy".',
-        )  # fmt: skip
+        raise ArgumentError.here(
+            f'indexing of meshgrid is "xy" or "ij", got {indexing!r}.', 'Leave it out for "xy".'
+        )
     axes = [as_tracer(array, "an array of meshgrid") for array in arrays]
     if any(axis.ndim != 1 for axis in axes):
-        raise ShapeError(
-            "meshgrid takes arrays of one axis.",
-            where=user_location(), remedy="Reshape them first: xs.reshape(-1).",
-        )  # fmt: skip
+        raise ShapeError.here(
+            "meshgrid takes arrays of one axis.", "Reshape them first: xs.reshape(-1)."
+        )
     order = list(range(len(axes)))
     if indexing == "xy" and len(axes) > 1:
         order[:2] = [1, 0]

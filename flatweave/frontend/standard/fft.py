@@ -15,7 +15,6 @@ from typing import Any
 
 from flatweave.base.dtypes import f64
 from flatweave.base.errors import ArgumentError, DTypeError, ShapeError
-from flatweave.base.source import user_location
 from flatweave.frontend.arrays.axes import axes_named
 from flatweave.frontend.arrays.shapes import axis_of, reshape
 from flatweave.frontend.call.operation import operation
@@ -109,7 +108,7 @@ def _expect_elements(length: Any, who: str) -> None:
     message, remedy = f"{who} needs lines of at least one element.", "Check the length first."
     condition = current().apply("gt", extent, ZERO)
     if is_refused(condition):
-        raise ShapeError(message, where=user_location(), remedy=remedy)
+        raise ShapeError.here(message, remedy)
     check(condition, "empty", (extent,), check_message(message, [], remedy))
 
 
@@ -134,10 +133,10 @@ def _half(x: Any, n: Any, axis: Any, norm: Any, sign: int, who: str) -> Array:
     """The first half of the transform of real lines, of which the other is the mirror image."""
     array = either(x, f"x of {who}")
     if isinstance(array, Complex):
-        raise DTypeError(
+        raise DTypeError.here(
             f"{who} is of real numbers, got {describe(array)}.",
-            where=user_location(), remedy="Use fw.fft.fft, or a part: fw.real(x).",
-        )  # fmt: skip
+            "Use fw.fft.fft, or a part: fw.real(x).",
+        )
     lines, at = _lines(array, axis, who)
     given = as_tracer(_resized(lines, n))
     length = given.shape[-1]
@@ -286,15 +285,14 @@ def _axes(x: Any, s: Any, axes: Any, who: str, least: int = 0) -> list[tuple[Any
         axes = tuple(range(array.ndim - len(s), array.ndim))
     chosen = axes_named(plain, axes, who, repeated=True)
     if s is not None and len(s) != len(chosen):
-        raise ArgumentError(
-            f"{who} got {len(s)} lengths for {len(chosen)} axes.",
-            where=user_location(), remedy="Give one for each axis.",
-        )  # fmt: skip
+        raise ArgumentError.here(
+            f"{who} got {len(s)} lengths for {len(chosen)} axes.", "Give one for each axis."
+        )
     if len(chosen) < least:
-        raise ShapeError(
+        raise ShapeError.here(
             f"{who} of {describe(array)} goes along no axis; it needs at least one axis.",
-            where=user_location(), remedy="Give an array of one axis or more.",
-        )  # fmt: skip
+            "Give an array of one axis or more.",
+        )
     return list(zip([None] * len(chosen) if s is None else s, chosen, strict=True))
 
 

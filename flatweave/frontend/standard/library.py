@@ -137,10 +137,9 @@ def matrices(x: Any, who: str, is_square: bool = False) -> Array:
     array = either(x, f"x of {who}")
     plain = part_of(array)
     if plain.ndim < 2:
-        raise ShapeError(
-            f"{who} takes matrices, got {describe(array)}.",
-            where=user_location(), remedy="Give an array of two axes or more.",
-        )  # fmt: skip
+        raise ShapeError.here(
+            f"{who} takes matrices, got {describe(array)}.", "Give an array of two axes or more."
+        )
     if is_square:
         extents.same(
             plain.extents[-2], plain.extents[-1],
@@ -316,8 +315,8 @@ def norm_of(norm: Any) -> str:
     """The name of a way to divide; None is "backward"."""
     norm = "backward" if norm is None else norm
     if norm not in NORMS:
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"norm of a transform is one of {', '.join(NORMS)}, got {norm!r}.",
-            where=user_location(), remedy='Leave it out for "backward".',
-        )  # fmt: skip
+            'Leave it out for "backward".',
+        )
     return str(norm)

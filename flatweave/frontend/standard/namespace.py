@@ -34,7 +34,6 @@ from flatweave.base.dtypes import (
 )
 from flatweave.base.errors import ArgumentError, DTypeError
 from flatweave.base.records import record
-from flatweave.base.source import user_location
 from flatweave.frontend.values.array import METHODS, Array, Tracer, kind_of
 from flatweave.frontend.values.exchange import DEVICES, HOST, on_device
 from flatweave.frontend.values.number_formats import Composed
@@ -96,10 +95,7 @@ def finfo(type: Any) -> FloatInfo:
     dtype = _of(type)
     dtype = PARTS.get(dtype, dtype)
     if not dtype.is_float:
-        raise DTypeError(
-            f"finfo is of floats, got {dtype}.",
-            where=user_location(), remedy="Ask fw.iinfo for integers.",
-        )  # fmt: skip
+        raise DTypeError.here(f"finfo is of floats, got {dtype}.", "Ask fw.iinfo for integers.")
     if dtype is bf16:
         return FloatInfo(16, 2.0**-7, FAR_BF16, -FAR_BF16, 2.0**-126, dtype)
     held: Any = np.finfo(dtype.numpy)
@@ -119,10 +115,7 @@ def iinfo(type: Any) -> IntegerInfo:
     """
     dtype = _of(type)
     if not dtype.is_integer:
-        raise DTypeError(
-            f"iinfo is of integers, got {dtype}.",
-            where=user_location(), remedy="Ask fw.finfo for floats.",
-        )  # fmt: skip
+        raise DTypeError.here(f"iinfo is of integers, got {dtype}.", "Ask fw.finfo for floats.")
     return IntegerInfo(dtype.bits, int(dtype.high), int(dtype.low), dtype)
 
 
@@ -187,16 +180,15 @@ def isdtype(dtype: Any, kind: Any) -> bool:
     own = any_dtype_of(dtype)
     if isinstance(kind, str):
         if kind not in KINDS:
-            raise DTypeError(
-                f"there is no kind of dtypes {kind!r}.",
-                where=user_location(), remedy=f"Kinds are: {', '.join(KINDS)}.",
-            )  # fmt: skip
+            raise DTypeError.here(
+                f"there is no kind of dtypes {kind!r}.", f"Kinds are: {', '.join(KINDS)}."
+            )
         return own in KINDS[kind]
     if kind is None:
-        raise DTypeError(
+        raise DTypeError.here(
             f"a kind of dtypes is a name or a dtype, got {kind_of(kind)}.",
-            where=user_location(), remedy="For instance \"integral\" or fw.f32.",
-        )  # fmt: skip
+            "For instance \"integral\" or fw.f32.",
+        )
     return own == any_dtype_of(kind)
 
 
@@ -245,10 +237,10 @@ def __array_namespace_info__() -> NamespaceInfo:
 def namespace(version: Any) -> Any:
     """The package, which has the standard's names; ArgumentError for a version it does not know."""
     if version is not None and version not in VERSIONS:
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"there is no version {version!r} of the array API standard here.",
-            where=user_location(), remedy=f"Versions are: {', '.join(VERSIONS)}.",
-        )  # fmt: skip
+            f"Versions are: {', '.join(VERSIONS)}.",
+        )
     return sys.modules[__name__.partition(".")[0]]
 
 

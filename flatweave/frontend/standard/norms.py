@@ -7,7 +7,6 @@ from typing import Any
 
 from flatweave.base.dtypes import f64
 from flatweave.base.errors import ArgumentError, ShapeError
-from flatweave.base.source import user_location
 from flatweave.frontend.arrays.joining import broadcast_arrays
 from flatweave.frontend.arrays.shapes import axis_of, reshape
 from flatweave.frontend.call.operation import operation
@@ -84,10 +83,9 @@ def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Array
     """
     array = _floats(x, "matrix_norm")
     if array.ndim < 2:
-        raise ShapeError(
-            f"matrix_norm takes matrices, got {describe(array)}.",
-            where=user_location(), remedy="Use fw.linalg.vector_norm.",
-        )  # fmt: skip
+        raise ShapeError.here(
+            f"matrix_norm takes matrices, got {describe(array)}.", "Use fw.linalg.vector_norm."
+        )
     if ord == "fro":
         return sqrt(sum(size(array), axis=(-2, -1), keepdims=keepdims))
     if ord in ("nuc", 2, -2):
@@ -101,10 +99,10 @@ def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Array
         most = ord in (1, INF)
         found = max(sums, axis=-1, initial=0) if most else min(sums, axis=-1)
     else:
-        raise ArgumentError(
+        raise ArgumentError.here(
             f'ord of matrix_norm is "fro", "nuc", 1, -1, 2, -2, inf or -inf, got {ord!r}.',
-            where=user_location(), remedy='Leave it out for "fro".',
-        )  # fmt: skip
+            'Leave it out for "fro".',
+        )
     return reshape(found, (*array.shape[:-2], 1, 1)) if keepdims else found
 
 
@@ -120,10 +118,9 @@ def diagonal(x: Any, /, *, offset: Any = 0) -> Array:
     """
     array = as_tracer(x, "x of diagonal")
     if array.ndim < 2:
-        raise ShapeError(
-            f"diagonal takes matrices, got {describe(array)}.",
-            where=user_location(), remedy="Give an array of two axes or more.",
-        )  # fmt: skip
+        raise ShapeError.here(
+            f"diagonal takes matrices, got {describe(array)}.", "Give an array of two axes or more."
+        )
     *others, rows, columns = array.shape
     given = tracer_of(extent_of(offset, "the offset of diagonal"))
     by = maximum(given, -MOST)  # whose negative is an integer, too
@@ -164,10 +161,9 @@ def outer(x1: Any, x2: Any, /) -> Array:
     b = as_tracer(x2, "the right of outer")
     for vector in (a, b):
         if vector.ndim != 1:
-            raise ShapeError(
-                f"outer takes vectors, got {describe(vector)}.",
-                where=user_location(), remedy="Reshape it first: x.reshape(-1).",
-            )  # fmt: skip
+            raise ShapeError.here(
+                f"outer takes vectors, got {describe(vector)}.", "Reshape it first: x.reshape(-1)."
+            )
     return a[:, None] * b[None, :]
 
 

@@ -17,7 +17,6 @@ from flatweave.base.config import config
 from flatweave.base.errors import ArgumentError, ShapeError
 from flatweave.base.host_functions import Values
 from flatweave.base.library_products import FEW, FEW_RESULTS, LONG, MANY, SMALL
-from flatweave.base.source import user_location
 from flatweave.frontend.arrays.axes import reduced_by
 from flatweave.frontend.arrays.joining import broadcast_to
 from flatweave.frontend.arrays.shapes import axis_of, reshape
@@ -145,10 +144,10 @@ def matmul(x1: Any, x2: Any) -> Array:
     """
     a, b = as_tracer(x1, "the left of matmul"), as_tracer(x2, "the right of matmul")
     if not a.ndim or not b.ndim:
-        raise ShapeError(
+        raise ShapeError.here(
             f"matmul takes vectors and matrices, got {describe(a)} and {describe(b)}.",
-            where=user_location(), remedy="Multiply a number with *.",
-        )  # fmt: skip
+            "Multiply a number with *.",
+        )
     if a.ndim <= 2 and b.ndim <= 2:
         return dot(a, b)
     return _stacks(a, b)
@@ -233,10 +232,10 @@ def tensordot(x1: Any, x2: Any, *, axes: Any = 2) -> Array:
             for x, some in zip((a, b), axes, strict=True)
         )  # fmt: skip
     if len(ours) != len(theirs) or min(ours, default=0) < 0 or max(theirs, default=-1) >= b.ndim:
-        raise ArgumentError(
+        raise ArgumentError.here(
             "tensordot needs as many axes of one array as of the other.",
-            where=user_location(), remedy="For instance axes=1, or axes=((1, 2), (0, 1)).",
-        )  # fmt: skip
+            "For instance axes=1, or axes=((1, 2), (0, 1)).",
+        )
     for at, its in zip(ours, theirs, strict=True):
         extents.same(
             a.extents[at], b.extents[its],

@@ -9,7 +9,6 @@ from typing import Any
 
 from flatweave.base.dtypes import bool_, i64
 from flatweave.base.errors import ArgumentError, ShapeError
-from flatweave.base.source import user_location
 from flatweave.frontend.arrays.columns import compacted, unravel
 from flatweave.frontend.arrays.shapes import axis_of, raveled, reshaped
 from flatweave.frontend.arrays.sources import iota
@@ -39,10 +38,7 @@ def nonzero(x: Any) -> tuple[Array, ...]:
     """
     array = as_tracer(x, "x of nonzero")
     if not array.ndim:
-        raise ShapeError(
-            "nonzero of a number has no indices.",
-            where=user_location(), remedy="Compare it: x != 0.",
-        )  # fmt: skip
+        raise ShapeError.here("nonzero of a number has no indices.", "Compare it: x != 0.")
     flat = raveled(array)
     mask = as_tracer(flat if array.element is bool_ else flat != 0)
     (places,) = compacted(mask, [as_tracer(iota(flat.shape[0]))])
@@ -89,11 +85,11 @@ def take_along_axis(x: Any, indices: Any, axis: int | None = -1) -> Array:
     if axis is None:
         array, axis = raveled(array), 0
     if array.ndim != places.ndim:
-        raise ShapeError(
+        raise ShapeError.here(
             f"take_along_axis needs as many axes of both, got {describe(array)} and "
             f"{describe(places)}.",
-            where=user_location(), remedy="Add axes with fw.expand_dims.",
-        )  # fmt: skip
+            "Add axes with fw.expand_dims.",
+        )
     at = axis_of(array, axis, "take_along_axis")
     shape = list(places.extents)
     for k, (own, other) in enumerate(zip(places.extents, array.extents, strict=True)):
@@ -127,10 +123,9 @@ def searchsorted(x1: Any, x2: Any, side: str = "left", sorter: Any = None) -> Ar
         Array([0, 1], dtype=int64)
     """
     if side not in ("left", "right"):
-        raise ArgumentError(
-            f'side of searchsorted is "left" or "right", got {side!r}.',
-            where=user_location(), remedy='Leave it out for "left".',
-        )  # fmt: skip
+        raise ArgumentError.here(
+            f'side of searchsorted is "left" or "right", got {side!r}.', 'Leave it out for "left".'
+        )
     keys = _row(
         x1, "what searchsorted looks in",
         "searchsorted looks in one row of ascending values, got {}.",
@@ -168,7 +163,7 @@ def _row(x: Any, name: str, message: str, remedy: str) -> Tracer:
     """An array of one axis; ShapeError for any other."""
     array = as_tracer(x, name)
     if array.ndim != 1:
-        raise ShapeError(message.format(describe(array)), where=user_location(), remedy=remedy)
+        raise ShapeError.here(message.format(describe(array)), remedy)
     return array
 
 

@@ -12,7 +12,6 @@ import numpy as np
 
 from flatweave.base.dtypes import i64
 from flatweave.base.errors import ArgumentError
-from flatweave.base.source import user_location
 from flatweave.frontend.arrays.joining import broadcast_to
 from flatweave.frontend.call.operation import operation
 from flatweave.frontend.complex.rules import for_complex
@@ -175,10 +174,10 @@ def qr(x: Any, /, *, mode: str = "reduced") -> QR | Array:
         (2, 2)
     """
     if mode not in MODES:
-        raise ArgumentError(
+        raise ArgumentError.here(
             f'mode of qr is "reduced", "complete" or "r", got {mode!r}.',
-            where=user_location(), remedy='Leave it out for "reduced".',
-        )  # fmt: skip
+            'Leave it out for "reduced".',
+        )
     a = matrices(x, "qr")
     if is_divided(a):
         return map(lambda each: qr(each, mode=mode), a)

@@ -7,7 +7,6 @@ from typing import Any
 
 from flatweave.base.dtypes import bool_
 from flatweave.base.errors import ArgumentError
-from flatweave.base.source import user_location
 from flatweave.frontend.arrays.axes import axes_of
 from flatweave.frontend.arrays.joining import concat
 from flatweave.frontend.arrays.shapes import axis_of, integer, raveled
@@ -138,10 +137,10 @@ def _cumulative(
     if not array.ndim:
         array = raveled(array)
     if axis is None and array.ndim != 1:
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"{who} of {array.ndim} axes needs the argument axis.",
-            where=user_location(), remedy="Give axis=0, or reshape: x.reshape(-1).",
-        )  # fmt: skip
+            "Give axis=0, or reshape: x.reshape(-1).",
+        )
     at = 0 if axis is None else axis_of(array, axis, who)
     found: Tracer = fn(array, at, dtype)
     if not initial:

@@ -208,10 +208,9 @@ def length_of(value: Any, what: str) -> Atom:
         known_natural(extent)
         return extent
     if isinstance(extent, Const) and is_refused(holds):
-        raise NegativeExtentError(
-            f"{what} must not be negative, got {extent.value}.",
-            where=user_location(), remedy="Use 0 for an empty array.",
-        )  # fmt: skip
+        raise NegativeExtentError.here(
+            f"{what} must not be negative, got {extent.value}.", "Use 0 for an empty array."
+        )
     message = check_message(
         f"{what} must not be negative, got {{0}}.",
         remedy="Use fw.maximum(n, 0) where an empty array is meant.",

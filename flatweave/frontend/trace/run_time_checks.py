@@ -114,10 +114,7 @@ def _element(fault: Fault) -> str:
 
 def out_of_memory(failure: MemoryError) -> OutOfMemory:
     """An allocation that failed, at the user's line."""
-    return OutOfMemory(
-        f"there is not enough memory: {failure}.",
-        where=user_location(), remedy=STORED,
-    )  # fmt: skip
+    return OutOfMemory.here(f"there is not enough memory: {failure}.", STORED)
 
 
 STORED = (
@@ -239,7 +236,7 @@ def _refuse(shape: Sequence[Atom]) -> None:
     if not is_refused(FALSE):
         check(FALSE, OVERFLOW, (), check_message(_too_many(parts), [], REMEDY))
         return
-    raise ExtentOverflowError(_too_many(parts), where=user_location(), remedy=REMEDY)
+    raise ExtentOverflowError.here(_too_many(parts), REMEDY)
 
 
 def _too_many(parts: Sequence[str]) -> str:
@@ -253,7 +250,7 @@ def total(a: Atom, b: Atom, who: str) -> Atom:
     if isinstance(a, Const) and isinstance(b, Const) and a.value + b.value > i64.high:
         message = _sum(who, a.value, b.value)
         if is_refused(FALSE):
-            raise ExtentOverflowError(message, where=user_location(), remedy=REMEDY_SUM)
+            raise ExtentOverflowError.here(message, REMEDY_SUM)
         check(FALSE, OVERFLOW, (), check_message(message, [], REMEDY_SUM))
         return ZERO
     sum_ = scope.apply("add", a, b)

@@ -78,10 +78,9 @@ def interleaved(value: T) -> T | Interleaved:
         return value
     real, imag = found.real, found.imag
     if not isinstance(real, Tracer):
-        raise Unsupported(
+        raise Unsupported.here(
             "rows of complex numbers that may differ in length.",
-            where=user_location(),
-            remedy="Return their parts, fw.real(z) and fw.imag(z); functions of fw.linalg and"
+            "Return their parts, fw.real(z) and fw.imag(z); functions of fw.linalg and"
             " fw.fft take stacks of arrays as they are.",
         )
 

@@ -27,7 +27,6 @@ from flatweave.base.errors import (
     Unsupported,
     UserError,
 )
-from flatweave.base.source import user_location
 from flatweave.frontend.trace.run_time_checks import SIZE, check_message, fit_results
 from flatweave.frontend.values.array import METHODS, Array, Tracer, describe, kind_of, shown
 from flatweave.frontend.values.asarray import is_number_list, list_values, no_array, values_of
@@ -159,10 +158,9 @@ def as_tracer(value: Any, name: str = "") -> Tracer:
     if isinstance(value, DeviceArray) and value.ndim:
         return Tracer(scope.trace.capture(value.resident), scope)
     if is_complex(value):
-        raise Unsupported(
+        raise Unsupported.here(
             f"{name or 'this argument'} holds complex numbers, which have no meaning here.",
-            where=user_location(),
-            remedy="Do it with the real and the imaginary part: fw.real(x), fw.imag(x).",
+            "Do it with the real and the imaginary part: fw.real(x), fw.imag(x).",
         )
     if _are_traced(value):
         return as_tracer(METHODS["stack"]([as_tracer(item, name) for item in value]))
@@ -210,10 +208,9 @@ def as_tracers(
     if any(map(is_short, leaves)):
         leaves, tree = flatten(map_leaves(lifted_short, value, is_leaf), is_leaf)
     if tree.irregular and not irregular:
-        raise Unsupported(
+        raise Unsupported.here(
             f"{name or 'this argument'} is a Ragged where arrays are needed.",
-            where=user_location(),
-            remedy="Go through its rows with fw.map, or work on rows.values and rows.offsets.",
+            "Go through its rows with fw.map, or work on rows.values and rows.offsets.",
         )
     return [as_tracer(leaf, name) for leaf in leaves], tree
 
@@ -236,25 +233,22 @@ def arrays_of(xs: Any, name: str) -> tuple[list[Tracer], Tree]:
         return [as_tracer(xs)], LEAF
     if xs is None:
         raise no_array(xs, name)
-    raise ArgumentError(
-        f"{name} is {tree}, which holds no array.",
-        where=user_location(), remedy="Pass at least one array.",
-    )  # fmt: skip
+    raise ArgumentError.here(f"{name} is {tree}, which holds no array.", "Pass at least one array.")
 
 
 def scalar_of(value: Any, what: str) -> Tracer:
     """The value as a traced scalar; ShapeError when it has axes."""
     if value is None or isinstance(value, tuple | str | Mapping | Node):
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"{what} must be one number, got {'None' if value is None else kind_of(value)}.",
-            where=user_location(), remedy="Pass a number, or an array of rank 0.",
-        )  # fmt: skip
+            "Pass a number, or an array of rank 0.",
+        )
     traced = as_tracer(value, what)
     if traced.ndim:
-        raise ShapeError(
+        raise ShapeError.here(
             f"{what} must be a scalar, got {describe(traced)}.",
-            where=user_location(), remedy="Read one element of it, for instance with x[0].",
-        )  # fmt: skip
+            "Read one element of it, for instance with x[0].",
+        )
     return traced
 
 
@@ -270,14 +264,13 @@ def extent_of(value: Any, what: str) -> Atom:
     if isinstance(value, int | np.integer) and not isinstance(value, bool):
         if not fits(int(value), i64):
             text = TOO_GREAT.format(what=what).format(int(value))
-            raise ExtentOverflowError(text, where=user_location(), remedy=CHECK_IT)
+            raise ExtentOverflowError.here(text, CHECK_IT)
         return index(int(value))
     traced = scalar_of(value, what)
     if not traced.element.is_integer:
-        raise DTypeError(
+        raise DTypeError.here(
             f"{what} must be an integer, got {describe(traced)}.",
-            where=user_location(),
-            remedy="Convert it with astype(fw.i64), or divide with // rather than /.",
+            "Convert it with astype(fw.i64), or divide with // rather than /.",
         )
     text = check_message(TOO_GREAT.format(what=what), [], CHECK_IT)
     return counted_in_i64(traced.atom, SIZE, text)
@@ -300,10 +293,9 @@ def flag_of(value: Any, what: str) -> bool:
         return bool(value)
     if type(value) is int and value in (0, 1):
         return bool(value)
-    raise ArgumentError(
-        f"{what} must be True or False, got {shown(value)}.",
-        where=user_location(), remedy="Leave it out for the default.",
-    )  # fmt: skip
+    raise ArgumentError.here(
+        f"{what} must be True or False, got {shown(value)}.", "Leave it out for the default."
+    )
 
 
 def same_dtype(values: Sequence[Tracer]) -> DType:
@@ -334,11 +326,10 @@ def inside_a_program(name: str, array: Any, other: Any, method: str) -> object:
     if found is not NotImplemented:
         return found
     described = f"a traced value of type {describe(array)}" if is_array(array) else kind_of(array)
-    raise NotTraceableError(
+    raise NotTraceableError.here(
         f"{SYMBOLS.get(name, name)} with an operand of class {type(other).__name__} is done by its"
         f" library, which needs an array of NumPy, not {described}.",
-        where=user_location(),
-        remedy="Take its elements first, fw.asarray(x); units, labels and masks stay outside.",
+        "Take its elements first, fw.asarray(x); units, labels and masks stay outside.",
     )
 
 

@@ -135,11 +135,11 @@ def _meant(
         codes = np.where(missing, 0, codes)
         values = values if len(values) else np.zeros((1, *values.shape[1:]), values.dtype)
     if len(codes) and not 0 <= int(codes.min()) <= int(codes.max()) < len(values):
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"{name} is damaged: it has codes from {codes.min()} to {codes.max()}, and"
             f" {len(values)} values that these stand for.",
-            where=user_location(), remedy="Let its library check it: column.validate(full=True).",
-        )  # fmt: skip
+            "Let its library check it: column.validate(full=True).",
+        )
     return values[codes], _either(missing, None if absent is None else absent[codes])
 
 

@@ -22,7 +22,6 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from flatweave.base.errors import ArgumentError, DTypeError, UserError
-from flatweave.base.source import user_location
 
 Values = np.ndarray[Any, np.dtype[Any]]
 _capsule_pointer = ctypes.pythonapi.PyCapsule_GetPointer
@@ -172,9 +171,9 @@ def _asked(value: Any, method: str) -> Any:
     except UserError:
         raise
     except Exception as failure:
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"a {type(value).__name__} cannot be read as Arrow: {failure}.",
-            where=user_location(), remedy="Convert it in its own library first.",
+            "Convert it in its own library first.",
         ) from None  # fmt: skip
 
 
@@ -247,10 +246,9 @@ class Column(NamedTuple):
 def numbers(values: Values) -> Column:
     """An array of numbers; each slice along axis 0 is a list of a fixed size."""
     if not values.ndim:
-        raise ArgumentError(
-            "a single number is no Arrow array.",
-            where=user_location(), remedy="Give it an axis: fw.reshape(x, (1,)).",
-        )  # fmt: skip
+        raise ArgumentError.here(
+            "a single number is no Arrow array.", "Give it an axis: fw.reshape(x, (1,))."
+        )
     flat = values.reshape(-1)
     if values.dtype == np.bool_:
         found = Column("b", len(flat), (None, np.packbits(flat, bitorder="little")))
@@ -258,11 +256,11 @@ def numbers(values: Values) -> Column:
         found = Column(FORMATS[values.dtype], len(flat), (None, flat))
     else:
         is_complex = values.dtype.kind == "c"
-        raise DTypeError(
-            f"Arrow has no arrays of {values.dtype}.", where=user_location(),
-            remedy="Give two arrays: fw.real(z) and fw.imag(z)." if is_complex
+        raise DTypeError.here(
+            f"Arrow has no arrays of {values.dtype}.",
+            "Give two arrays: fw.real(z) and fw.imag(z)." if is_complex
             else "Convert them: xs.astype(fw.f32), or fw.f16.",
-        )  # fmt: skip
+        )
     for axis in range(values.ndim - 1, 0, -1):
         length = int(np.prod(values.shape[:axis], dtype=np.int64))
         found = Column(f"+w:{values.shape[axis]}", length, (None,), (found._replace(name="item"),))

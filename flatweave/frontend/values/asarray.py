@@ -23,7 +23,6 @@ import numpy as np
 from flatweave.base.dtypes import bf16, native, short_float
 from flatweave.base.errors import ArgumentError, ShapeError, UserError
 from flatweave.base.pretty import counted
-from flatweave.base.source import user_location
 from flatweave.frontend.values import exchange
 from flatweave.frontend.values.array import METHODS, Array, HostArray, Tracer, host_array, kind_of
 from flatweave.frontend.values.datetimes import Times
@@ -54,10 +53,9 @@ def values_of(value: Any, name: str = "") -> Values | None:
     are missing; `name` says in the message which array it is.
     """
     if is_masked(value):
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"{name or 'a value'} is a masked array; Flatweave has no masked elements.",
-            where=user_location(),
-            remedy='Fill them first, xs.filled(0), or take them apart:'
+            'Fill them first, xs.filled(0), or take them apart:'
             ' xs, missing = fw.asarray(xs, nulls="mask").',
         )
     found = contents(value, name)
@@ -65,11 +63,10 @@ def values_of(value: Any, name: str = "") -> Values | None:
         return None
     values, missing = found
     if missing is not None:
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"{name or 'a value'} holds {counted(int(missing.sum()), 'null')}, which no number"
             " stands for.",
-            where=user_location(),
-            remedy='Fill or drop them, or take them as NaN, fw.asarray(xs, nulls="nan"), or apart:'
+            'Fill or drop them, or take them as NaN, fw.asarray(xs, nulls="nan"), or apart:'
             ' xs, missing = fw.asarray(xs, nulls="mask").',
         )
     return values
@@ -94,9 +91,9 @@ def _counted(value: range, name: str) -> Values:
     try:
         return np.arange(value.start, value.stop, value.step, dtype=np.int64)
     except (OverflowError, ValueError):
-        raise ScalarOverflowError(
+        raise ScalarOverflowError.here(
             f"{name or 'a value'} is {value!r}, whose integers do not fit an i64.",
-            where=user_location(), remedy="Bring its ends nearer to 0.",
+            "Bring its ends nearer to 0.",
         ) from None  # fmt: skip
 
 
@@ -122,12 +119,11 @@ def list_values(value: Any) -> Values:
     try:
         found = np.asarray(value)
     except ValueError:
-        raise ShapeError(UNEVEN, where=user_location(), remedy=PAD) from None
+        raise ShapeError.here(UNEVEN, PAD) from None
     if found.dtype.kind == "O":
-        raise ScalarOverflowError(
-            "a list holds an integer that fits neither i64 nor u64.",
-            where=user_location(), remedy="Write the numbers as floats.",
-        )  # fmt: skip
+        raise ScalarOverflowError.here(
+            "a list holds an integer that fits neither i64 nor u64.", "Write the numbers as floats."
+        )
     return found
 
 
@@ -164,7 +160,7 @@ def no_array(value: Any, name: str = "", otherwise: str = "") -> ArgumentError:
             "Make a list of it where its elements are arrays, list(xs), or one array where they are"
             " numbers: np.array(list(xs))."
         )
-    return ArgumentError(f"{is_} {what}.", where=user_location(), remedy=remedy)
+    return ArgumentError.here(f"{is_} {what}.", remedy)
 
 
 def is_compressed(value: Any) -> bool:
@@ -350,16 +346,15 @@ def python_values(value: Any, dtype: Any, name: str) -> Values:
     try:
         return checked(np.asarray(value, dtype), name)
     except OverflowError as failure:
-        raise ScalarOverflowError(
-            f"{name} does not fit {dtype or 'an i64'}: {failure}.",
-            where=user_location(), remedy="Take a wider dtype.",
+        raise ScalarOverflowError.here(
+            f"{name} does not fit {dtype or 'an i64'}: {failure}.", "Take a wider dtype."
         ) from None  # fmt: skip
     except UserError:
         raise
     except (ValueError, TypeError) as failure:
         if isinstance(failure, TypeError) and dtype is not None and _is_complex(value):
             raise not_real(name, any_dtype_of(dtype)) from None
-        raise ShapeError(UNEVEN, where=user_location(), remedy=PAD) from None
+        raise ShapeError.here(UNEVEN, PAD) from None
 
 
 def _is_complex(value: Any) -> bool:

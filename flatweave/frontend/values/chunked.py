@@ -34,7 +34,6 @@ from flatweave.base.pieces import (
     parts_of,
     seen_as,
 )
-from flatweave.base.source import user_location
 from flatweave.frontend.values import untraceable
 from flatweave.frontend.values.array import METHODS, Array
 from flatweave.frontend.values.operators import Operators
@@ -150,10 +149,10 @@ class Chunked(Pieced, Operators):
         kinds = {(each.dtype, each.shape[1:]) for each in found if each.ndim}
         if len(kinds) != 1 or any(each.ndim == 0 for each in found):
             shown = pretty.listed([f"{each.dtype}{list(each.shape)}" for each in found]) or "none"
-            raise ArgumentError(
+            raise ArgumentError.here(
                 f"Chunked needs arrays of one dtype whose rows have one shape, got {shown}.",
-                where=user_location(), remedy="Convert them with astype and reshape first.",
-            )  # fmt: skip
+                "Convert them with astype and reshape first.",
+            )
         ((dtype, row),) = kinds
         self._set([Held(each) for each in found], dtype, row)
 
@@ -161,10 +160,10 @@ class Chunked(Pieced, Operators):
         self.pieces = tuple(pieces)
         self.dtype = np.dtype(dtype)
         if not holds_numbers(self.dtype):
-            raise DTypeError(
+            raise DTypeError.here(
                 f"chunks hold numbers, booleans and records of these, not {self.dtype}.",
-                where=user_location(), remedy="Convert them first, for instance with astype.",
-            )  # fmt: skip
+                "Convert them first, for instance with astype.",
+            )
         self.row = row
         self.rises = False  # whether elements are known not to decrease
         self._bounds = None
@@ -190,12 +189,11 @@ class Chunked(Pieced, Operators):
         if not isinstance(name, str):
             return METHODS["getitem"](self, name)
         if name not in (self.dtype.names or ()):
-            raise ArgumentError(
+            raise ArgumentError.here(
                 f"{self!r} has no field {name!r}.",
-                where=user_location(),
-                remedy=f"It has {pretty.listed(self.dtype.names)}." if self.dtype.names
+                f"It has {pretty.listed(self.dtype.names)}." if self.dtype.names
                 else "Its elements are numbers: index it as an array, xs[2:5], xs[xs > 0].",
-            )  # fmt: skip
+            )
         field = self.dtype[name]
         pieces = [
             Held(piece.values[name]) if isinstance(piece, Held) else Field(piece, name)
@@ -279,11 +277,11 @@ class Chunked(Pieced, Operators):
         if not isinstance(rows, Chunked):
             return self._cut_at([*range(0, len(self), positive(rows)), len(self)])
         if len(rows) != len(self):
-            raise ArgumentError(
+            raise ArgumentError.here(
                 f"rechunk cuts an array of {pretty.counted(len(self), 'row')} as one of"
                 f" {pretty.counted(len(rows), 'row')}.",
-                where=user_location(), remedy="Give a number of rows, or an array of that length.",
-            )  # fmt: skip
+                "Give a number of rows, or an array of that length.",
+            )
         return self._cut_at(rows.bounds)
 
     def _cut_at(self, bounds: Sequence[int]) -> Chunked:
@@ -320,11 +318,10 @@ class Chunked(Pieced, Operators):
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Values:
         if self.nbytes > GATHERED:
-            raise ArgumentError(
+            raise ArgumentError.here(
                 f"{self!r} has {pretty.size(self.nbytes)}, which np.asarray does not put together"
                 f" in memory (at most {pretty.size(GATHERED)}).",
-                where=user_location(),
-                remedy="Go over its chunks, `for chunk in xs`, or say xs.load(0, len(xs)) to have"
+                "Go over its chunks, `for chunk in xs`, or say xs.load(0, len(xs)) to have"
                 " all of it in memory.",
             )
         found = self.load(0, len(self))
@@ -366,10 +363,10 @@ def _is_ragged(value: Any) -> bool:
 def not_before(begin: int) -> int:
     """The first of some rows, which is one."""
     if begin < 0:
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"load takes rows from 0 up, got {begin}.",
-            where=user_location(), remedy="Count from the end with xs.load(len(xs) - 3, len(xs)).",
-        )  # fmt: skip
+            "Count from the end with xs.load(len(xs) - 3, len(xs)).",
+        )
     return begin
 
 
@@ -380,8 +377,8 @@ def positive(rows: Any) -> int:
     except TypeError:
         found = 0
     if found < 1:
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"a chunk has a whole number of rows from 1 up, got {rows!r}.",
-            where=user_location(), remedy="Leave it out for the default.",
-        )  # fmt: skip
+            "Leave it out for the default.",
+        )
     return found

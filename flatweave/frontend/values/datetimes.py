@@ -18,7 +18,6 @@ import numpy as np
 
 from flatweave.base.errors import ArgumentError, DTypeError
 from flatweave.base.pretty import counted
-from flatweave.base.source import user_location
 from flatweave.frontend.values.array import METHODS, Array
 from flatweave.frontend.values.exchange import Values
 from flatweave.frontend.values.tree import STRUCTURED, Node
@@ -150,17 +149,15 @@ def times_of(value: Any) -> Times:
     array = np.asarray(value)
     dtype = array.dtype.newbyteorder("=")
     if np.datetime_data(dtype)[0] == "generic":
-        raise DTypeError(
-            f"times of dtype {dtype} have no unit.",
-            where=user_location(), remedy='Give them one: xs.astype("datetime64[s]").',
-        )  # fmt: skip
+        raise DTypeError.here(
+            f"times of dtype {dtype} have no unit.", 'Give them one: xs.astype("datetime64[s]").'
+        )
     missing = int(np.count_nonzero(np.isnat(array)))
     if missing:
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"an array of dtype {dtype} holds {counted(missing, 'time')} not set (NaT), for which"
             " no integer stands.",
-            where=user_location(),
-            remedy="Leave them out, xs[~np.isnat(xs)], or pass the integers, xs.view(np.int64).",
+            "Leave them out, xs[~np.isnat(xs)], or pass the integers, xs.view(np.int64).",
         )
     ticks = array.astype(dtype, copy=False).view(np.int64)
     return times(dtype)(ticks if array.ndim else ticks[()])
@@ -195,10 +192,9 @@ def _is_time(value: Any) -> bool:
 def _operand(value: Any, other: Times) -> Times:
     """A value that meets times, as times of the same unit."""
     if not _is_time(value):
-        raise DTypeError(
+        raise DTypeError.here(
             f"{type(value).__name__} meets times of dtype {other.dtype}.",
-            where=user_location(),
-            remedy="Say what it counts: np.timedelta64(1, 's'); or work on the integers, t.ticks.",
+            "Say what it counts: np.timedelta64(1, 's'); or work on the integers, t.ticks.",
         )
     if isinstance(value, np.generic):  # a constant: in whatever unit it was written
         wanted = np.dtype(f"{value.dtype.kind}8[{_unit(other.dtype)}]")
@@ -206,10 +202,9 @@ def _operand(value: Any, other: Times) -> Times:
             value = value.astype(wanted)
     found = value if isinstance(value, Times) else times_of(value)
     if _unit(found.dtype) != _unit(other.dtype):
-        raise DTypeError(
+        raise DTypeError.here(
             f"times of {found.dtype} meet times of {other.dtype}.",
-            where=user_location(),
-            remedy=f'Bring them to one unit first: xs.astype("{other.dtype}").',
+            f'Bring them to one unit first: xs.astype("{other.dtype}").',
         )
     return found
 
@@ -240,10 +235,9 @@ def _whole(value: T) -> T:
 
 
 def _no_meaning(what: str) -> DTypeError:
-    return DTypeError(
-        f"{what} means nothing.",
-        where=user_location(), remedy="Work on the integers: t.ticks, and t.like(..) back.",
-    )  # fmt: skip
+    return DTypeError.here(
+        f"{what} means nothing.", "Work on the integers: t.ticks, and t.like(..) back."
+    )
 
 
 STRUCTURED[POINT] = STRUCTURED[SPAN] = times_of

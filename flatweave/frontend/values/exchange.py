@@ -20,7 +20,6 @@ import numpy as np
 
 from flatweave.base.dtypes import brain_float
 from flatweave.base.errors import ArgumentError
-from flatweave.base.source import user_location
 from flatweave.frontend.values.arrow_interface import capsules, numbers, with_missing
 
 HOST = "cpu"
@@ -30,10 +29,9 @@ DEVICES = (HOST,)
 def on_device(device: Any, who: str) -> None:
     """Refuse every device but that which arrays are on; None is any."""
     if device is not None and device != HOST:
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"{who} on the device {device!r}: arrays are in the memory of the host, {HOST!r}.",
-            where=user_location(),
-            remedy="Leave it out; a target computes elsewhere: with fw.target(\"cuda\"): ..",
+            "Leave it out; a target computes elsewhere: with fw.target(\"cuda\"): ..",
         )
 
 

@@ -138,11 +138,11 @@ def _pandas(value: Any, name: str) -> Numbers:
         values = _asked(value, name, np.asarray, value)
     if values.dtype.kind == "O":
         remedy = next(text for begins, text in OF_PANDAS.items() if str(dtype).startswith(begins))
-        raise DTypeError(
+        raise DTypeError.here(
             f"{name or 'a value'} is a column of pandas of dtype {dtype}, whose elements are no"
             " numbers.",
-            where=user_location(), remedy=remedy,
-        )  # fmt: skip
+            remedy,
+        )
     return values, missing
 
 
@@ -156,10 +156,7 @@ def _table(value: Any, columns: Sequence[tuple[Any, Any]], name: str) -> Numbers
     found = [held_by(column, f"column {label!r} of {table}") for label, column in columns]
     parts = [each for each in found if each is not None]
     if not parts:
-        raise ArgumentError(
-            f"{table} is a table without columns.",
-            where=user_location(), remedy="Take a column of it.",
-        )  # fmt: skip
+        raise ArgumentError.here(f"{table} is a table without columns.", "Take a column of it.")
     values = np.stack([values for values, _ in parts], axis=1)
     if all(missing is None for _, missing in parts):
         return values, None
@@ -248,26 +245,24 @@ def check_nan(values: Values, wanted: np.dtype[Any], name: str) -> None:
         return
     count = int(np.isnan(values).sum())
     if count:
-        raise DTypeError(
+        raise DTypeError.here(
             f"{name} has {counted(count, 'missing element')}, and {wanted} has no NaN.",
-            where=user_location(), remedy='Ask for a float, or take a mask: nulls="mask".',
-        )  # fmt: skip
+            'Ask for a float, or take a mask: nulls="mask".',
+        )
 
 
 def check_nulls(nulls: str) -> None:
     """Raise an error unless this is a way to take nulls."""
     if nulls not in ("raise", "nan", "mask"):
-        raise ArgumentError(
-            f"{nulls!r} is not a way to take nulls.",
-            where=user_location(), remedy='Use "raise", "nan" or "mask".',
-        )  # fmt: skip
+        raise ArgumentError.here(
+            f"{nulls!r} is not a way to take nulls.", 'Use "raise", "nan" or "mask".'
+        )
 
 
 def unreadable(value: Any, name: str, failure: Exception, remedy: str) -> ArgumentError:
-    return ArgumentError(
-        f"{name or 'a value'}, {kind_of(value)}, cannot be read as an array: {failure}.",
-        where=user_location(), remedy=remedy,
-    )  # fmt: skip
+    return ArgumentError.here(
+        f"{name or 'a value'}, {kind_of(value)}, cannot be read as an array: {failure}.", remedy
+    )
 
 
 def is_native(dtype: np.dtype[Any]) -> bool:

@@ -21,7 +21,6 @@ import numpy as np
 
 from flatweave.base.dtypes import SHORT, DType, as_dtype, bf16, c64, c128, f16, f32, short_float
 from flatweave.base.errors import DTypeError
-from flatweave.base.source import user_location
 from flatweave.frontend.values import untraceable
 from flatweave.frontend.values.array import (
     Array,
@@ -365,10 +364,10 @@ def speaks_of_complex(values: Iterable[Any]) -> bool:
 
 def not_real(what: str, dtype: Any) -> DTypeError:
     """The refusal to make real numbers of complex ones."""
-    return DTypeError(
+    return DTypeError.here(
         f"{what} does not become {dtype}, which has no imaginary part.",
-        where=user_location(), remedy="Take a part: fw.real(x), or abs(x).",
-    )  # fmt: skip
+        "Take a part: fw.real(x), or abs(x).",
+    )
 
 
 def complex_dtype(spelling: Any) -> DType | None:

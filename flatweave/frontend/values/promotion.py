@@ -15,7 +15,6 @@ import numpy as np
 
 from flatweave.base.dtypes import DType, as_dtype, bool_, f64, i64, u64
 from flatweave.base.errors import DTypeError, Unsupported
-from flatweave.base.source import user_location
 from flatweave.frontend.values.array import Tracer
 from flatweave.scalar import ops as scalar
 
@@ -84,7 +83,7 @@ def wider(dtype: DType) -> str:
 def too_big(value: object, dtype: DType, what: str = PYTHON) -> ScalarOverflowError:
     """The error for an integer that does not fit."""
     message = misfit(value, dtype, what)
-    return ScalarOverflowError(message, where=user_location(), remedy=wider(dtype))
+    return ScalarOverflowError.here(message, wider(dtype))
 
 
 def literal_dtype(value: bool | int | float) -> DType:
@@ -97,10 +96,9 @@ def literal_dtype(value: bool | int | float) -> DType:
         return i64
     if fits(value, u64):
         return u64
-    raise ScalarOverflowError(
+    raise ScalarOverflowError.here(
         f"the Python integer {value} does not fit an i64.",
-        where=user_location(),
-        remedy="Write it as a float, or split it into two integers.",
+        "Write it as a float, or split it into two integers.",
     )
 
 
@@ -109,16 +107,14 @@ def dtype_of(spelling: Any) -> DType:
     for floats of 16 bits."""
     found = any_dtype_of(spelling)
     if found.is_short:
-        raise Unsupported(
+        raise Unsupported.here(
             f"elements of {found} here.",
-            where=user_location(),
-            remedy=f"Compute in f32, and store the result: xs.astype(fw.{found}).",
+            f"Compute in f32, and store the result: xs.astype(fw.{found}).",
         )
     if found.is_complex:
-        raise Unsupported(
+        raise Unsupported.here(
             f"elements of {found} here.",
-            where=user_location(),
-            remedy="Do it with the real and the imaginary part: fw.real(x), fw.imag(x).",
+            "Do it with the real and the imaginary part: fw.real(x), fw.imag(x).",
         )
     return found
 
@@ -129,9 +125,9 @@ def any_dtype_of(spelling: Any) -> DType:
         return as_dtype(spelling)
     except DTypeError as failure:
         is_extent = isinstance(spelling, int)
-        raise DTypeError(
-            failure.message, where=user_location(),
-            remedy="A shape of several axes is a tuple: (2, 3)." if is_extent else failure.remedy,
+        raise DTypeError.here(
+            failure.message,
+            "A shape of several axes is a tuple: (2, 3)." if is_extent else failure.remedy,
         ) from None  # fmt: skip
 
 

@@ -24,7 +24,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from flatweave.base.errors import ArgumentError
-from flatweave.base.source import user_location
 from flatweave.frontend.values.chunked import Chunked
 
 
@@ -148,9 +147,9 @@ def flatten(value: Any, is_leaf: IsLeaf | None = None) -> tuple[list[Any], Tree]
     try:
         tree = _flatten(value, leaves, is_leaf)
     except RecursionError:
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"a {type(value).__name__} is nested without end, or too deeply to be flattened.",
-            where=user_location(), remedy="See whether it holds itself; make it flatter.",
+            "See whether it holds itself; make it flatter.",
         ) from None  # fmt: skip
     return leaves, tree
 

@@ -104,13 +104,12 @@ def host_array(described: str, is_scalar: bool = False) -> NotTraceableError:
 
 def python_value(described: str, method: str) -> NotTraceableError:
     """`x.item()`, `x.tolist()`."""
-    return NotTraceableError(
+    return NotTraceableError.here(
         f"{method}() gives Python numbers, but those of a traced array of type {described} are"
         " known only when the compiled function runs.",
-        where=user_location(),
-        remedy="Leave it out, for x[0] is a number in the compiled function; or return the array,"
+        "Leave it out, for x[0] is a number in the compiled function; or return the array,"
         f" and call {method}() on the result.",
-    )  # fmt: skip
+    )
 
 
 def _expression(where: Location) -> str:
@@ -134,51 +133,47 @@ def _stored(where: Location) -> str:
 
 def length(described: str) -> NotTraceableError:
     """`len(x)`, which must give a Python int."""
-    return NotTraceableError(
+    return NotTraceableError.here(
         f"len() needs the length of a traced array of type {described}, which is known only when"
         " the compiled function runs.",
-        where=user_location(),
-        remedy="Use x.shape[0], which can be computed with and used as an extent, or fw.map(f, x)"
+        "Use x.shape[0], which can be computed with and used as an extent, or fw.map(f, x)"
         " for every element.",
-    )  # fmt: skip
+    )
 
 
 def row_count(described: str) -> NotTraceableError:
     """`len(rows)`, `for row in rows`."""
-    return NotTraceableError(
+    return NotTraceableError.here(
         f"Python needs the number of rows of a traced {described}, which is known only when the"
         " compiled function runs.",
-        where=user_location(),
-        remedy="Use rows.lengths.shape[0], which can be computed with, and fw.map(f, rows) for"
+        "Use rows.lengths.shape[0], which can be computed with, and fw.map(f, rows) for"
         " every row at once.",
-    )  # fmt: skip
+    )
 
 
 def rows_on_host(described: str, wanted: str) -> NotTraceableError:
     """`rows.to_arrow()`, `pickle.dumps(rows)`."""
-    return NotTraceableError(
+    return NotTraceableError.here(
         f"{wanted} needs the values of a traced {described}, which are known only when the compiled"
         " function runs.",
-        where=user_location(), remedy="Return the rows, and convert the result.",
-    )  # fmt: skip
+        "Return the rows, and convert the result.",
+    )
 
 
 def truth_of_rows() -> ArgumentError:
     """`if rows`, `assert a == b` of Ragged values."""
-    return ArgumentError(
+    return ArgumentError.here(
         "Python asks whether a Ragged is true, which may mean any or all of its elements.",
-        where=user_location(),
-        remedy="Use rows.any() or rows.all(); len(rows) > 0 for whether there are rows.",
+        "Use rows.any() or rows.all(); len(rows) > 0 for whether there are rows.",
     )
 
 
 def truth_of_chunks() -> ArgumentError:
     """`if xs`, `assert xs == ys` of arrays in chunks."""
-    return ArgumentError(
+    return ArgumentError.here(
         "Python asks whether an array in chunks is true, which may mean any or all of its"
         " elements.",
-        where=user_location(),
-        remedy="Use xs.any() or xs.all(); len(xs) > 0 for whether there are rows.",
+        "Use xs.any() or xs.all(); len(xs) > 0 for whether there are rows.",
     )
 
 
@@ -203,34 +198,32 @@ def iteration(described: str) -> NotTraceableError:
 
 def search(described: str) -> NotTraceableError:
     """`v in x`."""
-    return NotTraceableError(
+    return NotTraceableError.here(
         f"Python searches a traced array of type {described}, whose elements are known only when"
         " the compiled function runs.",
-        where=user_location(), remedy="Use fw.any(x == v), or fw.isin(vs, x) for many values.",
-    )  # fmt: skip
+        "Use fw.any(x == v), or fw.isin(vs, x) for many values.",
+    )
 
 
 def repetition(described: str) -> NotTraceableError:
     """`[0] * n`, which in Python is a list of n zeros."""
-    return NotTraceableError(
+    return NotTraceableError.here(
         f"Python would repeat a list or tuple by a traced value of type {described}, which is known"
         " only when the compiled function runs.",
-        where=user_location(),
-        remedy="Use fw.full(n, v) for n times one value, fw.tile(xs, n) for several;"
+        "Use fw.full(n, v) for n times one value, fw.tile(xs, n) for several;"
         " fw.asarray(xs) * n multiplies them.",
-    )  # fmt: skip
+    )
 
 
 def hashing(described: str) -> NotTraceableError:
     """`{x: 1}`, `x in a_set`."""
-    return NotTraceableError(
+    return NotTraceableError.here(
         f"Python hashes a traced value of type {described}, whose value is known only when the"
         " compiled function runs.",
-        where=user_location(),
-        remedy="Read a table at traced indices from an array, fw.gather(table, i), or choose with"
+        "Read a table at traced indices from an array, fw.gather(table, i), or choose with"
         " fw.where; fw.isin asks whether a value is in a set; id(x) as the key tells traced values"
         " apart.",
-    )  # fmt: skip
+    )
 
 
 def escaped(described: str, trace: str, ended: bool) -> EscapedArrayError:
@@ -246,24 +239,22 @@ def escaped(described: str, trace: str, ended: bool) -> EscapedArrayError:
             " body that it belongs to."
         )
         remedy = "Return it from that function, so that it becomes part of the result."
-    return EscapedArrayError(message, where=user_location(), remedy=remedy)
+    return EscapedArrayError.here(message, remedy)
 
 
 def assignment() -> NotTraceableError:
     """`x[i] = v`: arrays never change."""
-    return NotTraceableError(
+    return NotTraceableError.here(
         "an array of Flatweave cannot be assigned to: arrays never change.",
-        where=user_location(),
-        remedy="Use ys = fw.replace(xs, i, v), which gives a copy with the new values.",
-    )  # fmt: skip
+        "Use ys = fw.replace(xs, i, v), which gives a copy with the new values.",
+    )
 
 
 def written_to(what: str) -> NotTraceableError:
     """`numpy_array += x`, `np.add(a, b, out=x)`."""
-    return NotTraceableError(
-        f"{what}: a result is a new array.",
-        where=user_location(), remedy="Write ys = a + b in place of a += b and of out=.",
-    )  # fmt: skip
+    return NotTraceableError.here(
+        f"{what}: a result is a new array.", "Write ys = a + b in place of a += b and of out=."
+    )
 
 
 class NoAttributeError(ArgumentError, AttributeError):
@@ -277,10 +268,9 @@ def attribute(
     if name.startswith("_"):
         return AttributeError(f"{of} has no attribute {name!r}.")
     x = "rows" if kind == "Ragged" else "xs" if kind == "Chunked" else "x"
-    return NoAttributeError(
+    return NoAttributeError.here(
         f"{of} has no attribute {name!r}.",
-        where=user_location(),
-        remedy=f'A field is read by its name: {x}["{name}"].'
+        f'A field is read by its name: {x}["{name}"].'
         if name in fields
         else f"Use fw.{name}({x})."
         if name in NAMES
@@ -290,7 +280,6 @@ def attribute(
 
 def stream() -> ArgumentError:
     """`x.to_device("cpu", stream=1)`"""
-    return ArgumentError(
-        "to_device has no streams: arrays are in the memory of the host.",
-        where=user_location(), remedy="Leave the stream out.",
-    )  # fmt: skip
+    return ArgumentError.here(
+        "to_device has no streams: arrays are in the memory of the host.", "Leave the stream out."
+    )

@@ -166,10 +166,9 @@ def _one_by_one(op: Op, array: Pull, start: Any, put: Put, *, exclusive: bool) -
 def _level_for(who: str) -> Any:
     around = level()
     if around is GRID:
-        raise NestingError(
+        raise NestingError.here(
             f"{who} is for the threads of a block, and this is code of the grid.",
-            where=user_location(),
-            remedy=f"Give blocks their parts, pconcat_map(lambda part: fk.{who}(..), "
+            f"Give blocks their parts, pconcat_map(lambda part: fk.{who}(..), "
             "fk.split_up(1024, xs)), and combine what they give by a second launch; or look back, "
             "fk.look_back.",
         )
@@ -227,11 +226,10 @@ def filter(keep: Callable[[Any], Any], xs: Any) -> Push:
     """
     array = need_pull(xs, "filter")
     if level() is not GRID:
-        raise NestingError(
+        raise NestingError.here(
             f"filter in code of a {level().word}: how many elements it keeps is known after a "
             "launch.",
-            where=user_location(),
-            remedy="Filter in code of the grid, outside of pconcat_map; or let each thread put "
+            "Filter in code of the grid, outside of pconcat_map; or let each thread put "
             "what it keeps with make_push, in room for all.",
         )
     chunks = (array.length + (CHUNK - 1)) // CHUNK

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from flatweave.base.errors import ShapeError
-from flatweave.base.source import user_location
 from flatweave.kernel.writing.checks import need
 
 
@@ -101,5 +100,5 @@ def need_bits(count: int, who: str) -> None:
     """Expect the number of a bit, or how many there are."""
     message, remedy = f"{who}({{0}}, ..) of bits.", "Give a whole number from 0 on."
     if isinstance(count, int) and count < 0:  # outside of a kernel, too
-        raise ShapeError(message.format(count), where=user_location(), remedy=remedy)
+        raise ShapeError.here(message.format(count), remedy)
     need(0, count, message, remedy, count)

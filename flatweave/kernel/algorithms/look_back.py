@@ -144,18 +144,17 @@ def look_back(
 
 def _need(wanted: Level, who: str) -> None:
     if level() is not wanted:
-        raise NestingError(
+        raise NestingError.here(
             f"{who} is for code of the {wanted.word}, and this is code of a {level().word}.",
-            where=user_location(), remedy=f"Call it in code of the {wanted.word}.",
-        )  # fmt: skip
+            f"Call it in code of the {wanted.word}.",
+        )
 
 
 def _need_below_grid(who: str) -> None:
     if level() in (GRID, THREAD):
-        raise NestingError(
+        raise NestingError.here(
             f"{who} is for a whole block, and this is code of a {level().word}.",
-            where=user_location(),
-            remedy="Call it in code of a block: for_all(blocks, lambda b: ..), outside of the "
+            "Call it in code of a block: for_all(blocks, lambda b: ..), outside of the "
             "loops over its threads.",
         )
     expect_progress()

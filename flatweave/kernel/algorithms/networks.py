@@ -20,7 +20,6 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from flatweave.base.errors import ShapeError
-from flatweave.base.source import user_location
 from flatweave.kernel.algorithms.index_bits import (
     flip_bit,
     flip_bits_from,
@@ -127,10 +126,10 @@ def _parts(array: Pull, count: int, who: str) -> int:
     """The length of each of `count` parts; all must be equal."""
     n = static(array.length, who)
     if n % count:
-        raise ShapeError(
+        raise ShapeError.here(
             f"{who} needs {count} parts of one length, and {n} elements do not give them.",
-            where=user_location(), remedy="Take a power of two of elements, such as 256.",
-        )  # fmt: skip
+            "Take a power of two of elements, such as 256.",
+        )
     return n // count
 
 
@@ -392,7 +391,7 @@ def _whole_pairs(array: Pull, bit: int, who: str) -> None:
     n = static(array.length, who)
     need_bits(bit, who)
     if n % (2 << bit):
-        raise ShapeError(
+        raise ShapeError.here(
             f"{who} pairs elements within {2 << bit}, and {n} elements are no multiple of it.",
-            where=user_location(), remedy=f"Take {2 << bit} elements, or a multiple of it.",
-        )  # fmt: skip
+            f"Take {2 << bit} elements, or a multiple of it.",
+        )

@@ -110,10 +110,9 @@ def shuffle_xor(mask: int, xs: Any) -> Pull:
     kept = _kept(xs, "shuffle_xor")
     n = static(kept.length, "shuffle_xor")
     if n & (n - 1) or not 0 <= mask < n:
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"shuffle_xor with {mask} of {n} elements pairs some with none.",
-            where=user_location(),
-            remedy="Take a power of two of elements, and a mask below it.",
+            "Take a power of two of elements, and a mask below it.",
         )
     return Pull(n, lambda i: kept.at(i ^ mask))
 
@@ -139,10 +138,9 @@ def warp_reduce(op: Op, xs: Any, *, check: bool = True) -> Any:
     kept = _kept(xs, "warp_reduce")
     n = static(kept.length, "warp_reduce")
     if n < 1:
-        raise ArgumentError(
-            "warp_reduce of no elements has no value.",
-            where=user_location(), remedy="Give the warp one element at least.",
-        )  # fmt: skip
+        raise ArgumentError.here(
+            "warp_reduce of no elements has no value.", "Give the warp one element at least."
+        )
     _expect_associative(op, kept, n, "warp_reduce", check)
     while n > 1:
         kept = force(_of_neighbours(op, kept, n))
@@ -205,10 +203,9 @@ def _kept(xs: Any, who: str) -> Pull:
     """An array in memory of the warp whose code this is."""
     around = level()
     if around is not WARP:
-        raise NestingError(
+        raise NestingError.here(
             f"{who} is what threads of a warp do together, and this is code of a {around.word}.",
-            where=user_location(),
-            remedy=f"Give warps their parts: pconcat_map(lambda part: fk.{who}(.., part), "
+            f"Give warps their parts: pconcat_map(lambda part: fk.{who}(.., part), "
             "fk.split_up(32, xs), level=fk.WARP).",
         )
     kept: Pull = force(xs)

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any
 
 from flatweave.base.errors import ArgumentError, NestingError, ShapeError
-from flatweave.base.source import user_location
 from flatweave.frontend.values.array import kind_of
 from flatweave.kernel.arrays.loops import cond
 from flatweave.kernel.arrays.pulls import Pull, component, element_and_code, need_pull
@@ -110,10 +109,10 @@ def parts_of(k: int, length: Extent, who: str) -> Extent:
 def _size(k: Any, who: str = "split_up") -> int:
     """How many elements a part has."""
     if not isinstance(k, int) or k < 1:
-        raise ShapeError(
+        raise ShapeError.here(
             f"{who} cuts into parts of {k!r} elements.",
-            where=user_location(), remedy="Give a whole number from 1 on, such as 256.",
-        )  # fmt: skip
+            "Give a whole number from 1 on, such as 256.",
+        )
     return k
 
 
@@ -228,10 +227,10 @@ def as_row(row: Any, who: str) -> Pull:
     """A row of an array of arrays."""
     if isinstance(row, Pull):
         return row
-    raise ArgumentError(
+    raise ArgumentError.here(
         f"{who} needs an array of pull arrays, and its elements are {kind_of(row)}.",
-        where=user_location(), remedy="Cut the array into rows with split_up(k, xs).",
-    )  # fmt: skip
+        "Cut the array into rows with split_up(k, xs).",
+    )
 
 
 def transpose(xs: Any) -> Pull:
@@ -294,18 +293,16 @@ def sequential(q: int | None = None) -> Callable[[Callable[..., Any]], Callable[
         Array([ 0,  2,  4,  6,  8, 10, 12, 14], dtype=int64)
     """
     if q is not None and (type(q) is not int or not 1 <= q <= MOST):
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"sequential(q) gives each thread q elements, from 1 to {MOST}, got {q!r}.",
-            where=user_location(),
-            remedy="Give a whole number; small ones such as 4 or 8 suit GPUs.",
+            "Give a whole number; small ones such as 4 or 8 suit GPUs.",
         )
 
     def around(fn: Callable[..., Any]) -> Callable[..., Any]:
         if not callable(fn):
-            raise ArgumentError(
+            raise ArgumentError.here(
                 f"sequential(q) decorates a function, got {kind_of(fn)}.",
-                where=user_location(),
-                remedy="Write @fk.sequential(4) above the def of what a block does.",
+                "Write @fk.sequential(4) above the def of what a block does.",
             )
 
         @functools.wraps(fn)
@@ -325,10 +322,9 @@ def sequential(q: int | None = None) -> Callable[[Callable[..., Any]], Callable[
 def _expect_threads() -> None:
     """Refuse code of single threads, and of warps, which have their own number of lanes."""
     if level() < BLOCK:
-        raise NestingError(
+        raise NestingError.here(
             f"sequential(q) in code of a {level().word}: it says what the threads of a block take.",
-            where=user_location(),
-            remedy="Write it above the function of the block, or above the kernel's.",
+            "Write it above the function of the block, or above the kernel's.",
         )
 
 

@@ -12,7 +12,6 @@ from typing import Any
 
 from flatweave.base.dtypes import bool_, i64
 from flatweave.base.errors import DTypeError, NestingError
-from flatweave.base.source import user_location
 from flatweave.frontend.elements.broadcasting import cast
 from flatweave.frontend.values.promotion import common
 from flatweave.frontend.values.scope import entered
@@ -56,19 +55,17 @@ def below(wanted: Level | None, who: str) -> Level:
     """The level whose units share the work of the code being written."""
     around = level()
     if around is THREAD:
-        raise NestingError(
+        raise NestingError.here(
             f"{who} shares work among units below a thread, and there are none.",
-            where=user_location(),
-            remedy="A thread goes one by one: use seq_for, seq_reduce, seq_scan or push. Blocks "
+            "A thread goes one by one: use seq_for, seq_reduce, seq_scan or push. Blocks "
             "have threads, or warps which have threads; deeper nests do not exist.",
         )
     found = BELOW[around] if wanted is None else Level(wanted)
     if found >= around or (found is not BLOCK and around is GRID):
-        raise NestingError(
+        raise NestingError.here(
             f"{who} shares the work of a {around.word} among its "
             f"{BELOW[around].word}s, not among {found.word}s.",
-            where=user_location(),
-            remedy="Go down level by level: the grid has blocks, a block has warps or threads, a "
+            "Go down level by level: the grid has blocks, a block has warps or threads, a "
             "warp has threads.",
         )
     return found
@@ -326,10 +323,10 @@ def cond(p: Any, then: Callable[[], Any], other: Callable[[], Any]) -> Any:
         written.append((code, inner, leaves, tree))
     (_, _, ours, tree), (_, _, theirs, theirs_tree) = written
     if tree != theirs_tree:
-        raise DTypeError(
+        raise DTypeError.here(
             "the branches of cond give values of different structure.",
-            where=user_location(), remedy="Give the same tuples of numbers in both.",
-        )  # fmt: skip
+            "Give the same tuples of numbers in both.",
+        )
     dtypes = tuple(common((a, b))[0] for a, b in zip(ours, theirs, strict=True))
     ways = []
     for code, inner, leaves, _ in written:
@@ -386,8 +383,8 @@ def when(p: Any, body: Callable[[], Any]) -> None:
 def _condition(p: Any, what: str) -> Any:
     found = number(p, what)
     if found.element is not bool_:
-        raise DTypeError(
+        raise DTypeError.here(
             f"{what} must be a bool, got {found.element.name}.",
-            where=user_location(), remedy="Compare it, for instance with x != 0.",
-        )  # fmt: skip
+            "Compare it, for instance with x != 0.",
+        )
     return found.atom

@@ -74,10 +74,9 @@ class Pull(Generic[T]):
         return found
 
     def __setitem__(self, i: Any, value: Any) -> None:
-        raise ArgumentError(
+        raise ArgumentError.here(
             "a pull array is a function, and has no elements to change.",
-            where=user_location(),
-            remedy="Make memory with its elements, m = fk.fill(xs), and change that: m[i] = x.",
+            "Make memory with its elements, m = fk.fill(xs), and change that: m[i] = x.",
         )
 
     def __len__(self) -> int:
@@ -101,11 +100,10 @@ def static(length: Extent, who: str) -> int:
     """A length that must be known when the kernel is written."""
     if isinstance(length, int):
         return length
-    raise ShapeError(
+    raise ShapeError.here(
         f"{who} needs a length that is known when the kernel is written, and this one is known at "
         "run time only.",
-        where=user_location(),
-        remedy="Cut the array into parts of one length with split_up, and give a block each.",
+        "Cut the array into parts of one length with split_up, and give a block each.",
     )
 
 
@@ -114,15 +112,15 @@ def need_pull(xs: Any, who: str, remedy: str = "") -> Pull:
     if isinstance(xs, Pull):
         return xs
     if type(xs).__name__ == "Push":
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"{who} needs a pull array: which element of a push array stands where, its own "
             "program says.",
-            where=user_location(), remedy="Make a pull array of it by force.",
-        )  # fmt: skip
-    raise ArgumentError(
-        f"{who} needs a pull array, got {kind_of(xs)}.", where=user_location(),
-        remedy=remedy or "A kernel's arguments are pull arrays; pull(n, f) makes one.",
-    )  # fmt: skip
+            "Make a pull array of it by force.",
+        )
+    raise ArgumentError.here(
+        f"{who} needs a pull array, got {kind_of(xs)}.",
+        remedy or "A kernel's arguments are pull arrays; pull(n, f) makes one.",
+    )
 
 
 def pull(length: Extent, at: At) -> Pull:
@@ -164,10 +162,9 @@ def over(fn: Callable[..., Any], who: str, arrays: tuple[Any, ...]) -> Pull:
     """`fn` of the elements side by side; as long as the shortest, where lengths are known."""
     pulls = [need_pull(xs, who) for xs in arrays]
     if not pulls:
-        raise ArgumentError(
-            f"{who} needs at least one array.",
-            where=user_location(), remedy="Use pull(n, f) for a function of the index.",
-        )  # fmt: skip
+        raise ArgumentError.here(
+            f"{who} needs at least one array.", "Use pull(n, f) for a function of the index."
+        )
     length = _common([xs.length for xs in pulls], who)
     return Pull(length, lambda i: fn(*(xs.at(i) for xs in pulls)))
 
@@ -181,10 +178,9 @@ def _common(lengths: list[Extent], who: str) -> Extent:
     if known or len(atoms) > 1:
         shown = listed([str(n) if isinstance(n, int) else "one known at run time" for n in lengths])
         if known:
-            raise ShapeError(
-                f"{who} has arrays of different lengths: {shown}.",
-                where=user_location(), remedy="Cut them to one: xs[:n].",
-            )  # fmt: skip
+            raise ShapeError.here(
+                f"{who} has arrays of different lengths: {shown}.", "Cut them to one: xs[:n]."
+            )
         return shortest([n for n in lengths if not isinstance(n, int)])
     return lengths[0]
 
@@ -240,10 +236,10 @@ def unzip(xs: Any) -> tuple[Pull, ...]:
     array = need_pull(xs, "unzip")
     seen = array.columns or element_seen(array)
     if not isinstance(seen, tuple):
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"unzip needs an array of tuples, and its elements are {kind_of(seen)}.",
-            where=user_location(), remedy="Make tuples of them: fk.pair(xs), or fk.zip(xs, ys).",
-        )  # fmt: skip
+            "Make tuples of them: fk.pair(xs), or fk.zip(xs, ys).",
+        )
     width = len(seen)
     return tuple(
         Pull(array.length, lambda i, part=part: component(array, i, part))  # type: ignore[misc]
@@ -292,10 +288,9 @@ def gather(fn: Callable[[Any], Any], xs: Any, length: Extent) -> Pull:
 def _slice(xs: Pull, part: slice) -> Pull:
     """Elements from `start` on, below `stop`."""
     if part.step not in (None, 1):
-        raise ArgumentError(
-            "a slice of a pull array has no step.",
-            where=user_location(), remedy="Use every_nth(n, k, xs) or ix_map.",
-        )  # fmt: skip
+        raise ArgumentError.here(
+            "a slice of a pull array has no step.", "Use every_nth(n, k, xs) or ix_map."
+        )
     if isinstance(xs.length, int) and all(
         bound is None or isinstance(bound, int) for bound in (part.start, part.stop)
     ):

@@ -46,10 +46,9 @@ class Put:
 
     def __getitem__(self, k: int) -> Put:
         if self._array is None:
-            raise ArgumentError(
+            raise ArgumentError.here(
                 "a program that gives several arrays, where one array is needed.",
-                where=user_location(),
-                remedy="Force it: xs, ys = fk.force(..); or return it from the kernel.",
+                "Force it: xs, ys = fk.force(..); or return it from the kernel.",
             )
         return self._array(k)
 
@@ -88,10 +87,10 @@ class Push:
         if not self._lengths:
             _write_in_vain(self)
         if len(self._lengths) > 1:
-            raise ArgumentError(
+            raise ArgumentError.here(
                 "a program that gives several arrays, where one array is needed.",
-                where=user_location(), remedy="Force it and ask each: xs, ys = fk.force(..).",
-            )  # fmt: skip
+                "Force it and ask each: xs, ys = fk.force(..).",
+            )
         return self._lengths[0]
 
     @property
@@ -126,10 +125,9 @@ class Push:
         """Write the program here."""
         around = level()
         if self.level is not None and self.level is not around:
-            raise NestingError(
+            raise NestingError.here(
                 f"a push array of a {self.level.word} is written in code of a {around.word}.",
-                where=user_location(),
-                remedy=f"Give it to units of that level with pconcat, or force it in code of a "
+                f"Give it to units of that level with pconcat, or force it in code of a "
                 f"{self.level.word}.",
             )
         self._write(put)
@@ -192,10 +190,10 @@ class Push:
         return made
 
     def __getitem__(self, i: Any) -> Any:
-        raise ArgumentError(
+        raise ArgumentError.here(
             "a push array cannot be indexed: which element stands where, its own program says.",
-            where=user_location(), remedy="Make a pull array of it by force.",
-        )  # fmt: skip
+            "Make a pull array of it by force.",
+        )
 
     def __len__(self) -> int:
         return static(self.length, "len")
@@ -308,10 +306,9 @@ def _level() -> Level:
 
 def _need_static(length: Extent, around: Level) -> None:
     if not isinstance(length, int):
-        raise ShapeError(
+        raise ShapeError.here(
             f"an array of a {around.word} has a length that is known at run time only.",
-            where=user_location(),
-            remedy="Cut it into parts of one length, split_up(256, xs), of which each block gets "
+            "Cut it into parts of one length, split_up(256, xs), of which each block gets "
             "one; or loop in a thread with seq_for.",
         )
 
@@ -396,5 +393,5 @@ def map(fn: Callable[..., Any], *arrays: Any) -> Any:
     if any(isinstance(xs, Push) for xs in arrays):
         message = f"map of several arrays needs pull arrays, got {kind_of(arrays[0])}."
         remedy = "Make pull arrays of them by force."
-        raise ArgumentError(message, where=user_location(), remedy=remedy)
+        raise ArgumentError.here(message, remedy)
     return over(fn, "map", arrays)

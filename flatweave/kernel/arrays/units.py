@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from flatweave.base.errors import ArgumentError, NestingError, ShapeError
-from flatweave.base.source import user_location
 from flatweave.kernel.arrays.loops import below, for_all, seq_for
 from flatweave.kernel.arrays.pulls import Pull, is_static, need_pull, over, static
 from flatweave.kernel.arrays.pushes import Push, Put, push, pushed
@@ -183,9 +182,7 @@ def concat_p(*arrays: Any) -> Push:
     """
     parts = [pushed(xs) for xs in arrays]
     if not parts:
-        raise ArgumentError(
-            "concat_p needs at least one array.", where=user_location(), remedy="Give two."
-        )
+        raise ArgumentError.here("concat_p needs at least one array.", "Give two.")
 
     def write(put: Put, made: Push) -> None:
         made.know(sum(part.length for part in parts))  # before the first element is put
@@ -326,10 +323,10 @@ def push_how(threads: int, how: Callable[[Any], Sequence[Any]], xs: Any) -> Push
     """
     array = need_pull(xs, "push_how")
     if not isinstance(threads, int) or threads < 1:
-        raise ShapeError(
+        raise ShapeError.here(
             f"push_how shares work among {threads!r} threads.",
-            where=user_location(), remedy="Give a whole number from 1 on, such as 256.",
-        )  # fmt: skip
+            "Give a whole number from 1 on, such as 256.",
+        )
 
     def thread(t: Any, put: Put) -> None:
         for i in how(t):
@@ -347,10 +344,9 @@ def push_how(threads: int, how: Callable[[Any], Sequence[Any]], xs: Any) -> Push
 
 
 def _refuse_grid(who: str, given: str) -> NoReturn:
-    raise NestingError(
+    raise NestingError.here(
         f"{who} is for the threads of a block, and this is code of the grid.",
-        where=user_location(),
-        remedy=f"Give blocks their parts first: pconcat_map(lambda part: fk.{who}({given}, part), "
+        f"Give blocks their parts first: pconcat_map(lambda part: fk.{who}({given}, part), "
         "fk.split_up(1024, xs)).",
     )
 
@@ -366,10 +362,10 @@ def _units(
         push(array).write(put)
         return
     if n < 1 or length % n:
-        raise ShapeError(
+        raise ShapeError.here(
             f"{who} gives each thread {n} elements, and {length} are no multiple of it.",
-            where=user_location(), remedy="Choose a divisor of the length.",
-        )  # fmt: skip
+            "Choose a divisor of the length.",
+        )
     threads = length // n
 
     def thread(t: Any) -> None:

@@ -21,7 +21,6 @@ from flatweave.base.errors import (
 from flatweave.base.phase_timer import PhaseTimer
 from flatweave.base.plan import Param, Plan, Result
 from flatweave.base.records import record, replace
-from flatweave.base.source import user_location
 from flatweave.frontend.elements.broadcasting import cast
 from flatweave.frontend.trace.run_time_checks import user_error
 from flatweave.frontend.trace.trace import Leaf
@@ -251,9 +250,9 @@ def _result(made: KernelTrace, value: Any) -> Any:
     try:
         leaf = number(value, "a result")
     except ArgumentError:
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"{made.name} returns {kind_of(value)}, which is no array and no number.",
-            where=user_location(), remedy="Return pull or push arrays, numbers, or tuples of them.",
+            "Return pull or push arrays, numbers, or tuples of them.",
         ) from None  # fmt: skip
     leaf = cast(leaf, leaf.element)
     return Held((leaf.atom,), Result(leaf.element, None))
@@ -284,10 +283,9 @@ def _shape(value: Pull | Push) -> tuple[tuple[Extent, ...], Pull | Push]:
     element = element_seen(value)
     if not isinstance(element, Pull):
         if isinstance(element, Push):
-            raise NestingError(
+            raise NestingError.here(
                 "a kernel returns an array of push arrays.",
-                where=user_location(),
-                remedy="Give each to a block: pconcat(arrays).",
+                "Give each to a block: pconcat(arrays).",
             )
         return (value.length,), value
     inner, _ = _shape(element)

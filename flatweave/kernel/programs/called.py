@@ -25,7 +25,6 @@ from flatweave.base.errors import ArgumentError, DTypeError, Unsupported, UserEr
 from flatweave.base.locks import Lock
 from flatweave.base.recording import run
 from flatweave.base.schedule import CHOSEN
-from flatweave.base.source import user_location
 from flatweave.base.tracebacks import leave_ours_out
 from flatweave.frontend.call.compiled import Stages, rebuilt
 from flatweave.frontend.call.eager import where_they_are
@@ -249,10 +248,9 @@ class Kernel:
             if not fits or bool(leaf.shape) is not is_array:
                 found = f"an array of {leaf.dtype.name}" if leaf.shape else f"one {leaf.dtype.name}"
                 kind = f"a Pull[{dtype.name}]" if is_array else f"one {dtype.name}"
-                raise DTypeError(
+                raise DTypeError.here(
                     f"{leaf.name} of the kernel {self.__name__} is {kind}, got {found}.",
-                    where=user_location(),
-                    remedy=f"Convert it: fw.asarray({leaf.name}, fw.{dtype.name}); or annotate "
+                    f"Convert it: fw.asarray({leaf.name}, fw.{dtype.name}); or annotate "
                     "another dtype, or none.",
                 )
 
@@ -264,17 +262,15 @@ def _check_dtypes(who: str, values: Sequence[Any]) -> None:
     """Refuse floats of 16 bits, which a kernel would have to read as f32 one by one, and arrays in
     chunks, over which only a jitted function goes."""
     if any(isinstance(value, Chunked) for value in values):
-        raise Unsupported(
+        raise Unsupported.here(
             f"an argument of the kernel {who} that is in chunks.",
-            where=user_location(),
-            remedy="Give it chunk by chunk, [k(x) for x in xs]. A kernel whose blocks share no"
+            "Give it chunk by chunk, [k(x) for x in xs]. A kernel whose blocks share no"
             " memory can be called in a function that is given chunks: fw.jit(lambda x: k(x)).",
         )
     if speaks_of_short(values):
-        raise Unsupported(
+        raise Unsupported.here(
             f"an argument of the kernel {who} of floats of 16 bits.",
-            where=user_location(),
-            remedy="Give it f32, xs.astype(fw.f32), or the words: np.asarray(xs).view(np.uint16).",
+            "Give it f32, xs.astype(fw.f32), or the words: np.asarray(xs).view(np.uint16).",
         )
 
 
@@ -284,10 +280,9 @@ def _example(param: inspect.Parameter, who: str) -> Any:
     if isinstance(wanted, Typed):
         return np.zeros(0, dtype_of(wanted.dtype).numpy)
     if wanted is inspect.Parameter.empty:
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"the dtype of {param.name} of {who} is not known yet, and so there is no text.",
-            where=user_location(),
-            remedy=f"Annotate it, {param.name}: fk.Pull[fw.f32]; or call {who} before, or ask for "
+            f"Annotate it, {param.name}: fk.Pull[fw.f32]; or call {who} before, or ask for "
             f"{who}.stages(..).text.",
         )
     return dtype_of(wanted).numpy.type(0)
@@ -320,15 +315,14 @@ def kernel(
             kernel, threads=threads, static_argnames=static_argnames, target=target, checks=checks
         )
     if not callable(f):
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"kernel needs a function, got {kind_of(f)}.",
-            where=user_location(), remedy="Write @fk.kernel above a def, or fk.kernel(f).",
-        )  # fmt: skip
+            "Write @fk.kernel above a def, or fk.kernel(f).",
+        )
     if not isinstance(threads, int) or not 1 <= threads <= MOST_THREADS:
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"a block has 1 to {MOST_THREADS} threads, got threads={threads!r}.",
-            where=user_location(),
-            remedy="Choose a multiple of 32; for_all over more goes in several passes.",
+            "Choose a multiple of 32; for_all over more goes in several passes.",
         )
     names = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
     return Kernel(f, threads, names, target, checks)

@@ -29,7 +29,6 @@ from flatweave.base.config import config
 from flatweave.base.errors import ArgumentError, KernelError, UserError
 from flatweave.base.pretty import duration, table
 from flatweave.base.records import record
-from flatweave.base.source import user_location
 from flatweave.frontend.values.array import kind_of
 from flatweave.frontend.values.tree import flatten
 from flatweave.kernel.programs.called import Kernel
@@ -117,11 +116,11 @@ def tune(
     """
     found = [_variant(kernel) for kernel in kernels]
     if not found or not isinstance(args, tuple):
-        raise ArgumentError(
+        raise ArgumentError.here(
             "tune got no kernels." if not found
             else f"tune needs the arguments as a tuple, got {kind_of(args)}.",
-            where=user_location(), remedy="fk.tune([one, two], (xs,)).",
-        )  # fmt: skip
+            "fk.tune([one, two], (xs,)).",
+        )
     target = found[0].kernel.target or config.target
     texts = [_text(variant, args) for variant in found]
     digests = [hashlib.sha256(text.encode()).hexdigest() for text in texts]
@@ -143,10 +142,10 @@ def _variant(kernel: Any) -> Variant:
         return kernel
     if isinstance(kernel, Kernel):
         return Variant(kernel, {})
-    raise ArgumentError(
+    raise ArgumentError.here(
         f"tune chooses among kernels, got {kind_of(kernel)}.",
-        where=user_location(), remedy="Make them with @fk.kernel, or by fk.variants(make, ..).",
-    )  # fmt: skip
+        "Make them with @fk.kernel, or by fk.variants(make, ..).",
+    )
 
 
 def _text(variant: Variant, args: tuple[Any, ...]) -> str:
@@ -202,10 +201,9 @@ class _Trial:
             if first is None:
                 first = (variant, result)
             elif not _agree(first[1], result):
-                raise KernelError(
+                raise KernelError.here(
                     f"{variant} gives another result than {first[0]}, on the same arguments.",
-                    where=user_location(),
-                    remedy="Run both in the simulator, kernel.simulate(*args): it finds races.",
+                    "Run both in the simulator, kernel.simulate(*args): it finds races.",
                 )
 
     def rows(self, found: Sequence[Variant]) -> list[tuple[str, str]]:

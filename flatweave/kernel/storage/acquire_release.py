@@ -7,7 +7,6 @@ from typing import Any
 
 from flatweave.base.dtypes import i64
 from flatweave.base.errors import DTypeError, NestingError, Unsupported
-from flatweave.base.source import user_location
 from flatweave.kernel.arrays.loops import seq_while
 from flatweave.kernel.storage.stores import MEMORY_IN_TEXT, Memory, need_memory
 from flatweave.kernel.writing.checks import guarded
@@ -112,11 +111,10 @@ def expect_progress() -> None:
     """Refuse a machine whose blocks may not wait for each other."""
     machine = trace().machine
     if not machine.forward_progress:
-        raise Unsupported(
+        raise Unsupported.here(
             f"a block waits for another one, and {machine.name} does not promise that the other "
             "one runs meanwhile.",
-            where=user_location(),
-            remedy="Take two launches: force what each block has, scan that in a second launch, "
+            "Take two launches: force what each block has, scan that in a second launch, "
             "and add it in a third; or run it on the CPU.",
         )
 
@@ -126,14 +124,12 @@ def _expect_words(m: Memory, who: str) -> None:
     need_memory(m, who)
     around = level()
     if around is not BLOCK:
-        raise NestingError(
+        raise NestingError.here(
             f"{who} is for a whole block, and this is code of a {around.word}.",
-            where=user_location(),
-            remedy="Write it in code of the block, after the for_all.",
+            "Write it in code of the block, after the for_all.",
         )
     if m.kind.dtypes != (i64,) or m.buffers[0].type.space != "global":  # type: ignore[union-attr]
-        raise DTypeError(
+        raise DTypeError.here(
             f"{who} is of words of i64 in memory of the grid, and this is {m.kind}.",
-            where=user_location(),
-            remedy="Make them in code of the grid: fk.fill(fk.replicate(n, 0)).",
+            "Make them in code of the grid: fk.fill(fk.replicate(n, 0)).",
         )

@@ -7,7 +7,6 @@ from typing import Any
 
 from flatweave.base.dtypes import DType, bool_, u32
 from flatweave.base.errors import ArgumentError, DTypeError, NestingError
-from flatweave.base.source import user_location
 from flatweave.frontend.values.scope import Scope, entered
 from flatweave.kernel.arrays.pulls import Pull
 from flatweave.kernel.storage.stores import MEMORY_IN_TEXT, Memory, need_memory, written
@@ -253,11 +252,10 @@ def _update(fn: str, m: Memory, i: Any, value: Any) -> Any:
     adds_bools = fn == "add" and dtype is bool_
     bitwise = fn in ("and", "or", "xor") and dtype.is_float
     if len(m.buffers) != 1 or adds_bools or bitwise:
-        raise DTypeError(
+        raise DTypeError.here(
             f"{what} updates one number that has such an operation, and the elements here are "
             f"{m.kind}.",
-            where=user_location(),
-            remedy="Use fk.atomic(op, m, i, value), which takes any operator and elements of any "
+            "Use fk.atomic(op, m, i, value), which takes any operator and elements of any "
             "kind, and gives nothing back.",
         )
     (atom,) = m.kind.atoms(value)
@@ -275,11 +273,10 @@ def _in_threads(what: str) -> None:
     """Refuse code that runs once for several threads: how many of them would do it?"""
     around = level()
     if around is not THREAD:
-        raise NestingError(
+        raise NestingError.here(
             f"{what} in code of a {around.word}: each thread does its own update, and here is "
             "none.",
-            where=user_location(),
-            remedy="Write it inside of a for_all over threads; for_all(1, ..) is one of them.",
+            "Write it inside of a for_all over threads; for_all(1, ..) is one of them.",
         )
 
 
@@ -306,10 +303,9 @@ def _operator(op: Op, kind: Kind) -> Lambda:
     inside.closed = True
     fn = code.close([*old, *new], results)
     if any(map(_varies, free_vars(fn))):
-        raise ArgumentError(
+        raise ArgumentError.here(
             "the operator of an atomic reads a number of the thread around it.",
-            where=user_location(),
-            remedy="Make it part of the value: a tuple of numbers is a value, too; or read "
+            "Make it part of the value: a tuple of numbers is a value, too; or read "
             "arguments of the kernel.",
         )
     return fn

@@ -14,7 +14,6 @@ from typing import Any
 from flatweave.base.dtypes import DType
 from flatweave.base.errors import ArgumentError, NestingError, ShapeError
 from flatweave.base.plan import Site
-from flatweave.base.source import user_location
 from flatweave.frontend.values.array import kind_of
 from flatweave.frontend.values.promotion import dtype_of
 from flatweave.frontend.values.tree import LEAF
@@ -106,10 +105,9 @@ def need_memory(m: Any, who: str) -> Memory:
     """Memory that may be changed."""
     if isinstance(m, Memory):
         return m
-    raise ArgumentError(
+    raise ArgumentError.here(
         f"{who} changes memory, got {kind_of(m)}.",
-        where=user_location(),
-        remedy="Make it with fk.fill(xs) or fk.memory(n, dtype): what force gives is only read.",
+        "Make it with fk.fill(xs) or fk.memory(n, dtype): what force gives is only read.",
     )
 
 
@@ -173,16 +171,14 @@ def written(array: Any, barrier: bool) -> tuple[Memory, ...]:
 def _made_of(wanted: _Wanted | None, length: Extent) -> tuple[Kind, tuple[Var, ...]]:
     """The kind of the elements and the memory they are in; raises if there is no memory."""
     if wanted is None or wanted.kind is None:
-        raise ArgumentError(
-            "force of a push array that puts no element.",
-            where=user_location(), remedy="Let its program call put(index, value).",
-        )  # fmt: skip
+        raise ArgumentError.here(
+            "force of a push array that puts no element.", "Let its program call put(index, value)."
+        )
     if level() is not GRID and not isinstance(length, int):
-        raise ShapeError(
+        raise ShapeError.here(
             f"force makes memory of a {level().word}, whose size is fixed when a kernel is "
             "written, and this length is known at run time only.",
-            where=user_location(),
-            remedy="Cut the array into parts of one length with split_up, and give each to a "
+            "Cut the array into parts of one length with split_up, and give each to a "
             "block with pconcat_map.",
         )
     return wanted.kind, wanted.buffers
@@ -346,13 +342,12 @@ def barrier() -> None:
     """
     around = level()
     if around in (THREAD, GRID):
-        raise NestingError(
+        raise NestingError.here(
             "a barrier in code of one thread: the others might never come to it."
             if around is THREAD else
             "there is no barrier for the grid: its blocks may run in sequence.",
-            where=user_location(),
-            remedy="End the for_all, and write the barrier after it."
+            "End the for_all, and write the barrier after it."
             if around is THREAD else "Each launch waits for the one before: use force, or a second "
             "for_all.",
-        )  # fmt: skip
+        )
     here().emit(Sync(around.word))

@@ -21,7 +21,6 @@ from flatweave.base.errors import IndexOutOfBounds, ShapeError
 from flatweave.base.plan import CHECK_ERROR, Site
 from flatweave.base.pretty import counted
 from flatweave.base.records import record
-from flatweave.base.source import user_location
 from flatweave.frontend.elements.broadcasting import cast
 from flatweave.frontend.trace.run_time_checks import KERNEL_INDEX, KERNEL_SHAPE, check_message
 from flatweave.frontend.values.array import Tracer
@@ -105,9 +104,7 @@ def _expect_index(i: int, extent: Atom, what: str) -> None:
         remedy = f"Indices go from 0 to {length - 1}."
     if length == 0:
         remedy = EMPTY
-    raise IndexOutOfBounds(
-        f"index {i} is outside {what} of {many}.", where=user_location(), remedy=remedy
-    )
+    raise IndexOutOfBounds.here(f"index {i} is outside {what} of {many}.", remedy)
 
 
 class Known:
@@ -281,7 +278,7 @@ def need(low: Any, high: Any, message: str, remedy: str, *shown: Any) -> Atom | 
     less, more = place(low, "a length"), place(high, "a length")
     if isinstance(less, Const) and isinstance(more, Const):
         if less.value > more.value:
-            raise ShapeError(message.format(*shown), where=user_location(), remedy=remedy)
+            raise ShapeError.here(message.format(*shown), remedy)
         return None
     made, scope = writing(), here()
     if is_thrown_away(scope) or is_at_least(Known(scope), more, less):

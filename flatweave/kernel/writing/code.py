@@ -175,10 +175,9 @@ def here() -> Scope:
     """The code that is being written, of whatever level; from now on it comes from this line."""
     scope = STATE.scope
     if scope is None or _writing(scope.trace) is None:
-        raise ArgumentError(
+        raise ArgumentError.here(
             "this function writes a kernel's code, and no kernel is being written.",
-            where=user_location(),
-            remedy="Call it inside a function with the decorator @fk.kernel.",
+            "Call it inside a function with the decorator @fk.kernel.",
         )
     where = user_location()
     made = scope.trace
@@ -255,17 +254,16 @@ def number(value: Any, what: str) -> Tracer:
     if isinstance(value, Tracer) and value.is_gone:
         scope = STATE.scope
         if scope is not None and value.scope.trace is scope.trace:
-            raise EscapedArrayError(
+            raise EscapedArrayError.here(
                 f"{what} is a number of one {_word(value)}, and is used outside of its code.",
-                where=user_location(),
-                remedy="Bring it out by an array: force what each of them computes.",
+                "Bring it out by an array: force what each of them computes.",
             )
     found = as_tracer(value, what)
     if found.ndim:
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"{what} must be one number, got {kind_of(value)}.",
-            where=user_location(), remedy="Pass arrays as arguments of the kernel.",
-        )  # fmt: skip
+            "Pass arrays as arguments of the kernel.",
+        )
     return found
 
 
@@ -277,10 +275,10 @@ def place(value: Any, what: str = "an index") -> Atom:
     """A number as an i64: an index."""
     found = number(value, what)
     if not found.element.is_integer:
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"{what} must be an integer, got {found.element.name}.",
-            where=user_location(), remedy="Convert it with astype(fw.i64).",
-        )  # fmt: skip
+            "Convert it with astype(fw.i64).",
+        )
     return cast(found, i64).atom
 
 

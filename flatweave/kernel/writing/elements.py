@@ -8,7 +8,6 @@ from typing import Any
 from flatweave.base.dtypes import DType
 from flatweave.base.errors import ArgumentError, DTypeError
 from flatweave.base.records import record
-from flatweave.base.source import user_location
 from flatweave.frontend.elements.broadcasting import cast
 from flatweave.frontend.values.array import Tracer, kind_of
 from flatweave.frontend.values.tree import Tree, flatten, paths, spelled, unflatten
@@ -37,11 +36,10 @@ class Kind:
             leaf.element is not dtype and not leaf.weak
             for leaf, dtype in zip(found, self.dtypes, strict=True)
         ):
-            raise DTypeError(
+            raise DTypeError.here(
                 f"{what} is {spelled(tree, [leaf.element.name for leaf in found])}, where others "
                 f"are {self}.",
-                where=user_location(),
-                remedy="Convert it with astype, so that all elements of an array are alike.",
+                "Convert it with astype, so that all elements of an array are alike.",
             )
         return [
             cast(leaf, dtype).atom for leaf, dtype in zip(found, self.dtypes, strict=True)
@@ -55,17 +53,15 @@ def leaves_of(value: Any, what: str = "an element") -> tuple[list[Tracer], Tree]
     """An element's leaves as numbers, and the structure around them."""
     found, tree = flatten(value)
     if not found:
-        raise ArgumentError(
-            f"{what} is {tree}, which holds no number.",
-            where=user_location(), remedy="Give a number, or a tuple of numbers.",
-        )  # fmt: skip
+        raise ArgumentError.here(
+            f"{what} is {tree}, which holds no number.", "Give a number, or a tuple of numbers."
+        )
     names = paths(tree, what)
     for leaf, name in zip(found, names, strict=True):
         if type(leaf).__name__ in ("Pull", "Push"):
-            raise ArgumentError(
+            raise ArgumentError.here(
                 f"{name} is {kind_of(leaf)} where a number is needed.",
-                where=user_location(),
-                remedy="Give the units below an array each with pconcat, or index it.",
+                "Give the units below an array each with pconcat, or index it.",
             )
     return [number(leaf, name) for leaf, name in zip(found, names, strict=True)], tree
 
