@@ -119,7 +119,7 @@ def find_prefix(b: Builder, look: Look, block: Atom, width: int) -> tuple[Atom, 
     def turn(c: Builder, state: Values) -> Values:
         first, _, unknown, attempt = state
         waits = c.apply("ne", unknown, EMPTY)
-        when(c, waits, lambda d: _pause(d, attempt))
+        when(c, waits, lambda d: pause(d, attempt))
         here = c.apply("select", waits, first, c.sub(first, index(width)))
         again = c.apply("select", waits, c.add(attempt, index(1)), index(0))
         return (here, *look(c, here), again)
@@ -129,7 +129,8 @@ def find_prefix(b: Builder, look: Look, block: Atom, width: int) -> tuple[Atom, 
     return first, prefixes
 
 
-def _pause(b: Builder, attempt: Atom) -> None:
+def pause(b: Builder, attempt: Atom) -> None:
+    """Wait for some time, longer after more attempts."""
     b.emit(Backoff(attempt))
 
 

@@ -17,12 +17,12 @@ one.
 from __future__ import annotations
 
 from flatweave.algorithms.lanes import EMPTY, is_empty
+from flatweave.algorithms.look_back import pause
 from flatweave.algorithms.words import NOTHING, PREFIX, packing_of
 from flatweave.base.dtypes import i64, u8
 from flatweave.base.records import record
 from flatweave.kernel_ir.arrays import Values, repeat, when
 from flatweave.kernel_ir.memory_ops import LoadWhole, StoreWhole
-from flatweave.kernel_ir.syntax import Backoff
 from flatweave.kernel_ir.warp_ops import Ballot
 from flatweave.terms.build import Builder, index
 from flatweave.terms.syntax import Atom, Var
@@ -68,7 +68,7 @@ class Chains:
             back = c.apply("select", c.apply("and", known, goes), c.sub(t, index(1)), t)
             waits = c.apply("and", goes, c.apply("not", known))
             waiting = c.apply("ne", c.emit(Ballot(waits))[0], EMPTY)
-            when(c, waiting, lambda d: _pause(d, attempt))
+            when(c, waiting, lambda d: pause(d, attempt))
             again = c.apply("select", waiting, c.add(attempt, index(1)), index(0))
             return back, total, after, c.emit(Ballot(goes))[0], again
 
@@ -85,7 +85,3 @@ class Chains:
 
     def _slot(self, b: Builder, block: Atom, chain: Atom) -> Atom:
         return b.add(index(self.first), b.add(b.mul(block, index(self.count)), chain))
-
-
-def _pause(b: Builder, attempt: Atom) -> None:
-    b.emit(Backoff(attempt))

@@ -18,6 +18,7 @@ from flatweave.gradients.known import (
     extreme_reduce,
     extreme_scan,
     function_of,
+    is_sum,
     product_reverse,
     sum_scan,
 )
@@ -26,7 +27,6 @@ from flatweave.gradients.rewrites import as_loop, as_scan, as_segments, of_rank_
 from flatweave.gradients.values import chosen, dtype_of, generate, read, read_inside, shape_of
 from flatweave.ops import Permute, Reduce, ReduceSegments, Scan
 from flatweave.terms.build import Builder, index, lambda_of
-from flatweave.terms.control import Apply
 from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Var, constant
 from flatweave.terms.traverse import free_vars, needed_for
 
@@ -186,19 +186,6 @@ def _gather(b: Builder, xs: Atom, indices: Atom, size: Atom) -> Atom:
         return [read_inside(inner, xs, read(inner, indices, at), size, nothing)]
 
     return generate(b, shape_of(indices), write)[0]
-
-
-def is_sum(fn: Lambda) -> bool:
-    """Whether an operator adds each component."""
-    half = len(fn.results)
-    sums = {
-        let.vars[0]: let.op.args
-        for let in fn.lets if isinstance(let.op, Apply) and let.op.fn == "add"
-    }  # fmt: skip
-    return all(
-        isinstance(result, Var) and set(sums.get(result, ())) == {fn.params[k], fn.params[half + k]}
-        for k, result in enumerate(fn.results)
-    )
 
 
 def _rows(fn: Lambda) -> bool:

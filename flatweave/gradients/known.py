@@ -32,7 +32,7 @@ from flatweave.gradients.values import (
 )
 from flatweave.ops import Permute, Reduce, Scan
 from flatweave.terms.build import Builder, index, lambda_of
-from flatweave.terms.control import Apply
+from flatweave.terms.operators import component_functions
 from flatweave.terms.syntax import Atom, Const, Lambda, Let, Var, constant
 
 EXTREMES = {"minimum": "le", "maximum": "ge"}
@@ -40,13 +40,16 @@ NOWHERE = 2**63 - 1
 
 
 def function_of(fn: Lambda) -> str:
-    """The scalar function that an operator is; "" for any other."""
-    if len(fn.lets) != 1 or len(fn.params) != 2 or len(fn.lets[0].vars) != 1:
-        return ""
-    (result,), op = fn.lets[0].vars, fn.lets[0].op
-    if not isinstance(op, Apply) or not dtype_of(result.type).is_float:
-        return ""
-    return op.fn if fn.results == (result,) and set(op.args) == set(fn.params) else ""
+    """The scalar function of floats that an operator is; "" for any other."""
+    names = component_functions(fn) or []
+    is_one = len(names) == 1 and dtype_of(fn.results[0].type).is_float
+    return names[0] if is_one else ""
+
+
+def is_sum(fn: Lambda) -> bool:
+    """Whether an operator adds each component."""
+    names = component_functions(fn)
+    return names is not None and all(name == "add" for name in names)
 
 
 def identity(name: str, dtype: DType) -> Const:

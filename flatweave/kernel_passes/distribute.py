@@ -88,23 +88,22 @@ def distribute_kernel(kernel: Kernel, shape: BlockShape) -> Kernel:
     return Kernel(kernel.name, kernel.params, body, shape.warps)
 
 
-class Distributor:
+class Writer:
     """Emits the lets of a kernel anew; what each variable became is in `renaming`."""
 
     def __init__(self, shape: BlockShape, b: Builder) -> None:
         self.shape = shape
         self.renaming = Substitution(fresh=lambda var, type_: b.var(var.name, type_))
-        self.places: dict[Var, Place] = {}
-        self.warp: Atom = b.emit(WarpIndex(), "w")[0] if shape.warps > 1 else index(0)
-        self.of_warp = False
-
-    # -- bodies -----------------------------------------------------------------------------------
 
     def body(self, b: Builder, lets: Sequence[Let]) -> None:
         """Emit lets."""
         for let in lets:
             b.where = let.where
-            self._let(b, let)
+            self.let(b, let)
+
+    def let(self, b: Builder, let: Let) -> None:
+        """Emit a let."""
+        raise NotImplementedError
 
     def function(self, b: Builder, fn: Lambda) -> Lambda:
         """A lambda inside the code of `b`."""
@@ -114,13 +113,26 @@ class Distributor:
         self.body(inside, fn.lets)
         return inside.close(params, [self.renaming.atom(atom) for atom in fn.results])
 
+
+class Distributor(Writer):
+    """Emits a kernel distributed over the blocks of a machine."""
+
+    def __init__(self, shape: BlockShape, b: Builder) -> None:
+        super().__init__(shape, b)
+        self.places: dict[Var, Place] = {}
+        self.warp: Atom = b.emit(WarpIndex(), "w")[0] if shape.warps > 1 else index(0)
+        self.of_warp = False
+
+    # -- bodies -----------------------------------------------------------------------------------
+
     def bound(self, b: Builder, fn: Lambda, arg: Atom) -> Builder:
         """A builder in which a body of one parameter has been emitted for this argument."""
         self.renaming.mapping[fn.params[0]] = arg
         self.body(b, fn.lets)
         return b
 
-    def _let(self, b: Builder, let: Let) -> None:
+    def let(self, b: Builder, let: Let) -> None:
+        """Emit a let for the threads and warps that there are."""
         match let.op:
             case ForAll(count=Const(value=value)) if value <= 0:
                 pass

@@ -14,7 +14,7 @@ out.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from flatweave.algorithms.operator import Operator
 from flatweave.base.dtypes import DType
@@ -23,13 +23,13 @@ from flatweave.kernel_ir.arrays import Values
 from flatweave.kernel_ir.hierarchy import LEVELS, THREAD, ForAll, ReduceAll, ScanAll
 from flatweave.kernel_ir.syntax import Kernel, Load, Store
 from flatweave.kernel_passes.chunks import pad_memory, side_by_side
-from flatweave.kernel_passes.distribute import BlockShape
+from flatweave.kernel_passes.distribute import BlockShape, Writer
 from flatweave.kernel_passes.folds_in_chunks import Fold, write_reduction, write_scan
 from flatweave.kernel_passes.registers import MOST_BYTES
 from flatweave.terms.build import Builder, Names
 from flatweave.terms.control import Apply, Cast
 from flatweave.terms.syntax import Atom, BufferType, Const, Lambda, Let, Op, Var
-from flatweave.terms.traverse import Substitution, free_vars, map_field, walk_lets
+from flatweave.terms.traverse import free_vars, map_field, walk_lets
 
 # -- How many elements a thread takes where the machine decides: `fk.sequential()` -----------------
 #
@@ -104,7 +104,7 @@ def sequentialize(kernel: Kernel, names: Names, shape: BlockShape) -> Kernel:
     b = Builder(names)
     body = with_factor(without_unused(kernel.body), shape)
     body = pad_memory(body)
-    _Writer(b, shape).body(b, body.lets)
+    _Sequential(shape, b).body(b, body.lets)
     return replace(kernel, body=Lambda((), tuple(b.lets), ()))
 
 
@@ -112,28 +112,11 @@ def _is_shared_work(op: Op) -> bool:
     return isinstance(op, ReduceAll | ScanAll) or (isinstance(op, ForAll) and op.each != 1)
 
 
-class _Writer:
-    """Emits code of a block anew; what each variable became is in `renaming`."""
+class _Sequential(Writer):
+    """Emits code of a block in which it is said what each thread does."""
 
-    def __init__(self, b: Builder, shape: BlockShape) -> None:
-        self.renaming = Substitution(fresh=lambda var, type_: b.var(var.name, type_))
-        self.shape = shape
-
-    def body(self, b: Builder, lets: Sequence[Let]) -> None:
-        """Emit lets."""
-        for let in lets:
-            b.where = let.where
-            self._let(b, let)
-
-    def _function(self, b: Builder, fn: Lambda) -> Lambda:
-        """A lambda inside the code of a block."""
-        inside = b.inner()
-        params = [inside.param(param.name, param.type) for param in fn.params]
-        self.renaming.mapping.update(zip(fn.params, params, strict=True))
-        self.body(inside, fn.lets)
-        return inside.close(params, [self.renaming.atom(atom) for atom in fn.results])
-
-    def _let(self, b: Builder, let: Let) -> None:
+    def let(self, b: Builder, let: Let) -> None:
+        """Emit a let: what threads share as what each of them does."""
         match let.op:
             case ForAll(level=level, each=each) if LEVELS[level] is THREAD and each > 1:
                 self._for_all(b, let.op)
@@ -143,7 +126,7 @@ class _Writer:
                 before = tuple(self.renaming.atom(atom) for atom in let.op.before)
                 write_scan(b, replace(self._fold(b, let.op), before=before), self.shape)
             case op if op.name in ("if", "while", "for"):
-                made = map_field(op, self.renaming.atom, lambda fn: self._function(b, fn))
+                made = map_field(op, self.renaming.atom, lambda fn: self.function(b, fn))
                 self.renaming.mapping.update(zip(let.vars, b.emit(made), strict=True))
             case _:
                 b.inline_let(let, self.renaming)

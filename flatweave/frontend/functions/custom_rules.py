@@ -18,7 +18,7 @@ from flatweave.base.errors import ArgumentError
 from flatweave.base.pretty import counted
 from flatweave.frontend.elements.lambdas import name_of
 from flatweave.frontend.functions.custom import Rules, ruled
-from flatweave.frontend.functions.derivatives import need_function
+from flatweave.frontend.functions.derivatives import need_function, of_arguments
 from flatweave.frontend.functions.differentiable import opened
 from flatweave.frontend.values.scope import innermost
 from flatweave.frontend.values.tree import map_leaves
@@ -47,7 +47,7 @@ class WithRules:
         rules = self._rules(args, fixed, chosen)
         if innermost() is None:
             return self.fun(*args)
-        of_chosen = _of_chosen(self.fun, args, chosen)
+        of_chosen = of_arguments(self.fun, args, chosen)
         return ruled(of_chosen, [args[k] for k in chosen], self.name, rules)
 
     def _rules(
@@ -90,7 +90,7 @@ class CustomVjp(WithRules):
             raise self._undefined()
         names = (f"the fwd of {self.name}", f"the bwd of {self.name}")
         return Rules(
-            fwd=_of_chosen(fwd, args, chosen), bwd=functools.partial(bwd, *fixed), names=names
+            fwd=of_arguments(fwd, args, chosen), bwd=functools.partial(bwd, *fixed), names=names
         )
 
 
@@ -211,7 +211,7 @@ def checkpoint(
             return f(*args, **kwargs)
         given = functools.partial(f, **kwargs) if kwargs else f
         chosen = _chosen(args, numbers, "checkpoint")[1]
-        of_chosen = _of_chosen(given, args, chosen)
+        of_chosen = of_arguments(given, args, chosen)
         return ruled(
             of_chosen, [args[k] for k in chosen], name_of(f), Rules(again=True)
         )
@@ -254,23 +254,6 @@ def _chosen(
             )
     numbers = [number % len(args) for number in fixed]
     return [args[n] for n in numbers], [k for k in range(len(args)) if k not in numbers]
-
-
-def _of_chosen(
-    f: Callable[..., R], args: Sequence[Any], chosen: Sequence[int]
-) -> Callable[..., R]:
-    """A function of the arguments of these numbers."""
-    if len(chosen) == len(args):
-        return f
-
-    def of_chosen(*values: Any) -> R:
-        every = list(args)
-        for number, value in zip(chosen, values, strict=True):
-            every[number] = value
-        return f(*every)
-
-    of_chosen.__name__ = name_of(f)
-    return of_chosen
 
 
 def _sum(a: object, b: object) -> object:

@@ -342,14 +342,22 @@ def chosen_arguments(
         chosen.append(number % len(args))
         need_floats(args[chosen[-1]], chosen[-1], who)
 
+    return of_arguments(f, args, chosen), tuple(args[number] for number in chosen)
+
+
+def of_arguments(
+    f: Callable[..., R], args: Sequence[Any], numbers: Sequence[int]
+) -> Callable[..., R]:
+    """A function of the arguments of these numbers, the others as they are."""
+
     def of_chosen(*values: Any) -> R:
         every = list(args)
-        for number, value in zip(chosen, values, strict=True):
+        for number, value in zip(numbers, values, strict=True):
             every[number] = value
         return f(*every)
 
     of_chosen.__name__ = name_of(f)
-    return of_chosen, tuple(args[number] for number in chosen)
+    return of_chosen
 
 
 def need_floats(value: Any, number: int, who: str) -> None:

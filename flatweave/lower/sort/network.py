@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from flatweave.base.dtypes import DType, bool_, i32, i64, u32, u64
+from flatweave.base.dtypes import DType, i32, i64, u32, u64
 from flatweave.base.records import record
 from flatweave.kernel_ir.syntax import Lane, Load, Store
 from flatweave.kernel_ir.warp_ops import SwapLanes
@@ -25,8 +25,8 @@ from flatweave.lower.sort.write_combining import scalar_loop
 from flatweave.ops.rows import scalar_type
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import NO_BODY, Apply, If
-from flatweave.terms.operators import exchanges, steps_back, undone
-from flatweave.terms.syntax import Atom, Const, Lambda, Let, Var, constant
+from flatweave.terms.operators import comes_before, exchanges, steps_back, undone
+from flatweave.terms.syntax import Atom, Lambda, Let, Var, constant
 
 # -- What a network compares: an element's keys, side by side in one word or a few -----------------
 #
@@ -266,10 +266,7 @@ def _ordered(b: Builder, x: Register, y: Register) -> tuple[Register, Register]:
     """
     if len(x) == 1:
         return b.emit(Apply("minimum", (x[0], y[0]))), b.emit(Apply("maximum", (x[0], y[0])))
-    less: Atom = Const(False, bool_)
-    for one, other in reversed(list(zip(x, y, strict=True))):
-        tie = b.apply("and", b.apply("eq", one, other), less)
-        less = b.apply("or", b.apply("lt", one, other), tie)
+    less = comes_before(b, x, y)
     return _chosen(b, less, x, y), _chosen(b, less, y, x)
 
 

@@ -23,7 +23,7 @@ from flatweave.ops.rows import array_type, scalar_type
 from flatweave.ops.sorts import SHORT
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import NO_BODY, If
-from flatweave.terms.operators import steps_back, undone
+from flatweave.terms.operators import comes_before, steps_back, undone
 from flatweave.terms.syntax import Atom, Lambda, Let, Var, constant
 
 # -- The sort of a row by one thread: its keys in a network of registers, then its elements --------
@@ -341,10 +341,7 @@ def _exchanged(
     b: Builder, many: int, one: Sequence[Atom], other: Sequence[Atom]
 ) -> tuple[list[Atom], list[Atom]]:
     """Two elements, which each begin with `many` keys, in sorted order."""
-    less: Atom = b.apply("lt", other[many - 1], one[many - 1])
-    for k in reversed(range(many - 1)):
-        tie = b.apply("and", b.apply("eq", other[k], one[k]), less)
-        less = b.apply("or", b.apply("lt", other[k], one[k]), tie)
+    less = comes_before(b, other[:many], one[:many])
     pairs = dict.fromkeys(zip(one, other, strict=True))
     chosen = {
         pair: (b.apply("select", less, pair[1], pair[0]), b.apply("select", less, *pair))
