@@ -11,8 +11,9 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
+from operator import attrgetter
 from pathlib import Path
-from typing import Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from flatweave.base.errors import ArgumentError
 from flatweave.base.pretty import listed
@@ -218,7 +219,13 @@ def variable_of_another(name: str, value: str, unless: Sequence[str]) -> Iterato
             os.environ[name] = before
 
 
-class Config:
+if TYPE_CHECKING:
+    Fields = Switches
+else:
+    Fields = object
+
+
+class Config(Fields):
     """The switches in force here and now: `config.target`, `config.threads`, .."""
 
     __slots__ = ()
@@ -227,61 +234,6 @@ class Config:
     def current(self) -> Switches:
         """All switches at once: one read, and a key for caches."""
         return CURRENT.get()
-
-    @property
-    def target(self) -> str:
-        """The name of the target programs run on."""
-        return CURRENT.get().target
-
-    @property
-    def dump(self) -> tuple[str, ...]:
-        """The names of the stages and passes to write out."""
-        return CURRENT.get().dump
-
-    @property
-    def dump_dir(self) -> Path | None:
-        """The folder dumps go to; None for standard error."""
-        return CURRENT.get().dump_dir
-
-    @property
-    def verify(self) -> bool:
-        """Whether every pass is verified."""
-        return CURRENT.get().verify
-
-    @property
-    def stop_after(self) -> str | None:
-        """The pass after which compilation stops."""
-        return CURRENT.get().stop_after
-
-    @property
-    def debug(self) -> bool:
-        """Whether operators and neutral elements are tried on the data."""
-        return CURRENT.get().debug
-
-    @property
-    def time(self) -> bool:
-        """Whether the time of every stage is printed."""
-        return CURRENT.get().time
-
-    @property
-    def no_cache(self) -> bool:
-        """Whether stored artifacts are left alone."""
-        return CURRENT.get().no_cache
-
-    @property
-    def threads(self) -> int | None:
-        """The number of worker threads; None for one per core."""
-        return CURRENT.get().threads
-
-    @property
-    def cpu(self) -> str:
-        """The name of the CPU that the cpu target compiles for; native for this one."""
-        return CURRENT.get().cpu
-
-    @property
-    def schedule(self) -> Schedule:
-        """The variants that are forced."""
-        return CURRENT.get().schedule
 
     def dumps(self, name: str) -> bool:
         """Whether the stage or pass `name` is to be written out."""
@@ -317,4 +269,12 @@ def _in_force(values: Mapping[str, Any]) -> Iterator[None]:
         CURRENT.reset(token)
 
 
+def _in_force_now(name: str) -> property:
+    """A switch of those in force."""
+    get = attrgetter(name)
+    return property(lambda self: get(CURRENT.get()))
+
+
+for _name in ROWS:
+    setattr(Config, _name, _in_force_now(_name))
 config = Config()

@@ -11,6 +11,7 @@ traced ones, which raise the errors.
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
@@ -39,6 +40,13 @@ SINGULAR = "of a singular matrix: in some column every element from the diagonal
 LEAST_SQUARES = "Use fw.linalg.pinv(a) @ b for the least squares."
 INDEFINITE = "of a matrix that is not positive definite."
 EIGENVALUES = "Look at its eigenvalues: fw.linalg.eigvalsh(x)."
+REFUSING = {
+    "_solution": "solve", "_inverse": "inv", "_factor": "cholesky", "_hermitian": "eigh",
+    "_hermitian_values": "eigvalsh", "_singular": "svd", "_singular_values": "svdvals",
+    "_rank": "matrix_rank", "_pseudo_inverse": "pinv", "_general": "eig",
+    "_general_values": "eigvals",
+}  # fmt: skip
+"""Public functions, by what computes them and may refuse a matrix."""
 NORMS = ("backward", "ortho", "forward")
 OF_REALS = frozenset({"rfft", "ihfft", "rfftn"})
 Out = TypeVar("Out")
@@ -103,6 +111,10 @@ def at_once(
                     made: object = kind(*result) if type(result) is tuple else result
                     return made
             found = compute(a, *others, **options) if others or options else compute(a)
+        except np.linalg.LinAlgError as failure:
+            error = refused(compute, failure)
+            error.where = user_location()
+            raise error from None
         except UserError as failure:
             failure.where = failure.where or user_location()
             raise
@@ -186,7 +198,10 @@ def step(
     dtypes, computed = [as_dtype(result.dtype).dtype for result in results], run or compute
 
     def call(values: Sequence[Any]) -> Sequence[Any]:
-        found = computed(*values, **options)
+        try:
+            found = computed(*values, **options)
+        except np.linalg.LinAlgError as failure:
+            raise refused(compute, failure) from None
         parts = found if isinstance(found, tuple) else (found,)
         return [np.asarray(part, dtype) for part, dtype in zip(parts, dtypes, strict=True)]
 
@@ -208,6 +223,27 @@ def with_rules(
     return ruled(compute, arrays, options.get("name", which), rules)
 
 
+def of_matrices(*, is_square: bool = False) -> Callable[[Callable[..., Out]], Callable[..., Out]]:
+    """Declare a function of matrices by what it is of one stack of them: arrays in chunks are
+    mapped over, and derivatives use the rules of its name."""
+
+    def declare(body: Callable[..., Out]) -> Callable[..., Out]:
+        who, params = body.__name__, inspect.signature(body).parameters.values()
+        defaults = {p.name: p.default for p in params if p.kind is p.KEYWORD_ONLY}
+
+        @functools.wraps(body)
+        def work(x: Any, /, **options: Any) -> Out:
+            options = {**defaults, **options}
+            a = matrices(x, who, is_square)
+            if options.get("rtol") is None and is_divided(a):
+                return map(lambda each: work(each, **options), a)  # type: ignore[no-any-return]
+            return with_rules(who, functools.partial(body, **options), a, **options)
+
+        return work
+
+    return declare
+
+
 def is_divided(array: Any) -> bool:
     """Whether an array may be one in chunks, whose first axis must be mapped over."""
     scope = current()
@@ -219,8 +255,13 @@ def failed(who: str, why: str, remedy: str) -> ArgumentError:
     return ArgumentError(f"{who} {why}", remedy=remedy)
 
 
-def not_converged(who: str, failure: Exception) -> ArgumentError:
-    """The error for where LAPACK's rounds do not end, as with NaN."""
+def refused(compute: Callable[..., Any], failure: Exception) -> ArgumentError:
+    """The user's error for matrices that LAPACK refuses; its rounds do not end for NaN."""
+    who, why = REFUSING[compute.__name__], str(failure)
+    if "Singular" in why:
+        return failed(who, SINGULAR, LEAST_SQUARES)
+    if "definite" in why:
+        return failed(who, INDEFINITE, EIGENVALUES)
     return failed(who, f"fails: {failure}.", "See whether there are NaN in it.")
 
 

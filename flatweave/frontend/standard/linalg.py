@@ -20,19 +20,16 @@ from flatweave.frontend.elements.scalars import where
 from flatweave.frontend.functions.combinators import generate, map
 from flatweave.frontend.standard.arrangement import matrix_transpose
 from flatweave.frontend.standard.library import (
-    EIGENVALUES,
-    INDEFINITE,
-    LEAST_SQUARES,
-    SINGULAR,
     at_once,
     dtype_of,
-    failed,
     is_divided,
     kept,
     like,
     matrices,
+    of_matrices,
     part_of,
     real_of,
+    refused,
     square,
     step,
     with_rules,
@@ -65,19 +62,11 @@ from flatweave.frontend.values.number_formats import Complex
 
 
 def _solution(a: Values, b: Values) -> Values:
-    try:
-        return np.linalg.solve(a, b)
-    except np.linalg.LinAlgError as failure:
-        if "Singular" not in str(failure):
-            raise
-        raise failed("solve", SINGULAR, LEAST_SQUARES) from None
+    return np.linalg.solve(a, b)
 
 
 def _inverse(a: Values) -> Values:
-    try:
-        return np.linalg.inv(a)
-    except np.linalg.LinAlgError:
-        raise failed("inv", SINGULAR, LEAST_SQUARES) from None
+    return np.linalg.inv(a)
 
 
 def _determinant(a: Values) -> Values:
@@ -89,10 +78,7 @@ def _logarithm(a: Values) -> tuple[Any, Any]:
 
 
 def _factor(a: Values, upper: bool = False) -> Values:
-    try:
-        lower = np.linalg.cholesky(a)
-    except np.linalg.LinAlgError:
-        raise failed("cholesky", INDEFINITE, EIGENVALUES) from None
+    lower = np.linalg.cholesky(a)
     return np.conj(np.swapaxes(lower, -1, -2)) if upper else lower
 
 
@@ -139,6 +125,7 @@ def _solved(a: Any, b: Any) -> Array:
 
 @for_complex
 @operation(host=at_once(_inverse, square, small=inverse))
+@of_matrices(is_square=True)
 def inv(x: Any, /) -> Array:
     """The inverse of each matrix. Raises ArgumentError for a singular one.
 
@@ -148,14 +135,12 @@ def inv(x: Any, /) -> Array:
         Array([[0.5 , 0.  ],
                [0.  , 0.25]], dtype=float64)
     """
-    a = matrices(x, "inv", is_square=True)
-    if is_divided(a):
-        return map(inv, a)
-    return with_rules("inv", lambda a: step(_inverse, [a], [like(a, *a.shape[-2:])])[0], a)
+    return step(_inverse, [x], [like(x, *x.shape[-2:])])[0]
 
 
 @for_complex
 @operation(host=at_once(_determinant, square, small=determinant))
+@of_matrices(is_square=True)
 def det(x: Any, /) -> Array:
     """The determinant of each matrix.
 
@@ -165,10 +150,7 @@ def det(x: Any, /) -> Array:
         >>> fw.linalg.det([[2.0, 0.0], [0.0, 3.0]])
         Array(6.0, dtype=float64)
     """
-    a = matrices(x, "det", is_square=True)
-    if is_divided(a):
-        return map(det, a)
-    return with_rules("det", lambda a: step(_determinant, [a], [like(a)])[0], a)
+    return step(_determinant, [x], [like(x)])[0]
 
 
 class Slogdet(NamedTuple):
@@ -180,6 +162,7 @@ class Slogdet(NamedTuple):
 
 @for_complex
 @operation(host=at_once(_logarithm, square, kind=Slogdet))
+@of_matrices(is_square=True)
 def slogdet(x: Any, /) -> Slogdet:
     """The sign of each determinant and the logarithm of its absolute value: 0 and -inf for 0.
 
@@ -189,18 +172,12 @@ def slogdet(x: Any, /) -> Slogdet:
         >>> fw.linalg.slogdet([[1.0, 0.0], [0.0, -1.0]])[0]
         Array(-1.0, dtype=float64)
     """
-    a = matrices(x, "slogdet", is_square=True)
-    if is_divided(a):
-        return Slogdet(*map(lambda each: tuple(slogdet(each)), a))
-
-    def computed(a: Any) -> Slogdet:
-        return Slogdet(*step(_logarithm, [a], [like(a), like(a, dtype=real_of(a))]))
-
-    return with_rules("slogdet", computed, a)
+    return Slogdet(*step(_logarithm, [x], [like(x), like(x, dtype=real_of(x))]))
 
 
 @for_complex
 @operation(static="upper", host=at_once(_factor, square, small=factor))
+@of_matrices(is_square=True)
 def cholesky(x: Any, /, *, upper: bool = False) -> Array:
     """The factor L with `L @ L^H = x`, of lower triangular form, or with `upper` its transpose.
 
@@ -212,14 +189,7 @@ def cholesky(x: Any, /, *, upper: bool = False) -> Array:
         Array([[2., 0.],
                [1., 2.]], dtype=float64)
     """
-    a = matrices(x, "cholesky", is_square=True)
-    if is_divided(a):
-        return map(lambda each: cholesky(each, upper=upper), a)
-
-    def computed(a: Any) -> Array:
-        return step(_factor, [a], [like(a, *a.shape[-2:])], upper=upper)[0]
-
-    return with_rules("cholesky", computed, a, upper=upper)
+    return step(_factor, [x], [like(x, *x.shape[-2:])], upper=upper)[0]
 
 
 def _power(x: Any, n: Any, /) -> object:
@@ -228,7 +198,10 @@ def _power(x: Any, n: Any, /) -> object:
     a = square(x)
     if a is None or type(n) is not int or np.asarray(x).dtype.kind not in "fc":
         return NotImplemented
-    return kept(np.linalg.matrix_power(_inverse(a) if n < 0 else a, abs(n)))
+    try:
+        return kept(np.linalg.matrix_power(_inverse(a) if n < 0 else a, abs(n)))
+    except np.linalg.LinAlgError as failure:
+        raise refused(_inverse, failure) from None
 
 
 @for_complex

@@ -24,12 +24,11 @@ from flatweave.frontend.standard.library import (
     is_divided,
     like,
     matrices,
-    not_converged,
+    of_matrices,
     real_of,
     rectangular,
     square,
     step,
-    with_rules,
 )
 from flatweave.frontend.standard.small_spectra import eigensystem, eigenvalues, orthogonal
 from flatweave.frontend.trace.tracers import as_tracer
@@ -79,64 +78,40 @@ def _orthogonal(a: Values, mode: str = "reduced") -> object:
 
 
 def _hermitian(a: Values) -> tuple[Any, ...]:
-    try:
-        return np.linalg.eigh(a)
-    except np.linalg.LinAlgError as failure:
-        raise not_converged("eigh", failure) from None
+    return np.linalg.eigh(a)
 
 
 def _hermitian_values(a: Values) -> Values:
-    try:
-        return np.linalg.eigvalsh(a)
-    except np.linalg.LinAlgError as failure:
-        raise not_converged("eigvalsh", failure) from None
+    return np.linalg.eigvalsh(a)
 
 
 def _singular(a: Values, full_matrices: bool = True) -> tuple[Any, ...]:
-    try:
-        return np.linalg.svd(a, full_matrices)
-    except np.linalg.LinAlgError as failure:
-        raise not_converged("svd", failure) from None
+    return np.linalg.svd(a, full_matrices)
 
 
 def _singular_values(a: Values) -> Values:
-    try:
-        return np.linalg.svd(a, compute_uv=False)
-    except np.linalg.LinAlgError as failure:
-        raise not_converged("svdvals", failure) from None
+    return np.linalg.svd(a, compute_uv=False)
 
 
 def _rank(a: Values, rtol: Any = None) -> object:
     if not a.size:
         return np.zeros(a.shape[:-2], np.int64)
-    try:
-        return np.linalg.matrix_rank(a, rtol=rtol)
-    except np.linalg.LinAlgError as failure:
-        raise not_converged("matrix_rank", failure) from None
+    return np.linalg.matrix_rank(a, rtol=rtol)
 
 
 def _pseudo_inverse(a: Values, rtol: Any = None) -> Values:
     if rtol is None:
         rtol = EPS[a.dtype.char] * max(a.shape[-2:])
-    try:
-        return np.linalg.pinv(a, rtol=rtol)
-    except np.linalg.LinAlgError as failure:
-        raise not_converged("pinv", failure) from None
+    return np.linalg.pinv(a, rtol=rtol)
 
 
 def _general(a: Values) -> tuple[Values, Values]:
-    try:
-        values, vectors = np.linalg.eig(a)
-    except np.linalg.LinAlgError as failure:
-        raise not_converged("eig", failure) from None
+    values, vectors = np.linalg.eig(a)
     return _as_complex(values), _as_complex(vectors)
 
 
 def _general_values(a: Values) -> Values:
-    try:
-        return _as_complex(np.linalg.eigvals(a))
-    except np.linalg.LinAlgError as failure:
-        raise not_converged("eigvals", failure) from None
+    return _as_complex(np.linalg.eigvals(a))
 
 
 def _as_complex(values: Values) -> Values:
@@ -161,6 +136,7 @@ def _relative(compute: Callable[..., Any]) -> Callable[..., object]:
 
 @for_complex
 @operation(static="mode", host=at_once(_orthogonal, rectangular, kind=QR, small=orthogonal))
+@of_matrices()
 def qr(x: Any, /, *, mode: str = "reduced") -> QR | Array:
     """Q with orthogonal columns of length 1 and upper triangular R, `x = Q @ R`.
 
@@ -178,19 +154,12 @@ def qr(x: Any, /, *, mode: str = "reduced") -> QR | Array:
             f'mode of qr is "reduced", "complete" or "r", got {mode!r}.',
             'Leave it out for "reduced".',
         )
-    a = matrices(x, "qr")
-    if is_divided(a):
-        return map(lambda each: qr(each, mode=mode), a)
-
-    def computed(a: Any) -> QR | Array:
-        m, n = a.shape[-2:]
-        k = m if mode == "complete" else _least(a)
-        upper = like(a, k, n)
-        if mode == "r":
-            return step(_orthogonal, [a], [upper], mode=mode)[0]
-        return QR(*step(_orthogonal, [a], [like(a, m, k), upper], mode=mode))
-
-    return with_rules("qr", computed, a, mode=mode)
+    m, n = x.shape[-2:]
+    k = m if mode == "complete" else _least(x)
+    upper = like(x, k, n)
+    if mode == "r":
+        return step(_orthogonal, [x], [upper], mode=mode)[0]
+    return QR(*step(_orthogonal, [x], [like(x, m, k), upper], mode=mode))
 
 
 def _least(a: Any) -> Array:
@@ -201,6 +170,7 @@ def _least(a: Any) -> Array:
 
 @for_complex
 @operation(host=at_once(_hermitian, square, kind=Eigh, small=eigensystem))
+@of_matrices(is_square=True)
 def eigh(x: Any, /) -> Eigh:
     """The eigenvalues, ascending, and eigenvectors of Hermitian matrices, of which the lower
     triangle is read.
@@ -211,19 +181,13 @@ def eigh(x: Any, /) -> Eigh:
         >>> fw.linalg.eigh([[3.0, 0.0], [0.0, 2.0]])[0]
         Array([2., 3.], dtype=float64)
     """
-    a = matrices(x, "eigh", is_square=True)
-    if is_divided(a):
-        return map(eigh, a)
-
-    def computed(a: Any) -> Eigh:
-        n = a.shape[-1]
-        return Eigh(*step(_hermitian, [a], [like(a, n, dtype=real_of(a)), like(a, n, n)]))
-
-    return with_rules("eigh", computed, a)
+    n = x.shape[-1]
+    return Eigh(*step(_hermitian, [x], [like(x, n, dtype=real_of(x)), like(x, n, n)]))
 
 
 @for_complex
 @operation(host=at_once(_hermitian_values, square, small=eigenvalues))
+@of_matrices(is_square=True)
 def eigvalsh(x: Any, /) -> Array:
     """The eigenvalues of Hermitian matrices, ascending; the lower triangle is read.
 
@@ -233,18 +197,12 @@ def eigvalsh(x: Any, /) -> Array:
         >>> fw.linalg.eigvalsh([[3.0, 0.0], [0.0, 2.0]])
         Array([2., 3.], dtype=float64)
     """
-    a = matrices(x, "eigvalsh", is_square=True)
-    if is_divided(a):
-        return map(eigvalsh, a)
-
-    def computed(a: Any) -> Array:
-        return step(_hermitian_values, [a], [like(a, a.shape[-1], dtype=real_of(a))])[0]
-
-    return with_rules("eigvalsh", computed, a)
+    return step(_hermitian_values, [x], [like(x, x.shape[-1], dtype=real_of(x))])[0]
 
 
 @for_complex
 @operation(static="full_matrices", host=at_once(_singular, rectangular, kind=SVD))
+@of_matrices()
 def svd(x: Any, /, *, full_matrices: bool = True) -> SVD:
     """U, S and Vh with `x = U @ diag(S) @ Vh`; S descends.
 
@@ -256,21 +214,15 @@ def svd(x: Any, /, *, full_matrices: bool = True) -> SVD:
         >>> fw.linalg.svd([[0.0, 2.0], [1.0, 0.0]])[1]
         Array([2., 1.], dtype=float64)
     """
-    a = matrices(x, "svd")
-    if is_divided(a):
-        return map(lambda each: svd(each, full_matrices=full_matrices), a)
-
-    def computed(a: Any) -> SVD:
-        (m, n), k = a.shape[-2:], _least(a)
-        u, vh = (like(a, m, m), like(a, n, n)) if full_matrices else (like(a, m, k), like(a, k, n))
-        lengths = like(a, k, dtype=real_of(a))
-        return SVD(*step(_singular, [a], [u, lengths, vh], full_matrices=full_matrices))
-
-    return with_rules("svd", computed, a, full_matrices=full_matrices)
+    (m, n), k = x.shape[-2:], _least(x)
+    u, vh = (like(x, m, m), like(x, n, n)) if full_matrices else (like(x, m, k), like(x, k, n))
+    lengths = like(x, k, dtype=real_of(x))
+    return SVD(*step(_singular, [x], [u, lengths, vh], full_matrices=full_matrices))
 
 
 @for_complex
 @operation(host=at_once(_singular_values, rectangular))
+@of_matrices()
 def svdvals(x: Any, /) -> Array:
     """The singular values of each matrix, descending.
 
@@ -280,14 +232,7 @@ def svdvals(x: Any, /) -> Array:
         >>> fw.linalg.svdvals([[0.0, 2.0], [1.0, 0.0]])
         Array([2., 1.], dtype=float64)
     """
-    a = matrices(x, "svdvals")
-    if is_divided(a):
-        return map(svdvals, a)
-
-    def computed(a: Any) -> Array:
-        return step(_singular_values, [a], [like(a, _least(a), dtype=real_of(a))])[0]
-
-    return with_rules("svdvals", computed, a)
+    return step(_singular_values, [x], [like(x, _least(x), dtype=real_of(x))])[0]
 
 
 def _with_bound(compute: Any, a: Any, rtol: Any, result: ShapeDtypeStruct) -> Array:
@@ -319,6 +264,7 @@ def matrix_rank(x: Any, /, *, rtol: Any = None) -> Array:
 
 @for_complex
 @operation(host=_relative(_pseudo_inverse))
+@of_matrices()
 def pinv(x: Any, /, *, rtol: Any = None) -> Array:
     """The pseudo-inverse of each matrix; singular values up to `rtol` times the greatest are 0.
 
@@ -328,19 +274,13 @@ def pinv(x: Any, /, *, rtol: Any = None) -> Array:
         >>> fw.linalg.pinv([[2.0], [0.0]]).shape
         (1, 2)
     """
-    a = matrices(x, "pinv")
-    if rtol is None and is_divided(a):
-        return map(pinv, a)
-
-    def computed(a: Any) -> Array:
-        m, n = a.shape[-2:]
-        return _with_bound(_pseudo_inverse, a, rtol, like(a, n, m))
-
-    return with_rules("pinv", computed, a, rtol=rtol)
+    m, n = x.shape[-2:]
+    return _with_bound(_pseudo_inverse, x, rtol, like(x, n, m))
 
 
 @for_complex
 @operation(host=at_once(_general, square, kind=Eig))
+@of_matrices(is_square=True)
 def eig(x: Any, /) -> Eig:
     """The eigenvalues and eigenvectors of square matrices, both complex, in no order.
 
@@ -350,19 +290,13 @@ def eig(x: Any, /) -> Eig:
         >>> fw.linalg.eig([[2.0, 0.0], [0.0, 3.0]])[0].real
         Array([2., 3.], dtype=float64)
     """
-    a = matrices(x, "eig", is_square=True)
-    if is_divided(a):
-        return map(eig, a)
-
-    def computed(a: Any) -> Eig:
-        n, dtype = a.shape[-1], complex_of(a)
-        return Eig(*step(_general, [a], [like(a, n, dtype=dtype), like(a, n, n, dtype=dtype)]))
-
-    return with_rules("eig", computed, a)
+    n, dtype = x.shape[-1], complex_of(x)
+    return Eig(*step(_general, [x], [like(x, n, dtype=dtype), like(x, n, n, dtype=dtype)]))
 
 
 @for_complex
 @operation(host=at_once(_general_values, square))
+@of_matrices(is_square=True)
 def eigvals(x: Any, /) -> Array:
     """The eigenvalues of square matrices, complex, in no order: as those of `eig`.
 
@@ -372,11 +306,4 @@ def eigvals(x: Any, /) -> Array:
         >>> fw.linalg.eigvals([[2.0, 0.0], [0.0, 3.0]]).real
         Array([2., 3.], dtype=float64)
     """
-    a = matrices(x, "eigvals", is_square=True)
-    if is_divided(a):
-        return map(eigvals, a)
-
-    def computed(a: Any) -> Array:
-        return step(_general_values, [a], [like(a, a.shape[-1], dtype=complex_of(a))])[0]
-
-    return with_rules("eigvals", computed, a)
+    return step(_general_values, [x], [like(x, x.shape[-1], dtype=complex_of(x))])[0]
