@@ -223,40 +223,6 @@ hypot = binary("hypot", "hypot", "`sqrt(x*x + y*y)` without overflow")
 copysign = binary("copysign", "copysign", "The size of x with the sign of y")
 fma = ternary("fma", "`x * y + z` with one rounding")
 
-# the names that NumPy and the array API standard give them
-subtract = sub
-multiply = mul
-divide = truediv
-true_divide = truediv
-floor_divide = floordiv
-remainder = mod
-negative = neg
-absolute = abs
-invert = bitwise_not
-bitwise_invert = bitwise_not
-bitwise_left_shift = left_shift
-bitwise_right_shift = right_shift
-arcsin = asin
-arccos = acos
-arctan = atan
-arctan2 = atan2
-arcsinh = asinh
-arccosh = acosh
-arctanh = atanh
-
-__all__ = [
-    "neg", "abs", "sign", "round", "sqrt", "rsqrt", "cbrt", "exp",
-    "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "asin", "acos",
-    "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "erfc", "isnan",
-    "isinf", "isfinite", "popcount", "clz", "ctz", "bitwise_not", "add", "sub", "mul", "mul_hi",
-    "truediv", "floordiv", "mod", "minimum", "maximum", "bitwise_and", "bitwise_or",
-    "bitwise_xor", "left_shift", "right_shift", "equal", "not_equal", "less", "less_equal",
-    "greater", "greater_equal", "atan2", "hypot", "copysign", "fma", "subtract", "multiply",
-    "divide", "true_divide", "floor_divide", "remainder", "negative", "absolute", "invert",
-    "bitwise_invert", "bitwise_left_shift", "bitwise_right_shift",
-    "arcsin", "arccos", "arctan", "arctan2", "arcsinh", "arccosh", "arctanh",
-]  # fmt: skip
-
 
 def _logical(fn: str, *values: Any) -> Tracer:
     """A function of truth values."""

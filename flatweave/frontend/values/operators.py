@@ -15,19 +15,13 @@ from typing import Any, Self, TypeVar
 
 from flatweave.base import operand_owners
 from flatweave.base.errors import ArgumentError, ShapeError
-from flatweave.frontend.values.public_names import MODULES, Methods
+from flatweave.frontend.values.public_names import ALIASES, MODULES, Methods
 from flatweave.runtime.lazy_import import opened
 
 METHODS: Methods[Any] = Methods()
 
 # NumPy's universal functions whose name here is another
-UFUNCS = {
-    "subtract": "sub", "multiply": "mul", "divide": "truediv", "true_divide": "truediv",
-    "floor_divide": "floordiv", "remainder": "mod", "negative": "neg", "absolute": "abs",
-    "invert": "bitwise_not", "arcsin": "asin", "arccos": "acos",
-    "arctan": "atan", "arctan2": "atan2", "arcsinh": "asinh", "arccosh": "acosh",
-    "arctanh": "atanh", "conjugate": "conj", "deg2rad": "radians", "rad2deg": "degrees",
-}  # fmt: skip
+UFUNCS = {**ALIASES, "conjugate": "conj"}
 
 
 A = TypeVar("A", bound="Elementwise")

@@ -27,14 +27,12 @@ PUBLIC = {
     "frontend.call.compiled": "Stages",
     "frontend.call.contexts": "on schedule",
     "frontend.elements.elementwise": (
-        "abs absolute acos acosh add arccos arccosh arcsin arcsinh arctan arctan2 arctanh asin "
-        "asinh atan atan2 atanh bitwise_and bitwise_invert bitwise_left_shift bitwise_not "
-        "bitwise_or bitwise_right_shift bitwise_xor cbrt clz copysign cos cosh ctz divide equal "
-        "erf erfc exp exp2 expm1 floor_divide floordiv fma greater greater_equal hypot invert "
-        "isfinite isinf isnan left_shift less less_equal log log10 log1p log2 logical_and "
-        "logical_not logical_or logical_xor maximum minimum mod mul mul_hi multiply neg negative "
-        "not_equal popcount remainder right_shift round rsqrt sign sin sinh sqrt sub subtract tan "
-        "tanh true_divide truediv"
+        "abs acos acosh add asin asinh atan atan2 atanh bitwise_and bitwise_not bitwise_or "
+        "bitwise_xor cbrt clz copysign cos cosh ctz equal erf erfc exp exp2 expm1 floordiv fma "
+        "greater greater_equal hypot isfinite isinf isnan left_shift less less_equal log log10 "
+        "log1p log2 logical_and logical_not logical_or logical_xor maximum minimum mod mul "
+        "mul_hi neg not_equal popcount right_shift round rsqrt sign sin sinh sqrt sub tan tanh "
+        "truediv"
     ),
     "frontend.elements.scalars": (
         "astype bitwise_count ceil clip floor positive power reciprocal rint square trunc where"
@@ -119,7 +117,15 @@ INSIDE = {
     "frontend.standard.small_matrices": "determinants factors inverses solutions",
     "frontend.standard.small_spectra": "eigensystems reflections spectra",
 }
-ALIASES = {"concatenate": "concat", "deg2rad": "radians", "pow": "power", "rad2deg": "degrees"}
+# the names that NumPy and the array API standard give them
+ALIASES = {
+    "absolute": "abs", "arccos": "acos", "arccosh": "acosh", "arcsin": "asin", "arcsinh": "asinh",
+    "arctan": "atan", "arctan2": "atan2", "arctanh": "atanh", "bitwise_invert": "bitwise_not",
+    "bitwise_left_shift": "left_shift", "bitwise_right_shift": "right_shift",
+    "concatenate": "concat", "deg2rad": "radians", "divide": "truediv", "floor_divide": "floordiv",
+    "invert": "bitwise_not", "multiply": "mul", "negative": "neg", "pow": "power",
+    "rad2deg": "degrees", "remainder": "mod", "subtract": "sub", "true_divide": "truediv",
+}  # fmt: skip
 
 
 def _modules(declared: Mapping[str, str]) -> dict[str, str]:
