@@ -8,9 +8,9 @@ from typing import ClassVar
 
 from flatweave.base.dtypes import DType, i64
 from flatweave.base.records import replace
-from flatweave.kernel_ir.op import IN_LANES, LEVEL_NAMES, KernelOp, count_misfits, level_misfits
+from flatweave.kernel_ir.op import IN_LANES, LEVEL_NAMES, KernelOp
 from flatweave.kernel_ir.syntax import Shared
-from flatweave.terms.rules import function_misfits, index_misfits, operator_misfits, types_misfit
+from flatweave.terms.rules import function_misfits, operator_misfits, types_misfit
 from flatweave.terms.syntax import Atom, BufferType, Lambda, Let, Type, op, types_of
 from flatweave.terms.traverse import map_field, walk_lets
 
@@ -86,8 +86,7 @@ class ForAll(KernelOp):
     stands = frozenset({"block", "warp"})
 
     def misfits(self) -> Iterator[str]:
-        yield from level_misfits(self.level)
-        yield from index_misfits("the count", (self.count,))
+        yield from KernelOp.misfits(self)
         yield from function_misfits("the body", self.body, (i64,), ())
 
 
@@ -102,9 +101,6 @@ class Local(KernelOp):
     def result_types(self) -> tuple[Type, ...]:
         return (BufferType(self.dtype, "local"),)
 
-    def misfits(self) -> Iterator[str]:
-        return count_misfits(self.count)
-
 
 @op
 class WarpShared(KernelOp):
@@ -116,9 +112,6 @@ class WarpShared(KernelOp):
 
     def result_types(self) -> tuple[Type, ...]:
         return (BufferType(self.dtype, "warp_shared"),)
-
-    def misfits(self) -> Iterator[str]:
-        return count_misfits(self.count)
 
 
 MEMORY: dict[Level, type[Local] | type[WarpShared] | type[Shared]] = {

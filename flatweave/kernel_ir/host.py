@@ -9,9 +9,9 @@ from typing import ClassVar
 
 from flatweave.base.dtypes import DType, bool_, i64
 from flatweave.base.records import record
-from flatweave.kernel_ir.op import IN_ROWS, ON_HOST, KernelOp, contents_misfit
+from flatweave.kernel_ir.op import IN_ROWS, ON_HOST, KernelOp
 from flatweave.terms.control import If
-from flatweave.terms.rules import condition_misfits, index_misfits
+from flatweave.terms.rules import condition_misfits
 from flatweave.terms.syntax import Atom, BufferType, Const, Lambda, Part, Type, Var, op
 from flatweave.terms.traverse import lambdas_in, walk_lets
 
@@ -31,9 +31,6 @@ class Alloc(KernelOp):
     def result_types(self) -> tuple[Type, ...]:
         return (BufferType(self.dtype),)
 
-    def misfits(self) -> Iterator[str]:
-        return index_misfits("the count", (self.count,))
-
 
 @op
 class Adopt(KernelOp):
@@ -47,10 +44,6 @@ class Adopt(KernelOp):
     def result_types(self) -> tuple[Type, ...]:
         return (self.buffer.type,)
 
-    def misfits(self) -> Iterator[str]:
-        yield from contents_misfit((self.buffer,))
-        yield from condition_misfits(self.donated)
-
 
 @op
 class Retain(KernelOp):
@@ -60,9 +53,6 @@ class Retain(KernelOp):
     effect: ClassVar[bool] = True
     stands = ON_HOST
 
-    def misfits(self) -> Iterator[str]:
-        return contents_misfit((self.buffer,))
-
 
 @op
 class Free(KernelOp):
@@ -71,9 +61,6 @@ class Free(KernelOp):
     buffer: Var
     effect: ClassVar[bool] = True
     stands = ON_HOST
-
-    def misfits(self) -> Iterator[str]:
-        return contents_misfit((self.buffer,))
 
 
 @op
@@ -87,9 +74,6 @@ class IsUnique(KernelOp):
     def result_types(self) -> tuple[Type, ...]:
         return (bool_,)
 
-    def misfits(self) -> Iterator[str]:
-        return contents_misfit((self.buffer,))
-
 
 @op
 class Trim(KernelOp):
@@ -100,10 +84,6 @@ class Trim(KernelOp):
     effect: ClassVar[bool] = True
     stands = ON_HOST
 
-    def misfits(self) -> Iterator[str]:
-        yield from index_misfits("the count", (self.count,))
-        yield from contents_misfit((self.buffer,))
-
 
 @op
 class AtRow(KernelOp):
@@ -112,9 +92,6 @@ class AtRow(KernelOp):
     row: Atom
     effect: ClassVar[bool] = True
     stands = IN_ROWS
-
-    def misfits(self) -> Iterator[str]:
-        return index_misfits("the row", (self.row,))
 
 
 @op
@@ -127,10 +104,6 @@ class CopyTo(KernelOp):
     count: Atom
     effect: ClassVar[bool] = True
     stands = IN_ROWS
-
-    def misfits(self) -> Iterator[str]:
-        yield from index_misfits("the place", (self.offset, self.count))
-        yield from contents_misfit((self.target, self.source))
 
 
 class Role(StrEnum):
@@ -187,7 +160,7 @@ class Launch(KernelOp):
         }
 
     def misfits(self) -> Iterator[str]:
-        yield from index_misfits("the grid", (self.grid,))
+        yield from KernelOp.misfits(self)
         for choice in self.variants:
             yield from condition_misfits(choice.condition)
         if self.role not in set(Role):
@@ -205,9 +178,6 @@ class Fail(KernelOp):
     extent: Atom
     effect: ClassVar[bool] = True
     stands = ON_HOST
-
-    def misfits(self) -> Iterator[str]:
-        return condition_misfits(self.condition)
 
 
 @op

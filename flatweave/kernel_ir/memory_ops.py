@@ -16,7 +16,6 @@ from flatweave.kernel_ir.op import (
     KernelOp,
     SimulatedWarp,
     contents_misfit,
-    count_misfits,
     dtype_in,
 )
 from flatweave.terms.batch import Env, Values
@@ -37,13 +36,7 @@ class AcquireLanes(KernelOp):
     stands = IN_LANES
     together = True
     gives = BY_LANE
-
-    def result_types(self) -> tuple[Type, ...]:
-        return (dtype_in(self.buffer),)
-
-    def misfits(self) -> Iterator[str]:
-        yield from index_misfits("the index", (self.index,))
-        yield from contents_misfit((self.buffer,))
+    results = "buffer"
 
 
 # Prefetch: elements that will be loaded soon.
@@ -57,10 +50,6 @@ class Prefetch(KernelOp):
     index: Atom
     stands = IN_LANES
     effect: ClassVar[bool] = True
-
-    def misfits(self) -> Iterator[str]:
-        yield from index_misfits("the index", (self.index,))
-        yield from contents_misfit((self.buffer,))
 
     def simulate(self, warp: SimulatedWarp, env: Env) -> Values:
         """Nothing: a simulator has no caches."""
@@ -80,10 +69,6 @@ class StoreInTurn(KernelOp):
     streaming: bool = False
     effect: ClassVar[bool] = True
     stands = EVERYWHERE
-
-    def misfits(self) -> Iterator[str]:
-        yield from index_misfits("the index", (self.index,))
-        yield from contents_misfit((self.buffer,) * len(self.values_), self.values_)
 
     def simulate(self, warp: SimulatedWarp, env: Env) -> Values:
         first = warp.atom(env, self.index) * len(self.values_)
@@ -111,9 +96,6 @@ class ThreadMemory(KernelOp):
     def result_types(self) -> tuple[Type, ...]:
         return (BufferType(self.dtype, "local"),)
 
-    def misfits(self) -> Iterator[str]:
-        return count_misfits(self.count)
-
 
 # Updates of one element in memory that are indivisible, whoever else is at it.
 
@@ -137,13 +119,10 @@ class Atomic(KernelOp):
     value: Atom
     effect: ClassVar[bool] = True
     gives = BY_LANE
-
-    def result_types(self) -> tuple[Type, ...]:
-        return (dtype_in(self.buffer),)
+    results = "buffer"
 
     def misfits(self) -> Iterator[str]:
-        yield from index_misfits("the index", (self.index,))
-        yield from contents_misfit((self.buffer,), (self.value,))
+        yield from KernelOp.misfits(self)
         if self.fn not in (*ATOMIC, EXCHANGE):
             yield f"there is no atomic {self.fn}"
 
@@ -161,8 +140,7 @@ class AtomicUpdate(KernelOp):
 
     def misfits(self) -> Iterator[str]:
         values = self.values_
-        yield from index_misfits("the index", (self.index,))
-        yield from contents_misfit((self.buffer,) * len(values), values)
+        yield from KernelOp.misfits(self)
         yield from operator_misfits(self.fn, types_of(values))
         if len(values) != 1 and (len(values) != 2 or values[0].type is not u64):
             yield f"{len(values)} words are no element"
@@ -185,8 +163,7 @@ class LockedUpdate(KernelOp):
     effect: ClassVar[bool] = True
 
     def misfits(self) -> Iterator[str]:
-        yield from index_misfits("the index", (self.index,))
-        yield from contents_misfit(self.buffers, self.values_)
+        yield from KernelOp.misfits(self)
         yield from contents_misfit((self.locks,), (Const(0, u32),))
         yield from operator_misfits(self.fn, types_of(self.values_))
         if self.stripes < 1 or self.stripes & (self.stripes - 1):

@@ -4,7 +4,10 @@
     together    whether all lanes of a warp take part: it must not be used where some do not run
     gives       how its results differ between the lanes
 
+    results     the field whose types its results have, or whose elements: of a buffer
     misfits     what is wrong with its operands, beyond its result types: a sentence each
+
+The name of a field says what it must be: an index, a count, a flag, a buffer, or what that holds.
 
 An op may be in a separate file (`warp_ops.py`): then `simulate` defines it. Emitters have a
 table of handlers each.
@@ -19,8 +22,8 @@ from typing import ClassVar, Protocol
 from flatweave.base.dtypes import DType, i64
 from flatweave.base.errors import CompilerBug
 from flatweave.terms.batch import Env, Value, Values
-from flatweave.terms.rules import types_misfit
-from flatweave.terms.syntax import Atom, BufferType, Lambda, Op, Type, Var
+from flatweave.terms.rules import condition_misfits, index_misfits, types_misfit
+from flatweave.terms.syntax import Atom, BufferType, Const, Lambda, Op, Type, Var, types_of
 
 EVERYWHERE = frozenset({"block", "warp", "thread", "lanes"})
 """In all code of a kernel."""
@@ -68,6 +71,11 @@ class SimulatedWarp(Protocol):
         """What a function of elements gives for each lane."""
 
 
+INDICES = ("index", "base", "offset", "span", "limit", "stride", "count", "grid", "row", "attempt")
+FLAGS = ("flag", "condition", "keep", "given")
+BUFFERS = ("buffer", "target", "source")
+
+
 class KernelOp(Op):
     """Base of the operations of kernels and hosts."""
 
@@ -75,10 +83,32 @@ class KernelOp(Op):
     stands: ClassVar[frozenset[str]] = EVERYWHERE
     together: ClassVar[bool] = False
     gives: ClassVar[Gives] = AS_OPERANDS
+    results: ClassVar[str] = ""
 
     def result_types(self) -> tuple[Type, ...]:
         """Nothing, unless the op says what."""
-        return ()
+        if self.results == "buffer":
+            return (dtype_in(getattr(self, "buffer")),)  # noqa: B009
+        return types_of(getattr(self, self.results)) if self.results else ()
+
+    def misfits(self) -> Iterator[str]:
+        """What is not as the names of fields say."""
+        for name in self.fields:
+            field = getattr(self, name)
+            if name == "count" and isinstance(field, int):
+                yield from count_misfits(field)
+            elif name in INDICES and isinstance(field, Var | Const):
+                yield from index_misfits(f"the {name}", (field,))
+            elif name in FLAGS:
+                yield from condition_misfits(field)
+            elif name == "level":
+                yield from level_misfits(field)
+        named = {name: getattr(self, name) for name in self.fields}
+        buffers = named.get("buffers", [named[name] for name in BUFFERS if name in named])
+        values = named.get("values_", [named[name] for name in ("value",) if name in named])
+        if buffers:
+            each = [*buffers] * len(values) if len(buffers) == 1 and values else buffers
+            yield from contents_misfit(each, values or None)
 
     def simulate(self, warp: SimulatedWarp, env: Env) -> Values:
         """What the op binds, in the simulator."""

@@ -39,12 +39,8 @@ from flatweave.kernel_ir.op import (
     ON_HOST,
     UNIFORM_CODE,
     KernelOp,
-    contents_misfit,
-    count_misfits,
-    dtype_in,
-    level_misfits,
 )
-from flatweave.terms.rules import condition_misfits, function_misfits, index_misfits
+from flatweave.terms.rules import function_misfits
 from flatweave.terms.syntax import Atom, BufferType, Lambda, Type, Var, op, types_of
 
 
@@ -165,9 +161,6 @@ class Lane(KernelOp):
     def result_types(self) -> tuple[Type, ...]:
         return (i64,)
 
-    def misfits(self) -> Iterator[str]:
-        return index_misfits("the base", (self.base,))
-
 
 @op
 class Call(KernelOp):
@@ -203,9 +196,6 @@ class Shared(KernelOp):
     def result_types(self) -> tuple[Type, ...]:
         return (BufferType(self.dtype, "shared"),)
 
-    def misfits(self) -> Iterator[str]:
-        return count_misfits(self.count)
-
 
 @op
 class Load(KernelOp):
@@ -218,13 +208,7 @@ class Load(KernelOp):
     index: Atom
     ahead: bool = False
     stands = EVERYWHERE | ON_HOST
-
-    def result_types(self) -> tuple[Type, ...]:
-        return (dtype_in(self.buffer),)
-
-    def misfits(self) -> Iterator[str]:
-        yield from index_misfits("the index", (self.index,))
-        yield from contents_misfit((self.buffer,))
+    results = "buffer"
 
 
 @op
@@ -240,13 +224,7 @@ class LoadNear(KernelOp):
     offset: Atom
     span: Atom
     stands = IN_LANES
-
-    def result_types(self) -> tuple[Type, ...]:
-        return (dtype_in(self.buffer),)
-
-    def misfits(self) -> Iterator[str]:
-        yield from index_misfits("the place", (self.base, self.offset, self.span))
-        yield from contents_misfit((self.buffer,))
+    results = "buffer"
 
 
 @op
@@ -259,10 +237,6 @@ class Store(KernelOp):
     streaming: bool = False
     effect: ClassVar[bool] = True
     stands = EVERYWHERE | ON_HOST
-
-    def misfits(self) -> Iterator[str]:
-        yield from index_misfits("the index", (self.index,))
-        yield from contents_misfit((self.buffer,), (self.value,))
 
 
 @op
@@ -281,11 +255,6 @@ class StoreCompact(KernelOp):
     effect: ClassVar[bool] = True
     stands = UNIFORM_CODE
 
-    def misfits(self) -> Iterator[str]:
-        yield from index_misfits("the place", (self.base, self.limit))
-        yield from condition_misfits(self.keep)
-        yield from contents_misfit(self.buffers, self.values_)
-
 
 @op
 class Acquire(KernelOp):
@@ -295,13 +264,7 @@ class Acquire(KernelOp):
     index: Atom
     effect: ClassVar[bool] = True
     stands = UNIFORM_CODE
-
-    def result_types(self) -> tuple[Type, ...]:
-        return (dtype_in(self.buffer),)
-
-    def misfits(self) -> Iterator[str]:
-        yield from index_misfits("the index", (self.index,))
-        yield from contents_misfit((self.buffer,))
+    results = "buffer"
 
 
 @op
@@ -314,10 +277,6 @@ class Release(KernelOp):
     effect: ClassVar[bool] = True
     stands = UNIFORM_CODE
 
-    def misfits(self) -> Iterator[str]:
-        yield from index_misfits("the index", (self.index,))
-        yield from contents_misfit((self.buffer,), (self.value,))
-
 
 @op
 class Backoff(KernelOp):
@@ -326,9 +285,6 @@ class Backoff(KernelOp):
     attempt: Atom
     effect: ClassVar[bool] = True
     stands = UNIFORM_CODE
-
-    def misfits(self) -> Iterator[str]:
-        return index_misfits("the attempt", (self.attempt,))
 
 
 @op
@@ -339,9 +295,6 @@ class Sync(KernelOp):
     level: str = "block"
     effect: ClassVar[bool] = True
     stands = UNIFORM_CODE | {"warp"}
-
-    def misfits(self) -> Iterator[str]:
-        return level_misfits(self.level)
 
 
 MOST_SITES = 1 << 20
@@ -358,6 +311,3 @@ class Report(KernelOp):
     value: Atom
     extent: Atom
     effect: ClassVar[bool] = True
-
-    def misfits(self) -> Iterator[str]:
-        return index_misfits("the element", (self.index,))

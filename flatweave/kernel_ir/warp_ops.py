@@ -8,23 +8,9 @@ import numpy as np
 
 from flatweave.base.dtypes import bool_, i64, u64
 from flatweave.base.errors import CompilerBug
-from flatweave.kernel_ir.op import (
-    BY_LANE,
-    IN_LANES,
-    SAME,
-    KernelOp,
-    SimulatedWarp,
-    contents_misfit,
-    dtype_in,
-)
+from flatweave.kernel_ir.op import BY_LANE, IN_LANES, SAME, KernelOp, SimulatedWarp, dtype_in
 from flatweave.terms.batch import Env, Values
-from flatweave.terms.rules import (
-    condition_misfits,
-    index_misfits,
-    operator_misfits,
-    starts_misfits,
-    types_misfit,
-)
+from flatweave.terms.rules import index_misfits, operator_misfits, starts_misfits, types_misfit
 from flatweave.terms.syntax import Atom, BufferType, Lambda, Type, Var, op, types_of
 
 # What the lanes of a warp do together, and what each gets of it.
@@ -47,9 +33,7 @@ class ReduceLanes(KernelOp):
     stands = IN_LANES
     together = True
     gives = SAME
-
-    def result_types(self) -> tuple[Type, ...]:
-        return types_of(self.args)
+    results = "args"
 
     def misfits(self) -> Iterator[str]:
         return operator_misfits(self.fn, types_of(self.args))
@@ -69,9 +53,7 @@ class ScanLanes(KernelOp):
     stands = IN_LANES
     together = True
     gives = BY_LANE
-
-    def result_types(self) -> tuple[Type, ...]:
-        return types_of(self.args)
+    results = "args"
 
     def misfits(self) -> Iterator[str]:
         yield from types_misfit("the neutral element", self.neutral, types_of(self.args))
@@ -88,9 +70,7 @@ class ShiftLanes(KernelOp):
     stands = IN_LANES
     together = True
     gives = BY_LANE
-
-    def result_types(self) -> tuple[Type, ...]:
-        return types_of(self.args)
+    results = "args"
 
     def misfits(self) -> Iterator[str]:
         return types_misfit("what fills lane 0", self.fill, types_of(self.args))
@@ -104,9 +84,7 @@ class LastLane(KernelOp):
     stands = IN_LANES
     together = True
     gives = SAME
-
-    def result_types(self) -> tuple[Type, ...]:
-        return types_of(self.args)
+    results = "args"
 
 
 @op
@@ -121,9 +99,6 @@ class CountLanes(KernelOp):
     def result_types(self) -> tuple[Type, ...]:
         return (i64,)
 
-    def misfits(self) -> Iterator[str]:
-        return condition_misfits(self.flag)
-
 
 @op
 class Ballot(KernelOp):
@@ -136,9 +111,6 @@ class Ballot(KernelOp):
 
     def result_types(self) -> tuple[Type, ...]:
         return (u64,)
-
-    def misfits(self) -> Iterator[str]:
-        return condition_misfits(self.flag)
 
 
 @op
@@ -194,8 +166,7 @@ class ReduceRows(KernelOp):
         return tuple(dtype_in(buffer) for buffer in self.buffers)
 
     def misfits(self) -> Iterator[str]:
-        yield from index_misfits("the base", (self.base,))
-        yield from contents_misfit(self.buffers)
+        yield from KernelOp.misfits(self)
         yield from operator_misfits(self.fn, self.result_types())
 
     def simulate(self, warp: SimulatedWarp, env: Env) -> Values:
@@ -228,9 +199,7 @@ class ShuffleLanes(KernelOp):
     stands = IN_LANES | {"thread"}
     together = True
     gives = BY_LANE
-
-    def result_types(self) -> tuple[Type, ...]:
-        return types_of(self.args)
+    results = "args"
 
     def misfits(self) -> Iterator[str]:
         yield from index_misfits("the lane", (self.source,))
@@ -254,9 +223,7 @@ class SwapLanes(KernelOp):
     stands = IN_LANES
     together = True
     gives = BY_LANE
-
-    def result_types(self) -> tuple[Type, ...]:
-        return types_of(self.args)
+    results = "args"
 
     def misfits(self) -> Iterator[str]:
         if self.mask < 1:
@@ -287,11 +254,6 @@ class LoadTile(KernelOp):
     def result_types(self) -> tuple[Type, ...]:
         assert isinstance(self.buffer.type, BufferType)
         return (self.buffer.type.dtype,) * self.count
-
-    def misfits(self) -> Iterator[str]:
-        yield from index_misfits("the place", (self.base, self.stride))
-        if not isinstance(self.buffer.type, BufferType):
-            yield f"{self.buffer} is no buffer"
 
     def simulate(self, warp: SimulatedWarp, env: Env) -> Values:
         base = warp.one(env, self.base, "the base of load_tile")
