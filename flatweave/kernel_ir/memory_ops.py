@@ -36,7 +36,7 @@ class AcquireLanes(KernelOp):
     stands = IN_LANES
     together = True
     gives = BY_LANE
-    results = "buffer"
+    typed_as = "buffer"
 
 
 # Prefetch: elements that will be loaded soon.
@@ -119,7 +119,7 @@ class Atomic(KernelOp):
     value: Atom
     effect: ClassVar[bool] = True
     gives = BY_LANE
-    results = "buffer"
+    typed_as = "buffer"
 
     def misfits(self) -> Iterator[str]:
         yield from KernelOp.misfits(self)

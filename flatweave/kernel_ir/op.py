@@ -4,7 +4,7 @@
     together    whether all lanes of a warp take part: it must not be used where some do not run
     gives       how its results differ between the lanes
 
-    results     the field whose types its results have, or whose elements: of a buffer
+    typed_as    the field whose types its results have; of a buffer those of its elements
     misfits     what is wrong with its operands, beyond its result types: a sentence each
 
 The name of a field says what it must be: an index, a count, a flag, a buffer, or what that holds.
@@ -23,7 +23,7 @@ from flatweave.base.dtypes import DType, i64
 from flatweave.base.errors import CompilerBug
 from flatweave.terms.batch import Env, Value, Values
 from flatweave.terms.rules import condition_misfits, index_misfits, types_misfit
-from flatweave.terms.syntax import Atom, BufferType, Const, Lambda, Op, Type, Var, types_of
+from flatweave.terms.syntax import Atom, BufferType, Const, Lambda, Op, Type, Var
 
 EVERYWHERE = frozenset({"block", "warp", "thread", "lanes"})
 """In all code of a kernel."""
@@ -83,13 +83,12 @@ class KernelOp(Op):
     stands: ClassVar[frozenset[str]] = EVERYWHERE
     together: ClassVar[bool] = False
     gives: ClassVar[Gives] = AS_OPERANDS
-    results: ClassVar[str] = ""
 
     def result_types(self) -> tuple[Type, ...]:
         """Nothing, unless the op says what."""
-        if self.results == "buffer":
+        if self.typed_as == "buffer":
             return (dtype_in(getattr(self, "buffer")),)  # noqa: B009
-        return types_of(getattr(self, self.results)) if self.results else ()
+        return super().result_types() if self.typed_as else ()
 
     def misfits(self) -> Iterator[str]:
         """What is not as the names of fields say."""

@@ -208,7 +208,7 @@ class Load(KernelOp):
     index: Atom
     ahead: bool = False
     stands = EVERYWHERE | ON_HOST
-    results = "buffer"
+    typed_as = "buffer"
 
 
 @op
@@ -224,7 +224,7 @@ class LoadNear(KernelOp):
     offset: Atom
     span: Atom
     stands = IN_LANES
-    results = "buffer"
+    typed_as = "buffer"
 
 
 @op
@@ -264,7 +264,7 @@ class Acquire(KernelOp):
     index: Atom
     effect: ClassVar[bool] = True
     stands = UNIFORM_CODE
-    results = "buffer"
+    typed_as = "buffer"
 
 
 @op

@@ -33,7 +33,7 @@ class ReduceLanes(KernelOp):
     stands = IN_LANES
     together = True
     gives = SAME
-    results = "args"
+    typed_as = "args"
 
     def misfits(self) -> Iterator[str]:
         return operator_misfits(self.fn, types_of(self.args))
@@ -53,7 +53,7 @@ class ScanLanes(KernelOp):
     stands = IN_LANES
     together = True
     gives = BY_LANE
-    results = "args"
+    typed_as = "args"
 
     def misfits(self) -> Iterator[str]:
         yield from types_misfit("the neutral element", self.neutral, types_of(self.args))
@@ -70,7 +70,7 @@ class ShiftLanes(KernelOp):
     stands = IN_LANES
     together = True
     gives = BY_LANE
-    results = "args"
+    typed_as = "args"
 
     def misfits(self) -> Iterator[str]:
         return types_misfit("what fills lane 0", self.fill, types_of(self.args))
@@ -84,7 +84,7 @@ class LastLane(KernelOp):
     stands = IN_LANES
     together = True
     gives = SAME
-    results = "args"
+    typed_as = "args"
 
 
 @op
@@ -199,7 +199,7 @@ class ShuffleLanes(KernelOp):
     stands = IN_LANES | {"thread"}
     together = True
     gives = BY_LANE
-    results = "args"
+    typed_as = "args"
 
     def misfits(self) -> Iterator[str]:
         yield from index_misfits("the lane", (self.source,))
@@ -223,7 +223,7 @@ class SwapLanes(KernelOp):
     stands = IN_LANES
     together = True
     gives = BY_LANE
-    results = "args"
+    typed_as = "args"
 
     def misfits(self) -> Iterator[str]:
         if self.mask < 1:

@@ -98,9 +98,6 @@ class CallKernel(Op):
             made.append(Var("t", ArrayType(result.dtype, tuple(shape))))
         return tuple(made)
 
-    def result_types(self) -> tuple[Type, ...]:
-        return tuple(var.type for var in self.binders())
-
     def evaluate(self, interp: Interp, env: Env) -> Values:
         values = [np.asarray(value) for value in interp.atoms(env, self.args)]
         program = self.program
@@ -257,9 +254,6 @@ class Custom(Op):
     transpose: tuple[Lambda, ...]
     linear: int
     traced = True
-
-    def result_types(self) -> tuple[Type, ...]:
-        return tuple(var.type for var in self.binders())
 
     def binders(self) -> tuple[Var, ...]:
         inner = {*self.fn.params, *(var for let in self.fn.lets for var in let.vars)}

@@ -39,9 +39,7 @@ class Fold(Op):
     fn: Lambda
     neutral: tuple[Atom, ...]
     batched: ClassVar[bool] = True
-
-    def result_types(self) -> tuple[Type, ...]:
-        return types_of(self.neutral)
+    typed_as = "neutral"
 
     def misfits(self) -> Iterator[str]:
         elements = types_of(self.neutral)
@@ -84,9 +82,7 @@ class Reduce(Op):
     xs: tuple[Atom, ...]
     known: bool = False
     traced: ClassVar[bool] = True
-
-    def result_types(self) -> tuple[Type, ...]:
-        return types_of(self.neutral)
+    typed_as = "neutral"
 
     def misfits(self) -> Iterator[str]:
         elements = types_of(self.neutral)
@@ -122,9 +118,7 @@ class Scan(Op):
     starts: tuple[Atom, ...] = ()
     known: bool = False
     traced: ClassVar[bool] = True
-
-    def result_types(self) -> tuple[Type, ...]:
-        return types_of(self.xs)
+    typed_as = "xs"
 
     def misfits(self) -> Iterator[str]:
         elements = types_of(self.neutral)
@@ -167,9 +161,6 @@ class ReduceSegments(Op):
     def binders(self) -> tuple[Var, ...]:
         segments = Var("n", i64)
         return segments, *arrays_of(self.neutral, segments)
-
-    def result_types(self) -> tuple[Type, ...]:
-        return tuple(var.type for var in self.binders())
 
     def misfits(self) -> Iterator[str]:
         elements = types_of(self.neutral)
@@ -244,9 +235,6 @@ class Filter(SinkOp):
     def binders(self) -> tuple[Var, ...]:
         count = Var("n", i64)
         return count, *(Var("t", ArrayType(array_type(x).dtype, (count,))) for x in self.xs)
-
-    def result_types(self) -> tuple[Type, ...]:
-        return tuple(var.type for var in self.binders())
 
     def misfits(self) -> Iterator[str]:
         yield from types_misfit("the mask", (self.mask,), (ArrayType(bool_, (self.mask,)),))

@@ -134,9 +134,6 @@ class Nest(Op):
                 bound.append(Var("t", ArrayType(type_.dtype, (totals[group], *type_.shape[1:]))))
         return tuple(bound)
 
-    def result_types(self) -> tuple[Type, ...]:
-        return tuple(var.type for var in self.binders())
-
     def misfits(self) -> Iterator[str]:
         yield from index_misfits("the count", (self.count,))
         yield from function_misfits("the function", self.fn, (i64,))

@@ -12,7 +12,7 @@ from flatweave.base.dtypes import DType, bool_
 from flatweave.ops.rows import array_type
 from flatweave.terms.batch import Env, Values
 from flatweave.terms.rules import function_misfits, types_misfit
-from flatweave.terms.syntax import Atom, Lambda, Op, Type, op, types_of
+from flatweave.terms.syntax import Atom, Lambda, Op, op
 
 # sort fn xs:   the elements of xs in stable ascending order of the keys that fn gives for them
 #
@@ -50,9 +50,7 @@ class Sort(Op):
     xs: tuple[Atom, ...]
     in_registers: bool = False
     traced: ClassVar[bool] = True
-
-    def result_types(self) -> tuple[Type, ...]:
-        return types_of(self.xs)
+    typed_as = "xs"
 
     def misfits(self) -> Iterator[str]:
         return keys_misfit(self.fn, self.xs)
@@ -82,9 +80,7 @@ class RadixSort(Op):
     most: tuple[Atom, ...]
     order: tuple[Atom, ...]
     xs: tuple[Atom, ...]
-
-    def result_types(self) -> tuple[Type, ...]:
-        return types_of(self.xs)
+    typed_as = "xs"
 
     def misfits(self) -> Iterator[str]:
         yield from keys_misfit(self.fn, self.xs)
@@ -123,9 +119,7 @@ class SortRow(Op):
 
     fn: Lambda
     xs: tuple[Atom, ...]
-
-    def result_types(self) -> tuple[Type, ...]:
-        return types_of(self.xs)
+    typed_as = "xs"
 
     def misfits(self) -> Iterator[str]:
         return keys_misfit(self.fn, self.xs)
@@ -144,9 +138,7 @@ class SortRows(Op):
     length: Atom
     xs: tuple[Atom, ...]
     traced: ClassVar[bool] = True
-
-    def result_types(self) -> tuple[Type, ...]:
-        return types_of(self.xs)
+    typed_as = "xs"
 
     def misfits(self) -> Iterator[str]:
         yield from keys_misfit(self.fn, self.xs)

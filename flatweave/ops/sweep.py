@@ -34,18 +34,7 @@ from flatweave.terms.rules import (
     starts_misfits,
     types_misfit,
 )
-from flatweave.terms.syntax import (
-    ArrayType,
-    Atom,
-    Lambda,
-    Op,
-    Part,
-    Type,
-    Var,
-    constant,
-    op,
-    types_of,
-)
+from flatweave.terms.syntax import ArrayType, Atom, Lambda, Op, Part, Var, constant, op, types_of
 
 
 def zeros(atoms: tuple[Atom, ...]) -> tuple[Atom, ...]:
@@ -275,9 +264,7 @@ class Prefix(Op):
     starts: tuple[Atom, ...] = ()
     initial: tuple[Atom, ...] = ()
     batched: ClassVar[bool] = True
-
-    def result_types(self) -> tuple[Type, ...]:
-        return types_of(self.args)
+    typed_as = "args"
 
     def misfits(self) -> Iterator[str]:
         yield from types_misfit("the neutral element", self.neutral, types_of(self.args))
@@ -343,9 +330,6 @@ class Sweep(Op):
             groups.append(vars_[start : start + size])
             start += size
         return tuple(groups)
-
-    def result_types(self) -> tuple[Type, ...]:
-        return tuple(var.type for var in self.binders())
 
     def misfits(self) -> Iterator[str]:
         yield from index_misfits("the shape", self.shape)

@@ -177,9 +177,7 @@ class Permute(Op):
     indices: Atom
     xs: tuple[Atom, ...]
     traced: ClassVar[bool] = True
-
-    def result_types(self) -> tuple[Type, ...]:
-        return types_of(self.dest)
+    typed_as = "dest"
 
     def misfits(self) -> Iterator[str]:
         elements = [array_type(x).dtype for x in self.dest]

@@ -65,9 +65,6 @@ class If(Op):
     then: Lambda
     other: Lambda
 
-    def result_types(self) -> tuple[Type, ...]:
-        return tuple(var.type for var in self.binders())
-
     def binders(self) -> tuple[Var, ...]:
         return with_extents(self.then.result_types(), self._extent)
 

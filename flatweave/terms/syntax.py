@@ -129,9 +129,16 @@ class Op(Node):
     gives_lengths: ClassVar[bool] = False
     """Whether its results are positions in a stored array, or lengths of its parts."""
 
+    typed_as: ClassVar[str] = ""
+    """The field whose types the results have, where that is the type rule."""
+
     def result_types(self) -> tuple[Type, ...]:
         """The types of what the op binds: its whole type rule."""
-        raise NotImplementedError(f"{self.name} has no type rule")
+        if self.typed_as:
+            return types_of(getattr(self, self.typed_as))
+        if type(self).binders is Op.binders:
+            raise NotImplementedError(f"{self.name} has no type rule")
+        return types_of(self.binders())
 
     def binders(self) -> tuple[Var, ...]:
         """Fresh variables for the results; a later one's type may name an earlier one."""
