@@ -70,9 +70,7 @@ class IsUnique(KernelOp):
     buffer: Var
     effect: ClassVar[bool] = True
     stands = ON_HOST
-
-    def result_types(self) -> tuple[Type, ...]:
-        return (bool_,)
+    typed_as = (bool_,)
 
 
 @op
@@ -199,9 +197,7 @@ class Threads(KernelOp):
 
     effect: ClassVar[bool] = True
     stands = ON_HOST
-
-    def result_types(self) -> tuple[Type, ...]:
-        return (i64,)
+    typed_as = (i64,)
 
 
 # Which kernels of a unit are made with the host, and which when they are launched.

@@ -4,7 +4,7 @@
     together    whether all lanes of a warp take part: it must not be used where some do not run
     gives       how its results differ between the lanes
 
-    typed_as    the field whose types its results have; of a buffer those of its elements
+    typed_as    the types of its results, or the field that has them (a buffer: of its elements)
     misfits     what is wrong with its operands, beyond its result types: a sentence each
 
 The name of a field says what it must be: an index, a count, a flag, a buffer, or what that holds.

@@ -116,9 +116,7 @@ class BlockIndex(KernelOp):
     """The number of this block in the grid (uniform)."""
 
     stands = EVERYWHERE | IN_ROWS
-
-    def result_types(self) -> tuple[Type, ...]:
-        return (i64,)
+    typed_as = (i64,)
 
 
 @op
@@ -126,9 +124,7 @@ class WarpIndex(KernelOp):
     """The number of this warp in its block (uniform in the warp; 0 on a CPU)."""
 
     stands = UNIFORM_CODE
-
-    def result_types(self) -> tuple[Type, ...]:
-        return (i64,)
+    typed_as = (i64,)
 
 
 @op
@@ -157,9 +153,7 @@ class Lane(KernelOp):
     reverse: bool = False
     stands = IN_LANES
     gives = BY_LANE
-
-    def result_types(self) -> tuple[Type, ...]:
-        return (i64,)
+    typed_as = (i64,)
 
 
 @op

@@ -95,9 +95,7 @@ class CountLanes(KernelOp):
     stands = IN_LANES
     together = True
     gives = SAME
-
-    def result_types(self) -> tuple[Type, ...]:
-        return (i64,)
+    typed_as = (i64,)
 
 
 @op
@@ -108,9 +106,7 @@ class Ballot(KernelOp):
     stands = IN_LANES
     together = True
     gives = SAME
-
-    def result_types(self) -> tuple[Type, ...]:
-        return (u64,)
+    typed_as = (u64,)
 
 
 @op
@@ -120,9 +116,7 @@ class InSet(KernelOp):
     lanes: Atom
     stands = IN_LANES
     gives = BY_LANE
-
-    def result_types(self) -> tuple[Type, ...]:
-        return (bool_,)
+    typed_as = (bool_,)
 
     def misfits(self) -> Iterator[str]:
         return types_misfit("the set of lanes", (self.lanes,), (u64,))
@@ -138,9 +132,7 @@ class SelectZero(KernelOp):
     mask: Atom
     stands = IN_LANES
     gives = BY_LANE
-
-    def result_types(self) -> tuple[Type, ...]:
-        return (i64,)
+    typed_as = (i64,)
 
     def misfits(self) -> Iterator[str]:
         return types_misfit("the mask", (self.mask,), (u64,))

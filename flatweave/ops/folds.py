@@ -22,7 +22,7 @@ from flatweave.terms.rules import (
     starts_misfits,
     types_misfit,
 )
-from flatweave.terms.syntax import ArrayType, Atom, Lambda, Op, Type, Var, op, types_of
+from flatweave.terms.syntax import ArrayType, Atom, Lambda, Op, Var, op, types_of
 
 # fold extent body fn neutral:   neutral fn body(0) fn .. fn body(extent-1), inside an element
 
@@ -196,9 +196,7 @@ class Locate(Op):
     skip: int
     position: Atom
     batched: ClassVar[bool] = True
-
-    def result_types(self) -> tuple[Type, ...]:
-        return (i64, i64)
+    typed_as = (i64, i64)
 
     def below(self) -> tuple[Atom | None, ...]:
         return () if self.skip else (array_type(self.ends).shape[0],)

@@ -180,9 +180,7 @@ class Span(Op):
     traced: ClassVar[bool] = True
     batched: ClassVar[bool] = True
     gives_lengths: ClassVar[bool] = True
-
-    def result_types(self) -> tuple[Type, ...]:
-        return (i64, i64)
+    typed_as = (i64, i64)
 
     def misfits(self) -> Iterator[str]:
         yield from index_misfits("the row", (self.row,))
@@ -241,8 +239,7 @@ class Suits(Op):
             return [op.other]
         return lambdas_in(op)
 
-    def result_types(self) -> tuple[Type, ...]:
-        return (bool_,)
+    typed_as = (bool_,)
 
     def misfits(self) -> Iterator[str]:
         return index_misfits("sizes", (self.rows, self.values_, self.longest))

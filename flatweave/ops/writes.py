@@ -149,8 +149,7 @@ class Scatter(SinkOp):
     def sink(self, atoms: Callable[[Sequence[Atom]], tuple[Atom, ...]]) -> Sink:
         return ScatterStore(atoms(self.dest))
 
-    def result_types(self) -> tuple[Type, ...]:
-        return types_of(self.dest)
+    typed_as = "dest"
 
     def misfits(self) -> Iterator[str]:
         yield from types_misfit("the values", self.xs, types_of(self.dest))

@@ -129,11 +129,13 @@ class Op(Node):
     gives_lengths: ClassVar[bool] = False
     """Whether its results are positions in a stored array, or lengths of its parts."""
 
-    typed_as: ClassVar[str] = ""
-    """The field whose types the results have, where that is the type rule."""
+    typed_as: ClassVar[str | tuple[Type, ...]] = ""
+    """The types of the results, or the field whose types they have, where that is all."""
 
     def result_types(self) -> tuple[Type, ...]:
         """The types of what the op binds: its whole type rule."""
+        if isinstance(self.typed_as, tuple):
+            return self.typed_as
         if self.typed_as:
             return types_of(getattr(self, self.typed_as))
         if type(self).binders is Op.binders:
