@@ -72,7 +72,7 @@ class SimulatedWarp(Protocol):
 
 
 INDICES = ("index", "base", "offset", "span", "limit", "stride", "count", "grid", "row", "attempt")
-FLAGS = ("flag", "condition", "keep", "given")
+FLAGS = ("flag", "condition", "keep", "donated")
 BUFFERS = ("buffer", "target", "source")
 
 
