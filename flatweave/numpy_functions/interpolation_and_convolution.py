@@ -87,12 +87,14 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> fw.Array:
     (at,) = fw.normalize_axes(array, axis, "trapezoid")
     gaps = dx
     if x is not None:
-        places = fw.asarray(x)
+        places, own = fw.asarray(x), at
         if places.ndim == 1:
             places = along(places, array, [at], "x of trapezoid")
-        gaps = _part(places, at, 1, None) - _part(places, at, None, -1)
+        else:
+            (own,) = fw.normalize_axes(places, axis, "trapezoid")
+        gaps = _part(places, own, 1, None) - _part(places, own, None, -1)
     both = _part(array, at, 1, None) + _part(array, at, None, -1)
-    return fw.sum(gaps * both / 2.0, axis=at)
+    return fw.sum(gaps * both / 2.0, axis=axis)  # `x` may have more axes
 
 
 @fw.operation(static="axis edge_order")

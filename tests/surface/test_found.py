@@ -80,6 +80,10 @@ CALLS = (
     lambda xp: xp.prod(np.array([[3], [2]]), dtype="c16", initial=1j),
     lambda xp: xp.select([True, M > 3], [M, 1.0]),
     lambda xp: xp.asarray([1j, 0], dtype="bool"),
+    lambda xp: xp.prod(np.array([1j, 1 + 1j]), dtype="bool"),
+    lambda xp: xp.cumulative_prod(np.array([1j, 0, 2]), dtype="bool"),
+    lambda xp: xp.trapezoid(np.arange(24.0).reshape(4, 3, 2), x=np.arange(6.0).reshape(3, 2)),
+    lambda xp: xp.trapezoid(np.arange(3.0), x=np.arange(24.0).reshape(4, 3, 2)),
 )
 REFUSED = (
     lambda xp: xp.full(2, 1 - 2j, dtype="u4"),
@@ -101,6 +105,7 @@ REFUSED = (
     lambda xp: xp.tensordot(M, M.T.reshape(2, 3), axes=((0, 1), (1, 0))),
     lambda xp: xp.tensordot(M, M[0], axes=2),
     lambda xp: xp.cumulative_prod(np.ones((2, 2)) + 1j),
+    lambda xp: xp.fft.irfftn(np.ones((3, 1))),
 )
 
 

@@ -269,7 +269,10 @@ def product(
     """The product of all elements, or along axes."""
     initial = first_value(initial, xs, dtype)
     z = whole(xs if where is None else METHODS["where"](where, xs, 1.0))
-    z = z if dtype is None else whole(METHODS["astype"](z, dtype))
+    numbers: Array = z if dtype is None else METHODS["astype"](z, dtype)
+    if not isinstance(numbers, Complex):  # bools
+        return METHODS["prod"](numbers, axis, dtype, keepdims, initial=initial)
+    z = numbers
     part = z.real.element
     one = constant(1.0, part), constant(0.0, part)
     axes = axes_of(z.real, axis, "prod")
@@ -306,6 +309,11 @@ def cumulative_product(
     z = whole(x)
     if axis is None and z.ndim > 1:
         METHODS["cumulative_prod"](z.real)  # which asks for the axis
+    numbers: Array = z if dtype is None else METHODS["astype"](z, dtype)
+    if not isinstance(numbers, Complex):  # bools
+        return METHODS["cumulative_prod"](
+            numbers, axis=axis, dtype=dtype, include_initial=include_initial
+        )
     found = whole(running_product(z, 0 if axis is None or not z.ndim else axis, dtype))
     if not include_initial:
         return found
