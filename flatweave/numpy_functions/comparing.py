@@ -99,6 +99,7 @@ def radians(x: Any) -> fw.Array:
 
 def _angle(x: Any) -> Any:
     """A number as a float, of the dtype that functions of floats take it for."""
+    x = operand(x)
     return x if fw.isdtype(fw.result_type(x), "real floating") else fw.copysign(x, x)
 
 
@@ -142,6 +143,7 @@ def fmod(x: Any, y: Any) -> fw.Array:
         >>> fw.fmod([-7, 7], [3, -3])
         Array([-1,  1], dtype=int64)
     """
+    x, y = operand(x), operand(y)
     dtype = fw.result_type(x, y)
     if fw.isdtype(dtype, "real floating"):
         a, b = fw.astype(x, dtype), fw.astype(y, dtype)
