@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import flatweave as fw
+from flatweave.base.config import config
 from tests.language.agreement import agree
 
 SIZES = [0, 1, 2, 127, 128, 129, 1023, 1025, 40_000]
@@ -48,3 +49,15 @@ def test_rows_with_two_filters(target):
     found = fw.map(lambda row: fw.sub(*traced(row)), fw.ragged(rows))
 
     assert found.tolist() == [(p - q).tolist() for p, q in map(kept, rows)]
+
+
+def test_elements_of_filtered_rows_are_counted_once():
+    """The values of filtered rows, and how many there are, have one extent: with the verifier on."""
+    def doubled(rows):
+        kept = fw.map(lambda row: fw.filter(lambda x: x > 1, row), rows)
+        return fw.Ragged(fw.where(kept.values > 2, kept.values * 2, kept.values), kept.offsets)
+
+    with config.scoped(verify=True):
+        found = fw.jit(doubled, target="interp")(fw.ragged([[1, 2, 3], [], [4]]))
+
+    assert found.tolist() == [[2, 6], [], [8]]

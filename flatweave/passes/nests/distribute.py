@@ -19,7 +19,18 @@ from typing import Any
 
 from flatweave.base.dtypes import i64
 from flatweave.base.errors import Unsupported
-from flatweave.ops import HOST_BODIES, Check, Generate, Index, Locate, Map, Nest, Sort, Span
+from flatweave.ops import (
+    HOST_BODIES,
+    Check,
+    Generate,
+    Index,
+    Locate,
+    Map,
+    Nest,
+    Reshape,
+    Sort,
+    Span,
+)
 from flatweave.ops.rows import array_type
 from flatweave.passes.nests.hard import (
     by_keys,
@@ -350,11 +361,15 @@ def _nest(b: Builder, op: Nest) -> list[Atom]:
     for length in lengths:
         segments = rows.segments((length,))
         bound += [segments.total, segments.offsets_in(b)]
+    totals: dict[int, Atom] = {}  # as the first array of a group has it
     for group, value in zip(op.groups, values, strict=True):
         if group < 0:
             bound += rows.results([value])
             continue
-        bound.append(rows.flat_rows(value, lengths[group]))
+        flat = rows.flat_rows(value, lengths[group])
+        extent, *rest = array_type(flat).shape
+        total = bound[1 + 2 * group] = totals.setdefault(group, extent)
+        bound.append(flat if extent == total else b.emit(Reshape(flat, (total, *rest)))[0])
     return bound
 
 
