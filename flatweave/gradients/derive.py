@@ -88,6 +88,7 @@ NONE: MappingProxyType[str, str] = MappingProxyType({
     "span": _INTEGERS,
     "suits": _INTEGERS,
     "by_row": "A pass makes it of a nest, after derivatives.",
+    "pack_bits": "A pass makes it of a filter in rows, after derivatives.",
     "callback": "What a Python function computes is not known to the compiler.",
     "call_kernel": "What a kernel computes is not known to the compiler.",
 })  # fmt: skip

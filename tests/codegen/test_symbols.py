@@ -9,12 +9,12 @@ from tests.quick import every_case
 
 PYTHON = {
     "PyBytes_AsString", "PyCapsule_GetPointer", "PyCapsule_New", "PyContextVar_Get",
-    "PyErr_CheckSignals", "PyErr_Fetch", "PyErr_Restore", "PyEval_RestoreThread",
-    "PyEval_SaveThread", "PyFloat_AsDouble", "PyGILState_Ensure", "PyGILState_Release",
-    "PyList_New", "PyList_SetItem", "PyList_Size", "PyLong_AsLongLongAndOverflow",
-    "PyLong_FromLongLong", "PyObject_CallFunction", "PyObject_CallFunctionObjArgs",
-    "PyTuple_GetItem", "PyTuple_Size", "PyType_GenericAlloc", "PyType_IsSubtype", "Py_DecRef",
-    "Py_IncRef",
+    "PyErr_CheckSignals", "PyErr_Fetch", "PyErr_GivenExceptionMatches", "PyErr_Restore",
+    "PyEval_RestoreThread", "PyEval_SaveThread", "PyFloat_AsDouble", "PyGILState_Ensure",
+    "PyGILState_Release", "PyList_New", "PyList_SetItem", "PyList_Size",
+    "PyLong_AsLongLongAndOverflow", "PyLong_FromLongLong", "PyObject_CallFunction",
+    "PyObject_CallFunctionObjArgs", "PyTuple_GetItem", "PyTuple_Size", "PyType_GenericAlloc",
+    "PyType_IsSubtype", "Py_DecRef", "Py_IncRef",
 }  # fmt: skip
 LOCKS = {
     "PyThread_acquire_lock_timed", "PyThread_allocate_lock", "PyThread_free_lock",
