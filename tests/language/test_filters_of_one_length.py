@@ -52,7 +52,7 @@ def test_rows_with_two_filters(target):
 
 
 def test_elements_of_filtered_rows_are_counted_once():
-    """The values of filtered rows, and how many there are, have one extent: with the verifier on."""
+    """Their values and how many there are have one extent: with the verifier on."""
     def doubled(rows):
         kept = fw.map(lambda row: fw.filter(lambda x: x > 1, row), rows)
         return fw.Ragged(fw.where(kept.values > 2, kept.values * 2, kept.values), kept.offsets)
