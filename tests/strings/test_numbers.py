@@ -70,7 +70,7 @@ def test_integers_are_read_and_printed(dtype):
 
 
 NO_INTEGER = ["", "-", " ", "1.5", "x", "1_0", "0x1", "--1", "1 2"]
-NO_FLOAT = ["", "+", ".", "e5", "1e", "1e+", "x", "1_0", "--1", "1 2", "1..2", "nane", ".e1"]
+NO_FLOAT = ["", "+", ".", "e5", "1e", "1e+", "x", "1_0", "--1", "1 2", "1..2", "nanx", ".e1"]
 
 
 @pytest.mark.parametrize(("text", "dtype"), [
