@@ -26,7 +26,7 @@ from flatweave.lower.machine.thresholds import CHEAP_IN_ROW, DEAR_IN_ROW, SOURCE
 from flatweave.nest.legal import in_any_order
 from flatweave.nest.schedule import Along, Rows
 from flatweave.ops import CombineRows, Fold, Index, Locate, Prefix, Sweep
-from flatweave.passes.cost import STORING, cost_of_body
+from flatweave.passes.cost import cost_of_body
 from flatweave.passes.operators import is_commutative
 from flatweave.terms.control import Apply, Cast, For, While
 from flatweave.terms.traverse import walk_lets
@@ -80,7 +80,7 @@ def is_filled(op: Sweep, located: Locate) -> bool:
     return fixed and stored and cost_of_body(op.body) <= CHEAP_IN_ROW
 
 
-def reads_in_place(op: Sweep, located: Locate, most: int = CHEAP_IN_ROW) -> bool:
+def reads_in_place(op: Sweep, located: Locate) -> bool:
     """Whether an element is a few operations on values at its position and at its row. Then a row
     with fewer elements than there are lanes may compute some in vain."""
     known, position = along_rows(op, located), op.body.params[0]
@@ -91,15 +91,13 @@ def reads_in_place(op: Sweep, located: Locate, most: int = CHEAP_IN_ROW) -> bool
                 return False
         elif let.op != located and not isinstance(let.op, Apply | Cast):
             return False
-    return cost_of_body(op.body) <= most
+    return cost_of_body(op.body) <= CHEAP_IN_ROW
 
 
 def folds_at_once(op: Sweep, located: Locate) -> bool:
-    """Whether several rows can be combined together, each in a register (sinks/combine_rows.py).
-    An element that reads its position in the row has no other way but row after row, which costs
-    more than some elements in vain."""
+    """Whether several rows can be combined together, each in a register (sinks/combine_rows.py)."""
     commute = all(isinstance(s, CombineRows) and is_commutative(s.fn) for s in op.sinks)
-    return commute and reads_in_place(op, located, STORING)
+    return commute and reads_in_place(op, located)
 
 
 def reads_along_rows(op: Sweep, located: Locate, known: Accesses) -> bool:
