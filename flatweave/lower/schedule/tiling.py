@@ -24,7 +24,8 @@ A contraction keeps results in registers and values in caches:
     second      the values of a tile's rows and lanes for as many steps, and its results so far
 
 Where axes come before rows and lanes there are many small contractions: their values are read where
-they are. Where half a register of lanes is enough, or one, a version has these. Nothing is split
+they are. Where half a register of lanes is enough, or one, a version has these; its tiles are no
+taller than wide, since small matrices are as tall as wide more often than not. Nothing is split
 where folds are short: each register tile takes all steps, and its results go on from registers.
 
     version name=whole
@@ -193,12 +194,12 @@ def tiled_versions(found: Contraction | None, machine: Machine) -> list[Version]
         widths = {f"-{n}": n for n in (width // 2, width) if 1 < n < widest} | {"": widest}
         versions = [
             Version(f"whole{name}", replace(guard, widest=n if name else 0),
-                    (Unroll(Axis.ROW, height), Vectorize(Axis.LAST, n)))
+                    (Unroll(Axis.ROW, min(height, n)), Vectorize(Axis.LAST, n)))
             for name, n in widths.items()
         ]  # fmt: skip
         return versions + [
             _version(f"tiled{name}", replace(guard, widest=n if name else 0, longest=0),
-                     (height, n), (side, side), depth)
+                     (min(height, n), n), (side, side), depth)
             for name, n in widths.items()
         ]  # fmt: skip
     depth = min(FOLD_STEPS, machine.first_level // (lanes * each) // width * width)
