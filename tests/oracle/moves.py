@@ -292,6 +292,9 @@ def sort_meaning(
     n = length_of(x)
     keys = x if function is None else call(function, env, x)
     keys = tuple(np.broadcast_to(np.asarray(key), (n,)) for key in columns_of(keys))
+    if how == "sort" and function is None and not isinstance(x, tuple):
+        # values alone are sorted with -0.0 before 0.0
+        keys = (*keys, (x == 0) & ~np.signbit(x)) if x.dtype.kind == "f" else keys
     order = order_of(keys, descending)
     return order.astype(np.int64) if how == "argsort" else taken(x, order)
 
