@@ -183,9 +183,9 @@ def open_for(known: Known) -> bool:
     if not _OPEN:
         new_array, values_at = _new_array(), _place_of(known.example.to_numpy(), known.example)
         is_known = _HEAD == 16 and new_array and values_at and _are_fields_known()
-        _OPEN.append(bool(is_known))
         if is_known:
             _fill_in(known, new_array, values_at)
+        _OPEN.append(bool(is_known))  # last: from now on other threads use the method
     return _OPEN[0]
 
 

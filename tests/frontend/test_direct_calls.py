@@ -439,3 +439,14 @@ def test_forgotten_functions_and_many_signatures():
     assert 0 < len(f._direct._signatures) <= 32
     f.forget()
     assert f._direct.call is in_python
+
+
+def test_other_threads_call_nothing_before_the_method_is_there(monkeypatch):
+    """The first call of a process, made by several threads at once."""
+    were_open = []
+    monkeypatch.setattr(calls, "_OPEN", [])
+    monkeypatch.setattr(calls, "_fill_in", lambda *_: were_open.append(bool(calls._OPEN)))
+    example = fw.asarray([1.0, 2.0])
+
+    assert calls.open_for(calls.Known(type(example), type(example), example, None, None, [], []))
+    assert were_open == [False]
