@@ -111,9 +111,9 @@ kernels, by the step, and by NumPy alone, one thread of a Zen 4 with AVX-512:
 FEW = 1 << 17
 """Outside of programs: products with so few multiplications take less time than a call of one."""
 MANY, SMALL = 1000, 1 << 12
-"""A program computes stacks of so many products of at most so many multiplications, for which NumPy
-calls its BLAS one by one. CPU time of a product of a large stack in ns, program and NumPy, one
-thread of a Zen 4 with AVX-512:
+"""A program computes stacks of at least `MANY` products of at most `SMALL` multiplications each:
+NumPy calls its BLAS once for each product. CPU time of a product of a large stack in ns, program
+and NumPy, one thread of a Zen 4 with AVX-512:
 
     extents    4           8           12          16          24          32
     f32        9    30     18   49     49   66     76   102    355  373    605   643

@@ -64,9 +64,9 @@ def _rows(sizes: Any, byte: Any, elements: Any) -> Any:
     return fw.ragged(values, offsets=offsets, check=False)
 
 
-def _digit(number: Any, place: Any, powers: Any) -> Any:
-    """A digit of a number as a byte; `place` is 0 for the last one."""
-    return (number // fw.gather(powers, place) % 10).astype(fw.u8) + 48
+def _digit(number: Any, position: Any, powers: Any) -> Any:
+    """A digit of a number as a byte; `position` is 0 for the last one."""
+    return (number // fw.gather(powers, position) % 10).astype(fw.u8) + 48
 
 
 def _size(number: Any, powers: Any) -> Any:

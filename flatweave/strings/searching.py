@@ -51,11 +51,6 @@ def contains(rows: Any, pattern: Any) -> Any:
     return _contained(rows, pattern, _few(pattern))
 
 
-def at_end(rows: Any, pattern: Any, is_start: bool) -> Any:
-    """Whether each row begins, or ends, with a pattern."""
-    return _at_end(rows, pattern, is_start)
-
-
 def split(rows: Any, separator: Any) -> tuple[Any, Any]:
     """The parts of each row, as rows of bytes, and where the parts of each row begin."""
     found: tuple[Any, Any] = _split(
@@ -87,12 +82,12 @@ def begins(values: Any, pattern: Any, few: int) -> Any:
     return fw.map(at, fw.iota(values.shape[0]))
 
 
-def is_at(values: Any, pattern: Any, place: Any, start: int) -> Any:
+def is_at(values: Any, pattern: Any, position: Any, start: int) -> Any:
     """Whether the bytes of a pattern from `start` on are at a position."""
     size = pattern.shape[0]
 
     def agrees(j: Any) -> Any:
-        byte, wanted = fw.gather(values, place + j, default=0), fw.gather(pattern, j, default=0)
+        byte, wanted = fw.gather(values, position + j, default=0), fw.gather(pattern, j, default=0)
         return (j < size) & (byte == wanted)
 
     return fw.while_loop(agrees, lambda j: j + 1, fw.i64(start)) == size
@@ -180,14 +175,15 @@ def _kept(rows: Any, pattern: Any, few: int, overlaps: bool) -> tuple[Any, Any]:
 
 
 @fw.operation(static="is_start")
-def _at_end(rows: Any, pattern: Any, is_start: bool) -> Any:
+def at_end(rows: Any, pattern: Any, is_start: bool) -> Any:
+    """Whether each row begins, or ends, with a pattern."""
     rows, read = as_rows(rows)
     pattern = fw.asarray(pattern)
     size = pattern.shape[0]
 
     def holds(start: Any, stop: Any) -> Any:
-        place = start if is_start else stop - size
-        return (stop - start >= size) & is_at(rows.values, pattern, place, 0)
+        position = start if is_start else stop - size
+        return (stop - start >= size) & is_at(rows.values, pattern, position, 0)
 
     return read(fw.map(holds, rows.offsets[:-1], rows.offsets[1:]))
 
