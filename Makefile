@@ -106,8 +106,8 @@ bench: $(VENV)/installed-bench
 # the page of real dumps and the stub, which tests compare with what the compiler gives; then the
 # site, build/site/index.html, without network: a warning or a link that leads nowhere is an error
 docs: $(VENV)/installed-docs
-	$(BIN)/python -m flatweave.tools.tour docs/tour.md
-	$(BIN)/python -m flatweave.tools.stub flatweave/__init__.pyi
+	$(BIN)/python -m tools.tour docs/tour.md
+	$(BIN)/python -m tools.stub flatweave/__init__.pyi
 	$(BIN)/python -m docs.making build/source
 	rm -rf build/site
 	$(BIN)/python -m sphinx -q -W --keep-going -n -c docs -d build/doctrees build/source build/site

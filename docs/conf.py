@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 import flatweave
-from flatweave.tools.stub import LEFT_OUT
+from tools.stub import LEFT_OUT
 
 project = "Flatweave"
 copyright = "The Flatweave Authors"

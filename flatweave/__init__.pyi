@@ -1,4 +1,4 @@
-"""The types of the public names, written by `python -m flatweave.tools.stub`."""
+"""The types of the public names, written by `python -m tools.stub`."""
 
 import builtins
 from collections.abc import Callable, Iterable, Mapping, Sequence

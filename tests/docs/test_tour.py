@@ -1,7 +1,7 @@
 """The tour shows what the compiler gives today."""
 
-from flatweave.tools.tour import OWN, compared, page
 from tests.shape.tree import ROOT
+from tools.tour import OWN, compared, page
 
 
 def test_the_tour_is_up_to_date():

@@ -9,7 +9,6 @@ ROOMS = ("flatweave/codegen/llvm/isa/", "flatweave/lower/machine")
 ALLOWED = (
     "flatweave/runtime/pro",  # finds out what the CPU is
     "flatweave/runtime/systems.py",  # says the pause of a spinning thread
-    "flatweave/tools/tour.py",  # prints the page of one CPU, whatever the machine
 )
 FEATURE = re.compile(r"avx|sse\d|neon\b|vbmi|\bbmi|llvm\.x86|llvm\.aarch64", re.IGNORECASE)
 

@@ -46,7 +46,7 @@ def folder_of(path: Path) -> str:
 
 def files() -> dict[str, list[Path]]:
     """The files of Python and Markdown, by folder."""
-    names = ("flatweave", "docs", "tests", "bench", "examples", "release", "changes")
+    names = ("flatweave", "docs", "tests", "bench", "examples", "release", "changes", "tools")
     found: dict[str, list[Path]] = {}
     for path in [*TOP, *(p for name in names for p in sorted((ROOT / name).rglob("*")))]:
         if path.suffix in {".py", ".md"} and "__pycache__" not in path.parts:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "flatweave"
-FOLDERS = ("flatweave", "tests", "examples", "bench", "docs", "release")
+FOLDERS = ("flatweave", "tests", "examples", "bench", "docs", "release", "tools")
 
 
 @dataclass(frozen=True)

@@ -4,17 +4,17 @@ import os
 import subprocess
 import sys
 
+from flatweave import __main__ as about
 from flatweave.base.config import config
 from flatweave.base.errors import Unsupported
 from flatweave.runtime.cache import NO_CACHE, DiskCache
-from flatweave.tools import about
 
 PROGRAM = """
 import flatweave as fw, numpy as np
 assert fw.jit(lambda xs: fw.sum(xs * 3))(np.array([1.0, 2.0])) == 9
 """
 REPORTS = """
-from flatweave.tools import about
+from flatweave import __main__ as about
 about.opencl.names = about.cuda.names = list  # drivers keep kernels, too
 about.main([])
 about.main(["--clear"])

@@ -6,8 +6,8 @@ from flatweave.array_ir.syntax import print_program
 from flatweave.ops import Scan
 from flatweave.terms.control import Apply
 from flatweave.terms.traverse import walk_lets
-from flatweave.tools.shrink import disagrees, main, shrink
 from tests.laws.programs import random_program
+from tools.shrink import disagrees, main, shrink
 
 WRONG = """\
 wrong(n: i64, xs: i32[n]) =>

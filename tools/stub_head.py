@@ -1,7 +1,7 @@
 """What the stub begins with: aliases, protocols and generic classes that no signature says."""
 
 HEAD = '''\
-"""The types of the public names, written by `python -m flatweave.tools.stub`."""
+"""The types of the public names, written by `python -m tools.stub`."""
 
 import builtins
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -1,7 +1,7 @@
 """Make a failing program small: drop results and lets as long as it still fails.
 
-    python -m flatweave.tools.shrink failing.air                    cpu and interp disagree
-    python -m flatweave.tools.shrink failing.air --target opencl
+    python -m tools.shrink failing.air                    cpu and interp disagree
+    python -m tools.shrink failing.air --target opencl
 
 A program fails where a target gives other results than the reference interpreter on random
 arguments, or cannot compile it. In Python any predicate will do: `shrink(program, fails)`.
@@ -182,7 +182,7 @@ def _exchanged(op: Op, inner: Lambda, variant: Lambda) -> Op:
 def _parser() -> argparse.ArgumentParser:
     summary, _, rest = (__doc__ or "").partition("\n")
     parser = argparse.ArgumentParser(
-        prog="python -m flatweave.tools.shrink", description=summary, epilog=rest,
+        prog="python -m tools.shrink", description=summary, epilog=rest,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )  # fmt: skip
     parser.add_argument("file", help="a .air text of a program that fails")

@@ -1,6 +1,6 @@
 """Write docs/tour.md: one call followed from Python to machine code, with every stage's own text.
 
-    python -m flatweave.tools.tour docs/tour.md            `make docs`; a test compares the page
+    python -m tools.tour docs/tour.md            `make docs`; a test compares the page
 
 The texts are for a CPU with AVX-512 on every machine, so that all machines write the same page.
 Only the assembly language at the end is for this machine; the test does not compare it.
@@ -45,7 +45,7 @@ remaining sweep reads `xs` and writes nothing: `total.stages(xs).manifest` is em
 
 TEMPLATE = """\
 # The tour: from a call to machine code
-*`python -m flatweave.tools.tour` writes this page from the compiler's output, and a test compares
+*`python -m tools.tour` writes this page from the compiler's output, and a test compares
 them. Names end in numbers because each is bound once in its program.*
 
 ```python

@@ -1,6 +1,6 @@
 """Write flatweave/__init__.pyi: the types of the public names, for mypy, pyright and editors.
 
-    python -m flatweave.tools.stub flatweave/__init__.pyi        `make docs`; a test compares it
+    python -m tools.stub flatweave/__init__.pyi        `make docs`; a test compares it
 
 Names, parameters and defaults are those of the package when this runs. The tables here have only
 what its annotations leave open: the arrays that a parameter accepts, and the type of a result.
@@ -23,7 +23,7 @@ from flatweave.base.dtypes import DType
 from flatweave.frontend.call.operation import OPERATIONS
 from flatweave.frontend.ragged.ragged import Ragged
 from flatweave.frontend.values.array import HostComplex
-from flatweave.tools.stub_head import HEAD
+from tools.stub_head import HEAD
 
 WIDTH = 100
 
