@@ -41,33 +41,17 @@ def distinct(x: Any, equal_nan: bool = False) -> UniqueAll:
     array = fw.asarray(x)
     flat = array if array.ndim == 1 else fw.reshape(array, -1)
     n = flat.shape[0]
-    if is_complex(flat):
-        order = fw.argsort(_order_of(flat))
-        ascending = flat[order]
-    else:
-        ascending, order = fw.sort_by_key(flat, fw.iota(n))
-
-    def is_first(i: fw.Array) -> fw.Array:
-        value, before = ascending[i], ascending[fw.where(i == 0, 0, i - 1)]
-        same = value == before
-        if equal_nan:
-            same = same | ((value != value) & (before != before))
-        return (i == 0) | ~same
-
-    first = fw.map(is_first, fw.iota(n))
-    begins = fw.filter(lambda i: first[i], fw.iota(n))
-    numbers = fw.cumsum(first.astype(fw.i64)) - 1
-    count = begins.shape[0]
-
-    def end(k: fw.Array) -> fw.Array:
-        is_inner = k + 1 < count
-        return fw.where(is_inner, begins[fw.where(is_inner, k + 1, k)], n)
-
-    ends = fw.map(end, fw.iota(count))
-    inverse = fw.scatter(fw.full(n, 0), order, numbers)
-    return UniqueAll(
-        ascending[begins], order[begins], fw.reshape(inverse, array.shape), ends - begins
-    )
+    groups = fw.group_by(_order_of(flat) if is_complex(flat) else flat)
+    order, begins, inverse = groups.order, groups.offsets[:-1], groups.index
+    values = None if is_complex(flat) else groups.keys
+    if not equal_nan and (is_complex(flat) or fw.isdtype(flat.dtype, "real floating")):
+        first = fw.scatter(fw.isnan(flat)[order], begins, fw.full(begins.shape, True))
+        begins = fw.iota(n)[first]
+        inverse = fw.scatter(fw.full(n, 0), order, fw.cumsum(first) - 1)
+        values = None
+    ends = fw.concat([begins[1:], fw.full(1, n)])
+    values = flat[order[begins]] if values is None else values
+    return UniqueAll(values, order[begins], fw.reshape(inverse, array.shape), ends - begins)
 
 
 def _order_of(z: fw.Array) -> tuple[fw.Array, fw.Array, fw.Array]:

@@ -3,9 +3,9 @@
     ranked(rows)                 for ["b", "a", "b"]: [1, 0, 1], and a row of each number: [1, 0]
     compared(a, b)               -1, 0 or 1 for each pair
 
-`ranked` cuts rows into blocks of seven bytes, numbers them by a sort, then numbers pairs of
-numbers until each row is one (Karp, Miller and Rosenberg, STOC 1972): with B bytes it sorts B/7
-numbers, then half as many, and so on, however long the longest row is.
+`ranked` cuts rows into blocks of seven bytes, numbers them, then numbers pairs of
+numbers until each row is one (Karp, Miller and Rosenberg, STOC 1972): with B bytes it numbers B/7
+blocks, then half as many, and so on, however long the longest row is.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ def ranked(rows: Any) -> tuple[Any, Any]:
             return first * total + second.astype(fw.u64)
 
         pairs = fw.expand(lambda e: (e[0] + 1) // 2, pair, (blocks, starts))
-        return (most + 1) // 2, fewer, _numbered(pairs)
+        return (most + 1) // 2, fewer, _numbers(pairs)
 
     _, _, numbers = fw.while_loop(
-        lambda state: state[0] > 1, halve, (most, blocks, _numbered(words))
+        lambda state: state[0] > 1, halve, (most, blocks, _numbers(words))
     )
     count = fw.max(numbers, initial=-1) + 1
     n = numbers.shape[0]
@@ -63,14 +63,9 @@ def _word(values: Any, start: Any, stop: Any, k: Any) -> Any:
     return (found << 8) | fw.clip(stop - begin, 0, BLOCK).astype(fw.u64)
 
 
-def _numbered(keys: Any) -> Any:
+def _numbers(keys: Any) -> Any:
     """For each key how many different ones are less."""
-    ascending, order = fw.sort_by_key(keys, fw.iota(keys.shape[0]))
-    differs = fw.map(
-        lambda i: (i > 0) & (ascending[i] != ascending[fw.maximum(i - 1, 0)]),
-        fw.iota(keys.shape[0]),
-    )
-    return fw.scatter(fw.full(keys.shape, 0), order, fw.cumsum(differs))
+    return fw.group_by(keys).index
 
 
 @fw.operation(static="is_one")

@@ -47,7 +47,7 @@ def n_unique(x: Any, axis: int | None = None) -> Any:
         return of_rows(x, lambda row: n_unique(row, axis - 1 if axis > 0 else axis))
     array = fw.asarray(x)
     if axis is None or array.ndim == 1:
-        return fw.sum(changed(fw.sort(fw.reshape(array, -1))))
+        return fw.asarray(fw.unique(array).shape[0])
     moved = fw.moveaxis(array, axis, -1)
     flat = fw.reshape(moved, (-1, moved.shape[-1]))
     return fw.reshape(fw.map(lambda line: fw.sum(changed(fw.sort(line))), flat), moved.shape[:-1])

@@ -75,25 +75,36 @@ class Groups:
         """One result for each group and function, by the functions' names.
 
         A function gets a row of each value, as in `map`. For one value it may also be "sum",
-        "mean", "min", "max", "count", "first", "last", "std", "median" or "n_unique".
+        "mean", "min", "max", "count", "first", "last", "std", "median" or "n_unique". A pair
+        `(k, function)` is the function of value k alone: `agg(total=(0, "sum"), top=(1, "max"))`.
         """
         if unnamed:
             raise fw.ArgumentError.here(
                 f"agg got {unnamed[0]!r} without a name.", "Name the result: agg(total='sum')."
             )
+        chosen = []
         for name, function in functions.items():
-            known = isinstance(function, str) and function in LEAST
-            if not known and not callable(function):
+            is_pair = isinstance(function, tuple) and len(function) == 2
+            pair = function if is_pair else (None, function)
+            chosen.append(pair[0])
+            functions[name] = pair[-1]
+            known = isinstance(pair[-1], str) and pair[-1] in LEAST
+            if not known and not callable(pair[-1]):
                 raise fw.ArgumentError.here(
                     f"agg got {function!r} for {name}, which is no function.",
                     f"Give a function of a row, or one of {', '.join(map(repr, LEAST))}.",
                 )
-            if known and len(self.data) != 1:
+            if pair[0] is None and known and len(self.data) != 1:
                 raise fw.ArgumentError.here(
                     f"agg got {function!r} for groups of {len(self.data)} values.",
-                    "Give a function of a row of each value, or group one value.",
+                    f"Say of which value: agg({name}=(0, {function!r})).",
                 )
-        found: dict[str, Any] = _aggregated(self._unnamed(), functions)
+            if pair[0] is not None and pair[0] not in range(len(self.data)):
+                raise fw.ArgumentError.here(
+                    f"agg got value {pair[0]!r} for {name}, of {len(self.data)} values.",
+                    "Values are numbered from 0, as group_by got them.",
+                )
+        found: dict[str, Any] = _aggregated(self._unnamed(), functions, chosen=tuple(chosen))
         return found
 
     def spread(self, x: Any) -> Any:
@@ -134,7 +145,7 @@ def _value(value: Any) -> Any:
     return value if kept else column(value)[0]
 
 
-@fw.operation(static="sort dropna")
+@fw.operation(static="sort dropna", any_dtype=True)
 def _grouped(keys: Any, values: Any, sort: bool, dropna: bool) -> Groups:
     index, order, offsets, found = numbered(keys, dropna, "group_by")
     leaves = [part for value in values for part in _arrays(value)]
@@ -210,22 +221,27 @@ def _spread(x: Any, index: Any, offsets: Any, partial: Any) -> Any:
     return Nullable(fw.gather(given, index, default=0), inside)
 
 
-@fw.operation()
-def _aggregated(groups: Groups, functions: Any) -> Any:
+@fw.operation(static="chosen")
+def _aggregated(groups: Groups, functions: Any, chosen: tuple[int | None, ...]) -> Any:
     found: dict[str, Any] = {}
-    for name, function in functions.items():
-        known = function if isinstance(function, str) else FUNCTIONS.get(function)
-        if known in OF_TEXT and len(groups.data) == 1 and _has_text(groups.data[0]):
-            found[name] = _of_text(groups, known)
-            continue
-        by_index = known in BY_INDEX and len(groups.data) == 1
-        if by_index and not isinstance(groups.data[0], fw.Ragged | tuple | dict):
-            found[name] = _by_index(groups, known)
-        elif known in OF_ROWS and len(groups.data) == 1:
-            found[name] = _of_known(OF_ROWS[known], groups.rows, LEAST[known])
-        else:
-            found[name] = groups.map(function)
+    for (name, function), number in zip(functions.items(), chosen, strict=True):
+        data = groups.data if number is None else (groups.data[number],)
+        found[name] = _aggregate(dataclasses.replace(groups, data=data), function)
     return found
+
+
+def _aggregate(groups: Groups, function: Any) -> Any:
+    """A function of each group, by the shortest way that is known for it."""
+    known = function if isinstance(function, str) else FUNCTIONS.get(function)
+    if len(groups.data) != 1 or known is None:
+        return groups.map(function)
+    if known in OF_TEXT and _has_text(groups.data[0]):
+        return _of_text(groups, known)
+    if known in BY_INDEX and not isinstance(groups.data[0], fw.Ragged | tuple | dict):
+        return _by_index(groups, known)
+    if known in OF_ROWS:
+        return _of_known(OF_ROWS[known], groups.rows, LEAST[known])
+    return groups.map(function)
 
 
 OF_TEXT = ("min", "max", "first", "last", "count", "n_unique")
@@ -240,7 +256,7 @@ def _of_text(groups: Groups, name: str) -> Any:
     value = groups.data[0]
     texts, numbers = fw.unique_inverse(value.values if isinstance(value, Nullable) else value)
     numbered = Nullable(numbers, value.valid) if isinstance(value, Nullable) else numbers
-    found = _aggregated(dataclasses.replace(groups, data=(numbered,)), {name: name})[name]
+    found = _aggregate(dataclasses.replace(groups, data=(numbered,)), name)
     if name in ("count", "n_unique"):
         return found
     if not isinstance(found, Nullable):

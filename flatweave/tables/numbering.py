@@ -1,4 +1,5 @@
-"""Keys as numbers: by a table where they are dense integers, else by a sort.
+"""Keys as numbers: by a table where they are dense integers, by a hash table where they are few,
+else by a sort.
 
     numbered(columns)          the number of each element's key, and the elements key by key
     some_numbers(columns)      numbers that are equal for equal keys, for joins
@@ -6,6 +7,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -31,20 +33,26 @@ def numbered(keys: tuple[Any, ...], dropna: bool, who: str) -> Numbered:
     """The elements of key columns by the numbers of their keys.
 
     Integers and bools whose values are near each other are numbered by a table with a slot for
-    each possible key; all others by a sort.
+    each possible key, others by a hash table if a sample says that they are few; all others, and
+    floats, by a sort.
     """
     parts = [part for key in keys for part in parts_of(key)]
     one_length(parts, who, "keys")
-    gone = None
-    if dropna:
-        for key in keys:
-            gone = lost(key) if gone is None else gone | lost(key)
+    if not dropna:
+        return _numbered(parts)
+    gone = functools.reduce(fw.logical_or, map(lost, keys))
+    n = gone.shape[0]
+    kept = fw.iota(n)[fw.logical_not(gone)]
+    index, order, offsets, found = _numbered([part[kept] for part in parts])
+    return Numbered(fw.scatter(fw.full(n, -1), kept, index), kept[order], offsets, found)
+
+
+def _numbered(parts: list[Any]) -> Numbered:
+    """The numbers of keys, which are all kept."""
     table = _table(parts)
     if table is None:
-        return Numbered(*_by_sort(parts, gone))
-    return Numbered(*fw.cond(
-        table.fits, lambda: _by_table(parts, gone, table), lambda: _by_sort(parts, gone)
-    ))  # fmt: skip
+        return Numbered(*_by_sort(parts))
+    return Numbered(*fw.cond(table.fits, lambda: _by_table(parts, table), lambda: _sparse(parts)))
 
 
 def some_numbers(keys: tuple[Any, ...], who: str) -> tuple[Any, Any]:
@@ -53,14 +61,14 @@ def some_numbers(keys: tuple[Any, ...], who: str) -> tuple[Any, Any]:
     one_length(parts, who, "keys")
     table = _table(parts)
 
-    def sorted_numbers() -> tuple[Any, Any]:
-        index, _, offsets, _ = _by_sort(parts, None)
+    def sparse_numbers() -> tuple[Any, Any]:
+        index, _, offsets, _ = (_by_sort if table is None else _sparse)(parts)
         return index, fw.asarray(offsets.shape[0] - 1)
 
     if table is None:
-        return sorted_numbers()
+        return sparse_numbers()
     slots = lambda: (table.slots(parts), table.total)  # noqa: E731
-    index, count = fw.cond(table.fits, slots, sorted_numbers)
+    index, count = fw.cond(table.fits, slots, sparse_numbers)
     return index, count
 
 
@@ -119,29 +127,85 @@ def _far(key: Any, least: Any) -> Any:
     return values.astype(fw.u64) - least.astype(fw.u64)
 
 
-def _by_table(parts: list[Any], gone: Any, table: Table) -> Any:
+def _by_table(parts: list[Any], table: Table) -> Any:
     """The numbers of keys by a table that has a slot for each possible one."""
     slots = table.slots(parts)
-    if gone is not None:
-        slots = fw.where(gone, -1, slots)
     occurs = fw.scatter(fw.full(table.total, False), slots, fw.full(slots.shape, True))
     number = fw.scan(fw.add, 0, occurs.astype(fw.i64), exclusive=True)
-    index = fw.gather(number, slots, default=-1)
+    index = number[slots]
     found = fw.iota(table.total)[occurs]
-    count = found.shape[0]
+    return (index, *_in_order(index, found.shape[0]), table.keys(found, parts))
+
+
+def _in_order(index: Any, count: Any) -> tuple[Any, Any]:
+    """Elements number by number, and where each number begins."""
     offsets = fw.concat([fw.full(1, 0), fw.cumsum(fw.histogram(count, index))])
-    order = fw.argsort(index if gone is None else fw.where(gone, count, index))
-    return index, order[: offsets[count]], offsets, table.keys(found, parts)
+    return fw.argsort(index), offsets
 
 
-def _by_sort(parts: list[Any], gone: Any) -> Any:
+SAMPLED, SLOTS = 16, 8
+"""One key of this number is a sample's; slots of a hash table for each different key in it."""
+
+
+def _sparse(parts: list[Any]) -> Any:
+    """The numbers of integer keys that are far from each other.
+
+    A hash table pays where its lines stay in caches: the sample has the same keys four times each
+    on average. It costs time alone, never the result.
+    """
+    some = parts[0].shape[0] // SAMPLED
+    spread = fw.map(
+        lambda i: SAMPLED * i + (_hash([i]) % SAMPLED).astype(fw.i64), fw.iota(some)
+    )
+    slots = _slots([part[spread] for part in parts], fw.asarray(4 * some))
+    different = fw.sum(fw.scatter(fw.full(4 * some, False), slots, fw.full(some, True)))
+    return fw.cond(
+        4 * different < some, lambda: _by_hash(parts, SLOTS * (different + 128)),
+        lambda: _by_sort(parts),
+    )  # fmt: skip
+
+
+def _by_hash(parts: list[Any], size: Any) -> Any:
+    """The numbers of keys by a table with one key in each slot: elements of another key that meet
+    in a slot are sorted, together with the keys in the table."""
+    slots = _slots(parts, size)
+    table = [fw.scatter(fw.full(size, part[0]), slots, part) for part in parts]
+
+    def is_other(slot: Any, *keys: Any) -> Any:
+        pairs = zip(table, keys, strict=True)
+        return functools.reduce(fw.logical_or, [column[slot] != key for column, key in pairs])
+
+    other = fw.map(is_other, slots, *parts)
+    used = fw.iota(size)[_slots(table, size) == fw.iota(size)]
+    numbers, _, offsets, found = _by_sort(
+        [fw.concat([column[used], part[other]]) for column, part in zip(table, parts, strict=True)]
+    )
+    count = used.shape[0]
+    of_slot = fw.concat([fw.scatter(fw.full(size, 0), used, numbers[:count]), numbers[count:]])
+    index = of_slot[fw.where(other, size + fw.cumsum(other) - 1, slots)]
+    return (index, *_in_order(index, offsets.shape[0] - 1), found)
+
+
+def _slots(parts: list[Any], size: Any) -> Any:
+    """A slot of a hash table for each key."""
+    high = fw.map(lambda *keys: _hash(list(keys)) >> 32, *parts)
+    return ((high * size.astype(fw.u64)) >> 32).astype(fw.i64)
+
+
+def _hash(keys: list[Any]) -> Any:
+    """A hash of integers: each is multiplied in, and the bits are mixed (MurmurHash3's finaliser).
+    """
+    found: Any = fw.u64(0)
+    for key in keys:
+        found = (found ^ key.astype(fw.u64)) * fw.u64(0xFF51AFD7ED558CCD)
+        found = found ^ (found >> 32)
+    return found * fw.u64(0xC4CEB9FE1A85EC53)
+
+
+def _by_sort(parts: list[Any]) -> Any:
     """The numbers of keys by a sort."""
     n = parts[0].shape[0]
-    first = [] if gone is None else [gone]
-    count = len(first) + len(parts)
-    moved = fw.sort((*first, *parts, fw.iota(n)), key=lambda e: tuple(e[:count]))
-    ascending = moved[len(first) : count]
-    kept = n if gone is None else n - fw.sum(gone)
+    *ascending, order = fw.sort((*parts, fw.iota(n)), key=lambda e: tuple(e[:-1]))
 
     def begins_at(i: Any) -> Any:
         before = fw.where(i == 0, 0, i - 1)
@@ -149,12 +213,10 @@ def _by_sort(parts: list[Any], gone: Any) -> Any:
         for part in ascending:
             a, b = part[i], part[before]
             differs = differs | ~((a == b) | ((a != a) & (b != b)))
-        return differs & (i < kept)
+        return differs
 
     begins = fw.map(begins_at, fw.iota(n))
     starts = fw.iota(n)[begins]
-    offsets = fw.concat([starts, fw.full(1, fw.asarray(kept))])
-    order = moved[-1][:kept]
-    numbers = (fw.cumsum(begins) - 1)[:kept]
-    index = fw.scatter(fw.full(n, 0 if gone is None else -1), order, numbers)
+    offsets = fw.concat([starts, fw.full(1, fw.asarray(n))])
+    index = fw.scatter(fw.full(n, 0), order, fw.cumsum(begins) - 1)
     return index, order, offsets, tuple(part[starts] for part in ascending)

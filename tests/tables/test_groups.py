@@ -179,6 +179,8 @@ def test_own_functions_get_rows_of_each_value():
     groups = fw.group_by(keys, x, w)
 
     assert groups.agg(mean=lambda x, w: fw.sum(x * w) / fw.sum(w))["mean"].tolist() == [2.0, 2.5]
+    assert groups.agg(top=(0, "max"), w=(1, fw.sum))["top"].tolist() == [2.0, 3.0]
+    assert groups.agg(top=(0, "max"), w=(1, fw.sum))["w"].tolist() == [1.0, 4.0]
     assert groups.map(lambda x, w: x * w).tolist() == [[2.0], [1.0, 9.0]]
     assert groups.rows[0].tolist() == [[2.0], [1.0, 3.0]]
 
@@ -247,6 +249,26 @@ def test_several_near_keys():
     ]
 
 
+def test_a_few_distant_keys_are_numbered_by_a_hash_table():
+    """Of several columns with missing keys; some meet others in a slot of the table."""
+    n, key_count = 6000, 90
+    names = RNG.integers(-(2**62), 2**62, key_count)
+    which = np.minimum(RNG.zipf(1.3, n) - 1, key_count - 1)
+    keys, missing = names[which], which % 7 == 3
+    some = fw.group_by((fw.Nullable(keys, ~missing), keys % 2 == 0), dropna=True)
+    names, inverse = np.unique(keys, return_inverse=True)
+    groups = fw.group_by(keys)
+    expected, among = np.unique(keys[~missing], return_inverse=True)
+
+    assert groups.keys.tolist() == names.tolist()
+    assert groups.index.tolist() == inverse.tolist()
+    assert groups.order.tolist() == np.argsort(inverse, kind="stable").tolist()
+    assert groups.sizes.tolist() == np.bincount(inverse).tolist()
+    assert some.keys[0].tolist() == expected.tolist()
+    assert some.index[~missing].tolist() == among.tolist()
+    assert set(some.index[missing].tolist()) == {-1}
+
+
 def test_functions_of_the_same_meaning_as_a_name():
     """They need no rows; groups of several values call them as they are."""
     x = RNG.random(30)
@@ -264,5 +286,5 @@ def test_sums_in_any_order_compute_no_order():
     f = fw.jit(lambda k, x: fw.group_by(k, x).agg(total="sum")["total"], target="cpu")
     text = f.stages(np.arange(5), np.arange(5.0)).text["fused"]
 
-    # the only sort is that of distant keys
-    assert text.count("radix_sort") == 1
+    # the only sorts are those of distant keys: of all, and of those in a hash table
+    assert text.count("radix_sort") == 2
