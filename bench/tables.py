@@ -62,22 +62,30 @@ def measured(row: Row, clock: Callable[[], float]) -> tuple[float, dict[str, flo
     return best.pop("ours"), best, ", ".join(differ)
 
 
-def lines(groups: list[str], clock: Clock, options: argparse.Namespace) -> Iterator[str]:
+def lines_of(rows: dict[str, Callable[[float], Iterator[Row]]]) -> Callable[..., Iterator[str]]:
     """The table of each group; what misses its target is marked NO."""
-    for group in groups:
-        yield from ("", f"| {group} | ours, ms | peers, ms | peer / ours | wanted | |")
-        yield "|---|---:|---|---|---|---|"
-        for row in ROWS[group](options.scale):
-            ours, peers, differ = measured(row, clock)
-            known = {name: least for name, least in row.wanted.items() if name in peers}
-            missed = any(peers[name] / ours < least for name, least in known.items())
-            verdict = f"DIFFERS FROM {differ}" if differ else "NO" if missed else ""
-            cells = (
-                ", ".join(f"{name} {took * 1e3:.4g}" for name, took in peers.items()),
-                ", ".join(f"{name} {took / ours:.3g}" for name, took in peers.items()),
-                ", ".join(f"{name} {least:g}" for name, least in row.wanted.items()),
-            )
-            yield f"| {row.name} | {ours * 1e3:.4g} | {' | '.join(cells)} | {verdict} |"
+    def lines(groups: list[str], clock: Clock, options: argparse.Namespace) -> Iterator[str]:
+        for group in groups:
+            yield from ("", f"| {group} | ours, ms | peers, ms | peer / ours | wanted | |")
+            yield "|---|---:|---|---|---|---|"
+            for row in rows[group](options.scale):
+                yield line(row, clock)
+
+    return lines
+
+
+def line(row: Row, clock: Clock) -> str:
+    """One row, measured."""
+    ours, peers, differ = measured(row, clock)
+    known = {name: least for name, least in row.wanted.items() if name in peers}
+    missed = any(peers[name] / ours < least for name, least in known.items())
+    verdict = f"DIFFERS FROM {differ}" if differ else "NO" if missed else ""
+    cells = (
+        ", ".join(f"{name} {took * 1e3:.4g}" for name, took in peers.items()),
+        ", ".join(f"{name} {took / ours:.3g}" for name, took in peers.items()),
+        ", ".join(f"{name} {least:g}" for name, least in row.wanted.items()),
+    )
+    return f"| {row.name} | {ours * 1e3:.4g} | {' | '.join(cells)} | {verdict} |"
 
 
 def main() -> None:
@@ -85,7 +93,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--scale", type=float, default=1.0, help="the part of each size")
     pages.write(
-        "tables", "Tables next to libraries", ROWS, lines, parser,
+        "tables", "Tables next to libraries", ROWS, lines_of(ROWS), parser,
         note=lambda options: f", {options.scale:g} of the full sizes;"
         f" `python -m bench.tables --scale {options.scale:g}`.",
         variables={"POLARS_MAX_THREADS": str(THREADS), "NUMBA_NUM_THREADS": str(THREADS)},
