@@ -37,6 +37,7 @@ from flatweave.frontend.functions.custom_rules import CustomJvp, CustomVjp
 from flatweave.frontend.standard import fft as fft, linalg as linalg
 from flatweave.frontend.standard.namespace import FloatInfo, IntegerInfo
 from flatweave.frontend.values.chunked import Chunked as Chunked
+from flatweave.interop import jax as jax, torch as torch
 from flatweave.jit import target as target
 from flatweave.numpy_functions.sets import UniqueAll, UniqueCounts, UniqueInverse
 from flatweave.profiler.profile import Explanation as Explanation

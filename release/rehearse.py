@@ -171,7 +171,9 @@ def tested(python: Path, clone: Path, elsewhere: Path) -> str:
     shutil.copytree(clone / "tests", elsewhere / "tests")
     shutil.copy(clone / "pyproject.toml", elsewhere)
     paths = [f"tests/language/test_{name}.py" for name in QUICK.split()]
-    words: Sequence[str | Path] = (python, "-m", "pytest", "-q", "-m", "not slow", *paths)
+    # what a Python deprecates, a later one that users have may lack
+    options = ("-q", "-W", "error::DeprecationWarning", "-m", "not slow")
+    words: Sequence[str | Path] = (python, "-m", "pytest", *options, *paths)
     return command(*words, folder=elsewhere).splitlines()[-1]
 
 

@@ -77,7 +77,7 @@ OF_ROWS = (
 )
 OF_MISSING = (*REDUCTIONS, "median", "std", "var")  # and what of a Nullable, whose result is one
 # what annotations say of results that are arrays of some kind
-OF_ARRAYS = ("Any", "Array", "Array | Ragged", "Elementwise", "HostArray", "Self", "Values")
+OF_ARRAYS = ("Any", "Array", "Array | Ragged", "HostArray", "Reduced", "Self", "Values")
 # type variables of values in a trace: users give numbers for some, and get arrays
 INSIDE = re.compile(r"\b(Carried|Out)\b")
 FLAT = {"concat": "Sequence[ArrayLike]", "where": "ArrayLike"}  # else: what `Flat` says
@@ -160,6 +160,7 @@ def imported(package: Any) -> Iterator[str]:
     yield "from flatweave.frontend.functions.custom_rules import CustomJvp, CustomVjp"
     yield "from flatweave.frontend.standard import fft as fft, linalg as linalg"
     yield "from flatweave.frontend.standard.namespace import FloatInfo, IntegerInfo"
+    yield "from flatweave.interop import jax as jax, torch as torch"
     yield "from flatweave.numpy_functions.sets import UniqueAll, UniqueCounts, UniqueInverse"
     for name in public(package):
         value = getattr(package, name)

@@ -55,5 +55,4 @@ def atoms_used(fn: Lambda) -> Iterator[Atom]:
 class LocalNames(Names):
     """Names for a body that is part of a program whose names are not known here."""
 
-    def fresh(self, hint: str) -> str:
-        return f"{hint.split('_', 1)[0]}_m{next(self._next)}"
+    mark = "m"

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from copy import copy
-from itertools import count
 from typing import Any
 
 from flatweave.base.dtypes import DType, bool_, i64
@@ -20,20 +18,23 @@ from flatweave.terms.traverse import Substitution, free_vars
 class Names:
     """Fresh names, x_1, x_2, ..: one supply for each program."""
 
+    mark = ""
+
     def __init__(self) -> None:
-        self._next = count(1)
+        self._taken = 0
 
     def fresh(self, hint: str) -> str:
-        return f"{hint.split('_', 1)[0]}_{next(self._next)}"
+        self._taken += 1
+        return f"{hint.split('_', 1)[0]}_{self.mark}{self._taken}"
 
     def var(self, hint: str, type_: Type) -> Var:
         return Var(self.fresh(hint), type_)
 
     def fork(self) -> Names:
         """A supply that goes on from here, whatever is taken from this one."""
-        made = Names()
-        made._next = copy(self._next)
-        return made
+        fork = Names()
+        fork._taken = self._taken
+        return fork
 
 
 class Builder(BodyFacts):

@@ -11,7 +11,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 from inspect import signature
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypeAlias, TypeVar
 
 from flatweave.base import operand_owners
 from flatweave.base.errors import ArgumentError, ShapeError
@@ -25,6 +25,8 @@ UFUNCS = {**ALIASES, "conjugate": "conj"}
 
 
 A = TypeVar("A", bound="Elementwise")
+# an array of rank 0 where no axis is named, else an array, a Ragged or a Chunked
+Reduced: TypeAlias = Any
 
 
 def called(name: str, array: A, *rest: Any, **options: Any) -> A:
@@ -161,9 +163,8 @@ class Elementwise:
         return called("rounded", self, decimals) if decimals else called("round", self)
 
 
-def _reduced(name: str, array: object, *options: Any) -> Elementwise:
-    result: Elementwise = METHODS["reduction"](name, array, *options)
-    return result
+def _reduced(name: str, array: object, *options: Any) -> Reduced:
+    return METHODS["reduction"](name, array, *options)
 
 
 class Reductions:
@@ -174,65 +175,65 @@ class Reductions:
     def sum(
         self, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False,
         initial: Any = None, where: Any = None,
-    ) -> Elementwise:
+    ) -> Reduced:
         """The sum of all elements, or along axes."""
         return _reduced("sum", self, axis, dtype, out, keepdims, initial, where)
 
     def prod(
         self, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False,
         initial: Any = None, where: Any = None,
-    ) -> Elementwise:
+    ) -> Reduced:
         """The product of all elements, or along axes."""
         return _reduced("prod", self, axis, dtype, out, keepdims, initial, where)
 
     def min(
         self, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False,
         initial: Any = None, where: Any = None,
-    ) -> Elementwise:
+    ) -> Reduced:
         """The least element, or the least ones along axes."""
         return _reduced("min", self, axis, dtype, out, keepdims, initial, where)
 
     def max(
         self, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False,
         initial: Any = None, where: Any = None,
-    ) -> Elementwise:
+    ) -> Reduced:
         """The greatest element, or the greatest ones along axes."""
         return _reduced("max", self, axis, dtype, out, keepdims, initial, where)
 
     def any(
         self, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False,
         where: Any = None,
-    ) -> Elementwise:
+    ) -> Reduced:
         """Whether an element is true, of all or along axes."""
         return _reduced("any", self, axis, dtype, out, keepdims, None, where)
 
     def all(
         self, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False,
         where: Any = None,
-    ) -> Elementwise:
+    ) -> Reduced:
         """Whether every element is true, of all or along axes."""
         return _reduced("all", self, axis, dtype, out, keepdims, None, where)
 
     def mean(
         self, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False,
         where: Any = None,
-    ) -> Elementwise:
+    ) -> Reduced:
         """The mean of all elements, or along axes."""
         return _reduced("mean", self, axis, dtype, out, keepdims, None, where)
 
-    def argmin(self, axis: Any = None, out: None = None, *, keepdims: bool = False) -> Elementwise:
+    def argmin(self, axis: Any = None, out: None = None, *, keepdims: bool = False) -> Reduced:
         """Where the least element is first found."""
         return _reduced("argmin", self, axis, None, out, keepdims)
 
-    def argmax(self, axis: Any = None, out: None = None, *, keepdims: bool = False) -> Elementwise:
+    def argmax(self, axis: Any = None, out: None = None, *, keepdims: bool = False) -> Reduced:
         """Where the greatest element is first found."""
         return _reduced("argmax", self, axis, None, out, keepdims)
 
-    def cumsum(self, axis: Any = None, dtype: Any = None, out: None = None) -> Elementwise:
+    def cumsum(self, axis: Any = None, dtype: Any = None, out: None = None) -> Reduced:
         """The sum of the elements up to each one."""
         return _reduced("cumsum", self, axis, dtype, out, False)
 
-    def cumprod(self, axis: Any = None, dtype: Any = None, out: None = None) -> Elementwise:
+    def cumprod(self, axis: Any = None, dtype: Any = None, out: None = None) -> Reduced:
         """The product of the elements up to each one."""
         return _reduced("cumprod", self, axis, dtype, out, False)
 
