@@ -25,9 +25,9 @@ from flatweave.cluster.rules import rule_of
 from flatweave.cluster.steps import Joining, Local
 from flatweave.ops import Check, Generate, Index, Locate
 from flatweave.ops.nests import Span
-from flatweave.ops.rows import array_type
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import Apply, Cast
+from flatweave.terms.rules import array_type
 from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Op, Type, Var
 from flatweave.terms.traverse import Substitution, atoms_in, map_field, walk_lets
 

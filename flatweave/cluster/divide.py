@@ -32,9 +32,9 @@ from flatweave.cluster.steps import Divided, Exchanged, Local, Rule, Step, Whole
 from flatweave.cluster.windows import shorter_by_one
 from flatweave.ops import Generate, Index, Map
 from flatweave.ops.nests import Nest
-from flatweave.ops.rows import array_type
 from flatweave.passes.cost import cost_of_body
 from flatweave.terms.control import Apply, Cast
+from flatweave.terms.rules import array_type
 from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Var
 from flatweave.terms.traverse import atoms_in, free_vars, lambdas_in, walk_lets
 

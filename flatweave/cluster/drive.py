@@ -39,7 +39,7 @@ from flatweave.frontend.call.eager import compile_program
 from flatweave.frontend.call.fingerprint import fingerprint
 from flatweave.frontend.call.signature import keep
 from flatweave.frontend.values.chunked import Chunked, Piece
-from flatweave.ops.rows import array_type
+from flatweave.terms.rules import array_type
 from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Let, Var
 from flatweave.terms.traverse import free_vars, lambdas_in, walk_lets
 

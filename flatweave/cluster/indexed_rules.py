@@ -9,9 +9,9 @@ from flatweave.array_ir.syntax import Program
 from flatweave.base.dtypes import bool_, i64, u64
 from flatweave.cluster.steps import Chunk, Joining, Part, Parts, Rule
 from flatweave.ops import Filter, Generate, Index, Map, Permute, Scan, Scatter, Sort
-from flatweave.ops.rows import array_type, scalar_type
 from flatweave.passes.monoid import Monoid, monoid
 from flatweave.terms.build import Builder, index, lambda_of, with_beside
+from flatweave.terms.rules import array_type, scalar_type
 from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Let, Op, Type, Var, constant, op
 
 # Rows of arrays in chunks, read at computed indices, sent by their owners.

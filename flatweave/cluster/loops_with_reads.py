@@ -10,9 +10,9 @@ from typing import Any, cast
 
 from flatweave.base.dtypes import DType, bool_
 from flatweave.ops import Generate, Index, Map, Reduce
-from flatweave.ops.rows import array_type
 from flatweave.terms.build import Builder, lambda_of
 from flatweave.terms.control import Apply, Cast, For, If, While
+from flatweave.terms.rules import array_type
 from flatweave.terms.syntax import (
     ArrayType,
     Atom,

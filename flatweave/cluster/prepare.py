@@ -16,13 +16,13 @@ from flatweave.cluster.prepare_folds import (
 )
 from flatweave.ops import Check, Concat, Generate, Index, Map, Reshape, Scan, Sort
 from flatweave.ops.nests import Nest
-from flatweave.ops.rows import array_type, row_type
 from flatweave.ops.writes import Weave
 from flatweave.passes.cse import cse
 from flatweave.passes.dce import dce
 from flatweave.passes.simplify import simplify
 from flatweave.terms.build import Builder, index, lambda_of
 from flatweave.terms.control import Apply, Cast
+from flatweave.terms.rules import array_type, row_type
 from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Op, Type, Var
 from flatweave.terms.traverse import Substitution, free_vars, map_field
 

@@ -7,9 +7,9 @@ from collections.abc import Collection, Sequence
 from flatweave.array_ir.syntax import Program
 from flatweave.base.dtypes import bool_, i64
 from flatweave.ops import Filter, Generate, Index, Map, Reduce, ReduceSegments, Scan
-from flatweave.ops.rows import array_type
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import Apply, Cast, If
+from flatweave.terms.rules import array_type
 from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Let, Var, types_of
 from flatweave.terms.traverse import Substitution, free_vars, needed_for, walk_lets
 

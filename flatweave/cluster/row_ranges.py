@@ -25,9 +25,9 @@ from flatweave.base.errors import Unsupported
 from flatweave.cluster.steps import Local
 from flatweave.ops import Generate, Index, Locate, Map
 from flatweave.ops.nests import Nest, Span
-from flatweave.ops.rows import array_type
 from flatweave.terms.bounds import RULES, Bounds
 from flatweave.terms.control import Apply, Cast, For, If
+from flatweave.terms.rules import array_type
 from flatweave.terms.syntax import Atom, Const, Lambda, Let, Var
 from flatweave.terms.traverse import atoms_in, lambdas_in, walk_lets
 

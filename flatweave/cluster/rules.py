@@ -16,9 +16,9 @@ from flatweave.frontend.arrays.columns import has_known_identity, scan_rows
 from flatweave.frontend.trace.trace import Leaf, trace
 from flatweave.ops import Filter, Generate, Index, Map, Reduce, Scan
 from flatweave.ops.nests import Nest
-from flatweave.ops.rows import array_type
 from flatweave.passes.monoid import TRUE, Monoid, monoid
 from flatweave.terms.build import Builder, index
+from flatweave.terms.rules import array_type
 from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Op, Var, constant, types_of
 from flatweave.terms.traverse import free_vars
 
@@ -96,7 +96,7 @@ def _totals_and_results(op: Any, found: Sequence[Var]) -> tuple[Sequence[Var], S
 #     scan (a, b => map (add) [a, b]) [before] [m]  ==>  what `fw.scan` of rows is on one machine
 #
 # There rows are few or many, long or short, and scanned by what is good for memory
-# (`frontend/arrays/row_scans.py`, `down.py`). The program that is divided has the rows' scan
+# (`frontend/arrays/row_scans.py`). The program that is divided has the rows' scan
 # itself, so that it is one exchange.
 
 

@@ -10,9 +10,9 @@ from typing import Any, ClassVar, Protocol
 
 from flatweave.array_ir.syntax import Program
 from flatweave.base.records import record, replace
-from flatweave.ops.rows import array_type
 from flatweave.terms.build import Builder
 from flatweave.terms.print import print_let
+from flatweave.terms.rules import array_type
 from flatweave.terms.syntax import Atom, Lambda, Let, Op, Type, Var
 
 # A divided program:

@@ -52,7 +52,6 @@ from flatweave.frontend.standard.creation import (
     zeros_like,
 )
 from flatweave.frontend.standard.norms import cross, diagonal, outer, trace
-from flatweave.frontend.standard.numbers import imag, real
 from flatweave.frontend.standard.products import dot, tensordot
 from flatweave.frontend.standard.searching import nonzero, searchsorted, take, take_along_axis
 from flatweave.frontend.standard.statistics import (
@@ -60,6 +59,8 @@ from flatweave.frontend.standard.statistics import (
     cumulative_prod,
     cumulative_sum,
     diff,
+    imag,
+    real,
     std,
     var,
 )

@@ -33,7 +33,7 @@ from flatweave.kernel.algorithms.index_bits import (
     one_bits,
     zero_bits,
 )
-from flatweave.kernel.algorithms.look_back import chain, look_back
+from flatweave.kernel.algorithms.look_back import acquire, chain, look_back, release, wait_until
 from flatweave.kernel.algorithms.networks import (
     bin_split,
     compose,
@@ -126,7 +126,6 @@ from flatweave.kernel.arrays.units import (
 )
 from flatweave.kernel.programs.called import Kernel, kernel
 from flatweave.kernel.programs.tune import Tuned, tune, variants
-from flatweave.kernel.storage.acquire_release import acquire, release, wait_until
 from flatweave.kernel.storage.atomics import (
     atomic,
     atomic_add,

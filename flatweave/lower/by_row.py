@@ -25,9 +25,9 @@ from flatweave.lower.kernel.builder import HostArray, HostScope, KernelBuilder
 from flatweave.lower.machine.machine import Machine
 from flatweave.ops import ByRow, Suits
 from flatweave.ops.nests import LIBRARY
-from flatweave.ops.rows import array_type
 from flatweave.terms.build import FALSE, TRUE, Builder, index
 from flatweave.terms.control import For
+from flatweave.terms.rules import array_type
 from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Var
 from flatweave.terms.traverse import free_vars
 

@@ -4,8 +4,7 @@ Public functions are often compositions of these, in `frontend/`: a transpose is
 `generate` that reads its argument with swapped indices.
 """
 
-from flatweave.ops.arrays import Concat, Empty, Generate, Index, Map, Reshape
-from flatweave.ops.bits import PackBits, StoreBits
+from flatweave.ops.arrays import Concat, Empty, Generate, Index, Map, PackBits, Reshape, StoreBits
 from flatweave.ops.calls import (
     KERNELS,
     Argument,

@@ -1,21 +1,36 @@
-"""Arrays by element, and arrays rearranged: map, generate, empty, concat, reshape, index."""
+"""Arrays by element, and arrays rearranged: map, generate, empty, concat, reshape, index.
+
+Flags stored as bits, as `numpy.packbits(.., bitorder="little")` stores them.
+
+Bit k of word w is the flag of element 32 w + k. With the counts of all words before, one read of a
+word says how many flags hold before any position: the rank in a bit vector (Jacobson 1989, 2).
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import ClassVar
 
 import numpy as np
 
 from flatweave.array_ir.fault import Fault, index_fault
 from flatweave.array_ir.interp import Interp
-from flatweave.base.dtypes import DType, i64
+from flatweave.base.dtypes import DType, i64, u32
 from flatweave.base.errors import CompilerBug
-from flatweave.ops.rows import array_type, row_type, under
-from flatweave.terms.batch import Env, Values
-from flatweave.terms.rules import function_misfits, index_misfits, is_alike
-from flatweave.terms.syntax import ArrayType, Atom, Lambda, Op, Type, op
+from flatweave.ops.sweep import Sink, SinkOp
+from flatweave.terms.batch import Env, Value, Values
+from flatweave.terms.rules import (
+    array_type,
+    condition_misfits,
+    function_misfits,
+    index_misfits,
+    is_alike,
+    row_type,
+    types_misfit,
+    under,
+)
+from flatweave.terms.syntax import ArrayType, Atom, Lambda, Op, Type, Var, op
 
 # map fn xs ys:   zs[i] = fn(xs[i], ys[i])
 
@@ -204,3 +219,70 @@ class Index(Op):
         for row in rows:
             number = int(np.atleast_1d(row)[element if row.ndim else 0])
         return index_fault(number, i, extent, axis)
+
+
+WORD = u32
+"""The dtype of words: a warp's flags are one of them."""
+
+
+@op
+class StoreBits(Sink):
+    """The flags of all elements as bits of words, of which there are `extent`."""
+
+    extent: Atom
+    forward: ClassVar[bool] = True
+    early: ClassVar[bool] = True
+    in_words: ClassVar[bool] = True
+    deciding: ClassVar[int] = 1
+    said: ClassVar[str] = "flags as bits"
+
+    @property
+    def arity(self) -> int:
+        return 1
+
+    def binders(self, shape: tuple[Atom, ...], taken: tuple[Atom, ...]) -> tuple[Var, ...]:
+        return (Var("bits", ArrayType(WORD, (self.extent,))),)
+
+    def misfits(self, taken: tuple[Atom, ...]) -> Iterator[str]:
+        yield from condition_misfits(taken[0])
+        yield from index_misfits("the number of words", (self.extent,))
+
+    def evaluate(
+        self, interp: Interp, env: Env, shape: tuple[int, ...], order: Value, taken: Values
+    ) -> Values:
+        (extent,) = interp.shape(env, (self.extent,))
+        return (packed(taken[0], extent),)
+
+
+@op
+class PackBits(SinkOp):
+    """The flags of `mask` as bits of words, of which there are `extent`."""
+
+    mask: Atom
+    extent: Atom
+
+    def fed(self) -> tuple[Atom, ...]:
+        return (self.mask,)
+
+    def sink(self, atoms: Callable[[Sequence[Atom]], tuple[Atom, ...]]) -> Sink:
+        return StoreBits(*atoms((self.extent,)))
+
+    def result_types(self) -> tuple[Type, ...]:
+        return (ArrayType(WORD, (self.extent,)),)
+
+    def misfits(self) -> Iterator[str]:
+        yield from types_misfit("the mask", (self.mask,), (self.mask.type,))
+        yield from index_misfits("the number of words", (self.extent,))
+
+    def evaluate(self, interp: Interp, env: Env) -> Values:
+        (extent,) = interp.shape(env, (self.extent,))
+        return (packed(interp.atom(env, self.mask), extent),)
+
+
+def packed(flags: Value, extent: int) -> Value:
+    """The bits of all flags, in `extent` words."""
+    if extent != -(-len(flags) // WORD.bits):
+        raise AssertionError(f"{len(flags)} flags do not fill {extent} words")
+    room = np.zeros(extent * WORD.bits, np.bool_)
+    room[: len(flags)] = flags
+    return np.packbits(room, bitorder="little").view("<u4")

@@ -10,11 +10,11 @@ import numpy as np
 from flatweave.array_ir import operators
 from flatweave.array_ir.interp import Interp
 from flatweave.base.dtypes import bool_, i64
-from flatweave.ops.rows import array_type
 from flatweave.ops.segments import arrays_of, combine_segments
 from flatweave.ops.sweep import Compact, Sink, SinkOp
 from flatweave.terms.batch import Env, Values, assign, spread, take
 from flatweave.terms.rules import (
+    array_type,
     elements_of,
     function_misfits,
     index_misfits,

@@ -10,10 +10,9 @@ import numpy as np
 from flatweave.array_ir.interp import Interp
 from flatweave.base.dtypes import bool_, i64
 from flatweave.base.library_products import LARGE
-from flatweave.ops.rows import array_type, under
 from flatweave.terms.batch import Env, Values
 from flatweave.terms.control import For, If, While
-from flatweave.terms.rules import function_misfits, index_misfits
+from flatweave.terms.rules import array_type, function_misfits, index_misfits, under
 from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Op, Type, Var, op
 from flatweave.terms.traverse import lambdas_in, walk_lets
 

@@ -18,10 +18,9 @@ from flatweave.array_ir import operators
 from flatweave.array_ir.interp import Interp
 from flatweave.base.dtypes import bool_, i64
 from flatweave.base.errors import CompilerBug
-from flatweave.ops.rows import scalar_type
 from flatweave.ops.sweep import Sink
 from flatweave.terms.batch import Env, Value, Values, assign
-from flatweave.terms.rules import index_misfits, operator_misfits, types_misfit
+from flatweave.terms.rules import index_misfits, operator_misfits, scalar_type, types_misfit
 from flatweave.terms.syntax import ArrayType, Atom, Lambda, Var, op, types_of
 
 

@@ -9,9 +9,8 @@ import numpy as np
 
 from flatweave.array_ir.interp import Interp
 from flatweave.base.dtypes import DType, bool_
-from flatweave.ops.rows import array_type
 from flatweave.terms.batch import Env, Values
-from flatweave.terms.rules import function_misfits, types_misfit
+from flatweave.terms.rules import array_type, function_misfits, types_misfit
 from flatweave.terms.syntax import Atom, Lambda, Op, op
 
 # sort fn xs:   the elements of xs in stable ascending order of the keys that fn gives for them

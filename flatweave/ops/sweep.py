@@ -23,7 +23,6 @@ import numpy as np
 from flatweave.array_ir import operators
 from flatweave.array_ir.interp import Interp
 from flatweave.base.dtypes import i64
-from flatweave.ops.rows import scalar_type
 from flatweave.terms.batch import Env, Value, Values
 from flatweave.terms.build import FALSE
 from flatweave.terms.rules import (
@@ -31,6 +30,7 @@ from flatweave.terms.rules import (
     function_misfits,
     index_misfits,
     operator_misfits,
+    scalar_type,
     starts_misfits,
     types_misfit,
 )

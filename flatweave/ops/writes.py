@@ -11,11 +11,17 @@ import numpy as np
 from flatweave.array_ir import operators
 from flatweave.array_ir.interp import Interp
 from flatweave.base.dtypes import i64
-from flatweave.ops.rows import array_type, scalar_type
 from flatweave.ops.sweep import Sink, SinkOp, zeros
 from flatweave.terms.batch import Env, Value, Values
 from flatweave.terms.build import index
-from flatweave.terms.rules import index_misfits, is_alike, operator_misfits, types_misfit
+from flatweave.terms.rules import (
+    array_type,
+    index_misfits,
+    is_alike,
+    operator_misfits,
+    scalar_type,
+    types_misfit,
+)
 from flatweave.terms.syntax import ArrayType, Atom, Lambda, Op, Type, Var, op, types_of
 
 # Sinks of a sweep:

@@ -1,4 +1,11 @@
-"""The user's lines on the page, and how long their call takes."""
+"""The user's lines on the page, and how long their call takes.
+
+Who reads and writes what in a kernel, and when, as the simulator sees it: a row for each use.
+
+    thread 0-127    reads   ████████            xs, a column for each buffer: the elements in a row
+    thread 0-127    writes           ████       shared memory
+    ----------------------------------------    a barrier
+"""
 
 from __future__ import annotations
 
@@ -9,6 +16,7 @@ from typing import Any
 from flatweave.array_ir.fault import Fault
 from flatweave.base.errors import UserError
 from flatweave.base.html import Markup, joined, tag
+from flatweave.base.pretty import counted
 from flatweave.base.recording import run
 from flatweave.base.records import record
 from flatweave.base.source import Location, source_line
@@ -16,6 +24,7 @@ from flatweave.frontend.call.compiled import Stages
 from flatweave.frontend.trace.run_time_checks import user_error
 from flatweave.places.demand import rates
 from flatweave.profiler.profile import Profile
+from flatweave.simulator.counts import Use, Watching
 
 # The user's lines, and the locations in them: everything from one location is highlighted
 # together.
@@ -154,3 +163,138 @@ def _passes(profile: Profile, runs: int) -> dict[str, Took]:
 
 def _is_on_cpu(stages: Stages) -> bool:
     return str(stages.executable.whole.target.name) == "cpu"
+
+
+ROW, LEFT, GAP, HEAD = 13, 170, 24, 22
+WIDEST, CELL = 300.0, 8.0
+MARKS = {"reads": "read", "writes": "write", "atomics": "update"}
+MOST = 1 << 16  # elements of the arguments, for more of which the simulator takes too long
+
+
+def drawn(stages: Stages) -> Markup:
+    """The pictures of a kernel's blocks; nothing for programs that are no kernels."""
+    if stages.watch is None:
+        return Markup("")
+    heading = tag("h2", "Who reads and writes what, and when")
+    return tag("section", heading, *_said(stages), class_="watch")
+
+
+def _said(stages: Stages) -> Iterator[Markup]:
+    """The pictures, or why there are none."""
+    assert stages.watch is not None
+    count = sum(getattr(arg, "size", 1) for arg in stages.args or ())
+    if count > MOST:
+        said = f"The arguments have {count:,} elements: the page simulates at most {MOST:,} of them"
+        yield tag("p", f"{said}. Ask for the page of a call on fewer.")
+        return
+    try:
+        watched: Watching = stages.watch()
+    except UserError as wrong:
+        yield tag("p", f"The simulator refuses this call: {wrong}")
+        return
+    legend = []
+    for what, mark in MARKS.items():
+        box = tag("svg", tag("rect", width=12, height=10, class_=mark), width=15, height=10)
+        legend.append(joined([box, what]))
+    yield tag("p", "As the simulator runs it: ", joined(legend, " · "), " · barriers are dashed.")
+    yield from pictures(watched)
+
+
+def pictures(watched: Watching) -> Iterator[Markup]:
+    """A figure for each block that was watched."""
+    groups: dict[tuple[str, int], list[Use]] = {}
+    for use in watched.uses:
+        groups.setdefault((use.kernel, use.block), []).append(use)
+    for (kernel, block), uses in groups.items():
+        said = f"{kernel}, block {block}: {counted(len(uses), 'step')}"
+        yield tag("figure", tag("figcaption", said), tag("div", _picture(uses), class_="scroll"))
+    if watched.left_out:
+        yield tag("p", f"{watched.left_out:,} more steps, of these blocks and of others.")
+
+
+def _picture(uses: Sequence[Use]) -> Markup:
+    """One block: a column for each buffer, a row for each step."""
+    extents: dict[tuple[str, str], int] = {}
+    for use in uses:
+        if use.places:
+            key = use.buffer, use.space
+            extents[key] = max(extents.get(key, 0), *(place + 1 for place in use.places))
+    firsts = _firsts(uses)
+    columns: dict[tuple[str, str], tuple[float, float]] = {}
+    x, parts = float(LEFT), []
+    for key, extent in extents.items():
+        span = extent - firsts[key]
+        each = min(CELL, WIDEST / span)
+        columns[key] = x, each
+        name, space = key
+        label = f"{name} ({space})"
+        ends = f"[{firsts[key]}..{extent - 1}]"
+        parts += [tag("text", tag("title", ends), label, x=f"{x:.0f}", y=12)]
+        x += max(span * each, len(label) * 6.7) + GAP
+    for row, use in enumerate(uses):
+        parts.append(_row(use, HEAD + row * ROW, x, columns, firsts))
+    height = HEAD + len(uses) * ROW + 4
+    return tag(
+        "svg", *parts, viewBox=f"0 0 {x:.0f} {height}", width=f"{x:.0f}", height=height, role="img",
+        aria_label="what each step reads and writes",
+    )  # fmt: skip
+
+
+def _firsts(uses: Iterable[Use]) -> dict[tuple[str, str], int]:
+    """The first element of each buffer that is used: a block uses its part of an array."""
+    found: dict[tuple[str, str], int] = {}
+    for use in uses:
+        if use.places:
+            key = use.buffer, use.space
+            found[key] = min(found.get(key, use.places[0]), *use.places)
+    return found
+
+
+def _row(
+    use: Use, y: int, width: float, columns: dict[tuple[str, str], tuple[float, float]],
+    firsts: dict[tuple[str, str], int],
+) -> Markup:  # fmt: skip
+    if use.what == "barrier":
+        middle = y + ROW / 2
+        said = tag("text", f"barrier of a {use.space}", x=0, y=y + 10)
+        line = tag("line", x1=LEFT, x2=f"{width:.0f}", y1=middle, y2=middle, class_="barrier")
+        return joined([said, line])
+    key = use.buffer, use.space
+    x, each = columns[key]
+    who = f"{_word(use.threads)} {runs_text(use.threads)}"
+    title = tag("title", f"{who}: {use.what} {use.buffer}[{runs_text(use.places)}]")
+    bars = [
+        tag(
+            "rect", x=f"{x + (first - firsts[key]) * each:.1f}", y=y + 2, height=ROW - 3,
+            width=f"{max((last + 1 - first) * each - (each > 4), 1):.1f}", class_=MARKS[use.what],
+        )
+        for first, last in runs(use.places)
+    ]  # fmt: skip
+    short = who if len(who) < 20 else f"{who[:19]}…"
+    label = tag("text", f"{short} {use.what}", x=0, y=y + 10)
+    return tag("g", title, label, *bars)
+
+
+def _word(threads: Sequence[int]) -> str:
+    return "thread" if len(set(threads)) == 1 else "threads"
+
+
+def runs(places: Iterable[int]) -> list[tuple[int, int]]:
+    """Numbers as runs of neighbours: 1, 2, 3, 7 are (1, 3), (7, 7)."""
+    found: list[tuple[int, int]] = []
+    for place in sorted(set(places)):
+        if found and found[-1][1] == place - 1:
+            found[-1] = found[-1][0], place
+        else:
+            found.append((place, place))
+    return found
+
+
+def runs_text(places: Iterable[int]) -> str:
+    """Runs in words: `0-31, 64`, or with an equal step `0, 2, .. 62`."""
+    each = sorted(set(places))
+    steps = {b - a for a, b in zip(each, each[1:], strict=False)}
+    if len(each) > 3 and len(steps) == 1 and steps != {1}:
+        return f"{each[0]}, {each[1]}, .. {each[-1]}"
+    parts = [f"{a}" if a == b else f"{a}-{b}" for a, b in runs(each)]
+    return ", ".join(parts if len(parts) < 6 else [*parts[:4], "..", parts[-1]])

@@ -20,8 +20,7 @@ from flatweave.base.source import Location
 from flatweave.frontend.call.compiled import Stages
 from flatweave.page.graph import Marks, Node, draw, graph_of
 from flatweave.page.passes import KernelFacts, Pass, is_large, passes_of, written_kernels
-from flatweave.page.source import Source, Timing, timing
-from flatweave.page.watch import drawn
+from flatweave.page.source import Source, Timing, drawn, timing
 from flatweave.profiler.facts import Moved, lines_of
 
 HERE = Path(__file__).parent

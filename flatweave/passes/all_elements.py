@@ -18,11 +18,10 @@ from flatweave.base.dtypes import bool_, i64
 from flatweave.base.records import record
 from flatweave.base.source import Location
 from flatweave.ops import Compact, Index, Prefix, ScatterStore, Sink, Store, Sweep
-from flatweave.ops.rows import array_type
-from flatweave.passes.rewrite import Rewriter
-from flatweave.passes.sweeps import LocalNames, atoms_used
+from flatweave.passes.rewrite import LocalNames, Rewriter, atoms_used
 from flatweave.terms.build import Builder, index, lambda_of
 from flatweave.terms.control import Apply, Cast, If
+from flatweave.terms.rules import array_type
 from flatweave.terms.syntax import Atom, Const, Lambda, Let, Op, Var
 from flatweave.terms.traverse import Substitution, atoms_in, free_vars, lambdas_in, needed_for
 

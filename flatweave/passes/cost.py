@@ -10,9 +10,9 @@ from flatweave.base.diagnostics import Note
 from flatweave.base.records import record
 from flatweave.base.source import Location
 from flatweave.ops import Concat, Empty, Fold, Generate, Index, Locate, Map, Prefix, Reduce, Reshape
-from flatweave.ops.rows import array_type
 from flatweave.scalar.ops import TABLE
 from flatweave.terms.control import Apply, Cast, For, If, While
+from flatweave.terms.rules import array_type
 from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Let, Op
 from flatweave.terms.traverse import free_vars, lambdas_in, needed_for, walk_lets
 

@@ -32,13 +32,13 @@ from flatweave.ops import (
     Sort,
     Span,
 )
-from flatweave.ops.rows import array_type
 from flatweave.passes.cost import FEW, INNER_LOOP
 from flatweave.passes.monoid import monoid
 from flatweave.passes.nests.small_sorts import Sorted
 from flatweave.passes.rewrite import tested
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import Apply, Cast, For, If, While
+from flatweave.terms.rules import array_type
 from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Let, Op, Type, Var, constant
 from flatweave.terms.traverse import free_vars
 

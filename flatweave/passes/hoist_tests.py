@@ -47,12 +47,12 @@ from flatweave.array_ir.verify import FLAT
 from flatweave.base.dtypes import bool_, i64
 from flatweave.base.records import record
 from flatweave.ops import Index, Sweep
-from flatweave.ops.rows import array_type
 from flatweave.passes.array_pass import array_pass
 from flatweave.passes.rewrite import rewrite
 from flatweave.terms.bounds import Sum
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import Apply, If
+from flatweave.terms.rules import array_type
 from flatweave.terms.syntax import Atom, Const, Lambda, Let, Op, Var
 from flatweave.terms.traverse import free_vars
 

@@ -59,7 +59,7 @@ from flatweave.ops import (
 from flatweave.passes.all_elements import AllElements
 from flatweave.passes.array_pass import array_pass
 from flatweave.passes.cost import READ, STORING, cost_of_body
-from flatweave.passes.sweeps import STREAMS, atoms_used, is_ordered, read_elsewhere
+from flatweave.passes.rewrite import STREAMS, atoms_used, is_ordered, read_elsewhere
 from flatweave.terms.control import Apply, Cast
 from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Op, Var
 from flatweave.terms.traverse import atoms_in, free_vars, lambdas_in, map_field

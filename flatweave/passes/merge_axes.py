@@ -40,11 +40,11 @@ from flatweave.array_ir.verify import FLAT
 from flatweave.base.dtypes import i64
 from flatweave.base.records import record
 from flatweave.ops import Index, Reshape, Sweep
-from flatweave.ops.rows import array_type
 from flatweave.passes.array_pass import array_pass
 from flatweave.passes.rewrite import rewrite
 from flatweave.terms.build import Builder
 from flatweave.terms.control import Apply
+from flatweave.terms.rules import array_type
 from flatweave.terms.syntax import Atom, Let, Op, Var
 from flatweave.terms.traverse import Substitution, free_vars
 

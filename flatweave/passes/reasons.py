@@ -31,7 +31,7 @@ from flatweave.ops import (
 )
 from flatweave.passes.cost import READ, STORING, cost_of_body
 from flatweave.passes.manifest import stored
-from flatweave.passes.sweeps import is_ordered
+from flatweave.passes.rewrite import is_ordered
 from flatweave.terms.control import For, If, While
 from flatweave.terms.syntax import Atom, Lambda, Let, Var
 from flatweave.terms.traverse import atoms_in, free_vars, needed_for, walk_lets

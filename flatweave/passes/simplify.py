@@ -25,12 +25,12 @@ from collections.abc import Sequence
 from flatweave.array_ir.syntax import Program
 from flatweave.array_ir.verify import FLAT, TRACED
 from flatweave.ops import Check, Index
-from flatweave.ops.rows import array_type
 from flatweave.passes.array_pass import array_pass
 from flatweave.passes.rewrite import Rewriter
 from flatweave.terms.build import Builder, Names
 from flatweave.terms.control import Apply
 from flatweave.terms.inequalities import is_index
+from flatweave.terms.rules import array_type
 from flatweave.terms.syntax import Atom, Const, Lambda, Let, Op, Var
 
 

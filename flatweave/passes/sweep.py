@@ -68,7 +68,6 @@ from flatweave.ops import (
     Suits,
     Sweep,
 )
-from flatweave.ops.rows import array_type
 from flatweave.passes.array_pass import array_pass
 from flatweave.passes.cost import is_cheap_key
 from flatweave.passes.elements import (
@@ -87,6 +86,7 @@ from flatweave.passes.nests.hard import is_hard
 from flatweave.scalar import ops as scalar
 from flatweave.terms.build import Builder, Names, index
 from flatweave.terms.control import Apply, Cast, For, If, While
+from flatweave.terms.rules import array_type
 from flatweave.terms.syntax import Atom, Lambda, Let, Type, Var, constant
 from flatweave.terms.traverse import map_field, walk_lets
 

@@ -32,12 +32,12 @@ from collections.abc import Sequence
 from flatweave.array_ir.syntax import Program
 from flatweave.array_ir.verify import TRACED
 from flatweave.ops import Generate, Permute, Scatter, Sort
-from flatweave.ops.rows import array_type
 from flatweave.passes.array_pass import array_pass
 from flatweave.passes.nests.segments import at, each
 from flatweave.passes.operators import is_exact
 from flatweave.passes.rewrite import rewrite
 from flatweave.terms.build import Builder
+from flatweave.terms.rules import array_type
 from flatweave.terms.syntax import Atom, Let, Op
 
 

@@ -13,15 +13,13 @@ again. A key is used for one array, then split. The dtype of the key selects one
     generators.py   Philox 4x64 of ten rounds, the words of numpy.random.Philox(key=seed);
                     Threefry 2x32 of twenty rounds, the bits of jax.random.key(seed)
     keys.py         key, split, keys, fold_in; arrays of words, and more words for an element
-    continuous.py   uniform, normal, exponential
+    continuous.py   uniform, normal, exponential, permutation, choice
     discrete.py     bits, integers, poisson
-    selection.py    permutation, choice
 """
 
-from flatweave.random.continuous import exponential, normal, uniform
+from flatweave.random.continuous import choice, exponential, normal, permutation, uniform
 from flatweave.random.discrete import bits, integers, poisson
 from flatweave.random.keys import Key, fold_in, key, keys, split
-from flatweave.random.selection import choice, permutation
 
 __all__ = [
     "Key", "bits", "choice", "exponential", "fold_in", "integers", "key", "keys", "normal",

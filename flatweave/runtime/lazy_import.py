@@ -29,7 +29,6 @@ LLVM, COMPILER = "flatweave.runtime.native", "flatweave.pipeline"
 SELDOM = {
     "anywhere": "flatweave.places.anywhere",
     "recalled": "flatweave.recall_on_devices",
-    "shared": "flatweave.places.shared",
     "chunks": "flatweave.cluster.calls",
     "collections": "flatweave.cluster.sources.dask_blocks",
     "complex": "flatweave.frontend.complex.rules",

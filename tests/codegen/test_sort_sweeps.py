@@ -14,7 +14,7 @@ from flatweave.kernel_ir.host import Launch, Role
 from flatweave.kernel_ir.memory_ops import LoadWhole, StoreWhole
 from flatweave.kernel_ir.syntax import Sync
 from flatweave.lower.machine.machine import CUDA
-from flatweave.lower.schedule.sorting import elements_each
+from flatweave.lower.schedule.plan import elements_each
 from flatweave.lower.sort import onesweep, onesweep_kernel
 from flatweave.runtime.devices import nvrtc
 from flatweave.simulator.counts import Counting

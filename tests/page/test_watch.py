@@ -5,7 +5,7 @@ import pytest
 
 from flatweave import kernel as fk
 from flatweave.page import write
-from flatweave.page.watch import MOST, runs, runs_text
+from flatweave.page.source import MOST, runs, runs_text
 from flatweave.simulator.counts import BLOCKS, TURNS, Watching
 from tests.page.opened import Page
 

@@ -46,7 +46,7 @@ ROOMS = {
     "cluster": "sources < file_sinks, steps, prepare_folds < prepare, row_ranges, indexed_rules"
     " < rules < chunk_program < executor < exchanges, partial_results, dask_worker",
     "kernel": "writing < arrays < storage < algorithms < programs",
-    "passes": "array_pass, operators, cost, rewrite < dce, monoid, sweeps < fusion"
+    "passes": "array_pass, operators, cost < rewrite < dce, monoid < fusion"
     " < nests, branches",
     "passes/nests": "repeated < hard, segments < masked, row_function, small_sorts"
     " < row_operators < rows < distribute < rules, versions < lift, sizes",
@@ -58,7 +58,7 @@ LAZY_IMPORT = "flatweave/runtime/lazy_import.py"
 IMPORTED_LATE = {
     "flatweave.pipeline", "flatweave.runtime.native", "flatweave.frontend.complex.rules",
     "flatweave.frontend.standard.fft", "flatweave.frontend.standard.linalg", "flatweave.random",
-    "flatweave.places.anywhere", "flatweave.places.shared", "flatweave.cluster.calls",
+    "flatweave.places.anywhere", "flatweave.cluster.calls",
     "flatweave.cluster.on_dask", "flatweave.cluster.sources.open", "flatweave.page.write",
     "flatweave.cluster.sources.dask_blocks", "flatweave.frontend.ragged.chunked",
     "flatweave.cluster.export", "flatweave.cluster.in_process", "flatweave.gradients.derive",

@@ -16,8 +16,8 @@ from flatweave.cluster.chunk_program import LocalProgram, Param, ParamKind
 from flatweave.cluster.executor import Chunk, Cut, Executor, Groups, Job, Rows, ran
 from flatweave.frontend.values.chunked import Chunked, Piece
 from flatweave.ops import Index, Map, Permute, Sort
-from flatweave.ops.rows import array_type
 from flatweave.terms.build import Builder, index, lambda_of
+from flatweave.terms.rules import array_type
 from flatweave.terms.syntax import ArrayType, Atom, Lambda, Var, constant
 from flatweave.terms.traverse import free_vars
 

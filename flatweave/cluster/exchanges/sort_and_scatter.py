@@ -25,8 +25,8 @@ from flatweave.cluster.exchanges.shuffle import (
 from flatweave.cluster.executor import Chunk, Job, Rows
 from flatweave.frontend.values.chunked import Chunked
 from flatweave.ops import Map, Permute, Scatter, Sort
-from flatweave.ops.rows import array_type
 from flatweave.terms.build import Builder, with_beside
+from flatweave.terms.rules import array_type
 from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Op, Var
 
 # scatter and permute into an array in chunks: every element goes to the chunk with its destination.

@@ -11,8 +11,13 @@ from collections.abc import Sequence
 
 from flatweave.base.dtypes import DType
 from flatweave.base.errors import Unsupported
-from flatweave.frontend.arrays.down import down, levels_here, scan_last_axis
-from flatweave.frontend.arrays.row_scans import narrow_or, scan_small_rows
+from flatweave.frontend.arrays.row_scans import (
+    down,
+    levels_here,
+    narrow_or,
+    scan_last_axis,
+    scan_small_rows,
+)
 from flatweave.frontend.elements.broadcasting import broadcast_to, generated, read, read_stretched
 from flatweave.frontend.elements.element_arguments import by_rank
 from flatweave.frontend.elements.lambdas import combined_by

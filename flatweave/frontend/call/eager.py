@@ -85,7 +85,7 @@ def entry_for(target: str, make: Callable[[str], Entry], schedule: Schedule) -> 
     """What runs the calls of one signature on a target, or on more than one."""
     found: Entry
     if AND in target:
-        found = opened("shared").Shared(make, target.split(AND), schedule.deterministic)
+        found = opened("anywhere").Shared(make, target.split(AND), schedule.deterministic)
     elif target == AUTO:
         found = opened("anywhere").Anywhere(make, schedule.deterministic)
     else:

@@ -4,6 +4,6 @@ A complex value is a pair of floats in a program. `RULES` says what each functio
 pairs; one that has no rule is refused.
 """
 
-from flatweave.frontend.complex import arithmetic, arrays, elementary_functions
+from flatweave.frontend.complex import arrays, elementary_functions
 
-__all__ = ["arithmetic", "arrays", "elementary_functions"]
+__all__ = ["arrays", "elementary_functions"]

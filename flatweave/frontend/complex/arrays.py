@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 from flatweave.base.dtypes import PARTS, DType
 from flatweave.frontend.arrays.axes import along, axes_of
-from flatweave.frontend.arrays.down import scan_along
+from flatweave.frontend.arrays.row_scans import scan_along
 from flatweave.frontend.arrays.shapes import axis_of, raveled
 from flatweave.frontend.complex.rules import first_value, rule, whole, zeros_like
 from flatweave.frontend.elements.lambdas import combine_lambda

@@ -9,8 +9,7 @@ import math
 from typing import Any
 
 from flatweave.base.dtypes import f64
-from flatweave.frontend.complex.arithmetic import multiplied
-from flatweave.frontend.complex.rules import number, rule, whole
+from flatweave.frontend.complex.rules import multiplied, number, rule, whole
 from flatweave.frontend.elements.elementwise import (
     abs,
     asinh,

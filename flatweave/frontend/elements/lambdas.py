@@ -35,10 +35,10 @@ from flatweave.frontend.values.tree import (
     unflatten,
 )
 from flatweave.ops import Map
-from flatweave.ops.rows import row_type
 from flatweave.scalar.ops import TABLE
 from flatweave.scalar.ops import neutral as neutral_value
 from flatweave.terms.control import Apply
+from flatweave.terms.rules import row_type
 from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Type, Var
 
 

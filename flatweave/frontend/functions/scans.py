@@ -1,7 +1,7 @@
 """Scans: cumsum and cumprod along an axis, and segmented scans and reductions.
 
     cumsum(xs, axis=1)          one flat scan that starts anew with every row
-    cumsum(xs, axis=0)          by blocks of rows (arrays/down.py)
+    cumsum(xs, axis=0)          by blocks of rows (arrays/row_scans.py)
 
     flags  [T, F, F, T, F]      a flag starts a segment, and so does the first element
     xs     [1, 2, 3, 4, 5]
@@ -21,7 +21,7 @@ from flatweave.base.errors import DTypeError, ShapeError
 from flatweave.base.records import record
 from flatweave.frontend.arrays.axes import converted
 from flatweave.frontend.arrays.columns import compacted, rows_shape, scalar_operator
-from flatweave.frontend.arrays.down import scan_along
+from flatweave.frontend.arrays.row_scans import scan_along
 from flatweave.frontend.arrays.shapes import axis_of, raveled, reshaped
 from flatweave.frontend.call.operation import operation
 from flatweave.frontend.elements.broadcasting import generated, read

@@ -28,9 +28,9 @@ from flatweave.frontend.standard import fft as transforms
 from flatweave.frontend.standard.arrangement import matrix_transpose
 from flatweave.frontend.standard.library import like, part_of, step, with_rules
 from flatweave.frontend.standard.linalg import Slogdet, cholesky, det, inv, slogdet, solve
-from flatweave.frontend.standard.numbers import conj, imag, real
 from flatweave.frontend.standard.products import matmul
 from flatweave.frontend.standard.spectra import QR, SVD, Eig, Eigh, eig, eigh, pinv, qr, svd
+from flatweave.frontend.standard.statistics import conj, imag, real
 from flatweave.frontend.trace import extents
 from flatweave.frontend.values.array import Array
 from flatweave.frontend.values.exchange import Values

@@ -38,7 +38,6 @@ PUBLIC = {
         "astype bitwise_count ceil clip floor positive power reciprocal rint square trunc where"
     ),
     "frontend.functions.callbacks": "ShapeDtypeStruct pure_callback",
-    "frontend.functions.check_grads": "check_grads",
     "frontend.functions.checks": "check normalize_axes note operation",
     "frontend.functions.combinators": "filter generate map partition reduce scan store zip_with",
     "frontend.functions.control": "cond fori_loop while_loop",
@@ -46,7 +45,7 @@ PUBLIC = {
     "frontend.functions.derivatives": "grad jvp value_and_grad vjp",
     "frontend.functions.expand": "expand expand_reduce replicated_iota",
     "frontend.functions.jacobians": "hessian jacfwd jacrev stop_gradient",
-    "frontend.functions.linearize": "linear_transpose linearize",
+    "frontend.functions.linearize": "check_grads linear_transpose linearize",
     "frontend.functions.reductions": "all any argmax argmin max mean min prod sum",
     "frontend.functions.scans": "cumprod cumsum segmented_iota segmented_reduce segmented_scan",
     "frontend.functions.vmap": "vmap",
@@ -62,10 +61,12 @@ PUBLIC = {
     "frontend.standard.namespace": (
         "__array_api_version__ __array_namespace_info__ can_cast finfo iinfo isdtype result_type"
     ),
-    "frontend.standard.numbers": "complex conj imag logaddexp nextafter real signbit",
     "frontend.standard.products": "dot matmul tensordot vecdot",
     "frontend.standard.searching": "nonzero searchsorted take take_along_axis",
-    "frontend.standard.statistics": "count_nonzero cumulative_prod cumulative_sum diff std var",
+    "frontend.standard.statistics": (
+        "complex conj count_nonzero cumulative_prod cumulative_sum diff imag logaddexp nextafter "
+        "real signbit std var"
+    ),
     "frontend.values.array_like": "ArrayLike",
     "frontend.values.asarray": "array asarray from_dlpack",
     "frontend.values.chunked": "Chunked",

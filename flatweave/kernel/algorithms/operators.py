@@ -23,8 +23,8 @@ from flatweave.frontend.values.tree import unflatten
 from flatweave.kernel.arrays.pulls import Pull, any_index, element_seen, static
 from flatweave.kernel.arrays.pushes import Put
 from flatweave.kernel.storage.stores import barrier, memory_of
+from flatweave.kernel.writing.checks import Kind, kind_of_leaves, leaves_of
 from flatweave.kernel.writing.code import emit, extent_of, here, numbers, trace
-from flatweave.kernel.writing.elements import Kind, kind_of_leaves, leaves_of
 from flatweave.kernel_ir import arrays
 from flatweave.kernel_ir.arrays import UnitCode, Values
 from flatweave.kernel_ir.hierarchy import THREAD, ReduceAll, ScanAll, TryOperator, TryOverBlocks

@@ -18,10 +18,12 @@ from flatweave.frontend.values.scope import entered
 from flatweave.frontend.values.tree import Tree, unflatten
 from flatweave.kernel.arrays.pulls import Pull, need_pull
 from flatweave.kernel.writing.checks import (
+    Kind,
     Known,
     failed_at,
     failed_in,
     is_endless,
+    leaves_of,
     need,
     need_length,
     until_it_fails,
@@ -38,7 +40,6 @@ from flatweave.kernel.writing.code import (
     trace,
     writing,
 )
-from flatweave.kernel.writing.elements import Kind, leaves_of
 from flatweave.kernel_ir.arrays import UnitCode, level_of
 from flatweave.kernel_ir.hierarchy import BLOCK, GRID, THREAD, WARP, ForAll, Level
 from flatweave.terms.build import Builder, index

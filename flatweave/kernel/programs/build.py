@@ -30,8 +30,8 @@ from flatweave.kernel.arrays.chunks import flatten as one_row
 from flatweave.kernel.arrays.pulls import Pull, element_seen, rows, total
 from flatweave.kernel.arrays.pushes import Push
 from flatweave.kernel.storage.stores import Memory, read, written
+from flatweave.kernel.writing.checks import Kind
 from flatweave.kernel.writing.code import Extent, KernelTrace, extent_of, finish, number
-from flatweave.kernel.writing.elements import Kind
 from flatweave.kernel_ir.syntax import Unit
 from flatweave.kernel_ir.text import print_unit
 from flatweave.kernel_ir.verify import verify

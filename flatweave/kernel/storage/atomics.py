@@ -10,9 +10,8 @@ from flatweave.base.errors import ArgumentError, DTypeError, NestingError
 from flatweave.frontend.values.scope import Scope, entered
 from flatweave.kernel.arrays.pulls import Pull
 from flatweave.kernel.storage.stores import MEMORY_IN_TEXT, Memory, need_memory, written
-from flatweave.kernel.writing.checks import guarded
+from flatweave.kernel.writing.checks import Kind, guarded
 from flatweave.kernel.writing.code import emit, here, level, number, place, trace
-from flatweave.kernel.writing.elements import Kind
 from flatweave.kernel_ir.arrays import UnitCode
 from flatweave.kernel_ir.hierarchy import BLOCK, GRID, THREAD, Level
 from flatweave.kernel_ir.memory_ops import ATOMIC, EXCHANGE, Atomic, AtomicUpdate, LockedUpdate

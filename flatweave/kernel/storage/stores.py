@@ -19,9 +19,15 @@ from flatweave.frontend.values.promotion import dtype_of
 from flatweave.frontend.values.tree import LEAF
 from flatweave.kernel.arrays.pulls import Pull, static
 from flatweave.kernel.arrays.pushes import Put, pushed
-from flatweave.kernel.writing.checks import guarded, need, need_length
+from flatweave.kernel.writing.checks import (
+    Kind,
+    guarded,
+    kind_of_leaves,
+    leaves_of,
+    need,
+    need_length,
+)
 from flatweave.kernel.writing.code import Extent, emit, extent_of, here, level, place, trace
-from flatweave.kernel.writing.elements import Kind, kind_of_leaves, leaves_of
 from flatweave.kernel_ir.hierarchy import GRID, MEMORY, THREAD
 from flatweave.kernel_ir.host import Alloc
 from flatweave.kernel_ir.syntax import Load, Store, Sync

@@ -31,10 +31,10 @@ from flatweave.lower.schedule.scatter_variant import neutral_of
 from flatweave.lower.sweep.writer import KernelWriter
 from flatweave.lower.traverse.steps import Position, State, warp_index
 from flatweave.ops import ScatterReduce
-from flatweave.ops.rows import array_type
 from flatweave.passes.operators import is_commutative
 from flatweave.terms.build import TRUE, Builder, index
 from flatweave.terms.control import NO_BODY, For, If
+from flatweave.terms.rules import array_type
 from flatweave.terms.syntax import Atom, Const, Lambda, Var
 
 

@@ -35,10 +35,10 @@ from flatweave.lower.sweep.writer import KernelWriter, call_operator
 from flatweave.lower.traverse.steps import Position, State, count_lanes
 from flatweave.nest.schedule import ALWAYS, Cache, RFactor, Rows, Stream, Version
 from flatweave.ops import Prefix, Sweep
-from flatweave.ops.rows import scalar_type
 from flatweave.terms.build import FALSE, TRUE, Builder, index
 from flatweave.terms.control import For
 from flatweave.terms.operators import component_functions
+from flatweave.terms.rules import scalar_type
 from flatweave.terms.syntax import Atom, Const, Let, Var, types_of
 
 UNROLLED = 4

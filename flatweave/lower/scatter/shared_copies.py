@@ -39,11 +39,11 @@ from flatweave.lower.traverse.traversal import Traversal, flat
 from flatweave.lower.update.atomic import ByAtomics
 from flatweave.nest.schedule import Along
 from flatweave.ops import Prefix, ScatterReduce
-from flatweave.ops.rows import array_type, scalar_type
 from flatweave.passes.operators import is_exact, known_neutral
 from flatweave.terms.build import TRUE, Builder, index, lambda_of
 from flatweave.terms.control import NO_BODY, For, If
 from flatweave.terms.operators import component_functions
+from flatweave.terms.rules import array_type, scalar_type
 from flatweave.terms.syntax import Atom, BufferType, Const, Lambda, Var, constant
 
 TOGETHER = 32

@@ -29,9 +29,9 @@ from flatweave.lower.schedule.plan import When
 from flatweave.lower.schedule.scatter_variant import NOT_COMBINED, combining, neutral_of
 from flatweave.ops import CombineRows, Index, RadixSort, Reshape, Sweep
 from flatweave.ops import Store as Kept
-from flatweave.ops.rows import array_type, scalar_type
 from flatweave.terms.build import FALSE, TRUE, Builder, index
 from flatweave.terms.control import NO_BODY, If
+from flatweave.terms.rules import array_type, scalar_type
 from flatweave.terms.syntax import Atom, Const, Lambda, Var, constant
 
 # --------------------------------------------------------------------------------------------------

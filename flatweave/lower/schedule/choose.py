@@ -47,9 +47,9 @@ from flatweave.nest.schedule import (
     Version,
 )
 from flatweave.ops import Locate
-from flatweave.ops.rows import scalar_type
 from flatweave.passes.cost import LONG, cost_of_body
 from flatweave.passes.operators import is_commutative
+from flatweave.terms.rules import scalar_type
 from flatweave.terms.syntax import Const, Lambda
 from flatweave.terms.traverse import needed_for, walk_lets
 

@@ -34,8 +34,8 @@ from flatweave.base.dtypes import DType
 from flatweave.base.records import record
 from flatweave.lower.machine.thresholds import MOST_VALUES
 from flatweave.ops import Check, Fold, Index, Locate, Prefix, Sweep
-from flatweave.ops.rows import array_type, scalar_type
 from flatweave.terms.control import Apply, Cast
+from flatweave.terms.rules import array_type, scalar_type
 from flatweave.terms.syntax import Atom, Lambda, Let, Var
 from flatweave.terms.traverse import free_vars, needed_for, walk_lets
 

@@ -1,10 +1,18 @@
-"""What a sweep is, whatever machine it runs on: its scans, and the rows it walks along."""
+"""What a sweep is, whatever machine it runs on: its scans, and the rows it walks along.
+
+Rows that a sweep reads around each element's own row.
+
+    sweep [n, m] (i, j =>
+        a = index xs [maximum (i - 1) 0, j]            xs: rows i - 1 and i + 1, the last one
+        b = index xs [minimum (i + 1) (n - 1), j])     of which a step prefetches
+"""
 
 from __future__ import annotations
 
 from functools import cached_property
 
-from flatweave.access.analyse import Accesses
+from flatweave.access.analyse import Accesses, find_offset
+from flatweave.base.records import record
 from flatweave.lower.schedule.arrangement import accesses_of
 from flatweave.lower.schedule.contraction import Contraction, find_contraction
 from flatweave.lower.schedule.division import find_located
@@ -16,10 +24,10 @@ from flatweave.lower.schedule.scan_levels import (
     find_scan_levels,
 )
 from flatweave.lower.schedule.short_rows import Ones, find_ones
-from flatweave.lower.schedule.stencil import Neighbours, find_neighbours
 from flatweave.nest.schedule import Axis
 from flatweave.ops import Check, Fold, Index, Locate, Sweep
-from flatweave.terms.syntax import Atom
+from flatweave.terms.rules import array_type, scalar_type
+from flatweave.terms.syntax import Atom, Var
 from flatweave.terms.traverse import walk_lets
 
 
@@ -94,3 +102,38 @@ class SweepFacts:
             for sink, taken in pairs
             if (fn := sink.reduction()) is not None
         )
+
+
+@record(eq=True)
+class Neighbours:
+    """The reads of rows around an element's own row: for each array the read of the furthest row,
+    which a step prefetches, and the bytes of a column of all these rows, including those that are
+    stored."""
+
+    furthest: tuple[Index, ...]
+    column_bytes: int
+
+
+def find_neighbours(op: Sweep, known: Accesses) -> Neighbours | None:
+    """Of a sweep that reads several rows of an array, all at its own indices of the axes before."""
+    if len(op.shape) < 2 or op.reverse:
+        return None
+    *before, row, column = op.body.params
+    rows: dict[Var, dict[int, Index]] = {}
+    for read in (let.op for let in op.body.lets if isinstance(let.op, Index)):
+        if len(read.indices) != len(op.shape):
+            continue
+        *lead, i, j = read.indices
+        offset = find_offset(known, i, row)
+        if offset is None or lead != before or find_offset(known, j, column) is None:
+            return None
+        assert isinstance(read.xs, Var)
+        rows.setdefault(read.xs, {}).setdefault(offset, read)
+    if all(len(reads) == 1 for reads in rows.values()):
+        return None
+    bytes_read = sum(
+        (max(at) - min(at) + 1) * array_type(xs).dtype.bytes for xs, at in rows.items()
+    )
+    bytes_stored = sum(scalar_type(result).bytes for result in op.body.results)
+    furthest = tuple(at[max(at)] for at in rows.values())
+    return Neighbours(furthest, bytes_read + bytes_stored)

@@ -20,11 +20,11 @@ from flatweave.base.records import record
 from flatweave.lower.machine.machine import Machine
 from flatweave.ops import Prefix, Sweep
 from flatweave.ops.folds import Locate
-from flatweave.ops.rows import scalar_type
 from flatweave.ops.sweep import Sink
 from flatweave.terms.build import index, lambda_of
 from flatweave.terms.control import Apply
 from flatweave.terms.operators import wide_sums
+from flatweave.terms.rules import scalar_type
 from flatweave.terms.syntax import Atom, Const, Lambda, Let, Var
 from flatweave.terms.traverse import free_vars
 

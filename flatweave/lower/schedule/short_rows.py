@@ -31,8 +31,8 @@ from flatweave.base.records import record
 from flatweave.lower.machine.machine import Machine
 from flatweave.nest.schedule import Axis
 from flatweave.ops import Fold, Index, Locate, Prefix, Sweep
-from flatweave.ops.rows import array_type
 from flatweave.terms.build import Builder, Names, index
+from flatweave.terms.rules import array_type
 from flatweave.terms.syntax import Atom, Const, Var
 from flatweave.terms.traverse import Substitution, walk_lets
 

@@ -71,10 +71,10 @@ from flatweave.nest.schedule import (
     Version,
 )
 from flatweave.ops import Prefix, Sweep
-from flatweave.ops.bits import WORD
-from flatweave.ops.rows import scalar_type
+from flatweave.ops.arrays import WORD
 from flatweave.passes.cost import READ, cost_of_body
 from flatweave.terms.control import For, While
+from flatweave.terms.rules import scalar_type
 from flatweave.terms.syntax import ArrayType, Lambda
 from flatweave.terms.traverse import free_vars, lambdas_in, walk_lets
 

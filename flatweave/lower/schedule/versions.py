@@ -21,7 +21,7 @@ from flatweave.lower.machine.thresholds import (
 from flatweave.lower.schedule.division import Division, folds_at_once, is_filled, reads_along_rows
 from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.nest.schedule import ALWAYS, Along, Axis, Cache, Guard, Rows, Stream, Tail, Version
-from flatweave.ops.rows import scalar_type
+from flatweave.terms.rules import scalar_type
 from flatweave.terms.syntax import Atom
 
 

@@ -25,8 +25,7 @@ from flatweave.kernel_ir.warp_ops import ReduceLanes, ShiftLanes
 from flatweave.lower.kernel.builder import HostArray
 from flatweave.lower.kernel.elements import rows_of
 from flatweave.lower.schedule.division import along_rows
-from flatweave.lower.sinks.row_elements import CHAINS, RowElements, flag_folds
-from flatweave.lower.sinks.row_flags import RowFlags
+from flatweave.lower.sinks.row_elements import CHAINS, RowElements, RowFlags, flag_folds
 from flatweave.lower.sinks.segment_rows import (
     RowAt,
     fill,
@@ -43,10 +42,10 @@ from flatweave.lower.traverse.row_lookup import RowOf, Rows
 from flatweave.lower.traverse.steps import Position, State, slot_of_warp, steps_of
 from flatweave.nest.schedule import Along
 from flatweave.ops import Index, Prefix
-from flatweave.ops.rows import scalar_type
 from flatweave.terms.build import Builder, index, lambda_of
 from flatweave.terms.control import NO_BODY, For, If
 from flatweave.terms.operators import carried_by, cast_each
+from flatweave.terms.rules import scalar_type
 from flatweave.terms.syntax import Atom, Var
 from flatweave.terms.traverse import needed_for, walk_lets
 

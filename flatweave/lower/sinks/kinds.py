@@ -29,7 +29,7 @@ from flatweave.lower.update.atomic import (
     write_winners,
 )
 from flatweave.ops import Sweep
-from flatweave.ops.bits import WORD
+from flatweave.ops.arrays import WORD
 from flatweave.terms.build import FALSE, Builder, index
 from flatweave.terms.control import NO_BODY, For, If
 from flatweave.terms.syntax import Atom, Let, Var, constant

@@ -26,9 +26,9 @@ from flatweave.lower.traverse.row_lookup import Rows
 from flatweave.lower.traverse.steps import Position, State, steps_of
 from flatweave.lower.traverse.traversal import flat
 from flatweave.ops import CombineRows
-from flatweave.ops.rows import scalar_type
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import NO_BODY, For, If
+from flatweave.terms.rules import scalar_type
 from flatweave.terms.syntax import Atom, Var
 
 RowAt = Callable[[Builder, Atom], Atom]

@@ -12,9 +12,9 @@ from flatweave.lower.host.context import Lowering
 from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.kernel.elements import Elements
 from flatweave.ops import RadixSort
-from flatweave.ops.rows import scalar_type
 from flatweave.passes.cost import cost_of_body
 from flatweave.terms.build import Builder, index
+from flatweave.terms.rules import scalar_type
 from flatweave.terms.syntax import Atom, Lambda, Var, constant
 from flatweave.terms.traverse import free_vars, needed_for
 

@@ -22,10 +22,10 @@ from flatweave.base.records import record
 from flatweave.kernel_ir.syntax import Lane, Load, Store
 from flatweave.kernel_ir.warp_ops import SwapLanes
 from flatweave.lower.sort.write_combining import scalar_loop
-from flatweave.ops.rows import scalar_type
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import NO_BODY, Apply, If
 from flatweave.terms.operators import comes_before, exchanges, steps_back, undone
+from flatweave.terms.rules import scalar_type
 from flatweave.terms.syntax import Atom, Lambda, Let, Var, constant
 
 # -- What a network compares: an element's keys, side by side in one word or a few -----------------

@@ -21,14 +21,14 @@ from flatweave.kernel_ir.memory_ops import Atomic
 from flatweave.kernel_ir.syntax import BlockIndex, Load, Shared, Store, Sync
 from flatweave.lower.host.context import Lowering, fill
 from flatweave.lower.kernel.builder import KernelBuilder
-from flatweave.lower.schedule.sorting import digit_bits
+from flatweave.lower.schedule.plan import digit_bits
 from flatweave.lower.sort.counted_runs import ADD
 from flatweave.lower.sort.digits import DigitPass, ceil_div
 from flatweave.lower.sort.onesweep_kernel import Held, SweepKernel, by_threads
 from flatweave.lower.sweep.chains import scan_block_partials
-from flatweave.ops.rows import scalar_type
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import NO_BODY, For, If
+from flatweave.terms.rules import scalar_type
 from flatweave.terms.syntax import Atom, Let, Var, constant
 
 TILES = 16

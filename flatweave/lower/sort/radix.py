@@ -25,7 +25,7 @@ from flatweave.kernel_ir.syntax import Load, Store
 from flatweave.lower.host.context import Lowering
 from flatweave.lower.host.positions import place_blocks, write_places
 from flatweave.lower.kernel.builder import HostArray, KernelBuilder
-from flatweave.lower.schedule.sorting import elements_each, sorts_by_lane
+from flatweave.lower.schedule.plan import elements_each, sorts_by_lane
 from flatweave.lower.sort.counted_runs import BlockRuns, CountedRuns, LaneRuns
 from flatweave.lower.sort.digits import (
     DigitPass,
@@ -40,9 +40,9 @@ from flatweave.lower.sort.leading import LEAST, Mend
 from flatweave.lower.sort.onesweep import Sweeps
 from flatweave.lower.sort.short_rows import few_elements, in_network
 from flatweave.ops import RadixSort
-from flatweave.ops.rows import array_type
 from flatweave.terms.build import FALSE, TRUE, Builder, index
 from flatweave.terms.control import For, If, While
+from flatweave.terms.rules import array_type
 from flatweave.terms.syntax import Atom, Let, Var, constant
 
 # -- A sort of elements each of which comes before the one before it: from the last to the first ---

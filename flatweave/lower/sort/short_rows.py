@@ -19,11 +19,11 @@ from flatweave.lower.machine.machine import Machine
 from flatweave.lower.sort.network import PLACE, Network, Words
 from flatweave.lower.sort.write_combining import scalar_loop
 from flatweave.ops import RadixSort, SortRow, SortRows
-from flatweave.ops.rows import array_type, scalar_type
 from flatweave.ops.sorts import SHORT
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import NO_BODY, If
 from flatweave.terms.operators import comes_before, steps_back, undone
+from flatweave.terms.rules import array_type, scalar_type
 from flatweave.terms.syntax import Atom, Lambda, Let, Var, constant
 
 # -- The sort of a row by one thread: its keys in a network of registers, then its elements --------

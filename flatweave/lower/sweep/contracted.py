@@ -27,9 +27,16 @@ from flatweave.algorithms.long_folds import chunk
 from flatweave.base.dtypes import i64
 from flatweave.base.records import record
 from flatweave.kernel_ir.syntax import Lane, Load, Store
-from flatweave.lower.sweep.contraction_cells import Cells, PackedLanes, PackedRows, rooms
+from flatweave.lower.sweep.contraction_cells import (
+    Cells,
+    PackedLanes,
+    PackedRows,
+    for_each_tile,
+    in_lanes,
+    loop,
+    rooms,
+)
 from flatweave.lower.sweep.sink import LoweredSink, SinkStep
-from flatweave.lower.sweep.tiles import for_each_tile, in_lanes, loop
 from flatweave.lower.sweep.writer import KernelWriter
 from flatweave.lower.traverse.steps import Position
 from flatweave.nest.schedule import Axis, Memory, Unroll

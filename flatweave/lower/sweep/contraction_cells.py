@@ -5,6 +5,8 @@
 
 Operands are packed for some steps of the fold. Lanes after the last one are 0; rows after the last
 one repeat it.
+
+Loops over the tiles of a sweep's space, which are shared out among the blocks of its launch.
 """
 
 from __future__ import annotations
@@ -12,19 +14,54 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from math import prod
 
+from flatweave.base.dtypes import i64
 from flatweave.base.records import replace
-from flatweave.kernel_ir.syntax import Lane, Load, Shared, Store
+from flatweave.kernel_ir.syntax import Lane, Lanes, Load, Shared, Store
 from flatweave.kernel_ir.warp_ops import LoadTile
 from flatweave.lower.kernel.elements import Elements
 from flatweave.lower.schedule.contraction import Contraction
-from flatweave.lower.sweep.tiles import in_lanes, loop
 from flatweave.lower.sweep.writer import KernelWriter
 from flatweave.ops import Index
-from flatweave.ops.rows import scalar_type
 from flatweave.terms.build import Builder, index
-from flatweave.terms.control import NO_BODY, If
+from flatweave.terms.control import NO_BODY, For, If
+from flatweave.terms.rules import scalar_type
 from flatweave.terms.syntax import Atom, Let, Var
 from flatweave.terms.traverse import free_vars, needed_for
+
+
+def loop(
+    b: Builder, lo: Atom, hi: Atom, step: int | Atom, act: Callable[[Builder, Atom], None]
+) -> None:
+    """act at lo, lo + step, .. below hi."""
+    inside = b.inner()
+    i = inside.param("i", i64)
+    act(inside, i)
+    by = index(step) if isinstance(step, int) else step
+    b.emit(For(lo, hi, by, inside.close([i], []), ()))
+
+
+def in_lanes(b: Builder, width: int, act: Callable[[Builder], None]) -> None:
+    """act on the lanes of a warp."""
+    region = b.inner()
+    act(region)
+    b.emit(Lanes(width, region.close([], [])))
+
+
+def for_each_tile(
+    writer: KernelWriter, count: Atom, act: Callable[[Builder, Atom], None]
+) -> None:
+    """act for each of this block's tiles, of `count` in all."""
+    b = writer.b
+    block, _, _ = writer.block()
+    blocks = b.apply("maximum", b.ceil_div(writer.total, writer.size), index(1))
+    first = b.apply("floordiv", b.mul(block, count), blocks)
+    behind = b.apply("floordiv", b.mul(b.add(block, index(1)), count), blocks)
+
+    def one(c: Builder, number: Atom) -> None:
+        c.assume_space(writer.shape)
+        act(c, number)
+
+    loop(b, first, behind, 1, one)
 
 
 class Cells:

@@ -13,9 +13,8 @@ from functools import partial
 from flatweave.base.dtypes import i64
 from flatweave.kernel_ir.syntax import Lane, Load, Store
 from flatweave.lower.sweep.contracted import Contracted, Extent, others
-from flatweave.lower.sweep.contraction_cells import rooms
+from flatweave.lower.sweep.contraction_cells import for_each_tile, loop, rooms
 from flatweave.lower.sweep.sink import LoweredSink
-from flatweave.lower.sweep.tiles import for_each_tile, loop
 from flatweave.lower.sweep.writer import KernelWriter
 from flatweave.lower.traverse.steps import Position
 from flatweave.nest.schedule import Split

@@ -27,9 +27,9 @@ from flatweave.lower.schedule.in_registers import kept_of
 from flatweave.lower.schedule.scan_levels import ScanRecord, with_slots
 from flatweave.lower.sweep.writer import KernelWriter
 from flatweave.lower.traverse.steps import Position, State, while_active
-from flatweave.ops.rows import scalar_type
 from flatweave.terms.build import Builder, index
 from flatweave.terms.operators import cast_each
+from flatweave.terms.rules import scalar_type
 from flatweave.terms.syntax import Atom, Var, types_of
 
 

@@ -27,11 +27,11 @@ from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.plan import When
 from flatweave.lower.schedule.scatter_variant import NOT_COMBINED, ScatterVariant, combining
 from flatweave.ops import ScatterReduce, ScatterStore
-from flatweave.ops.rows import scalar_type
 from flatweave.passes.operators import is_commutative, is_exact, may_commute
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import NO_BODY, If
 from flatweave.terms.operators import component_functions
+from flatweave.terms.rules import scalar_type
 from flatweave.terms.syntax import Atom, Const, Lambda, Let, Var
 
 # -- The arrays that threads write to side by side, as the host holds them -------------------------

@@ -45,8 +45,7 @@ from flatweave.base.dtypes import i64
 from flatweave.base.records import record
 from flatweave.ops import HOST_BODIES, Combine, Store, Sweep
 from flatweave.passes.array_pass import array_pass
-from flatweave.passes.rewrite import rewrite
-from flatweave.passes.sweeps import read_elsewhere, stored_by
+from flatweave.passes.rewrite import read_elsewhere, rewrite, stored_by
 from flatweave.terms.control import Apply, Cast, If
 from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Var
 from flatweave.terms.traverse import Substitution, free_vars, map_field, same

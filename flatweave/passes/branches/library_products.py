@@ -31,10 +31,10 @@ from flatweave.base.library_products import LARGE, LEFT, NEITHER, PRODUCTS, RIGH
 from flatweave.base.records import record
 from flatweave.base.source import Location
 from flatweave.ops import Argument, Callback, Fold, Index, InTurn, Returned, Sweep
-from flatweave.ops.rows import array_type
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import Apply
 from flatweave.terms.operators import component_functions
+from flatweave.terms.rules import array_type
 from flatweave.terms.syntax import Atom, Const, Let, Op, Var, constant
 from flatweave.terms.traverse import free_vars
 

@@ -36,8 +36,14 @@ from flatweave.array_ir.verify import FLAT
 from flatweave.ops import HOST_BODIES, Index, Sink, Sweep
 from flatweave.passes.array_pass import array_pass
 from flatweave.passes.cost import STORING, cost_of_body
-from flatweave.passes.rewrite import Rewriter
-from flatweave.passes.sweeps import STREAMS, LocalNames, is_ordered, read_elsewhere, stored_by
+from flatweave.passes.rewrite import (
+    STREAMS,
+    LocalNames,
+    Rewriter,
+    is_ordered,
+    read_elsewhere,
+    stored_by,
+)
 from flatweave.terms.build import Builder
 from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Op, Var
 from flatweave.terms.traverse import free_vars, map_field, same

@@ -31,7 +31,6 @@ from flatweave.ops import (
     Sort,
     Span,
 )
-from flatweave.ops.rows import array_type
 from flatweave.passes.nests.hard import (
     by_keys,
     has_hard,
@@ -48,6 +47,7 @@ from flatweave.passes.nests.segments import Segments, at, each, or_zero
 from flatweave.passes.rewrite import tested
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import If
+from flatweave.terms.rules import array_type
 from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Op, Var
 from flatweave.terms.traverse import Substitution, free_vars, lambdas_in, map_field, walk_lets
 

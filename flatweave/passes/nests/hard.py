@@ -32,9 +32,9 @@ from flatweave.ops import (
     Sort,
     Span,
 )
-from flatweave.ops.rows import array_type
 from flatweave.passes.nests.repeated import repeated
 from flatweave.terms.control import Apply, Cast, For, If, While
+from flatweave.terms.rules import array_type
 from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Op, Var
 from flatweave.terms.traverse import free_vars, lambdas_in, map_field
 

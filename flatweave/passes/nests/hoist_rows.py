@@ -46,13 +46,13 @@ from flatweave.array_ir.syntax import Program
 from flatweave.array_ir.verify import SWEPT
 from flatweave.base.dtypes import DType, bool_, i64
 from flatweave.ops import ByRow, Check, Combine, Fold, Index, Prefix, Sink, Store, Sweep
-from flatweave.ops.rows import scalar_type
 from flatweave.passes.array_pass import array_pass
 from flatweave.passes.cost import FEW_TURNS, length
 from flatweave.passes.dce import live_body
 from flatweave.passes.rewrite import rewrite
 from flatweave.terms.build import Builder, index, lambda_of
 from flatweave.terms.control import Apply, Cast, For, If, While
+from flatweave.terms.rules import scalar_type
 from flatweave.terms.syntax import Atom, Const, Lambda, Let, Op, Var, constant
 from flatweave.terms.traverse import (
     Substitution,

@@ -47,7 +47,6 @@ from flatweave.array_ir.syntax import Program
 from flatweave.array_ir.verify import TRACED
 from flatweave.base.dtypes import DType
 from flatweave.ops import HOST_BODIES, Generate, Index, Map, Nest, Reduce
-from flatweave.ops.rows import array_type, under
 from flatweave.passes.array_pass import array_pass
 from flatweave.passes.cost import FEW_TURNS, length
 from flatweave.passes.nests import rules
@@ -58,6 +57,7 @@ from flatweave.passes.nests.small_sorts import in_registers
 from flatweave.passes.nests.versions import in_versions
 from flatweave.terms.build import Builder, Names
 from flatweave.terms.control import For, While
+from flatweave.terms.rules import array_type, under
 from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Op, Var
 from flatweave.terms.traverse import (
     Substitution,

@@ -21,7 +21,6 @@ from flatweave.array_ir.syntax import Program
 from flatweave.base.diagnostics import Note
 from flatweave.base.records import record
 from flatweave.ops import Concat, Generate, Index, Map, Nest, Reshape
-from flatweave.ops.rows import array_type
 from flatweave.passes.cost import (
     AS_READ,
     READ,
@@ -35,6 +34,7 @@ from flatweave.passes.cost import (
     work,
 )
 from flatweave.terms.control import Apply, For, If, While
+from flatweave.terms.rules import array_type
 from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Op, Var
 from flatweave.terms.traverse import free_vars, lambdas_in, walk_lets
 

@@ -12,10 +12,10 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from flatweave.base.dtypes import DType, bool_, i64
 from flatweave.ops import Check, Generate, Index, Locate, Reduce, Reshape, Span
-from flatweave.ops.rows import array_type, scalar_type
 from flatweave.passes.nests.segments import array_of, at
 from flatweave.terms.build import Builder, index, lambda_of
 from flatweave.terms.control import Apply, Cast
+from flatweave.terms.rules import array_type, scalar_type
 from flatweave.terms.syntax import Atom, Lambda, Let, Var, constant
 from flatweave.terms.traverse import Substitution, free_vars, needed_for
 

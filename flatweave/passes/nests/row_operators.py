@@ -14,11 +14,11 @@ from collections.abc import Callable, Sequence
 
 from flatweave.base.dtypes import DType, i64
 from flatweave.ops import Generate, Reduce, Scan
-from flatweave.ops.rows import array_type
 from flatweave.passes.nests.hard import needs_memory
 from flatweave.passes.nests.segments import array_of, at
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import If, While
+from flatweave.terms.rules import array_type
 from flatweave.terms.syntax import ArrayType, Atom, Lambda, Op, Var
 
 Shapes = Sequence[tuple[Atom, ...]]

@@ -19,10 +19,10 @@ from collections.abc import Iterable, Sequence
 from flatweave.base.dtypes import i64
 from flatweave.base.records import record
 from flatweave.ops import Generate, Reshape, Span
-from flatweave.ops.rows import array_type
 from flatweave.passes.nests.row_function import RowFunction
 from flatweave.passes.nests.segments import Even, Segments, array_of, at, from_lengths, from_offsets
 from flatweave.terms.build import Builder
+from flatweave.terms.rules import array_type
 from flatweave.terms.syntax import Atom, Lambda, Let, Var
 from flatweave.terms.traverse import Substitution
 

@@ -17,7 +17,7 @@ from flatweave.array_ir.fault import OVERFLOW, sizes_overflow
 from flatweave.base.dtypes import i64
 from flatweave.base.records import record
 from flatweave.ops import Check, Generate, Index, Locate, PackBits, Reduce, Scan, Span
-from flatweave.ops.bits import WORD
+from flatweave.ops.arrays import WORD
 from flatweave.terms.build import Builder, index, lambda_of
 from flatweave.terms.control import If
 from flatweave.terms.syntax import ArrayType, Atom, Lambda, constant

@@ -23,7 +23,6 @@ from collections.abc import Callable, Sequence
 
 from flatweave.base.dtypes import DType
 from flatweave.ops import Sort
-from flatweave.ops.rows import array_type
 from flatweave.ops.sorts import SHORT
 from flatweave.passes.cost import FEW
 from flatweave.passes.nests.hard import has_hard, is_hard
@@ -31,6 +30,7 @@ from flatweave.passes.nests.repeated import repeated
 from flatweave.terms.build import Builder
 from flatweave.terms.control import For, If, While
 from flatweave.terms.operators import comes_before, exchanges, keep_order, steps_back, undone
+from flatweave.terms.rules import array_type
 from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Let, constant
 from flatweave.terms.traverse import free_vars, map_field, needed_for, walk_lets
 

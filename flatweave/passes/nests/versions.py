@@ -14,12 +14,28 @@ iterations compute single elements has nothing to divide: its rows always run se
 
 Leaves alone: nests without sorts and without loops that have arrays in their state, whose steps all
 rows do well at once; and what has rows whose room is not known before they are computed.
+
+The sizes that choose the versions of nests, as further results, for who measures the versions.
+
+    f(..) =>
+        p: bool = suits "by-row" "sorts" true n m k
+        y: f32[m] = if p ..
+        in y
+    ==>
+    f(..) =>
+        p: bool = suits "by-row" "sorts" true n m k
+        y: f32[m] = if p ..
+        in y, n, m, k
+
+Leaves alone: nests inside branches and loops of the host: their sizes may differ by iteration.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from flatweave.array_ir.syntax import Program
+from flatweave.array_ir.verify import FLAT, TRACED
 from flatweave.base.dtypes import DType, i64
 from flatweave.base.records import record
 from flatweave.ops import (
@@ -42,13 +58,14 @@ from flatweave.ops import (
     Suits,
 )
 from flatweave.ops.nests import BY_ROW
-from flatweave.ops.rows import array_type
+from flatweave.passes.array_pass import array_pass
 from flatweave.passes.nests.distribute import as_generate, distribute, host_body, lifted
 from flatweave.passes.nests.hard import is_hard
 from flatweave.passes.nests.row_operators import combines_rows
 from flatweave.passes.nests.segments import Uneven, array_of, at, branch, each, from_lengths
 from flatweave.terms.build import Builder, index, lambda_of
 from flatweave.terms.control import For, If, While
+from flatweave.terms.rules import array_type
 from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Let, Op, Var
 from flatweave.terms.traverse import free_vars, lambdas_in, needed_for, walk_lets
 
@@ -281,3 +298,12 @@ def _as_bound_by(b: Builder, op: Generate | Nest, results: Sequence[Atom]) -> li
         known[var] = result
         found.append(result)
     return found
+
+
+@array_pass(takes=(TRACED, FLAT))
+def sizes(program: Program) -> Program:
+    """The program whose last results are, of each nest with versions, rows, values and longest."""
+    fn = program.fn
+    choices = [let.op for let in fn.lets if isinstance(let.op, Suits)]
+    found = [size for op in choices for size in (op.rows, op.values_, op.longest)]
+    return Program(program.name, Lambda(fn.params, fn.lets, (*fn.results, *found)))

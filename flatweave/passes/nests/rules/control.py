@@ -22,13 +22,13 @@ from collections.abc import Callable, Sequence
 from flatweave.base.dtypes import DType, i64
 from flatweave.base.records import record
 from flatweave.ops import Argument, Callback, Filter, Index, Returned, Scan
-from flatweave.ops.rows import array_type
 from flatweave.passes.nests.distribute import distribute, is_array, rule
 from flatweave.passes.nests.rows import Rows
 from flatweave.passes.nests.rules.state import Slot, slots_of
 from flatweave.passes.nests.segments import array_of, at, each
 from flatweave.terms.build import Builder, index, lambda_of
 from flatweave.terms.control import For, If, While
+from flatweave.terms.rules import array_type
 from flatweave.terms.syntax import ArrayType, Atom, Lambda
 from flatweave.terms.traverse import Substitution, free_vars
 

@@ -22,12 +22,12 @@ from collections.abc import Callable, Sequence
 from flatweave.base.dtypes import DType, bool_, i64
 from flatweave.base.records import record
 from flatweave.ops import Filter, Generate, ReduceSegments, Scan
-from flatweave.ops.rows import array_type
 from flatweave.passes.nests.distribute import rule
 from flatweave.passes.nests.rows import Flat, Rows
 from flatweave.passes.nests.segments import Segments, array_of, at, by_flags, each
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import Apply, Cast, If
+from flatweave.terms.rules import array_type
 from flatweave.terms.syntax import Atom, Lambda, Var, constant
 from flatweave.terms.traverse import free_vars
 

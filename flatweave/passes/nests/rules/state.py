@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from flatweave.base.dtypes import DType, i64
 from flatweave.base.records import record
 from flatweave.ops import Concat, Reshape, Scatter
-from flatweave.ops.rows import array_type
 from flatweave.passes.nests.rows import Flat, Rows
 from flatweave.passes.nests.segments import Uneven, array_of, at, each, from_lengths, from_offsets
 from flatweave.terms.build import Builder, index
+from flatweave.terms.rules import array_type
 from flatweave.terms.syntax import ArrayType, Atom, Var, constant
 from flatweave.terms.traverse import Substitution
 
