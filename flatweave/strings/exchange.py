@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -28,8 +29,7 @@ def taken(x: Any) -> tuple[Any, Any]:
     if isinstance(x, fw.Ragged):
         return code_points.checked(_of_bytes(x)), None
     if hasattr(x, "iloc") or hasattr(x, "__arrow_array__") or hasattr(x, "duplicated"):  # pandas
-        column = getattr(x, "array", x)
-        x = column.__arrow_array__() if hasattr(column, "__arrow_array__") else np.asarray(x)
+        x = _of_pandas(getattr(x, "array", x))
     if hasattr(x, "dictionary_decode"):  # pyarrow's dictionary-encoded column
         x = x.dictionary_decode()
     elif str(getattr(x, "type", "")).startswith("dictionary"):  # and a chunked one
@@ -45,6 +45,14 @@ def taken(x: Any) -> tuple[Any, Any]:
     if hasattr(x, "__arrow_c_stream__") or hasattr(x, "__arrow_c_array__"):
         return _of_arrow(x)
     raise _no_text(f"a value of {type(x).__name__}")
+
+
+def _of_pandas(column: Any) -> Any:
+    """A column of pandas as Arrow has it; without pyarrow, as an array, missing texts as None."""
+    if hasattr(column, "__arrow_array__"):
+        with suppress(ImportError):
+            return column.__arrow_array__()
+    return column.to_numpy(na_value=None)
 
 
 def _no_text(what: str) -> fw.UserError:

@@ -1,6 +1,7 @@
 """Text of lists and libraries as Strings, and back."""
 
 import pickle
+import sys
 
 import numpy as np
 import pytest
@@ -71,6 +72,21 @@ def test_columns_of_polars_and_pandas_come_in_and_go_out():
         assert fw.Strings(series).tolist() == ["a", None]
     assert polars.Series(fw.Strings(TEXTS)).to_list() == TEXTS
     assert polars.Series(fw.Strings(["a", None])).to_list() == ["a", None]
+
+
+def test_columns_of_pandas_come_in_without_pyarrow(monkeypatch):
+    """pandas then keeps texts as objects of Python; a missing one is NaN, NA or None."""
+    pandas = pytest.importorskip("pandas")
+    monkeypatch.setitem(sys.modules, "pyarrow", None)  # an import fails
+    kinds = (pandas.StringDtype("python"), pandas.StringDtype("python", na_value=np.nan),
+             object, "category")  # fmt: skip
+    for kind in kinds:
+        column = pandas.Series(["one", None, "très"], dtype=kind)
+        for given in (column, column.array):
+            assert fw.Strings(given).tolist() == ["one", None, "très"]
+        assert fw.Strings(column[:1]).tolist() == ["one"]
+    groups = fw.group_by(pandas.Series(["b", "a", "b"], dtype=kinds[1]), np.arange(3.0))
+    assert list(groups.keys) == ["a", "b"]
 
 
 @pytest.mark.parametrize("data", [

@@ -5,6 +5,7 @@ docs/how_to/groups.md alone.
 
 Stumbles, and what was changed:
     group_by(df["city"], ..) refused a column of texts       keys may be texts
+    .. and again where pandas is without pyarrow             texts may be objects of Python
     how to get a Series back was on no page                  a sentence in docs/from/pandas.md
 """
 
