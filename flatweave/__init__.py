@@ -68,6 +68,7 @@ from flatweave.base.dtypes import (
 from flatweave.base.errors import (
     ArgumentError,
     CompilerBug,
+    CopyWarning,
     DeviceError,
     DTypeError,
     EscapedArrayError,
@@ -109,7 +110,8 @@ BESIDE_BUILTINS = (
 _LIBRARIES = ("fft", "linalg", "random", "torch", "jax")
 # what `from flatweave import *` brings: every public name that does not hide a builtin
 __all__ = [  # noqa: PLE0604
-    "ArgumentError", "Array", "CompilerBug", "DTypeError", "DeviceError", "EscapedArrayError",
+    "ArgumentError", "Array", "CompilerBug", "CopyWarning", "DTypeError", "DeviceError",
+    "EscapedArrayError",
     "ExtentOverflowError", "IndexOutOfBounds", "Jitted", "KernelError", "NegativeExtentError",
     "NestingError", "NotTraceableError", "OperatorError", "OutOfMemory", "ShapeError",
     "Unsupported", "UserError", "__version__", "bf16", "bfloat16", "bool_", "c128", "c64",

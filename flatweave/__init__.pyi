@@ -14,6 +14,7 @@ from flatweave.frontend.values.array_like import SupportsArray, SupportsBuffer, 
 from flatweave import random as random
 from flatweave.base.errors import ArgumentError as ArgumentError
 from flatweave.base.errors import CompilerBug as CompilerBug
+from flatweave.base.errors import CopyWarning as CopyWarning
 from flatweave.base.errors import DTypeError as DTypeError
 from flatweave.base.errors import DeviceError as DeviceError
 from flatweave.base.errors import EscapedArrayError as EscapedArrayError
@@ -276,6 +277,7 @@ class Array:
     @property
     def at(self) -> Any: ...
     def clip(self, min: Any = None, max: Any = None) -> Array: ...
+    def copy(self) -> Array: ...
     def cumprod(
         self, axis: Axes | None = None, dtype: DTypeLike | None = None, out: None = None
     ) -> Array: ...
@@ -375,6 +377,7 @@ class Ragged:
     def __rsub__(self, other: ArrayLike | Ragged) -> Ragged: ...
     def __rtruediv__(self, other: ArrayLike | Ragged) -> Ragged: ...
     def __rxor__(self, other: ArrayLike | Ragged) -> Ragged: ...
+    def __setitem__(self, key: Any, value: Any) -> None: ...
     def __sub__(self, other: ArrayLike | Ragged) -> Ragged: ...
     def __truediv__(self, other: ArrayLike | Ragged) -> Ragged: ...
     def __xor__(self, other: ArrayLike | Ragged) -> Ragged: ...
@@ -1361,13 +1364,13 @@ def zeros_like(
 def zip_with(f: Callable[..., Any], *xs: Any) -> Any: ...
 
 __all__ = [
-    "ArgumentError", "Array", "ArrayLike", "Chunked", "CompilerBug", "DTypeError", "DeviceError",
-    "EscapedArrayError", "Explanation", "ExtentOverflowError", "Groups", "IndexOutOfBounds",
-    "Jitted", "Join", "KernelError", "NegativeExtentError", "NestingError", "NotTraceableError",
-    "Nullable", "OperatorError", "OutOfMemory", "Overriding", "Profile", "Ragged",
-    "ShapeDtypeStruct", "ShapeError", "Stages", "Strings", "Tuning", "Unsupported", "UserError",
-    "__version__", "absolute", "acos", "acosh", "add", "allclose", "append", "arange", "arccos",
-    "arccosh", "arcsin", "arcsinh", "arctan", "arctan2", "arctanh", "argmax", "argmin",
+    "ArgumentError", "Array", "ArrayLike", "Chunked", "CompilerBug", "CopyWarning", "DTypeError",
+    "DeviceError", "EscapedArrayError", "Explanation", "ExtentOverflowError", "Groups",
+    "IndexOutOfBounds", "Jitted", "Join", "KernelError", "NegativeExtentError", "NestingError",
+    "NotTraceableError", "Nullable", "OperatorError", "OutOfMemory", "Overriding", "Profile",
+    "Ragged", "ShapeDtypeStruct", "ShapeError", "Stages", "Strings", "Tuning", "Unsupported",
+    "UserError", "__version__", "absolute", "acos", "acosh", "add", "allclose", "append", "arange",
+    "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctan2", "arctanh", "argmax", "argmin",
     "argpartition", "argsort", "argwhere", "array", "asarray", "asin", "asinh", "astype", "atan",
     "atan2", "atanh", "atleast_1d", "atleast_2d", "average", "backpermute", "bf16", "bfloat16",
     "bincount", "bitwise_and", "bitwise_count", "bitwise_invert", "bitwise_left_shift",

@@ -126,7 +126,9 @@ OF_RAGGED = {
 }  # fmt: skip
 LEFT_OUT = {
     "__class__", "__getattr__", "__init__", "__new__", "__reduce__", "__copy__", "__deepcopy__",
-    "__repr__", "__str__", "made",
+    "__repr__", "__str__", "made", "__iadd__", "__isub__", "__imul__", "__itruediv__",
+    "__ifloordiv__", "__imod__", "__ipow__", "__imatmul__", "__iand__", "__ior__", "__ixor__",
+    "__ilshift__", "__irshift__",  # for type checkers `x += v` is `x = x + v`
 }  # fmt: skip
 SHOWN = {"_repr_html_"}  # what notebooks ask for
 IN_HEAD = {"Array", "ArrayLike", "Jitted", "Ragged", "jit", "vmap"}

@@ -141,6 +141,11 @@ class KernelError(UserError, RuntimeError):
     anchor = "kernel-error"
 
 
+class CopyWarning(UserWarning):
+    """A part of another array is assigned to, which leaves the whole as it is:
+    `part = x[2:5]; part += 1`. Write `x[2:5] += 1` to change `x`."""
+
+
 class Unsupported(UserError, NotImplementedError):
     """A known gap, with a way round: `fw.argmin` of a Ragged along axis 0."""
 

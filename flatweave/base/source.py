@@ -75,6 +75,11 @@ class Location:
         return self._spot
 
     @property
+    def bytecode(self) -> tuple[bytes, int]:
+        """The code and the index of the instruction that is run; empty where unknown."""
+        return (b"", 0) if self._code is None else (self._code.co_code, self._lasti)
+
+    @property
     def file(self) -> str:
         """The file's path as shown to the user: relative when below the working directory."""
         return self.spot.file

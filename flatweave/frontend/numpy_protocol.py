@@ -64,7 +64,7 @@ from flatweave.frontend.standard.statistics import (
     std,
     var,
 )
-from flatweave.frontend.values.array import Array, Tracer
+from flatweave.frontend.values.array import Array, Tracer, separate
 from flatweave.frontend.values.chunked import Chunked
 from flatweave.frontend.values.number_formats import Composed
 from flatweave.frontend.values.public_names import ALIASES, MODULES, public
@@ -160,7 +160,7 @@ FORMS: dict[str, Form] = {
     "full_like": Form(full_like, 2), "tril": Form(tril), "triu": Form(triu),
     "dot": Form(dot, 2), "outer": Form(_outer, 2), "tensordot": Form(tensordot, 2),
     "trace": Form(_trace, 4), "diagonal": Form(_diagonal, 4), "cross": Form(cross, 2),
-    "real": Form(real), "imag": Form(imag), "copy": Form(lambda a: a),
+    "real": Form(real), "imag": Form(imag), "copy": Form(separate),
     "shape": Form(lambda a: a.shape), "ndim": Form(lambda a: a.ndim),
     **{name: Form(fn, _required(fn)) for name in (*MODULES, *ALIASES)
        if ".numpy_functions." in MODULES[ALIASES.get(name, name)] if callable(fn := public(name))},

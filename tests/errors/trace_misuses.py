@@ -105,11 +105,14 @@ def list_at_a_traced_index():
     fw.map(lambda i: [1.5, 2.5][i], [0, 1])
 
 
-def assignment_to_an_array():
+def assignment_to_an_array_from_outside():
     @fw.jit
     def f(x):
-        x[0] = 5.0
-        return x
+        def row(v):
+            x[0] = v
+            return v
+
+        return fw.map(row, x)
 
     f(X)
 

@@ -107,3 +107,14 @@ def test_programs_take_and_give_strings(target):
         assert names.tolist() == ["ANN", "ANN", "ZOë"][: len(lines)]
         assert amounts.tolist() == [line.split(",")[1] for line in lines]
         assert parts.tolist() == [line.split(",") for line in lines]
+
+
+def test_rows_are_compared_with_a_text():
+    """Rows of strings string by string; rows of numbers are refused, for they are no texts."""
+    parts = fw.Strings(["a b", "", "b b"]).split(" ")
+
+    assert (parts == "b").tolist() == [[False, True], [False], [True, True]]
+    assert (parts != "b").tolist() == [[True, False], [True], [False, False]]
+    for rows in (fw.ragged([b"x", b"yy"]), fw.ragged([[1.5]]), parts.values.bytes):
+        with pytest.raises(fw.ArgumentError, match=r"(?s)compared with a text.*fw\.Strings\(rows\)"):
+            rows == "x"  # noqa: B015

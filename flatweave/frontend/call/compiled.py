@@ -10,6 +10,7 @@ Where a call brings an axis of extent 1 to be broadcast, a specialisation runs (
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from operator import is_not
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -28,11 +29,11 @@ from flatweave.frontend.call.signature import Specialisation, Specialised, unit_
 from flatweave.frontend.trace.run_time_checks import out_of_memory, user_error
 from flatweave.frontend.trace.trace import Traced
 from flatweave.frontend.values.array import HostArray
-from flatweave.frontend.values.device_array import Teller, device_array
+from flatweave.frontend.values.device_array import Teller, device_array, memory_of
 from flatweave.frontend.values.number_formats import is_complex
 from flatweave.frontend.values.tree import LEAF, Tree, unflatten
 from flatweave.on_cpu import OnCpu
-from flatweave.runtime.calls import Argument
+from flatweave.runtime.calls import AS_THEY_ARE, Argument
 from flatweave.runtime.cpu import is_frozen, shared
 from flatweave.runtime.devices.arrays import Resident
 from flatweave.runtime.lazy_import import opened
@@ -101,7 +102,8 @@ class Compiled:
     """A trace and its executable."""
 
     __slots__ = (
-        "checks", "executable", "flags", "hidden", "is_one_line", "moved", "traced", "tree",
+        "_hidden", "_seen", "_sources", "checks", "executable", "flags", "is_one_line", "moved",
+        "traced", "tree",
     )  # fmt: skip
 
     def __init__(
@@ -111,7 +113,9 @@ class Compiled:
         self.checks = checks
         self.traced = traced
         self.executable = executable
-        self.hidden = list(traced.hidden)
+        self._sources = [x.source for x in traced.captured if x.source is not None]
+        self._seen: list[Any] = []
+        self._hidden: list[Any] | None = None
         self.tree: Tree = traced.tree
         # where the lines of an executable shared with an equal program are in this one
         self.moved = moved
@@ -120,10 +124,18 @@ class Compiled:
         # whether whatever goes wrong does so at the line of the call
         self.is_one_line = False
 
+    @property
+    def hidden(self) -> list[Any]:
+        """The program's arguments for captured arrays, which may have been assigned to."""
+        if self._hidden is None or any(map(is_not, map(memory_of, self._sources), self._seen)):
+            self._seen = [memory_of(source) for source in self._sources]
+            self._hidden = list(self.traced.hidden)
+        return self._hidden
+
     def run(self, flat: list[Any], donated: Donated | None = None) -> list[Any]:
         """The results' leaves; raises Fault."""
-        if self.hidden:
-            flat = flat + self.hidden
+        if hidden := self.hidden:
+            flat = flat + hidden
         if self.checks is not None:
             self._check(flat)
         if self.flags:
@@ -199,7 +211,8 @@ class Entry(Specialised[Compiled]):
         runnable = getattr(compiled.executable, "runnable", None)
         if type(runnable) is not OnCpu or compiled.flags or compiled.checks is not None:
             return None
-        return Direct(runnable.program, compiled.hidden, compiled.tree, ones=ones)
+        rest = compiled.tree, AS_THEY_ARE, ones, compiled._sources
+        return Direct(runnable.program, compiled.hidden, *rest)
 
     def __call__(self, flat: list[Any], donated: Donated | None = None) -> Any:
         """The function's result for flat arguments: extents, arrays and scalars in order; some
@@ -216,7 +229,7 @@ class Entry(Specialised[Compiled]):
             raise out_of_memory(failure) from None
         if donated:
             return rebuilt(compiled, results, donated.kept)
-        return rebuilt(compiled, results, [*flat, *compiled.hidden] if compiled.hidden else flat)
+        return rebuilt(compiled, results, [*flat, *compiled.hidden])
 
     def _broadcast(
         self, fault: Fault, tried: Compiled, flat: list[Any], donated: Donated | None

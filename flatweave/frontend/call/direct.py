@@ -12,6 +12,7 @@ operators have been tried, that calls no Python function, and whose arguments no
 from __future__ import annotations
 
 import functools
+import weakref
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple
 
@@ -34,13 +35,15 @@ Key = tuple[Any, ...]
 
 class Direct(NamedTuple):
     """What machine code calls: a program, its arguments after the user's, the tree of its results,
-    how it is given arrays, and for each argument of the user the axes that have extent 1."""
+    how it is given arrays, for each argument of the user the axes that have extent 1, and the
+    arrays of ours whose values it captured."""
 
     program: CpuProgram
     hidden: Sequence[Any]
     tree: Tree
     rows: int = AS_THEY_ARE
     ones: tuple[int, ...] = ()
+    sources: Sequence[HostArray] = ()
 
 
 def in_python(*args: Any, **kwargs: Any) -> Any:
@@ -51,7 +54,7 @@ def in_python(*args: Any, **kwargs: Any) -> Any:
 class DirectCalls:
     """The signatures of a function whose calls machine code makes; `call` makes them."""
 
-    __slots__ = ("_in_vain", "_keys", "_signatures", "call")
+    __slots__ = ("__weakref__", "_in_vain", "_keys", "_signatures", "call")
 
     call: Callable[..., Any]
     _signatures: dict[Key, Signature | None]
@@ -78,6 +81,8 @@ class DirectCalls:
         ]
         finish = None if direct.tree is LEAF else functools.partial(unflatten, direct.tree)
         rest = direct.program, plain, direct.hidden, direct.rows, finish
+        for source in direct.sources:
+            _DEPENDENT.setdefault(id(source), weakref.WeakSet()).add(self)
         self._take(key, calls.signature(*rest))
 
     def refuse(self, number: int) -> None:
@@ -98,6 +103,16 @@ class DirectCalls:
         self._keys = sorted(known, key=lambda key: (not key[0], not key[1]))
         self._signatures = signatures
         self.call = calls.callable_for([known[key] for key in self._keys]) if known else in_python
+
+
+_DEPENDENT: dict[int, weakref.WeakSet[DirectCalls]] = {}
+"""Whose signatures hold the values of a captured array, by its identity: they keep it alive."""
+
+
+def forget_captured(array: HostArray) -> None:
+    """Let Python make the calls of programs that captured an array, which gets other values."""
+    for calls_ in _DEPENDENT.pop(id(array), ()):
+        calls_.forget()
 
 
 def is_constant(value: Any) -> bool:

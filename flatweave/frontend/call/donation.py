@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
+import weakref
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
@@ -189,11 +190,14 @@ def _holders(flat: list[Any], at: int, behind: Callable[[Any], Any]) -> tuple[li
     return counts, found
 
 
-def _is_alone(flat: list[Any], at: int, behind: Callable[[Any], Any]) -> bool:
-    """Whether nothing but the call holds an array, and nothing but the array its memory."""
+def _is_alone(
+    flat: list[Any], at: int, behind: Callable[[Any], Any], more: int = 0
+) -> bool:
+    """Whether nothing but the call, and `more`, holds an array, and nothing but the array its
+    memory."""
     counts, last = _holders(flat, at, behind)
     first, others = _ALONE
-    if counts[0] != first or any(count != others for count in counts[1:]):
+    if counts[0] != first + more or any(count != others for count in counts[1:]):
         return False
     if behind is _of_device:
         flat[at].forget_copy()
@@ -202,6 +206,12 @@ def _is_alone(flat: list[Any], at: int, behind: Callable[[Any], Any]) -> bool:
     if buffer:
         return owners_of(buffer) == 1
     return isinstance(last, np.ndarray)
+
+
+def is_alone(held: list[Values], others: int) -> bool:
+    """Whether nothing but a list and `others` holds an array, not weakly either, and nothing but
+    the array its memory."""
+    return not weakref.getweakrefcount(held[0]) and _is_alone(held, 0, _of_host, others)
 
 
 def _alone() -> tuple[int, int]:

@@ -40,7 +40,7 @@ from flatweave.frontend.call.argument_values import (
     python_value,
 )
 from flatweave.frontend.call.direct import DirectCalls
-from flatweave.frontend.values.array import METHODS, Array, HostArray, describe
+from flatweave.frontend.values.array import METHODS, Array, HostArray, describe, separate
 from flatweave.frontend.values.number_formats import speaks_of_complex, speaks_of_short
 from flatweave.frontend.values.scope import innermost
 from flatweave.frontend.values.tree import (
@@ -154,7 +154,7 @@ def operation(
                 _must_take(known, args, kwargs)
                 raise
             trace.where = around  # the location of the calling operation holds again
-            return result
+            return _no_argument(result, args)
 
         OPERATIONS[call] = known
         if (body.__module__ or "").startswith("flatweave."):
@@ -177,12 +177,21 @@ def _at_once(
             found = EVALUATOR[0](known, args, kwargs)
         if type(tried) is int:
             known.direct.refuse(tried)
-        return found
+        return _no_argument(found, args)
     except Exception as error:
         if isinstance(error, TypeError):
             _must_take(known, args, kwargs)
         leave_ours_out(error)
         raise
+
+
+def _no_argument(result: Any, args: tuple[Any, ...]) -> Any:
+    """A result that is another object than the arguments, which may be assigned to later."""
+    if isinstance(result, Array):
+        for arg in args:
+            if arg is result or (type(arg) in (list, tuple) and any(x is result for x in arg)):
+                return separate(result)
+    return result
 
 
 def _by_new_names(old_names: Mapping[str, str], kwargs: Mapping[str, Any]) -> dict[str, Any]:

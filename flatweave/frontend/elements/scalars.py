@@ -279,7 +279,7 @@ def clip(x: Any, min: Any = None, max: Any = None) -> Array:
 
 @operation(static="dtype copy device", elementwise=True)
 def astype(x: Any, dtype: Any, *, copy: bool = True, device: Any = None) -> Array:
-    """The values in another dtype; arrays never change, so that `copy` makes no difference.
+    """The values in another dtype; memory is copied by assignment alone, so `copy` changes nothing.
 
     Floats become integers toward zero, at the nearest end where they do not fit, and 0 for NaN;
     integers keep their low bits; anything but 0 becomes True.

@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 from flatweave.base.dtypes import DType, bool_, i64
 from flatweave.base.errors import DTypeError, OperatorError, ShapeError, UserError
 from flatweave.base.records import record, replace
+from flatweave.frontend.arrays.assignment import separated
 from flatweave.frontend.call.operation import operation
 from flatweave.frontend.elements.branches import as_kinds_of, branch, difference, leaves_and_tree
 from flatweave.frontend.elements.broadcasting import cast
@@ -354,4 +355,4 @@ def cond(p: Any, then: Callable[..., Out], other: Callable[..., Out], *args: Any
     check_arity(need_function(other, "cond"), len(args), "cond")
     condition = scalar_of(p, "the condition of cond")
     need_bool(condition, "the condition of cond")
-    return branch(truth(condition), lambda: then(*args), lambda: other(*args))
+    return branch(truth(condition), lambda: then(*separated(args)), lambda: other(*separated(args)))

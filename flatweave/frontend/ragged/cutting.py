@@ -20,6 +20,7 @@ import numpy as np
 
 from flatweave.base.dtypes import i64
 from flatweave.base.errors import ArgumentError
+from flatweave.frontend.arrays.assignment import separated
 from flatweave.frontend.arrays.joining import concat
 from flatweave.frontend.call.operation import operation
 from flatweave.frontend.elements.branches import branch
@@ -167,11 +168,11 @@ def ragged(
         Ragged([[1, 2], [], [3]], dtype=int64)
     """
     if not check and lengths is flags is dtype is None:
-        return Ragged.made(values, as_tracer(offsets))
+        return Ragged.made(separated(values), separated(as_tracer(offsets)))
     check_nulls(nulls)
     rows = rows_given(values, dtype, nulls) if offsets is lengths is flags is None else None
     if rows is None:
-        rows = _cut(_taken(values, nulls), offsets, lengths, flags)
+        rows = _cut(separated(_taken(values, nulls)), offsets, lengths, flags)
     return _settled(rows, dtype, nulls)
 
 
@@ -185,7 +186,7 @@ def _cut(values: Any, offsets: Any, lengths: Any, flags: Any) -> Ragged:
         check_values(leaves)
         total = extents.same_length(leaves, "ragged", ["values"] * len(leaves))
         values = unflatten(tree, leaves)
-    cut = as_tracer(given, f"the {name} of ragged")
+    cut = separated(as_tracer(given, f"the {name} of ragged"))
     check_cut(cut, name)
     if name == "flags":
         found = _from_flags(cut, total)

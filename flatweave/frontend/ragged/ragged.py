@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 import numpy as np
 
 from flatweave.base.dtypes import bool_
+from flatweave.base.errors import ArgumentError
 from flatweave.base.pretty import counted
 from flatweave.frontend.call.operation import operation
 from flatweave.frontend.elements.broadcasting import generated, read
@@ -35,6 +36,7 @@ from flatweave.frontend.values.array import (
     Tracer,
     describe,
     host_array,
+    separate,
 )
 from flatweave.frontend.values.arrow_interface import capsules
 from flatweave.frontend.values.device_array import at_hand
@@ -112,9 +114,10 @@ class Ragged(Node, Verbs, Elementwise, Reductions):
 
     @property
     def offsets(self) -> Array:
-        """Where each row begins, and at last where the last one ends: i64[rows + 1]."""
+        """Where each row begins, and at last where the last one ends: i64[rows + 1]. Assignments to
+        them change no rows."""
         offsets: Array = self._offsets
-        return offsets
+        return separate(offsets)
 
     @property
     def lengths(self) -> Array:
@@ -180,15 +183,42 @@ class Ragged(Node, Verbs, Elementwise, Reductions):
             raise untraceable.truth(_described(self))
         raise untraceable.truth_of_rows()
 
+    def __eq__(self, other: object) -> Ragged:  # type: ignore[override]
+        if isinstance(other, str):
+            return self._compared(self._values == other)
+        return super().__eq__(other)
+
+    def __ne__(self, other: object) -> Ragged:  # type: ignore[override]
+        if isinstance(other, str):
+            return self._compared(self._values != other)
+        return super().__ne__(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def _compared(self, found: Any) -> Ragged:
+        """Rows of what a comparison of the values with a text gives; ArgumentError where they are
+        numbers, which are equal to no text."""
+        if isinstance(found, bool):
+            raise ArgumentError.here(
+                f"{_described(self)} is compared with a text, and its values are numbers.",
+                "Rows of bytes become texts first: fw.Strings(rows) == text. Bytes of each row are"
+                " compared with numbers: rows == 120.",
+            )
+        return Ragged.made(found, self._offsets)
+
     def __reduce__(self) -> tuple[Any, ...]:
         rows = self._on_host("pickle")
         return Ragged, (rows._values, rows._offsets)
 
+    def _become(self, other: Any) -> None:
+        """Let this object stand for the value of another one."""
+        self._values, self._offsets = other._values, other._offsets
+
     def __copy__(self) -> Ragged:
-        return self
+        return Ragged.made(map_leaves(separate, self._values), self._offsets)
 
     def __deepcopy__(self, memo: Any) -> Ragged:
-        return self
+        return self.__copy__()
 
     def __arrow_c_array__(self, requested_schema: Any = None) -> tuple[object, object]:
         """The rows as any library of Arrow takes them, nothing copied but bools."""

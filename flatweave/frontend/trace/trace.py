@@ -29,7 +29,7 @@ from flatweave.base.records import record, replace
 from flatweave.base.source import asides, user_location
 from flatweave.frontend.trace.extents import ONE, ZERO
 from flatweave.frontend.trace.tracers import as_tracer, emit, stored
-from flatweave.frontend.values.array import Tracer, kind_of
+from flatweave.frontend.values.array import HostArray, Tracer, kind_of
 from flatweave.frontend.values.number_formats import (
     OF,
     Complex,
@@ -39,7 +39,7 @@ from flatweave.frontend.values.number_formats import (
     is_short,
     pairs_of,
 )
-from flatweave.frontend.values.scope import Scope, Trace, current, entered
+from flatweave.frontend.values.scope import Captured, Scope, Trace, current, entered
 from flatweave.frontend.values.tree import Tree, flatten, map_leaves, paths
 from flatweave.ops import Generate, Index, Weave
 from flatweave.terms.build import index
@@ -110,7 +110,10 @@ def lifted(value: T) -> T | Complex:
     if is_complex(value):
         numbers: Any = value
         scope = current()
-        return parts_of(Tracer(scope.trace.capture(pairs_of(numbers), pairs=True), scope))
+        source = numbers if isinstance(numbers, HostArray) else None
+        read = None if source is None else pairs_of
+        var = scope.trace.capture(pairs_of(numbers), True, source, read)
+        return parts_of(Tracer(var, scope))
     return value
 
 
@@ -158,8 +161,13 @@ class Traced:
 
     program: Program
     tree: Tree
-    hidden: tuple[Any, ...]
+    captured: tuple[Captured, ...]
     notes: tuple[Note, ...] = ()
+
+    @property
+    def hidden(self) -> tuple[Any, ...]:
+        """The values of the parameters for those arrays, as these are now."""
+        return hidden_arguments([each.now() for each in self.captured])
 
 
 def trace(
@@ -188,7 +196,7 @@ def trace(
     program = Program(name, fn, tuple(made.unproven))
     notes = {f"{where}: {text}": Note(f"{where}: {text}", where, reason=text)
              for text, where in made.notes}  # fmt: skip
-    return Traced(program, tree, hidden_arguments(made.hidden), tuple(notes.values()))
+    return Traced(program, tree, tuple(made.captured), tuple(notes.values()))
 
 
 def _is_kept_otherwise(value: Any) -> bool:

@@ -28,7 +28,15 @@ from flatweave.base.errors import (
     UserError,
 )
 from flatweave.frontend.trace.run_time_checks import SIZE, check_message, fit_results
-from flatweave.frontend.values.array import METHODS, Array, Tracer, describe, kind_of, shown
+from flatweave.frontend.values.array import (
+    METHODS,
+    Array,
+    HostArray,
+    Tracer,
+    describe,
+    kind_of,
+    shown,
+)
 from flatweave.frontend.values.asarray import is_number_list, list_values, no_array, values_of
 from flatweave.frontend.values.device_array import DeviceArray
 from flatweave.frontend.values.number_formats import (
@@ -115,9 +123,13 @@ def lifted_short(value: T) -> T | Short:
     scope, kind = current(), as_dtype(array.dtype)
     if isinstance(array, np.generic):
         return OF[kind](Tracer(constant(int(words_of(array)), u16), scope))
-    if isinstance(array, DeviceArray):
-        array = array.to_numpy()
-    return OF[kind](Tracer(scope.trace.capture(words_of(array)), scope))
+    source = array if isinstance(array, HostArray) else None
+    var = scope.trace.capture(_words(array), False, source, None if source is None else _words)
+    return OF[kind](Tracer(var, scope))
+
+
+def _words(array: Any) -> Any:
+    return words_of(array.to_numpy() if isinstance(array, DeviceArray) else array)
 
 
 def stored(value: T) -> T | Stored:
@@ -156,7 +168,7 @@ def as_tracer(value: Any, name: str = "") -> Tracer:
     if is_short(value):
         return widened(value)
     if isinstance(value, DeviceArray) and value.ndim:
-        return Tracer(scope.trace.capture(value.resident), scope)
+        return Tracer(scope.trace.capture(value.resident, False, value, _resident), scope)
     if is_complex(value):
         raise Unsupported.here(
             f"{name or 'this argument'} holds complex numbers, which have no meaning here.",
@@ -173,7 +185,13 @@ def as_tracer(value: Any, name: str = "") -> Tracer:
         raise no_array(value, name)
     if isinstance(value, np.generic):
         return Tracer(constant(value.item(), as_dtype(value.dtype)), scope)
+    if isinstance(value, HostArray):
+        return Tracer(scope.trace.capture(values, False, value, values_of), scope)
     return Tracer(scope.trace.capture(values), scope)
+
+
+def _resident(array: DeviceArray) -> Any:
+    return array.resident
 
 
 def are_numbers(value: Any) -> bool:

@@ -3,14 +3,15 @@
     fw.iota(3)                        Array([0, 1, 2], dtype=int64)
     jit(lambda x: print(x))(xs)       Traced(f32[n])
 
-Arrays never change; a scalar is an array of rank 0, in element functions as anywhere else.
+Memory never changes for who else holds it: `x[i] = v` lets the object x stand for another value
+(`arrays/assignment.py`). A scalar is an array of rank 0, in element functions as anywhere else.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -72,6 +73,36 @@ class Array(operators.Operators):
     def to_numpy(self) -> Values:
         """The values as a NumPy array, on the CPU without a copy; it cannot be written to."""
         raise NotImplementedError
+
+    def _become(self, other: Any) -> None:
+        """Let this object stand for the value of another one of its class."""
+        raise NotImplementedError
+
+    def copy(self) -> Self:
+        """An array of the same elements; the memory is copied when one of the two is assigned to.
+
+        >>> xs = fw.iota(3)
+        >>> ys = xs.copy()
+        >>> ys[0] = 7
+        >>> xs, ys
+        (Array([0, 1, 2], dtype=int64), Array([7, 1, 2], dtype=int64))
+        """
+        return separate(self)
+
+    __copy__ = copy
+
+    def __deepcopy__(self, memo: Any) -> Self:
+        return separate(self)
+
+
+A = TypeVar("A", bound=Array)
+
+
+def separate(array: A) -> A:
+    """Another object of the same value: assignments to one do not change the other."""
+    found = object.__new__(type(array))
+    found._become(array)
+    return found
 
 
 METHODS: Methods[Array] = operators.METHODS  # the functions of arrays, by name
@@ -171,10 +202,9 @@ class HostArray(Exchange, Array):
     def __reduce__(self) -> tuple[Any, ...]:
         return host_array, (self._values,)
 
-    def __copy__(self, memo: Any = None) -> HostArray:
-        return self
-
-    __deepcopy__ = __copy__
+    def _become(self, other: Any) -> None:
+        """Let this object stand for the value of another one."""
+        self._values = other._values
 
 
 class HostComplex(HostArray):
@@ -216,6 +246,10 @@ class Tracer(Array):
 
         def __getattr__(self, name: str) -> NoReturn:
             raise untraceable.attribute(name)
+
+    def _become(self, other: Any) -> None:
+        """Let this object stand for the value of another one."""
+        self.atom, self.scope, self.weak = other.atom, other.scope, other.weak
 
     @property
     def type(self) -> DType | ArrayType:
@@ -391,10 +425,3 @@ def origin(value: Tracer) -> str:
         if atom in let.vars:
             return f"from {let.where}" if let.where and let.where.is_known else ""
     return ""
-
-
-def _setitem(array: Array, key: Any, value: Any) -> None:
-    raise untraceable.assignment()
-
-
-METHODS["setitem"] = _setitem

@@ -7,7 +7,7 @@
     values_of(b"abc")            a view of the bytes, u8
     values_of("text")            None: not an array
 
-Who shares memory promises not to write to it: an array of ours never changes
+Who shares memory promises not to write to it: an array of ours changes by assignment only
 (docs/decisions/memory_and_systems.md).
 """
 
@@ -24,7 +24,15 @@ from flatweave.base.dtypes import bf16, native, short_float
 from flatweave.base.errors import ArgumentError, ShapeError, UserError
 from flatweave.base.pretty import counted
 from flatweave.frontend.values import exchange
-from flatweave.frontend.values.array import METHODS, Array, HostArray, Tracer, host_array, kind_of
+from flatweave.frontend.values.array import (
+    METHODS,
+    Array,
+    HostArray,
+    Tracer,
+    host_array,
+    kind_of,
+    separate,
+)
 from flatweave.frontend.values.datetimes import Times
 from flatweave.frontend.values.exchange import on_device
 from flatweave.frontend.values.foreign_arrays import (
@@ -236,7 +244,7 @@ def asarray(
     if isinstance(traced, Tracer):
         if traced.is_gone:
             raise traced.escaped()
-        array: Array = value
+        array: Array = separate(value) if copy else value
         return array if dtype is None else array.astype(dtype)
     if isinstance(value, list) and (stacked := METHODS["stacked"](value, name)) is not None:
         return asarray(stacked, dtype)
@@ -270,7 +278,8 @@ def asarray(
 def array(value: Any, dtype: Any = None, *, copy: bool | None = True) -> Array:
     """A copy of a NumPy array, list, scalar, buffer or DLPack object, as an array of ours.
 
-    Arrays of ours never change and are not copied; `asarray` shares memory where it can.
+    The memory of an array of ours is copied when one of the two is assigned to; `asarray` shares
+    memory where it can.
 
     Types: what holds numbers `-> t[..]`, of its dtype or of `dtype`. Raises what `asarray` does.
     Source: `numpy.array`.
@@ -278,7 +287,8 @@ def array(value: Any, dtype: Any = None, *, copy: bool | None = True) -> Array:
         >>> fw.array([1, 2], fw.f32)
         Array([1., 2.], dtype=float32)
     """
-    return asarray(value, dtype, copy=None if isinstance(value, Array) and copy else copy)
+    found = asarray(value, dtype, copy=None if isinstance(value, Array) and copy else copy)
+    return separate(found) if copy and found is value else found
 
 
 def _is(value: Any, dtype: np.dtype[Any] | None) -> bool:

@@ -40,6 +40,10 @@ class DeviceArray(HostArray):
     def _values(self) -> Values:  # type: ignore[override]
         return self.resident.values()
 
+    def _become(self, other: Any) -> None:
+        """Let this object stand for the value of another one on the device."""
+        self.resident = other.resident
+
     @property
     def shape(self) -> tuple[int, ...]:
         return self.resident.shape
@@ -111,6 +115,11 @@ class DeviceArray(HostArray):
 def at_hand(array: HostArray) -> Values | None:
     """The values where they are in the host's memory; None where they would be copied there."""
     return array.resident.copied if type(array) is DeviceArray else array.to_numpy()
+
+
+def memory_of(array: HostArray) -> object:
+    """What holds the elements: another object once the array has been assigned to."""
+    return array.resident if type(array) is DeviceArray else array.to_numpy()
 
 
 def shaped(array: HostArray, shape: tuple[int, ...]) -> HostArray:

@@ -55,6 +55,11 @@ class Composed(Array, Node):
     def ndim(self) -> int:
         return self._part.ndim
 
+    def _become(self, other: Any) -> None:
+        """Let this object stand for the value of another one."""
+        for name in self.parts:
+            setattr(self, name, getattr(other, name))
+
     def _refused(self, wanted: str) -> Exception:
         """The error for what Python asks of a value that is known only at run time."""
         if self._part.is_gone:

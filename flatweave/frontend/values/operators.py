@@ -71,6 +71,15 @@ def _compared(name: str, python: Callable[[Any, Any], Any], mirrored: str) -> Ca
     return _pair(name, python, mirrored)[0]
 
 
+def _in_place(python: Callable[[Any, Any], Any]) -> Callable[[A, Any], A]:
+    """`array op= other`"""
+
+    def work(self: Any, other: Any) -> Any:
+        return METHODS["augmented"](self, python, other)
+
+    return work
+
+
 _equal = _compared("equal", operator.eq, "eq")
 _not_equal = _compared("not_equal", operator.ne, "ne")
 
@@ -113,6 +122,17 @@ class Elementwise:
         return _not_equal(self, other)
 
     __hash__ = None  # type: ignore[assignment]
+
+    __iadd__, __isub__ = _in_place(operator.add), _in_place(operator.sub)
+    __imul__, __itruediv__ = _in_place(operator.mul), _in_place(operator.truediv)
+    __ifloordiv__, __imod__ = _in_place(operator.floordiv), _in_place(operator.mod)
+    __ipow__, __imatmul__ = _in_place(operator.pow), _in_place(operator.matmul)
+    __iand__, __ior__ = _in_place(operator.and_), _in_place(operator.or_)
+    __ixor__, __ilshift__ = _in_place(operator.xor), _in_place(operator.lshift)
+    __irshift__ = _in_place(operator.rshift)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        METHODS["assign"](self, key, value)
 
     def __divmod__(self, other: Any) -> tuple[Self, Self]:
         return self // other, self % other
@@ -257,9 +277,6 @@ class Operators(Elementwise, Reductions):
                 failure.message, where=failure.where, origins=failure.origins,
                 remedy=failure.remedy, more=failure.more,
             ) from None  # fmt: skip
-
-    def __setitem__(self, key: Any, value: Any) -> None:
-        METHODS["setitem"](self, key, value)
 
     @property
     def at(self) -> Any:

@@ -104,6 +104,7 @@ PUBLIC = {
 }
 # functions that others here call by name, below the rooms that declare them
 INSIDE = {
+    "frontend.arrays.assignment": "assign augmented",
     "frontend.arrays.replacing": "at update",
     "frontend.elements.scalars": "foreign_ufunc rounded",
     "frontend.functions.reductions": "masked reduction",
@@ -150,7 +151,8 @@ GivesArrays: TypeAlias = Literal["broadcast_arrays", "meshgrid", "nonzero", "uns
 # rows, which this folder does not know, what belongs to another library, and no arrays
 GivesOthers: TypeAlias = Literal[
     "along_rows", "at", "by_rows", "column_of", "concat_rows", "foreign_ufunc",
-    "inside_a_program", "namespace", "on_rows", "ragged", "rows_of", "setitem", "stacked",
+    "assign", "augmented", "inside_a_program", "namespace", "on_rows", "ragged", "rows_of",
+    "stacked",
     "to_arrow", "to_awkward", "with_row",
 ]  # fmt: skip
 

@@ -46,6 +46,19 @@ class Part(NamedTuple):
     is_first: bool
 
 
+class Captured(NamedTuple):
+    """The values of an array from outside of a function; the array of ours that has them, if one
+    has, and what reads them of it."""
+
+    values: Any
+    source: Any
+    read: Callable[[Any], Any] | None
+
+    def now(self) -> Any:
+        """The values that the array has now."""
+        return self.values if self.read is None else self.read(self.source)
+
+
 class Trace:
     """One program under construction.
 
@@ -71,7 +84,7 @@ class Trace:
         self.parts: dict[Atom, Part] = {}  # extents that are parts of another one
         self.pairs: dict[tuple[Atom, Atom], Atom] = {}  # real and imaginary parts of an argument
         self.params: list[Var] = []
-        self.hidden: list[Values] = []
+        self.captured: list[Captured] = []
         self._captured: dict[int, Var] = {}
         self.root = Scope(self, Builder(), None)
 
@@ -106,9 +119,14 @@ class Trace:
         self.params.append(var)
         return var
 
-    def capture(self, values: Any, pairs: bool = False) -> Var:
-        """An array that a function reads without taking it as an argument."""
-        var = self._captured.get(id(values))
+    def capture(
+        self, values: Any, pairs: bool = False, source: Any = None,
+        read: Callable[[Any], Any] | None = None,
+    ) -> Var:
+        """An array that a function reads without taking it as an argument: in later calls what
+        `read` gives of the array that is its `source`, which may have been assigned to."""
+        key = id(values if source is None else source)
+        var = self._captured.get(key)
         if var is None:
             dtype = as_dtype(values.dtype)
             if values.ndim == 0:
@@ -116,8 +134,8 @@ class Trace:
             else:
                 ones = frozenset(a for a, extent in enumerate(values.shape) if extent == 1)
                 var = self.array_param("c", values.shape, dtype, ones, pairs)
-            self._captured[id(values)] = var
-            self.hidden.append(values)
+            self._captured[key] = var
+            self.captured.append(Captured(values, source, read))
             self.origins[var] = "an array from outside the function"
         return var
 

@@ -243,11 +243,13 @@ def escaped(described: str, trace: str, ended: bool) -> EscapedArrayError:
     return EscapedArrayError.here(message, remedy)
 
 
-def assignment() -> NotTraceableError:
-    """`x[i] = v`: arrays never change."""
+def assignment(described: str) -> NotTraceableError:
+    """`x[i] = v` where x does not belong to the function that is being traced."""
     return NotTraceableError.here(
-        "an array of Flatweave cannot be assigned to: arrays never change.",
-        "Use ys = fw.replace(xs, i, v), which gives a copy with the new values.",
+        f"an array of type {described} from outside of the traced function, element function or"
+        " loop body is assigned to: what a body changes, it must take and return.",
+        "Work on a copy, ys = xs.copy(), and return it; in a loop let the array be part of the"
+        " state.",
     )
 
 
