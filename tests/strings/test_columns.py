@@ -116,5 +116,5 @@ def test_rows_are_compared_with_a_text():
     assert (parts == "b").tolist() == [[False, True], [False], [True, True]]
     assert (parts != "b").tolist() == [[True, False], [True], [False, False]]
     for rows in (fw.ragged([b"x", b"yy"]), fw.ragged([[1.5]]), parts.values.bytes):
-        with pytest.raises(fw.ArgumentError, match=r"(?s)compared with a text.*fw\.Strings\(rows\)"):
+        with pytest.raises(fw.ArgumentError, match=r"(?s)with a text.*fw\.Strings\(rows\)"):
             rows == "x"  # noqa: B015

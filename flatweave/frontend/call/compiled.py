@@ -10,7 +10,6 @@ Where a call brings an axis of extent 1 to be broadcast, a specialisation runs (
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from operator import is_not
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -29,7 +28,7 @@ from flatweave.frontend.call.signature import Specialisation, Specialised, unit_
 from flatweave.frontend.trace.run_time_checks import out_of_memory, user_error
 from flatweave.frontend.trace.trace import Traced
 from flatweave.frontend.values.array import HostArray
-from flatweave.frontend.values.device_array import Teller, device_array, memory_of
+from flatweave.frontend.values.device_array import Teller, device_array
 from flatweave.frontend.values.number_formats import is_complex
 from flatweave.frontend.values.tree import LEAF, Tree, unflatten
 from flatweave.on_cpu import OnCpu
@@ -102,8 +101,8 @@ class Compiled:
     """A trace and its executable."""
 
     __slots__ = (
-        "_hidden", "_seen", "_sources", "checks", "executable", "flags", "is_one_line", "moved",
-        "traced", "tree",
+        "_hidden", "checks", "executable", "flags", "is_one_line", "moved", "sources", "traced",
+        "tree",
     )  # fmt: skip
 
     def __init__(
@@ -113,9 +112,9 @@ class Compiled:
         self.checks = checks
         self.traced = traced
         self.executable = executable
-        self._sources = [x.source for x in traced.captured if x.source is not None]
-        self._seen: list[Any] = []
-        self._hidden: list[Any] | None = None
+        self._hidden = list(traced.hidden)
+        # arrays of ours that the function captured, which may be assigned to
+        self.sources = [each.source for each in traced.captured if each.source is not None]
         self.tree: Tree = traced.tree
         # where the lines of an executable shared with an equal program are in this one
         self.moved = moved
@@ -126,11 +125,8 @@ class Compiled:
 
     @property
     def hidden(self) -> list[Any]:
-        """The program's arguments for captured arrays, which may have been assigned to."""
-        if self._hidden is None or any(map(is_not, map(memory_of, self._sources), self._seen)):
-            self._seen = [memory_of(source) for source in self._sources]
-            self._hidden = list(self.traced.hidden)
-        return self._hidden
+        """The program's arguments for captured arrays."""
+        return list(self.traced.hidden) if self.sources else self._hidden
 
     def run(self, flat: list[Any], donated: Donated | None = None) -> list[Any]:
         """The results' leaves; raises Fault."""
@@ -211,7 +207,7 @@ class Entry(Specialised[Compiled]):
         runnable = getattr(compiled.executable, "runnable", None)
         if type(runnable) is not OnCpu or compiled.flags or compiled.checks is not None:
             return None
-        rest = compiled.tree, AS_THEY_ARE, ones, compiled._sources
+        rest = compiled.tree, AS_THEY_ARE, ones, compiled.sources
         return Direct(runnable.program, compiled.hidden, *rest)
 
     def __call__(self, flat: list[Any], donated: Donated | None = None) -> Any:

@@ -117,7 +117,7 @@ class Ragged(Node, Verbs, Elementwise, Reductions):
         """Where each row begins, and at last where the last one ends: i64[rows + 1]. Assignments to
         them change no rows."""
         offsets: Array = self._offsets
-        return separate(offsets)
+        return separate(offsets) if isinstance(offsets, Array) else offsets
 
     @property
     def lengths(self) -> Array:

@@ -117,11 +117,6 @@ def at_hand(array: HostArray) -> Values | None:
     return array.resident.copied if type(array) is DeviceArray else array.to_numpy()
 
 
-def memory_of(array: HostArray) -> object:
-    """What holds the elements: another object once the array has been assigned to."""
-    return array.resident if type(array) is DeviceArray else array.to_numpy()
-
-
 def shaped(array: HostArray, shape: tuple[int, ...]) -> HostArray:
     """The same elements under another shape, where they are; raises ValueError."""
     if type(array) is HostArray:

@@ -17,6 +17,7 @@ check finds what wrapped, but a length may not.
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -27,6 +28,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from flatweave.base.dtypes import DType, as_dtype, i64
+from flatweave.base.errors import EscapedArrayError
 from flatweave.base.locks import in_every_child
 from flatweave.base.source import Location
 from flatweave.terms.build import Builder, index
@@ -46,17 +48,19 @@ class Part(NamedTuple):
     is_first: bool
 
 
-class Captured(NamedTuple):
+class Captured:
     """The values of an array from outside of a function; the array of ours that has them, if one
     has, and what reads them of it."""
 
-    values: Any
-    source: Any
-    read: Callable[[Any], Any] | None
+    def __init__(self, values: Any, source: Any, read: Callable[[Any], Any] | None) -> None:
+        self.values, self.source, self.read = values, source, read
 
     def now(self) -> Any:
-        """The values that the array has now."""
-        return self.values if self.read is None else self.read(self.source)
+        """The values that the array has now; those that it had where it has been donated since."""
+        if self.read is not None:
+            with contextlib.suppress(EscapedArrayError):
+                self.values = self.read(self.source)
+        return self.values
 
 
 class Trace:

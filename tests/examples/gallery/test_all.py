@@ -10,10 +10,13 @@ FOLDER = ROOT / "examples" / "gallery"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.py"))
 SIZES = {  # few enough for loops in Python; at one element, and past a block where that is cheap
     "alignment": (1, 20),
+    "byte_pairs": (0, 1, 400),
+    "csv_columns": (0, 1, 130),
     "escape_times": (1, 30),
     "json_index": (0, 1, 130),
     "labelling": (1, 40),
     "life": (1, 40),
+    "log_lines": (0, 1, 130),
     "box_filter": (1, 40),
     "minhash": (1, 12),
     "option": (1000, 3000),
