@@ -149,7 +149,8 @@ def test_as_python_sees_it():
     """Copies are the same rows, `in` looks at elements, and there is no truth and no shape."""
     rows, nested = fw.ragged([[1, 2], [], [3]]), fw.ragged([[[1], [2, 3]], []])
 
-    assert copy.copy(rows) is copy.deepcopy(rows) is rows
+    assert copy.copy(rows) is not rows is not copy.deepcopy(rows)
+    assert copy.copy(rows).tolist() == copy.deepcopy(rows).tolist() == [[1, 2], [], [3]]
     assert 3 in rows
     assert 3 in nested
     assert 4 not in rows

@@ -197,8 +197,8 @@ def _warn_of_parts(x: HostArray) -> None:
 
 
 def _is_stored_back(where: Location) -> bool:
-    """Whether a line is `x[key] += v`, for which Python assigns `x[key]` to a name of its own,
-    changes that, and writes it to `x[key]`: it then turns three or more values of its stack."""
+    """Whether a line is `x[key] += v`. Python computes `part = x[key]; part += v; x[key] = part`
+    on its stack, and the instruction after the addition is a SWAP of three values or more."""
     code, at = where.bytecode
     at += 2
     while code[at : at + 1] == CACHE:
