@@ -2,8 +2,7 @@
 
     python examples/gallery/log_lines.py
 
-A state machine of two bits says which spaces end a field: none between quotes or brackets. Every
-byte is a function of its state, so a scan over composition gives all states at once.
+Line ends are found all at once; then each line is read from its start, as a loop would read it.
 
 Before: a regular expression in Python.
 """
@@ -16,34 +15,33 @@ import flatweave as fw
 
 PEER = "Python"
 
-FIELDS = 7  # host, identity, user, [time], "request", status, size
 LINE = re.compile(rb'\S+ \S+ \S+ \[[^:]*:(\d\d):(\d\d):(\d\d)[^\]]*\] "[^"]*" (\d+) (\d+|-)\n')
 
 
 @fw.jit
 def program(text):
     """A table of three columns; "-" for a size is 0."""
-    quoted = fw.scan(fw.bitwise_xor, False, text == ord('"'))
-    opened, closed = text == ord("["), text == ord("]")
-    turns = (opened | closed, opened)  # whether a byte says if the next ones are in brackets
-    last = fw.scan(lambda f, g: (f[0] | g[0], fw.where(g[0], g[1], f[1])), (False, False), turns)
-    space = (text == ord(" ")) & ~last[1]
-    ends = ~quoted & (space | (text == ord("\n")))
-    ends = fw.filter(lambda i: ends[i], fw.iota(text.shape[0])).reshape(-1, FIELDS)
+    ends = fw.flatnonzero(text == ord("\n"))
+    starts = fw.concat([fw.zeros(1, fw.i64), ends + 1])[:-1]
+
+    def after(start, byte):
+        return fw.while_loop(lambda i: text[i] != ord(byte), lambda i: i + 1, start) + 1
 
     def number(start, end):
         def digit(i, value):
-            return value * 10 + (text[i] - ord("0")).astype(fw.i64)
+            return value * 10 + text[i].astype(fw.i64) - ord("0")
 
         return fw.fori_loop(start, end, digit, fw.i64(0))
 
-    def line(end):
-        clock = fw.while_loop(lambda i: text[i] != ord(":"), lambda i: i + 1, end[2]) + 1
+    def line(start, end):
+        clock = after(after(start, "["), ":")
+        status = after(after(clock, '"'), '"') + 1
+        size = after(status, " ")
         hour, minute, second = (number(clock + k, clock + k + 2) for k in (0, 3, 6))
-        size = fw.where(text[end[5] + 1] == ord("-"), end[6], end[5] + 1)
-        return hour * 3600 + minute * 60 + second, number(end[4] + 1, end[5]), number(size, end[6])
+        digits = fw.where(text[size] == ord("-"), end, size)
+        return hour * 3600 + minute * 60 + second, number(status, size - 1), number(digits, end)
 
-    return fw.map(line, ends)
+    return fw.map(line, starts, ends)
 
 
 def before(text):

@@ -143,7 +143,17 @@ class KernelError(UserError, RuntimeError):
 
 class CopyWarning(UserWarning):
     """A part of another array is assigned to, which leaves the whole as it is:
-    `part = x[2:5]; part += 1`. Write `x[2:5] += 1` to change `x`."""
+    `part = x[2:5]; part += 1`. Write `x[2:5] += 1` to change `x`.
+
+    Source: `pandas.errors.ChainedAssignmentError`.
+
+        >>> x = fw.iota(4)
+        >>> x[2:] += 10
+        >>> part = x[2:].copy()  # without the copy the next line warns
+        >>> part[0] = 7
+        >>> x, part
+        (Array([ 0,  1, 12, 13], dtype=int64), Array([ 7, 13], dtype=int64))
+    """
 
 
 class Unsupported(UserError, NotImplementedError):
