@@ -28,6 +28,7 @@ ROWS = [
     ("profiler",),
     ("tools", "kernel", "page", "__init__"),
     ("tables", "strings", "numpy_functions"),
+    ("awkward", "duckdb", "pandas", "polars"),
     ("__main__",),
 ]
 ROW = {unit: number for number, row in enumerate(ROWS) for unit in row}

@@ -1,0 +1,47 @@
+"""Functions of Flatweave in SQL of DuckDB, through Arrow.
+
+    register(con, "area", f, ["DOUBLE", "DOUBLE"], "DOUBLE")
+    con.sql("SELECT area(width, height) FROM boards")       f of a block of rows at a time
+    columns(con.sql("SELECT * FROM boards"))                {"width": Array, "height": Array}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from inspect import Parameter, Signature
+from typing import Any
+
+import duckdb
+import pyarrow
+
+import flatweave as fw
+from flatweave.tables.library_columns import taken
+
+
+def register(
+    connection: Any, name: str, f: Callable[..., Any], parameters: Sequence[Any], result: Any,
+    *, elements: bool = True,
+) -> None:  # fmt: skip
+    """Let SQL call `f` by this name: `f` of the elements of its arguments, as `fw.map` calls it, or
+    of whole columns unless `elements`.
+
+    `parameters` and `result` are types of DuckDB or their names. DuckDB calls it for some thousand
+    rows at a time, so each result must depend on its row alone. NULL is a missing value.
+    """
+    types = [duckdb.type(each) if isinstance(each, str) else each for each in parameters]
+
+    def call(*columns: Any) -> Any:
+        arrays = [taken(column) for column in columns]
+        return pyarrow.array(fw.map(f, *arrays) if elements else f(*arrays))
+
+    names = [Parameter(f"x{k}", Parameter.POSITIONAL_ONLY) for k in range(len(types))]
+    call.__signature__ = Signature(names)  # type: ignore[attr-defined]  # DuckDB counts them
+    connection.create_function(
+        name, call, types, result, type="arrow", null_handling="special"
+    )  # fmt: skip
+
+
+def columns(relation: Any) -> dict[str, Any]:
+    """The columns of what a query gives, by their names."""
+    table = pyarrow.table(relation)
+    return {name: taken(table[name].combine_chunks()) for name in table.column_names}

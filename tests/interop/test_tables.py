@@ -1,0 +1,94 @@
+"""`import flatweave.pandas`, `.polars`, `.duckdb`, `.awkward`, with the libraries themselves."""
+
+import numpy as np
+import pytest
+
+import flatweave as fw
+
+COLUMNS = {
+    "k": ["b", "a", "b", "c"], "v": [1.0, 2.0, 3.0, 4.0], "n": [1, 2, 3, 4],
+}  # fmt: skip
+ROWS = [("a", 2.0, 2), ("b", 4.0, 3), ("c", 4.0, 4)]
+
+
+def test_pandas():
+    """Columns in and out, with their index; groups as pandas'."""
+    pd = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    pytest.importorskip("flatweave.pandas")
+    df = pd.DataFrame(COLUMNS, index=[10, 20, 30, 40])
+    mine = df.fw.group_by("k", total=("v", "sum"), most=("n", fw.max))
+    theirs = df.groupby("k").agg(total=("v", "sum"), most=("n", "max"))
+
+    assert np.shares_memory(df.fw["v"].to_numpy(), df["v"].to_numpy())
+    assert df.fw.map(lambda v, n: v * n, "v", "n").equals(df.v * df.n)
+    assert df.fw.apply(lambda v: {"s": v + 1, "t": v}, "v").equals(pd.DataFrame(
+        {"s": df.v + 1, "t": df.v}
+    ))  # fmt: skip
+    assert df.v.fw.apply(fw.cumsum).equals(df.v.cumsum())
+    assert df.k.fw.apply(lambda k: k.upper()).tolist() == ["B", "A", "B", "C"]
+    assert [(key, *row) for key, row in zip(mine.index, mine.to_numpy(), strict=True)] == ROWS
+    assert mine.to_numpy().tolist() == theirs.to_numpy().tolist()
+    two = df.fw.group_by(["k", "n"], mean=(("v", "n"), lambda v, n: fw.sum(v * n)))
+    assert (two.index.names, two["mean"].tolist()) == (["k", "n"], [4.0, 1.0, 9.0, 16.0])
+    missing = pd.Series([1, None, 3], dtype="Int64")
+    assert missing.fw.map(lambda x: x * 2).tolist() == [2, pd.NA, 6]
+    with pytest.raises(fw.ArgumentError, match="a column and a function"):
+        df.fw.group_by("k", total="sum")
+
+
+def test_polars():
+    """Namespaces of frames, lazy frames and expressions."""
+    pl = pytest.importorskip("polars")
+    pytest.importorskip("flatweave.polars")
+    df = pl.DataFrame(COLUMNS)
+    mine = df.fw.group_by("k", total=("v", "sum"), most=("n", fw.max))
+
+    assert mine.rows() == ROWS
+    assert df.fw.map(lambda v, n: v * n, "v", "n").to_list() == [1, 4, 9, 16]
+    assert df.fw.apply(lambda v: {"s": v + 1}, "v").to_dict(as_series=False) == {"s": [2, 3, 4, 5]}
+    assert df.select(pl.col("v").fw.map(lambda x: x * x, pl.Float64))["v"].to_list() == [
+        1, 4, 9, 16
+    ]  # fmt: skip
+    together = pl.struct("v", "n").fw.apply(lambda v, n: v + fw.cumsum(n), pl.Float64)
+    assert df.lazy().select(together.alias("s")).collect()["s"].to_list() == [2, 5, 9, 14]
+    lazy = df.lazy().fw.apply(lambda t: {"w": t["v"] * 2, "k": t["k"]},
+                              {"w": pl.Float64, "k": pl.String})  # fmt: skip
+    assert lazy.filter(pl.col("w") > 4).collect().rows() == [(6.0, "b"), (8.0, "c")]
+    empty = pl.Series("x", [1, None]).to_frame()
+    assert empty.select(pl.col("x").fw.map(lambda x: x + 1, pl.Int64))["x"].to_list() == [2, None]
+
+
+def test_duckdb():
+    """Functions in SQL, with NULL and text; tables as columns."""
+    duckdb = pytest.importorskip("duckdb")
+    ours = pytest.importorskip("flatweave.duckdb")
+    con = duckdb.connect()
+    con.sql("CREATE TABLE t AS SELECT i, i * 0.5 AS x, 'w' || i AS w FROM range(5000) r(i)")
+    con.sql("INSERT INTO t VALUES (NULL, 1, NULL)")
+    ours.register(con, "f", lambda i, x: i * x, ["BIGINT", "DOUBLE"], "DOUBLE")
+    ours.register(con, "up", lambda w: w.upper(), ["VARCHAR"], "VARCHAR", elements=False)
+
+    found = con.sql("SELECT f(i, CAST(x AS DOUBLE)) AS y FROM t ORDER BY i").fetchall()
+    assert found == [(i * i / 2,) for i in range(5000)] + [(None,)]
+    texts = con.sql("SELECT up(w) AS u FROM t WHERE i < 3 ORDER BY i").fetchall()
+    assert texts == [("W0",), ("W1",), ("W2",)]
+    table = ours.columns(con.sql("SELECT i, w FROM t WHERE i < 3 ORDER BY i"))
+    assert (table["i"].tolist(), table["w"].tolist()) == ([0, 1, 2], ["w0", "w1", "w2"])
+
+
+def test_awkward():
+    """There and back: records, lists, options, text."""
+    ak = pytest.importorskip("awkward")
+    ours = pytest.importorskip("flatweave.awkward")
+    for value in (
+        [1.5, 2.5], [1, None, 3], [[1, 2], [], [3]], [[[1], []], []], ["a", "ü", ""], ["a", None],
+        [[1, None], [], [3]], [{"x": 1, "y": [1.5, 2.5]}, {"x": 2, "y": []}], [(1, 2.5), (3, 4.5)],
+        [{"x": {"z": None}, "y": "a"}, {"x": {"z": 2}, "y": "b"}], [[{"x": 1}], []], [["a"], []],
+    ):  # fmt: skip
+        array = ak.Array(value)
+        assert ours.to(ours.of(array)).to_list() == array.to_list()
+    numbers = ak.Array([1.0, 2.0])
+    assert np.shares_memory(ours.of(numbers).to_numpy(), numbers.layout.data)
+    with pytest.raises(fw.UserError):
+        ours.of(ak.Array([[1], [2, 3], None]))
