@@ -23,7 +23,7 @@ KINDS = (fw.i64, str, fw.f64, str)
 
 @fw.jit
 def fields(text):
-    """The content of all fields, one after the other, and where each of them ends."""
+    """The content of all fields in order, and the end of each field."""
     quotes = text == QUOTE
     inside = fw.scan(fw.bitwise_xor, False, quotes)
     ends = ~inside & ((text == COMMA) | (text == LINE))

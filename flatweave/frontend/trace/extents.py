@@ -14,7 +14,7 @@ from flatweave.base.errors import NegativeExtentError, ShapeError
 from flatweave.base.source import user_location
 from flatweave.frontend.trace.run_time_checks import check, check_message, fit, is_refused, total
 from flatweave.frontend.trace.tracers import extent_of
-from flatweave.frontend.values.array import Tracer, origin
+from flatweave.frontend.values.array import Tracer
 from flatweave.frontend.values.scope import Part, current
 from flatweave.terms.build import index
 from flatweave.terms.syntax import Atom, Const, Var
@@ -234,3 +234,18 @@ def scalar_i64(atom: Atom, weak: bool = False) -> Tracer:
     """An i64 atom as the user sees it."""
     assert atom.type is i64
     return Tracer(atom, current().home((atom,)), weak)
+
+
+def origin(value: Tracer) -> str:
+    """Where a traced value came from: `from argument 1 of saxpy`, `from saxpy.py:12`."""
+    atom = value.atom
+    if not isinstance(atom, Var):
+        return ""
+    known = value.scope.trace.origins.get(atom)
+    if known is not None:
+        return known
+    home = value.scope.trace.homes[atom]
+    for let in reversed(home.builder.lets):
+        if atom in let.vars:
+            return f"from {let.where}" if let.where and let.where.is_known else ""
+    return ""

@@ -30,6 +30,7 @@ from flatweave.base.source import asides, user_location
 from flatweave.frontend.trace.extents import ONE, ZERO
 from flatweave.frontend.trace.tracers import as_tracer, emit, stored
 from flatweave.frontend.values.array import HostArray, Tracer, kind_of
+from flatweave.frontend.values.exchange import Captured
 from flatweave.frontend.values.number_formats import (
     OF,
     Complex,
@@ -39,7 +40,7 @@ from flatweave.frontend.values.number_formats import (
     is_short,
     pairs_of,
 )
-from flatweave.frontend.values.scope import Captured, Scope, Trace, current, entered
+from flatweave.frontend.values.scope import Scope, Trace, current, entered
 from flatweave.frontend.values.tree import Tree, flatten, map_leaves, paths
 from flatweave.ops import Generate, Index, Weave
 from flatweave.terms.build import index

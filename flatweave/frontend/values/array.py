@@ -22,7 +22,7 @@ from flatweave.frontend.values.exchange import HOST, Exchange, Values, on_device
 from flatweave.frontend.values.public_names import Methods
 from flatweave.frontend.values.scope import STATE, Scope
 from flatweave.runtime.lazy_import import opened
-from flatweave.terms.syntax import ArrayType, Atom, Const, Var
+from flatweave.terms.syntax import ArrayType, Atom, Const
 
 SHOWN = 100  # elements that repr shows in full
 Number: TypeAlias = bool | int | float | complex  # an element as Python has it
@@ -78,21 +78,11 @@ class Array(operators.Operators):
         """Let this object stand for the value of another one of its class."""
         raise NotImplementedError
 
-    def copy(self) -> Self:
-        """An array of the same elements; the memory is copied when one of the two is assigned to.
-
-        >>> xs = fw.iota(3)
-        >>> ys = xs.copy()
-        >>> ys[0] = 7
-        >>> xs, ys
-        (Array([0, 1, 2], dtype=int64), Array([7, 1, 2], dtype=int64))
-        """
+    def copy(self, order: Any = "C") -> Self:
+        """Another array of these elements, in row-major order; memory is copied when it changes."""
         return separate(self)
 
-    __copy__ = copy
-
-    def __deepcopy__(self, memo: Any) -> Self:
-        return separate(self)
+    __copy__ = __deepcopy__ = copy
 
 
 A = TypeVar("A", bound=Array)
@@ -203,7 +193,6 @@ class HostArray(Exchange, Array):
         return host_array, (self._values,)
 
     def _become(self, other: Any) -> None:
-        """Let this object stand for the value of another one."""
         self._values = other._values
 
 
@@ -248,7 +237,6 @@ class Tracer(Array):
             raise untraceable.attribute(name)
 
     def _become(self, other: Any) -> None:
-        """Let this object stand for the value of another one."""
         self.atom, self.scope, self.weak = other.atom, other.scope, other.weak
 
     @property
@@ -410,18 +398,3 @@ def extent_text(extent: Atom, scope: Scope) -> str:
     if isinstance(extent, Const):
         return str(extent.value)
     return str(scope.trace.hints.get(extent, "?"))
-
-
-def origin(value: Tracer) -> str:
-    """Where a traced value came from: `from argument 1 of saxpy`, `from saxpy.py:12`."""
-    atom = value.atom
-    if not isinstance(atom, Var):
-        return ""
-    known = value.scope.trace.origins.get(atom)
-    if known is not None:
-        return known
-    home = value.scope.trace.homes[atom]
-    for let in reversed(home.builder.lets):
-        if atom in let.vars:
-            return f"from {let.where}" if let.where and let.where.is_known else ""
-    return ""

@@ -7,8 +7,7 @@
     values_of(b"abc")            a view of the bytes, u8
     values_of("text")            None: not an array
 
-Who shares memory promises not to write to it: an array of ours changes by assignment only
-(docs/decisions/memory_and_systems.md).
+Who shares memory promises not to write to it (docs/decisions/memory_and_systems.md).
 """
 
 from __future__ import annotations
@@ -24,17 +23,9 @@ from flatweave.base.dtypes import bf16, native, short_float
 from flatweave.base.errors import ArgumentError, ShapeError, UserError
 from flatweave.base.pretty import counted
 from flatweave.frontend.values import exchange
-from flatweave.frontend.values.array import (
-    METHODS,
-    Array,
-    HostArray,
-    Tracer,
-    host_array,
-    kind_of,
-    separate,
-)
+from flatweave.frontend.values.array import METHODS, Array, HostArray, Tracer, host_array, kind_of
 from flatweave.frontend.values.datetimes import Times
-from flatweave.frontend.values.exchange import on_device
+from flatweave.frontend.values.exchange import Values, on_device
 from flatweave.frontend.values.foreign_arrays import (
     check_nan,
     check_nulls,
@@ -50,7 +41,6 @@ from flatweave.frontend.values.tree import Node, is_node
 from flatweave.runtime.cpu import shared
 from flatweave.scalar.ops import evaluate
 
-Values = np.ndarray[Any, np.dtype[Any]]
 NUMBER = (bool, int, float, complex, np.generic)
 
 
@@ -244,7 +234,7 @@ def asarray(
     if isinstance(traced, Tracer):
         if traced.is_gone:
             raise traced.escaped()
-        array: Array = separate(value) if copy else value
+        array: Array = value.copy() if copy else value
         return array if dtype is None else array.astype(dtype)
     if isinstance(value, list) and (stacked := METHODS["stacked"](value, name)) is not None:
         return asarray(stacked, dtype)
@@ -278,8 +268,7 @@ def asarray(
 def array(value: Any, dtype: Any = None, *, copy: bool | None = True) -> Array:
     """A copy of a NumPy array, list, scalar, buffer or DLPack object, as an array of ours.
 
-    The memory of an array of ours is copied when one of the two is assigned to; `asarray` shares
-    memory where it can.
+    `asarray` shares memory where it can.
 
     Types: what holds numbers `-> t[..]`, of its dtype or of `dtype`. Raises what `asarray` does.
     Source: `numpy.array`.
@@ -287,8 +276,9 @@ def array(value: Any, dtype: Any = None, *, copy: bool | None = True) -> Array:
         >>> fw.array([1, 2], fw.f32)
         Array([1., 2.], dtype=float32)
     """
-    found = asarray(value, dtype, copy=None if isinstance(value, Array) and copy else copy)
-    return separate(found) if copy and found is value else found
+    if copy and isinstance(value, Array):
+        return asarray(value, dtype).copy()
+    return asarray(value, dtype, copy=copy)
 
 
 def _is(value: Any, dtype: np.dtype[Any] | None) -> bool:

@@ -13,13 +13,15 @@ other device.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from flatweave.base.dtypes import brain_float
-from flatweave.base.errors import ArgumentError
+from flatweave.base.errors import ArgumentError, EscapedArrayError
 from flatweave.frontend.values.arrow_interface import capsules, numbers, with_missing
 
 HOST = "cpu"
@@ -88,6 +90,21 @@ def _type_in(capsule: object) -> ctypes.Array[ctypes.c_uint8]:
     """The kind of the elements in a capsule and their bits, to be read and written."""
     name = next(name for name in TENSOR if _is_named(capsule, name))
     return (ctypes.c_uint8 * 2).from_address(_pointer_in(capsule, name) + TENSOR[name] + TYPE)
+
+
+class Captured:
+    """The values of an array from outside of a function; the array of ours that has them, if one
+    has, and what reads them of it."""
+
+    def __init__(self, values: Any, source: Any, read: Callable[[Any], Any] | None) -> None:
+        self.values, self.source, self.read = values, source, read
+
+    def now(self) -> Any:
+        """The values that the array has now; those that it had where it has been donated since."""
+        if self.read is not None:
+            with contextlib.suppress(EscapedArrayError):
+                self.values = self.read(self.source)
+        return self.values
 
 
 CPU = 1  # DLPack's number for host memory

@@ -17,7 +17,6 @@ check finds what wrapped, but a length may not.
 
 from __future__ import annotations
 
-import contextlib
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -28,9 +27,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from flatweave.base.dtypes import DType, as_dtype, i64
-from flatweave.base.errors import EscapedArrayError
 from flatweave.base.locks import in_every_child
 from flatweave.base.source import Location
+from flatweave.frontend.values.exchange import Captured
 from flatweave.terms.build import Builder, index
 from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Let, Op, Type, Var
 
@@ -46,21 +45,6 @@ class Part(NamedTuple):
     whole: Atom
     cut: Any
     is_first: bool
-
-
-class Captured:
-    """The values of an array from outside of a function; the array of ours that has them, if one
-    has, and what reads them of it."""
-
-    def __init__(self, values: Any, source: Any, read: Callable[[Any], Any] | None) -> None:
-        self.values, self.source, self.read = values, source, read
-
-    def now(self) -> Any:
-        """The values that the array has now; those that it had where it has been donated since."""
-        if self.read is not None:
-            with contextlib.suppress(EscapedArrayError):
-                self.values = self.read(self.source)
-        return self.values
 
 
 class Trace:
@@ -127,8 +111,7 @@ class Trace:
         self, values: Any, pairs: bool = False, source: Any = None,
         read: Callable[[Any], Any] | None = None,
     ) -> Var:
-        """An array that a function reads without taking it as an argument: in later calls what
-        `read` gives of the array that is its `source`, which may have been assigned to."""
+        """An array that a function reads without taking it as an argument (see `Captured`)."""
         key = id(values if source is None else source)
         var = self._captured.get(key)
         if var is None:
