@@ -18,7 +18,8 @@ import numpy as np
 from flatweave.base.errors import ArgumentError, UserError
 from flatweave.frontend.ragged.ragged import Ragged
 from flatweave.frontend.values.array import METHODS, Array, Tracer, host_array
-from flatweave.frontend.values.asarray import Values, contents
+from flatweave.frontend.values.asarray import contents
+from flatweave.frontend.values.exchange import Values
 from flatweave.frontend.values.foreign_arrays import filled
 from flatweave.frontend.values.tree import is_node, map_leaves
 from flatweave.runtime.cpu import shared
