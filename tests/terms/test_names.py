@@ -2,7 +2,7 @@
 
 import pytest
 
-from flatweave.passes.sweeps import LocalNames
+from flatweave.passes.rewrite import LocalNames
 from flatweave.terms.build import Names
 
 
