@@ -25,7 +25,7 @@ from flatweave.kernel_ir.host import Launch, Role
 from flatweave.kernel_ir.syntax import Unit
 from flatweave.kernel_ir.text import print_unit
 from flatweave.lower.program import lower
-from flatweave.lower.schedule.text import print_plans
+from flatweave.lower.schedule.plan import print_plans
 from flatweave.passes.array_pass import ArrayPass, Explain, check_order, leading_to
 from flatweave.passes.audit import audit
 from flatweave.passes.branches.into_branches import into_branches

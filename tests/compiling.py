@@ -21,7 +21,7 @@ from flatweave.base.records import replace
 from flatweave.base.schedule import Schedule
 from flatweave.codegen.llvm.unit import load
 from flatweave.frontend.call.eager import COMPILER
-from flatweave.frontend.call.fingerprint import fingerprint
+from flatweave.frontend.call.signature import fingerprint
 from flatweave.runtime import native
 from flatweave.runtime.llvm_passes import LIGHT, RAW
 from flatweave.terms.traverse import walk_lets

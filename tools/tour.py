@@ -23,7 +23,7 @@ from flatweave.kernel_ir.syntax import Unit
 from flatweave.kernel_ir.text import print_unit
 from flatweave.lower.machine.machine import CPU_AVX512, OPENCL
 from flatweave.lower.program import lower
-from flatweave.lower.schedule.text import print_plans
+from flatweave.lower.schedule.plan import print_plans
 from flatweave.pipeline import optimise
 from flatweave.tools.show import changes
 

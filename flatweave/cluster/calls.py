@@ -24,8 +24,13 @@ from flatweave.cluster.in_process import in_process
 from flatweave.cluster.steps import Divided, print_divided
 from flatweave.frontend.call.compiled import Stages, owned
 from flatweave.frontend.call.contexts import PLACE
-from flatweave.frontend.call.fingerprint import fingerprint
-from flatweave.frontend.call.signature import Specialisation, Specialised, arrays_of, keep
+from flatweave.frontend.call.signature import (
+    Specialisation,
+    Specialised,
+    arrays_of,
+    fingerprint,
+    keep,
+)
 from flatweave.frontend.ragged.chunked import chunked_tree
 from flatweave.frontend.trace.run_time_checks import user_error
 from flatweave.frontend.trace.trace import Traced

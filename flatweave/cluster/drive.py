@@ -36,8 +36,7 @@ from flatweave.cluster.windows import (
     shorter_by_one,
 )
 from flatweave.frontend.call.eager import compile_program
-from flatweave.frontend.call.fingerprint import fingerprint
-from flatweave.frontend.call.signature import keep
+from flatweave.frontend.call.signature import fingerprint, keep
 from flatweave.frontend.values.chunked import Chunked, Piece
 from flatweave.terms.rules import array_type
 from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Let, Var

@@ -27,8 +27,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from flatweave.base.records import replace
-from flatweave.lower.schedule.plan import SweepPlan
-from flatweave.lower.schedule.text import parse_plans, print_plans
+from flatweave.lower.schedule.plan import SweepPlan, parse_plans, print_plans
 from flatweave.nest.schedule import (
     BY_PANELS,
     Axis,

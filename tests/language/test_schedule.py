@@ -7,7 +7,7 @@ import pytest
 
 import flatweave as fw
 from flatweave.base.config import config
-from flatweave.lower.schedule.text import parse_plans
+from flatweave.lower.schedule.plan import parse_plans
 from tests.language.agreement import same
 
 IDX = np.array([2, 0, 2, 9, 1])

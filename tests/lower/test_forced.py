@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import flatweave as fw
-from flatweave.lower.schedule.plan import SweepPlan
-from flatweave.lower.schedule.text import parse_plans, print_plans
+from flatweave.lower.schedule.plan import SweepPlan, parse_plans, print_plans
 from flatweave.terms.traverse import walk_lets
 
 XS = np.arange(1000, dtype=np.float64) % 17

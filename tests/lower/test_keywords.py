@@ -9,7 +9,7 @@ from flatweave.base.errors import ArgumentError
 from flatweave.base.schedule import Schedule
 from flatweave.lower.machine.machine import CPU_AVX512, CUDA, OPENCL
 from flatweave.lower.program import lower
-from flatweave.lower.schedule.text import print_plans
+from flatweave.lower.schedule.plan import print_plans
 from tests.codegen.device_programs import traced
 
 MACHINES = {"cpu": CPU_AVX512, "opencl": OPENCL, "cuda": CUDA}

@@ -14,8 +14,14 @@ from flatweave.lower.machine.thresholds import LONG_ROW, ROW_AT_ONCE, ROW_OF_REA
 from flatweave.lower.program import lower
 from flatweave.lower.scatter.choose import VARIANTS, plan_of
 from flatweave.lower.schedule.facts import SweepFacts
-from flatweave.lower.schedule.plan import Carry, ScatterChoice, SweepPlan, When
-from flatweave.lower.schedule.text import parse_plans, print_plans
+from flatweave.lower.schedule.plan import (
+    Carry,
+    ScatterChoice,
+    SweepPlan,
+    When,
+    parse_plans,
+    print_plans,
+)
 from flatweave.lower.schedule.verify import verify_plan
 from flatweave.nest.schedule import (
     ALWAYS,

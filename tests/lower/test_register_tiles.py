@@ -13,7 +13,7 @@ from flatweave.lower.machine.machine import BLOCK_WORK, CPU_AVX512, CUDA, OPENCL
 from flatweave.lower.program import lower
 from flatweave.lower.scatter.choose import plan_of
 from flatweave.lower.schedule.facts import SweepFacts
-from flatweave.lower.schedule.text import parse_plans, print_plans
+from flatweave.lower.schedule.plan import parse_plans, print_plans
 from flatweave.lower.schedule.verify import verify_plan
 from flatweave.nest.schedule import BY_PANELS, Axis, Cache, Memory, Split, Unroll, Vectorize
 from flatweave.ops import Sweep

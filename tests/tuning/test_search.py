@@ -9,8 +9,7 @@ import flatweave as fw
 from flatweave.base.config import config
 from flatweave.base.records import replace
 from flatweave.base.schedule import CHOSEN
-from flatweave.lower.schedule.plan import SweepPlan
-from flatweave.lower.schedule.text import parse_plans
+from flatweave.lower.schedule.plan import SweepPlan, parse_plans
 from flatweave.nest.schedule import (
     BY_PANELS,
     Axis,

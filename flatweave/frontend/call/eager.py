@@ -29,7 +29,6 @@ from flatweave.frontend.call.argument_values import TELLING, is_telling
 from flatweave.frontend.call.compiled import Compiled, Entry, Executable
 from flatweave.frontend.call.contexts import in_force
 from flatweave.frontend.call.direct import is_constant, is_for_all
-from flatweave.frontend.call.fingerprint import fingerprint
 from flatweave.frontend.call.operation import EVALUATOR, OPERATIONS, Operation
 from flatweave.frontend.call.shared_ranks import AnyRank, InRows, Run, of_fewer_axes
 from flatweave.frontend.call.signature import (
@@ -37,6 +36,7 @@ from flatweave.frontend.call.signature import (
     LOW,
     Known,
     Specialisation,
+    fingerprint,
     flat_of,
     identity,
     keep,

@@ -13,6 +13,10 @@ A trace knows no sizes, so it takes axes that meet for equally long. Where a cal
 extent 1 to be broadcast, that check fails; then the function is traced once more, those extents
 constants, and such calls take that specialisation from then on. Where an extent that the program
 computes is 1, a specialisation that compares such extents with 1 runs instead.
+
+The structure of a program as a key: equal programs share what was compiled.
+
+    xs: f64[n] -> ys = map f xs in ys    ==>    (params, ((("ys",), "map", fields, ""),), ("ys",))
 """
 
 from __future__ import annotations
@@ -25,7 +29,7 @@ import numpy as np
 
 from flatweave.array_ir.fault import SAME, Fault
 from flatweave.base.config import Switches, config
-from flatweave.base.dtypes import as_dtype, bool_, c128, f64, i64
+from flatweave.base.dtypes import DType, as_dtype, bool_, c128, f64, i64
 from flatweave.base.errors import UserError
 from flatweave.base.locks import Lock
 from flatweave.frontend.call.contexts import PLACE
@@ -38,8 +42,10 @@ from flatweave.frontend.values.foreign_arrays import is_lazy, on_gpu
 from flatweave.frontend.values.number_formats import is_complex, is_short, pairs_of, words_of
 from flatweave.frontend.values.promotion import literal_dtype
 from flatweave.frontend.values.tree import Tree
+from flatweave.ops import Callback
 from flatweave.runtime.devices.arrays import ARRAYS
 from flatweave.runtime.lazy_import import opened
+from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Let, Op, Part, Type, Var
 
 UnitAxes = frozenset[tuple[int, int]]  # of extent 1: (number of the array argument, axis)
 TAKEN = (*ARRAYS, Chunked)
@@ -338,3 +344,45 @@ def stand_in(value: Any) -> object:
     if isinstance(value, TAKEN):
         return np.broadcast_to(np.zeros((), value.dtype), value.shape)
     return value
+
+
+def fingerprint(fn: Lambda) -> tuple[Any, ...]:
+    """The structure of a lambda as nested tuples: equal for programs that mean the same.
+
+    Names come from one counter for each trace, so that traces of equal functions have equal names.
+    """
+    params = tuple((param.name, _type_key(param.type)) for param in fn.params)
+    lets = tuple(
+        (tuple(var.name for var in let.vars), let.op.name, _field_key(let.op), _line_of(let))
+        for let in fn.lets
+    )
+    return params, lets, tuple(_field_key(atom) for atom in fn.results)
+
+
+def _line_of(let: Let) -> str:
+    """The line of a call of a Python function, which what it raises tells."""
+    return str(let.where) if isinstance(let.op, Callback) else ""
+
+
+def _field_key(field: Any) -> object:
+    if isinstance(field, Var):
+        return field.name
+    if isinstance(field, Const):
+        return field.key()
+    if isinstance(field, Lambda):
+        return fingerprint(field)
+    if isinstance(field, tuple):
+        return tuple(_field_key(item) for item in field)
+    if isinstance(field, Op | Part):
+        return tuple(_field_key(value) for value in field.values())
+    return field.name if isinstance(field, DType) else ("is", field)
+
+
+def _type_key(type_: Type) -> str | tuple[str, tuple[float | int | str, ...]]:
+    if isinstance(type_, ArrayType):
+        return (type_.dtype.name, tuple(_extent_key(extent) for extent in type_.shape))
+    return type_.name if isinstance(type_, DType) else repr(type_)
+
+
+def _extent_key(extent: Atom) -> float | int | str:
+    return extent.name if isinstance(extent, Var) else extent.value

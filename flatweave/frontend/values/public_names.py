@@ -71,8 +71,8 @@ PUBLIC = {
     "frontend.values.asarray": "array asarray from_dlpack",
     "frontend.values.chunked": "Chunked",
     "numpy_functions.arranging": (
-        "append atleast_1d atleast_2d column_stack diag fliplr flipud hstack ravel rot90 split "
-        "swapaxes vstack"
+        "append atleast_1d atleast_2d column_stack diag fliplr flipud hstack pad ravel rot90 "
+        "split swapaxes vstack"
     ),
     "numpy_functions.comparing": (
         "allclose degrees fmax fmin fmod heaviside isclose polyval radians select sinc"
@@ -84,12 +84,10 @@ PUBLIC = {
         "nan_to_num nanargmax nanargmin nancumprod nancumsum nanmax nanmean nanmedian nanmin "
         "nanpercentile nanprod nanquantile nanstd nansum nanvar"
     ),
-    "numpy_functions.padding": "pad",
     "numpy_functions.products": "einsum inner kron",
-    "numpy_functions.searching": "argwhere bincount digitize flatnonzero",
     "numpy_functions.sets": (
-        "intersect1d isin setdiff1d setxor1d union1d unique unique_all unique_counts "
-        "unique_inverse unique_values"
+        "argwhere bincount digitize flatnonzero intersect1d isin setdiff1d setxor1d union1d "
+        "unique unique_all unique_counts unique_inverse unique_values"
     ),
     "numpy_functions.statistics": "average corrcoef cov median percentile ptp quantile",
     "profiler.profile": "Explanation Profile explain profile",

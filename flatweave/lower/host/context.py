@@ -20,8 +20,16 @@ from flatweave.kernel_ir.host import Alloc, Choice, Free, IsUnique, Launch, Role
 from flatweave.kernel_ir.op import dtype_in
 from flatweave.kernel_ir.syntax import Kernel, Later, Store
 from flatweave.kernel_passes.distribute import distribute_kernel
-from flatweave.lower.host.positions import place_blocks, write_copy, write_places
-from flatweave.lower.kernel.builder import HostArray, HostScope, KernelBuilder, Sites, to_give
+from flatweave.lower.kernel.builder import (
+    HostArray,
+    HostScope,
+    KernelBuilder,
+    Sites,
+    place_blocks,
+    to_give,
+    write_copy,
+    write_places,
+)
 from flatweave.lower.machine.machine import Machine
 from flatweave.lower.schedule.forced import read_forced
 from flatweave.lower.schedule.plan import SweepPlan

@@ -66,8 +66,7 @@ from flatweave.lower.scatter.strided import Strided
 from flatweave.lower.schedule.choose import plan_sweep
 from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.forced import as_keywords, check_forced, why_refused
-from flatweave.lower.schedule.plan import ScatterChoice, SweepPlan, When
-from flatweave.lower.schedule.scatter_variant import ScatterVariant
+from flatweave.lower.schedule.plan import ScatterChoice, ScatterVariant, SweepPlan, When
 from flatweave.lower.schedule.verify import verify_plan
 from flatweave.lower.update.atomic import UPDATES
 from flatweave.terms.build import FALSE, TRUE, Builder, index

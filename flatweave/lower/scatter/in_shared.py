@@ -26,8 +26,7 @@ from flatweave.lower.scatter.scattering import Scattering, Source, bytes_of
 from flatweave.lower.scatter.shared_copies import Copies, SharedCopies, bytes_for_copies, stride_of
 from flatweave.lower.scatter.sorted import with_flag
 from flatweave.lower.schedule.facts import SweepFacts
-from flatweave.lower.schedule.plan import When
-from flatweave.lower.schedule.scatter_variant import neutral_of
+from flatweave.lower.schedule.plan import When, neutral_of
 from flatweave.lower.sweep.writer import KernelWriter
 from flatweave.lower.traverse.steps import Position, State, warp_index
 from flatweave.ops import ScatterReduce

@@ -35,8 +35,7 @@ from flatweave.lower.scatter.scattering import (
     widened,
 )
 from flatweave.lower.schedule.facts import SweepFacts
-from flatweave.lower.schedule.plan import When
-from flatweave.lower.schedule.scatter_variant import NOT_COMBINED, combining, neutral_of
+from flatweave.lower.schedule.plan import NOT_COMBINED, When, combining, neutral_of
 from flatweave.lower.sweep.writer import KernelWriter
 from flatweave.lower.traverse.steps import Position, State
 from flatweave.lower.traverse.traversal import flat

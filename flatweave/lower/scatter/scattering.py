@@ -26,8 +26,7 @@ from flatweave.lower.kernel.operators import called_for_nan
 from flatweave.lower.machine.machine import WIDEST, Machine
 from flatweave.lower.schedule.arrangement import arrange_lanes
 from flatweave.lower.schedule.facts import SweepFacts
-from flatweave.lower.schedule.plan import SweepPlan, When
-from flatweave.lower.schedule.scatter_variant import ScatterVariant, combining
+from flatweave.lower.schedule.plan import ScatterVariant, SweepPlan, When, combining
 from flatweave.lower.schedule.versions import why_version
 from flatweave.lower.sweep.launches import holds, suffix
 from flatweave.lower.sweep.scans import ScannedBody

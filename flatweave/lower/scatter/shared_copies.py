@@ -18,8 +18,7 @@ from flatweave.kernel_ir.host import Alloc, Free, Role
 from flatweave.kernel_ir.memory_ops import Atomic
 from flatweave.kernel_ir.syntax import BlockIndex, Lane, Load, Shared, Store, Sync
 from flatweave.lower.host.context import Own
-from flatweave.lower.host.positions import step_blocks, write_steps
-from flatweave.lower.kernel.builder import KernelBuilder
+from flatweave.lower.kernel.builder import KernelBuilder, step_blocks, write_steps
 from flatweave.lower.machine.machine import Machine
 from flatweave.lower.scatter.scattering import (
     SCANS,
@@ -31,8 +30,7 @@ from flatweave.lower.scatter.scattering import (
     times_added,
 )
 from flatweave.lower.schedule.facts import SweepFacts
-from flatweave.lower.schedule.plan import When
-from flatweave.lower.schedule.scatter_variant import NOT_COMBINED, combining, neutral_of
+from flatweave.lower.schedule.plan import NOT_COMBINED, When, combining, neutral_of
 from flatweave.lower.sweep.writer import KernelWriter, call_operator
 from flatweave.lower.traverse.steps import Position, State
 from flatweave.lower.traverse.traversal import Traversal, flat

@@ -25,8 +25,7 @@ from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.machine.machine import Machine
 from flatweave.lower.scatter.scattering import Division, Scattering
 from flatweave.lower.schedule.facts import SweepFacts
-from flatweave.lower.schedule.plan import When
-from flatweave.lower.schedule.scatter_variant import NOT_COMBINED, combining, neutral_of
+from flatweave.lower.schedule.plan import NOT_COMBINED, When, combining, neutral_of
 from flatweave.ops import CombineRows, Index, RadixSort, Reshape, Sweep
 from flatweave.ops import Store as Kept
 from flatweave.terms.build import FALSE, TRUE, Builder, index

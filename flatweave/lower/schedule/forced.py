@@ -20,8 +20,7 @@ from flatweave.base.source import Location
 from flatweave.lower.machine.machine import Machine
 from flatweave.lower.schedule.division import name_of_division
 from flatweave.lower.schedule.facts import SweepFacts
-from flatweave.lower.schedule.plan import SweepPlan
-from flatweave.lower.schedule.text import parse_plans
+from flatweave.lower.schedule.plan import SweepPlan, parse_plans
 from flatweave.lower.schedule.verify import wrong_in
 from flatweave.nest.legal import grouping, is_exact_sweep
 from flatweave.nest.schedule import Axis, Cache, Memory, RFactor, Rows, Step, Version

@@ -54,7 +54,7 @@ from flatweave.base.records import record, replace
 from flatweave.lower.machine.machine import Machine
 from flatweave.lower.machine.thresholds import FOLD_STEPS, MOST_REDUCTIONS
 from flatweave.lower.schedule.arrangement import folds_down_columns
-from flatweave.lower.schedule.own_arrays import own_arrays, readers
+from flatweave.lower.schedule.facts import own_arrays, readers
 from flatweave.ops import ByRow, Combine, Fold, Index, Prefix, Store, Suits, Sweep
 from flatweave.ops.nests import LIBRARY
 from flatweave.passes.branches.library_products import (

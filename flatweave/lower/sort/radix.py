@@ -23,8 +23,7 @@ from flatweave.base.records import record, replace
 from flatweave.kernel_ir.host import Alloc, Free, IsUnique, Retain, Role
 from flatweave.kernel_ir.syntax import Load, Store
 from flatweave.lower.host.context import Lowering
-from flatweave.lower.host.positions import place_blocks, write_places
-from flatweave.lower.kernel.builder import HostArray, KernelBuilder
+from flatweave.lower.kernel.builder import HostArray, KernelBuilder, place_blocks, write_places
 from flatweave.lower.schedule.plan import elements_each, sorts_by_lane
 from flatweave.lower.sort.counted_runs import BlockRuns, CountedRuns, LaneRuns
 from flatweave.lower.sort.digits import (

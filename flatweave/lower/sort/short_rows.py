@@ -12,8 +12,7 @@ from flatweave.kernel_ir.host import Alloc, Fail, Free, Retain, Role
 from flatweave.kernel_ir.syntax import Lane, Lanes, Load, Store
 from flatweave.kernel_ir.warp_ops import LoadTile
 from flatweave.lower.host.context import Lowering
-from flatweave.lower.host.positions import place_blocks, write_places
-from flatweave.lower.kernel.builder import HostArray, KernelBuilder
+from flatweave.lower.kernel.builder import HostArray, KernelBuilder, place_blocks, write_places
 from flatweave.lower.kernel.elements import Elements
 from flatweave.lower.machine.machine import Machine
 from flatweave.lower.sort.network import PLACE, Network, Words

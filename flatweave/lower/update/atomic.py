@@ -24,8 +24,7 @@ from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.kernel.elements import Elements
 from flatweave.lower.machine.machine import Machine
 from flatweave.lower.schedule.facts import SweepFacts
-from flatweave.lower.schedule.plan import When
-from flatweave.lower.schedule.scatter_variant import NOT_COMBINED, ScatterVariant, combining
+from flatweave.lower.schedule.plan import NOT_COMBINED, ScatterVariant, When, combining
 from flatweave.ops import ScatterReduce, ScatterStore
 from flatweave.passes.operators import is_commutative, is_exact, may_commute
 from flatweave.terms.build import Builder, index
