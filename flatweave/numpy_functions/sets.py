@@ -1,10 +1,10 @@
-"""Sets of values, in arrays that ascend, under NumPy's names and those of the array API standard.
+"""Where values are, how often they occur, and sets of them, under NumPy's names.
+
+Sets are arrays that ascend; the array API standard has some of them:
 
     distinct([3, 1, 3])      values [1, 3], first at [1, 0], each of them [1, 0, 1], counts [1, 2]
 
 How many there are depends on values, in jitted functions, too.
-
-Where values are and how often they occur, under NumPy's names.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Arrays by element, and arrays rearranged: map, generate, empty, concat, reshape, index.
 
-Flags stored as bits, as `numpy.packbits(.., bitorder="little")` stores them.
+Flags are stored as bits, as `numpy.packbits(.., bitorder="little")` stores them.
 
 Bit k of word w is the flag of element 32 w + k. With the counts of all words before, one read of a
 word says how many flags hold before any position: the rank in a bit vector (Jacobson 1989, 2).

@@ -1,6 +1,6 @@
-"""The user's lines on the page, and how long their call takes.
+"""The user's lines on the page, how long their call takes, and what a kernel does with memory.
 
-Who reads and writes what in a kernel, and when, as the simulator sees it: a row for each use.
+The simulator says who reads and writes what in a kernel, and when, in a row for each use:
 
     thread 0-127    reads   ████████            xs, a column for each buffer: the elements in a row
     thread 0-127    writes           ████       shared memory

@@ -5,7 +5,7 @@ op's body, and returns the atoms that replace its results, or None to keep the o
 folded and shared on the way, and reads that are known to be inside lose their checks, so a pass
 returns a program in canonical form.
 
-What several passes ask of a sweep.
+At the end is what several passes ask of a sweep.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Floats: uniform, normal, exponential; orders and samples.
-
-Orders and samples: permutation, choice.
-"""
+"""Floats: uniform, normal, exponential; orders and samples."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 A rule gives a sentence for each thing that does not fit, and nothing when all is well. Array types
 are compared by dtype and rank: two extents may be equal without being the same atom.
 
-What several type rules share: the parts of an array's type.
+Type rules share the parts of an array's type: `array_type`, `scalar_type`.
 """
 
 from __future__ import annotations

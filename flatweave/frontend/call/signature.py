@@ -14,7 +14,7 @@ extent 1 to be broadcast, that check fails; then the function is traced once mor
 constants, and such calls take that specialisation from then on. Where an extent that the program
 computes is 1, a specialisation that compares such extents with 1 runs instead.
 
-The structure of a program as a key: equal programs share what was compiled.
+`fingerprint` is the structure of a program as a key: equal programs share what was compiled.
 
     xs: f64[n] -> ys = map f xs in ys    ==>    (params, ((("ys",), "map", fields, ""),), ("ys",))
 """

@@ -3,7 +3,7 @@
     on_complex(add, (z, 1.0), {})      RULES["add"](z, 1.0), where z: Complex(real, imag)
     whole(x)                           Complex(x, zeros_like(x))
 
-Products, quotients, sizes and comparisons of complex numbers.
+The rules here are those of products, quotients, sizes and comparisons.
 """
 
 from __future__ import annotations

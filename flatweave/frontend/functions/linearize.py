@@ -3,7 +3,7 @@
     out, f_jvp = linearize(f, x)         f(x), and v to the derivative of f at x along v
     transpose = linear_transpose(f, x)   of a linear f: the cotangent of f(x) to that of x
 
-Derivatives of a function compared with differences of its values.
+`check_grads` compares the derivatives of a function with differences of its values:
 
     forward    jvp f x v    =  (f(x + h v) - f(x - h v)) / 2 h
     reverse    <jvp f x v, u>  =  <v, vjp f x u>, or that difference where forward is left out

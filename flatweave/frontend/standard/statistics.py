@@ -1,6 +1,6 @@
 """Variances, differences, running sums and counts, under the standard's names.
 
-Functions of numbers that are compositions, under the standard's names.
+Functions of numbers that are compositions of others come first.
 """
 
 from __future__ import annotations

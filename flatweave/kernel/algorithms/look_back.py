@@ -1,6 +1,6 @@
 """Scans over the blocks of a launch: each block continues from what earlier ones published.
 
-Words that a block publishes and later blocks of the launch wait for.
+The words that a block publishes, and that later blocks of the launch wait for, come first.
 """
 
 from __future__ import annotations

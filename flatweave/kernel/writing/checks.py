@@ -9,7 +9,7 @@ kernel runs. In code of the host a failure ends the program. In a kernel it is r
 is left out, its value is 0, loops that wait for a condition end, and the call raises the error.
 `@fk.kernel(checks=False)` leaves out the tests that cost time, but for those of the host.
 
-Elements of arrays: numbers, or trees of them such as tuples, stored as one array per leaf.
+Elements of arrays are numbers, or trees of them such as tuples, stored as one array per leaf.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 A lazily compiled kernel is launched before its body is known, so all that the body may capture is
 *given* up front; unused values cost nothing.
 
-A kernel that acts at each position of an array separately, and its number of blocks.
+A kernel that acts at each position of an array has as many blocks as `place_blocks` says.
 """
 
 from __future__ import annotations

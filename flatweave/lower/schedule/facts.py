@@ -1,12 +1,13 @@
 """What a sweep is, whatever machine it runs on: its scans, and the rows it walks along.
 
-Rows that a sweep reads around each element's own row.
+It finds the rows that a sweep reads around each element's own row:
 
     sweep [n, m] (i, j =>
         a = index xs [maximum (i - 1) 0, j]            xs: rows i - 1 and i + 1, the last one
         b = index xs [minimum (i + 1) (n - 1), j])     of which a step prefetches
 
-Arrays that one sweep alone reads and that cost little: it may compute them where it reads them.
+It finds arrays that one sweep alone reads and that cost little: the sweep may compute them where it
+reads them.
 
     re: f32[n], im: f32[n] = sweep [n] (i => index xs [i, 0], neg (index xs [i, 1])) [store, store]
     ==>

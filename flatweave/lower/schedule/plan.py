@@ -19,8 +19,9 @@ Emission obeys it and decides nothing. The text above is read back: a line for e
 fields as key=value, defaults left out; a record inside another has an indented line, which begins
 with its kind.
 
-A plan also says how a sort divides its elements, where blocks look back. A block keeps its elements in registers, and passes them through its shared memory, which also
-holds its warps' counts. Digits have as many values as a block has threads: one publishes each.
+A sort is divided here, too, where its blocks look back: how many elements a thread takes. A block
+keeps its elements in registers, and passes them through its shared memory, which also holds its
+warps' counts. Digits have as many values as a block has threads: one publishes each.
 Shared memory limits a block: elements that fit there take 36 registers of a thread, their ranks up
 to 16. NVRTC 13.5 takes 128 at most in all, so that 16 warps run at once, with 512 bytes of
 elements each.
