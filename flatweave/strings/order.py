@@ -22,11 +22,14 @@ def ranked(rows: Any) -> tuple[Any, Any]:
     """The number of each row, ascending as the rows, and a row that has each number."""
     sizes = rows.lengths
     blocks = fw.maximum((sizes + BLOCK - 1) // BLOCK, 1)
-    words = fw.expand(
-        lambda e: e[0], lambda e, k: _word(rows.values, e[1], e[2], k),
-        (blocks, rows.offsets[:-1], rows.offsets[1:]),
-    )  # fmt: skip
+    starts, stops = rows.offsets[:-1], rows.offsets[1:]
     most = fw.max(blocks, initial=1)
+    words = fw.cond(
+        most == 1, lambda: fw.map(lambda b, e: _word(rows.values, b, e, 0), starts, stops),
+        lambda: fw.expand(
+            lambda e: e[0], lambda e, k: _word(rows.values, e[1], e[2], k), (blocks, starts, stops)
+        ),
+    )  # fmt: skip
 
     def halve(state: Any) -> Any:
         most, blocks, numbers = state
