@@ -264,18 +264,18 @@ def _extreme(rows: Any, axis: Any, keepdims: bool, initial: Any, is_min: bool) -
     better: Callable[[Any, Any], Any] = fw.less if is_min else fw.greater
 
     def first(a: Any, b: Any) -> Any:
-        (v, i, has), (w, j, there) = a, b
+        (v, i, *has), (w, j, *there) = a, b
         ties = (v == w) | ((v != v) & (w != w))
         wins = better(w, v) | ((w != w) & (v == v)) | (ties & (j < i))
-        wins = there & (~has | wins)
-        return fw.where(wins, w, v), fw.where(wins, j, i), has | there
+        if not has:
+            return fw.where(wins, w, v), fw.where(wins, j, i)
+        wins = there[0] & (~has[0] | wins)
+        return fw.where(wins, w, v), fw.where(wins, j, i), has[0] | there[0]
 
     def of_row(row: Any) -> Any:
-        x, there = row if isinstance(row, tuple) else (row, None)
-        n = x.shape[0]
-        there = fw.full(n, True) if there is None else there
-        begin = (x.dtype.type(start), 2**63 - 1, False)
-        return fw.reduce(first, begin, (x, fw.iota(n), there), check=False)[1]
+        x, *there = row if isinstance(row, tuple) else (row,)
+        begin = (x.dtype.type(start), 2**63 - 1, *(False for _ in there))
+        return fw.reduce(first, begin, (x, fw.iota(x.shape[0]), *there), check=False)[1]
 
     index = fw.map(of_row, values)
     if keepdims:
