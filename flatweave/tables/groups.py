@@ -21,6 +21,8 @@ from flatweave.tables.nullable import Nullable, is_kept, is_text, with_offsets
 from flatweave.tables.numbering import numbered
 from flatweave.tables.selection import worst
 
+TRUSTED = ("index", "order", "offsets")
+
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Groups:
@@ -44,6 +46,11 @@ class Groups:
     offsets: Any
     data: tuple[Any, ...]
     partial: Any = None  # set where elements may be in no group
+
+    def __getattribute__(self, name: str) -> Any:
+        found = object.__getattribute__(self, name)
+        # programs trust these, so what users assign to is a copy
+        return found.copy() if name in TRUSTED and isinstance(found, fw.Array) else found
 
     @property
     def rows(self) -> Any:

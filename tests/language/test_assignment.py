@@ -322,6 +322,15 @@ def test_rows():
     ]  # fmt: skip
 
 
+def test_groups_trust_their_parts():
+    """What users assign to is a copy."""
+    groups = fw.group_by([1, 2, 1], [10, 20, 30])
+    for part in (groups.offsets, groups.order, groups.index):
+        part[:] = 10**9
+    assert groups.rows.tolist() == [[10, 30], [20]]
+    assert groups.spread(fw.asarray([5, 6])).tolist() == [5, 6, 5]
+
+
 def test_pickles_and_threads():
     """A pickle has the values that there were; threads write to arrays of their own."""
     x = fw.iota(4)
