@@ -349,3 +349,25 @@ def test_numpy_and_dlpack_see_the_values(device):
 
     assert np.array_equal(np.from_dlpack(xs) if DEVICE == "opencl" else np.asarray(xs), [0, 2, 4])
     assert hasattr(xs, "__cuda_array_interface__") == (DEVICE == "cuda")
+
+
+def test_assignments_stay_on_the_device(device):
+    """They are not read; a program that captured the array sees what it is now."""
+    xs = scaled(np.arange(5.0), 1.0)
+    other = xs.copy()
+    add = fw.jit(lambda ys: ys + xs, target=DEVICE)
+    add(xs)
+
+    def work():
+        xs[1] = 5.0
+        with fw.target(DEVICE):  # else the slice is read on the host
+            xs[2:] += 1.0
+        xs.__imul__(2.0)
+        return add(other)
+
+    result, (_, downloads) = moved(device, work)
+    assert downloads == 0
+    assert type(xs) is DeviceArray
+    assert xs.tolist() == [0.0, 10.0, 6.0, 8.0, 10.0]
+    assert result.tolist() == [0.0, 11.0, 8.0, 11.0, 14.0]
+    assert other.tolist() == [0.0, 1.0, 2.0, 3.0, 4.0]
