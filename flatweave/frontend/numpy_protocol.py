@@ -19,52 +19,14 @@ from typing import Any, NamedTuple, TypeVar
 
 from flatweave.base.errors import ArgumentError, NotTraceableError, UserError
 from flatweave.base.operand_owners import has_functions
-from flatweave.frontend.arrays.joining import broadcast_arrays, broadcast_to, concat
-from flatweave.frontend.arrays.shapes import expand_dims, reshape, transpose
-from flatweave.frontend.arrays.sorting import argsort, sort
+from flatweave.frontend.arrays.joining import concat
+from flatweave.frontend.arrays.shapes import reshape
 from flatweave.frontend.elements.scalars import clip, rounded, where
-from flatweave.frontend.functions.reductions import all as all_
-from flatweave.frontend.functions.reductions import any as any_
-from flatweave.frontend.functions.reductions import argmax, argmin, mean, prod
-from flatweave.frontend.functions.reductions import max as max_
-from flatweave.frontend.functions.reductions import min as min_
-from flatweave.frontend.functions.reductions import sum as sum_
-from flatweave.frontend.functions.scans import cumprod, cumsum
 from flatweave.frontend.standard import fft, linalg
-from flatweave.frontend.standard.arrangement import (
-    flip,
-    matrix_transpose,
-    moveaxis,
-    repeat,
-    roll,
-    squeeze,
-    stack,
-    tile,
-    unstack,
-)
-from flatweave.frontend.standard.creation import (
-    empty_like,
-    full_like,
-    meshgrid,
-    ones_like,
-    tril,
-    triu,
-    zeros_like,
-)
-from flatweave.frontend.standard.norms import cross, diagonal, outer, trace
-from flatweave.frontend.standard.products import dot, tensordot
-from flatweave.frontend.standard.searching import nonzero, searchsorted, take, take_along_axis
-from flatweave.frontend.standard.statistics import (
-    count_nonzero,
-    cumulative_prod,
-    cumulative_sum,
-    diff,
-    imag,
-    real,
-    std,
-    var,
-)
-from flatweave.frontend.values.array import Array, Tracer, separate
+from flatweave.frontend.standard.arrangement import moveaxis, squeeze, stack
+from flatweave.frontend.standard.norms import diagonal, outer, trace
+from flatweave.frontend.standard.searching import nonzero, take
+from flatweave.frontend.values.array import METHODS, Array, Tracer, separate
 from flatweave.frontend.values.chunked import Chunked
 from flatweave.frontend.values.number_formats import Composed
 from flatweave.frontend.values.public_names import ALIASES, MODULES, public
@@ -137,36 +99,29 @@ def _required(fn: Callable[..., Any]) -> int:
 
 DDOF = {"ddof": "correction"}
 AXIS = frozenset({"axis"})
+# functions whose parameters have NumPy's meaning and order
+SAME = (
+    "all any argmax argmin broadcast_arrays broadcast_to count_nonzero cross cumulative_prod "
+    "cumulative_sum diff dot empty_like expand_dims flip full_like imag matrix_transpose max mean "
+    "meshgrid min moveaxis nonzero ones_like prod real repeat reshape roll searchsorted sum "
+    "take_along_axis tensordot tile transpose tril triu unstack zeros_like"
+)
 FORMS: dict[str, Form] = {
-    "sum": Form(sum_), "prod": Form(prod), "mean": Form(mean), "std": Form(std, 1, DDOF),
-    "var": Form(var, 1, DDOF), "any": Form(any_), "all": Form(all_), "argmax": Form(argmax),
-    "argmin": Form(argmin), "count_nonzero": Form(count_nonzero), "max": Form(max_),
-    "min": Form(min_), "amax": Form(max_), "amin": Form(min_), "cumsum": Form(_over_all(cumsum)),
-    "cumprod": Form(_over_all(cumprod)), "cumulative_sum": Form(cumulative_sum),
-    "cumulative_prod": Form(cumulative_prod), "diff": Form(diff),
-    "sort": Form(_over_all(sort), 1, {}, AXIS), "argsort": Form(_over_all(argsort), 1, {}, AXIS),
-    "searchsorted": Form(searchsorted, 2), "nonzero": Form(nonzero),
-    "where": Form(_where, 3), "clip": Form(_clip), "round": Form(rounded, 1, {"decimals": "digits"},
-    frozenset({"decimals"})), "take": Form(_take, 2), "take_along_axis": Form(take_along_axis, 2),
-    "concatenate": Form(_concatenate), "stack": Form(lambda x, axis=0: stack(list(x), axis)),
-    "unstack": Form(unstack), "reshape": Form(reshape, 2),
-    "transpose": Form(transpose), "matrix_transpose": Form(matrix_transpose),
-    "moveaxis": Form(moveaxis, 3),
-    "expand_dims": Form(expand_dims, 2),
-    "squeeze": Form(squeeze, 1, {}, AXIS), "broadcast_to": Form(broadcast_to, 2),
-    "broadcast_arrays": Form(broadcast_arrays), "meshgrid": Form(meshgrid), "flip": Form(flip),
-    "roll": Form(roll, 2), "repeat": Form(repeat, 2), "tile": Form(tile, 2),
-    "zeros_like": Form(zeros_like), "ones_like": Form(ones_like), "empty_like": Form(empty_like),
-    "full_like": Form(full_like, 2), "tril": Form(tril), "triu": Form(triu),
-    "dot": Form(dot, 2), "outer": Form(_outer, 2), "tensordot": Form(tensordot, 2),
-    "trace": Form(_trace, 4), "diagonal": Form(_diagonal, 4), "cross": Form(cross, 2),
-    "real": Form(real), "imag": Form(imag), "copy": Form(separate),
-    "shape": Form(lambda a: a.shape), "ndim": Form(lambda a: a.ndim),
+    **{name: Form(METHODS[name], _required(METHODS[name])) for name in SAME.split()},
     **{name: Form(fn, _required(fn)) for name in (*MODULES, *ALIASES)
        if ".numpy_functions." in MODULES[ALIASES.get(name, name)] if callable(fn := public(name))},
     **{f"{module}.{name}": Form(fn, _required(fn))
        for module, ours in (("linalg", linalg), ("fft", fft)) for name in ours.__all__
        if (fn := getattr(ours, name)) and not name.endswith("freq")},  # which takes no array
+    **{name: Form(_over_all(METHODS[name])) for name in ("cumsum", "cumprod")},
+    **{name: Form(_over_all(METHODS[name]), 1, {}, AXIS) for name in ("sort", "argsort")},
+    **{name: Form(METHODS[name], 1, DDOF) for name in ("std", "var")},
+    "amax": Form(METHODS["max"]), "amin": Form(METHODS["min"]), "where": Form(_where, 3),
+    "clip": Form(_clip), "take": Form(_take, 2), "concatenate": Form(_concatenate),
+    "round": Form(rounded, 1, {"decimals": "digits"}, frozenset({"decimals"})),
+    "stack": Form(lambda x, axis=0: stack(list(x), axis)), "squeeze": Form(squeeze, 1, {}, AXIS),
+    "outer": Form(_outer, 2), "trace": Form(_trace, 4), "diagonal": Form(_diagonal, 4),
+    "copy": Form(separate), "shape": Form(lambda a: a.shape), "ndim": Form(lambda a: a.ndim),
 }  # fmt: skip
 # not what: left out
 HOW = frozenset({"kind", "stable", "subok", "assume_unique", "copy", "optimize", "sorted"})

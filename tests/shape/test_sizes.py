@@ -6,6 +6,7 @@ from tests.shape.tree import FOLDERS, PACKAGE, python_files
 
 FILE = 500
 FILE_OF_THE_PACKAGE = 400
+FILES = 588
 CLASS = 250
 FUNCTION = 80
 
@@ -19,6 +20,11 @@ def test_files_are_short():
     ]
 
     assert not long, "\n".join(long)
+
+
+def test_a_file_is_a_chapter():
+    """A new file takes the position of another one, or FILES is raised with a reason."""
+    assert len(list(python_files(PACKAGE.name))) <= FILES
 
 
 def test_classes_are_short():
