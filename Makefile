@@ -10,7 +10,7 @@ STAMP := $(VENV)/installed
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 JOBS ?= 2
 
-.PHONY: setup demo demo-cluster test tests test-all test-opencl test-aarch64 lint types bench docs wheel release-check licences clean
+.PHONY: setup demo demo-cluster test tests test-all test-opencl test-ptx test-aarch64 lint types bench docs wheel release-check licences clean
 
 demo: $(STAMP)
 	$(BIN)/python examples/demo.py
@@ -72,6 +72,11 @@ test-opencl: $(STAMP)
 test-cuda: $(STAMP)
 	TEST_TARGETS=cuda TEST_DEVICE=cuda $(BIN)/python -m pytest -q -n $(JOBS) -m "needs_cuda or needs_device" --dist worksteal tests
 	$(BIN)/python -m tests.nests --target cuda --workers $(JOBS) --nests 300 --seed 40000
+
+# the same on an interpreter of the PTX that NVRTC writes, without a GPU: threads of blocks in mixed order
+test-ptx: $(STAMP)
+	TEST_PTX=mixed TEST_TARGETS=cuda $(BIN)/python -m pytest -q -n $(JOBS) -m "needs_cuda and not slow" --dist worksteal tests/language
+	TEST_PTX=mixed $(BIN)/python -m tests.nests --target cuda --workers $(JOBS) --nests 300 --seed 40000
 
 # the language's tests as aarch64 code: LLVM selects every kernel for NEON and for SVE2, and an
 # emulated Python runs them all with NEON (hours; needs Debian's debootstrap and qemu-user)

@@ -43,6 +43,10 @@ SIMULATED = os.environ.get("TEST_SIMULATED", "")
 if SIMULATED:
     DEVICES[SIMULATED] = importlib.import_module("tests.simulated").simulate(SIMULATED)
 
+# TEST_PTX=mixed: they run as PTX in the interpreter; the value is the order of `ptx/grid.py`
+if os.environ.get("TEST_PTX"):
+    importlib.import_module("tests.ptx.driver").install(os.environ["TEST_PTX"])
+
 hypothesis.settings.register_profile(
     "quick",
     max_examples=25,
@@ -142,7 +146,7 @@ def missing_opencl() -> str:
 @cache
 def missing_cuda() -> str:
     """Why CUDA cannot be used here; "" when it can."""
-    if SIMULATED == "cuda":
+    if SIMULATED == "cuda" or os.environ.get("TEST_PTX"):
         return ""
     try:
         driver = importlib.import_module("cuda.bindings.driver")

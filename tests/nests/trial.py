@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import os
 from dataclasses import dataclass
 
 from tests.nests import derivatives
@@ -10,6 +12,9 @@ from tests.nests.program import DRAWS, random_nest, source_of
 from tests.nests.report import report
 from tests.nests.shrink import SECONDS, smallest
 from tests.nests.vocabulary import called
+
+if os.environ.get("TEST_PTX"):  # as in `conftest.py`
+    importlib.import_module("tests.ptx.driver").install(os.environ["TEST_PTX"])
 
 TRIAL = 60.0  # seconds of one nest
 
