@@ -106,5 +106,6 @@ def test_arrays_are_copies():
 
     assert ours.tolist() == [1.0, 2.0]
     assert fw.array([1, 2], np.float32).dtype == np.float32
-    assert fw.array(ours) is ours
+    assert fw.array(ours) is not ours
+    assert np.shares_memory(fw.array(ours), ours)
     assert fw.jit(lambda x: fw.array([x, x * 2]))(3).tolist() == [3, 6]
