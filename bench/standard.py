@@ -28,6 +28,7 @@ from typing import Any, NamedTuple
 from bench import machine
 
 MODULES = ("flatweave", "numpy")
+ROOT = str(Path(__file__).resolve().parents[1])
 KEPT = Path("build/standard")  # what shards gave
 SHARD = "ARRAY_API_SHARD"  # the environment variable that says which tests to run: "3/24"
 VERSION = "2025.12"  # of the standard, also for NumPy, which has an older one
@@ -92,7 +93,7 @@ def run(
          "--disable-deadline", "--hypothesis-derandomize", *chosen],
         cwd=suite, capture_output=True, text=True, check=False,
         env={**os.environ, "ARRAY_API_TESTS_MODULE": module, "ARRAY_API_TESTS_VERSION": VERSION,
-             SHARD: shard, "PYTHONPATH": str(Path(__file__).resolve().parents[1])},
+             SHARD: shard, "PYTHONPATH": os.pathsep.join([ROOT, os.environ.get("PYTHONPATH", "")])},
     )  # fmt: skip
     failed = re.findall(r"^(?:FAILED|ERROR) array_api_tests/(.*?)(?: - |$)", done.stdout, re.M)
     counts = {

@@ -204,7 +204,8 @@ def correlate(a: Any, v: Any, mode: str = "valid") -> fw.Array:
     """
     array, other = _row(a, "a", "correlate"), _row(v, "v", "correlate")
     is_turned = array.shape[0] < other.shape[0]
-    return _convolved(array, fw.conj(other)[::-1], mode, "correlate", is_turned)
+    other = fw.conj(other) if is_complex(other) else other
+    return _convolved(array, other[::-1], mode, "correlate", is_turned)
 
 
 def _convolved(a: Any, v: Any, mode: str, who: str, is_turned: Any = False) -> fw.Array:

@@ -20,16 +20,20 @@ def bincount(x: Any, weights: Any = None, minlength: Any = 0) -> fw.Array:
     """How often each number from 0 to the greatest occurs, or the sum of the weights there.
 
     Types: `x: integer[n], weights: t[n] -> i64[k]`, of weights `f64[k]`; k is the greatest number
-    and 1, or `minlength` if that is more. Raises ArgumentError for a number below 0, ShapeError
-    unless x and the weights are rows of one length, NegativeExtentError for a `minlength` below 0.
-    Source: `numpy.bincount`.
+    and 1, or `minlength` if that is more. Raises DTypeError for numbers that are no integers,
+    ArgumentError for one below 0, ShapeError unless x and the weights are rows of one length,
+    NegativeExtentError for a `minlength` below 0. Source: `numpy.bincount`.
 
         >>> fw.bincount([1, 3, 1])
         Array([0, 2, 0, 1], dtype=int64)
     """
     array = row_of(x, "x of bincount")
-    if array.dtype == fw.bool_:
+    if array.dtype == fw.bool_ or (isinstance(x, list) and not x):
         array = array.astype(fw.i64)
+    if not fw.isdtype(array.dtype, "integral"):
+        raise fw.DTypeError.here(
+            f"bincount counts integers, got {array.dtype}.", "Round first, with x.astype(fw.i64)."
+        )
     counted: Any = 1
     if weights is not None:
         row = row_of(weights, "the weights of bincount")

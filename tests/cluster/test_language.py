@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-NAMES = ("nests", "segments", "contractions")
+NAMES = ("nests", "segments")
 
 
 def calls_of(name, *options):

@@ -17,6 +17,7 @@ REFUSED = {
     "counts numbers from 0 on, the least is -2": (
         fw.ArgumentError, lambda: fw.bincount(np.array([1, -2]))
     ),
+    "bincount counts integers, got float64": (fw.DTypeError, lambda: fw.bincount([3.5])),
     "x of bincount must be one row": (fw.ShapeError, lambda: fw.bincount(np.zeros((2, 2), int))),
     "the weights of bincount must have 7 elements": (
         fw.ShapeError, lambda: fw.bincount(V, weights=np.ones(1))

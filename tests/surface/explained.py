@@ -102,6 +102,18 @@ def has_several_nan(call: Call) -> bool:
     return any(np.isnan(x).sum() > 1 for x in arrays_of(call) if x.dtype.kind in "fc")
 
 
+def is_near_one(call: Call) -> bool:
+    """Whether a complex number is there that has, with 1 added, an absolute value near 1."""
+    return any(
+        (abs(abs(1 + x) - 1) < 0.5).any() for x in arrays_of(call) if x.dtype.kind == "c"
+    )
+
+
+def has_great_numbers(call: Call) -> bool:
+    """Whether a number is there of an absolute value above 100."""
+    return any(abs(x).max(initial=0) > 100 for x in arrays_of(call))
+
+
 def to_complex(call: Call) -> bool:
     """Whether complex numbers are given or asked for."""
     return call.is_complex() or "complex" in str(call.named.get("dtype"))
@@ -153,7 +165,7 @@ EXPLAINED = (
            "the first of them", "unique_(inverse|all)", has_several_nan),
     Reason("BufferError: .*memory cannot be shared", "arrays lie in C order", NUMPY,
            "one block in C order", "^(as)?array$"),
-    Reason("histogram needs integer indices, got f", "whole floats in a list are no indices", NUMPY,
+    Reason("bincount counts integers, got f", "whole floats in a list are no indices", NUMPY,
            "Indices are integers", "bincount"),
     Reason("differ, first", "the interpolation between infinities", NUMPY,
            "Between equal infinities", "quantile|percentile", not_finite),
@@ -195,6 +207,8 @@ EXPLAINED = (
            lambda call: to_complex(call) and not_finite(call)),
     Reason("differ, first", "a transform of NaN or infinities", NUMPY,
            "Which results of a transform are NaN", "^fft", not_finite),
+    Reason("differ, first", "the transform of no elements", NUMPY, "no elements is that of zeros",
+           "^fft.irfft", lambda call: any(not x.size for x in arrays_of(call))),
     Reason("dtype complex", "eigenvalues are complex", NUMPY, "Eigenvalues of `eig` are always",
            "eig|eigvals"),
     Reason("takes matrices, got", "functions of matrices", NUMPY, "take no vectors",
@@ -217,16 +231,44 @@ EXPLAINED = (
     Reason("inf.* instead of .*nan", "infinities that are equal", LANGUAGE, "that infinity",
            "quantile|percentile|median", not_finite),
     Reason(r"float\d+\(-?0\.0\) instead of np\.float\d+\(-?0\.0\)", "zeros have an order", LANGUAGE,
-           "and -0.0 below 0.0", "maximum|minimum"),
-    Reason("dtype float.. instead of u?int", "no transform at all", NUMPY,
+           "and -0.0 below 0.0", "maximum|minimum|fmax|fmin|clip"),
+    Reason("differ, first", "zeros have an order", NUMPY, "-0.0 comes before 0.0", "^sort$",
+           has_both_zeros),
+    Reason("differ, first", "which of two equal zeros is kept", NUMPY, "the first of them", "1d$",
+           lambda call: any(np.signbit(x[x == 0]).any() for x in arrays_of(call))),
+    Reason("instead of np.float16", "which of two equal zeros is kept", NUMPY, "the first of them",
+           "unique", has_both_zeros),
+    Reason("dtype bool instead of int64", "a Python bool is no integer", NUMPY,
+           "A bool has the dtype `bool`", "imag"),
+    Reason("differ, first", "an array that does not ascend", NUMPY, "has to ascend", "searchsorted",
+           lambda call: bool((np.diff(arrays_of(call)[0].ravel()) < 0).any())),
+    Reason("differ, first", "complex logarithms near 1", NUMPY, "correct near 1 as well", "log1p",
+           is_near_one),
+    Reason("differ, first", "great powers of complex numbers", NUMPY, "rounding grows with",
+           "power", lambda call: to_complex(call) and has_great_numbers(call)),
+    Reason("differ, first.* \\(?np.complex.*nan", "NaN and infinite parts of complex numbers",
+           LANGUAGE, "infinities and NaN follow C99", "^(mean|var|std)$", to_complex),
+    Reason("differ, first.*nan. instead of np.float..\\(0.0", "NaN times 0 is NaN", NUMPY,
+           "NaN times 0 is NaN", "inner|dot|matmul|outer|tensordot", not_finite),
+    Reason("nan. instead of", "NaN stays NaN", NUMPY, "`interp` of NaN is NaN", "interp",
+           not_finite),
+    Reason("dtype float32 instead of float64", "whole q in an array", NUMPY,
+           "Whole `q` have the dtype of", "quantile|percentile"),
+    Reason("shape", "NumPy divides a list by its length", NUMPY, "counts along `axis`", "split"),
+    Reason("concat needs arrays of one rank", "a tuple is a structure", NUMPY,
+           "A tuple is a structure", "concat", lambda call: has_tuple(list(call.args[0]))),
+    Reason("axis i of einsum has 0 elements, and 1", "NumPy reads outside of the array", NUMPY,
+           "extents of one letter must agree", "einsum"),
+    Reason("dtype float.. instead of (u?int|bool)", "no transform at all", NUMPY,
            "Transforms give floats or complex numbers", "^fft", of_no_axes),
     Reason("differ, first", "elements that repeat", NUMPY, "the result is as without it", "isin",
            lambda call: bool(call.named.get("assume_unique"))),
-    Reason("shape \\(1,\\) instead of \\(\\)", "NumPy gives the list itself", NUMPY,
-           "Lists are accepted as arrays", "^diff$", lambda call: call.named.get("n") == 0),
+    Reason("shape \\(1,\\) instead of \\(\\)|1 results instead of",
+           "NumPy gives the list itself", NUMPY, "Lists are accepted as arrays", "^diff$",
+           lambda call: call.named.get("n") == 0),
     Reason("fault ZeroDivisionError", "NumPy's own function fails", NUMPY,
-           "NumPy's own function runs", "average", lambda call: "returned" in call.named),
-    Reason("concat needs rows of one shape", "no variables next to others", NUMPY,
+           "NumPy's own function runs", "average|cov"),
+    Reason("concat needs rows of one shape|^shape", "no variables next to others", NUMPY,
            "the other's have to fit", "cov|corrcoef", lambda call: "y" in call.named),
     Reason("dtype float64 instead of int64", "integers by accident", NUMPY,
            "at whole `q` of integers", "quantile|percentile",

@@ -11,6 +11,7 @@ from tests.surface.compare import difference
 Z = np.array([1 + 2j, 0, -3j])
 M = np.arange(6.0).reshape(2, 3)
 U = np.array([132, 183], "u1")
+GREAT = np.array([[1, 3], [2**63 - 2, 2**63 - 2]])
 H = np.array([[1.5, 2.5], [3.5, 4.5]], "f2")
 
 CALLS = (
@@ -58,6 +59,15 @@ CALLS = (
     lambda xp: xp.clip(U, np.nan, np.float32(150.5)),
     lambda xp: xp.roll(M, 7, axis=()),
     lambda xp: np.vecdot(xp.asarray(M), M, axis=0),
+    lambda xp: xp.select([np.array([True, False])], [H[0]], default=False),
+    lambda xp: xp.where(np.array([True, False]), H[0], 1 - 2j),
+    lambda xp: xp.diff(np.array([1, 2]), n=0) + 0j,
+    lambda xp: xp.heaviside(np.array([False, True]), 5),
+    *(lambda xp, name=name, dtype=dtype: getattr(xp.asarray(GREAT), name)(axis=0, dtype=dtype)
+      for name in ("sum", "prod", "cumsum", "cumprod", "mean") for dtype in ("f8", "c16")),
+    lambda xp: xp.asarray(np.full(9, 0.1, "f4")).mean(dtype="f8"),
+    lambda xp: xp.correlate(np.array([6], "u8"), [False, True]),
+    lambda xp: xp.bincount([]),
     lambda xp: xp.linalg.solve(np.array([[2, 0], [0, 4]], "f4"), np.array([2, 2])),
     lambda xp: xp.linalg.solve(np.array([[2, 0], [0, 4j]], "c8"), np.array([2.0, 2.0])),
     lambda xp: xp.power(np.array([0.0, 2.0]), [3 + 2j, 1j]),
@@ -86,6 +96,7 @@ CALLS = (
     lambda xp: xp.trapezoid(np.arange(3.0), x=np.arange(24.0).reshape(4, 3, 2)),
 )
 REFUSED = (
+    lambda xp: xp.prod(np.ones((3, 1)), dtype="c8", where=[False, True]),
     lambda xp: xp.full(2, 1 - 2j, dtype="u4"),
     lambda xp: xp.full(2, -1, dtype="uint8"),
     lambda xp: xp.full_like(U, 1 - 2j),

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter
 from typing import Any, TypeVar
 
-from flatweave.base.dtypes import PARTS, DType
+from flatweave.base.dtypes import PARTS, DType, f64
 from flatweave.frontend.arrays.axes import along, axes_of
 from flatweave.frontend.arrays.row_scans import scan_along
 from flatweave.frontend.arrays.shapes import axis_of, raveled
@@ -63,7 +63,11 @@ def together(real: Any, imag: Any) -> Any:
     """What a function gave for both parts, as complex values."""
     if type(real) in (tuple, list):
         return type(real)(together(a, b) for a, b in zip(real, imag, strict=True))
-    return Complex(real, imag) if real is not imag else real
+    if real is imag:
+        return real
+    if isinstance(real, Tracer) and not real.element.is_float:  # moved, and not computed with
+        real, imag = (METHODS["astype"](part, f64) for part in (real, imag))
+    return Complex(real, imag)
 
 
 def by_parts(name: str) -> Callable[..., Complex]:
@@ -88,7 +92,7 @@ def _linear(name: str, params: Sequence[str]) -> Callable[..., Complex]:
         for param in params:
             value = given.arguments.get(param)
             if value is not None:
-                several = type(value) in (tuple, list)
+                several = param == "arrays" and type(value) in (tuple, list)
                 given.arguments[param] = [*map(whole, value)] if several else whole(value)
         return by_parts(name)(*given.args, **given.kwargs)
 
@@ -268,7 +272,10 @@ def product(
 ) -> Array:  # fmt: skip
     """The product of all elements, or along axes."""
     initial = first_value(initial, xs, dtype)
-    z = whole(xs if where is None else METHODS["where"](where, xs, 1.0))
+    z = whole(xs)
+    if where is not None:  # a part of 1 and one of 0 are neutral
+        masked = METHODS["masked"]
+        z = Complex(masked("prod", z.real, where), masked("sum", z.imag, where))
     numbers: Array = z if dtype is None else METHODS["astype"](z, dtype)
     if not isinstance(numbers, Complex):  # bools
         return METHODS["prod"](numbers, axis, dtype, keepdims, initial=initial)

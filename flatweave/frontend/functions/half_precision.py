@@ -25,6 +25,7 @@ from flatweave.frontend.values.number_formats import (
     is_short,
     is_short_dtype,
     short_dtype,
+    speaks_of_complex,
 )
 from flatweave.frontend.values.tree import Node, flatten, is_irregular, map_leaves, unflatten
 
@@ -81,7 +82,7 @@ def on_short(
     if name in MOVED and is_short(first):
         short: Any = lifted_short(first)
         return _wrapped(body(short.words, *args[1:], **kwargs), short.element)
-    if name in JOINED:
+    if name in JOINED and not speaks_of_complex(args):
         return _joined(body, given, JOINED[name])
     if name in EACH:
         return _each(body, args, kwargs)

@@ -283,7 +283,8 @@ def reduction(
     name: str, xs: Any, axis: Any, dtype: Any, out: None, keepdims: bool, initial: Any = None,
     where: Any = None,
 ) -> Array:  # fmt: skip
-    """`xs.sum(..)` and its like, also as NumPy calls them: np.sum(xs)."""
+    """`xs.sum(..)` and its like, also as NumPy calls them: np.sum(xs). What is summed has the dtype
+    that is asked for, if there is one."""
     if out is not None:
         raise ArgumentError.here(
             f"{name} cannot write into `out`: arrays never change.", "Take the result instead."
@@ -295,8 +296,9 @@ def reduction(
         options["initial"] = initial
     if where is not None and where is not True:
         options["where"] = where
-    result = METHODS[name](xs, **options)
-    return result if dtype is None else result.astype(dtype)
+    if dtype is None:
+        return METHODS[name](xs, **options)
+    return METHODS[name](METHODS["astype"](xs, dtype), **options).astype(dtype)
 
 
 METHODS["reduction"], METHODS["masked"] = reduction, masked

@@ -148,7 +148,7 @@ def _number_or_itself(value: Any) -> Any:
 def result_type(*arrays_and_dtypes: Any) -> DType:
     """The dtype that arrays, dtypes and Python numbers have together.
 
-    A float of 16 bits is that of its kind alone; with others it is an f32.
+    A float of 16 bits is that of its kind alone, or with bools; with others it is an f32.
 
     Types: arrays, dtypes and numbers `->` a dtype. Raises DTypeError if no dtype holds both.
     Source: `numpy.result_type`.
@@ -159,6 +159,7 @@ def result_type(*arrays_and_dtypes: Any) -> DType:
     values = [_number_or_itself(value) for value in arrays_and_dtypes]
     numbers = [value for value in values if type(value) in NUMBERS]
     dtypes = [_of(value) for value in values if type(value) not in NUMBERS]
+    dtypes = [dtype for dtype in dtypes if dtype is not bool_] or dtypes  # the others have 0 and 1
     is_alone = len(set(map(id, dtypes))) == 1 and complex not in map(type, numbers)
     if is_alone and dtypes[0].is_short:
         return dtypes[0]
