@@ -166,8 +166,7 @@ BOTH: dict[str, Entry] = {
         lambda k: lambda xs: fk.p_map(lambda p: p[k - 1], fk.split_up(k, xs)),
         lambda xs, k: need(k >= 1 and len(xs) % k == 0) or xs[k - 1 :: k],
     ),
-    "coalesce": (lambda k: lambda xs: fk.flatten(fk.coalesce(k, xs)), lambda xs, k: (
-        need(len(xs) > 0) or spread(xs, k))),
+    "coalesce": (lambda k: lambda xs: fk.flatten(fk.coalesce(k, xs)), spread),
     "transpose": (lambda k: lambda xs: fk.flatten(fk.transpose(fk.split_up(k, xs))), columns),
     "fix_size": (
         lambda k: lambda xs: fk.fix_size(k, xs), lambda xs, k: need(k == len(xs)) or xs
