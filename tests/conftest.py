@@ -60,7 +60,7 @@ hypothesis.settings.register_profile(
 hypothesis.settings.register_profile(
     "thorough",
     hypothesis.settings.get_profile("quick"),
-    max_examples=1000,
+    max_examples=200,
     derandomize=False,
 )
 hypothesis.settings.load_profile("quick")

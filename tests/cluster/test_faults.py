@@ -20,12 +20,32 @@ lost = pytest.importorskip("flatweave.cluster.dask_tasks")
 OnDask = pytest.importorskip("flatweave.cluster.on_dask").OnDask
 
 
+MOST_SECONDS = 600
+WAITS = {
+    "distributed.deploy.lost-worker-timeout": 300,
+    "distributed.comm.timeouts.connect": "120s",
+    "distributed.comm.timeouts.tcp": "120s",
+}
+
+
+def too_late(signal_number, frame):
+    """A cluster that does not recover fails its test."""
+    raise TimeoutError(f"the cluster has not recovered within {MOST_SECONDS} s")
+
+
 @pytest.fixture(autouse=True)
 def patience():
     """A process whose worker is lost has as long as a busy machine takes to begin another one:
-    after 15 seconds LocalCluster would close it, and nobody would be left."""
-    with dask.config.set({"distributed.deploy.lost-worker-timeout": 300}):
-        yield
+    after 15 seconds LocalCluster would close it, and nobody would be left. No test waits
+    forever."""
+    before = signal.signal(signal.SIGALRM, too_late)
+    signal.alarm(MOST_SECONDS)
+    try:
+        with dask.config.set(WAITS):
+            yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def cluster(**options):

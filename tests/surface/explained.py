@@ -163,7 +163,7 @@ EXPLAINED = (
            "unique", has_both_zeros),
     Reason("np.int64.* instead of np.int64", "which of several NaN is first", NUMPY,
            "the first of them", "unique_(inverse|all)", has_several_nan),
-    Reason("BufferError: .*memory cannot be shared", "arrays lie in C order", NUMPY,
+    Reason("BufferError: .*memory cannot be shared", "arrays are in C order", NUMPY,
            "one block in C order", "^(as)?array$"),
     Reason("bincount counts integers, got f", "whole floats in a list are no indices", NUMPY,
            "Indices are integers", "bincount"),
