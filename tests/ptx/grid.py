@@ -15,7 +15,16 @@ from typing import Any
 
 import numpy as np
 
-from tests.ptx.memory import GLOBAL, LOCAL, SHARED, GlobalMemory, IllegalAddress, Space, cells
+from tests.ptx.memory import (
+    GLOBAL,
+    LOCAL,
+    SHARED,
+    TABLES,
+    GlobalMemory,
+    IllegalAddress,
+    Space,
+    cells,
+)
 from tests.ptx.parse import Address, Function, Instruction, Module, Operand, Register, Symbol
 from tests.ptx.registers import WARP
 from tests.ptx.values import COMPUTED, DTYPES, Lanes
@@ -69,9 +78,9 @@ class Grid(Warps):
         self.memory, self.params = memory, params
         self.shared = Space(grid, entry.shared)
         self.local = Space(self.count, module.sizes["local"])
-        self.constant = np.zeros(module.sizes["const"], np.uint8)
+        self.constant = Space(1, module.sizes["const"])
         for at, raw in module.constant.values():
-            self.constant[at : at + len(raw)] = np.frombuffer(raw, np.uint8)
+            self.constant.bytes[at : at + len(raw)] = np.frombuffer(raw, np.uint8)
         self.executed = 0
 
     def delay(self, order: str, seed: int) -> None:
@@ -153,7 +162,7 @@ class Grid(Warps):
         if space:
             return self.within(space, at, size, who)
         found = []
-        bounds = (("shared", SHARED, LOCAL), ("local", LOCAL, GLOBAL), ("global", GLOBAL, FOREVER))
+        bounds = (("shared", SHARED, LOCAL), ("local", LOCAL, TABLES), ("global", TABLES, FOREVER))
         for name, low, high in bounds:
             some = np.flatnonzero((at >= low) & (at < high))
             if len(some):
@@ -169,10 +178,10 @@ class Grid(Warps):
     ]:  # fmt: skip
         """The same for addresses of one space."""
         everybody = np.arange(len(who))
-        if space == "global":
+        if space in ("global", "const") and (at < GLOBAL).all() and (at >= TABLES).all():
+            return [(self.constant.bytes, self.constant.offsets(at - TABLES, 0, size), everybody)]
+        if space in ("global", "const"):
             return list(self.memory.split(at, size))
-        if space == "const":
-            return [(self.constant, at, everybody)]
         memory, owners = (self.shared, self.block[who]) if space == "shared" else (self.local, who)
         return [(memory.bytes, memory.offsets(at, owners, size), everybody)]
 

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 Lanes = np.ndarray[Any, Any]
-SHARED, LOCAL, GLOBAL = 1 << 32, 1 << 33, 1 << 40
-"""The first generic address of each space."""
+SHARED, LOCAL, TABLES, GLOBAL = 1 << 32, 1 << 33, 1 << 34, 1 << 40
+"""The first generic address of each space; tables of a module are in global or constant memory."""
 BAD = 0xA5
 
 
@@ -50,7 +50,7 @@ class Space:
         self.size = -(-size // 16) * 16
         self.bytes = np.full(owners * self.size, BAD, np.uint8)
 
-    def offsets(self, addresses: Lanes, owners: Lanes, size: int) -> Lanes:
+    def offsets(self, addresses: Lanes, owners: Lanes | int, size: int) -> Lanes:
         """Where these bytes are."""
         if ((addresses < 0) | (addresses + size > self.size)).any():
             raise IllegalAddress(f"{size} bytes at {addresses.max()} of {self.size}")

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.ptx.memory import LOCAL, SHARED
+from tests.ptx.memory import LOCAL, SHARED, TABLES
 from tests.ptx.parse import Instruction, Module, Operand, Register, Special, Symbol
 from tests.ptx.values import COMPUTED, COUNTS, DTYPES, Lanes, converted, kinds_of, unsigned
 
@@ -64,7 +64,7 @@ class Registers:
             module = self.module
             at = module.shared.get(operand.name, module.local.get(operand.name))
             if at is None:
-                at = module.constant[operand.name][0]
+                at = TABLES + module.constant[operand.name][0]
             return np.full(len(who), at, kind)
         raise NotImplementedError(operand)
 

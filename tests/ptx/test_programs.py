@@ -81,3 +81,11 @@ def test_rows_of_uneven_lengths(gpu):
     sums, inside = f(rows)
     assert np.asarray(sums).tolist() == [6, 0, 360, 5]
     assert inside.tolist() == [[1, 2, 3], [], [9] * 40, [5]]
+
+
+@pytest.mark.parametrize("gpu", ["forwards"], indirect=True)
+def test_tables_of_elementary_functions(gpu):
+    """Sines of large numbers read tables that the module holds."""
+    xs = np.array([0.5, 3e4, 1e9, 1e22, -1e300])
+    found = fw.jit(lambda xs: fw.sin(xs), target="cuda")(xs)
+    np.testing.assert_allclose(np.asarray(found), np.sin(xs), rtol=1e-12)
