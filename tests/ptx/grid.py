@@ -15,16 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.ptx.memory import (
-    GLOBAL,
-    LOCAL,
-    SHARED,
-    TABLES,
-    GlobalMemory,
-    IllegalAddress,
-    Space,
-    cells,
-)
+from tests.ptx.memory import LOCAL, SHARED, TABLES, GlobalMemory, IllegalAddress, Space, cells
 from tests.ptx.parse import Address, Function, Instruction, Module, Operand, Register, Symbol
 from tests.ptx.registers import WARP
 from tests.ptx.values import COMPUTED, DTYPES, Lanes
@@ -36,6 +27,7 @@ MOST_STEPS = 2_000_000
 FOREVER = np.iinfo(np.int64).max
 ORDERS = ("forwards", "backwards", "mixed")
 NOTHING = {"membar", "fence", "pragma", "cvta", "discard", "applypriority", "prefetch"}
+CARRY = {"addc", "subc", "madc"}
 BREAKS = {"bra", "call", "ret", "exit", "trap", "nanosleep", "activemask"} | {
     "bar", "barrier", "shfl", "vote",
 }  # fmt: skip
@@ -51,7 +43,7 @@ class Trapped(Exception):
 
 def missing(module: Module) -> set[str]:
     """Instructions of a module that cannot be run here."""
-    known = {*COMPUTED, *NOTHING, *BREAKS, "ld", "st", "atom", "red", "mov", "cvt"}
+    known = {*COMPUTED, *NOTHING, *BREAKS, *CARRY, "ld", "st", "atom", "red", "mov", "cvt"}
     return {i.text for i in module.code if i.op[0] not in known}
 
 
@@ -137,7 +129,9 @@ class Grid(Warps):
                 return
         name = instruction.op[0]
         try:
-            if name in COMPUTED:
+            if name in CARRY or "cc" in instruction.op:
+                self.carried(instruction, who)
+            elif name in COMPUTED:
                 self.compute(instruction, who)
             elif name not in NOTHING:
                 getattr(self, name)(instruction, who)
@@ -178,7 +172,7 @@ class Grid(Warps):
     ]:  # fmt: skip
         """The same for addresses of one space."""
         everybody = np.arange(len(who))
-        if space in ("global", "const") and (at < GLOBAL).all() and (at >= TABLES).all():
+        if space in ("global", "const") and (at < TABLES + (1 << 32)).all():
             return [(self.constant.bytes, self.constant.offsets(at - TABLES, 0, size), everybody)]
         if space in ("global", "const"):
             return list(self.memory.split(at, size))

@@ -186,15 +186,20 @@ class _Body:
     def __init__(self, module: Module, function: Function) -> None:
         self.module, self.function = module, function
         function.start = len(module.code)
-        self.kinds: dict[str, int] = {}  # bits of the registers that have a name or a prefix
+        # bits of the registers that have a name or a prefix, in each block around a statement
+        self.inside: list[dict[str, int]] = [{}]
         self.stored: list[tuple[Instruction, str]] = []  # to parameters of the call that follows
         self.returned: dict[str, str] = {}  # parameters of this function for what a call gave
 
     def read(self, text: str) -> None:
-        """All statements; braces around some of them only limit names."""
+        """All statements; a block's registers hide those of the same name outside."""
         at = 0
         while True:
             while at < len(text) and (text[at].isspace() or text[at] in "{}"):
+                if text[at] == "{":
+                    self.inside.append({})
+                elif text[at] == "}":
+                    self.inside.pop()
                 at += 1
             if at == len(text):
                 return
@@ -212,7 +217,7 @@ class _Body:
         registers = _REGISTERS.match(text)
         if registers:
             for name in registers[2].split(","):
-                self.kinds[name.strip().partition("<")[0]] = 8 * BYTES[registers[1]]
+                self.inside[-1][name.strip().partition("<")[0]] = 8 * BYTES[registers[1]]
         elif not text.startswith((".param", ".pragma", ".loc ", ".file")) and not _declare(
             self.module, text
         ):
@@ -221,7 +226,9 @@ class _Body:
             op, _, operands = rest.partition(" ")
             made = Instruction(tuple(op.split(".")), [], None, bool(negated), text)
             if name:
-                made.guard = Register(f"{self.function.name}:{name}", 8)
+                guards = self.register(name)
+                assert isinstance(guards, Register)
+                made.guard = guards
             self.module.code.append(made)
             if made.op[0] == "call":
                 self.call(made, operands)
@@ -263,10 +270,19 @@ class _Body:
 
     def register(self, name: str) -> Operand:
         """A register of this function; one of 128 bits is a pair."""
-        bits = self.kinds.get(name) or self.kinds[name.rstrip("0123456789")]
+        depth, bits = self.declared(name) or (0, 0)
+        name = f"{self.function.name}:{name}" + f"@{depth}" * (depth > 0)
         if bits == 128:
-            return tuple(Register(f"{self.function.name}:{name}.{k}", 64) for k in range(2))
-        return Register(f"{self.function.name}:{name}", bits)
+            return tuple(Register(f"{name}.{k}", 64) for k in range(2))
+        return Register(name, bits)
+
+    def declared(self, name: str) -> tuple[int, int] | None:
+        """How deep the block is that declares a register, and its bits."""
+        for depth, kinds in reversed(list(enumerate(self.inside))):
+            for each in (name, name.rstrip("0123456789")):
+                if each in kinds:
+                    return depth, kinds[each]
+        return None
 
     def operand(self, text: str) -> Operand:
         """One operand."""
@@ -280,7 +296,7 @@ class _Body:
             return Address(self.operand(base), int(offset or 0))
         if text.startswith(SPECIAL):
             return Special(text)
-        if text[0] == "%" or text in self.kinds:
+        if text[0] == "%" or self.declared(text):
             return self.register(text)
         if text[:2] in ("0d", "0f", "0D", "0F"):
             return int(text[2:], 16)

@@ -44,6 +44,24 @@ class Registers:
         )
         self.write(target, result, who)
 
+    def carried(self, instruction: Instruction, who: Lanes) -> None:
+        """Sums, differences and products that take a carry, or leave one (PTX ISA 9.7.2)."""
+        name, parts = instruction.op[0], instruction.op
+        kind = DTYPES["u" + parts[-1][1:]]
+        bits = 8 * kind.itemsize
+        flag = self.whole(Register("carry", 8))
+        a, b, *rest = (self.read(o, kind, who).astype(object) for o in instruction.operands[1:])
+        if name.startswith("mad"):
+            product = a * b
+            total = (product % 2**bits if "lo" in parts else product >> bits) + rest[0]
+        else:
+            total = a - b if name.startswith("sub") else a + b
+        if name.endswith("c"):
+            total = total - flag[who] if name == "subc" else total + flag[who]
+        if "cc" in parts:
+            flag[who] = (total >> bits) != 0
+        self.write(instruction.operands[0], (total % 2**bits).astype(kind), who)
+
     def read(self, operand: Operand, kind: np.dtype, who: Lanes) -> Lanes:
         """The values of an operand as a type: of a wider register, its low bits."""
         if isinstance(operand, Register):

@@ -71,6 +71,10 @@ def one(line, to="%rd4", kind="u64"):
          "%rd4", 6),
         ("setp.ne.f64 %p1, 0d7FF8000000000000, 0d0000000000000000; selp.b64 %rd4, 5, 6, %p1;",
          "%rd4", 6),
+        ("add.cc.u32 %r10, -1, 1; addc.u32 %r11, 5, 0; cvt.u64.u32 %rd4, %r11;", "%rd4", 6),
+        ("sub.cc.u32 %r10, 0, 1; subc.u32 %r11, 5, 0; cvt.u64.u32 %rd4, %r11;", "%rd4", 4),
+        ("mad.lo.cc.u32 %r10, -1, -1, -1; madc.hi.u32 %r11, -1, -1, 7; cvt.u64.u32 %rd4, %r11;",
+         "%rd4", 6),
         ("min.f64 %fd1, 0d0000000000000000, 0d8000000000000000;", "%fd1", 1 << 63),
         ("max.f64 %fd1, 0d7FF8000000000000, 0d3FF0000000000000;", "%fd1", 0x3FF0 << 48),
     ],
@@ -78,6 +82,11 @@ def one(line, to="%rd4", kind="u64"):
 def test_an_instruction_gives_what_the_manual_says(line, to, wanted):
     """Integers, bits, conversions, comparisons with NaN, zeros with a sign."""
     assert one(line, to, "f64" if to.startswith("%fd") else "u64") == wanted
+
+
+def test_a_block_hides_registers():
+    """Of the same name outside, which keep their values."""
+    assert one("mov.u64 %rd4, 1; { .reg .b64 %rd4; mov.u64 %rd4, 2; }") == 1
 
 
 def test_a_fused_product_rounds_once():
