@@ -10,7 +10,7 @@ STAMP := $(VENV)/installed
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 JOBS ?= 2
 
-.PHONY: setup demo demo-cluster test tests test-all test-opencl test-ptx test-aarch64 lint types bench docs wheel release-check licences clean
+.PHONY: setup demo demo-cluster test tests test-all test-opencl test-ptx test-aarch64 lint types bench docs linkcheck wheel release-check licences clean
 
 demo: $(STAMP)
 	$(BIN)/python examples/demo.py
@@ -119,6 +119,10 @@ docs: $(VENV)/installed-docs
 	rm -rf build/site
 	$(BIN)/python -m sphinx -q -W --keep-going -n -c docs -d build/doctrees build/source build/site
 	$(BIN)/python -m docs.making.links build/site
+
+# asks for every address outside of the site; needs a network
+linkcheck: docs
+	$(BIN)/python -m sphinx -q -b linkcheck -c docs -d build/doctrees build/source build/linkcheck
 
 # an sdist, a wheel made from it, and the README's programs on that wheel in an empty environment
 wheel: $(VENV)/installed-release

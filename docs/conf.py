@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 import flatweave
+from flatweave.base.dtypes import DType
 from tools.stub import LEFT_OUT
 
 project = "Flatweave"
@@ -38,12 +39,20 @@ html_copy_source = False
 html_show_sourcelink = False
 
 
+KINDS = {"b": "bools", "i": "signed integers", "u": "unsigned integers", "f": "floats",
+         "c": "complex numbers"}  # fmt: skip
+
+
 def plain_text(
     app: Any, what: str, name: str, value: Any, options: Any, lines: list[str]
 ) -> None:
     """Signs of RST in the sentences of a docstring are escaped. Indented text is shown as it is;
     examples are recognised by their prompt."""
-    parts = re.split(r"(`[^`]*`|^    .*$)", "\n".join(lines), flags=re.MULTILINE)
+    if isinstance(value, DType) and value is not flatweave.f32:
+        kind = KINDS[value.kind]
+        lines[:] = [f"As `f32`, for {kind} of {value.bits} bits: `numpy.{value.numpy.name}`."]
+    code = r"(`[^`]*`|^    .*$|^>>> (?:.+\n?)*)"  # with an example's result
+    parts = re.split(code, "\n".join(lines), flags=re.MULTILINE)
     parts[::2] = [re.sub(r"([*|])", r"\\\1", part) for part in parts[::2]]
     lines[:] = "".join(parts).split("\n")
     for k in range(len(lines) - 1, 0, -1):

@@ -127,23 +127,20 @@ def _program(path: Path, pictures: Path, times: Times) -> str:
 
 
 def _index(groups: list[tuple[str, list[Path]]], pictures: Path, times: Times) -> str:
-    """For each group its pictures, then a table of its programs."""
+    """For each group a table of its programs, each with its picture."""
     parts = [FIRST]
     for title, programs in groups:
         parts.append(f"## {title}\n")
-        drawn = [(path, found) for path in programs if (found := picture_of(path, pictures))]
-        parts += [
-            f"[![{path.stem}](../pictures/gallery/{picture.name})]({name_of(path)}.md)"
-            for path, picture in drawn
-        ]
         is_timed = any(name_of(path) in times for path in programs)
-        parts.append("\n| program | what it does |" + is_timed * " ms | before |")
-        parts.append("|---|---|" + is_timed * "---:|---|")
+        parts.append("| | program | what it does |" + is_timed * " ms | before |")
+        parts.append("|---|---|---|" + is_timed * "---:|---|")
         for path in programs:
             said = markdown(_docstring(path)[0]).replace("\n", " ")
             time = times.get(name_of(path) or "")
             shown = f" **{time.ours}** | {time.peer} {time.theirs} |" if time else " | |" * is_timed
-            parts.append(f"| [{path.stem}]({name_of(path)}.md) | {said} |{shown}")
+            page, picture = f"{name_of(path)}.md", picture_of(path, pictures)
+            drawn = picture and f"[![{path.stem}](../pictures/gallery/{picture.name})]({page})"
+            parts.append(f"| {drawn or ''} | [{path.stem}]({page}) | {said} |{shown}")
         parts.append("")
     names = [name_of(path) or "" for path in groups[0][1]]
     names += [f"{(name_of(programs[0]) or '').split('/')[0]}/index" for _, programs in groups[1:]]

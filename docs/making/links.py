@@ -1,14 +1,27 @@
-"""Whether every link inside of the finished site leads to a page, and to an anchor of it:
+"""Whether links of the finished site lead somewhere: `make docs`, without network.
 
     python -m docs.making.links build/site
+
+A link inside of the site must lead to a page, and to an anchor of it. An address outside must be
+well-formed and https; `make linkcheck` asks for each of them, where there is a network.
 """
 
 from __future__ import annotations
 
+import re
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
+
+HOST = re.compile(r"([a-z0-9-]+\.)+[a-z]{2,}")
+ADDRESS = re.compile(r"[\w.~/%#?=&+,:;@()-]*(?<![.,:;])")
+KNOWN = {
+    "arxiv.org": re.compile(r"/(abs|pdf)/\d{4}\.\d{4,5}(v\d+)?"),
+    "doi.org": re.compile(r"/10\.\d{4,9}/\S+"),
+    "github.com": re.compile(r"/[\w.-]+(/[\w.-]+(/.*)?)?"),
+}
+"""Sites whose paths have a form of their own."""
 
 
 class Page(HTMLParser):
@@ -41,14 +54,28 @@ def wrong(folder: Path) -> list[str]:
 
 def _leads(pages: dict[Path, Page], path: Path, link: str) -> bool:
     parts = urlsplit(link)
-    if parts.scheme or parts.netloc:
+    if parts.scheme in ("mailto", "data"):
         return True
+    if parts.scheme or parts.netloc:
+        return is_address(link)
     target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
     if target.is_dir():
         target /= "index.html"
     if target not in pages:
         return target.exists() and not parts.fragment
     return not parts.fragment or unquote(parts.fragment) in pages[target].places
+
+
+def is_address(link: str) -> bool:
+    """Whether a link is an address of the web in its right form."""
+    parts = urlsplit(link)
+    path = link.partition(parts.netloc)[2]
+    known = KNOWN.get(parts.netloc.removeprefix("www.").removeprefix("dx."))
+    return (
+        parts.scheme == "https" and HOST.fullmatch(parts.netloc) is not None
+        and ADDRESS.fullmatch(path) is not None
+        and (known is None or known.fullmatch(parts.path) is not None)
+    )  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -166,6 +166,17 @@ def test_links_that_lead_nowhere_are_found(tmp_path):
     assert links.wrong(tmp_path) == ["a.html: b.html#there", "a.html: c.html", "a.html: d.png"]
 
 
+@pytest.mark.parametrize(("link", "is_right"), [
+    ("https://arxiv.org/abs/2206.01784", True), ("https://arxiv.org/abs/22.01784", False),
+    ("https://doi.org/10.1145/3315454.3329955", True), ("https://doi.org/3315454", False),
+    ("https://semver.org", True), ("http://semver.org", False), ("https://localhost/x", False),
+    ("https://numba.readthedocs.io/en/stable/cuda,", False), ("ftp://example.org", False),
+])  # fmt: skip
+def test_addresses_outside_have_their_form(link, is_right):
+    """Nothing is asked for: there may be no network."""
+    assert links.is_address(link) is is_right
+
+
 @pytest.mark.slow
 def test_the_site_is_built(laid_out):
     """Without a warning, and no link in it leads nowhere."""
