@@ -132,15 +132,19 @@ class UniqueInverse(NamedTuple):
 
 
 def distinct(x: Any, equal_nan: bool = False) -> UniqueAll:
-    """The different values in ascending order; each NaN is one of them, or all are one."""
+    """The different values in ascending order; each NaN is one of them, or all are one. A complex
+    number is NaN where either part is."""
     array = fw.asarray(x)
     flat = array if array.ndim == 1 else fw.reshape(array, -1)
     n = flat.shape[0]
     groups = fw.group_by(_order_of(flat) if is_complex(flat) else flat)
     order, begins, inverse = groups.order, groups.offsets[:-1], groups.index
     values = None if is_complex(flat) else groups.keys
-    if not equal_nan and (is_complex(flat) or fw.isdtype(flat.dtype, "real floating")):
-        first = fw.scatter(fw.isnan(flat)[order], begins, fw.full(begins.shape, True))
+    if is_complex(flat) or (not equal_nan and fw.isdtype(flat.dtype, "real floating")):
+        lost = fw.isnan(flat)[order]  # behind all others
+        is_first = fw.iota(n) == fw.sum(~lost) if equal_nan else lost
+        starts = fw.scatter(fw.full(n, False), begins, fw.full(begins.shape, True))
+        first = fw.where(lost, is_first, starts)
         begins = fw.iota(n)[first]
         inverse = fw.scatter(fw.full(n, 0), order, fw.cumsum(first) - 1)
         values = None

@@ -14,6 +14,7 @@ U = np.array([132, 183], "u1")
 GREAT = np.array([[1, 3], [2**63 - 2, 2**63 - 2]])
 H = np.array([[1.5, 2.5], [3.5, 4.5]], "f2")
 
+SEVERAL_NAN = np.array([complex(np.nan, 2), 1, complex(1, np.nan), 1, complex(np.nan, 1), 0])
 CALLS = (
     lambda xp: xp.sum([1 + 2j, 3]),
     lambda xp: xp.sin([[1j], [2]]),
@@ -92,6 +93,9 @@ CALLS = (
     lambda xp: xp.asarray([1j, 0], dtype="bool"),
     lambda xp: xp.prod(np.array([1j, 1 + 1j]), dtype="bool"),
     lambda xp: xp.cumulative_prod(np.array([1j, 0, 2]), dtype="bool"),
+    *(lambda xp, is_one=is_one: xp.unique(SEVERAL_NAN, True, True, True, equal_nan=is_one)[1:]
+      for is_one in (True, False)),
+    lambda xp: xp.isnan(xp.union1d(SEVERAL_NAN, [1, 2j])),
     lambda xp: xp.trapezoid(np.arange(24.0).reshape(4, 3, 2), x=np.arange(6.0).reshape(3, 2)),
     lambda xp: xp.trapezoid(np.arange(3.0), x=np.arange(24.0).reshape(4, 3, 2)),
 )
