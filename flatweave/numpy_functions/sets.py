@@ -141,10 +141,10 @@ def distinct(x: Any, equal_nan: bool = False) -> UniqueAll:
     order, begins, inverse = groups.order, groups.offsets[:-1], groups.index
     values = None if is_complex(flat) else groups.keys
     if is_complex(flat) or (not equal_nan and fw.isdtype(flat.dtype, "real floating")):
-        lost = fw.isnan(flat)[order]  # behind all others
-        is_first = fw.iota(n) == fw.sum(~lost) if equal_nan else lost
+        is_nan = fw.isnan(flat)[order]  # after the others
+        is_first = fw.iota(n) == fw.sum(~is_nan) if equal_nan else is_nan
         starts = fw.scatter(fw.full(n, False), begins, fw.full(begins.shape, True))
-        first = fw.where(lost, is_first, starts)
+        first = fw.where(is_nan, is_first, starts)
         begins = fw.iota(n)[first]
         inverse = fw.scatter(fw.full(n, 0), order, fw.cumsum(first) - 1)
         values = None
