@@ -197,6 +197,18 @@ class Accesses(Values):
         """Whether a value advances along an axis by a number that is the same all along it."""
         return axis in self.along(atom) and self.step(atom, axis) is not None
 
+    def group(self, axis: Var) -> int:
+        """How many neighbours along an axis share the quotients that its index is divided to, of
+        which there may be several; 1 where nothing divides it."""
+        alone: Value = Sum({axis: 1})
+        for var, along in self._along.items():
+            if axis in along and var in self.made:
+                match list(self.of(var).terms):
+                    case [Modified(fn="floordiv", args=(index, by))] if index == alone:
+                        if not by.terms and by.more > 1:
+                            return by.more
+        return 1
+
     def along_term(self, term: Term) -> frozenset[Var]:
         """The axes that a term of a sum depends on."""
         if isinstance(term, Modified):

@@ -52,6 +52,23 @@ def test_the_next_of_a_term(text, holds):
     assert (known.moved(known.of(a), i, Sum({i: 1}, 1)) == known.of(z)) is holds
 
 
+@pytest.mark.parametrize(
+    ("text", "group"),
+    [
+        ("a: i64 = floordiv i 4", 4),
+        ("a: i64 = floordiv i c", 1),
+        ("j: i64 = add i 1\na: i64 = floordiv j 4", 1),
+        ("j: i64 = mod i 3\nk: i64 = floordiv i 3\na: i64 = index xs [k]", 3),
+        ("a: i64 = add i 1", 1),
+    ],
+)
+def test_neighbours_share_a_quotient(text, group):
+    """Of their index alone, by a constant."""
+    i, lets = body(text)
+
+    assert Accesses([i], lets.values()).group(i) == group
+
+
 def test_terms_of_two_bodies():
     """Each with a different index."""
     i, lets = body("j: i64 = add i 1\nz: i64 = mul j j")

@@ -43,7 +43,7 @@ def test_each_source_as_often(target, size):
 
 @pytest.mark.sampled
 @pytest.mark.parametrize("name", ["owner", "private", "partition", None])
-@pytest.mark.parametrize("size", every(2, [2, 4, 9, 70]))
+@pytest.mark.parametrize("size", every(2, [3, 4, 2, 9, 70]))
 def test_into_places(name, size):
     """Neighbours that are computed together go where they belong, in order where that matters."""
     for n in (0, 1, 7, 129, 3001):

@@ -12,12 +12,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from flatweave.access.analyse import Accesses
 from flatweave.base.dtypes import i64
 from flatweave.kernel_ir.syntax import BlockIndex
 from flatweave.lower.host.context import Own
 from flatweave.lower.machine.cost import room
 from flatweave.lower.machine.machine import Machine
-from flatweave.lower.scatter.scattering import Division, Scattering, Source, Stage, one_by_one
+from flatweave.lower.scatter.scattering import (
+    UNROLLED,
+    Division,
+    Scattering,
+    Source,
+    Stage,
+    one_by_one,
+)
 from flatweave.lower.schedule.plan import When
 from flatweave.lower.sweep.writer import KernelWriter
 from flatweave.lower.traverse.steps import Position, State
@@ -30,6 +38,8 @@ from flatweave.terms.syntax import Atom, Var
 # -- How a block visits elements: each is computed, then handed on to be written -------------------
 #
 #     staged       a chunk of them on all lanes into shared memory, then one by one from there
+#     in groups    neighbours that share a source are computed, then written: what they share is
+#                  computed once
 #     one by one   as the traversal goes; where that is by position alone, some in an iteration
 #
 # A stage pays where lanes save work, or where most elements are another block's.
@@ -57,17 +67,18 @@ def visit_staged(b: Builder, source: Source, lo: Atom, hi: Atom, act: Act) -> No
     state = tuple(chunks.param("s", atom.type) for atom in carries)
     stop = chunks.apply("minimum", chunks.add(at, index(size)), hi)
     count, after = stage.fill(chunks, source, at, stop, state)
-    one_by_one(
-        chunks, index(0), count, lambda c, k, turn: act(c, *stage.element(c, k), turn)
-    )
+    one_by_one(chunks, index(0), count, lambda c, k, turn: act(c, *stage.element(c, k), turn))
     b.emit(For(lo, hi, index(size), chunks.close([at, *state], after), carries))
 
 
 def visit_share(b: Builder, source: Source, block: Atom, blocks: Atom, act: Act) -> None:
     """The elements of one of `blocks` shares, all of which this block writes."""
-    writer = source.writer
+    writer, body = source.writer, source.scattering.op.body
     lo, hi = writer.share(b, block, blocks)
-    if cost_of_body(source.scattering.op.body) > CHEAP:
+    group = Accesses(body.params, body.lets).group(body.params[-1]) if _is_in_a_row(writer) else 1
+    if 1 < group <= 2 * UNROLLED:  # the corners of a cube; more are too much code
+        _in_groups(b, source, lo, hi, group, act)
+    elif cost_of_body(body) > CHEAP:
         visit_staged(b, source, lo, hi, act)
     elif _is_in_a_row(writer):
 
@@ -87,6 +98,29 @@ def _is_in_a_row(writer: KernelWriter) -> bool:
     return len(writer.shape) == 1 and not turned
 
 
+def _in_groups(b: Builder, source: Source, lo: Atom, hi: Atom, group: int, act: Act) -> None:
+    """Whole groups, then the rest; a part of a group before the first whole one is a rest, too."""
+    size = max(group, UNROLLED // group * group)
+
+    def visit(c: Builder, first: Atom, count: int) -> None:
+        positions = (c.add(first, index(turn)) for turn in range(count))
+        found = [source.element(c, Position(i, (i,), 1, alone=True), ()) for i in positions]
+        for turn, each in enumerate(found):
+            _act_if(c, each, turn % UNROLLED, act)
+
+    def loop(first: Atom, last: Atom, scale: int) -> None:
+        inside = b.inner()
+        k = inside.param("k", i64)
+        visit(inside, inside.mul(k, index(scale)), scale)
+        b.emit(For(first, last, index(1), inside.close([k], []), ()))
+
+    begin, end = b.ceil_div(lo, index(size)), b.apply("floordiv", hi, index(size))
+    whole = b.apply("minimum", b.mul(begin, index(size)), hi)
+    loop(lo, whole, 1)
+    loop(begin, end, size)
+    loop(b.apply("maximum", whole, b.mul(end, index(size))), hi, 1)
+
+
 def _one_by_one(b: Builder, source: Source, lo: Atom, hi: Atom, act: Act) -> None:
     """Element by element, as the traversal goes."""
 
@@ -99,9 +133,7 @@ def _one_by_one(b: Builder, source: Source, lo: Atom, hi: Atom, act: Act) -> Non
     source.writer.traverse((), width=one).block(b, lo, hi, source.carries, step)
 
 
-def _act_if(
-    b: Builder, found: tuple[Atom, list[Atom], Atom, State], turn: int, act: Act
-) -> None:
+def _act_if(b: Builder, found: tuple[Atom, list[Atom], Atom, State], turn: int, act: Act) -> None:
     """One element, if it goes anywhere."""
     place, values, mine, _ = found
     inside = b.inner()
