@@ -21,7 +21,7 @@ KNOWN = {
     "doi.org": re.compile(r"/10\.\d{4,9}/\S+"),
     "github.com": re.compile(r"/[\w.-]+(/[\w.-]+(/.*)?)?"),
 }
-"""Sites whose paths have a form of their own."""
+"""Sites with a specific form of paths."""
 
 
 class Page(HTMLParser):

@@ -332,7 +332,7 @@ def test_groups_trust_their_parts():
 
 
 def test_pickles_and_threads():
-    """A pickle has the values that there were; threads write to arrays of their own."""
+    """A pickle has the values that there were; each thread writes to a separate array."""
     x = fw.iota(4)
     kept = pickle.dumps(x)
     x[0] = 9

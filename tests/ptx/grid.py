@@ -180,7 +180,7 @@ class Grid(Warps):
         return [(memory.bytes, memory.offsets(at, owners, size), everybody)]
 
     def ld(self, instruction: Instruction, who: Lanes) -> None:
-        """Load one value, or several behind one another."""
+        """Load one value, or several consecutive ones."""
         to, source = instruction.operands
         kind = DTYPES[instruction.op[-1]]
         if isinstance(source, Register):
@@ -200,7 +200,7 @@ class Grid(Warps):
                 self.write(part, cells(memory, kind)[offsets // kind.itemsize + k], who[some])
 
     def st(self, instruction: Instruction, who: Lanes) -> None:
-        """Store one value, or several behind one another."""
+        """Store one value, or several consecutive ones."""
         to, source = instruction.operands
         kind = DTYPES[instruction.op[-1]]
         if isinstance(to, Register):

@@ -44,7 +44,7 @@ class GlobalMemory:
 
 
 class Space:
-    """Shared or local memory: each owner, a block or a lane, has `size` bytes of its own."""
+    """Shared or local memory: each owner, a block or a lane, has `size` private bytes."""
 
     def __init__(self, owners: int, size: int) -> None:
         self.size = -(-size // 16) * 16

@@ -161,7 +161,7 @@ def _globals(module: Module, text: str) -> None:
 
 
 def _declare(module: Module, statement: str) -> bool:
-    """Whether a statement declares a variable, which then has its position."""
+    """Whether a statement declares a variable, for which memory is reserved."""
     found = _VARIABLE.match(statement)
     if not found:
         return False

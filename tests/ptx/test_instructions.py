@@ -153,7 +153,7 @@ def test_a_barrier_separates_what_warps_store():
 
 
 def test_atomics_count_every_lane():
-    """Of all lanes that add to one place, each sees another count."""
+    """Lanes that add to one address see different counts."""
     found = ran(
         "atom.global.add.u64 %rd4, [%rd1], 1; bar.sync 0; add.s64 %rd4, %rd4, 1;"
         "setp.eq.s32 %p1, %r1, 0; @%p1 bra $end; st.global.u64 [%rd3], %rd4; $end:"

@@ -170,7 +170,7 @@ def _bfi(
 
 
 def _below(kind: np.dtype, count: Lanes) -> Lanes:
-    """The lowest bits, as many as said."""
+    """A mask of the `count` lowest bits."""
     width = 8 * kind.itemsize
     full = kind.type(2**width - 1)
     return np.where(count == 0, kind.type(0), full >> (width - np.maximum(count, 1)).astype(kind))
