@@ -17,7 +17,7 @@ import pytest
 
 from flatweave.base.config import config
 from flatweave.base.errors import Unsupported
-from flatweave.runtime.devices import cuda, opencl
+from flatweave.runtime.devices import cuda, nvrtc, opencl
 from tests.compiling import test_compiler
 from tests.costs import Costs
 from tests.quick import not_sampled
@@ -131,6 +131,16 @@ def compiled_anew(compiling) -> None:
 def little_to_collect() -> None:
     """What other tests left is no garbage: a collection in this module looks at its own alone."""
     gc.freeze()
+
+
+@pytest.fixture(scope="session")
+def compiler():
+    """NVRTC, or the reason why it is not here."""
+    try:
+        nvrtc.ptx("")
+    except Unsupported as reason:
+        pytest.skip(f"no NVRTC: {reason.message}")
+    return nvrtc
 
 
 @cache

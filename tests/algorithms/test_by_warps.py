@@ -5,11 +5,9 @@ import pytest
 from flatweave.algorithms.block_scans import Warps, reduce_by_warps, scan_by_warps
 from flatweave.algorithms.operator import addition, segmented, together
 from flatweave.base.dtypes import i64
-from flatweave.base.errors import Unsupported
 from flatweave.kernel_ir.arrays import Pull, zipped
 from flatweave.kernel_ir.syntax import Store
 from flatweave.kernel_passes.distribute import BlockShape
-from flatweave.runtime.devices import nvrtc
 from flatweave.terms.build import index
 from tests.algorithms.programs import AFFINE, MEANINGS, SIZES, Case, _keep, affine, arguments
 from tests.kernel_ir.machines import (
@@ -142,16 +140,12 @@ def test_opencl(name, shape):
         made.agree(program.run(arguments(n), [n + 1] * len(made.outs)), arguments(n))
 
 
-def test_cuda_exchanges_in_registers():
+def test_cuda_exchanges_in_registers(compiler):
     """Lanes meet by shuffles, warps by memory of one value each."""
-    try:
-        nvrtc.ptx("")
-    except Unsupported as reason:
-        pytest.skip(f"no NVRTC: {reason.message}")
     shape = BlockShape(8, 32)
     text = cuda_text(case("scan", shape).unit(0), shape)
 
-    assert ".entry k_staged" in nvrtc.ptx(text)
+    assert ".entry k_staged" in compiler.ptx(text)
     assert "__shfl_sync" in text
     assert "__shared__ int64_t" in text and "[8];" in text and "[256]" not in text
 

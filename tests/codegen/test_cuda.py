@@ -5,12 +5,11 @@ import pytest
 
 import flatweave as fw
 from flatweave.base.dtypes import DTYPES
-from flatweave.base.errors import CompilerBug, Unsupported
+from flatweave.base.errors import CompilerBug
 from flatweave.base.records import replace
 from flatweave.codegen import cuda
 from flatweave.kernel_ir.syntax import Sync, Unit
 from flatweave.lower.machine.machine import CUDA
-from flatweave.runtime.devices import nvrtc
 from flatweave.simulator import run as simulator
 from flatweave.terms.syntax import Lambda
 from tests.codegen import scalar_programs
@@ -29,16 +28,6 @@ from tests.codegen.device_programs import (
 from tests.quick import every
 
 IN_SIMULATOR = [name for name in PROGRAMS if name not in ("loops", "row_sums", "sort_by_key")]
-
-
-@pytest.fixture(scope="module")
-def compiler():
-    """NVRTC, or the reason why it is not here."""
-    try:
-        nvrtc.ptx("")
-    except Unsupported as reason:
-        pytest.skip(f"no NVRTC: {reason.message}")
-    return nvrtc
 
 
 @pytest.mark.sampled

@@ -4,13 +4,11 @@ import numpy as np
 import pytest
 
 import flatweave as fw
-from flatweave.base.errors import Unsupported
 from flatweave.base.records import replace
 from flatweave.codegen import cuda
 from flatweave.kernel_ir.memory_ops import ThreadMemory
 from flatweave.kernel_ir.syntax import Load
 from flatweave.lower.machine.machine import CUDA
-from flatweave.runtime.devices import nvrtc
 from flatweave.terms.traverse import walk_lets
 from tests.codegen.device_programs import (
     affine,
@@ -107,13 +105,10 @@ def unit_of(name, machine=CUDA, n=None):
                for architecture in ("sm_80", "sm_90")
                if (name, architecture) != WIDEST)],
 )  # fmt: skip
-def test_no_more_registers_than_the_model_says(name, architecture):
+def test_no_more_registers_than_the_model_says(compiler, name, architecture):
     """So many warps run as it counts on, and nothing is moved to memory and back."""
     text = cuda.emit(unit_of(name)[0].unit)
-    try:
-        found = nvrtc.resources(text, architecture)
-    except Unsupported as reason:
-        pytest.skip(f"no NVRTC: {reason.message}")
+    found = compiler.resources(text, architecture)
 
     assert found
     for kernel, taken in found.items():

@@ -8,7 +8,6 @@ import pytest
 import flatweave as fw
 from flatweave.algorithms.look_back_by_lane import Chains
 from flatweave.base.dtypes import DTYPES
-from flatweave.base.errors import Unsupported
 from flatweave.codegen import cuda
 from flatweave.kernel_ir.host import Launch, Role
 from flatweave.kernel_ir.memory_ops import LoadWhole, StoreWhole
@@ -16,7 +15,6 @@ from flatweave.kernel_ir.syntax import Sync
 from flatweave.lower.machine.machine import CUDA
 from flatweave.lower.schedule.plan import elements_each
 from flatweave.lower.sort import onesweep, onesweep_kernel
-from flatweave.runtime.devices import nvrtc
 from flatweave.simulator.counts import Counting
 from flatweave.simulator.run import run
 from flatweave.simulator.schedules import (
@@ -198,7 +196,7 @@ SHAPES = {
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SHAPES)
 @pytest.mark.parametrize("architecture", ["sm_80", "sm_90"])
-def test_elements_stay_in_registers(name, architecture):
+def test_elements_stay_in_registers(compiler, name, architecture):
     """Two blocks of 256 threads have room on a multiprocessor, and nothing is moved to memory."""
     key, *values = (np.zeros(2, dtype) for dtype in SHAPES[name])
 
@@ -206,10 +204,7 @@ def test_elements_stay_in_registers(name, architecture):
         return fw.sort_by_key(k, v) if v else fw.sort(k)
 
     text = cuda.emit(lowered(traced("f", sort, key, *values), CUDA).unit)
-    try:
-        found = nvrtc.resources(text, architecture)
-    except Unsupported as reason:
-        pytest.skip(f"no NVRTC: {reason.message}")
+    found = compiler.resources(text, architecture)
 
     for kernel, taken in found.items():
         assert taken.registers <= 128, kernel

@@ -4,18 +4,13 @@ import numpy as np
 import pytest
 
 import flatweave as fw
-from flatweave.base.errors import Unsupported
-from flatweave.runtime.devices import cuda, nvrtc
+from flatweave.runtime.devices import cuda
 from tests.devices.fake_cuda import FakeCuda
 
 
 @pytest.fixture
-def gpu(monkeypatch):
+def gpu(monkeypatch, compiler):
     """Makes programs run on a fake GPU."""
-    try:
-        nvrtc.ptx("")
-    except Unsupported as reason:
-        pytest.skip(f"no NVRTC: {reason.message}")
 
     def made(f=None, args=(), kernels=(), **options):
         text = f.stages(*args).text["cuda"] if f is not None else ""

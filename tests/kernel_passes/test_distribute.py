@@ -8,7 +8,6 @@ from flatweave.base.errors import CompilerBug, Unsupported
 from flatweave.kernel_ir.hierarchy import ForAll, WarpShared
 from flatweave.kernel_ir.text import print_unit
 from flatweave.kernel_passes.distribute import BlockShape, distribute
-from flatweave.runtime.devices import nvrtc
 from flatweave.terms.traverse import walk_lets
 from tests.kernel_ir.machines import (
     ALL_SHAPES,
@@ -149,15 +148,11 @@ def test_opencl(name, shape):
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_cuda_compiles(name):
+def test_cuda_compiles(compiler, name):
     """By NVRTC, where it is."""
-    try:
-        nvrtc.ptx("")
-    except Unsupported as reason:
-        pytest.skip(f"no NVRTC: {reason.message}")
     unit, _ = case(name)
     for shape in CUDA_SHAPES:
-        assert ".entry k_k" in nvrtc.ptx(cuda_text(unit, shape))
+        assert ".entry k_k" in compiler.ptx(cuda_text(unit, shape))
 
 
 def test_a_barrier_of_a_warp_in_cuda():

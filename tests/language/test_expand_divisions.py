@@ -12,7 +12,6 @@ from flatweave.lower.machine.machine import CUDA
 from flatweave.lower.program import lower
 from flatweave.lower.traverse import ragged_row_search, row_lookup
 from flatweave.nest.schedule import Along
-from flatweave.runtime.devices import nvrtc
 from flatweave.terms.build import Builder, index
 from flatweave.terms.syntax import Const
 from tests.codegen.device_programs import agree, flat, simulated, small_blocks, traced
@@ -162,12 +161,8 @@ def test_a_mixed_order_has_every_number_once(count):
 @pytest.mark.slow
 @pytest.mark.parametrize("architecture", ["sm_80", "sm_90"])
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_its_text_becomes_machine_code(variant, architecture):
+def test_its_text_becomes_machine_code(compiler, variant, architecture):
     """CUDA's compiler takes the kernels of each."""
-    try:
-        nvrtc.ptx("")
-    except fw.Unsupported as reason:
-        pytest.skip(f"no NVRTC: {reason.message}")
     unit = lowered(permuted, variant, CUDA).unit
 
-    assert nvrtc.cubin(cuda.emit(unit), architecture).startswith(b"\x7fELF")
+    assert compiler.cubin(cuda.emit(unit), architecture).startswith(b"\x7fELF")

@@ -146,10 +146,7 @@ class Grid(Warps):
         tuple[Lanes, Lanes, Lanes]
     ]:  # fmt: skip
         """Memories, offsets in them, and which of the lanes go there."""
-        wide = self.read(address.base, DTYPES["u64"], who)
-        if isinstance(address.base, Register) and address.base.bits == 32:
-            wide = self.read(address.base, DTYPES["u32"], who).astype(np.uint64)
-        at = wide.astype(np.int64) + address.offset
+        at = self.read(address.base, DTYPES["u64"], who).astype(np.int64) + address.offset
         if (at % size).any():
             raise IllegalAddress(f"an address is no multiple of the {size} bytes that are read")
         space = next((p for p in instruction.op if p in ("global", "shared", "local", "const")), "")
@@ -219,7 +216,7 @@ class Grid(Warps):
         self.atomic(instruction, to, address, values, who)
 
     def red(self, instruction: Instruction, who: Lanes) -> None:
-        """The same, of which nobody asks what was there."""
+        """As `atom`, without the previous value."""
         address, *values = instruction.operands
         self.atomic(instruction, (), address, values, who)
 

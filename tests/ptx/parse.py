@@ -67,7 +67,7 @@ class Instruction:
 
 @dataclass(frozen=True)
 class Param:
-    """A parameter of a kernel, at `offset` of the others."""
+    """A parameter of a function, and its bytes."""
 
     name: str
     size: int

@@ -68,7 +68,7 @@ class Registers:
             found = self.whole(operand)[who]
             if found.dtype == kind:
                 return found
-            if found.dtype.itemsize > kind.itemsize or found.dtype.itemsize < kind.itemsize:
+            if found.dtype.itemsize != kind.itemsize:
                 found = found.astype(f"u{kind.itemsize}")
             return found.view(kind)
         if isinstance(operand, int):

@@ -26,7 +26,7 @@ HEAD = """
 
 
 def ran(body, grid=1, threads=32, order="forwards"):
-    """What each lane of a kernel stored in its place of 8 bytes."""
+    """The 8 bytes that each lane of a kernel stored."""
     memory = bytearray(8 * grid * threads)
     live = {GLOBAL: memory}
     params = {"k_param_0": struct.pack("<Q", GLOBAL)}

@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 
 import flatweave as fw
-from flatweave.base.errors import Unsupported
 from flatweave.codegen import cuda as text
 from flatweave.lower.machine.machine import CUDA
-from flatweave.runtime.devices import cuda, nvrtc
+from flatweave.runtime.devices import cuda
 from flatweave.targets import on_device
 from tests.codegen.device_programs import (
     PROGRAMS,
@@ -26,12 +25,8 @@ from tests.quick import every
 
 
 @pytest.fixture(params=ORDERS)
-def gpu(request):
+def gpu(request, compiler):
     """A device that runs PTX."""
-    try:
-        nvrtc.ptx("")
-    except Unsupported as reason:
-        pytest.skip(f"no NVRTC: {reason.message}")
     with cuda_by_ptx(request.param) as driver:
         yield driver
 
@@ -52,12 +47,9 @@ def test_values_are_those_of_the_interpreter(gpu, name, warps):
 
 @pytest.mark.sampled
 @pytest.mark.parametrize("name", every(4, PROGRAMS))
-def test_every_instruction_is_known(name):
+def test_every_instruction_is_known(compiler, name):
     """What NVRTC wrote and the interpreter has not is listed here."""
-    try:
-        module = parse(nvrtc.ptx(text.emit(lowered(program(name), CUDA).unit)))
-    except Unsupported as reason:
-        pytest.skip(f"no NVRTC: {reason.message}")
+    module = parse(compiler.ptx(text.emit(lowered(program(name), CUDA).unit)))
     assert missing(module) == set()
 
 

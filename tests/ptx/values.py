@@ -27,7 +27,7 @@ DTYPES["b128"] = DTYPES["b64"]  # registers of 128 bits are pairs
 
 
 def unsigned(bits: int) -> np.dtype:
-    """How a register of so many bits is kept."""
+    """The NumPy type of a register of this many bits."""
     return np.dtype(bool) if bits == 8 else np.dtype(f"u{bits // 8}")
 
 

@@ -20,14 +20,6 @@ class Warps(Registers):
         self.pc = np.full(self.count, start, np.int64)
         self.state = np.where(self.thread < threads, RUNS, GONE).astype(np.int8)
 
-    def shfl(self, instruction: Instruction, at: int, who: Lanes) -> None:
-        """Lanes read each other's registers."""
-        self.together(instruction, at, who)
-
-    def vote(self, instruction: Instruction, at: int, who: Lanes) -> None:
-        """Lanes learn about all."""
-        self.together(instruction, at, who)
-
     def together(self, instruction: Instruction, at: int, who: Lanes) -> None:
         """Lanes wait for those of the mask, then do it as one."""
         self.state[who], self.pc[who] = AT_WARP, at
@@ -48,6 +40,8 @@ class Warps(Registers):
         self.state[done], self.pc[done] = RUNS, at + 1
         latest = np.where(ready, self.clock[lanes].reshape(-1, WARP), 0).max(axis=1)
         self.clock[done] = np.repeat(latest, WARP)[ready.ravel()]
+
+    shfl = vote = together
 
     def shuffled(self, instruction: Instruction, lanes: Lanes, ready: Lanes) -> None:
         """Values of other lanes of these warps (PTX ISA 9.7.9.6)."""
