@@ -74,62 +74,89 @@ class Laws(Interp):
         data: what is tried with them does not count.
         """
         joined = ~begins[1:]
-        pairs = np.flatnonzero(joined)
-        triples = np.flatnonzero(joined[:-1] & joined[1:])
-        if not pairs.size:
+        if not joined.any():
             return False
         try:
             if commutes:
+                pairs = np.flatnonzero(joined)
                 self._commutes(env, fn, take(columns, pairs), take(columns, pairs + 1))
-            if not triples.size:
-                return False
-            return self._associates(env, fn, *self._triples(env, fn, columns, triples, initial))
+            return self._associates(env, fn, columns, joined, initial)
         except Broken:
             raise
         except UNTOLD:
             return False
 
-    def _triples(
-        self, env: Env, fn: Lambda, columns: Values, at: Value, initial: int
-    ) -> tuple[Values, Values, Values, Value]:
-        """Three neighbours; of four, three of which one is what the operator makes of two. And
-        which of them have none of the first `initial` elements."""
-        own = [take(columns, at + k) for k in range(3)]
-        four = at[:-1][np.diff(at) == 1]
-        if not four.size or not self.is_batched(fn):  # of rows each call takes long
-            return own[0], own[1], own[2], at >= initial
-        a, b, c, d = (take(columns, four + k) for k in range(4))
-        ab, bc, cd = self._calls(env, fn, [(a, b), (b, c), (c, d)])
-        return (
-            _joined(own[0], ab, a, a), _joined(own[1], c, bc, b), _joined(own[2], d, d, cd),
-            np.concatenate([at, four, four, four]) >= initial,
-        )  # fmt: skip
-
     def _associates(
-        self, env: Env, fn: Lambda, x: Values, y: Values, z: Values, of_data: Value
+        self, env: Env, fn: Lambda, columns: Values, joined: Value, initial: int
     ) -> bool:
-        """Raise where they do not; whether the triples that are data say something."""
-        every = _joined(x, y, z)
-        twice: list[Values] = []  # each element with itself
+        """Raise where they do not; whether the triples that are data say something.
 
-        def law(x: Values, y: Values, z: Values) -> tuple[Values, Values, Sequence[Values]]:
-            pairs = [(x, y), (y, z)]
-            if not twice and self.is_batched(fn):  # in the same call, which costs no more
-                pairs.append((every, every))
-            first, second, *same = self._calls(env, fn, pairs)
-            twice.extend(same)
-            left, right = self._calls(env, fn, [(first, z), (x, second)])
-            return left, right, [x, y, z, first, second]
+        A triple is three neighbours; or three of four, of which one is what the operator makes of
+        two. All values are in one table, each computed once: the elements, what the operator makes
+        of two, of three and of four.
+        """
+        pairs = np.flatnonzero(joined)
+        begins = np.flatnonzero(joined[:-1] & joined[1:])
+        if not begins.size:
+            return False
+        is_batched = self.is_batched(fn)  # of rows each call takes long
+        table, every = columns, np.arange(len(columns[0]))
 
-        left, right, _ = self._need(law, (x, y, z), NOT_ASSOCIATIVE, _tell_triple)
-        says = of_data & _finite([left, right]) & ~(_same(x, y) | _same(y, z) | _same(x, z))
+        def combine(*operands: tuple[Value, Value]) -> list[Value]:
+            nonlocal table
+            ends = len(table[0]) + np.cumsum([len(i) for i, _ in operands])
+            i, j = (np.concatenate(side) for side in zip(*operands, strict=True))
+            found = operators.apply(self, env, fn, (*take(table, i), *take(table, j)))
+            table = _joined(table, found)
+            return [np.arange(end - len(i), end) for end, (i, _) in zip(ends, operands)]
+
+        both, *twice = combine((pairs, pairs + 1), *[(every, every)] * is_batched)
+        pair = both[np.cumsum(joined) - 1]  # of each element and the next
+        a, ab, bc = begins, pair[begins], pair[begins + 1]
+        left, right, *same = combine((ab, a + 2), (a, bc), *[(both, both)] * is_batched)
+        found = [[a, a + 1, a + 2, ab, bc, left, right]]
+        k = np.flatnonzero(np.diff(begins) == 1)
+        if is_batched and k.size:
+            a, ab, bc, cd, d = a[k], ab[k], bc[k], bc[k + 1], a[k] + 3
+            ab_c, a_bc, bc_d, b_cd = left[k], right[k], left[k + 1], right[k + 1]
+            abc_d, a_bcd, ab_cd, *other = combine(
+                (ab_c, d), (a, b_cd), (ab, cd), (a_bc, d), (a, bc_d)
+            )
+            found += [
+                [ab, a + 2, d, ab_c, cd, abc_d, ab_cd], [a, bc, d, a_bc, bc_d, *other],
+                [a, a + 1, cd, ab, b_cd, ab_cd, a_bcd],
+            ]  # fmt: skip
+        triples = np.concatenate(found, axis=1)
+        self._need_alike(env, fn, table, triples)
+        finite = _finite([table])[triples[5:]].all(axis=0)
+        of_data = np.concatenate([begins, *[a] * (len(found) - 1)]) >= initial
+        x, y, z = (take(table, row) for row in triples[:3])
+        says = of_data & finite & ~(_same(x, y) | _same(y, z) | _same(x, z))
         if not says.any():
             return False
-        same = twice or self._calls(env, fn, [(every, every)])
-        if (says & ~_same(same[0], every).reshape(3, -1).all(axis=0)).any():
+        twice = [*twice, *same] or combine((every, every))
+        single = take(table, np.concatenate([every, both]) if same else every)
+        is_fixed = _same(take(table, np.concatenate(twice)), single)
+        if (says & ~is_fixed[triples[:3]].all(axis=0)).any():
             return True
         first = np.flatnonzero(says)[: 2 * ENOUGH]
         return len({tuple(v.tobytes() for v in take(x, k)) for k in first}) >= ENOUGH
+
+    def _need_alike(self, env: Env, fn: Lambda, table: Values, triples: Value) -> None:
+        """Raise for the first triple whose two groupings differ."""
+
+        def law(x: Values, y: Values, z: Values) -> tuple[Values, Values, Sequence[Values]]:
+            first, second = self._calls(env, fn, [(x, y), (y, z)])
+            left, right = self._calls(env, fn, [(first, z), (x, second)])
+            return left, right, [x, y, z, first, second]
+
+        x, y, z, _, _, left, right = triples
+        largest = _largest([table])[triples].max(axis=0)
+        differs = _differ(take(table, left), take(table, right), largest)
+        at = np.flatnonzero(differs & _finite([table])[triples].all(axis=0))[:CANDIDATES]
+        if at.size:
+            operands = [take(table, row[at]) for row in (x, y, z)]
+            self._confirm(law, operands, NOT_ASSOCIATIVE, _tell_triple)
 
     def _commutes(self, env: Env, fn: Lambda, x: Values, y: Values) -> None:
         """Raise where they do not. One that gives one of its operands, as the nearer of two, may
@@ -179,27 +206,28 @@ class Laws(Interp):
 
     def _need(
         self, law: Law, operands: Sequence[Values], code: str, tell: Callable[..., str]
-    ) -> tuple[Values, Values, Sequence[Values]]:
-        """What the law compares; raises Broken where it differs, in f64, too."""
-        found = law(*operands)
-        broken = _unlike(*found)
-        size = len(operands[0][0])
-        at = np.flatnonzero(broken)[:CANDIDATES]
-        if not at.size:
-            return found
-        chosen = [take(part, at % size) for part in operands]
+    ) -> None:
+        """Raise Broken where the two sides of a law differ, in f64, too."""
+        at = np.flatnonzero(_unlike(*law(*operands)))[:CANDIDATES]
+        if at.size:
+            size = len(operands[0][0])
+            self._confirm(law, [take(part, at % size) for part in operands], code, tell)
+
+    def _confirm(
+        self, law: Law, chosen: Sequence[Values], code: str, tell: Callable[..., str]
+    ) -> None:
+        """Raise Broken for the first of these operands on which the law fails in f64, too."""
+        size = len(chosen[0][0])
         with self._in_f64(_largest([*chosen])):
             persists = _unlike(*law(*[_wide(part) for part in chosen]))
             assert self._clear is not None
             clear = self._clear
-        persists = persists.reshape(-1, at.size).any(axis=0) & clear
+        persists = persists.reshape(-1, size).any(axis=0) & clear
         for k in np.flatnonzero(persists):
-            native = law(*[take(part, slice(k, k + 1)) for part in chosen])
-            raise Broken(code, index=int(at[k]), message=PARTS.join([
-                tell(*[take(part, slice(k, k + 1)) for part in chosen], native[0], native[1]),
-                self.neutral if code == NOT_NEUTRAL else self.way_out,
+            one = [take(part, slice(k, k + 1)) for part in chosen]
+            raise Broken(code, index=int(k), message=PARTS.join([
+                tell(*one, *law(*one)[:2]), self.neutral if code == NOT_NEUTRAL else self.way_out,
             ]))  # fmt: skip
-        return found
 
     @contextmanager
     def _in_f64(self, largest: Value) -> Iterator[None]:
@@ -313,8 +341,13 @@ def _largest(parts: Sequence[Values]) -> Value:
 
 def _unlike(left: Values, right: Values, others: Sequence[Values]) -> Value:
     """For each element whether both sides differ by more than rounding, all of it finite."""
+    parts = [left, right, *others]
+    return _differ(left, right, _largest(parts)) & _finite(parts)
+
+
+def _differ(left: Values, right: Values, largest: Value) -> Value:
+    """For each element whether both sides differ by more than rounding."""
     alike = np.ones(len(left[0]), bool)
-    largest = _largest([left, right, *others])
     for x, y in zip(left, right, strict=True):
         if x.dtype.kind != "f":
             alike &= _each(x == y)
@@ -323,7 +356,7 @@ def _unlike(left: Values, right: Values, others: Sequence[Values]) -> Value:
             distance = np.abs(x.astype(np.float64) - y.astype(np.float64))
             bound = RELATIVE * largest.reshape(-1, *[1] * (x.ndim - 1))
             alike &= _each(~(distance > bound))
-    return ~alike & _finite([left, right, *others])
+    return ~alike
 
 
 def shown(columns: Values) -> str:

@@ -141,7 +141,8 @@ class LazyInterp(Laws):
         op, values = let.op, env.values
         try:
             if type(op) is Apply and self._clear is None:  # most lets; `run` turns warnings off
-                (var,), args = let.vars, [self.atom(env, x) for x in op.args]
+                args = [values[x] if x in values else self.atom(env, x) for x in op.args]
+                (var,) = let.vars
                 values[var] = scalar.apply(op.fn, args, scalar_of(var.type).numpy)
                 return
             results = self.evaluate(env, op)
