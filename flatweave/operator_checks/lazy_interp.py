@@ -141,8 +141,7 @@ class LazyInterp(Laws):
         op, values = let.op, env.values
         try:
             if type(op) is Apply and self._clear is None:  # most lets; `run` turns warnings off
-                args = [values[x] if x in values else self.atom(env, x) for x in op.args]
-                (var,) = let.vars
+                (var,), args = let.vars, [self.atom(env, x) for x in op.args]
                 values[var] = scalar.apply(op.fn, args, scalar_of(var.type).numpy)
                 return
             results = self.evaluate(env, op)
