@@ -8,16 +8,18 @@ The device is found, and the program loaded there, when it first runs.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flatweave.array_ir.fault import MEMORY, fault_of
 from flatweave.base.errors import UserError
 from flatweave.base.locks import Lock
 from flatweave.base.plan import Plan, Status
 from flatweave.base.source import user_location
-from flatweave.runtime.devices.device import Device
-from flatweave.runtime.devices.launches import Keep
-from flatweave.runtime.devices.programs import HostProgram
+
+if TYPE_CHECKING:
+    from flatweave.runtime.devices.device import Device
+    from flatweave.runtime.devices.launches import Keep
+    from flatweave.runtime.devices.programs import HostProgram
 
 
 class OnDevice:

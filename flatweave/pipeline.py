@@ -26,8 +26,8 @@ from flatweave.kernel_ir.syntax import Unit
 from flatweave.kernel_ir.text import print_unit
 from flatweave.lower.program import lower
 from flatweave.lower.schedule.plan import print_plans
+from flatweave.passes import audit, manifest, reasons
 from flatweave.passes.array_pass import ArrayPass, Explain, check_order, leading_to
-from flatweave.passes.audit import audit
 from flatweave.passes.branches.into_branches import into_branches
 from flatweave.passes.cse import cse
 from flatweave.passes.dce import dce
@@ -35,13 +35,11 @@ from flatweave.passes.flatten import flatten
 from flatweave.passes.fusion.fuse import fuse
 from flatweave.passes.fusion.fuse_siblings import fuse_siblings
 from flatweave.passes.hoist_tests import hoist_tests
-from flatweave.passes.manifest import stored
 from flatweave.passes.mask import mask
 from flatweave.passes.merge_axes import merge_axes
 from flatweave.passes.nests.hoist_rows import hoist_rows
 from flatweave.passes.nests.lift import lift
 from flatweave.passes.nests.versions import sizes
-from flatweave.passes.reasons import calls, reasons
 from flatweave.passes.simplify import simplify
 from flatweave.passes.sweep import sweep
 from flatweave.passes.telescope import telescope
@@ -100,7 +98,7 @@ class Executable:
     def run(self, args: list[Any]) -> list[Any]:
         """The results for flat arguments; raises Fault."""
         if config.debug and self.traced is not None:
-            audit(self.traced, args[: len(self.traced.fn.params)])
+            audit.audit(self.traced, args[: len(self.traced.fn.params)])
         return self.runnable.run(args)
 
     @property
@@ -136,7 +134,7 @@ class Executable:
     def stored(self, extents: Extents) -> list[StoredArray]:
         """The same for extents that are known."""
         return [] if self.program is None else [
-            array.sized(extents) for array in stored(self.program)
+            array.sized(extents) for array in manifest.stored(self.program)
         ]  # fmt: skip
 
     @property
@@ -145,7 +143,9 @@ class Executable:
         kernels that sizes choose among, by what, and why each ran that did."""
         again = [line for explain, program in self.decided for line in explain(program)]
         again.sort(key=lambda note: -note.cost)
-        stored = [] if self.program is None else [*calls(self.program), *reasons(self.program)]
+        stored = [] if self.program is None else [
+            *reasons.calls(self.program), *reasons.reasons(self.program)
+        ]  # fmt: skip
         made, later = self.runnable.made or frozenset(), self.unit.later if self.unit else ()
         ran = [
             Note(each.why, each.why.where, reason=each.why.reason, kernel=each.name)

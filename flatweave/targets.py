@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from flatweave.array_ir import interp
 from flatweave.array_ir.syntax import Program
@@ -13,7 +13,7 @@ from flatweave.base.phase_timer import PhaseTimer
 from flatweave.base.plan import Plan
 from flatweave.base.records import record, replace
 from flatweave.codegen import cuda, llvm, opencl
-from flatweave.codegen.c.program import Emit, program_of
+from flatweave.codegen.c import program as device_program
 from flatweave.codegen.llvm import isa
 from flatweave.kernel_ir.syntax import Unit
 from flatweave.lower.machine.machine import CUDA, OPENCL, Machine, cpu
@@ -22,9 +22,12 @@ from flatweave.on_device import OnDevice
 from flatweave.runtime.devices import cuda as cuda_devices
 from flatweave.runtime.devices import nvrtc
 from flatweave.runtime.devices import opencl as opencl_devices
-from flatweave.runtime.devices.device import Device
 from flatweave.runtime.native import assembly
 from flatweave.runtime.processor import processor
+
+if TYPE_CHECKING:
+    from flatweave.codegen.c.program import Emit
+    from flatweave.runtime.devices.device import Device
 
 
 class Runnable(Protocol):
@@ -125,7 +128,9 @@ def on_device(
     find: Callable[[], Device], emit: Emit, plan: Plan, unit: Unit, timer: PhaseTimer | None = None
 ) -> OnDevice:
     """A unit that runs on a device, which the first call finds."""
-    return OnDevice(find, lambda device: program_of(unit, plan, device, emit, timer), plan)
+    return OnDevice(
+        find, lambda device: device_program.program_of(unit, plan, device, emit, timer), plan
+    )  # fmt: skip
 
 
 def _ptx(text: dict[str, str]) -> dict[str, str]:
@@ -136,8 +141,8 @@ def _none(*given: object) -> Any:
     return {}
 
 
-ON_OPENCL = _on(opencl_devices.device, opencl.emit)
-ON_CUDA = _on(cuda_devices.device, cuda.emit)
+ON_OPENCL = _on(lambda index: opencl_devices.device(index), lambda unit: opencl.emit(unit))
+ON_CUDA = _on(lambda index: cuda_devices.device(index), lambda unit: cuda.emit(unit))
 TARGETS = {
     target.name: target
     for target in (

@@ -19,8 +19,7 @@ from flatweave.base.records import record
 from flatweave.base.schedule import CHOSEN, Schedule
 from flatweave.kernel_ir.host import Alloc, Fail, Free, Retain
 from flatweave.kernel_ir.syntax import Load, Unit
-from flatweave.lower.by_row import lower_by_row, suits
-from flatweave.lower.call_kernel import lower_call
+from flatweave.lower import by_row, call_kernel
 from flatweave.lower.host.context import Lowering, Program, buffer_type, name_of
 from flatweave.lower.host.donated import adopt, rewritten, tell_unused
 from flatweave.lower.kernel.builder import HostArray, HostScope
@@ -30,8 +29,7 @@ from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.plan import SweepPlan
 from flatweave.lower.schedule.split_folds import split_folds
 from flatweave.lower.sinks.kinds import lowered_sinks
-from flatweave.lower.sort.radix import lower_radix_sort
-from flatweave.lower.sort.short_rows import lower_sort_row, lower_sort_rows
+from flatweave.lower.sort import radix, short_rows
 from flatweave.lower.sweep.launches import lower_sweep
 from flatweave.lower.traverse.row_lookup import Rows
 from flatweave.ops import (
@@ -217,17 +215,17 @@ def _lower_let(lowering: Lowering, let: Let) -> None:
             buffer = lowering.host.emit(Alloc(dtype, count, lowering.site()))[0]
             bind(let.vars[0], HostArray(buffer, extents))
         case Suits():
-            bind(let.vars[0], suits(lowering, let.op))
+            bind(let.vars[0], by_row.suits(lowering, let.op))
         case ByRow():
-            lower_by_row(lowering, let, let.op, partial(lower_body, owned=False))
+            by_row.lower_by_row(lowering, let, let.op, partial(lower_body, owned=False))
         case Callback() | CallKernel():
-            lower_call(lowering, let, let.op)
+            call_kernel.lower_call(lowering, let, let.op)
         case RadixSort():
-            lower_radix_sort(lowering, let)
+            radix.lower_radix_sort(lowering, let)
         case SortRow():
-            lower_sort_row(lowering, let, let.op)
+            short_rows.lower_sort_row(lowering, let, let.op)
         case SortRows():
-            lower_sort_rows(lowering, let, let.op)
+            short_rows.lower_sort_rows(lowering, let, let.op)
         case Check():
             _check(lowering, let.op)
         case If() | While() | For():

@@ -10,6 +10,11 @@
                                                       profile and a notebook show, NumPy's functions
                                                       on arrays of ours
     opened("flatweave.numpy_functions.statistics")    the module that declares a public function
+    from flatweave.lower.sort import radix            a module of a folder whose `__init__` says
+                                                      `__getattr__ = lazy_modules(__name__)`: it is
+                                                      imported when a name of it is first read,
+                                                      `radix.lower_radix_sort`, and at once by
+                                                      `from flatweave.lower.sort.radix import ..`
 
 Modules that trace and run are imported at once. `pipeline`, with passes, lowering, code
 generation and LLVM, costs as much to import as these, and is imported later. The import runs in a
@@ -20,6 +25,8 @@ waits for: a child would wait for ever for the import of a thread that is not th
 from __future__ import annotations
 
 import importlib
+from collections.abc import Callable
+from importlib.util import find_spec
 from types import ModuleType
 
 from flatweave.base.locks import IMPORTS, Lock, wait_at_fork
@@ -72,6 +79,43 @@ def llvm() -> ModuleType:
 def opened(name: str) -> ModuleType:
     """A module that few programs use, by its short name, or that one of public functions."""
     return _opened(SELDOM.get(name, name))
+
+
+class LazyModule:
+    """A module that is imported when one of its attributes is first read or set."""
+
+    _name: str
+
+    def __init__(self, name: str) -> None:
+        object.__setattr__(self, "_name", name)
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(_opened(self._name), name)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        setattr(_opened(self._name), name, value)
+
+    def __delattr__(self, name: str) -> None:
+        delattr(_opened(self._name), name)
+
+    def __repr__(self) -> str:
+        return f"<lazy module {self._name!r}>"
+
+
+def lazy_modules(package: str) -> Callable[[str], LazyModule]:
+    """A folder's `__getattr__`, with which `from folder import module` imports no module yet.
+
+    What the first program rarely needs is read this way: other targets, sorts, checks. Code that
+    runs while a module is imported may not read a lazy module: its import, in another thread, could
+    wait for the first.
+    """
+
+    def module(name: str) -> LazyModule:
+        if name.startswith("_") or find_spec(f"{package}.{name}") is None:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        return LazyModule(f"{package}.{name}")
+
+    return module
 
 
 def _opened(name: str) -> ModuleType:

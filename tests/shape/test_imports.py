@@ -1,5 +1,6 @@
 """What a program imports: what traces and what runs, and the modules of what it calls."""
 
+import os
 import subprocess
 import sys
 
@@ -18,6 +19,15 @@ with fw.target("interp"):
 print(imported, sum(name.startswith("flatweave.frontend") for name in ours()))
 """
 
+FIRST_CALL = """
+import sys
+import numpy as np
+import flatweave as fw
+with fw.target("cpu"):
+    fw.jit(lambda x: fw.sum(x * x))(np.arange(10.0))
+print(*[name for name in sys.modules if name.partition(".")[0] == "flatweave"])
+"""
+
 
 def test_few_modules_are_imported():
     """By `import flatweave`, and of the front end by the first call of a sum."""
@@ -29,6 +39,19 @@ def test_few_modules_are_imported():
 
     assert imported <= 120
     assert front <= 56
+
+
+def test_a_first_call_imports_no_other_targets():
+    """Nor sorts, nor checks of operators: they are lazy modules, which it does not read."""
+    imported = subprocess.run(
+        [sys.executable, "-c", FIRST_CALL], capture_output=True, text=True, check=True,
+        cwd=PACKAGE.parent, env=os.environ | {"FLATWEAVE_NO_CACHE": "1"},
+    ).stdout.split()  # fmt: skip
+    others = ("codegen.c", "lower.sort", "simulator", "operator_checks", "runtime.devices.opencl")
+    read = [name for name in imported for other in others if name.startswith(f"flatweave.{other}.")]
+
+    assert read == []
+    assert len(imported) <= 318
 
 
 def test_public_names_are_where_the_table_says():

@@ -38,7 +38,7 @@ ROW = {unit: number for number, row in enumerate(ROWS) for unit in row}
 ROOMS = {
     "codegen": "c, llvm < cuda, opencl",
     "codegen/llvm": "text < isa < math < body < memory < lanes < unit",
-    "runtime": "trusted_files < systems < cache < devices",
+    "runtime": "deep_stack < lazy_import < trusted_files < systems < cache < devices",
     "ops": "rows < sweep < segments < arrays, folds, writes, sorts, nests, calls",
     "frontend": "values < trace < call < elements < arrays < ragged < functions < complex"
     " < standard",

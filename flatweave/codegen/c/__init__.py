@@ -4,3 +4,7 @@
 `Dialect` (`dialect.py`) holds the differences between the two languages. Where the host cannot be
 compiled, `host_steps.py` builds closures from its lambda.
 """
+
+from flatweave.runtime.lazy_import import lazy_modules
+
+__getattr__ = lazy_modules(__name__)

@@ -24,6 +24,7 @@ from flatweave.lower.schedule.plan import Carry, SweepPlan
 from flatweave.lower.schedule.scan_levels import ScanRecord, packing_of_scans
 from flatweave.lower.schedule.short_rows import Ones, length_of_short
 from flatweave.lower.schedule.versions import why_version
+from flatweave.lower.sweep import contraction_spaces
 from flatweave.lower.sweep.chains import (
     KnownPrefixes,
     make_chain,
@@ -31,7 +32,6 @@ from flatweave.lower.sweep.chains import (
     make_words,
     scan_block_partials,
 )
-from flatweave.lower.sweep.contraction_spaces import write_contracted
 from flatweave.lower.sweep.passes import Passes
 from flatweave.lower.sweep.sink import HostSweep, LoweredSink
 from flatweave.lower.sweep.writer import KernelWriter
@@ -345,7 +345,7 @@ class SweepLowering:
             portions = writer.op.portions()
             sinks = [sink.fed(taken) for sink, taken in zip(sinks, portions, strict=True)]
         if version.is_tiled:
-            write_contracted(writer, sinks)
+            contraction_spaces.write_contracted(writer, sinks)
         elif version.rows.folded:
             sinks[0].write_alone(writer, sinks)
         else:
