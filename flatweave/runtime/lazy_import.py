@@ -105,9 +105,8 @@ class LazyModule:
 def lazy_modules(package: str) -> Callable[[str], LazyModule]:
     """A folder's `__getattr__`, with which `from folder import module` imports no module yet.
 
-    What the first program rarely needs is read this way: other targets, sorts, checks. Code that
-    runs while a module is imported may not read a lazy module: its import, in another thread, could
-    wait for the first.
+    Other targets, sorts and checks are lazy modules. Module bodies must not read a lazy module: it
+    is imported in another thread, which could wait for the module being imported.
     """
 
     def module(name: str) -> LazyModule:
