@@ -18,6 +18,8 @@ import pytest
 from flatweave.base.config import config
 from flatweave.base.errors import Unsupported
 from flatweave.runtime.devices import cuda, nvrtc, opencl
+from flatweave.runtime.support import POOL
+from flatweave.runtime.systems import system
 from tests.compiling import test_compiler
 from tests.costs import Costs
 from tests.quick import not_sampled
@@ -141,6 +143,14 @@ def compiler():
     except Unsupported as reason:
         pytest.skip(f"no NVRTC: {reason.message}")
     return nvrtc
+
+
+@pytest.fixture
+def crowd() -> Iterator[None]:
+    """All threads of a launch begin at once, also those that no core is left for."""
+    POOL.assume_cores(128)
+    yield
+    POOL.assume_cores(system().cores())
 
 
 @cache

@@ -193,7 +193,7 @@ class CallHost(KernelOp):
 
 @op
 class Threads(KernelOp):
-    """How many threads the launch may use (uniform i64; a host value)."""
+    """How many threads of a launch run at once (uniform i64; a host value)."""
 
     effect: ClassVar[bool] = True
     stands = ON_HOST

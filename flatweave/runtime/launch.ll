@@ -11,6 +11,7 @@
 @stopping = internal global i64 0
 @fw_workers = global i64 0                  ; worker loops alive
 @fw_spin_ns = global i64 20000              ; how long a worker looks for work before it parks
+@fw_cores = global i64 65535                ; how many threads run at once: see Note [Crowds]
 
 ; Whether blocks should no longer be claimed.
 define internal i1 @is_stopped(ptr %ctx) {
@@ -44,9 +45,16 @@ done:
 ; Claims blocks of the job in order until there are none; how many this thread has run.
 define internal i64 @claim(ptr %ctx, ptr %kernel, ptr %args, i64 %nblocks) {
 entry:
+  %gate = load atomic i64, ptr @gate monotonic, align 8
+  %shifted = lshr i64 %gate, 16
+  %allowed = and i64 %shifted, 65535
+  %cores = load i64, ptr @fw_cores
+  %crowded = icmp uge i64 %allowed, %cores      ; with the caller, more threads than cores
+  %begin = call i64 @now()
   br label %check
 check:
-  %ran = phi i64 [ 0, %entry ], [ %ran.next, %turn ]
+  %ran = phi i64 [ 0, %entry ], [ %ran.next, %turn ], [ %ran.next, %crowd ]
+  %since = phi i64 [ %begin, %entry ], [ %since, %turn ], [ %since.next, %crowd ]
   %stopped = call i1 @is_stopped(ptr %ctx)
   br i1 %stopped, label %done, label %claim
 claim:
@@ -57,9 +65,34 @@ turn:
   call void %kernel(ptr %ctx, ptr %args, i64 %block)
   call i64 @fw_poll(ptr %ctx)
   %ran.next = add i64 %ran, 1
+  br i1 %crowded, label %crowd, label %check
+crowd:
+  %since.next = call i64 @invite(i64 %since)
   br label %check
 done:
   ret i64 %ran
+}
+
+; Wakes one more worker if the job has room for it and this thread has worked for a millisecond since
+; it began or last woke one; the time of that.
+define internal i64 @invite(i64 %since) {
+  %now = call i64 @now()
+  %worked = sub i64 %now, %since
+  %long = icmp ugt i64 %worked, 1000000
+  br i1 %long, label %look, label %no
+look:
+  %gate = load atomic i64, ptr @gate monotonic, align 8
+  %room = call i1 @has_room(i64 %gate)
+  %asleep = load atomic i64, ptr @sleepers monotonic, align 8
+  %any = icmp sgt i64 %asleep, 0
+  %wake = and i1 %room, %any
+  br i1 %wake, label %one, label %no
+one:
+  atomicrmw add ptr @wake_word, i32 1 seq_cst
+  call void @unpark(ptr @wake_word, i64 1)
+  ret i64 %now
+no:
+  ret i64 %since
 }
 
 ; What one thread does for a job; noted where the call has a trail.
@@ -263,7 +296,7 @@ out:
   ret i1 %stopped
 }
 
-; Publishes the job and wakes as many sleepers as may help.
+; Publishes the job and wakes as many sleepers as may help at once.
 define internal void @open_gate(ptr %ctx, ptr %kernel, ptr %args, i64 %nblocks, i64 %helpers) {
   store ptr %ctx, ptr @job
   %kernel.at = getelementptr i64, ptr @job, i64 1
@@ -283,7 +316,10 @@ define internal void @open_gate(ptr %ctx, ptr %kernel, ptr %args, i64 %nblocks, 
   %new = or i64 %opened, %allowed
   store atomic i64 %new, ptr @gate seq_cst, align 8
   %asleep = load atomic i64, ptr @sleepers seq_cst, align 8
-  %count = call i64 @llvm.smin.i64(i64 %asleep, i64 %helpers)
+  %cores = load i64, ptr @fw_cores
+  %others = sub i64 %cores, 1
+  %useful = call i64 @llvm.smin.i64(i64 %helpers, i64 %others)
+  %count = call i64 @llvm.smin.i64(i64 %asleep, i64 %useful)
   %any = icmp sgt i64 %count, 0
   br i1 %any, label %wake, label %done
 wake:
@@ -479,3 +515,11 @@ define void @fw_reset_pool() {
   call void @forget_sleepers()
   ret void
 }
+
+; Note [Crowds]
+; Threads beyond the cores do not make a short job faster: each of them must be woken and gets a core
+; only when another one gives it up, and those that wait for a block of a thread without a core take
+; turns in vain. So a job begins with one thread for each core. A job that lasts gets the others
+; nevertheless, one by one, since its threads may sleep, or share their cores with other processes.
+; Programs that divide work by the number of threads, as owners of destinations do, divide it by
+; those that run at once (slot 23 of the context).

@@ -14,6 +14,7 @@
 ;   20 the trail of a call that is watched, or 0 (launch.ll)
 ;   21 the Python function that calls those of the user (runtime/host_calls.py)
 ;   22 where the sites of the kernel that runs begin; 0 for the host program
+;   23 how many of the threads run at once (launch.ll, Note [Crowds])
 ; Such a thread's has slots 32 to 65 besides: its own memory (codegen/llvm/unit/rows.py).
 
 declare i32 @PyGILState_Ensure()
@@ -248,6 +249,10 @@ define i64 @fw_run(ptr %ctx, ptr %entry, ptr %slots, i64 %threads, i64 %ident) {
   call void @llvm.memset.p0.i64(ptr %raised.at, i8 0, i64 32, i1 false)
   %threads.at = getelementptr i64, ptr %ctx, i64 7
   store i64 %threads, ptr %threads.at
+  %cores = load i64, ptr @fw_cores
+  %together = call i64 @llvm.smin.i64(i64 %threads, i64 %cores)
+  %together.at = getelementptr i64, ptr %ctx, i64 23
+  store i64 %together, ptr %together.at
   %ident.at = getelementptr i64, ptr %ctx, i64 11
   store i64 %ident, ptr %ident.at
   %returned = call i64 %entry(ptr %ctx, ptr %slots)

@@ -126,6 +126,7 @@ class WorkerPool:
     def __init__(self) -> None:
         self.default_word = ctypes.c_int64(system().cores())
         self.ready = 1  # threads that can take part in a launch, the caller included
+        self.cores = system().cores()  # threads that run at once
         self._threads: list[threading.Thread] = []
         self._lock = Lock()
         self._is_registered = False
@@ -143,7 +144,8 @@ class WorkerPool:
                 return
             if not self._is_registered:
                 self._register()
-            self._spin(CROWDED_SPIN_NS if count > system().cores() else SPIN_NS)
+            self._set("fw_spin_ns", CROWDED_SPIN_NS if count > self.cores else SPIN_NS)
+            self._set("fw_cores", self.cores)
             worker = ctypes.CFUNCTYPE(None)(support().address("fw_worker"))
             for number in range(self.ready, count):
                 thread = started(worker, f"flatweave-{number}", [STACK_SIZE], is_daemon=True)
@@ -161,8 +163,14 @@ class WorkerPool:
         while alive.value < len(self._threads) and time.monotonic() < end:
             time.sleep(0.0001)
 
-    def _spin(self, nanoseconds: int) -> None:
-        ctypes.c_int64.from_address(support().address("fw_spin_ns")).value = nanoseconds
+    def assume_cores(self, count: int) -> None:
+        """Wake as many threads at once as for `count` cores, whatever the machine has."""
+        with self._lock:
+            self.cores = count
+            self._set("fw_cores", count)
+
+    def _set(self, name: str, value: int) -> None:
+        ctypes.c_int64.from_address(support().address(name)).value = value
 
     def _register(self) -> None:
         """Stop with the interpreter and start anew in the child of a fork."""

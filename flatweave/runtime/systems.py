@@ -30,9 +30,23 @@ def cores() -> int:
     return os.cpu_count() or 1
 
 
+def cores_of_group() -> int:
+    """Linux: the same, or fewer where a control group (version 2) has a quota of their time."""
+    return max(1, min([cores(), *_cgroup_limits(cpu_quota_in, "cpu.max")]))
+
+
+def cpu_quota_in(file: Path) -> list[int]:
+    """The cores that `cpu.max` allows, rounded up: `150000 100000` is one and a half."""
+    match _words_in(file):
+        case [quota, period] if quota.isdigit() and period.isdigit():
+            return [-(-int(quota) // int(period))]
+    return []
+
+
 def memory_of_group() -> int:
     """Linux: the machine's memory, or less where a control group says so."""
-    return min([memory_of_machine(), *_cgroup_limits()])
+    limits = _cgroup_limits(_memory_limit_in, "memory.max", "memory", "memory.limit_in_bytes")
+    return min([memory_of_machine(), *limits])
 
 
 def memory_of_machine() -> int:
@@ -52,34 +66,43 @@ def memory_of_windows() -> int:
     return ctypes.c_uint64.from_buffer(status, TOTAL).value
 
 
-def _cgroup_limits() -> list[int]:
-    """The limits of the control groups (versions 2 and 1) this process is in."""
-    try:
-        lines = Path("/proc/self/cgroup").read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError):
-        return []
+def _cgroup_limits(
+    limit_in: Callable[[Path], list[int]], name: str, controller: str = "", older_name: str = ""
+) -> list[int]:
+    """The limits of the control groups this process is in: those of version 2 in files `name`,
+    those of version 1 of a controller in files `older_name`."""
     found = []
-    for line in lines:
+    for line in _lines_in(Path("/proc/self/cgroup")):
         _, controllers, path = line.split(":", 2)
         if controllers == "":
-            root, name = CGROUP, "memory.max"
-        elif "memory" in controllers.split(","):
-            root, name = CGROUP / "memory", "memory.limit_in_bytes"
+            root, file = CGROUP, name
+        elif controller in controllers.split(","):
+            root, file = CGROUP / controller, older_name
         else:
             continue
         group = root / path.lstrip("/")
         for folder in (group, *group.parents):
             if folder.is_relative_to(root):
-                found += _limit_in(folder / name)
+                found += limit_in(folder / file)
     return found
 
 
-def _limit_in(file: Path) -> list[int]:
+def _memory_limit_in(file: Path) -> list[int]:
+    match _words_in(file):
+        case [text] if text.isdigit() and int(text) > 0:
+            return [int(text)]
+    return []
+
+
+def _words_in(file: Path) -> list[str]:
+    return " ".join(_lines_in(file)).split()
+
+
+def _lines_in(file: Path) -> list[str]:
     try:
-        text = file.read_text(encoding="utf-8").strip()
+        return file.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError):
         return []
-    return [int(text)] if text.isdigit() and int(text) > 0 else []
 
 
 # What differs between systems, in one table: who does which service where.
@@ -143,6 +166,7 @@ SYSTEMS = {
         libraries=("libm.so.6", "libmvec.so.1"),
         vector_library="libmvec.so.1",
         has_images=True,
+        cores=cores_of_group,
         memory=memory_of_group,
     ),
     "darwin": replace(ANY, libraries=(), cache_variable="", cache_place="~/Library/Caches"),

@@ -6,6 +6,7 @@ import pytest
 import flatweave as fw
 from flatweave.base.config import config
 
+pytestmark = pytest.mark.usefixtures("crowd")
 THREADS = (1, 2, 3, 7)
 RUNS = 25
 

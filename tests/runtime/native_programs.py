@@ -155,6 +155,18 @@ done:
 }
 """
 
+# each block says which thread ran it
+WHO = """
+declare i64 @pthread_self()
+define void @kernel(ptr %ctx, ptr %slots, i64 %block) {
+  %self = call i64 @pthread_self()
+  %at = call ptr @word(ptr %slots, i64 %block)
+  store i64 %self, ptr %at
+  call i32 @usleep(i32 100)
+  ret void
+}
+"""
+
 SLEEP = """
 define void @kernel(ptr %ctx, ptr %slots, i64 %block) {
   call i32 @usleep(i32 1000)

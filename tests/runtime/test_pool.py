@@ -26,6 +26,7 @@ from tests.runtime.native_programs import (
     SLEEP,
     TICKET,
     WHERE,
+    WHO,
     launching,
     run,
 )
@@ -62,7 +63,7 @@ def test_blocks_are_claimed_in_order(threads):
     assert all(block <= late for block, late in enumerate(latest))
 
 
-def test_a_block_may_wait_for_earlier_ones():
+def test_a_block_may_wait_for_earlier_ones(crowd):
     """The look-back of single-pass scan makes progress with more threads than cores: those who
     wait sleep in the end, which lets the others run."""
     with support.threads(7):
@@ -140,6 +141,22 @@ def test_workers_share_the_time():
         run(program, 400)
 
     assert time.perf_counter() - start < 0.4
+
+
+def test_a_short_job_leaves_threads_asleep_that_no_core_is_left_for():
+    """A job that lasts gets them, one by one, since its threads may sleep."""
+    program = launching(WHO)
+    try:
+        for cores in (1, 2, 8):
+            support.POOL.assume_cores(cores)
+            with support.threads(8):
+                run(program, 100)
+                time.sleep(0.01)  # all are parked again
+                short = {len(set(run(program, 4)[1])) for _ in range(5)}
+                assert min(short) <= cores
+                assert len(set(run(program, 1000)[1])) > 4
+    finally:
+        support.POOL.assume_cores(system().cores())
 
 
 @pytest.mark.skipif(system().cores() < 2, reason="one core has no neighbour")

@@ -64,6 +64,19 @@ def test_cores_and_memory_are_plausible():
     assert 2**28 < systems.memory_of_group() <= systems.memory_of_machine() < 2**52
 
 
+@pytest.mark.parametrize(
+    "text, cores",
+    [("max 100000", []), ("200000 100000", [2]), ("150000 100000", [2]), ("5000 100000", [1])],
+)
+def test_the_quota_of_a_control_group(tmp_path, text, cores):
+    """Threads beyond it would be stopped in turn, whatever the machine has."""
+    file = tmp_path / "cpu.max"
+    file.write_text(text + "\n", encoding="utf-8")
+
+    assert systems.cpu_quota_in(file) == cores
+    assert systems.cpu_quota_in(tmp_path / "none") == []
+
+
 def test_a_system_that_does_not_tell_its_memory(monkeypatch):
     """There is no limit then but what it refuses."""
     monkeypatch.delattr(os, "sysconf")

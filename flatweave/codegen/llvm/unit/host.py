@@ -39,7 +39,7 @@ from flatweave.terms.syntax import Atom, BufferType, Let, Type
 SHARED = "@fw_"  # what the support code's functions begin with
 NOBODY = "null"  # the owner of a buffer that the caller keeps
 FAILED = "failed"  # the block that returns 1
-THREADS_SLOT = 7
+THREADS_SLOT = 23
 CANCEL_SLOT = CANCEL_BYTES // 8
 
 
@@ -228,7 +228,7 @@ def emit_fail(e: Emitter, let: Let) -> Sequence[Held]:
 
 
 def emit_threads(e: Emitter, let: Let) -> Sequence[Held]:
-    """How many threads a launch may use."""
+    """How many threads of a launch run at once."""
     at = slot(e, "%ctx", THREADS_SLOT)
     return (Held(UNIFORM, e.code.let(f"load i64, ptr {at}, align 8")),)
 
