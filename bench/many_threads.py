@@ -311,8 +311,8 @@ def heading(rounds: int, what: str) -> str:
         f"# More threads than cores, {about['date'][:10]}", "",
         "; ".join(f"{key} {value}" for key, value in about.items()), "",
         f"`python -m bench.many_threads`: {cores} cores. {what} of 2 threads, and ratios to"
-        f" it in the same round, medians of {rounds} rounds. Wanted: 16 threads at most {LIMITS[16]}, 128 at"
-        f" most {LIMITS[128]:g} times the time of 2; the same bits in every call.", "",
+        f" it in the same round, medians of {rounds} rounds. Wanted: 16 threads at most"
+        f" {LIMITS[16]}, 128 at most {LIMITS[128]:g} times the time of 2; the same bits in every call.", "",
         f"| path, elements | {' | '.join(map(str, THREADS))} | bits | holds |",
         f"|---|{'---:|' * len(THREADS)}---|---|",
     ])  # fmt: skip
