@@ -6,9 +6,9 @@
 Every path by which a program uses several threads runs with each number of threads, in rounds whose
 order rotates. A figure is the median over the rounds of its time over the time of 2 threads in the
 same round; with `--cpu` of its CPU time, which shows what waking and waiting cost on a machine that
-does other work. `same`: all calls gave the same bits, also calls as on a machine of as many cores as
-threads, where all threads begin at once. A path holds if 16 threads take at most 1.5 times as long
-as 2, and 128 threads at most 3 times.
+does other work. `same`: all calls gave the same bits, also calls as on a machine of as many cores
+as threads, where all threads begin at once. A path holds if 16 threads take at most 1.5 times as
+long as 2, and 128 threads at most 3 times.
 """
 
 from __future__ import annotations
@@ -312,7 +312,8 @@ def heading(rounds: int, what: str) -> str:
         "; ".join(f"{key} {value}" for key, value in about.items()), "",
         f"`python -m bench.many_threads`: {cores} cores. {what} of 2 threads, and ratios to"
         f" it in the same round, medians of {rounds} rounds. Wanted: 16 threads at most"
-        f" {LIMITS[16]}, 128 at most {LIMITS[128]:g} times the time of 2; the same bits in every call.", "",
+        f" {LIMITS[16]}, 128 at most {LIMITS[128]:g} times the time of 2;"
+        " the same bits in every call.", "",
         f"| path, elements | {' | '.join(map(str, THREADS))} | bits | holds |",
         f"|---|{'---:|' * len(THREADS)}---|---|",
     ])  # fmt: skip
