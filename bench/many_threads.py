@@ -132,7 +132,7 @@ def halve(xs: Any) -> Any:
 
 
 def newton(row: Any) -> Any:
-    """A loop in each row, of different lengths, over memory of its own."""
+    """A loop in each row, of different lengths, over private memory."""
     sorted_row = fw.sort(row)
     return fw.sum(fw.scan(fw.add, 0.0, sorted_row) * sorted_row)
 

@@ -69,7 +69,7 @@ def test_cores_and_memory_are_plausible():
     [("max 100000", []), ("200000 100000", [2]), ("150000 100000", [2]), ("5000 100000", [1])],
 )
 def test_the_quota_of_a_control_group(tmp_path, text, cores):
-    """Threads beyond it would be stopped in turn, whatever the machine has."""
+    """The system stops threads that use more time than it allows."""
     file = tmp_path / "cpu.max"
     file.write_text(text + "\n", encoding="utf-8")
 
