@@ -25,13 +25,14 @@ from flatweave.kernel_ir.text import parse_unit, print_unit
 from flatweave.on_device import OnDevice
 from flatweave.recall import Kept, Recalled, add_sites, calls_of, get, plain_calls, put
 from flatweave.runtime.cache import process_cache
-from flatweave.runtime.devices import cuda, opencl
+from flatweave.runtime.devices.cuda import device as cuda_device
 from flatweave.runtime.devices.device import Device
 from flatweave.runtime.devices.launches import Kernels, Launchable
+from flatweave.runtime.devices.opencl import device as opencl_device
 from flatweave.runtime.devices.programs import HostProgram
 from flatweave.runtime.image import Unfit
 
-FIND = {"cuda": cuda.device, "opencl": opencl.device}
+FIND = {"cuda": cuda_device, "opencl": opencl_device}
 _DTYPES = {dtype.name: dtype for dtype in DTYPES}
 DAMAGED = (Unfit, ValueError, KeyError, TypeError, IndexError, AttributeError)
 

@@ -10,10 +10,12 @@ from flatweave.base.errors import CompilerBug
 from flatweave.base.phase_timer import PhaseTimer, shown
 from flatweave.base.plan import Plan
 from flatweave.base.records import record
-from flatweave.codegen.c import emitter, memory, warp
 from flatweave.codegen.c.dialect import Dialect, stored
+from flatweave.codegen.c.emitter import HANDLERS as SCALAR_HANDLERS
 from flatweave.codegen.c.emitter import CEmitter, Handlers
 from flatweave.codegen.c.host_steps import host_steps
+from flatweave.codegen.c.memory import HANDLERS as MEMORY_HANDLERS
+from flatweave.codegen.c.warp import HANDLERS as WARP_HANDLERS
 from flatweave.kernel_ir import syntax as k
 from flatweave.kernel_ir.host import parts_of
 from flatweave.kernel_ir.memory_ops import AcquireLanes, LoadWhole
@@ -38,9 +40,9 @@ from flatweave.terms.traverse import atoms_in, walk_lets
 
 
 HANDLERS: Handlers = {
-    **emitter.HANDLERS,
-    **memory.HANDLERS,
-    **warp.HANDLERS,
+    **SCALAR_HANDLERS,
+    **MEMORY_HANDLERS,
+    **WARP_HANDLERS,
 }
 READS = k.Load | k.LoadNear | LoadTile
 WARP = 32
