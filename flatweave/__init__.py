@@ -13,7 +13,7 @@
 A jitted function is traced once for its arguments' dtypes and ranks, then runs for every size.
 Outside of jit every function works at once on NumPy arrays. docs/language.md lists them all.
 `from flatweave import *` leaves out those that Python has, too: fw.abs, fw.all, fw.any, fw.bool,
-fw.complex, fw.filter, fw.map, fw.max, fw.min, fw.pow, fw.round, fw.sum.
+fw.complex, fw.divmod, fw.filter, fw.map, fw.max, fw.min, fw.pow, fw.round, fw.sum.
 
 The tour, in the order in which a program travels through the folders:
 
@@ -104,7 +104,8 @@ bool = bool_
 
 # public names that are builtins' names as well: reached as fw.map, not by a star import
 BESIDE_BUILTINS = (
-    "abs", "all", "any", "bool", "complex", "filter", "map", "max", "min", "pow", "round", "sum",
+    "abs", "all", "any", "bool", "complex", "divmod", "filter", "map", "max", "min", "pow", "round",
+    "sum",
 )  # fmt: skip
 
 _LIBRARIES = ("fft", "linalg", "random", "torch", "jax")

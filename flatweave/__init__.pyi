@@ -273,10 +273,15 @@ class Array:
     def argmin(
         self, axis: Axes | None = None, out: None = None, *, keepdims: builtins.bool = False
     ) -> Array: ...
+    def argsort(
+        self, axis: Axes = -1, kind: Any = None, *, stable: builtins.bool = True
+    ) -> Array: ...
     def astype(self, dtype: DTypeLike, copy: builtins.bool = True) -> Array: ...
     @property
     def at(self) -> Any: ...
     def clip(self, min: Any = None, max: Any = None) -> Array: ...
+    def conj(self) -> Array: ...
+    def conjugate(self) -> Array: ...
     def copy(self, order: Any = "C") -> Array: ...
     def cumprod(
         self, axis: Axes | None = None, dtype: DTypeLike | None = None, out: None = None
@@ -293,6 +298,8 @@ class Array:
     @property
     def imag(self) -> Array: ...
     def item(self, *index: int) -> Any: ...
+    @property
+    def itemsize(self) -> int: ...
     @property
     def mT(self) -> Array: ...
     def max(
@@ -324,14 +331,25 @@ class Array:
     def shape(self) -> tuple[int, ...]: ...
     @property
     def size(self) -> int: ...
+    def squeeze(self, axis: Axes | None = None) -> Array: ...
+    def std(
+        self, axis: Axes | None = None, dtype: DTypeLike | None = None, out: None = None,
+        ddof: float = 0, keepdims: builtins.bool = False
+    ) -> Array: ...
     def sum(
         self, axis: Axes | None = None, dtype: DTypeLike | None = None, out: None = None,
         keepdims: builtins.bool = False, initial: Any = None, where: Any = None
     ) -> Array: ...
+    def take(self, indices: ArrayLike, axis: Axes | None = None) -> Array: ...
     def to_device(self, device: str, /, *, stream: Any = None) -> Array: ...
     def to_numpy(self) -> npt.NDArray[Any]: ...
     def tolist(self) -> Any: ...
     def transpose(self, *axes: Axes) -> Array: ...
+    def var(
+        self, axis: Axes | None = None, dtype: DTypeLike | None = None, out: None = None,
+        ddof: float = 0, keepdims: builtins.bool = False
+    ) -> Array: ...
+    def view(self, dtype: DTypeLike | None = None) -> Array: ...
 
 class Ragged:
     __hash__: None  # type: ignore[assignment]
@@ -540,17 +558,18 @@ def argpartition(x: ArrayLike, kth: Any, axis: int = -1) -> Array: ...
 @overload
 def argsort(
     xs: Ragged, key: Callable[[Any], Any] | None = None, descending: builtins.bool = False, *,
-    axis: Axes | None = None, stable: builtins.bool = True
+    axis: Axes | None = None, stable: builtins.bool = True, kind: Any = None
 ) -> Any: ...
 @overload
 def argsort(
     xs: ArrayLike, key: Callable[[Any], Any] | None = None, descending: builtins.bool = False, *,
-    axis: Axes | None = None, stable: builtins.bool = True
+    axis: Axes | None = None, stable: builtins.bool = True, kind: Any = None
 ) -> Array: ...
 def argwhere(x: ArrayLike) -> Array: ...
 def array(
     value: Any, dtype: DTypeLike | None = None, *, copy: builtins.bool | None = True
 ) -> Array: ...
+def array_equal(a1: Any, a2: Any) -> Array: ...
 @overload
 def asarray(
     value: Any, dtype: DTypeLike | None = None, *, device: str | None = None,
@@ -693,7 +712,9 @@ def diff(
 ) -> Array: ...
 def digitize(x: ArrayLike, bins: ArrayLike, right: builtins.bool = False) -> Array: ...
 divide: Binary
+def divmod(x1: ArrayLike, x2: ArrayLike) -> tuple[Array, Array]: ...
 def dot(x: ArrayLike, y: ArrayLike) -> Array: ...
+def dstack(arrays: Sequence[Any]) -> Array: ...
 e: float
 def einsum(subscripts: str, *operands: Any, optimize: Any = False) -> Array: ...
 def empty(
@@ -800,6 +821,7 @@ class i8(Array, metaclass=Kind):
     def __new__(cls, value: Any) -> Any: ...
 def iinfo(type: Any) -> IntegerInfo: ...
 imag: Unary
+def indices(shape: Shape, dtype: DTypeLike | None = None) -> Array: ...
 inf: float
 def inner(a: ArrayLike, b: ArrayLike) -> Array: ...
 int16: TypeAlias = i16
@@ -857,6 +879,10 @@ logical_and: Binary
 logical_not: Unary
 logical_or: Binary
 logical_xor: Binary
+def logspace(
+    start: Any, stop: Any, num: Any = 50, endpoint: builtins.bool = True, base: Any = 10.0,
+    dtype: DTypeLike | None = None
+) -> Array: ...
 @overload
 def logsumexp(x: Ragged, axis: Axes | None = None, keepdims: builtins.bool = False) -> Any: ...
 @overload
@@ -883,15 +909,17 @@ maximum: Binary
 @overload
 def mean(
     xs: Nullable, axis: Axes | None = None, keepdims: builtins.bool = False, *, where: Any = None,
-    skip_missing: builtins.bool = True
+    dtype: DTypeLike | None = None, skip_missing: builtins.bool = True
 ) -> Nullable: ...
 @overload
 def mean(
-    xs: Ragged, axis: Axes | None = None, keepdims: builtins.bool = False, *, where: Any = None
+    xs: Ragged, axis: Axes | None = None, keepdims: builtins.bool = False, *, where: Any = None,
+    dtype: DTypeLike | None = None
 ) -> Any: ...
 @overload
 def mean(
-    xs: ArrayLike, axis: Axes | None = None, keepdims: builtins.bool = False, *, where: Any = None
+    xs: ArrayLike, axis: Axes | None = None, keepdims: builtins.bool = False, *, where: Any = None,
+    dtype: DTypeLike | None = None
 ) -> Array: ...
 @overload
 def median(
@@ -1027,6 +1055,7 @@ def operation(
     elementwise: builtins.bool = False, axial: builtins.bool = False,
     any_dtype: builtins.bool = False
 ) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
+def outer(a: ArrayLike, b: ArrayLike) -> Array: ...
 def overlaps(starts: Any, ends: Any, starts2: Any, ends2: Any) -> Ragged: ...
 def pad(
     x: ArrayLike, pad_width: Any, mode: str = "constant", constant_values: Any = None
@@ -1057,6 +1086,7 @@ def permute(
 ) -> Any: ...
 def permute_dims(x: ArrayLike, axes: Axes) -> Array: ...
 pi: float
+def polyfit(x: ArrayLike, y: ArrayLike, deg: Any) -> Array: ...
 def polyval(p: ArrayLike, x: ArrayLike) -> Array: ...
 popcount: Unary
 positive: Unary
@@ -1228,12 +1258,12 @@ def softmax(x: ArrayLike, axis: Axes | None = None) -> Array: ...
 @overload
 def sort(
     xs: Flat, key: Callable[[Any], Any] | None = None, descending: builtins.bool = False, *,
-    axis: Axes | None = None, stable: builtins.bool = True
+    axis: Axes | None = None, stable: builtins.bool = True, kind: Any = None
 ) -> Array: ...
 @overload
 def sort(
     xs: Any, key: Callable[[Any], Any] | None = None, descending: builtins.bool = False, *,
-    axis: Axes | None = None, stable: builtins.bool = True
+    axis: Axes | None = None, stable: builtins.bool = True, kind: Any = None
 ) -> Any: ...
 @overload
 def sort_by_key(
@@ -1297,11 +1327,15 @@ def tile(x: ArrayLike, repetitions: Any) -> Array: ...
 def top_k(x: Ragged, k: Any, axis: int = -1, largest: builtins.bool = True) -> Any: ...
 @overload
 def top_k(x: ArrayLike, k: Any, axis: int = -1, largest: builtins.bool = True) -> Array: ...
+def trace(
+    x: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: DTypeLike | None = None
+) -> Array: ...
 @overload
 def transpose(xs: Flat, axes: Axes | None = None) -> Array: ...
 @overload
 def transpose(xs: Any, axes: Axes | None = None) -> Any: ...
 def trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: Any = 1.0, axis: int = -1) -> Array: ...
+def tri(N: Any, M: Any = None, k: int = 0, dtype: DTypeLike | None = None) -> Array: ...
 def tril(x: ArrayLike, *, k: int = 0) -> Array: ...
 def triu(x: ArrayLike, *, k: int = 0) -> Array: ...
 true_divide: Binary
@@ -1371,46 +1405,47 @@ __all__ = [
     "Ragged", "ShapeDtypeStruct", "ShapeError", "Stages", "Strings", "Tuning", "Unsupported",
     "UserError", "__version__", "absolute", "acos", "acosh", "add", "allclose", "append", "arange",
     "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctan2", "arctanh", "argmax", "argmin",
-    "argpartition", "argsort", "argwhere", "array", "asarray", "asin", "asinh", "astype", "atan",
-    "atan2", "atanh", "atleast_1d", "atleast_2d", "average", "backpermute", "bf16", "bfloat16",
-    "bincount", "bitwise_and", "bitwise_count", "bitwise_invert", "bitwise_left_shift",
-    "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor", "bool_", "broadcast",
-    "broadcast_arrays", "broadcast_shapes", "broadcast_to", "c128", "c64", "can_cast", "cbrt",
-    "ceil", "changed", "check", "check_grads", "checkpoint", "clip", "clz", "column_stack",
-    "complex128", "complex64", "concat", "concatenate", "cond", "conj", "convolve", "copysign",
-    "corrcoef", "correlate", "cos", "cosh", "count_nonzero", "cov", "ctz", "cummax", "cummin",
-    "cumprod", "cumsum", "cumulative_prod", "cumulative_sum", "custom_jvp", "custom_vjp", "deg2rad",
-    "degrees", "diag", "diff", "digitize", "divide", "dot", "e", "einsum", "empty", "empty_like",
-    "equal", "erf", "erfc", "exp", "exp2", "expand", "expand_dims", "expand_reduce", "explain",
-    "expm1", "eye", "f16", "f32", "f64", "fft", "finfo", "flatnonzero", "flip", "fliplr", "flipud",
-    "float16", "float32", "float64", "floor", "floor_divide", "floordiv", "fma", "fmax", "fmin",
-    "fmod", "fori_loop", "from_dlpack", "full", "full_like", "gather", "generate", "getitem",
-    "grad", "gradient", "greater", "greater_equal", "group_by", "heaviside", "hessian", "histogram",
-    "hstack", "hypot", "i16", "i32", "i64", "i8", "iinfo", "imag", "inf", "inner", "int16", "int32",
-    "int64", "int8", "interp", "intersect1d", "invert", "iota", "is_none", "isclose", "isdtype",
-    "isfinite", "isin", "isinf", "isnan", "jacfwd", "jacrev", "jit", "join", "join_asof", "jvp",
-    "kron", "left_shift", "less", "less_equal", "lexsort", "linalg", "linear_transpose",
-    "linearize", "linspace", "log", "log10", "log1p", "log2", "logaddexp", "logical_and",
-    "logical_not", "logical_or", "logical_xor", "logsumexp", "matmul", "matrix_transpose",
-    "maximum", "mean", "median", "meshgrid", "minimum", "mod", "moveaxis", "mul", "mul_hi",
-    "multiply", "n_unique", "nan", "nan_to_num", "nanargmax", "nanargmin", "nancumprod",
-    "nancumsum", "nanmax", "nanmean", "nanmedian", "nanmin", "nanpercentile", "nanprod",
-    "nanquantile", "nanstd", "nansum", "nanvar", "nearest", "neg", "negative", "neighbors",
-    "newaxis", "nextafter", "nonzero", "normalize_axes", "not_equal", "note", "on", "ones",
-    "ones_like", "operation", "overlaps", "pad", "partition", "percentile", "permute",
-    "permute_dims", "pi", "polyval", "popcount", "positive", "power", "prod", "profile", "ptp",
-    "pure_callback", "quantile", "rad2deg", "radians", "ragged", "random", "rank", "ravel", "real",
-    "reciprocal", "recurrence", "reduce", "reduce_by_index", "remainder", "repeat", "replace",
-    "replicate", "replicated_iota", "reshape", "result_type", "reverse", "right_shift", "rint",
-    "roll", "rolling", "rolling_by", "rot90", "rotate", "rsqrt", "run_lengths", "scan", "scatter",
-    "schedule", "searchsorted", "segment_max", "segment_min", "segment_prod", "segment_sum",
-    "segmented_iota", "segmented_reduce", "segmented_scan", "select", "setdiff1d", "setxor1d",
-    "shift", "sign", "signbit", "sin", "sinc", "sinh", "slices", "softmax", "sort", "sort_by_key",
-    "split", "sqrt", "square", "squeeze", "stack", "std", "stencil", "stop_gradient", "store",
-    "strings_of", "sub", "subtract", "swapaxes", "take", "take_along_axis", "tan", "tanh", "target",
-    "tensordot", "tile", "top_k", "transpose", "trapezoid", "tril", "triu", "true_divide",
-    "truediv", "trunc", "tune", "u16", "u32", "u64", "u8", "uint16", "uint32", "uint64", "uint8",
-    "unflatten", "union1d", "unique", "unique_all", "unique_counts", "unique_inverse",
-    "unique_values", "unstack", "value_and_grad", "value_counts", "var", "vecdot", "vjp", "vmap",
-    "vstack", "where", "while_loop", "zeros", "zeros_like", "zip_with"
+    "argpartition", "argsort", "argwhere", "array", "array_equal", "asarray", "asin", "asinh",
+    "astype", "atan", "atan2", "atanh", "atleast_1d", "atleast_2d", "average", "backpermute",
+    "bf16", "bfloat16", "bincount", "bitwise_and", "bitwise_count", "bitwise_invert",
+    "bitwise_left_shift", "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor",
+    "bool_", "broadcast", "broadcast_arrays", "broadcast_shapes", "broadcast_to", "c128", "c64",
+    "can_cast", "cbrt", "ceil", "changed", "check", "check_grads", "checkpoint", "clip", "clz",
+    "column_stack", "complex128", "complex64", "concat", "concatenate", "cond", "conj", "convolve",
+    "copysign", "corrcoef", "correlate", "cos", "cosh", "count_nonzero", "cov", "ctz", "cummax",
+    "cummin", "cumprod", "cumsum", "cumulative_prod", "cumulative_sum", "custom_jvp", "custom_vjp",
+    "deg2rad", "degrees", "diag", "diff", "digitize", "divide", "dot", "dstack", "e", "einsum",
+    "empty", "empty_like", "equal", "erf", "erfc", "exp", "exp2", "expand", "expand_dims",
+    "expand_reduce", "explain", "expm1", "eye", "f16", "f32", "f64", "fft", "finfo", "flatnonzero",
+    "flip", "fliplr", "flipud", "float16", "float32", "float64", "floor", "floor_divide",
+    "floordiv", "fma", "fmax", "fmin", "fmod", "fori_loop", "from_dlpack", "full", "full_like",
+    "gather", "generate", "getitem", "grad", "gradient", "greater", "greater_equal", "group_by",
+    "heaviside", "hessian", "histogram", "hstack", "hypot", "i16", "i32", "i64", "i8", "iinfo",
+    "imag", "indices", "inf", "inner", "int16", "int32", "int64", "int8", "interp", "intersect1d",
+    "invert", "iota", "is_none", "isclose", "isdtype", "isfinite", "isin", "isinf", "isnan",
+    "jacfwd", "jacrev", "jit", "join", "join_asof", "jvp", "kron", "left_shift", "less",
+    "less_equal", "lexsort", "linalg", "linear_transpose", "linearize", "linspace", "log", "log10",
+    "log1p", "log2", "logaddexp", "logical_and", "logical_not", "logical_or", "logical_xor",
+    "logspace", "logsumexp", "matmul", "matrix_transpose", "maximum", "mean", "median", "meshgrid",
+    "minimum", "mod", "moveaxis", "mul", "mul_hi", "multiply", "n_unique", "nan", "nan_to_num",
+    "nanargmax", "nanargmin", "nancumprod", "nancumsum", "nanmax", "nanmean", "nanmedian", "nanmin",
+    "nanpercentile", "nanprod", "nanquantile", "nanstd", "nansum", "nanvar", "nearest", "neg",
+    "negative", "neighbors", "newaxis", "nextafter", "nonzero", "normalize_axes", "not_equal",
+    "note", "on", "ones", "ones_like", "operation", "outer", "overlaps", "pad", "partition",
+    "percentile", "permute", "permute_dims", "pi", "polyfit", "polyval", "popcount", "positive",
+    "power", "prod", "profile", "ptp", "pure_callback", "quantile", "rad2deg", "radians", "ragged",
+    "random", "rank", "ravel", "real", "reciprocal", "recurrence", "reduce", "reduce_by_index",
+    "remainder", "repeat", "replace", "replicate", "replicated_iota", "reshape", "result_type",
+    "reverse", "right_shift", "rint", "roll", "rolling", "rolling_by", "rot90", "rotate", "rsqrt",
+    "run_lengths", "scan", "scatter", "schedule", "searchsorted", "segment_max", "segment_min",
+    "segment_prod", "segment_sum", "segmented_iota", "segmented_reduce", "segmented_scan", "select",
+    "setdiff1d", "setxor1d", "shift", "sign", "signbit", "sin", "sinc", "sinh", "slices", "softmax",
+    "sort", "sort_by_key", "split", "sqrt", "square", "squeeze", "stack", "std", "stencil",
+    "stop_gradient", "store", "strings_of", "sub", "subtract", "swapaxes", "take",
+    "take_along_axis", "tan", "tanh", "target", "tensordot", "tile", "top_k", "trace", "transpose",
+    "trapezoid", "tri", "tril", "triu", "true_divide", "truediv", "trunc", "tune", "u16", "u32",
+    "u64", "u8", "uint16", "uint32", "uint64", "uint8", "unflatten", "union1d", "unique",
+    "unique_all", "unique_counts", "unique_inverse", "unique_values", "unstack", "value_and_grad",
+    "value_counts", "var", "vecdot", "vjp", "vmap", "vstack", "where", "while_loop", "zeros",
+    "zeros_like", "zip_with"
 ]

@@ -190,6 +190,7 @@ TABLE: dict[str, Row] = {
     "stack": row(k.several(), moves=True, axis=axis),
     "unstack": row(array(), moves=True, axis=axis),
     **dict.fromkeys(("hstack", "vstack", "column_stack"), row(k.several(), moves=True)),
+    "dstack": row(k.several(), moves=True),
     "append": row(array(), array(), moves=True, axis=axis_or_none),
     "split": row(array(), k.cuts, moves=True, axis=axis),
     "pad": row(array(), k.widths, moves=True, mode=one_of(
@@ -222,6 +223,11 @@ TABLE: dict[str, Row] = {
     "dot": row(array(), k.factor, near=SQUARES), "matmul": row(array(), k.factor, near=SQUARES),
     "vecdot": row(array(), k.like(), near=SQUARES, axis=axis),
     "inner": row(array(), k.like(), near=SQUARES),
+    "outer": row(k.line, k.line, near=NEAR),
+    "divmod": row(array(), operand(), near=NEAR),
+    "array_equal": row(array(), k.like()),
+    "trace": row(array(ALL, (2, 2, 3, 1)), near=SUMS, offset=one_of(0, 1, -1, 4)),
+    "tri": row(k.whole(0, 4), M=k.whole(0, 4), k=one_of(0, 1, -2), dtype=k.dtype),
     "kron": row(array(), array(), near=SQUARES),
     "tensordot": row(array(), k.like(), near=SQUARES,
                      axes=one_of(0, 1, 2, (0, 0), ([0], [0]), ((0, 1), (0, 1)))),
@@ -282,6 +288,8 @@ OTHER = {
     **dict.fromkeys(("broadcast", "histogram", "partition"), "another function than NumPy's"),
     **dict.fromkeys(("empty", "empty_like"), "the elements are any"),
     "from_dlpack": "exchanges memory",
+    "indices": "its extents are named `shape` here (tests/numerics/test_created.py)",
+    **dict.fromkeys(("logspace", "polyfit"), "values in tests/numerics/test_created.py"),
     "lexsort": "keys have one axis (tests/tables/test_selection.py)",
     "argpartition": "elements on either side are in any order (tests/tables/test_selection.py)",
 }

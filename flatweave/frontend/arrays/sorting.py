@@ -256,10 +256,10 @@ def _along(who: str, xs: Any, key: Any, descending: Any, axis: Any) -> Array:
     return along(who, xs, key, chosen, axis)
 
 
-@operation(static="descending axis stable")
+@operation(static="descending axis stable kind")
 def sort(
     xs: Any, key: Callable[[Any], Any] | None = None, descending: bool = False, *,
-    axis: Any = None, stable: bool = True,
+    axis: Any = None, stable: bool = True, kind: Any = None,
 ) -> Array:  # fmt: skip
     """The elements along axis 0 in ascending order; elements that are equal keep theirs.
 
@@ -297,10 +297,10 @@ def sort(
     return restructured(tree, _gathered(arrays, _places(fn, arrays)))
 
 
-@operation(static="descending axis stable")
+@operation(static="descending axis stable kind")
 def argsort(
     xs: Any, key: Callable[[Any], Any] | None = None, descending: bool = False, *,
-    axis: Any = None, stable: bool = True,
+    axis: Any = None, stable: bool = True, kind: Any = None,
 ) -> Array:  # fmt: skip
     """The indices (i64) of the elements in the order of `sort`: `sort(xs)` is `xs[argsort(xs)]`.
 

@@ -185,9 +185,13 @@ def all(xs: Any, axis: Any = None, keepdims: bool = False, *, where: Any = None)
     return _folded("all", xs, axis, keepdims, where=where)
 
 
-@operation(static="axis keepdims", reduction=True, axial=True)
-def mean(xs: Any, axis: Any = None, keepdims: bool = False, *, where: Any = None) -> Array:
+@operation(static="axis keepdims dtype", reduction=True, axial=True)
+def mean(
+    xs: Any, axis: Any = None, keepdims: bool = False, *, where: Any = None, dtype: Any = None
+) -> Array:
     """The sum divided by the number of elements, of all or along `axis`; NaN for no elements.
+
+    With `dtype` elements are converted first.
 
     Types: `xs: t[..] -> t[..]`, without the axes gone along; integers in f64. Raises AxisError for
     an axis that is not there. Source: `numpy.mean`.
@@ -196,6 +200,8 @@ def mean(xs: Any, axis: Any = None, keepdims: bool = False, *, where: Any = None
         Array(3.0, dtype=float64)
     """
     array = single(xs, "mean")
+    if dtype is not None:
+        array = as_tracer(METHODS["astype"](array, dtype))
     dtype = array.element if array.element.is_float else f64
     value = array if where is None else as_tracer(masked("mean", array, where))
     total = fold("mean", "add", value, axis, keepdims, dtype)

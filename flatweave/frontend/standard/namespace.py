@@ -210,9 +210,9 @@ class NamespaceInfo:
         """Masks are indices, and extents may depend on values; of axes NumPy holds 64."""
         return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 64}
 
-    def devices(self) -> tuple[str, ...]:
+    def devices(self) -> list[str]:
         """Where arrays can be."""
-        return DEVICES
+        return list(DEVICES)
 
     def default_device(self) -> str:
         """Where arrays are."""

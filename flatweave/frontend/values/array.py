@@ -59,6 +59,11 @@ class Array(operators.Operators):
         return math.prod(self.shape)  # type: ignore[no-any-return]
 
     @property
+    def itemsize(self) -> int:
+        """The size of one element, in bytes."""
+        return self.dtype.itemsize
+
+    @property
     def device(self) -> str:
         """Where the values are: "cpu", the memory of the host."""
         return HOST
@@ -132,6 +137,12 @@ class HostArray(Exchange, Array):
 
     def _elements(self) -> Values:
         return self.to_numpy()
+
+    def view(self, dtype: Any = None) -> Array:
+        """The same memory read as elements of another dtype, as a value; without one a copy."""
+        if dtype is None:
+            return self.copy()
+        return host_array(self._values.view(as_dtype(dtype).numpy))
 
     def item(self, *index: int) -> Number:
         """The only element, or the one at an index, as a Python scalar."""

@@ -258,6 +258,17 @@ class Reductions:
         return _reduced("cumprod", self, axis, dtype, out, False)
 
 
+def _spread(
+    name: str, array: Any, axis: Any, dtype: Any, out: None, ddof: float, keepdims: bool
+) -> Reduced:
+    if out is not None:
+        raise ArgumentError.here(
+            f"{name} writes into no array that it is given.", "Use its result."
+        )
+    values = array if dtype is None else array.astype(dtype)
+    return METHODS[name](values, axis=axis, correction=ddof, keepdims=keepdims)
+
+
 class IndexingError(ShapeError, IndexError):
     """A key does not fit an array: more indices than axes, or a mask of another shape."""
 
@@ -295,6 +306,50 @@ class Operators(Elementwise, Reductions):
     def mT(self) -> Self:
         """The array with its last two axes exchanged."""
         return called("matrix_transpose", self)
+
+    @property
+    def real(self) -> Self:
+        """The real parts; of real numbers themselves."""
+        return called("real", self)
+
+    @property
+    def imag(self) -> Self:
+        """The imaginary parts; of real numbers zeros."""
+        return called("imag", self)
+
+    def conj(self) -> Self:
+        """The complex conjugates; of real numbers themselves."""
+        return called("conj", self)
+
+    conjugate = conj
+
+    def squeeze(self, axis: Any = None) -> Self:
+        """The array without axes of extent 1: those given, or all of them."""
+        return called("squeeze", self, axis)
+
+    def take(self, indices: Any, axis: Any = None) -> Self:
+        """The elements at indices along an axis, or of all elements where none is named."""
+        whole = self if axis is not None else called("reshape", self, -1)
+        return called("take", whole, indices, axis=0 if axis is None else axis)
+
+    def argsort(self, axis: Any = -1, kind: Any = None, *, stable: bool = True) -> Self:
+        """The indices of the elements in ascending order; equal ones keep theirs for any `kind`."""
+        whole, at = (called("reshape", self, -1), 0) if axis is None else (self, axis)
+        return called("argsort", whole, axis=at)
+
+    def std(
+        self, axis: Any = None, dtype: Any = None, out: None = None, ddof: float = 0,
+        keepdims: bool = False,
+    ) -> Reduced:
+        """The standard deviation of all elements, or along axes."""
+        return _spread("std", self, axis, dtype, out, ddof, keepdims)
+
+    def var(
+        self, axis: Any = None, dtype: Any = None, out: None = None, ddof: float = 0,
+        keepdims: bool = False,
+    ) -> Reduced:
+        """The variance of all elements, or along axes."""
+        return _spread("var", self, axis, dtype, out, ddof, keepdims)
 
     def __array_namespace__(self, *, api_version: str | None = None) -> object:
         """The package, which has the names of the array API standard."""

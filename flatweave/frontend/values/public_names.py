@@ -77,6 +77,9 @@ PUBLIC = {
     "numpy_functions.comparing": (
         "allclose degrees fmax fmin fmod heaviside isclose polyval radians select sinc"
     ),
+    "numpy_functions.creating": (
+        "array_equal divmod dstack indices logspace outer polyfit trace tri"
+    ),
     "numpy_functions.interpolation_and_convolution": (
         "convolve correlate gradient interp trapezoid"
     ),

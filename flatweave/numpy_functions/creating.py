@@ -1,0 +1,163 @@
+"""Numbers in rows, indices, blocks of arrays and integers' divisors, under NumPy's names.
+
+    logspace(0, 3, 4)      10 ** linspace(0, 3, 4)
+    gcd(a, b)              while b: a, b = b, a % b
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import flatweave as fw
+from flatweave.numpy_functions.arguments import floating, strong
+
+
+@fw.operation(static="num endpoint dtype")
+def logspace(
+    start: Any, stop: Any, num: Any = 50, endpoint: bool = True, base: Any = 10.0, dtype: Any = None
+) -> fw.Array:
+    """`base` to the powers of `linspace(start, stop, num)`.
+
+    Types: numbers `-> f64[num]`, or of a dtype. Raises NegativeExtentError for a negative `num`.
+    Source: `numpy.logspace`.
+
+        >>> fw.logspace(0, 2, 3)
+        Array([  1.,  10., 100.], dtype=float64)
+    """
+    found = fw.power(base, fw.linspace(start, stop, num, endpoint=endpoint))
+    return found if dtype is None else found.astype(dtype)
+
+
+@fw.operation(static="k dtype")
+def tri(N: Any, M: Any = None, k: int = 0, dtype: Any = None) -> fw.Array:
+    """Ones at and below the diagonal `k`, zeros above it.
+
+    Types: extents `-> f64[N, M]`, or of a dtype. Raises NegativeExtentError for a negative extent.
+    Source: `numpy.tri`.
+
+        >>> fw.tri(2)
+        Array([[1., 0.],
+               [1., 1.]], dtype=float64)
+    """
+    shape = (N, N if M is None else M)
+    return fw.generate(shape, lambda i, j: j <= i + k).astype(fw.f64 if dtype is None else dtype)
+
+
+@fw.operation(static="dtype")
+def indices(shape: Any, dtype: Any = None) -> fw.Array:
+    """The index of each element along each axis, first axis the axes.
+
+    Types: extents `-> i64[k, ..]`, or of a dtype. Raises NegativeExtentError for a negative extent.
+    Source: `numpy.indices`, where `shape` is named `dimensions`.
+
+        >>> fw.indices((1, 2))
+        Array([[[0, 0]],
+        <BLANKLINE>
+               [[0, 1]]], dtype=int64)
+    """
+    axes = [fw.generate(shape, lambda *at, k=k: at[k]) for k in range(len(shape))]
+    found = fw.stack(axes)
+    return found if dtype is None else found.astype(dtype)
+
+
+@fw.operation(any_dtype=True)
+def dstack(arrays: Sequence[Any]) -> fw.Array:
+    """Arrays joined along axis 2; those of one axis are rows, those of two have one element there.
+
+    Types: a list of `t[m, n, k]`, `t[m, n, l]`, .. `-> t[m, n, k + l + ..]`. Raises ShapeError
+    where other extents differ; ArgumentError for an empty list. Source: `numpy.dstack`.
+
+        >>> fw.dstack([[1, 2], [3, 4]])
+        Array([[[1, 3],
+                [2, 4]]], dtype=int64)
+    """
+    parts = []
+    for part in map(fw.atleast_2d, arrays):
+        flat = fw.asarray(part)
+        parts.append(fw.expand_dims(flat, -1) if flat.ndim == 2 else flat)
+    return fw.concat(parts, axis=2)
+
+
+@fw.operation()
+def array_equal(a1: Any, a2: Any) -> fw.Array:
+    """Whether two arrays have one shape, and equal elements.
+
+    Types: `a1: t[..], a2: t[..] -> bool`. Raises ArgumentError for what is no array.
+    Source: `numpy.array_equal`.
+
+        >>> fw.array_equal([1, 2], [1, 2])
+        Array(True, dtype=bool)
+    """
+    x, y = fw.asarray(a1), fw.asarray(a2)
+    if x.ndim != y.ndim:
+        return fw.asarray(False)
+    fits = fw.asarray(True)
+    for own, other in zip(x.shape, y.shape, strict=True):
+        fits = fits & fw.asarray(own == other)
+
+    def same() -> fw.Array:
+        return fw.all(fw.generate(x.shape, lambda *at: x[at] == y[at])) if x.ndim else x == y
+
+    return fw.cond(fits, same, lambda: fw.asarray(False))
+
+
+@fw.operation(static="offset axis1 axis2 dtype")
+def trace(
+    x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None
+) -> fw.Array:
+    """The sum of the diagonal of the matrices along two axes.
+
+    Types: `x: t[m, n, ..] -> t[..]`. Raises ShapeError for fewer than two axes, AxisError for an
+    axis that is not there. Source: `numpy.trace`.
+
+        >>> fw.trace([[1, 2], [3, 4]])
+        Array(5, dtype=int64)
+    """
+    matrices = fw.moveaxis(fw.asarray(x), (axis1, axis2), (-2, -1))
+    return fw.linalg.trace(matrices, offset=offset, dtype=dtype)
+
+
+@fw.operation()
+def outer(a: Any, b: Any) -> fw.Array:
+    """The products of every element of the one array with every one of the other.
+
+    Types: `a: t[m], b: t[n] -> t[m, n]`; arrays of more axes are one row. Raises ArgumentError for
+    what is no array. Source: `numpy.outer`.
+
+        >>> fw.outer([1, 2], [3, 4])
+        Array([[3, 4],
+               [6, 8]], dtype=int64)
+    """
+    return fw.linalg.outer(fw.reshape(strong(a), -1), fw.reshape(strong(b), -1))
+
+
+@fw.operation()
+def divmod(x1: Any, x2: Any) -> tuple[fw.Array, fw.Array]:
+    """`(x1 // x2, x1 % x2)`, element by element, broadcast.
+
+    Types: `x1: t[..], x2: t[..] -> (t[..], t[..])`. Raises ShapeError for shapes that do not fit.
+    Source: `numpy.divmod`.
+
+        >>> fw.divmod([7, 8], 3)
+        (Array([2, 2], dtype=int64), Array([1, 2], dtype=int64))
+    """
+    return fw.floordiv(x1, x2), fw.mod(x1, x2)
+
+
+@fw.operation()
+def polyfit(x: Any, y: Any, deg: Any) -> fw.Array:
+    """The coefficients of the polynomial of least squares, highest power first.
+
+    Types: `x: t[n], y: t[n] -> f64[deg + 1]`. Raises ShapeError where there are not as many `y` as
+    `x`. Source: `numpy.polyfit`, without its weights.
+
+        >>> fw.round(fw.polyfit([0.0, 1.0, 2.0], [1.0, 3.0, 5.0], 1))
+        Array([2., 1.], dtype=float64)
+    """
+    at, values = floating(x).astype(fw.f64), floating(y)
+    powers = fw.generate(
+        (at.shape[0], deg + 1), lambda i, k: fw.power(at[i], (deg - k).astype(fw.f64))
+    )
+    scale = fw.sqrt(fw.sum(powers * powers, axis=0))
+    return fw.matmul(fw.linalg.pinv(powers / scale), values) / scale
