@@ -115,7 +115,7 @@ def trace(
         Array(5, dtype=int64)
     """
     matrices = fw.moveaxis(fw.asarray(x), (axis1, axis2), (-2, -1))
-    return fw.linalg.trace(matrices, offset=offset, dtype=dtype)
+    return fw.asarray(fw.linalg.trace(matrices, offset=offset, dtype=dtype))
 
 
 @fw.operation()
@@ -129,7 +129,7 @@ def outer(a: Any, b: Any) -> fw.Array:
         Array([[3, 4],
                [6, 8]], dtype=int64)
     """
-    return fw.linalg.outer(fw.reshape(strong(a), -1), fw.reshape(strong(b), -1))
+    return fw.asarray(fw.linalg.outer(fw.reshape(strong(a), -1), fw.reshape(strong(b), -1)))
 
 
 @fw.operation()
@@ -160,4 +160,4 @@ def polyfit(x: Any, y: Any, deg: Any) -> fw.Array:
         (at.shape[0], deg + 1), lambda i, k: fw.power(at[i], (deg - k).astype(fw.f64))
     )
     scale = fw.sqrt(fw.sum(powers * powers, axis=0))
-    return fw.matmul(fw.linalg.pinv(powers / scale), values) / scale
+    return fw.matmul(fw.asarray(fw.linalg.pinv(powers / scale)), values) / scale

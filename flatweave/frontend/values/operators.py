@@ -308,14 +308,14 @@ class Operators(Elementwise, Reductions):
         return called("matrix_transpose", self)
 
     @property
-    def real(self) -> Self:
+    def real(self) -> Any:
         """The real parts; of real numbers themselves."""
-        return called("real", self)
+        return METHODS["real"](self)
 
     @property
-    def imag(self) -> Self:
+    def imag(self) -> Any:
         """The imaginary parts; of real numbers zeros."""
-        return called("imag", self)
+        return METHODS["imag"](self)
 
     def conj(self) -> Self:
         """The complex conjugates; of real numbers themselves."""
