@@ -140,9 +140,7 @@ class HostArray(Exchange, Array):
 
     def view(self, dtype: Any = None) -> Array:
         """The same memory read as elements of another dtype, as a value; without one a copy."""
-        if dtype is None:
-            return self.copy()
-        return host_array(self._values.view(as_dtype(dtype).numpy))
+        return host_array(self._values.view(as_dtype(dtype or self.dtype).numpy))
 
     def item(self, *index: int) -> Number:
         """The only element, or the one at an index, as a Python scalar."""
@@ -211,16 +209,6 @@ class HostComplex(HostArray):
     """Complex numbers with values: in memory the imaginary part follows the real one."""
 
     __slots__ = ()
-
-    @property
-    def real(self) -> Array:
-        """The real parts."""
-        return METHODS["real"](self)
-
-    @property
-    def imag(self) -> Array:
-        """The imaginary parts."""
-        return METHODS["imag"](self)
 
 
 def host_array(values: Values) -> HostArray:
