@@ -7,6 +7,8 @@ import os
 from dataclasses import dataclass
 from random import Random
 
+import pytest
+
 from tests.oracle.check import THREADS, Run, bits_differ, first_failure, runs_of
 from tests.oracle.program import source_of
 from tests.oracle.report import report
@@ -63,6 +65,9 @@ def tried(seed: int, wanted: Wanted) -> Outcome:
     calls = runs_of(seed, wanted.sizes, wanted.huge, wanted.eager, wanted.target)
     if ON_PTX:  # launches that the interpreter has room for
         calls = [call for call in calls if call.n <= 300 and call.way == wanted.target]
-    failure = first_failure(program, calls)
+    try:
+        failure = first_failure(program, calls)
+    except pytest.skip.Exception:  # a launch with more threads than that
+        return Outcome(seed, "", operations, program.schedule)
     said = "" if failure is None else report(smallest(failure), seed)
     return Outcome(seed, said, operations, program.schedule, len(calls))
