@@ -85,9 +85,15 @@ class LazyModule:
     """A module that is imported when one of its attributes is first read or set."""
 
     _name: str
+    __slots__ = ("_name",)
 
     def __init__(self, name: str) -> None:
         object.__setattr__(self, "_name", name)
+
+    @property
+    def __dict__(self) -> dict[str, object]:
+        """The module's: where pytest's monkeypatch looks for what it replaces."""
+        return vars(_opened(self._name))
 
     def __getattr__(self, name: str) -> object:
         return getattr(_opened(self._name), name)
