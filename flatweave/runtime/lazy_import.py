@@ -91,7 +91,7 @@ class LazyModule:
         object.__setattr__(self, "_name", name)
 
     @property
-    def __dict__(self) -> dict[str, object]:
+    def __dict__(self) -> dict[str, object]:  # type: ignore[override]
         """The module's: where pytest's monkeypatch looks for what it replaces."""
         return vars(_opened(self._name))
 
