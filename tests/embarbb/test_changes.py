@@ -85,6 +85,21 @@ def test_shift(target, n):
         same(shifts(xs, k), (moved(xs, k, 0), moved(xs, k, None)))
 
 
+@pytest.mark.parametrize("k", [0, -2, 130, 2**62 - 1, 2**63 - 1, -(2**63)])
+def test_shift_by_a_constant(k):
+    """Also by one to which no index can be added."""
+    xs = np.arange(129.0)
+    shifts = fw.jit(lambda xs: (fw.shift(xs, k, 0), fw.shift(xs, k)), target="interp")
+    same(shifts(xs), (moved(xs, k, 0), moved(xs, k, None)))
+
+
+def test_a_shift_by_a_constant_reads_in_order():
+    """No lane reads by an index of its own."""
+    of_bytes = np.zeros(1 << 17, np.uint8)
+    stages = fw.jit(lambda xs: fw.shift(xs, -1, 0), target="cpu").stages(of_bytes)
+    assert "gather" not in stages.text["llvm"]
+
+
 def test_shift_along_axes(target):
     """Rows, columns and pages; records; NaN comes in where it is asked for."""
     cube = np.arange(24.0).reshape(2, 3, 4)

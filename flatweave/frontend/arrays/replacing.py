@@ -36,6 +36,8 @@ from flatweave.frontend.values.scope import current
 from flatweave.frontend.values.tree import Node, Tree
 from flatweave.terms.syntax import Atom, Const, constant
 
+FARTHEST = 1 << 62
+"""Below it lie indices, and the constant distances that may be added to them."""
 WIDEST_STEP = 4
 """Of how many elements a slice must take one for its array to be gone through as a whole."""
 
@@ -187,9 +189,7 @@ def _shifted(array: Tracer, by: Tracer, fill: Tracer | None, axis: int) -> Trace
     number = axis_of(array, axis, "shift")
     extent = array.extents[number]
     last = extents.sub(extent, ONE)
-    least, most = tracer_of(extents.sub(ZERO, extent)), tracer_of(extent)
-    # so that no sum overflows
-    step = as_tracer(where(by < least, least, where(by > most, most, by)))
+    step = _without_overflow(by, extent)
 
     def at(*i: Atom) -> Tracer:
         place = tracer_of(i[number]) + step
@@ -199,6 +199,14 @@ def _shifted(array: Tracer, by: Tracer, fill: Tracer | None, axis: int) -> Trace
         return found if fill is None else as_tracer(where(before | behind, fill, found))
 
     return generated(array.extents, at)[0]
+
+
+def _without_overflow(by: Tracer, extent: Atom) -> Tracer:
+    """A distance that an index may be added to. A constant stays one: its reads are contiguous."""
+    if isinstance(by.atom, Const) and abs(by.atom.value) < FARTHEST:
+        return by
+    least, most = tracer_of(extents.sub(ZERO, extent)), tracer_of(extent)
+    return as_tracer(where(by < least, least, where(by > most, most, by)))
 
 
 OPERATORS = {"add": "add", "multiply": "mul", "min": "minimum", "max": "maximum"}

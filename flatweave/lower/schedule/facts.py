@@ -129,7 +129,12 @@ class Neighbours:
 
 
 def find_neighbours(op: Sweep, known: Accesses) -> Neighbours | None:
-    """Of a sweep that reads several rows of an array, all at its own indices of the axes before."""
+    """Of a sweep that reads three rows of an array or more, at its own indices of the axes before.
+
+    Two rows are read again from the second cache at the speed of memory: differences of 4,096 x
+    4,096 f32 down the columns take 4.0 ms row by row and 6.9 in panels, f64 10 and 15 (AMD EPYC,
+    Zen 4, AVX-512, one thread); with three rows panels take 0.75 to 1.0 of the time.
+    """
     if len(op.shape) < 2 or op.reverse:
         return None
     *before, row, column = op.body.params
@@ -143,7 +148,7 @@ def find_neighbours(op: Sweep, known: Accesses) -> Neighbours | None:
             return None
         assert isinstance(read.xs, Var)
         rows.setdefault(read.xs, {}).setdefault(offset, read)
-    if all(len(reads) == 1 for reads in rows.values()):
+    if all(len(reads) < 3 for reads in rows.values()):
         return None
     bytes_read = sum(
         (max(at) - min(at) + 1) * array_type(xs).dtype.bytes for xs, at in rows.items()
