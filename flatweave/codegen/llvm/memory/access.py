@@ -174,7 +174,7 @@ def gather(e: Emitter, buffer: str, kept: DType, index: Held) -> str:
 def _gathered(e: Emitter, kept: DType, places: str) -> str:
     """What is at these addresses, for the lanes that run."""
     kind, type_ = vec(kept, e.width), f"<{e.width} x ptr>"
-    if e.mask is None and kept.bits < u32.bits:
+    if e.mask is None and kept.bits < u32.bits and e.width * kept.bits >= e.isa.register_bits:
         return e.code.let(f"call {kind} {_gathers_in_function(e, kept)}({type_} {places})")
     return _gathers_here(e.code, e.width, kept, places, e.mask or "splat (i1 true)")
 
@@ -189,8 +189,9 @@ def _gathers_here(code: Body, width: int, kept: DType, places: str, mask: str) -
 
 
 def _gathers_in_function(e: Emitter, kept: DType) -> str:
-    """A function of the module that gathers bytes or halves. No CPU has an instruction for that,
-    and LLVM writes a load and an insertion for each lane: 28 gathers of 64 took it 0.8 s."""
+    """A function of the module that gathers a register of bytes or halves. No CPU can do that,
+    and LLVM writes a load and an insertion for each lane: 28 gathers of 64 took it 0.8 s.
+    A call spills the caller's registers, so fewer lanes are gathered where they are read."""
     kind, type_ = vec(kept, e.width), f"<{e.width} x ptr>"
     name = f"@fw.gather.{suffix(kept, e.width)}"
     if not e.code.module.defines(name):
