@@ -37,7 +37,7 @@ from flatweave.frontend.values.tree import Node, Tree
 from flatweave.terms.syntax import Atom, Const, constant
 
 FARTHEST = 1 << 62
-"""Below it lie indices, and the constant distances that may be added to them."""
+"""A smaller constant distance and an index have a sum of 64 bits."""
 WIDEST_STEP = 4
 """Of how many elements a slice must take one for its array to be gone through as a whole."""
 
@@ -202,7 +202,7 @@ def _shifted(array: Tracer, by: Tracer, fill: Tracer | None, axis: int) -> Trace
 
 
 def _without_overflow(by: Tracer, extent: Atom) -> Tracer:
-    """A distance that an index may be added to. A constant stays one: its reads are contiguous."""
+    """The distance, between -extent and extent; constants are kept: their reads are contiguous."""
     if isinstance(by.atom, Const) and abs(by.atom.value) < FARTHEST:
         return by
     least, most = tracer_of(extents.sub(ZERO, extent)), tracer_of(extent)

@@ -16,6 +16,7 @@ from operator import attrgetter
 from typing import Any, TypeVar
 
 from flatweave.base.dtypes import PARTS, DType, f64
+from flatweave.base.errors import ArgumentError
 from flatweave.frontend.arrays.axes import along, axes_of
 from flatweave.frontend.arrays.row_scans import scan_along
 from flatweave.frontend.arrays.shapes import axis_of, raveled
@@ -144,6 +145,20 @@ def evenly_spaced(
     ends = whole(start), whole(stop)
     found = by_parts("linspace")(*ends, num, device=device, endpoint=endpoint)
     return found if dtype is None else METHODS["astype"](found, dtype)
+
+
+@rule("arange")
+def counted(
+    start: Any, stop: Any = None, step: Any = 1, dtype: Any = None, *, device: Any = None
+) -> Array:
+    """Real numbers in a complex dtype."""
+    if any(isinstance(number, Complex) for number in (start, stop, step)):
+        raise ArgumentError.here(
+            "arange from, to or by a complex number.",
+            "Write start + step * fw.arange(n) for n numbers.",
+        )
+    found = METHODS["arange"](start, stop, step, device=device)
+    return METHODS["astype"](found, dtype)
 
 
 def _summed(name: str) -> Callable[..., Any]:
