@@ -79,9 +79,9 @@ def dstack(arrays: Sequence[Any]) -> fw.Array:
     return fw.concat(parts, axis=2)
 
 
-@fw.operation()
-def array_equal(a1: Any, a2: Any) -> fw.Array:
-    """Whether two arrays have one shape, and equal elements.
+@fw.operation(static="equal_nan")
+def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> fw.Array:
+    """Whether two arrays have one shape, and equal elements; with `equal_nan` NaN equals NaN.
 
     Types: `a1: t[..], a2: t[..] -> bool`. Raises ArgumentError for what is no array.
     Source: `numpy.array_equal`.
@@ -96,8 +96,13 @@ def array_equal(a1: Any, a2: Any) -> fw.Array:
     for own, other in zip(x.shape, y.shape, strict=True):
         fits = fits & fw.asarray(own == other)
 
+    def alike(a: Any, b: Any) -> Any:
+        return (a == b) | ((a != a) & (b != b)) if equal_nan else a == b
+
     def same() -> fw.Array:
-        return fw.all(fw.generate(x.shape, lambda *at: x[at] == y[at])) if x.ndim else x == y
+        if x.ndim == 0:
+            return fw.asarray(alike(x, y))
+        return fw.all(fw.generate(x.shape, lambda *at: alike(x[at], y[at])))
 
     return fw.cond(fits, same, lambda: fw.asarray(False))
 
