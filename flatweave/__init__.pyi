@@ -789,6 +789,7 @@ def full_like(
 def gather(xs: Flat, idx: ArrayLike, *, default: Any = None) -> Array: ...
 @overload
 def gather(xs: Any, idx: ArrayLike, *, default: Any = None) -> Any: ...
+def gcd(x1: ArrayLike, x2: ArrayLike) -> Array: ...
 def generate(shape: Shape, f: Callable[..., Any]) -> Any: ...
 @overload
 def getitem(xs: Flat, key: Any) -> Array: ...
@@ -858,6 +859,7 @@ def jvp(
     f: Callable[..., Any], primals: Any, tangents: Any, *, has_aux: builtins.bool = False
 ) -> tuple[Any, ...]: ...
 def kron(a: ArrayLike, b: ArrayLike) -> Array: ...
+def lcm(x1: ArrayLike, x2: ArrayLike) -> Array: ...
 left_shift: Binary
 less: Binary
 less_equal: Binary
@@ -1419,33 +1421,33 @@ __all__ = [
     "expand_reduce", "explain", "expm1", "eye", "f16", "f32", "f64", "fft", "finfo", "flatnonzero",
     "flip", "fliplr", "flipud", "float16", "float32", "float64", "floor", "floor_divide",
     "floordiv", "fma", "fmax", "fmin", "fmod", "fori_loop", "from_dlpack", "full", "full_like",
-    "gather", "generate", "getitem", "grad", "gradient", "greater", "greater_equal", "group_by",
-    "heaviside", "hessian", "histogram", "hstack", "hypot", "i16", "i32", "i64", "i8", "iinfo",
-    "imag", "indices", "inf", "inner", "int16", "int32", "int64", "int8", "interp", "intersect1d",
-    "invert", "iota", "is_none", "isclose", "isdtype", "isfinite", "isin", "isinf", "isnan",
-    "jacfwd", "jacrev", "jit", "join", "join_asof", "jvp", "kron", "left_shift", "less",
-    "less_equal", "lexsort", "linalg", "linear_transpose", "linearize", "linspace", "log", "log10",
-    "log1p", "log2", "logaddexp", "logical_and", "logical_not", "logical_or", "logical_xor",
-    "logspace", "logsumexp", "matmul", "matrix_transpose", "maximum", "mean", "median", "meshgrid",
-    "minimum", "mod", "moveaxis", "mul", "mul_hi", "multiply", "n_unique", "nan", "nan_to_num",
-    "nanargmax", "nanargmin", "nancumprod", "nancumsum", "nanmax", "nanmean", "nanmedian", "nanmin",
-    "nanpercentile", "nanprod", "nanquantile", "nanstd", "nansum", "nanvar", "nearest", "neg",
-    "negative", "neighbors", "newaxis", "nextafter", "nonzero", "normalize_axes", "not_equal",
-    "note", "on", "ones", "ones_like", "operation", "outer", "overlaps", "pad", "partition",
-    "percentile", "permute", "permute_dims", "pi", "polyfit", "polyval", "popcount", "positive",
-    "power", "prod", "profile", "ptp", "pure_callback", "quantile", "rad2deg", "radians", "ragged",
-    "random", "rank", "ravel", "real", "reciprocal", "recurrence", "reduce", "reduce_by_index",
-    "remainder", "repeat", "replace", "replicate", "replicated_iota", "reshape", "result_type",
-    "reverse", "right_shift", "rint", "roll", "rolling", "rolling_by", "rot90", "rotate", "rsqrt",
-    "run_lengths", "scan", "scatter", "schedule", "searchsorted", "segment_max", "segment_min",
-    "segment_prod", "segment_sum", "segmented_iota", "segmented_reduce", "segmented_scan", "select",
-    "setdiff1d", "setxor1d", "shift", "sign", "signbit", "sin", "sinc", "sinh", "slices", "softmax",
-    "sort", "sort_by_key", "split", "sqrt", "square", "squeeze", "stack", "std", "stencil",
-    "stop_gradient", "store", "strings_of", "sub", "subtract", "swapaxes", "take",
-    "take_along_axis", "tan", "tanh", "target", "tensordot", "tile", "top_k", "trace", "transpose",
-    "trapezoid", "tri", "tril", "triu", "true_divide", "truediv", "trunc", "tune", "u16", "u32",
-    "u64", "u8", "uint16", "uint32", "uint64", "uint8", "unflatten", "union1d", "unique",
-    "unique_all", "unique_counts", "unique_inverse", "unique_values", "unstack", "value_and_grad",
-    "value_counts", "var", "vecdot", "vjp", "vmap", "vstack", "where", "while_loop", "zeros",
-    "zeros_like", "zip_with"
+    "gather", "gcd", "generate", "getitem", "grad", "gradient", "greater", "greater_equal",
+    "group_by", "heaviside", "hessian", "histogram", "hstack", "hypot", "i16", "i32", "i64", "i8",
+    "iinfo", "imag", "indices", "inf", "inner", "int16", "int32", "int64", "int8", "interp",
+    "intersect1d", "invert", "iota", "is_none", "isclose", "isdtype", "isfinite", "isin", "isinf",
+    "isnan", "jacfwd", "jacrev", "jit", "join", "join_asof", "jvp", "kron", "lcm", "left_shift",
+    "less", "less_equal", "lexsort", "linalg", "linear_transpose", "linearize", "linspace", "log",
+    "log10", "log1p", "log2", "logaddexp", "logical_and", "logical_not", "logical_or",
+    "logical_xor", "logspace", "logsumexp", "matmul", "matrix_transpose", "maximum", "mean",
+    "median", "meshgrid", "minimum", "mod", "moveaxis", "mul", "mul_hi", "multiply", "n_unique",
+    "nan", "nan_to_num", "nanargmax", "nanargmin", "nancumprod", "nancumsum", "nanmax", "nanmean",
+    "nanmedian", "nanmin", "nanpercentile", "nanprod", "nanquantile", "nanstd", "nansum", "nanvar",
+    "nearest", "neg", "negative", "neighbors", "newaxis", "nextafter", "nonzero", "normalize_axes",
+    "not_equal", "note", "on", "ones", "ones_like", "operation", "outer", "overlaps", "pad",
+    "partition", "percentile", "permute", "permute_dims", "pi", "polyfit", "polyval", "popcount",
+    "positive", "power", "prod", "profile", "ptp", "pure_callback", "quantile", "rad2deg",
+    "radians", "ragged", "random", "rank", "ravel", "real", "reciprocal", "recurrence", "reduce",
+    "reduce_by_index", "remainder", "repeat", "replace", "replicate", "replicated_iota", "reshape",
+    "result_type", "reverse", "right_shift", "rint", "roll", "rolling", "rolling_by", "rot90",
+    "rotate", "rsqrt", "run_lengths", "scan", "scatter", "schedule", "searchsorted", "segment_max",
+    "segment_min", "segment_prod", "segment_sum", "segmented_iota", "segmented_reduce",
+    "segmented_scan", "select", "setdiff1d", "setxor1d", "shift", "sign", "signbit", "sin", "sinc",
+    "sinh", "slices", "softmax", "sort", "sort_by_key", "split", "sqrt", "square", "squeeze",
+    "stack", "std", "stencil", "stop_gradient", "store", "strings_of", "sub", "subtract",
+    "swapaxes", "take", "take_along_axis", "tan", "tanh", "target", "tensordot", "tile", "top_k",
+    "trace", "transpose", "trapezoid", "tri", "tril", "triu", "true_divide", "truediv", "trunc",
+    "tune", "u16", "u32", "u64", "u8", "uint16", "uint32", "uint64", "uint8", "unflatten",
+    "union1d", "unique", "unique_all", "unique_counts", "unique_inverse", "unique_values",
+    "unstack", "value_and_grad", "value_counts", "var", "vecdot", "vjp", "vmap", "vstack", "where",
+    "while_loop", "zeros", "zeros_like", "zip_with"
 ]

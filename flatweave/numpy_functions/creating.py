@@ -1,4 +1,4 @@
-"""Numbers in rows, indices, blocks of arrays and integers' divisors, under NumPy's names.
+"""Numbers in rows, indices and integers' divisors, under NumPy's names.
 
     logspace(0, 3, 4)      10 ** linspace(0, 3, 4)
     gcd(a, b)              while b: a, b = b, a % b
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import flatweave as fw
-from flatweave.numpy_functions.arguments import floating, strong
+from flatweave.numpy_functions.arguments import each, floating, operand, strong
 
 
 @fw.operation(static="num endpoint dtype")
@@ -56,8 +56,7 @@ def indices(shape: Any, dtype: Any = None) -> fw.Array:
         <BLANKLINE>
                [[0, 1]]], dtype=int64)
     """
-    axes = [fw.generate(shape, lambda *at, k=k: at[k]) for k in range(len(shape))]
-    found = fw.stack(axes)
+    found = fw.stack([fw.generate(shape, lambda *at, k=k: at[k]) for k in range(len(shape))])
     return found if dtype is None else found.astype(dtype)
 
 
@@ -108,9 +107,7 @@ def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> fw.Array:
 
 
 @fw.operation(static="offset axis1 axis2 dtype")
-def trace(
-    x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None
-) -> fw.Array:
+def trace(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None) -> fw.Array:
     """The sum of the diagonal of the matrices along two axes.
 
     Types: `x: t[m, n, ..] -> t[..]`. Raises ShapeError for fewer than two axes, AxisError for an
@@ -166,3 +163,46 @@ def polyfit(x: Any, y: Any, deg: Any) -> fw.Array:
     )
     scale = fw.sqrt(fw.sum(powers * powers, axis=0))
     return fw.matmul(fw.asarray(fw.linalg.pinv(powers / scale)), values) / scale
+
+
+@fw.operation(elementwise=True)
+def gcd(x1: Any, x2: Any) -> fw.Array:
+    """The greatest common divisor of the absolute values, by Euclid; 0 of 0 and 0; element by
+    element, broadcast.
+
+    Types: `x1: t[..], x2: t[..] -> t[..]`, t an integer. Raises DTypeError for other dtypes,
+    ShapeError for shapes that do not fit. Source: `numpy.gcd`.
+
+        >>> fw.gcd([12, -9, 0], 6)
+        Array([6, 3, 6], dtype=int64)
+    """
+    return each(_divisor, *_whole_pair(x1, x2, "gcd"))
+
+
+@fw.operation(elementwise=True)
+def lcm(x1: Any, x2: Any) -> fw.Array:
+    """The least common multiple of the absolute values, 0 where one is 0; element by element,
+    broadcast. One that does not fit wraps.
+
+    Types: `x1: t[..], x2: t[..] -> t[..]`, t an integer. Raises DTypeError for other dtypes,
+    ShapeError for shapes that do not fit. Source: `numpy.lcm`.
+
+        >>> fw.lcm([4, -6], 10)
+        Array([20, 30], dtype=int64)
+    """
+    return each(lambda a, b: a // _divisor(a, b) * b, *_whole_pair(x1, x2, "lcm"))
+
+
+def _whole_pair(x1: Any, x2: Any, who: str) -> tuple[fw.Array, ...]:
+    """The absolute values of integers, of one shape and dtype."""
+    dtype = fw.result_type(operand(x1), operand(x2))
+    if not fw.isdtype(dtype, "integral"):
+        raise fw.DTypeError.here(
+            f"{who} is of integers of one kind, got {dtype}.", "Convert both: x.astype(fw.i64)."
+        )
+    return fw.broadcast_arrays(*(fw.abs(fw.astype(x, dtype)) for x in (x1, x2)))
+
+
+def _divisor(a: fw.Array, b: fw.Array) -> fw.Array:
+    found = fw.while_loop(lambda p: p[1] != 0, lambda p: (p[1], p[0] % p[1]), (a, b))
+    return fw.asarray(found[0])

@@ -21,11 +21,45 @@ def test_a_polynomial_is_fitted():
     np.testing.assert_allclose(fw.polyfit(x, y, 3), np.polyfit(x, y, 3), rtol=1e-8)
 
 
+RIGHT = np.array([[1.0, 2.0], [3.0, 4.0]])
+
+
+@pytest.mark.parametrize(("a", "b"), [
+    (M, RIGHT), (M.T, np.array([1.0, 2.0, 4.0])), (np.ones((3, 2)), np.ones((3, 1))),
+    (M.T + 1j, RIGHT[[0, 1, 0]]),
+])  # fmt: skip
+def test_least_squares_are_those_of_numpy(a, b):
+    """The solution, the residuals where there are some, the rank and the singular values."""
+    for found, wanted in zip(fw.linalg.lstsq(a, b), np.linalg.lstsq(a, b), strict=True):
+        assert found.shape == np.shape(wanted)
+        np.testing.assert_allclose(found, wanted, atol=1e-12)
+
+
+@pytest.mark.parametrize("axis", [None, 1, (1, 0)])
+@pytest.mark.parametrize("order", [None, 1, np.inf])
+def test_norms_are_of_vectors_or_of_matrices(order, axis):
+    """As many axes as are named say which."""
+    found = fw.linalg.norm(M, order, axis, keepdims=True)
+
+    np.testing.assert_allclose(found, np.linalg.norm(M, order, axis, keepdims=True))
+
+
+def test_divisors_and_multiples():
+    """Of rows of a Ragged, too; floats have none."""
+    x, y = np.array([[12, -9, 0, 7]], np.int8), np.array([[6], [0]], np.int8)
+
+    np.testing.assert_array_equal(fw.gcd(x, y), np.gcd(x, y))
+    np.testing.assert_array_equal(fw.lcm(x, y), np.lcm(x, y))
+    assert fw.lcm(fw.ragged([[4, 6], [3]]), 10).tolist() == [[20, 30], [30]]
+    with pytest.raises(fw.DTypeError, match="gcd is of integers"):
+        fw.gcd(1.5, 2)
+
+
 METHODS = [
     ("squeeze", (), {}), ("take", ([0, 5],), {}), ("take", ([1, 0],), {"axis": 1}),
     ("argsort", (), {"kind": "stable"}), ("argsort", (), {"axis": None}), ("conj", (), {}),
     ("std", (), {"ddof": 1}), ("var", (), {"axis": 0, "keepdims": True}), ("view", ("int64",), {}),
-    ("mean", (), {"dtype": "f4"}),
+    ("mean", (), {"dtype": "f4"}), ("mean", (), {"dtype": "int16"}),
 ]  # fmt: skip
 
 

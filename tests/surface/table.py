@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tests.surface import kinds as k
-from tests.surface.draw import ALL, FLOATS, REAL, Draw, Kind
+from tests.surface.draw import ALL, FLOATS, INTEGERS, REAL, Draw, Kind
 from tests.surface.kinds import array, axes, axis, axis_or_none, flag, number, one_of, operand
 from tests.surface.views import VIEWS
 
@@ -226,6 +226,7 @@ TABLE: dict[str, Row] = {
     "inner": row(array(), k.like(), near=SQUARES),
     "outer": row(k.line, k.line, near=NEAR),
     "divmod": row(array(), operand(), near=NEAR),
+    **dict.fromkeys(("gcd", "lcm"), row(array(INTEGERS), operand())),
     "array_equal": row(array(), k.like()),
     "trace": row(array(ALL, (2, 2, 3, 1)), near=SUMS, offset=one_of(0, 1, -1, 4)),
     "tri": row(k.whole(0, 4), M=k.whole(0, 4), k=one_of(0, 1, -2), dtype=k.dtype),
@@ -253,6 +254,8 @@ TABLE: dict[str, Row] = {
     **dict.fromkeys(("linalg.eigh", "linalg.eigvalsh"), row(
         k.matrices(form="symmetric"), near=SQUARES, UPLO=one_of("L", "U"))),
     **dict.fromkeys(("linalg.eig", "linalg.eigvals"), row(k.matrices(), near=SQUARES)),
+    "linalg.norm": row(array(), near=SQUARES, **OVER, ord=one_of(
+        None, 1, 2, np.inf, -np.inf, 0, -1, "fro", "nuc", 3)),
     "linalg.vector_norm": row(array(), near=SQUARES, **OVER,
                               ord=one_of(1, 2, np.inf, -np.inf, 0, 3, -1)),
     "linalg.matrix_norm": row(k.matrices(square=False), near=SQUARES, keepdims=flag,
@@ -270,7 +273,8 @@ TABLE: dict[str, Row] = {
     **dict.fromkeys(("fft.fft", "fft.ifft", "fft.hfft", "fft.irfft"), row(
         array(), near=SUMS, **TRANSFORM)),
     **dict.fromkeys(("fft.rfft", "fft.ihfft"), row(array(), near=SUMS, **TRANSFORM)),
-    **dict.fromkeys(("fft.fftn", "fft.ifftn", "fft.irfftn"), row(array(), near=SUMS, **TRANSFORMS)),
+    **dict.fromkeys(("fft.fftn", "fft.ifftn", "fft.irfftn", "fft.fft2", "fft.ifft2"), row(
+        array(), near=SUMS, **TRANSFORMS)),
     "fft.rfftn": row(array(), near=SUMS, **TRANSFORMS),
     **dict.fromkeys(("fft.fftfreq", "fft.rfftfreq"), row(k.whole(0, 6), near=NEAR,
                                                         d=one_of(0.5, 2, 3.0))),
@@ -290,7 +294,8 @@ OTHER = {
     **dict.fromkeys(("empty", "empty_like"), "the elements are any"),
     "from_dlpack": "exchanges memory",
     "indices": "its extents are named `shape` here (tests/numerics/test_created.py)",
-    **dict.fromkeys(("logspace", "polyfit"), "values in tests/numerics/test_created.py"),
+    **dict.fromkeys(("linalg.lstsq", "logspace", "polyfit"),
+                    "values in tests/numerics/test_created.py"),
     "lexsort": "keys have one axis (tests/tables/test_selection.py)",
     "argpartition": "elements on either side are in any order (tests/tables/test_selection.py)",
 }

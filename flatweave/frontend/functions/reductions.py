@@ -191,7 +191,7 @@ def mean(
 ) -> Array:
     """The sum divided by the number of elements, of all or along `axis`; NaN for no elements.
 
-    With `dtype` elements are converted first.
+    With `dtype` elements are converted first, and the mean is of that dtype, as NumPy's.
 
     Types: `xs: t[..] -> t[..]`, without the axes gone along; integers in f64. Raises AxisError for
     an axis that is not there. Source: `numpy.mean`.
@@ -202,15 +202,21 @@ def mean(
     array = single(xs, "mean")
     if dtype is not None:
         array = as_tracer(METHODS["astype"](array, dtype))
-    dtype = array.element if array.element.is_float else f64
+    divided = array.element if array.element.is_float else f64
+    added = divided if dtype is None or array.element is bool_ else array.element
     value = array if where is None else as_tracer(masked("mean", array, where))
-    total = fold("mean", "add", value, axis, keepdims, dtype)
+    total = fold("mean", "add", value, axis, keepdims, added)
     if where is None:
         count = tracer_of(extents.product([array.extents[a] for a in axes_of(array, axis, "mean")]))
     else:
         chosen = zipped(lambda m, _: m, [as_tracer(where), array], "mean")[0]
         count = fold("mean", "add", chosen, axis, keepdims, i64)
-    return zipped(lambda t, n: apply("truediv", t, strong(n, dtype)), [total, count], "mean")[0]
+
+    def quotient(t: Tracer, n: Tracer) -> Tracer:
+        return apply("truediv", strong(t, divided), strong(n, divided))
+
+    found = zipped(quotient, [total, count], "mean")[0]
+    return found if dtype is None else METHODS["astype"](found, dtype)
 
 
 @operation(static="axis keepdims", reduction=True, axial=True)

@@ -10,186 +10,27 @@ take longer.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
-from flatweave.base.dtypes import f64
-from flatweave.base.errors import ArgumentError, DTypeError, ShapeError
+from flatweave.base.errors import ArgumentError, ShapeError
 from flatweave.frontend.arrays.axes import axes_named
-from flatweave.frontend.arrays.shapes import axis_of, reshape
 from flatweave.frontend.call.operation import operation
-from flatweave.frontend.complex.rules import either, for_complex, whole
-from flatweave.frontend.elements.elementwise import sqrt
-from flatweave.frontend.elements.scalars import where
-from flatweave.frontend.functions.combinators import generate
-from flatweave.frontend.functions.control import cond
-from flatweave.frontend.standard.arrangement import moveaxis
-from flatweave.frontend.standard.library import (
-    complex_of,
-    is_on_device,
-    norm_of,
-    real_of,
-    transform_at_once,
-    transformed,
-    transformed_along,
-    with_rules,
+from flatweave.frontend.complex.rules import either, for_complex
+from flatweave.frontend.standard.library import is_on_device, transform_at_once, transformed_along
+from flatweave.frontend.standard.transformed_lines import (
+    FORWARD,
+    INVERSE,
+    expect_elements,
+    half,
+    mirrored,
+    numbers,
+    of_complex,
+    ruled,
 )
-from flatweave.frontend.standard.transforms import (
-    fftfreq,
-    fftshift,
-    fourier,
-    ifftshift,
-    of_reals,
-    rfftfreq,
-    to_reals,
-)
-from flatweave.frontend.trace.extents import ZERO
-from flatweave.frontend.trace.run_time_checks import check, check_message, is_refused
-from flatweave.frontend.trace.tracers import as_tracer
-from flatweave.frontend.values.array import Array, Tracer, describe
-from flatweave.frontend.values.number_formats import Complex, Traced
+from flatweave.frontend.standard.transforms import fftfreq, fftshift, ifftshift, rfftfreq
+from flatweave.frontend.values.array import Array, describe
+from flatweave.frontend.values.number_formats import Complex
 from flatweave.frontend.values.scope import current
-
-FORWARD, INVERSE = -1, 1
-
-
-def _scaled(z: Array, n: Any, norm: Any, sign: int) -> Array:
-    """A transform of length n, divided as `norm` says."""
-    norm = norm_of(norm)
-    if norm == "ortho":
-        return z / sqrt(as_tracer(n).astype(z.real.dtype if isinstance(z, Complex) else z.dtype))
-    return z / n if (norm == "forward") == (sign == FORWARD) else z
-
-
-def _numbers(x: Any, who: str) -> Traced:
-    """An array of floats or complex numbers."""
-    array = either(x, f"x of {who}")
-    is_whole = isinstance(array, Tracer) and not array.element.is_float
-    return array.astype(f64) if is_whole else array
-
-
-def _lines(x: Any, axis: Any, who: str) -> tuple[Array, int]:
-    """An array of numbers whose last axis is the one that is named, and where that was."""
-    array = _numbers(x, who)
-    rank = array.ndim
-    at = axis_of(array.real if isinstance(array, Complex) else array, axis, who)
-    return (array if at == rank - 1 else moveaxis(array, at, -1)), at
-
-
-def _back(lines: Array, axis: int) -> Array:
-    """The array with its last axis where it was."""
-    return lines if axis == lines.ndim - 1 else moveaxis(lines, -1, axis)
-
-
-def _by_rows(compute: Callable[[Array], Array], lines: Array) -> Array:
-    """What a function of a matrix gives for the lines along the last axis of any array."""
-    count: Any = 1
-    for extent in lines.shape[:-1]:
-        count = count * extent
-    found = compute(reshape(lines, (count, lines.shape[-1])))
-    return reshape(found, (*lines.shape[:-1], found.shape[-1]))
-
-
-def _resized(lines: Array, n: Any) -> Array:
-    """Lines cut to n elements, or filled with 0."""
-    if n is None:
-        return lines
-    length = lines.shape[-1]
-
-    def element(*at: Any) -> Array:
-        return cond(at[-1] < length, lambda: lines[at], lambda: as_tracer(0))
-
-    return generate((*lines.shape[:-1], n), element)
-
-
-def _expect_elements(length: Any, who: str) -> None:
-    """Refuse lines of no elements, of which there is no transform."""
-    extent = as_tracer(length).atom
-    message, remedy = f"{who} needs lines of at least one element.", "Check the length first."
-    condition = current().apply("gt", extent, ZERO)
-    if is_refused(condition):
-        raise ShapeError.here(message, remedy)
-    check(condition, "empty", (extent,), check_message(message, [], remedy))
-
-
-def _complex(x: Any, n: Any, axis: Any, norm: Any, sign: int, who: str) -> Array:
-    """The transform of complex, or real, lines."""
-    lines, at = _lines(x, axis, who)
-    given = _resized(lines, n)
-    length = given.shape[-1]
-    _expect_elements(length, who)
-    name = "fft" if sign == FORWARD else "ifft"
-
-    def computed(given: Any) -> Array:
-        if is_on_device():
-            found = _by_rows(lambda rows: fourier(whole(rows), sign), given)
-            return _scaled(found, length, norm, sign)
-        return transformed(name, given, length, complex_of(given), norm)
-
-    return _back(_ruled(name, computed, given, norm, length), at)
-
-
-def _half(x: Any, n: Any, axis: Any, norm: Any, sign: int, who: str) -> Array:
-    """The first half of the transform of real lines, of which the other is the mirror image."""
-    array = either(x, f"x of {who}")
-    if isinstance(array, Complex):
-        raise DTypeError.here(
-            f"{who} is of real numbers, got {describe(array)}.",
-            "Use fw.fft.fft, or a part: fw.real(x).",
-        )
-    lines, at = _lines(array, axis, who)
-    given = as_tracer(_resized(lines, n))
-    length = given.shape[-1]
-    _expect_elements(length, who)
-    name = "rfft" if sign == FORWARD else "ihfft"
-
-    def computed(given: Any) -> Array:
-        if is_on_device():
-            found = _by_rows(lambda rows: of_reals(as_tracer(rows), sign), given)
-            return _scaled(found, length, norm, sign)
-        return transformed(name, given, as_tracer(length) // 2 + 1, complex_of(given), norm)
-
-    return _back(_ruled(name, computed, given, norm, length), at)
-
-
-def _mirrored(x: Any, n: Any, axis: Any, norm: Any, sign: int, who: str) -> Array:
-    """The real transform of lines whose other half is the mirror image of the one that is given."""
-    lines, at = _lines(x, axis, who)
-    lines = lines if n is None else _resized(lines, as_tracer(n) // 2 + 1)
-    given = lines.shape[-1]
-    length = 2 * (given - 1) if n is None else as_tracer(n)
-    for extent in (given, length):
-        _expect_elements(extent, who)
-    name = "irfft" if sign == INVERSE else "hfft"
-
-    def of_rows(rows: Any) -> Array:
-        half = whole(rows)
-
-        def element(row: Any, k: Any) -> Complex:
-            inside = k < given
-            value = half[row, where(inside, k, 0)]
-            return Complex(where(inside, value.real, 0), where(inside, value.imag, 0))
-
-        return to_reals(element, half.shape[0], length, half.real.dtype, sign)
-
-    def computed(lines: Any) -> Array:
-        if is_on_device():
-            return _scaled(_by_rows(of_rows, lines), length, norm, sign)
-        return transformed(name, lines, length, real_of(lines), norm, length)
-
-    return _back(_ruled(name, computed, lines, norm, length), at)
-
-
-def _ruled(
-    name: str, computed: Callable[[Any], Array], given: Any, norm: Any, length: Any = None,
-    axes: Any = None,
-) -> Array:  # fmt: skip
-    """A transform with its derivative: it is linear."""
-    is_real = not isinstance(given, Complex)
-    return with_rules(
-        "transform", computed, given, name=name, is_real=is_real, norm=norm, length=length,
-        axes=axes,
-    )  # fmt: skip
 
 
 @for_complex
@@ -206,7 +47,7 @@ def fft(x: Any, /, *, n: Any = None, axis: int = -1, norm: str = "backward") -> 
         >>> fw.fft.fft([1.0, 0.0, 0.0]).real
         Array([1., 1., 1.], dtype=float64)
     """
-    return _complex(x, n, axis, norm, FORWARD, "fft")
+    return of_complex(x, n, axis, norm, FORWARD, "fft")
 
 
 @for_complex
@@ -220,7 +61,7 @@ def ifft(x: Any, /, *, n: Any = None, axis: int = -1, norm: str = "backward") ->
         >>> fw.fft.ifft(fw.fft.fft([1.0, 2.0])).real
         Array([1., 2.], dtype=float64)
     """
-    return _complex(x, n, axis, norm, INVERSE, "ifft")
+    return of_complex(x, n, axis, norm, INVERSE, "ifft")
 
 
 @operation(static="axis norm", host=transform_at_once("rfft"))
@@ -233,7 +74,7 @@ def rfft(x: Any, /, *, n: Any = None, axis: int = -1, norm: str = "backward") ->
         >>> fw.fft.rfft([1.0, 0.0, 0.0]).real
         Array([1., 1.], dtype=float64)
     """
-    return _half(x, n, axis, norm, FORWARD, "rfft")
+    return half(x, n, axis, norm, FORWARD, "rfft")
 
 
 @for_complex
@@ -247,7 +88,7 @@ def irfft(x: Any, /, *, n: Any = None, axis: int = -1, norm: str = "backward") -
         >>> fw.fft.irfft([2.0, 0.0])
         Array([1., 1.], dtype=float64)
     """
-    return _mirrored(x, n, axis, norm, INVERSE, "irfft")
+    return mirrored(x, n, axis, norm, INVERSE, "irfft")
 
 
 @for_complex
@@ -261,7 +102,7 @@ def hfft(x: Any, /, *, n: Any = None, axis: int = -1, norm: str = "backward") ->
         >>> fw.fft.hfft([1.0, 0.0])
         Array([1., 1.], dtype=float64)
     """
-    return _mirrored(x, n, axis, norm, FORWARD, "hfft")
+    return mirrored(x, n, axis, norm, FORWARD, "hfft")
 
 
 @operation(static="axis norm", host=transform_at_once("ihfft"))
@@ -274,7 +115,7 @@ def ihfft(x: Any, /, *, n: Any = None, axis: int = -1, norm: str = "backward") -
         >>> fw.fft.ihfft([2.0, 2.0]).real
         Array([2., 0.], dtype=float64)
     """
-    return _half(x, n, axis, norm, INVERSE, "ihfft")
+    return half(x, n, axis, norm, INVERSE, "ihfft")
 
 
 def _axes(x: Any, s: Any, axes: Any, who: str, least: int = 0) -> list[tuple[Any, int]]:
@@ -304,13 +145,13 @@ def _along(x: Any, lines: list[tuple[Any, int]], norm: Any, sign: int, who: str)
     if not is_step or is_on_device() or current().trace.in_chunks:
         array: Array = x
         for n, axis in lines:
-            array = _complex(array, n, axis, norm, sign, who)
+            array = of_complex(array, n, axis, norm, sign, who)
         return array
-    array = _numbers(x, who)
+    array = numbers(x, who)
     for axis in axes:
-        _expect_elements(array.shape[axis], who)
+        expect_elements(array.shape[axis], who)
     counted = tuple(axis - array.ndim for axis in axes)
-    return _ruled(
+    return ruled(
         who, lambda array: transformed_along(who, array, counted, norm), array, norm, axes=counted
     )
 
@@ -345,6 +186,40 @@ def ifftn(x: Any, /, *, s: Any = None, axes: Any = None, norm: str = "backward")
     return _along(x, _axes(x, s, axes, "ifftn"), norm, INVERSE, "ifftn")
 
 
+@for_complex
+@operation(static="axes norm", numbers="s")
+def fft2(
+    x: Any, /, *, s: Any = None, axes: Any = (-2, -1), norm: str = "backward"
+) -> Array:
+    """`fftn` along two axes, the last ones unless others are named.
+
+    Types: `x: t[.., m, n] -> complex[.., m, n]`. Raises AxisError for an axis that is not there.
+    Source: `numpy.fft.fft2`.
+
+        >>> fw.fft.fft2([[1.0, 0.0], [0.0, 0.0]]).real
+        Array([[1., 1.],
+               [1., 1.]], dtype=float64)
+    """
+    return fftn(x, s=s, axes=axes, norm=norm)
+
+
+@for_complex
+@operation(static="axes norm", numbers="s")
+def ifft2(
+    x: Any, /, *, s: Any = None, axes: Any = (-2, -1), norm: str = "backward"
+) -> Array:
+    """The inverse of `fft2`.
+
+    Types: `x: complex[.., m, n] -> complex[.., m, n]`. Raises AxisError for an axis that is not
+    there. Source: `numpy.fft.ifft2`.
+
+        >>> fw.fft.ifft2([[4.0, 0.0], [0.0, 0.0]]).real
+        Array([[1., 1.],
+               [1., 1.]], dtype=float64)
+    """
+    return ifftn(x, s=s, axes=axes, norm=norm)
+
+
 @operation(static="axes norm", numbers="s", host=transform_at_once("rfftn"))
 def rfftn(x: Any, /, *, s: Any = None, axes: Any = None, norm: str = "backward") -> Array:
     """The transform of real numbers along several axes, of which the last is given by half.
@@ -357,9 +232,9 @@ def rfftn(x: Any, /, *, s: Any = None, axes: Any = None, norm: str = "backward")
                [1., 1.]], dtype=float64)
     """
     *others, last = _axes(x, s, axes, "rfftn", least=1)
-    found = _half(x, *last, norm, FORWARD, "rfftn")
+    found = half(x, *last, norm, FORWARD, "rfftn")
     for n, axis in others:
-        found = _complex(found, n, axis, norm, FORWARD, "rfftn")
+        found = of_complex(found, n, axis, norm, FORWARD, "rfftn")
     return found
 
 
@@ -377,11 +252,11 @@ def irfftn(x: Any, /, *, s: Any = None, axes: Any = None, norm: str = "backward"
     """
     *others, last = _axes(x, s, axes, "irfftn", least=1)
     for n, axis in others:
-        x = _complex(x, n, axis, norm, INVERSE, "irfftn")
-    return _mirrored(x, *last, norm, INVERSE, "irfftn")
+        x = of_complex(x, n, axis, norm, INVERSE, "irfftn")
+    return mirrored(x, *last, norm, INVERSE, "irfftn")
 
 
 __all__ = [
-    "fft", "fftfreq", "fftn", "fftshift", "hfft", "ifft", "ifftn", "ifftshift", "ihfft", "irfft",
-    "irfftn", "rfft", "rfftfreq", "rfftn",
+    "fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "ifft", "ifft2", "ifftn", "ifftshift",
+    "ihfft", "irfft", "irfftn", "rfft", "rfftfreq", "rfftn",
 ]  # fmt: skip

@@ -12,12 +12,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from flatweave.base.errors import ShapeError
 from flatweave.frontend.arrays.joining import broadcast_to
 from flatweave.frontend.arrays.shapes import expand_dims, integer
 from flatweave.frontend.call.operation import operation
 from flatweave.frontend.complex.rules import either, for_complex, number, whole
+from flatweave.frontend.elements.elementwise import maximum
 from flatweave.frontend.elements.scalars import where
 from flatweave.frontend.functions.combinators import generate, map
+from flatweave.frontend.functions.reductions import max, sum
 from flatweave.frontend.standard.arrangement import matrix_transpose
 from flatweave.frontend.standard.library import (
     at_once,
@@ -38,7 +41,9 @@ from flatweave.frontend.standard.norms import (
     cross,
     diagonal,
     matrix_norm,
+    norm,
     outer,
+    size,
     trace,
     vector_norm,
 )
@@ -55,8 +60,10 @@ from flatweave.frontend.standard.spectra import (
     svd,
     svdvals,
 )
+from flatweave.frontend.standard.statistics import conj
 from flatweave.frontend.trace import extents
-from flatweave.frontend.values.array import Array, Tracer
+from flatweave.frontend.trace.tracers import as_tracer
+from flatweave.frontend.values.array import Array, Tracer, describe
 from flatweave.frontend.values.exchange import Values
 from flatweave.frontend.values.number_formats import Complex
 
@@ -121,6 +128,62 @@ def _solved(a: Any, b: Any) -> Array:
         return step(_solution, [a, b], [like(b, *b.shape[-2:], dtype=dtype_of(a, b))])[0]
 
     return with_rules("solve", computed, a, b)
+
+
+class Lstsq(NamedTuple):
+    """The solution of least squares, and what was found of the matrix on the way."""
+
+    x: Array
+    residuals: Array
+    rank: Array
+    s: Array
+
+
+@for_complex
+@operation()
+def lstsq(a: Any, b: Any, rcond: Any = None) -> Lstsq:
+    """The shortest x with the least `|a @ x - b|`, by singular values.
+
+    Those up to `rcond` times the greatest count as 0: by default epsilon times the greater extent.
+    The residuals are the sums of squares of `a @ x - b`, one for each column of b; none unless the
+    rank is n and m is greater.
+
+    Types: `a: t[m, n], b: t[m] or t[m, k] -> (t[n] or t[n, k], float[k], i64, float[min(m, n)])`.
+    Raises ShapeError for other numbers of axes, and where a and b have not as many rows.
+    Source: `numpy.linalg.lstsq`.
+
+        >>> fw.linalg.lstsq([[1.0], [1.0]], [2.0, 4.0]).residuals
+        Array([2.], dtype=float64)
+    """
+    left: Array = matrices(a, "lstsq")
+    right: Array = either(b, "the right side of lstsq")
+    if left.ndim != 2 or right.ndim not in (1, 2):
+        raise ShapeError.here(
+            f"lstsq takes a matrix, and a vector or a matrix, got {describe(left)} and"
+            f" {describe(right)}.",
+            "Go through a stack of them with fw.map.",
+        )
+    columns = expand_dims(right, -1) if right.ndim == 1 else right
+    m, n = left.shape
+    extents.same(
+        part_of(left).extents[0], part_of(columns).extents[0],
+        "lstsq needs a value on the right side for each row, got {1} for {0} rows.", [],
+        "Give one value, or one row of values, for each row of the matrix.",
+    )  # fmt: skip
+    u, s, v = svd(left, full_matrices=False)
+    if rcond is None:
+        rcond = maximum(as_tracer(m), n).astype(s.dtype) * float(np.finfo(s.dtype).eps)
+    is_kept = s > rcond * max(s, initial=0)
+    factors = where(is_kept, 1 / where(is_kept, s, 1), 0).astype(s.dtype)
+    x = matmul(_adjoint(v), matmul(_adjoint(u), columns) * factors[:, None])
+    rank = sum(is_kept)
+    squares = sum(size(columns - matmul(left, x)), axis=0)
+    count = where((rank == n) & (as_tracer(m) > n), columns.shape[1], 0)
+    return Lstsq(x[:, 0] if right.ndim == 1 else x, squares[:count], rank, s)
+
+
+def _adjoint(x: Array) -> Array:
+    return conj(matrix_transpose(x))
 
 
 @for_complex
@@ -240,7 +303,8 @@ def _identity(a: Array) -> Array:
 
 
 __all__ = [
-    "cholesky", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh", "inv", "matmul",
-    "matrix_norm", "matrix_power", "matrix_rank", "matrix_transpose", "outer", "pinv", "qr",
-    "slogdet", "solve", "svd", "svdvals", "tensordot", "trace", "vecdot", "vector_norm",
+    "cholesky", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh", "inv", "lstsq",
+    "matmul", "matrix_norm", "matrix_power", "matrix_rank", "matrix_transpose", "norm", "outer",
+    "pinv", "qr", "slogdet", "solve", "svd", "svdvals", "tensordot", "trace", "vecdot",
+    "vector_norm",
 ]  # fmt: skip

@@ -7,8 +7,9 @@ from typing import Any
 
 from flatweave.base.dtypes import f64
 from flatweave.base.errors import ArgumentError, ShapeError
+from flatweave.frontend.arrays.axes import axes_named
 from flatweave.frontend.arrays.joining import broadcast_arrays
-from flatweave.frontend.arrays.shapes import axis_of, reshape
+from flatweave.frontend.arrays.shapes import axis_of, expand_dims, reshape
 from flatweave.frontend.call.operation import operation
 from flatweave.frontend.complex.rules import either, for_complex
 from flatweave.frontend.elements.elementwise import abs, maximum, minimum, sqrt
@@ -104,6 +105,43 @@ def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Array
             'Leave it out for "fro".',
         )
     return reshape(found, (*array.shape[:-2], 1, 1)) if keepdims else found
+
+
+@for_complex
+@operation(static="ord axis keepdims")
+def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Array:
+    """The norm along one axis of vectors, along two of matrices; without an axis of all of it.
+
+    Without an order it is the square root of the sum of squares, of any number of axes; otherwise
+    orders are those of `vector_norm` or of `matrix_norm`, where "f" is "fro".
+
+    Types: `x: t[..] -> float[..]`, without the axes gone along. Raises ArgumentError for another
+    order, ShapeError for an order and no axis of an array that is no vector and no matrix,
+    AxisError for an axis that is not there. Source: `numpy.linalg.norm`.
+
+        >>> fw.linalg.norm([[3.0, 0.0], [0.0, 4.0]], 1)
+        Array(4.0, dtype=float64)
+    """
+    array = _floats(x, "norm")
+    if axis is None and ord is None:
+        return vector_norm(array, keepdims=keepdims)
+    plain = array.real if isinstance(array, Complex) else array
+    axes = axes_named(plain, axis, "norm")
+    if len(axes) == 1:
+        if isinstance(ord, str):
+            raise ArgumentError.here(
+                f"ord of a norm of vectors is a number, got {ord!r}.",
+                "Name two axes for norms of matrices: axis=(-2, -1).",
+            )
+        return vector_norm(array, axis=axes[0], keepdims=keepdims, ord=2 if ord is None else ord)
+    if len(axes) != 2:
+        raise ShapeError.here(
+            f"norm goes along one axis, or two, got {len(axes)} of {describe(array)}.",
+            "Name them: axis=-1 for vectors, axis=(-2, -1) for matrices.",
+        )
+    order = "fro" if ord is None or ord == "f" else ord
+    found = matrix_norm(moveaxis(array, tuple(axes), (-2, -1)), ord=order)
+    return expand_dims(found, tuple(sorted(axes))) if keepdims else found
 
 
 @operation()

@@ -78,7 +78,7 @@ PUBLIC = {
         "allclose degrees fmax fmin fmod heaviside isclose polyval radians select sinc"
     ),
     "numpy_functions.creating": (
-        "array_equal divmod dstack indices logspace outer polyfit trace tri"
+        "array_equal divmod dstack gcd indices lcm logspace outer polyfit trace tri"
     ),
     "numpy_functions.interpolation_and_convolution": (
         "convolve correlate gradient interp trapezoid"
