@@ -133,7 +133,7 @@ def run_host(
     """Compile a unit and call it; `cancel` sets the cancel flag beforehand."""
     code = compile_text(emit(Unit(host, tuple(kernels)), isa))
     context = np.zeros(32, np.int64)
-    context[7], context[8] = 1, cancel
+    context[7], context[8], context[23] = 1, cancel, 1
     slots = np.zeros(len(args) + 16, np.int64)
     for number, arg in enumerate(args):
         if isinstance(arg, np.ndarray):

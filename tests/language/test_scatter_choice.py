@@ -66,6 +66,7 @@ def test_elements_are_sorted_if_they_go_far_from_each_other(f, kind, expected):
     assert way(f, dest, idx, vals, threads=1) == expected
 
 
+@pytest.mark.usefixtures("crowd")
 @pytest.mark.sampled
 @pytest.mark.parametrize(
     ("each", "dtype", "expected"),
@@ -86,6 +87,7 @@ def test_copies_are_made_where_elements_are_many(each, dtype, expected):
     assert [way(sums, dest, idx, vals, threads=t) for t in (1, 4)] == list(expected)
 
 
+@pytest.mark.usefixtures("crowd")
 @pytest.mark.parametrize(
     ("places", "threads", "expected"),
     [(4000, 1, "alone"), (4000, 2, "alone"), (4000, 7, "alone"), (70_000, 2, "alone"),

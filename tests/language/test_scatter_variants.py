@@ -268,6 +268,7 @@ def test_copies_for_each_thread_where_bits_may_differ():
         np.testing.assert_allclose(np.asarray(free(idx, vals)), np.asarray(fixed(idx, vals)))
 
 
+@pytest.mark.usefixtures("crowd")
 def test_few_threads_own_larger_parts():
     """Each owner looks at all elements: what few threads do faster, many leave to a partition. One
     value for all elements is not moved, so that two threads are many."""
