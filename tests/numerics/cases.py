@@ -171,5 +171,7 @@ CASES = {
     "divmod": of_two((V, LABELS + 1), (V * 1.5, 2.0), (V, -3)),
     "array_equal": [((V, V), {}), ((V, LABELS), {}), ((V, V[:3]), {}), ((SPECIAL, SPECIAL), {}),
                     ((SPECIAL, SPECIAL), {"equal_nan": True})],
+    **dict.fromkeys(("gcd", "lcm"), of_two((V, LABELS), (V, 6), (V[:0], V[:0]),
+                                           (np.int8(V), np.int16(LABELS)), (BYTES, BYTES[::-1]))),
     "polyfit": [((np.arange(9.0), np.sin(np.arange(9.0)), 3), {}), ((V * 1.0, LABELS, 1), {})],
 }  # fmt: skip
