@@ -206,7 +206,13 @@ class Avx512(Avx2):
     def extreme(
         self, body: Body, name: str, dtype: DType, width: int, text: str, other: str
     ) -> str | None:
-        """vrange, which orders zeros, and gives the other operand where one is NaN."""
+        """vrange, which orders zeros, and gives the other operand where one is NaN; of a scalar as
+        the first lane of a register."""
+        if width == 1 and dtype.bits in _FLOATS:
+            least = _LEAST // dtype.bits
+            a, b = (_first_lane(body, dtype, least, scalar) for scalar in (text, other))
+            both = self.extreme(body, name, dtype, least, a, b)
+            return body.let(f"extractelement {vec(dtype, least)} {both}, i64 0")
         lanes = min(width, self.register_bits // dtype.bits)
         if lanes * dtype.bits < _LEAST or width % lanes:
             return None
@@ -244,6 +250,11 @@ class Avx512(Avx2):
             operands = f"{kind} {a}, {kind} {b}, {table}{', i32 4' if rounded else ''}"
             found.append(body.let(f"call {name}({operands})"))
         return joined(body, dtype.llvm, found, lanes)
+
+
+def _first_lane(body: Body, dtype: DType, lanes: int, text: str) -> str:
+    """A register whose other lanes may be anything."""
+    return body.let(f"insertelement {vec(dtype, lanes)} poison, {dtype.llvm} {text}, i64 0")
 
 
 def _compress(body: Body, dtype: DType, lanes: int, text: str, mask: str) -> str:
