@@ -293,7 +293,7 @@ def _extremum(who: str, better: str, xs: Any, axis: Any, keepdims: bool) -> Trac
 
 def reduction(
     name: str, xs: Any, axis: Any, dtype: Any, out: None, keepdims: bool, initial: Any = None,
-    where: Any = None,
+    where: Any = None, correction: float = 0,
 ) -> Array:  # fmt: skip
     """`xs.sum(..)` and its like, also as NumPy calls them: np.sum(xs). What is summed has the dtype
     that is asked for, if there is one."""
@@ -308,6 +308,8 @@ def reduction(
         options["initial"] = initial
     if where is not None and where is not True:
         options["where"] = where
+    if correction:
+        options["correction"] = correction
     if dtype is None:
         return METHODS[name](xs, **options)
     return METHODS[name](METHODS["astype"](xs, dtype), **options).astype(dtype)

@@ -258,17 +258,6 @@ class Reductions:
         return _reduced("cumprod", self, axis, dtype, out, False)
 
 
-def _spread(
-    name: str, array: Any, axis: Any, dtype: Any, out: None, ddof: float, keepdims: bool
-) -> Reduced:
-    if out is not None:
-        raise ArgumentError.here(
-            f"{name} writes into no array that it is given.", "Use its result."
-        )
-    values = array if dtype is None else array.astype(dtype)
-    return METHODS[name](values, axis=axis, correction=ddof, keepdims=keepdims)
-
-
 class IndexingError(ShapeError, IndexError):
     """A key does not fit an array: more indices than axes, or a mask of another shape."""
 
@@ -342,14 +331,14 @@ class Operators(Elementwise, Reductions):
         keepdims: bool = False,
     ) -> Reduced:
         """The standard deviation of all elements, or along axes."""
-        return _spread("std", self, axis, dtype, out, ddof, keepdims)
+        return _reduced("std", self, axis, dtype, out, keepdims, None, None, ddof)
 
     def var(
         self, axis: Any = None, dtype: Any = None, out: None = None, ddof: float = 0,
         keepdims: bool = False,
     ) -> Reduced:
         """The variance of all elements, or along axes."""
-        return _spread("var", self, axis, dtype, out, ddof, keepdims)
+        return _reduced("var", self, axis, dtype, out, keepdims, None, None, ddof)
 
     def __array_namespace__(self, *, api_version: str | None = None) -> object:
         """The package, which has the names of the array API standard."""
