@@ -225,10 +225,10 @@ class Avx512(Avx2):
             a, b = (_part_of(body, dtype, width, whole, k, lanes) for whole in (text, other))
             more = f"i32 {_RANGE[name]}, {kind} zeroinitializer, {mask} -1{', i32 4' * rounded}"
             found.append(body.let(f"call {symbol}({kind} {a}, {kind} {b}, {more})"))
-        numbers = joined(body, dtype.llvm, found, lanes)
-        for operand in (other, text):
-            numbers = self.unless_nan(body, dtype, width, numbers, operand) or numbers
-        return numbers
+        numbers, whole = joined(body, dtype.llvm, found, lanes), vec(dtype, width)
+        are_numbers = body.let(f"fcmp ord {whole} {text}, {other}")
+        nan = body.let(f"fadd {whole} {text}, {other}")
+        return body.let(f"select <{width} x i1> {are_numbers}, {whole} {numbers}, {whole} {nan}")
 
     def unless_nan(
         self, body: Body, dtype: DType, width: int, text: str, other: str
