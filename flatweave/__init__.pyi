@@ -983,9 +983,15 @@ def nanmax(x: Ragged, axis: Axes | None = None, keepdims: builtins.bool = False)
 @overload
 def nanmax(x: ArrayLike, axis: Axes | None = None, keepdims: builtins.bool = False) -> Array: ...
 @overload
-def nanmean(x: Ragged, axis: Axes | None = None, keepdims: builtins.bool = False) -> Any: ...
+def nanmean(
+    x: Ragged, axis: Axes | None = None, keepdims: builtins.bool = False, *,
+    dtype: DTypeLike | None = None
+) -> Any: ...
 @overload
-def nanmean(x: ArrayLike, axis: Axes | None = None, keepdims: builtins.bool = False) -> Array: ...
+def nanmean(
+    x: ArrayLike, axis: Axes | None = None, keepdims: builtins.bool = False, *,
+    dtype: DTypeLike | None = None
+) -> Array: ...
 @overload
 def nanmedian(x: Ragged, axis: Axes | None = None, keepdims: builtins.bool = False) -> Any: ...
 @overload
@@ -1005,9 +1011,15 @@ def nanpercentile(
     keepdims: builtins.bool = False
 ) -> Array: ...
 @overload
-def nanprod(x: Ragged, axis: Axes | None = None, keepdims: builtins.bool = False) -> Any: ...
+def nanprod(
+    x: Ragged, axis: Axes | None = None, keepdims: builtins.bool = False, *,
+    dtype: DTypeLike | None = None
+) -> Any: ...
 @overload
-def nanprod(x: ArrayLike, axis: Axes | None = None, keepdims: builtins.bool = False) -> Array: ...
+def nanprod(
+    x: ArrayLike, axis: Axes | None = None, keepdims: builtins.bool = False, *,
+    dtype: DTypeLike | None = None
+) -> Array: ...
 @overload
 def nanquantile(
     x: Ragged, q: ArrayLike, axis: Axes | None = None, method: str = "linear",
@@ -1020,23 +1032,33 @@ def nanquantile(
 ) -> Array: ...
 @overload
 def nanstd(
-    x: Ragged, axis: Axes | None = None, ddof: float = 0, keepdims: builtins.bool = False
+    x: Ragged, axis: Axes | None = None, ddof: float = 0, keepdims: builtins.bool = False, *,
+    dtype: DTypeLike | None = None
 ) -> Any: ...
 @overload
 def nanstd(
-    x: ArrayLike, axis: Axes | None = None, ddof: float = 0, keepdims: builtins.bool = False
+    x: ArrayLike, axis: Axes | None = None, ddof: float = 0, keepdims: builtins.bool = False, *,
+    dtype: DTypeLike | None = None
 ) -> Array: ...
 @overload
-def nansum(x: Ragged, axis: Axes | None = None, keepdims: builtins.bool = False) -> Any: ...
+def nansum(
+    x: Ragged, axis: Axes | None = None, keepdims: builtins.bool = False, *,
+    dtype: DTypeLike | None = None
+) -> Any: ...
 @overload
-def nansum(x: ArrayLike, axis: Axes | None = None, keepdims: builtins.bool = False) -> Array: ...
+def nansum(
+    x: ArrayLike, axis: Axes | None = None, keepdims: builtins.bool = False, *,
+    dtype: DTypeLike | None = None
+) -> Array: ...
 @overload
 def nanvar(
-    x: Ragged, axis: Axes | None = None, ddof: float = 0, keepdims: builtins.bool = False
+    x: Ragged, axis: Axes | None = None, ddof: float = 0, keepdims: builtins.bool = False, *,
+    dtype: DTypeLike | None = None
 ) -> Any: ...
 @overload
 def nanvar(
-    x: ArrayLike, axis: Axes | None = None, ddof: float = 0, keepdims: builtins.bool = False
+    x: ArrayLike, axis: Axes | None = None, ddof: float = 0, keepdims: builtins.bool = False, *,
+    dtype: DTypeLike | None = None
 ) -> Array: ...
 def nearest(starts: Any, ends: Any, starts2: Any, ends2: Any) -> tuple[Array, Array]: ...
 neg: Unary
@@ -1281,15 +1303,17 @@ def stack(arrays: Sequence[Any], axis: int = 0) -> Array: ...
 @overload
 def std(
     x: Nullable, axis: Axes | None = None, correction: float = 0.0, keepdims: builtins.bool = False,
-    *, skip_missing: builtins.bool = True
+    *, dtype: DTypeLike | None = None, skip_missing: builtins.bool = True
 ) -> Nullable: ...
 @overload
 def std(
-    x: Ragged, axis: Axes | None = None, correction: float = 0.0, keepdims: builtins.bool = False
+    x: Ragged, axis: Axes | None = None, correction: float = 0.0, keepdims: builtins.bool = False,
+    *, dtype: DTypeLike | None = None
 ) -> Any: ...
 @overload
 def std(
-    x: ArrayLike, axis: Axes | None = None, correction: float = 0.0, keepdims: builtins.bool = False
+    x: ArrayLike, axis: Axes | None = None, correction: float = 0.0,
+    keepdims: builtins.bool = False, *, dtype: DTypeLike | None = None
 ) -> Array: ...
 def stencil(
     f: Callable[[Any], Any], xs: ArrayLike, shape: Shape, boundary: Any = "clamp"
@@ -1373,15 +1397,17 @@ def value_counts(x: ArrayLike) -> tuple[Array, Array]: ...
 @overload
 def var(
     x: Nullable, axis: Axes | None = None, correction: float = 0.0, keepdims: builtins.bool = False,
-    *, skip_missing: builtins.bool = True
+    *, dtype: DTypeLike | None = None, skip_missing: builtins.bool = True
 ) -> Nullable: ...
 @overload
 def var(
-    x: Ragged, axis: Axes | None = None, correction: float = 0.0, keepdims: builtins.bool = False
+    x: Ragged, axis: Axes | None = None, correction: float = 0.0, keepdims: builtins.bool = False,
+    *, dtype: DTypeLike | None = None
 ) -> Any: ...
 @overload
 def var(
-    x: ArrayLike, axis: Axes | None = None, correction: float = 0.0, keepdims: builtins.bool = False
+    x: ArrayLike, axis: Axes | None = None, correction: float = 0.0,
+    keepdims: builtins.bool = False, *, dtype: DTypeLike | None = None
 ) -> Array: ...
 def vecdot(x1: ArrayLike, x2: ArrayLike, *, axis: int = -1) -> Array: ...
 def vjp(

@@ -19,13 +19,15 @@ from flatweave.numpy_functions.arguments import whole
 
 @fw.operation(any_dtype=True)
 def ravel(x: Any) -> fw.Array:
-    """The elements in row-major order, along one axis.
+    """The elements in row-major order, along one axis; of a Ragged the values of all rows.
 
     Types: `x: t[..] -> t[n]`. Raises ArgumentError for what is no array. Source: `numpy.ravel`.
 
         >>> fw.ravel([[1, 2], [3, 4]])
         Array([1, 2, 3, 4], dtype=int64)
     """
+    while isinstance(x, fw.Ragged):
+        x = x.values
     return fw.reshape(fw.asarray(x), -1)
 
 

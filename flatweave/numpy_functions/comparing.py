@@ -10,7 +10,7 @@ import flatweave as fw
 from flatweave.numpy_functions.arguments import each, operand, row_of, strong
 
 
-@fw.operation(static="equal_nan")
+@fw.operation(static="equal_nan", elementwise=True)
 def isclose(
     a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False
 ) -> fw.Array:

@@ -18,19 +18,30 @@ from flatweave.numpy_functions.statistics import at_parts, middle
 ALL_NAN = "Leave such lines out first, or use fw.argmin: for it a NaN is the least."
 
 
-def _filled(x: Any, value: float, who: str, axis: Any) -> tuple[Any, Any]:
-    """The array with a number for each NaN, and a mask of the others; None if it has no NaN."""
+def _filled(x: Any, value: float, who: str, axis: Any, dtype: Any = None) -> tuple[Any, Any]:
+    """The array, of a dtype, with a number for each NaN, and a mask of the others; None if it has
+    no NaN."""
     array: Any = x if isinstance(x, fw.Ragged) else fw.asarray(x)
     if not isinstance(array, fw.Ragged):
         fw.normalize_axes(array, axis, who)
     if not fw.isdtype(array.dtype, ("real floating", "complex floating")):
         return array, None
+    array = array if dtype is None else array.astype(_of_floats(dtype, who))
     present = ~fw.isnan(array)
     return fw.where(present, array, value), present
 
 
-@fw.operation(static="axis keepdims")
-def nansum(x: Any, axis: Any = None, keepdims: bool = False) -> fw.Array:
+def _of_floats(dtype: Any, who: str) -> Any:
+    """A dtype of floats or complex numbers; DTypeError for another."""
+    if not fw.isdtype(dtype, ("real floating", "complex floating")):
+        raise fw.DTypeError.here(
+            f"{who} takes a dtype of floats, got {dtype}.", "Convert the result: .astype(..)."
+        )
+    return dtype
+
+
+@fw.operation(static="axis keepdims dtype")
+def nansum(x: Any, axis: Any = None, keepdims: bool = False, *, dtype: Any = None) -> fw.Array:
     """The sum of the elements that are not NaN: of all, or along `axis`; 0 for no elements.
 
     Types: `x: t[..] -> t[..]`, without the axes gone along; dtypes as `sum`'s. Raises AxisError for
@@ -39,11 +50,11 @@ def nansum(x: Any, axis: Any = None, keepdims: bool = False) -> fw.Array:
         >>> fw.nansum([1.0, fw.nan, 2.0])
         Array(3.0, dtype=float64)
     """
-    return fw.sum(_filled(x, 0, "nansum", axis)[0], axis=axis, keepdims=keepdims)
+    return fw.sum(_filled(x, 0, "nansum", axis)[0], axis=axis, keepdims=keepdims, dtype=dtype)
 
 
-@fw.operation(static="axis keepdims")
-def nanprod(x: Any, axis: Any = None, keepdims: bool = False) -> fw.Array:
+@fw.operation(static="axis keepdims dtype")
+def nanprod(x: Any, axis: Any = None, keepdims: bool = False, *, dtype: Any = None) -> fw.Array:
     """The product of the elements that are not NaN: of all, or along `axis`; 1 for no elements.
 
     Types: `x: t[..] -> t[..]`, without the axes gone along; dtypes as `prod`'s. Raises AxisError
@@ -52,7 +63,7 @@ def nanprod(x: Any, axis: Any = None, keepdims: bool = False) -> fw.Array:
         >>> fw.nanprod([3.0, fw.nan, 2.0])
         Array(6.0, dtype=float64)
     """
-    return fw.prod(_filled(x, 1, "nanprod", axis)[0], axis=axis, keepdims=keepdims)
+    return fw.prod(_filled(x, 1, "nanprod", axis)[0], axis=axis, keepdims=keepdims, dtype=dtype)
 
 
 @fw.operation(static="axis keepdims")
@@ -91,8 +102,8 @@ def _extremum(
     return fw.where(fw.all(~present, axis=axis, keepdims=keepdims), fw.nan, found)
 
 
-@fw.operation(static="axis keepdims")
-def nanmean(x: Any, axis: Any = None, keepdims: bool = False) -> fw.Array:
+@fw.operation(static="axis keepdims dtype")
+def nanmean(x: Any, axis: Any = None, keepdims: bool = False, *, dtype: Any = None) -> fw.Array:
     """The mean of the elements that are not NaN: of all, or along `axis`; NaN for no elements.
 
     Types: `x: t[..] -> t[..]`, without the axes gone along; integers in f64. Raises AxisError for
@@ -101,9 +112,9 @@ def nanmean(x: Any, axis: Any = None, keepdims: bool = False) -> fw.Array:
         >>> fw.nanmean([3.0, fw.nan, 2.0])
         Array(2.5, dtype=float64)
     """
-    filled, present = _filled(x, 0, "nanmean", axis)
+    filled, present = _filled(x, 0, "nanmean", axis, dtype)
     if present is None:
-        return fw.mean(filled, axis=axis, keepdims=keepdims)
+        return fw.mean(filled, axis=axis, keepdims=keepdims, dtype=dtype)
     return _mean(filled, present, axis, keepdims)
 
 
@@ -116,8 +127,10 @@ def _mean(array: Any, present: Any, axis: Any, keepdims: bool) -> fw.Array:
     return fw.sum(array, axis=axis, keepdims=keepdims) / _count(array, present, axis, keepdims)
 
 
-@fw.operation(static="axis ddof keepdims", axial=True)
-def nanvar(x: Any, axis: Any = None, ddof: float = 0, keepdims: bool = False) -> fw.Array:
+@fw.operation(static="axis ddof keepdims dtype", axial=True)
+def nanvar(
+    x: Any, axis: Any = None, ddof: float = 0, keepdims: bool = False, *, dtype: Any = None
+) -> fw.Array:
     """The variance of the elements that are not NaN: of all, or along `axis`.
 
     The sum of squares is divided by their number less `ddof`; NaN where that is 0 or below. Of
@@ -129,17 +142,19 @@ def nanvar(x: Any, axis: Any = None, ddof: float = 0, keepdims: bool = False) ->
         >>> fw.nanvar([1.0, fw.nan, 3.0])
         Array(1.0, dtype=float64)
     """
-    filled, present = _filled(x, 0, "nanvar", axis)
+    filled, present = _filled(x, 0, "nanvar", axis, dtype)
     if present is None:
-        return fw.var(filled, axis, ddof, keepdims)
+        return fw.var(filled, axis, ddof, keepdims, dtype=dtype)
     away = fw.where(present, filled - _mean(filled, present, axis, True), 0)
     squares = fw.real(away * fw.conj(away))
     count = _count(filled, present, axis, keepdims) - ddof
     return fw.where(count > 0, fw.sum(squares, axis=axis, keepdims=keepdims) / count, fw.nan)
 
 
-@fw.operation(static="axis ddof keepdims")
-def nanstd(x: Any, axis: Any = None, ddof: float = 0, keepdims: bool = False) -> fw.Array:
+@fw.operation(static="axis ddof keepdims dtype")
+def nanstd(
+    x: Any, axis: Any = None, ddof: float = 0, keepdims: bool = False, *, dtype: Any = None
+) -> fw.Array:
     """The square root of the variance of the elements that are not NaN (`nanvar`).
 
     Types: `x: t[..] -> t[..]`, without the axes gone along; integers in f64. Raises AxisError for
@@ -148,7 +163,7 @@ def nanstd(x: Any, axis: Any = None, ddof: float = 0, keepdims: bool = False) ->
         >>> fw.nanstd([1.0, fw.nan, 3.0])
         Array(1.0, dtype=float64)
     """
-    return fw.sqrt(nanvar(x, axis, ddof, keepdims))
+    return fw.sqrt(nanvar(x, axis, ddof, keepdims, dtype=dtype))
 
 
 @fw.operation(static="axis")
@@ -260,7 +275,7 @@ def nanpercentile(
     return nanquantile(x, fw.truediv(q, 100), axis, method, keepdims)
 
 
-@fw.operation(any_dtype=True)
+@fw.operation(any_dtype=True, static="copy", elementwise=True)
 def nan_to_num(
     x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None
 ) -> fw.Array:

@@ -55,6 +55,34 @@ def test_divisors_and_multiples():
         fw.gcd(1.5, 2)
 
 
+@pytest.mark.parametrize("name", ["nansum", "nanprod", "nanmean", "nanvar", "std", "var"])
+def test_reductions_are_of_the_dtype_that_is_named(name):
+    """As NumPy's are."""
+    x = M if name in ("std", "var") else np.where(M == 4, np.nan, M)
+    found = getattr(fw, name)(x, axis=1, dtype="float32")
+
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found, getattr(np, name)(x, axis=1, dtype="float32"), rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["nanmean", "nanvar", "std", "var"])
+def test_means_and_variances_are_of_floats(name):
+    """A dtype of integers is refused."""
+    with pytest.raises(fw.DTypeError, match="takes a dtype of floats, got int32"):
+        getattr(fw, name)(M, dtype="int32")
+
+
+def test_rows_of_a_ragged_are_compared_and_filled():
+    """Value by value; `ravel` gives the values."""
+    rows = fw.ragged([[1.0, np.nan], [], [np.inf]])
+
+    assert fw.isclose(rows, 1.0).tolist() == [[True, False], [], [False]]
+    assert fw.allclose(rows, rows, equal_nan=True)
+    assert fw.nan_to_num(rows, posinf=3.0).tolist() == [[1.0, 0.0], [], [3.0]]
+    assert fw.zeros_like(rows, dtype="int64").tolist() == [[0, 0], [], [0]]
+    np.testing.assert_array_equal(fw.ravel(rows), [1.0, np.nan, np.inf])
+
+
 METHODS = [
     ("squeeze", (), {}), ("take", ([0, 5],), {}), ("take", ([1, 0],), {"axis": 1}),
     ("argsort", (), {"kind": "stable"}), ("argsort", (), {"axis": None}), ("conj", (), {}),

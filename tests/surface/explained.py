@@ -193,6 +193,8 @@ EXPLAINED = (
            "Computation reads `f32`"),
     Reason("dtype float.. instead of u?int", "a reciprocal is a float", NUMPY,
            "A reciprocal is a float", "^reciprocal$"),
+    Reason("takes a dtype of floats, got", "a variance is a float", NUMPY,
+           "A variance is a float", "var|std"),
     Reason("the Python (float|int|complex|bool).*be an element|the Python integer .* does not fit",
            "a Python number that a dtype cannot hold", NUMPY,
            "Python numbers that the array's dtype cannot hold"),

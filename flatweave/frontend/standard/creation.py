@@ -88,7 +88,7 @@ def _like(x: Any, value: Tracer | None, dtype: Any, device: Any, who: str) -> Tr
     return generated(array.extents, lambda *at: element)[0]
 
 
-@operation(static="dtype device")
+@operation(static="dtype device", elementwise=True)
 def zeros_like(x: Any, dtype: Any = None, *, device: Any = None) -> Array:
     """An array of 0, of the shape and, unless another is given, the dtype of `x`.
 
@@ -101,7 +101,7 @@ def zeros_like(x: Any, dtype: Any = None, *, device: Any = None) -> Array:
     return _like(x, None, dtype, device, "zeros_like")
 
 
-@operation(static="dtype device")
+@operation(static="dtype device", elementwise=True)
 def ones_like(x: Any, dtype: Any = None, *, device: Any = None) -> Array:
     """An array of 1, of the shape and, unless another is given, the dtype of `x`.
 

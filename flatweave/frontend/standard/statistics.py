@@ -9,7 +9,7 @@ import math
 from typing import Any
 
 from flatweave.base.dtypes import bool_, i8
-from flatweave.base.errors import ArgumentError
+from flatweave.base.errors import ArgumentError, DTypeError
 from flatweave.frontend.arrays.axes import axes_of
 from flatweave.frontend.arrays.joining import concat
 from flatweave.frontend.arrays.shapes import axis_of, integer, raveled
@@ -22,6 +22,7 @@ from flatweave.frontend.elements.scalars import apply, select, strong, where
 from flatweave.frontend.functions.reductions import mean, sum
 from flatweave.frontend.functions.scans import cumprod, cumsum
 from flatweave.frontend.standard.creation import ones_like, zeros_like
+from flatweave.frontend.standard.namespace import isdtype
 from flatweave.frontend.trace.tracers import as_tracer, tracer_of
 from flatweave.frontend.values.array import Array, Tracer
 from flatweave.frontend.values.number_formats import Complex
@@ -158,14 +159,15 @@ def conj(x: Any) -> Array:
 
 
 @for_complex
-@operation(static="axis correction keepdims", axial=True, renamed="ddof=correction")
+@operation(static="axis correction keepdims dtype", axial=True, renamed="ddof=correction")
 def var(
-    x: Any, axis: Any = None, correction: float = 0.0, keepdims: bool = False
+    x: Any, axis: Any = None, correction: float = 0.0, keepdims: bool = False, *, dtype: Any = None
 ) -> Array:
     """The mean square distance from the mean, of all elements or along `axis`.
 
     The sum is divided by the number of elements less `correction` (or `ddof`), 1 for a sample; by
-    0 where that is below 0. Read twice: once for the mean.
+    0 where that is below 0. Read twice: once for the mean. With `dtype`, of floats, elements are
+    converted first.
 
     Types: `x: t[..] -> t[..]`, without the axes gone along; integers in f64, complex numbers in
     that of their parts. Raises AxisError for an axis that is not there. Source: `numpy.var`.
@@ -173,11 +175,19 @@ def var(
         >>> fw.var([1.0, 3.0], correction=1)
         Array(2.0, dtype=float64)
     """
-    return _variance(x, axis, correction, keepdims, "var")
+    return _variance(x, axis, correction, keepdims, dtype, "var")
 
 
-def _variance(x: Any, axis: Any, correction: float, keepdims: bool, who: str) -> Array:
+def _variance(
+    x: Any, axis: Any, correction: float, keepdims: bool, dtype: Any, who: str
+) -> Array:
     array = either(x, f"x of {who}")
+    if dtype is not None:
+        if not isdtype(dtype, ("real floating", "complex floating")):
+            raise DTypeError.here(
+                f"{who} takes a dtype of floats, got {dtype}.", "Convert the result: .astype(..)."
+            )
+        array = array.astype(dtype)
     count: Any = math.prod(array.shape[each] for each in axes_of(array, axis, who))
     away = array - mean(array, axis=axis, keepdims=True)
     squares = (away * conj(away)).real if isinstance(away, Complex) else away * away
@@ -186,9 +196,9 @@ def _variance(x: Any, axis: Any, correction: float, keepdims: bool, who: str) ->
 
 
 @for_complex
-@operation(static="axis correction keepdims", axial=True, renamed="ddof=correction")
+@operation(static="axis correction keepdims dtype", axial=True, renamed="ddof=correction")
 def std(
-    x: Any, axis: Any = None, correction: float = 0.0, keepdims: bool = False
+    x: Any, axis: Any = None, correction: float = 0.0, keepdims: bool = False, *, dtype: Any = None
 ) -> Array:
     """The square root of the variance (`var`).
 
@@ -198,7 +208,7 @@ def std(
         >>> fw.std([1.0, 3.0])
         Array(1.0, dtype=float64)
     """
-    return sqrt(_variance(x, axis, correction, keepdims, "std"))
+    return sqrt(_variance(x, axis, correction, keepdims, dtype, "std"))
 
 
 @operation(static="axis n")
