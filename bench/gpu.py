@@ -2,7 +2,7 @@
 
     python bench/gpu.py [--target cuda] [--save]         the whole table, as Markdown
     python bench/gpu.py --small --target opencl          the same programs, a thousandth of the size
-    python bench/gpu.py --only scan                      rows whose names have this word
+    python bench/gpu.py --only scan,sort                 rows whose names have one of these words
     python bench/gpu.py --alone --seconds 60             no peers, and no row begun after a minute
 
 Times are medians, by events on the device; inputs smaller than its cache are rotated. A
@@ -243,7 +243,7 @@ def table(bench: Bench, only: str, seconds: float = ALL_ROWS) -> list[str]:
     tell("|---" * len(HEAD) + "|")
     begun = time.perf_counter()
     for row in rows():
-        if only not in row.name:
+        if not any(word in row.name for word in only.split(",")):
             continue
         if time.perf_counter() - begun > seconds:
             tell(line([row.name, "left out: no time"]))
@@ -252,7 +252,7 @@ def table(bench: Bench, only: str, seconds: float = ALL_ROWS) -> list[str]:
             tell(line(bench.measured(row)))
         except Exception as failure:  # the other rows are still worth having
             tell(line([row.name, f"**{type(failure).__name__}: {str(failure).splitlines()[0]}**"]))
-    if not only or only in "call":
+    if any(word in "call" for word in only.split(",")):
         for cells in launches(bench):
             tell(line(cells))
     tell(f"\n{time.perf_counter() - begun:.0f} s.")
