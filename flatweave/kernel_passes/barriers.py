@@ -21,12 +21,9 @@ from flatweave.kernel_ir.syntax import (
 )
 from flatweave.kernel_passes.distribute import BlockShape
 from flatweave.terms.build import index
-from flatweave.terms.control import Apply, Cast
+from flatweave.terms.control import Apply, Cast, For
 from flatweave.terms.syntax import Atom, BufferType, Const, Lambda, Let, Op, Var
 from flatweave.terms.traverse import Substitution, atoms_in, free_vars, map_field, walk_lets
-
-# -- Barriers of a block that order nothing, or no more than one warp, go away ---------------------
-
 
 # -- Barriers of a block that order nothing go away ------------------------------------------------
 #
@@ -36,10 +33,12 @@ from flatweave.terms.traverse import Substitution, atoms_in, free_vars, map_fiel
 #     sync                                            for_all thread 256 (t => load s ..)
 #     for_all thread 256 (t => load s ..)
 #
-# The same holds for barriers of warps. A barrier is needed if code after it uses memory that was
-# written since the last barrier, or writes memory that was read since. Private memory of a thread
-# (`registers.py`) needs none. The pass assumes nothing about code that waits for other blocks, or
-# about control flow that contains barriers.
+# The same holds for barriers of warps. A barrier is needed if code after it, up to the next one,
+# uses memory that was written since the last one, or writes memory that was read since. After a
+# loop's body come the body again and what follows the loop: a step that fills two tiles and reads
+# both keeps the barriers before and after the reads. Private memory of a thread (`registers.py`)
+# needs none. Nothing is assumed about code that waits for other blocks, or about `if` and `while`
+# that contain barriers.
 
 
 def needless_barriers(unit: Unit, shape: BlockShape) -> Unit:
@@ -68,18 +67,41 @@ def _in_warps(let: Let) -> Let:
 
 def _needed(lets: Sequence[Let], level: Level) -> tuple[Let, ...]:
     """Code of a level with the barriers that are needed."""
+    return _kept(lets, level, _Used(), _Used(), again=False)[0]
+
+
+def _kept(
+    lets: Sequence[Let], level: Level, before: _Used, after: _Used, *, again: bool
+) -> tuple[tuple[Let, ...], _Used]:
+    """Code with the barriers that are needed, and what it has used since the last of them.
+
+    `before` is what was used since the barrier before the code, `after` what is used behind it
+    until the next one; `again`: the code follows itself. A barrier is judged with those in place
+    that are kept so far or come after it.
+    """
     kept: list[Let] = []
-    used = _Used()
+
+    def ahead_of(number: int) -> _Used:
+        found, ends = _ahead(lets[number + 1 :], level)
+        if ends:
+            return found
+        return found.and_(after).and_(_ahead(kept, level)[0] if again else _Used())
+
+    used = before
     for number, let in enumerate(lets):
         if _is_barrier(let.op, level):
-            ahead = _used(_until_barrier(lets[number + 1 :], level))
-            if not used.conflicts(ahead):
+            if not used.conflicts(ahead_of(number)):
                 continue
             used = _Used()
+        elif (body := _loop_with_barriers(let, level)) is not None:
+            first = used.and_(_ahead(body.lets[::-1], level)[0])
+            inside, last = _kept(body.lets, level, first, ahead_of(number), again=True)
+            let = replace(let, op=let.op.replace(body=replace(body, lets=inside)))
+            used = used.and_(last)
         else:
-            used = used.and_(_used([let]))
+            used = used.and_(_used([let], level))
         kept.append(let)
-    return tuple(kept)
+    return tuple(kept), used
 
 
 @record
@@ -103,7 +125,7 @@ class _Used:
         return bool(self.writes & (ahead.reads | ahead.writes) or self.reads & ahead.writes)
 
 
-def _used(lets: Sequence[Let]) -> _Used:
+def _used(lets: Sequence[Let], level: Level) -> _Used:
     """What lets use, and the code inside of them."""
     reads: set[Var] = set()
     writes: set[Var] = set()
@@ -111,16 +133,31 @@ def _used(lets: Sequence[Let]) -> _Used:
     for let in walk_lets(Lambda((), tuple(lets), ())):
         buffers = [var for var in atoms_in(let.op) if _is_shared(var)]
         (reads if isinstance(let.op, Load | LoadNear) else writes).update(buffers)  # type: ignore[arg-type]
-        fence = fence or isinstance(let.op, Sync)
+        fence = fence or _is_barrier(let.op, level)
     return _Used(frozenset(reads), frozenset(writes), fence)
 
 
-def _until_barrier(lets: Sequence[Let], level: Level) -> Sequence[Let]:
-    """The lets before the next barrier."""
-    for number, let in enumerate(lets):
+def _ahead(lets: Sequence[Let], level: Level) -> tuple[_Used, bool]:
+    """What lets use before the next barrier, and whether there is one; a loop may have no turn.
+    Of lets in reverse: what they use after the last one."""
+    used = _Used()
+    for let in lets:
         if _is_barrier(let.op, level):
-            return lets[:number]
-    return lets
+            return used, True
+        if (body := _loop_with_barriers(let, level)) is None:
+            used = used.and_(_used([let], level))
+        else:
+            for inside in (body.lets, body.lets[::-1]):
+                used = used.and_(_ahead(inside, level)[0])
+    return used, False
+
+
+def _loop_with_barriers(let: Let, level: Level) -> Lambda | None:
+    """The body of a loop that contains barriers."""
+    match let.op:
+        case For(body=body) if any(_is_barrier(inner.op, level) for inner in walk_lets(body)):
+            return body
+    return None
 
 
 def _is_barrier(op: Op, level: Level) -> bool:

@@ -271,3 +271,19 @@ def test_an_annotated_dtype_is_the_argument_s():
     for wrong in (np.ones(2), np.ones(2, np.int32), np.float32(1)):
         assert "is a Pull[f32], got" in refused(doubled, wrong)
     assert "is a Pull[f32], got" in refused(fw.jit(lambda xs: doubled(xs)), np.ones(2))
+
+
+def test_a_position_says_its_block_and_its_thread_without_a_division():
+    """Element 16 b + t of what all blocks put: where it goes depends on b and t."""
+    @fk.kernel
+    def turned(xs):
+        blocks = xs.length // 16
+        return fk.ix_map(
+            lambda q: q % 16 * blocks + q // 16,
+            fk.generate(blocks, lambda b: fk.generate(16, lambda t: xs[b * 16 + t])),
+        )
+
+    text = turned.stages(np.arange(64)).text["kernel"]
+    code = text[text.index("kernel turned"):]
+    assert "floordiv" not in code and "mod" not in code
+    assert turned(np.arange(64)).tolist() == np.arange(64).reshape(4, 16).T.ravel().tolist()

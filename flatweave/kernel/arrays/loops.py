@@ -48,6 +48,8 @@ from flatweave.terms.inequalities import is_at_least
 from flatweave.terms.syntax import Atom, Const, Var
 
 FALSE = Const(False, bool_)
+MOST_OF_BLOCK = 1 << 15
+"""Elements of a block whose indices fit: a launch of 2^48 blocks would run for days."""
 BELOW = {GRID: BLOCK, BLOCK: THREAD, WARP: THREAD}
 """Who shares the work of a level, unless warps are asked for."""
 
@@ -97,6 +99,8 @@ def for_all(count: Extent, body: Callable[[Any], Any], level: Level | None = Non
     extent = extent_of(count)
     i = unit.builder.param("i", i64, below=extent)
     unit.natural.add(i)
+    if units is BLOCK:  # the elements of all blocks have indices that do not wrap
+        unit.builder.assume_shape((extent, index(MOST_OF_BLOCK)))
     unit.builder.index = i  # type: ignore[attr-defined]
     with entered(unit):
         body(numbers([i])[0])
