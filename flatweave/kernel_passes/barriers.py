@@ -75,8 +75,8 @@ def _kept(
 ) -> tuple[tuple[Let, ...], _Used]:
     """Code with the barriers that are needed, and what it has used since the last of them.
 
-    `before` is what was used since the barrier before the code, `after` what is used behind it
-    until the next one; `again`: the code follows itself. A barrier is judged with those in place
+    `before` are the uses between the last barrier and the code, `after` those between the code and
+    the next barrier; `again`: the code follows itself. A barrier is judged with those in place
     that are kept so far or come after it.
     """
     kept: list[Let] = []
@@ -138,7 +138,7 @@ def _used(lets: Sequence[Let], level: Level) -> _Used:
 
 
 def _ahead(lets: Sequence[Let], level: Level) -> tuple[_Used, bool]:
-    """What lets use before the next barrier, and whether there is one; a loop may have no turn.
+    """What lets use before the next barrier, and whether there is one; a loop may not run at all.
     Of lets in reverse: what they use after the last one."""
     used = _Used()
     for let in lets:
