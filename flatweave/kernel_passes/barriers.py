@@ -67,11 +67,11 @@ def _in_warps(let: Let) -> Let:
 
 def _needed(lets: Sequence[Let], level: Level) -> tuple[Let, ...]:
     """Code of a level with the barriers that are needed."""
-    return _kept(lets, level, _Used(), _Used(), again=False)[0]
+    return _kept(lets, level, _Used(), _Used())[0]
 
 
 def _kept(
-    lets: Sequence[Let], level: Level, before: _Used, after: _Used, *, again: bool
+    lets: Sequence[Let], level: Level, before: _Used, after: _Used, again: bool = False
 ) -> tuple[tuple[Let, ...], _Used]:
     """Code with the barriers that are needed, and what it has used since the last of them.
 
@@ -80,6 +80,7 @@ def _kept(
     that are kept so far or come after it.
     """
     kept: list[Let] = []
+    used = before
 
     def ahead_of(number: int) -> _Used:
         found, ends = _ahead(lets[number + 1 :], level)
@@ -87,7 +88,6 @@ def _kept(
             return found
         return found.and_(after).and_(_ahead(kept, level)[0] if again else _Used())
 
-    used = before
     for number, let in enumerate(lets):
         if _is_barrier(let.op, level):
             if not used.conflicts(ahead_of(number)):
@@ -127,9 +127,7 @@ class _Used:
 
 def _used(lets: Sequence[Let], level: Level) -> _Used:
     """What lets use, and the code inside of them."""
-    reads: set[Var] = set()
-    writes: set[Var] = set()
-    fence = False
+    reads, writes, fence = set[Var](), set[Var](), False
     for let in walk_lets(Lambda((), tuple(lets), ())):
         buffers = [var for var in atoms_in(let.op) if _is_shared(var)]
         (reads if isinstance(let.op, Load | LoadNear) else writes).update(buffers)  # type: ignore[arg-type]
