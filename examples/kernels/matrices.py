@@ -66,8 +66,8 @@ def transpose_tiles(a: Any) -> Any:
     rows, columns = a.length, a[0].length
 
     def write(put: Any) -> None:
-        def block(b: Any) -> None:
-            top, left = b // up(columns) * TILE, b % up(columns) * TILE
+        def block(down: Any, along: Any) -> None:
+            top, left = down * TILE, along * TILE
             tile = tile_of(a, top, left, pitch=TILE + 1)
 
             def store(i: Any, j: Any) -> None:
@@ -77,7 +77,7 @@ def transpose_tiles(a: Any) -> Any:
 
             by_warps(TILE, store)
 
-        fk.for_all(up(rows) * up(columns), block)
+        fk.for_all((up(rows), up(columns)), block)
 
     return fk.make_push(rows * columns, write)
 
@@ -109,8 +109,8 @@ def product_tiles(a: Any, b: Any) -> Any:
     quarter = TILE // 4
 
     def write(put: Any) -> None:
-        def block(number: Any) -> None:
-            top, left = number // up(m) * TILE, number % up(m) * TILE
+        def block(down: Any, along: Any) -> None:
+            top, left = down * TILE, along * TILE
             sums = fk.fill(fk.replicate(TILE * TILE, zero_of(a[0])))
 
             def turn(step: Any) -> None:
@@ -141,7 +141,7 @@ def product_tiles(a: Any, b: Any) -> Any:
 
             by_warps(TILE, store)
 
-        fk.for_all(up(n) * up(m), block)
+        fk.for_all((up(n), up(m)), block)
 
     return fk.make_push(n * m, write)
 

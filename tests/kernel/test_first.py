@@ -165,7 +165,7 @@ def test_kernels(kernel, args, want):
         (lambda xs: fk.for_all(4, lambda b: fk.for_all(4, lambda t: fk.for_all(4, print))),
          "among units below a thread"),
         (lambda xs: fk.pconcat_map(lambda part: fk.force(xs), fk.split_up(4, xs)),
-         "length that is known at run time only"),
+         "length is known at run time only"),
         (lambda xs: fk.push(xs)[0], "a push array cannot be indexed"),
         (lambda xs: "a", "returns a str"),
         (lambda xs: fk.split_up(3, fk.iterations(4)), "cuts 4 elements into parts of 3"),

@@ -107,7 +107,6 @@ def test_a_barrier_in_uniform_code():
     [
         lambda xs: fk.pconcat_map(lambda p: fk.force(xs), fk.split_up(4, xs)),
         lambda xs: fk.pconcat_map(lambda p: fk.memory(xs.length, fw.i64), fk.split_up(4, xs)),
-        lambda xs: fk.pconcat_map(lambda p: xs, fk.split_up(4, xs)),
     ],
 )
 def test_an_array_of_dynamic_length_in_a_block(write):

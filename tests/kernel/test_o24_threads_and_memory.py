@@ -81,3 +81,55 @@ def test_too_much_memory():
     assert "bytes 0 to 32767: m" in message and "# the first" in message
     assert "bytes 32768 to 65535: m" in message and "# the second" in message
     assert "split_up" in message
+
+
+def table(xs, ys):
+    """A block for each row and column: element i, j is xs[i] - ys[j]."""
+    return fk.generate((xs.length, ys.length), lambda i, j: xs[i] - ys[j])
+
+
+def turned(a):
+    """Tiles of 4 by 8 in a grid of tiles, transposed in shared memory."""
+    rows, columns = a.length, a[0].length
+
+    def write(put):
+        def block(top, left):
+            tile = fk.memory(36, fw.i64)
+
+            def load(i, j):
+                tile[9 * i + j] = a[4 * top + i][8 * left + j]
+
+            fk.for_all((4, 8), load)
+            fk.barrier()
+            fk.for_all(
+                (8, 4), lambda j, i: put((8 * left + j) * rows + 4 * top + i, tile[9 * i + j])
+            )
+
+        fk.for_all((rows // 4, columns // 8), block)
+
+    return fk.make_push(rows * columns, write)
+
+
+def test_indices_of_two_dimensions():
+    """Of blocks, of which the host knows how many, and of threads; the last one is that of
+    neighbours."""
+    a = np.arange(8 * 24).reshape(8, 24)
+    check(fk.kernel(turned), a, want=a.T.ravel())
+    differences = np.subtract.outer(range(3), range(5)).ravel()
+    check(fk.kernel(table), np.arange(3), np.arange(5), want=differences)
+
+
+def test_indices_of_three_dimensions_are_known_to_be_inside():
+    """No access is tested, and nothing is divided by what is not known."""
+    kernel = fk.kernel(lambda a: fk.generate((2, 3, 4), lambda i, j, k: a[i * 12 + j * 4 + k] * k))
+
+    check(kernel, np.arange(24), want=np.arange(24) * (np.arange(24) % 4))
+    constant = fk.kernel(lambda: fk.generate((2, 3, 4), lambda i, j, k: fk.iterations(3)[j]))
+    check(constant, want=np.arange(24) // 4 % 3)
+    assert "report" not in constant.stages().text["kernel"]
+
+
+def test_no_dimensions_and_negative_ones():
+    """Are errors where they are written."""
+    for shape, message in (((), "generate of no lengths"), ((2, -1), "a length from 0 on, got -1")):
+        assert message in refused(fk.kernel(lambda n: fk.generate(shape, lambda *i: n)), 1)  # noqa: B023

@@ -11,6 +11,10 @@ from tests.quick import every
 RNG = np.random.default_rng(36)
 
 
+def plus(a, b):
+    return a + b
+
+
 @pytest.mark.sampled
 @pytest.mark.parametrize("n", every(2, [0, 1, 63, 64, 65, 1023, 5000]))
 @pytest.mark.parametrize("share", [0, 1, 2])
@@ -119,3 +123,70 @@ def test_changes_in_place():
     xs = RNG.integers(0, 9, 256)
     check(kernel, xs, want=xs.reshape(-1, 64).cumsum(1).ravel())
     assert kernel.text["kernel"].count("= shared") == 1
+
+
+def shares(a):
+    """Each row by a block, whatever its length: what is over its least, as a part of the sum."""
+    def block(row):
+        least = fk.reduce(fw.minimum, row, np.inf)
+        total = fk.reduce(plus, fk.map(lambda x: x - least, row), 0)
+        return fk.map(lambda x: (x - least) / total, row)
+
+    return fk.pconcat_map(block, a)
+
+
+def scanned(a):
+    """The prefixes of each row, by a block."""
+    return fk.pconcat_map(lambda row: fk.scan(plus, row, 0), a)
+
+
+def turned_by_warps(a):
+    """Four rows by the warps of a block, backwards."""
+    def block(b):
+        four = fk.pull(4, lambda w: a[4 * b + w])
+        return fk.pconcat_map(fk.reverse, four, level=fk.WARP)
+
+    return fk.generate(a.length // 4, block)
+
+
+@pytest.mark.parametrize("columns", [0, 1, 7, 300])
+def test_rows_whose_length_is_known_at_run_time(columns):
+    """One kernel for rows of any length: more than threads, fewer, none."""
+    a = (np.arange(8 * columns) * 7 % 11).reshape(8, columns)
+    for kernel, want in zip(OF_ROWS, (a.cumsum(1), a[:, ::-1]), strict=True):
+        check(kernel, a, want=want.ravel())
+
+
+OF_ROWS = fk.kernel(scanned), fk.kernel(turned_by_warps)
+
+
+def test_a_row_is_reduced_twice_and_mapped_in_one_launch():
+    """What its block has found is there for all its threads."""
+    kernel, a = fk.kernel(shares), (np.arange(64, dtype=np.float32) * 5 % 13).reshape(4, 16)
+    over = a - a.min(1, keepdims=True)
+    check(kernel, a, want=(over / over.sum(1, keepdims=True)).ravel())
+    assert kernel.stages(a).kernels == 1
+
+
+def test_rows_of_several_lengths_are_put_by_their_offsets():
+    """The units may compute a length, but nobody joins what has no common one."""
+    @fk.kernel
+    def turned(xs, offsets):
+        def write(put):
+            def block(b):
+                first, end = offsets[b], offsets[b + 1]
+                fk.for_all(end - first, lambda t: put(first + t, xs[end - 1 - t]))
+
+            fk.for_all(offsets.length - 1, block)
+
+        return fk.make_push(xs.length, write)
+
+    offsets = np.array([0, 3, 3, 9])
+    check(turned, np.arange(9), offsets, want=np.r_[2, 1, 0, 8:2:-1])
+
+    joined = fk.kernel(
+        lambda xs, at: fk.generate(at.length - 1, lambda b: xs[at[b] : at[b + 1]])
+    )
+    assert "joins parts of one length, and the units compute theirs" in refused(
+        joined, np.arange(9), offsets
+    )

@@ -25,7 +25,7 @@ from flatweave.kernel.writing.checks import (
     is_endless,
     leaves_of,
     need,
-    need_length,
+    need_space,
     until_it_fails,
 )
 from flatweave.kernel.writing.code import (
@@ -74,15 +74,17 @@ def below(wanted: Level | None, who: str) -> Level:
     return found
 
 
-def for_all(count: Extent, body: Callable[[Any], Any], level: Level | None = None) -> None:
-    """`body(i)` for each i below `count`, in parallel and in no order.
+def for_all(
+    count: Extent | tuple[Extent, ...], body: Callable[..., Any], level: Level | None = None
+) -> None:
+    """`body(i)` for each i below `count`, in parallel and in no order; `body(i, j)` for (n, m).
 
     In code of the grid each i is a block, and the whole is one launch; in that of a block it is a
-    thread, or with level=WARP a warp; in that of a warp a thread. What `body` stores is what it is
-    for. Raises NestingError in code of a thread.
+    thread, or with level=WARP a warp; in that of a warp a thread. Neighbouring threads have
+    neighbouring j. What `body` stores is what it is for. Raises NestingError in code of a thread.
 
-    Types: `count: integer, body: i64 -> None, level: Level -> None`. Source: Obsidian (Svensson
-    2013).
+    Types: `count: integer or a tuple of them, body: i64, .. -> None, level: Level -> None`.
+    Source: Obsidian (Svensson 2013).
 
         >>> @fk.kernel
         ... def squares(xs):
@@ -93,17 +95,17 @@ def for_all(count: Extent, body: Callable[[Any], Any], level: Level | None = Non
         Array([0, 1, 4, 9], dtype=int64)
     """
     units = below(level, "for_all")
-    need_length(count, "for_all")
+    total, indices = need_space(count, "for_all")
     scope, made = here(), trace()
     unit = made.scope_of(UnitCode(scope.builder, units))
-    extent = extent_of(count)
+    extent = extent_of(total)
     i = unit.builder.param("i", i64, below=extent)
     unit.natural.add(i)
     if units is BLOCK:  # the elements of all blocks have indices that do not wrap
         unit.builder.assume_shape((extent, index(MOST_OF_BLOCK)))
     unit.builder.index = i  # type: ignore[attr-defined]
     with entered(unit):
-        body(numbers([i])[0])
+        body(*indices(numbers([i])[0]))
     unit.closed = True
     fn = unit.builder.close([i], [])
     if units is BLOCK:

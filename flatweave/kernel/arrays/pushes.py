@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from flatweave.base.errors import ArgumentError, NestingError, ShapeError
+from flatweave.base.errors import ArgumentError, NestingError
 from flatweave.base.source import user_location
 from flatweave.frontend.elements.elementwise import minimum
 from flatweave.frontend.values.array import kind_of
@@ -294,7 +294,6 @@ def push(xs: Any, level: Level | None = None) -> Push:
             elif around is GRID:
                 _by_blocks(array, trace().block_elements, put)
             else:
-                _need_static(array.length, around)
                 for_all(array.length, lambda i: put(i, array.at(i)))
 
     return Push(array.length, write, level, lambda: array)
@@ -302,15 +301,6 @@ def push(xs: Any, level: Level | None = None) -> Push:
 
 def _level() -> Level:
     return level()
-
-
-def _need_static(length: Extent, around: Level) -> None:
-    if not isinstance(length, int):
-        raise ShapeError.here(
-            f"an array of a {around.word} has a length that is known at run time only.",
-            "Cut it into parts of one length, split_up(256, xs), of which each block gets "
-            "one; or loop in a thread with seq_for.",
-        )
 
 
 def _by_blocks(array: Pull, most: int, put: Put) -> None:

@@ -9,8 +9,8 @@ from flatweave.base.errors import ArgumentError, NestingError, ShapeError
 from flatweave.kernel.arrays.loops import below, for_all, seq_for
 from flatweave.kernel.arrays.pulls import Pull, is_static, need_pull, over, static
 from flatweave.kernel.arrays.pushes import Push, Put, push, pushed
-from flatweave.kernel.writing.checks import guarded, need, need_length
-from flatweave.kernel.writing.code import Extent, NotElements, here, level
+from flatweave.kernel.writing.checks import guarded, need, need_space
+from flatweave.kernel.writing.code import Extent, NotElements, here, level, trace
 from flatweave.kernel_ir.hierarchy import GRID, THREAD, Level
 
 # Push arrays whose parts are written by units of the level below, or in order.
@@ -56,7 +56,7 @@ def _put_part(parts: Pull, u: Any, put: Put, made: Push, who: str) -> None:
 
     def length_of(k: int) -> Extent:
         length = part.length_of(k)
-        return length if alone else static(length, who)
+        return length if alone else _length_of_all(length, who)
 
     def of(k: int, to: Put) -> Put:
         def there(i: Any, value: Any) -> None:
@@ -70,6 +70,17 @@ def _put_part(parts: Pull, u: Any, put: Put, made: Push, who: str) -> None:
     part.write(of(0, put))
     for k in range(part.arrays):
         made.know(parts.length * length_of(k), k)
+
+
+def _length_of_all(length: Extent, who: str) -> Extent:
+    """The length of each part: one that the host knows, so that it is the same for all."""
+    if isinstance(length, int) or length.scope is trace().root:
+        return length
+    raise ShapeError.here(
+        f"{who} joins parts of one length, and the units compute theirs.",
+        "Put them where they belong with make_push(total, write), by offsets that a launch before "
+        "has found: fk.scan of the lengths.",
+    )
 
 
 def _elements(parts: Pull) -> Pull:
@@ -109,17 +120,21 @@ def pconcat_map(fn: Callable[[Any], Any], xs: Any, level: Level | None = None) -
     return pconcat(Pull(array.length, lambda i: fn(array.at(i))), level)
 
 
-def generate(n: Extent, fn: Callable[[Any], Any], level: Level | None = None) -> Push:
-    """The results of fn(0), .. fn(n - 1), concatenated, each by a unit of the level below.
+def generate(
+    n: Extent | tuple[Extent, ...], fn: Callable[..., Any], level: Level | None = None
+) -> Push:
+    """The results of fn(0), .. fn(n - 1), concatenated, each by a unit of the level below; for
+    (n, k) those of fn(0, 0), fn(0, 1), .. fn(n - 1, k - 1).
 
-    Types: `n: integer, fn: i64 -> t or t[m], level: Level -> push t[n m]`. Raises ShapeError
-    for an n below 0, NestingError in code of a thread. Source: Accelerate's `generate`.
+    Types: `n: integer or a tuple of them, fn: i64, .. -> t or t[m], level: Level -> push t[n m]`.
+    Raises ShapeError for an n below 0, NestingError in code of a thread. Source: Accelerate's
+    `generate`.
 
         >>> fk.kernel(lambda n: fk.generate(n, lambda i: i * i))(4)
         Array([0, 1, 4, 9], dtype=int64)
     """
-    need_length(n, "generate")
-    return pconcat(Pull(n, fn), level)
+    total, indices = need_space(n, "generate")
+    return pconcat(Pull(total, lambda u: fn(*indices(u))), level)
 
 
 def p_map(fn: Callable[[Any], Any], xs: Any) -> Pull:

@@ -358,3 +358,29 @@ def need_length(n: Any, who: str) -> None:
 
 
 WHOLE = "Give a whole number from 0 on, or the length of another array."
+
+
+def need_space(count: Any, who: str) -> tuple[Extent, Callable[[Any], tuple[Any, ...]]]:
+    """How many units there are below a length, or below each of a tuple of lengths; and the
+    indices of unit u of them, the last of which changes from one unit to the next."""
+    shape = count if isinstance(count, tuple) else (count,)
+    if not shape:
+        raise ShapeError.here(f"{who} of no lengths.", "Give one, or a tuple such as (8, 32).")
+    for n in shape:
+        need_length(n, who)
+    total = shape[0]
+    for n in shape[1:]:
+        total = total * n
+
+    def indices(u: Any) -> tuple[Any, ...]:
+        found: list[Any] = []
+        for n in reversed(shape[1:]):
+            found.insert(0, u % n)
+            u = u // n
+        found.insert(0, u)
+        for i, n in zip(found, shape, strict=True):
+            if isinstance(i.atom, Var):
+                here().trace.bounds.setdefault(i.atom, extent_of(n))
+        return tuple(found)
+
+    return total, indices
