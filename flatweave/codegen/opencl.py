@@ -116,6 +116,7 @@ const int64_t fw_block = fw_number[0];""",
     exchange=_exchange,
     spread=_spread,
     ballot=_ballot,
+    match="",
     atomic=_atomic,
     function="static __attribute__((noinline)) void {name}({params})",
 )

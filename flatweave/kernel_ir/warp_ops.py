@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from flatweave.base.dtypes import bool_, i64, u64
+from flatweave.base.dtypes import bool_, i64, u32, u64
 from flatweave.base.errors import CompilerBug
 from flatweave.kernel_ir.op import BY_LANE, IN_LANES, SAME, KernelOp, SimulatedWarp, dtype_in
 from flatweave.terms.batch import Env, Values
@@ -176,7 +176,7 @@ class ReduceRows(KernelOp):
         return columns[0]
 
 
-# ShuffleLanes: each lane gets the values of a lane that it names.
+# ShuffleLanes: each lane gets the values of a lane that it names. MatchLanes: lanes that agree.
 
 
 @op
@@ -253,3 +253,26 @@ class LoadTile(KernelOp):
         lanes = np.zeros(1, np.int64) if env.positions is None else env.positions
         first = base + lanes * stride
         return tuple(warp.load(env, self.buffer, first + k) for k in range(self.count))
+
+
+@op
+class MatchLanes(KernelOp):
+    """For each lane the set of the lanes that hold the same `number` (u32), of which only the
+    lowest `bits` bits are looked at: bit l for lane l, of at most 32 (u32).
+    """
+
+    number: Atom
+    bits: int
+    stands = IN_LANES
+    together = True
+    gives = BY_LANE
+    typed_as = (u32,)
+
+    def misfits(self) -> Iterator[str]:
+        return types_misfit("the number", (self.number,), (u32,))
+
+    def simulate(self, warp: SimulatedWarp, env: Env) -> Values:
+        numbers = warp.columns(env, (self.number,))[0] & np.uint32((1 << self.bits) - 1)
+        lanes = np.uint32(1) << np.arange(len(numbers), dtype=np.uint32)
+        alike = numbers[:, None] == numbers[None, :]
+        return ((alike * lanes).sum(axis=1, dtype=np.uint32),)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import flatweave as fw
-from flatweave.algorithms.look_back_by_lane import Chains
+from flatweave.algorithms.look_back_by_lane import AT_ONCE, Chains
 from flatweave.base.dtypes import DTYPES
 from flatweave.codegen import cuda
 from flatweave.kernel_ir.host import Launch, Role
@@ -133,7 +133,8 @@ def test_each_broken_copy_is_found(monkeypatch, of):
     tried = [mutant for mutant in broken(unit) if isinstance(mutant.lost, of)]
 
     kinds = sorted(type(mutant.lost).__name__ for mutant in tried)
-    words, others = ["LoadWhole", "StoreWhole", "StoreWhole"], ["Atomic"] * 2 + ["Sync"] * 6
+    words = ["LoadWhole"] * AT_ONCE + ["StoreWhole"] * 2
+    others = ["Atomic"] * 4 + ["Sync"] * 6
     assert kinds == (words if of is not object else sorted(words + others))
     for mutant in tried:
         assert is_found(mutant.unit, args, wanted, adversaries(), 4), str(mutant)
@@ -197,7 +198,8 @@ SHAPES = {
 @pytest.mark.parametrize("name", SHAPES)
 @pytest.mark.parametrize("architecture", ["sm_80", "sm_90"])
 def test_elements_stay_in_registers(compiler, name, architecture):
-    """Two blocks of 256 threads have room on a multiprocessor, and nothing is moved to memory."""
+    """Three blocks of 256 threads have room on a multiprocessor, four of them on sm_90; nothing is
+    moved to memory."""
     key, *values = (np.zeros(2, dtype) for dtype in SHAPES[name])
 
     def sort(k, *v):
@@ -207,16 +209,16 @@ def test_elements_stay_in_registers(compiler, name, architecture):
     found = compiler.resources(text, architecture)
 
     for kernel, taken in found.items():
-        assert taken.registers <= 128, kernel
+        assert taken.registers <= (64 if architecture == "sm_90" else 80), kernel
         assert taken.spilled == 0, kernel
 
 
 def test_how_many_elements_a_thread_takes():
-    """As many as fit into shared memory, up to 16; runs of elements that do not fit are counted."""
+    """As many as fit into shared memory, up to 24; runs of elements that do not fit are counted."""
     u8, u32, f64 = (fw.u8, fw.u32, fw.f64)
     each = [elements_each(CUDA, dtypes) for dtypes in ([u8], [u32], [f64], [u32, f64], [f64] * 3)]
 
-    assert each == [16, 16, 16, 12, 6]
+    assert each == [24, 24, 16, 11, 5]
     assert elements_each(CUDA, [f64] * 20) == 0
     made = traced("wide", lambda k, v: fw.sort_by_key(k, v), np.zeros(2), np.zeros((2, 20)))
     assert lowered(made, CUDA)

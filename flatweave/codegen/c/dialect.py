@@ -59,6 +59,7 @@ class Dialect:
     synchronise separately. `pause` is a waiting thread's next pause after {attempt} others.
     `popcount` and `highest` count the set bits of a 32-bit word, and find the highest. `atomic`
     gives the device's native atomic update, as an expression on at and x, where it has one.
+    `match` is the function fw_match(number, bits), "" where lanes are not matched.
     `function` begins a function that is never inlined. `shared_space` qualifies the target of a
     pointer to shared memory, and `shared_fence` orders one thread's accesses there.
     """
@@ -88,6 +89,7 @@ class Dialect:
     exchange: Exchange
     spread: Spread | None
     ballot: Ballot
+    match: str
     atomic: OwnAtomic
     function: str
 

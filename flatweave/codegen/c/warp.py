@@ -5,6 +5,7 @@
       where s starts           .. where lane - d >= the last start at or below lane
     ballot p                 a bit for each lane
     count_lanes p            the number of bits of ballot(p)
+    match_lanes n bits       for each bit b of n: the lanes of ballot(b), or the others
     store_compact b at p x   where p: b[at + bits of ballot(p) below this lane] = x
 
 Neighbours are combined in lane order, so operators need not commute.
@@ -15,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from flatweave.base.dtypes import DType, i32
+from flatweave.base.errors import CompilerBug
 from flatweave.codegen.c.dialect import scalar_type
 from flatweave.codegen.c.emitter import CEmitter, Handlers
 from flatweave.codegen.c.memory import from_memory, to_memory
@@ -135,6 +137,15 @@ def emit_in_set(e: CEmitter, let: Let) -> None:
     e.define(let.vars[0], f"(({e.atom(op.lanes)} >> fw_lane) & 1) != 0")
 
 
+def emit_match(e: CEmitter, let: Let) -> None:
+    """The lanes that hold the same number."""
+    op: k.MatchLanes = let.op  # type: ignore[assignment]
+    if not e.dialect.match:
+        raise CompilerBug(f"lanes are not matched in {e.dialect.name}.", where=let.where)
+    e.helpers.setdefault(e.dialect.match)
+    e.define(let.vars[0], f"fw_match({e.atom(op.number)}, {op.bits})")
+
+
 SELECT_ZERO = """\
 FW_FN int64_t fw_select_zero(uint64_t mask, int lane) {
     int place = 0;
@@ -200,6 +211,7 @@ HANDLERS: Handlers = {
     k.CountLanes: emit_count,
     k.Ballot: emit_ballot,
     k.InSet: emit_in_set,
+    k.MatchLanes: emit_match,
     k.SelectZero: emit_select_zero,
     StoreCompact: emit_compact,
 }

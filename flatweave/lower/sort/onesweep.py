@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from flatweave.base.dtypes import DType, i64, u32
+from flatweave.base.dtypes import DType, bool_, i64, u32
 from flatweave.kernel_ir.host import Alloc, Role
 from flatweave.kernel_ir.memory_ops import Atomic
 from flatweave.kernel_ir.syntax import BlockIndex, Load, Shared, Store, Sync
@@ -129,7 +129,7 @@ class Sweeps:
         many, width = kernel.capture(digits.key.many), digits.key.width
         least = kernel.capture(digits.bits.least)
 
-        def act(c: Builder, k: Atom, at: Atom, active: Atom) -> None:
+        def act(c: Builder, k: Atom, at: Atom, active: Atom | None) -> None:
             d = c.inner()
             keys = digits.keys_of(d, kernel, held.component(k))
             e = d.inner()
@@ -139,7 +139,8 @@ class Sweeps:
             place = e.add(e.mul(t, index(1 << self.bits)), digit)
             e.emit(Atomic("add", tally, place, constant(1, u32)))
             d.emit(For(index(0), many, index(1), e.close([t], []), ()))
-            c.emit(If(active, d.close([], []), NO_BODY))
+            there = constant(True, bool_) if active is None else active
+            c.emit(If(there, d.close([], []), NO_BODY))
 
         held.turns(b, count, act)
 

@@ -1,39 +1,46 @@
 """What a block does in a pass of a sort whose blocks look back.
 
     threads     hold elements                      M each, in registers
-    warps       tally[w, d], rank[x]               how many have the digit d; those before x of it
+    warps       tally[w, d]                        how many have the digit d, by atomic updates
     thread d    count[d]                           of all warps; published
                 first[d]                           where d begins in the block: a scan of the counts
-    threads     staged[first + rank] = x           the block's elements in order, in shared memory
+                tally[w, d]                        now where the warp's elements with d begin
+    warps       staged[tally + rank] = x           the block's elements in order, in shared memory;
+                                                   rank: how many lanes before have x's digit
     thread d    ahead[d]                           looks back: what the blocks before have of d
     threads     target[place[d] + i] = staged[i]   place = start + ahead - first; neighbours of one
                                                    digit go to neighbours
 
+Counting before ranking has two reasons: later blocks see the counts sooner, and an element whose
+index in the block is known is stored there at once, so that no rank stays in a register.
+
 Only the distance that a thread looks back depends on timing. Elements of a digit keep their order:
-in a warp by iterations and lanes, then by warps, then by blocks.
+in a warp by iterations and lanes, then by warps, then by blocks. Of a block that is not full, the
+threads without an element count and rank one with the greatest digit. It comes after all others,
+and is not moved.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from flatweave.algorithms.lanes import count_of, is_empty, lanes_alike, lanes_below
+from flatweave.algorithms.lanes import count_of, is_empty, lanes_below
 from flatweave.algorithms.look_back_by_lane import Chains
 from flatweave.algorithms.operator import addition, meet
 from flatweave.algorithms.words import AGGREGATE, PREFIX
-from flatweave.base.dtypes import i64, u32
+from flatweave.base.dtypes import i32, i64, u8, u16, u32
 from flatweave.kernel_ir.arrays import choose, extent_of, fold, when
-from flatweave.kernel_ir.memory_ops import ThreadMemory
+from flatweave.kernel_ir.memory_ops import Atomic, ThreadMemory
 from flatweave.kernel_ir.op import dtype_in
 from flatweave.kernel_ir.syntax import BlockIndex, Lane, Lanes, Load, Shared, Store, Sync
-from flatweave.kernel_ir.warp_ops import Ballot, LastLane, ScanLanes
+from flatweave.kernel_ir.warp_ops import LastLane, MatchLanes, ScanLanes
 from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.machine.machine import Machine
 from flatweave.lower.sort.digits import DigitPass
 from flatweave.lower.traverse.steps import Position, State, warp_index
 from flatweave.lower.traverse.traversal import flat
 from flatweave.terms.build import Builder, index
-from flatweave.terms.control import For
+from flatweave.terms.control import For, If
 from flatweave.terms.syntax import Atom, Var, constant
 
 # -- Elements that the threads of a block hold in registers: the same number each, loaded at once --
@@ -41,9 +48,9 @@ from flatweave.terms.syntax import Atom, Var, constant
 #    thread t of warp w, number k    element first + (w each + k) 32 + t: neighbours load neighbours
 
 
-Turn = Callable[[Builder, Atom, Atom, Atom], None]
+Turn = Callable[[Builder, Atom, Atom, Atom | None], None]
 """What a lane does in an iteration, given its number, the index in the block, and whether there is
-an element at that index."""
+an element at that index: None where the block is full."""
 
 
 class Held:
@@ -65,14 +72,14 @@ class Held:
     def load(self, b: Builder, first: Atom, count: Atom) -> None:
         """Loads the `count` elements from `first` on; threads hold 0 for all others."""
 
-        def act(c: Builder, k: Atom, at: Atom, active: Atom) -> None:
+        def act(c: Builder, k: Atom, at: Atom, active: Atom | None) -> None:
             place = c.add(first, at)
             zeros = tuple(constant(0, dtype_in(buffer)) for buffer in self.source.values())
 
             def loaded(d: Builder) -> tuple[Atom, ...]:
                 return tuple(d.emit(Load(buffer, place))[0] for buffer in self.source.values())
 
-            values = choose(c, active, loaded, lambda d: zeros)
+            values = loaded(c) if active is None else choose(c, active, loaded, lambda d: zeros)
             for buffer, value in zip(self.memory.values(), values, strict=True):
                 c.emit(Store(buffer, k, value))
 
@@ -83,19 +90,27 @@ class Held:
         return lambda b, number: b.emit(Load(self.memory[number], k))[0]
 
     def turns(self, b: Builder, count: Atom, act: Turn) -> None:
-        """Emits a loop of all threads over the indices of the elements that they hold."""
-        region = b.inner()
-        self.turns_inside(region, count, act)
-        b.emit(Lanes(self.lanes, region.close([], [])))
+        """Emits a loop of all threads over the indices of the elements that they hold, and another
+        for a block that is not full: where nothing is asked, many loads are under way at once."""
+        some, every = b.inner(), b.inner()
+        for inner, there in ((some, count), (every, None)):
+            region = inner.inner()
+            self.turns_inside(region, there, act)
+            inner.emit(Lanes(self.lanes, region.close([], [])))
+        full = b.apply("ge", count, self.size)
+        b.emit(If(full, every.close([], []), some.close([], [])))
 
-    def turns_inside(self, region: Builder, count: Atom, act: Turn) -> None:
-        """The same in lanes."""
+    def turns_inside(self, region: Builder, count: Atom | None, act: Turn) -> None:
+        """The same in lanes, of `count` elements or a full block. What is left from a thread's
+        first element on has 32 bits."""
         start = region.mul(self.warp, index(self.each * self.lanes))
+        first = region.emit(Lane(start))[0]
+        left = None if count is None else region.cast(region.sub(count, first), i32)
         inside = region.inner()
         k = inside.param("k", i64)
-        base = inside.add(start, inside.mul(k, index(self.lanes)))
-        at = inside.emit(Lane(base))[0]
-        act(inside, k, at, inside.apply("lt", at, count))
+        before = inside.mul(k, index(self.lanes))
+        active = None if left is None else inside.apply("lt", inside.cast(before, i32), left)
+        act(inside, k, inside.add(first, before), active)
         region.emit(For(index(0), index(self.each), index(1), inside.close([k], []), ()))
 
 
@@ -115,8 +130,6 @@ def by_threads(
 
 ZERO, FIRST = constant(0, u32), index(0)
 SUM = addition(u32)
-HALF = 16
-"""Bits of a rank in a warp; those above hold the digit."""
 
 
 class SweepKernel:
@@ -143,7 +156,7 @@ class SweepKernel:
         self.staged = {
             k: b.emit(Shared(dtype_in(buffer), room))[0] for k, buffer in held.source.items()
         }
-        self.ranks = self._of_thread(held.each)
+        self.of_elements = b.emit(Shared(u8 if bits <= u8.bits else u16, room))[0]
         self.counts, self.firsts = self._of_thread(1), self._of_thread(1)
 
     def _of_thread(self, count: int) -> Var:
@@ -153,26 +166,35 @@ class SweepKernel:
         """The kernel."""
         b, held = self.b, self.held
         held.load(b, self.first, self.count)
-        self._rank()
+        self._count()
         b.emit(Sync())
         self._publish()
         b.emit(Sync())
-        held.turns(b, self.count, self._stage)
+        self._stage()
         self._look_back()
         b.emit(Sync())
-        by_threads(b, self.machine, self.count, self._leave)
+        held.turns(b, self.count, self._leave)
 
     def _digit(self, b: Builder, keys: list[Atom]) -> Atom:
-        return b.cast(self.digits.digit_of(b, self.kernel, keys, self.shift), i64)
+        return b.cast(self.digits.digit_of(b, self.kernel, keys, self.shift), u32)
+
+    def _digit_of(self, b: Builder, k: Atom, active: Atom | None) -> Atom:
+        """The digit of a thread's element number k, the greatest if it has none."""
+        digit = self._digit(b, self.digits.keys_of(b, self.kernel, self.held.component(k)))
+        if active is None:
+            return digit
+        greatest = b.cast(b.sub(self.kernel.capture(self.digits.count), index(1)), u32)
+        return b.apply("select", active, digit, greatest)
 
     def _of_warp(self, b: Builder, digit: Atom) -> Atom:
         """The index of a digit in this warp's tally."""
-        return b.add(b.mul(self.held.warp, index(self.values)), digit)
+        return b.add(b.mul(self.held.warp, index(self.values)), b.cast(digit, i64))
 
     # -- in a warp --------------------------------------------------------------------------------
 
-    def _rank(self) -> None:
-        """The ranks of elements among those of their warp with the same digit, and its tally."""
+    def _count(self) -> None:
+        """How many elements of the warp have each digit; the digits, so that no register holds one
+        until elements are ranked."""
         region = self.b.inner()
         clear = region.inner()
         base = clear.param("base", i64)
@@ -181,26 +203,37 @@ class SweepKernel:
         body = clear.close([base], [])
         region.emit(For(FIRST, index(self.values), index(self.lanes), body, ()))
         region.emit(Sync("warp"))
+
+        def act(b: Builder, k: Atom, at: Atom, active: Atom | None) -> None:
+            digit = self._digit_of(b, k, active)
+            b.emit(Store(self.of_elements, at, b.cast(digit, dtype_in(self.of_elements))))
+            b.emit(Atomic("add", self.tally, self._of_warp(b, digit), constant(1, u32)))
+
+        self.held.turns_inside(region, self.count, act)
+        self.b.emit(Lanes(self.lanes, region.close([], [])))
+
+    def _stage(self) -> None:
+        """Stores each element at its index in the block: after those of its warp with the same
+        digit that come before it."""
+        region = self.b.inner()
         below = lanes_below(region)
 
-        def act(b: Builder, k: Atom, at: Atom, active: Atom) -> None:
-            keys = self.digits.keys_of(b, self.kernel, self.held.component(k))
-            digit = self._digit(b, keys)
-            among = b.emit(Ballot(active))[0]
-            alike = lanes_alike(b, b.cast(digit, u32), self.bits, among)
+        def act(b: Builder, k: Atom, at: Atom, active: Atom | None) -> None:
+            digit = b.cast(b.emit(Load(self.of_elements, at))[0], u32)
+            alike = b.emit(MatchLanes(digit, self.bits))[0]
             earlier = b.apply("and", alike, below)
             place = self._of_warp(b, digit)
             known = b.emit(Load(self.tally, place))[0]
             b.emit(Sync("warp"))  # one of those that are alike adds all of them
-            adds = b.apply("and", active, is_empty(b, earlier))
             after = b.add(known, count_of(b, alike))
-            when(b, adds, lambda c: _store(c, self.tally, place, after))
+            when(b, is_empty(b, earlier), lambda c: _store(c, self.tally, place, after))
             b.emit(Sync("warp"))
-            rank = b.add(known, count_of(b, earlier))
-            high = b.apply("shl", b.cast(digit, u32), constant(HALF, u32))
-            b.emit(Store(self.ranks, k, b.apply("or", high, rank)))
+            target = b.cast(b.add(known, count_of(b, earlier)), i64)
+            read = self.held.component(k)
+            for number, memory in self.staged.items():
+                b.emit(Store(memory, target, read(b, number)))
 
-        self.held.turns_inside(region, self.count, act)
+        self.held.turns_inside(region, None, act)
         self.b.emit(Lanes(self.lanes, region.close([], [])))
 
     # -- a thread for each digit ------------------------------------------------------------------
@@ -262,29 +295,21 @@ class SweepKernel:
 
     # -- elements ---------------------------------------------------------------------------------
 
-    def _stage(self, b: Builder, k: Atom, at: Atom, active: Atom) -> None:
-        """Stores an element at its index in the block."""
-
-        def act(c: Builder) -> None:
-            both = c.emit(Load(self.ranks, k))[0]
-            digit = c.cast(c.apply("shr", both, constant(HALF, u32)), i64)
-            rank = c.apply("and", both, constant((1 << HALF) - 1, u32))
-            first = c.emit(Load(self.tally, self._of_warp(c, digit)))[0]
-            place = c.cast(c.add(first, rank), i64)
-            read = self.held.component(k)
-            for number, memory in self.staged.items():
-                c.emit(Store(memory, place, read(c, number)))
-
-        when(b, active, act)
-
-    def _leave(self, b: Builder, i: Atom) -> None:
+    def _leave(self, b: Builder, k: Atom, at: Atom, active: Atom | None) -> None:
         """Moves the element at an index of the block to its index among all."""
-        values = {k: b.emit(Load(memory, i))[0] for k, memory in self.staged.items()}
-        keys = self.digits.keys_of(b, self.kernel, lambda c, k: values[k])
-        start = b.emit(Load(self.places, self._digit(b, keys)))[0]
-        place = b.add(start, i)
-        for k, buffer in enumerate(self.digits.target):
-            b.emit(Store(self.kernel.buffer(buffer), place, values[k]))
+        values = {k: b.emit(Load(memory, at))[0] for k, memory in self.staged.items()}
+        keys = self.digits.keys_of(b, self.kernel, lambda _, k: values[k])
+        start = b.emit(Load(self.places, b.cast(self._digit(b, keys), i64)))[0]
+        place = b.add(start, at)
+
+        def move(c: Builder) -> None:
+            for k, buffer in enumerate(self.digits.target):
+                c.emit(Store(self.kernel.buffer(buffer), place, values[k]))
+
+        if active is None:
+            move(b)
+        else:
+            when(b, active, move)
 
 
 def _store(b: Builder, buffer: Var, at: Atom, value: Atom) -> None:
