@@ -183,6 +183,34 @@ def test_columns_of_a_matrix_without_rows():
     check(kernel, XS[:20].reshape(4, 5), want=XS[:20].reshape(4, 5).sum(0))
 
 
+def test_the_row_of_an_element_is_not_tested():
+    """An element's number says which row and column it is in, along any number of axes."""
+
+    def rows(a):
+        return fk.pull(a.length, lambda i: fk.pull(a[0].length, lambda j: 2 * a[i][j]))
+
+    def planes(a):
+        return fk.pull(a.length, lambda i: fk.pull(a[0].length, lambda j: fk.pull(
+            a[0][0].length, lambda k: 2 * a[i][j][k])))  # fmt: skip
+
+    def product(a, b):
+        return fk.pull(a.length, lambda i: fk.pull(b[0].length, lambda j: fk.seq_for(
+            0, b.length, lambda k, s: s + a[i][k] * b[k][j], 0)))  # fmt: skip
+
+    matrix, cube = XS.reshape(8, 8), XS.reshape(2, 4, 8)
+    mapped = fk.kernel(lambda a: fk.map(lambda row: fk.map(fw.negative, row), a))
+    untested = checks_of(mapped, matrix)
+    assert checks_of(fk.kernel(rows), matrix) == checks_of(fk.kernel(planes), cube) == untested
+    assert checks_of(fk.kernel(product), matrix, matrix) == untested + 1  # k is a row of b alone
+    check(fk.kernel(planes), cube, want=2 * cube)
+    check(fk.kernel(planes), cube[:, :0], want=cube[:, :0])
+    check(fk.kernel(product), matrix, matrix[:, :3].copy(), want=matrix @ matrix[:, :3])
+    with fw.target("interp"):
+        assert "index 7 is outside" in refused(fk.kernel(product), matrix[:, :7].copy(), matrix)
+        more = fk.kernel(lambda a: fk.pull(a.length + 1, lambda i: fk.pull(8, lambda j: a[i][j])))
+        assert "index 8 is outside" in refused(more, matrix)
+
+
 @pytest.mark.parametrize("q", [1, 3, 4])
 def test_sequential_over_units_that_are_not_forced(q):
     """Its length is known while it is written."""

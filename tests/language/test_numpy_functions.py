@@ -1,5 +1,7 @@
 """NumPy's functions on arrays of ours: traced they are ours, and give what NumPy gives."""
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -236,6 +238,15 @@ def test_what_ours_lacks_is_numpys_own(name):
             fw.jit(LACKING[name])(V9)
     for ours, theirs in zip(*map(np.atleast_1d, (found, LACKING[name](V9))), strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-12)
+
+
+@pytest.mark.parametrize("f", [np.add, np.mean, np.linalg.det, np.fft.fft])
+def test_jitted_functions_of_numpy_are_pickled(f):
+    """Whatever they are there: universal functions, and functions of other modules."""
+    args = (S,) * (2 if f is np.add else 1)
+    again = pickle.loads(pickle.dumps(fw.jit(f, target="interp")))
+
+    np.testing.assert_allclose(np.asarray(again(*args)), f(*args), rtol=1e-12)
 
 
 def test_what_numpy_refuses_as_well():

@@ -11,7 +11,7 @@ from flatweave.frontend.values.array import kind_of
 from flatweave.kernel.arrays.loops import cond
 from flatweave.kernel.arrays.pulls import Pull, component, element_and_code, need_pull
 from flatweave.kernel.arrays.pushes import Push, Put
-from flatweave.kernel.writing.checks import need, need_length
+from flatweave.kernel.writing.checks import index_of, need, need_length
 from flatweave.kernel.writing.code import Extent, KernelTrace, level, trace, writing
 from flatweave.kernel_ir.hierarchy import BLOCK
 from flatweave.kernel_passes.sequentialize import CHOSEN
@@ -258,7 +258,11 @@ def flatten(xs: Any) -> Pull:
     """
     rows = need_pull(xs, "flatten")
     width = row_length(rows, "flatten")
-    return Pull(rows.length * width, lambda i: rows.at(i // width).at(i % width))
+
+    def at(i: Any) -> Any:
+        return rows.at(index_of(i // width, rows.length)).at(index_of(i % width, width))
+
+    return Pull(rows.length * width, at)
 
 
 # Threads that take several elements each: `fk.sequential(q)`.

@@ -289,7 +289,7 @@ def _shape(value: Pull | Push) -> tuple[tuple[Extent, ...], Pull | Push]:
             )
         return (value.length,), value
     inner, _ = _shape(element)
-    return (value.length, *inner), one_row(value)
+    return (value.length, *inner), _shape(one_row(value))[1]
 
 
 # A traced kernel becomes a program of each target, and is made ready to run on one.

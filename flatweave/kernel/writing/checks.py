@@ -142,6 +142,14 @@ def guarded(
     return _Guard(scope, atom, extent, (*within, Test(inside, site, (atom, extent)))).of(act)
 
 
+def index_of(i: Any, length: Extent) -> Tracer:
+    """A number that is below a length by the way it is made: no test of it is needed here."""
+    atom = place(i)
+    if isinstance(atom, Var):
+        here().builder.assume_below(atom, extent_of(length))
+    return numbers([atom])[0]
+
+
 def is_thrown_away(scope: Scope) -> bool:
     """Whether code is written only to see what it gives: nothing in it runs."""
     return any(not around.builder.hoists for around in scope.around())
@@ -378,9 +386,6 @@ def need_space(count: Any, who: str) -> tuple[Extent, Callable[[Any], tuple[Any,
             found.insert(0, u % n)
             u = u // n
         found.insert(0, u)
-        for i, n in zip(found, shape, strict=True):
-            if isinstance(i.atom, Var):
-                here().trace.bounds.setdefault(i.atom, extent_of(n))
-        return tuple(found)
+        return tuple([index_of(i, n) for i, n in zip(found, shape, strict=True)])
 
     return total, indices
