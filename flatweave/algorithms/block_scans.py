@@ -13,7 +13,13 @@ once. Operators need not commute.
 
 from __future__ import annotations
 
-from flatweave.algorithms.lanes import reduce_in_lanes, scan_in_lanes
+from flatweave.algorithms.lanes import (
+    Also,
+    reduce_in_lanes,
+    reduce_in_runs,
+    scan_in_lanes,
+    scan_in_runs,
+)
 from flatweave.algorithms.operator import Operator
 from flatweave.base.records import record
 from flatweave.kernel_ir.arrays import (
@@ -80,11 +86,13 @@ def _joined(operator: Operator, xs: Pull, distance: int, row: int | None) -> Pul
 @record(eq=True)
 class Warps:
     """The warps of a block as a machine has them: how many, of how many lanes, and whether these
-    can idle (`masked`, see `lanes.py`)."""
+    can idle (`masked`, see `lanes.py`). Where they can, a lane may take a run of `each` elements of
+    a step."""
 
     count: int
     width: int
     masked: bool = True
+    each: int = 1
 
 
 def reduce_by_warps(
@@ -97,27 +105,31 @@ def reduce_by_warps(
             b, operator, xs, warps.width, masked=warps.masked, in_any_order=in_any_order
         )
     shared = _shares(b, xs.extent, warps)
-    ends = _of_warps(b, operator, xs, shared, warps.width, in_any_order=in_any_order)
+    ends = _of_warps(b, operator, xs, shared, warps, in_any_order=in_any_order)
     return _before(b, operator, ends, index(warps.count), operator.neutral)
 
 
 def scan_by_warps(
     b: Builder, operator: Operator, xs: Pull, warps: Warps, put: Put,
-    before: Values | None = None, *, exclusive: bool = False,
+    before: Values | None = None, *, exclusive: bool = False, also: Also | None = None,
 ) -> Pull:  # fmt: skip
     """Puts all prefixes of `xs`, which go on from `before`; gives one element, all of it combined.
 
-    Elements are asked for twice, so `put` must not write what `xs` reads.
+    Elements are asked for twice, so `put` must not write what `xs` reads. They may have more
+    components than the operator: with their prefix is put what `also` reads for these, which `put`
+    may write.
     """
     first = operator.neutral if before is None else before
     width = warps.width
     if warps.count == 1:
         total = scan_in_lanes(
-            b, operator, xs, width, first, put, exclusive=exclusive, masked=warps.masked
-        )
+            b, operator, xs, width, first,
+            lambda c, i, values: put(c, i, _with(c, operator, also, values)),
+            exclusive=exclusive, masked=warps.masked,
+        )  # fmt: skip
         return Pull(index(1), lambda c, i: total)
     shared = _shares(b, xs.extent, warps)
-    ends = _of_warps(b, operator, xs, shared, width)
+    ends = _of_warps(b, operator, xs, shared, warps)
 
     def share(c: Builder, warp: Atom) -> None:
         lo, hi = shared.of(c, warp)
@@ -126,22 +138,39 @@ def scan_by_warps(
         def put_there(d: Builder, i: Atom, values: Values) -> None:
             put(d, d.add(lo, i), values)
 
+        def put_all(d: Builder, i: Atom, values: Values) -> None:
+            put_there(d, i, _with(d, operator, also, values))
+
         known = _before(c, operator, ends, warp, first)
-        scan_in_lanes(c, operator, mine, width, known, put_there, shared.each, exclusive=exclusive)
+        most = shared.each
+        if warps.each > 1:
+            scan_in_runs(
+                c, operator, mine, width, warps.each, most, known, put_there,
+                exclusive=exclusive, also=also,
+            )  # fmt: skip
+        else:
+            scan_in_lanes(c, operator, mine, width, known, put_all, most, exclusive=exclusive)
 
     for_all(b, WARP, warps.count, share)
     return Pull(index(1), lambda c, i: _before(c, operator, ends, index(warps.count), first))
 
 
+def _with(b: Builder, operator: Operator, also: Also | None, values: Values) -> Values:
+    """A prefix and what is read for the further components of its element."""
+    size = len(operator.neutral)
+    return (*values[:size], *also(b, values[size:])) if also else values
+
+
 def _shares(b: Builder, extent: Atom, warps: Warps) -> Shares:
     """Whole steps for every warp but the last ones."""
-    step = warps.count * warps.width
+    of_warp = warps.width * warps.each
+    step = warps.count * of_warp
     steps = b.apply("floordiv", b.add(extent, index(step - 1)), index(step))
-    return Shares(extent, warps.count, b.mul(steps, index(warps.width)))
+    return Shares(extent, warps.count, b.mul(steps, index(of_warp)))
 
 
 def _of_warps(
-    b: Builder, operator: Operator, xs: Pull, shared: Shares, width: int, *,
+    b: Builder, operator: Operator, xs: Pull, shared: Shares, warps: Warps, *,
     in_any_order: bool = False,
 ) -> Pull:  # fmt: skip
     """What the elements of each warp combine to, in the memory of the block."""
@@ -149,9 +178,14 @@ def _of_warps(
     def one(c: Builder, warp: Atom) -> Push:
         lo, hi = shared.of(c, warp)
         mine = part(xs, lo, c.sub(hi, lo))
-        total = reduce_in_lanes(
-            c, operator, mine, width, shared.each, in_any_order=in_any_order
-        )
+        if warps.each > 1:
+            size = len(operator.neutral)
+            combined = Pull(mine.extent, lambda d, i: mine.at(d, i)[:size])
+            total = reduce_in_runs(c, operator, combined, warps.width, warps.each, shared.each)
+        else:
+            total = reduce_in_lanes(
+                c, operator, mine, warps.width, shared.each, in_any_order=in_any_order
+            )
         return Push(index(1), WARP, lambda d, put: put(d, index(0), total))
 
     return force(b, concat_units(b, WARP, shared.units, 1, one))

@@ -23,12 +23,12 @@ whole step are taken sequentially.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Sequence
+from functools import partial, reduce
 
 from flatweave.algorithms.operator import Operator, select
 from flatweave.base.dtypes import u32, u64
-from flatweave.kernel_ir.arrays import Pull, Put, Values, choose, when
+from flatweave.kernel_ir.arrays import Pull, Put, Values, choose, element_types, when
 from flatweave.kernel_ir.syntax import Lane, Lanes
 from flatweave.kernel_ir.warp_ops import Ballot, InSet, LastLane, ReduceLanes, ScanLanes, ShiftLanes
 from flatweave.terms.build import Builder, index
@@ -69,12 +69,16 @@ def scan_in_lanes(
     b: Builder, operator: Operator, xs: Pull, width: int, before: Values, put: Put,
     most: Atom | None = None, *, exclusive: bool = False, masked: bool = True,
 ) -> Values:  # fmt: skip
-    """Puts all prefixes of `xs`, which go on from `before`; gives what all combine to."""
+    """Puts all prefixes of `xs`, which go on from `before`; gives what all combine to.
+
+    Elements may have more components than the operator: they are put with their prefix."""
+    size = len(operator.neutral)
 
     def step(
         c: Builder, i: Atom, active: Atom | None, values: Values, carry: Values, lanes: int
     ) -> Values:
-        found, after = scan_step(c, operator, carry, values, lanes, exclusive=exclusive)
+        found, after = scan_step(c, operator, carry, values[:size], lanes, exclusive=exclusive)
+        found = (*found, *values[size:])
         if active is None:
             put(c, i, found)
         else:
@@ -171,10 +175,11 @@ def _in_steps(
     `meet` at its end. Unless lanes may idle, another loop takes the remaining elements."""
     extent = xs.extent
     if masked:
+        none = _neutral(b, operator, xs)
 
         def some(c: Builder, i: Atom, carry: Values) -> Values:
             active = c.apply("lt", i, extent)
-            values = choose(c, active, lambda d: xs.at(d, i), lambda d: operator.neutral)
+            values = choose(c, active, lambda d: xs.at(d, i), lambda d: none)
             return step(c, i, active, values, carry, width)
 
         return _region(b, width, index(0), extent if most is None else most, init, some, meet)
@@ -187,6 +192,12 @@ def _in_steps(
         whole = b.round_down(extent, index(width))
         init = _region(b, width, index(0), whole, init, partial(every, lanes=width), meet)
     return _region(b, 1, whole, extent, init, partial(every, lanes=1))
+
+
+def _neutral(b: Builder, operator: Operator, xs: Pull) -> Values:
+    """What stands for an element that is not there: further components are zero."""
+    size, dtypes = len(operator.neutral), element_types(b, xs)
+    return (*operator.neutral, *(constant(0, dtype) for dtype in dtypes[size:]))
 
 
 def _region(
@@ -204,6 +215,92 @@ def _region(
     out: Values = region.emit(For(lo, hi, index(width), body, init))
     if meet is not None and width > 1:
         out = meet(region, out)
+    return b.emit(Lanes(width, region.close([], out)))
+
+
+# -- Runs: each lane takes `each` neighbours of a step, all loaded before any is combined ----------
+#
+#     step        a b c d | e f g h        2 lanes, runs of 4
+#     lanes       abcd    | efgh           one collective for a step
+#     found       a ab abc abcd | abcde .. prefixes of a run go on from the lanes before
+#
+# For machines whose lanes can idle. A loop takes as long as its loads and collectives, whatever
+# they are of: so a thread has the loads of a run under way at once, and exchanges values once.
+
+
+Also = Callable[[Builder, Values], Values]
+"""What is read for the further components of an element."""
+RunStep = Callable[[Builder, Sequence[Atom], Sequence[Atom], Sequence[Values], Values], Values]
+"""What a step makes of a lane's positions, of which of them there are, of their values, and of the
+carry: the next carry."""
+
+
+def reduce_in_runs(
+    b: Builder, operator: Operator, xs: Pull, width: int, each: int, most: Atom
+) -> Values:
+    """The elements of `xs` combined in order; a step takes runs of `each` elements."""
+
+    def step(
+        c: Builder, _: Sequence[Atom], __: Sequence[Atom], run: Sequence[Values], carry: Values
+    ) -> Values:
+        return reduce_step(c, operator, carry, _combined(c, operator, run), width)
+
+    return _in_runs(b, operator, xs, width, each, most, operator.neutral, step)
+
+
+def scan_in_runs(
+    b: Builder, operator: Operator, xs: Pull, width: int, each: int, most: Atom, before: Values,
+    put: Put, *, exclusive: bool, also: Also | None = None,
+) -> None:  # fmt: skip
+    """Puts all prefixes of `xs`, which go on from `before`, as `scan_in_lanes` does. What `also`
+    reads for further components of an element is put, too; all of a run read it at once."""
+    size = len(operator.neutral)
+
+    def step(
+        c: Builder, at: Sequence[Atom], there: Sequence[Atom], run: Sequence[Values],
+        carry: Values,
+    ) -> Values:  # fmt: skip
+        mine = [values[:size] for values in run]
+        others = [also(c, values[size:]) if also else values[size:] for values in run]
+        whole = _combined(c, operator, mine)
+        alone = c.emit(ScanLanes(operator.function(c), operator.neutral, whole))
+        known = operator.on(c, carry, c.emit(ShiftLanes(operator.neutral, alone)))
+        for place, active, own, other in zip(at, there, mine, others, strict=True):
+            after = operator.combine(c, known, own)
+            found = (*(known if exclusive else after), *other)
+            when(c, active, lambda d, place=place, found=found: put(d, place, found))  # type: ignore[misc]
+            known = after
+        return operator.after(c, carry, c.emit(LastLane(alone)))
+
+    _in_runs(b, operator, xs, width, each, most, before, step)
+
+
+def _combined(b: Builder, operator: Operator, run: Sequence[Values]) -> Values:
+    """The elements of a run, combined by their lane."""
+    return reduce(lambda x, y: operator.combine(b, x, y), run)
+
+
+def _in_runs(
+    b: Builder, operator: Operator, xs: Pull, width: int, each: int, most: Atom, init: Values,
+    step: RunStep,
+) -> Values:  # fmt: skip
+    """A loop over steps of all lanes that carries values; what is not there is neutral."""
+    region = b.inner()
+    own = region.mul(region.emit(Lane(index(0)))[0], index(each))
+    inside = region.inner()
+    base = inside.param("base", index(0).type)
+    carry = tuple(inside.param("s", atom.type) for atom in init)
+    first = inside.add(base, own)
+    at = [inside.add(first, index(k)) for k in range(each)]
+    there = [inside.apply("lt", place, xs.extent) for place in at]
+
+    none = _neutral(inside, operator, xs)
+    run = [
+        choose(inside, active, lambda d, place=place: xs.at(d, place), lambda d: none)  # type: ignore[misc]
+        for place, active in zip(at, there, strict=True)
+    ]
+    body = inside.close([base, *carry], step(inside, at, there, run, carry))
+    out: Values = region.emit(For(index(0), most, index(width * each), body, init))
     return b.emit(Lanes(width, region.close([], out)))
 
 

@@ -62,7 +62,8 @@ CALLS = {
     ("schedule/tiling.py", "blocks_of"), ("schedule/plan.py", "digit_bits"),
     ("sweep/scans.py", "_by_lanes"), ("traverse/steps.py", "__init__"),
     ("traverse/steps.py", "wait_for_lanes"), ("sweep/chains.py", "load_prefix"),
-    ("sweep/chains.py", "store_aggregate"), ("sort/counted_runs.py", "_write"),
+    ("sweep/chains.py", "store_aggregate"), ("sweep/chains.py", "reduce_block_partials"),
+    ("sort/counted_runs.py", "_write"),
     ("sort/counted_runs.py", "get"), ("sort/counted_runs.py", "set"),
     ("sort/counted_runs.py", "slot"), ("host/context.py", "fill"), ("host/context.py", "act"),
 }  # fmt: skip

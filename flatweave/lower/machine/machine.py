@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from flatweave.algorithms.block_scans import Warps
 from flatweave.base.dtypes import DType, i64
 from flatweave.base.library_products import LARGE, ProductSizes
@@ -48,6 +50,9 @@ THREADS_WANTED = 512
 blocks wait for the blocks before them: scans of 2^26 i32 and of 2^25 f64 take 231 and 357 us on an
 H200 with up to 32 elements each, and 271 and 794 us with up to 16 and 24 warps. For 32 elements
 NVRTC 13.5 takes more registers than there are in some kernels, for 28 in none."""
+RUN = 16
+"""Elements of up to 16 bytes that a thread takes at once in a launch of one block, and fewer wider
+ones. A step of a warp takes as long as a load and five exchanges, whatever it is of."""
 
 
 @record(eq=True)
@@ -146,6 +151,14 @@ class Machine:
     def warps_of(self, width: int) -> Warps:
         """The warps of a block; each takes steps of `width` lanes."""
         return Warps(self.warps, width, masked=self.simt)
+
+    def warps_in_runs(self, width: int, dtypes: Sequence[DType]) -> Warps:
+        """The same for a launch of one block: each thread takes as many elements of these
+        components at once as its registers hold."""
+        warps = self.warps_of(width)
+        words = sum(-(-dtype.bits // 32) for dtype in dtypes)
+        each = max(1, min(RUN, 4 * RUN // words)) if warps.count > 1 and self.simt else 1
+        return replace(warps, each=each)
 
     def lanes(self, dtypes: list[DType]) -> int:
         """Lanes that fill one register with the widest of `dtypes`."""

@@ -15,7 +15,7 @@ from flatweave.lower.host.donated import room_in
 from flatweave.lower.kernel.builder import HostArray
 from flatweave.lower.sinks.combine_rows import CombineRowsSink
 from flatweave.lower.sinks.segments import CombineSegmentsSink
-from flatweave.lower.sweep.chains import scan_block_partials
+from flatweave.lower.sweep.chains import reduce_block_partials
 from flatweave.lower.sweep.sink import HostSweep, LoweredSink, SinkStep
 from flatweave.lower.sweep.writer import KernelWriter
 from flatweave.lower.traverse.steps import State, steps_of, while_active
@@ -254,11 +254,11 @@ class CombineSink(LoweredSink):
 
     def _join_by_launch(self, sweep: HostSweep) -> None:
         """Where the host has no access to memory at no cost."""
-        lowering, parts = sweep.lowering, [(self.sink.fn, self.sink.neutral)]
-        prefixes = scan_block_partials(lowering, sweep.let, parts, self.partials, sweep.blocks)
-        for var, prefix in zip(self.vars, prefixes, strict=True):
-            lowering.scope.bind(var, lowering.host.emit(Load(prefix, sweep.blocks))[0])
-        for buffer in (*self.partials, *prefixes):
+        lowering, part = sweep.lowering, (self.sink.fn, self.sink.neutral)
+        results = reduce_block_partials(lowering, sweep.let, part, self.partials, sweep.blocks)
+        for var, result in zip(self.vars, results, strict=True):
+            lowering.scope.bind(var, lowering.host.emit(Load(result, index(0)))[0])
+        for buffer in (*self.partials, *results):
             lowering.host.emit(Free(buffer))
 
 

@@ -22,9 +22,10 @@ from flatweave.algorithms.block_scans import scan_by_warps
 from flatweave.algorithms.operator import segmented
 from flatweave.base.dtypes import DType, i64
 from flatweave.base.records import record, replace
-from flatweave.kernel_ir.arrays import Values, for_all, map, read, when, zipped
+from flatweave.kernel_ir.arrays import Pull, Values, choose, for_all, read, when
 from flatweave.kernel_ir.hierarchy import WARP
 from flatweave.kernel_ir.host import Alloc, Free, Role, Trim
+from flatweave.kernel_ir.op import dtype_in
 from flatweave.kernel_ir.syntax import Lane, Load, Store, StoreCompact
 from flatweave.kernel_ir.warp_ops import (
     Ballot,
@@ -47,7 +48,7 @@ from flatweave.ops import CombineRows, CombineSegments
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import NO_BODY, If
 from flatweave.terms.operators import carried_by, cast_each
-from flatweave.terms.syntax import Atom, Lambda, Let, Var
+from flatweave.terms.syntax import Atom, Lambda, Let, Var, constant
 
 # -- The carry-outs that warps leave of segments, joined in order by one block: a segmented scan ---
 #
@@ -110,22 +111,33 @@ def _write_carry_outs(
     results = [kernel.buffer(buffer) for buffer in left.results]
     open_at = read([kernel.buffer(left.firsts), kernel.buffer(left.lasts)], count)
     values = read([kernel.buffer(buffer) for buffer in left.carry_outs], count)
-    closes = map(lambda c, ends: (c.apply("ne", *ends),), open_at)
+    stored, size = read(results, count), len(operator.neutral)
 
-    def complete(c: Builder, share: Atom, before: Values) -> None:
+    def element(c: Builder, share: Atom) -> Values:
+        """Whether a share closes a segment, and its carry-out; then the first that it closes."""
+        closes = c.apply("ne", *open_at.at(c, share))
+        return (closes, *values.at(c, share), closes, open_at.at(c, share)[0])
+
+    def piece(c: Builder, closed: Values) -> Values:
+        """The segment that a share closed first, as far as the share has it."""
+        closes, place = closed
+        zeros = tuple(constant(0, dtype_in(buffer)) for buffer in results)
+        return (*closed, *choose(c, closes, lambda d: stored.at(d, place), lambda d: zeros))
+
+    def complete(c: Builder, _: Atom, found: Values) -> None:
         """Join the segment that a share closed first with its elements before the share."""
+        before, (closes, place, *pieces) = found[1 : size + 1], found[size + 1 :]
 
         def join(d: Builder) -> None:
-            place = open_at.at(d, share)[0]
-            pieces = [d.emit(Load(buffer, place))[0] for buffer in results]
-            whole = operator.combine(d, before[1:], cast_each(d, pieces, fn.result_types()))
+            whole = operator.combine(d, before, cast_each(d, pieces, fn.result_types()))
             _store_each(d, results, place, cast_each(d, whole, own))
 
-        when(c, closes.at(c, share)[0], join)
+        when(c, closes, join)
 
-    open_, shares = segmented(operator), zipped(closes, values)
+    dtypes = [i64, *(dtype_in(buffer) for buffer in (*left.carry_outs, *results))]
+    warps = machine.warps_in_runs(machine.fixed_width or 1, dtypes)
     all_shares = scan_by_warps(
-        b, open_, shares, machine.warps_of(machine.fixed_width or 1), complete, exclusive=True
+        b, segmented(operator), Pull(count, element), warps, complete, exclusive=True, also=piece
     )
     place = open_at.at(b, b.sub(count, index(1)))[1]
     last = all_shares.at(b, index(0))

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import reduce
 
-from flatweave.algorithms.block_scans import scan_by_warps
-from flatweave.algorithms.operator import together
+from flatweave.algorithms.block_scans import Warps, reduce_by_warps, scan_by_warps
+from flatweave.algorithms.operator import Operator, together
 from flatweave.algorithms.words import NOTHING, PREFIX, Packing, Slots, Words
 from flatweave.base.dtypes import DType, i64
 from flatweave.base.records import record
-from flatweave.kernel_ir.arrays import Values, for_all, read
+from flatweave.kernel_ir.arrays import Pull, Put, Values, for_all, read
 from flatweave.kernel_ir.hierarchy import WARP
 from flatweave.kernel_ir.host import Alloc, Free, Role
+from flatweave.kernel_ir.op import dtype_in
 from flatweave.kernel_ir.syntax import Load, Store
 from flatweave.lower.host.context import Lowering
 from flatweave.lower.kernel.builder import KernelBuilder
@@ -20,7 +21,7 @@ from flatweave.lower.kernel.operators import operator_in
 from flatweave.lower.schedule.scan_levels import ScanRecord, with_slots
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import For
-from flatweave.terms.syntax import Atom, BufferType, Lambda, Let, Var
+from flatweave.terms.syntax import Atom, Lambda, Let, Var
 
 # -- The chain in which the blocks of a single-pass scan publish: the host's part of it ------------
 #
@@ -226,7 +227,8 @@ def make_only_block(
 #     prefixes[0] = first;  prefixes[t + 1] = prefixes[t] fn aggregates[t]     for t below count
 #
 # The second step of the two-pass scan takes all its prefixes from here, and a sort the positions of
-# its digits. A reduction takes the last prefix as its result. The order is that of the blocks.
+# its digits. A reduction has its result alone. The order is that of the blocks. Nothing else runs
+# meanwhile, so the block's threads load runs of elements at once (`algorithms/lanes.py`).
 
 
 Part = tuple[Lambda, tuple[Atom, ...]]
@@ -245,44 +247,78 @@ def scan_block_partials(
     prefixes = tuple(_buffer_like(lowering, buffer, room) for buffer in aggregates)
 
     def write(kernel: KernelBuilder) -> None:
-        _write(lowering, kernel, parts, aggregates, prefixes, count, first)
+        b = kernel.body
+        operator, xs = _combined(lowering, kernel, parts, aggregates, count)
+        before = tuple(kernel.scalar(atom) for atom in first) or operator.neutral
+        put = _put_in(kernel, prefixes)
+        for_all(b, WARP, 1, lambda c, _: put(c, index(0), before))
+        scan_by_warps(
+            b, operator, xs, _warps(lowering, aggregates),
+            lambda c, i, values: put(c, c.add(i, index(1)), values), before,
+        )  # fmt: skip
 
-    if lowering.machine.shares_memory:  # in branches of the program, which may not run
-        scalars = [lowering.scope.scalar(x) for x in (*first, *(x for _, ne in parts for x in ne))]
-        reads = [read for fn, _ in parts for read in lowering.reads(fn)]
-        needs = [*aggregates, *prefixes, count, *scalars, *reads]
-        later = lowering.later(let, "_partials", needs, lambda kernel, own: write(kernel))
-        lowering.launch(later, index(1), Role.PARTIALS)
-        return prefixes
-    kernel = lowering.kernel(let, "_partials")
-    write(kernel)
-    lowering.launch(kernel, index(1), Role.PARTIALS)
+    scalars = [lowering.scope.scalar(x) for x in (*first, *(x for _, ne in parts for x in ne))]
+    _launch(lowering, let, parts, [*aggregates, *prefixes, count, *scalars], write)
     return prefixes
 
 
-def _buffer_like(lowering: Lowering, buffer: Var, count: Atom) -> Var:
-    assert isinstance(buffer.type, BufferType)
-    return lowering.host.emit(Alloc(buffer.type.dtype, count, lowering.site()))[0]
+def reduce_block_partials(
+    lowering: Lowering, let: Let, part: Part, aggregates: Sequence[Var], count: Atom
+) -> tuple[Var, ...]:
+    """Launch what combines `count` values; buffers of one element each, where host and blocks share
+    no memory."""
+    results = tuple(_buffer_like(lowering, buffer, index(1)) for buffer in aggregates)
+
+    def write(kernel: KernelBuilder) -> None:
+        operator, xs = _combined(lowering, kernel, [part], aggregates, count)
+        found = reduce_by_warps(kernel.body, operator, xs, _warps(lowering, aggregates))
+        put = _put_in(kernel, results)
+        for_all(kernel.body, WARP, 1, lambda c, _: put(c, index(0), found))
+
+    _launch(lowering, let, [part], [*aggregates, *results, count], write)
+    return results
 
 
-def _write(
-    lowering: Lowering, kernel: KernelBuilder, parts: Sequence[Part], aggregates: Sequence[Var],
-    prefixes: Sequence[Var], count: Atom, first: Sequence[Atom],
+def _launch(
+    lowering: Lowering, let: Let, parts: Sequence[Part], needs: Sequence[Atom],
+    write: Callable[[KernelBuilder], None],
 ) -> None:  # fmt: skip
-    """The kernel."""
-    b, machine = kernel.body, lowering.machine
+    """Launch one block."""
+    if lowering.machine.shares_memory:  # in branches of the program, which may not run
+        reads = [read for fn, _ in parts for read in lowering.reads(fn)]
+        later = lowering.later(let, "_partials", [*needs, *reads], lambda kernel, _: write(kernel))
+        lowering.launch(later, index(1), Role.PARTIALS)
+        return
+    kernel = lowering.kernel(let, "_partials")
+    write(kernel)
+    lowering.launch(kernel, index(1), Role.PARTIALS)
+
+
+def _buffer_like(lowering: Lowering, buffer: Var, count: Atom) -> Var:
+    return lowering.host.emit(Alloc(dtype_in(buffer), count, lowering.site()))[0]
+
+
+def _warps(lowering: Lowering, aggregates: Sequence[Var]) -> Warps:
+    machine = lowering.machine
+    dtypes = [dtype_in(buffer) for buffer in aggregates]
+    return machine.warps_in_runs(machine.lanes([i64]), dtypes)
+
+
+def _combined(
+    lowering: Lowering, kernel: KernelBuilder, parts: Sequence[Part], aggregates: Sequence[Var],
+    count: Atom,
+) -> tuple[Operator, Pull]:  # fmt: skip
+    """The operator of all parts, and the values as it takes them."""
     xs = read([kernel.buffer(buffer) for buffer in aggregates], kernel.capture(count))
-    target = [kernel.buffer(buffer) for buffer in prefixes]
     operators = [operator_in(kernel, fn, neutral, lowering.checks) for fn, neutral in parts]
-    operator = reduce(together, operators)
-    before = tuple(kernel.scalar(atom) for atom in first) or operator.neutral
+    return reduce(together, operators), xs
 
-    def put(c: Builder, at: Atom, values: Values) -> None:
+
+def _put_in(kernel: KernelBuilder, buffers: Sequence[Var]) -> Put:
+    target = [kernel.buffer(buffer) for buffer in buffers]
+
+    def put(b: Builder, at: Atom, values: Values) -> None:
         for buffer, value in zip(target, values, strict=True):
-            c.emit(Store(buffer, at, value))
+            b.emit(Store(buffer, at, value))
 
-    for_all(b, WARP, 1, lambda c, _: put(c, index(0), before))
-    scan_by_warps(
-        b, operator, xs, machine.warps_of(machine.lanes([i64])),
-        lambda c, i, values: put(c, c.add(i, index(1)), values), before,
-    )  # fmt: skip
+    return put
