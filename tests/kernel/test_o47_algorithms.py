@@ -123,3 +123,50 @@ def test_push_arrays_that_do_not_put_each_element_once(write, message):
         parts(write).simulate(np.arange(8))
 
     assert found.value.where.is_known
+
+
+def then(f, g):
+    """The affine function f, then g: it does not commute. Each is a factor and a summand."""
+    return f[0] * g[0], f[1] * g[0] + g[1]
+
+
+@fk.kernel
+def centred(xs):
+    """What all blocks have found is a number in the next launch."""
+    total = fk.reduce(plus, xs, 0)
+    return fk.map(lambda x: x * xs.length - total, xs)
+
+
+@fk.kernel
+def prefixes(xs):
+    return fk.scan(plus, xs, 0), fk.scan(plus, xs, 0, 100, exclusive=True)
+
+
+@fk.kernel
+def composed(xs):
+    functions = fk.map(lambda x: (x, x + 1), xs)
+    return fk.scan(then, functions, (1, 0)), fk.reduce(then, functions, (1, 0))
+
+
+@pytest.mark.parametrize("n", [0, 1, 1025])
+def test_reductions_and_scans_of_the_grid(n):
+    """By all blocks and one more: of no elements, of a part, of whole parts and a rest."""
+    xs = np.arange(n) * 7 % 13 - 6
+
+    check(centred, xs, want=xs * n - xs.sum())
+    check(prefixes, xs, want=(xs.cumsum(), 100 + xs.cumsum() - xs))
+
+
+def test_operators_of_the_grid_need_not_commute():
+    """Parts are combined in their order; pairs wrap as NumPy's integers do."""
+    xs = np.arange(3000) % 3 * 2 - 1
+    want = np.zeros((2, 3000), np.int64)
+    factor, summand = np.int64(1), np.int64(0)
+    with np.errstate(over="ignore"):
+        for k, x in enumerate(xs):
+            factor, summand = want[:, k] = factor * x, summand * x + x + 1
+
+    scanned, total = composed(xs)
+    assert np.array_equal(np.stack([np.asarray(part) for part in scanned]), want)
+    assert [int(part) for part in total] == want[:, -1].tolist()
+    assert composed.stages(xs).kernels == 5

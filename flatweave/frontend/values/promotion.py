@@ -105,12 +105,18 @@ def literal_dtype(value: bool | int | float) -> DType:
 def dtype_of(spelling: Any) -> DType:
     """A user's dtype; DTypeError at the user's line for other values, Unsupported for complex and
     for floats of 16 bits."""
-    found = any_dtype_of(spelling)
+    found = number_dtype(spelling)
     if found.is_short:
         raise Unsupported.here(
             f"elements of {found} here.",
             f"Compute in f32, and store the result: xs.astype(fw.{found}).",
         )
+    return found
+
+
+def number_dtype(spelling: Any) -> DType:
+    """A user's dtype, also of floats of 16 bits; Unsupported for complex numbers."""
+    found = any_dtype_of(spelling)
     if found.is_complex:
         raise Unsupported.here(
             f"elements of {found} here.",

@@ -25,6 +25,7 @@ from flatweave.kernel.algorithms.operators import (
     scan_in_chunks,
     takes_chunks,
 )
+from flatweave.kernel.arrays.chunks import split_up
 from flatweave.kernel.arrays.loops import cond, for_all, seq_for, when
 from flatweave.kernel.arrays.pulls import Pull, need_pull
 from flatweave.kernel.arrays.pushes import Push, Put
@@ -59,9 +60,10 @@ def reduce(op: Op, xs: Any, identity: Any, *, check: bool = True) -> Any:
 
     By an operator that is seen to commute, such as +, in another order, which is always the same.
 
-    In code of a block or warp all its threads share the work and may read the result. There `op`
-    must be associative, as fw.reduce says. The first call tries it on a few elements of the first
-    block, unless `check` is False.
+    In code of a block or warp all its threads share the work and may read the result; in code of
+    the grid it takes two launches, whose result is a number of the host. There `op` must be
+    associative, as fw.reduce says. The first call tries it on a few elements of the first block,
+    unless `check` is False.
 
     Types: `op: (t, t) -> t, xs: pull t[n], identity: t -> t`. Raises OperatorError for an
     `op` that is not associative. Source: M. Harris, *Optimizing Parallel Reduction in CUDA*.
@@ -75,7 +77,10 @@ def reduce(op: Op, xs: Any, identity: Any, *, check: bool = True) -> Any:
         Array([ 6, 22], dtype=int64)
     """
     array = need_pull(xs, "reduce", "The array comes second: fk.reduce(op, xs, neutral).")
-    around = _level_for("reduce")
+    around = level()
+    if around is GRID:
+        sums = _sums(op, array, identity, check)
+        return force(generate(1, lambda _: reduce(op, sums, identity, check=False))).at(0)
     if around is BLOCK and takes_chunks(array):
         return reduce_in_chunks(op, array, identity, Check(check, user_location()))
     if around is THREAD:
@@ -104,9 +109,10 @@ def scan(
     """All prefixes; they go on from `before`, if it is given. With `exclusive` element i is what
     stands before i.
 
-    Elements are computed twice where a block has several warps: force them before if they are
-    expensive. What is put must not be what `xs` reads. `op` and `identity` keep the laws that
-    `reduce` asks for, and are tried unless `check` is False.
+    Elements are computed twice where a block has several warps, and in code of the grid, where it
+    takes three launches: force them before if they are expensive. What is put must not be what
+    `xs` reads. `op` and `identity` keep the laws that `reduce` asks for, and are tried unless
+    `check` is False.
 
     Types: `op: (t, t) -> t, xs: pull t[n], identity: t, before: t -> push t[n]`. Raises
     OperatorError for an `op` that is not associative. Source: scans of blocks (Hillis and
@@ -122,7 +128,10 @@ def scan(
     tried = Check(check, user_location())
 
     def write(put: Put) -> None:
-        around = _level_for("scan")
+        around = level()
+        if around is GRID:
+            _scan_of_grid(op, array, (identity, before), put, exclusive=exclusive, check=check)
+            return
         if around is THREAD:
             _one_by_one(op, array, identity if before is None else before, put, exclusive=exclusive)
             return
@@ -163,16 +172,49 @@ def _one_by_one(op: Op, array: Pull, start: Any, put: Put, *, exclusive: bool) -
     seq_for(0, array.length, turn, kind.value(kind.atoms(start, "the neutral element")))
 
 
-def _level_for(who: str) -> Any:
-    around = level()
-    if around is GRID:
-        raise NestingError.here(
-            f"{who} is for the threads of a block, and this is code of the grid.",
-            f"Give blocks their parts, pconcat_map(lambda part: fk.{who}(..), "
-            "fk.split_up(1024, xs)), and combine what they give by a second launch; or look back, "
-            "fk.look_back.",
-        )
-    return around
+# In code of the grid each block has a part of the array, and one block combines what they give:
+#
+#     launch blocks     sums[b] = reduce op part b
+#     launch 1          reduce op sums, or before = the exclusive scan of sums
+#     launch blocks     scan op part b, from before[b] on
+
+
+def _parts(array: Pull, identity: Any) -> Pull:
+    """What each block gets: the last part is filled up."""
+    return split_up(trace().block_elements, array, pad=identity)
+
+
+def _sums(op: Op, array: Pull, identity: Any, check: bool) -> Pull:
+    """The elements of each block combined, in memory of the grid."""
+    parts = _parts(array, identity)
+    found: Pull = force(
+        generate(parts.length, lambda b: reduce(op, parts.at(b), identity, check=check))
+    )
+    return found
+
+
+def _scan_of_grid(
+    op: Op, array: Pull, start: tuple[Any, Any], put: Put, *, exclusive: bool, check: bool
+) -> None:
+    """Prefixes by all blocks, in three launches; `start` is the neutral element, and what stands
+    before all."""
+    identity, before = start
+    sums, parts = _sums(op, array, identity, check), _parts(array, identity)
+    first = force(
+        generate(1, lambda _: scan(op, sums, identity, before, exclusive=True, check=False))
+    )
+
+    def block(b: Any) -> None:
+        base = b * trace().block_elements
+
+        def put_there(i: Any, value: Any) -> None:
+            when(base + i < array.length, lambda: put(base + i, value))
+
+        scan(
+            op, parts.at(b), identity, first.at(b), exclusive=exclusive, check=False
+        ).write(Put(put_there))
+
+    for_all(parts.length, block)
 
 
 class _Fold:

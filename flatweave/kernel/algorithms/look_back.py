@@ -21,8 +21,9 @@ from flatweave.kernel.algorithms.operators import Check, keep_law_over_blocks, o
 from flatweave.kernel.arrays.loops import seq_while
 from flatweave.kernel.arrays.pulls import Pull
 from flatweave.kernel.storage.stores import MEMORY_IN_TEXT, Memory, fill, need_memory
-from flatweave.kernel.writing.checks import Kind, guarded, kind_of_leaves, leaves_of
+from flatweave.kernel.writing.checks import guarded
 from flatweave.kernel.writing.code import Extent, emit, here, level, numbers, place, trace
+from flatweave.kernel.writing.elements import Kind, kind_of_leaves, leaves_of
 from flatweave.kernel_ir.arrays import Values
 from flatweave.kernel_ir.hierarchy import BLOCK, GRID, THREAD, Level
 from flatweave.kernel_ir.syntax import Acquire, Backoff, Release, Sync

@@ -23,8 +23,8 @@ from flatweave.frontend.values.tree import unflatten
 from flatweave.kernel.arrays.pulls import Pull, any_index, element_seen, static
 from flatweave.kernel.arrays.pushes import Put
 from flatweave.kernel.storage.stores import barrier, memory_of
-from flatweave.kernel.writing.checks import Kind, kind_of_leaves, leaves_of
 from flatweave.kernel.writing.code import emit, extent_of, here, numbers, trace
+from flatweave.kernel.writing.elements import Kind, floats, kind_of_leaves, leaves_of
 from flatweave.kernel_ir import arrays
 from flatweave.kernel_ir.arrays import UnitCode, Values
 from flatweave.kernel_ir.hierarchy import THREAD, ReduceAll, ScanAll, TryOperator, TryOverBlocks
@@ -97,11 +97,11 @@ def _owner(b: Builder, var: Var) -> Builder:
 
 
 def kind_of_elements(array: Pull) -> Kind:
-    """The kind of an array's elements, seen in one that nobody keeps."""
+    """The kind of an array's elements to combine, seen in one that nobody keeps."""
     code = UnitCode(here().builder, THREAD)
     code.hoists = False
     with entered(trace().scope_of(code)):
-        return kind_of_leaves(*leaves_of(array.at(any_index(code, array))))
+        return kind_of_leaves(*leaves_of(floats(array.at(any_index(code, array)))))
 
 
 # What reductions and scans of a block or warp rely on: that operators associate, and that a

@@ -14,16 +14,14 @@ from flatweave.base.dtypes import bool_, i64
 from flatweave.base.errors import DTypeError, NestingError
 from flatweave.frontend.elements.broadcasting import cast
 from flatweave.frontend.values.promotion import common
-from flatweave.frontend.values.scope import entered
+from flatweave.frontend.values.scope import Scope, entered
 from flatweave.frontend.values.tree import Tree, unflatten
 from flatweave.kernel.arrays.pulls import Pull, need_pull
 from flatweave.kernel.writing.checks import (
-    Kind,
     Known,
     failed_at,
     failed_in,
     is_endless,
-    leaves_of,
     need,
     need_space,
     until_it_fails,
@@ -40,6 +38,7 @@ from flatweave.kernel.writing.code import (
     trace,
     writing,
 )
+from flatweave.kernel.writing.elements import Kind, floats, leaves_of, leaves_of_both
 from flatweave.kernel_ir.arrays import UnitCode, level_of
 from flatweave.kernel_ir.hierarchy import BLOCK, GRID, THREAD, WARP, ForAll, Level
 from flatweave.terms.build import Builder, index
@@ -167,7 +166,7 @@ def _state(init: Any) -> tuple[Kind, list[Any]]:
     """The kind of a loop's state and its first value; nothing for None."""
     if init is None:
         return Kind(Tree("tuple"), ()), []
-    leaves, tree = leaves_of(init, "the state of a loop")
+    leaves, tree = leaves_of(floats(init), "the state of a loop")
     strong = [cast(leaf, leaf.element) for leaf in leaves]
     return Kind(tree, tuple(leaf.element for leaf in strong)), [leaf.atom for leaf in strong]
 
@@ -320,15 +319,13 @@ def cond(p: Any, then: Callable[[], Any], other: Callable[[], Any]) -> Any:
     condition = _condition(p, "the condition of cond")
     if isinstance(condition, Const):
         return then() if condition.value else other()
-    written = []
+    written: list[tuple[Scope, Any]] = []
     for fn, value in ((then, True), (other, False)):
         code = scope.builder.inner(optional=True)
         code.assume_condition(condition, value)
-        inner = made.scope_of(code)
-        with entered(inner):
-            leaves, tree = leaves_of(fn(), "what a branch of cond gives")
-        written.append((code, inner, leaves, tree))
-    (_, _, ours, tree), (_, _, theirs, theirs_tree) = written
+        with entered(made.scope_of(code)):
+            written.append((made.scope_of(code), fn()))
+    (ours, tree), (theirs, theirs_tree) = leaves_of_both(written)
     if tree != theirs_tree:
         raise DTypeError.here(
             "the branches of cond give values of different structure.",
@@ -336,11 +333,11 @@ def cond(p: Any, then: Callable[[], Any], other: Callable[[], Any]) -> Any:
         )
     dtypes = tuple(common((a, b))[0] for a, b in zip(ours, theirs, strict=True))
     ways = []
-    for code, inner, leaves, _ in written:
+    for (inner, _), leaves in zip(written, (ours, theirs), strict=True):
         with entered(inner):
             atoms = [cast(leaf, dtype).atom for leaf, dtype in zip(leaves, dtypes, strict=True)]
         inner.closed = True
-        ways.append((code, atoms, failed_in(inner)))
+        ways.append((inner.builder, atoms, failed_in(inner)))
     return Kind(tree, dtypes).value(_either(condition, ways))
 
 

@@ -25,13 +25,14 @@ from flatweave.frontend.elements.broadcasting import cast
 from flatweave.frontend.trace.run_time_checks import user_error
 from flatweave.frontend.trace.trace import Leaf
 from flatweave.frontend.values.array import Tracer, kind_of
-from flatweave.frontend.values.tree import LEAF, Tree, flatten, unflatten
+from flatweave.frontend.values.number_formats import STORED, is_short
+from flatweave.frontend.values.tree import Tree, flatten, unflatten
 from flatweave.kernel.arrays.chunks import flatten as one_row
 from flatweave.kernel.arrays.pulls import Pull, element_seen, rows, total
 from flatweave.kernel.arrays.pushes import Push
 from flatweave.kernel.storage.stores import Memory, read, written
-from flatweave.kernel.writing.checks import Kind
 from flatweave.kernel.writing.code import Extent, KernelTrace, extent_of, finish, number
+from flatweave.kernel.writing.elements import kind_of_dtype
 from flatweave.kernel_ir.syntax import Unit
 from flatweave.kernel_ir.text import print_unit
 from flatweave.kernel_ir.verify import verify
@@ -199,6 +200,14 @@ def trace_kernel(
     return KernelProgram(name, unit, plan, threads, simulate, machine, again, tried), tree
 
 
+def tree_on_host(written: KernelProgram, tree: Tree) -> Tree:
+    """The structure of the results, whose words of floats of 16 bits are floats for the host."""
+    found, around = flatten(unflatten(tree, written.plan.results), is_short)
+    return flatten(unflatten(
+        around, [STORED[leaf.element](leaf.words) if is_short(leaf) else leaf for leaf in found]
+    ))[1]  # fmt: skip
+
+
 def _param(var: Var) -> Param:
     if isinstance(var.type, BufferType):
         return Param(var.type.dtype, True)
@@ -209,8 +218,10 @@ def _param(var: Var) -> Param:
 def _argument(made: KernelTrace, leaf: Leaf) -> Any:
     """The array or number that stands for an argument; of rank n, arrays of arrays."""
     hint = "".join(c if c.isalnum() else "_" for c in leaf.name) or "x"
+    kind = kind_of_dtype(leaf.dtype)
+    (dtype,) = kind.dtypes
     if not leaf.shape:
-        return Tracer(made.scalar_param(hint, leaf.dtype), made.root)
+        return kind.value([made.scalar_param(hint, dtype)])
     extents: list[Extent] = []
     for extent in leaf.shape:
         n = made.scalar_param("n", i64)
@@ -218,9 +229,9 @@ def _argument(made: KernelTrace, leaf: Leaf) -> Any:
         made.root.extents.add(n)
         made.hints[n] = extent
         extents.append(Tracer(n, made.root))
-    buffer = made.root.bind(hint, BufferType(leaf.dtype))
+    buffer = made.root.bind(hint, BufferType(dtype))
     made.params.append(buffer)
-    flat = read((buffer,), Kind(LEAF, (leaf.dtype,)), total(tuple(extents)))
+    flat = read((buffer,), kind, total(tuple(extents)))
     if len(extents) == 1:
         return flat
     return rows(tuple(extents), lambda *at: flat.at(_ravel(at, extents)))

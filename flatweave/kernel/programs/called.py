@@ -35,7 +35,7 @@ from flatweave.frontend.trace.trace import Leaf
 from flatweave.frontend.values.array import kind_of
 from flatweave.frontend.values.chunked import Chunked
 from flatweave.frontend.values.number_formats import speaks_of_short
-from flatweave.frontend.values.promotion import dtype_of
+from flatweave.frontend.values.promotion import number_dtype
 from flatweave.frontend.values.scope import innermost
 from flatweave.frontend.values.tree import Tree
 from flatweave.kernel.arrays.pulls import Typed
@@ -45,6 +45,7 @@ from flatweave.kernel.programs.build import (
     schedule_for,
     simulated,
     trace_kernel,
+    tree_on_host,
     watched,
 )
 from flatweave.kernel.programs.in_programs import Inside, call_program, fused, program_of
@@ -135,7 +136,13 @@ class Kernel:
 
     def _inside(self, args: Any, kwargs: Any) -> Any:
         """A call in a jitted function: it fuses with what is around it where it can."""
-        _check_dtypes(self.__name__, (*args, *kwargs.values()))
+        values = (*args, *kwargs.values())
+        _expect_whole(self.__name__, values)
+        if speaks_of_short(values):
+            raise Unsupported.here(
+                f"an argument of the kernel {self.__name__} of floats of 16 bits, in a program.",
+                "Call the kernel outside of the program, or give it f32: xs.astype(fw.f32).",
+            )
         call = Inside(self.__name__, self.static, args, kwargs)
         self._expect_typed(call.described())
         body = functools.partial(call.body, self.__wrapped__)
@@ -222,10 +229,10 @@ class Kernel:
         target = target_named(name)
         traced, tree = self._traced(call, target)
         call.forget_values()  # the function may be traced once more, for the text of others
-        return Made(traced, tree, build(traced, target))
+        return Made(traced, tree_on_host(traced, tree), build(traced, target))
 
     def _traced(self, call: Call, target: Target) -> tuple[KernelProgram, Tree]:
-        _check_dtypes(self.__name__, call.values)
+        _expect_whole(self.__name__, call.values)
         leaves = leaves_of(call.values, call.names, frozenset())
         self._expect_typed(leaves)
         body = functools.partial(call.body, self.__wrapped__)
@@ -243,7 +250,7 @@ class Kernel:
             if not isinstance(wanted, Typed | DType):
                 continue
             is_array = isinstance(wanted, Typed)
-            dtype = dtype_of(wanted.dtype if isinstance(wanted, Typed) else wanted)
+            dtype = number_dtype(wanted.dtype if isinstance(wanted, Typed) else wanted)
             fits = leaf.dtype is dtype or (leaf.weak and not is_array)
             if not fits or bool(leaf.shape) is not is_array:
                 found = f"an array of {leaf.dtype.name}" if leaf.shape else f"one {leaf.dtype.name}"
@@ -258,19 +265,13 @@ class Kernel:
         return f"<kernel {self.__name__}>"
 
 
-def _check_dtypes(who: str, values: Sequence[Any]) -> None:
-    """Refuse floats of 16 bits, which a kernel would have to read as f32 one by one, and arrays in
-    chunks, over which only a jitted function goes."""
+def _expect_whole(who: str, values: Sequence[Any]) -> None:
+    """Refuse arrays in chunks, over which only a jitted function goes."""
     if any(isinstance(value, Chunked) for value in values):
         raise Unsupported.here(
             f"an argument of the kernel {who} that is in chunks.",
             "Give it chunk by chunk, [k(x) for x in xs]. A kernel whose blocks share no"
             " memory can be called in a function that is given chunks: fw.jit(lambda x: k(x)).",
-        )
-    if speaks_of_short(values):
-        raise Unsupported.here(
-            f"an argument of the kernel {who} of floats of 16 bits.",
-            "Give it f32, xs.astype(fw.f32), or the words: np.asarray(xs).view(np.uint16).",
         )
 
 
@@ -278,14 +279,14 @@ def _example(param: inspect.Parameter, who: str) -> Any:
     """An argument of the dtype and rank that a parameter's annotation says."""
     wanted = param.annotation
     if isinstance(wanted, Typed):
-        return np.zeros(0, dtype_of(wanted.dtype).numpy)
+        return np.zeros(0, number_dtype(wanted.dtype).numpy)
     if wanted is inspect.Parameter.empty:
         raise ArgumentError.here(
             f"the dtype of {param.name} of {who} is not known yet, and so there is no text.",
             f"Annotate it, {param.name}: fk.Pull[fw.f32]; or call {who} before, or ask for "
             f"{who}.stages(..).text.",
         )
-    return dtype_of(wanted).numpy.type(0)
+    return number_dtype(wanted).numpy.type(0)
 
 
 def kernel(

@@ -8,10 +8,12 @@ from typing import Any
 from flatweave.base.dtypes import DType, bool_, u32
 from flatweave.base.errors import ArgumentError, DTypeError, NestingError
 from flatweave.frontend.values.scope import Scope, entered
+from flatweave.frontend.values.tree import LEAF
 from flatweave.kernel.arrays.pulls import Pull
 from flatweave.kernel.storage.stores import MEMORY_IN_TEXT, Memory, need_memory, written
-from flatweave.kernel.writing.checks import Kind, guarded
+from flatweave.kernel.writing.checks import guarded
 from flatweave.kernel.writing.code import emit, here, level, number, place, trace
+from flatweave.kernel.writing.elements import Kind
 from flatweave.kernel_ir.arrays import UnitCode
 from flatweave.kernel_ir.hierarchy import BLOCK, GRID, THREAD, Level
 from flatweave.kernel_ir.memory_ops import ATOMIC, EXCHANGE, Atomic, AtomicUpdate, LockedUpdate
@@ -250,7 +252,8 @@ def _update(fn: str, m: Memory, i: Any, value: Any) -> Any:
     dtype = m.kind.dtypes[0]
     adds_bools = fn == "add" and dtype is bool_
     bitwise = fn in ("and", "or", "xor") and dtype.is_float
-    if len(m.buffers) != 1 or adds_bools or bitwise:
+    of_words = fn != EXCHANGE and m.kind.tree != LEAF  # floats of 16 bits, and tuples
+    if len(m.buffers) != 1 or of_words or adds_bools or bitwise:
         raise DTypeError.here(
             f"{what} updates one number that has such an operation, and the elements here are "
             f"{m.kind}.",

@@ -15,19 +15,12 @@ from flatweave.base.dtypes import DType
 from flatweave.base.errors import ArgumentError, NestingError, ShapeError
 from flatweave.base.plan import Site
 from flatweave.frontend.values.array import kind_of
-from flatweave.frontend.values.promotion import dtype_of
-from flatweave.frontend.values.tree import LEAF
+from flatweave.frontend.values.promotion import number_dtype
 from flatweave.kernel.arrays.pulls import Pull, static
 from flatweave.kernel.arrays.pushes import Put, pushed
-from flatweave.kernel.writing.checks import (
-    Kind,
-    guarded,
-    kind_of_leaves,
-    leaves_of,
-    need,
-    need_length,
-)
+from flatweave.kernel.writing.checks import guarded, need, need_length
 from flatweave.kernel.writing.code import Extent, emit, extent_of, here, level, place, trace
+from flatweave.kernel.writing.elements import Kind, kind_of_dtype, kind_of_leaves, leaves_of
 from flatweave.kernel_ir.hierarchy import GRID, MEMORY, THREAD
 from flatweave.kernel_ir.host import Alloc
 from flatweave.kernel_ir.syntax import Load, Store, Sync
@@ -295,7 +288,7 @@ def memory(n: Extent, dtype: Any) -> Memory:
     if level() is not GRID:
         static(n, f"memory of a {level().word}")
     need_length(n, "memory")
-    return memory_of(Kind(LEAF, (dtype_of(dtype),)), n)
+    return memory_of(kind_of_dtype(number_dtype(dtype)), n)
 
 
 def memory_of(kind: Kind, n: Extent) -> Memory:

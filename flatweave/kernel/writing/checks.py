@@ -8,37 +8,35 @@ conditions around them settle needs no test (`terms/inequalities.py`). All else 
 kernel runs. In code of the host a failure ends the program. In a kernel it is reported: the access
 is left out, its value is 0, loops that wait for a condition end, and the call raises the error.
 `@fk.kernel(checks=False)` leaves out the tests that cost time, but for those of the host.
-
-Elements of arrays are numbers, or trees of them such as tuples, stored as one array per leaf.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from flatweave.base.dtypes import DType, u64
-from flatweave.base.errors import ArgumentError, DTypeError, IndexOutOfBounds, ShapeError
+from flatweave.base.errors import IndexOutOfBounds, ShapeError
 from flatweave.base.plan import CHECK_ERROR, Site
 from flatweave.base.pretty import counted
 from flatweave.base.records import record
 from flatweave.frontend.elements.broadcasting import cast
 from flatweave.frontend.trace.run_time_checks import KERNEL_INDEX, KERNEL_SHAPE, check_message
-from flatweave.frontend.values.array import Tracer, kind_of
+from flatweave.frontend.values.array import Tracer
 from flatweave.frontend.values.scope import Scope, entered
-from flatweave.frontend.values.tree import Tree, flatten, paths, spelled, unflatten
+from flatweave.frontend.values.tree import flatten, unflatten
 from flatweave.kernel.writing.code import (
     Extent,
     KernelTrace,
     extent_of,
     here,
-    number,
     numbers,
     place,
     unit_of,
     writing,
 )
+from flatweave.kernel.writing.elements import leaves_of
 from flatweave.kernel_ir.arrays import level_of
 from flatweave.kernel_ir.hierarchy import GRID
 from flatweave.kernel_ir.syntax import Report
@@ -46,63 +44,6 @@ from flatweave.terms.build import Builder, index
 from flatweave.terms.control import If
 from flatweave.terms.inequalities import is_at_least, is_index
 from flatweave.terms.syntax import Atom, Const, Op, Var, constant
-
-
-@record(eq=True)
-class Kind:
-    """What an array's elements are: their structure, and the dtype of each leaf."""
-
-    tree: Tree
-    dtypes: tuple[DType, ...]
-
-    def value(self, atoms: Sequence[Atom]) -> Any:
-        """An element made of its leaves."""
-        return unflatten(self.tree, numbers(atoms))
-
-    def atoms(self, value: Any, what: str = "an element") -> list[Atom]:
-        """The leaves of an element, in these dtypes; Python numbers take them.
-
-        Raises DTypeError for an element of another kind.
-        """
-        found, tree = leaves_of(value, what)
-        if tree != self.tree or any(
-            leaf.element is not dtype and not leaf.weak
-            for leaf, dtype in zip(found, self.dtypes, strict=True)
-        ):
-            raise DTypeError.here(
-                f"{what} is {spelled(tree, [leaf.element.name for leaf in found])}, where others "
-                f"are {self}.",
-                "Convert it with astype, so that all elements of an array are alike.",
-            )
-        return [
-            cast(leaf, dtype).atom for leaf, dtype in zip(found, self.dtypes, strict=True)
-        ]
-
-    def __str__(self) -> str:
-        return spelled(self.tree, [dtype.name for dtype in self.dtypes])
-
-
-def leaves_of(value: Any, what: str = "an element") -> tuple[list[Tracer], Tree]:
-    """An element's leaves as numbers, and the structure around them."""
-    found, tree = flatten(value)
-    if not found:
-        raise ArgumentError.here(
-            f"{what} is {tree}, which holds no number.", "Give a number, or a tuple of numbers."
-        )
-    names = paths(tree, what)
-    for leaf, name in zip(found, names, strict=True):
-        if type(leaf).__name__ in ("Pull", "Push"):
-            raise ArgumentError.here(
-                f"{name} is {kind_of(leaf)} where a number is needed.",
-                "Give the units below an array each with pconcat, or index it.",
-            )
-    return [number(leaf, name) for leaf, name in zip(found, names, strict=True)], tree
-
-
-def kind_of_leaves(found: Sequence[Tracer], tree: Tree) -> Kind:
-    """The kind of an element with these leaves."""
-    return Kind(tree, tuple(leaf.element for leaf in found))
-
 
 Act = Callable[[Any], Any]
 FROM_ZERO = (
