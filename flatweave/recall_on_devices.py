@@ -27,7 +27,7 @@ from flatweave.recall import Kept, Recalled, add_sites, calls_of, get, plain_cal
 from flatweave.runtime.cache import process_cache
 from flatweave.runtime.devices.cuda import device as cuda_device
 from flatweave.runtime.devices.device import Device
-from flatweave.runtime.devices.launches import Kernels, Launchable
+from flatweave.runtime.devices.launches import Fits, Kernels, Launchable
 from flatweave.runtime.devices.opencl import device as opencl_device
 from flatweave.runtime.devices.programs import HostProgram
 from flatweave.runtime.image import Unfit
@@ -75,9 +75,12 @@ class KeptOnDevice(Kept):
     ) -> None:
         """Store kernels that were compiled together, and the sites where they report errors."""
         kernels = tuple(
-            (name, each.text, each.name, each.threads, each.claims, each.reports)
+            (
+                name, each.text, each.name, each.threads, each.claims, each.reports,
+                each.fits and tuple(each.fits),
+            )
             for name, each in made.items()
-        )
+        )  # fmt: skip
         try:
             put(self.group_name(names), (kernels, self.plain_sites(plan)))
         except Unfit:
@@ -112,8 +115,10 @@ class KeptOnDevice(Kept):
         try:
             kernels, sites = content
             found = {
-                name: Launchable(text, device.load(text), symbol, threads, claims, reports)
-                for name, text, symbol, threads, claims, reports in kernels
+                name: Launchable(
+                    text, device.load(text), symbol, threads, claims, reports, fits and Fits(*fits)
+                )
+                for name, text, symbol, threads, claims, reports, fits in kernels
             }
             add_sites(plan, self.sites(sites))
             return found

@@ -141,8 +141,8 @@ def _none(*given: object) -> Any:
     return {}
 
 
-ON_OPENCL = _on(lambda index: opencl_devices.device(index), lambda unit: opencl.emit(unit))
-ON_CUDA = _on(lambda index: cuda_devices.device(index), lambda unit: cuda.emit(unit))
+ON_OPENCL = _on(lambda index: opencl_devices.device(index), lambda *unit: opencl.emit(*unit))
+ON_CUDA = _on(lambda index: cuda_devices.device(index), lambda *unit: cuda.emit(*unit))
 TARGETS = {
     target.name: target
     for target in (

@@ -49,9 +49,9 @@ FW_FN uint32_t fw_match(uint32_t number, int bits) {
 """
 
 
-def emit(unit: Unit) -> str:
-    """The text of a module with all kernels of the unit."""
-    return emit_unit(unit, CUDA_C)
+def emit(unit: Unit, wide: bool = False) -> str:
+    """The text of a module with all kernels of the unit, `wide` with indices of 64 bits."""
+    return emit_unit(unit, CUDA_C, wide)
 
 
 def _exchange(e: KernelText, values: Values, source: str) -> list[str]:

@@ -41,9 +41,9 @@ SYNC = "barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);"
 ATOMICS = {"minimum": "min", "maximum": "max", "exchange": "xchg"}
 
 
-def emit(unit: Unit) -> str:
-    """The text of a program with all kernels of the unit."""
-    return emit_unit(unit, OPENCL_C)
+def emit(unit: Unit, wide: bool = False) -> str:
+    """The text of a program with all kernels of the unit, `wide` with indices of 64 bits."""
+    return emit_unit(unit, OPENCL_C, wide)
 
 
 def _exchange(e: KernelText, values: Values, source: str) -> list[str]:

@@ -160,6 +160,11 @@ class VariableNames:
             self._names[var] = self.fresh(var.name)
         return self._names[var]
 
+    def again(self, var: Var) -> str:
+        """Another name for a variable from here on, for its low bits."""
+        self._names[var] = self.fresh(f"low_{self.of(var)}")
+        return self._names[var]
+
     def share(self, var: Var, other: Var) -> str:
         """One name for two variables: a loop's state, and its result after the loop."""
         self._names[var] = self.of(other)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from flatweave.base.dtypes import DType, i64
+from flatweave.base.dtypes import DType, i32, i64, u32
 from flatweave.base.errors import CompilerBug
 from flatweave.codegen.c.dialect import Dialect, VariableNames, literal, scalar_type, stored
+from flatweave.codegen.c.index_width import WIDE, Narrowed, is_modular
 from flatweave.kernel_ir import syntax as k
 from flatweave.kernel_ir.hierarchy import LEVELS, THREAD, WARP
 from flatweave.kernel_ir.op import dtype_in
@@ -31,6 +32,12 @@ from flatweave.terms.traverse import atoms_in, free_vars, walk_lets
 # control is C's own. What each op becomes is said in the files around this one.
 
 
+PLAIN = {"add": "+", "sub": "-", "mul": "*"}
+"""Of integers that do not wrap, as C may assume: then an address is known from its neighbour's."""
+NATURAL = ("floordiv", "mod")
+"""Faster without a sign."""
+BY_WIDTH = ("clz", "ctz", "popcount", "not", "shl", "mul_hi")
+"""The result depends on how many bits the operand has."""
 Handler = Callable[["CEmitter", Let], None]
 Handlers = Mapping[type[Op], Handler]
 
@@ -40,13 +47,14 @@ class CEmitter:
 
     def __init__(
         self, dialect: Dialect, handlers: Handlers, helpers: dict[str, None],
-        threads: int, width: int,
+        threads: int, width: int, narrowed: Narrowed = WIDE,
     ) -> None:  # fmt: skip
         self.dialect = dialect
         self.handlers = handlers
         self.helpers = helpers
         self.threads = threads
         self.width = width
+        self.narrowed = narrowed
         self.names = VariableNames()
         self.lines: list[str] = []
         self.shared: dict[str, str] = {}
@@ -87,15 +95,46 @@ class CEmitter:
         """An atom as an expression."""
         return literal(atom) if isinstance(atom, Const) else self.names.of(atom)
 
+    def wide(self, atom: Atom) -> str:
+        """An atom in the type that it has in the kernel."""
+        return f"(int64_t){self.atom(atom)}" if self.is_narrow(atom) else self.atom(atom)
+
+    def narrow(self, atom: Atom) -> str:
+        """The low 32 bits of an integer."""
+        if isinstance(atom, Const):
+            return literal(Const((int(atom.value) + (1 << 31)) % (1 << 32) - (1 << 31), i32))
+        return self.atom(atom) if self.is_narrow(atom) else f"(int32_t){self.atom(atom)}"
+
+    def index(self, atom: Atom) -> str:
+        """A position in memory: where the kernel takes 32 bits for any, so do all."""
+        return self.narrow(atom) if self.narrowed.fits is not None else self.atom(atom)
+
+    def is_narrow(self, atom: Atom) -> bool:
+        """Whether an integer of 64 bits is computed in 32."""
+        return isinstance(atom, Var) and atom in self.narrowed.all
+
+    def is_bounded(self, atom: Atom) -> bool:
+        """Whether an integer has 32 bits and is the value, not only its low bits."""
+        if isinstance(atom, Const):
+            return atom.dtype is i64 and abs(int(atom.value)) < 1 << 31
+        return atom in self.narrowed.bounded
+
+    def is_natural(self, atom: Atom) -> bool:
+        """Whether a bounded integer is never negative."""
+        return int(atom.value) >= 0 if isinstance(atom, Const) else atom in self.narrowed.natural
+
+    def dtype(self, var: Var) -> DType:
+        """The type that a scalar variable has in the text."""
+        return i32 if self.is_narrow(var) else scalar_type(var.type)
+
     def define(self, var: Var, expression: str) -> None:
         """Bind a variable to the value of an expression."""
-        dtype = scalar_type(var.type)
-        self.line(f"const {dtype.c} {self.names.of(var)} = {expression};")
+        self.line(f"const {self.dtype(var).c} {self.names.of(var)} = {expression};")
 
     def declare(self, variables: Sequence[Var]) -> None:
         """State variables that are assigned later."""
         for var in variables:
-            self.line(f"{scalar_type(var.type).c} {self.names.of(var)};")
+            self.line(f"{self.dtype(var).c} {self.names.of(var)};")
 
     def temporary(self, dtype: DType, expression: str, hint: str = "fw_t") -> str:
         """A new named variable that holds a value."""
@@ -157,14 +196,25 @@ class CEmitter:
 def emit_apply(e: CEmitter, let: Let) -> None:
     """z = x + y, as the scalar table spells it for the operands' dtype."""
     op: Apply = let.op  # type: ignore[assignment]
-    dtype = scalar_type(op.args[1 if op.fn == "select" else 0].type)
-    e.define(let.vars[0], e.spell(TABLE[op.fn].c(dtype), [e.atom(arg) for arg in op.args]))
+    var, args = let.vars[0], [arg for arg in op.args if arg.type is i64]
+    is_bounded = bool(args) and all(map(e.is_bounded, args))
+    if is_bounded and var in e.narrowed.bounded and op.fn in PLAIN:
+        return e.define(var, f"({e.narrow(args[0])} {PLAIN[op.fn]} {e.narrow(args[1])})")
+    if (e.is_narrow(var) and is_modular(op)) or (
+        is_bounded and op.fn not in BY_WIDTH and (var.type is not i64 or e.is_narrow(var))
+    ):
+        dtype = u32 if op.fn in NATURAL and all(map(e.is_natural, args)) else i32
+        texts = [e.narrow(arg) if arg.type is i64 else e.atom(arg) for arg in op.args]
+    else:
+        dtype = scalar_type(op.args[1 if op.fn == "select" else 0].type)
+        texts = [e.wide(arg) for arg in op.args]
+    e.define(var, e.spell(TABLE[op.fn].c(dtype), texts))
 
 
 def emit_cast(e: CEmitter, let: Let) -> None:
     """A conversion, as the scalar table spells it."""
     op: Cast = let.op  # type: ignore[assignment]
-    e.define(let.vars[0], e.spell(c_cast(scalar_type(op.arg.type), op.dtype), [e.atom(op.arg)]))
+    e.define(let.vars[0], e.spell(c_cast(scalar_type(op.arg.type), op.dtype), [e.wide(op.arg)]))
 
 
 # -- control --------------------------------------------------------------------------------------
@@ -189,10 +239,11 @@ def emit_for(e: CEmitter, let: Let) -> None:
     op: For = let.op  # type: ignore[assignment]
     counter, *state = op.body.params
     targets, dtypes = _begin_state(e, let.vars, state, op.init)
-    dtype = scalar_type(counter.type)
-    wide = dtype if dtype.bits == 64 else i64
+    dtype = e.dtype(counter)
+    wide = dtype if dtype.bits == 64 or e.is_narrow(counter) else i64
     i = e.names.fresh(counter.name) if wide is not dtype else e.names.of(counter)
-    lo, hi, step = (f"({wide.c}){e.atom(x)}" if wide is not dtype else e.atom(x)
+    spell = e.narrow if e.is_narrow(counter) else e.wide
+    lo, hi, step = (f"({wide.c}){e.atom(x)}" if wide is not dtype else spell(x)
                     for x in (op.lo, op.hi, op.step))  # fmt: skip
     if _keeps_registers(op):
         e.line("#pragma unroll")
@@ -237,7 +288,7 @@ def _begin_state(
 
 
 def _targets(e: CEmitter, variables: Sequence[Var]) -> tuple[list[str], list[DType]]:
-    return [e.names.of(v) for v in variables], [scalar_type(v.type) for v in variables]
+    return [e.names.of(v) for v in variables], [e.dtype(v) for v in variables]
 
 
 # -- position -------------------------------------------------------------------------------------
@@ -264,8 +315,10 @@ def _assignment(
 def emit_lane(e: CEmitter, let: Let) -> None:
     """base + the number of this lane, or base minus it."""
     op: k.Lane = let.op  # type: ignore[assignment]
-    sign = "-" if op.reverse else "+"
-    e.define(let.vars[0], f"{e.atom(op.base)} {sign} fw_lane")
+    sign, var = "-" if op.reverse else "+", let.vars[0]
+    if not e.is_narrow(var) or (var in e.narrowed.bounded and e.is_bounded(op.base)):
+        return e.define(var, f"{e.atom(op.base)} {sign} fw_lane")
+    e.define(var, f"(int32_t)((uint32_t){e.narrow(op.base)} {sign} (uint32_t)fw_lane)")
 
 
 def emit_block_index(e: CEmitter, let: Let) -> None:

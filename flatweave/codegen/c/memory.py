@@ -49,14 +49,18 @@ def from_memory(dtype: DType, text: str) -> str:
 def emit_load(e: CEmitter, let: Let) -> None:
     """buffer[index]"""
     op: k.Load = let.op  # type: ignore[assignment]
-    text = f"{e.names.of(op.buffer)}[{e.atom(op.index)}]"
+    text = f"{e.names.of(op.buffer)}[{e.index(op.index)}]"
     e.define(let.vars[0], from_memory(dtype_in(op.buffer), text))
 
 
 def emit_load_near(e: CEmitter, let: Let) -> None:
     """buffer[base + offset]"""
     op: k.LoadNear = let.op  # type: ignore[assignment]
-    text = f"{e.names.of(op.buffer)}[{e.atom(op.base)} + {e.atom(op.offset)}]"
+    base, offset = e.index(op.base), e.index(op.offset)
+    place = f"{base} + {offset}"
+    if e.narrowed.fits is not None:
+        place = f"(int32_t)((uint32_t){base} + (uint32_t){offset})"
+    text = f"{e.names.of(op.buffer)}[{place}]"
     e.define(let.vars[0], from_memory(dtype_in(op.buffer), text))
 
 
@@ -68,13 +72,13 @@ def emit_store(e: CEmitter, let: Let) -> None:
     """buffer[index] = value"""
     op: k.Store = let.op  # type: ignore[assignment]
     value = to_memory(dtype_in(op.buffer), e.atom(op.value))
-    e.one_lane(f"{e.names.of(op.buffer)}[{e.atom(op.index)}] = {value};")
+    e.one_lane(f"{e.names.of(op.buffer)}[{e.index(op.index)}] = {value};")
 
 
 def emit_in_turn(e: CEmitter, let: Let) -> None:
     """buffer[index * count + k] = values[k]"""
     op: StoreInTurn = let.op  # type: ignore[assignment]
-    name, dtype, first = e.names.of(op.buffer), dtype_in(op.buffer), e.atom(op.index)
+    name, dtype, first = e.names.of(op.buffer), dtype_in(op.buffer), e.index(op.index)
     for number, atom in enumerate(op.values_):
         place = f"{first} * {len(op.values_)} + {number}"
         e.one_lane(f"{name}[{place}] = {to_memory(dtype, e.atom(atom))};")
@@ -103,7 +107,7 @@ def emit_atomic(e: CEmitter, let: Let) -> None:
     name, helpers = atomic_helper(e.dialect, op.fn, dtype, space)
     for helper in helpers:
         e.helpers.setdefault(helper)
-    at = f"{e.names.of(op.buffer)} + {e.atom(op.index)}"
+    at = f"{e.names.of(op.buffer)} + {e.index(op.index)}"
     e.define(let.vars[0], f"{name}({at}, {to_memory(dtype, e.atom(op.value))})")
 
 
@@ -113,7 +117,7 @@ def emit_acquire(e: CEmitter, let: Let) -> None:
     var = let.vars[0]
     _check_word(scalar_type(var.type))
     e.line(f"int64_t {e.names.of(var)} = 0;")
-    at = f"{e.names.of(op.buffer)} + {e.atom(op.index)}"
+    at = f"{e.names.of(op.buffer)} + {e.index(op.index)}"
     e.line(e.dialect.acquire.format(to=e.names.of(var), at=at))
 
 
@@ -123,7 +127,7 @@ def emit_acquire_lanes(e: CEmitter, let: Let) -> None:
     var = let.vars[0]
     _check_word(scalar_type(var.type))
     e.line(f"int64_t {e.names.of(var)} = 0;")
-    at = f"{e.names.of(op.buffer)} + {e.atom(op.index)}"
+    at = f"{e.names.of(op.buffer)} + {e.index(op.index)}"
     e.line(e.dialect.acquire_lanes.format(to=e.names.of(var), at=at))
 
 
@@ -150,7 +154,7 @@ def emit_store_whole(e: CEmitter, let: Let) -> None:
 
 
 def _whole(e: CEmitter, text: str, buffer: Var, index: Atom, names: list[str]) -> str:
-    place = e.atom(index) if len(names) == 1 else f"{len(names)} * {e.atom(index)}"
+    place = e.index(index) if len(names) == 1 else f"{len(names)} * {e.index(index)}"
     at = f"{e.names.of(buffer)} + {place}"
     return text.format(at=at, first=names[0], second=names[-1])
 
@@ -159,7 +163,7 @@ def emit_release(e: CEmitter, let: Let) -> None:
     """A release store by the first lane of the warp."""
     op: k.Release = let.op  # type: ignore[assignment]
     _check_word(dtype_in(op.buffer))
-    at = f"{e.names.of(op.buffer)} + {e.atom(op.index)}"
+    at = f"{e.names.of(op.buffer)} + {e.index(op.index)}"
     e.one_lane(e.dialect.release.format(at=at, value=e.atom(op.value)))
 
 
@@ -195,7 +199,7 @@ def emit_atomic_update(e: CEmitter, let: Let) -> None:
     dtype = dtype_in(op.buffer)
     swap = Swap(dtype, space_of(e.dialect, op.buffer))
     e.open("{")
-    for line in swap.begin(f"{e.names.of(op.buffer)} + {e.atom(op.index)}"):
+    for line in swap.begin(f"{e.names.of(op.buffer)} + {e.index(op.index)}"):
         e.line(line)
     e.open("for (;;) {")
     old = e.temporary(dtype, swap.old, "old")
@@ -216,7 +220,7 @@ def emit_locked_update(e: CEmitter, let: Let) -> None:
         raise CompilerBug("locks in other memory than what they protect", where=let.where)
     space = e.dialect.shared_space if shared else GLOBAL
     fence = e.dialect.shared_fence if shared else "FW_FENCE();"
-    at = e.atom(op.index)
+    at = e.index(op.index)
     e.open("{")
     e.line(f"{space} uint32_t *lock = {e.names.of(op.locks)} + ({at} & {op.stripes - 1});")
     e.open("for (int done = 0; !done;) {")

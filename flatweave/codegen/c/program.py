@@ -14,6 +14,7 @@ from flatweave.codegen.c.dialect import Dialect, stored
 from flatweave.codegen.c.emitter import HANDLERS as SCALAR_HANDLERS
 from flatweave.codegen.c.emitter import CEmitter, Handlers
 from flatweave.codegen.c.host_steps import host_steps
+from flatweave.codegen.c.index_width import WIDE, Narrowed, narrowed
 from flatweave.codegen.c.memory import HANDLERS as MEMORY_HANDLERS
 from flatweave.codegen.c.warp import HANDLERS as WARP_HANDLERS
 from flatweave.kernel_ir import syntax as k
@@ -24,7 +25,7 @@ from flatweave.kernel_ir.syntax import Kernel, Unit
 from flatweave.kernel_ir.warp_ops import LoadTile
 from flatweave.runtime.deep_stack import check_wanted, on_deep_stack
 from flatweave.runtime.devices.device import Device, Module
-from flatweave.runtime.devices.launches import Kernels, Launchable
+from flatweave.runtime.devices.launches import IN_64_BITS, Kernels, Launchable
 from flatweave.runtime.devices.programs import HostProgram
 from flatweave.scalar.c_text import C_PRELUDE
 from flatweave.terms.syntax import BufferType, Let, Var
@@ -71,28 +72,37 @@ def shape_of(kernel: k.Kernel) -> Shape:
     return Shape(kernel.warps * WARP, claims, tuple(sites))
 
 
-def emit_unit(unit: k.Unit, dialect: Dialect) -> str:
-    """The text of all kernels, the functions they call before them."""
+def emit_unit(unit: k.Unit, dialect: Dialect, wide: bool = False) -> str:
+    """The text of all kernels, the functions they call before them; `wide` computes all indices in
+    64 bits."""
     helpers: dict[str, None] = {}
-    kernels = [_kernel(kernel, dialect, helpers) for kernel in unit.complete().kernels]
+    kernels = [
+        _kernel(kernel, dialect, helpers, WIDE if wide else narrowed(kernel))
+        for kernel in unit.complete().kernels
+    ]
     return "\n".join([dialect.prelude + C_PRELUDE, *helpers, *kernels])
 
 
-def _kernel(kernel: k.Kernel, dialect: Dialect, helpers: dict[str, None]) -> str:
+def _kernel(
+    kernel: k.Kernel, dialect: Dialect, helpers: dict[str, None], indices: Narrowed
+) -> str:
     for let in _lanes(kernel):
         if let.op.width not in (1, WARP):  # type: ignore[attr-defined]
             raise CompilerBug(f"{kernel.name} has {let.op.width} lanes, not {WARP}")  # type: ignore[attr-defined]
     shape = shape_of(kernel)
-    e = CEmitter(dialect, HANDLERS, helpers, shape.threads, WARP)
+    e = CEmitter(dialect, HANDLERS, helpers, shape.threads, WARP, indices)
     params = [f"{dialect.global_pointer.format(type='int64_t')}fw_status"]
     if shape.claims:
         params.append(f"{dialect.global_pointer.format(type='uint32_t')}fw_claim")
     written = set(_written(kernel))
     params += [_param(e, dialect, var, written) for var in kernel.params]
+    low = [(e.names.of(var), e.names.again(var)) for var in kernel.params if e.is_narrow(var)]
     e.body(kernel.body)
     body, e.lines = e.lines, []
     e.state_position()
     e.line(GATE)
+    for given, name in low:
+        e.line(f"const int32_t {name} = (int32_t){given};")
     if shape.claims:
         e.line(dialect.claim)
     else:
@@ -137,12 +147,14 @@ def _param(e: CEmitter, dialect: Dialect, var: Var, written: Set[Var]) -> str:
 #
 #     launch k ..     the first time: the kernels of k's group (`kernel_ir/host.py`) are
 #                     written and emitted as one text, which the device's compiler makes a module of
+#                     the first time with extents beyond 32 bits: k alone, its indices in 64 bits
 #
 # A kernel that no call needs costs nothing. What is made later is made under the switches of the
 # time when the program was compiled.
 
 
-Emit = Callable[[Unit], str]
+Emit = Callable[[Unit, bool], str]
+"""The text of a unit, whose indices may have to be of 64 bits."""
 
 
 def program_of(
@@ -166,20 +178,25 @@ def _made(
 ) -> dict[str, Launchable]:
     kernels: list[Kernel] = []
     timer.expect(len(names))
+    wide = names[0].endswith(IN_64_BITS)
     for name in names:
         with timer.stage("lower"):
-            kernels.append(unit.kernel(name))
+            kernels.append(unit.kernel(name.removesuffix(IN_64_BITS)))
         check_wanted()
     with timer.stage("emit"):
-        text = emit(Unit(unit.host, tuple(kernels)))
+        text = emit(Unit(unit.host, tuple(kernels)), wide)
     check_wanted()
     with timer.stage("compile"):
         module = device.load(text)
     timer.finish(len(names))
-    return {kernel.name: _launchable(kernel, text, module) for kernel in kernels}
+    return {
+        name: _launchable(kernel, text, module, wide)
+        for name, kernel in zip(names, kernels, strict=True)
+    }
 
 
-def _launchable(kernel: Kernel, text: str, module: Module) -> Launchable:
+def _launchable(kernel: Kernel, text: str, module: Module, wide: bool) -> Launchable:
     shape = shape_of(kernel)
     name = kernel_symbol(kernel.name)
-    return Launchable(text, module, name, shape.threads, shape.claims, shape.reports)
+    fits = None if wide else narrowed(kernel).fits
+    return Launchable(text, module, name, shape.threads, shape.claims, shape.reports, fits)

@@ -174,7 +174,8 @@ def emit_compact(e: CEmitter, let: Let) -> None:
     e.open(f"if ({keep}) {{")
     rank = e.dialect.popcount.format(f"({bits} & ((1U << fw_lane) - 1U))")
     place = e.names.fresh("fw_place")
-    e.line(f"const int64_t {place} = {e.atom(op.base)} + {rank};")
+    e.line(f"const {'int64_t' if e.narrowed.fits is None else 'int32_t'} {place} ="
+           f" {e.index(op.base)} + {rank};")
     for buffer, value in zip(op.buffers, op.values_, strict=True):
         text = to_memory(dtype_in(buffer), e.atom(value))
         e.line(f"{e.names.of(buffer)}[{place}] = {text};")

@@ -153,7 +153,8 @@ def warp_share(
     are contiguous, in the order of the warps. A warp whose part is short idles.
     """
     step = width * machine.warps
-    steps = b.apply("floordiv", b.add(b.sub(hi, lo), index(step - 1)), index(step))
+    length = b.apply("maximum", b.sub(hi, lo), index(0))
+    steps = b.apply("floordiv", b.add(length, index(step - 1)), index(step))
     part = b.mul(steps, index(width))
     ahead = b.mul(warp_index(b, machine), part)
     first = b.apply("minimum", b.add(lo, ahead), hi)
@@ -274,8 +275,8 @@ class MaskedSteps:
 
     def lanes(self, b: Builder, base: Atom, width: int, limit: Atom) -> tuple[Atom, Atom | None]:
         i: Atom = b.emit(Lane(base))[0] if width > 1 else base
-        active = b.apply("lt", i, limit)
-        return b.apply("minimum", i, b.sub(limit, index(1))), active
+        last = b.apply("maximum", b.sub(limit, index(1)), index(0))
+        return b.apply("minimum", i, last), b.apply("lt", i, limit)
 
     def lanes_back(
         self, b: Builder, last: Atom, base: Atom, width: int, limit: Atom

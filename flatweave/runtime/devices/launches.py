@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,6 +20,39 @@ from flatweave.runtime.devices.memory import Memory
 # kernels["scale"]      what a launch must know of it; made now, with its group, if it is not yet
 
 
+# A kernel whose indices are computed in 32 bits says for which launches that holds; for others
+# there is kernels["scale in 64 bits"], which is compiled when one comes.
+
+
+IN_64_BITS = " in 64 bits"
+LIMIT = 1 << 31
+GRID_ITSELF = -1
+
+
+class Fits(NamedTuple):
+    """What must hold of a launch, whose grid has the number -1 and whose arguments the others:
+    `more` and each product, times its factor, add up to less than 2**31; `scalars` are no less
+    than 0; and the arguments in `memory` have no more bytes than it says."""
+
+    more: int
+    products: tuple[tuple[int, tuple[int, ...]], ...]
+    scalars: tuple[int, ...]
+    memory: tuple[tuple[int, int], ...]
+
+    def holds(self, grid: int, args: Sequence[Any]) -> bool:
+        """Whether it does."""
+        total = self.more
+        for times, numbers in self.products:
+            for number in numbers:
+                times *= grid if number == GRID_ITSELF else int(args[number])
+            total += times
+        return (
+            total < LIMIT
+            and all(args[number] >= 0 for number in self.scalars)
+            and all(args[number].size <= size for number, size in self.memory)
+        )
+
+
 @record(eq=True)
 class Launchable:
     """A kernel in a module of the device, which has a text, and what a launch must know of it."""
@@ -30,6 +63,7 @@ class Launchable:
     threads: int
     claims: bool
     reports: tuple[int, ...]  # the sites where it may
+    fits: Fits | None = None
 
 
 Keep = Callable[[Sequence[str], Mapping[str, "Launchable"]], None]
@@ -54,7 +88,7 @@ class Kernels(dict[str, Launchable]):
     def __missing__(self, name: str) -> Launchable:
         with self._lock:
             if name not in self:
-                group = self._groups[name]
+                group = self._groups.get(name, (name,))
                 made = self._make(group)
                 self.update(made)
                 if self.keep is not None:

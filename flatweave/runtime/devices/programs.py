@@ -33,7 +33,16 @@ from flatweave.runtime.devices.arrays import (
     read_status,
 )
 from flatweave.runtime.devices.device import Device
-from flatweave.runtime.devices.launches import Kernels, Launchable, Turns, Work, kept, note, perform
+from flatweave.runtime.devices.launches import (
+    IN_64_BITS,
+    Kernels,
+    Launchable,
+    Turns,
+    Work,
+    kept,
+    note,
+    perform,
+)
 from flatweave.runtime.devices.memory import Memory
 
 ZERO = np.uint8(0)
@@ -137,6 +146,8 @@ class Running:
         if self._works is not None and name not in self.kernels:
             self._make(name)
         kernel = self.kernels[name]
+        if kernel.fits is not None and not kernel.fits.holds(grid, args):
+            return self.launch(name + IN_64_BITS, grid, args)
         given: list[Any] = [self._report_to(kernel)]
         if kernel.claims:
             given.append(self._zeros(np.uint32().nbytes))
