@@ -17,15 +17,19 @@ from flatweave.base.dtypes import DType, i64
 from flatweave.kernel_ir import syntax as k
 from flatweave.kernel_ir.warp_ops import CountLanes
 from flatweave.runtime.devices.launches import LIMIT
-from flatweave.terms.bounds import Sum, bounds_of
+from flatweave.terms.bounds import bounds_of
+from flatweave.terms.build import index
 from flatweave.terms.control import Apply, Cast, For, If, While
 from flatweave.terms.syntax import Atom, Const, Lambda, Let, Op, Var
 
 WARP = 32
 GRID = Var("grid", i64)
 
-Bound = Sum[tuple[Var, ...]]
-"""A polynomial with coefficients of at least 0: how often each product of variables is added."""
+Term = tuple[tuple[Var, int], ...]
+"""A product of variables, each with its exponent, which is negative where it divides."""
+Bound = Mapping[Term, float]
+"""A polynomial: how often each product is added, and () for a constant. None is negative, and those
+after divisions are no integers."""
 
 
 class Range(NamedTuple):
@@ -35,7 +39,7 @@ class Range(NamedTuple):
     above: Bound
 
 
-ZERO: Bound = Sum({})
+ZERO: Bound = {}
 
 
 class Ranges:
@@ -46,7 +50,7 @@ class Ranges:
         self._made: dict[Var, Op] = {}
         self._warps = kernel.warps
         for param in kernel.params:
-            self._know(param, Range(ZERO, Sum({(param,): 1})))
+            self._know(param, Range(ZERO, {((param, 1),): 1}))
         self._body(kernel.body)
 
     def atom(self, atom: Atom) -> Range | None:
@@ -74,7 +78,7 @@ class Ranges:
             case Cast() | CountLanes() if let.vars[0].type is i64:
                 self._know(let.vars[0], self._computed(let.vars[0], op))
             case k.BlockIndex():
-                self._know(let.vars[0], Range(ZERO, Sum({(GRID,): 1})))
+                self._know(let.vars[0], Range(ZERO, {((GRID, 1),): 1}))
             case k.WarpIndex():
                 self._know(let.vars[0], _constant(0, self._warps - 1))
             case k.Lane(base=base, reverse=reverse):
@@ -103,7 +107,7 @@ class Ranges:
         first, last, each = self.atom(lo), self.atom(hi), self.atom(step)
         if first is None or last is None or each is None or each.below != ZERO:
             return None
-        return Range(first.below, common(first.above, last.above.plus(each.above)))
+        return Range(first.below, common(first.above, _plus(last.above, each.above)))
 
     def _computed(self, var: Var, op: Op) -> Range | None:
         """By the dtypes and constants that it is made of."""
@@ -119,13 +123,11 @@ class Ranges:
         rule = RULES.get(op.fn)
         if rule is None or len(args) not in (1, 2):
             return None
-        second = op.args[-1]
-        by = int(second.value) if isinstance(second, Const) else None
-        return rule(args[0], args[-1], by)
+        return rule(args[0], args[-1], op.args[-1])
 
 
 def _constant(low: int, high: int) -> Range:
-    return Range(Sum({}, max(0, -low)), Sum({}, max(0, high)))
+    return Range(_number(-low), _number(high))
 
 
 def _turned(a: Range) -> Range:
@@ -133,52 +135,58 @@ def _turned(a: Range) -> Range:
 
 
 def _sum(a: Range | None, b: Range | None) -> Range | None:
-    return a and b and Range(a.below.plus(b.below), a.above.plus(b.above))
+    return a and b and Range(_plus(a.below, b.below), _plus(a.above, b.above))
 
 
 def _either(a: Range | None, b: Range | None) -> Range | None:
     return a and b and Range(common(a.below, b.below), common(a.above, b.above))
 
 
-def _least(a: Range | None, b: Range | None, by: int | None = None) -> Range | None:
+def _least(a: Range | None, b: Range | None, second: Atom | None = None) -> Range | None:
     """Either operand bounds it from above."""
     return a and b and Range(common(a.below, b.below), min(a.above, b.above, key=typical))
 
 
-def _greatest(a: Range | None, b: Range | None, by: int | None) -> Range | None:
+def _greatest(a: Range | None, b: Range | None, second: Atom) -> Range | None:
     found = a and b and _least(_turned(a), _turned(b))
     return found and _turned(found)
 
 
-def _masked(a: Range | None, b: Range | None, by: int | None) -> Range | None:
+def _masked(a: Range | None, b: Range | None, second: Atom) -> Range | None:
     """Bits of a number without a sign."""
     natural = [each.above for each in (a, b) if each is not None and each.below == ZERO]
     return Range(ZERO, min(natural, key=typical)) if natural else None
 
 
-def _divided(a: Range | None, b: Range | None, by: int | None) -> Range | None:
+def _divided(a: Range | None, b: Range | None, second: Atom) -> Range | None:
     if a is None or b is None or b.below != ZERO:
         return None
-    return Range(_quotient(a.below, by or 1), _quotient(a.above, by or 1))
+    by: Bound = {(): 1}
+    if isinstance(second, Const):
+        by = {(): 1 / max(1, int(second.value))}
+    elif b.above == {((second, 1),): 1}:  # what a launch is given
+        by = {((second, -1),): 1}
+    return Range(_quotient(a.below, by), _quotient(a.above, by))
 
 
-def _left_over(a: Range | None, b: Range | None, by: int | None) -> Range | None:
+def _left_over(a: Range | None, b: Range | None, second: Atom) -> Range | None:
     if a is None or b is None or b.below != ZERO:
         return None
-    rest = b if by is None else _constant(0, max(0, by - 1))
+    rest = _constant(0, int(second.value)) if isinstance(second, Const) else b
     return _least(a, rest) if a.below == ZERO else rest
 
 
-def _shifted(a: Range | None, b: Range | None, by: int | None) -> Range | None:
-    if a is None or by is None or not 0 <= by < 31:
+def _shifted(a: Range | None, b: Range | None, second: Atom) -> Range | None:
+    if a is None or not isinstance(second, Const) or not 0 <= int(second.value) < 31:
         return None
-    return _product(a, _constant(1 << by, 1 << by))
+    by = 1 << int(second.value)
+    return _product(a, _constant(by, by))
 
 
-def _shifted_back(a: Range | None, b: Range | None, by: int | None) -> Range | None:
-    if by is None or not 0 <= by < 32:
+def _shifted_back(a: Range | None, b: Range | None, second: Atom) -> Range | None:
+    if not isinstance(second, Const) or not 0 <= int(second.value) < 32:
         return None
-    return _divided(a, _constant(0, 0), 1 << by)
+    return _divided(a, _constant(0, 0), index(1 << int(second.value)))
 
 
 def _product(a: Range, b: Range) -> Range:
@@ -188,14 +196,14 @@ def _product(a: Range, b: Range) -> Range:
     return Range(most, most)
 
 
-Rule = Callable[[Range | None, Range | None, int | None], Range | None]
+Rule = Callable[[Range | None, Range | None, Atom], Range | None]
 RULES: Mapping[str, Rule] = {
-    "add": lambda a, b, by: _sum(a, b),
-    "sub": lambda a, b, by: _sum(a, b and _turned(b)),
-    "mul": lambda a, b, by: a and b and _product(a, b),
-    "select": lambda a, b, by: _either(a, b),
-    "neg": lambda a, b, by: a and _turned(a),
-    "abs": lambda a, b, by: a and Range(ZERO, common(*a)),
+    "add": lambda a, b, second: _sum(a, b),
+    "sub": lambda a, b, second: _sum(a, b and _turned(b)),
+    "mul": lambda a, b, second: a and b and _product(a, b),
+    "select": lambda a, b, second: _either(a, b),
+    "neg": lambda a, b, second: a and _turned(a),
+    "abs": lambda a, b, second: a and Range(ZERO, common(*a)),
     "minimum": _least,
     "maximum": _greatest,
     "and": _masked,
@@ -204,30 +212,40 @@ RULES: Mapping[str, Rule] = {
     "shl": _shifted,
     "shr": _shifted_back,
 }
-"""The range of a result by those of its operands, and the second operand if it is a number."""
+"""The range of a result by those of its operands, and the second operand."""
+
+
+def _number(value: int) -> Bound:
+    return {(): value} if value > 0 else ZERO
+
+
+def _plus(a: Bound, b: Bound) -> Bound:
+    return {term: a.get(term, 0) + b.get(term, 0) for term in {**a, **b}}
 
 
 def _times(a: Bound, b: Bound) -> Bound:
-    found = ZERO.plus(b, a.more).plus(Sum(a.terms), b.more)
-    for term, count in a.terms.items():
-        for other, times in b.terms.items():
-            product = tuple(sorted((*term, *other), key=lambda var: var.name))
-            found = found.plus(Sum({product: count * times}))
+    found: Bound = ZERO
+    for first, count in a.items():
+        for second, times in b.items():
+            powers = dict(first)
+            for var, power in second:
+                powers[var] = powers.get(var, 0) + power
+            term = sorted(((v, p) for v, p in powers.items() if p), key=lambda each: each[0].name)
+            found = _plus(found, {tuple(term): count * times})
     return found
+
+
+def _quotient(a: Bound, by: Bound) -> Bound:
+    """At least a / by, rounded away from 0."""
+    return _plus(_times(a, by), {(): 1} if a else ZERO)
 
 
 def common(a: Bound, b: Bound) -> Bound:
     """At least either."""
-    terms = {t: max(a.terms.get(t, 0), b.terms.get(t, 0)) for t in (*a.terms, *b.terms)}
-    return Sum(terms, max(a.more, b.more))
+    return {term: max(a.get(term, 0), b.get(term, 0)) for term in {**a, **b}}
 
 
-def _quotient(a: Bound, by: int) -> Bound:
-    """At least a / by."""
-    return Sum({term: -(-count // by) for term, count in a.terms.items()}, -(-a.more // by))
-
-
-def typical(a: Bound) -> int:
+def typical(a: Bound) -> float:
     """A bound where every extent is 2**10, to choose the tighter of two by, and to leave out what
     would never fit."""
-    return a.more + sum(count << 10 * len(term) for term, count in a.terms.items())
+    return sum(count * 2.0 ** sum(10 * power for _, power in term) for term, count in a.items())

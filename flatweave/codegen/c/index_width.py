@@ -74,14 +74,15 @@ def narrowed(kernel: k.Kernel) -> Narrowed:
         total = common(total, common(*ranges.of[var]))
     numbers = {GRID: GRID_ITSELF, **{param: n for n, param in enumerate(kernel.params)}}
     products = tuple(sorted(
-        (count, tuple(numbers[var] for var in term)) for term, count in total.terms.items()
+        (times, tuple((numbers[var], power) for var, power in term))
+        for term, times in total.items()
     ))
-    scalars = {number for _, each in products for number in each if number >= 0}
+    scalars = {number for _, each in products for number, _ in each if number >= 0}
     memory = tuple(
         (number, LIMIT * dtype_in(var).bytes) for number, var in enumerate(kernel.params)
         if isinstance(var.type, BufferType)
     )  # fmt: skip
-    fits = Fits(total.more, products, tuple(sorted(scalars)), memory)
+    fits = Fits(products, tuple(sorted(scalars)), memory)
     natural = frozenset(var for var in bounded if ranges.of[var].below == ZERO)
     return Narrowed(frozenset(needs.narrow), bounded, natural, fits)
 

@@ -31,20 +31,20 @@ GRID_ITSELF = -1
 
 class Fits(NamedTuple):
     """What must hold of a launch, whose grid has the number -1 and whose arguments the others:
-    `more` and each product, times its factor, add up to less than 2**31; `scalars` are no less
+    the products of powers, each times its factor, add up to less than 2**31; `scalars` are no less
     than 0; and the arguments in `memory` have no more bytes than it says."""
 
-    more: int
-    products: tuple[tuple[int, tuple[int, ...]], ...]
+    products: tuple[tuple[float, tuple[tuple[int, int], ...]], ...]
     scalars: tuple[int, ...]
     memory: tuple[tuple[int, int], ...]
 
     def holds(self, grid: int, args: Sequence[Any]) -> bool:
         """Whether it does."""
-        total = self.more
+        total = 1.0  # for what rounding loses
         for times, numbers in self.products:
-            for number in numbers:
-                times *= grid if number == GRID_ITSELF else int(args[number])
+            for number, power in numbers:
+                value = grid if number == GRID_ITSELF else int(args[number])
+                times *= value**power if power > 0 else max(1, value) ** power
             total += times
         return (
             total < LIMIT
