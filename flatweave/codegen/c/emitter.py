@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from flatweave.base.dtypes import DType, i32, i64, u32
 from flatweave.base.errors import CompilerBug
 from flatweave.codegen.c.dialect import Dialect, VariableNames, literal, scalar_type, stored
-from flatweave.codegen.c.index_width import WIDE, Narrowed, is_modular
+from flatweave.codegen.c.index_width import QUOTIENTS, WIDE, Narrowed, is_modular
 from flatweave.kernel_ir import syntax as k
 from flatweave.kernel_ir.hierarchy import LEVELS, THREAD, WARP
 from flatweave.kernel_ir.op import dtype_in
@@ -34,8 +34,6 @@ from flatweave.terms.traverse import atoms_in, free_vars, walk_lets
 
 PLAIN = {"add": "+", "sub": "-", "mul": "*"}
 """Of integers that do not wrap, as C may assume: then an address is known from its neighbour's."""
-NATURAL = ("floordiv", "mod")
-"""Faster without a sign."""
 BY_WIDTH = ("clz", "ctz", "popcount", "not", "shl", "mul_hi")
 """The result depends on how many bits the operand has."""
 Handler = Callable[["CEmitter", Let], None]
@@ -203,7 +201,7 @@ def emit_apply(e: CEmitter, let: Let) -> None:
     if (e.is_narrow(var) and is_modular(op)) or (
         is_bounded and op.fn not in BY_WIDTH and (var.type is not i64 or e.is_narrow(var))
     ):
-        dtype = u32 if op.fn in NATURAL and all(map(e.is_natural, args)) else i32
+        dtype = u32 if op.fn in QUOTIENTS and all(map(e.is_natural, args)) else i32
         texts = [e.narrow(arg) if arg.type is i64 else e.atom(arg) for arg in op.args]
     else:
         dtype = scalar_type(op.args[1 if op.fn == "select" else 0].type)

@@ -24,6 +24,7 @@ from flatweave.terms.syntax import Atom, Const, Lambda, Let, Op, Var
 
 WARP = 32
 GRID = Var("grid", i64)
+NO_LESS = ("maximum",)
 
 Term = tuple[tuple[Var, int], ...]
 """A product of variables, each with its exponent, which is negative where it divides."""
@@ -48,6 +49,7 @@ class Ranges:
     def __init__(self, kernel: k.Kernel) -> None:
         self.of: dict[Var, Range] = {}
         self._made: dict[Var, Op] = {}
+        self._below: dict[Atom, Var] = {}  # an operand that a variable is no less than
         self._warps = kernel.warps
         for param in kernel.params:
             self._know(param, Range(ZERO, {((param, 1),): 1}))
@@ -73,6 +75,10 @@ class Ranges:
             self._made[let.vars[0]] = op
         match op:
             case Apply() if let.vars[0].type is i64:
+                if op.fn in NO_LESS:
+                    for arg in op.args:
+                        if isinstance(arg, Var):
+                            self._below[let.vars[0]] = arg
                 found = self._applied(op)
                 self._know(let.vars[0], found or self._computed(let.vars[0], op))
             case Cast() | CountLanes() if let.vars[0].type is i64:
@@ -123,7 +129,8 @@ class Ranges:
         rule = RULES.get(op.fn)
         if rule is None or len(args) not in (1, 2):
             return None
-        return rule(args[0], args[-1], op.args[-1])
+        second = op.args[-1]
+        return rule(args[0], args[-1], self._below.get(second, second))
 
 
 def _constant(low: int, high: int) -> Range:
@@ -164,7 +171,7 @@ def _divided(a: Range | None, b: Range | None, second: Atom) -> Range | None:
     by: Bound = {(): 1}
     if isinstance(second, Const):
         by = {(): 1 / max(1, int(second.value))}
-    elif b.above == {((second, 1),): 1}:  # what a launch is given
+    elif ((second, 1),) in b.above:  # what a launch is given, or no less than that
         by = {((second, -1),): 1}
     return Range(_quotient(a.below, by), _quotient(a.above, by))
 
@@ -238,6 +245,11 @@ def _times(a: Bound, b: Bound) -> Bound:
 def _quotient(a: Bound, by: Bound) -> Bound:
     """At least a / by, rounded away from 0."""
     return _plus(_times(a, by), {(): 1} if a else ZERO)
+
+
+def degree(a: Bound) -> int:
+    """How many extents are multiplied, at most."""
+    return max((sum(power for _, power in term) for term in a), default=0)
 
 
 def common(a: Bound, b: Bound) -> Bound:

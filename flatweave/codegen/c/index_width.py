@@ -19,7 +19,7 @@ from collections.abc import Iterable, Sequence
 
 from flatweave.base.dtypes import DType, i64
 from flatweave.base.records import record
-from flatweave.codegen.c.index_ranges import GRID, ZERO, Ranges, common
+from flatweave.codegen.c.index_ranges import GRID, ZERO, Ranges, common, degree
 from flatweave.kernel_ir import syntax as k
 from flatweave.kernel_ir.memory_ops import (
     AcquireLanes,
@@ -38,6 +38,7 @@ from flatweave.terms.syntax import Atom, BufferType, Const, Lambda, Let, Op, Var
 from flatweave.terms.traverse import atoms_in, free_vars, lambdas_in
 
 MODULAR = ("add", "sub", "mul", "neg", "and", "or", "xor", "select", "shl")
+QUOTIENTS = ("floordiv", "mod")
 COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
 INDEXED = (
     k.Load | k.LoadNear | k.Store | StoreInTurn | Atomic | AtomicUpdate | LockedUpdate | k.Acquire
@@ -162,7 +163,15 @@ class _Needs:
             self._need(op.args, not narrow, var in self.wanted)
         else:
             self.decide(var, modular=False)
-            self._need(op.args, wanted=var in self.wanted)
+            self._need(op.args, wanted=var in self.wanted and not self._divides_a_product(op))
+
+    def _divides_a_product(self, op: Apply) -> bool:
+        """A product of two extents is divided by one: then only the quotient is known to be small.
+        """
+        if op.fn not in QUOTIENTS or isinstance(op.args[1], Const):
+            return False
+        a, b = (self.ranges.atom(arg) for arg in op.args)
+        return a is not None and b is not None and degree(a.above) > degree(b.above)
 
     def _cast(self, var: Var, op: Cast) -> None:
         source, into = op.arg.type, op.dtype
