@@ -194,7 +194,7 @@ def _passes(program: Program) -> str:
 def _loop_of_opencl(swept: Program) -> str:
     """The first loop over elements in the OpenCL kernel."""
     lines = opencl.emit(lower(swept, OPENCL).unit).splitlines()
-    start = next(k for k, line in enumerate(lines) if "for (int64_t" in line)
+    start = next(k for k, line in enumerate(lines) if "for (int32_t" in line)
     margin = lines[start][: -len(lines[start].lstrip())]
     end = lines.index(f"{margin}}}", start)
     return "".join(f"{line.removeprefix(margin)}\n" for line in lines[start : end + 1])

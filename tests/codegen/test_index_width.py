@@ -70,7 +70,7 @@ def test_two_extents_are_multiplied():
 
 
 def test_values_keep_their_64_bits():
-    """Only indices are narrow: what is stored is computed as the user wrote it."""
+    """Only indices are narrow; stored values are computed in their own dtype."""
     f = lambda x: fw.generate(x.shape, lambda i: i * i) + x
     emitted = text.emit(lowered(traced("f", f, np.zeros(2, np.int64)), CUDA).unit)
 
