@@ -77,7 +77,7 @@ class KeptOnDevice(Kept):
         kernels = tuple(
             (
                 name, each.text, each.name, each.threads, each.claims, each.reports,
-                each.fits and tuple(each.fits),
+                each.fits and each.fits.parts,
             )
             for name, each in made.items()
         )  # fmt: skip

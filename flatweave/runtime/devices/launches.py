@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -27,30 +27,49 @@ from flatweave.runtime.devices.memory import Memory
 IN_64_BITS = " in 64 bits"
 LIMIT = 1 << 31
 GRID_ITSELF = -1
+Numbers = Sequence[int]
+Power = tuple[int, int]
+Products = Sequence[tuple[float, Sequence[Power]]]
 
 
-class Fits(NamedTuple):
+class Fits:
     """What must hold of a launch, whose grid has the number -1 and whose arguments the others:
     the products of powers, each times its factor, add up to less than 2**31; `scalars` are no less
     than 0; and the arguments in `memory` have no more bytes than it says."""
 
-    products: tuple[tuple[float, tuple[tuple[int, int], ...]], ...]
-    scalars: tuple[int, ...]
-    memory: tuple[tuple[int, int], ...]
+    __slots__ = ("_last", "memory", "products", "scalars")
+
+    def __init__(self, products: Products, scalars: Numbers, memory: Sequence[Power]) -> None:
+        self.products = products
+        self.scalars = scalars
+        self.memory = memory
+        self._last: list[Any] = []  # the numbers of a launch that fitted
+
+    @property
+    def parts(self) -> tuple[Products, Numbers, Sequence[Power]]:
+        """What another process makes it of."""
+        return self.products, self.scalars, self.memory
 
     def holds(self, grid: int, args: Sequence[Any]) -> bool:
         """Whether it does."""
+        for number, size in self.memory:
+            if args[number].size > size:
+                return False
+        numbers = [grid, *[args[number] for number in self.scalars]]
+        if numbers != self._last:
+            if min(numbers) < 0 or self._total(grid, args) >= LIMIT:
+                return False
+            self._last = numbers
+        return True
+
+    def _total(self, grid: int, args: Sequence[Any]) -> float:
         total = 1.0  # for what rounding loses
-        for times, numbers in self.products:
-            for number, power in numbers:
+        for times, powers in self.products:
+            for number, power in powers:
                 value = grid if number == GRID_ITSELF else int(args[number])
                 times *= value**power if power > 0 else max(1, value) ** power
             total += times
-        return (
-            total < LIMIT
-            and all(args[number] >= 0 for number in self.scalars)
-            and all(args[number].size <= size for number, size in self.memory)
-        )
+        return total
 
 
 @record(eq=True)
