@@ -6,6 +6,7 @@ Each value is given to `fw.asarray` in its three ways of taking nulls, to a func
 
 import datetime as dt
 import decimal
+import warnings
 
 import numpy as np
 import pytest
@@ -226,6 +227,28 @@ def test_text_is_rows_of_bytes():
     assert fw.ragged(pl.Series([texts, [], texts[:2]])).tolist() == [rows, [], rows[:2]]
     with pytest.raises(fw.ArgumentError, match="null"):
         fw.ragged(pl.Series(["a", None]))
+
+
+def test_a_wrapper_is_asked_for_its_elements():
+    """A class that hands on attributes of its array, as pint's, says what is lost: its unit."""
+
+    class Quantity:
+        def __init__(self, values):
+            self.values = values
+
+        def __getattr__(self, name):
+            if name.startswith("__array_"):
+                raise AttributeError(name)
+            return getattr(self.values, name)
+
+        def __array__(self, dtype=None, copy=None):
+            warnings.warn("the unit is lost", stacklevel=2)
+            return self.values
+
+    with fw.target("interp"):
+        for call in (fw.asarray, fw.sum, fw.jit(lambda x: x + 1)):
+            with pytest.warns(UserWarning, match="the unit is lost"):
+                call(Quantity(np.arange(3.0)))
 
 
 def test_views_of_lists():

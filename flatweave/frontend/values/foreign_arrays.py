@@ -89,7 +89,7 @@ def _read(value: Any, name: str) -> Numbers | None:
         return _buffer(value, name)
     if _is_awkward(value):
         return _unmasked(_asked(value, name, value.layout.to_backend_array, allow_missing=True))
-    if hasattr(value, "__dlpack__"):
+    if hasattr(type(value), "__dlpack__"):  # what a wrapper hands on has lost its unit
         try:
             return np.from_dlpack(value), None
         except (BufferError, TypeError, RuntimeError, AttributeError):
