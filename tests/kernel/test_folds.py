@@ -5,7 +5,7 @@ import pytest
 
 import flatweave as fw
 from flatweave import kernel as fk
-from tests.kernel.programs import check, refused
+from tests.kernel.programs import check
 from tests.quick import every
 
 LENGTHS = [1, 2, 31, 32, 33, 64, 127, 128, 129, 257, 1023, 1025]
@@ -114,16 +114,6 @@ def test_a_length_known_at_run_time():
     for n in (0, 1, 63, 64, 65, 1000):
         xs = np.arange(n)
         check(total, xs, want=np.array([xs.sum()]))
-
-
-def test_not_in_code_of_the_grid():
-    """Blocks do not meet in a launch."""
-
-    @fk.kernel
-    def total(xs):
-        return fk.reduce(plus, xs, 0)
-
-    assert "by a second launch" in refused(total, np.arange(4))
 
 
 def test_a_kernel_is_written_anew_for_each_machine():
