@@ -17,7 +17,7 @@ from flatweave.base.plan import Site
 from flatweave.base.records import record
 from flatweave.kernel_ir.op import dtype_in
 from flatweave.kernel_ir.syntax import MOST_SITES, BlockIndex, Kernel, Load, Store
-from flatweave.lower.machine.machine import Machine
+from flatweave.lower.machine.machine import RUN, Machine
 from flatweave.lower.traverse.steps import Position, State
 from flatweave.lower.traverse.traversal import flat
 from flatweave.terms.build import Builder, Names, index
@@ -267,7 +267,12 @@ def _blocks(host: Builder, count: Atom, size: Atom) -> Atom:
 
 
 def _block_size(machine: Machine, dtypes: Sequence[DType]) -> Atom:
-    return index(max(1, machine.block_bytes // sum(dtype.bytes for dtype in dtypes)))
+    """As many positions as pay for a block; where lanes are threads, a run for each, so that few
+    positions are many blocks, too."""
+    size = machine.block_bytes // sum(dtype.bytes for dtype in dtypes)
+    if machine.simt:
+        size = min(size, machine.lanes([]) * machine.warps * RUN)
+    return index(max(1, size))
 
 
 # -- Copying a buffer on all cores: the start of an update of an array that is still needed --------

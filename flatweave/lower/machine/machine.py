@@ -52,7 +52,8 @@ H200 with up to 32 elements each, and 271 and 794 us with up to 16 and 24 warps.
 NVRTC 13.5 takes more registers than there are in some kernels, for 28 in none."""
 RUN = 16
 """Elements of up to 16 bytes that a thread takes at once in a launch of one block, and fewer wider
-ones. A step of a warp takes as long as a load and five exchanges, whatever it is of."""
+ones: a step of a warp takes as long as a load and five exchanges, whatever it is of. And positions
+of a thread, one after another, where a kernel only acts at each position."""
 
 
 @record(eq=True)

@@ -10,8 +10,8 @@ k_t_12_fill(int64_t *fw_status, const int64_t t_0, int64_t *t_1) {
     const int64_t fw_block = (int64_t)blockIdx.x;
     const int32_t t_3 = ((int32_t)((uint32_t)low_t_2 + (uint32_t)1));
     const int32_t t_4 = fw_block;
-    const int32_t t_5 = ((int32_t)((uint32_t)t_4 * (uint32_t)16384));
-    const int32_t t_6 = ((int32_t)((uint32_t)t_5 + (uint32_t)16384));
+    const int32_t t_5 = ((int32_t)((uint32_t)t_4 * (uint32_t)4096));
+    const int32_t t_6 = ((int32_t)((uint32_t)t_5 + (uint32_t)4096));
     const int32_t t_7 = (t_6 < t_3 ? t_6 : t_3);
     const int32_t t_8 = ((int32_t)((uint32_t)t_7 - (uint32_t)t_5));
     const int32_t t_9 = (t_8 > 0 ? t_8 : 0);
