@@ -21,11 +21,11 @@ from flatweave.base.errors import ArgumentError, NotTraceableError, UserError
 from flatweave.base.operand_owners import has_functions
 from flatweave.frontend.arrays.joining import concat
 from flatweave.frontend.arrays.shapes import reshape
-from flatweave.frontend.elements.scalars import clip, rounded, where
+from flatweave.frontend.elements.scalars import clip
 from flatweave.frontend.standard import fft, linalg
 from flatweave.frontend.standard.arrangement import moveaxis, squeeze, stack
 from flatweave.frontend.standard.norms import diagonal, outer, trace
-from flatweave.frontend.standard.searching import nonzero, take
+from flatweave.frontend.standard.searching import take, where
 from flatweave.frontend.values.array import METHODS, Array, Tracer, separate
 from flatweave.frontend.values.chunked import Chunked
 from flatweave.frontend.values.number_formats import Composed
@@ -53,10 +53,6 @@ def _raveled(x: Any, axis: Any) -> tuple[Any, int]:
 
 def _concatenate(arrays: Any, axis: Any = 0) -> Array:
     return concat([reshape(x, -1) for x in arrays] if axis is None else list(arrays), axis or 0)
-
-
-def _where(condition: Any, x: Any = None, y: Any = None) -> Array | tuple[Array, ...]:
-    return nonzero(condition) if x is None and y is None else where(condition, x, y)
 
 
 def _clip(a: Any, a_min: Any = None, a_max: Any = None, min: Any = None, max: Any = None) -> Array:
@@ -103,7 +99,7 @@ AXIS = frozenset({"axis"})
 SAME = (
     "all any argmax argmin broadcast_arrays broadcast_to count_nonzero cross cumulative_prod "
     "cumulative_sum diff dot empty_like expand_dims flip full_like imag matrix_transpose max mean "
-    "meshgrid min moveaxis nonzero ones_like prod real repeat reshape roll searchsorted sum "
+    "meshgrid min moveaxis nonzero ones_like prod real repeat reshape roll round searchsorted sum "
     "take_along_axis tensordot tile transpose tril triu unstack zeros_like"
 )
 FORMS: dict[str, Form] = {
@@ -116,9 +112,8 @@ FORMS: dict[str, Form] = {
     **{name: Form(_over_all(METHODS[name])) for name in ("cumsum", "cumprod")},
     **{name: Form(_over_all(METHODS[name]), 1, {}, AXIS) for name in ("sort", "argsort")},
     **{name: Form(METHODS[name], 1, DDOF) for name in ("std", "var")},
-    "amax": Form(METHODS["max"]), "amin": Form(METHODS["min"]), "where": Form(_where, 3),
+    "amax": Form(METHODS["max"]), "amin": Form(METHODS["min"]), "where": Form(where, 3),
     "clip": Form(_clip), "take": Form(_take, 2), "concatenate": Form(_concatenate),
-    "round": Form(rounded, 1, {"decimals": "digits"}, frozenset({"decimals"})),
     "stack": Form(lambda x, axis=0: stack(list(x), axis)), "squeeze": Form(squeeze, 1, {}, AXIS),
     "outer": Form(_outer, 2), "trace": Form(_trace, 4), "diagonal": Form(_diagonal, 4),
     "copy": Form(separate), "shape": Form(lambda a: a.shape), "ndim": Form(lambda a: a.ndim),

@@ -43,9 +43,8 @@ def swapaxes(x: Any, axis1: int, axis2: int) -> fw.Array:
     """
     array = fw.asarray(x)
     (first,), (second,) = (fw.normalize_axes(array, axis, "swapaxes") for axis in (axis1, axis2))
-    order = list(range(array.ndim))
-    order[first], order[second] = second, first
-    return fw.transpose(array, tuple(order))
+    exchanged = {first: second, second: first}
+    return fw.transpose(array, tuple(exchanged.get(k, k) for k in range(array.ndim)))
 
 
 def _of_rank(x: Any, least: int) -> fw.Array:
@@ -130,6 +129,21 @@ def vstack(arrays: Sequence[Any]) -> fw.Array:
 
 
 @fw.operation(any_dtype=True)
+def dstack(arrays: Sequence[Any]) -> fw.Array:
+    """Arrays joined along axis 2; those of one axis are rows, those of two have one element there.
+
+    Types: a list of `t[m, n, k]`, `t[m, n, l]`, .. `-> t[m, n, k + l + ..]`. Raises ShapeError
+    where other extents differ; ArgumentError for an empty list. Source: `numpy.dstack`.
+
+        >>> fw.dstack([[1, 2], [3, 4]])
+        Array([[[1, 3],
+                [2, 4]]], dtype=int64)
+    """
+    parts = _each(arrays, 2, "dstack")
+    return fw.concat([fw.expand_dims(x, 2) if x.ndim == 2 else x for x in parts], axis=2)
+
+
+@fw.operation(any_dtype=True)
 def column_stack(arrays: Sequence[Any]) -> fw.Array:
     """Columns joined into a matrix; matrices among them stay as they are.
 
@@ -142,6 +156,41 @@ def column_stack(arrays: Sequence[Any]) -> fw.Array:
     """
     parts = _each(arrays, 1, "column_stack")
     return fw.concat([fw.expand_dims(x, 1) if x.ndim == 1 else x for x in parts], axis=1)
+
+
+@fw.operation(any_dtype=True, structured="nested")
+def block(nested: Any) -> fw.Array:
+    """Arrays in nested lists joined: those of the innermost lists along the last axis, what they
+    give along the axis before it, and so on.
+
+    Types: nested lists of one depth of `t[..] -> t[..]`. Raises ShapeError where other extents
+    differ, ArgumentError for an empty list and for lists of several depths. Source: `numpy.block`.
+
+        >>> fw.block([[[1, 2]], [[3, 4]]])
+        Array([[1, 2],
+               [3, 4]], dtype=int64)
+    """
+    depth, rank = _depth_and_rank(nested)
+    return _joined(nested, -depth, max(depth, rank))
+
+
+def _depth_and_rank(nested: Any) -> tuple[int, int]:
+    """How deep lists are, and the most axes of an array in them."""
+    if not isinstance(nested, list):
+        return 0, fw.asarray(nested).ndim
+    found = [_depth_and_rank(part) for part in nested]
+    if len({depth for depth, _ in found}) != 1:
+        raise fw.ArgumentError.here(
+            "block needs nested lists of one depth, none of them empty.",
+            "Put single arrays into lists: fw.block([[a, b], [c]]).",
+        )
+    return found[0][0] + 1, max(rank for _, rank in found)
+
+
+def _joined(nested: Any, axis: int, rank: int) -> fw.Array:
+    if not isinstance(nested, list):
+        return _of_rank(nested, rank)
+    return fw.concat([_joined(part, axis + 1, rank) for part in nested], axis=axis)
 
 
 @fw.operation(any_dtype=True, static="axis")
@@ -230,13 +279,8 @@ def rot90(x: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> fw.Array:
             f"rot90 rotates from one axis to another, got axes={tuple(axes)}.",
             "Name two axes, as in axes=(0, 1).",
         )
-    if turns == 2:
-        return fw.flip(array, axis=(first, second))
-    if turns == 0:
-        return array
-    if turns == 1:
-        return swapaxes(fw.flip(array, axis=second), first, second)
-    return fw.flip(swapaxes(array, first, second), axis=second)
+    found = fw.flip(array, axis=((), second, (first, second), first)[turns])
+    return swapaxes(found, first, second) if turns % 2 else found
 
 
 @fw.operation(any_dtype=True, static="k")

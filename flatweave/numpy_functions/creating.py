@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import flatweave as fw
@@ -60,24 +59,6 @@ def indices(shape: Any, dtype: Any = None) -> fw.Array:
     return found if dtype is None else found.astype(dtype)
 
 
-@fw.operation(any_dtype=True)
-def dstack(arrays: Sequence[Any]) -> fw.Array:
-    """Arrays joined along axis 2; those of one axis are rows, those of two have one element there.
-
-    Types: a list of `t[m, n, k]`, `t[m, n, l]`, .. `-> t[m, n, k + l + ..]`. Raises ShapeError
-    where other extents differ; ArgumentError for an empty list. Source: `numpy.dstack`.
-
-        >>> fw.dstack([[1, 2], [3, 4]])
-        Array([[[1, 3],
-                [2, 4]]], dtype=int64)
-    """
-    parts = []
-    for part in map(fw.atleast_2d, arrays):
-        flat = fw.asarray(part)
-        parts.append(fw.expand_dims(flat, -1) if flat.ndim == 2 else flat)
-    return fw.concat(parts, axis=2)
-
-
 @fw.operation(static="equal_nan")
 def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> fw.Array:
     """Whether two arrays have one shape, and equal elements; with `equal_nan` NaN equals NaN.
@@ -98,12 +79,7 @@ def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> fw.Array:
     def alike(a: Any, b: Any) -> Any:
         return (a == b) | ((a != a) & (b != b)) if equal_nan else a == b
 
-    def same() -> fw.Array:
-        if x.ndim == 0:
-            return fw.asarray(alike(x, y))
-        return fw.all(fw.generate(x.shape, lambda *at: alike(x[at], y[at])))
-
-    return fw.cond(fits, same, lambda: fw.asarray(False))
+    return fw.cond(fits, lambda: fw.all(each(alike, x, y)), lambda: fw.asarray(False))
 
 
 @fw.operation(static="offset axis1 axis2 dtype")

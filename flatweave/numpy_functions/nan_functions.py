@@ -26,18 +26,13 @@ def _filled(x: Any, value: float, who: str, axis: Any, dtype: Any = None) -> tup
         fw.normalize_axes(array, axis, who)
     if not fw.isdtype(array.dtype, ("real floating", "complex floating")):
         return array, None
-    array = array if dtype is None else array.astype(_of_floats(dtype, who))
-    present = ~fw.isnan(array)
-    return fw.where(present, array, value), present
-
-
-def _of_floats(dtype: Any, who: str) -> Any:
-    """A dtype of floats or complex numbers; DTypeError for another."""
-    if not fw.isdtype(dtype, ("real floating", "complex floating")):
+    if dtype is not None and not fw.isdtype(dtype, ("real floating", "complex floating")):
         raise fw.DTypeError.here(
             f"{who} takes a dtype of floats, got {dtype}.", "Convert the result: .astype(..)."
         )
-    return dtype
+    array = array if dtype is None else array.astype(dtype)
+    present = ~fw.isnan(array)
+    return fw.where(present, array, value), present
 
 
 @fw.operation(static="axis keepdims dtype")
@@ -166,8 +161,8 @@ def nanstd(
     return fw.sqrt(nanvar(x, axis, ddof, keepdims, dtype=dtype))
 
 
-@fw.operation(static="axis")
-def nancumsum(x: Any, axis: Any = None) -> fw.Array:
+@fw.operation(static="axis dtype")
+def nancumsum(x: Any, axis: Any = None, *, dtype: Any = None) -> fw.Array:
     """The sum of the elements up to each one that are not NaN, in flat order or along `axis`.
 
     Types: `x: t[..] -> t[..]`, dtypes and axes as `cumsum`'s. Raises AxisError for an axis that is
@@ -176,11 +171,11 @@ def nancumsum(x: Any, axis: Any = None) -> fw.Array:
         >>> fw.nancumsum([1.0, fw.nan, 2.0])
         Array([1., 1., 3.], dtype=float64)
     """
-    return fw.cumsum(_filled(x, 0, "nancumsum", axis)[0], axis)
+    return fw.cumsum(_filled(x, 0, "nancumsum", axis)[0], axis, dtype=dtype)
 
 
-@fw.operation(static="axis")
-def nancumprod(x: Any, axis: Any = None) -> fw.Array:
+@fw.operation(static="axis dtype")
+def nancumprod(x: Any, axis: Any = None, *, dtype: Any = None) -> fw.Array:
     """The product of the elements up to each one that are not NaN, in flat order or along `axis`.
 
     Types: `x: t[..] -> t[..]`, dtypes and axes as `cumprod`'s. Raises AxisError for an axis that is
@@ -189,7 +184,7 @@ def nancumprod(x: Any, axis: Any = None) -> fw.Array:
         >>> fw.nancumprod([3.0, fw.nan, 2.0])
         Array([3., 3., 6.], dtype=float64)
     """
-    return fw.cumprod(_filled(x, 1, "nancumprod", axis)[0], axis)
+    return fw.cumprod(_filled(x, 1, "nancumprod", axis)[0], axis, dtype=dtype)
 
 
 @fw.operation(static="axis keepdims")

@@ -23,25 +23,23 @@ Aggregation: TypeAlias = tuple[str | Sequence[str], Function]
 def taken(column: Any) -> Any:
     """An array of the numbers of a column, Strings of its texts, a Ragged of its lists, in a
     Nullable where some are missing; memory is shared where `fw.asarray` shares it."""
-    first: fw.UserError | None = None
+    refusals = list[fw.UserError]()
     for take in (fw.asarray, fw.Strings, fw.Nullable, fw.ragged):
         try:
             return take(column)
         except fw.UserError as refused:
-            first = first or refused
-    assert first is not None
-    raise first
+            refusals.append(refused)
+    raise refusals[0]
 
 
 class Accessor:
-    """What `x.fw` offers for a column or a table `x` of another library."""
+    """What `x.fw` offers for a column or a table `x` of another library; `apply(f, *columns)` calls
+    `f` with whole columns."""
+
+    apply: Callable[..., Any]
 
     def __init__(self, of: Any) -> None:
         self._of = of
-
-    def apply(self, f: Callable[..., Any], *columns: Any) -> Any:
-        """`f` of whole columns."""
-        raise NotImplementedError
 
     def map(self, f: Callable[..., Any], *columns: Any, **options: Any) -> Any:
         """`fw.map(f, *columns)`, with the arguments and results of `apply`."""
@@ -49,7 +47,11 @@ class Accessor:
 
 
 class TableAccessor(Accessor):
-    """`df.fw`: subclasses say how values of ours become a column and a table of the library."""
+    """`df.fw`: subclasses say how a value of ours becomes a column, and how a dict of values, and
+    perhaps one of keys, a table."""
+
+    _column: Callable[[Any], Any]
+    _table: Callable[..., Any]
 
     def __getitem__(self, name: str) -> Any:
         return taken(self._of[name])
@@ -71,8 +73,7 @@ class TableAccessor(Accessor):
         columns, or is a name that `Groups.agg` knows. Missing keys are a group, too.
         """
         names = [by] if isinstance(by, str) else list(by)
-        read = {name: self[name] for name in names}
-        keys = tuple(read.values()) if len(names) > 1 else read[names[0]]
+        keys = tuple(map(self.__getitem__, names))
         together: dict[tuple[str, ...], dict[str, Function]] = {}
         for name, given in functions.items():
             if not isinstance(given, tuple) or len(given) != 2:
@@ -85,13 +86,5 @@ class TableAccessor(Accessor):
         groups, found = fw.group_by(keys), dict[str, Any]()
         for of, each in together.items():
             found |= fw.group_by(keys, *map(self.__getitem__, of)).agg(**each)
-        parts = groups.keys if len(names) > 1 else (groups.keys,)
-        return self._table(
-            {name: found[name] for name in functions}, dict(zip(names, parts, strict=True))
-        )
-
-    def _column(self, value: Any) -> Any:
-        raise NotImplementedError
-
-    def _table(self, columns: Mapping[str, Any], keys: Mapping[str, Any] | None = None) -> Any:
-        raise NotImplementedError
+        columns = {name: found[name] for name in functions}
+        return self._table(columns, dict(zip(names, groups.keys, strict=True)))

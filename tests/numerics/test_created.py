@@ -113,3 +113,93 @@ def test_real_numbers_have_parts():
 def test_devices_are_a_list():
     """The array API standard says so, and libraries add to it."""
     assert fw.__array_namespace_info__().devices() == ["cpu"]
+
+
+@pytest.mark.parametrize("decimals", [0, 1, -1])
+@pytest.mark.parametrize("x", [
+    np.array([1.26, -2.35, 0.05]), np.array([126, -155]), np.array([1.26 - 155.5j]),
+])  # fmt: skip
+def test_numbers_are_rounded_to_decimals(x, decimals):
+    """As a function, as a method, and of rows."""
+    expected = np.round(x, decimals)
+
+    for found in (fw.round(x, decimals), fw.asarray(x).round(decimals)):
+        assert found.dtype == expected.dtype
+        np.testing.assert_array_equal(found, expected)
+    rows = fw.round(fw.ragged([[1.26], [], [2.34, 3.0]]), decimals=1)
+    assert rows.tolist() == [[1.3], [], [2.3, 3.0]]
+    with pytest.raises(fw.ArgumentError, match="decimals of round must be a whole number"):
+        fw.round(x, 0.5)
+
+
+def test_where_of_a_condition_gives_indices():
+    """Of lengths that depend on data in a traced function; one choice alone is none."""
+    condition = M > 1
+
+    for found in (fw.where(condition), fw.jit(fw.where, target="interp")(condition)):
+        np.testing.assert_array_equal(np.stack(found), np.stack(np.where(condition)))
+    assert [x.tolist() for x in fw.where(fw.Nullable([True, None, True]))] == [[0, 2]]
+    with pytest.raises(fw.ArgumentError, match="where got one choice"):
+        fw.where(condition, 1)
+    with pytest.raises(fw.ArgumentError, match="a Ragged, where one array is needed"):
+        fw.where(fw.ragged([[True]]))
+
+
+def test_orders_of_elements():
+    """All are row-major, which is refused where it is not what is asked for."""
+    for order in (None, "C", "K", "A"):
+        assert fw.asarray([1, 2], None, order).tolist() == fw.array([1, 2], order=order).tolist()
+    with pytest.raises(fw.Unsupported, match="stored in row-major order"):
+        fw.asarray(M, order="F")
+    with pytest.raises(fw.ArgumentError, match="'R' is no order"):
+        fw.array(M, order="R")
+
+
+@pytest.mark.parametrize("nested", [
+    [[M, M[:, :1]], [M[:1], np.zeros((1, 1))]], [1, 2, 3], [M, M], M, [[[1.0]], [[2.0]]],
+    [[np.ones((2, 1, 2)), np.zeros((2, 1, 1))]],
+], ids=str)  # fmt: skip
+def test_blocks_are_joined_as_in_numpy(nested):
+    """Lists of any depth, and arrays of more axes than that."""
+    np.testing.assert_array_equal(fw.block(nested), np.block(nested))
+
+
+def test_blocks_are_of_one_depth():
+    """In traced functions, too; an empty list has no array."""
+    a = np.ones((1, 2))
+    np.testing.assert_array_equal(
+        fw.jit(lambda a: fw.block([[a, a], [a, a]]), target="interp")(a), np.ones((2, 4))
+    )
+    for nested in ([[1, 2], 3], [], [[]]):
+        with pytest.raises(fw.ArgumentError, match="nested lists of one depth"):
+            fw.block(nested)
+
+
+ROWS = [[[1, 2], [3]], [], [[4, 5, 6], [], [7]]]
+
+
+def reversed_to(x, depth):
+    """Lists with the elements of the outer `depth` lists from last to first."""
+    return [reversed_to(part, depth - 1) for part in x[::-1]] if depth else x
+
+
+@pytest.mark.parametrize(("name", "options", "expected"), [
+    ("flip", {}, reversed_to(ROWS, 3)), ("flip", {"axis": 0}, ROWS[::-1]),
+    ("flip", {"axis": 1}, [row[::-1] for row in ROWS]),
+    ("flip", {"axis": -1}, [[inner[::-1] for inner in row] for row in ROWS]),
+    ("roll", {"shift": 1}, [[[7, 1], [2]], [], [[3, 4, 5], [], [6]]]),
+    ("roll", {"shift": 1, "axis": 0}, ROWS[-1:] + ROWS[:-1]),
+    ("roll", {"shift": -1, "axis": 1}, [row[1:] + row[:1] for row in ROWS]),
+    ("roll", {"shift": 1, "axis": 2},
+     [[inner[-1:] + inner[:-1] for inner in row] for row in ROWS]),
+    ("roll", {"shift": (1, 1), "axis": (0, 1)},
+     [row[-1:] + row[:-1] for row in ROWS[-1:] + ROWS[:-1]]),
+])  # fmt: skip
+def test_rows_are_turned(name, options, expected):
+    """Along each axis, as lists are."""
+    function = getattr(fw, name)
+    rows = fw.ragged(ROWS)
+
+    assert fw.jit(lambda r: function(r, **options), target="interp")(rows).tolist() == expected
+    with pytest.raises(fw.UserError, match="axis 3"):
+        function(rows, **{**options, "axis": 3})

@@ -24,7 +24,6 @@ EXAMPLES = {
     "neg": ("[1, -2]", "Array([-1,  2], dtype=int64)"),
     "abs": ("[-3, 4]", "Array([3, 4], dtype=int64)"),
     "sign": ("[-3.5, 0.0, 2.0]", "Array([-1.,  0.,  1.], dtype=float64)"),
-    "round": ("[0.5, 1.5, 2.4]", "Array([0., 2., 2.], dtype=float64)"),
     "sqrt": ("[0.0, 4.0]", "Array([0., 2.], dtype=float64)"),
     "rsqrt": ("[4.0, 16.0]", "Array([0.5 , 0.25], dtype=float64)"),
     "cbrt": ("[8.0, -27.0]", "Array([ 2., -3.], dtype=float64)"),
@@ -165,7 +164,6 @@ def types_of(row: ScalarFn) -> str:
 neg = unary("neg", "`-x`; integers wrap")
 abs = unary("abs", "The distance from 0; the least integer stays as it is")
 sign = unary("sign", "-1, 0 or 1; NaN stays NaN")
-round = unary("round", "The nearest whole number, halves to the even one")
 sqrt = unary("sqrt", "The square root; NaN below 0")
 rsqrt = unary("rsqrt", "`1 / sqrt(x)`, each step rounded")
 cbrt = unary("cbrt", "The cube root")

@@ -206,17 +206,30 @@ def rint(x: Any) -> Array:
     return elementwise("round", zipped(lambda v: strong(v, wide), [value], "rint")[0])
 
 
-def rounded(x: Array, digits: int) -> Array:
-    """`round(x, digits)`: to `digits` decimals; integers stay integers."""
-    power = 10.0 ** abs(digits)
-    if x.dtype.kind in "iu" and digits < 0:
-        return ((x / power).round() * power).astype(x.dtype)
-    if x.dtype.kind in "biu" or not digits:
-        return METHODS["round"](x)
-    return (x * power).round() / power if digits > 0 else (x / power).round() * power
+@operation(elementwise=True, static="decimals")
+def round(x: Any, decimals: int = 0) -> Array:
+    """The nearest multiple of 10 to the power of `-decimals`, halves to the even one; element by
+    element. Integers stay integers.
 
+    Types: `x: t[..] -> t[..]`. Raises ArgumentError for decimals that are no whole number.
+    Source: `numpy.round`.
 
-METHODS["rounded"] = rounded
+        >>> fw.round([0.5, 1.5, 2.4])
+        Array([0., 2., 2.], dtype=float64)
+        >>> fw.round([1.26, 2.31], 1)
+        Array([1.3, 2.3], dtype=float64)
+    """
+    if not isinstance(decimals, int):
+        raise ArgumentError.here(
+            f"decimals of round must be a whole number, got {decimals!r}.", "Use 2 for hundredths."
+        )
+    value = as_tracer(x, operand("round"))
+    if not decimals or (decimals > 0 and not value.element.is_float):
+        return elementwise("round", value)
+    power = 10.0 ** abs(decimals)
+    if decimals > 0:
+        return elementwise("round", value * power) / power
+    return (elementwise("round", value / power) * power).astype(value.element)
 
 
 @operation(elementwise=True)

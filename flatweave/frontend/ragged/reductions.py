@@ -377,4 +377,4 @@ def _axes_of(rank: int, axis: Any, who: str) -> list[int]:
     return found
 
 
-METHODS["along_rows"] = along_rows
+METHODS["along_rows"], METHODS["cut_as"] = along_rows, cut_as

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from flatweave.base.errors import ArgumentError, ShapeError
 from flatweave.frontend.arrays.axes import axes_named, axes_of
 from flatweave.frontend.arrays.joining import concat, in_one_dtype
 from flatweave.frontend.arrays.shapes import (
+    axis_below,
     axis_of,
     expand_dims,
     raveled,
@@ -19,15 +20,18 @@ from flatweave.frontend.arrays.shapes import (
     rotated_right,
     transposed,
 )
+from flatweave.frontend.arrays.sources import iota
 from flatweave.frontend.call.operation import operation
 from flatweave.frontend.elements.broadcasting import generated, read, read_stretched, zipped
+from flatweave.frontend.functions.combinators import map
 from flatweave.frontend.functions.expand import expand
 from flatweave.frontend.trace import extents, run_time_checks
 from flatweave.frontend.trace.extents import ONE
 from flatweave.frontend.trace.tracers import as_tracer, emit, tracer_of
-from flatweave.frontend.values.array import Array, HostArray, Tracer, describe, host_array
+from flatweave.frontend.values.array import METHODS, Array, HostArray, Tracer, describe, host_array
 from flatweave.frontend.values.asarray import is_number_list, list_values
 from flatweave.frontend.values.scope import current
+from flatweave.frontend.values.tree import flat_values, is_irregular
 from flatweave.ops import Weave
 from flatweave.terms.build import index
 from flatweave.terms.syntax import Atom, Const
@@ -210,7 +214,7 @@ def matrix_transpose(x: Any) -> Array:
 
 @operation(static="axis")
 def flip(x: Any, axis: Any = None) -> Array:
-    """The elements from last to first, along all axes or those given.
+    """The elements from last to first, along all axes or those given; of a Ragged, too.
 
     Types: `x: t[..] -> t[..]`. Raises AxisError for an axis that is not there.
     Source: `numpy.flip`.
@@ -219,6 +223,10 @@ def flip(x: Any, axis: Any = None) -> Array:
         Array([[2, 1],
                [4, 3]], dtype=int64)
     """
+    if is_irregular(x):
+        axes = _axes_of_rows(x, range(x.ndim) if axis is None else axis, "flip")
+        key = tuple(slice(None, None, -1 if at in axes else None) for at in range(x.ndim))
+        return cast(Array, x[key])
     found = as_tracer(x, "x of flip")
     for at in axes_of(found, axis, "flip"):
         found = as_tracer(reverse(found, at))
@@ -228,7 +236,8 @@ def flip(x: Any, axis: Any = None) -> Array:
 @operation(static="axis", numbers="shift")
 def roll(x: Any, shift: Any, axis: Any = None) -> Array:
     """The elements moved to the right by `shift`, those that fall off coming in again; of all
-    elements in row-major order without an axis. Several shifts and axes go in pairs.
+    elements in row-major order without an axis. Several shifts and axes go in pairs. Of a Ragged
+    axis 0 moves the rows, and axis 1 the elements of each.
 
     Types: `x: t[..], shift: integers -> t[..]`. Raises AxisError for an axis that is not there,
     ArgumentError for another number of shifts than of axes. Source: `numpy.roll`.
@@ -236,11 +245,18 @@ def roll(x: Any, shift: Any, axis: Any = None) -> Array:
         >>> fw.roll([1, 2, 3], 1)
         Array([3, 1, 2], dtype=int64)
     """
-    array = as_tracer(x, "x of roll")
+    has_rows = is_irregular(x)
+    if has_rows and axis is None:
+        return cast(Array, METHODS["cut_as"](x, roll(flat_values(x), shift)))
     shifts = list(shift) if isinstance(shift, tuple | list) else [shift]
+    array: Any = x if has_rows else as_tracer(x, "x of roll")
     if axis is None:
-        return reshaped(_rolled(raveled(array), shifts, [0] * len(shifts)), array.extents)
-    axes = axes_named(array, axis, "roll", repeated=True)
+        flat = as_tracer(_rolled(raveled(array), shifts, [0] * len(shifts)))
+        return reshaped(flat, array.extents)
+    if has_rows:
+        axes = _axes_of_rows(x, axis, "roll")
+    else:
+        axes = axes_named(array, axis, "roll", repeated=True)
     if len(axes) != len(shifts) and 1 not in (len(axes), len(shifts)):
         raise ArgumentError.here(
             f"roll got {len(shifts)} shifts for {len(axes)} axes.",
@@ -248,14 +264,25 @@ def roll(x: Any, shift: Any, axis: Any = None) -> Array:
         )
     many = max(len(axes), len(shifts)) if axes and shifts else 0
     if not many:
-        return array
+        return cast(Array, array)
     return _rolled(array, shifts * (many // len(shifts)), axes * (many // len(axes)))
 
 
-def _rolled(array: Tracer, shifts: list[Any], axes: list[int]) -> Tracer:
+def _rolled(array: Any, shifts: list[Any], axes: list[int]) -> Array:
     for by, at in zip(shifts, axes, strict=True):
-        array = rotated_right(array, by, at)
-    return array
+        if not is_irregular(array):
+            array = rotated_right(array, by, at)
+        elif at:
+            array = map(lambda row, by=by, at=at: roll(row, by, at - 1), array)
+        else:
+            array = array[roll(iota(array.offsets.shape[0] - 1), by)]
+    return cast(Array, array)
+
+
+def _axes_of_rows(rows: Any, axis: Any, who: str) -> list[int]:
+    """Axes of a Ragged, counted from 0."""
+    named = [axis] if isinstance(axis, int) else axis
+    return [axis_below(rows.ndim, at, who, "a Ragged") for at in named]
 
 
 @operation(static="axis")

@@ -15,7 +15,7 @@ from flatweave.frontend.arrays.sources import iota
 from flatweave.frontend.call.operation import operation
 from flatweave.frontend.elements.broadcasting import generated, met, place_along, read_stretched
 from flatweave.frontend.elements.elementwise import clz
-from flatweave.frontend.elements.scalars import where
+from flatweave.frontend.elements.scalars import where as chosen
 from flatweave.frontend.functions.combinators import map
 from flatweave.frontend.functions.control import fori_loop
 from flatweave.frontend.trace import extents
@@ -48,6 +48,31 @@ def nonzero(x: Any) -> tuple[Array, ...]:
         lambda k: tuple(tracer_of(i) for i in unravel(k.atom, array.extents)), places
     )
     return tuple(found)
+
+
+def where(p: Any, a: Any = None, b: Any = None) -> Any:
+    """`a` where `p` holds, else `b`, element by element, broadcast; both are computed. With `p`
+    alone the indices where it holds, as `nonzero` gives them.
+
+    Two tuples, dicts, NamedTuples or dataclasses of one structure give a third, each part chosen.
+    Numbers hold where they are not zero. For one of two computations see `cond`.
+
+    Types: `p: bool[..], a: s[..], b: t[..] -> r[..]`, broadcast and promoted; of `p` alone a tuple
+    of `i64[k]`. Raises ShapeError for shapes that do not fit, ArgumentError for one choice.
+    Source: `numpy.where`.
+
+        >>> fw.where([True, False], 1, [10, 20])
+        Array([ 1, 20], dtype=int64)
+        >>> fw.where([True, False, True])
+        (Array([0, 2], dtype=int64),)
+    """
+    if a is None and b is None:
+        return nonzero(p)
+    if a is None or b is None:
+        raise ArgumentError.here(
+            "where got one choice.", "Give two, fw.where(p, a, b), or none for indices."
+        )
+    return chosen(p, a, b)
 
 
 @operation(static="axis")
@@ -147,12 +172,12 @@ def searchsorted(x1: Any, x2: Any, side: str = "left", sorter: Any = None) -> Ar
         def halve(_: Any, ends: tuple[Array, Array]) -> tuple[Array, Array]:
             low, high = ends
             middle = (low + high) // 2
-            key = keys[where(middle < n, middle, 0)]
+            key = keys[chosen(middle < n, middle, 0)]
             below = _is_below(key, value, side == "left", is_float) & (low < high)
-            return where(below, middle + 1, low), where(below | (low >= high), high, middle)
+            return chosen(below, middle + 1, low), chosen(below | (low >= high), high, middle)
 
         zero: Array = tracer_of(extents.ZERO)
-        return where(n == 0, 0, fori_loop(0, where(n == 0, 0, turns), halve, (zero, n))[0])
+        return chosen(n == 0, 0, fori_loop(0, chosen(n == 0, 0, turns), halve, (zero, n))[0])
 
     flat = raveled(values)
     found = map(place, flat)

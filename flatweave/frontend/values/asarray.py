@@ -20,7 +20,7 @@ from typing import Any, Literal, overload
 import numpy as np
 
 from flatweave.base.dtypes import bf16, native, short_float
-from flatweave.base.errors import ArgumentError, ShapeError, UserError
+from flatweave.base.errors import ArgumentError, ShapeError, Unsupported, UserError
 from flatweave.base.pretty import counted
 from flatweave.frontend.values import exchange
 from flatweave.frontend.values.array import METHODS, Array, HostArray, Tracer, host_array, kind_of
@@ -192,25 +192,26 @@ def _is_empty(item: Any) -> bool:
 
 @overload
 def asarray(
-    value: Any, dtype: Any = None, *, device: Any = None, copy: bool | None = None,
-    nulls: Literal["raise", "nan"] = "raise",
+    value: Any, dtype: Any = None, order: Any = None, *, device: Any = None,
+    copy: bool | None = None, nulls: Literal["raise", "nan"] = "raise",
 ) -> Array: ...
 @overload
 def asarray(
-    value: Any, dtype: Any = None, *, device: Any = None, copy: bool | None = None,
-    nulls: Literal["mask"],
+    value: Any, dtype: Any = None, order: Any = None, *, device: Any = None,
+    copy: bool | None = None, nulls: Literal["mask"],
 ) -> tuple[Array, Array]: ...
 
 
 def asarray(
-    value: Any, dtype: Any = None, *, device: Any = None, copy: bool | None = None,
-    nulls: str = "raise",
+    value: Any, dtype: Any = None, order: Any = None, *, device: Any = None,
+    copy: bool | None = None, nulls: str = "raise",
 ) -> Array | tuple[Array, Array]:  # fmt: skip
     """A NumPy array, list, scalar, buffer or DLPack object as an array of ours.
 
     The memory is shared if its elements have the dtype and are contiguous; then nobody
     may write to it from then on; `copy=True` makes a copy, which is for those who will. With
-    `copy=False`, BufferError is raised where the memory cannot be shared.
+    `copy=False`, BufferError is raised where the memory cannot be shared. Elements are in row-major
+    order, whatever `order` says: "C", "K" and "A" mean that, and "F" raises Unsupported.
 
     Columns and tables of pandas, polars and Arrow are taken, too. What is missing there is no
     number: `nulls="nan"` makes it NaN, and a column of integers that has any an f64 column, while
@@ -224,6 +225,7 @@ def asarray(
         Array([1., 2.], dtype=float32)
     """
     on_device(device, "asarray")
+    _must_be_row_major(order)
     check_nulls(nulls)
     name = "the value of asarray"
     if nulls == "mask":
@@ -265,7 +267,9 @@ def asarray(
         return host_array(np.array(found, dtype=wanted, copy=True, order="C"))
 
 
-def array(value: Any, dtype: Any = None, *, copy: bool | None = True) -> Array:
+def array(
+    value: Any, dtype: Any = None, order: Any = None, *, copy: bool | None = True
+) -> Array:
     """A copy of a NumPy array, list, scalar, buffer or DLPack object, as an array of ours.
 
     `asarray` shares memory where it can.
@@ -277,8 +281,20 @@ def array(value: Any, dtype: Any = None, *, copy: bool | None = True) -> Array:
         Array([1., 2.], dtype=float32)
     """
     if copy and isinstance(value, Array):
-        return asarray(value, dtype).copy()
-    return asarray(value, dtype, copy=copy)
+        return asarray(value, dtype, order).copy()
+    return asarray(value, dtype, order, copy=copy)
+
+
+def _must_be_row_major(order: Any) -> None:
+    """Refuse an order of elements in memory that arrays of ours do not have."""
+    if order in (None, "C", "K", "A"):
+        return
+    if order == "F":
+        raise Unsupported.here(
+            "arrays are stored in row-major order, and asarray got order='F'.",
+            "Leave order out, or give the transpose; np.asfortranarray(xs) orders NumPy's memory.",
+        )
+    raise ArgumentError.here(f"{order!r} is no order of elements.", 'Use "C".')
 
 
 def _is(value: Any, dtype: np.dtype[Any] | None) -> bool:

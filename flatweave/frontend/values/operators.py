@@ -153,7 +153,7 @@ class Elementwise:
         return called("abs", self)
 
     def __round__(self, digits: int = 0) -> Self:
-        return called("rounded", self, digits)
+        return called("round", self, digits)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> object:
         if any(operand_owners.has_protocol(x) for x in (*inputs, *options.get("out", ()))):
@@ -180,7 +180,7 @@ class Elementwise:
 
     def round(self, decimals: int = 0) -> Self:
         """Each value rounded to `decimals` decimals, halves to even."""
-        return called("rounded", self, decimals) if decimals else called("round", self)
+        return called("round", self, decimals)
 
 
 def _reduced(name: str, array: object, *options: Any) -> Reduced:

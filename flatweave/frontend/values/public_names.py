@@ -31,11 +31,11 @@ PUBLIC = {
         "bitwise_xor cbrt clz copysign cos cosh ctz equal erf erfc exp exp2 expm1 floordiv fma "
         "greater greater_equal hypot isfinite isinf isnan left_shift less less_equal log log10 "
         "log1p log2 logical_and logical_not logical_or logical_xor maximum minimum mod mul "
-        "mul_hi neg not_equal popcount right_shift round rsqrt sign sin sinh sqrt sub tan tanh "
+        "mul_hi neg not_equal popcount right_shift rsqrt sign sin sinh sqrt sub tan tanh "
         "truediv"
     ),
     "frontend.elements.scalars": (
-        "astype bitwise_count ceil clip floor positive power reciprocal rint square trunc where"
+        "astype bitwise_count ceil clip floor positive power reciprocal rint round square trunc"
     ),
     "frontend.functions.callbacks": "ShapeDtypeStruct pure_callback",
     "frontend.functions.checks": "check normalize_axes note operation",
@@ -62,7 +62,7 @@ PUBLIC = {
         "__array_api_version__ __array_namespace_info__ can_cast finfo iinfo isdtype result_type"
     ),
     "frontend.standard.products": "dot matmul tensordot vecdot",
-    "frontend.standard.searching": "nonzero searchsorted take take_along_axis",
+    "frontend.standard.searching": "nonzero searchsorted take take_along_axis where",
     "frontend.standard.statistics": (
         "complex conj count_nonzero cumulative_prod cumulative_sum diff imag logaddexp nextafter "
         "real signbit std var"
@@ -71,14 +71,14 @@ PUBLIC = {
     "frontend.values.asarray": "array asarray from_dlpack",
     "frontend.values.chunked": "Chunked",
     "numpy_functions.arranging": (
-        "append atleast_1d atleast_2d column_stack diag fliplr flipud hstack pad ravel rot90 "
-        "split swapaxes vstack"
+        "append atleast_1d atleast_2d block column_stack diag dstack fliplr flipud hstack pad "
+        "ravel rot90 split swapaxes vstack"
     ),
     "numpy_functions.comparing": (
         "allclose degrees fmax fmin fmod heaviside isclose polyval radians select sinc"
     ),
     "numpy_functions.creating": (
-        "array_equal divmod dstack gcd indices lcm logspace outer polyfit trace tri"
+        "array_equal divmod gcd indices lcm logspace outer polyfit trace tri"
     ),
     "numpy_functions.interpolation_and_convolution": (
         "convolve correlate gradient interp trapezoid"
@@ -107,13 +107,13 @@ PUBLIC = {
 INSIDE = {
     "frontend.arrays.assignment": "assign augmented",
     "frontend.arrays.replacing": "at update",
-    "frontend.elements.scalars": "foreign_ufunc rounded",
+    "frontend.elements.scalars": "foreign_ufunc",
     "frontend.functions.reductions": "masked reduction",
     "frontend.ragged.elementwise": "on_rows",
     "frontend.ragged.inner_indexing": "at_places by_rows in_row",
     "frontend.ragged.ragged": "row_flags row_lengths",
     "frontend.ragged.rearranging": "concat_rows ordered_rows with_row",
-    "frontend.ragged.reductions": "along_rows",
+    "frontend.ragged.reductions": "along_rows cut_as",
     "frontend.ragged.row_selection": "row",
     "frontend.ragged.to_columns": "column_of to_arrow to_awkward",
     "frontend.standard.namespace": "namespace",
@@ -152,8 +152,8 @@ GivesArrays: TypeAlias = Literal["broadcast_arrays", "meshgrid", "nonzero", "uns
 # rows, which this folder does not know, what belongs to another library, and no arrays
 GivesOthers: TypeAlias = Literal[
     "along_rows", "at", "by_rows", "column_of", "concat_rows", "foreign_ufunc",
-    "assign", "augmented", "inside_a_program", "namespace", "on_rows", "ragged", "rows_of",
-    "stacked",
+    "assign", "augmented", "cut_as", "inside_a_program", "namespace", "on_rows",
+    "ragged", "rows_of", "stacked",
     "to_arrow", "to_awkward", "with_row",
 ]  # fmt: skip
 
