@@ -8,7 +8,10 @@ the same program in two, else it is the name of a peer.
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -44,9 +47,34 @@ class Row:
     make: Callable[[bool], Case]
 
 
+_HALVINGS: ContextVar[int | None] = ContextVar("_HALVINGS", default=None)
+
+
+@contextmanager
+def halved(times: int) -> Iterator[None]:
+    """Small sizes are meanwhile the full ones, halved so many times."""
+    before = _HALVINGS.set(times)
+    try:
+        yield
+    finally:
+        _HALVINGS.reset(before)
+
+
 def size(full: int, small: bool) -> int:
     """The number of elements; small ones are no round numbers."""
+    times = _HALVINGS.get()
+    if small and times is not None:
+        return full >> times
     return max(1000, full >> 14) + 37 if small else full
+
+
+def matrix(axis: int, small: bool) -> Array:
+    """A square matrix; a halved one has all 8192 elements along `axis`."""
+    times = _HALVINGS.get()
+    shape = [8192, 8192]
+    if small:
+        shape[1 - axis], shape[axis] = (70, 70) if times is None else (8192 >> times, 8192)
+    return ints(math.prod(shape), -9, 10).astype(np.float32).reshape(shape)
 
 
 def ints(n: int, low: int, high: int, dtype: Any = np.int32) -> Array:
@@ -93,11 +121,10 @@ def _scan_of_floats(small: bool) -> Case:
 
 def _along(axis: int, small: bool) -> Case:
     """Sums of a square matrix along one of its axes."""
-    n = 70 if small else 8192
-    xs = ints(n * n, -9, 10).astype(np.float32).reshape(n, n)
+    xs = matrix(axis, small)
     return Case(
         fw.jit(lambda xs: fw.sum(xs, axis=axis)), (xs,), lambda: xs.sum(axis=axis),
-        (xs.nbytes, 4 * n), ("torch", 1.0),
+        (xs.nbytes, 4 * xs.shape[1 - axis]), ("torch", 1.0),
         lambda cupy, given: lambda: given[0].sum(axis=axis),
         lambda torch, given: lambda: given[0].sum(axis), rtol=1e-3,
     )  # fmt: skip
@@ -250,8 +277,7 @@ def _spmv(percent: int, small: bool) -> Case:
 
 
 def _stencil(small: bool) -> Case:
-    n = 70 if small else 8192
-    xs = ints(n * n, -9, 10).astype(np.float32).reshape(n, n)
+    xs = matrix(1, small)
     f = fw.jit(lambda xs: fw.stencil(
         lambda n: n[-1, 0] + n[1, 0] + n[0, -1] + n[0, 1] - 4 * n[0, 0], xs, (3, 3)
     ))  # fmt: skip

@@ -20,6 +20,7 @@ import pytest
 from flatweave.runtime.devices import cuda
 from tests.devices.fake_cuda import FakeCuda
 from tests.devices.fake_streams import Failed, Result, call
+from tests.ptx.counts import Counts
 from tests.ptx.grid import launch
 from tests.ptx.memory import GlobalMemory
 from tests.ptx.parse import Function, Module, parse
@@ -35,6 +36,8 @@ class PtxCuda(FakeCuda):
         super().__init__(total=1 << 33)
         self.order, self.seed = order, 0
         self.modules: dict[bytes, Module] = {}
+        self.counts: list[Counts] | None = None  # of launches, where somebody wants them
+        self.most = MOST
 
     @call
     def cuDeviceGetAttribute(self, attribute: int, device: int) -> int:
@@ -69,7 +72,7 @@ class PtxCuda(FakeCuda):
             param.name: ctypes.string_at(at, param.size)
             for param, at in zip(entry.params, pointers, strict=True)
         }
-        if gx * x > MOST:
+        if gx * x > self.most:
             pytest.skip(f"{gx * x} threads are too many for the interpreter of PTX")
         self.launches.append((entry.name, gx, x))
         self.seed += 1
@@ -80,7 +83,11 @@ class PtxCuda(FakeCuda):
                 at: memory for at, memory in self.live.items()
                 if isinstance(memory, bytearray) and at not in unknown
             }  # fmt: skip
-            launch(module, entry.name, GlobalMemory(live), gx, x, given, self.order, seed)
+            counts = None
+            if self.counts is not None:
+                counts = Counts(module, entry.name, gx, x)
+                self.counts.append(counts)
+            launch(module, entry.name, GlobalMemory(live), gx, x, given, self.order, seed, counts)
 
         stream.add(work)
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from tests.ptx.counts import Counts
 from tests.ptx.memory import LOCAL, SHARED, TABLES, GlobalMemory, IllegalAddress, Space, cells
 from tests.ptx.parse import Address, Function, Instruction, Module, Operand, Register, Symbol
 from tests.ptx.registers import WARP
@@ -50,9 +51,11 @@ def missing(module: Module) -> set[str]:
 def launch(
     module: Module, name: str, memory: GlobalMemory, grid: int, threads: int,
     params: Mapping[str, bytes], order: str = "forwards", seed: int = 0,
+    counts: Counts | None = None,
 ) -> Grid:  # fmt: skip
-    """Run a kernel to its end; raises IllegalAddress, Stuck, Trapped."""
+    """Run a kernel to its end, and count what it does; raises IllegalAddress, Stuck, Trapped."""
     lanes = Grid(module, module.entries[name], memory, grid, threads, params)
+    lanes.counts = counts
     lanes.delay(order, seed)
     with np.errstate(all="ignore"):
         lanes.run()
@@ -74,6 +77,7 @@ class Grid(Warps):
         for at, raw in module.constant.values():
             self.constant.bytes[at : at + len(raw)] = np.frombuffer(raw, np.uint8)
         self.executed = 0
+        self.counts: Counts | None = None
 
     def delay(self, order: str, seed: int) -> None:
         """Which blocks and warps are ahead of others."""
@@ -115,6 +119,8 @@ class Grid(Warps):
         self.clock[who] += at + 1 - first
         self.executed += (at + 1 - first) * len(who)
         self.pc[who] = at + 1
+        if self.counts is not None:
+            self.counts.steps(first, at, who)
         if instruction.guard is not None:
             does = self.read(instruction.guard, DTYPES["pred"], who) != instruction.negated
             who = who[does]
@@ -151,24 +157,28 @@ class Grid(Warps):
             raise IllegalAddress(f"an address is no multiple of the {size} bytes that are read")
         space = next((p for p in instruction.op if p in ("global", "shared", "local", "const")), "")
         if space:
-            return self.within(space, at, size, who)
+            return self.within(instruction, space, at, size, who)
         found = []
         bounds = (("shared", SHARED, LOCAL), ("local", LOCAL, TABLES), ("global", TABLES, FOREVER))
         for name, low, high in bounds:
             some = np.flatnonzero((at >= low) & (at < high))
             if len(some):
                 base = 0 if name == "global" else low
-                for memory, offsets, part in self.within(name, at[some] - base, size, who[some]):
+                for memory, offsets, part in self.within(
+                    instruction, name, at[some] - base, size, who[some]
+                ):
                     found.append((memory, offsets, some[part]))
         if sum(len(some) for _, _, some in found) != len(who):
             raise IllegalAddress(f"an address below all spaces: {at.min():#x}")
         return found
 
-    def within(self, space: str, at: Lanes, size: int, who: Lanes) -> list[
-        tuple[Lanes, Lanes, Lanes]
-    ]:  # fmt: skip
+    def within(
+        self, instruction: Instruction, space: str, at: Lanes, size: int, who: Lanes,
+    ) -> list[tuple[Lanes, Lanes, Lanes]]:  # fmt: skip
         """The same for addresses of one space."""
         everybody = np.arange(len(who))
+        if self.counts is not None:
+            self.counts.access(space, instruction, at, size, who)
         if space in ("global", "const") and (at < TABLES + (1 << 32)).all():
             return [(self.constant.bytes, self.constant.offsets(at - TABLES, 0, size), everybody)]
         if space in ("global", "const"):

@@ -63,6 +63,8 @@ class Instruction:
     guard: Register | None
     negated: bool
     text: str
+    line: int = 0
+    """Of the module's text, from 1 on."""
 
 
 @dataclass(frozen=True)
@@ -134,7 +136,7 @@ def parse(text: str) -> Module:
         if found[1] == "entry":
             module.entries[name] = function
         module.sizes["shared"] = 0
-        _Body(module, function).read(text[found.end() : end])
+        _Body(module, function, 1 + text.count("\n", 0, found.end())).read(text[found.end() : end])
         function.shared = module.sizes["shared"]
         at = end + 1
     _globals(module, text[at:])
@@ -183,8 +185,8 @@ def _declare(module: Module, statement: str) -> bool:
 class _Body:
     """Reads the statements of one function."""
 
-    def __init__(self, module: Module, function: Function) -> None:
-        self.module, self.function = module, function
+    def __init__(self, module: Module, function: Function, line: int) -> None:
+        self.module, self.function, self.line = module, function, line
         function.start = len(module.code)
         # bits of the registers that have a name or a prefix, in each block around a statement
         self.inside: list[dict[str, int]] = [{}]
@@ -196,6 +198,7 @@ class _Body:
         at = 0
         while True:
             while at < len(text) and (text[at].isspace() or text[at] in "{}"):
+                self.line += text[at] == "\n"
                 if text[at] == "{":
                     self.inside.append({})
                 elif text[at] == "}":
@@ -210,6 +213,7 @@ class _Body:
                 continue
             end = text.index(";", at)
             self.statement(" ".join(text[at:end].split()))
+            self.line += text.count("\n", at, end)
             at = end + 1
 
     def statement(self, text: str) -> None:
@@ -224,7 +228,7 @@ class _Body:
             guard = _GUARD.match(text)
             negated, name, rest = guard.groups() if guard else ("", "", text)
             op, _, operands = rest.partition(" ")
-            made = Instruction(tuple(op.split(".")), [], None, bool(negated), text)
+            made = Instruction(tuple(op.split(".")), [], None, bool(negated), text, self.line)
             if name:
                 guards = self.register(name)
                 assert isinstance(guards, Register)
