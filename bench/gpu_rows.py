@@ -176,7 +176,7 @@ def _sort(small: bool) -> Case:
 
 
 def _histogram(bins: int, skew: str, small: bool) -> Case:
-    places = _skewed(bins, skew, small)
+    places = _skewed(bins, skew, size(1 << 26, small))
     counts = fw.jit(lambda idx: fw.histogram(bins, idx))
     return Case(
         counts, (places,), lambda: np.bincount(places, minlength=bins), (places.nbytes, 8 * bins),
@@ -188,7 +188,7 @@ def _histogram(bins: int, skew: str, small: bool) -> Case:
 
 def _sums(bins: int, skew: str, small: bool) -> Case:
     """Sums of floats, the same bits in each run; compared with atomic updates."""
-    places = _skewed(bins, skew, small)
+    places = _skewed(bins, skew, size(1 << 26, small))
     values = np.random.default_rng(bins).random(len(places), np.float32)
 
     def sums(idx: Any, values: Any) -> Any:
@@ -209,9 +209,8 @@ def _sums(bins: int, skew: str, small: bool) -> Case:
 
 
 @functools.lru_cache(1)
-def _skewed(bins: int, skew: str, small: bool) -> Array:
+def _skewed(bins: int, skew: str, n: int) -> Array:
     """Places that are equally likely, that follow Zipf's law, or that are one."""
-    n = size(1 << 26, small)
     if skew == "one":
         return np.full(n, bins // 3, np.int32)
     if skew == "Zipf":
