@@ -90,7 +90,7 @@ def numbers(counts: Counts, instructions: float) -> Counter[str]:
 
 @contextlib.contextmanager
 def smaller(halvings: int) -> Iterator[None]:
-    """A device that wants so many times fewer blocks."""
+    """A device that wants 2^halvings times fewer blocks, and sizes smaller by the same factor."""
     before = targets.CUDA
     targets.CUDA = records.replace(before, blocks_wanted=max(1, WANTED >> halvings))
     try:

@@ -52,7 +52,7 @@ _HALVINGS: ContextVar[int | None] = ContextVar("_HALVINGS", default=None)
 
 @contextmanager
 def halved(times: int) -> Iterator[None]:
-    """Small sizes are meanwhile the full ones, halved so many times."""
+    """Inside, small sizes are the full ones, halved `times` times."""
     before = _HALVINGS.set(times)
     try:
         yield

@@ -165,7 +165,7 @@ def _passes(at: Lanes, size: int, who: Lanes, serial: bool) -> tuple[int, int]:
     """Passes over the banks for accesses of shared memory, and how many would do without conflicts.
 
     A pass serves a word of each bank. Lanes of 8 bytes are served by halves of a warp, lanes of 16
-    by quarters. Lanes that read one word share it; atomic updates of one word take turns.
+    by quarters. Lanes that read one word share it; atomic updates of one word are serial.
     """
     words = max(1, size // WORD)
     part = (who // WARP) * words + who % WARP * words // WARP
