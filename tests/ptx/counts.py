@@ -6,8 +6,8 @@ global memory, conflicts in shared memory, barriers.
         fw.jit(f, target="cuda")(xs)
     driver.counts[0].kinds()        {"integer": 812, "load": 64, ..}     instructions of warps
 
-A warp whose lanes are in two places executes each of them, as on the device. Lanes whose guard
-fails are counted with the others: a warp takes an issue slot for them.
+A warp whose lanes are at two instructions executes both, as on the device. Lanes whose guard fails
+are counted with the others: a warp takes an issue slot for them.
 """
 
 from __future__ import annotations
