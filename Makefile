@@ -10,7 +10,7 @@ STAMP := $(VENV)/installed
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 JOBS ?= 2
 
-.PHONY: setup demo demo-cluster test tests test-all test-opencl test-ptx test-aarch64 lint types bench docs linkcheck wheel release-check licences clean
+.PHONY: setup demo demo-cluster test tests test-all test-opencl test-oclgrind test-ptx test-aarch64 lint types bench docs linkcheck wheel release-check licences clean
 
 demo: $(STAMP)
 	$(BIN)/python examples/demo.py
@@ -54,6 +54,7 @@ test-all: $(VENV)/installed-exchange test
 	$(BIN)/python -m pytest -q -n $(JOBS) --dist worksteal -m slow $(LAWS:%=--ignore=%)
 	TEST_LLVM=optimised $(BIN)/python -m pytest -q -n $(JOBS) --dist worksteal \
 		--hypothesis-profile=thorough $(LAWS)
+	$(MAKE) test-oclgrind
 	$(ORACLE) --programs 1000 --seed 10000
 	$(BIN)/python -m tests.nests --workers $(JOBS) --nests 500 --seed 10000
 	FLATWEAVE_SCHEDULE=version=by-row $(BIN)/python -m tests.nests --workers $(JOBS) --nests 200 --seed 15000
@@ -70,7 +71,11 @@ test-opencl: $(STAMP)
 	$(OPENCL) -m "needs_opencl or needs_device" --dist worksteal tests
 	$(BIN)/python -m tests.nests --target opencl --workers $(JOBS) --nests 300 --seed 40000
 
-# the same on a GPU of NVIDIA's
+# the quick ones on a simulator that checks bounds and races (Debian's oclgrind; without it, nothing)
+test-oclgrind: $(STAMP)
+	$(BIN)/python -m tests.oclgrind --jobs $(JOBS)
+
+# every test that runs on each target, on a GPU of NVIDIA's, and random nests
 test-cuda: $(STAMP)
 	TEST_TARGETS=cuda TEST_DEVICE=cuda $(BIN)/python -m pytest -q -n $(JOBS) -m "needs_cuda or needs_device" --dist worksteal tests
 	$(BIN)/python -m tests.nests --target cuda --workers $(JOBS) --nests 300 --seed 40000
