@@ -56,8 +56,8 @@ def test_strides(stride, sectors, passes):
     assert counts.waits() == {"global": 2}
 
 
-# A change of the compiler changes these: python -m bench.gpu_counts shows what it costs, and the
-# failure what to write here. Per 32 elements: instructions of PTX, sectors, passes.
+# Per 32 elements: instructions of PTX, sectors, passes. A change may lower them, and then writes
+# here what the failure would show; what raises them needs a reason.
 GOLDEN = {
     "reduce int32, 1 GiB": (13.41, 4.04, 0.16),
     "scan int32, 1 GiB": (44.02, 8.2, 0.46),
@@ -66,7 +66,7 @@ GOLDEN = {
 
 @pytest.mark.parametrize("name", GOLDEN)
 def test_counts_of_rows(compiler, name):
-    """What a program costs does not change without being seen."""
+    """What a program costs does not grow without being seen."""
     row = next(each for each in gpu_rows.rows() if each.name == name)
     with smaller(12), cuda_by_ptx() as driver, fw.target("cuda"), config.scoped(no_cache=True):
         case = row.make(True)
@@ -77,4 +77,5 @@ def test_counts_of_rows(compiler, name):
     warps = case.args[0].size / 32
     total = [sum(each[what] for each in launches) / warps for what in ("ptx", "sectors", "passes")]
 
-    assert [round(each, 2) for each in total] == pytest.approx(GOLDEN[name], rel=0.02, abs=0.01)
+    for cost, most in zip(total, GOLDEN[name], strict=True):
+        assert cost <= 1.02 * most + 0.02, total
