@@ -130,6 +130,29 @@ def _along(axis: int, small: bool) -> Case:
     )  # fmt: skip
 
 
+def _transpose(dtype: Any, small: bool) -> Case:
+    """A square matrix, stored transposed."""
+    n = 70 if small else 8192
+    xs = ints(n * n, 0, 100).astype(dtype).reshape(n, n)
+    return Case(
+        fw.jit(lambda xs: xs.T + fw.astype(1, dtype)), (xs,), lambda: xs.T + xs.dtype.type(1),
+        (xs.nbytes, xs.nbytes), ("copy", 0.85),
+        lambda cupy, given: lambda: cupy.ascontiguousarray(given[0].T),
+        lambda torch, given: lambda: given[0].T.contiguous(),
+    )  # fmt: skip
+
+
+def _product(full: int, dtype: Any, small: bool) -> Case:
+    """A product of square matrices, whose time is compared with the library's own call."""
+    n = 70 if small else full
+    a, b = np.random.default_rng(n).random((2, n, n)).astype(dtype)
+    return Case(
+        fw.jit(lambda a, b: a @ b), (a, b), lambda: a @ b, (2 * a.nbytes, a.nbytes),
+        ("torch", 0.95), lambda cupy, given: lambda: given[0] @ given[1],
+        lambda torch, given: lambda: given[0] @ given[1], rtol=1e-4 if dtype == np.float32 else 1e-9,
+    )  # fmt: skip
+
+
 def _scan_of_four(small: bool) -> Case:
     xs = ints(size(1 << 28, small), -9, 10)
 
@@ -409,6 +432,12 @@ def rows() -> Iterator[Row]:
     yield Row("scan float64, 512 MiB", _scan_of_floats)
     for axis in (0, 1):
         yield Row(f"sums of 8192 x 8192 along axis {axis}", functools.partial(_along, axis))
+    for dtype in (np.float32, np.uint8, np.float64):
+        name = np.dtype(dtype).name
+        yield Row(f"transpose 8192 x 8192 {name}", functools.partial(_transpose, dtype))
+    for n, dtype in ((2048, np.float32), (4096, np.float32), (4096, np.float64)):
+        name = np.dtype(dtype).name
+        yield Row(f"matrix product {n} {name}", functools.partial(_product, n, dtype))
     yield Row("filter half of 10^8", _filter)
     yield Row("sort 2^26 u32", _sort)
     for bins, skew in BINS:

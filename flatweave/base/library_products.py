@@ -1,4 +1,5 @@
-"""Products of matrices by NumPy's BLAS, and from what size on programs have them there.
+"""Products of matrices by a BLAS, NumPy's or a device's, and from what size on programs have them
+there.
 
     PRODUCTS[True, False, "", False, False]     matmul_3f2a..(a: f64[k, m], b: f64[k, n]): a.T @ b
 
@@ -81,15 +82,23 @@ PRODUCTS = {
 }
 """The names for programs: whether the left and the right one are transposed, whose zeros count,
 and whether the left and the right one are conjugated."""
+KINDS = {name: kind for kind, name in PRODUCTS.items()}
+"""What each of these names means."""
 
 
 @record(eq=True)
 class ProductSizes:
     """The library computes products of at least `multiplications`, if each of the extents is
-    large enough."""
+    large enough. One that is BLAS alone conjugates `only_turned` matrices, and knows no factor
+    whose zeros count more than what is infinite."""
 
     extent: int
     multiplications: int
+    is_blas: bool = False
+
+    def has(self, *, turned: bool, conjugated: bool) -> bool:
+        """Whether it takes a matrix so."""
+        return turned or not (conjugated and self.is_blas)
 
     def admits(self, extent: int, multiplications: int) -> bool:
         """Whether the library computes a product of these sizes; `extent` is its smallest one."""
@@ -108,6 +117,8 @@ kernels, by the step, and by NumPy alone, one thread of a Zen 4 with AVX-512:
     96         33    20.6  16.5   63    36.8  31.7   852   80.5  73.2    258   158   149
     128        79    48.6  43.4   162   93.8  88.5   331   182   169     678   379   357
 """
+ON_DEVICES = ProductSizes(extent=32, multiplications=1 << 18, is_blas=True)
+"""For cuBLAS: a product of 64 x 64 matrices is as long as a launch."""
 FEW = 1 << 17
 """Outside of programs: products with so few multiplications take less time than a call of one."""
 MANY, SMALL = 1000, 1 << 12

@@ -192,6 +192,19 @@ class CallHost(KernelOp):
 
 
 @op
+class HasProducts(KernelOp):
+    """Whether the device has a library of matrix products, where one is `wanted` (a host value)."""
+
+    wanted: Atom
+    stands = ON_HOST
+    typed_as = (bool_,)
+
+    def misfits(self) -> Iterator[str]:
+        yield from KernelOp.misfits(self)
+        yield from condition_misfits(self.wanted)
+
+
+@op
 class Threads(KernelOp):
     """How many threads of a launch run at once (uniform i64; a host value)."""
 

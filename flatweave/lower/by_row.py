@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from flatweave.base.dtypes import i64
 from flatweave.base.records import replace
 from flatweave.base.schedule import ALWAYS, NEVER, Schedule
-from flatweave.kernel_ir.host import Alloc, AtRow, CopyTo, Free, Role
+from flatweave.kernel_ir.host import Alloc, AtRow, CopyTo, Free, HasProducts, Role
 from flatweave.kernel_ir.syntax import BlockIndex, Load, Store
 from flatweave.lower.host.context import Lowering, Program
 from flatweave.lower.kernel.builder import HostArray, HostScope, KernelBuilder
@@ -162,13 +162,16 @@ def _by_library(lowering: Lowering, op: Suits) -> Atom:
     limits, wished = lowering.machine.products, lowering.schedule.product
     if limits is None:
         return FALSE
-    if wished is not None:
-        return TRUE if wished == LIBRARY else FALSE
     host, scalar = lowering.host, lowering.scope.scalar
-    wide = host.apply("ge", scalar(op.rows), index(limits.extent))
-    return host.apply(
-        "and", wide, host.apply("ge", scalar(op.values_), index(limits.multiplications))
-    )
+    if wished is not None:
+        large: Atom = TRUE if wished == LIBRARY else FALSE
+    else:
+        wide = host.apply("ge", scalar(op.rows), index(limits.extent))
+        many = host.apply("ge", scalar(op.values_), index(limits.multiplications))
+        large = host.apply("and", wide, many)
+    if lowering.machine.shares_memory or large == FALSE:
+        return large
+    return host.emit(HasProducts(large))[0]
 
 
 def _by_row(lowering: Lowering, op: Suits) -> Atom:

@@ -226,6 +226,8 @@ class Host(Runner):
                     numbers = self.number(env, value), self.number(env, extent)
                     raise Failed(Failure(code, site, -1, *numbers))
                 return ()
+            case h.HasProducts():
+                return (np.asarray(False),)
             case h.Threads():
                 return (np.asarray(self.threads),)
         return self._owners(env, op)

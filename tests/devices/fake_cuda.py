@@ -46,7 +46,7 @@ class FakeCuda(Graphs):
         self.calls, self.live, self.sticky, self.launches = [], {}, None, []
         self.images, self.next, self.current = Counter(), FIRST, threading.local()
         self.endless = self.eager = False
-        self.streams, self.running = 0, None
+        self.streams, self.running, self.stream_at = 0, None, {}
         # what streams allocate, and what of it the host has seen to be done
         self.allocated, self.known = set(), set()
 
@@ -107,7 +107,9 @@ class FakeCuda(Graphs):
         self._on_context()
         assert flags == 1
         self.streams += 1
-        return Stream(self, (self.streams - 1) % 3)
+        stream = Stream(self, (self.streams - 1) % 3)
+        self.stream_at[int(stream)] = stream
+        return stream
 
     @call
     def cuStreamSynchronize(self, stream):

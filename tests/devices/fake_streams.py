@@ -53,6 +53,10 @@ class Stream:
         self.captured = None  # the works of a graph that is recorded
         self.context = cu.current.context
 
+    def __int__(self):
+        """Its address, for libraries that take one."""
+        return id(self)
+
     def add(self, work):
         """Work for later; where all but the first stream are eager, for now, if it can be."""
         if getattr(self.cu.current, "context", None) != self.context:

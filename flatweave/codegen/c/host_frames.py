@@ -10,9 +10,11 @@ import numpy as np
 
 from flatweave.base.errors import CompilerBug
 from flatweave.base.host_functions import HostCall
+from flatweave.base.library_products import KINDS
 from flatweave.base.source import Location
 from flatweave.kernel_ir import syntax as k
 from flatweave.kernel_ir.host import CallHost
+from flatweave.runtime.devices.cublas import Matrix, Product
 from flatweave.runtime.devices.programs import Buffer, Running
 from flatweave.terms.control import For, While
 from flatweave.terms.syntax import Atom, Const, Lambda, Let, Op, Var
@@ -129,3 +131,24 @@ def call_host(
         memory = running.taken(running.device.upload(np.ascontiguousarray(found).view(np.uint8)))
         buffer.memory.release()
         buffer.memory = memory
+
+
+def multiply(running: Running, call: HostCall, args: Sequence[Any]) -> None:
+    """A product of matrices by the device's library: `args` are both with their extents, the
+    extents of the result, and the buffer for that."""
+    given = iter(args)
+    buffers: list[Buffer] = []
+    extents: list[list[int]] = []
+    for each in (*call.operands, *call.results):
+        if len(buffers) < len(call.operands):
+            buffers.append(next(given))
+        extents.append([next(given) for _ in each.varying or ()])
+    left, right, _, *conjugated = KINDS[call.fn]
+    matrices = [
+        Matrix(rows, columns, turned, conjugates)
+        for (rows, columns, *_), turned, conjugates in zip(
+            extents, (left, right), conjugated, strict=False
+        )
+    ]
+    product = Product(call.results[0].dtype, *matrices)
+    running.device.multiply(product, [each.memory for each in (*buffers, next(given))])

@@ -16,9 +16,10 @@ from typing import Any
 import numpy as np
 
 from flatweave.base.dtypes import DType, bool_, f64, i64, u64
+from flatweave.base.library_products import KINDS
 from flatweave.base.plan import Plan, Status
 from flatweave.codegen.c.dialect import scalar_type
-from flatweave.codegen.c.host_frames import Frame, Maker, Makers, Step, call_host
+from flatweave.codegen.c.host_frames import Frame, Maker, Makers, Step, call_host, multiply
 from flatweave.kernel_ir import host as h
 from flatweave.kernel_ir import syntax as k
 from flatweave.runtime.devices.arrays import Stop
@@ -362,8 +363,18 @@ def _call_host(plan: Plan, maker: Maker, let: Let) -> Step:
     op: h.CallHost = let.op  # type: ignore[assignment]
     args = [maker.get(atom) for atom in op.args]
     call, site = plan.calls[op.number]
+    if call.fn in KINDS:
+        return lambda running, frame: multiply(running, call, [get(frame) for get in args])
     return lambda running, frame: call_host(
         running, call, [get(frame) for get in args], plan.sites[site].where
+    )
+
+
+def _has_products(maker: Maker, let: Let) -> Step:
+    op: h.HasProducts = let.op  # type: ignore[assignment]
+    wanted = maker.get(op.wanted)
+    return maker.bind(
+        let.vars[0], lambda running, frame: wanted(frame) and running.device.has_products()
     )
 
 
@@ -375,5 +386,5 @@ _MAKERS: Makers = {
     Apply: _apply, Cast: _cast, If: _if, For: _for, While: _while,
     h.Adopt: _adopt, h.Alloc: _alloc, h.Retain: _retain, h.Free: _free, h.IsUnique: _is_unique,
     h.Trim: _trim, k.Load: _load, k.Store: _store, h.Launch: _launch, h.Fail: _fail,
-    h.Threads: _threads,
+    h.Threads: _threads, h.HasProducts: _has_products,
 }  # fmt: skip

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from flatweave.algorithms.block_scans import Warps
 from flatweave.base.dtypes import DType, i64
-from flatweave.base.library_products import LARGE, ProductSizes
+from flatweave.base.library_products import LARGE, ON_DEVICES, ProductSizes
 from flatweave.base.records import record, replace
 from flatweave.base.schedule import ByGain, Thresholds
 from flatweave.kernel_passes.distribute import BlockShape
@@ -82,8 +82,8 @@ class Machine:
     keeps in them, at most.
     `rows_alone`: a thread can run the program of a row, with private memory and launches, and does
     from these sizes on.
-    `products`: from these sizes on a library computes products; None where matrices would have to
-    be copied to the host.
+    `products`: from these sizes on a library computes products, on a device one that is asked for
+    when the program runs; None where there is none.
     `one_block`: every launch is one block, or none where there are no elements.
     """
 
@@ -227,4 +227,5 @@ CUDA = Machine(
     shuffles=True,
     thread_registers=MULTIPROCESSOR_REGISTERS // THREADS_WANTED // 8 * 8,
     most_each=28,
+    products=ON_DEVICES,
 )

@@ -9,8 +9,8 @@ from flatweave.lower.machine.machine import WIDEST, Machine
 from flatweave.nest.schedule import Axis, Tail, Vectorize
 from flatweave.ops import Fold, Index, Locate, Prefix, Sweep
 from flatweave.terms.control import Apply, For, If, While
-from flatweave.terms.syntax import ArrayType, Atom, Lambda
-from flatweave.terms.traverse import atoms_in, lambdas_in, walk_lets
+from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let
+from flatweave.terms.traverse import atoms_in, free_vars, lambdas_in, needed_for, walk_lets
 
 TAILS = {
     Axis.SPACE: {Tail.SCALAR, Tail.PREDICATE},
@@ -151,6 +151,32 @@ def _goes_down(fold: Fold, op: Sweep, known: Accesses) -> bool:
     reads = [let.op.indices for let in fold.body.lets if isinstance(let.op, Index)]
     down = (turn in known.along(i) for at in reads if at[-1] is last for i in at[:-1])
     return last not in known.along(fold.extent) and any(down)
+
+
+def folds_of_one_length(op: Sweep) -> list[Let]:
+    """The folds of a sweep, if all have one extent that is known outside, they and what they need
+    do scalar work alone, and they go down columns or read arrays along several axes."""
+    found = [let for let in op.body.lets if isinstance(let.op, Fold)]
+    folds = [let.op for let in found if isinstance(let.op, Fold)]
+    bound = {*op.body.params, *(var for let in op.body.lets for var in let.vars)}
+    outside = tuple((fold.extent, fold.fn, fold.neutral) for fold in folds)
+    if len({fold.extent for fold in folds}) != 1 or bound & free_vars(outside).keys():
+        return []
+    needed = needed_for(op.body.lets, [var for let in found for var in let.vars])
+    scalar = [let for let in needed if let not in found]
+    scalar += [let for fold in folds for let in fold.body.lets]
+    if any(lambdas_in(let.op) or let.op.effect or isinstance(let.op, Prefix) for let in scalar):
+        return []
+    product = all(_is_product(fold, op.body) for fold in folds)
+    return found if product or folds_down_columns(op) else []
+
+
+def _is_product(fold: Fold, body: Lambda) -> bool:
+    """Whether a fold reads arrays along several axes of the space."""
+    (step,) = fold.body.params
+    reads = [let.op.indices for let in fold.body.lets if isinstance(let.op, Index)]
+    axes = {frozenset(place) & set(body.params) for place in reads if step in place}
+    return len({axis for axis in axes if axis}) > 1
 
 
 def _folds(fn: Lambda) -> Iterator[Fold]:

@@ -45,17 +45,18 @@ matrices of floats are left to the library (`passes/branches/library_products.py
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 
 from flatweave.array_ir.syntax import Program
 from flatweave.base.dtypes import i64
+from flatweave.base.library_products import FEW_RESULTS, NEITHER
 from flatweave.base.records import record, replace
 from flatweave.lower.machine.machine import Machine
 from flatweave.lower.machine.thresholds import FOLD_STEPS, MOST_REDUCTIONS
-from flatweave.lower.schedule.arrangement import folds_down_columns
+from flatweave.lower.schedule.arrangement import folds_of_one_length
 from flatweave.lower.schedule.facts import own_arrays, readers
-from flatweave.ops import ByRow, Combine, Fold, Index, Prefix, Store, Suits, Sweep
+from flatweave.ops import ByRow, Combine, Fold, Index, Store, Suits, Sweep
 from flatweave.ops.nests import LIBRARY
 from flatweave.passes.branches.library_products import (
     ComplexProduct,
@@ -70,14 +71,7 @@ from flatweave.passes.rewrite import Rewriter
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import If
 from flatweave.terms.syntax import Atom, Const, Lambda, Let, Op, Var
-from flatweave.terms.traverse import (
-    Substitution,
-    free_vars,
-    lambdas_in,
-    map_field,
-    needed_for,
-    walk_lets,
-)
+from flatweave.terms.traverse import Substitution, free_vars, map_field, needed_for, walk_lets
 
 Body = Callable[[Builder], Sequence[Atom]]
 Ready = Callable[[Builder, Let, Sequence[Atom]], Sequence[Atom]]
@@ -109,37 +103,11 @@ class _Splitter(Rewriter):
     def _rule(self, b: Builder, op: Op, let: Let) -> Sequence[Atom] | None:
         if not isinstance(op, Sweep) or self.in_row:
             return None
-        folds = _even_folds(op)
+        folds = folds_of_one_length(op)
         if not folds:
             return None
         arrays = (self.renaming.atom(old) for old in free_vars(let.op) if self.readers[old] == 1)
         return _Folds(op, folds, own_arrays(b, arrays), self.machine).versions(b)
-
-
-def _even_folds(op: Sweep) -> list[Let]:
-    """The folds of a sweep, if all have one extent that is known outside, they and what they need
-    do scalar work alone, and they go down columns or read arrays along several axes."""
-    found = [let for let in op.body.lets if isinstance(let.op, Fold)]
-    folds = [let.op for let in found if isinstance(let.op, Fold)]
-    bound = {*op.body.params, *(var for let in op.body.lets for var in let.vars)}
-    outside = tuple((fold.extent, fold.fn, fold.neutral) for fold in folds)
-    if len({fold.extent for fold in folds}) != 1 or bound & free_vars(outside).keys():
-        return []
-    needed = needed_for(op.body.lets, [var for let in found for var in let.vars])
-    scalar = [let for let in needed if let not in found]
-    scalar += [let for fold in folds for let in fold.body.lets]
-    if any(lambdas_in(let.op) or let.op.effect or isinstance(let.op, Prefix) for let in scalar):
-        return []
-    product = all(_is_product(fold, op.body) for fold in folds)
-    return found if product or folds_down_columns(op) else []
-
-
-def _is_product(fold: Fold, body: Lambda) -> bool:
-    """Whether a fold reads arrays along several axes of the space."""
-    (step,) = fold.body.params
-    reads = [let.op.indices for let in fold.body.lets if isinstance(let.op, Index)]
-    axes = {frozenset(place) & set(body.params) for place in reads if step in place}
-    return len({axis for axis in axes if axis}) > 1
 
 
 @record
@@ -177,20 +145,31 @@ class _Folds:
             found.append((guard, partial(self._reductions, count=count)))
             if guard is long:  # the number of elements is known
                 return _first_of(b, found, self._whole)
-        guard = b.apply("and", few, b.apply("ge", steps, size))
+        in_blocks = b.apply("ge", steps, size)
+        found += self._products(b, results, in_blocks)
+        guard = b.apply("and", few, in_blocks)
         found.append((guard, partial(self._in_blocks, size=size)))
-        operands = operands_of(self.op, self.lets, self.own)
-        if operands:
-            whole = complex_product(self.op, self.lets, operands, self.own)
-            least = b.apply("minimum", b.apply("minimum", shape[0], shape[1]), steps)
-            products = b.mul(b.mul(results, steps), index(4 if whole else 1))
-            (large,) = b.emit(Suits(LIBRARY, "product", False, least, products, steps))
-            by_library = (
-                partial(self._by_library, operands=operands) if whole is None
-                else partial(self._by_complex, whole=whole)
-            )  # fmt: skip
-            found.append((large, by_library))
         return _first_of(b, found, self._whole)
+
+    def _products(self, b: Builder, results: Atom, in_blocks: Atom) -> Iterator[tuple[Atom, Body]]:
+        """The version whose folds the library computes, but where there are few results of long
+        folds, which go `in_blocks`."""
+        shape, steps, sizes = self.op.shape, self.folds[0].extent, self.machine.products
+        operands = operands_of(self.op, self.lets, self.own) if sizes else []
+        if not operands or sizes is None:
+            return
+        whole = complex_product(self.op, self.lets, operands, self.own)
+        if whole is not None and not whole.operands.suit(sizes):
+            whole = None
+        least = b.apply("minimum", b.apply("minimum", shape[0], shape[1]), steps)
+        few = b.apply("le", results, index(min(self._most(), FEW_RESULTS)))
+        least = b.apply("select", b.apply("and", few, in_blocks), index(0), least)
+        products = b.mul(b.mul(results, steps), index(4 if whole else 1))
+        (large,) = b.emit(Suits(LIBRARY, "product", False, least, products, steps))
+        if whole is None:
+            yield large, partial(self._by_library, operands=operands, is_blas=sizes.is_blas)
+        else:
+            yield large, partial(self._by_complex, whole=whole)
 
     def _most(self) -> int:
         """The number of elements that occupies all blocks: one for each block that is wanted, or a
@@ -236,17 +215,41 @@ class _Folds:
             found.update(zip(some, stored, strict=True))
         return found
 
-    def _by_library(self, b: Builder, operands: Sequence[Operands]) -> Sequence[Atom]:
-        """Each fold as a product that is stored; and then what the sweep does with it."""
+    def _by_library(
+        self, b: Builder, operands: Sequence[Operands], is_blas: bool
+    ) -> Sequence[Atom]:
+        """Each fold as a product that is stored; and then what the sweep does with it. Where zeros
+        count and the library does not know that, elements that are NaN are folded here."""
         stored = self._stored(b, [var for each in operands for var in each.stored])
+        uncertain = [let for let, each in zip(self.lets, operands, strict=True)
+                     if is_blas and each.zeros != NEITHER]  # fmt: skip
         products = {
-            let: each.product(b, let.where, stored)
+            let: (replace(each, zeros=NEITHER) if is_blas else each).product(b, let.where, stored)
             for let, each in zip(self.lets, operands, strict=True)
         }
         made: dict[Atom, Atom] = {let.vars[0]: x for let, x in products.items()}
-        if self.op.only_stores and len(self.op.body.lets) == len(self.lets):
+        if self.op.only_stores and len(self.op.body.lets) == len(self.lets) and not uncertain:
             return [made[result] for result in self.op.body.results]
-        return self._rest(b, lambda c, let, place: [at(c, products[let], *place)])
+
+        def ready(c: Builder, let: Let, place: Sequence[Atom]) -> Sequence[Atom]:
+            value = at(c, products[let], *place)
+            return self._unless_nan(c, let, place, value) if let in uncertain else [value]
+
+        return self._rest(b, ready)
+
+    def _unless_nan(
+        self, b: Builder, let: Let, place: Sequence[Atom], value: Atom
+    ) -> Sequence[Atom]:
+        """A value that is known, or if it is NaN the fold of this element."""
+        fold = let.op
+        assert isinstance(fold, Fold)
+        then, other = b.inner(), b.inner()
+        turn, around = then.inner(), self._around(then, place)
+        k = turn.param("k", i64, fold.extent)
+        body = turn.close([k], self._element(turn, fold, k, around))
+        found = then.emit(Fold(fold.extent, body, fold.fn, fold.neutral))
+        is_nan = b.apply("ne", value, value)
+        return b.emit(If(is_nan, then.close([], found), other.close([], [value])))
 
     def _by_complex(self, b: Builder, whole: ComplexProduct) -> Sequence[Atom]:
         """The folds as one product of complex matrices; and then what the sweep does with it."""

@@ -27,7 +27,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from flatweave.base.dtypes import c64, c128, f32, f64
-from flatweave.base.library_products import LARGE, LEFT, NEITHER, PRODUCTS, RIGHT
+from flatweave.base.library_products import LARGE, LEFT, NEITHER, PRODUCTS, RIGHT, ProductSizes
 from flatweave.base.records import record
 from flatweave.base.source import Location
 from flatweave.ops import Argument, Callback, Fold, Index, InTurn, Returned, Sweep
@@ -61,6 +61,11 @@ class Operands:
     zeros: str
     shape: tuple[Atom, ...]
     stored: tuple[Var, ...]
+
+    def suit(self, sizes: ProductSizes) -> bool:
+        """Whether a library takes these matrices, transposed and conjugated as they are."""
+        return all(sizes.has(turned=each.turned, conjugated=each.conjugated)
+                   for each in (self.left, self.right))  # fmt: skip
 
     def product(self, b: Builder, where: Location | None, stored: Mapping[Var, Atom]) -> Atom:
         """The product, in memory; `stored` are arrays of the sweep's own."""

@@ -13,6 +13,7 @@ import numpy as np
 
 from flatweave.base.errors import DeviceError
 from flatweave.runtime.devices import nvrtc
+from flatweave.runtime.devices.cublas import Cublas
 from flatweave.runtime.devices.device import Module, Refused, Values
 
 # What calls of CUDA's driver take: kernels, the arguments of a launch, marks, what is stored.
@@ -219,6 +220,7 @@ class CudaDriver:
         self.queue, self._inward, self._outward = (
             self._done(self._cu.cuStreamCreate(kind)) for _ in range(3)
         )
+        self.products = Cublas(self._enter, int(self.queue), self.allocate)
 
     def begin(self) -> None:
         """This thread is on the device's context until `end`."""

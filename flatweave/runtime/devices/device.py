@@ -57,6 +57,7 @@ class Driver(Source, Protocol):
     kind: str
     name: str
     graphs: Any  # what records works and replays them (`cuda_driver.py`); None where nothing does
+    products: Any  # a library of matrix products (`cublas.py`); None where there never is one
 
     @property
     def compiler(self) -> str:
@@ -263,6 +264,17 @@ class Device:
             self._check()
         with self._lock:
             self.driver.launch(kernel, grid, threads, self._given(args))
+
+    def has_products(self) -> bool:
+        """Whether it has a library of matrix products, and memory for that."""
+        with self._lock:
+            return self.driver.products is not None and bool(self.driver.products.is_there)
+
+    def multiply(self, product: Any, matrices: Sequence[Memory]) -> None:
+        """Compute a product by that library; `matrices` are both factors and the result."""
+        self._check()
+        with self._lock:
+            self.driver.products.multiply(product, *self._given(matrices))
 
     def launch_timed(self, kernel: Any, grid: int, threads: int, args: Sequence[Any]) -> Times:
         """The same, with what tells when it ran."""

@@ -69,6 +69,7 @@ class OpenClDriver:
 
     kind = "opencl"
     graphs = None
+    products = None
 
     def __init__(self, cl: Any, device: Any, options: Sequence[str] = ()) -> None:
         self._cl = cl
