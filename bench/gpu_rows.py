@@ -149,7 +149,7 @@ def _product(full: int, dtype: Any, small: bool) -> Case:
     return Case(
         fw.jit(lambda a, b: a @ b), (a, b), lambda: a @ b, (2 * a.nbytes, a.nbytes),
         ("torch", 0.95), lambda cupy, given: lambda: given[0] @ given[1],
-        lambda torch, given: lambda: given[0] @ given[1], rtol=1e-4 if dtype == np.float32 else 1e-9,
+        lambda torch, given: lambda: given[0] @ given[1], rtol=1e-4,
     )  # fmt: skip
 
 

@@ -11,10 +11,13 @@ import numpy as np
 from flatweave.base.errors import CompilerBug
 from flatweave.base.host_functions import HostCall
 from flatweave.base.library_products import KINDS
+from flatweave.base.recording import OPEN, watched
 from flatweave.base.source import Location
 from flatweave.kernel_ir import syntax as k
 from flatweave.kernel_ir.host import CallHost
 from flatweave.runtime.devices.cublas import Matrix, Product
+from flatweave.runtime.devices.device import Device
+from flatweave.runtime.devices.launches import note
 from flatweave.runtime.devices.programs import Buffer, Running
 from flatweave.terms.control import For, While
 from flatweave.terms.syntax import Atom, Const, Lambda, Let, Op, Var
@@ -133,6 +136,12 @@ def call_host(
         buffer.memory = memory
 
 
+def has_products(device: Device) -> bool:
+    """Whether a device has a library of matrix products, which is opened when that is asked."""
+    with device.alone():
+        return device.driver.products is not None and bool(device.driver.products.is_there)
+
+
 def multiply(running: Running, call: HostCall, args: Sequence[Any]) -> None:
     """A product of matrices by the device's library: `args` are both with their extents, the
     extents of the result, and the buffer for that."""
@@ -151,4 +160,10 @@ def multiply(running: Running, call: HostCall, args: Sequence[Any]) -> None:
         )
     ]
     product = Product(call.results[0].dtype, *matrices)
-    running.device.multiply(product, [each.memory for each in (*buffers, next(given))])
+    launched = product, 1, 1, [each.memory for each in (*buffers, next(given))]
+    watching = watched() if OPEN else None
+    if watching is None:
+        running.device.launch(*launched)
+    else:
+        device = running.device
+        note(watching, device, call.called, 1, device.launch_timed(*launched))

@@ -19,7 +19,15 @@ from flatweave.base.dtypes import DType, bool_, f64, i64, u64
 from flatweave.base.library_products import KINDS
 from flatweave.base.plan import Plan, Status
 from flatweave.codegen.c.dialect import scalar_type
-from flatweave.codegen.c.host_frames import Frame, Maker, Makers, Step, call_host, multiply
+from flatweave.codegen.c.host_frames import (
+    Frame,
+    Maker,
+    Makers,
+    Step,
+    call_host,
+    has_products,
+    multiply,
+)
 from flatweave.kernel_ir import host as h
 from flatweave.kernel_ir import syntax as k
 from flatweave.runtime.devices.arrays import Stop
@@ -374,7 +382,7 @@ def _has_products(maker: Maker, let: Let) -> Step:
     op: h.HasProducts = let.op  # type: ignore[assignment]
     wanted = maker.get(op.wanted)
     return maker.bind(
-        let.vars[0], lambda running, frame: wanted(frame) and running.device.has_products()
+        let.vars[0], lambda running, frame: wanted(frame) and has_products(running.device)
     )
 
 

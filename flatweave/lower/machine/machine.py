@@ -82,8 +82,8 @@ class Machine:
     keeps in them, at most.
     `rows_alone`: a thread can run the program of a row, with private memory and launches, and does
     from these sizes on.
-    `products`: from these sizes on a library computes products, on a device one that is asked for
-    when the program runs; None where there is none.
+    `products`: from these sizes on a library computes products; None where no library does. On a
+    device the program asks for it at run time.
     `one_block`: every launch is one block, or none where there are no elements.
     """
 

@@ -4,10 +4,10 @@
     blas.is_there                               opens it
     blas.multiply(product, a, b, out)           out = a @ b, put into the stream
 
-The library is found by `cuda.pathfinder`: wheels (`nvidia-cublas`, which PyTorch and CuPy bring
-along), Conda, `CUDA_HOME`, the system. A handle has one stream and one workspace of its own, so the
-library chooses and adds in the same way on each run; `CUBLAS_WORKSPACE_CONFIG` does not matter.
-Math is the default: f32 is not rounded to TF32. Source: cuBLAS, 2.1.4 Results Reproducibility.
+`cuda.pathfinder` finds the library: in wheels (`nvidia-cublas`, on which PyTorch and CuPy depend),
+Conda, `CUDA_HOME`, the system. A handle has one stream and a private workspace, so each run takes
+the same algorithm, whatever `CUBLAS_WORKSPACE_CONFIG` says. The math mode is the default: f32 is
+not rounded to TF32. Source: cuBLAS, 2.1.4 Results Reproducibility.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ import numpy as np
 
 from flatweave.base.errors import DeviceError
 from flatweave.runtime.devices import nvrtc
-from flatweave.runtime.devices.cublas import Cublas
+from flatweave.runtime.devices.cublas import Cublas, Product
 from flatweave.runtime.devices.device import Module, Refused, Values
 
 # What calls of CUDA's driver take: kernels, the arguments of a launch, marks, what is stored.
@@ -337,9 +337,13 @@ class CudaDriver:
 
     # -- work -------------------------------------------------------------------------------------
 
-    def launch(self, kernel: Kernel, grid: int, threads: int, args: Sequence[Any]) -> None:
-        """Run a kernel on `grid` blocks."""
+    def launch(
+        self, kernel: Kernel | Product, grid: int, threads: int, args: Sequence[Any]
+    ) -> None:
+        """Run a kernel on `grid` blocks, or a product by the library."""
         self._enter()
+        if isinstance(kernel, Product):
+            return self.products.multiply(kernel, *args)
         kernel.take(args)
         done = self._cu.cuLaunchKernel(
             kernel.function, grid, 1, 1, threads, 1, 1, 0, self.queue, kernel.address, 0
@@ -347,7 +351,7 @@ class CudaDriver:
         self._done(done)
 
     def launch_timed(
-        self, kernel: Kernel, grid: int, threads: int, args: Sequence[Any]
+        self, kernel: Kernel | Product, grid: int, threads: int, args: Sequence[Any]
     ) -> CudaTimes:
         """The same between two events that keep times."""
         begin = self._timed_event()

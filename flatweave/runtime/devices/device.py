@@ -86,7 +86,8 @@ class Driver(Source, Protocol):
         """The kernels of a binary; raises Refused."""
 
     def launch(self, kernel: Any, grid: int, threads: int, args: Sequence[Any]) -> None:
-        """Run a kernel on `grid` blocks; arguments are handles and NumPy scalars."""
+        """Run a kernel on `grid` blocks; arguments are handles and NumPy scalars. A product of
+        matrices is run by the library: the arguments are both factors and the result."""
 
     def launch_timed(self, kernel: Any, grid: int, threads: int, args: Sequence[Any]) -> Times:
         """The same, with what tells when it ran."""
@@ -264,17 +265,6 @@ class Device:
             self._check()
         with self._lock:
             self.driver.launch(kernel, grid, threads, self._given(args))
-
-    def has_products(self) -> bool:
-        """Whether it has a library of matrix products, and memory for that."""
-        with self._lock:
-            return self.driver.products is not None and bool(self.driver.products.is_there)
-
-    def multiply(self, product: Any, matrices: Sequence[Memory]) -> None:
-        """Compute a product by that library; `matrices` are both factors and the result."""
-        self._check()
-        with self._lock:
-            self.driver.products.multiply(product, *self._given(matrices))
 
     def launch_timed(self, kernel: Any, grid: int, threads: int, args: Sequence[Any]) -> Times:
         """The same, with what tells when it ran."""
