@@ -20,7 +20,10 @@ from flatweave.ops import Check, Generate, Index, Locate, PackBits, Reduce, Scan
 from flatweave.ops.arrays import WORD
 from flatweave.terms.build import Builder, index, lambda_of
 from flatweave.terms.control import If
-from flatweave.terms.syntax import ArrayType, Atom, Lambda, constant
+from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, constant
+
+Body = Callable[[Builder], Sequence[Atom]]
+"""Emits lets, and gives their results."""
 
 
 def array_of(
@@ -53,6 +56,20 @@ def branch(b: Builder, results: Sequence[Atom]) -> Lambda:
             given += result.type.shape
         given.append(result)
     return b.close([], given)
+
+
+def first_of(b: Builder, versions: Sequence[tuple[Atom, Body]], other: Body) -> list[Atom]:
+    """The results of the first version whose guard holds, or of the other one."""
+    if not versions:
+        return list(other(b))
+    (guard, body), *rest = versions
+    if isinstance(guard, Const):
+        return list(body(b)) if guard.value else first_of(b, rest, other)
+    then, otherwise = b.inner(optional=True), b.inner(optional=True)
+    results = body(then)
+    bodies = branch(then, results), branch(otherwise, first_of(otherwise, rest, other))
+    found = iter(b.emit(If(guard, *bodies)))
+    return [[next(found) for _ in (*getattr(x.type, "shape", ()), x)][-1] for x in results]
 
 
 def or_zero(b: Builder, there: Atom, value: Callable[[Builder], Atom]) -> Atom:
