@@ -28,7 +28,8 @@ class Axis(Enum):
     LAST = "last"
     """the last axis, each row separately: broadcasts, stencils, transposes"""
     ROW = "row"
-    """the axis before it; or, of a contraction in a fold, the positions of that fold"""
+    """the axis before it; of a contraction in a fold, the positions of that fold; of tiles in
+    shared memory, the axis along which what is read is contiguous"""
     FOLD = "fold"
     """the folds of one element at a time (sums of rows), which are split over the lanes"""
 
@@ -76,6 +77,8 @@ class Memory(Enum):
     """of each thread, which has some for as many elements as it takes"""
     SCRATCH = "scratch"
     """memory of the block, from which they are copied when the output offset is known"""
+    SHARED = "shared"
+    """of a block, which has a tile of what is read across the lanes"""
     PACKED = "packed"
     """memory of the block, in the order in which they are read"""
 
@@ -153,6 +156,8 @@ class Loop(Enum):
 
 BY_PANELS = Reorder((Loop.PANEL, Loop.ROW, Loop.COLUMN))
 """So many columns of all rows of a block before those after them (`panels.py`)."""
+BY_TILES = Reorder((Loop.ROW, Loop.COLUMN, Loop.ROW, Loop.COLUMN))
+"""One tile after the other: all that it reads, and then its elements."""
 BY_STEPS = Reorder((Loop.ROW, Loop.COLUMN, Loop.FOLD, Loop.COLUMN, Loop.ROW, Loop.FOLD))
 """Of a tile, all register tiles take some steps of the fold, then those after them."""
 

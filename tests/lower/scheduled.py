@@ -26,7 +26,7 @@ from flatweave.base.records import record
 from flatweave.lower.host.context import name_of
 from flatweave.lower.schedule.plan import SweepPlan
 from flatweave.nest.legal import OUT_OF_ORDER
-from flatweave.nest.schedule import Axis, How, Tail, Unroll, Version
+from flatweave.nest.schedule import Axis, How, Memory, Tail, Unroll, Version
 from flatweave.ops import Fold, Prefix, Sweep
 from flatweave.passes.operators import is_commutative
 from flatweave.terms.batch import Env, Value, Values, assign, spread, take
@@ -44,7 +44,7 @@ def steps_of(version: Version, shape: Sequence[int], lo: int, hi: int) -> Iterat
     row = shape[-1] if shape else 1
     if version.rows.mixed or version.rows.along in OUT_OF_ORDER:
         yield from ([k] for k in reversed(range(lo, hi)))
-    elif version.is_tiled:
+    elif version.is_tiled or version.caches(Memory.SHARED):
         yield from _tiles(version, shape, lo, hi)
     elif version.lanes.axis is Axis.FOLD or not row:
         yield from ([k] for k in range(lo, hi))

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from flatweave.access.analyse import Accesses
+from flatweave.base.records import record
 from flatweave.lower.machine.machine import WIDEST, Machine
 from flatweave.nest.schedule import Axis, Tail, Vectorize
-from flatweave.ops import Fold, Index, Locate, Prefix, Sweep
-from flatweave.terms.control import Apply, For, If, While
-from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let
+from flatweave.ops import Fold, Index, InTurn, Locate, Prefix, Sweep
+from flatweave.terms.control import Apply, Cast, For, If, While
+from flatweave.terms.rules import array_type
+from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Let, Var
 from flatweave.terms.traverse import atoms_in, free_vars, lambdas_in, needed_for, walk_lets
 
 TAILS = {
@@ -47,6 +49,61 @@ def arrange_lanes(
         return Vectorize(Axis.LAST, width, peel=find_reach(op, known))
     by_elements = len(op.shape) == 1 and not machine.one_block  # by row, it is often all ends
     return Vectorize(Axis.SPACE, width, peel=find_reach(op, known) if by_elements else 0)
+
+
+@record(eq=True)
+class Turned:
+    """The reads of a sweep that go along memory with another axis than the last one: the number of
+    that axis, and the lets that read."""
+
+    axis: int
+    reads: tuple[Let, ...]
+
+
+FINEST = 16
+"""Bytes of the elements that neighbours along an axis are: a complex number of two f64."""
+
+
+def find_turned(op: Sweep, known: Accesses) -> Turned | None:
+    """Of a sweep that only stores what it computes of reads, where no element fails.
+
+        sweep [n, m] (i, j => index xs [j, i])      lanes along j read rows of xs, one each
+    """
+    stores = all(sink.at_own_position or isinstance(sink, InTurn) for sink in op.sinks)
+    if len(op.shape) < 2 or op.reverse or not (op.sinks and stores):
+        return None
+    found: dict[Var, list[Let]] = {}
+    *others, last = op.body.params
+    for let in op.body.lets:
+        read = let.op
+        if not isinstance(read, Apply | Cast | Index) or read.effect:
+            return None
+        if isinstance(read, Index) and any(last in known.along(i) for i in read.indices):
+            axis = _axis_along_memory(read, known)
+            if axis in others:
+                found.setdefault(axis, []).append(let)
+    if not found:
+        return None
+    axis, reads = max(found.items(), key=lambda pair: len(pair[1]))
+    return Turned(op.body.params.index(axis), tuple(reads))
+
+
+def _axis_along_memory(read: Index, known: Accesses) -> Var | None:
+    """The axis along which a read goes from an element to a neighbour; None where it goes along
+    none, or along several at once."""
+    type_ = array_type(read.xs)
+    size = type_.dtype.bytes
+    for place, extent in zip(reversed(read.indices), reversed(type_.shape), strict=True):
+        along = known.along(place)
+        if along:
+            axis = next(iter(along))
+            step = known.step(place, axis) if len(along) == 1 else None
+            plain = step is not None and not step.terms and abs(step.more) == 1
+            return axis if plain else None
+        size *= int(extent.value) if isinstance(extent, Const) else FINEST + 1
+        if size > FINEST:
+            return None
+    return None
 
 
 def _folds_by_warps(machine: Machine, op: Sweep) -> bool:

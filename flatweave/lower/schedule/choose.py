@@ -28,6 +28,7 @@ from flatweave.lower.schedule.tiling import (
     element_dtypes,
     taller,
     tiled_versions,
+    turned_versions,
 )
 from flatweave.lower.schedule.versions import versions_of, wished
 from flatweave.nest.schedule import (
@@ -118,6 +119,7 @@ def _plan(
     steps += [Cache(memory)] if memory else []
     plain = Version("plain", steps=tuple(steps))
     versions = (*tiled_versions(facts.contraction, machine),
+                *(() if short else turned_versions(facts, machine)),
                 *versions_of(facts, machine, plain, division, wishes))  # fmt: skip
     return SweepPlan(
         replace(bind, folds=folds, rows=division.sources),

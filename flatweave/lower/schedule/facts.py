@@ -23,7 +23,7 @@ from typing import TypeGuard
 
 from flatweave.access.analyse import Accesses, find_offset
 from flatweave.base.records import record
-from flatweave.lower.schedule.arrangement import accesses_of
+from flatweave.lower.schedule.arrangement import Turned, accesses_of, find_turned
 from flatweave.lower.schedule.contraction import Contraction, find_contraction
 from flatweave.lower.schedule.division import find_located
 from flatweave.lower.schedule.scan_levels import (
@@ -82,6 +82,11 @@ class SweepFacts:
     def neighbours(self) -> Neighbours | None:
         """Its reads of rows around an element's own row."""
         return find_neighbours(self.op, self.known)
+
+    @cached_property
+    def turned(self) -> Turned | None:
+        """Its reads that go along memory with another axis than the last one."""
+        return find_turned(self.op, self.known)
 
     def of_one(self, axis: Axis) -> Ones | None:
         """The sweep's form for rows of one element, if lanes would otherwise run along `axis`."""

@@ -32,6 +32,17 @@ where folds are short: each register tile takes all steps, and its results go on
         guard inside=true work=32768 narrowest=2 longest=64
         unroll axis=row by=4
         vectorize axis=last width=8
+
+Threads that read across rows, as those of a transpose do, take a tile together: they read it along
+memory into the shared memory of their block, and then each takes a row of that.
+
+    version name=turned
+        guard narrowest=32
+        split axis=row by=32
+        split axis=last by=32
+        reorder loops=row,column,row,column
+        vectorize axis=last width=32 tail=predicate
+        cache at=shared axes=row,last
 """
 
 from __future__ import annotations
@@ -42,8 +53,10 @@ from flatweave.lower.machine.cost import room
 from flatweave.lower.machine.machine import BLOCK_WORK, ROW_LANES, WIDEST, Machine
 from flatweave.lower.machine.thresholds import (
     ACCUMULATING,
+    BANK,
     FEWEST,
     FOLD_STEPS,
+    MOST_OF_A_SIDE,
     NARROWEST,
     NARROWEST_PANEL,
     SIDE_IN_PLACE,
@@ -60,12 +73,14 @@ from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.nest.legal import in_any_order
 from flatweave.nest.schedule import (
     BY_STEPS,
+    BY_TILES,
     Axis,
     Bind,
     Cache,
     Guard,
     Memory,
     Split,
+    Tail,
     Unroll,
     Vectorize,
     Version,
@@ -75,7 +90,7 @@ from flatweave.ops.arrays import WORD
 from flatweave.passes.cost import READ, cost_of_body
 from flatweave.terms.control import For, While
 from flatweave.terms.rules import scalar_type
-from flatweave.terms.syntax import ArrayType, Lambda
+from flatweave.terms.syntax import ArrayType, Const, Lambda
 from flatweave.terms.traverse import free_vars, lambdas_in, walk_lets
 
 
@@ -208,6 +223,32 @@ def tiled_versions(found: Contraction | None, machine: Machine) -> list[Version]
     guard = Guard(inside=True, work=work, narrowest=NARROWEST)
     packed = Cache(Memory.PACKED, (Axis.ROW, Axis.LAST), square)
     return [_version("tiled", guard, (rows, lanes), (TILE_ROWS, TILE_LANES), depth, packed)]
+
+
+def turned_versions(facts: SweepFacts, machine: Machine) -> list[Version]:
+    """The version of a sweep that reads across its lanes, where these are threads with shared
+    memory: in tiles that are read along memory, and have as many elements as fill a line."""
+    found = facts.turned if machine.simt else None
+    if found is None:
+        return []
+    width = machine.lanes([])
+    sizes = [scalar_type(let.vars[0]).bytes for let in found.reads]
+    side = min(max(width, machine.line_bytes // max(sizes)), MOST_OF_A_SIDE)
+    room = sum(size * side * stride_of(side, size) for size in sizes)
+    extents = (facts.op.shape[found.axis], facts.op.shape[-1])
+    small = any(isinstance(extent, Const) and int(extent.value) < width for extent in extents)
+    if small or side % machine.warps or 4 * room > 3 * machine.shared_bytes:
+        return []
+    return [Version("turned", Guard(narrowest=width), (
+        Split(Axis.ROW, side), Split(Axis.LAST, side), BY_TILES,
+        Vectorize(Axis.LAST, width, Tail.PREDICATE), Cache(Memory.SHARED, (Axis.ROW, Axis.LAST)),
+    ))]  # fmt: skip
+
+
+def stride_of(side: int, size: int) -> int:
+    """How far rows of a tile are from each other in shared memory, in elements of `size` bytes: an
+    odd number of words, so that a column is in as many banks as it has elements."""
+    return side + max(1, BANK // size)
 
 
 def _version(

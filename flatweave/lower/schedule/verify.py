@@ -11,6 +11,7 @@ from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.plan import Carry, SweepPlan, When
 from flatweave.lower.schedule.scan_levels import packing_of_scans
 from flatweave.lower.schedule.short_rows import length_of_short
+from flatweave.lower.schedule.tiling import turned_versions
 from flatweave.nest.legal import broken_laws
 from flatweave.nest.schedule import (
     ALWAYS,
@@ -87,7 +88,7 @@ def _schedule(
     yield from _lanes(plan, version, machine)
     if facts.located is None and version.rows.along is not Along.EITHER:
         yield "a version goes along rows that are not there"
-    yield from _register_tile(version, facts)
+    yield from _tiles(version, facts, machine)
     cache = version.step(Cache)
     counts = all(record.compact is not None for record in facts.scans.records)
     once = cache is not None and cache.at is Memory.SCRATCH
@@ -155,11 +156,21 @@ def _aggregation(hows: tuple[How, ...], run_width: int) -> Iterator[str]:
         yield "in a blocked layout everything is combined run by run"
 
 
-def _register_tile(version: Version, facts: SweepFacts) -> Iterator[str]:
+def _shared_tile(version: Version, facts: SweepFacts, machine: Machine) -> Iterator[str]:
+    """What is wrong with tiles in shared memory."""
+    usual = next(iter(turned_versions(facts, machine)), None)
+    if usual is None or usual.steps != version.steps:
+        yield "tiles in shared memory are of sweeps that read across lanes, and of one size"
+
+
+def _tiles(version: Version, facts: SweepFacts, machine: Machine) -> Iterator[str]:
     """The order of loops, and what is written out of them."""
     unroll, lanes, order = version.step(Unroll), version.lanes, version.step(Reorder)
     parts = {axis: version.part(axis) for axis in (Axis.ROW, Axis.LAST, Axis.FOLD)}
     cache = version.caches(Memory.PACKED)
+    if version.caches(Memory.SHARED):
+        yield from _shared_tile(version, facts, machine)
+        return
     if unroll is None:
         if order != (BY_PANELS if version.step(Split) else None):
             yield "loops are panels, rows and columns, in this order, or there are no panels"

@@ -20,7 +20,18 @@ from flatweave.lower.machine.thresholds import (
 )
 from flatweave.lower.schedule.division import Division, folds_at_once, is_filled, reads_along_rows
 from flatweave.lower.schedule.facts import SweepFacts
-from flatweave.nest.schedule import ALWAYS, Along, Axis, Cache, Guard, Rows, Stream, Tail, Version
+from flatweave.nest.schedule import (
+    ALWAYS,
+    Along,
+    Axis,
+    Cache,
+    Guard,
+    Memory,
+    Rows,
+    Stream,
+    Tail,
+    Version,
+)
 from flatweave.terms.rules import scalar_type
 from flatweave.terms.syntax import Atom
 
@@ -118,6 +129,7 @@ def _streaming(
     return (replace(streaming, name="streaming", guard=Guard(least, multiple)),)
 
 
+WHY_TURNED = "tiles are read along memory, and turned in shared memory"
 WHY_ONES = "rows have one element each"
 WHY_SHORT = "each lane has a row, or a part of one, as rows are short"
 
@@ -143,6 +155,8 @@ def _why_version(version: Version, versions: Sequence[Version]) -> str:
     if version.is_tiled:
         sizes = f"{guard.work:,} elements or more meet" if guard.work else "the schedule says"
         return f"results stay in registers, many at once, as {sizes}"
+    if version.caches(Memory.SHARED):
+        return WHY_TURNED
     reasons = []
     if tiled is not None:
         reasons.append(f"each lane has one result, as fewer than {tiled.work:,} elements meet")

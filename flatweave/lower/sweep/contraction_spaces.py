@@ -3,24 +3,30 @@
     sweep [.., n, m] (.., i, j => fold ..)      rows i, lanes j: in parts, or whole where folds are
                                                 short and each register tile takes all steps
     sweep [m] (j => fold n (i => fold ..))      rows i in order, lanes j
+
+And the tiles of sweeps whose threads read across their lanes, in shared memory:
+
+    sweep [n, m] (i, j => index xs [j, i])      a tile of xs, read along i and stored along j
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from flatweave.base.dtypes import i64
-from flatweave.kernel_ir.syntax import Lane, Load, Store
+from flatweave.kernel_ir.syntax import Lane, Lanes, Load, Shared, Store, Sync
+from flatweave.lower.schedule.tiling import stride_of
 from flatweave.lower.sweep.contracted import Contracted, Extent, others
 from flatweave.lower.sweep.contraction_cells import for_each_tile, loop, rooms
-from flatweave.lower.sweep.sink import LoweredSink
+from flatweave.lower.sweep.sink import LoweredSink, SinkStep
 from flatweave.lower.sweep.writer import KernelWriter
-from flatweave.lower.traverse.steps import Position
-from flatweave.nest.schedule import Split
+from flatweave.lower.traverse.steps import Position, warp_index
+from flatweave.nest.schedule import Axis, Split
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import NO_BODY, For, If
-from flatweave.terms.syntax import Atom
+from flatweave.terms.rules import scalar_type
+from flatweave.terms.syntax import Atom, Var
 from flatweave.terms.traverse import free_vars, needed_for
 
 TILES_WANTED = 16
@@ -185,3 +191,111 @@ def _part(b: Builder, extent: Atom, size: int, most: int) -> Atom:
     wanted = b.ceil_div(extent, index(TILES_WANTED * size))
     parts = b.apply("maximum", b.apply("minimum", wanted, index(most // size)), index(1))
     return b.mul(parts, index(size))
+
+
+# -- Tiles that a block reads along memory, and stores along another axis --------------------------
+#
+#     for each tile of this block:
+#         for its rows j, by warps:     tile[j, i] = what is read at (i, j)       lanes along i
+#         barrier
+#         for its rows i, by warps:     elements (i, j) of tile[j, i]             lanes along j
+#         barrier
+
+
+Act = Callable[[Builder, Atom, int], None]
+"""Some lanes of a row of a tile: the number of the row, and of the first of the lanes."""
+
+
+def write_turned(writer: KernelWriter, sinks: Sequence[LoweredSink]) -> None:
+    """Write the kernel of a version in tiles of shared memory."""
+    _Turned(writer, sinks).write()
+
+
+class _Turned:
+    """What is read is in a row of the tile for each index of the last axis."""
+
+    def __init__(self, writer: KernelWriter, sinks: Sequence[LoweredSink]) -> None:
+        found, side = writer.facts.turned, writer.version.part(Axis.LAST)
+        assert found is not None
+        self.writer = writer
+        self.sinks = sinks
+        self.axis, self.reads, self.side = found.axis, found.reads, side
+        self.rooms: list[tuple[Var, Atom]] = []
+        for read in found.reads:
+            dtype = scalar_type(read.vars[0])
+            stride = stride_of(side, dtype.bytes)
+            (room,) = writer.b.emit(Shared(dtype, side * stride))
+            self.rooms.append((room, index(stride)))
+
+    def write(self) -> None:
+        """Each block takes as many tiles as any other."""
+        tiles = list(self.writer.shape)
+        for axis in (self.axis, -1):
+            tiles[axis] = self.writer.b.ceil_div(tiles[axis], index(self.side))
+        count = self.writer.b.product(tiles)
+        for_each_tile(self.writer, count, lambda b, number: self._tile(b, b.unravel(number, tiles)))
+
+    def _tile(self, b: Builder, tile: Sequence[Atom]) -> None:
+        first = list(tile)
+        for axis in (self.axis, -1):
+            first[axis] = b.mul(tile[axis], index(self.side))
+        self._rows(b, partial(self._load, first))
+        b.emit(Sync())
+        self._rows(b, partial(self._feed, first))
+        b.emit(Sync())
+
+    def _rows(self, b: Builder, act: Act) -> None:
+        """act for the rows of the tile that this warp takes."""
+        machine, width = self.writer.lowering.machine, self.writer.version.width
+        warp, region = warp_index(b, machine), b.inner()
+        turn = region.inner()
+        k = turn.param("k", i64)
+        row = turn.add(turn.mul(k, index(machine.warps)), warp)
+        for lane in range(0, self.side, width):
+            act(turn, row, lane)
+        count = index(self.side // machine.warps)
+        region.emit(For(index(0), count, index(1), turn.close([k], []), ()))
+        b.emit(Lanes(width, region.close([], [])))
+
+    def _position(
+        self, b: Builder, first: Sequence[Atom], axes: tuple[int, int], row: Atom, lane: int
+    ) -> Position:
+        """The elements of a row of the tile, whose number is along the first of the axes; where
+        there is none, its nearest one."""
+        along, across = axes
+        place, shape = list(first), self.writer.shape
+        place[along] = b.add(first[along], row)
+        place[across] = b.emit(Lane(b.add(first[across], index(lane))))[0]
+        inside = b.apply("and", *(b.apply("lt", place[axis], shape[axis]) for axis in axes))
+        for axis in axes:
+            last = b.sub(shape[axis], index(1))
+            place[axis] = b.apply("minimum", place[axis], last)
+        flat, width = b.ravel(place, shape), self.writer.version.width
+        return Position(flat, tuple(place), width, inside, aligned=False)
+
+    def _load(self, first: Sequence[Atom], b: Builder, row: Atom, lane: int) -> None:
+        """Read a row of the tile along memory."""
+        position = self._position(b, first, (-1, self.axis), row, lane)
+        elements = self.writer.elements(position)
+        values = [read.vars[0] for read in self.reads]
+        elements.emit(b, needed_for(self.writer.op.body.lets, values))
+        for (room, stride), value in zip(self.rooms, values, strict=True):
+            at = b.emit(Lane(b.add(b.mul(row, stride), index(lane))))[0]
+            b.emit(Store(room, at, elements.atom(value)))
+
+    def _feed(self, first: Sequence[Atom], b: Builder, row: Atom, lane: int) -> None:
+        """Compute a row of elements from a column of the tile, and hand it to the sinks."""
+        writer, body = self.writer, self.writer.op.body
+        position = self._position(b, first, (self.axis, -1), row, lane)
+        elements, column = writer.elements(position), b.emit(Lane(index(lane)))[0]
+        for (room, stride), read in zip(self.rooms, self.reads, strict=True):
+            at = b.add(b.mul(column, stride), row)
+            elements.env[read.vars[0]] = b.emit(Load(room, at))[0]
+        others = [let for let in body.lets if let not in self.reads]
+        results = [result for result in body.results if isinstance(result, Var)]
+        elements.emit(b, needed_for(others, results))
+        inside = b.inner()
+        for sink in self.sinks:
+            sink.step(writer, SinkStep(b, inside, elements, position, ()), ())
+        assert position.active is not None
+        b.emit(If(position.active, inside.close([], []), NO_BODY))

@@ -36,7 +36,7 @@ from flatweave.lower.sweep.passes import Passes
 from flatweave.lower.sweep.sink import HostSweep, LoweredSink
 from flatweave.lower.sweep.writer import KernelWriter
 from flatweave.lower.traverse.row_lookup import groups
-from flatweave.nest.schedule import ALWAYS, Axis, Guard, Version
+from flatweave.nest.schedule import ALWAYS, Axis, Guard, Memory, Version
 from flatweave.ops import Locate
 from flatweave.passes.cost import cost_of_body
 from flatweave.terms.build import TRUE, Builder, index
@@ -48,7 +48,7 @@ from flatweave.terms.syntax import Atom, Const, Let, Var, types_of
 
 SUFFIXES = {
     "streaming": "_s", "rows": "_rows", "streaming-rows": "_rows_s", "fill": "_fill",
-    "tiled": "_tiled", "whole": "_whole",
+    "tiled": "_tiled", "whole": "_whole", "turned": "_turned",
 }  # fmt: skip
 """What is added to the name of a sweep's kernel for a version."""
 
@@ -82,6 +82,9 @@ def holds(
     guard, conditions = version.guard, list[Atom]()
     if guard.inside:
         conditions += _is_tiled(lowering, host, guard, facts, shape, total)
+    elif guard.narrowest and facts.turned is not None:
+        sides = shape[facts.turned.axis], shape[-1]
+        conditions += [host.apply("ge", side, index(guard.narrowest)) for side in sides]
     if guard.elements:
         conditions.append(host.apply("ge", total, index(guard.elements)))
     if guard.multiple > 1:
@@ -346,6 +349,8 @@ class SweepLowering:
             sinks = [sink.fed(taken) for sink, taken in zip(sinks, portions, strict=True)]
         if version.is_tiled:
             contraction_spaces.write_contracted(writer, sinks)
+        elif version.caches(Memory.SHARED):
+            contraction_spaces.write_turned(writer, sinks)
         elif version.rows.folded:
             sinks[0].write_alone(writer, sinks)
         else:
