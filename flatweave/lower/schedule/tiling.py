@@ -226,9 +226,10 @@ def tiled_versions(found: Contraction | None, machine: Machine) -> list[Version]
 
 
 def turned_versions(facts: SweepFacts, machine: Machine) -> list[Version]:
-    """The version of a sweep that reads across its lanes, where these are threads with shared
-    memory: in tiles that are read along memory, and have as many elements as fill a line."""
-    found = facts.turned if machine.simt else None
+    """The version of a sweep that reads across its lanes, where these are threads of a GPU: in
+    tiles that are read along memory, and have as many elements as fill a line. OpenCL's may be
+    those of a CPU, which a tile costs up to 1.2 of the time."""
+    found = facts.turned if machine.shuffles else None
     if found is None:
         return []
     width = machine.lanes([])
