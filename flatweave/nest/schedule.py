@@ -157,7 +157,7 @@ class Loop(Enum):
 BY_PANELS = Reorder((Loop.PANEL, Loop.ROW, Loop.COLUMN))
 """So many columns of all rows of a block before those after them (`panels.py`)."""
 BY_TILES = Reorder((Loop.ROW, Loop.COLUMN, Loop.ROW, Loop.COLUMN))
-"""One tile after the other: all that it reads, and then its elements."""
+"""Tiles in order; of a tile first what is read, then the elements."""
 BY_STEPS = Reorder((Loop.ROW, Loop.COLUMN, Loop.FOLD, Loop.COLUMN, Loop.ROW, Loop.FOLD))
 """Of a tile, all register tiles take some steps of the fold, then those after them."""
 

@@ -46,7 +46,7 @@ def on_machine(name, machine):
 
 
 def versions(for_machine):
-    """The kernels that turn tiles."""
+    """The kernels in tiles."""
     return [kernel.name for kernel in for_machine.unit.complete().kernels
             if kernel.name.endswith("_turned")]  # fmt: skip
 

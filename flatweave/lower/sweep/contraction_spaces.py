@@ -260,8 +260,8 @@ class _Turned:
     def _position(
         self, b: Builder, first: Sequence[Atom], axes: tuple[int, int], row: Atom, lane: int
     ) -> Position:
-        """The elements of a row of the tile, whose number is along the first of the axes; where
-        there is none, its nearest one."""
+        """The elements of a row of the tile, whose number is along the first of the axes; indices
+        past the end are clamped."""
         along, across = axes
         place, shape = list(first), self.writer.shape
         place[along] = b.add(first[along], row)
