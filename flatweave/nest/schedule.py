@@ -29,7 +29,7 @@ class Axis(Enum):
     """the last axis, each row separately: broadcasts, stencils, transposes"""
     ROW = "row"
     """the axis before it; of a contraction in a fold, the positions of that fold; of tiles in
-    shared memory, the axis along which what is read is contiguous"""
+    shared memory, the axis along which reads are contiguous"""
     FOLD = "fold"
     """the folds of one element at a time (sums of rows), which are split over the lanes"""
 
