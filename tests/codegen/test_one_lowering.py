@@ -59,6 +59,7 @@ CALLS = {
     ("schedule/in_registers.py", "_kept"), ("schedule/in_registers.py", "_read"),
     ("schedule/in_registers.py", "_is_cheap"), ("schedule/in_registers.py", "_before_levels"),
     ("schedule/in_registers.py", "_words_behind"),
+    ("schedule/arrangement.py", "find_turned"), ("schedule/facts.py", "turned"),
     ("schedule/tiling.py", "blocks_of"), ("schedule/plan.py", "digit_bits"),
     ("sweep/scans.py", "_by_lanes"), ("traverse/steps.py", "__init__"),
     ("traverse/steps.py", "wait_for_lanes"), ("sweep/chains.py", "load_prefix"),
