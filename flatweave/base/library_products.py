@@ -89,8 +89,8 @@ KINDS = {name: kind for kind, name in PRODUCTS.items()}
 @record(eq=True)
 class ProductSizes:
     """The library computes products of at least `multiplications`, if each of the extents is
-    large enough. One that is BLAS alone conjugates `only_turned` matrices, and knows no factor
-    whose zeros count more than what is infinite."""
+    large enough. One that is BLAS alone conjugates only what it transposes, and knows no factor
+    whose zeros count more than what is infinite; but it multiplies stacks of matrices."""
 
     extent: int
     multiplications: int

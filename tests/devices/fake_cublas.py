@@ -14,12 +14,14 @@ import numpy as np
 
 P, N, L, S = ctypes.c_void_p, ctypes.c_int, ctypes.c_int64, ctypes.c_size_t
 GEMM = (P, N, N, L, L, L, P, P, L, P, L, P, P, L)
+STACKS = (P, N, N, L, L, L, P, P, L, L, P, L, L, P, P, L, L, L)
 HEADER = {
     "cublasCreate_v2": (P,),
     "cublasSetStream_v2": (P, P),
     "cublasSetWorkspace_v2": (P, P, S),
     "cublasSetMathMode": (P, N),
     **{f"cublas{letter}gemm_v2_64": GEMM for letter in "SDCZ"},
+    **{f"cublas{letter}gemmStridedBatched_64": STACKS for letter in "SDCZ"},
 }
 DTYPES = {"S": np.float32, "D": np.float64, "C": np.complex64, "Z": np.complex128}
 SUCCESS, NOT_INITIALIZED, INVALID_VALUE = 0, 1, 7
@@ -85,6 +87,14 @@ class FakeCublas:
             )[0]
 
         def gemm(handle, op_a, op_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc):
+            return stacks(
+                handle, op_a, op_b, m, n, k, alpha, a, lda, 0, b, ldb, 0, beta, c, ldc, 0, 1
+            )
+
+        def stacks(
+            handle, op_a, op_b, m, n, k, alpha, a, lda, next_a, b, ldb, next_b, beta, c, ldc,
+            next_c, count,
+        ):
             state = self.handles.get(handle)
             if state is None:
                 return NOT_INITIALIZED
@@ -96,6 +106,7 @@ class FakeCublas:
             if ldc < max(1, m):
                 return INVALID_VALUE
             assert (number(alpha), number(beta)) == (1, 0)
+            assert next_c >= ldc * n or count == 1
             self.products.append((name, m, n, k, op_a, op_b))
 
             def matrix(at, rows, columns, leading):
@@ -104,11 +115,14 @@ class FakeCublas:
                 return values.reshape(columns, leading)[:, :rows].T
 
             def work():
-                left = OPERATIONS[op_a](matrix(a, *shape_a, lda))
-                right = OPERATIONS[op_b](matrix(b, *shape_b, ldb))
-                matrix(c, m, n, ldc)[...] = left @ right
+                size = dtype.itemsize
+                for t in range(count):
+                    left = OPERATIONS[op_a](matrix(a + t * next_a * size, *shape_a, lda))
+                    right = OPERATIONS[op_b](matrix(b + t * next_b * size, *shape_b, ldb))
+                    with np.errstate(all="ignore"):
+                        matrix(c + t * next_c * size, m, n, ldc)[...] = left @ right
 
             state["stream"].add(work)
             return SUCCESS
 
-        return gemm
+        return gemm if "_v2" in name else stacks

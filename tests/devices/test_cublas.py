@@ -106,6 +106,24 @@ def test_zeros_of_a_cotangent_count(blas):
         np.testing.assert_array_equal(np.asarray(x), y)
 
 
+@pytest.mark.parametrize("name", ["stacks", "one for all", "transposed", "two axes"])
+def test_stacks(blas, name):
+    """Of matrices are one call; one matrix may be a factor of all."""
+    a, b = numbers((4, 3, 5), np.float32), numbers((4, 5, 7), np.float32, 1)
+    f, args = {
+        "stacks": (lambda a, b: a @ b, (a, b)),
+        "one for all": (lambda a, b: a @ b, (a, b[0])),
+        "transposed": (lambda a, b: fw.matrix_transpose(b) @ fw.matrix_transpose(a), (a, b)),
+        "two axes": (lambda a, b: a @ b, (a.reshape(2, 2, 3, 5), b.reshape(2, 2, 5, 7))),
+    }[name]
+    with by("library"):
+        found = np.asarray(on_gpu(f)(*args))
+    a, b = args
+    wanted = b.swapaxes(1, 2) @ a.swapaxes(1, 2) if name == "transposed" else a @ b
+    assert found.shape == wanted.shape and np.array_equal(found, wanted)
+    assert [each[0] for each in blas.products] == ["cublasSgemmStridedBatched_64"]
+
+
 @pytest.mark.parametrize("refuses", [True, False])
 def test_without_the_library(monkeypatch, compiler, refuses):
     """Where it is missing, or does not work here, the product is our kernel."""

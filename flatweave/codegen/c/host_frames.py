@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
@@ -153,13 +154,13 @@ def multiply(running: Running, call: HostCall, args: Sequence[Any]) -> None:
             buffers.append(next(given))
         extents.append([next(given) for _ in each.varying or ()])
     left, right, _, *conjugated = KINDS[call.fn]
-    matrices = [
-        Matrix(rows, columns, turned, conjugates)
-        for (rows, columns, *_), turned, conjugates in zip(
-            extents, (left, right), conjugated, strict=False
-        )
-    ]
-    product = Product(call.results[0].dtype, *matrices)
+    dtype = call.results[0].dtype
+    shapes = [tuple(each[:-1] if dtype.startswith("c") else each) for each in extents]
+    one, other = (
+        Matrix(shape, turned, conjugates)
+        for shape, turned, conjugates in zip(shapes, (left, right), conjugated, strict=False)
+    )
+    product = Product(dtype, one, other, math.prod(shapes[-1][:-2]))
     launched = product, 1, 1, [each.memory for each in (*buffers, next(given))]
     watching = watched() if OPEN else None
     if watching is None:

@@ -84,7 +84,3 @@ SIDE_IN_PLACE = 64
 """Rows and lanes of a tile in place."""
 WIDEST_SQUARE = 16
 """Lanes of a square that stays in registers while it is turned, in tiles and the blocked layout."""
-BANK = 4
-"""Bytes of a bank of shared memory; a warp reads one word of each at once."""
-MOST_OF_A_SIDE = 128
-"""Elements of a side of a tile in shared memory: of bytes these are a line."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from flatweave.access.analyse import Accesses
+from flatweave.base.dtypes import c128
 from flatweave.base.records import record
 from flatweave.lower.machine.machine import WIDEST, Machine
 from flatweave.nest.schedule import Axis, Tail, Vectorize
@@ -60,10 +61,6 @@ class Turned:
     reads: tuple[Let, ...]
 
 
-FINEST = 16
-"""Bytes of the elements that neighbours along an axis are: a complex number of two f64."""
-
-
 def find_turned(op: Sweep, known: Accesses) -> Turned | None:
     """Of a sweep that only stores what it computes of reads, where no element fails.
 
@@ -89,8 +86,8 @@ def find_turned(op: Sweep, known: Accesses) -> Turned | None:
 
 
 def _axis_along_memory(read: Index, known: Accesses) -> Var | None:
-    """The axis along which a read goes from an element to a neighbour; None where it goes along
-    none, or along several at once."""
+    """The axis along which a read goes from a number, which may be a pair of floats, to its
+    neighbour; None where it goes along none, or along several at once."""
     type_ = array_type(read.xs)
     size = type_.dtype.bytes
     for place, extent in zip(reversed(read.indices), reversed(type_.shape), strict=True):
@@ -100,8 +97,8 @@ def _axis_along_memory(read: Index, known: Accesses) -> Var | None:
             step = known.step(place, axis) if len(along) == 1 else None
             plain = step is not None and not step.terms and abs(step.more) == 1
             return axis if plain else None
-        size *= int(extent.value) if isinstance(extent, Const) else FINEST + 1
-        if size > FINEST:
+        size *= int(extent.value) if isinstance(extent, Const) else c128.bits
+        if size > c128.bytes:
             return None
     return None
 

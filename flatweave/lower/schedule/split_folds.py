@@ -151,13 +151,17 @@ class SweepFolds:
         """The version whose folds the library computes, but where there are few results of long
         folds, which go `in_blocks`."""
         shape, steps, sizes = self.op.shape, self.folds[0].extent, self.machine.products
-        operands = operands_of(self.op, self.lets, self.own) if sizes else []
-        if not operands or sizes is None:
+        if sizes is None:
             return
-        whole = complex_product(self.op, self.lets, operands, self.own)
+        operands = operands_of(self.op, self.lets, self.own, stacks=sizes.is_blas)
+        if not operands:
+            return
+        whole = None
+        if len(shape) == 2:
+            whole = complex_product(self.op, self.lets, operands, self.own)
         if whole is not None and not whole.operands.suit(sizes):
             whole = None
-        least = b.apply("minimum", b.apply("minimum", shape[0], shape[1]), steps)
+        least = b.apply("minimum", b.apply("minimum", *shape[-2:]), steps)
         few = b.apply("le", results, index(min(self._most(), FEW_RESULTS)))
         least = b.apply("select", b.apply("and", few, in_blocks), index(0), least)
         products = b.mul(b.mul(results, steps), index(4 if whole else 1))

@@ -47,16 +47,14 @@ memory into the shared memory of their block, and then each takes a row of that.
 
 from __future__ import annotations
 
-from flatweave.base.dtypes import DType, bool_
+from flatweave.base.dtypes import DType, bool_, u32
 from flatweave.base.records import replace
 from flatweave.lower.machine.cost import room
 from flatweave.lower.machine.machine import BLOCK_WORK, ROW_LANES, WIDEST, Machine
 from flatweave.lower.machine.thresholds import (
     ACCUMULATING,
-    BANK,
     FEWEST,
     FOLD_STEPS,
-    MOST_OF_A_SIDE,
     NARROWEST,
     NARROWEST_PANEL,
     SIDE_IN_PLACE,
@@ -234,7 +232,7 @@ def turned_versions(facts: SweepFacts, machine: Machine) -> list[Version]:
         return []
     width = machine.lanes([])
     sizes = [scalar_type(let.vars[0]).bytes for let in found.reads]
-    side = min(max(width, machine.line_bytes // max(sizes)), MOST_OF_A_SIDE)
+    side = max(width, machine.line_bytes // max(sizes))
     room = sum(size * side * stride_of(side, size) for size in sizes)
     extents = (facts.op.shape[found.axis], facts.op.shape[-1])
     small = any(isinstance(extent, Const) and int(extent.value) < width for extent in extents)
@@ -247,9 +245,9 @@ def turned_versions(facts: SweepFacts, machine: Machine) -> list[Version]:
 
 
 def stride_of(side: int, size: int) -> int:
-    """How far rows of a tile are from each other in shared memory, in elements of `size` bytes: an
-    odd number of words, so that a column is in as many banks as it has elements."""
-    return side + max(1, BANK // size)
+    """How far rows of a tile are from each other in shared memory, in elements of `size` bytes. A
+    bank holds words of 32 bits, and rows are an odd number of them: columns meet no bank twice."""
+    return side + max(1, u32.bytes // size)
 
 
 def _version(

@@ -168,11 +168,12 @@ def _part(of: Matrix, own: Mapping[Var, Sweep]) -> Part | None:
 
 
 def operands_of(
-    op: Sweep, folds: Sequence[Let], own: Mapping[Var, Sweep]
+    op: Sweep, folds: Sequence[Let], own: Mapping[Var, Sweep], *, stacks: bool = False
 ) -> list[Operands]:
-    """The operands of each fold of a sweep; empty where one is no product of two matrices."""
-    extents = [*op.shape, *(let.op.extent for let in folds if isinstance(let.op, Fold))]
-    if len(op.shape) != 2 or any(map(_is_small, extents)):
+    """The operands of each fold of a sweep; empty where one is no product of two matrices, or of
+    `stacks` of matrices."""
+    extents = [*op.shape[-2:], *(let.op.extent for let in folds if isinstance(let.op, Fold))]
+    if len(op.shape) < 2 or (len(op.shape) > 2 and not stacks) or any(map(_is_small, extents)):
         return []
     found = [_operands(op, let, own) for let in folds]
     known = [each for each in found if each is not None]
@@ -190,12 +191,12 @@ def _operands(op: Sweep, let: Let, own: Mapping[Var, Sweep]) -> Operands | None:
     factors, zero = _factors(fold)
     if len(factors) != 2:
         return None
-    (row, column), (step,) = op.body.params, fold.body.params
-    (rows, columns), steps = op.shape, fold.extent
+    (*before, row, column), (step,) = op.body.params, fold.body.params
+    (*counts, rows, columns), steps = op.shape, fold.extent
     one, other = factors if row in factors[0].indices else factors[::-1]
     stored: list[Var] = []
-    left = _matrix(one, (row, step), (rows, steps), own, stored)
-    right = _matrix(other, (step, column), (steps, columns), own, stored)
+    left = _matrix(one, (*before, row, step), (*counts, rows, steps), own, stored)
+    right = _matrix(other, (*before, step, column), (*counts, steps, columns), own, stored)
     if left is None or right is None:
         return None
     zeros = NEITHER if zero is None else LEFT if zero is one else RIGHT
@@ -245,12 +246,15 @@ def _matrix(
     read: Index, at: tuple[Atom, ...], shape: tuple[Atom, ...], own: Mapping[Var, Sweep],
     stored: list[Var],
 ) -> Matrix | None:  # fmt: skip
-    """The array of a read as the matrix of this shape that has such elements at `at`."""
+    """The array of a read as the matrix of this shape that has such elements at `at`; of a stack of
+    matrices, which may be one for all."""
     array = read.xs
-    turned = read.indices == at[::-1]
+    if len(read.indices) == 2:
+        at, shape = at[-2:], shape[-2:]
+    turned = read.indices == _turned(at)
     if not turned and read.indices != at:
         return None
-    if array_type(array).shape != (shape[::-1] if turned else shape):
+    if array_type(array).shape != (_turned(shape) if turned else shape):
         return None
     if not isinstance(array, Var) or array not in own:
         return Matrix(array, turned)
@@ -261,11 +265,17 @@ def _matrix(
     return Matrix(array, turned)
 
 
+def _turned(axes: tuple[Atom, ...]) -> tuple[Atom, ...]:
+    """The last two exchanged."""
+    return (*axes[:-2], *axes[:-3:-1])
+
+
 def _transposed(op: Sweep) -> Atom | None:
-    """The array that a sweep stores transposed; None where it does anything else."""
-    if len(op.body.lets) != 1 or len(op.shape) != 2:
+    """The array that a sweep stores with its last two axes exchanged; None where it does anything
+    else."""
+    if len(op.body.lets) != 1 or len(op.shape) < 2:
         return None
     read = op.body.lets[0].op
-    if not isinstance(read, Index) or read.indices != op.body.params[::-1]:
+    if not isinstance(read, Index) or read.indices != _turned(op.body.params):
         return None
-    return read.xs if array_type(read.xs).shape == op.shape[::-1] else None
+    return read.xs if array_type(read.xs).shape == _turned(op.shape) else None

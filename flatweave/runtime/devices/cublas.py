@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -46,22 +47,39 @@ SIGNATURES = {
         )
         for name, *_ in FUNCTIONS.values()
     },
+    **{
+        name.replace("_v2", "StridedBatched"): (
+            POINTER, INT, INT, LONG, LONG, LONG, POINTER, POINTER, LONG, LONG, POINTER, LONG, LONG,
+            POINTER, POINTER, LONG, LONG, LONG,
+        )
+        for name, *_ in FUNCTIONS.values()
+    },
 }  # fmt: skip
 
 
 @record(eq=True)
 class Matrix:
-    """A matrix in memory, row by row, and how a product takes it."""
+    """A matrix in memory, row by row, or a stack of some; and how a product takes it."""
 
-    rows: int
-    columns: int
+    extents: tuple[int, ...]
     turned: bool
     conjugated: bool
 
     @property
     def shape(self) -> tuple[int, int]:
         """Its extents in the product."""
-        return (self.columns, self.rows) if self.turned else (self.rows, self.columns)
+        *_, rows, columns = self.extents
+        return (columns, rows) if self.turned else (rows, columns)
+
+    @property
+    def leading(self) -> int:
+        """How far rows are from each other."""
+        return max(1, self.extents[-1])
+
+    @property
+    def stride(self) -> int:
+        """How far matrices are from each other; one for all is next to itself."""
+        return math.prod(self.extents[-2:]) if len(self.extents) > 2 else 0
 
     @property
     def operation(self) -> int:
@@ -73,11 +91,12 @@ class Matrix:
 
 @record(eq=True)
 class Product:
-    """Two matrices of a dtype, which fit together."""
+    """Two matrices of a dtype, which fit together, or `count` pairs of some."""
 
     dtype: str
     left: Matrix
     right: Matrix
+    count: int = 1
 
 
 class Cublas:
@@ -121,13 +140,20 @@ class Cublas:
         stored column by column, all three are transposed: it computes b.T @ a.T."""
         left, right = product.left, product.right
         (m, k), (_, n) = left.shape, right.shape
-        if not (m and n):
+        if not (m and n and product.count):
             return
         self._enter()
         one, zero = map(ctypes.addressof, self._numbers[product.dtype])
-        _done(getattr(self._library, FUNCTIONS[product.dtype][0])(
-            self._handle, right.operation, left.operation, n, m, k,
-            one, b, max(1, right.columns), a, max(1, left.columns), zero, out, n,
+        first = self._handle, right.operation, left.operation, n, m, k, one
+        name, *_ = FUNCTIONS[product.dtype]
+        if product.count == 1:
+            _done(getattr(self._library, name)(
+                *first, b, right.leading, a, left.leading, zero, out, n
+            ))  # fmt: skip
+            return
+        _done(getattr(self._library, name.replace("_v2", "StridedBatched"))(
+            *first, b, right.leading, right.stride, a, left.leading, left.stride,
+            zero, out, n, m * n, product.count,
         ))  # fmt: skip
 
 
