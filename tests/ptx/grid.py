@@ -156,6 +156,8 @@ class Grid(Warps):
         if (at % size).any():
             raise IllegalAddress(f"an address is no multiple of the {size} bytes that are read")
         space = next((p for p in instruction.op if p in ("global", "shared", "local", "const")), "")
+        if space in ("shared", "local"):
+            at %= 1 << 32  # addresses have 32 bits there, so that a sum of them wraps
         if space:
             return self.within(instruction, space, at, size, who)
         found = []
