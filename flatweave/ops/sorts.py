@@ -105,7 +105,7 @@ class RadixSort(Op):
 #     ys: f32[n] = sort_rows (x: f32 => k: u32 = bits x in k) r [] m [xs]      r rows of m elements
 #     ys: f32[n] = sort_rows (x: f32 => k: u32 = bits x in k) r [o] m [xs]     row i from o[i] on
 #
-# Rows are concatenated; no row is longer than `length`, nor that than `SHORT`.
+# Rows are concatenated. `length` is at most `SHORT`; rows that are longer stay as they are.
 
 
 SHORT = 16
@@ -129,7 +129,7 @@ class SortRow(Op):
 
 @op
 class SortRows(Op):
-    """Arrays of rank 1 and one extent, each row's elements moved together in stable order."""
+    """Arrays of rank 1 and one extent, each short row's elements moved together in stable order."""
 
     fn: Lambda
     rows: Atom
@@ -152,4 +152,6 @@ class SortRows(Op):
         numbers = np.repeat(np.arange(len(lengths)), lengths)
         keys = interp.each(env, self.fn, columns, len(columns[0]))
         order = np.lexsort((*keys[::-1], numbers))
+        stays = np.repeat(lengths > length, lengths)
+        order = np.where(stays, np.arange(len(order)), order)
         return tuple(column[order] for column in columns)

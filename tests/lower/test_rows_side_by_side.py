@@ -102,7 +102,23 @@ def test_the_simulator_agrees(machine):
     same_bits(ys[: xs.size], np.sort(xs.reshape(70, length), axis=1).ravel())
 
 
-@pytest.mark.parametrize(("mean", "found"), [(5, set()), (6, {"row"})])
+@pytest.mark.parametrize("machine", [CPU_AVX512, OPENCL, CUDA], ids=["cpu", "opencl", "cuda"])
+def test_the_simulator_agrees_on_uneven_rows(machine):
+    """A step takes the code for its longest row, and copies rows that are too long."""
+    lengths = np.repeat([1, 3, 0, SHORT, 2, SHORT + 1, 7], 10)
+    offsets = np.cumsum([0, *lengths])
+    xs = samples(np.uint32, offsets[-1], seed=3)
+    sort = fw.jit(lambda rows: fw.sort(rows, axis=1).values)
+    with fw.schedule(version="flat"):
+        traced = sort.stages(fw.ragged(xs, offsets=offsets)).executable.traced
+    swept = list(optimise(traced).values())[-1]
+    unit = lower(swept, machine, schedule=Schedule(version="flat")).unit
+    found = simulator.run(unit, [len(xs), xs, len(offsets), offsets])
+    (ys,) = (x for x in found if isinstance(x, np.ndarray) and x.ndim)
+    same_bits(ys[: len(xs)], in_rows(xs, offsets[1:]))
+
+
+@pytest.mark.parametrize(("mean", "found"), [(5, {str(SHORT)}), (6, {"row"})])
 def test_some_long_rows_among_short_ones(mean, found):
     """One after the other, unless they are very short on the average."""
     lengths = np.full(200, mean)
@@ -113,6 +129,31 @@ def test_some_long_rows_among_short_ones(mean, found):
     sort = fw.jit(lambda rows: fw.sort(rows, axis=1))
     same_bits(sort(rows).values, in_rows(values, ends))
     assert launched(sort, rows) & {"2", "4", "8", str(SHORT), "row"} == found
+
+
+def test_long_rows_are_sorted_separately(target):
+    """At the ends, next to each other, and more of them than are few."""
+    for long in ([0, 1, 299], [*range(0, 300, 10)]):
+        lengths = np.random.default_rng(7).integers(0, 6, 300)
+        lengths[long] = np.arange(SHORT + 1, SHORT + 1 + len(long))
+        ends = np.cumsum(lengths)
+        values = samples(np.float32, ends[-1], seed=7)
+        up, down = BOTH(fw.ragged(values, lengths=lengths))
+        same_bits(up.values, in_rows(values, ends))
+        same_bits(down.values, orders(values, ends, descending=True))
+
+
+def test_long_rows_have_derivatives():
+    """Each element gets the factor of its position in the sorted row."""
+    lengths = [2, SHORT + 4, 0, *[3] * 60]
+    values, factors = samples(np.int64, sum(lengths)) * 1.0, np.arange(sum(lengths)) + 1.0
+    rows = fw.ragged(values, lengths=lengths)
+    found = fw.grad(lambda rows: fw.sum(fw.sort(rows, axis=1).values * factors))(rows)
+    order = orders(values, np.cumsum(lengths)) + np.repeat(np.cumsum(lengths), lengths)
+    order -= np.repeat(lengths, lengths)
+    expected = np.zeros(sum(lengths))
+    expected[order] = factors
+    same_bits(found.values, expected)
 
 
 def test_how_rows_are_sorted():

@@ -225,28 +225,47 @@ def write_places(
     steps: int = 1,
 ) -> None:  # fmt: skip
     """Act at 0, 1, .. below `extent`, on elements of these dtypes, `steps` registers at once."""
+    write_positions(machine, kernel, extent, dtypes, _where_active(at), steps)
+
+
+def write_positions(
+    machine: Machine, kernel: KernelBuilder, extent: Atom, dtypes: Sequence[DType],
+    act: Callable[[Builder, Position], None], steps: int = 1,
+) -> None:  # fmt: skip
+    """The same by all lanes of a step, of which those that are not active have no position."""
     width = machine.lanes(list(dtypes)) * steps
-    _write_blocks(machine, kernel, extent, _block_size(machine, dtypes), width, at)
+    _write_blocks(machine, kernel, extent, _block_size(machine, dtypes), width, act)
 
 
 def write_steps(machine: Machine, kernel: KernelBuilder, count: Atom, at: At) -> None:
     """Act at 0, 1, .. below `count`, of which each warp takes one step: where acting is long."""
     width = machine.lanes([i64])
-    _write_blocks(machine, kernel, count, index(width * machine.warps), width, at)
+    _write_blocks(
+        machine, kernel, count, index(width * machine.warps), width, _where_active(at)
+    )
+
+
+def _where_active(at: At) -> Callable[[Builder, Position], None]:
+    """The action at the positions that a step has."""
+    def act(b: Builder, position: Position) -> None:
+        inside = b if position.active is None else b.inner()
+        at(inside, position.flat)
+        if position.active is not None:
+            b.emit(If(position.active, inside.close([], []), NO_BODY))
+
+    return act
 
 
 def _write_blocks(
-    machine: Machine, kernel: KernelBuilder, extent: Atom, size: Atom, width: int, at: At
-) -> None:
+    machine: Machine, kernel: KernelBuilder, extent: Atom, size: Atom, width: int,
+    act: Callable[[Builder, Position], None],
+) -> None:  # fmt: skip
     b = kernel.body
     lo = b.mul(b.emit(BlockIndex())[0], size)
     hi = b.apply("minimum", b.add(lo, size), extent)
 
     def step(c: Builder, position: Position, state: State) -> State:
-        inside = c if position.active is None else c.inner()
-        at(inside, position.flat)
-        if position.active is not None:
-            c.emit(If(position.active, inside.close([], []), NO_BODY))
+        act(c, position)
         return state
 
     flat(machine, extent, width).block(b, lo, hi, (), step)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from flatweave.array_ir.fault import PARTS
@@ -12,16 +12,17 @@ from flatweave.kernel_ir.host import Alloc, Fail, Free, Retain, Role
 from flatweave.kernel_ir.syntax import Lane, Lanes, Load, Store
 from flatweave.kernel_ir.warp_ops import LoadTile
 from flatweave.lower.host.context import Lowering
-from flatweave.lower.kernel.builder import HostArray, KernelBuilder, place_blocks, write_places
+from flatweave.lower.kernel.builder import HostArray, KernelBuilder, place_blocks, write_positions
 from flatweave.lower.kernel.elements import Elements
 from flatweave.lower.machine.machine import Machine
 from flatweave.lower.sort.network import PLACE, Network, Words
 from flatweave.lower.sort.write_combining import scalar_loop
+from flatweave.lower.traverse.steps import Position, count_lanes, while_active
 from flatweave.ops import RadixSort, SortRow, SortRows
 from flatweave.ops.sorts import SHORT
 from flatweave.terms.build import Builder, index
-from flatweave.terms.control import NO_BODY, If
-from flatweave.terms.operators import comes_before, steps_back, undone
+from flatweave.terms.control import NO_BODY, If, While
+from flatweave.terms.operators import comes_before, exchanges, steps_back, undone
 from flatweave.terms.rules import array_type, scalar_type
 from flatweave.terms.syntax import Atom, Lambda, Let, Var, constant
 
@@ -230,7 +231,10 @@ class _Sorting:
 # Neighbours are exchanged if the second one comes first (odd-even transposition sort). Pairs at
 # even and at odd positions alternate, in one step for each element; then the row is in order. Equal
 # elements never pass each other. Positions after the end of a row have keys that come last. A key
-# that determines its element moves alone.
+# that determines its element moves alone, in Batcher's network, which compares half as many pairs.
+#
+# Lanes have rows of different lengths, so a step takes the code for the longest of its rows. Rows
+# that no code is for are copied: `passes/nests/rules/inner.py` sorts them by row and by key.
 
 
 LENGTHS = (2, 4, 8, SHORT)
@@ -289,13 +293,54 @@ class _Rows:
 
     def _write(self, places: int, kernel: KernelBuilder, own: Sequence[Var]) -> None:
         machine, rows = self.lowering.machine, kernel.capture(self.rows)
-        write_places(
-            machine, kernel, rows, self.dtypes * SHORT, partial(self._row, kernel, places)
-        )
 
-    def _row(self, kernel: KernelBuilder, places: int, b: Builder, row: Atom) -> None:
-        """The row of each lane."""
-        start, length = self._span(b, kernel, row)
+        def step(b: Builder, position: Position) -> None:
+            row = position.flat
+            if position.active is not None:
+                row = b.apply("minimum", row, b.sub(rows, index(1)))
+            start, length = self._span(b, kernel, row)
+            (length,) = while_active(b, [length], [index(0)], position)
+            if self.offsets and places == SHORT:
+                length = self._copy_longer(b, kernel, start, length)
+            self._shortest(b, kernel, places, position.width, start, length)
+
+        write_positions(machine, kernel, rows, self.dtypes * SHORT, step)
+
+    def _shortest(
+        self, b: Builder, kernel: KernelBuilder, places: int, width: int, start: Atom, length: Atom
+    ) -> None:
+        """Sorts by the code for the longest row of a step, which is at most that for `places`."""
+        if not self.offsets or places == LENGTHS[0]:
+            self._sort(b, kernel, places, start, length)
+            return
+        fewer = places // 2
+        whole, half = b.inner(), b.inner()
+        self._sort(whole, kernel, places, start, length)
+        self._shortest(half, kernel, fewer, width, start, length)
+        longer = count_lanes(b, b.apply("gt", length, index(fewer)), width)
+        is_longer = b.apply("gt", longer, index(0))
+        b.emit(If(is_longer, whole.close([], []), half.close([], [])))
+
+    def _copy_longer(
+        self, b: Builder, kernel: KernelBuilder, start: Atom, length: Atom
+    ) -> Atom:
+        """Copies rows that are too long; what is left to sort of each row."""
+        is_long = b.apply("gt", length, index(SHORT))
+        end = b.apply("select", is_long, b.add(start, length), start)
+        test, turn = b.inner(), b.inner()
+        at = test.param("i", i64)
+        holds = test.close([at], [test.apply("lt", at, end)])
+        at = turn.param("i", i64)
+        for x, y in zip(self.source, self.target, strict=True):
+            turn.emit(Store(kernel.buffer(y), at, turn.emit(Load(kernel.buffer(x), at))[0]))
+        body = turn.close([at], [turn.add(at, index(1))])
+        b.emit(While(holds, body, (start,), through_memory=True))
+        return b.apply("select", is_long, index(0), length)
+
+    def _sort(
+        self, b: Builder, kernel: KernelBuilder, places: int, start: Atom, length: Atom
+    ) -> None:
+        """The row of each lane, which has at most `places` elements."""
         there = [b.apply("lt", index(k), length) for k in range(places)]
         last = b.sub(kernel.capture(self.total), index(1))
         steps = steps_back(self.op.fn)
@@ -307,9 +352,8 @@ class _Rows:
             moves = elements if steps is None else keys
             carried.append(self._carried(b, there[k], keys, moves))
         many = len(self.op.fn.results)
-        for turn in range(places):
-            for k in range(turn % 2, places - 1, 2):
-                carried[k], carried[k + 1] = _exchanged(b, many, carried[k], carried[k + 1])
+        for one, other in _neighbours(places) if steps is None else exchanges(places):
+            carried[one], carried[other] = _exchanged(b, many, carried[one], carried[other])
         for k, moved in enumerate(carried):
             inside, place = b.inner(), b.add(start, index(k))
             values = moved[many:] if steps is None else [undone(inside, steps, moved[0])]
@@ -334,6 +378,13 @@ class _Rows:
         found = [b.apply("select", there, *each) for each in zip(keys, most, strict=True)]
         alike = dict(zip(keys, found, strict=True))
         return [*found, *(alike.get(x, x) for x in elements)]
+
+
+def _neighbours(places: int) -> Iterator[tuple[int, int]]:
+    """Odd-even transposition: the pairs of positions to compare, in order."""
+    for turn in range(places):
+        for k in range(turn % 2, places - 1, 2):
+            yield k, k + 1
 
 
 def _exchanged(

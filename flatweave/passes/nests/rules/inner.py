@@ -4,7 +4,7 @@
 
 Sorts of every row, and writes into an array of every row.
 
-Short rows are sorted side by side, others by one sort of all values, by row and by key. Writes go
+Short rows are sorted side by side, others by one sort of their values, by row and by key. Writes go
 into the one array that holds the arrays of all rows.
 """
 
@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from flatweave.base.dtypes import i64, u64
-from flatweave.ops import Generate, Map, Nest, Permute, Reshape, Scatter, Sort, SortRows
+from flatweave.ops import Filter, Generate, Map, Nest, Permute, Reshape, Scatter, Sort, SortRows
 from flatweave.ops.sorts import SHORT
 from flatweave.passes.nests.distribute import as_generate, distribute, is_array, rule
 from flatweave.passes.nests.hard import by_keys, keys_of, needs_memory
@@ -27,6 +27,7 @@ from flatweave.passes.nests.segments import (
     at,
     branch,
     each,
+    from_lengths,
     from_offsets,
     or_zero,
 )
@@ -167,7 +168,7 @@ def _joined(rows: Rows, segments: Segments, inner: Atom) -> Uneven:
 
 @rule(Sort)
 def lift_sort(rows: Rows, op: Sort) -> Sequence[Atom]:
-    """sort fn row   ==>   if rows are short (sort_rows fn [values])
+    """sort fn row   ==>   if few values are in long rows (sort_rows fn [values], then long rows)
     (sort (r, x => r, fn x) [row numbers, values])"""
     if needs_memory(op):
         own = lift_inner(rows, keys_of(op))
@@ -181,15 +182,62 @@ def lift_sort(rows: Rows, op: Sort) -> Sequence[Atom]:
     if any(map(rows.varies, free_vars(fn))):
         keys = _keys(rows, segments, xs, fn)
         fn, xs = by_keys(keys, xs).fn, [*keys, *xs]
-    short, long = rows.b.inner(optional=True), rows.b.inner(optional=True)
-    offsets = (segments.offsets,) if isinstance(segments, Uneven) else ()
-    longest = segments.longest(rows.b)
-    beside = SortRows(short.copy(fn), segments.rows, offsets, longest, tuple(xs))
-    is_short = rows.b.apply("le", longest, index(SHORT))
-    bodies = branch(short, short.emit(beside)), branch(long, _by_row(long, segments, xs, fn))
-    found = rows.b.emit(If(is_short, *bodies))[1::2]
+    if isinstance(segments, Uneven):
+        found = _uneven(rows.b, segments, xs, fn)
+    else:
+        found = _even(rows.b, segments, xs, fn)
     lines = [rows.b.emit(Reshape(x, (segments.total,)))[0] for x in found[len(keys) :]]
     return [rows.bind_line(segments, line, shape) for line in lines]
+
+
+SHARE = 8
+"""Long rows are sorted separately where at most one of so many values is in them."""
+
+
+def _even(b: Builder, segments: Even, xs: Sequence[Atom], fn: Lambda) -> Sequence[Atom]:
+    """Rows of one length: all are short, or none."""
+    short, long = b.inner(optional=True), b.inner(optional=True)
+    beside = SortRows(short.copy(fn), segments.rows, (), segments.length, tuple(xs))
+    is_short = b.apply("le", segments.length, index(SHORT))
+    bodies = branch(short, short.emit(beside)), branch(long, _by_row(long, segments, xs, fn))
+    return b.emit(If(is_short, *bodies))[1::2]
+
+
+def _uneven(b: Builder, segments: Uneven, xs: Sequence[Atom], fn: Lambda) -> Sequence[Atom]:
+    """Short rows side by side. What is in long ones is sorted and written where it belongs."""
+    start, longer = _longer(b, segments)
+    some, all_ = b.inner(optional=True), b.inner(optional=True)
+    longest = some.apply("minimum", segments.longest(b), index(SHORT))
+    offsets = (segments.offsets,)
+    beside = some.emit(SortRows(some.copy(fn), segments.rows, offsets, longest, tuple(xs)))
+
+    def origin(c: Builder, p: Atom) -> Atom:
+        row, begin = longer.locate(c, p)
+        return c.add(at(c, start, row), c.sub(p, begin))
+
+    origins = each(some, longer.total, origin)
+    values = [array_of(some, (longer.total,), _moved, x, origins) for x in xs]
+    ordered = _by_row(some, longer, values, fn)
+    written = some.emit(Scatter(tuple(beside), origins, tuple(ordered)))
+    few = b.apply("le", b.mul(longer.total, index(SHARE)), segments.total)
+    bodies = branch(some, written), branch(all_, _by_row(all_, segments, xs, fn))
+    return b.emit(If(few, *bodies))[1::2]
+
+
+def _longer(b: Builder, segments: Uneven) -> tuple[Atom, Uneven]:
+    """Where the rows of more than `SHORT` elements begin, and these rows as rows of their own."""
+    mask = each(
+        b, segments.rows, lambda c, i: c.apply("gt", segments.span(c, i)[1], index(SHORT))
+    )
+    numbers = each(b, segments.rows, lambda c, i: i)
+    count, kept = b.emit(Filter(mask, (numbers,)))
+    starts = each(b, count, lambda c, i: segments.span(c, at(c, kept, i))[0])
+    lengths = each(b, count, lambda c, i: segments.span(c, at(c, kept, i))[1])
+    return starts, from_lengths(b, count, lengths)
+
+
+def _moved(b: Builder, place: Sequence[Atom], x: Atom, origins: Atom) -> Atom:
+    return at(b, x, at(b, origins, *place))
 
 
 def _by_row(b: Builder, segments: Segments, xs: Sequence[Atom], fn: Lambda) -> Sequence[Atom]:
