@@ -309,7 +309,7 @@ class _Rows:
     def _shortest(
         self, b: Builder, kernel: KernelBuilder, places: int, width: int, start: Atom, length: Atom
     ) -> None:
-        """Sorts by the code for the longest row of a step, which is at most that for `places`."""
+        """Sort the rows of a step by the code for the longest one, up to `places` elements."""
         if not self.offsets or places == LENGTHS[0]:
             self._sort(b, kernel, places, start, length)
             return
@@ -324,7 +324,7 @@ class _Rows:
     def _copy_longer(
         self, b: Builder, kernel: KernelBuilder, start: Atom, length: Atom
     ) -> Atom:
-        """Copies rows that are too long; what is left to sort of each row."""
+        """Copy rows that are too long, and return the lengths to sort, 0 for those."""
         is_long = b.apply("gt", length, index(SHORT))
         end = b.apply("select", is_long, b.add(start, length), start)
         test, turn = b.inner(), b.inner()
@@ -340,7 +340,7 @@ class _Rows:
     def _sort(
         self, b: Builder, kernel: KernelBuilder, places: int, start: Atom, length: Atom
     ) -> None:
-        """The row of each lane, which has at most `places` elements."""
+        """Sort one row in each lane, of up to `places` elements."""
         there = [b.apply("lt", index(k), length) for k in range(places)]
         last = b.sub(kernel.capture(self.total), index(1))
         steps = steps_back(self.op.fn)

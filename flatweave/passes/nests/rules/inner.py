@@ -191,7 +191,7 @@ def lift_sort(rows: Rows, op: Sort) -> Sequence[Atom]:
 
 
 SHARE = 8
-"""Long rows are sorted separately where at most one of so many values is in them."""
+"""Long rows are sorted separately if they contain at most this fraction of the values, inverted."""
 
 
 def _even(b: Builder, segments: Even, xs: Sequence[Atom], fn: Lambda) -> Sequence[Atom]:
@@ -204,7 +204,7 @@ def _even(b: Builder, segments: Even, xs: Sequence[Atom], fn: Lambda) -> Sequenc
 
 
 def _uneven(b: Builder, segments: Uneven, xs: Sequence[Atom], fn: Lambda) -> Sequence[Atom]:
-    """Short rows side by side. What is in long ones is sorted and written where it belongs."""
+    """Short rows side by side; values of long rows by row and key, written back to their rows."""
     start, longer = _longer(b, segments)
     some, all_ = b.inner(optional=True), b.inner(optional=True)
     longest = some.apply("minimum", segments.longest(b), index(SHORT))
@@ -225,7 +225,7 @@ def _uneven(b: Builder, segments: Uneven, xs: Sequence[Atom], fn: Lambda) -> Seq
 
 
 def _longer(b: Builder, segments: Uneven) -> tuple[Atom, Uneven]:
-    """Where the rows of more than `SHORT` elements begin, and these rows as rows of their own."""
+    """Where rows of more than `SHORT` elements begin, and the offsets of only these rows."""
     mask = each(
         b, segments.rows, lambda c, i: c.apply("gt", segments.span(c, i)[1], index(SHORT))
     )
