@@ -191,7 +191,7 @@ def lift_sort(rows: Rows, op: Sort) -> Sequence[Atom]:
 
 
 SHARE = 8
-"""Long rows are sorted separately if they contain at most this fraction of the values, inverted."""
+"""Long rows are sorted separately if `SHARE` times their elements are at most all elements."""
 
 
 def _even(b: Builder, segments: Even, xs: Sequence[Atom], fn: Lambda) -> Sequence[Atom]:
