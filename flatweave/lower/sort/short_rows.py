@@ -321,9 +321,7 @@ class _Rows:
         is_longer = b.apply("gt", longer, index(0))
         b.emit(If(is_longer, whole.close([], []), half.close([], [])))
 
-    def _copy_longer(
-        self, b: Builder, kernel: KernelBuilder, start: Atom, length: Atom
-    ) -> Atom:
+    def _copy_longer(self, b: Builder, kernel: KernelBuilder, start: Atom, length: Atom) -> Atom:
         """Copy rows that are too long, and return the lengths to sort, 0 for those."""
         is_long = b.apply("gt", length, index(SHORT))
         end = b.apply("select", is_long, b.add(start, length), start)
