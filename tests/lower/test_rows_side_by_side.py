@@ -105,7 +105,7 @@ def test_the_simulator_agrees(machine):
 @pytest.mark.parametrize("machine", [CPU_AVX512, OPENCL, CUDA], ids=["cpu", "opencl", "cuda"])
 def test_the_simulator_agrees_on_uneven_rows(machine):
     """A step takes the code for its longest row, and copies rows that are too long."""
-    lengths = np.repeat([1, 3, 0, SHORT, 2, SHORT + 1, 7], 10)
+    lengths = np.array([*[1, 3, 0, SHORT, 2, 7] * 10, SHORT + 1])
     offsets = np.cumsum([0, *lengths])
     xs = samples(np.uint32, offsets[-1], seed=3)
     sort = fw.jit(lambda rows: fw.sort(rows, axis=1).values)
@@ -133,8 +133,8 @@ def test_some_long_rows_among_short_ones(mean, found):
 
 def test_long_rows_are_sorted_separately(target):
     """At the ends, next to each other, and more of them than are few."""
-    for long in ([0, 1, 299], [*range(0, 300, 10)]):
-        lengths = np.random.default_rng(7).integers(0, 6, 300)
+    for long in ([0, 1, 499], [*range(0, 500, 10)]):
+        lengths = np.random.default_rng(7).integers(0, 6, 500)
         lengths[long] = np.arange(SHORT + 1, SHORT + 1 + len(long))
         ends = np.cumsum(lengths)
         values = samples(np.float32, ends[-1], seed=7)
@@ -145,7 +145,7 @@ def test_long_rows_are_sorted_separately(target):
 
 def test_long_rows_have_derivatives():
     """Each element gets the factor of its position in the sorted row."""
-    lengths = [2, SHORT + 4, 0, *[3] * 60]
+    lengths = [2, SHORT + 4, 0, *[3] * 110]
     values, factors = samples(np.int64, sum(lengths)) * 1.0, np.arange(sum(lengths)) + 1.0
     rows = fw.ragged(values, lengths=lengths)
     found = fw.grad(lambda rows: fw.sum(fw.sort(rows, axis=1).values * factors))(rows)

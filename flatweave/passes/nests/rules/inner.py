@@ -190,10 +190,6 @@ def lift_sort(rows: Rows, op: Sort) -> Sequence[Atom]:
     return [rows.bind_line(segments, line, shape) for line in lines]
 
 
-SHARE = 8
-"""Long rows are sorted separately if `SHARE` times their elements are at most all elements."""
-
-
 def _even(b: Builder, segments: Even, xs: Sequence[Atom], fn: Lambda) -> Sequence[Atom]:
     """Rows of one length: all are short, or none."""
     short, long = b.inner(optional=True), b.inner(optional=True)
@@ -204,7 +200,10 @@ def _even(b: Builder, segments: Even, xs: Sequence[Atom], fn: Lambda) -> Sequenc
 
 
 def _uneven(b: Builder, segments: Uneven, xs: Sequence[Atom], fn: Lambda) -> Sequence[Atom]:
-    """Short rows side by side; values of long rows by row and key, written back to their rows."""
+    """Short rows side by side; values of long rows by row and key, written back to their rows.
+
+    Where more than one of `SHORT` values is in a long row, all values by row and key.
+    """
     start, longer = _longer(b, segments)
     some, all_ = b.inner(optional=True), b.inner(optional=True)
     longest = some.apply("minimum", segments.longest(b), index(SHORT))
@@ -219,7 +218,7 @@ def _uneven(b: Builder, segments: Uneven, xs: Sequence[Atom], fn: Lambda) -> Seq
     values = [array_of(some, (longer.total,), _moved, x, origins) for x in xs]
     ordered = _by_row(some, longer, values, fn)
     written = some.emit(Scatter(tuple(beside), origins, tuple(ordered)))
-    few = b.apply("le", b.mul(longer.total, index(SHARE)), segments.total)
+    few = b.apply("le", b.mul(longer.total, index(SHORT)), segments.total)
     bodies = branch(some, written), branch(all_, _by_row(all_, segments, xs, fn))
     return b.emit(If(few, *bodies))[1::2]
 
