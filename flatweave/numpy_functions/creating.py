@@ -1,6 +1,7 @@
-"""Numbers in rows, indices and integers' divisors, under NumPy's names.
+"""Numbers in rows, indices, matrices and integers' divisors, under NumPy's names.
 
     logspace(0, 3, 4)      10 ** linspace(0, 3, 4)
+    diag(x)                generate (n, n) (i, j => x[i] if i == j else 0)
     gcd(a, b)              while b: a, b = b, a % b
 """
 
@@ -9,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 import flatweave as fw
-from flatweave.numpy_functions.arguments import each, floating, operand, strong
+from flatweave.numpy_functions.arguments import each, floating, operand, strong, whole
 
 
 @fw.operation(static="num endpoint dtype")
@@ -80,6 +81,62 @@ def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> fw.Array:
         return (a == b) | ((a != a) & (b != b)) if equal_nan else a == b
 
     return fw.cond(fits, lambda: fw.all(each(alike, x, y)), lambda: fw.asarray(False))
+
+
+@fw.operation(any_dtype=True, static="k axes")
+def rot90(x: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> fw.Array:
+    """The array turned `k` times by 90 degrees, from the first of two axes to the second.
+
+    Types: `x: t[m, n, ..] -> t[n, m, ..]` for odd k. Raises AxisError for an axis that is not
+    there, ArgumentError for one named twice. Source: `numpy.rot90`.
+
+        >>> fw.rot90([[1, 2], [3, 4]])
+        Array([[2, 4],
+               [1, 3]], dtype=int64)
+    """
+    array, turns = fw.asarray(x), whole(k, "k of rot90") % 4
+    (first,), (second,) = (fw.normalize_axes(array, axis, "rot90") for axis in axes)
+    if first == second:
+        raise fw.ArgumentError.here(
+            f"rot90 rotates from one axis to another, got axes={tuple(axes)}.",
+            "Name two axes, as in axes=(0, 1).",
+        )
+    found = fw.flip(array, axis=((), second, (first, second), first)[turns])
+    return fw.swapaxes(found, first, second) if turns % 2 else found
+
+
+@fw.operation(any_dtype=True, static="k")
+def diag(x: Any, k: int = 0) -> fw.Array:
+    """A matrix with these elements on its diagonal, or the diagonal of a matrix; `k` above it.
+
+    Types: `x: t[n] -> t[n + |k|, n + |k|]`, or `x: t[m, n] -> t[l]`. Raises ShapeError for other
+    ranks. Source: `numpy.diag`.
+
+        >>> fw.diag([1, 2])
+        Array([[1, 0],
+               [0, 2]], dtype=int64)
+        >>> fw.diag([[1, 2], [3, 4]])
+        Array([1, 4], dtype=int64)
+    """
+    array, k = fw.asarray(x), whole(k, "k of diag")
+    down, right = max(-k, 0), max(k, 0)
+    if array.ndim == 2:
+        size = fw.minimum(array.shape[0] - down, array.shape[1] - right)
+        return fw.generate(fw.maximum(size, 0), lambda i: array[i + down, i + right])
+    if array.ndim != 1:
+        raise fw.ShapeError.here(
+            f"diag takes a row or a matrix, got an array of {array.ndim} axes.",
+            "Of stacks of matrices take fw.linalg.diagonal.",
+        )
+    n = array.shape[0]
+    zero = fw.astype(0, array.dtype)
+
+    def element(i: Any, j: Any) -> fw.Array:
+        own = i - down
+        on = (own == j - right) & (own >= 0) & (own < n)
+        return fw.cond(on, lambda: array[own], lambda: zero)
+
+    return fw.generate((n + abs(k), n + abs(k)), element)
 
 
 @fw.operation(static="offset axis1 axis2 dtype")

@@ -20,12 +20,12 @@ from typing import Any, Literal, overload
 import numpy as np
 
 from flatweave.base.dtypes import bf16, native, short_float
-from flatweave.base.errors import ArgumentError, ShapeError, Unsupported, UserError
+from flatweave.base.errors import ArgumentError, ShapeError, UserError
 from flatweave.base.pretty import counted
 from flatweave.frontend.values import exchange
 from flatweave.frontend.values.array import METHODS, Array, HostArray, Tracer, host_array, kind_of
 from flatweave.frontend.values.datetimes import Times
-from flatweave.frontend.values.exchange import Values, on_device
+from flatweave.frontend.values.exchange import Values, must_be_row_major, on_device
 from flatweave.frontend.values.foreign_arrays import (
     check_nan,
     check_nulls,
@@ -225,7 +225,7 @@ def asarray(
         Array([1., 2.], dtype=float32)
     """
     on_device(device, "asarray")
-    _must_be_row_major(order)
+    must_be_row_major(order)
     check_nulls(nulls)
     name = "the value of asarray"
     if nulls == "mask":
@@ -283,18 +283,6 @@ def array(
     if copy and isinstance(value, Array):
         return asarray(value, dtype, order).copy()
     return asarray(value, dtype, order, copy=copy)
-
-
-def _must_be_row_major(order: Any) -> None:
-    """Refuse an order of elements in memory that arrays of ours do not have."""
-    if order in (None, "C", "K", "A"):
-        return
-    if order == "F":
-        raise Unsupported.here(
-            "arrays are stored in row-major order, and asarray got order='F'.",
-            "Leave order out, or give the transpose; np.asfortranarray(xs) orders NumPy's memory.",
-        )
-    raise ArgumentError.here(f"{order!r} is no order of elements.", 'Use "C".')
 
 
 def _is(value: Any, dtype: np.dtype[Any] | None) -> bool:

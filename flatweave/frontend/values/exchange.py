@@ -21,11 +21,23 @@ from typing import Any
 import numpy as np
 
 from flatweave.base.dtypes import brain_float
-from flatweave.base.errors import ArgumentError, EscapedArrayError
+from flatweave.base.errors import ArgumentError, EscapedArrayError, Unsupported
 from flatweave.frontend.values.arrow_interface import capsules, numbers, with_missing
 
 HOST = "cpu"
 DEVICES = (HOST,)
+
+
+def must_be_row_major(order: Any) -> None:
+    """Refuse an order of elements in memory that arrays of ours do not have."""
+    if order in (None, "C", "K", "A"):
+        return
+    if order == "F":
+        raise Unsupported.here(
+            "arrays are stored in row-major order, and asarray got order='F'.",
+            "Leave order out, or give the transpose; np.asfortranarray(xs) orders NumPy's memory.",
+        )
+    raise ArgumentError.here(f"{order!r} is no order of elements.", 'Use "C".')
 
 
 def on_device(device: Any, who: str) -> None:

@@ -71,14 +71,14 @@ PUBLIC = {
     "frontend.values.asarray": "array asarray from_dlpack",
     "frontend.values.chunked": "Chunked",
     "numpy_functions.arranging": (
-        "append atleast_1d atleast_2d block column_stack diag dstack fliplr flipud hstack pad "
-        "ravel rot90 split swapaxes vstack"
+        "append atleast_1d atleast_2d block column_stack dstack fliplr flipud hstack pad ravel "
+        "split swapaxes vstack"
     ),
     "numpy_functions.comparing": (
         "allclose degrees fmax fmin fmod heaviside isclose polyval radians select sinc"
     ),
     "numpy_functions.creating": (
-        "array_equal divmod gcd indices lcm logspace outer polyfit trace tri"
+        "array_equal diag divmod gcd indices lcm logspace outer polyfit rot90 trace tri"
     ),
     "numpy_functions.interpolation_and_convolution": (
         "convolve correlate gradient interp trapezoid"
