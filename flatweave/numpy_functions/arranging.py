@@ -165,9 +165,9 @@ def block(nested: Any) -> fw.Array:
     Types: nested lists of one depth of `t[..] -> t[..]`. Raises ShapeError where other extents
     differ, ArgumentError for an empty list and for lists of several depths. Source: `numpy.block`.
 
-        >>> fw.block([[[1, 2]], [[3, 4]]])
-        Array([[1, 2],
-               [3, 4]], dtype=int64)
+        >>> fw.block([[1, fw.asarray([2, 3])], [fw.asarray([4, 5]), 6]])
+        Array([[1, 2, 3],
+               [4, 5, 6]], dtype=int64)
     """
     depth, rank = _depth_and_rank(nested)
     return _joined(nested, -depth, max(depth, rank))
