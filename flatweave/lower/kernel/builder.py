@@ -17,7 +17,7 @@ from flatweave.base.plan import Site
 from flatweave.base.records import record
 from flatweave.kernel_ir.op import dtype_in
 from flatweave.kernel_ir.syntax import MOST_SITES, BlockIndex, Kernel, Load, Store
-from flatweave.lower.machine.machine import RUN, Machine
+from flatweave.lower.machine.machine import Machine
 from flatweave.lower.traverse.steps import Position, State
 from flatweave.lower.traverse.traversal import flat
 from flatweave.terms.build import Builder, Names, index
@@ -234,7 +234,7 @@ def write_positions(
 ) -> None:  # fmt: skip
     """The same by all lanes of a step, of which those that are not active have no position."""
     width = machine.lanes(list(dtypes)) * steps
-    _write_blocks(machine, kernel, extent, _block_size(machine, dtypes), width, act)
+    _write_blocks(machine, kernel, extent, index(machine.positions_of_block(dtypes)), width, act)
 
 
 def write_steps(machine: Machine, kernel: KernelBuilder, count: Atom, at: At) -> None:
@@ -273,7 +273,7 @@ def _write_blocks(
 
 def place_blocks(host: Builder, machine: Machine, extent: Atom, dtypes: Sequence[DType]) -> Atom:
     """How many blocks such a kernel takes."""
-    return _blocks(host, extent, _block_size(machine, dtypes))
+    return _blocks(host, extent, index(machine.positions_of_block(dtypes)))
 
 
 def step_blocks(host: Builder, machine: Machine, count: Atom) -> Atom:
@@ -283,15 +283,6 @@ def step_blocks(host: Builder, machine: Machine, count: Atom) -> Atom:
 
 def _blocks(host: Builder, count: Atom, size: Atom) -> Atom:
     return host.ceil_div(count, size)
-
-
-def _block_size(machine: Machine, dtypes: Sequence[DType]) -> Atom:
-    """As many positions as pay for a block; where lanes are threads, a run for each, so that few
-    positions are many blocks, too."""
-    size = machine.block_bytes // sum(dtype.bytes for dtype in dtypes)
-    if machine.simt:
-        size = min(size, machine.lanes([]) * machine.warps * RUN)
-    return index(max(1, size))
 
 
 # -- Copying a buffer on all cores: the start of an update of an array that is still needed --------

@@ -161,6 +161,12 @@ class Machine:
         each = max(1, min(RUN, 4 * RUN // words)) if warps.count > 1 and self.simt else 1
         return replace(warps, each=each)
 
+    def positions_of_block(self, dtypes: Sequence[DType]) -> int:
+        """As many elements of these components as pay for a block; where lanes are threads, a run
+        for each, so that few positions are many blocks, too."""
+        size = self.block_bytes // sum(dtype.bytes for dtype in dtypes)
+        return max(1, min(size, self.lanes([]) * self.warps * RUN) if self.simt else size)
+
     def lanes(self, dtypes: list[DType]) -> int:
         """Lanes that fill one register with the widest of `dtypes`."""
         if self.fixed_width is not None:
