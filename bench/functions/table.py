@@ -119,6 +119,7 @@ MOVES = (
     ("concat", ALL, ["[x, y]", "[m, w], axis=1", "[m, w], axis=0"]),
     ("stack", ALL, ["[x, y]", "[x, y], axis=1"]),
     ("hstack vstack dstack", MOVED, ["[m, w]"]),
+    ("block", MOVED, ["[[m, w], [w, m]]"]),
     ("column_stack", MOVED, ["[x, y]"]),
     ("append", MOVED, ["x, y"]),
     ("split", MOVED, ["x, 2", "m, 2, axis=1"]),

@@ -294,7 +294,7 @@ OTHER = {
     **dict.fromkeys(("empty", "empty_like"), "the elements are any"),
     "from_dlpack": "exchanges memory",
     "indices": "its extents are named `shape` here (tests/numerics/test_created.py)",
-    **dict.fromkeys(("linalg.lstsq", "logspace", "polyfit"),
+    **dict.fromkeys(("block", "linalg.lstsq", "logspace", "polyfit"),
                     "values in tests/numerics/test_created.py"),
     "lexsort": "keys have one axis (tests/tables/test_selection.py)",
     "argpartition": "elements on either side are in any order (tests/tables/test_selection.py)",
