@@ -82,7 +82,7 @@ def test_who_does_so():
 
 @pytest.mark.skipif(not has_nvrtc(), reason="no NVRTC")
 def test_it_spills_nothing():
-    """And leaves registers for 5 blocks on a multiprocessor, but where one block joins carry-outs."""
+    """And leaves registers for 5 blocks on a multiprocessor; one block joins carry-outs."""
     rows = fw.ragged(np.ones(9, np.float32), lengths=[4, 5])
     text = fw.jit(lambda rows: fw.map(fw.sum, rows), target="cuda").stages(rows).text["cuda"]
     taken = nvrtc.resources(text, "sm_90")
