@@ -3,15 +3,13 @@
     layer = fw.torch.function(f)
     layer(x, w).sum().backward()          x.grad and w.grad by fw.vjp
 
-Tensors are shared in both directions, not copied; those on a GPU of NVIDIA's are computed there.
+Tensors on the CPU are shared in both directions, not copied.
 """
 
 from __future__ import annotations
 
-import contextlib
 import functools
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
@@ -22,23 +20,17 @@ from flatweave.frontend.functions.derivatives import need_function
 from flatweave.frontend.values.array import Array
 from flatweave.frontend.values.tree import unflatten
 from flatweave.interop.gradients import Flat, arrays_of
-from flatweave.jit import target
-
-TARGETS = {"cpu": "", "cuda": "cuda"}
-"""Of a kind of PyTorch's devices: our target; none where the caller's is kept."""
 
 
 def function(f: Callable[..., Any]) -> TorchFunction:
     """`f` as a function of PyTorch's tensors, which autograd differentiates, by `fw.vjp`.
 
-    Arguments are tensors, or structures of them; what is no array in them is a constant, and each
-    new one compiles `f` anew. Where tensors are on a GPU of NVIDIA's, `f` runs there, too. Results
-    are tensors on the same device, in the structure that `f` gives. Both share their memory with
-    Flatweave's arrays; on a GPU complex and bf16 tensors are copied by way of the host. Gradients
-    have gradients, too.
+    Arguments are tensors on the CPU, or structures of them; what is no array in them is a constant,
+    and each new one compiles `f` anew. Results are tensors in the structure that `f` gives. Both
+    share their memory with Flatweave's arrays. Gradients have gradients, too.
 
-    Raises ArgumentError for what is no function, Unsupported for tensors on different devices, on
-    devices that are no target, and where `f` gives a Ragged, ImportError without PyTorch.
+    Raises ArgumentError for what is no function, Unsupported for tensors on a device and where `f`
+    gives a Ragged, ImportError without PyTorch.
     """
     need_function(f, "torch.function(f)")
     return TorchFunction(f)
@@ -55,7 +47,7 @@ class TorchFunction:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         torch = _torch()
         arrays, rebuild, rest = arrays_of((args, kwargs), functools.partial(_is_array, torch))
-        tensors = _tensors(torch, arrays)
+        tensors = [_as_tensor(torch, array) for array in arrays]
         moving = tuple(k for k, x in enumerate(tensors) if x.is_floating_point() or x.is_complex())
         flat = self._flat.get((rest, moving))
         if flat is None:
@@ -82,35 +74,17 @@ def _is_array(torch: Any, value: Any) -> bool:
     return isinstance(value, torch.Tensor | np.ndarray | Array)
 
 
-def _tensors(torch: Any, arrays: Sequence[Any]) -> list[Any]:
-    """Arguments as tensors over the same memory, on the device of those that are tensors."""
-    devices = {x.device for x in arrays if isinstance(x, torch.Tensor)}
-    if len(devices) > 1 or any(device.type not in TARGETS for device in devices):
+def _as_tensor(torch: Any, array: Any) -> Any:
+    """An argument as a tensor, over the same memory."""
+    if isinstance(array, Array):
+        return torch.from_dlpack(array)
+    tensor = torch.as_tensor(array)
+    if tensor.device.type != "cpu":
         raise Unsupported.here(
-            f"fw.torch.function of tensors on {' and '.join(sorted(map(str, devices)))}: it takes "
-            "tensors on the CPU, or on one GPU of NVIDIA's.",
-            "Move them with x.cpu() or x.cuda().",
+            f"fw.torch.function of a tensor on {tensor.device}: it takes tensors on the CPU.",
+            "Move it with x.cpu().",
         )
-    found = (torch.from_dlpack(x) if isinstance(x, Array) else torch.as_tensor(x) for x in arrays)
-    device = next(iter(devices), "cpu")
-    return [x.to(device) for x in found]
-
-
-def _on(device: Any) -> AbstractContextManager[None]:
-    """While it is entered, functions run where tensors of a device are."""
-    name = TARGETS[device.type]
-    return target(f"{name}:{device.index}") if name else contextlib.nullcontext()
-
-
-def _plain(torch: Any, tensor: Any) -> Any:
-    """A tensor as an argument: numbers without a conjugation or a sign that is still to be applied,
-    and on a GPU in row-major order."""
-    plain = tensor.detach().resolve_conj().resolve_neg()
-    if plain.device.type == "cpu":
-        return plain
-    if plain.is_complex() or plain.dtype == torch.bfloat16:
-        return plain.cpu()
-    return plain.contiguous()
+    return tensor
 
 
 @functools.cache
@@ -125,10 +99,8 @@ def _bridge() -> Any:
         def forward(ctx: Any, flat: Flat, *tensors: Any) -> Any:
             ctx.flat = flat
             ctx.save_for_backward(*tensors)
-            device = tensors[0].device if tensors else torch.device("cpu")
-            with _on(device):
-                values = flat(*(_plain(torch, x) for x in tensors))
-            found = tuple(torch.from_dlpack(value).to(device) for value in values)
+            plain = (x.detach().resolve_conj().resolve_neg() for x in tensors)
+            found = tuple(map(torch.from_dlpack, flat(*plain)))
             ctx.mark_non_differentiable(
                 *(x for k, x in enumerate(found) if k not in flat.floats)
             )

@@ -100,53 +100,6 @@ def test_each_program_is_compiled_once():
     assert len(calls) == 2  # for the value and for the gradient
 
 
-def test_tensors_on_different_devices():
-    """Those on one device are computed there; others are refused, by their names."""
-    layer = fw.torch.function(lambda x, y: x + y)
-    with pytest.raises(fw.Unsupported, match="tensors on cpu and meta"):
-        layer(torch.ones(2), torch.ones(2, device="meta"))
-
-
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
-@pytest.mark.parametrize("dtype", [
-    torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.complex64,
-])  # fmt: skip
-def test_tensors_on_a_gpu(dtype):
-    """Results and gradients are there, too; views, and arrays of the host as constants."""
-    layer = fw.torch.function(lambda x, n, c: (fw.cumsum(x * x * c, axis=0), fw.sum(n)))
-    wide = torch.arange(1, 7).reshape(3, 2).to(dtype)
-    given = [wide.to(where).requires_grad_() for where in ("cpu", "cuda")]
-    found = [layer(x.T, torch.arange(5, device=x.device), np.float32(2)) for x in given]
-    for values, count in found:
-        values.abs().sum().backward()
-        assert count.item() == 10
-
-    assert found[1][0].is_cuda and found[1][1].is_cuda and given[1].grad.is_cuda
-    torch.testing.assert_close(found[1][0].cpu(), found[0][0])
-    torch.testing.assert_close(given[1].grad.cpu(), given[0].grad)
-
-
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
-def test_rows_on_a_gpu():
-    """Trained there for some steps, as on the CPU."""
-    def loss(values, offsets, w):
-        rows = fw.ragged(values, offsets=offsets)
-        return fw.sum(fw.map(lambda row: fw.sum(fw.exp(row * w)), rows))
-
-    def trained(where):
-        w = torch.tensor(0.5, device=where, dtype=torch.float64, requires_grad=True)
-        values = torch.linspace(-1, 1, 1000, dtype=torch.float64, device=where)
-        offsets = torch.tensor([0, 300, 300, 1000], device=where)
-        layer, steps = fw.torch.function(loss), torch.optim.SGD([w], lr=1e-3)
-        for _ in range(3):
-            steps.zero_grad()
-            layer(values, offsets, w).backward()
-            steps.step()
-        return w.detach().cpu()
-
-    torch.testing.assert_close(trained("cuda"), trained("cpu"))
-
-
 def test_no_function():
     """The message says how it is called."""
     with pytest.raises(fw.ArgumentError, match=r"fw\.torch\.function\(f\)"):
