@@ -2,8 +2,8 @@
 
     python examples/gallery/moving_median.py
 
-A network of minima and maxima, written by loops of Python while the program is traced: many windows
-go through it at a time, in vector registers. The first and last value stand for what is outside.
+The median of a list of scalars is a network of minima and maxima: many windows go through it at a
+time, in vector registers. The first and last value stand for what is outside.
 
 Before: a function of SciPy.
 """
@@ -16,21 +16,11 @@ import flatweave as fw
 PEER = "SciPy"
 
 
-def middle(values):
-    """The median, by exchanges of neighbours that bring the greater half to the end."""
-    half = len(values) // 2
-    for end in range(len(values) - 1, half - 1, -1):
-        for k in range(end):
-            a, b = values[k], values[k + 1]
-            values[k], values[k + 1] = fw.minimum(a, b), fw.maximum(a, b)
-    return values[half]
-
-
 @fw.jit(static_argnames="radius")
 def program(series, radius):
     """The median of each value and of `radius` neighbours on either side."""
     places = range(-radius, radius + 1)
-    return fw.stencil(lambda near: middle([near[k] for k in places]), series, 2 * radius + 1)
+    return fw.stencil(lambda near: fw.median([near[k] for k in places]), series, 2 * radius + 1)
 
 
 def before(series, radius):
