@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from flatweave.base.dtypes import DType, i32, i64, u32
 from flatweave.base.errors import CompilerBug
@@ -36,7 +37,7 @@ PLAIN = {"add": "+", "sub": "-", "mul": "*"}
 """Of integers that do not wrap, as C may assume: then an address is known from its neighbour's."""
 BY_WIDTH = ("clz", "ctz", "popcount", "not", "shl", "mul_hi")
 """The result depends on how many bits the operand has."""
-Handler = Callable[["CEmitter", Let], None]
+Handler = Callable[["CEmitter", Let, Any], None]
 Handlers = Mapping[type[Op], Handler]
 
 
@@ -163,7 +164,7 @@ class CEmitter:
                     f"{let.op.name} cannot stand in a kernel for {self.dialect.name}",
                     where=let.where,
                 )
-            handler(self, let)
+            handler(self, let, let.op)
         return [self.atom(atom) for atom in fn.results]
 
     def assign(
@@ -191,9 +192,8 @@ class CEmitter:
 # -- scalar work ----------------------------------------------------------------------------------
 
 
-def emit_apply(e: CEmitter, let: Let) -> None:
+def emit_apply(e: CEmitter, let: Let, op: Apply) -> None:
     """z = x + y, as the scalar table spells it for the operands' dtype."""
-    op: Apply = let.op  # type: ignore[assignment]
     var, args = let.vars[0], [arg for arg in op.args if arg.type is i64]
     is_bounded = bool(args) and all(map(e.is_bounded, args))
     if is_bounded and var in e.narrowed.bounded and op.fn in PLAIN:
@@ -209,18 +209,16 @@ def emit_apply(e: CEmitter, let: Let) -> None:
     e.define(var, e.spell(TABLE[op.fn].c(dtype), texts))
 
 
-def emit_cast(e: CEmitter, let: Let) -> None:
+def emit_cast(e: CEmitter, let: Let, op: Cast) -> None:
     """A conversion, as the scalar table spells it."""
-    op: Cast = let.op  # type: ignore[assignment]
     e.define(let.vars[0], e.spell(c_cast(scalar_type(op.arg.type), op.dtype), [e.wide(op.arg)]))
 
 
 # -- control --------------------------------------------------------------------------------------
 
 
-def emit_if(e: CEmitter, let: Let) -> None:
+def emit_if(e: CEmitter, let: Let, op: If) -> None:
     """if (p) { .. } else { .. }"""
-    op: If = let.op  # type: ignore[assignment]
     e.declare(let.vars)
     targets, dtypes = _targets(e, let.vars)
     e.open(f"if ({e.atom(op.condition)}) {{")
@@ -232,9 +230,8 @@ def emit_if(e: CEmitter, let: Let) -> None:
     e.close()
 
 
-def emit_for(e: CEmitter, let: Let) -> None:
+def emit_for(e: CEmitter, let: Let, op: For) -> None:
     """for (i = lo; i < hi; i += step) { .. }; narrow counters run in an i64, which cannot wrap."""
-    op: For = let.op  # type: ignore[assignment]
     counter, *state = op.body.params
     targets, dtypes = _begin_state(e, let.vars, state, op.init)
     dtype = e.dtype(counter)
@@ -262,9 +259,8 @@ def _keeps_registers(op: For) -> bool:
     )  # fmt: skip
 
 
-def emit_while(e: CEmitter, let: Let) -> None:
+def emit_while(e: CEmitter, let: Let, op: While) -> None:
     """for (;;) { if (!condition) break; .. }"""
-    op: While = let.op  # type: ignore[assignment]
     targets, dtypes = _begin_state(e, let.vars, op.body.params, op.init)
     e.open("for (;;) {")
     holds = e.run(op.condition, targets)[0]
@@ -292,9 +288,8 @@ def _targets(e: CEmitter, variables: Sequence[Var]) -> tuple[list[str], list[DTy
 # -- position -------------------------------------------------------------------------------------
 
 
-def emit_lanes(e: CEmitter, let: Let) -> None:
+def emit_lanes(e: CEmitter, let: Let, op: k.Lanes) -> None:
     """A region that all lanes of a warp run; `lanes 1` is uniform code."""
-    op: k.Lanes = let.op  # type: ignore[assignment]
     e.declare(let.vars)
     outside, e.in_lanes = e.in_lanes, op.width > 1
     e.open("{")
@@ -310,35 +305,32 @@ def _assignment(
     return targets, values, dtypes
 
 
-def emit_lane(e: CEmitter, let: Let) -> None:
+def emit_lane(e: CEmitter, let: Let, op: k.Lane) -> None:
     """base + the number of this lane, or base minus it."""
-    op: k.Lane = let.op  # type: ignore[assignment]
     sign, var = "-" if op.reverse else "+", let.vars[0]
     if not e.is_narrow(var) or (var in e.narrowed.bounded and e.is_bounded(op.base)):
         return e.define(var, f"{e.atom(op.base)} {sign} fw_lane")
     e.define(var, f"(int32_t)((uint32_t){e.narrow(op.base)} {sign} (uint32_t)fw_lane)")
 
 
-def emit_block_index(e: CEmitter, let: Let) -> None:
+def emit_block_index(e: CEmitter, let: Let, _: Op) -> None:
     """The block's number: as the machine gives it, or claimed where blocks wait for each other."""
     e.define(let.vars[0], "fw_block")
 
 
-def emit_warp_index(e: CEmitter, let: Let) -> None:
+def emit_warp_index(e: CEmitter, let: Let, _: Op) -> None:
     """The warp's number in its block."""
     e.define(let.vars[0], "fw_warp")
 
 
-def emit_sync(e: CEmitter, let: Let) -> None:
+def emit_sync(e: CEmitter, let: Let, op: k.Sync) -> None:
     """A barrier for all threads of the block, or of the warp."""
-    op: k.Sync = let.op  # type: ignore[assignment]
     of_warp = LEVELS[op.level] is WARP
     e.line(e.dialect.warp_barrier if of_warp else e.dialect.barrier)
 
 
-def emit_backoff(e: CEmitter, let: Let) -> None:
+def emit_backoff(e: CEmitter, let: Let, op: k.Backoff) -> None:
     """A pause, the longer the more attempts there were; others may run meanwhile."""
-    op: k.Backoff = let.op  # type: ignore[assignment]
     e.line(e.dialect.pause.format(attempt=e.atom(op.attempt)))
 
 
@@ -350,9 +342,8 @@ def emit_backoff(e: CEmitter, let: Let) -> None:
 # too.
 
 
-def emit_call(e: CEmitter, let: Let) -> None:
+def emit_call(e: CEmitter, let: Let, op: Call) -> None:
     """A call of a function that is not inlined; captured variables are arguments."""
-    op: Call = let.op  # type: ignore[assignment]
     captured = tuple(free_vars(op.fn))
     symbol = "_".join(["fw_call", op.fn.params[0].name, *(var.name for var in captured)])
     e.helpers.setdefault(_function(e, op.fn, captured, symbol))

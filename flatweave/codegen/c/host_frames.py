@@ -34,7 +34,7 @@ from flatweave.terms.traverse import walk_lets
 Frame = list[Any]
 Step = Callable[[Running, Frame], None]
 Get = Callable[[Frame], Any]
-Makers = Mapping[type[Op], Callable[["Maker", Let], Step]]
+Makers = Mapping[type[Op], Callable[["Maker", Let, Any], Step]]
 """What makes a step of a let, by its op."""
 
 
@@ -81,7 +81,7 @@ class Maker:
         make = self.makers.get(type(let.op))
         if make is None:
             raise CompilerBug(f"{let.op.name} cannot stand on the host", where=let.where)
-        return make(self, let)
+        return make(self, let, let.op)
 
     def is_steady(self, body: Lambda) -> bool:
         """Whether a loop's body has no loop in it, and reads nothing that kernels have written."""

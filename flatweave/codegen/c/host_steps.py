@@ -35,7 +35,7 @@ from flatweave.runtime.devices.programs import HostSteps, Running, stored
 from flatweave.scalar.function import evaluate_cast
 from flatweave.scalar.ops import evaluate
 from flatweave.terms.control import Apply, Cast, For, If, While
-from flatweave.terms.syntax import Atom, Const, Lambda, Let
+from flatweave.terms.syntax import Atom, Const, Lambda, Let, Op
 from flatweave.terms.traverse import atoms_in, lambdas_in, walk_lets
 
 KEPT = 256  # combinations of extents whose sizes are known
@@ -138,8 +138,7 @@ def direct(fn: str, types: Sequence[DType]) -> Callable[..., Any] | None:
     return table.get(fn)
 
 
-def _apply(maker: Maker, let: Let) -> Step:
-    op: Apply = let.op  # type: ignore[assignment]
+def _apply(maker: Maker, let: Let, op: Apply) -> Step:
     fn, types = op.fn, [scalar_type(arg.type) for arg in op.args]
     numpy_types = [dtype.numpy.type for dtype in types]
 
@@ -150,8 +149,7 @@ def _apply(maker: Maker, let: Let) -> Step:
     return _computed(maker, let, op.args, direct(fn, types), by_numpy)
 
 
-def _cast(maker: Maker, let: Let) -> Step:
-    op: Cast = let.op  # type: ignore[assignment]
+def _cast(maker: Maker, let: Let, op: Cast) -> Step:
     source, dtype = scalar_type(op.arg.type), op.dtype
     cast = _CASTS.get(dtype) if source is bool_ or source in _WIDE else None
 
@@ -181,8 +179,7 @@ def _computed(
 # -- control --------------------------------------------------------------------------------------
 
 
-def _if(maker: Maker, let: Let) -> Step:
-    op: If = let.op  # type: ignore[assignment]
+def _if(maker: Maker, let: Let, op: If) -> Step:
     condition = maker.get(op.condition)
     branches = []
     for fn in (op.other, op.then):
@@ -197,8 +194,7 @@ def _if(maker: Maker, let: Let) -> Step:
     return step
 
 
-def _for(maker: Maker, let: Let) -> Step:
-    op: For = let.op  # type: ignore[assignment]
+def _for(maker: Maker, let: Let, op: For) -> Step:
     lo, hi, stride = (maker.get(atom) for atom in (op.lo, op.hi, op.step))
     counter, *state = op.body.params
     number = maker.number(counter)
@@ -222,8 +218,7 @@ def _for(maker: Maker, let: Let) -> Step:
     return step
 
 
-def _while(maker: Maker, let: Let) -> Step:
-    op: While = let.op  # type: ignore[assignment]
+def _while(maker: Maker, let: Let, op: While) -> Step:
     state = op.body.params
     begin = maker.move(state, [maker.get(atom) for atom in op.init])
     ask = maker.move(op.condition.params, [maker.get(param) for param in state])
@@ -253,8 +248,7 @@ def _while(maker: Maker, let: Let) -> Step:
 # -- memory, launches, failures -------------------------------------------------------------------
 
 
-def _alloc(maker: Maker, let: Let) -> Step:
-    op: h.Alloc = let.op  # type: ignore[assignment]
+def _alloc(maker: Maker, let: Let, op: h.Alloc) -> Step:
     count, dtype, site = maker.number(op.count), stored(op.dtype), op.site
     number = maker.number(let.vars[0])
 
@@ -264,9 +258,8 @@ def _alloc(maker: Maker, let: Let) -> Step:
     return step
 
 
-def _adopt(maker: Maker, let: Let) -> Step:
+def _adopt(maker: Maker, let: Let, op: h.Adopt) -> Step:
     """An array that was copied to the device is the program's in any case."""
-    op: h.Adopt = let.op  # type: ignore[assignment]
     buffer, donated = maker.get(op.buffer), maker.get(op.donated)
 
     def adopted(running: Running, frame: Frame) -> Any:
@@ -278,8 +271,7 @@ def _adopt(maker: Maker, let: Let) -> Step:
     return maker.bind(let.vars[0], adopted)
 
 
-def _retain(maker: Maker, let: Let) -> Step:
-    op: h.Retain = let.op  # type: ignore[assignment]
+def _retain(maker: Maker, let: Let, op: h.Retain) -> Step:
     buffer = maker.get(op.buffer)
 
     def step(running: Running, frame: Frame) -> None:
@@ -288,8 +280,7 @@ def _retain(maker: Maker, let: Let) -> Step:
     return step
 
 
-def _free(maker: Maker, let: Let) -> Step:
-    op: h.Free = let.op  # type: ignore[assignment]
+def _free(maker: Maker, let: Let, op: h.Free) -> Step:
     number = maker.number(op.buffer)
 
     def step(running: Running, frame: Frame) -> None:
@@ -301,19 +292,17 @@ def _free(maker: Maker, let: Let) -> Step:
     return step
 
 
-def _is_unique(maker: Maker, let: Let) -> Step:
-    op: h.IsUnique = let.op  # type: ignore[assignment]
+def _is_unique(maker: Maker, let: Let, op: h.IsUnique) -> Step:
     buffer = maker.get(op.buffer)
     return maker.bind(let.vars[0], lambda running, frame: buffer(frame).owners == 1)
 
 
-def _trim(maker: Maker, let: Let) -> Step:
+def _trim(maker: Maker, let: Let, _: Op) -> Step:
     """Memory after the end is freed with the buffer."""
     return lambda running, frame: None
 
 
-def _load(maker: Maker, let: Let) -> Step:
-    op: k.Load = let.op  # type: ignore[assignment]
+def _load(maker: Maker, let: Let, op: k.Load) -> Step:
     buffer, index = maker.get(op.buffer), maker.get(op.index)
     if let.vars[0] in maker.given:
         return maker.bind(
@@ -325,14 +314,12 @@ def _load(maker: Maker, let: Let) -> Step:
     )
 
 
-def _store(maker: Maker, let: Let) -> Step:
-    op: k.Store = let.op  # type: ignore[assignment]
+def _store(maker: Maker, let: Let, op: k.Store) -> Step:
     buffer, index, value = (maker.get(atom) for atom in (op.buffer, op.index, op.value))
     return lambda running, frame: running.store(buffer(frame), index(frame), value(frame))
 
 
-def _launch(maker: Maker, let: Let) -> Step:
-    op: h.Launch = let.op  # type: ignore[assignment]
+def _launch(maker: Maker, let: Let, op: h.Launch) -> Step:
     kernel, grid = op.kernel, maker.number(op.grid)
     variants = [(maker.number(each.condition), each.kernel) for each in op.variants]
     args = [(maker.number(atom), _kind(atom)) for atom in op.args]
@@ -355,8 +342,7 @@ def _kind(atom: Atom) -> Callable[[Any], Any]:
     return np.uint8 if atom.type is bool_ else atom.type.numpy.type
 
 
-def _fail(maker: Maker, let: Let) -> Step:
-    op: h.Fail = let.op  # type: ignore[assignment]
+def _fail(maker: Maker, let: Let, op: h.Fail) -> Step:
     condition, value, extent = (maker.get(a) for a in (op.condition, op.value, op.extent))
     code, site = op.code, op.site
 
@@ -367,8 +353,7 @@ def _fail(maker: Maker, let: Let) -> Step:
     return step
 
 
-def _call_host(plan: Plan, maker: Maker, let: Let) -> Step:
-    op: h.CallHost = let.op  # type: ignore[assignment]
+def _call_host(plan: Plan, maker: Maker, let: Let, op: h.CallHost) -> Step:
     args = [maker.get(atom) for atom in op.args]
     call, site = plan.calls[op.number]
     if call.fn in KINDS:
@@ -378,15 +363,14 @@ def _call_host(plan: Plan, maker: Maker, let: Let) -> Step:
     )
 
 
-def _has_products(maker: Maker, let: Let) -> Step:
-    op: h.HasProducts = let.op  # type: ignore[assignment]
+def _has_products(maker: Maker, let: Let, op: h.HasProducts) -> Step:
     wanted = maker.get(op.wanted)
     return maker.bind(
         let.vars[0], lambda running, frame: wanted(frame) and has_products(running.device)
     )
 
 
-def _threads(maker: Maker, let: Let) -> Step:
+def _threads(maker: Maker, let: Let, _: Op) -> Step:
     return maker.bind(let.vars[0], lambda running, frame: 1)
 
 

@@ -28,7 +28,7 @@ from flatweave.kernel_ir.memory_ops import (
     ThreadMemory,
 )
 from flatweave.kernel_ir.op import dtype_in
-from flatweave.terms.syntax import Atom, BufferType, Let, Var
+from flatweave.terms.syntax import Atom, BufferType, Let, Op, Var
 
 # Memory in C: loads, stores, shared memory, atomics, the chain's loads and stores, reports.
 #
@@ -46,16 +46,14 @@ def from_memory(dtype: DType, text: str) -> str:
     return f"({text} != 0)" if dtype is bool_ else text
 
 
-def emit_load(e: CEmitter, let: Let) -> None:
+def emit_load(e: CEmitter, let: Let, op: k.Load) -> None:
     """buffer[index]"""
-    op: k.Load = let.op  # type: ignore[assignment]
     text = f"{e.names.of(op.buffer)}[{e.index(op.index)}]"
     e.define(let.vars[0], from_memory(dtype_in(op.buffer), text))
 
 
-def emit_load_near(e: CEmitter, let: Let) -> None:
+def emit_load_near(e: CEmitter, let: Let, op: k.LoadNear) -> None:
     """buffer[base + offset]"""
-    op: k.LoadNear = let.op  # type: ignore[assignment]
     base, offset = e.index(op.base), e.index(op.offset)
     place = f"{base} + {offset}"
     if e.narrowed.fits is not None:
@@ -64,42 +62,37 @@ def emit_load_near(e: CEmitter, let: Let) -> None:
     e.define(let.vars[0], from_memory(dtype_in(op.buffer), text))
 
 
-def emit_prefetch(e: CEmitter, let: Let) -> None:
+def emit_prefetch(e: CEmitter, let: Let, _: Op) -> None:
     """Nothing: the threads of a GPU wait for memory while others run."""
 
 
-def emit_store(e: CEmitter, let: Let) -> None:
+def emit_store(e: CEmitter, let: Let, op: k.Store) -> None:
     """buffer[index] = value"""
-    op: k.Store = let.op  # type: ignore[assignment]
     value = to_memory(dtype_in(op.buffer), e.atom(op.value))
     e.one_lane(f"{e.names.of(op.buffer)}[{e.index(op.index)}] = {value};")
 
 
-def emit_in_turn(e: CEmitter, let: Let) -> None:
+def emit_in_turn(e: CEmitter, let: Let, op: StoreInTurn) -> None:
     """buffer[index * count + k] = values[k]"""
-    op: StoreInTurn = let.op  # type: ignore[assignment]
     name, dtype, first = e.names.of(op.buffer), dtype_in(op.buffer), e.index(op.index)
     for number, atom in enumerate(op.values_):
         place = f"{first} * {len(op.values_)} + {number}"
         e.one_lane(f"{name}[{place}] = {to_memory(dtype, e.atom(atom))};")
 
 
-def emit_shared(e: CEmitter, let: Let) -> None:
+def emit_shared(e: CEmitter, let: Let, op: k.Shared) -> None:
     """An array of the block, stated at the kernel's head."""
-    op: k.Shared = let.op  # type: ignore[assignment]
     var = let.vars[0]
     e.declare_shared(e.names.of(var), op.dtype, op.count)
 
 
-def emit_local(e: CEmitter, let: Let) -> None:
+def emit_local(e: CEmitter, let: Let, op: Local | ThreadMemory) -> None:
     """An array of the thread."""
-    op: Local | ThreadMemory = let.op  # type: ignore[assignment]
     e.line(f"{stored(op.dtype).c} {e.names.of(let.vars[0])}[{op.count}];")
 
 
-def emit_atomic(e: CEmitter, let: Let) -> None:
+def emit_atomic(e: CEmitter, let: Let, op: Atomic) -> None:
     """An atomic update, which gives the old value."""
-    op: Atomic = let.op  # type: ignore[assignment]
     if not e.in_lanes:
         raise CompilerBug("an atomic update in uniform code", where=let.where)
     dtype = dtype_in(op.buffer)
@@ -111,9 +104,8 @@ def emit_atomic(e: CEmitter, let: Let) -> None:
     e.define(let.vars[0], f"{name}({at}, {to_memory(dtype, e.atom(op.value))})")
 
 
-def emit_acquire(e: CEmitter, let: Let) -> None:
+def emit_acquire(e: CEmitter, let: Let, op: k.Acquire) -> None:
     """An acquire load: one value for all lanes."""
-    op: k.Acquire = let.op  # type: ignore[assignment]
     var = let.vars[0]
     _check_word(scalar_type(var.type))
     e.line(f"int64_t {e.names.of(var)} = 0;")
@@ -121,9 +113,8 @@ def emit_acquire(e: CEmitter, let: Let) -> None:
     e.line(e.dialect.acquire.format(to=e.names.of(var), at=at))
 
 
-def emit_acquire_lanes(e: CEmitter, let: Let) -> None:
+def emit_acquire_lanes(e: CEmitter, let: Let, op: AcquireLanes) -> None:
     """An acquire load by each lane, each of a different element."""
-    op: AcquireLanes = let.op  # type: ignore[assignment]
     var = let.vars[0]
     _check_word(scalar_type(var.type))
     e.line(f"int64_t {e.names.of(var)} = 0;")
@@ -131,10 +122,9 @@ def emit_acquire_lanes(e: CEmitter, let: Let) -> None:
     e.line(e.dialect.acquire_lanes.format(to=e.names.of(var), at=at))
 
 
-def emit_load_whole(e: CEmitter, let: Let) -> None:
+def emit_load_whole(e: CEmitter, let: Let, op: LoadWhole) -> None:
     """Words that one store has written. In uniform code, where a warp can synchronise separately,
     all lanes use the words that the first lane reads; elsewhere each lane uses those it reads."""
-    op: LoadWhole = let.op  # type: ignore[assignment]
     text = e.dialect.load_whole[op.count]
     names = [e.names.of(var) for var in let.vars]
     for name in names:
@@ -145,9 +135,8 @@ def emit_load_whole(e: CEmitter, let: Let) -> None:
             e.line(e.dialect.first_lane.format(to=name))
 
 
-def emit_store_whole(e: CEmitter, let: Let) -> None:
+def emit_store_whole(e: CEmitter, let: Let, op: StoreWhole) -> None:
     """Words stored at once, by the first lane of the warp."""
-    op: StoreWhole = let.op  # type: ignore[assignment]
     names = [e.temporary(i64, e.atom(atom)) for atom in op.values_]
     text = e.dialect.store_whole[len(names)]
     e.one_lane(_whole(e, text, op.buffer, op.index, names))
@@ -159,9 +148,8 @@ def _whole(e: CEmitter, text: str, buffer: Var, index: Atom, names: list[str]) -
     return text.format(at=at, first=names[0], second=names[-1])
 
 
-def emit_release(e: CEmitter, let: Let) -> None:
+def emit_release(e: CEmitter, let: Let, op: k.Release) -> None:
     """A release store by the first lane of the warp."""
-    op: k.Release = let.op  # type: ignore[assignment]
     _check_word(dtype_in(op.buffer))
     at = f"{e.names.of(op.buffer)} + {e.index(op.index)}"
     e.one_lane(e.dialect.release.format(at=at, value=e.atom(op.value)))
@@ -172,9 +160,8 @@ def _check_word(dtype: DType) -> None:
         raise CompilerBug(f"a state of {dtype}, not of i64")
 
 
-def emit_report(e: CEmitter, let: Let) -> None:
+def emit_report(e: CEmitter, let: Let, op: k.Report) -> None:
     """Record an error; of several the one with the smallest index is kept."""
-    op: k.Report = let.op  # type: ignore[assignment]
     e.helpers.setdefault(REPORT)
     values = ", ".join(f"(int64_t){e.atom(x)}" for x in (op.index, op.value, op.extent))
     e.one_lane(f"fw_report(fw_status, {op.code}, {op.site}, {values});")
@@ -190,9 +177,8 @@ def emit_report(e: CEmitter, let: Let) -> None:
 # does nothing.
 
 
-def emit_atomic_update(e: CEmitter, let: Let) -> None:
+def emit_atomic_update(e: CEmitter, let: Let, op: AtomicUpdate) -> None:
     """A compare-and-swap loop."""
-    op: AtomicUpdate = let.op  # type: ignore[assignment]
     _in_lanes(e, let)
     if len(op.values_) != 1:
         raise CompilerBug("an element of two words has no swap here", where=let.where)
@@ -211,9 +197,8 @@ def emit_atomic_update(e: CEmitter, let: Let) -> None:
     e.close()
 
 
-def emit_locked_update(e: CEmitter, let: Let) -> None:
+def emit_locked_update(e: CEmitter, let: Let, op: LockedUpdate) -> None:
     """A spinlock for each stripe; one lane at a time is inside."""
-    op: LockedUpdate = let.op  # type: ignore[assignment]
     _in_lanes(e, let)
     shared = _is_shared(op.locks)
     if any(_is_shared(buffer) != shared for buffer in op.buffers):

@@ -27,9 +27,8 @@ from flatweave.kernel_ir.warp_ops import ShuffleLanes
 from flatweave.terms.syntax import Atom, Lambda, Let
 
 
-def emit_reduce(e: CEmitter, let: Let) -> None:
+def emit_reduce(e: CEmitter, let: Let, op: k.ReduceLanes) -> None:
     """All lanes' values combined; every lane has the result."""
-    op: k.ReduceLanes = let.op  # type: ignore[assignment]
     if e.dialect.spread is not None:
         return _fold_spread(e, let, op.fn, op.args, "", f"{e.width - 1}")
     values, dtypes = _variables(e, op.args)
@@ -46,9 +45,8 @@ def emit_reduce(e: CEmitter, let: Let) -> None:
     e.close()
 
 
-def emit_scan(e: CEmitter, let: Let) -> None:
+def emit_scan(e: CEmitter, let: Let, op: k.ScanLanes) -> None:
     """Each lane gets the values of the lanes up to it combined, from the last start on."""
-    op: k.ScanLanes = let.op  # type: ignore[assignment]
     first = _last_start(e, op.starts[0]) if op.starts else ""
     if e.dialect.spread is not None:
         return _fold_spread(e, let, op.fn, op.args, first, "fw_lane")
@@ -91,55 +89,48 @@ def _fold_spread(
     e.line(e.dialect.barrier)
 
 
-def emit_shift(e: CEmitter, let: Let) -> None:
+def emit_shift(e: CEmitter, let: Let, op: k.ShiftLanes) -> None:
     """Each lane gets the value of the lane before it, the first one `fill`."""
-    op: k.ShiftLanes = let.op  # type: ignore[assignment]
     values, dtypes = _variables(e, op.args)
     other = _exchanged(e, values, dtypes, "fw_lane > 0 ? fw_lane - 1 : 0")
     for var, fill, value in zip(let.vars, op.fill, other, strict=True):
         e.define(var, f"fw_lane > 0 ? {value} : {e.atom(fill)}")
 
 
-def emit_last(e: CEmitter, let: Let) -> None:
+def emit_last(e: CEmitter, let: Let, op: k.LastLane) -> None:
     """Every lane gets the value of the last one."""
-    op: k.LastLane = let.op  # type: ignore[assignment]
     values, dtypes = _variables(e, op.args)
     other = _exchanged(e, values, dtypes, str(e.width - 1))
     for var, value in zip(let.vars, other, strict=True):
         e.define(var, value)
 
 
-def emit_shuffle(e: CEmitter, let: Let) -> None:
+def emit_shuffle(e: CEmitter, let: Let, op: ShuffleLanes) -> None:
     """Each lane gets the value of a lane that it names."""
-    op: ShuffleLanes = let.op  # type: ignore[assignment]
     values, dtypes = _variables(e, op.args)
     other = _exchanged(e, values, dtypes, f"(int){e.atom(op.source)}")
     for var, value in zip(let.vars, other, strict=True):
         e.define(var, value)
 
 
-def emit_count(e: CEmitter, let: Let) -> None:
+def emit_count(e: CEmitter, let: Let, op: k.CountLanes) -> None:
     """In how many lanes a flag holds."""
-    op: k.CountLanes = let.op  # type: ignore[assignment]
     bits = e.dialect.ballot(e, e.atom(op.flag))
     e.define(let.vars[0], e.dialect.popcount.format(bits))
 
 
-def emit_ballot(e: CEmitter, let: Let) -> None:
+def emit_ballot(e: CEmitter, let: Let, op: k.Ballot) -> None:
     """The lanes where a flag holds."""
-    op: k.Ballot = let.op  # type: ignore[assignment]
     e.define(let.vars[0], e.dialect.ballot(e, e.atom(op.flag)))
 
 
-def emit_in_set(e: CEmitter, let: Let) -> None:
+def emit_in_set(e: CEmitter, let: Let, op: k.InSet) -> None:
     """Whether a set holds this lane."""
-    op: k.InSet = let.op  # type: ignore[assignment]
     e.define(let.vars[0], f"(({e.atom(op.lanes)} >> fw_lane) & 1) != 0")
 
 
-def emit_match(e: CEmitter, let: Let) -> None:
+def emit_match(e: CEmitter, let: Let, op: k.MatchLanes) -> None:
     """The lanes that hold the same number."""
-    op: k.MatchLanes = let.op  # type: ignore[assignment]
     if not e.dialect.match:
         raise CompilerBug(f"lanes are not matched in {e.dialect.name}.", where=let.where)
     e.helpers.setdefault(e.dialect.match)
@@ -159,16 +150,14 @@ FW_FN int64_t fw_select_zero(uint64_t mask, int lane) {
 """
 
 
-def emit_select_zero(e: CEmitter, let: Let) -> None:
+def emit_select_zero(e: CEmitter, let: Let, op: k.SelectZero) -> None:
     """The position of the n-th zero in lane n."""
-    op: k.SelectZero = let.op  # type: ignore[assignment]
     e.helpers.setdefault(SELECT_ZERO)
     e.define(let.vars[0], f"fw_select_zero({e.atom(op.mask)}, fw_lane)")
 
 
-def emit_compact(e: CEmitter, let: Let) -> None:
+def emit_compact(e: CEmitter, let: Let, op: StoreCompact) -> None:
     """The selected lanes write to consecutive positions; nothing else is written."""
-    op: StoreCompact = let.op  # type: ignore[assignment]
     keep = e.atom(op.keep)
     bits = e.dialect.ballot(e, keep)
     e.open(f"if ({keep}) {{")

@@ -75,9 +75,8 @@ def leave_if_stopped(e: Emitter) -> None:
 CHEAP = 24
 
 
-def emit_if(e: Emitter, let: Let) -> Sequence[Held]:
+def emit_if(e: Emitter, let: Let, op: If) -> Sequence[Held]:
     """One of two bodies, or each for its lanes."""
-    op: If = let.op  # type: ignore[assignment]
     condition = e.hold(op.condition)
     if isinstance(op.condition, Const):
         return e.run(op.then if op.condition.value else op.other)
@@ -229,9 +228,8 @@ HANDLERS: Handlers = {
 # The function is defined at the first call; what its body reads from outside it is passed, too.
 
 
-def emit_call(e: Emitter, let: Let) -> Sequence[Held]:
+def emit_call(e: Emitter, let: Let, op: Call) -> Sequence[Held]:
     """A call of a function that is not inlined."""
-    op: Call = let.op  # type: ignore[assignment]
     captured = tuple(free_vars(op.fn))
     symbol = f"@fw.call.{op.fn.params[0].name}"
     results = [scalar_type(var.type) for var in let.vars]

@@ -2,14 +2,14 @@
 
 An `Emitter` writes a body of lets into a `Code`. Its `width` is 1 for uniform code and W inside
 `lanes W`; its `mask` says which lanes run (None: all). What an op becomes is written in the files
-around this one, as a handler `(emitter, let) -> how the let's variables are held`.
+around this one, as a handler `(emitter, let, its op) -> how the let's variables are held`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from flatweave.access.analyse import Values
 from flatweave.base.dtypes import DType, i64
@@ -36,7 +36,7 @@ class Held(NamedTuple):
     blocked: tuple[str, ...] = ()
 
 
-Handler = Callable[["Emitter", Let], Sequence[Held]]
+Handler = Callable[["Emitter", Let, Any], Sequence[Held]]
 Handlers = Mapping[type[Op], Handler]
 
 
@@ -100,7 +100,7 @@ class Emitter:
             handler = self.handlers.get(type(let.op))
             if handler is None:
                 raise CompilerBug(f"{let.op.name} cannot stand here", where=let.where)
-            self.bind(let.vars, handler(self, let))
+            self.bind(let.vars, handler(self, let, let.op))
             if isinstance(let.op, Apply | Cast):
                 self.made[let.vars[0]] = let.op
             elif isinstance(let.op, ScanLanes | ShiftLanes) and len(let.vars) == 1:

@@ -135,9 +135,8 @@ class _State:
 # -- while ----------------------------------------------------------------------------------------
 
 
-def emit_while(e: Emitter, let: Let) -> Sequence[Held]:
+def emit_while(e: Emitter, let: Let, op: While) -> Sequence[Held]:
     """Iterate while the condition holds: in all lanes alike, or in any active lane."""
-    op: While = let.op  # type: ignore[assignment]
     init = [e.hold(atom) for atom in op.init]
     state = _State(e, op.body.params, init, [e.shape(param) for param in op.body.params])
     if _is_uniform(e, op):
@@ -217,9 +216,8 @@ def _selecting_while(e: Emitter, op: While, state: _State) -> None:
 # -- for ------------------------------------------------------------------------------------------
 
 
-def emit_for(e: Emitter, let: Let) -> Sequence[Held]:
+def emit_for(e: Emitter, let: Let, op: For) -> Sequence[Held]:
     """Turns for i = lo, lo + step, .. below hi."""
-    op: For = let.op  # type: ignore[assignment]
     init = [e.hold(atom) for atom in op.init]
     turns = _few_turns(op)
     if turns is not None:

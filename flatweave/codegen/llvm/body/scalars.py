@@ -67,9 +67,8 @@ _DIVISIONS = {"floordiv": floordiv, "mod": mod}
 _SHIFTS = {"shl": Value.__lshift__, "shr": Value.__rshift__}
 
 
-def emit_apply(e: Emitter, let: Let) -> Sequence[Held]:
+def emit_apply(e: Emitter, let: Let, op: Apply) -> Sequence[Held]:
     """A scalar function."""
-    op: Apply = let.op  # type: ignore[assignment]
     held = [e.hold(arg) for arg in op.args]
     dtype = scalar_type(op.args[-1].type)
     shape = UNIFORM
@@ -134,9 +133,8 @@ def _is_positive(made: Mapping[Var, Op], atom: Atom) -> bool:
     return False
 
 
-def emit_convert(e: Emitter, let: Let) -> Sequence[Held]:
+def emit_convert(e: Emitter, let: Let, op: Cast) -> Sequence[Held]:
     """A cast."""
-    op: Cast = let.op  # type: ignore[assignment]
     held, source = e.hold(op.arg), scalar_type(op.arg.type)
     if held.shape is UNIFORM:
         return (Held(UNIFORM, emit_cast(e.code, source, op.dtype, 1, held.text)),)
@@ -159,9 +157,8 @@ SCALAR_HANDLERS: Handlers = {
 #     j: i64 = lane i ..)   i, held as the base of i + <0, 1, 2, ..>
 
 
-def emit_lanes(e: Emitter, let: Let) -> Sequence[Held]:
+def emit_lanes(e: Emitter, let: Let, op: k.Lanes) -> Sequence[Held]:
     """A region that `width` lanes run."""
-    op: k.Lanes = let.op  # type: ignore[assignment]
     region = Region(op.width, e.zeros)
     shapes = lane_shapes(op.body, region) if op.width > 1 else {}
     inner = e.at(op.width, shapes)
@@ -169,33 +166,31 @@ def emit_lanes(e: Emitter, let: Let) -> Sequence[Held]:
     return [Held(UNIFORM, inner.uniform(atom)) for atom in op.body.results]
 
 
-def emit_lane(e: Emitter, let: Let) -> Sequence[Held]:
+def emit_lane(e: Emitter, let: Let, op: k.Lane) -> Sequence[Held]:
     """base + the number of this lane, or base minus it."""
-    op: k.Lane = let.op  # type: ignore[assignment]
     base = e.uniform(op.base)
     if e.width == 1:
         return (Held(UNIFORM, base),)
     return (Held(REVERSED if op.reverse else LINEAR, base),)
 
 
-def emit_block_index(e: Emitter, let: Let) -> Sequence[Held]:
+def emit_block_index(e: Emitter, let: Let, _: Op) -> Sequence[Held]:
     """The number of the block, which the kernel is given."""
     return (Held(UNIFORM, "%block"),)
 
 
-def emit_warp_index(e: Emitter, let: Let) -> Sequence[Held]:
+def emit_warp_index(e: Emitter, let: Let, _: Op) -> Sequence[Held]:
     """A block has one warp."""
     return (Held(UNIFORM, "0"),)
 
 
-def emit_sync(e: Emitter, let: Let) -> Sequence[Held]:
+def emit_sync(e: Emitter, let: Let, _: Op) -> Sequence[Held]:
     """A block has one warp: there is nobody to wait for."""
     return ()
 
 
-def emit_backoff(e: Emitter, let: Let) -> Sequence[Held]:
+def emit_backoff(e: Emitter, let: Let, op: k.Backoff) -> Sequence[Held]:
     """fw_backoff"""
-    op: k.Backoff = let.op  # type: ignore[assignment]
     e.code.declare("void @fw_backoff(i64) nounwind")
     e.code.line(f"call void @fw_backoff(i64 {e.uniform(op.attempt)})")
     return ()
@@ -217,9 +212,8 @@ def call_report(e: Emitter, code: int, site: int, index: str, value: str, extent
     )
 
 
-def emit_report(e: Emitter, let: Let) -> Sequence[Held]:
+def emit_report(e: Emitter, let: Let, op: Report) -> Sequence[Held]:
     """A report for each lane that runs."""
-    op: Report = let.op  # type: ignore[assignment]
     texts = [as_bits(e, atom) for atom in (op.index, op.value, op.extent)]
     if e.width == 1:
         call_report(e, op.code, op.site, *texts)

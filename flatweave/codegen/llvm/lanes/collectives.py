@@ -49,9 +49,8 @@ _BOOLS = {"add": "or", "mul": "and", "minimum": "and", "maximum": "or"}
 # -- reduce ---------------------------------------------------------------------------------------
 
 
-def emit_reduce(e: Emitter, let: Let) -> Sequence[Held]:
+def emit_reduce(e: Emitter, let: Let, op: ReduceLanes) -> Sequence[Held]:
     """All lanes combined in their order."""
-    op: ReduceLanes = let.op  # type: ignore[assignment]
     if e.width == 1:
         return [e.hold(arg) for arg in op.args]
     dtypes = [scalar_type(arg.type) for arg in op.args]
@@ -120,9 +119,8 @@ def _reduced(e: Emitter, name: str, dtype: DType, text: str) -> str:
 # -- scan and shift -------------------------------------------------------------------------------
 
 
-def emit_scan(e: Emitter, let: Let) -> Sequence[Held]:
+def emit_scan(e: Emitter, let: Let, op: ScanLanes) -> Sequence[Held]:
     """Inclusive prefixes over the lanes: after the step with distance d, of 2d lanes."""
-    op: ScanLanes = let.op  # type: ignore[assignment]
     if e.width == 1:
         return [e.hold(arg) for arg in op.args]
     dtypes = [scalar_type(arg.type) for arg in op.args]
@@ -204,9 +202,8 @@ def shifted(
     return e.code.let(f"bitcast {halves} {moved} to {kind}")
 
 
-def emit_shift(e: Emitter, let: Let) -> Sequence[Held]:
+def emit_shift(e: Emitter, let: Let, op: ShiftLanes) -> Sequence[Held]:
     """The lane below's value; the first lane's is `fill`."""
-    op: ShiftLanes = let.op  # type: ignore[assignment]
     if e.width == 1:
         return [e.hold(atom) for atom in op.fill]
     moved = []
@@ -216,9 +213,8 @@ def emit_shift(e: Emitter, let: Let) -> Sequence[Held]:
     return moved
 
 
-def emit_last(e: Emitter, let: Let) -> Sequence[Held]:
+def emit_last(e: Emitter, let: Let, op: LastLane) -> Sequence[Held]:
     """The last lane's values."""
-    op: LastLane = let.op  # type: ignore[assignment]
     return [_last(e, e.hold(atom), scalar_type(atom.type)) for atom in op.args]
 
 
@@ -233,26 +229,23 @@ def _last(e: Emitter, held: Held, dtype: DType) -> Held:
     return Held(UNIFORM, e.code.let(f"{opcode} i64 {held.text}, {last}"))
 
 
-def emit_count(e: Emitter, let: Let) -> Sequence[Held]:
+def emit_count(e: Emitter, let: Let, op: CountLanes) -> Sequence[Held]:
     """The number of lanes that run where the flag holds."""
-    op: CountLanes = let.op  # type: ignore[assignment]
     if e.width == 1:
         flag = e.uniform(op.flag)
         return (Held(UNIFORM, e.code.let(f"zext i1 {flag} to i64")),)
     return (Held(UNIFORM, count_bits(e, e.width, e.masked(e.vector(op.flag)))),)
 
 
-def emit_ballot(e: Emitter, let: Let) -> Sequence[Held]:
+def emit_ballot(e: Emitter, let: Let, op: Ballot) -> Sequence[Held]:
     """The lanes that run where the flag holds, as a word."""
-    op: Ballot = let.op  # type: ignore[assignment]
     if e.width == 1:
         return (Held(UNIFORM, e.code.let(f"zext i1 {e.uniform(op.flag)} to i64")),)
     return (Held(UNIFORM, word_of_mask(e.code, e.width, e.masked(e.vector(op.flag)))),)
 
 
-def emit_in_set(e: Emitter, let: Let) -> Sequence[Held]:
+def emit_in_set(e: Emitter, let: Let, op: InSet) -> Sequence[Held]:
     """The bits of a word, one for each lane."""
-    op: InSet = let.op  # type: ignore[assignment]
     lanes = e.uniform(op.lanes)
     if e.width == 1:
         return (Held(UNIFORM, e.code.let(f"trunc i64 {lanes} to i1")),)
@@ -270,9 +263,8 @@ def count_bits(e: Emitter, width: int, mask: str) -> str:
 # y = swap_lanes 1 [x]      %y = shufflevector <4 x i32> %x, .. <i32 1, i32 0, i32 3, i32 2>
 
 
-def emit_swap(e: Emitter, let: Let) -> Sequence[Held]:
+def emit_swap(e: Emitter, let: Let, op: SwapLanes) -> Sequence[Held]:
     """Lane l gets the values of lane l xor the mask."""
-    op: SwapLanes = let.op  # type: ignore[assignment]
     lanes = [lane ^ op.mask for lane in range(e.width)]
 
     def swapped(arg: Atom) -> Held:

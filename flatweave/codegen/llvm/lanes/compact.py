@@ -84,9 +84,8 @@ class _Stream(NamedTuple):
     blocked: tuple[str, ...]
 
 
-def emit_compact(e: Emitter, let: Let) -> Sequence[Held]:
+def emit_compact(e: Emitter, let: Let, op: StoreCompact) -> Sequence[Held]:
     """Write the values of the selected lanes to consecutive positions from `base`."""
-    op: StoreCompact = let.op  # type: ignore[assignment]
     base, limit = e.uniform(op.base), e.uniform(op.limit)
     streams = []
     for var, atom in zip(op.buffers, op.values_, strict=True):

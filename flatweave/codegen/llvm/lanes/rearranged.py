@@ -40,9 +40,8 @@ from flatweave.terms.syntax import Let, Var
 # -- load_near ------------------------------------------------------------------------------------
 
 
-def emit_near(e: Emitter, let: Let) -> Sequence[Held]:
+def emit_near(e: Emitter, let: Let, op: LoadNear) -> Sequence[Held]:
     """buffer[base + offset]"""
-    op: LoadNear = let.op  # type: ignore[assignment]
     dtype, buffer = dtype_in(op.buffer), e.held[op.buffer].text
     base, offset = e.uniform(op.base), e.hold(op.offset)
     if offset.shape is UNIFORM:
@@ -102,9 +101,8 @@ def _window(e: Emitter, buffer: str, kept: DType, base: str, span: str) -> str:
 # -- select_zero ----------------------------------------------------------------------------------
 
 
-def emit_select_zero(e: Emitter, let: Let) -> Sequence[Held]:
+def emit_select_zero(e: Emitter, let: Let, op: SelectZero) -> Sequence[Held]:
     """The positions of the zeros of a mask, one for each lane."""
-    op: SelectZero = let.op  # type: ignore[assignment]
     zeros = e.code.let(f"xor i64 {e.uniform(op.mask)}, -1")
     return (Held(VARYING, e.isa.select_zeros(e.code, e.width, zeros)),)
 
@@ -126,9 +124,8 @@ TILES_AHEAD = 2
 """How many tiles ahead rows are prefetched: about the latency of memory, in tiles."""
 
 
-def emit_tile(e: Emitter, let: Let) -> Sequence[Held]:
+def emit_tile(e: Emitter, let: Let, op: LoadTile) -> Sequence[Held]:
     """One vector for each column of the tile."""
-    op: LoadTile = let.op  # type: ignore[assignment]
     dtype, buffer = dtype_in(op.buffer), e.held[op.buffer].text
     kept, kind = stored(dtype), vec(stored(dtype), e.width)
     rows, at = [], e.uniform(op.base)
@@ -144,9 +141,8 @@ def emit_tile(e: Emitter, let: Let) -> Sequence[Held]:
     return [Held(VARYING, from_memory(e, dtype, e.width, column)) for column in columns]
 
 
-def emit_reduce_rows(e: Emitter, let: Let) -> Sequence[Held]:
+def emit_reduce_rows(e: Emitter, let: Let, op: ReduceRows) -> Sequence[Held]:
     """Each row combined in the order in which `reduce_lanes` combines halves."""
-    op: ReduceRows = let.op  # type: ignore[assignment]
     dtypes = [dtype_in(buffer) for buffer in op.buffers]
     base = e.uniform(op.base)
     rows = [[_row(e, buffer, base, row) for buffer in op.buffers] for row in range(e.width)]
@@ -207,9 +203,8 @@ def _transposed(e: Emitter, kind: str, rows: Sequence[str]) -> list[str]:
 LINE = 64  # bytes of a cache line
 
 
-def emit_in_turn(e: Emitter, let: Let) -> Sequence[Held]:
+def emit_in_turn(e: Emitter, let: Let, op: StoreInTurn) -> Sequence[Held]:
     """buffer[index * count + k] = values[k]"""
-    op: StoreInTurn = let.op  # type: ignore[assignment]
     dtype, buffer = dtype_in(op.buffer), e.held[op.buffer].text
     kept, index, count = stored(dtype), e.hold(op.index), len(op.values_)
     if index.shape is UNIFORM:

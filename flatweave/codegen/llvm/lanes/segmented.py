@@ -34,13 +34,12 @@ Columns = list[str]
 """The text of each component of an element."""
 
 
-def emit_scan(e: Emitter, let: Let) -> Sequence[Held]:
+def emit_scan(e: Emitter, let: Let, op: ScanLanes) -> Sequence[Held]:
     """scan_lanes; in blocked layout where it is segmented and takes several registers."""
-    op: ScanLanes = let.op  # type: ignore[assignment]
     dtypes = [scalar_type(arg.type) for arg in op.args]
     registers = _registers(e, dtypes)
     if not op.starts or registers == 1:
-        return collectives.emit_scan(e, let)
+        return collectives.emit_scan(e, let, op)
     word = e.mask_bits(e.vector(op.starts[0]))
     if e.width < i64.bits:
         word = e.code.let(f"zext i{e.width} {word} to i64")
@@ -49,12 +48,11 @@ def emit_scan(e: Emitter, let: Let) -> Sequence[Held]:
     return [_held(e, dtype, places) for dtype, places in zip(dtypes, columns, strict=True)]
 
 
-def emit_shift(e: Emitter, let: Let) -> Sequence[Held]:
+def emit_shift(e: Emitter, let: Let, op: ShiftLanes) -> Sequence[Held]:
     """shift_lanes; in blocked layout the last register moves up a lane and to the front."""
-    op: ShiftLanes = let.op  # type: ignore[assignment]
     held = [e.hold(arg) for arg in op.args]
     if not all(each.blocked for each in held):
-        return collectives.emit_shift(e, let)
+        return collectives.emit_shift(e, let, op)
     moved = []
     for atom, fill, each in zip(op.args, op.fill, held, strict=True):
         dtype, inner = scalar_type(atom.type), e.at(e.width // len(each.blocked))
@@ -63,12 +61,11 @@ def emit_shift(e: Emitter, let: Let) -> Sequence[Held]:
     return moved
 
 
-def emit_last(e: Emitter, let: Let) -> Sequence[Held]:
+def emit_last(e: Emitter, let: Let, op: LastLane) -> Sequence[Held]:
     """last_lane; in blocked layout the last lane of the last register."""
-    op: LastLane = let.op  # type: ignore[assignment]
     held = [e.hold(arg) for arg in op.args]
     if not all(each.blocked for each in held):
-        return collectives.emit_last(e, let)
+        return collectives.emit_last(e, let, op)
     last = []
     for atom, each in zip(op.args, held, strict=True):
         lanes = e.width // len(each.blocked)

@@ -81,9 +81,8 @@ def store_scalar(e: Emitter, buffer: str, dtype: DType, index: str, value: str) 
 # -- load -----------------------------------------------------------------------------------------
 
 
-def emit_load(e: Emitter, let: Let) -> Sequence[Held]:
+def emit_load(e: Emitter, let: Let, op: Load) -> Sequence[Held]:
     """buffer[index]"""
-    op: Load = let.op  # type: ignore[assignment]
     dtype, buffer, index = dtype_in(op.buffer), e.held[op.buffer].text, e.hold(op.index)
     if index.shape is UNIFORM:
         return (Held(UNIFORM, load_scalar(e, buffer, dtype, index.text)),)
@@ -109,9 +108,8 @@ def _load_varying(e: Emitter, buffer: str, kept: DType, index: Held, value: Valu
     return gather(e, buffer, kept, index)
 
 
-def emit_prefetch(e: Emitter, let: Let) -> Sequence[Held]:
+def emit_prefetch(e: Emitter, let: Let, op: Prefetch) -> Sequence[Held]:
     """Where prefetching pays, the lines of a run of elements; under a mask, of all of them."""
-    op: Prefetch = let.op  # type: ignore[assignment]
     kept, index = stored(dtype_in(op.buffer)), e.hold(op.index)
     if e.isa.read_ahead and index.shape is LINEAR:
         buffer = e.held[op.buffer].text
@@ -225,9 +223,8 @@ def _gather_in_words(e: Emitter, buffer: str, kept: DType, index: Held) -> str:
 # -- store ----------------------------------------------------------------------------------------
 
 
-def emit_store(e: Emitter, let: Let) -> Sequence[Held]:
+def emit_store(e: Emitter, let: Let, op: Store) -> Sequence[Held]:
     """buffer[index] = value"""
-    op: Store = let.op  # type: ignore[assignment]
     dtype, buffer, index = dtype_in(op.buffer), e.held[op.buffer].text, e.hold(op.index)
     if index.shape is UNIFORM:
         store_scalar(e, buffer, dtype, index.text, uniform_value(e, op.value, dtype))
@@ -285,9 +282,8 @@ def scatter(e: Emitter, buffer: str, kept: DType, index: Held, text: str) -> Non
     )
 
 
-def emit_shared(e: Emitter, let: Let) -> Sequence[Held]:
+def emit_shared(e: Emitter, let: Let, op: Shared) -> Sequence[Held]:
     """Memory on the stack, or a buffer if it is large: the stacks of threads may be small."""
-    op: Shared = let.op  # type: ignore[assignment]
     size = op.count * stored(op.dtype).bytes
     if size >= LARGE:
         return (Held(UNIFORM, e.code.scratch(size)),)
@@ -297,9 +293,8 @@ def emit_shared(e: Emitter, let: Let) -> Sequence[Held]:
 # -- ordered access -------------------------------------------------------------------------------
 
 
-def emit_acquire(e: Emitter, let: Let) -> Sequence[Held]:
+def emit_acquire(e: Emitter, let: Let, op: Acquire | AcquireLanes) -> Sequence[Held]:
     """load atomic acquire"""
-    op: Acquire | AcquireLanes = let.op  # type: ignore[assignment]
     return _load_atomic(e, op.buffer, op.index, "acquire")
 
 
@@ -319,9 +314,8 @@ def _load_atomic(e: Emitter, buffer: Var, index: Atom, order: str) -> Sequence[H
     return (Held(VARYING, from_memory(e, dtype, e.width, total)),)
 
 
-def emit_release(e: Emitter, let: Let) -> Sequence[Held]:
+def emit_release(e: Emitter, let: Let, op: Release) -> Sequence[Held]:
     """store atomic release, after a fence where it does not order streaming stores"""
-    op: Release = let.op  # type: ignore[assignment]
     dtype = dtype_in(op.buffer)
     kept = stored(dtype)
     at = element(e, e.held[op.buffer].text, dtype, e.uniform(op.index))
@@ -331,16 +325,14 @@ def emit_release(e: Emitter, let: Let) -> Sequence[Held]:
     return ()
 
 
-def emit_load_whole(e: Emitter, let: Let) -> Sequence[Held]:
+def emit_load_whole(e: Emitter, let: Let, op: LoadWhole) -> Sequence[Held]:
     """load atomic monotonic, of one word"""
-    op: LoadWhole = let.op  # type: ignore[assignment]
     assert op.count == 1, "a CPU loads one word at once"
     return _load_atomic(e, op.buffer, op.index, "monotonic")
 
 
-def emit_store_whole(e: Emitter, let: Let) -> Sequence[Held]:
+def emit_store_whole(e: Emitter, let: Let, op: StoreWhole) -> Sequence[Held]:
     """store atomic monotonic, of one word, or in lanes one for each"""
-    op: StoreWhole = let.op  # type: ignore[assignment]
     (value,) = op.values_
     text = e.held[op.buffer].text
     if e.width == 1:

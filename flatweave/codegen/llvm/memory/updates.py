@@ -36,9 +36,8 @@ _UNSIGNED = {"minimum": "umin", "maximum": "umax"}
 _INTEGERS = ("add", "and", "or", "xor")
 
 
-def emit_atomic(e: Emitter, let: Let) -> Sequence[Held]:
+def emit_atomic(e: Emitter, let: Let, op: Atomic) -> Sequence[Held]:
     """The old value of buffer[index], replaced by `fn` of it and the value."""
-    op: Atomic = let.op  # type: ignore[assignment]
     dtype, buffer = dtype_in(op.buffer), e.held[op.buffer].text
     if e.width == 1:
         at = element(e, buffer, dtype, e.uniform(op.index))
@@ -169,9 +168,8 @@ def swap(
 Act = Callable[[Emitter, str, Sequence[str]], None]  # what one lane does, with its index and values
 
 
-def emit_atomic_update(e: Emitter, let: Let) -> Sequence[Held]:
+def emit_atomic_update(e: Emitter, let: Let, op: AtomicUpdate) -> Sequence[Held]:
     """A compare-and-swap loop on the element's bits, for each lane."""
-    op: AtomicUpdate = let.op  # type: ignore[assignment]
     dtype, words = dtype_in(op.buffer), len(op.values_)
 
     def act(one: Emitter, index: str, values: Sequence[str]) -> None:
@@ -183,9 +181,8 @@ def emit_atomic_update(e: Emitter, let: Let) -> Sequence[Held]:
     return ()
 
 
-def emit_locked_update(e: Emitter, let: Let) -> Sequence[Held]:
+def emit_locked_update(e: Emitter, let: Let, op: LockedUpdate) -> Sequence[Held]:
     """A lock taken and given back for each lane."""
-    op: LockedUpdate = let.op  # type: ignore[assignment]
 
     def act(one: Emitter, index: str, values: Sequence[str]) -> None:
         code = one.code

@@ -34,7 +34,7 @@ from flatweave.kernel_ir.host import (
     Threads,
     Trim,
 )
-from flatweave.terms.syntax import Atom, BufferType, Let, Type
+from flatweave.terms.syntax import Atom, BufferType, Let, Op, Type
 
 SHARED = "@fw_"  # what the support code's functions begin with
 NOBODY = "null"  # the owner of a buffer that the caller keeps
@@ -94,9 +94,8 @@ class Memory:
         result = type_.removeprefix("noalias ")
         return f"call {result} {self.prefix}{name}({', '.join(args)})"
 
-    def alloc(self, e: Emitter, let: Let) -> Sequence[Held]:
+    def alloc(self, e: Emitter, let: Let, op: Alloc) -> Sequence[Held]:
         """Fresh memory, or the end of the program."""
-        op: Alloc = let.op  # type: ignore[assignment]
         site, dtype = e.code.module.site(op.site), DTYPES.index(op.dtype)
         numbers = (e.uniform(op.count), stored(op.dtype).bytes, site, dtype)
         args = ("ptr %ctx", *(f"i64 {number}" for number in numbers))
@@ -104,24 +103,21 @@ class Memory:
         leave_if(e, e.code.let(f"icmp eq ptr {data}, null"))
         return (Held(UNIFORM, data, data),)
 
-    def retain(self, e: Emitter, let: Let) -> Sequence[Held]:
+    def retain(self, e: Emitter, let: Let, op: Retain) -> Sequence[Held]:
         """One owner more, of what has owners."""
-        op: Retain = let.op  # type: ignore[assignment]
         if owner(e, op.buffer) != NOBODY:
             e.code.line(self._call(e, "void", "retain", "ptr", f"ptr {owner(e, op.buffer)}"))
         return ()
 
-    def free(self, e: Emitter, let: Let) -> Sequence[Held]:
+    def free(self, e: Emitter, let: Let, op: Free) -> Sequence[Held]:
         """One owner less, of what has owners."""
-        op: Free = let.op  # type: ignore[assignment]
         if owner(e, op.buffer) != NOBODY:
             args = "ptr %ctx", f"ptr {owner(e, op.buffer)}"
             e.code.line(self._call(e, "void", "release", "ptr, ptr nocapture", *args))
         return ()
 
-    def is_unique(self, e: Emitter, let: Let) -> Sequence[Held]:
+    def is_unique(self, e: Emitter, let: Let, op: IsUnique) -> Sequence[Held]:
         """Whether there is one owner."""
-        op: IsUnique = let.op  # type: ignore[assignment]
         call = self._call(e, "i64", "is_unique", "ptr", f"ptr {owner(e, op.buffer)}")
         return (Held(UNIFORM, e.code.let(f"icmp ne i64 {e.code.let(call)}, 0")),)
 
@@ -138,18 +134,16 @@ def owner(e: Emitter, atom: Atom) -> str:
     return e.hold(atom).owner
 
 
-def emit_adopt(e: Emitter, let: Let) -> Sequence[Held]:
+def emit_adopt(e: Emitter, let: Let, op: Adopt) -> Sequence[Held]:
     """fw_token: the memory is the caller's, but owners are counted for it."""
-    op: Adopt = let.op  # type: ignore[assignment]
     e.code.declare("ptr @fw_token(ptr, i64) nounwind")
     donated = e.code.let(f"zext i1 {e.uniform(op.donated)} to i64")
     token = e.code.let(f"call ptr @fw_token(ptr %ctx, i64 {donated})")
     return (Held(UNIFORM, e.hold(op.buffer).text, token),)
 
 
-def emit_trim(e: Emitter, let: Let) -> Sequence[Held]:
+def emit_trim(e: Emitter, let: Let, op: Trim) -> Sequence[Held]:
     """fw_trim"""
-    op: Trim = let.op  # type: ignore[assignment]
     if not isinstance(op.buffer.type, BufferType):
         raise TypeError(f"{op.buffer} is not a buffer")
     e.code.declare("void @fw_trim(ptr, i64) nounwind")
@@ -162,10 +156,9 @@ def emit_trim(e: Emitter, let: Let) -> Sequence[Held]:
 # -- launches and failures ------------------------------------------------------------------------
 
 
-def emit_launch(numbers: Mapping[str, int], e: Emitter, let: Let) -> Sequence[Held]:
+def emit_launch(numbers: Mapping[str, int], e: Emitter, let: Let, op: Launch) -> Sequence[Held]:
     """Run a kernel of this module, or one by its number in the program's table; after an error or
     a cancellation the program ends."""
-    op: Launch = let.op  # type: ignore[assignment]
     code, args = e.code, stored_args(e, op.args)
     function = "@fw_launch_by_number" if op.kernel in numbers else "@fw_launch"
     kind = "i64" if op.kernel in numbers else "ptr"
@@ -200,9 +193,8 @@ def _kernel(numbers: Mapping[str, int], e: Emitter, name: str) -> str:
     return str(numbers[name]) if name in numbers else e.code.module.name_of(f"@k_{name}")
 
 
-def emit_call_host(e: Emitter, let: Let) -> Sequence[Held]:
+def emit_call_host(e: Emitter, let: Let, op: CallHost) -> Sequence[Held]:
     """fw_call_host: of each buffer its data and its owner."""
-    op: CallHost = let.op  # type: ignore[assignment]
     slots: list[tuple[Type, str]] = []
     for atom in op.args:
         held = e.hold(atom)
@@ -215,9 +207,8 @@ def emit_call_host(e: Emitter, let: Let) -> Sequence[Held]:
     return ()
 
 
-def emit_fail(e: Emitter, let: Let) -> Sequence[Held]:
+def emit_fail(e: Emitter, let: Let, op: Fail) -> Sequence[Held]:
     """End the program where the condition holds."""
-    op: Fail = let.op  # type: ignore[assignment]
     bad, good = e.code.names("bad", "good")
     e.code.branch(e.uniform(op.condition), bad, good)
     e.code.label(bad)
@@ -227,7 +218,7 @@ def emit_fail(e: Emitter, let: Let) -> Sequence[Held]:
     return ()
 
 
-def emit_threads(e: Emitter, let: Let) -> Sequence[Held]:
+def emit_threads(e: Emitter, let: Let, _: Op) -> Sequence[Held]:
     """How many threads of a launch run at once."""
     at = slot(e, "%ctx", THREADS_SLOT)
     return (Held(UNIFORM, e.code.let(f"load i64, ptr {at}, align 8")),)

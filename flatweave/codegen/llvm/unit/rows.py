@@ -13,7 +13,7 @@ from flatweave.codegen.llvm.text.module import STOPPED, Code, Module
 from flatweave.codegen.llvm.unit import host
 from flatweave.kernel_ir.host import AtRow, CopyTo, Launch, Threads, Trim
 from flatweave.kernel_ir.syntax import BlockIndex, Kernel
-from flatweave.terms.syntax import BufferType, Let
+from flatweave.terms.syntax import BufferType, Let, Op
 
 # Buffers of a thread that runs rows: a few instructions each, since nobody else sees them.
 #
@@ -220,9 +220,8 @@ def row_program(
     return code
 
 
-def _emit_launch(symbols: Mapping[str, str], e: Emitter, let: Let) -> Sequence[Held]:
+def _emit_launch(symbols: Mapping[str, str], e: Emitter, let: Let, op: Launch) -> Sequence[Held]:
     """Run a kernel's blocks in sequence until an error or a cancellation."""
-    op: Launch = let.op  # type: ignore[assignment]
     code = e.code
     args = host.stored_args(e, op.args)
     grid = e.uniform(op.grid)
@@ -260,31 +259,29 @@ def _emit_blocks(e: Emitter, symbol: str, args: str, grid: str) -> None:
     code.label(done)
 
 
-def emit_block_index(e: Emitter, let: Let) -> Sequence[Held]:
+def emit_block_index(e: Emitter, let: Let, _: Op) -> Sequence[Held]:
     """The kernel's argument."""
     return (Held(UNIFORM, "%block"),)
 
 
-def emit_threads(e: Emitter, let: Let) -> Sequence[Held]:
+def emit_threads(e: Emitter, let: Let, _: Op) -> Sequence[Held]:
     """A row has one."""
     return (Held(UNIFORM, "1"),)
 
 
-def emit_trim(e: Emitter, let: Let) -> Sequence[Held]:
+def emit_trim(e: Emitter, let: Let, _: Op) -> Sequence[Held]:
     """What is left of a row's buffer is not worth giving back."""
     return ()
 
 
-def emit_at_row(e: Emitter, let: Let) -> Sequence[Held]:
+def emit_at_row(e: Emitter, let: Let, op: AtRow) -> Sequence[Held]:
     """The number of the row goes where errors find it."""
-    op: AtRow = let.op  # type: ignore[assignment]
     e.code.line(f"store i64 {e.uniform(op.row)}, ptr {host.slot(e, '%ctx', ROW_SLOT)}, align 8")
     return ()
 
 
-def emit_copy_to(e: Emitter, let: Let) -> Sequence[Held]:
+def emit_copy_to(e: Emitter, let: Let, op: CopyTo) -> Sequence[Held]:
     """memcpy"""
-    op: CopyTo = let.op  # type: ignore[assignment]
     if not isinstance(op.target.type, BufferType):
         raise TypeError(f"{op.target} is not a buffer")
     code, dtype = e.code, stored(op.target.type.dtype)
