@@ -24,10 +24,8 @@ from flatweave.terms.syntax import Atom, Lambda, Let, Op, Var
 from flatweave.terms.traverse import free_vars
 
 
-def map_forward(f: Forward, let: Let) -> None:
+def map_forward(f: Forward, let: Let, op: Map) -> None:
     """A map of pairs."""
-    op = let.op
-    assert isinstance(op, Map)
     dxs = [(param, f.of(x)) for param, x in zip(op.fn.params, op.xs, strict=True)]
     moving = [(param, dx) for param, dx in dxs if dx is not None]
     fn, outs = _with_tangents(f, op.fn, [param for param, _ in moving])
@@ -36,18 +34,14 @@ def map_forward(f: Forward, let: Let) -> None:
     )
 
 
-def generate_forward(f: Forward, let: Let) -> None:
+def generate_forward(f: Forward, let: Let, op: Generate) -> None:
     """A function of the indices that gives pairs."""
-    op = let.op
-    assert isinstance(op, Generate)
     fn, outs = _with_tangents(f, op.fn, [])
     f.emit(let, op.replace(fn=fn), [let.vars[k] for k in outs])
 
 
-def nest_forward(f: Forward, let: Let) -> None:
+def nest_forward(f: Forward, let: Let, op: Nest) -> None:
     """Rows with their tangents, of the same lengths."""
-    op = let.op
-    assert isinstance(op, Nest)
     fn, outs = _with_tangents(f, op.fn, [])
     before = len(op.lengths)
     first = len(let.vars) - len(op.groups)
@@ -70,11 +64,9 @@ def _with_tangents(
     return made, [k for k, _ in results]
 
 
-def map_reverse(r: Reverse, let: Let) -> Back:
+def map_reverse(r: Reverse, let: Let, op: Map) -> Back:
     """A map of the body in reverse, over the elements and the cotangents."""
     r.keep(let)
-    op = let.op
-    assert isinstance(op, Map)
 
     def back() -> None:
         fn = r.b.copy(op.fn)
@@ -92,11 +84,9 @@ def map_reverse(r: Reverse, let: Let) -> Back:
     return back
 
 
-def generate_reverse(r: Reverse, let: Let) -> Back:
+def generate_reverse(r: Reverse, let: Let, op: Generate) -> Back:
     """The body in reverse at each index; all it gives are sinks."""
     r.keep(let)
-    op = let.op
-    assert isinstance(op, Generate)
 
     def back() -> None:
         fn = r.b.copy(op.fn)
@@ -110,11 +100,9 @@ def generate_reverse(r: Reverse, let: Let) -> Back:
     return back
 
 
-def nest_reverse(r: Reverse, let: Let) -> Back:
+def nest_reverse(r: Reverse, let: Let, op: Nest) -> Back:
     """The body in reverse at each index, given the row's part of the cotangents."""
     r.keep(let)
-    op = let.op
-    assert isinstance(op, Nest)
     first = len(let.vars) - len(op.groups)
 
     def back() -> None:

@@ -23,10 +23,8 @@ from flatweave.terms.traverse import Substitution
 Loop = For | While
 
 
-def if_forward(f: Forward, let: Let) -> None:
+def if_forward(f: Forward, let: Let, op: If) -> None:
     """Both branches give tangents; before each array its extents, as `if` wants them."""
-    op = let.op
-    assert isinstance(op, If)
     moving = set(f.active(let))
     numbers = [k for k, var in enumerate(let.vars) if var in moving]
     made = If(op.condition, _branch(f, op.then, numbers), _branch(f, op.other, numbers))
@@ -66,10 +64,8 @@ def as_shaped(b: Builder, tangent: Atom, of: Atom) -> Atom:
     return tangent if shape_of(tangent) == shape else b.emit(Reshape(tangent, shape))[0]
 
 
-def loop_forward(f: Forward, let: Let) -> None:
+def loop_forward(f: Forward, let: Let, op: For | While) -> None:
     """The tangents of the state are state; a condition does not see them."""
-    op = let.op
-    assert isinstance(op, For | While)
     body, inits, vars_ = _body(f, op, let)
     f.emit(let, with_state(f.b, op, body, inits), vars_)
 
@@ -108,11 +104,9 @@ def _body(f: Forward, op: Loop, let: Let) -> tuple[Lambda, list[Atom], list[Var]
     return made, inits, [let.vars[k] for k in numbers]
 
 
-def if_reverse(r: Reverse, let: Let) -> Back:
+def if_reverse(r: Reverse, let: Let, op: If) -> Back:
     """The branch that was taken, in reverse; the other one contributes nothing."""
     r.keep(let)
-    op = let.op
-    assert isinstance(op, If)
 
     def back() -> None:
         known = r.known_among(let.vars)

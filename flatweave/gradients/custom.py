@@ -26,10 +26,8 @@ from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Op, Type, Var
 from flatweave.terms.traverse import Substitution, free_vars
 
 
-def custom_forward(f: Forward, let: Let) -> None:
+def custom_forward(f: Forward, let: Let, op: Custom) -> None:
     """The rule on operands and tangents binds the results and their tangents."""
-    op = let.op
-    assert isinstance(op, Custom)
     if not (op.jvp or op.vjp or op.transpose):
         f.run(inlined(f.b, op.fn, op.operands, let.vars)[0])
         return
@@ -59,10 +57,8 @@ def custom_forward(f: Forward, let: Let) -> None:
             f.set(var, as_shaped(f.b, tangent, var))
 
 
-def custom_reverse(r: Reverse, let: Let) -> Back:
+def custom_reverse(r: Reverse, let: Let, op: Custom) -> Back:
     """The rule that fits what is active."""
-    op = let.op
-    assert isinstance(op, Custom)
     around = [var for var in _around(op) if var in r.active]
     if not (op.jvp or op.vjp or op.transpose):
         return _again(r, let, op, around)

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from types import MappingProxyType
+from typing import Any
 
 from flatweave.base.errors import Unsupported
 from flatweave.base.records import record
@@ -52,8 +53,8 @@ from flatweave.terms.traverse import Substitution, free_vars
 class Rule:
     """What both modes do with an operation that reads something active."""
 
-    forward: Callable[[Forward, Let], None]
-    reverse: Callable[[Reverse, Let], Back | None]
+    forward: Callable[[Forward, Let, Any], None]
+    reverse: Callable[[Reverse, Let, Any], Back | None]
 
 
 RULES: MappingProxyType[type[Op], Rule] = MappingProxyType({

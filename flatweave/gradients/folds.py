@@ -31,10 +31,8 @@ from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Var, constant
 from flatweave.terms.traverse import free_vars, needed_for
 
 
-def fold_forward(f: Forward, let: Let) -> None:
+def fold_forward(f: Forward, let: Let, op: Reduce | Scan | ReduceSegments) -> None:
     """reduce op ne xs  ==>  reduce (a, da, b, db => ..) (ne, dne) (xs, dxs)"""
-    op = let.op
-    assert isinstance(op, Reduce | Scan | ReduceSegments)
     flags = components(op.fn, op.neutral, op.xs, set(f.tangents))
     moving = [k for k, flag in enumerate(flags) if flag]
     fn, tangents = dual(f, op.fn, flags)
@@ -67,10 +65,8 @@ def dual(f: Forward, fn: Lambda, flags: Sequence[bool]) -> tuple[Lambda, Lambda 
     return both, None if reads else f.b.copy(alone)
 
 
-def reduce_reverse(r: Reverse, let: Let) -> Back | None:
+def reduce_reverse(r: Reverse, let: Let, op: Reduce) -> Back | None:
     """The cotangents of all partial results, then those of elements; `neutral` is the first."""
-    op = let.op
-    assert isinstance(op, Reduce)
     if _rows(op.fn):
         r.run(as_loop(r.b, let, op))
         return None
@@ -96,10 +92,8 @@ def reduce_reverse(r: Reverse, let: Let) -> Back | None:
     return back
 
 
-def scan_reverse(r: Reverse, let: Let) -> Back | None:
+def scan_reverse(r: Reverse, let: Let, op: Scan) -> Back | None:
     """A linear recurrence the other way."""
-    op = let.op
-    assert isinstance(op, Scan)
     if _rows(op.fn):
         r.run(as_loop(r.b, let, op))
         return None
@@ -127,18 +121,14 @@ def scan_reverse(r: Reverse, let: Let) -> Back | None:
     return back
 
 
-def segments_reverse(r: Reverse, let: Let) -> Back | None:
+def segments_reverse(r: Reverse, let: Let, op: ReduceSegments) -> Back | None:
     """A scan of the segments, of which the last elements are kept."""
-    op = let.op
-    assert isinstance(op, ReduceSegments)
     r.run(as_scan(r.b, let, op))
     return None
 
 
-def permute_forward(f: Forward, let: Let) -> None:
+def permute_forward(f: Forward, let: Let, op: Permute) -> None:
     """A sum of tangents where values are added; else elements are sorted by where they go."""
-    op = let.op
-    assert isinstance(op, Permute)
     if not is_sum(op.fn):
         f.run(as_segments(f.b, let, op))
         return
@@ -154,10 +144,8 @@ def permute_forward(f: Forward, let: Let) -> None:
         f.set(let.vars[k], f.b.emit(made)[0])
 
 
-def permute_reverse(r: Reverse, let: Let) -> Back | None:
+def permute_reverse(r: Reverse, let: Let, op: Permute) -> Back | None:
     """A gather where values are added; else elements are sorted by where they go."""
-    op = let.op
-    assert isinstance(op, Permute)
     name = function_of(op.fn)
     if name in EXTREMES:
         return extreme_permute(r, let, op)

@@ -46,7 +46,7 @@ class Forward:
             if not is_read(let.op, self.tangents):
                 self.keep(let)
                 continue
-            self.rules(let).forward(self, let)
+            self.rules(let).forward(self, let, let.op)
 
     def keep(self, let: Let) -> None:
         """Emit an operation as it is."""

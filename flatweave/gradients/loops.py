@@ -44,10 +44,8 @@ Run = Callable[[Builder, Sequence[Atom]], Sequence[Var]]
 """Emits a loop from the state that it begins with."""
 
 
-def loop_reverse(r: Reverse, let: Let) -> Back:
+def loop_reverse(r: Reverse, let: Let, op: For | While) -> Back:
     """A loop that saves its states, and one that goes back."""
-    op = let.op
-    assert isinstance(op, For | While)
     state = state_params(op)
     flags = state_of(op.body, state, op.init, r.active)
     way_back = WayBack(r, op, [k for k, flag in enumerate(flags) if flag])

@@ -26,22 +26,20 @@ from flatweave.terms.control import Apply, Cast, If
 from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Var, constant
 
 
-def apply_forward(f: Forward, let: Let) -> None:
+def apply_forward(f: Forward, let: Let, op: Apply) -> None:
     """y = fn(a, b)  ==>  dy = da * fn'a + db * fn'b"""
     f.keep(let)
-    op, (result,) = let.op, let.vars
-    assert isinstance(op, Apply)
+    (result,) = let.vars
     found = partials(op.fn, f.b, op.args, result)
     pairs = [(part, f.of(arg)) for part, arg in zip(found, op.args, strict=True)]
     parts = [part.apply(f.b, d) for part, d in pairs if part is not None and d is not None]
     f.set(result, sum_all(f.b, parts))
 
 
-def apply_reverse(r: Reverse, let: Let) -> Back:
+def apply_reverse(r: Reverse, let: Let, op: Apply) -> Back:
     """y = fn(a, b)  ==>  a' += y' * fn'a;  b' += y' * fn'b"""
     r.keep(let)
-    op, (result,) = let.op, let.vars
-    assert isinstance(op, Apply)
+    (result,) = let.vars
 
     def back() -> None:
         given = r.cotangent(result)
@@ -53,57 +51,47 @@ def apply_reverse(r: Reverse, let: Let) -> Back:
     return back
 
 
-def cast_forward(f: Forward, let: Let) -> None:
+def cast_forward(f: Forward, let: Let, op: Cast) -> None:
     """The tangent is cast as the value is; none goes through an integer."""
     f.keep(let)
-    op, (result,) = let.op, let.vars
-    assert isinstance(op, Cast)
+    (result,) = let.vars
     tangent = f.of(op.arg)
     if tangent is not None and op.dtype.is_float:
         f.set(result, cast_tangent(f.b, tangent, op.dtype))
 
 
-def cast_reverse(r: Reverse, let: Let) -> Back:
+def cast_reverse(r: Reverse, let: Let, op: Cast) -> Back:
     """The cotangent is cast back."""
     r.keep(let)
-    op, (result,) = let.op, let.vars
-    assert isinstance(op, Cast)
+    (result,) = let.vars
     return lambda: r.add(
         op.arg, cast_tangent(r.b, r.cotangent(result), dtype_of(op.arg.type))
     )
 
 
-def index_forward(f: Forward, let: Let) -> None:
+def index_forward(f: Forward, let: Let, op: Index) -> None:
     """y = xs[i]  ==>  dy = dxs[i]"""
     f.keep(let)
-    op = let.op
-    assert isinstance(op, Index)
     tangent = f.of(op.xs)
     if tangent is not None:
         f.set(let.vars[0], read(f.b, tangent, op.indices))
 
 
-def index_reverse(r: Reverse, let: Let) -> Back:
+def index_reverse(r: Reverse, let: Let, op: Index) -> Back:
     """y = xs[i]  ==>  xs'[i] += y'"""
     r.keep(let)
-    op = let.op
-    assert isinstance(op, Index)
     return lambda: r.add_at(op.xs, op.indices, r.cotangent(let.vars[0]))
 
 
-def reshape_forward(f: Forward, let: Let) -> None:
+def reshape_forward(f: Forward, let: Let, op: Reshape) -> None:
     """The tangent under the same shape."""
     f.keep(let)
-    op = let.op
-    assert isinstance(op, Reshape)
     f.set(let.vars[0], f.b.emit(op.replace(xs=f.dense(op.xs)))[0])
 
 
-def joined_forward(f: Forward, let: Let) -> None:
+def joined_forward(f: Forward, let: Let, op: Concat | Weave) -> None:
     """Tangents joined, or woven, as the values are."""
     f.keep(let)
-    op = let.op
-    assert isinstance(op, Concat | Weave)
     f.set(let.vars[0], f.b.emit(op.replace(xs=tuple(map(f.dense, op.xs))))[0])
 
 
@@ -113,19 +101,15 @@ def _moving(f: Forward, xs: Sequence[Atom]) -> list[tuple[int, Atom]]:
     return [(k, dx) for k, dx in found if dx is not None]
 
 
-def filter_forward(f: Forward, let: Let) -> None:
+def filter_forward(f: Forward, let: Let, op: Filter) -> None:
     """Tangents are kept where the values are."""
-    op = let.op
-    assert isinstance(op, Filter)
     moving = _moving(f, op.xs)
     vars_ = [let.vars[1 + k] for k, _ in moving]
     f.emit(let, op.replace(xs=(*op.xs, *(dx for _, dx in moving))), vars_)
 
 
-def sort_forward(f: Forward, let: Let) -> None:
+def sort_forward(f: Forward, let: Let, op: Sort | SortRows) -> None:
     """Tangents move with the values; keys do not see them."""
-    op = let.op
-    assert isinstance(op, Sort | SortRows)
     moving = _moving(f, op.xs)
     params = [f.b.var(f"d{op.fn.params[k].name}", dtype_of(dx.type)) for k, dx in moving]
     fn = Lambda((*op.fn.params, *params), op.fn.lets, op.fn.results)
@@ -133,10 +117,8 @@ def sort_forward(f: Forward, let: Let) -> None:
     f.emit(let, op.replace(fn=fn, xs=xs), [let.vars[k] for k, _ in moving])
 
 
-def scatter_forward(f: Forward, let: Let) -> None:
+def scatter_forward(f: Forward, let: Let, op: Scatter) -> None:
     """Tangents are written where the values are."""
-    op = let.op
-    assert isinstance(op, Scatter)
     both = [(k, pair) for k, pair in enumerate(zip(op.dest, op.xs, strict=True))
             if any(f.of(x) is not None for x in pair)]
     dest = (*op.dest, *(f.dense(dest) for _, (dest, _) in both))
@@ -144,21 +126,17 @@ def scatter_forward(f: Forward, let: Let) -> None:
     f.emit(let, op.replace(dest=dest, xs=xs), [let.vars[k] for k, _ in both])
 
 
-def reshape_reverse(r: Reverse, let: Let) -> Back:
+def reshape_reverse(r: Reverse, let: Let, op: Reshape) -> Back:
     """The cotangent under the shape that the array had."""
     r.keep(let)
-    op = let.op
-    assert isinstance(op, Reshape)
     return lambda: r.add(
         op.xs, r.b.emit(Reshape(r.cotangent(let.vars[0]), shape_of(op.xs)))[0]
     )
 
 
-def concat_reverse(r: Reverse, let: Let) -> Back:
+def concat_reverse(r: Reverse, let: Let, op: Concat) -> Back:
     """Each array's part of the cotangent."""
     r.keep(let)
-    op = let.op
-    assert isinstance(op, Concat)
 
     def back() -> None:
         given = r.cotangent(let.vars[0])
@@ -171,11 +149,9 @@ def concat_reverse(r: Reverse, let: Let) -> Back:
     return back
 
 
-def weave_reverse(r: Reverse, let: Let) -> Back:
+def weave_reverse(r: Reverse, let: Let, op: Weave) -> Back:
     """Every n-th element of the cotangent; those that were left out have none."""
     r.keep(let)
-    op = let.op
-    assert isinstance(op, Weave)
 
     def back() -> None:
         given = r.cotangent(let.vars[0])
@@ -212,11 +188,9 @@ def _put_back(r: Reverse, x: Atom, positions: Atom, cotangent: Atom) -> None:
         r.add(x, r.b.emit(op)[0])
 
 
-def filter_reverse(r: Reverse, let: Let) -> Back:
+def filter_reverse(r: Reverse, let: Let, op: Filter) -> Back:
     """Each element that was kept reads what belongs to it; those that were left out have none."""
     r.keep(let)
-    op = let.op
-    assert isinstance(op, Filter)
 
     def back() -> None:
         ones = generate(r.b, shape_of(op.mask), lambda b, at: [b.cast(read(b, op.mask, at), i64)])
@@ -240,10 +214,8 @@ def _kept_parts(b: Builder, mask: Atom, places: Atom, given: Atom) -> Atom:
     return generate(b, shape_of(mask), write)[0]
 
 
-def sort_reverse(r: Reverse, let: Let) -> Back:
+def sort_reverse(r: Reverse, let: Let, op: Sort | SortRows) -> Back:
     """Back to where the elements were before they were sorted."""
-    op = let.op
-    assert isinstance(op, Sort | SortRows)
     shape = shape_of(op.xs[0])
     positions = r.b.var("at", ArrayType(i64, shape))
     fn = Lambda((*op.fn.params, r.b.var("at", i64)), op.fn.lets, op.fn.results)
@@ -258,11 +230,9 @@ def sort_reverse(r: Reverse, let: Let) -> Back:
     return back
 
 
-def scatter_reverse(r: Reverse, let: Let) -> Back:
+def scatter_reverse(r: Reverse, let: Let, op: Scatter) -> Back:
     """What was written over has none; of values that met, the last one was written."""
     r.keep(let)
-    op = let.op
-    assert isinstance(op, Scatter)
     (count,), (size,) = shape_of(op.indices), shape_of(op.dest[0])
 
     def back() -> None:

@@ -71,7 +71,7 @@ class Reverse:
                 self.keep(let)
                 continue
             self.active.update(made)
-            back = self.rules(let).reverse(self, let)
+            back = self.rules(let).reverse(self, let, let.op)
             if back is not None:  # else it was rewritten
                 self.tape.append((let, back))
 
