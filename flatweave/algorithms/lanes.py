@@ -207,9 +207,7 @@ def _region(
 ) -> Values:  # fmt: skip
     """A loop from lo to hi over steps of `width` lanes."""
     region = b.inner()
-    inside = region.inner()
-    base = inside.param("base", index(0).type)
-    carry = tuple(inside.param("s", atom.type) for atom in init)
+    inside, base, carry = region.iteration("base", init)
     i: Atom = inside.emit(Lane(base))[0] if width > 1 else base
     body = inside.close([base, *carry], turn(inside, i, carry))
     out: Values = region.emit(For(lo, hi, index(width), body, init))
@@ -287,9 +285,7 @@ def _in_runs(
     """A loop over steps of all lanes that carries values; what is not there is neutral."""
     region = b.inner()
     own = region.mul(region.emit(Lane(index(0)))[0], index(each))
-    inside = region.inner()
-    base = inside.param("base", index(0).type)
-    carry = tuple(inside.param("s", atom.type) for atom in init)
+    inside, base, carry = region.iteration("base", init)
     first = inside.add(base, own)
     at = [inside.add(first, index(k)) for k in range(each)]
     there = [inside.apply("lt", place, xs.extent) for place in at]

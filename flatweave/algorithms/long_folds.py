@@ -33,7 +33,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from flatweave.base.dtypes import DType, i64
+from flatweave.base.dtypes import DType
 from flatweave.terms.build import FALSE, Builder, index
 from flatweave.terms.control import Apply, For, If, While
 from flatweave.terms.syntax import Atom, Const, Lambda
@@ -76,9 +76,7 @@ def long_fold(
 
     def blocks(c: Builder, first: Atom, last: Atom, level: int) -> tuple[Atom, ...]:
         each = index(BLOCK**level * step)
-        inside = c.inner()
-        p = inside.param("p", i64)
-        state = [inside.param("s", atom.type) for atom in start]
+        inside, p, state = c.iteration("p", start)
         after = inside.add(p, each)
         if level > 1:
             found = blocks(inside, p, inside.apply("minimum", after, last), level - 1)
@@ -99,9 +97,7 @@ def _written_once(
     if level == 0:
         return b.emit(For(first, last, index(step), body, tuple(start)))
     each = index(BLOCK**level * step)
-    inside = b.inner()
-    p = inside.param("p", i64)
-    state = [inside.param("s", atom.type) for atom in start]
+    inside, p, state = b.iteration("p", start)
     after = inside.add(p, each)
     whole = inside.apply("le", after, last)
 

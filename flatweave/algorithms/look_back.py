@@ -171,9 +171,7 @@ def _look_back_in_words(b: Builder, window: WordWindow, block: Atom, operator: O
     size = index(window.width)
     last, prefixes = find_prefix(b, lambda c, k: _look_at_words(c, window, k), block, window.width)
     first = _fold(b, window, operator, operator.neutral, prefixes)
-    turn = b.inner()
-    end = turn.param("w", i64)
-    before = tuple(turn.param("s", atom.type) for atom in first)
+    turn, end, before = b.iteration("w", first)
     seen, _ = _look_at_words(turn, window, end)
     after = _fold(turn, window, operator, before, seen)
     start, stop = b.add(last, size), b.add(block, index(1))
@@ -280,9 +278,7 @@ def _from_left(
 ) -> Values:
     """The elements of `xs` folded in order; each load takes one element for each lane."""
     size = index(window.width)
-    turn = b.inner()
-    start = turn.param("c", i64)
-    known = tuple(turn.param("s", atom.type) for atom in first)
+    turn, start, known = b.iteration("c", first)
     many = turn.apply("minimum", size, turn.sub(xs.extent, start))
     _load(turn, xs, start, many, window)
     turn.emit(Sync("warp"))

@@ -98,8 +98,7 @@ def for_all(b: Builder, level: Level, count: Atom | int, body: Act) -> None:
 
 def loop(b: Builder, lo: Atom, hi: Atom, body: Act) -> None:
     """`body(b, i)` for lo <= i < hi, in order."""
-    inside = b.inner()
-    i = inside.param("i", i64)
+    inside, i, _ = b.iteration("i")
     body(inside, i)
     b.emit(For(lo, hi, index(1), inside.close([i], []), ()))
 

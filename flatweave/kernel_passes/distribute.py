@@ -276,8 +276,7 @@ def _turns(
     if _is_one_turn(lo, hi, step):
         turn(b, lo)
         return
-    inside = b.inner()
-    base = inside.param("base", index(0).type)
+    inside, base, _ = b.iteration("base")
     turn(inside, base)
     b.emit(For(lo, hi, index(step), inside.close([base], []), ()))
 

@@ -197,6 +197,13 @@ class Builder(BodyFacts):
         """A builder for a body inside this one; an `optional` one may not run at all."""
         return Builder(outer=self, optional=optional)
 
+    def iteration(
+        self, hint: str, init: Sequence[Atom] = ()
+    ) -> tuple[Builder, Var, tuple[Var, ...]]:
+        """A builder for a loop's body, with the parameters that it has: an index, and the state."""
+        inside = self.inner()
+        return inside, inside.param(hint, i64), tuple(inside.param("s", x.type) for x in init)
+
     def close(self, params: Sequence[Var], results: Sequence[Atom]) -> Lambda:
         return Lambda(tuple(params), tuple(self.lets), tuple(results))
 

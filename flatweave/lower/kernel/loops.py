@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from flatweave.algorithms.long_folds import long_fold
-from flatweave.base.dtypes import bool_, i32, i64
+from flatweave.base.dtypes import bool_, i32
 from flatweave.base.records import replace
 from flatweave.kernel_ir.syntax import Lane, Lanes, Report
 from flatweave.kernel_ir.warp_ops import ReduceLanes
@@ -196,9 +196,7 @@ def _turns(
     neutral = calls.atoms(op.neutral)
 
     def span(c: Builder, first: Atom, last: Atom, init: Sequence[Atom]) -> tuple[Atom, ...]:
-        inside = c.inner()
-        i = inside.param("i", i64)
-        known = [inside.param("s", atom.type) for atom in neutral]
+        inside, i, known = c.iteration("i", neutral)
         values = calls.call_separately(inside, op.body, [inside.emit(Lane(i))[0]])
         body = inside.close([i, *known], _join(calls, inside, op, alone, known, values))
         if tuple(init) != neutral:
@@ -210,9 +208,7 @@ def _turns(
 
     if len(spans) == 1:
         return span(b, *spans[0], neutral)
-    turn = b.inner()
-    t = turn.param("t", i64)
-    state = [turn.param("s", atom.type) for atom in neutral]
+    turn, t, state = b.iteration("t", neutral)
     found = turn.apply("eq", t, index(0))
     ends = [turn.apply("select", found, x, y) for x, y in zip(*spans, strict=True)]
     body = turn.close([t, *state], span(turn, ends[0], ends[1], state))

@@ -61,8 +61,7 @@ def visit_staged(b: Builder, source: Source, lo: Atom, hi: Atom, act: Act) -> No
     """The elements lo to hi that `source` lets through, chunk after chunk."""
     size = chunk_of(source.scattering.lowering.machine)
     stage = Stage.of(b, source.scattering, size)
-    chunks = b.inner()
-    at = chunks.param("c", i64)
+    chunks, at, _ = b.iteration("c")
     carries = source.carries
     state = tuple(chunks.param("s", atom.type) for atom in carries)
     stop = chunks.apply("minimum", chunks.add(at, index(size)), hi)
@@ -109,8 +108,7 @@ def _in_groups(b: Builder, source: Source, lo: Atom, hi: Atom, group: int, act: 
             _act_if(c, each, turn % UNROLLED, act)
 
     def loop(first: Atom, last: Atom, scale: int) -> None:
-        inside = b.inner()
-        k = inside.param("k", i64)
+        inside, k, _ = b.iteration("k")
         visit(inside, inside.mul(k, index(scale)), scale)
         b.emit(For(first, last, index(1), inside.close([k], []), ()))
 

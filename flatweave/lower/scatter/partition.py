@@ -116,8 +116,7 @@ class Partition(Division):
         scratch = [host.emit(Alloc(dtype, room, site))[0] for dtype in self.dtypes]
         rows = host.mul(blocks, self.row(host, tiles))
         starts = host.emit(Alloc(u32, rows, site))[0]
-        inside = host.inner()
-        at = inside.param("r", i64)
+        inside, at, _ = host.iteration("r")
         shared = (*scratch, starts, bits, size_bits, at)
         s.launch(self.distribute, blocks, Role.VARIANT, inside, shared)
         s.lowering.launch(self.gather, tiles, Role.VARIANT, inside, shared)
@@ -188,8 +187,7 @@ class _Distribute:
 
     def _count(self, b: Builder, stage: Stage, counts: Var, count: Atom) -> None:
         """Elements of each tile, in several counters: so the next element seldom waits for one."""
-        clear = b.inner()
-        t = clear.param("t", i64)
+        clear, t, _ = b.iteration("t")
         for k in range(UNROLLED):
             clear.emit(Store(counts, clear.add(t, index(k * MOST_TILES)), ZERO))
         b.emit(For(index(0), self.tiles, index(1), clear.close([t], []), ()))
@@ -251,8 +249,7 @@ class _Distribute:
     ) -> tuple[Atom, ...]:
         """Copies elements lo to hi, `lanes` at once; returns whether there was a NaN, if noted."""
         region = b.inner()
-        loop = region.inner()
-        i = loop.param("i", i64)
+        loop, i, _ = region.iteration("i")
         at = loop.emit(Lane(i))[0] if lanes > 1 else i
         found = [loop.emit(Load(source, at))[0] for source in laid]
         for value, target in zip(found, self.scratch, strict=True):
@@ -279,8 +276,7 @@ def _write_gather(partition: Partition, kernel: KernelBuilder, own: Sequence[Var
     dest = scattering.dest_in(kernel)
     tile = b.emit(BlockIndex())[0]
     first = b.apply("shl", tile, shift)
-    of_block = b.inner()
-    block = of_block.param("b", i64)
+    of_block, block, _ = b.iteration("b")
     row = of_block.mul(block, partition.row(of_block, tiles))
     base = of_block.apply("shl", block, size_shift)
     from_ = of_block.add(row, tile)

@@ -258,8 +258,7 @@ def _write_combine(private: Private, kernel: KernelBuilder, own: Sequence[Var]) 
 
     def step(c: Builder, position: Position, state: State) -> State:
         j = position.flat
-        inside = c.inner()
-        k = inside.param("k", i64)
+        inside, k, _ = c.iteration("k")
         params = [inside.param("s", dtype) for dtype in private.sums]
         at = inside.add(inside.mul(k, stride), j)
         more = _copied(private, inside, copies, at)

@@ -269,8 +269,7 @@ def one_by_one(
     mid = b.add(lo, whole)
     parts = [(lo, mid, unrolled), (mid, hi, 1)] if unrolled > 1 else [(lo, hi, 1)]
     for first, last, turns in parts:
-        inside = b.inner()
-        i = inside.param("i", i64)
+        inside, i, _ = b.iteration("i")
         for turn in range(turns):
             act(inside, inside.add(i, index(turn)), turn)
         b.emit(For(first, last, index(turns), inside.close([i], []), ()))

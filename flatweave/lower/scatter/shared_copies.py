@@ -117,8 +117,7 @@ class SharedCopies(Division):
     ) -> tuple[Atom, ...]:  # fmt: skip
         """The elements at first, first + step, .. combined from left to right."""
         first, step = at
-        inside = b.inner()
-        k = inside.param("k", i64)
+        inside, k, _ = b.iteration("k")
         params = [inside.param("s", dtype) for dtype in self.dtypes]
         place = inside.add(first, inside.mul(k, step))
         found = [inside.emit(Load(buffer, place))[0] for buffer in buffers]

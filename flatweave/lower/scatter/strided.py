@@ -123,8 +123,7 @@ class _Tile:
 
     def write(self, b: Builder) -> None:
         """Emits the loop over all rows; what a row's elements share is computed once."""
-        outer = b.inner()
-        row = outer.param("r", i64)
+        outer, row, _ = b.iteration("r")
         start, stop = self.rows.start(outer, row), self.rows.end(outer, row)
         fixed = self._fixed(outer, row, start)
         at = self._place(outer, fixed, start)

@@ -168,8 +168,7 @@ class _Folder:
         size = self.width * self.width
         room = self.writer.kernel.body.emit(Shared(scalar_type(neutral), size))[0]
         region = b.inner()
-        loop = region.inner()
-        at = loop.param("i", i64)
+        loop, at, _ = region.iteration("i")
         loop.emit(Store(room, loop.emit(Lane(at))[0], neutral))
         body = loop.close([at], [])
         region.emit(For(index(0), index(size), index(self.width), body, ()))
@@ -193,8 +192,7 @@ class _Folder:
 
     def _along(self, b: Builder, first: Atom, last: Atom) -> None:
         """The same of the rows that end in the block."""
-        outer = b.inner()
-        row = outer.param("r", i64)
+        outer, row, _ = b.iteration("r")
         self._store(outer, row, self._fold(outer, row))
         b.emit(For(first, last, index(1), outer.close([row], []), ()))
 
@@ -238,8 +236,7 @@ class _Folder:
     def lane_by_lane(self, b: Builder, first: Atom, last: Atom) -> State:
         """A row for each lane, as many iterations as the longest row of a step requires."""
         region = b.inner()
-        loop = region.inner()
-        base = loop.param("r", i64)
+        loop, base, _ = region.iteration("r")
         row, start, length = self._lengths(loop, base, last)
         self._group(loop, row, start, length, self._longest(loop, length), last)
         region.emit(For(first, last, index(self.width), loop.close([base], []), ()))
@@ -253,9 +250,7 @@ class _Folder:
         values of several iterations before they combine them."""
         of_row, at = RowOf(row, start), b.apply("maximum", start, self.lo)
         at_once = CHAINS if self.writer.version.rows.along is Along.GROUPS else 1
-        inner = b.inner()
-        turn = inner.param("t", i64)
-        known = tuple(inner.param("s", atom.type) for atom in self.neutral)
+        inner, turn, known = b.iteration("t", self.neutral)
         found = [
             self._value(inner, of_row, at, inner.add(turn, index(k)), length)
             for k in range(at_once)
@@ -286,8 +281,7 @@ class _Folder:
         else all lanes along one row after the other. A sum of f32 in one lane has the error of
         NumPy's blocks of 128."""
         size = index(self.width)
-        group = b.inner()
-        base = group.param("r", i64)
+        group, base, _ = b.iteration("r")
         behind = group.apply("minimum", group.add(base, size), last)
         start = group.apply("maximum", self.rows.start(group, base), self.lo)
         elements = group.sub(self.rows.start(group, behind), start)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from flatweave import ops
 from flatweave.algorithms.long_folds import adds_floats
-from flatweave.base.dtypes import i64, u64
+from flatweave.base.dtypes import u64
 from flatweave.kernel_ir.host import Free, Trim
 from flatweave.kernel_ir.memory_ops import StoreInTurn
 from flatweave.kernel_ir.syntax import Load, Store, StoreCompact
@@ -229,9 +229,7 @@ class CombineSink(LoweredSink):
 
     def _join_on_host(self, sweep: HostSweep) -> None:
         lowering, host = sweep.lowering, sweep.lowering.host
-        inside = host.inner()
-        block = inside.param("b", i64)
-        state = [inside.param("s", atom.type) for atom in self.sink.neutral]
+        inside, block, state = host.iteration("b", self.sink.neutral)
         parts = [inside.emit(Load(buffer, block))[0] for buffer in self.partials]
         neutral = tuple(lowering.scope.scalar(atom) for atom in self.sink.neutral)
         fn, after = self.sink.fn, lowering.call(inside, self.sink.fn, [*state, *parts])

@@ -80,9 +80,7 @@ class RowElements:
             state, lo = self._in_chains(b, row, lo, hi)
         whole = b.apply("floordiv", b.sub(hi, lo), index(self.width))
         mid = b.add(lo, b.mul(whole, index(self.width)))
-        loop = b.inner()
-        i = loop.param("i", i64)
-        known = tuple(loop.param("s", atom.type) for atom in self.neutral)
+        loop, i, known = b.iteration("i", self.neutral)
         body = loop.close([i, *known], self._step(loop, row, i, known))
         state = b.emit(For(lo, mid, index(self.width), body, state))
         return self._rest(b, state, row, mid, hi)
@@ -91,9 +89,7 @@ class RowElements:
         """Whole steps of as many registers as do not wait for each other; and where they end."""
         step, states = index(CHAINS * self.width), self.neutral * CHAINS
         end = b.add(lo, b.round_down(b.sub(hi, lo), step))
-        loop = b.inner()
-        i = loop.param("i", i64)
-        known = tuple(loop.param("s", atom.type) for atom in states)
+        loop, i, known = b.iteration("i", states)
         out: list[Atom] = []
         for k, mine in enumerate(self._each_chain(known)):
             out.extend(self._step(loop, row, loop.add(i, index(k * self.width)), mine))
@@ -290,9 +286,7 @@ class RowFlags(RowElements):
     def fold(self, b: Builder, row: RowOf, lo: Atom, hi: Atom) -> State:
         """The elements from lo to hi of one row, inside of lanes."""
         mid = b.add(lo, b.round_down(b.sub(hi, lo), index(self.width)))
-        loop = b.inner()
-        i = loop.param("i", i64)
-        known = tuple(loop.param("s", atom.type) for atom in self.neutral)
+        loop, i, known = b.iteration("i", self.neutral)
         words = [loop.emit(Ballot(flag))[0] for flag in self._flags(loop, row, i)]
         every = constant((1 << self.width) - 1, u64)
         body = loop.close([i, *known], self._combine(loop, row, i, known, words, every))

@@ -193,8 +193,7 @@ class BlockRuns:
 
             return _in_turns(b, lo, hi, directly, one, turns)
         staged = b.emit(Shared(u16, CHUNK))[0]
-        inside = b.inner()
-        start = inside.param("c", i64)
+        inside, start, _ = b.iteration("c")
         stop = inside.apply("minimum", inside.add(start, index(CHUNK)), hi)
         self._stage(inside, digits, kernel, staged, start, stop)
 
@@ -242,8 +241,7 @@ def _clear(b: Builder, tally: Var, starts: Sequence[int], count: Atom) -> None:
     """tally[start ..] = 0 for each start, for `count` elements and up to a step more."""
     width = 16
     region = b.inner()
-    inside = region.inner()
-    k = inside.param("k", i64)
+    inside, k, _ = region.iteration("k")
     lane = inside.emit(Lane(k))[0]
     for start in starts:
         inside.emit(Store(tally, inside.add(lane, index(start)), Const(0, u32)))
@@ -345,8 +343,7 @@ class LaneRuns:
         hi = region.apply("minimum", region.add(lo, size), total)
         zero, count = index(0), kernel.capture(digits.count)
         for act, (start, stop) in zip(acts, ((zero, count), (lo, hi), (zero, count)), strict=False):
-            inside = region.inner()
-            k = inside.param("k", i64)
+            inside, k, _ = region.iteration("k")
             act(inside, k)
             region.emit(For(start, stop, index(1), inside.close([k], []), ()))
         kernel.body.emit(Lanes(self.lanes, region.close([], [])))

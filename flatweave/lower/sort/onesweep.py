@@ -105,8 +105,7 @@ class Sweeps:
         total, block = kernel.capture(self.total), b.emit(BlockIndex())[0]
         lo = b.mul(b.mul(block, tiles), held.size)
         hi = b.apply("minimum", b.add(lo, b.mul(tiles, held.size)), total)
-        inside = b.inner()
-        first = inside.param("first", i64)
+        inside, first, _ = b.iteration("first")
         count = inside.apply("minimum", held.size, inside.sub(hi, first))
         held.load(inside, first, count)
         self._tally(inside, digits, kernel, held, count, tally)
@@ -132,8 +131,7 @@ class Sweeps:
         def act(c: Builder, k: Atom, at: Atom, active: Atom | None) -> None:
             d = c.inner()
             keys = digits.keys_of(d, kernel, held.component(k))
-            e = d.inner()
-            t = e.param("t", i64)
+            e, t, _ = d.iteration("t")
             shift = e.add(least, e.mul(t, kernel.capture(width)))
             digit = e.cast(digits.digit_of(e, kernel, keys, shift), i64)
             place = e.add(e.mul(t, index(1 << self.bits)), digit)

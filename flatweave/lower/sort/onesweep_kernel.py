@@ -106,8 +106,7 @@ class Held:
         start = region.mul(self.warp, index(self.each * self.lanes))
         first = region.emit(Lane(start))[0]
         left = None if count is None else region.cast(region.sub(count, first), i32)
-        inside = region.inner()
-        k = inside.param("k", i64)
+        inside, k, _ = region.iteration("k")
         before = inside.mul(k, index(self.lanes))
         active = None if left is None else inside.apply("lt", inside.cast(before, i32), left)
         act(inside, k, inside.add(first, before), active)
@@ -196,8 +195,7 @@ class SweepKernel:
         """How many elements of the warp have each digit; the digits, so that no register holds one
         until elements are ranked."""
         region = self.b.inner()
-        clear = region.inner()
-        base = clear.param("base", i64)
+        clear, base, _ = region.iteration("base")
         at = clear.emit(Lane(self._of_warp(clear, base)))[0]
         clear.emit(Store(self.tally, at, ZERO))
         body = clear.close([base], [])

@@ -29,8 +29,7 @@ def scalar_loop(
     b: Builder, lo: Atom, hi: Atom, act: Callable[[Builder, Atom], None], step: int = 1
 ) -> None:
     """A loop of uniform code."""
-    inside = b.inner()
-    k = inside.param("k", i64)
+    inside, k, _ = b.iteration("k")
     act(inside, k)
     b.emit(For(lo, hi, index(step), inside.close([k], []), ()))
 

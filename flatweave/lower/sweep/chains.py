@@ -124,8 +124,7 @@ def _clear_on(host: Builder) -> Clear:
 
     def clear(words: Var, count: Atom, first: Atom) -> None:
         host.emit(Store(words, index(0), first))
-        inside = host.inner()
-        slot = inside.param("t", i64)
+        inside, slot, _ = host.iteration("t")
         inside.emit(Store(words, slot, NOTHING))
         host.emit(For(index(1), count, index(1), inside.close([slot], []), ()))
 

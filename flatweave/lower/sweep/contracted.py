@@ -24,7 +24,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from flatweave.algorithms.long_folds import chunk
-from flatweave.base.dtypes import i64
 from flatweave.base.records import record
 from flatweave.kernel_ir.syntax import Lane, Load, Store
 from flatweave.lower.sweep.contraction_cells import (
@@ -200,9 +199,7 @@ class Contracted:
         """A step of the fold, from the results of a register tile to the next ones."""
         cells, lane = self.cells, b.emit(Lane(base))[0]
         first, across = b.sub(rows[0], extent.rows[0]), b.sub(base, extent.lanes[0])
-        inside = b.inner()
-        k = inside.param("k", i64)
-        known = [inside.param("s", atom.type) for atom in cells.neutral * len(rows)]
+        inside, k, known = b.iteration("k", cells.neutral * len(rows))
         if self.packed_lanes is None:
             of_lane = cells.lane_values(inside, lane, k)
         else:

@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from math import prod
 
-from flatweave.base.dtypes import i64
 from flatweave.base.records import replace
 from flatweave.kernel_ir.syntax import Lane, Lanes, Load, Shared, Store
 from flatweave.kernel_ir.warp_ops import LoadTile
@@ -33,8 +32,7 @@ def loop(
     b: Builder, lo: Atom, hi: Atom, step: int | Atom, act: Callable[[Builder, Atom], None]
 ) -> None:
     """act at lo, lo + step, .. below hi."""
-    inside = b.inner()
-    i = inside.param("i", i64)
+    inside, i, _ = b.iteration("i")
     act(inside, i)
     by = index(step) if isinstance(step, int) else step
     b.emit(For(lo, hi, by, inside.close([i], []), ()))

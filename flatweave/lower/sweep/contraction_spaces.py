@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from flatweave.base.dtypes import i64
 from flatweave.kernel_ir.syntax import Lane, Lanes, Load, Shared, Store, Sync
 from flatweave.lower.schedule.tiling import stride_of
 from flatweave.lower.sweep.contracted import Contracted, Extent, others
@@ -154,9 +153,7 @@ class _OfFold(Contracted):
     def _fold_rows(self, b: Builder, extent: Extent, base: Atom, active: Atom | None) -> None:
         """The outer fold continues over the rows of a tile, in order."""
         before = self._totals(b, extent, base)
-        inside = b.inner()
-        row = inside.param("r", i64)
-        known = [inside.param("s", atom.type) for atom in before]
+        inside, row, known = b.iteration("r", before)
         if active is None:
             after = self._joined(inside, extent, base, row, known)
         else:
@@ -248,8 +245,7 @@ class _Turned:
         """act for the rows of the tile that this warp takes."""
         machine, width = self.writer.lowering.machine, self.writer.version.width
         warp, region = warp_index(b, machine), b.inner()
-        turn = region.inner()
-        k = turn.param("k", i64)
+        turn, k, _ = region.iteration("k")
         row = turn.add(turn.mul(k, index(machine.warps)), warp)
         for lane in range(0, self.side, width):
             act(turn, row, lane)

@@ -57,8 +57,7 @@ class WithHeadFlags:
     def block(self, b: Builder, lo: Atom, hi: Atom, state: State, step: Step) -> State:
         """Steps over the positions lo to hi; the accumulators are first in the state."""
         (before,) = self.rows.search_once(b, b.apply("maximum", b.sub(lo, index(1)), index(0)))[:1]
-        chunks = b.inner()
-        at = chunks.param("c", i64)
+        chunks, at, _ = b.iteration("c")
         row, *params = (chunks.param("s", atom.type) for atom in (before, *state))
         stop = chunks.apply("minimum", chunks.add(at, index(CHUNK)), hi)
         after = self._mark(chunks, at, stop, row)
@@ -86,8 +85,7 @@ class WithHeadFlags:
     def _clear(self, b: Builder) -> None:
         """Nothing is marked."""
         region = b.inner()
-        loop = region.inner()
-        g = loop.param("g", i64)
+        loop, g, _ = region.iteration("g")
         loop.emit(Store(self.flags, loop.emit(Lane(g))[0], FALSE))
         region.emit(For(index(0), index(CHUNK), index(LINE), loop.close([g], []), ()))
         b.emit(Lanes(LINE, region.close([], [])))

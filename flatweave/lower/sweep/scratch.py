@@ -11,7 +11,6 @@ of selected elements, the elements are counted first, and evaluated again when t
 
 from __future__ import annotations
 
-from flatweave.base.dtypes import i64
 from flatweave.kernel_ir.syntax import Lane, Lanes, Load, Shared, Store
 from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.machine.machine import WIDEST
@@ -48,8 +47,7 @@ class SingleEvaluation:
         assert scan.compact is not None
         k = scan.compact
         stop = b.add(start, count)
-        loop = b.inner()
-        line = loop.param("p", i64)
+        loop, line, _ = b.iteration("p")
         after = loop.apply("ge", line, start)
         whole = loop.apply("and", after, loop.apply("le", loop.add(line, index(LINE)), stop))
         inside, edge = loop.inner(), loop.inner()

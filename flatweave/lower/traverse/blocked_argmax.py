@@ -62,9 +62,7 @@ class Stretches:
     ) -> tuple[Atom, Atom]:
         """The part of lo to whole, all whole steps, with the result; b is outside any lanes."""
         region = b.inner()
-        loop = region.inner()
-        i = loop.param("i", i64)
-        best = [loop.param("s", atom.type) for atom in self._rest(self.neutral)]
+        loop, i, best = region.iteration("i", self._rest(self.neutral))
         kept = loop.param("k", self.number)
         found = self._stretch(loop, i, whole, call, values)
         chosen = call(loop, self._pair(best, found))
@@ -87,9 +85,7 @@ class Stretches:
     ) -> Sequence[Atom]:
         """The combined values of one chunk in each lane."""
         end = b.apply("minimum", b.add(i, index(self.length)), whole)
-        step = b.inner()
-        j = step.param("j", i64)
-        known = [step.param("s", atom.type) for atom in self._rest(self.neutral)]
+        step, j, known = b.iteration("j", self._rest(self.neutral))
         here = self._rest(values(step, j, self.width))
         turn = step.close([j, *known], self._rest(call(step, self._pair(known, here))))
         return b.emit(For(i, end, index(self.width), turn, self._rest(self.neutral)))
@@ -160,9 +156,7 @@ class InStretches:
         """Steps over those of the positions lo to hi that decide."""
         whole = self.stretches.whole(b, lo, hi)
         first, end = self.stretches.find(b, lo, whole, self.call, self.values)
-        turn = b.inner()
-        t = turn.param("t", i64)
-        params = tuple(turn.param("s", atom.type) for atom in state)
+        turn, t, params = b.iteration("t", state)
         found = turn.apply("eq", t, index(0))
         here = turn.apply("select", found, first, whole)
         there = turn.apply("select", found, end, hi)

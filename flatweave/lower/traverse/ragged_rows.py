@@ -127,9 +127,7 @@ class ByRow(AlongRows):
     def block(self, b: Builder, lo: Atom, hi: Atom, state: State, step: Step) -> State:
         """Steps over the positions lo to hi; the accumulators are first in the state."""
         first, behind = self.rows.between(b, lo, hi)
-        outer = b.inner()
-        row = outer.param("r", i64)
-        params = tuple(outer.param("s", atom.type) for atom in state)
+        outer, row, params = b.iteration("r", state)
         start = self.rows.start(outer, row)
         p_lo = outer.apply("maximum", start, lo)
         p_hi = outer.apply("minimum", self.rows.end(outer, row), hi)
@@ -257,8 +255,7 @@ class FillRows(AlongRows):
             step(c, replace(position, row=RowOf(row, start), aligned=False), ())
 
         fill(outer, p_lo)
-        more = outer.inner()
-        base = more.param("i", i64)
+        more, base, _ = outer.iteration("i")
         fill(more, base)
         second = self._second(outer, p_lo, p_hi)
         outer.emit(For(second, p_hi, index(self.width), more.close([base], []), ()))

@@ -349,9 +349,7 @@ class Blocked(Traversal):
         stride = b.mul(turns, width)
         region = b.inner()
         lane = region.emit(Lane(index(0)))[0]
-        inside = region.inner()
-        at = inside.param("i", i64)
-        params = tuple(inside.param("s", atom.type) for atom in neutral)
+        inside, at, params = region.iteration("i", neutral)
         square = Square(inside.add(lo, at), stride, self.width)
         first = inside.add(inside.mul(lane, stride), square.base)
         columns = self._loop if self.heavy else self._written_out
@@ -374,9 +372,7 @@ class Blocked(Traversal):
     def _loop(
         self, kernel: Builder, b: Builder, square: Square, first: Atom, state: State, step: TileStep
     ) -> State:
-        inside = b.inner()
-        column = inside.param("k", i64)
-        params = tuple(inside.param("s", atom.type) for atom in state)
+        inside, column, params = b.iteration("k", state)
         tile = InMemory(square, column, b, kernel, {})
         body = inside.close(
             [column, *params], step(inside, inside.add(first, column), tile, params)

@@ -106,8 +106,7 @@ def _reduced(
         for x, y, shape in zip(state, joined, shapes, strict=True)
     ]
     body = turn.close([left, *state], [half, *after])
-    test = b.inner()
-    size = test.param("left", i64)
+    test, size, _ = b.iteration("left")
     held = _state(test, size, init, shapes)
     more = test.close([size, *held], [test.apply("gt", size, index(1))])
     _, *last = b.emit(While(more, body, (rows, *init)))
@@ -134,8 +133,7 @@ def _scanned(
         for x, y, shape in zip(state, joined, shapes, strict=True)
     ]
     body = turn.close([by, *state], [turn.mul(by, index(2)), *after])
-    test = b.inner()
-    distance = test.param("d", i64)
+    test, distance, _ = b.iteration("d")
     held = _state(test, rows, init, shapes)
     more = test.close([distance, *held], [test.apply("lt", distance, rows)])
     _, *made = b.emit(While(more, body, (index(1), *init)))
