@@ -18,69 +18,65 @@ from flatweave.terms.traverse import lambdas_in, walk_lets
 # What the host program around the kernels does: memory, launches, failures.
 
 
+class HostAction(KernelOp):
+    """What the host does, whoever reads its result."""
+
+    __slots__ = ()
+    effect: ClassVar[bool] = True
+    stands = ON_HOST
+
+
 @op
-class Alloc(KernelOp):
+class Alloc(HostAction):
     """A fresh buffer of `count` elements, 64-byte aligned; `site` names the array in errors."""
 
     dtype: DType
     count: Atom
     site: int
-    effect: ClassVar[bool] = True
-    stands = ON_HOST
 
     def result_types(self) -> tuple[Type, ...]:
         return (BufferType(self.dtype),)
 
 
 @op
-class Adopt(KernelOp):
+class Adopt(HostAction):
     """A buffer of the caller's, which the program owns from here on where it is `donated`."""
 
     buffer: Var
     donated: Atom
-    effect: ClassVar[bool] = True
-    stands = ON_HOST
 
     def result_types(self) -> tuple[Type, ...]:
         return (self.buffer.type,)
 
 
 @op
-class Retain(KernelOp):
+class Retain(HostAction):
     """One more owner of a buffer."""
 
     buffer: Var
-    effect: ClassVar[bool] = True
-    stands = ON_HOST
 
 
 @op
-class Free(KernelOp):
+class Free(HostAction):
     """One owner less; without owners the memory goes back."""
 
     buffer: Var
-    effect: ClassVar[bool] = True
-    stands = ON_HOST
 
 
 @op
-class IsUnique(KernelOp):
+class IsUnique(HostAction):
     """Whether a buffer has one owner, so that it may be written in place."""
 
     buffer: Var
-    effect: ClassVar[bool] = True
-    stands = ON_HOST
     typed_as = (bool_,)
 
 
 @op
-class Trim(KernelOp):
+class Trim(HostAction):
     """Frees the memory after the first `count` elements."""
 
     buffer: Var
     count: Atom
-    effect: ClassVar[bool] = True
-    stands = ON_HOST
 
 
 @op
@@ -136,7 +132,7 @@ class Choice(Part):
 
 
 @op
-class Launch(KernelOp):
+class Launch(HostAction):
     """Runs a kernel on `grid` blocks; block b + 1 never starts before block b has.
 
     It is the first of `variants` whose condition holds, or else `kernel`: they take the same.
@@ -147,8 +143,6 @@ class Launch(KernelOp):
     args: tuple[Atom, ...]
     role: str = Role.PASS
     variants: tuple[Choice, ...] = ()
-    effect: ClassVar[bool] = True
-    stands = ON_HOST
 
     @property
     def roles(self) -> dict[str, str]:
@@ -166,7 +160,7 @@ class Launch(KernelOp):
 
 
 @op
-class Fail(KernelOp):
+class Fail(HostAction):
     """Ends the program with an error when `condition` holds."""
 
     condition: Atom
@@ -174,12 +168,10 @@ class Fail(KernelOp):
     site: int
     value: Atom
     extent: Atom
-    effect: ClassVar[bool] = True
-    stands = ON_HOST
 
 
 @op
-class CallHost(KernelOp):
+class CallHost(HostAction):
     """Calls a Python function, number `number` of the plan (`base/plan.py`).
 
     Its arguments are the values of the call, then the buffers that its results are written to.
@@ -187,8 +179,6 @@ class CallHost(KernelOp):
 
     number: int
     args: tuple[Atom, ...]
-    effect: ClassVar[bool] = True
-    stands = ON_HOST
 
 
 @op
@@ -205,11 +195,9 @@ class HasProducts(KernelOp):
 
 
 @op
-class Threads(KernelOp):
+class Threads(HostAction):
     """How many threads of a launch run at once (uniform i64; a host value)."""
 
-    effect: ClassVar[bool] = True
-    stands = ON_HOST
     typed_as = (i64,)
 
 

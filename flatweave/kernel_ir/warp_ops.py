@@ -24,14 +24,21 @@ from flatweave.terms.syntax import Atom, BufferType, Lambda, Type, Var, op, type
 # Flags of the lanes are counted, or are a set that is asked who is in it. All lanes take part.
 
 
+class Collective(KernelOp):
+    """What all lanes take part in; each gets a value of its own, unless all get one."""
+
+    __slots__ = ()
+    stands = IN_LANES
+    together = True
+    gives = BY_LANE
+
+
 @op
-class ReduceLanes(KernelOp):
+class ReduceLanes(Collective):
     """All lanes' values combined in lane order by an associative `fn` (uniform)."""
 
     fn: Lambda
     args: tuple[Atom, ...]
-    stands = IN_LANES
-    together = True
     gives = SAME
     typed_as = "args"
 
@@ -40,7 +47,7 @@ class ReduceLanes(KernelOp):
 
 
 @op
-class ScanLanes(KernelOp):
+class ScanLanes(Collective):
     """Inclusive prefixes over the lanes: lane l gets the values of lanes 0 to l combined.
 
     With a flag in `starts`, of the lanes from the last one at or below l where it holds.
@@ -50,9 +57,6 @@ class ScanLanes(KernelOp):
     neutral: tuple[Atom, ...]
     args: tuple[Atom, ...]
     starts: tuple[Atom, ...] = ()
-    stands = IN_LANES
-    together = True
-    gives = BY_LANE
     typed_as = "args"
 
     def misfits(self) -> Iterator[str]:
@@ -62,14 +66,11 @@ class ScanLanes(KernelOp):
 
 
 @op
-class ShiftLanes(KernelOp):
+class ShiftLanes(Collective):
     """Lane l gets the value of lane l - 1; lane 0 gets `fill` (uniform)."""
 
     fill: tuple[Atom, ...]
     args: tuple[Atom, ...]
-    stands = IN_LANES
-    together = True
-    gives = BY_LANE
     typed_as = "args"
 
     def misfits(self) -> Iterator[str]:
@@ -77,34 +78,28 @@ class ShiftLanes(KernelOp):
 
 
 @op
-class LastLane(KernelOp):
+class LastLane(Collective):
     """The values of the last lane (uniform)."""
 
     args: tuple[Atom, ...]
-    stands = IN_LANES
-    together = True
     gives = SAME
     typed_as = "args"
 
 
 @op
-class CountLanes(KernelOp):
+class CountLanes(Collective):
     """In how many lanes `flag` holds (uniform i64)."""
 
     flag: Atom
-    stands = IN_LANES
-    together = True
     gives = SAME
     typed_as = (i64,)
 
 
 @op
-class Ballot(KernelOp):
+class Ballot(Collective):
     """The set of lanes where `flag` holds (uniform u64): bit l for lane l, of at most 64."""
 
     flag: Atom
-    stands = IN_LANES
-    together = True
     gives = SAME
     typed_as = (u64,)
 
@@ -142,7 +137,7 @@ class SelectZero(KernelOp):
 
 
 @op
-class ReduceRows(KernelOp):
+class ReduceRows(Collective):
     """The rows of squares combined: of W lanes, lane l gets buffer[base + l * W + k] for k = 0 to
     W - 1, combined by an associative and commutative `fn`; `base` is uniform.
     """
@@ -150,9 +145,6 @@ class ReduceRows(KernelOp):
     fn: Lambda
     buffers: tuple[Var, ...]
     base: Atom
-    stands = IN_LANES
-    together = True
-    gives = BY_LANE
 
     def result_types(self) -> tuple[Type, ...]:
         return tuple(dtype_in(buffer) for buffer in self.buffers)
@@ -180,7 +172,7 @@ class ReduceRows(KernelOp):
 
 
 @op
-class ShuffleLanes(KernelOp):
+class ShuffleLanes(Collective):
     """Lane l gets the values of lane `source`, a number below that of the lanes in each of them.
 
     It is allowed in code of a thread, in a loop over as many threads as a warp has lanes.
@@ -189,8 +181,6 @@ class ShuffleLanes(KernelOp):
     args: tuple[Atom, ...]
     source: Atom
     stands = IN_LANES | {"thread"}
-    together = True
-    gives = BY_LANE
     typed_as = "args"
 
     def misfits(self) -> Iterator[str]:
@@ -207,14 +197,11 @@ class ShuffleLanes(KernelOp):
 
 
 @op
-class SwapLanes(KernelOp):
+class SwapLanes(Collective):
     """Lane l gets the values of lane l xor `mask`, which is less than the number of lanes."""
 
     mask: int
     args: tuple[Atom, ...]
-    stands = IN_LANES
-    together = True
-    gives = BY_LANE
     typed_as = "args"
 
     def misfits(self) -> Iterator[str]:
@@ -256,16 +243,13 @@ class LoadTile(KernelOp):
 
 
 @op
-class MatchLanes(KernelOp):
+class MatchLanes(Collective):
     """For each lane the set of the lanes that hold the same `number` (u32), of which only the
     lowest `bits` bits are looked at: bit l for lane l, of at most 32 (u32).
     """
 
     number: Atom
     bits: int
-    stands = IN_LANES
-    together = True
-    gives = BY_LANE
     typed_as = (u32,)
 
     def misfits(self) -> Iterator[str]:

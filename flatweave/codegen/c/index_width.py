@@ -16,6 +16,7 @@ keeps 64 bits.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 from flatweave.base.dtypes import DType, i64
 from flatweave.base.records import record
@@ -62,6 +63,7 @@ WIDE = Narrowed()
 """All integers have the bits that they say."""
 
 
+@lru_cache(maxsize=64)  # its text and its launch ask for it
 def narrowed(kernel: k.Kernel) -> Narrowed:
     """The integers of a kernel that take 32 bits, where a launch fits."""
     ranges = Ranges(kernel)

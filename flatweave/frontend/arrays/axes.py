@@ -56,8 +56,7 @@ def along(
     first = arrays[0]
     kept = [axis for axis in range(first.ndim) if axis not in axes]
     shape = [first.extents[axis] for axis in axes]
-    total = extents.product(shape)
-    extents.known_extent(total)
+    total = extents.known_extent(extents.product(shape))
     if not kept:
         flat = arrays if first.ndim == 1 else [emit(Reshape(x.atom, (total,)))[0] for x in arrays]
         results = reduction(list(flat))

@@ -61,9 +61,7 @@ def masked(array: Tracer, mask: Tracer) -> Tracer:
 
 
 def _total(shape: Sequence[Atom]) -> Atom:
-    total = extents.product(shape)
-    extents.known_extent(total)
-    return total
+    return extents.known_extent(extents.product(shape))
 
 
 def check_extents(array: Tracer, mask: Tracer, first: int) -> None:
@@ -154,8 +152,7 @@ def _places(mask: Tracer) -> list[Tracer]:
 
     def along(axis: int) -> Tracer:
         def place(k: Atom) -> Tracer:
-            number = read(numbers, (k,)).atom
-            extents.known_natural(number)
+            number = extents.known_natural(read(numbers, (k,)).atom)
             return tracer_of(unravel(number, mask.extents)[axis])
 
         return generated(numbers.extents, place, "k")[0]

@@ -71,9 +71,7 @@ def read_atom(index: Tracer) -> Atom:
     text = check_message(NO_PLACE, [], CLIP)
     if isinstance(index.atom, Const):
         must_be_a_place(int(index.atom.value))
-    result = counted_in_i64(index.atom, PLACE, text)
-    extents.known_natural(result)
-    return result
+    return extents.known_natural(counted_in_i64(index.atom, PLACE, text))
 
 
 def must_be_a_place(index: Any) -> None:

@@ -292,8 +292,7 @@ class _Blocks:
     def totals(self) -> list[Tracer]:
         """Each block combined."""
         shape, length = list(self.arrays[0].extents), self.arrays[0].extents[self.axis]
-        blocks = extents.floordiv(extents.add(length, MORE), SIZE)
-        extents.known_extent(blocks)
+        blocks = extents.known_extent(extents.floordiv(extents.add(length, MORE), SIZE))
         shape[self.axis] = blocks
 
         def total(*at: Atom) -> list[Tracer]:

@@ -82,8 +82,7 @@ def reshaped(array: Tracer, wanted: Sequence[Atom]) -> Tracer:
     if free:
         others = extents.product([e for i, e in enumerate(shape) if i not in free])
         _check_one_answer(others)
-        found = extents.floordiv(total, others)
-        extents.known_extent(found)
+        found = extents.known_extent(extents.floordiv(total, others))
         shape[free[0]] = found
         if tuple(shape) == array.extents:
             return array
@@ -103,8 +102,7 @@ def raveled(array: Tracer) -> Tracer:
     """The elements in row-major order along one axis."""
     if array.ndim == 1:
         return array
-    total = extents.product(array.extents)
-    extents.known_extent(total)
+    total = extents.known_extent(extents.product(array.extents))
     return reshaped(array, [total])
 
 

@@ -75,8 +75,7 @@ def along(who: str, xs: Any, key: Key, descending: bool, axis: Any) -> Array:
         return METHODS[who](xs, key, descending)
     order = [a for a in range(first.ndim) if a != number] + [number]
     shape = [first.extents[a] for a in order]
-    rows = product(shape[:-1])
-    extents.known_extent(rows)
+    rows = extents.known_extent(product(shape[:-1]))
     flat = [reshaped(transposed(x, order), [rows, shape[-1]]) for x in leaves]
     found = METHODS["map"](lambda row: METHODS[who](row, key, descending), unflatten(tree, flat))
 

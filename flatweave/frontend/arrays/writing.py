@@ -102,8 +102,7 @@ class Writes:
         """The destinations as rank-1 arrays."""
         if len(self.shape) == 1:
             return self.dest
-        total = extents.product(self.shape)
-        extents.known_extent(total)
+        total = extents.known_extent(extents.product(self.shape))
         return [emit(Reshape(x.atom, (total,)))[0] for x in self.dest]
 
     def flat_writes(self) -> tuple[Tracer, list[Tracer]]:
@@ -111,8 +110,7 @@ class Writes:
         whole = (*self.places, *self.rest)
         if len(whole) == 1 and len(self.shape) == 1:
             return self._rank_one(whole)
-        total = extents.product(whole)
-        extents.known_extent(total)
+        total = extents.known_extent(extents.product(whole))
 
         def one(k: Atom) -> list[Tracer]:
             at = unravel(k, whole) if whole else []

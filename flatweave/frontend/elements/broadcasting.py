@@ -205,9 +205,7 @@ def met(
         fits = scope.apply("or", fits, scope.apply("eq", extent, ONE))
     check(fits, "same", (a, b), check_message(message, origins, remedy))
     if units == [a, b]:
-        common = extents.select(scope.apply("eq", a, ONE), b, a)
-        extents.known_extent(common)
-        return common
+        return extents.known_extent(extents.select(scope.apply("eq", a, ONE), b, a))
     return b if units == [a] else a
 
 

@@ -82,8 +82,7 @@ def bind_state(inside: Scope, slots: Sequence[Slot]) -> tuple[list[Var], list[Tr
         shape: list[Atom] = []
         for extent in slot.shape:
             if extent is None:
-                var = inside.bind("n", i64)
-                extents.known_extent(var)
+                var = extents.known_extent(inside.bind("n", i64))
                 params.append(var)
                 shape.append(var)
             else:

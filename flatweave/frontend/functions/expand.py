@@ -94,8 +94,7 @@ def _even(size: int, count: Atom, who: str) -> tuple[Located, Atom]:
     each, most = index(max(size, 1)), index((2**63 - 1) // max(size, 1))
     fits = current().apply("le", count, most)
     check(fits, OVERFLOW, (most,), sizes_overflow(who))
-    total = extents.mul(count, index(size))
-    extents.known_natural(total)
+    total = extents.known_natural(extents.mul(count, index(size)))
 
     def located(p: Atom) -> tuple[Atom, Atom]:
         source = extents.floordiv(p, each)
@@ -161,12 +160,10 @@ def expand(
     found: list[Any] = []
 
     def body(inside: Scope, params: tuple[Var, ...]) -> list[Atom]:
-        p = params[0]
-        extents.known_natural(p)
+        p = extents.known_natural(params[0])
         inside.trace.bounds[p] = total
         s, start = located(p)
-        i = extents.sub(p, start)
-        extents.known_natural(i)
+        i = extents.known_natural(extents.sub(p, start))
         if is_irregular(xs):
             (x,) = rows.at(s)
         else:

@@ -231,8 +231,7 @@ def _check_offsets(offsets: Tracer, total: Atom) -> None:
     need(scope.apply("ge", length, ONE), NO_OFFSET)
     first = read(offsets, (ZERO,)).atom
     need(scope.apply("eq", first, ZERO), FIRST, first)
-    count = extents.sub(length, ONE)
-    extents.known_extent(count)
+    count = extents.known_extent(extents.sub(length, ONE))
 
     def own(i: Atom) -> Atom:
         behind = read(offsets, (extents.add(i, ONE),)).atom

@@ -238,8 +238,7 @@ def _at_each(rows: Ragged, places: Tracer, rest: Sequence[Any]) -> object:
     if len(shape) > 1:
         raise no_rank_one(next(array for array in [places, *others] if array.ndim > 1))
     width = shape[0]
-    total = extents.product((count, width))
-    extents.known_extent(total)
+    total = extents.known_extent(extents.product((count, width)))
     arrays = [broadcast_to(array, shape) for array in [places, *others]]
 
     def one(p: Atom) -> list[Tracer]:
@@ -287,8 +286,7 @@ def _positions(rows: Ragged, numbers: Tracer, places: Tracer) -> Tracer:
     )  # fmt: skip
 
     def position(*at: Atom) -> Tracer:
-        number = read_stretched(numbers, at).atom
-        extents.known_natural(number)
+        number = extents.known_natural(read_stretched(numbers, at).atom)
         start = read(offsets, (number,)).atom
         length = sub(read(offsets, (add(number, ONE),)).atom, start)
         scope, given = current(), read_atom(read_stretched(places, at))
@@ -300,9 +298,7 @@ def _positions(rows: Ragged, numbers: Tracer, places: Tracer) -> Tracer:
             "and", scope.apply("ge", place, ZERO), scope.apply("lt", place, length)
         )
         check(fits, ROW, (given, number), message)
-        found = add(start, place)
-        extents.known_natural(found)
-        return tracer_of(found)
+        return tracer_of(extents.known_natural(add(start, place)))
 
     return generated(shape, position, "k")[0]
 
@@ -318,8 +314,7 @@ def taken(values: object, positions: Tracer) -> object:
 
     def at_position(x: Tracer) -> Callable[..., Tracer]:
         def one(*at: Atom) -> Tracer:
-            place = read(positions, at[:rank]).atom
-            extents.known_natural(place)
+            place = extents.known_natural(read(positions, at[:rank]).atom)
             return read(x, (place, *at[rank:]))
 
         return one
@@ -335,23 +330,18 @@ def _within(rows: Ragged, part: slice) -> Ragged:
     old = as_tracer(rows.offsets)
 
     def length_of(i: Atom) -> Atom:
-        length = sub(read(old, (add(i, ONE),)).atom, read(old, (i,)).atom)
-        extents.known_natural(length)
-        return length
+        return extents.known_natural(sub(read(old, (add(i, ONE),)).atom, read(old, (i,)).atom))
 
     count = row_count(old)
     kept = generated((count,), lambda i: tracer_of(sliced(part, length_of(i)).length))[0]
     offsets = offsets_from(kept, may_overflow=False)
-    total = read(offsets, (count,)).atom
-    extents.known_extent(total)
+    total = extents.known_extent(read(offsets, (count,)).atom)
 
     def position(p: Atom) -> Tracer:
         i, start = locate(offsets, 1, p)
         own = sliced(part, length_of(i))
         place = add(own.start, mul(sub(p, start), own.step))
-        found = add(read(old, (i,)).atom, place)
-        extents.known_natural(found)
-        return tracer_of(found)
+        return tracer_of(extents.known_natural(add(read(old, (i,)).atom, place)))
 
     return Ragged.made(taken(rows.values, generated((total,), position, "p")[0]), offsets)
 

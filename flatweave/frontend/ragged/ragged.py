@@ -313,9 +313,7 @@ def _described(rows: Ragged) -> str:
 
 def row_count(offsets: Tracer) -> Atom:
     """The number of rows."""
-    count = sub(offsets.extents[0], ONE)
-    extents.known_extent(count)
-    return count
+    return extents.known_extent(sub(offsets.extents[0], ONE))
 
 
 def _host_lengths(rows: Ragged) -> object:

@@ -68,8 +68,7 @@ def _side_by_side(parts: Sequence[Ragged]) -> Ragged:
         extents.known_natural(found)
         return tracer_of(found)
 
-    total = mul(count, width)
-    extents.known_extent(total)
+    total = extents.known_extent(mul(count, width))
     turned = gathered(concat_rows(parts, 0), generated((total,), number)[0])
     ends = as_tracer(turned.offsets)
     offsets = generated((add(count, ONE),), lambda i: read(ends, (mul(i, width),)))[0]

@@ -122,8 +122,7 @@ def columns(rows: Ragged, axes: Sequence[int]) -> Columns:
 
     def of_first(p: Atom) -> list[Tracer]:
         i, start = locate(outer, 1, p)
-        place = sub(p, start)
-        extents.known_natural(place)
+        place = extents.known_natural(sub(p, start))
         return [tracer_of(atom) for atom in ((place, i) if over_all else (i, place))]
 
     of, numbers = generated((value_count(rows),), of_first, "p")

@@ -161,10 +161,8 @@ def _part(values: object, start: Atom, length: Atom) -> object:
 def _span(rows: Ragged, first: Atom, count: Atom) -> Ragged:
     """So many rows from row `first`."""
     offsets = as_tracer(rows.offsets)
-    start = read(offsets, (first,)).atom
-    extents.known_natural(start)
-    length = sub(read(offsets, (add(first, count),)).atom, start)
-    extents.known_extent(length)
+    start = extents.known_natural(read(offsets, (first,)).atom)
+    length = extents.known_extent(sub(read(offsets, (add(first, count),)).atom, start))
 
     def own(i: Atom) -> Tracer:
         return tracer_of(sub(read(offsets, (add(first, i),)).atom, start))
@@ -198,8 +196,7 @@ def _slice(rows: Ragged, part: slice) -> Ragged:
         return gathered(rows, numbers)
     count = row_count(as_tracer(rows.offsets))
     least = combine_lambda(lambda a, b: [apply("minimum", a, b)], [numbers.element])
-    first = emit(Reduce(least, (count,), (numbers.atom,)))[0].atom
-    extents.known_natural(first)
+    first = extents.known_natural(emit(Reduce(least, (count,), (numbers.atom,)))[0].atom)
     return _span(rows, first, numbers.extents[0])
 
 
@@ -208,22 +205,18 @@ def gathered(rows: Ragged, numbers: Tracer, may_repeat: bool = False) -> Ragged:
     old = as_tracer(rows.offsets)
 
     def length_of(k: Atom) -> Tracer:
-        number = read(numbers, (k,)).atom
-        extents.known_natural(number)
+        number = extents.known_natural(read(numbers, (k,)).atom)
         length = sub(read(old, (add(number, ONE),)).atom, read(old, (number,)).atom)
         extents.known_natural(length)
         return tracer_of(length)
 
     offsets = offsets_from(generated(numbers.extents, length_of)[0], may_repeat)
-    total = read(offsets, (numbers.extents[0],)).atom
-    extents.known_extent(total)
+    total = extents.known_extent(read(offsets, (numbers.extents[0],)).atom)
 
     def place(p: Atom) -> Atom:
         k, start = locate(offsets, 1, p)
         number = read(numbers, (k,)).atom
-        found = add(read(old, (number,)).atom, sub(p, start))
-        extents.known_natural(found)
-        return found
+        return extents.known_natural(add(read(old, (number,)).atom, sub(p, start)))
 
     if isinstance(rows.values, Ragged):
         inner = generated((total,), lambda p: tracer_of(place(p)))[0]

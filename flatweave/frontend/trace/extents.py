@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import permutations
-from typing import Any
+from typing import Any, TypeVar
 
 from flatweave.base.dtypes import i64
 from flatweave.base.errors import NegativeExtentError, ShapeError
@@ -21,6 +21,7 @@ from flatweave.terms.syntax import Atom, Const, Var
 
 ZERO, ONE = index(0), index(1)
 NEGATIVE = "negative_extent"
+A = TypeVar("A", bound=Atom)
 
 
 def add(a: Atom, b: Atom) -> Atom:
@@ -84,17 +85,19 @@ def product(extents: Sequence[Atom]) -> Atom:
     return total
 
 
-def known_natural(atom: Atom) -> None:
+def known_natural(atom: A) -> A:
     """Remember that an i64 is not negative."""
     if isinstance(atom, Var):
         current().natural.add(atom)
+    return atom
 
 
-def known_extent(atom: Atom) -> None:
+def known_extent(atom: A) -> A:
     """Remember that an i64 is the extent of an array that exists."""
+    known_natural(atom)
     if isinstance(atom, Var):
-        current().natural.add(atom)
         current().extents.add(atom)
+    return atom
 
 
 def known_part(part: Atom, whole: Atom, cut: Any, *, is_first: bool) -> None:

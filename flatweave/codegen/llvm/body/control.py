@@ -176,8 +176,7 @@ def _guarded(e: Emitter, body: Lambda, mask: str) -> list[Held]:
         for held, atom in zip(inner.run(body), body.results, strict=True)
     ]
     end = code.block
-    code.jump(after)
-    code.label(after)
+    code.enter(after)
     return [
         Held(VARYING, code.phi(kind, [(text, end), ("zeroinitializer", before)]))
         for text, kind in zip(texts, _vector_types(e, body.results), strict=True)

@@ -157,8 +157,7 @@ def _is_uniform(e: Emitter, op: While) -> bool:
 def _plain_while(e: Emitter, op: While, state: _State) -> None:
     code = e.code
     head, turn, done = code.names("while", "turn", "done")
-    code.jump(head)
-    code.label(head)
+    code.enter(head)
     hole = code.hole()
     test = e.inside().run(op.condition, state.held)[0]
     code.branch(test.text, turn, done)
@@ -175,8 +174,7 @@ def _plain_while(e: Emitter, op: While, state: _State) -> None:
 def _masked_while(e: Emitter, op: While, state: _State) -> None:
     code = e.code
     head, turn, done = code.names("while", "turn", "done")
-    code.jump(head)
-    code.label(head)
+    code.enter(head)
     hole = code.hole()
     live = code.fresh("live")
     tester = e.inside(live)
@@ -199,8 +197,7 @@ def _selecting_while(e: Emitter, op: While, state: _State) -> None:
     from block to block, and unpacks them, in some 20 instructions."""
     code = e.code
     head, done = code.names("while", "done")
-    code.jump(head)
-    code.label(head)
+    code.enter(head)
     hole = code.hole()
     inner = e.turn()
     look(inner, 1 + cost_of(e.made, op.condition, op.body))
@@ -255,8 +252,7 @@ def _counted(e: Emitter, op: For, init: Sequence[Held]) -> Sequence[Held]:
     shapes = [lo.shape, *(e.shape(param) for param in params[1:])]
     state = _State(e, params, [lo, *init], shapes)
     head, turn, done = code.names("for", "turn", "done")
-    code.jump(head)
-    code.label(head)
+    code.enter(head)
     hole = code.hole()
     i = state.held[0].text
     less = "slt" if dtype.is_signed else "ult"
@@ -287,8 +283,7 @@ def _masked_for(e: Emitter, op: For, dtype: DType, init: Sequence[Held]) -> Sequ
     counter = _State(e, op.body.params[:1], [lo], [counting])
     state = _State(e, op.body.params[1:], init, [VARYING] * len(init))
     head, turn, done = code.names("for", "turn", "done")
-    code.jump(head)
-    code.label(head)
+    code.enter(head)
     hole = code.hole()
     i = counter.held[0]
     below = emit_scalar(code, "lt", dtype, e.width, [e.lanes(i, dtype), e.lanes(hi, dtype)])

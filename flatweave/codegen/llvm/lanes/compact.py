@@ -42,8 +42,7 @@ def store_looked_up(e: Emitter, targets: Sequence[Blocked], base: str, keep: str
     code.line(f"store {vec(u8, e.width)} {_places(e, registers, keep)}, ptr {kept}, align 64")
     before, (head,) = code.block, code.names("turn")
     done = code.names("stored")[0]
-    code.jump(head)
-    code.label(head)
+    code.enter(head)
     hole, at = code.hole(), code.fresh("at")
     there = code.let(f"load {vec(u8, inner.width)}, ptr {element(e, kept, u8, at)}, align 1")
     for target in targets:
@@ -135,8 +134,7 @@ def _store_kept(
     code.declare("i64 @llvm.cttz.i64(i64, i1)")
     before = code.block
     head, turn = code.names("kept", "lane")
-    code.jump(head)
-    code.label(head)
+    code.enter(head)
     hole, left, at = code.hole(), code.fresh("left"), code.fresh("at")
     code.branch(code.let(f"icmp eq i64 {left}, 0"), done, turn)
     code.label(turn)

@@ -77,8 +77,7 @@ def _near_or_far(
     code.label(far)
     gathered = _gathered(e.inside(), buffer, kept, base, offsets)
     from_far = code.block
-    code.jump(done)
-    code.label(done)
+    code.enter(done)
     return code.phi(vec(kept, e.width), [(permuted, from_near), (gathered, from_far)])
 
 

@@ -76,8 +76,7 @@ def _active_lanes(
     code.declare(f"{bits} @llvm.cttz.{bits}({bits}, i1)")
     all_bits = e.mask_bits(e.mask)
     before, (turn, done) = code.block, code.names("lane", "done")
-    code.jump(turn)
-    code.label(turn)
+    code.enter(turn)
     hole = code.hole()
     left, total = code.fresh("left"), code.fresh("total")
     lane = code.let(f"call {bits} @llvm.cttz.{bits}({bits} {left}, i1 true)")
@@ -139,8 +138,7 @@ def swap(
 ) -> str:
     """A compare-and-swap loop that begins with `first` as the expected value; the old value."""
     before, (turn, done) = code.block, code.names("swap", "done")
-    code.jump(turn)
-    code.label(turn)
+    code.enter(turn)
     hole = code.hole()
     seen = code.fresh("seen")
     pair = code.let(
@@ -218,8 +216,7 @@ def _each_lane(e: Emitter, index: Atom, values: Sequence[Atom], act: Act) -> Non
     vectors = [(e.vector(atom), scalar_type(atom.type)) for atom in (index, *values)]
     all_lanes = e.mask_bits(e.mask)
     before, (turn, done) = code.block, code.names("lane", "done")
-    code.jump(turn)
-    code.label(turn)
+    code.enter(turn)
     hole = code.hole()
     left = code.fresh("left")
     lane = code.let(f"call {bits} @llvm.cttz.{bits}({bits} {left}, i1 true)")
@@ -300,8 +297,7 @@ def _take(e: Emitter, lock: str) -> None:
     code.declare("void @fw_backoff(i64) nounwind")
     turn, wait, held = code.names("try", "wait", "held")
     before = code.block
-    code.jump(turn)
-    code.label(turn)
+    code.enter(turn)
     hole = code.hole()
     number = code.fresh("attempt")
     was = code.let(f"atomicrmw xchg ptr {lock}, i32 1 acquire, align 4")

@@ -257,6 +257,11 @@ class Code(Body):
         """End this block by going to another."""
         self.line(f"br label %{target}")
 
+    def enter(self, label: str) -> None:
+        """End this block by going to the next one, which begins here."""
+        self.jump(label)
+        self.label(label)
+
     def branch(self, condition: str, then: str, other: str) -> None:
         """End this block by going to one of two."""
         self.line(f"br i1 {condition}, label %{then}, label %{other}")

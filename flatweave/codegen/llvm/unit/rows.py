@@ -234,8 +234,7 @@ def _emit_launch(symbols: Mapping[str, str], e: Emitter, let: Let, op: Launch) -
         code.jump(after)
         code.label(other)
     _emit_blocks(e, symbols[op.kernel], args, grid)
-    code.jump(after)
-    code.label(after)
+    code.enter(after)
     failed = code.let("load i64, ptr %ctx, align 8")
     cancelled = code.let(f"load i64, ptr {host.slot(e, '%ctx', host.CANCEL_SLOT)}, align 8")
     either = code.let(f"or i64 {failed}, {cancelled}")
@@ -247,8 +246,7 @@ def _emit_blocks(e: Emitter, symbol: str, args: str, grid: str) -> None:
     code = e.code
     head, turn, done = code.names("blocks", "block", "done")
     before = code.block
-    code.jump(head)
-    code.label(head)
+    code.enter(head)
     hole, block = code.hole(), code.fresh("block")
     code.branch(code.let(f"icmp slt i64 {block}, {grid}"), turn, done)
     code.label(turn)
