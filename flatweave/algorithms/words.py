@@ -11,6 +11,7 @@ from flatweave.kernel_ir.arrays import Values, choose
 from flatweave.kernel_ir.memory_ops import LoadWhole, StoreWhole
 from flatweave.kernel_ir.syntax import Acquire, Load, Release, Store
 from flatweave.terms.build import Builder, index
+from flatweave.terms.rules import scalar_type
 from flatweave.terms.syntax import Atom, Var, constant
 
 # --------------------------------------------------------------------------------------------------
@@ -122,8 +123,7 @@ class Words:
 
 def _bits(b: Builder, value: Atom) -> Atom:
     """The bits of a scalar, in a word."""
-    dtype = value.type
-    assert isinstance(dtype, DType)
+    dtype = scalar_type(value)
     if dtype.is_float:
         return b.cast(b.apply("bits", value), u64)
     return b.cast(value if dtype is bool_ else b.cast(value, as_dtype(f"u{dtype.bits}")), u64)

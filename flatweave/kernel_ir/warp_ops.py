@@ -25,7 +25,7 @@ from flatweave.terms.syntax import Atom, BufferType, Lambda, Type, Var, op, type
 
 
 class Collective(KernelOp):
-    """What all lanes take part in; each gets a value of its own, unless all get one."""
+    """An operation of all lanes of a warp, whose result differs between them."""
 
     __slots__ = ()
     stands = IN_LANES

@@ -26,6 +26,7 @@ from flatweave.kernel_ir.op import KernelOp
 from flatweave.kernel_ir.syntax import Lanes, Load, Store, StoreCompact, Sync
 from flatweave.terms.build import Builder
 from flatweave.terms.control import Apply, For, If, While
+from flatweave.terms.rules import scalar_type
 from flatweave.terms.syntax import Atom, BufferType, Const, Lambda, Let, Op, Var, constant
 from flatweave.terms.traverse import Substitution, free_vars, lambdas_in, walk_lets
 
@@ -253,7 +254,7 @@ def _emit_if(
     then = b.inner()
     e.body(then, lets)
     found = [e.renaming.atom(var) for var in wanted]
-    zeros = [constant(0, _dtype(var)) for var in wanted]
+    zeros = [constant(0, scalar_type(var)) for var in wanted]
     op = If(active, then.close([], found), Lambda((), (), tuple(zeros)))
     e.renaming.mapping.update(zip(wanted, b.emit(op), strict=True))
 
@@ -291,8 +292,3 @@ def _emit_meeting(e: Emitter, b: Builder, let: Let, active: Atom) -> None:
 
 def _is_known(op: For) -> bool:
     return all(isinstance(atom, Const) for atom in (op.lo, op.hi, op.step))
-
-
-def _dtype(var: Var) -> DType:
-    assert isinstance(var.type, DType)
-    return var.type

@@ -16,6 +16,7 @@ from flatweave.scalar.ops import TABLE, identity
 from flatweave.terms.batch import Env, Value
 from flatweave.terms.control import Apply
 from flatweave.terms.operators import component_functions
+from flatweave.terms.rules import scalar_type
 from flatweave.terms.syntax import Const, Lambda, Var, constant
 from flatweave.terms.traverse import free_vars, walk_lets
 
@@ -128,8 +129,7 @@ def extreme_neutral(fn: Lambda) -> tuple[Const, ...]:
 
 def _extreme(param: Var, greatest: bool) -> Const:
     """The least or the greatest value of a parameter's type."""
-    dtype = param.type
-    assert isinstance(dtype, DType)
+    dtype = scalar_type(param)
     return constant(dtype.high if greatest else dtype.low, dtype)
 
 
@@ -158,8 +158,7 @@ def _compared(fn: Lambda) -> list[Var] | None:
 
 def _in_any_order(param: Var, count: int) -> Value:
     """Values that `count` numbers take in any order, some of them equal; and NaN."""
-    dtype = param.type
-    assert isinstance(dtype, DType)
+    dtype = scalar_type(param)
     if dtype is bool_:
         return np.array([False, True])
     numbers = np.arange(count).astype(dtype.numpy)
@@ -204,8 +203,7 @@ def may_commute(fn: Lambda) -> bool:
 
 def _samples(rng: np.random.Generator, param: Var) -> Value:
     """Values of a parameter that are seldom equal."""
-    dtype = param.type
-    assert isinstance(dtype, DType)
+    dtype = scalar_type(param)
     if dtype.is_float:
         return rng.standard_normal(SAMPLES).astype(dtype.numpy)
     if dtype is bool_:

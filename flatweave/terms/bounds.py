@@ -9,6 +9,7 @@ from typing import Generic, NamedTuple, TypeVar
 
 from flatweave.base.dtypes import DType, bool_
 from flatweave.terms.control import Apply, Cast
+from flatweave.terms.rules import scalar_type
 from flatweave.terms.syntax import Atom, Const, Op, Var
 
 # Sums of integers: terms, how often each is added, and a constant.
@@ -94,8 +95,7 @@ def bounds_of(made: Mapping[Var, Op], atom: Atom, depth: int = DEPTH) -> Bounds:
     """What is known of an integer, or a bool, from the operations that made it."""
     if isinstance(atom, Const):
         return Bounds(int(atom.value), int(atom.value))
-    dtype = atom.type
-    assert isinstance(dtype, DType)
+    dtype = scalar_type(atom)
     whole, op, found = bounds_of_dtype(dtype), made.get(atom), None
     if depth and isinstance(op, Cast) and not _is_float(op.arg):
         found = bounds_of(made, op.arg, depth - 1)

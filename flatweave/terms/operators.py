@@ -9,6 +9,7 @@ from flatweave.base.dtypes import DType, f32, f64
 from flatweave.scalar.ops import TABLE
 from flatweave.terms.build import Builder
 from flatweave.terms.control import Apply, Cast
+from flatweave.terms.rules import scalar_type
 from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Let, Op, Part, Type, Var
 
 # Whether two functions do the same: they differ in the names of what they bind, and in no more.
@@ -139,7 +140,7 @@ def undone(b: Builder, steps: Sequence[Let], value: Atom) -> Atom:
     for let in reversed(steps):
         match let.op:
             case Cast(arg=arg):
-                value = b.cast(value, _dtype(arg))
+                value = b.cast(value, scalar_type(arg))
             case Apply(fn="sub", args=(Const() as high, _)):
                 value = b.apply("sub", high, value)
             case Apply(fn="sub", args=(_, low)):
@@ -153,7 +154,7 @@ def keep_order(steps: Sequence[Let]) -> bool:
     """Whether keys are those of signed integers: their bits with the sign inverted."""
     match [let.op for let in steps]:
         case [Cast(dtype=unsigned, arg=arg), Apply(fn="xor" | "sub", args=(_, Const() as high))]:
-            kind = _dtype(arg)
+            kind = scalar_type(arg)
             same_bits = kind.kind == "i" and kind.bits == unsigned.bits
             return same_bits and int(high.value) == 1 << (kind.bits - 1)
     return False
@@ -163,19 +164,14 @@ def _can_be_undone(let: Let, value: Atom) -> bool:
     """Whether a step takes `value`, and every result is that of one value."""
     match let.op:
         case Cast(dtype=dtype, arg=arg):
-            whole = not dtype.is_float and not _dtype(arg).is_float
-            return arg == value and whole and dtype.bits >= _dtype(arg).bits
+            whole = not dtype.is_float and not scalar_type(arg).is_float
+            return arg == value and whole and dtype.bits >= scalar_type(arg).bits
         case Apply(fn="bits" | "ones_complement", args=args):
             return args == (value,)
         case Apply(fn="sub", args=args):
-            wraps = value in args and not _dtype(value).is_float
+            wraps = value in args and not scalar_type(value).is_float
             return wraps and any(isinstance(arg, Const) for arg in args)
     return False
-
-
-def _dtype(atom: Atom) -> DType:
-    assert isinstance(atom.type, DType)
-    return atom.type
 
 
 # Sums of f32 that go a long way are carried as f64, so that their errors do not grow.

@@ -29,6 +29,7 @@ from flatweave.frontend.values.scope import current
 from flatweave.ops import Filter, Map, Reduce, Scan
 from flatweave.scalar import ops as scalars
 from flatweave.terms.control import Apply, Cast
+from flatweave.terms.rules import scalar_type
 from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Var, constant
 from flatweave.terms.traverse import Substitution
 
@@ -189,15 +190,10 @@ def _scan_wide_rows(
 
 def _identity(fn: Lambda) -> list[Atom] | None:
     """For each part the value that changes no element, where each is combined by one function."""
-    found = [scalars.identity(combined_by(fn, k), _dtype(r)) for k, r in enumerate(fn.results)]
+    found = [scalars.identity(combined_by(fn, k), scalar_type(r)) for k, r in enumerate(fn.results)]
     if any(value is None for value in found):
         return None
-    return [constant(v, _dtype(r)) for v, r in zip(found, fn.results, strict=True)]
-
-
-def _dtype(atom: Atom) -> DType:
-    assert isinstance(atom.type, DType)
-    return atom.type
+    return [constant(v, scalar_type(r)) for v, r in zip(found, fn.results, strict=True)]
 
 
 def _scan_from_identity(

@@ -54,6 +54,7 @@ from flatweave.frontend.values.tree import LEAF, Node, Tree, flatten, map_leaves
 from flatweave.ops import Check, Map
 from flatweave.scalar.ops import SYMBOLS
 from flatweave.terms.build import index
+from flatweave.terms.rules import scalar_type
 from flatweave.terms.syntax import Atom, Const, Op, Var, constant
 
 EXACT = 53
@@ -74,8 +75,7 @@ def narrowed(x: Tracer, dtype: DType) -> Short:
     """Numbers as floats of 16 bits, each the nearest one."""
 
     def one(scope: Scope, x: Atom) -> Atom:
-        kind = x.type
-        assert isinstance(kind, DType)
+        kind = scalar_type(x)
         if kind.is_integer and kind.bits == 64:
             x = _in_53_bits(scope, x)
         if kind not in (f32, f64):
@@ -88,8 +88,7 @@ def narrowed(x: Tracer, dtype: DType) -> Short:
 def _in_53_bits(scope: Scope, x: Atom) -> Atom:
     """An integer of 64 bits as one that an f64 holds and that rounds to the same short float: the
     bits after its first 53 become one bit, which is set if one of them is."""
-    kind = x.type
-    assert isinstance(kind, DType)
+    kind = scalar_type(x)
     behind = constant((1 << 64 - EXACT) - 1, kind)
     shift, one = constant(64 - EXACT, kind), constant(1, kind)
     rest = scope.apply("minimum", scope.apply("and", x, behind), one)

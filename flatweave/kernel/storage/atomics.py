@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from flatweave.base.dtypes import DType, bool_, u32
+from flatweave.base.dtypes import bool_, u32
 from flatweave.base.errors import ArgumentError, DTypeError, NestingError
 from flatweave.frontend.values.scope import Scope, entered
 from flatweave.frontend.values.tree import LEAF
@@ -17,6 +17,7 @@ from flatweave.kernel.writing.elements import Kind
 from flatweave.kernel_ir.arrays import UnitCode
 from flatweave.kernel_ir.hierarchy import BLOCK, GRID, THREAD, Level
 from flatweave.kernel_ir.memory_ops import ATOMIC, EXCHANGE, Atomic, AtomicUpdate, LockedUpdate
+from flatweave.kernel_ir.op import dtype_in
 from flatweave.terms.build import lambda_of
 from flatweave.terms.operators import component_functions
 from flatweave.terms.syntax import Atom, BufferType, Lambda, Var
@@ -72,7 +73,7 @@ def _apply(fn: Lambda, m: Memory, at: Atom, values: list[Atom]) -> None:
             if name in ATOMIC:
                 emit(Atomic(name, buffer, at, atom))
             else:
-                emit(AtomicUpdate(lambda_of(name, _dtype(buffer)), buffer, at, (atom,)))
+                emit(AtomicUpdate(lambda_of(name, dtype_in(buffer)), buffer, at, (atom,)))
     elif len(values) == 1:
         emit(AtomicUpdate(fn, m.buffers[0], at, tuple(values)))
     else:
@@ -286,11 +287,6 @@ def _space(m: Memory) -> str:
     type_ = m.buffers[0].type
     assert isinstance(type_, BufferType)
     return type_.space
-
-
-def _dtype(buffer: Var) -> DType:
-    assert isinstance(buffer.type, BufferType)
-    return buffer.type.dtype
 
 
 def _operator(op: Op, kind: Kind) -> Lambda:

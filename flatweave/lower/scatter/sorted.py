@@ -187,8 +187,7 @@ def _at(b: Builder, xs: Atom, i: Atom) -> Atom:
 
 def _bits_up_to(b: Builder, last: Atom) -> Atom:
     """All bits that numbers up to `last` may have."""
-    dtype = last.type
-    assert isinstance(dtype, DType)
+    dtype = scalar_type(last)
     some = b.apply("maximum", last, constant(1, dtype))
     ones = constant((1 << dtype.bits) - 1, dtype)
     return b.apply("shr", ones, b.cast(b.apply("clz", some), dtype))

@@ -12,7 +12,7 @@ from flatweave.nest.schedule import Axis, Tail, Vectorize
 from flatweave.ops import Fold, Index, InTurn, Locate, Prefix, Sweep
 from flatweave.terms.control import Apply, Cast, For, If, While
 from flatweave.terms.rules import array_type
-from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Let, Var
+from flatweave.terms.syntax import Atom, Const, Lambda, Let, Var
 from flatweave.terms.traverse import atoms_in, free_vars, lambdas_in, needed_for, walk_lets
 
 TAILS = {
@@ -169,8 +169,7 @@ def _needs_indices(op: Sweep) -> bool:
 
 
 def _own_position(read: Index, op: Sweep) -> bool:
-    type_ = read.xs.type
-    assert isinstance(type_, ArrayType)
+    type_ = array_type(read.xs)
     return read.indices == op.body.params and type_.shape == op.shape
 
 

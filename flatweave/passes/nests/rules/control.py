@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from flatweave.base.dtypes import DType, i64
+from flatweave.base.dtypes import i64
 from flatweave.base.records import record
 from flatweave.ops import Argument, Callback, Filter, Index, Returned, Scan
 from flatweave.passes.nests.distribute import distribute, is_array, rule
@@ -28,7 +28,7 @@ from flatweave.passes.nests.rules.state import Slot, slots_of
 from flatweave.passes.nests.segments import array_of, at, each
 from flatweave.terms.build import Builder, index, lambda_of
 from flatweave.terms.control import For, If, While
-from flatweave.terms.rules import array_type
+from flatweave.terms.rules import array_type, scalar_type
 from flatweave.terms.syntax import ArrayType, Atom, Lambda
 from flatweave.terms.traverse import Substitution, free_vars
 
@@ -223,8 +223,7 @@ def lift_for(rows: Rows, op: For) -> Sequence[Atom]:
     """A loop over a range: if that may be another one for every row, as a while loop."""
     if not any(map(rows.varies, (op.lo, op.hi, op.step))):
         return _in_step(rows, op)
-    dtype = op.lo.type
-    assert isinstance(dtype, DType)
+    dtype = scalar_type(op.lo)
     b = rows.body
     test = b.inner()
     counter = test.param("i", dtype)
