@@ -2,11 +2,13 @@
 
     python -m tests.random_runs --record build/random.jsonl --seconds 3600      goes on with it
     python -m tests.random_runs --record build/random.jsonl --report            what it says so far
+    python -m tests.random_runs --record build/slopes.jsonl --gradients         derivatives of nests
 
 Of each 23 trials 10 are programs against NumPy, 3 nests against plain Python, and 10 programs whose
 work is counted; the level changes from 23 to 23. So 23,000 trials are 10,000 programs, 3,000 nests
 and 10,000 counts, and a part of them is a fair sample. A trial is a line of the record, and is not
-made again.
+made again. With --gradients all trials, 2,000 of them, are derivatives of nests: forward mode,
+reverse mode and central differences of plain Python, and the same bits with 1, 2, 3 and 7 threads.
 
 Kernels skip LLVM's passes, which take half of the time and find no fault of ours; --optimised runs
 them.
@@ -33,13 +35,16 @@ from tests.oracle import trial as programs
 from tests.oracle.workers import Lost, outcomes
 
 LEVELS = ("x86-64-v2", "x86-64-v3", "x86-64-v4")
-TRIALS = 23_000
-SHARES = (("programs", 10, 1_000_000), ("nests", 3, 100_000), ("work", 10, 100_000))
+Shares = tuple[tuple[str, int, int], ...]
+SHARES: Shares = (("programs", 10, 1_000_000), ("nests", 3, 100_000), ("work", 10, 100_000))
 """Of each 23 trials how many are of a kind, and the first seed of the kind."""
+OF_GRADIENTS: Shares = (("gradients", 1, 200_000),)
+TRIALS, GRADIENTS = 23_000, 2_000
 MOST_WORK = 4.0
 SECONDS = 600.0  # of one trial, with the search for a smaller program that fails, too
 OF_PROGRAMS = programs.Wanted(length=4, sizes=6, huge=0.04, eager=0.05, bits=0)
 OF_NESTS = nests.Wanted("cpu", (1, 2, 3, 7), 30)
+OF_SLOPES = nests.Wanted("cpu", (1, 2, 3, 7), 30, draws=1, gradients=True)
 
 
 @dataclass(frozen=True)
@@ -55,20 +60,20 @@ class Trial:
     ratio: float = 0.0  # of counted work
 
 
-def of_number(number: int) -> tuple[str, int, str]:
+def of_number(number: int, shares: Shares) -> tuple[str, int, str]:
     """The kind, seed and level of a trial."""
-    block, place = divmod(number, sum(share for _, share, _ in SHARES))
+    block, place = divmod(number, sum(share for _, share, _ in shares))
     level = LEVELS[block % len(LEVELS)]
-    for kind, share, first in SHARES:
+    for kind, share, first in shares:
         if place < share:
             return kind, first + block * share + place, level
         place -= share
     raise AssertionError(number)
 
 
-def tried(number: int, *, optimised: bool) -> Trial:
+def tried(number: int, *, shares: Shares, optimised: bool) -> Trial:
     """One trial."""
-    kind, seed, level = of_number(number)
+    kind, seed, level = of_number(number, shares)
     test_compiler.is_plain = not optimised
     begun, ratio = time.process_time(), 0.0
     with config.scoped(cpu=level, no_cache=True):
@@ -76,6 +81,8 @@ def tried(number: int, *, optimised: bool) -> Trial:
             said = programs.tried(seed, OF_PROGRAMS).said
         elif kind == "nests":
             said = nests.tried(seed, OF_NESTS).said
+        elif kind == "gradients":
+            said = nests.tried(seed, OF_SLOPES).said
         else:
             written, done = work.work_of(work.random_source(seed), work.EXTENTS)
             ratio = done / max(written, 1)
@@ -117,17 +124,19 @@ def report(trials: Iterable[Trial]) -> str:
 def run(options: argparse.Namespace) -> None:
     """Go on with a record."""
     done = {each.number for each in recorded(options.record)}
-    left = [number for number in range(options.trials) if number not in done]
+    shares = OF_GRADIENTS if options.gradients else SHARES
+    trials = options.trials or (GRADIENTS if options.gradients else TRIALS)
+    left = [number for number in range(trials) if number not in done]
     options.record.parent.mkdir(parents=True, exist_ok=True)
     found = outcomes(
-        partial(tried, optimised=options.optimised), left, seconds=SECONDS,
+        partial(tried, shares=shares, optimised=options.optimised), left, seconds=SECONDS,
         workers=options.workers, until=options.seconds,
     )  # fmt: skip
     counts: Counter[str] = Counter()
     with options.record.open("a", encoding="utf-8") as lines:
         for each in found:
             if isinstance(each, Lost):  # its seed is the number of the trial
-                kind, seed, level = of_number(each.seed)
+                kind, seed, level = of_number(each.seed, shares)
                 each = Trial(each.seed, kind, seed, level, SECONDS, f"# {kind} {seed}: {each.said}")
             counts.update([each.kind, f"{each.kind} that fail"] if each.said else [each.kind])
             said: dict[str, Any] = asdict(each)
@@ -143,7 +152,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.random_runs", description=__doc__)
     add = parser.add_argument
     add("--record", type=Path, required=True, help="a file with a line for each trial")
-    add("--trials", type=int, default=TRIALS, help="of the numbers below this")
+    add("--gradients", action="store_true", help="derivatives of nests, nothing else")
+    add("--trials", type=int, help="of the numbers below this")
     add("--seconds", type=float, default=1e9, help="begin none after this")
     add("--workers", type=int, default=1, help="processes")
     add("--optimised", action="store_true", help="with LLVM's passes")
