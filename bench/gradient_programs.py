@@ -1,11 +1,16 @@
-"""The programs of `gradients.py`, their arguments, and the same ones for JAX.
+"""The programs of `gradients.py`, and their arguments.
 
-    ROWS["sum"]       (goal, size, program, arguments, JAX's name)
+    ROWS["sum"]       (goal, size, program, arguments, the name in `gradient_peers.py`)
+    DERIVED["hand"]   what derives a program whose derivative is no vjp
 """
 
 from __future__ import annotations
 
+import importlib
+import sys
 from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -13,6 +18,7 @@ import numpy as np
 import flatweave as fw
 
 Array = Any
+EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
 
 
 def floats(n: int, seed: int = 0, low: float = 0.5, high: float = 1.5) -> np.ndarray[Any, Any]:
@@ -173,12 +179,83 @@ def mean_of_ten(n: int) -> tuple[Any, ...]:
     return floats(n // 10), np.random.default_rng(0).integers(0, 20, n // 10)
 
 
+def stiffness(n: int) -> tuple[Any, ...]:
+    """Decays from slow to fast."""
+    return (floats(n, 0, 1, 20),)
+
+
+def ode(rates: Array) -> Array:
+    """y(1) of y' = -k y, y(0) = 1, for each k, by Heun's method, whose steps adapt by row."""
+    def step(k: Array, s: Array) -> Array:
+        t, y, h = s
+        h = fw.minimum(h, 1.0 - t)
+        first = -k * y
+        whole = y + h * first
+        mean = y + h / 2 * (first - k * whole)
+        error = fw.abs(mean - whole)
+        taken = error < 1e-4
+        t, y = fw.where(taken, t + h, t), fw.where(taken, mean, y)
+        return t, y, h * fw.clip(0.9 * fw.sqrt(1e-4 / (error + 1e-12)), 0.2, 2.0)
+
+    return fw.map(lambda k: fw.while_loop(
+        lambda s: s[0] < 1.0, lambda s: step(k, s), (k * 0.0, k * 0.0 + 1.0, k * 0.0 + 0.1)
+    )[1], rates)  # fmt: skip
+
+
+def example(name: str) -> ModuleType:
+    """A module of `examples/gradients`, one of ADBench's problems."""
+    sys.path[:0] = [] if str(EXAMPLES) in sys.path else [str(EXAMPLES)]
+    return importlib.import_module(f"gradients.{name}")
+
+
+def letters(n: int) -> tuple[Any, ...]:
+    """Weights of two layers of 14, their state, and n letters."""
+    main, extra, state, text = example("lstm").problem(2, 14, n)
+    return [tuple(layer) for layer in main], extra, [tuple(layer) for layer in state], text
+
+
+def lstm(main: Array, extra: Array, state: Array, text: Array) -> Array:
+    """The loss; state and text are constants."""
+    held: Any = fw.stop_gradient((state, text))
+    loss: Array = example("lstm").loss(main, extra, *held)
+    return loss
+
+
+def residuals(cameras: Array, points: Array, weights: Array, seen: Array, features: Array) -> Array:
+    """Those of all observations."""
+    def of(weight: Array, at: Array, feature: Array) -> Array:
+        numbers = fw.concat([cameras[at[0]], points[at[1]], fw.stack([weight])])
+        return example("bundle").residual(numbers, feature)
+
+    return fw.map(of, weights, seen, features)
+
+
+def pose(parameters: Array, hand: Array, points: Array, vertices: Array) -> Array:
+    """Distances of points from the skin of a hand."""
+    found: Array = example("hand").residuals(parameters, hand, points, vertices)
+    return found
+
+
+def clusters(n: int) -> tuple[Any, ...]:
+    """Points in 8 dimensions, and 10 centres."""
+    rng = np.random.default_rng(0)
+    return rng.normal(size=(n, 8)), rng.normal(size=(10, 8))
+
+
+def kmeans(points: Array, centres: Array) -> Array:
+    """The sum of squared distances from the nearest centres."""
+    def of(x: Array) -> Array:
+        return fw.min(fw.map(lambda c: fw.sum((x - c) ** 2), centres))
+
+    return fw.sum(fw.map(of, points))
+
+
 ROWS: dict[str, tuple[Any, ...]] = {
     "reduce add": (1.0, 1 << 26, fw.sum, vector, "sum"),
     "reduce min": (1.6, 1 << 26, fw.min, vector, "min"),
     "reduce mul": (3.0, 1 << 26, fw.prod, near_one, "prod"),
     "reduce of linear functions": (
-        3.0, 10**7, lambda a, b: fw.reduce(affine, (1.0, 0.0), (a, b)), several(2), "",
+        3.0, 10**7, lambda a, b: fw.reduce(affine, (1.0, 0.0), (a, b)), several(2), "last linear",
     ),
     "scan of linear functions": (
         3.0, 10**7, lambda a, b: fw.scan(affine, (1.0, 0.0), (a, b)), several(2), "linear",
@@ -190,64 +267,42 @@ ROWS: dict[str, tuple[Any, ...]] = {
     "scan of 2x2 matrices": (
         4.0, 10**7, lambda *xs: fw.scan(matrix, (1.0, 0.0, 0.0, 1.0), xs), several(4), "matrices",
     ),
-    "reduce_by_index add": (1.2, 1 << 24, by_index(fw.add, 0), indexed, "by_index_add"),
-    "reduce_by_index mul": (2.5, 1 << 24, by_index(fw.mul, 1), indexed, ""),
-    "reduce_by_index min": (2.5, 1 << 24, by_index(fw.minimum, np.inf), indexed, "by_index_min"),
+    "reduce_by_index add": (1.2, 1 << 24, by_index(fw.add, 0), indexed, "add by index"),
+    "reduce_by_index mul": (2.5, 1 << 24, by_index(fw.mul, 1), indexed, "mul by index"),
+    "reduce_by_index min": (2.5, 1 << 24, by_index(fw.minimum, np.inf), indexed, "min by index"),
     "reduce_by_index general": (6.0, 1 << 24, by_index(product_plus, 0), indexed, ""),
     "sort": (1.3, 1 << 24, fw.sort, vector, "sort"),
-    "filter": (2.0, 1 << 26, lambda x: fw.filter(lambda a: a > 1, x), vector, ""),
+    "filter": (2.0, 1 << 26, lambda x: fw.filter(lambda a: a > 1, x), vector, "filter"),
     "expand": (
         2.0, 1 << 24,
         lambda x, n: fw.expand(lambda p: p[1], lambda p, i: p[0] * fw.astype(i, fw.f32), (x, n)),
-        mean_of_ten, "",
+        mean_of_ten, "expand",
     ),
     "gmm": (3.0, 10**4, gmm, mixture, "gmm"),
-    "ragged softmax cross-entropy": (3.0, 10**7, cross_entropy, ragged, ""),
-    "ragged attention": (4.0, 10**6, attention, rows_of_three, ""),
+    "ragged softmax cross-entropy": (3.0, 10**7, cross_entropy, ragged, "cross-entropy"),
+    "ragged attention": (4.0, 10**6, attention, rows_of_three, "attention"),
     "spmv by values": (
-        2.0, 10**7, lambda v, c, x: spmv(v, c, fw.stop_gradient(x)), sparse, "",
+        2.0, 10**7, lambda v, c, x: spmv(v, c, fw.stop_gradient(x)), sparse,
+        "spmv by values",
     ),
     "spmv by vector": (
-        2.0, 10**7, lambda v, c, x: spmv(fw.stop_gradient(v), c, x), sparse, "",
+        2.0, 10**7, lambda v, c, x: spmv(fw.stop_gradient(v), c, x), sparse,
+        "spmv by vector",
     ),
-    "newton by row": (4.0, 10**6, newton, vector, ""),
-    "particles": (4.0, 10**5, particles, neighbours, ""),
+    "newton by row": (4.0, 10**6, newton, vector, "newton"),
+    "adaptive ODE by row": (4.0, 10**5, ode, stiffness, "ode"),
+    "particles": (4.0, 10**5, particles, neighbours, "particles"),
+    "LSTM": (3.0, 1024, lstm, letters, "lstm"),
+    "bundle adjustment": (
+        6.0, 31843, residuals,
+        lambda n: example("bundle").problem(49, n // 4, n), "bundle",
+    ),
+    "hand tracking": (8.0, 544, pose, lambda n: example("hand").problem(n, 100), "hand"),
+    "hessian of k-means": (np.inf, 10**5, kmeans, clusters, "kmeans"),
 }  # fmt: skip
-
-
-def with_jax(name: str, args: tuple[Any, ...]) -> dict[str, Callable[[], Any]]:
-    """Calls of JAX's value and vjp; ImportError where there is no JAX."""
-    import jax
-    import jax.numpy as jnp
-    from jax import lax
-
-    def gmm_(weights: Array, means: Array, scales: Array, points: Array) -> Array:
-        d = (points[:, None, :] - means) * jnp.exp(scales)
-        terms = weights + jnp.sum(scales - 0.5 * d * d, axis=2)
-        return jnp.sum(jax.scipy.special.logsumexp(terms, axis=1))
-
-    jax.config.update("jax_enable_x64", True)
-    ops = jax.ops
-    f = {
-        "sum": jnp.sum, "min": jnp.min, "prod": jnp.prod, "cumsum": jnp.cumsum, "sort": jnp.sort,
-        "cummin": lax.cummin, "cumprod": jnp.cumprod,
-        "linear": lambda *xs: lax.associative_scan(affine, xs),
-        "matrices": lambda *xs: lax.associative_scan(matrix, xs),
-        "by_index_add": lambda x, at: ops.segment_sum(x, at, BINS),
-        "by_index_min": lambda x, at: ops.segment_min(x, at, BINS),
-        "gmm": lambda w, m, s, x: gmm_(w, m, s, lax.stop_gradient(x)),
-    }[name]  # fmt: skip
-    xs = [jnp.asarray(x) for x in args]
-    moving = [x for x in xs if x.dtype.kind == "f"]
-    rest = xs[len(moving) :]
-    value = jax.jit(f)
-
-    @jax.jit
-    def vjp(*given: Array) -> Array:
-        out, back = jax.vjp(lambda *ys: f(*ys, *rest), *given)
-        return out, back(jax.tree.map(jnp.ones_like, out))
-
-    return {
-        "jax_value": lambda: jax.block_until_ready(value(*xs)),
-        "jax_vjp": lambda: jax.block_until_ready(vjp(*moving)),
-    }
+DERIVED: dict[str, Callable[..., Any]] = {
+    "bundle adjustment": lambda *args: example("bundle").jacobian(*args)[:2],
+    "hand tracking": lambda *args: example("hand").jacobian(*args),
+    "hessian of k-means": fw.jit(fw.hessian(kmeans, argnums=1)),
+}
+"""Jacobians with the value, as ADBench has them, and a Hessian."""

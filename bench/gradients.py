@@ -1,10 +1,12 @@
-"""Gradients: what a vjp takes beyond the value, over the value, and its memory; JAX next to it.
+"""Gradients: what a vjp takes beyond the value, over the value, and its memory; JAX and PyTorch.
 
-    python bench/gradients.py [names] [--quick] [--save]
+    python bench/gradients.py [names] [--quick] [--wall] [--save]
 
-Each row runs in its own process. Value, vjp and JAX's are called alternately; the least CPU time
-of all threads counts, which a busy machine disturbs least. A vjp gives the value and the cotangents
-of all floating arguments. Memory is the peak above what is resident before the call, less results.
+Each row runs in its own process. Value, vjp and those of JAX and PyTorch, where they are installed,
+are called alternately; the least CPU time of all threads counts, which a busy machine disturbs
+least, or with --wall the least time. A vjp gives the value and the cotangents of all floating
+arguments; bundle adjustment and hand tracking give the value and a Jacobian, k-means a Hessian.
+Memory is the peak above what is resident before the call, less results.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import math
 import subprocess
 import sys
 import time
@@ -26,12 +29,14 @@ import numpy as np  # noqa: E402
 
 import flatweave as fw  # noqa: E402
 from bench import gradient_programs as programs  # noqa: E402
+from bench.gradient_peers import calls_of  # noqa: E402
 from bench.machine import keep  # noqa: E402
 from bench.memory import reset_peak, resident  # noqa: E402
 from bench.values import leaves, total_bytes  # noqa: E402
 from tests.gradients.laws import mapped  # noqa: E402
 
 ROUNDS, SECONDS = 15, 8.0
+PEERS = ("jax", "torch")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +47,7 @@ class Row:
     size: int
     program: Callable[..., Any]
     arguments: Callable[[int], tuple[Any, ...]]
-    jax: str = ""  # the same program's name among those for JAX
+    peer: str = ""  # the same program's name among those for JAX and PyTorch
 
 
 ROWS: dict[str, Row] = {
@@ -60,17 +65,19 @@ def vjp(program: Callable[..., Any]) -> Callable[..., Any]:
     return fw.jit(value_and_back)
 
 
-def least(calls: dict[str, Callable[[], Any]]) -> dict[str, float]:
-    """The least CPU time of each call, in milliseconds; all are called in every round."""
+def least(
+    calls: dict[str, Callable[[], Any]], clock: Callable[[], float]
+) -> dict[str, float]:
+    """The least time of each call, in milliseconds; all are called in every round."""
     found: dict[str, float] = dict.fromkeys(calls, float("inf"))
     for call in calls.values():
         call()
     begun = time.monotonic()
     for _ in range(ROUNDS):
         for name, call in calls.items():
-            start = time.process_time()
+            start = clock()
             call()
-            found[name] = min(found[name], 1000 * (time.process_time() - start))
+            found[name] = min(found[name], 1000 * (clock() - start))
         if time.monotonic() - begun > SECONDS:
             break
     return found
@@ -85,45 +92,67 @@ def peak(call: Callable[[], Any]) -> float:
     return float(resident("VmHWM") - before - total_bytes(results)) / 2**20
 
 
-def measure(name: str, quick: bool) -> dict[str, Any]:
+def measure(name: str, quick: bool, wall: bool) -> dict[str, Any]:
     """One row: times and peaks."""
     row = ROWS[name]
     args = row.arguments(row.size // 16 if quick else row.size)
-    value, back = fw.jit(row.program), vjp(row.program)
-    cotangents = mapped(value(*args), lambda x: np.ones_like(x) if x.ndim else 1.0)
+    value = fw.jit(row.program)
+    if name in programs.DERIVED:
+        derivative, given = programs.DERIVED[name], args
+    else:
+        cotangents = mapped(value(*args), lambda x: np.ones_like(x) if x.ndim else 1.0)
+        derivative, given = vjp(row.program), (cotangents, *args)
     calls: dict[str, Callable[[], Any]] = {
-        "value": lambda: value(*args), "vjp": lambda: back(cotangents, *args),
+        "value": lambda: value(*args), "vjp": lambda: derivative(*given),
     }  # fmt: skip
     found: dict[str, Any] = {f"{key}_mib": peak(call) for key, call in calls.items()}
-    with contextlib.suppress(ImportError):
-        calls |= programs.with_jax(row.jax, args) if row.jax else {}
-    return found | least(calls)
+    for peer in PEERS if row.peer else ():
+        with contextlib.suppress(ImportError):
+            calls |= calls_of(peer, row.peer, args)
+    return found | least(calls, time.perf_counter if wall else time.process_time)
 
 
 def line(name: str, found: dict[str, Any]) -> str:
     """A row of the table."""
     row = ROWS[name]
+    goal = f"{row.goal:g}" if row.goal < np.inf else ""
     if "failed" in found:
-        return f"| {name} | {row.goal:g} | {found['failed']} |"
+        return f"| {name} | {goal} | {found['failed']} |"
     ratio = found["vjp"] / found["value"] - 1
-    jax = [f"{found[key]:.1f}" if key in found else "" for key in ("jax_value", "jax_vjp")]
+    keys = [f"{peer} {what}" for peer in PEERS for what in ("value", "vjp")]
+    peers = [f"{found[key]:.1f}" if key in found else "" for key in keys]
     mark = "" if ratio <= row.goal else " NO"
     return (
-        f"| {name} | {row.goal:g} | {ratio:.2f}{mark} | {found['value']:.1f} | {found['vjp']:.1f}"
-        f" | {found['value_mib']:.0f} | {found['vjp_mib']:.0f} | {' | '.join(jax)} |"
+        f"| {name} | {goal} | {ratio:.2f}{mark} | {found['value']:.1f} | {found['vjp']:.1f}"
+        f" | {found['value_mib']:.1f} | {found['vjp_mib']:.1f} | {' | '.join(peers)} |"
     )
+
+
+def means(rows: list[dict[str, Any]]) -> list[str]:
+    """For each peer how many times as long its derivatives take, and where they take less time."""
+    lines = []
+    for peer in PEERS:
+        ratios = [row[f"{peer} vjp"] / row["vjp"] for row in rows if f"{peer} vjp" in row]
+        if ratios:
+            mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
+            lines.append(
+                f"Derivatives of {peer}: {len(ratios)} programs, geometric mean of their time"
+                f" over ours {mean:.2f}, least {min(ratios):.2f}."
+            )
+    return lines
 
 
 COLUMNS = (
     "program", "goal", "vjp beyond the value, over it", "value, ms", "vjp, ms", "MiB of the value",
-    "MiB of the vjp", "JAX: value", "vjp",
+    "MiB of the vjp", "JAX: value", "vjp", "PyTorch: value", "vjp",
 )
 HEAD = f"| {' | '.join(COLUMNS)} |\n|{'---|' * len(COLUMNS)}"
 
 
-def child(name: str, quick: bool) -> dict[str, Any]:
+def child(name: str, options: argparse.Namespace) -> dict[str, Any]:
     """A row, measured in another process."""
-    command = [sys.executable, __file__, "--row", name, *(["--quick"] if quick else [])]
+    flags = [f"--{key}" for key in ("quick", "wall") if getattr(options, key)]
+    command = [sys.executable, __file__, "--row", name, *flags]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
         return {"failed": (done.stderr.strip().splitlines() or ["it was killed"])[-1][:200]}
@@ -136,19 +165,24 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", help="some of the rows, by parts of their names")
     parser.add_argument("--quick", action="store_true", help="a sixteenth of the sizes")
+    parser.add_argument("--wall", action="store_true", help="time, not CPU time")
     parser.add_argument("--save", action="store_true", help="keep the table in bench/results")
     parser.add_argument("--row", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.row:
-        sys.stdout.write(json.dumps(measure(options.row, options.quick)) + "\n")
+        found = measure(options.row, options.quick, options.wall)
+        sys.stdout.write(json.dumps(found) + "\n")
         return
-    lines = HEAD.splitlines()
+    lines, every = HEAD.splitlines(), []
     sys.stdout.write(HEAD + "\n")
     for name in ROWS:
         if not options.names or any(part in name for part in options.names):
-            lines.append(line(name, child(name, options.quick)))
+            every.append(child(name, options))
+            lines.append(line(name, every[-1]))
             sys.stdout.write(lines[-1] + "\n")
             sys.stdout.flush()
+    lines += ["", *means(every)]
+    sys.stdout.write("\n".join(lines[-3:]) + "\n")
     if options.save:
         keep("\n".join(["# Gradients", "", *lines, ""]), "gradients")
 
