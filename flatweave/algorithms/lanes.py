@@ -56,8 +56,7 @@ def reduce_in_lanes(
         return reduce_step(c, operator, carry, values, lanes)
 
     def meet(c: Builder, of_lanes: Values) -> Values:
-        found: Values = c.emit(ReduceLanes(operator.function(c), of_lanes))
-        return found
+        return c.emit(ReduceLanes(operator.function(c), of_lanes))
 
     return _in_steps(
         b, operator, xs, width, most, operator.neutral, step, masked,
@@ -151,8 +150,7 @@ def _going_on(
 
 def _shifted(b: Builder, operator: Operator, carry: Values, found: Values) -> Values:
     """What each lane has before its own element."""
-    before: Values = b.emit(ShiftLanes(operator.element(b, carry), found))
-    return before
+    return b.emit(ShiftLanes(operator.element(b, carry), found))
 
 
 def _anew(
@@ -316,5 +314,4 @@ def is_empty(b: Builder, lanes: Atom) -> Atom:
 
 def count_of(b: Builder, lanes: Atom) -> Atom:
     """How many lanes a set has (u32)."""
-    counted: Atom = b.apply("popcount", lanes)
-    return counted
+    return b.apply("popcount", lanes)

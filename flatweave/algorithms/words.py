@@ -101,8 +101,7 @@ class Words:
 
     def load(self, b: Builder, slot: Atom) -> Values:
         """The words of a slot; in lanes, of a slot for each."""
-        words: Values = b.emit(LoadWhole(self.buffer, slot, self.packing.count))
-        return words
+        return b.emit(LoadWhole(self.buffer, slot, self.packing.count))
 
     def state(self, b: Builder, slot: Atom) -> Atom:
         """What is known of a slot now."""

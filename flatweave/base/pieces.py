@@ -100,8 +100,7 @@ class Field:
 
     def load(self, begin: int, end: int) -> Values:
         """That field of some of them."""
-        found: Values = self.piece.load(begin, end)[self.name]
-        return found
+        return self.piece.load(begin, end)[self.name]
 
 
 def loaded(parts: Sequence[tuple[Piece, int, int]]) -> list[Values]:

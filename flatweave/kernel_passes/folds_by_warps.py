@@ -186,8 +186,7 @@ def _between(
         b, there, lambda c: tuple(c.emit(Load(end, lane))[0] for end in ends),
         lambda c: m.operator.neutral,
     )  # fmt: skip
-    found: Values = b.emit(ReduceLanes(m.operator.function(b), values))
-    return found
+    return b.emit(ReduceLanes(m.operator.function(b), values))
 
 
 # -- lanes ----------------------------------------------------------------------------------------

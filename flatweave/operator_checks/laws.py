@@ -317,8 +317,7 @@ def _each(mask: Value) -> Value:
 
 def _same(a: Values, b: Values) -> Value:
     """For each element whether both are the same."""
-    alike: Value = reduce(and_, [_each(x == y) for x, y in zip(a, b, strict=True)])
-    return alike
+    return reduce(and_, [_each(x == y) for x, y in zip(a, b, strict=True)])
 
 
 def _finite(parts: Sequence[Values]) -> Value:

@@ -79,8 +79,7 @@ class Read:
     provided: tuple[Atom, ...] = ()
 
     def untested(self, place: Atom) -> Index:
-        made: Index = self.op.replace(indices=(place,), checked=False)
-        return made
+        return self.op.replace(indices=(place,), checked=False)
 
 
 def _hoisted(b: Builder, op: Op, let: Let) -> Sequence[Atom] | None:

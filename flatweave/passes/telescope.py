@@ -207,8 +207,7 @@ def _without_scans(op: Sweep, sums: dict[Var, Ends]) -> Sweep:
 
 def _with(op: Sweep, lets: Sequence[Let]) -> Sweep:
     """A sweep with other lets in its body."""
-    made: Sweep = op.replace(body=Lambda(op.body.params, tuple(lets), op.body.results))
-    return made
+    return op.replace(body=Lambda(op.body.params, tuple(lets), op.body.results))
 
 
 # -- positions in such rows -----------------------------------------------------------------------

@@ -177,8 +177,7 @@ def _count(regions: Sequence[Region], column: str, are_offsets: Sequence[bool]) 
     for file, begin, end in regions:
         (arrays,) = file.read((column,), begin, end)
         counts += [len(each) - one for each, one in zip(arrays, are_offsets, strict=True)]
-    found: list[int] = counts.tolist()
-    return found
+    return counts.tolist()
 
 
 # Columns of Arrow's tables: what Parquet and Arrow's own files have in common.

@@ -370,8 +370,7 @@ def foreign_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], options: Any
         )
     plain = [x.to_numpy() if hasattr(x, "to_numpy") else x for x in inputs]
     rest = {key: x.to_numpy() if isinstance(x, Array) else x for key, x in options.items()}
-    result: object = getattr(ufunc, method)(*plain, **rest)
-    return result
+    return getattr(ufunc, method)(*plain, **rest)
 
 
 METHODS["foreign_ufunc"] = foreign_ufunc

@@ -108,8 +108,7 @@ def _by_rows(f: Callable[..., Any], argnums: Numbers, *args: Any) -> object:
         def row(i: Any, number: int = number, leaf: Leaf = leaf) -> object:
             seeds: list[Array | None] = [None] * len(out.leaves)
             seeds[number] = _one_hot(leaf, i)
-            found: object = back(out.rebuild(seeds))
-            return found
+            return back(out.rebuild(seeds))
 
         found = _every(leaf, row, taken, number_first=True, in_blocks=in_blocks)
         rows.append(_single(taken, argnums, found))
@@ -132,8 +131,7 @@ def _by_columns(f: Callable[..., Any], argnums: Numbers, *args: Any) -> object:
         def column(i: Any, number: int = number, leaf: Leaf = leaf) -> object:
             seeds: list[Array | None] = [None] * len(taken.leaves)
             seeds[number] = _one_hot(leaf, i)
-            found: object = along(*taken.rebuild(seeds))
-            return found
+            return along(*taken.rebuild(seeds))
 
         columns.append(_every(leaf, column, out, number_first=False, in_blocks=in_blocks))
     found = [

@@ -132,8 +132,7 @@ def _of_primals(f: Callable[..., R], *primals: Any) -> R:
 
 
 def _of_tangents(f: Function, has_aux: bool, tangents: Any, *primals: Any) -> object:
-    found: object = linearize(f, *primals, has_aux=has_aux)[1](*tangents)
-    return found
+    return linearize(f, *primals, has_aux=has_aux)[1](*tangents)
 
 
 def _of_cotangent(f: Function, cotangent: Any, *primals: Any) -> object:

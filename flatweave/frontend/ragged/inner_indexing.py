@@ -110,8 +110,7 @@ def by_rows(rows: Ragged, key: Ragged) -> Ragged:
 def in_row(row: object, rest: Sequence[Any]) -> object:
     """A row, or a tree of rows, at the other parts of a key."""
     key = rest[0] if len(rest) == 1 else tuple(rest)
-    found: object = row[key] if isinstance(row, Ragged) else map_leaves(lambda x: x[key], row)
-    return found
+    return row[key] if isinstance(row, Ragged) else map_leaves(lambda x: x[key], row)
 
 
 def _is_whole(part: Any) -> bool:

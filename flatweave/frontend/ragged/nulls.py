@@ -104,8 +104,7 @@ def _each(
         if isinstance(x, Masked):
             found = of(x)
             return found if isinstance(found, Array) else host_array(shared(found))
-        array: Array = x if otherwise is None else otherwise(x)
-        return array
+        return x if otherwise is None else otherwise(x)
 
     part = map_leaves(leaf, values.values, lambda x: isinstance(x, Masked) or is_node(x))
     return Ragged.made(part, values.offsets)

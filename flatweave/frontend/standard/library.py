@@ -108,8 +108,7 @@ def at_once(
             if small is not None and a.ndim > 2:
                 result = small(a, *others, **options)
                 if result is not None:
-                    made: object = kind(*result) if type(result) is tuple else result
-                    return made
+                    return kind(*result) if type(result) is tuple else result
             found = compute(a, *others, **options) if others or options else compute(a)
         except np.linalg.LinAlgError as failure:
             error = refused(compute, failure)
@@ -125,8 +124,7 @@ def at_once(
         results = []
         for each in found:
             results.append(kept(each))
-        several: object = tuple.__new__(kind, results)
-        return several
+        return tuple.__new__(kind, results)
 
     return host
 
@@ -163,8 +161,7 @@ def matrices(x: Any, who: str, is_square: bool = False) -> Array:
 
 def part_of(array: Any) -> Tracer:
     """The array, or of complex numbers the real parts."""
-    part: Tracer = array.real if isinstance(array, Complex) else array
-    return part
+    return array.real if isinstance(array, Complex) else array
 
 
 def real_of(array: Any) -> DType:
@@ -208,8 +205,7 @@ def step(
     who = compute.__name__.removeprefix("_")
     kinds = ", ".join(str(result.dtype) for result in results)
     name = register(compute, call, f"{sorted(options.items())} {kinds}", library)
-    found: list[Array] = traced(name, results, operands, STACKED, who)
-    return found
+    return traced(name, results, operands, STACKED, who)
 
 
 def with_rules(

@@ -160,8 +160,7 @@ def _factored(lower: Rows) -> tuple[Any, Rows]:
 
 
 def _real(x: Any) -> Array:
-    part: Array = x.real if isinstance(x, Complex) else x
-    return part
+    return x.real if isinstance(x, Complex) else x
 
 
 def _conjugate(x: T) -> T | Complex:
@@ -170,8 +169,7 @@ def _conjugate(x: T) -> T | Complex:
 
 def _size(x: Any) -> Array:
     """How large a pivot is, as LAPACK has it."""
-    size: Array = abs(x.real) + abs(x.imag) if isinstance(x, Complex) else abs(x)
-    return size
+    return abs(x.real) + abs(x.imag) if isinstance(x, Complex) else abs(x)
 
 
 def matrices(a: Any, rows: int, columns: int) -> Array:

@@ -73,8 +73,7 @@ class SVD(NamedTuple):
 def _orthogonal(a: Values, mode: str = "reduced") -> object:
     if mode not in MODES:
         raise ValueError(mode)
-    found: object = np.linalg.qr(a, mode)  # type: ignore[call-overload]
-    return found
+    return np.linalg.qr(a, mode)  # type: ignore[call-overload]
 
 
 def _hermitian(a: Values) -> tuple[Any, ...]:

@@ -102,8 +102,7 @@ def parts_of(k: int, length: Extent, who: str) -> Extent:
     """How many parts of k elements there are; none may be left over."""
     _size(k, who)
     need(length % k, 0, UNEVEN.format(who=who, k=k), REMEDY, length)
-    count: Extent = length // k
-    return count
+    return length // k
 
 
 def _size(k: Any, who: str = "split_up") -> int:

@@ -191,8 +191,7 @@ class HeadFlags:
         """The sweep as far as it works on elements, not on rows."""
         rows = [taken[0] for sink, taken in _combined(op)]
         results = tuple(atom for atom in op.body.results if atom not in rows)
-        lean: Sweep = op.replace(body=Lambda(op.body.params, self.lets, results))
-        return lean
+        return op.replace(body=Lambda(op.body.params, self.lets, results))
 
 
 def _combined(op: Sweep) -> list[tuple[Sink, tuple[Atom, ...]]]:

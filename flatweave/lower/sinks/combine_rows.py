@@ -182,8 +182,7 @@ class _Folder:
         at_once = self.elements.fold_short(some, row, lo, length)
         in_steps = self.elements.fold(many, row, lo, hi)
         is_short = b.apply("le", length, short)
-        found: State = b.emit(If(is_short, some.close([], at_once), many.close([], in_steps)))
-        return found
+        return b.emit(If(is_short, some.close([], at_once), many.close([], in_steps)))
 
     def one_by_one(self, b: Builder, first: Atom, last: Atom) -> State:
         """All lanes along one row after the other."""
