@@ -38,8 +38,7 @@ from flatweave.passes.hoist_tests import hoist_tests
 from flatweave.passes.mask import mask
 from flatweave.passes.merge_axes import merge_axes
 from flatweave.passes.nests.hoist_rows import hoist_rows
-from flatweave.passes.nests.lift import lift
-from flatweave.passes.nests.versions import sizes
+from flatweave.passes.nests.lift import lift, sizes
 from flatweave.passes.simplify import simplify
 from flatweave.passes.sweep import sweep
 from flatweave.passes.telescope import telescope

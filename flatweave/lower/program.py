@@ -24,7 +24,8 @@ from flatweave.lower.host.context import Lowering, Program, buffer_type, name_of
 from flatweave.lower.host.donated import adopt, rewritten, tell_unused
 from flatweave.lower.kernel.builder import HostArray, HostScope
 from flatweave.lower.machine.machine import Machine
-from flatweave.lower.scatter.choose import is_divided, lower_scatter, planned, refuse_unknown
+from flatweave.lower.scatter import choose
+from flatweave.lower.scatter.plans import planned, refuse_unknown
 from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.plan import SweepPlan
 from flatweave.lower.schedule.split_folds import split_folds
@@ -240,8 +241,8 @@ def _lower_sweep(lowering: Lowering, let: Let, op: Sweep) -> None:
     """Lower a sweep by its plan; a scatter may be divided among blocks."""
     facts = SweepFacts(op)
     plan = planned(lowering.program, name_of(let), facts, let.where)
-    if is_divided(plan.scatter):
-        lower_scatter(lowering, let, facts, plan)
+    if plan.scatter and choose.is_divided(plan.scatter):
+        choose.lower_scatter(lowering, let, facts, plan)
     else:
         lower_sweep(lowering, let, facts, plan, lowered_sinks(op, let))
 

@@ -60,8 +60,7 @@ from flatweave.ops import Check, CombineRows, Fold, Index, Locate, Prefix, Sink,
 from flatweave.passes.array_pass import array_pass
 from flatweave.passes.cost import STORING, cost_of_result
 from flatweave.passes.monoid import with_initial
-from flatweave.passes.nests.distribute import numbered
-from flatweave.passes.rewrite import rewrite
+from flatweave.passes.rewrite import numbered, rewrite
 from flatweave.terms.build import Builder, index, lambda_of
 from flatweave.terms.control import Apply, If
 from flatweave.terms.syntax import Atom, Lambda, Let, Op, Var

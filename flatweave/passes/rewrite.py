@@ -194,3 +194,20 @@ class LocalNames(Names):
     """Names for a body that is part of a program whose names are not known here."""
 
     mark = "m"
+
+
+def numbered(fn: Lambda, row: Var) -> Lambda:
+    """A function whose checks, and those inside it, know the row's number, unless they do."""
+    if not any(_fails(let.op) for let in walk_lets(fn)):
+        return fn
+    lets = []
+    for let in fn.lets:
+        op = map_field(let.op, lambda atom: atom, lambda inner: numbered(inner, row))
+        if _fails(op) and not op.row:
+            op = op.replace(row=(row,))
+        lets.append(let if op is let.op else Let(let.vars, op, let.where))
+    return Lambda(fn.params, tuple(lets), fn.results)
+
+
+def _fails(op: Op) -> bool:
+    return isinstance(op, Check) or (isinstance(op, Index) and op.checked)

@@ -49,7 +49,7 @@ CALLS = {
     ("sweep/launches.py", "_clear"), ("sweep/launches.py", "_find_prefixes"),
     ("sweep/passes.py", "write_aggregates"), ("sinks/kinds.py", "_join_by_launch"),
     ("traverse/steps.py", "warp_share"),
-    ("machine/cost.py", "row_per_lane"), ("machine/cost.py", "searched"),
+    ("machine/machine.py", "row_per_lane"), ("machine/machine.py", "searched"),
     ("scatter/costs.py", "turns_pay"), ("schedule/division.py", "searches"),
     ("schedule/division.py", "along_on_device"), ("schedule/division.py", "side_by_side"),
     ("traverse/ragged_rows.py", "of_row"),

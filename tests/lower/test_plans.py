@@ -12,7 +12,8 @@ from flatweave.base.schedule import CHOSEN, PERMUTES, Schedule, schedule_of
 from flatweave.lower.machine.machine import CPU_AVX512, CUDA, OPENCL
 from flatweave.lower.machine.thresholds import LONG_ROW, ROW_AT_ONCE, ROW_OF_READS
 from flatweave.lower.program import lower
-from flatweave.lower.scatter.choose import VARIANTS, plan_of
+from flatweave.lower.scatter.choose import VARIANTS
+from flatweave.lower.scatter.plans import plan_of
 from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.plan import (
     Carry,

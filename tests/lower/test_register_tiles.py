@@ -11,7 +11,7 @@ from flatweave.base.schedule import schedule_of
 from flatweave.kernel_ir.verify import verify
 from flatweave.lower.machine.machine import BLOCK_WORK, CPU_AVX512, CUDA, OPENCL, cpu
 from flatweave.lower.program import lower
-from flatweave.lower.scatter.choose import plan_of
+from flatweave.lower.scatter.plans import plan_of
 from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.plan import parse_plans, print_plans
 from flatweave.lower.schedule.verify import verify_plan

@@ -7,7 +7,7 @@ from tests.shape.tree import PACKAGE
 FOLDERS = ("access", "passes", "nest", "lower")
 MOST = 135
 """It was 205 while each pass had its sizes. A new number replaces another one."""
-COSTS = ("passes/cost.py", "lower/machine/cost.py", "lower/machine/machine.py")
+COSTS = ("passes/cost.py", "lower/machine/machine.py")
 """What a machine is, and what work costs on it."""
 MOST_OUTSIDE = 107
 """Numbers of all other modules."""

@@ -34,8 +34,8 @@ from flatweave.frontend.values.arrow_columns import (
     is_arrow,
     numbers_of,
 )
+from flatweave.runtime.devices import exchange as gpu_arrays
 from flatweave.runtime.devices.arrays import Resident
-from flatweave.runtime.devices.exchange import NotContiguous, borrowed
 
 Values = np.ndarray[Any, np.dtype[Any]]
 PROTOCOLS = ("__dlpack__", "__array__", "__array_interface__", "__array_struct__")
@@ -185,8 +185,8 @@ def is_lazy(value: Any) -> bool:
 def on_gpu(value: Any, name: str) -> Resident | None:
     """Another library's array on a GPU, nothing copied; None for what is on none."""
     try:
-        return borrowed(value)
-    except NotContiguous as failure:
+        return gpu_arrays.borrowed(value)
+    except gpu_arrays.NotContiguous as failure:
         remedy = "Make it contiguous: xs.contiguous(), or cupy.ascontiguousarray(xs)."
         raise unreadable(value, name, failure, remedy) from None
     except TypeError as failure:

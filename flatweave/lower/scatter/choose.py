@@ -52,7 +52,7 @@ from flatweave.base.schedule import PERMUTES, Schedule
 from flatweave.base.source import Location
 from flatweave.kernel_ir.host import Alloc, Free, Role
 from flatweave.kernel_ir.syntax import Load, Store
-from flatweave.lower.host.context import Lowering, Program
+from flatweave.lower.host.context import Lowering
 from flatweave.lower.kernel.builder import HostArray
 from flatweave.lower.machine.machine import Machine
 from flatweave.lower.scatter.in_shared import InShared
@@ -63,11 +63,8 @@ from flatweave.lower.scatter.scattering import Division, Scattering, cast_like, 
 from flatweave.lower.scatter.shared_copies import SharedAtomic
 from flatweave.lower.scatter.sorted import Sorted
 from flatweave.lower.scatter.strided import Strided
-from flatweave.lower.schedule.choose import plan_sweep
 from flatweave.lower.schedule.facts import SweepFacts
-from flatweave.lower.schedule.forced import as_keywords, check_forced, why_refused
 from flatweave.lower.schedule.plan import ScatterChoice, ScatterVariant, SweepPlan, When
-from flatweave.lower.schedule.verify import verify_plan
 from flatweave.lower.update.atomic import UPDATES
 from flatweave.terms.build import FALSE, TRUE, Builder, index
 from flatweave.terms.control import NO_BODY, If
@@ -133,12 +130,10 @@ LEFT = (Owner, Sorted)
 def plan_scatter(
     facts: SweepFacts, machine: Machine, wishes: Schedule, where: Location | None = None
 ) -> tuple[ScatterChoice, ...]:
-    """How a sweep of the user's line `where` writes to computed indices; () if it does not.
+    """How a sweep of the user's line `where` writes to computed indices.
 
     Raises ArgumentError where the variant that is wished for cannot do it.
     """
-    if not any(sink.alone for sink in facts.op.sinks):
-        return ()
     if wishes.permute is not None:
         wished = _wished(wishes.permute, facts, machine, where)
         choice = ScatterChoice(wished.name, wished.wished)
@@ -238,50 +233,3 @@ def _first_of(host: Builder, divisions: Sequence[Division]) -> None:
     launch(yes, first)
     _first_of(no, others)
     host.emit(If(holds, yes.close([], []), no.close([], [])))
-
-
-# -- The plan of each sweep of a program: a given one, one that a user forces, or the chosen one ---
-
-
-def plan_of(
-    facts: SweepFacts, machine: Machine, wishes: Schedule, where: Location | None = None
-) -> SweepPlan:
-    """The plan of a sweep of the user's line `where`, by the variants that are wished for.
-
-    Raises ArgumentError where a wish cannot be granted.
-    """
-    scatter = plan_scatter(facts, machine, wishes, where)
-    return plan_sweep(facts, machine, wishes, scatter, in_order=is_divided(scatter))
-
-
-def planned(
-    program: Program, name: str, facts: SweepFacts, where: Location | None
-) -> SweepPlan:
-    """The plan of the sweep that computes `name` first, which is kept."""
-    machine, wishes = program.machine, program.schedule
-    plan = program.plans.get(name)
-    if plan is None:
-        plan = chosen = plan_of(facts, machine, wishes, where)
-        free, measured = not wishes.deterministic, program.measured.get(name, chosen)
-        if name in program.forced:
-            plan = program.forced[name]
-            if why_refused(plan, chosen, facts, machine, free=free):
-                wished = as_keywords(plan, chosen, machine, wishes)
-                chosen = chosen if wished == wishes else plan_of(facts, machine, wished, where)
-            check_forced(name, plan, chosen, facts, machine, free=free, where=where)
-        elif not why_refused(measured, chosen, facts, machine, free=free):
-            plan = measured
-    verify_plan(plan, facts, machine)
-    program.plans[name] = plan
-    return plan
-
-
-def refuse_unknown(program: Program) -> None:
-    """Raise ArgumentError where a schedule is forced of a sweep that the program does not have."""
-    unknown = [name for name in program.forced if name not in program.plans]
-    if unknown:
-        raise ArgumentError(
-            f"the schedule is one of {listed(unknown)}, and the program has no such sweep.",
-            remedy=f"Its sweeps are {listed(program.plans)}. Write the `with` around one call.",
-            more="schedule",
-        )

@@ -61,7 +61,7 @@ from flatweave.kernel_ir.syntax import Load, Shared, Store
 from flatweave.lower.host.context import Own
 from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.kernel.operators import spread
-from flatweave.lower.machine.cost import LOOK, MOVE, MOVE_BYTE, PASS, SORT, TURN, WRITE
+from flatweave.lower.machine.machine import LOOK, MOVE, MOVE_BYTE, PASS, SORT, TURN, WRITE
 from flatweave.lower.scatter.scattering import Scattering, bytes_of
 from flatweave.lower.traverse.steps import Position, State
 from flatweave.passes.cost import cost_of_body

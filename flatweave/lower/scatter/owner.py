@@ -16,8 +16,7 @@ from flatweave.access.analyse import Accesses
 from flatweave.base.dtypes import i64
 from flatweave.kernel_ir.syntax import BlockIndex
 from flatweave.lower.host.context import Own
-from flatweave.lower.machine.cost import room
-from flatweave.lower.machine.machine import Machine
+from flatweave.lower.machine.machine import Machine, room
 from flatweave.lower.scatter.scattering import (
     UNROLLED,
     Division,

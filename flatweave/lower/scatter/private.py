@@ -21,8 +21,7 @@ from flatweave.kernel_ir.op import dtype_in
 from flatweave.kernel_ir.syntax import BlockIndex, Load, Store
 from flatweave.lower.host.context import Own
 from flatweave.lower.kernel.builder import KernelBuilder
-from flatweave.lower.machine.cost import room
-from flatweave.lower.machine.machine import Machine
+from flatweave.lower.machine.machine import Machine, room
 from flatweave.lower.scatter.owner import visit_share
 from flatweave.lower.scatter.scattering import (
     UNROLLED,

@@ -49,8 +49,7 @@ from __future__ import annotations
 
 from flatweave.base.dtypes import DType, bool_, u32
 from flatweave.base.records import replace
-from flatweave.lower.machine.cost import room
-from flatweave.lower.machine.machine import BLOCK_WORK, ROW_LANES, WIDEST, Machine
+from flatweave.lower.machine.machine import BLOCK_WORK, ROW_LANES, WIDEST, Machine, room
 from flatweave.lower.machine.thresholds import (
     ACCUMULATING,
     FEWEST,

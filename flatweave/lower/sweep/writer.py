@@ -12,7 +12,7 @@ from flatweave.lower.host.context import Lowering
 from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.kernel.elements import Elements, rows_of
 from flatweave.lower.kernel.operators import operator_in
-from flatweave.lower.machine.cost import SUNK, row_per_lane
+from flatweave.lower.machine.machine import SUNK, row_per_lane
 from flatweave.lower.schedule.division import side_by_side
 from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.plan import SweepPlan

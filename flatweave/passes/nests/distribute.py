@@ -19,32 +19,13 @@ from typing import Any
 
 from flatweave.base.dtypes import i64
 from flatweave.base.errors import Unsupported
-from flatweave.ops import (
-    HOST_BODIES,
-    Check,
-    Generate,
-    Index,
-    Locate,
-    Map,
-    Nest,
-    Reshape,
-    Sort,
-    Span,
-)
-from flatweave.passes.nests.hard import (
-    by_keys,
-    has_hard,
-    hoisted,
-    is_hard,
-    keys_of,
-    may_fail,
-    needs_memory,
-)
+from flatweave.ops import HOST_BODIES, Generate, Index, Locate, Map, Nest, Reshape, Sort, Span
+from flatweave.passes.nests.hard import by_keys, hoisted, is_hard, keys_of, may_fail, needs_memory
 from flatweave.passes.nests.repeated import repeated
-from flatweave.passes.nests.row_operators import combines_rows, in_rounds, is_in_rounds
+from flatweave.passes.nests.row_operators import in_rounds, is_in_rounds, is_nested
 from flatweave.passes.nests.rows import Rows
 from flatweave.passes.nests.segments import Segments, at, each, or_zero
-from flatweave.passes.rewrite import tested
+from flatweave.passes.rewrite import numbered, tested
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import If
 from flatweave.terms.rules import array_type
@@ -142,15 +123,6 @@ def rule(*ops: type[Op]) -> Callable[[Rule], Rule]:
         return made
 
     return declare
-
-
-def is_nested(op: Op) -> bool:
-    """Whether an operation of the host has an element function that needs memory."""
-    if isinstance(op, Nest) or combines_rows(op):
-        return True
-    if isinstance(op, HOST_BODIES):
-        return any(is_nested(let.op) for fn in lambdas_in(op) for let in fn.lets)
-    return any(has_hard(fn) for fn in lambdas_in(op))
 
 
 def host_body(
@@ -265,23 +237,6 @@ def distribute(
     for let in fn.lets:
         add(rows, let, renaming, own, searches, optional, not stored.isdisjoint(let.vars))
     return rows, [_own(rows, renaming.atom(result)) for result in fn.results]
-
-
-def numbered(fn: Lambda, row: Var) -> Lambda:
-    """A function whose checks, and those inside it, know the row's number, unless they do."""
-    if not any(_fails(let.op) for let in walk_lets(fn)):
-        return fn
-    lets = []
-    for let in fn.lets:
-        op = map_field(let.op, lambda atom: atom, lambda inner: numbered(inner, row))
-        if _fails(op) and not op.row:
-            op = op.replace(row=(row,))
-        lets.append(let if op is let.op else Let(let.vars, op, let.where))
-    return Lambda(fn.params, tuple(lets), fn.results)
-
-
-def _fails(op: Op) -> bool:
-    return isinstance(op, Check) or (isinstance(op, Index) and op.checked)
 
 
 def _own(rows: Rows, result: Atom) -> Atom:

@@ -44,17 +44,16 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
 
 from flatweave.array_ir.syntax import Program
-from flatweave.array_ir.verify import TRACED
+from flatweave.array_ir.verify import FLAT, TRACED
 from flatweave.base.dtypes import DType
-from flatweave.ops import HOST_BODIES, Generate, Index, Map, Nest, Reduce
+from flatweave.ops import HOST_BODIES, Generate, Index, Map, Nest, Reduce, Suits
 from flatweave.passes.array_pass import array_pass
 from flatweave.passes.cost import FEW_TURNS, length
-from flatweave.passes.nests import rules
-from flatweave.passes.nests.distribute import host_body, is_nested
+from flatweave.passes.nests import rules, versions
 from flatweave.passes.nests.masked import masked
 from flatweave.passes.nests.repeated import explain
+from flatweave.passes.nests.row_operators import is_nested
 from flatweave.passes.nests.small_sorts import in_registers
-from flatweave.passes.nests.versions import in_versions
 from flatweave.terms.build import Builder, Names
 from flatweave.terms.control import For, While
 from flatweave.terms.rules import array_type, under
@@ -172,9 +171,6 @@ def _loops(op: Op) -> bool:
     return any(_loops(let.op) for fn in lambdas_in(op) for let in fn.lets)
 
 
-__all__ = ["lift", "rules"]
-
-
 @array_pass(takes=(TRACED,), explain=explain)
 def lift(program: Program) -> Program:
     """Give every nested operation that needs memory to all rows at once."""
@@ -184,5 +180,14 @@ def lift(program: Program) -> Program:
     b = Builder(Names())
     renaming = Substitution()
     params = b.params_like(program.fn.params, renaming)
-    results = host_body(b, program.fn, renaming, in_versions)
+    results = rules.host_body(b, program.fn, renaming, versions.in_versions)
     return Program(program.name, b.close(params, results))
+
+
+@array_pass(takes=(TRACED, FLAT))
+def sizes(program: Program) -> Program:
+    """The program whose last results are, of each nest with versions, rows, values and longest."""
+    fn = program.fn
+    choices = [let.op for let in fn.lets if isinstance(let.op, Suits)]
+    found = [size for op in choices for size in (op.rows, op.values_, op.longest)]
+    return Program(program.name, Lambda(fn.params, fn.lets, (*fn.results, *found)))

@@ -13,13 +13,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from flatweave.base.dtypes import DType, i64
-from flatweave.ops import Generate, Reduce, Scan
-from flatweave.passes.nests.hard import needs_memory
+from flatweave.ops import HOST_BODIES, Generate, Nest, Reduce, Scan
+from flatweave.passes.nests.hard import has_hard, needs_memory
 from flatweave.passes.nests.segments import array_of, at
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import If, While
 from flatweave.terms.rules import array_type
 from flatweave.terms.syntax import ArrayType, Atom, Lambda, Op, Var
+from flatweave.terms.traverse import lambdas_in
 
 Shapes = Sequence[tuple[Atom, ...]]
 
@@ -29,6 +30,15 @@ def combines_rows(op: Op) -> bool:
     return isinstance(op, Reduce | Scan) and any(
         isinstance(atom.type, ArrayType) for atom in op.neutral
     )
+
+
+def is_nested(op: Op) -> bool:
+    """Whether an operation of the host has an element function that needs memory."""
+    if isinstance(op, Nest) or combines_rows(op):
+        return True
+    if isinstance(op, HOST_BODIES):
+        return any(is_nested(let.op) for fn in lambdas_in(op) for let in fn.lets)
+    return any(has_hard(fn) for fn in lambdas_in(op))
 
 
 def is_in_rounds(op: Op) -> bool:

@@ -34,8 +34,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from flatweave.array_ir.syntax import Program
-from flatweave.array_ir.verify import FLAT, TRACED
 from flatweave.base.dtypes import DType, i64
 from flatweave.base.records import record
 from flatweave.ops import (
@@ -58,7 +56,6 @@ from flatweave.ops import (
     Suits,
 )
 from flatweave.ops.nests import BY_ROW
-from flatweave.passes.array_pass import array_pass
 from flatweave.passes.nests.distribute import as_generate, distribute, host_body, lifted
 from flatweave.passes.nests.hard import is_hard
 from flatweave.passes.nests.row_operators import combines_rows
@@ -298,12 +295,3 @@ def _as_bound_by(b: Builder, op: Generate | Nest, results: Sequence[Atom]) -> li
         known[var] = result
         found.append(result)
     return found
-
-
-@array_pass(takes=(TRACED, FLAT))
-def sizes(program: Program) -> Program:
-    """The program whose last results are, of each nest with versions, rows, values and longest."""
-    fn = program.fn
-    choices = [let.op for let in fn.lets if isinstance(let.op, Suits)]
-    found = [size for op in choices for size in (op.rows, op.values_, op.longest)]
-    return Program(program.name, Lambda(fn.params, fn.lets, (*fn.results, *found)))
