@@ -410,6 +410,23 @@ def choices(d: Draw) -> Any:
     return [operand()(d) for _ in range(count)]
 
 
+def blocks(d: Draw) -> Any:
+    """Arrays in lists of one or two levels that join along the last two axes, seldom not."""
+    kind = d.dtype(ALL)
+    rows, columns = ([d.some((0, 1, 2, 3)) for _ in range(d.pick((1, 2, 2)))] for _ in range(2))
+
+    def part(rank: int, height: int, width: int) -> Any:
+        extents = (height + d.wrong(), width)[2 - rank :] if rank else ()
+        dtype = d.dtype(ALL) if d.likely(0.3) else kind
+        return d.held(d.elements(extents, dtype), ("np", "np", "fw", "F", "flip"))
+
+    if d.likely(0.4):
+        return [part(d.pick((0, 1, 2)), rows[0], width) for width in columns]
+    if d.likely(0.2):
+        return [[part(d.pick((0, 1)), 1, 1) for _ in columns] for _ in rows]
+    return [[part(2, height, width) for width in columns] for height in rows]
+
+
 def is_name(value: Any) -> bool:
     """Whether a value stands for an array."""
     return isinstance(value, Name)

@@ -69,6 +69,11 @@ def spacing(d: Draw) -> Spread:
     return Spread([d.held(x.astype(kind)) if d.likely(0.7) else 0.5 for x in places])
 
 
+def choices(d: Draw) -> Spread:
+    """For where: two operands; seldom none."""
+    return Spread([] if d.likely(0.2) else [operand()(d), operand()(d)])
+
+
 def some(kind: Kind, most: int = 3) -> Kind:
     """So many arguments of a kind."""
     return lambda d: Spread([kind(d) for _ in range(d.pick(range(1, most + 1)))])
@@ -143,7 +148,7 @@ TABLE: dict[str, Row] = {
     "nan_to_num": row(array(), nan=number, posinf=number, neginf=number, copy=flag),
     "clip": row(array(), operand(), operand()),
     "round": row(array(), near=NEAR, decimals=one_of(0, 1, 2, -1, -2)),
-    "where": row(k.truth, operand(), operand(), moves=True),
+    "where": row(k.truth, choices, moves=True),
     "select": row(k.masks, k.choices, moves=True, default=number),
     **dict.fromkeys(("isclose", "allclose"), row(
         array(), operand(), rtol=one_of(0.1, 1e-3, 0), atol=one_of(0, 1e-3, 1), equal_nan=flag)),
@@ -191,6 +196,7 @@ TABLE: dict[str, Row] = {
     "unstack": row(array(), moves=True, axis=axis),
     **dict.fromkeys(("hstack", "vstack", "column_stack"), row(k.several(), moves=True)),
     "dstack": row(k.several(), moves=True),
+    "block": row(k.blocks, moves=True),
     "append": row(array(), array(), moves=True, axis=axis_or_none),
     "split": row(array(), k.cuts, moves=True, axis=axis),
     "pad": row(array(), k.widths, moves=True, mode=one_of(
@@ -294,7 +300,7 @@ OTHER = {
     **dict.fromkeys(("empty", "empty_like"), "the elements are any"),
     "from_dlpack": "exchanges memory",
     "indices": "its extents are named `shape` here (tests/numerics/test_created.py)",
-    **dict.fromkeys(("block", "linalg.lstsq", "logspace", "polyfit"),
+    **dict.fromkeys(("linalg.lstsq", "logspace", "polyfit"),
                     "values in tests/numerics/test_created.py"),
     "lexsort": "keys have one axis (tests/tables/test_selection.py)",
     "argpartition": "elements on either side are in any order (tests/tables/test_selection.py)",
