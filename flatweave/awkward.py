@@ -15,7 +15,7 @@ from typing import Any
 import awkward as ak
 
 import flatweave as fw
-from flatweave.tables.library_columns import taken
+from flatweave.library_columns import taken
 
 
 def of(array: ak.Array) -> Any:

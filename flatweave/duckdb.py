@@ -15,7 +15,7 @@ import duckdb
 import pyarrow
 
 import flatweave as fw
-from flatweave.tables.library_columns import taken
+from flatweave.library_columns import taken
 
 
 def register(

@@ -14,12 +14,14 @@ from typing import Any
 import pandas as pd
 
 import flatweave as fw
-from flatweave.tables.library_columns import Accessor, TableAccessor, taken
+from flatweave.frontend.values.datetimes import Times
+from flatweave.library_columns import Accessor, TableAccessor, taken
 
 
 def given(value: Any) -> Any:
-    """A value of ours as an array of pandas: numbers as NumPy has them, others as Arrow has."""
-    if isinstance(value, fw.Array):
+    """A value of ours as an array of pandas: numbers and times as NumPy has them, others as Arrow
+    has."""
+    if isinstance(value, fw.Array | Times):
         return value.to_numpy()
     import pyarrow  # optional dependency
 

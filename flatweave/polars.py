@@ -18,7 +18,7 @@ from typing import Any
 import polars as pl
 
 import flatweave as fw
-from flatweave.tables.library_columns import Accessor, TableAccessor, taken
+from flatweave.library_columns import Accessor, TableAccessor, taken
 
 
 def given(value: Any, name: str = "") -> pl.Series:
@@ -52,7 +52,8 @@ class FrameNamespace(TableAccessor):
     def _table(
         self, columns: Mapping[str, Any], keys: Mapping[str, Any] | None = None
     ) -> pl.DataFrame:
-        return pl.DataFrame([given(x, name) for name, x in {**(keys or {}), **columns}.items()])
+        named = [*(keys or {}).items(), *columns.items()]
+        return pl.DataFrame([given(value, name) for name, value in named])
 
 
 @pl.api.register_lazyframe_namespace("fw")

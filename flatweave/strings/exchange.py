@@ -126,6 +126,8 @@ def _of_arrow(column: Any) -> tuple[Any, Any]:
     if kind.lower() not in TEXTS:
         raise _no_text(f"a column of {kind}")
     if valid is not None:
+        if kind.endswith("_view"):  # pyarrow fills no views
+            column = column.cast("large_" + kind.removesuffix("_view"))
         column = column.fill_null(b"" if "inary" in kind else "")
     rows = fw.ragged(column)
     return code_points.checked(rows), valid
@@ -154,16 +156,3 @@ def on_host(values: Any) -> Any:
 def to_numpy(strings: Any, dtype: Any) -> Any:
     """The strings as an array of NumPy: StringDType unless another dtype is asked for."""
     return np.array(strings.tolist(), dtype=np.dtypes.StringDType() if dtype is None else dtype)
-
-
-def to_arrow(strings: Any, valid: Any = None) -> Any:
-    """A pyarrow.LargeStringArray over the same memory, null where `valid` is False."""
-    try:
-        import pyarrow  # optional dependency
-    except ImportError as failure:
-        raise fw.Unsupported.here(f"to_arrow needs pyarrow: {failure}.", "Install it.") from None
-    offsets, values = strings.bytes.offsets.to_numpy(), strings.bytes.values.to_numpy()
-    buffers = [pyarrow.py_buffer(part) for part in (offsets, values)]
-    if valid is not None:
-        buffers.append(pyarrow.py_buffer(np.packbits(np.asarray(valid), bitorder="little")))
-    return pyarrow.LargeStringArray.from_buffers(len(offsets) - 1, *buffers)

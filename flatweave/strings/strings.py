@@ -142,15 +142,6 @@ class Strings(fw.Overriding):
         """The strings as NumPy's StringDType."""
         return exchange.to_numpy(self, None)
 
-    def __arrow_c_array__(self, requested_schema: Any = None, valid: Any = None) -> Any:
-        """The strings as any library of Arrow takes them, a large_string over the same memory;
-        null where `valid`, bools, is False."""
-        return exchange.to_arrow(self, valid).__arrow_c_array__(requested_schema)
-
-    def to_arrow(self) -> Any:
-        """A pyarrow.LargeStringArray over the same memory."""
-        return exchange.to_arrow(self)
-
     __lt__, __le__ = _left(fw.less), _left(fw.less_equal)
     __gt__, __ge__ = _left(fw.greater), _left(fw.greater_equal)
     __eq__, __ne__ = _left(fw.equal), _left(fw.not_equal)

@@ -71,7 +71,8 @@ class Nullable(fw.Overriding):
             values, valid = _parted(values)
         if not is_kept(values):
             values = fw.asarray(values)
-        valid = fw.asarray(valid)
+        if not isinstance(valid, fw.Chunked):
+            valid = fw.asarray(valid)
         if valid.dtype != fw.bool_:
             raise fw.DTypeError.here(
                 f"valid of Nullable must be bool, got {valid.dtype}.",
@@ -132,15 +133,6 @@ class Nullable(fw.Overriding):
         """The same elements in another shape."""
         return fw.reshape(self, shape[0] if len(shape) == 1 else shape)
 
-    def to_arrow(self) -> Any:
-        """A pyarrow array, null where elements are missing."""
-        try:
-            import pyarrow  # optional dependency
-        except ImportError as failure:
-            text = f"to_arrow needs pyarrow: {failure}."
-            raise fw.Unsupported.here(text, "Install it.") from None
-        return pyarrow.array(self)
-
     def astype(self, dtype: Any) -> Any:
         """The same in another dtype."""
         return Nullable(self.values.astype(dtype), self.valid)
@@ -153,7 +145,11 @@ class Nullable(fw.Overriding):
 
     def tolist(self) -> Any:
         """The elements as lists of Python values, None where they are missing."""
-        if isinstance(self.values, dict | tuple):
+        if isinstance(self.values, dict):
+            parts = zip(*(part.tolist() for part in self.values.values()), strict=True)
+            rows = [dict(zip(self.values, part, strict=True)) for part in parts]
+            return _listed(rows, self.valid.tolist())
+        if isinstance(self.values, tuple):
             rows = fw.ragged(self.values, lengths=[self.size]).tolist()
             return _listed(rows[0], self.valid.tolist())
         return _listed(self.values.tolist(), self.valid.tolist())
@@ -203,11 +199,6 @@ class Nullable(fw.Overriding):
         except fw.UserError:
             return f"Nullable({self.values!r}, {self.valid!r})"
         return f"Nullable({shown}, dtype={self.dtype})"
-
-    def __arrow_c_array__(self, requested_schema: Any = None) -> Any:
-        """The elements as any library of Arrow takes them."""
-        values = self.values if is_text(self.values) else fw.asarray(self.values)
-        return values.__arrow_c_array__(requested_schema, valid=self.valid)
 
     __add__, __radd__ = _left(fw.add), _right(fw.add)
     __sub__, __rsub__ = _left(fw.sub), _right(fw.sub)
@@ -274,10 +265,10 @@ def _has_none(values: Any) -> bool:
 
 
 def is_kept(values: Any) -> bool:
-    """Whether values stay what they are: rows, times, and structures of arrays."""
+    """Whether values stay what they are: rows, times, chunks, and structures of arrays."""
     kind = getattr(getattr(values, "dtype", None), "kind", "")
     is_structure = dataclasses.is_dataclass(values) or isinstance(values, tuple | dict)
-    return is_structure or isinstance(values, fw.Ragged) or kind in ("m", "M")
+    return is_structure or isinstance(values, fw.Ragged | fw.Chunked) or kind in ("m", "M")
 
 
 TIMES = ("datetime", "timedelta", "timestamp", "duration")

@@ -92,3 +92,69 @@ def test_awkward():
     assert np.shares_memory(ours.of(numbers).to_numpy(), numbers.layout.data)
     with pytest.raises(fw.UserError):
         ours.of(ak.Array([[1], [2, 3], None]))
+
+
+def test_times():
+    """Columns of times are Times, with NaT a Nullable of them, and come back with their unit."""
+    pd, pl = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    pytest.importorskip("flatweave.pandas")
+    pytest.importorskip("flatweave.polars")
+    days = pd.to_datetime(["2024-01-02", "2024-01-01", "2024-01-02"])
+    df = pd.DataFrame({"day": days, "v": [1.0, 2.0, 4.0], "late": pd.to_datetime([None, 1, 2])})
+    table = pl.DataFrame({"day": df.day, "v": df.v})
+
+    assert df.fw.apply(lambda day: day, "day").equals(df.day)
+    assert df.fw.apply(lambda late: late, "late").isna().tolist() == [True, False, False]
+    totals = df.fw.group_by("day", total=("v", "sum"))
+    assert totals.total.tolist() == [2.0, 5.0]
+    assert totals.index.equals(df.groupby("day").v.sum().index)
+    assert table.fw.group_by("day", total=("v", "sum")).equals(
+        table.group_by("day").agg(total=pl.col("v").sum()).sort("day")
+    )
+    assert table.fw.apply(lambda day: day - day[0], "day").dtype == pl.Duration("us")
+    assert table.fw["day"].shape == (3,)
+    with pytest.raises(pl.exceptions.DuplicateError):
+        table.fw.group_by("day", day=("v", "sum"))
+
+
+def test_lists_and_structs_of_polars():
+    """Nulls among rows and among elements, texts in rows, structs; both ways."""
+    pl = pytest.importorskip("polars")
+    pytest.importorskip("flatweave.polars")
+    df = pl.DataFrame({
+        "rows": [[1, None], None, []], "words": [["a", "b"], [], ["c"]],
+        "points": [{"x": 1, "w": "a"}, {"x": None, "w": "b"}, {"x": 3, "w": "c"}],
+    })  # fmt: skip
+
+    for name in ("rows", "words"):
+        found = df.fw[name]
+        assert found.tolist() == df[name].to_list()
+        assert pl.Series(found).to_list() == df[name].to_list()
+        assert str(df[name].to_list()) in repr(found)
+    points = df.fw["points"]
+    assert (points["x"].tolist(), points["w"].tolist()) == ([1, None, 3], ["a", "b", "c"])
+    assert fw.sum(df.fw["rows"].values.values).tolist() == 1
+
+
+def test_random_tables_of_arrow():
+    """Equal after both ways, and shared; `python -m tests.interop.arrow_tables` makes more."""
+    pytest.importorskip("pyarrow")
+    arrow_tables = pytest.importorskip("tests.interop.arrow_tables")
+    counted = arrow_tables.Counter()
+    wrong = [line for seed in range(25) for line in arrow_tables.tried(seed, counted)]
+
+    assert not wrong
+    assert counted["columns over the memory of Arrow"] > 5
+
+
+def test_what_has_no_meaning_here():
+    """Is refused with what to do about it."""
+    pa = pytest.importorskip("pyarrow")
+    taken = pytest.importorskip("flatweave.library_columns").taken
+    for column, message in (
+        (pa.array([1, 2], pa.time64("us")), "integers"),
+        (pa.array([1, None], pa.decimal128(5, 2)), "floats"),
+        (pa.array([[1], None], pa.list_(pa.decimal128(5, 2))), "floats"),
+    ):
+        with pytest.raises(fw.DTypeError, match=message):
+            taken(column)

@@ -54,6 +54,8 @@ def test_columns_of_arrow_share_their_bytes():
     assert fw.Strings(arrow.array(TEXTS)[1:3]).tolist() == TEXTS[1:3]
     assert fw.Strings(arrow.array(["é", None])).tolist() == ["é", None]
     assert fw.Strings(arrow.array([], arrow.string())).tolist() == []
+    views = arrow.array(["é", None, "more than twelve bytes"], arrow.string_view())
+    assert fw.Strings(views[1:]).tolist() == [None, "more than twelve bytes"]
     assert arrow.array(strings).to_pylist() == TEXTS
     assert strings.to_arrow().type == arrow.large_string()
     assert arrow.array(fw.Strings(["é", None])).to_pylist() == ["é", None]

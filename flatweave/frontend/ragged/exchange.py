@@ -180,17 +180,50 @@ def _rows(chunk: Chunk, nulls: str) -> Ragged:
 
 def _chunk_values(chunk: Chunk, start: int, count: int, whose: str, nulls: str) -> object:
     """`count` elements of a chunk: an array, a tree of arrays or a Ragged."""
+    must_be_inside(chunk, start, count)
+    missing = missing_in(chunk, start, count)
+    if missing is not None and (nulls == "raise" or _is_row(chunk)):
+        raise null_error("an Arrow column", whose, missing, FUNCTIONS, _is_row(chunk))
+    found = _held(chunk, start, count, whose, nulls, missing)
+    return found if missing is None else may_miss(found, missing)
+
+
+def must_be_inside(chunk: Chunk, start: int, count: int) -> None:
+    """Raise an error where rows have elements that their chunk has not."""
     if start < 0 or count < 0 or start + count > chunk.length:
         raise ArgumentError.here(
             f"ragged got an Arrow column that is damaged: elements from {start} to {start + count}"
             f" of {chunk.length} belong to its rows.",
             "Let its library check it: column.validate(full=True).",
         )
-    missing = missing_in(chunk, start, count)
-    if missing is not None and (nulls == "raise" or _is_row(chunk)):
-        raise null_error("an Arrow column", whose, missing, FUNCTIONS, _is_row(chunk))
-    found = _held(chunk, start, count, whose, nulls, missing)
-    return found if missing is None else may_miss(found, missing)
+
+
+def row_places(
+    chunk: Chunk, first: int, count: int, missing: Values | None
+) -> tuple[Values, Values]:
+    """Where each of `count` rows begins, from the row `first` of the buffers on, and how many
+    elements it has; none where it is missing."""
+    form = chunk.format
+    if form in LIST_VIEWS:
+        begins, lengths = (chunk.buffer(k, LIST_VIEWS[form], first, count) for k in (1, 2))
+    else:
+        offsets = chunk.buffer(1, {**LISTS, **TEXT}.get(form, np.int32), first, count + 1)
+        begins, lengths = offsets[:-1], np.diff(offsets)
+    return begins, lengths if missing is None else np.where(missing, 0, lengths)
+
+
+def text_rows(chunk: Chunk, first: int, count: int, missing: Values | None) -> Ragged:
+    """The bytes of texts, over the memory of the chunk unless it has views, or bytes in texts that
+    are missing."""
+    if chunk.format in TEXT_VIEWS:
+        return _viewed_text(chunk, first, count, missing)
+    begins, lengths = row_places(chunk, first, count, missing)
+    offsets = chunk.buffer(1, TEXT[chunk.format], first, count + 1)
+    begin, end = int(offsets[0]), int(offsets[-1])
+    letters = chunk.buffer(2, np.uint8, begin, end - begin)
+    if int(lengths.sum()) == end - begin:
+        return on_host(letters, offsets=offsets - begin)
+    return _rows_at(letters, begins - begin, lengths)
 
 
 def _is_row(chunk: Chunk) -> bool:
@@ -215,16 +248,11 @@ def _held(
         begin, end = int(offsets[0]), int(offsets[-1])
         inner = _chunk_values(chunk.children[0], begin, end - begin, VALUES, nulls)
         return on_host(inner, offsets=offsets - offsets[0] if begin else offsets)
-    if form in TEXT:
-        offsets = chunk.buffer(1, TEXT[form], first, count + 1)
-        begin, end = int(offsets[0]), int(offsets[-1])
-        return on_host(chunk.buffer(2, np.uint8, begin, end - begin), offsets=offsets - begin)
+    if form in TEXT or form in TEXT_VIEWS:
+        return text_rows(chunk, first, count, missing)
     if form in LIST_VIEWS:
-        begins, sizes = (chunk.buffer(k, LIST_VIEWS[form], first, count) for k in (1, 2))
         inner = _chunk_values(chunk.children[0], 0, chunk.children[0].length, VALUES, nulls)
-        return _rows_at(inner, begins, sizes)
-    if form in TEXT_VIEWS:
-        return _viewed_text(chunk, first, count)
+        return _rows_at(inner, *row_places(chunk, first, count, missing))
     if form.startswith(FIXED) and not chunk.extension:
         size = int(form.removeprefix(FIXED))
         inner = _chunk_values(chunk.children[0], first * size, count * size, VALUES, nulls)
@@ -276,12 +304,14 @@ def _rows_at(values: Any, begins: Any, lengths: Any) -> Ragged:
     return on_host(_picked(values, places), lengths=np.asarray(lengths, np.int64))
 
 
-def _viewed_text(chunk: Chunk, first: int, count: int) -> Ragged:
+def _viewed_text(chunk: Chunk, first: int, count: int, missing: Values | None) -> Ragged:
     """Texts, each in a view of 16 bytes: its length, and either all of it, or which buffer has it
     and where."""
     views = chunk.buffer(1, np.uint8, first * VIEW, count * VIEW)
     words = views.view(np.int32).reshape(count, VIEW // 4)
     lengths = words[:, 0].astype(np.int64)
+    if missing is not None:
+        lengths[missing] = 0
     is_inline = lengths <= INLINE
     buffers = np.where(is_inline, -1, words[:, 2])
     begins = np.where(is_inline, np.arange(count) * VIEW + 4, words[:, 3])

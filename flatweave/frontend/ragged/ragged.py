@@ -132,7 +132,10 @@ class Ragged(Node, Verbs, Elementwise, Reductions):
     @property
     def dtype(self) -> Any:
         """The dtype of the values; of a tree of arrays, the tree of theirs."""
-        return map_leaves(lambda leaf: leaf.dtype, flat_values(self._values))
+        values = flat_values(self._values)
+        if hasattr(type(values), "dtype"):  # an array, or a class that says it itself
+            return values.dtype
+        return map_leaves(lambda leaf: leaf.dtype, values)
 
     @property
     def ndim(self) -> int:

@@ -16,7 +16,15 @@ import numpy as np
 from flatweave.base.errors import Unsupported, UserError
 from flatweave.frontend.ragged.ragged import Ragged
 from flatweave.frontend.values.array import METHODS
-from flatweave.frontend.values.arrow_interface import Column, lists, numbers, structs, with_missing
+from flatweave.frontend.values.arrow_interface import (
+    Column,
+    lists,
+    numbers,
+    structs,
+    ticks,
+    with_missing,
+)
+from flatweave.frontend.values.datetimes import Times, is_times, times_of
 
 
 def fields_of(values: Any) -> tuple[list[Any] | None, list[str] | None]:
@@ -70,8 +78,8 @@ def to_awkward(rows: Ragged) -> object:
     return awkward.Array(content(rows))
 
 
-def to_arrow(rows: Ragged) -> object:
-    """A pyarrow array of a Ragged on the host, over the same memory but for bools."""
+def to_arrow(rows: Any) -> object:
+    """A pyarrow array of a value on the host, over the same memory but for bools."""
     try:
         import pyarrow  # optional dependency
     except ImportError as failure:
@@ -83,12 +91,16 @@ def column_of(values: Any) -> Column:
     """Rows, records or an array as Arrow sees them; the parts of a tuple are numbered."""
     valid = getattr(values, "valid", None)
     if valid is not None:
-        return with_missing(column_of(values.values), valid.to_numpy())
+        return with_missing(column_of(values.values), np.asarray(valid))
     if _is_text(values):
         offsets, data = values.bytes.offsets.to_numpy(), values.bytes.values.to_numpy()
         return Column("U", len(offsets) - 1, (None, offsets, data))
     if isinstance(values, Ragged):
         return lists(values.offsets.to_numpy(), column_of(values.values))
+    if isinstance(values, Times):
+        return ticks(np.atleast_1d(np.asarray(values.ticks)), values.dtype)
+    if is_times(values):
+        return column_of(times_of(values))
     parts, fields = fields_of(values)
     if parts is None:
         return numbers(values.to_numpy())

@@ -140,7 +140,7 @@ def _meant(
             f" {len(values)} values that these stand for.",
             "Let its library check it: column.validate(full=True).",
         )
-    return values[codes], _either(missing, None if absent is None else absent[codes])
+    return values[codes], either(missing, None if absent is None else absent[codes])
 
 
 def _runs(chunk: Chunk, first: int, count: int, name: str) -> Numbers:
@@ -159,7 +159,7 @@ def _lists(chunk: Chunk, first: int, count: int, missing: Values | None, name: s
     shape = (count, *_tensor(chunk, name, size), *values.shape[1:])
     if missing is not None:
         missing = np.broadcast_to(missing.reshape(-1, *[1] * (len(shape) - 1)), shape)
-    return values.reshape(shape), _either(missing, None if inner is None else inner.reshape(shape))
+    return values.reshape(shape), either(missing, None if inner is None else inner.reshape(shape))
 
 
 def _tensor(chunk: Chunk, name: str, size: int) -> tuple[int, ...]:
@@ -173,7 +173,8 @@ def _tensor(chunk: Chunk, name: str, size: int) -> tuple[int, ...]:
     return tuple(described["shape"])
 
 
-def _either(a: Values | None, b: Values | None) -> Values | None:
+def either(a: Values | None, b: Values | None) -> Values | None:
+    """Where elements are missing in either of two."""
     if a is None or b is None:
         return b if a is None else a
     return a | b

@@ -19,6 +19,7 @@ import numpy as np
 from flatweave.base.errors import ArgumentError, DTypeError
 from flatweave.base.pretty import counted
 from flatweave.frontend.values.array import METHODS, Array
+from flatweave.frontend.values.arrow_interface import capsules
 from flatweave.frontend.values.exchange import Values
 from flatweave.frontend.values.tree import STRUCTURED, Node
 
@@ -70,6 +71,10 @@ class Times(Node):
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Values:
         return np.asarray(self.to_numpy(), dtype, copy=copy)
+
+    def __arrow_c_array__(self, requested_schema: Any = None) -> tuple[object, object]:
+        """The times as any library of Arrow takes them, of their unit; only days are copied."""
+        return capsules(METHODS["column_of"](self))
 
     def tolist(self) -> list[Any]:
         """The times as Python has them."""

@@ -22,7 +22,7 @@ import numpy as np
 
 from flatweave.base.dtypes import brain_float
 from flatweave.base.errors import ArgumentError, EscapedArrayError, Unsupported
-from flatweave.frontend.values.arrow_interface import capsules, numbers, with_missing
+from flatweave.frontend.values.arrow_interface import capsules, numbers
 
 HOST = "cpu"
 DEVICES = (HOST,)
@@ -153,12 +153,9 @@ class Exchange:
     def __dlpack_device__(self) -> tuple[int, int]:
         return (CPU, 0)
 
-    def __arrow_c_array__(
-        self, requested_schema: Any = None, valid: Any = None
-    ) -> tuple[object, object]:
-        """The elements as Arrow has them; those where `valid` does not hold are missing."""
-        column = numbers(self._values)
-        return capsules(column if valid is None else with_missing(column, valid.to_numpy()))
+    def __arrow_c_array__(self, requested_schema: Any = None) -> tuple[object, object]:
+        """The elements as Arrow has them."""
+        return capsules(numbers(self._values))
 
     def __buffer__(self, flags: int) -> memoryview:
         values = self._values

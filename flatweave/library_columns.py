@@ -14,6 +14,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import flatweave as fw
+from flatweave.arrow_values import of_arrow, of_times
+from flatweave.frontend.values.arrow_columns import column_behind, is_arrow
+from flatweave.frontend.values.datetimes import is_times
 
 Function: TypeAlias = str | Callable[..., Any]
 Aggregation: TypeAlias = tuple[str | Sequence[str], Function]
@@ -21,15 +24,22 @@ Aggregation: TypeAlias = tuple[str | Sequence[str], Function]
 
 
 def taken(column: Any) -> Any:
-    """An array of the numbers of a column, Strings of its texts, a Ragged of its lists, in a
-    Nullable where some are missing; memory is shared where `fw.asarray` shares it."""
+    """An array of the numbers of a column, Strings of its texts, Times, a Ragged of its lists, a
+    dict of the fields of its structs, in a Nullable where some are missing. Memory is shared where
+    `fw.asarray` shares it."""
     refusals = list[fw.UserError]()
-    for take in (fw.asarray, fw.Strings, fw.Nullable, fw.ragged):
+    is_pandas = hasattr(column, "isna")
+    arrow = column_behind(column) if is_pandas else column if is_arrow(column) else None
+    readers = (of_arrow,) if arrow is not None else (fw.Strings, fw.Nullable, fw.ragged)
+    for take in (fw.asarray, *readers):
         try:
-            return take(column)
+            found = take(column if arrow is None or take is fw.asarray else arrow)
         except fw.UserError as refused:
             refusals.append(refused)
-    raise refusals[0]
+        else:
+            is_time = isinstance(found, fw.Nullable) and is_times(found.values)
+            return of_times(found.values, ~found.valid.to_numpy()) if is_time else found
+    raise refusals[-1 if arrow is not None else 0]
 
 
 class Accessor:
