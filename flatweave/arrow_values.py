@@ -4,8 +4,8 @@
     of_arrow(pyarrow.array([["a"], None]))          a Nullable of rows of Strings
     of_arrow(pyarrow.array([{"x": 1, "y": "a"}]))   {"x": Array([1]), "y": Strings(["a"])}
 
-What elements are missing is said at the level at which Arrow says it: of numbers, texts and times,
-of rows, of structs. The way back is `__arrow_c_array__` of each value.
+Numbers, texts, times, rows and structs may each be missing: a Nullable is at the level at which
+Arrow has its nulls. The way back is `__arrow_c_array__` of each value.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def of_times(times: Values, missing: Values) -> Any:
 
 
 def joined(parts: list[Any]) -> Any:
-    """Values of one kind one after the other, of which some may be a Nullable."""
+    """The concatenation of values of one kind; a Nullable if one of them is."""
     if any(isinstance(part, fw.Nullable) for part in parts):
         pairs = [part if isinstance(part, fw.Nullable) else _all_there(part) for part in parts]
         valid = fw.concat([part.valid for part in pairs])
