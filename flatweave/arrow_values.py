@@ -5,7 +5,7 @@
     of_arrow(pyarrow.array([{"x": 1, "y": "a"}]))   {"x": Array([1]), "y": Strings(["a"])}
 
 Numbers, texts, times, rows and structs may each be missing: a Nullable is at the level at which
-Arrow has its nulls. The way back is `__arrow_c_array__` of each value.
+Arrow has its nulls. Each value exports itself by `__arrow_c_array__`.
 """
 
 from __future__ import annotations
