@@ -23,7 +23,7 @@ import pyarrow.compute as pc
 
 import flatweave as fw
 from bench import machine
-from flatweave.arrow_values import of_arrow
+from flatweave.library_columns import of_arrow
 
 INTEGERS = (pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint16(), pa.uint32(),
             pa.uint64())  # fmt: skip

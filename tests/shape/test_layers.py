@@ -28,7 +28,6 @@ ROWS = [
     ("profiler",),
     ("tools", "kernel", "page", "__init__"),
     ("tables", "strings", "numpy_functions"),
-    ("arrow_values",),
     ("library_columns",),
     ("awkward", "duckdb", "pandas", "polars"),
     ("__main__",),

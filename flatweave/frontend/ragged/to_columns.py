@@ -13,18 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from flatweave.base.errors import Unsupported, UserError
+from flatweave.base.errors import DTypeError, Unsupported, UserError
 from flatweave.frontend.ragged.ragged import Ragged
 from flatweave.frontend.values.array import METHODS
-from flatweave.frontend.values.arrow_interface import (
-    Column,
-    lists,
-    numbers,
-    structs,
-    ticks,
-    with_missing,
-)
+from flatweave.frontend.values.arrow_interface import Column, lists, numbers, structs, with_missing
 from flatweave.frontend.values.datetimes import Times, is_times, times_of
+
+TICKS = {"s": "s", "ms": "m", "us": "u", "ns": "n"}
+"""How Arrow writes the units of times."""
 
 
 def fields_of(values: Any) -> tuple[list[Any] | None, list[str] | None]:
@@ -106,6 +102,22 @@ def column_of(values: Any) -> Column:
         return numbers(values.to_numpy())
     names = fields or [str(number) for number in range(len(parts))]
     return structs([column_of(part) for part in parts], names)
+
+
+def ticks(values: np.ndarray[Any, np.dtype[Any]], dtype: np.dtype[Any]) -> Column:
+    """Integers as times of a dtype of NumPy: its unit, and points or spans; days have 32 bits.
+
+    Raises DTypeError for units that Arrow does not have.
+    """
+    unit, count = np.datetime_data(dtype)
+    if dtype.kind == "M" and (unit, count) == ("D", 1):
+        return numbers(values.astype(np.int32))._replace(format="tdD")
+    if count != 1 or unit not in TICKS:
+        raise DTypeError.here(
+            f"Arrow has no times of {dtype}.", 'Convert them first: xs.astype("datetime64[s]").'
+        )
+    kind = f"ts{TICKS[unit]}:" if dtype.kind == "M" else f"tD{TICKS[unit]}"
+    return numbers(values)._replace(format=kind)
 
 
 def _missing(failure: ImportError) -> UserError:

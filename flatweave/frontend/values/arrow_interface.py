@@ -32,7 +32,6 @@ NUMBERS = {
     "c": "i1", "C": "u1", "s": "i2", "S": "u2", "i": "i4", "I": "u4", "l": "i8", "L": "u8",
     "e": "f2", "f": "f4", "g": "f8",
 }  # fmt: skip
-TICKS = {"s": "s", "ms": "m", "us": "u", "ns": "n"}
 GET = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
 
 
@@ -275,22 +274,6 @@ def with_missing(column: Column, valid: Values) -> Column:
         inner = with_missing(column.children[0], valid.reshape(-1, *valid.shape[2:]))
         return column._replace(children=(inner,))
     return column._replace(buffers=(np.packbits(valid, bitorder="little"), *column.buffers[1:]))
-
-
-def ticks(values: Values, dtype: np.dtype[Any]) -> Column:
-    """Integers as times of a dtype of NumPy: its unit, and points or spans; days have 32 bits.
-
-    Raises DTypeError for units that Arrow does not have.
-    """
-    unit, count = np.datetime_data(dtype)
-    if dtype.kind == "M" and (unit, count) == ("D", 1):
-        return numbers(values.astype(np.int32))._replace(format="tdD")
-    if count != 1 or unit not in TICKS:
-        raise DTypeError.here(
-            f"Arrow has no times of {dtype}.", 'Convert them first: xs.astype("datetime64[s]").'
-        )
-    kind = f"ts{TICKS[unit]}:" if dtype.kind == "M" else f"tD{TICKS[unit]}"
-    return numbers(values)._replace(format=kind)
 
 
 def lists(offsets: Values, inner: Column) -> Column:
