@@ -166,7 +166,7 @@ def _value(chunk: Chunk, start: int, count: int, above: Values | None = None) ->
         codes = chunk.buffer(1, NUMBERS[chunk.format], chunk.offset + start, count)
         return _nullable(_decoded(chunk.dictionary, codes.astype(np.int64), unused), missing)
     try:
-        values, holes = numbers_in(chunk, start, count, NAME)
+        values, holes = numbers_in(chunk, start, count, NAME, above)
     except NoNumbers:
         return _nullable(_no_numbers(chunk, start, count, missing, above), missing)
     return _nullable(fw.asarray(values), holes)
@@ -207,20 +207,24 @@ def _no_numbers(
         return {child.name: _value(child, first, count, unused) for child in chunk.children}
     if form.startswith(FIXED):
         size = int(form.removeprefix(FIXED))
-        unused = None if missing is None else np.repeat(missing, size)
+        unused = either(missing, above)
+        unused = None if unused is None else np.repeat(unused, size)
         inner = _value(chunk.children[0], first * size, count * size, unused)
         return _rows(inner, np.full(count, size))
     if form in LISTS or form == MAP or form.startswith("+v"):
-        return _lists(chunk, first, count, missing)
+        return _lists(chunk, first, count, either(missing, above))
     return _times(chunk, first, count, missing)
 
 
-def _lists(chunk: Chunk, first: int, count: int, missing: Values | None) -> Any:
-    """Rows of values of any kind; a row that is missing is empty."""
-    begins, lengths = row_places(chunk, first, count, missing)
+def _lists(chunk: Chunk, first: int, count: int, unused: Values | None) -> Any:
+    """Rows of values of any kind; a row that is unused is empty."""
+    begins, lengths = row_places(chunk, first, count, unused)
     (child,) = chunk.children
-    if chunk.format.startswith("+v") or missing is not None:
-        inner = _picked(_value(child, 0, child.length), _places(begins, lengths))
+    if chunk.format.startswith("+v") or unused is not None:
+        places = _places(begins, lengths)
+        others = np.ones(child.length, np.bool_)
+        others[places] = False
+        inner = _picked(_value(child, 0, child.length, others), places)
     else:
         begin = int(begins[0]) if count else 0
         inner = _value(child, begin, int(lengths.sum()))

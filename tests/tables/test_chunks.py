@@ -64,3 +64,17 @@ def test_chunks_give_what_arrays_give(name):
 
     for one, other in zip(found, expected, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-12)
+
+
+def test_missing_values_in_chunks():
+    """A Nullable of arrays in chunks stays in chunks, whether its two are cut alike or not."""
+    values, valid = np.arange(N) / 4, KEYS > 2
+    token = PLACE.set(InProcess("interp"))
+    try:
+        for rows in (16, 7):
+            x = fw.Nullable(fw.Chunked.cut(values, 16), fw.Chunked.cut(valid, rows))
+            assert isinstance(x.values, fw.Chunked)
+            assert fw.jit(fw.sum)(x).item() == values[valid].sum()
+            assert fw.max(x).item() == values[valid].max()
+    finally:
+        PLACE.reset(token)

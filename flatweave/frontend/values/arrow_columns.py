@@ -100,15 +100,18 @@ def missing_in(chunk: Chunk, start: int, count: int) -> Values | None:
     return found if found.any() else None
 
 
-def numbers_in(chunk: Chunk, start: int, count: int, name: str) -> Numbers:
-    """`count` elements of a chunk from `start`, and where they are missing; raises NoNumbers."""
+def numbers_in(
+    chunk: Chunk, start: int, count: int, name: str, unused: Values | None = None
+) -> Numbers:
+    """`count` elements of a chunk from `start`, and where they are missing; those that are unused,
+    as what holds them is missing, may be anything. Raises NoNumbers."""
     form, first = chunk.format, chunk.offset + start
     missing = missing_in(chunk, start, count)
     if chunk.extension not in ("", BOOL8, TENSOR):
         raise NoNumbers(chunk, name)
     if chunk.dictionary is not None:
         codes = chunk.buffer(1, NUMBERS[form], first, count)
-        return _meant(chunk, chunk.dictionary, codes, missing, name)
+        return _meant(chunk, codes, missing, unused, name)
     if form in NUMBERS:
         values = chunk.buffer(1, NUMBERS[form], first, count)
         return values != 0 if chunk.extension == BOOL8 else values, missing
@@ -119,20 +122,22 @@ def numbers_in(chunk: Chunk, start: int, count: int, name: str) -> Numbers:
     if form == "+r":
         return _runs(chunk, first, count, name)
     if form.startswith(FIXED):
-        return _lists(chunk, first, count, missing, name)
+        return _lists(chunk, first, count, missing, either(missing, unused), name)
     raise NoNumbers(chunk, name)
 
 
 def _meant(
-    chunk: Chunk, dictionary: Chunk, codes: Values, missing: Values | None, name: str
+    chunk: Chunk, codes: Values, missing: Values | None, unused: Values | None, name: str
 ) -> Numbers:
-    """The values that codes mean; anything for those that are missing."""
+    """The values that codes mean; anything for those that are missing or unused."""
+    dictionary, unused = chunk.dictionary, either(missing, unused)
+    assert dictionary is not None
     try:
         values, absent = numbers_in(dictionary, 0, dictionary.length, name)
     except NoNumbers:
         raise NoNumbers(chunk, name) from None
-    if missing is not None:
-        codes = np.where(missing, 0, codes)
+    if unused is not None:
+        codes = np.where(unused, 0, codes)
         values = values if len(values) else np.zeros((1, *values.shape[1:]), values.dtype)
     if len(codes) and not 0 <= int(codes.min()) <= int(codes.max()) < len(values):
         raise ArgumentError.here(
@@ -152,10 +157,13 @@ def _runs(chunk: Chunk, first: int, count: int, name: str) -> Numbers:
     return np.repeat(values[0], lengths, axis=0), absent
 
 
-def _lists(chunk: Chunk, first: int, count: int, missing: Values | None, name: str) -> Numbers:
+def _lists(
+    chunk: Chunk, first: int, count: int, missing: Values | None, unused: Values | None, name: str
+) -> Numbers:
     """Lists of one size, as an axis; a list that is missing has no element."""
     size = int(chunk.format.removeprefix(FIXED))
-    values, inner = numbers_in(chunk.children[0], first * size, count * size, name)
+    within = None if unused is None else np.repeat(unused, size)
+    values, inner = numbers_in(chunk.children[0], first * size, count * size, name, within)
     shape = (count, *_tensor(chunk, name, size), *values.shape[1:])
     if missing is not None:
         missing = np.broadcast_to(missing.reshape(-1, *[1] * (len(shape) - 1)), shape)
