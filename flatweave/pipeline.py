@@ -39,6 +39,7 @@ from flatweave.passes.mask import mask
 from flatweave.passes.merge_axes import merge_axes
 from flatweave.passes.nests.hoist_rows import hoist_rows
 from flatweave.passes.nests.lift import lift, sizes
+from flatweave.passes.nests.select import select
 from flatweave.passes.simplify import simplify
 from flatweave.passes.sweep import sweep
 from flatweave.passes.telescope import telescope
@@ -50,7 +51,8 @@ from flatweave.terms.traverse import walk_lets
 ARRAY_PASSES: tuple[ArrayPass, ...] = (
     simplify,  # extents that were checked to be equal become one: fusion compares them
     lift,  # nested operations that need memory become flat ones; the rest of a nest stays nested
-    unpermute,  # while sorts are seen as such
+    select,  # while sorts are seen as such, in the programs of rows, too
+    unpermute,
     sweep,  # every array operation in its normal form; the only pass that lowering needs
     cse,
     hoist_rows,  # before fusion, which sees sweeps over the rows and over the elements

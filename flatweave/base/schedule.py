@@ -75,10 +75,12 @@ class ByGain:
 
     loops: Thresholds
     sorts: Thresholds
+    selections: Thresholds
 
     def of(self, gain: str) -> Thresholds:
-        """Those for `loops` or for `sorts`; loops by `elements` always do."""
-        return {"elements": ALWAYS, "loops": self.loops, "sorts": self.sorts}[gain]
+        """Those for `loops`, `sorts` or `selections`; loops by `elements` always do."""
+        limits: Thresholds = ALWAYS if gain == "elements" else getattr(self, gain)
+        return limits
 
 
 # The schedule of a program: the named variants it takes; None where the lowering chooses.

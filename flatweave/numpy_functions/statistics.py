@@ -8,6 +8,7 @@ A NaN makes the result NaN, and so does an empty line; `nan_functions.py` leaves
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -48,8 +49,7 @@ def average(x: Any, axis: Any = None, weights: Any = None, keepdims: bool = Fals
     if weights is None:
         return fw.mean(array, axis=axis, keepdims=keepdims)
     given = fw.asarray(weights)
-    named = None if given.ndim == array.ndim else axis
-    axes = fw.normalize_axes(array, named, "average")
+    axes = fw.normalize_axes(array, None if given.ndim == array.ndim else axis, "average")
     given = along(given, array, axes, "the weights of average")
     dtype = fw.result_type(floating(array), given)
     values, factors = fw.broadcast_arrays(array.astype(dtype), given.astype(dtype))
@@ -85,15 +85,13 @@ def cov(
 
 def _variables(m: Any, rowvar: bool) -> fw.Array:
     """A row for each variable."""
-    array = fw.astype(m, fw.f64)
+    array = fw.atleast_2d(fw.astype(m, fw.f64))
     if array.ndim > 2:
         raise fw.ShapeError.here(
             f"cov takes a row for each variable, got an array of {array.ndim} axes.",
             "Give a row or a matrix.",
         )
-    if array.ndim < 2:
-        return fw.reshape(array, (1, -1))
-    return array if rowvar else array.T
+    return array if rowvar or fw.asarray(m).ndim < 2 else array.T
 
 
 @fw.operation(static="rowvar")
@@ -187,9 +185,8 @@ def middle(x: Any, axis: Any, keepdims: bool, who: str, skips_nan: bool) -> fw.A
         return fw.where(count % 2 == 1, low, (low + high) / 2)
 
     found = lines(x, axis, who)
-    array = found.array
-    dtype = array.dtype if _is_float(array) else fw.f64
-    return found.result(_of_lines(array, (), between, skips_nan, dtype), keepdims)
+    dtype = floating(found.array).dtype
+    return found.result(_of_lines(found.array, (), between, skips_nan, dtype), keepdims)
 
 
 def at_parts(
@@ -254,23 +251,27 @@ def _of_lines(
     dtype: Any,
 ) -> fw.Array:
     """What is found in each sorted line; `before` are the extents of what is asked of each."""
-    length = array.shape[-1]
-    ascending = fw.sort(array, axis=-1)
-    counts: Any = fw.sum(~fw.isnan(array), axis=-1) if skips_nan and _is_float(array) else None
+    floats = _is_float(array)
     none = fw.astype(fw.nan if fw.isdtype(dtype, "real floating") else 0, dtype)
 
-    def one(*at: Any) -> fw.Array:
-        place = at[len(before) :]
-        line = ascending[place] if place else ascending
-        count = length if counts is None else counts[place] if place else counts
+    def of_line(line: fw.Array) -> fw.Array:
+        ascending: fw.Array = fw.sort(line)
+        count: Any = fw.sum(~fw.isnan(line)) if floats and skips_nan else line.shape[0]
 
-        def value() -> fw.Array:
-            found = between(line, count, *at[: len(before)]).astype(dtype)
-            if _is_float(array) and counts is None:
-                found = fw.where(fw.isnan(line[length - 1]), none, found)
-            return found
+        def one(*at: Any) -> fw.Array:
+            def value() -> fw.Array:
+                found = between(ascending, count, *at).astype(dtype)
+                if floats and not skips_nan:
+                    found = fw.where(fw.isnan(ascending[-1]), none, found)
+                return found
 
-        return fw.cond(count > 0, value, lambda: none)
+            return fw.cond(count > 0, value, lambda: none)
 
-    shape = (*before, *array.shape[:-1])
-    return fw.generate(shape, one) if shape else one()
+        return fw.generate(before, one) if before else one()
+
+    if array.ndim == 1:
+        return of_line(array)
+    *lead, length = array.shape
+    found = fw.map(of_line, fw.reshape(array, (math.prod(lead), length)))
+    found, last = fw.reshape(found, (*lead, *before)), len(lead)
+    return fw.transpose(found, (*range(last, found.ndim), *range(last)))

@@ -43,11 +43,13 @@ def in_order(interp: Interp, env: Env, fn: Lambda, xs: Sequence[Atom]) -> Values
 @op
 class Sort(Op):
     """Arrays of rank 1 and one extent, their elements moved together; of a known number, the
-    sort of an element function may be done `in_registers`."""
+    sort of an element function may be done `in_registers`. Where few elements are read, they are
+    selected instead, unless it says `whole`."""
 
     fn: Lambda
     xs: tuple[Atom, ...]
     in_registers: bool = False
+    whole: bool = False
     traced: ClassVar[bool] = True
     typed_as = "xs"
 
@@ -110,6 +112,10 @@ class RadixSort(Op):
 
 SHORT = 16
 """Elements of the longest rows that are sorted side by side."""
+LONG = 1 << 11
+"""Elements of the shortest rows of which single positions are selected, each row by one thread."""
+LARGE = 1 << 16
+"""Elements of the smallest arrays of which single positions are selected."""
 
 
 @op

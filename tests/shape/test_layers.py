@@ -51,7 +51,7 @@ ROOMS = {
     "passes": "array_pass, operators, cost < rewrite < dce, monoid < fusion"
     " < nests, branches",
     "passes/nests": "repeated < hard, segments < masked, row_function, small_sorts"
-    " < row_operators < rows < distribute < rules, versions < lift, sizes",
+    " < row_operators < rows < distribute < rules, select < versions < lift, sizes",
 }
 ALLOWED_INSIDE_FUNCTIONS = "# optional dependency"
 # The one file that imports modules when it is called, and these: the compiler, its LLVM, and what

@@ -8,7 +8,7 @@ from flatweave.algorithms.block_scans import Warps
 from flatweave.base.dtypes import DType, i64, u32
 from flatweave.base.library_products import LARGE, ON_DEVICES, ProductSizes
 from flatweave.base.records import record, replace
-from flatweave.base.schedule import ByGain, Thresholds
+from flatweave.base.schedule import FAR, ByGain, Thresholds
 from flatweave.kernel_passes.distribute import BlockShape
 from flatweave.kernel_passes.steps import Registers
 from flatweave.ops.sorts import SHORT
@@ -30,6 +30,7 @@ exp and sin 7.4, 5.1, 6.9 (7.2); 2^17 of two operations 17.3, 9.7, 9.7 (16.1).""
 ROWS_ALONE = ByGain(
     loops=Thresholds(rows=64, longest=64 * KIB, share=16, mean=0),
     sorts=Thresholds(rows=64, longest=64 * KIB, share=16, mean=6, least=SHORT + 1),
+    selections=Thresholds(rows=4, longest=FAR, share=4, mean=6, least=SHORT + 1),
 )
 """When each row of a nest runs sequentially. Fewer rows, or one with a larger share of the values,
 leave cores idle at the end; longer rows exceed a core's private cache. All rows at once run a loop

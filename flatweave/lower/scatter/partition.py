@@ -39,8 +39,7 @@ from flatweave.lower.scatter.scattering import (
     one_by_one,
 )
 from flatweave.lower.schedule.plan import When
-from flatweave.lower.sweep.scratch import LINE
-from flatweave.lower.sweep.writer import KernelWriter
+from flatweave.lower.sweep.writer import LINE, KernelWriter
 from flatweave.passes.cost import STORING
 from flatweave.terms.build import FALSE, TRUE, Builder, index, lambda_of
 from flatweave.terms.control import For, If

@@ -14,9 +14,8 @@ from flatweave.lower.schedule.scan_levels import HeadFlags, ScanRecord, with_slo
 from flatweave.lower.sweep.chains import Chain, OnlyBlock, WordChain, store_aggregate
 from flatweave.lower.sweep.scans import Aggregates, Prefixes, ScannedBody
 from flatweave.lower.sweep.scans_in_registers import KeptScans
-from flatweave.lower.sweep.scratch import LINE, SingleEvaluation
 from flatweave.lower.sweep.sink import LoweredSink, Share, SinkStep
-from flatweave.lower.sweep.writer import KernelWriter
+from flatweave.lower.sweep.writer import LINE, KernelWriter, SingleEvaluation
 from flatweave.lower.traverse.blocked_argmax import InStretches, Stretches, stretches_of
 from flatweave.lower.traverse.row_lookup import Rows
 from flatweave.lower.traverse.steps import (

@@ -60,6 +60,7 @@ from flatweave.passes.nests.distribute import as_generate, distribute, host_body
 from flatweave.passes.nests.hard import is_hard
 from flatweave.passes.nests.row_operators import combines_rows
 from flatweave.passes.nests.segments import Uneven, array_of, at, branch, each, from_lengths
+from flatweave.passes.nests.select import Reads
 from flatweave.terms.build import Builder, index, lambda_of
 from flatweave.terms.control import For, If, While
 from flatweave.terms.rules import array_type
@@ -90,18 +91,25 @@ def in_versions(b: Builder, op: Op) -> Sequence[Atom]:
 # -- whether there is anything to choose ----------------------------------------------------------
 
 
+GAINS = ("elements", "loops", "sorts", "selections")
+"""The reasons to run each row separately, the first one first."""
+
+
 def _gain(fn: Lambda) -> str | None:
     """The reason to run each row separately, if any; operations that rows share do not count."""
     if any(isinstance(let.op, Callback) for let in walk_lets(fn)):
         return None  # a function of the host is called from the host
     varies: set[Atom] = set(fn.params)
     gains: set[str | None] = set()
-    for let in fn.lets:
+    for k, let in enumerate(fn.lets):
         if varies.intersection(free_vars(let.op)):
             varies.update(let.vars)
+            if Reads.of(let, Lambda((), fn.lets[k + 1 :], fn.results)):
+                gains.add("selections")
+                continue
             inside = (each for body in lambdas_in(let.op) for each in walk_lets(body))
             gains.update(map(_gain_of, (let, *inside)))
-    return next((gain for gain in ("elements", "loops", "sorts") if gain in gains), None)
+    return next((gain for gain in GAINS if gain in gains), None)
 
 
 def _gain_of(let: Let) -> str | None:
