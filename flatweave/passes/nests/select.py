@@ -42,7 +42,7 @@ from flatweave.passes.array_pass import array_pass
 from flatweave.passes.nests.hard import may_fail
 from flatweave.passes.nests.segments import at, each
 from flatweave.passes.rewrite import LocalNames, tested
-from flatweave.terms.build import FALSE, TRUE, Builder, index, lambda_of
+from flatweave.terms.build import FALSE, Builder, index, lambda_of
 from flatweave.terms.control import Apply, Cast, If
 from flatweave.terms.operators import steps_back, undone
 from flatweave.terms.rules import array_type
@@ -207,23 +207,25 @@ class _Selection:
         positions = [*self.positions, *self.ends]
         if not self.positions:
             return dict(zip(positions, self._at_ends(self.b), strict=True))
-        b, none = self.b, [constant(0, self.dtype) for _ in positions]
+        b, none = self.b, [constant(0, self.dtype) for _ in range(2 + len(self.ends))]
         some, other = b.inner(optional=True), b.inner(optional=True)
         wanted = b.apply("and", b.apply("ge", self.extent, index(least)), self._are_near(b))
-        selected = some.close([], self._selected(some))
-        fits, *found = b.emit(If(wanted, selected, other.close([], [FALSE, *none])))
-        done, whole = b.inner(optional=True), b.inner(optional=True)
-        some, other = whole.inner(optional=True), whole.inner(optional=True)
-        there = whole.apply("gt", self.extent, index(0))
-        ordered = some.close([], self._of_sort(some))
-        read = whole.emit(If(there, ordered, other.close([], none)))
-        found = list(b.emit(If(fits, done.close([], found), whole.close([], read))))
+        whole = [index(0), self.extent, self.extent, self.xs]
+        bodies = some.close([], self._selected(some)), other.close([], [FALSE, *none, *whole])
+        fits, low, high, *ends, start, stop, _, left = b.emit(If(wanted, *bodies))
+        (ordered,) = b.emit(self.op.replace(fn=b.copy(self.op.fn), xs=(left,), whole=True))
+        found = list[Atom]()
+        for position in positions:
+            inside, other = b.inner(optional=True), b.inner(optional=True)
+            place = self._inside(b, position)
+            is_low = b.apply("lt", place, start)
+            is_high = b.apply("ge", place, stop)
+            beyond, end = b.apply("or", is_low, is_high), b.apply("select", is_low, low, high)
+            if position in self.ends:
+                beyond, end = b.apply("or", fits, is_high), ends[self.ends.index(position)]
+            value = at(inside, ordered, inside.sub(place, start))
+            found += b.emit(If(beyond, other.close([], [end]), inside.close([], [value])))
         return dict(zip(positions, found, strict=True))
-
-    def _of_sort(self, b: Builder) -> list[Atom]:
-        (ys,) = b.emit(self.op.replace(fn=b.copy(self.op.fn), whole=True))
-        positions = [*self.positions, *self.ends]
-        return [at(b, ys, self._inside(b, position)) for position in positions]
 
     def _at_ends(self, b: Builder) -> list[Atom]:
         """The elements at the ends: those of the least key and of the greatest."""
@@ -260,24 +262,19 @@ class _Selection:
         return b.apply("lt", b.mul(b.sub(last, first), index(4)), self.extent)
 
     def _selected(self, b: Builder) -> list[Atom]:
-        """Whether the bracket has all positions, and the elements at them."""
+        """Whether the bracket has all positions; its two elements, and those at the ends of the
+        sort; how many elements are before the ones left to sort, and up to them; these."""
         low, high = self._bracket(b)
         count, kept, below, up_to, most = self._counted(b, low, high)
-        (ordered,) = b.emit(self.op.replace(fn=b.copy(self.op.fn), xs=(kept,), whole=True))
-        behind = b.add(up_to, count)
+        first, last = self._ends(b)
+        fits = b.apply("and", b.apply("ge", first, below), b.apply("lt", last, most))
+        some, other = b.inner(optional=True), b.inner(optional=True)
+        bodies = (
+            some.close([], [up_to, some.add(up_to, count), count, kept]),
+            other.close([], [index(0), self.extent, self.extent, self.xs]),
+        )
         ends = [undone(b, self.steps, key) for key in (low, high)]
-        fits: Atom = TRUE
-        found = list[Atom]()
-        for position in self.positions:
-            inside, other = b.inner(optional=True), b.inner(optional=True)
-            is_low, is_high = b.apply("lt", position, up_to), b.apply("ge", position, behind)
-            value = at(inside, ordered, inside.sub(position, up_to))
-            end = other.apply("select", is_low, *ends)
-            ends_at = b.apply("or", is_low, is_high)
-            found += b.emit(If(ends_at, other.close([], [end]), inside.close([], [value])))
-            for test in (b.apply("ge", position, below), b.apply("lt", position, most)):
-                fits = b.apply("and", fits, test)
-        return [fits, *found, *self._at_ends(b)]
+        return [fits, *ends, *self._at_ends(b), *b.emit(If(fits, *bodies))]
 
     def _bracket(self, b: Builder) -> tuple[Atom, Atom]:
         """Two keys of the sample, one below all positions most likely, and one above."""
