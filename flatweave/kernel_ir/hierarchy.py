@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from enum import IntEnum
-from typing import ClassVar
 
 from flatweave.base.dtypes import DType, i64
 from flatweave.base.records import replace
-from flatweave.kernel_ir.op import IN_LANES, LEVEL_NAMES, KernelOp
+from flatweave.kernel_ir.op import IN_LANES, LEVEL_NAMES, Action, KernelOp
 from flatweave.kernel_ir.syntax import Shared
 from flatweave.terms.rules import function_misfits, operator_misfits, types_misfit
 from flatweave.terms.syntax import Atom, BufferType, Lambda, Let, Type, op, types_of
@@ -71,7 +70,7 @@ LEVELS = dict(zip(LEVEL_NAMES, Level, strict=True))
 
 
 @op
-class ForAll(KernelOp):
+class ForAll(Action):
     """Runs `body(i)` for each i below `count`, in parallel, each by one unit of `level`.
 
     `each` is the number of consecutive elements of a thread of a block; for 0 the machine decides
@@ -82,7 +81,6 @@ class ForAll(KernelOp):
     count: Atom
     body: Lambda
     each: int = 1
-    effect: ClassVar[bool] = True
     stands = frozenset({"block", "warp"})
 
     def misfits(self) -> Iterator[str]:
@@ -145,7 +143,7 @@ MEMORY: dict[Level, type[Local] | type[WarpShared] | type[Shared]] = {
 
 
 @op
-class ReduceAll(KernelOp):
+class ReduceAll(Action):
     """Combines `element(i)` for i below `count`, in rows of `row` neighbours, by an associative
     `fn`; a thread runs `body(r, value)` for each row r.
 
@@ -161,7 +159,6 @@ class ReduceAll(KernelOp):
     body: Lambda
     each: int = 1
     any_order: bool = False
-    effect: ClassVar[bool] = True
     stands = frozenset({"block"})
 
     def misfits(self) -> Iterator[str]:
@@ -169,7 +166,7 @@ class ReduceAll(KernelOp):
 
 
 @op
-class ScanAll(KernelOp):
+class ScanAll(Action):
     """All prefixes of `element(i)` for i below `count`, in rows of `row` neighbours, by an
     associative `fn`; a thread runs `body(i, prefix)` for each i.
 
@@ -186,7 +183,6 @@ class ScanAll(KernelOp):
     each: int = 1
     exclusive: bool = False
     before: tuple[Atom, ...] = ()
-    effect: ClassVar[bool] = True
     stands = frozenset({"block"})
 
     def misfits(self) -> Iterator[str]:
@@ -207,7 +203,7 @@ def _misfits(op: ReduceAll | ScanAll) -> Iterator[str]:
 
 
 @op
-class TryOperator(KernelOp):
+class TryOperator(Action):
     """Tries an associative `fn` on `element(i)` for i below `length`, in rows of `row` neighbours,
     one row for 0. Where `neutral` is given, it must be."""
 
@@ -216,7 +212,6 @@ class TryOperator(KernelOp):
     length: Atom
     row: int
     element: Lambda
-    effect: ClassVar[bool] = True
     stands = frozenset({"block", "warp"})
 
     def misfits(self) -> Iterator[str]:
@@ -226,7 +221,7 @@ class TryOperator(KernelOp):
 
 
 @op
-class TryOverBlocks(KernelOp):
+class TryOverBlocks(Action):
     """Tries an associative `fn` on what the first blocks of a launch have, `total` in this one,
     after `first`, which is before all of them."""
 
@@ -234,7 +229,6 @@ class TryOverBlocks(KernelOp):
     first: tuple[Atom, ...]
     block: Atom
     total: tuple[Atom, ...]
-    effect: ClassVar[bool] = True
     stands = frozenset({"block"})
 
     def misfits(self) -> Iterator[str]:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from enum import StrEnum
-from typing import ClassVar
 
 from flatweave.base.dtypes import DType, bool_, i64
 from flatweave.base.records import record
-from flatweave.kernel_ir.op import IN_ROWS, ON_HOST, KernelOp
+from flatweave.kernel_ir.op import IN_ROWS, ON_HOST, Action, KernelOp
 from flatweave.terms.control import If
 from flatweave.terms.rules import condition_misfits
 from flatweave.terms.syntax import Atom, BufferType, Const, Lambda, Part, Type, Var, op
@@ -18,11 +17,10 @@ from flatweave.terms.traverse import lambdas_in, walk_lets
 # What the host program around the kernels does: memory, launches, failures.
 
 
-class HostAction(KernelOp):
-    """What the host does, whoever reads its result."""
+class HostAction(Action):
+    """What the host does."""
 
     __slots__ = ()
-    effect: ClassVar[bool] = True
     stands = ON_HOST
 
 
@@ -80,23 +78,21 @@ class Trim(HostAction):
 
 
 @op
-class AtRow(KernelOp):
+class AtRow(Action):
     """Says which row a program of rows is at: errors name it."""
 
     row: Atom
-    effect: ClassVar[bool] = True
     stands = IN_ROWS
 
 
 @op
-class CopyTo(KernelOp):
+class CopyTo(Action):
     """The first `count` elements of `source` go to `target`, from `offset` on."""
 
     target: Var
     offset: Atom
     source: Var
     count: Atom
-    effect: ClassVar[bool] = True
     stands = IN_ROWS
 
 

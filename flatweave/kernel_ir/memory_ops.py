@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 import numpy as np
 
@@ -13,6 +12,7 @@ from flatweave.kernel_ir.op import (
     EVERYWHERE,
     IN_LANES,
     UNIFORM_CODE,
+    Action,
     KernelOp,
     SimulatedWarp,
     contents_misfit,
@@ -26,13 +26,12 @@ from flatweave.terms.syntax import Atom, BufferType, Const, Lambda, Type, Var, o
 
 
 @op
-class AcquireLanes(KernelOp):
+class AcquireLanes(Action):
     """buffer[index] of each lane, loaded as `acquire` does: what was written before the releases
     that they read from is seen by all lanes of the warp."""
 
     buffer: Var
     index: Atom
-    effect: ClassVar[bool] = True
     stands = IN_LANES
     together = True
     gives = BY_LANE
@@ -43,13 +42,12 @@ class AcquireLanes(KernelOp):
 
 
 @op
-class Prefetch(KernelOp):
+class Prefetch(Action):
     """Asks for the elements at linear indices, which need not be there; computes nothing."""
 
     buffer: Var
     index: Atom
     stands = IN_LANES
-    effect: ClassVar[bool] = True
 
     def simulate(self, warp: SimulatedWarp, env: Env) -> Values:
         """Nothing: a simulator has no caches."""
@@ -60,14 +58,13 @@ class Prefetch(KernelOp):
 
 
 @op
-class StoreInTurn(KernelOp):
+class StoreInTurn(Action):
     """buffer[index * count + k] = values[k]; `streaming` as that of a store."""
 
     buffer: Var
     index: Atom
     values_: tuple[Atom, ...]
     streaming: bool = False
-    effect: ClassVar[bool] = True
     stands = EVERYWHERE
 
     def simulate(self, warp: SimulatedWarp, env: Env) -> Values:
@@ -107,7 +104,7 @@ EXCHANGE = "exchange"
 
 
 @op
-class Atomic(KernelOp):
+class Atomic(Action):
     """buffer[index] = buffer[index] `fn` value, indivisibly; gives what was there before.
 
     With `exchange`, buffer[index] = value.
@@ -117,7 +114,6 @@ class Atomic(KernelOp):
     buffer: Var
     index: Atom
     value: Atom
-    effect: ClassVar[bool] = True
     gives = BY_LANE
     typed_as = "buffer"
 
@@ -128,7 +124,7 @@ class Atomic(KernelOp):
 
 
 @op
-class AtomicUpdate(KernelOp):
+class AtomicUpdate(Action):
     """Element `index` of `buffer` becomes fn(element, values), indivisibly, by any `fn` that
     commutes. An element is one word, or on a CPU two neighbouring u64, aligned as one."""
 
@@ -136,7 +132,6 @@ class AtomicUpdate(KernelOp):
     buffer: Var
     index: Atom
     values_: tuple[Atom, ...]
-    effect: ClassVar[bool] = True
 
     def misfits(self) -> Iterator[str]:
         values = self.values_
@@ -147,7 +142,7 @@ class AtomicUpdate(KernelOp):
 
 
 @op
-class LockedUpdate(KernelOp):
+class LockedUpdate(Action):
     """buffers[index] = fn(buffers[index].., values..), indivisibly, by any `fn` that commutes.
 
     It runs under the lock of its index: locks[index mod stripes], 1 while it is held. There
@@ -160,7 +155,6 @@ class LockedUpdate(KernelOp):
     buffers: tuple[Var, ...]
     index: Atom
     values_: tuple[Atom, ...]
-    effect: ClassVar[bool] = True
 
     def misfits(self) -> Iterator[str]:
         yield from KernelOp.misfits(self)
@@ -185,14 +179,13 @@ MOST = 2
 
 
 @op
-class LoadWhole(KernelOp):
+class LoadWhole(Action):
     """The `count` words from buffer[index * count] on, as one store has left them; each lane has
     its own index."""
 
     buffer: Var
     index: Atom
     count: int = 1
-    effect: ClassVar[bool] = True
     stands = UNIFORM_CODE
     gives = BY_LANE
 
@@ -204,14 +197,13 @@ class LoadWhole(KernelOp):
 
 
 @op
-class StoreWhole(KernelOp):
+class StoreWhole(Action):
     """buffer[index * n + k] = values[k] for all n of them at once; lanes that differ have
     distinct indices."""
 
     buffer: Var
     index: Atom
     values_: tuple[Atom, ...]
-    effect: ClassVar[bool] = True
     stands = UNIFORM_CODE
 
     def misfits(self) -> Iterator[str]:

@@ -114,6 +114,13 @@ class KernelOp(Op):
         raise CompilerBug(f"{self.name} cannot be simulated in a kernel.")
 
 
+class Action(KernelOp):
+    """What is done whether or not its result is read."""
+
+    __slots__ = ()
+    effect: ClassVar[bool] = True
+
+
 def dtype_in(buffer: Var) -> DType:
     """The dtype of what a buffer holds."""
     if not isinstance(buffer.type, BufferType):

@@ -25,7 +25,6 @@ and warps: `hierarchy.py`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import ClassVar
 
 from flatweave.base.diagnostics import Note
 from flatweave.base.dtypes import DType, i64
@@ -38,6 +37,7 @@ from flatweave.kernel_ir.op import (
     IN_ROWS,
     ON_HOST,
     UNIFORM_CODE,
+    Action,
     KernelOp,
 )
 from flatweave.terms.rules import function_misfits
@@ -222,19 +222,18 @@ class LoadNear(KernelOp):
 
 
 @op
-class Store(KernelOp):
+class Store(Action):
     """buffer[index] = value; `streaming` promises an aligned linear index and skips the caches."""
 
     buffer: Var
     index: Atom
     value: Atom
     streaming: bool = False
-    effect: ClassVar[bool] = True
     stands = EVERYWHERE | ON_HOST
 
 
 @op
-class StoreCompact(KernelOp):
+class StoreCompact(Action):
     """Lanes where `keep` holds write their values to consecutive indices from `base`, in order.
 
     Indices from `limit` (uniform) on belong to other blocks and are never written; indices between
@@ -246,48 +245,43 @@ class StoreCompact(KernelOp):
     limit: Atom
     keep: Atom
     values_: tuple[Atom, ...]
-    effect: ClassVar[bool] = True
     stands = UNIFORM_CODE
 
 
 @op
-class Acquire(KernelOp):
+class Acquire(Action):
     """A load that sees everything written before the `release` it reads from (uniform)."""
 
     buffer: Var
     index: Atom
-    effect: ClassVar[bool] = True
     stands = UNIFORM_CODE
     typed_as = "buffer"
 
 
 @op
-class Release(KernelOp):
+class Release(Action):
     """A store that publishes all earlier writes of the block (uniform)."""
 
     buffer: Var
     index: Atom
     value: Atom
-    effect: ClassVar[bool] = True
     stands = UNIFORM_CODE
 
 
 @op
-class Backoff(KernelOp):
+class Backoff(Action):
     """A pause inside a loop that waits for another block; `attempt` counts its iterations."""
 
     attempt: Atom
-    effect: ClassVar[bool] = True
     stands = UNIFORM_CODE
 
 
 @op
-class Sync(KernelOp):
+class Sync(Action):
     """A barrier for the warps of a block, or the threads of a warp; also orders their writes to
     any memory, that of the grid too."""
 
     level: str = "block"
-    effect: ClassVar[bool] = True
     stands = UNIFORM_CODE | {"warp"}
 
 
@@ -296,7 +290,7 @@ MOST_SITES = 1 << 20
 
 
 @op
-class Report(KernelOp):
+class Report(Action):
     """Records an error of element `index`; the launch goes on, the smallest index wins."""
 
     code: int
@@ -304,4 +298,3 @@ class Report(KernelOp):
     index: Atom
     value: Atom
     extent: Atom
-    effect: ClassVar[bool] = True

@@ -11,7 +11,6 @@ from typing import Any
 
 from flatweave.base.dtypes import DType
 from flatweave.base.errors import ArgumentError, ShapeError
-from flatweave.frontend.arrays.columns import unravel
 from flatweave.frontend.arrays.shapes import axis_of, reshaped
 from flatweave.frontend.elements.broadcasting import generated, read, taken, zipped
 from flatweave.frontend.elements.lambdas import combine_lambda
@@ -64,7 +63,7 @@ def along(
 
         def one(*at: Atom) -> list[Tracer]:
             def element(k: Atom) -> list[Tracer]:
-                inner = unravel(k, shape)
+                inner = extents.unravel(k, shape)
                 place = [inner[axes.index(axis)] if axis in axes else at[kept.index(axis)]
                          for axis in range(first.ndim)]  # fmt: skip
                 return [read(x, place) for x in arrays]

@@ -238,16 +238,6 @@ def _of_one_rank(arrays: Sequence[Tracer]) -> bool:
     return all(x.ndim == arrays[0].ndim for x in arrays)
 
 
-def unravel(k: Atom, shape: Sequence[Atom]) -> list[Atom]:
-    """The index of the k-th element of a shape in row-major order."""
-    at: list[Atom] = []
-    for extent in reversed(shape[1:]):
-        at.append(extents.mod(k, extent))
-        k = extents.floordiv(k, extent)
-    at.append(k)
-    return at[::-1]
-
-
 def filter_rows(mask: Tracer, arrays: Sequence[Tracer]) -> list[Tracer]:
     """Compact along axis 0: the numbers of the rows where the mask holds, then a gather."""
     numbers = generated((mask.extents[0],), tracer_of)

@@ -18,7 +18,7 @@ import numpy as np
 from flatweave.base.dtypes import bool_
 from flatweave.base.errors import ShapeError
 from flatweave.base.records import record
-from flatweave.frontend.arrays.columns import compacted, unravel
+from flatweave.frontend.arrays.columns import compacted
 from flatweave.frontend.arrays.shapes import raveled, reshaped
 from flatweave.frontend.elements.broadcasting import generated, read
 from flatweave.frontend.trace import extents
@@ -153,7 +153,7 @@ def _places(mask: Tracer) -> list[Tracer]:
     def along(axis: int) -> Tracer:
         def place(k: Atom) -> Tracer:
             number = extents.known_natural(read(numbers, (k,)).atom)
-            return tracer_of(unravel(number, mask.extents)[axis])
+            return tracer_of(extents.unravel(number, mask.extents)[axis])
 
         return generated(numbers.extents, place, "k")[0]
 

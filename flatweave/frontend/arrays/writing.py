@@ -14,7 +14,6 @@ from typing import Any
 
 from flatweave.base.dtypes import i64
 from flatweave.base.errors import ArgumentError, ShapeError
-from flatweave.frontend.arrays.columns import unravel
 from flatweave.frontend.arrays.reading import check_rank, index_arrays, index_atom
 from flatweave.frontend.call.operation import operation
 from flatweave.frontend.elements.broadcasting import (
@@ -113,7 +112,7 @@ class Writes:
         total = extents.known_extent(extents.product(whole))
 
         def one(k: Atom) -> list[Tracer]:
-            at = unravel(k, whole) if whole else []
+            at = extents.unravel(k, whole) if whole else []
             place = self._linear(at)
             return [place, *(self._value(value, at) for value in self.values)]
 

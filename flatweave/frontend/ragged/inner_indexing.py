@@ -22,7 +22,7 @@ import numpy as np
 from flatweave.base.dtypes import bool_
 from flatweave.base.errors import ArgumentError, ShapeError, Unsupported
 from flatweave.base.pretty import counted
-from flatweave.frontend.arrays.columns import compacted, unravel
+from flatweave.frontend.arrays.columns import compacted
 from flatweave.frontend.arrays.indexing import getitem, sliced
 from flatweave.frontend.arrays.reading import listed_index, read_atom
 from flatweave.frontend.elements.broadcasting import (
@@ -241,7 +241,7 @@ def _at_each(rows: Ragged, places: Tracer, rest: Sequence[Any]) -> object:
     arrays = [broadcast_to(array, shape) for array in [places, *others]]
 
     def one(p: Atom) -> list[Tracer]:
-        number, place = unravel(p, (count, width))
+        number, place = extents.unravel(p, (count, width))
         return [tracer_of(number), *(read(array, (place,)) for array in arrays)]
 
     numbers, own, *moved = generated((total,), one, "p")

@@ -9,7 +9,7 @@ from typing import Any
 
 from flatweave.base.dtypes import bool_, i64
 from flatweave.base.errors import ArgumentError, ShapeError
-from flatweave.frontend.arrays.columns import compacted, unravel
+from flatweave.frontend.arrays.columns import compacted
 from flatweave.frontend.arrays.shapes import axis_of, raveled, reshaped
 from flatweave.frontend.arrays.sources import iota
 from flatweave.frontend.call.operation import operation
@@ -45,7 +45,7 @@ def nonzero(x: Any) -> tuple[Array, ...]:
     if array.ndim == 1:
         return (places,)
     found = map(
-        lambda k: tuple(tracer_of(i) for i in unravel(k.atom, array.extents)), places
+        lambda k: tuple(tracer_of(i) for i in extents.unravel(k.atom, array.extents)), places
     )
     return tuple(found)
 

@@ -252,3 +252,13 @@ def origin(value: Tracer) -> str:
         if atom in let.vars:
             return f"from {let.where}" if let.where and let.where.is_known else ""
     return ""
+
+
+def unravel(k: Atom, shape: Sequence[Atom]) -> list[Atom]:
+    """The index of the k-th element of a shape in row-major order."""
+    at: list[Atom] = []
+    for extent in reversed(shape[1:]):
+        at.append(mod(k, extent))
+        k = floordiv(k, extent)
+    at.append(k)
+    return at[::-1]

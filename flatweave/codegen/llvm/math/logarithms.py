@@ -231,7 +231,7 @@ def power_by_literal(x: Value, y: Value) -> Value | None:
     return None
 
 
-def power(x: Value, y: Value) -> Value:
+def pow(x: Value, y: Value) -> Value:
     """x**y."""
     size = x.abs()
     positive = _power_of_f32(size, y) if x.dtype == f32 else _power_of_positive(size, y)

@@ -147,26 +147,14 @@ NAMES = tuple(libmvec.FUNCTIONS)
 # erf f64 1.45 to 2.34, erfc f64 1.77 to 2.38.
 FASTER_IN_LIBMVEC = frozenset({("cbrt", f32), ("cbrt", f64), ("erf", f64), ("erfc", f64)})
 
-_BUILD: Mapping[str, Callable[..., Value]] = {
-    "exp": exponentials.exp,
-    "exp2": exponentials.exp2,
-    "expm1": exponentials.expm1,
-    "sinh": exponentials.sinh,
-    "cosh": exponentials.cosh,
-    "tanh": exponentials.tanh,
-    "log": logarithms.log,
-    "log2": logarithms.log2,
-    "log10": logarithms.log10,
-    "log1p": logarithms.log1p,
-    "asinh": logarithms.asinh,
-    "acosh": logarithms.acosh,
-    "atanh": logarithms.atanh,
-    **trigonometry.FUNCTIONS,
-    "erf": exponentials.erf,
-    "erfc": exponentials.erfc,
-    "pow": logarithms.power,
-    "cbrt": logarithms.cbrt,
-    "hypot": logarithms.hypot,
+_MADE_BY = {
+    name: module
+    for module, names in (
+        (exponentials, "exp exp2 expm1 sinh cosh tanh erf erfc"),
+        (logarithms, "log log2 log10 log1p asinh acosh atanh pow cbrt hypot"),
+        (trigonometry, "sin cos tan asin acos atan atan2"),
+    )
+    for name in names.split()
 }
 
 
@@ -179,7 +167,8 @@ def elementary(name: str, operands: Sequence[Value]) -> Value:
         found = libmvec.find(first.body.module.isa, name, first.dtype)
         if found is not None:
             return libmvec.call(*found, operands)
-    return call_function(name, _BUILD[name], operands, "alwaysinline nounwind")
+    build = getattr(_MADE_BY[name], name)
+    return call_function(name, build, operands, "alwaysinline nounwind")
 
 
 # Every row of the scalar table as LLVM text, at any width.
@@ -245,10 +234,7 @@ _INTEGERS: Mapping[str, Emit] = {
     "pow": integers.power,
     "minimum": integers.minimum,
     "maximum": integers.maximum,
-    "floor": _same,
-    "ceil": _same,
-    "round": _same,
-    "trunc": _same,
+    **dict.fromkeys(("floor", "ceil", "round", "trunc"), _same),
     "and": lambda a, b: a & b,
     "or": lambda a, b: a | b,
     "xor": lambda a, b: a ^ b,
@@ -274,13 +260,8 @@ _FLOATS: Mapping[str, Emit] = {
     "sign": sign,
     "minimum": minimum,
     "maximum": maximum,
-    "floor": _intrinsic("floor"),
-    "ceil": _intrinsic("ceil"),
     "round": _intrinsic("roundeven"),
-    "trunc": _intrinsic("trunc"),
-    "fma": _intrinsic("fma"),
-    "copysign": _intrinsic("copysign"),
-    "sqrt": _intrinsic("sqrt"),
+    **{name: _intrinsic(name) for name in ("floor", "ceil", "trunc", "fma", "copysign", "sqrt")},
     "rsqrt": rsqrt,
     "bits": lambda a: a.convert("bitcast", BY_NAME[f"u{a.dtype.bits}"]),
     "isnan": lambda a: a.is_nan(),

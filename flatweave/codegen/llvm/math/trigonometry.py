@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from flatweave.base.records import record
 from flatweave.codegen.llvm.math.exponentials import nearest
@@ -199,8 +199,3 @@ def atan2(y: Value, x: Value) -> Value:
     angle = _arctangent(up * factor, along * factor)
     behind = 2.0 * high - (angle - 2.0 * low)
     return (x.bits() < 0).where(behind, angle).copysign(y)
-
-
-FUNCTIONS: dict[str, Callable[..., Value]] = {
-    f.__name__: f for f in (sin, cos, tan, asin, acos, atan, atan2)
-}
