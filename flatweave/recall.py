@@ -37,6 +37,7 @@ from flatweave.terms.traverse import walk_lets
 
 ENTRY = "fw_main"
 _DTYPES = {dtype.name: dtype for dtype in DTYPES}
+MakeGroup = Callable[[Sequence[str]], CompiledGroup]
 Content = tuple[Any, ...]  # numbers, texts, bytes and tuples of them
 
 
@@ -149,7 +150,11 @@ class Kept:
             )
             if not recall_support(_name("support")):
                 return None
-            return Recalled(self, cpu, plan, groups, _mapped(image, [ENTRY]), compiled)
+            code = _mapped(image, [ENTRY])
+            return Recalled(
+                self, cpu, plan,
+                lambda make: OnCpu(CpuProgram(code, plan, KernelTable(groups, make))), compiled,
+            )  # fmt: skip
         except (Unfit, ValueError, KeyError, TypeError, IndexError):
             process_cache().drop(self.name)
             return None
@@ -184,11 +189,11 @@ class Recalled:
     """A program that an earlier process compiled."""
 
     def __init__(
-        self, kept: Kept, cpu: str, plan: Plan, groups: Sequence[Sequence[str]], code: Code,
+        self, kept: Kept, cpu: str, plan: Plan, runnable: Callable[[MakeGroup], OnCpu],
         compiled: Callable[[], Any],
     ) -> None:  # fmt: skip
         self.cpu = cpu
-        self.runnable = OnCpu(CpuProgram(code, plan, KernelTable(groups, self._group)))
+        self.runnable = runnable(self._group)
         self._kept = kept
         self._plan = plan
         self._compiled = compiled

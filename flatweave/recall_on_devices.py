@@ -14,9 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from flatweave.array_ir.syntax import Program
-from flatweave.base.config import config
 from flatweave.base.dtypes import DTYPES
-from flatweave.base.locks import Lock
 from flatweave.base.plan import Param, Plan, Result
 from flatweave.codegen.c.host_steps import host_steps
 from flatweave.kernel_ir.host import parts_of
@@ -140,15 +138,8 @@ class RecalledOnDevice(Recalled):
             kernels = Kernels(groups, lambda names: self._kernels_of(names, device))
             return HostProgram(device, kernels, host_steps(unit, plan), plan)
 
-        self.cpu = ""
-        self.runnable = OnDevice(find, load, plan)  # type: ignore[assignment]
+        super().__init__(kept, "", plan, lambda _: OnDevice(find, load, plan), compiled)  # type: ignore[arg-type,return-value]
         self._kept_here = kept
-        self._plan = plan
-        self._compiled = compiled
-        self._switches = config.current
-        self._lock = Lock()
-        self._whole: Any = None
-        self._made: Any = None
 
     def _kernels_of(self, names: Sequence[str], device: Device) -> dict[str, Launchable]:
         """Kernels that are made together: recalled, or made by the compiler and kept."""

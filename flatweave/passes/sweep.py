@@ -90,9 +90,6 @@ from flatweave.terms.rules import array_type
 from flatweave.terms.syntax import Atom, Lambda, Let, Type, Var, constant
 from flatweave.terms.traverse import map_field, walk_lets
 
-ARRAY_OPS = (
-    Map, Generate, Reduce, ReduceSegments, Scan, SinkOp, Permute, Reshape, Concat, Sort, SortRows,
-)  # fmt: skip
 PARTS_OF_A_ROW = 4
 """Parts of which each element of a row may ask in which it is."""
 Body = Callable[[Builder, tuple[Atom, ...]], Sequence[Atom]]
