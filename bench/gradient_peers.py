@@ -303,19 +303,6 @@ def hand(lib: Library, args: tuple[Any, ...]) -> Program:
     return residuals, (parameters,)
 
 
-def kmeans(lib: Library, args: tuple[Any, ...]) -> Program:
-    """The sum of squared distances from the nearest centres."""
-    points, centres = args
-    given = lib.array(points)
-
-    def cost(centres: Array) -> Array:
-        d = given[:, None, :] - centres
-        near = (d * d).sum(2)
-        return (near.min(1) if lib.name == "jax" else near.amin(1)).sum()
-
-    return cost, (centres,)
-
-
 def affine(f: Array, g: Array) -> Array:
     """Linear functions, composed in order."""
     return f[0] * g[0], f[1] * g[0] + g[1]
@@ -356,9 +343,9 @@ WRITTEN: dict[str, Callable[[Library, tuple[Any, ...]], Program]] = {
     "spmv by values": lambda lib, args: spmv(lib, args, "values"),
     "spmv by vector": lambda lib, args: spmv(lib, args, "vector"),
     "gmm": gmm, "newton": newton, "ode": ode, "particles": particles, "lstm": lstm,
-    "bundle": bundle, "hand": hand, "kmeans": kmeans,
+    "bundle": bundle, "hand": hand,
 }  # fmt: skip
-FORWARD = {"bundle", "hand", "kmeans"}
+JACOBIANS = {"bundle", "hand"}
 NOT_IN_JAX = {"newton", "ode", "mul by index"}  # no reverse mode there
 
 
@@ -385,15 +372,12 @@ def calls_of(which: str, name: str, args: tuple[Any, ...]) -> dict[str, Callable
     return {f"{which} value": lambda: value(*floats), f"{which} vjp": lambda: derivative(*floats)}
 
 
-def forward(name: str, f: Callable[..., Any], transforms: Any) -> tuple[Callable[..., Any], ...]:
-    """The value and a Jacobian by forward mode, or a Hessian."""
-    if name == "kmeans":
-        return f, transforms.hessian(f)
-
-    def both(x: Array, *rest: Array) -> Array:
-        return f(x, *rest), transforms.jacfwd(f)(x, *rest)
-
-    return (transforms.vmap(f), transforms.vmap(both)) if name == "bundle" else (f, both)
+def jacobian(name: str, f: Callable[..., Any], transforms: Any) -> tuple[Callable[..., Any], ...]:
+    """The value and its Jacobian, by reverse mode of a residual, by forward mode of a hand."""
+    if name == "hand":
+        return f, lambda x: (f(x), transforms.jacfwd(f)(x))
+    both = transforms.jacrev(f)
+    return transforms.vmap(f), transforms.vmap(lambda *given: (f(*given), both(*given)))
 
 
 def jax_derivative(name: str, f: Callable[..., Any]) -> tuple[Callable[..., Any], ...]:
@@ -408,7 +392,7 @@ def jax_derivative(name: str, f: Callable[..., Any]) -> tuple[Callable[..., Any]
         compiled = jax.jit(g)
         return lambda *xs: jax.block_until_ready(compiled(*xs))
 
-    return tuple(map(waited, forward(name, f, jax) if name in FORWARD else (f, vjp)))
+    return tuple(map(waited, jacobian(name, f, jax) if name in JACOBIANS else (f, vjp)))
 
 
 def torch_derivative(name: str, f: Callable[..., Any]) -> tuple[Callable[..., Any], ...]:
@@ -420,7 +404,7 @@ def torch_derivative(name: str, f: Callable[..., Any]) -> tuple[Callable[..., An
         out = f(*moving)
         return out, torch.autograd.grad(out, moving, torch.ones_like(out))
 
-    value, derivative = forward(name, f, torch.func) if name in FORWARD else (f, vjp)
+    value, derivative = jacobian(name, f, torch.func) if name in JACOBIANS else (f, vjp)
 
     def untaped(*floats: Array) -> Array:
         with torch.no_grad():

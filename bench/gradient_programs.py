@@ -224,8 +224,7 @@ def lstm(main: Array, extra: Array, state: Array, text: Array) -> Array:
 def residuals(cameras: Array, points: Array, weights: Array, seen: Array, features: Array) -> Array:
     """Those of all observations."""
     def of(weight: Array, at: Array, feature: Array) -> Array:
-        numbers = fw.concat([cameras[at[0]], points[at[1]], fw.stack([weight])])
-        return example("bundle").residual(numbers, feature)
+        return example("bundle").residual(cameras[at[0]], points[at[1]], weight, feature)
 
     return fw.map(of, weights, seen, features)
 
@@ -298,10 +297,10 @@ ROWS: dict[str, tuple[Any, ...]] = {
         lambda n: example("bundle").problem(49, n // 4, n), "bundle",
     ),
     "hand tracking": (8.0, 544, pose, lambda n: example("hand").problem(n, 100), "hand"),
-    "hessian of k-means": (np.inf, 10**5, kmeans, clusters, "kmeans"),
+    "hessian of k-means": (np.inf, 10**5, kmeans, clusters, ""),
 }  # fmt: skip
 DERIVED: dict[str, Callable[..., Any]] = {
-    "bundle adjustment": lambda *args: example("bundle").jacobian(*args)[:2],
+    "bundle adjustment": lambda *args: example("bundle").jacobian(*args),
     "hand tracking": lambda *args: example("hand").jacobian(*args),
     "hessian of k-means": fw.jit(fw.hessian(kmeans, argnums=1)),
 }

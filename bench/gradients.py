@@ -181,8 +181,9 @@ def main() -> None:
             lines.append(line(name, every[-1]))
             sys.stdout.write(lines[-1] + "\n")
             sys.stdout.flush()
-    lines += ["", *means(every)]
-    sys.stdout.write("\n".join(lines[-3:]) + "\n")
+    summary = means(every)
+    sys.stdout.write("\n".join(["", *summary, ""]))
+    lines += ["", *summary]
     if options.save:
         keep("\n".join(["# Gradients", "", *lines, ""]), "gradients")
 

@@ -3,7 +3,7 @@
 Problem BA of ADBench (Srajer, Kukelova and Fitzgibbon 2018). A camera has eleven numbers: a
 rotation (axis times angle), a centre, a focal length, the middle of its picture and two radial
 distortions. Each observation has two residuals, which depend on one camera, one point and one
-weight alone: the Jacobian is a block of 2 x 15 for each observation, computed in one map.
+weight alone: the Jacobian is a block of 2 x 15 for each observation, by reverse mode in one map.
 """
 
 from __future__ import annotations
@@ -35,27 +35,30 @@ def seen(camera: Any, point: Any) -> Any:
     return flat * (1 + camera[9] * far + camera[10] * far * far) * camera[6] + camera[7:9]
 
 
-def residual(numbers: Any, feature: Any) -> Any:
-    """Of one observation: camera [11], point [3] and weight [1] in one row."""
-    return numbers[14] * (seen(numbers[:11], numbers[11:14]) - feature)
+def residual(camera: Any, point: Any, weight: Any, feature: Any) -> Any:
+    """Of one observation: camera [11], point [3], weight, and where the point should be seen."""
+    return weight * (seen(camera, point) - feature)
 
 
 @fw.jit
 def jacobian(cameras: Any, points: Any, weights: Any, observations: Any, features: Any) -> Any:
-    """Residuals [p, 2] with their blocks [p, 2, 15]; those of weights [p], 1 - w^2, with -2 w."""
+    """Residuals [p, 2]; their blocks by camera [p, 2, 11], by point [p, 2, 3] and by weight [p, 2];
+    those of weights [p], 1 - w^2, with -2 w."""
 
     def block(weight: Any, observed: Any, feature: Any) -> Any:
-        numbers = fw.concat([cameras[observed[0]], points[observed[1]], fw.stack([weight])])
-        return residual(numbers, feature), fw.jacfwd(residual)(numbers, feature)
+        given = cameras[observed[0]], points[observed[1]], weight, feature
+        return residual(*given), fw.jacrev(residual, argnums=(0, 1, 2))(*given)
 
     errors, blocks = fw.map(block, weights, observations, features)
-    return errors, blocks, 1 - weights * weights, -2 * weights
+    return errors, *blocks, 1 - weights * weights, -2 * weights
 
 
-def numpy_residual(numbers: np.ndarray, feature: np.ndarray) -> Any:
+def numpy_residual(
+    camera: np.ndarray, point: np.ndarray, weight: np.ndarray, feature: np.ndarray
+) -> Any:
     """The published formula in NumPy; its numbers may be complex."""
-    rotation, centre, point = numbers[:3], numbers[3:6], numbers[11:14]
-    away, square = point - centre, (rotation * rotation).sum()
+    rotation, away = camera[:3], point - camera[3:6]
+    square = (rotation * rotation).sum()
     angle = np.sqrt(square)
     axis = rotation / angle if square else rotation
     turned = (away * np.cos(angle) + np.cross(axis, away) * np.sin(angle)
@@ -63,8 +66,8 @@ def numpy_residual(numbers: np.ndarray, feature: np.ndarray) -> Any:
               away + np.cross(rotation, away))  # fmt: skip
     flat = turned[:2] / turned[2]
     far = (flat * flat).sum()
-    spread = 1 + numbers[9] * far + numbers[10] * far * far
-    return numbers[14] * (flat * spread * numbers[6] + numbers[7:9] - feature)
+    spread = 1 + camera[9] * far + camera[10] * far * far
+    return weight * (flat * spread * camera[6] + camera[7:9] - feature)
 
 
 def numpy_jacobian(
@@ -72,13 +75,14 @@ def numpy_jacobian(
     features: np.ndarray,
 ) -> Any:  # fmt: skip
     """The same by complex steps, one observation after the other."""
-    errors, blocks = [], []
+    rows = []
     for weight, (camera, point), feature in zip(weights, observations, features, strict=True):
-        numbers = np.concatenate([cameras[camera], points[point], [weight]])
-        value, (block,) = by_complex_steps(lambda x, f=feature: numpy_residual(x, f), numbers)
-        errors.append(value)
-        blocks.append(block)
-    return np.array(errors), np.array(blocks), 1 - weights**2, -2 * weights
+        value, blocks = by_complex_steps(
+            lambda *given, f=feature: numpy_residual(*given, f),
+            cameras[camera], points[point], weight,
+        )  # fmt: skip
+        rows.append((value, *blocks))
+    return *map(np.array, zip(*rows, strict=True)), 1 - weights**2, -2 * weights
 
 
 def problem(cameras: int, points: int, observations: int) -> tuple[np.ndarray, ...]:
