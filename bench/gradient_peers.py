@@ -384,15 +384,26 @@ def jax_derivative(name: str, f: Callable[..., Any]) -> tuple[Callable[..., Any]
     """The value, and what derives it, compiled."""
     import jax
 
-    def vjp(*floats: Array) -> Array:
-        out, back = jax.vjp(f, *floats)
-        return out, back(jax.tree.map(jax.numpy.ones_like, out))
-
     def waited(g: Callable[..., Any]) -> Callable[..., Any]:
         compiled = jax.jit(g)
         return lambda *xs: jax.block_until_ready(compiled(*xs))
 
-    return tuple(map(waited, jacobian(name, f, jax) if name in JACOBIANS else (f, vjp)))
+    if name in JACOBIANS:
+        return tuple(map(waited, jacobian(name, f, jax)))
+
+    def vjp(cotangents: Any, *floats: Array) -> Array:
+        out, back = jax.vjp(f, *floats)
+        return out, back(cotangents)
+
+    value, back = waited(f), waited(vjp)
+    ones: list[Any] = []  # an argument, which XLA does not fold
+
+    def derivative(*floats: Array) -> Array:
+        if not ones:
+            ones.append(jax.tree.map(jax.numpy.ones_like, value(*floats)))
+        return back(ones[0], *floats)
+
+    return value, derivative
 
 
 def torch_derivative(name: str, f: Callable[..., Any]) -> tuple[Callable[..., Any], ...]:
