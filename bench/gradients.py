@@ -15,6 +15,7 @@ import argparse
 import contextlib
 import json
 import math
+import os
 import subprocess
 import sys
 import time
@@ -30,13 +31,16 @@ import numpy as np  # noqa: E402
 import flatweave as fw  # noqa: E402
 from bench import gradient_programs as programs  # noqa: E402
 from bench.gradient_peers import calls_of  # noqa: E402
-from bench.machine import keep  # noqa: E402
+from bench.machine import keep, load, model, version  # noqa: E402
 from bench.memory import reset_peak, resident  # noqa: E402
 from bench.values import leaves, total_bytes  # noqa: E402
 from tests.gradients.laws import mapped  # noqa: E402
 
 ROUNDS, SECONDS = 15, 8.0
 PEERS = ("jax", "torch")
+NOTE = """NO marks a goal that is missed. JAX and PyTorch have rows of different lengths as flat
+values with the row of each, or padded (attention). Bundle adjustment gives its Jacobian by reverse
+mode, hand tracking by forward mode. The Hessian of k-means is ours alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +153,15 @@ COLUMNS = (
 HEAD = f"| {' | '.join(COLUMNS)} |\n|{'---|' * len(COLUMNS)}"
 
 
+def heading(options: argparse.Namespace) -> list[str]:
+    """What was run, where, and which time counts."""
+    measured = "least time" if options.wall else "least CPU time of all threads"
+    where = f"{model()}, {os.cpu_count()} cores; load {load()}; {measured}."
+    peers = f"JAX {version('jax')}, PyTorch {version('torch')} (eager), called alternately."
+    command = f"    python bench/gradients.py {' '.join(sys.argv[1:])}"
+    return ["# Gradients: a vjp beyond its value", "", command, "", f"{where} {peers} {NOTE}"]
+
+
 def child(name: str, options: argparse.Namespace) -> dict[str, Any]:
     """A row, measured in another process."""
     flags = [f"--{key}" for key in ("quick", "wall") if getattr(options, key)]
@@ -185,7 +198,8 @@ def main() -> None:
     sys.stdout.write("\n".join(["", *summary, ""]))
     lines += ["", *summary]
     if options.save:
-        keep("\n".join(["# Gradients", "", *lines, ""]), "gradients")
+        kind = "full-sizes" * (not options.quick)
+        keep("\n".join([*heading(options), "", *lines, ""]), f"gradients-{kind}".strip("-"))
 
 
 if __name__ == "__main__":
