@@ -81,13 +81,11 @@ def skin(parameters: Any, hand: Hand) -> Any:
 
     places = fw.fori_loop(0, BONES, place, fw.zeros((BONES, 4, 4)))
     moves = fw.map(lambda to, back: (to @ back)[:3], places, hand.inverses)
-    bent = fw.map(
-        lambda vertex, weights: fw.sum(
-            fw.map(lambda move, weight: weight * (move @ vertex), moves, weights), axis=0
-        ),
-        hand.vertices, hand.weights,
-    )  # fmt: skip
-    return bent @ whole(parameters[:3]).T + parameters[3:6]
+    # each vertex times the weight of each bone: f64[bones * 4, vertices]
+    heavy = fw.einsum("vb,vj->bjv", hand.weights, hand.vertices)
+    heavy = fw.reshape(heavy, (BONES * 4, hand.vertices.shape[0]))
+    bent = fw.reshape(fw.transpose(moves, (1, 0, 2)), (3, BONES * 4)) @ heavy
+    return (whole(parameters[:3]) @ bent).T + parameters[3:6]
 
 
 def residuals(parameters: Any, hand: Hand, points: Any, vertices: Any) -> Any:
