@@ -29,7 +29,7 @@ from flatweave.base.tracebacks import leave_ours_out
 from flatweave.frontend.arrays.assignment import separated
 from flatweave.frontend.call.compiled import Compiled, Entry, Stages
 from flatweave.frontend.call.contexts import in_force
-from flatweave.frontend.call.direct import DirectCalls, is_for_all
+from flatweave.frontend.call.direct import DirectCalls, Known, may_enter, put, quick
 from flatweave.frontend.call.donation import Leaves, claim, given_plainly
 from flatweave.frontend.call.eager import (
     AUTO,
@@ -40,7 +40,7 @@ from flatweave.frontend.call.eager import (
     shared_by,
     too_deep,
 )
-from flatweave.frontend.call.signature import Known, Specialisation, flat_of, leaves_of, put, quick
+from flatweave.frontend.call.signature import Specialisation, flat_of, leaves_of
 from flatweave.frontend.jit_arguments import (
     Call,
     Picked,
@@ -53,6 +53,7 @@ from flatweave.frontend.trace.trace import Traced, trace
 from flatweave.frontend.values.array import kind_of
 from flatweave.frontend.values.chunked import Chunked
 from flatweave.frontend.values.scope import innermost
+from flatweave.frontend.values.tree import no_parts, parts_of
 from flatweave.runtime.calls import Argument
 from flatweave.runtime.lazy_import import compiler, opened
 
@@ -87,6 +88,7 @@ class Jitted(Generic[P, R]):
         self.deterministic = deterministic
         self.traces = 0
         self._plain_only = not self.static
+        self._parts = no_parts if self.donated else parts_of
         self._lock = Lock()
         self._entries: dict[Any, Entry] = {}
         self._known = Known()
@@ -111,7 +113,7 @@ class Jitted(Generic[P, R]):
         found: Any
         arguments: Sequence[Argument] = ()
         try:
-            if kwargs or not self._plain_only or not quick(args, key, flat):
+            if kwargs or not self._plain_only or not quick(args, key, flat, self._parts):
                 found, flat, leaves, arguments = self._entry(args, kwargs)
             else:
                 table, signature = self._known.here(self.target), tuple(key)
@@ -121,7 +123,7 @@ class Jitted(Generic[P, R]):
                     put(table, signature, found)
                 elif self.donated:
                     leaves = given_plainly(args, self.donated.has_at)
-                elif is_for_all():
+                elif may_enter(found):
                     arguments = [Argument(arg) for arg in args]
             if leaves:
                 given = claim(leaves, flat, found.plain.hidden, self.__name__)

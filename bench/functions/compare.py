@@ -35,6 +35,7 @@ SAMPLE = 3e-4  # seconds that the calls of one sample take together
 BUDGET = 0.05  # seconds for all rounds of a call
 LEAST, MOST = 3, 9  # rounds
 REST = 1e-3  # seconds before a sample, in which workers of the other side fall asleep
+WARM = 4  # calls before the first sample: machine code learns a signature in the second one
 SLOW = 1.0  # seconds from which on one round is enough
 TOLERANCE = {"f": 5e-3, "d": 1e-8, "D": 1e-8, "i": 1e-8, "B": 1e-4}
 
@@ -101,7 +102,7 @@ def least(ours: Callable[[], Any], theirs: Callable[[], Any]) -> tuple[float, fl
     order = [ours, theirs]
     repeat = {}
     for call in order:
-        once = sample(call, 1, time.perf_counter, REST)
+        once = min(sample(call, 1, time.perf_counter, REST) for _ in range(WARM))
         repeat[call] = max(1, min(1000, int(SAMPLE / once)))
         if once > SLOW:
             return tuple(sample(call, 1, time.perf_counter, REST) for call in order)  # type: ignore

@@ -35,8 +35,9 @@ from flatweave.cluster.windows import (
     runs,
     shorter_by_one,
 )
+from flatweave.frontend.call.direct import keep
 from flatweave.frontend.call.eager import compile_program
-from flatweave.frontend.call.signature import fingerprint, keep
+from flatweave.frontend.call.signature import fingerprint
 from flatweave.frontend.values.chunked import Chunked, Piece
 from flatweave.terms.rules import array_type
 from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Let, Var

@@ -28,7 +28,7 @@ from flatweave.array_ir.fault import Fault
 from flatweave.base.errors import ArgumentError, Unsupported
 from flatweave.base.locks import Lock
 from flatweave.frontend.call.compiled import Compiled, Donated, Entry, rebuilt
-from flatweave.frontend.call.signature import keep
+from flatweave.frontend.call.direct import keep
 from flatweave.places import anywhere
 from flatweave.places.demand import Demand, Rates, demand_of, rates
 from flatweave.places.division import agrees, division_of

@@ -1,10 +1,16 @@
 """Eager calls found by dtypes and ranks: what else decides the program is not forgotten."""
 
+import sys
+from collections import OrderedDict
+from typing import Any, NamedTuple
+
 import numpy as np
+import pytest
 
 import flatweave as fw
 from flatweave.base.config import config
-from flatweave.frontend.call import eager, signature
+from flatweave.frontend.call import direct, eager
+from flatweave.frontend.values.tree import flatten, map_leaves
 from flatweave.runtime.cpu import address_of, stated_address
 
 XS = np.arange(6.0)
@@ -54,7 +60,7 @@ def test_complex_arrays_are_found():
     """By their dtype and rank; the program is given pairs of floats, of every layout and rank."""
     z = XS.reshape(2, 3) + 1j
     key, flat = [], []
-    assert signature.quick((z,), key, flat) and key == [z.dtype, 2]
+    assert direct.quick((z,), key, flat) and key == [z.dtype, 2]
     assert flat[:3] == [2, 3, 2] and flat[3].shape == (2, 3, 2) and np.shares_memory(flat[3], z)
     twice = fw.jit(lambda x: x + x)
     for given in (z, fw.asarray(z), z.astype(np.complex64), z[:, ::2], z.astype(">c16"), z[0, 0],
@@ -66,7 +72,7 @@ def test_complex_arrays_are_found():
 
 def test_switches_choose_the_table():
     """A call compiled for one target, CPU or schedule is not found under another."""
-    known = signature.Known()
+    known = direct.Known()
     table = known.here()
     assert known.here() is table
     with config.scoped(target="interp"):
@@ -90,3 +96,63 @@ def test_addresses_are_those_that_arrays_state():
     still.setflags(write=False)
     for array in (XS, XS[2:], XS.reshape(2, 3)[1:], np.zeros(0), still, np.ones((), np.int8)):
         assert address_of(array) == stated_address(array)
+
+
+class Pair(NamedTuple):
+    """A structure of a user."""
+
+    first: Any
+    second: Any
+
+
+TREES = {
+    "tuple": lambda x: (x, 2.0),
+    "list": lambda x: [x, x[:2]],
+    "dict": lambda x: {"b": x, "a": (x[1:], None)},
+    "named": lambda x: Pair(x, [x]),
+    "ragged": lambda x: fw.ragged(x, lengths=[2, 0, len(x) - 2]),
+    "rows of pairs": lambda x: fw.ragged((x, x * 2), lengths=[len(x)]),
+}
+
+
+def doubled(tree):
+    """All leaves twice; rows as rows."""
+    return map_leaves(lambda leaf: leaf * 2, tree)
+
+
+@pytest.mark.parametrize("kind", TREES)
+def test_structures_are_found_by_their_key(kind, monkeypatch):
+    """Later calls flatten nothing, whatever the sizes; other structures are other signatures."""
+    made, twice = TREES[kind], fw.jit(doubled, target="interp")
+    twice(made(XS))
+    monkeypatch.setattr(sys.modules["flatweave.jit"], "Call", None)
+    for size in (6, 3):
+        given = made(XS[:size].copy())
+        for found, leaf in zip(flatten(twice(given))[0], flatten(given)[0], strict=True):
+            np.testing.assert_array_equal(found, np.asarray(leaf) * 2)
+
+
+def test_structures_of_other_kinds_are_told_apart():
+    """Nested alike, of the same leaves: the trace sees which one it is."""
+    kind = fw.jit(lambda tree: (type(tree).__name__, list(tree), tree)[2], target="interp")
+    for given in ((XS, XS), [XS, XS], Pair(XS, XS), {"a": XS, "b": XS}, ((XS,), XS), (XS, (XS,)),
+                  {"b": XS, "a": XS}, OrderedDict(b=XS, a=XS), (XS, None, XS)):  # fmt: skip
+        for _ in range(2):
+            found = kind(given)
+            assert type(found) is type(given) and str(flatten(found)[1]) == str(flatten(given)[1])
+            assert not isinstance(given, dict) or list(found) == list(given)
+
+
+def test_what_nests_too_deeply_is_left_to_flatten():
+    """A list that holds itself is an error that says so."""
+    endless = []
+    endless.append(endless)
+    with pytest.raises(fw.ArgumentError, match="nested without end"):
+        fw.jit(lambda tree: tree)(endless)
+
+
+def test_numbers_of_numpy_are_quick():
+    """A NumPy scalar among the arguments, which is an array of rank 0."""
+    key, flat = [], []
+    assert direct.quick((np.float32(2), XS), key, flat)
+    assert key == [np.dtype("f4"), 0, XS.dtype, 1] and flat[0] == 2 and flat[1] == 6

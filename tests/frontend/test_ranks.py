@@ -9,8 +9,8 @@ import pytest
 import flatweave as fw
 from flatweave.base.errors import DTypeError, ShapeError
 from flatweave.frontend.call import eager
+from flatweave.frontend.call.direct import Known
 from flatweave.frontend.call.operation import OPERATIONS
-from flatweave.frontend.call.signature import Known
 
 SHAPES = [(12,), (3, 4), (1, 12), (2, 1, 6), (2, 3, 2), (1, 1, 1, 12)]
 

@@ -35,6 +35,7 @@ from flatweave.on_cpu import OnCpu
 from flatweave.runtime.calls import AS_THEY_ARE, Argument
 from flatweave.runtime.cpu import is_frozen, shared
 from flatweave.runtime.devices.arrays import Resident
+from flatweave.runtime.execute import Owner
 from flatweave.runtime.lazy_import import opened
 
 Values = np.ndarray[Any, np.dtype[Any]]
@@ -178,12 +179,13 @@ class Compiled:
 class Entry(Specialised[Compiled]):
     """One signature of a function: its trace, and specialisations that broadcast extents of 1."""
 
-    __slots__ = ("_is_one_line",)
+    __slots__ = ("_is_one_line", "_is_refused")
 
     def __init__(
         self, make: Callable[[Specialisation], Compiled], is_one_line: bool = False
     ) -> None:
         self._is_one_line = is_one_line
+        self._is_refused = False
 
         def made(special: Specialisation) -> Compiled:
             found = make(special)
@@ -191,6 +193,15 @@ class Entry(Specialised[Compiled]):
             return found
 
         super().__init__(made)
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether Python has to make the calls, as long as operators are tried or for ever."""
+        return self._is_refused or self.plain.checks is not None
+
+    def refuse(self) -> None:
+        """Let Python make all calls."""
+        self._is_refused = True
 
     def direct(self, arguments: Sequence[Argument]) -> Direct | None:
         """What machine code calls for arguments like these; None where it cannot, and as long as
@@ -280,7 +291,7 @@ def owned(result: Any, flat: Sequence[Any], called: Called) -> HostArray:
     if type(result) is Resident:
         return device_array(result, called)
     values = np.asarray(result)
-    if values.ndim:
+    if values.ndim and type(values.base) is not Owner:
         for value in flat:
             if type(value) is np.ndarray and np.may_share_memory(values, value):
                 values = values if is_frozen(value) else values.copy()

@@ -1,29 +1,38 @@
-"""Calls that machine code makes: which signatures of a function it knows.
+"""Calls of known signatures: those that machine code makes, and those found by a key in Python.
 
     direct = DirectCalls()
     direct.call(xs, 2.5)                    NotImplemented: the call has to be made in Python
     direct.enter(key, args, entry)          after a call that Python made
     direct.call(xs, 2.5)                    the result; an int where the program ran in vain
 
-Only what needs no Python is entered: a program of the CPU for the switches of the process, whose
-operators have been tried, that calls no Python function, and whose arguments nobody donates.
+    key, flat = [f], []
+    if quick(args, key, flat):              key (f, float32, 1, float), flat [3, xs, 2.5]
+        table = known.here(target)
+        entry = table.get(tuple(key))       or, once it is made, put(table, tuple(key), entry)
+
+`quick` is the path of nearly every call that Python makes: it does as little as it can. For
+machine code only what needs no Python is entered: a program of the CPU for the switches of the
+process, whose operators have been tried, that calls no Python function, and whose arguments nobody
+donates.
 """
 
 from __future__ import annotations
 
 import functools
 import weakref
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from flatweave.base.config import CURRENT, PROCESS, config
+from flatweave.base.config import CURRENT, PROCESS, Switches, config
 from flatweave.base.dtypes import DType
+from flatweave.base.locks import Lock
 from flatweave.base.recording import OPEN
 from flatweave.frontend.values.array import HostArray, HostComplex, host_array
+from flatweave.frontend.values.device_array import DeviceArray
 from flatweave.frontend.values.scope import TRACING
-from flatweave.frontend.values.tree import LEAF, Tree, unflatten
+from flatweave.frontend.values.tree import LEAF, Tree, parts_of, unflatten
 from flatweave.runtime import calls
 from flatweave.runtime.calls import AS_THEY_ARE, Argument, Signature
 from flatweave.runtime.cpu import CpuProgram
@@ -72,7 +81,11 @@ class DirectCalls:
         if direct is None:
             return
         key = direct.rows, direct.ones, *map(_key, arguments)
-        if key in self._signatures or not _is_open():
+        if key in self._signatures:
+            if self._signatures[key] is None and hasattr(run, "refuse"):
+                run.refuse()
+            return
+        if not _is_open():
             return
         ones = direct.ones or [-1] * len(arguments)
         plain = [
@@ -134,6 +147,11 @@ def is_for_all() -> bool:
     return config.current is PROCESS and not PROCESS.debug and not OPEN
 
 
+def may_enter(run: Any) -> bool:
+    """Whether it is worth while to enter what `run` calls."""
+    return hasattr(run, "direct") and not run.is_refused and is_for_all()
+
+
 def values_of(value: Any) -> Any:
     """NumPy's array in an array of ours; other values as they are."""
     return value._values if type(value) in (HostArray, HostComplex) else value
@@ -143,3 +161,88 @@ def _is_open() -> bool:
     example = host_array(np.zeros(1))
     known = calls.Known(HostArray, HostComplex, example, CURRENT, PROCESS, OPEN, TRACING)
     return calls.open_for(known)
+
+
+NDARRAY = np.ndarray
+FLOATS = {"F": np.dtype(np.float32), "D": np.dtype(np.float64)}
+LOW, HIGH = -(2**63), 2**63
+KEPT = 4096  # entries of a table; the oldest goes first
+LONGEST_KEY = 256  # parts of a key; what nests deeper is left to others
+Table = dict[Any, Callable[..., Any]]
+Parts = Callable[[Any, list[Any]], Iterable[Any] | None]
+_lock = Lock()
+
+
+class Known:
+    """What runs calls, by key, in a table for each target, CPU and schedule."""
+
+    __slots__ = ("_last", "_tables")
+
+    def __init__(self) -> None:
+        self._tables: dict[Any, Table] = {}
+        self._last: tuple[Switches | None, str | None, Table] = (None, None, {})
+
+    def here(self, target: str | None = None) -> Table:
+        """The table for a target, that in force if none is named, under the switches in force."""
+        now = config.current
+        switches, named, table = self._last
+        if switches is not now or named is not target:
+            key = (target or now.target, now.cpu, now.schedule)
+            table = self._tables.setdefault(key, {})
+            self._last = (now, target, table)
+        return table
+
+
+def quick(
+    args: Iterable[Any], key: list[Any], flat: list[Any], parts: Parts = parts_of
+) -> bool:
+    """Fill key and flat arguments when all are plain arrays, numbers and structures that `parts`
+    takes apart, else give False."""
+    for arg in args:
+        cls = type(arg)
+        if cls is HostArray or cls is HostComplex:
+            arg = arg._values
+        elif cls is DeviceArray and arg.resident.shape:
+            arg = arg.resident
+        elif cls is not NDARRAY:
+            if cls is float or cls is bool or (cls is int and LOW <= arg < HIGH):
+                key.append(cls)
+                flat.append(arg)
+                continue
+            if not issubclass(cls, np.generic):
+                inner = parts(arg, key)
+                if inner is None or len(key) > LONGEST_KEY or not quick(inner, key, flat, parts):
+                    return False
+                continue
+        else:
+            flags = arg.flags
+            if not (flags.c_contiguous and flags.aligned):
+                return False
+        shape, dtype = arg.shape, arg.dtype
+        key.append(dtype)
+        key.append(len(shape))
+        if dtype.char in "FD":
+            arg = arg.reshape((*shape, 1)).view(FLOATS[dtype.char])
+            shape = arg.shape
+        if shape:
+            flat += shape
+            flat.append(arg)
+        else:
+            flat.append(arg[()])
+    return True
+
+
+def put(table: Table, signature: tuple[Any, ...], run: Callable[..., Any]) -> None:
+    """Enter what runs calls of a signature that `quick` made; not where every call's arrays must be
+    converted: in another byte order, records, times, floats of 16 bits."""
+    dtypes = [part for part in signature if isinstance(part, np.dtype)]
+    if all(dtype.isnative and dtype.kind in "biufc" and dtype != np.float16 for dtype in dtypes):
+        keep(table, signature, run)
+
+
+def keep(table: dict[Any, Any], key: Any, value: Any) -> None:
+    """Enter a value in a table; the oldest entry goes when it is full."""
+    with _lock:
+        while len(table) >= KEPT:
+            table.pop(next(iter(table)), None)
+        table[key] = value

@@ -28,23 +28,27 @@ from flatweave.base.source import Location, user_location
 from flatweave.frontend.call.argument_values import TELLING, is_telling
 from flatweave.frontend.call.compiled import Compiled, Entry, Executable
 from flatweave.frontend.call.contexts import in_force
-from flatweave.frontend.call.direct import is_constant, is_for_all
-from flatweave.frontend.call.operation import EVALUATOR, OPERATIONS, Operation
-from flatweave.frontend.call.shared_ranks import AnyRank, InRows, Run, of_fewer_axes
-from flatweave.frontend.call.signature import (
+from flatweave.frontend.call.direct import (
     HIGH,
     LOW,
     Known,
+    is_constant,
+    is_for_all,
+    keep,
+    may_enter,
+    put,
+    quick,
+)
+from flatweave.frontend.call.operation import EVALUATOR, OPERATIONS, Operation
+from flatweave.frontend.call.shared_ranks import AnyRank, InRows, Run, of_fewer_axes
+from flatweave.frontend.call.signature import (
     Specialisation,
     fingerprint,
     flat_of,
     identity,
-    keep,
     key_of,
     leaves_of,
     plain,
-    put,
-    quick,
     stand_in,
 )
 from flatweave.frontend.trace.trace import Traced, trace
@@ -52,7 +56,7 @@ from flatweave.frontend.trace.tracers import is_array
 from flatweave.frontend.values.asarray import is_number_list, list_values
 from flatweave.frontend.values.chunked import Chunked
 from flatweave.frontend.values.number_formats import is_complex
-from flatweave.frontend.values.tree import LEAF, Tree, flatten, portions, unflatten
+from flatweave.frontend.values.tree import LEAF, Tree, flatten, node_parts, portions, unflatten
 from flatweave.runtime.calls import Argument
 from flatweave.runtime.devices.arrays import Resident
 from flatweave.runtime.lazy_import import opened
@@ -241,12 +245,12 @@ def evaluate(known: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
 def _evaluate(known: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     key: list[Any] = [known]
     given: list[Any] = []
-    is_quick = not kwargs and len(args) <= known.values and quick(args, key, given)
+    is_quick = not kwargs and len(args) <= known.values and quick(args, key, given, node_parts)
     table, signature = _KNOWN.here(), tuple(key)
     found = table.get(signature) if is_quick else None
     if found is not None:
         result = found(given)
-        if is_for_all():
+        if may_enter(found):
             known.direct.enter([Argument(arg) for arg in args], found)
         return result
     fewer = of_fewer_axes(known, args, kwargs)
@@ -276,7 +280,7 @@ def _as_they_are(known: Operation, args: tuple[Any, ...]) -> Entry:
 def _quickly(known: Operation, args: tuple[Any, ...]) -> Run | None:
     """What runs a call of plain arrays and numbers, if such a one has been made."""
     key: list[Any] = [known]
-    return _KNOWN.here().get(tuple(key)) if quick(args, key, []) else None
+    return _KNOWN.here().get(tuple(key)) if quick(args, key, [], node_parts) else None
 
 
 def _entry(

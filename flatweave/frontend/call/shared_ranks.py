@@ -121,6 +121,7 @@ class AnyRank:
     """
 
     __slots__ = ("_general", "_is_elementwise", "_one_axis", "_others")
+    is_refused = False
 
     def __init__(
         self, known: Operation, one_axis: Run, general: Callable[[tuple[Any, ...]], Run]

@@ -2,13 +2,6 @@
 
     xs: f32[3, 4], 2.5       key (float32, 2, float)      flat [3, 4, xs, 2.5]
 
-    key, flat = [f], []
-    if quick(args, key, flat):                 key (f, float32, 1, float), flat [3, xs, 2.5]
-        table = known.here(target)
-        entry = table.get(tuple(key))          or, once it is made, put(table, tuple(key), entry)
-
-`quick` is the path of nearly every call: it does as little as it can.
-
 A trace knows no sizes, so it takes axes that meet for equally long. Where a call brings an axis of
 extent 1 to be broadcast, that check fails; then the function is traced once more, those extents
 constants, and such calls take that specialisation from then on. Where an extent that the program
@@ -28,13 +21,12 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 import numpy as np
 
 from flatweave.array_ir.fault import SAME, Fault
-from flatweave.base.config import Switches, config
 from flatweave.base.dtypes import DType, as_dtype, bool_, c128, f64, i64
 from flatweave.base.errors import UserError
 from flatweave.base.locks import Lock
 from flatweave.frontend.call.contexts import PLACE
 from flatweave.frontend.trace.trace import Leaf
-from flatweave.frontend.values.array import HostArray, HostComplex, Tracer
+from flatweave.frontend.values.array import HostArray, Tracer
 from flatweave.frontend.values.asarray import no_array, values_of
 from flatweave.frontend.values.chunked import Chunked
 from flatweave.frontend.values.device_array import DeviceArray
@@ -148,82 +140,6 @@ def without_unit_extents(flat: Sequence[Any], unit_axes: UnitAxes) -> list[Any]:
             kept.extend(e for a, e in enumerate(value.shape) if (number, a) not in unit_axes)
         kept.append(value)
     return kept
-
-
-NDARRAY = np.ndarray
-FLOATS = {"F": np.dtype(np.float32), "D": np.dtype(np.float64)}
-LOW, HIGH = -(2**63), 2**63
-KEPT = 4096  # entries of a table; the oldest goes first
-Table = dict[Any, Callable[..., Any]]
-_lock = Lock()
-
-
-class Known:
-    """What runs calls, by key, in a table for each target, CPU and schedule."""
-
-    __slots__ = ("_last", "_tables")
-
-    def __init__(self) -> None:
-        self._tables: dict[Any, Table] = {}
-        self._last: tuple[Switches | None, str | None, Table] = (None, None, {})
-
-    def here(self, target: str | None = None) -> Table:
-        """The table for a target, that in force if none is named, under the switches in force."""
-        now = config.current
-        switches, named, table = self._last
-        if switches is not now or named is not target:
-            key = (target or now.target, now.cpu, now.schedule)
-            table = self._tables.setdefault(key, {})
-            self._last = (now, target, table)
-        return table
-
-
-def quick(args: tuple[Any, ...], key: list[Any], flat: list[Any]) -> bool:
-    """Fill key and flat arguments when all are plain arrays and numbers, else give False."""
-    for arg in args:
-        cls = type(arg)
-        if cls is HostArray or cls is HostComplex:
-            arg = arg._values
-        elif cls is DeviceArray and arg.resident.shape:
-            arg = arg.resident
-        elif cls is not NDARRAY:
-            if cls is float or cls is bool or (cls is int and LOW <= arg < HIGH):
-                key.append(cls)
-                flat.append(arg)
-                continue
-            return False
-        else:
-            flags = arg.flags
-            if not (flags.c_contiguous and flags.aligned):
-                return False
-        shape, dtype = arg.shape, arg.dtype
-        key.append(dtype)
-        key.append(len(shape))
-        if dtype.char in "FD":
-            arg = arg.reshape((*shape, 1)).view(FLOATS[dtype.char])
-            shape = arg.shape
-        if shape:
-            flat += shape
-            flat.append(arg)
-        else:
-            flat.append(arg[()])
-    return True
-
-
-def put(table: Table, signature: tuple[Any, ...], run: Callable[..., Any]) -> None:
-    """Enter what runs calls of a signature that `quick` made; not where every call's arrays must be
-    converted: in another byte order, records, times, floats of 16 bits."""
-    dtypes = [part for part in signature if isinstance(part, np.dtype)]
-    if all(dtype.isnative and dtype.kind in "biufc" and dtype != np.float16 for dtype in dtypes):
-        keep(table, signature, run)
-
-
-def keep(table: dict[Any, Any], key: Any, value: Any) -> None:
-    """Enter a value in a table; the oldest entry goes when it is full."""
-    with _lock:
-        while len(table) >= KEPT:
-            table.pop(next(iter(table)), None)
-        table[key] = value
 
 
 NUMBERS = {bool: bool_, int: i64, float: f64}

@@ -107,6 +107,10 @@ class Ragged(Node, Verbs, Elementwise, Reductions):
         rows._values, rows._offsets = parts
         return rows
 
+    def held(self) -> tuple[Any, ...]:
+        """The parts of a value, to be read."""
+        return self._values, self._offsets
+
     @property
     def values(self) -> Any:
         """The elements of all rows, one row after the other: an array or a tree of arrays."""

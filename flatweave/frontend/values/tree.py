@@ -39,6 +39,10 @@ class Node:
         """The value with these parts, which nobody checks again."""
         raise NotImplementedError
 
+    def held(self) -> tuple[Any, ...]:
+        """The parts of a value, to be read."""
+        return tuple(getattr(self, name) for name in self.parts)
+
     @classmethod
     def spelled(cls, *texts: str) -> str:
         """A value with these parts as messages show it."""
@@ -240,6 +244,35 @@ def _flatten(value: Any, leaves: list[Any], is_leaf: IsLeaf | None) -> Tree:
             return _flatten(parts, leaves, is_leaf)
     leaves.append(value)
     return LEAF
+
+
+def parts_of(value: Any, key: list[Any]) -> Iterable[Any] | None:
+    """What a structure holds, in the order in which it is flattened; what describes the structure
+    is added to a key. None for a leaf, and for a structure that takes longer to look at."""
+    cls = type(value)
+    if cls is tuple or cls is list or (issubclass(cls, tuple) and hasattr(cls, "_fields")):
+        key += (cls, len(value))
+        return value  # type: ignore[no-any-return]
+    if issubclass(cls, Node):
+        return node_parts(value, key)
+    if cls is dict and all(type(name) is str for name in value):
+        key.append(tuple(value))
+        return [value[name] for name in sorted(value)]
+    key.append(None)
+    return () if value is None else None
+
+
+def no_parts(value: Any, key: list[Any]) -> None:
+    """The same where nothing is taken apart."""
+
+
+def node_parts(value: Any, key: list[Any]) -> Iterable[Any] | None:
+    """The same of a value that users see as a whole, and None for any other."""
+    cls = type(value)
+    if not issubclass(cls, Node):
+        return None
+    key.append(cls)
+    return value.held()  # type: ignore[no-any-return]
 
 
 def _is_array(cls: type) -> bool:
