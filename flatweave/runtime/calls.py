@@ -126,11 +126,12 @@ def _is_one_row(plan: Plan, finish: object) -> bool:
 def _params(array: Values, rows: int, ones: int) -> list[Param]:
     """What a program takes for an array: its extents and its data, or a scalar."""
     extent = Param(i64, False)
+    axes = array.ndim - max(ones, 0).bit_count()
     if array.dtype.kind == "c":
         real = as_dtype(np.dtype(f"f{array.dtype.itemsize // 2}"))
-        return [*[extent] * array.ndim, extent, Param(real, True)]
+        return [*[extent] * axes, extent, Param(real, True)]
     element = Param(as_dtype(array.dtype), bool(array.ndim))
-    axes = min(array.ndim, 1) if rows else array.ndim - max(ones, 0).bit_count()
+    axes = min(array.ndim, 1) if rows else axes
     return [*[extent] * axes, element]
 
 

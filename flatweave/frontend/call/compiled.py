@@ -29,7 +29,7 @@ from flatweave.frontend.trace.run_time_checks import out_of_memory, user_error
 from flatweave.frontend.trace.trace import Traced
 from flatweave.frontend.values.array import HostArray
 from flatweave.frontend.values.device_array import Teller, device_array
-from flatweave.frontend.values.number_formats import is_complex
+from flatweave.frontend.values.number_formats import is_complex, pairs_of
 from flatweave.frontend.values.tree import LEAF, Tree, unflatten
 from flatweave.on_cpu import OnCpu
 from flatweave.runtime.calls import AS_THEY_ARE, Argument
@@ -210,8 +210,7 @@ class Entry(Specialised[Compiled]):
         ones: tuple[int, ...] = ()
         if self.specialisations:
             values = [values_of(each.value) for each in arguments if not each.is_fixed]
-            if any(is_complex(value) for value in values):
-                return None
+            values = [pairs_of(value) if is_complex(value) else value for value in values]
             found = self.specialisations.get(Specialisation(unit_axes_of(values)))
             if found is not None:
                 compiled, ones = found, tuple(map(_ones, arguments))
