@@ -18,12 +18,11 @@ from flatweave.base.config import config
 from flatweave.base.errors import ArgumentError
 from flatweave.base.schedule import Schedule
 from flatweave.frontend.call.argument_values import python_value
-from flatweave.frontend.call.direct import is_constant
 from flatweave.frontend.call.donation import given_of
 from flatweave.frontend.call.signature import identity, key_of, plain, stand_in
 from flatweave.frontend.elements.lambdas import name_of
 from flatweave.frontend.values.array import Tracer
-from flatweave.frontend.values.tree import LEAF, Tree, flatten, paths, portions, unflatten
+from flatweave.frontend.values.tree import Tree, flatten, paths, portions, unflatten
 from flatweave.runtime.calls import Argument
 
 P = inspect.Parameter
@@ -198,15 +197,11 @@ class Call:
         return self.parameters.name_at(i) or f"args{i}"
 
     def arguments(self) -> list[Argument]:
-        """The arguments as machine code may know them; none where one is a structure."""
-        trees = iter(self.trees)
-        found = []
-        for i, (value, name) in enumerate(zip(self.args, self._names_given(), strict=True)):
-            is_fixed = i in self.static or next(trees) is not LEAF
-            if is_fixed and not is_constant(value):
-                return []
-            found.append(Argument(value, name, is_fixed))
-        return found
+        """The arguments as machine code may know them."""
+        return [
+            Argument(value, name, i in self.static)
+            for i, (value, name) in enumerate(zip(self.args, self._names_given(), strict=True))
+        ]
 
     def _names_given(self) -> list[str]:
         return [""] * (len(self.args) - len(self.keywords)) + list(self.keywords)

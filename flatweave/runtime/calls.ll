@@ -7,14 +7,16 @@
 ; its program ran in vain: it failed, or a result is memory of an argument. Then Python repeats it.
 ;
 ; A table is words: how many signatures there are, then the signatures:
-;    0 its words    1 arguments    2 whether arrays are given as rows: 1, the result has their
+;    0 its words    1 arguments and what they hold    2 whether arrays are given as rows: 1, the result has their
 ;    shape; 2, it has not    3 fw_main    4 table of kernels    5 constants after the arguments
 ;    6 results    7 what makes the function's result of a list of arrays, or 0 for the only array
 ;    8 arguments by name, the last ones    9 the number of the signature
-;    10 what calls the libraries that the program calls
-; then seven words for each argument:
-;    0 number of array, float, int, bool, object    1 dtype, or the object that it is, which the
-;    program does not take    2 rank    3 bytes of an element    4 its name, where it is given by name
+;    10 what calls the libraries that the program calls    11 arguments of the call
+; then seven words for each argument, a structure before what it holds:
+;    0 number of array, float, int, bool, object, tuple, list, other structure    1 dtype, or the
+;    object that it is, which the program does not take, or the class of a structure    2 rank, or
+;    how many parts a structure has    3 bytes of an element, or where in a structure its parts are:
+;    16 bits each, in bytes    4 its name, where it is given by name
 ;    5 bits of the axes that have extent 1, the others having another one: those are not given to the
 ;    program; -1 for any extents    6 kind of element: 1 bool, 2 complex, 0 any other
 ; then the constants, and for each result:
@@ -47,7 +49,7 @@
 @result_name = internal constant [17 x i8] c"flatweave.result\00"
 @looked = internal global i64 0             ; when a call of fw_call last ran signal handlers (ns)
 
-%Signature = type { i64, i64, i64, ptr, ptr, i64, i64, ptr, i64, i64, ptr }
+%Signature = type { i64, i64, i64, ptr, ptr, i64, i64, ptr, i64, i64, ptr, i64 }
 %Argument = type { i64, ptr, i64, i64, ptr, i64, i64 }
 %Array = type { ptr, i32, ptr, ptr, ptr, ptr, i32 }  ; data rank extents strides base dtype flags
 
@@ -74,6 +76,7 @@ declare void @Py_IncRef(ptr)
 ; ---------------------------------------------------------------- which program
 
 define ptr @fw_call(ptr %self, ptr %args, i64 %by.place, ptr %names) {
+  %objects = alloca [32 x ptr]                  ; the arguments and what they hold
   %named = call i64 @size_of(ptr %names)
   %count = add i64 %by.place, %named
   %plain = call i1 @is_plain()
@@ -81,11 +84,12 @@ define ptr @fw_call(ptr %self, ptr %args, i64 %by.place, ptr %names) {
 find:
   %bytes = call ptr @PyTuple_GetItem(ptr %self, i64 0)
   %table = call ptr @PyBytes_AsString(ptr %bytes)
-  %signature = call ptr @signature_of(ptr %table, ptr %args, i64 %count, ptr %names, i64 %named)
+  %signature = call ptr @signature_of(ptr %table, ptr %args, i64 %count, ptr %names, i64 %named,
+                                    ptr %objects)
   %none = icmp eq ptr %signature, null
   br i1 %none, label %elsewhere, label %run
 run:
-  %result = call ptr @call_program(ptr %signature, ptr %args)
+  %result = call ptr @call_program(ptr %signature, ptr %objects)
   ret ptr %result
 elsewhere:
   %not = call ptr @not_here()
@@ -146,8 +150,10 @@ define internal i64 @threads() {
   ret i64 %threads
 }
 
-; The signature in a table that arguments have, or null.
-define internal ptr @signature_of(ptr %table, ptr %args, i64 %count, ptr %names, i64 %named) {
+; The signature in a table that arguments have, or null; `objects` are then the arguments and what
+; they hold.
+define internal ptr @signature_of(ptr %table, ptr %args, i64 %count, ptr %names, i64 %named,
+                                  ptr %objects) {
 entry:
   %number = load i64, ptr %table
   %first = getelementptr i64, ptr %table, i64 1
@@ -158,7 +164,7 @@ next:
   %more = icmp slt i64 %i, %number
   br i1 %more, label %look, label %none
 look:
-  %count.at = getelementptr %Signature, ptr %signature, i64 0, i32 1
+  %count.at = getelementptr %Signature, ptr %signature, i64 0, i32 11
   %wanted = load i64, ptr %count.at
   %named.at = getelementptr %Signature, ptr %signature, i64 0, i32 8
   %named.wanted = load i64, ptr %named.at
@@ -168,10 +174,10 @@ look:
   br i1 %as.many, label %compare, label %other
 compare:
   %by.place = sub i64 %count, %named
-  %fits = call i1 @fits(ptr %signature, ptr %args, i64 %count, ptr %names, i64 %by.place)
+  %fits = call i1 @fits(ptr %signature, ptr %args, i64 %count, ptr %names, i64 %by.place, ptr %objects)
   br i1 %fits, label %measure, label %other
 measure:
-  %alike = call i1 @have_one_shape(ptr %signature, ptr %args, i64 %count)
+  %alike = call i1 @have_one_shape(ptr %signature, ptr %objects)
   br i1 %alike, label %out, label %other
 other:
   %words = load i64, ptr %signature
@@ -185,8 +191,10 @@ none:
 }
 
 ; Whether all arrays but scalars have one shape, where a signature asks for that.
-define internal i1 @have_one_shape(ptr %signature, ptr %args, i64 %count) {
+define internal i1 @have_one_shape(ptr %signature, ptr %args) {
 entry:
+  %count.at = getelementptr %Signature, ptr %signature, i64 0, i32 1
+  %count = load i64, ptr %count.at
   %shape = alloca [65 x i64]
   store i64 -1, ptr %shape
   %rows.at = getelementptr %Signature, ptr %signature, i64 0, i32 2
@@ -227,19 +235,22 @@ no:
 }
 
 ; Whether arguments have a signature.
-define internal i1 @fits(ptr %signature, ptr %args, i64 %count, ptr %names, i64 %by.place) {
+define internal i1 @fits(ptr %signature, ptr %args, i64 %count, ptr %names, i64 %by.place,
+                         ptr %objects) {
 entry:
   %first = getelementptr %Signature, ptr %signature, i64 1
   br label %next
 next:
   %i = phi i64 [ 0, %entry ], [ %i.next, %good ]
+  %at = phi i64 [ 0, %entry ], [ %after, %good ]
   %more = icmp slt i64 %i, %count
   br i1 %more, label %look, label %yes
 look:
   %object.at = getelementptr ptr, ptr %args, i64 %i
   %object = load ptr, ptr %object.at
-  %argument = getelementptr %Argument, ptr %first, i64 %i
-  %fits = call i1 @fits_one(ptr %argument, ptr %object)
+  %argument = getelementptr %Argument, ptr %first, i64 %at
+  %after = call i64 @fits_whole(ptr %first, i64 %at, ptr %object, ptr %objects)
+  %fits = icmp sge i64 %after, 0
   br i1 %fits, label %ask, label %no
 ask:
   %has.name = icmp sge i64 %i, %by.place
@@ -258,6 +269,72 @@ yes:
   ret i1 true
 no:
   ret i1 false
+}
+
+; The number of the argument after one and all that it holds, which are put among the objects; -1
+; where an object is another one.
+define internal i64 @fits_whole(ptr %first, i64 %number, ptr %object, ptr %objects) {
+entry:
+  %own.at = getelementptr ptr, ptr %objects, i64 %number
+  store ptr %object, ptr %own.at
+  %after = add i64 %number, 1
+  %argument = getelementptr %Argument, ptr %first, i64 %number
+  %what = load i64, ptr %argument
+  %holds = icmp sge i64 %what, 5
+  br i1 %holds, label %structure, label %alone
+alone:
+  %fits = call i1 @fits_one(ptr %argument, ptr %object)
+  %found = select i1 %fits, i64 %after, i64 -1
+  ret i64 %found
+structure:
+  %class.at = getelementptr %Argument, ptr %argument, i64 0, i32 1
+  %class = load ptr, ptr %class.at
+  %type = call ptr @type_of(ptr %object)
+  %alike = icmp eq ptr %type, %class
+  %parts.at = getelementptr %Argument, ptr %argument, i64 0, i32 2
+  %parts = load i64, ptr %parts.at
+  %places.at = getelementptr %Argument, ptr %argument, i64 0, i32 3
+  %places = load i64, ptr %places.at
+  br i1 %alike, label %choose, label %no
+choose:
+  %is.other = icmp eq i64 %what, 7
+  br i1 %is.other, label %next, label %sized
+sized:                                          ; as many as a tuple or list has
+  %size.at = getelementptr i64, ptr %object, i64 2
+  %size = load i64, ptr %size.at
+  %items.at = getelementptr i64, ptr %object, i64 3
+  %items = load ptr, ptr %items.at
+  %is.list = icmp eq i64 %what, 6
+  %items.from = select i1 %is.list, ptr %items, ptr %items.at
+  %as.many = icmp eq i64 %size, %parts
+  br i1 %as.many, label %next, label %no
+next:
+  %from = phi ptr [ %object, %choose ], [ %items.from, %sized ], [ %from, %turn ]
+  %i = phi i64 [ 0, %choose ], [ 0, %sized ], [ %i.next, %turn ]
+  %at = phi i64 [ %after, %choose ], [ %after, %sized ], [ %at.next, %turn ]
+  %rest = phi i64 [ %places, %choose ], [ %places, %sized ], [ %rest.next, %turn ]
+  %more = icmp slt i64 %i, %parts
+  br i1 %more, label %look, label %done
+look:
+  %own.place = and i64 %rest, 65535
+  %in.order = mul i64 %i, 8
+  %distance = select i1 %is.other, i64 %own.place, i64 %in.order
+  %part.at = getelementptr i8, ptr %from, i64 %distance
+  %part = load ptr, ptr %part.at
+  %is.there = icmp ne ptr %part, null
+  br i1 %is.there, label %descend, label %no
+descend:
+  %at.next = call i64 @fits_whole(ptr %first, i64 %at, ptr %part, ptr %objects)
+  %fits.too = icmp sge i64 %at.next, 0
+  br i1 %fits.too, label %turn, label %no
+turn:
+  %rest.next = lshr i64 %rest, 16
+  %i.next = add i64 %i, 1
+  br label %next
+done:
+  ret i64 %at
+no:
+  ret i64 -1
 }
 
 define internal i1 @fits_one(ptr %argument, ptr %object) {
@@ -483,10 +560,11 @@ look:
   %object = load ptr, ptr %object.at
   %argument = getelementptr %Argument, ptr %first, i64 %i
   %what = load i64, ptr %argument
-  switch i64 %what, label %number [
-    i64 0, label %array
-    i64 4, label %filled
-  ]
+  %has.none = icmp sge i64 %what, 4
+  br i1 %has.none, label %filled, label %ask
+ask:
+  %is.array = icmp eq i64 %what, 0
+  br i1 %is.array, label %array, label %number
 array:
   %values = call ptr @values_of(ptr %object)
   call void @Py_IncRef(ptr %values)

@@ -34,7 +34,8 @@ MOST_ARGUMENTS, MOST_SLOTS = 32, 256  # for which calls.ll has room
 AS_THEY_ARE, ROWS_SHAPED, ROWS = range(3)
 """How a program is given arrays of rank 2 and more: as they are, or all of one shape as rows, the
 result with their shape or as it is."""
-_ARRAY, _OBJECT = 0, 4
+_ARRAY, _OBJECT, _TUPLE, _LIST, _STRUCTURE = 0, 4, 5, 6, 7
+MOST_PARTS = 4  # of a structure that is no tuple or list
 _NUMBERS = {
     float: (1, Param(f64, False)), int: (2, Param(i64, False)), bool: (3, Param(bool_, False)),
 }  # fmt: skip
@@ -53,6 +54,10 @@ class Argument(NamedTuple):
     is_fixed: bool = False
     ones: int = -1
     """Bits of the axes of extent 1 that the program does not take, others being longer; or -1."""
+    parts: int = -1
+    """How many of the next arguments a structure holds; -1 for none."""
+    places: tuple[int, ...] = ()
+    """Where in a structure its parts are, in bytes; empty for a tuple or list."""
 
 
 class Signature(NamedTuple):
@@ -64,10 +69,11 @@ class Signature(NamedTuple):
 
 def signature(
     program: CpuProgram, args: Sequence[Argument], hidden: Sequence[Any], rows: int,
-    finish: Callable[[list[Any]], Any] | None,
+    finish: Callable[[list[Any]], Any] | None, given: int = -1,
 ) -> Signature | None:  # fmt: skip
     """The signature of a call with these arguments; None where it cannot be made without Python.
 
+    A structure goes before what it holds; `given` arguments are the call's, by default all.
     `hidden` are the program's arguments after them. `finish` makes the function's result of the
     list of its arrays; None where that is the only one.
     """
@@ -75,10 +81,15 @@ def signature(
     words: list[int] = []
     params: list[Param] = []
     kept: list[Any] = [program, *hidden, finish, *(result.dtype.numpy for result in plan.results)]
-    for value, name, is_fixed, ones in args:
+    for value, name, is_fixed, ones, parts, places in args:
         name = sys.intern(name)
         named, kind = id(name) if name else 0, 0
-        if is_fixed:
+        if parts >= 0:
+            cls = type(value)
+            what = _STRUCTURE if places else _TUPLE if issubclass(cls, tuple) else _LIST
+            where = sum(place << 16 * at for at, place in enumerate(places))
+            words += [what, id(cls), parts, where]
+        elif is_fixed:
             words += [_OBJECT, id(value), 0, 0]
         elif type(value) in _NUMBERS:
             what, param = _NUMBERS[type(value)]
@@ -91,7 +102,7 @@ def signature(
         else:
             return None
         words += [named, ones, kind]
-        kept += [name, value if is_fixed else getattr(value, "dtype", None)]
+        kept += [name, _what_is_kept(value, is_fixed, parts)]
     libraries = program.library_calls
     if (*params, *plan.params[len(params) :]) != plan.params or libraries is None:
         return None
@@ -101,7 +112,7 @@ def signature(
         return None
     constants = program.words(hidden)
     native = program.native
-    words = [id(libraries), *words, *constants]
+    words = [id(libraries), len(args) if given < 0 else given, *words, *constants]
     kept.append(libraries)
     for result in plan.results:
         words += _result_words(result)
@@ -110,6 +121,13 @@ def signature(
         len(plan.results), 0 if finish is None else id(finish), sum(bool(arg.name) for arg in args),
     )  # fmt: skip
     return Signature((*start, *words), tuple(kept))
+
+
+def _what_is_kept(value: Any, is_fixed: bool, parts: int) -> object:
+    """What the words of an argument refer to."""
+    if parts >= 0:
+        return type(value)
+    return value if is_fixed else getattr(value, "dtype", None)
 
 
 def _is_plain(dtype: np.dtype[Any]) -> bool:
@@ -182,8 +200,10 @@ class _Facts(ctypes.Structure):
 def open_for(known: Known) -> bool:
     """Make such calls possible: whether they are."""
     if not _OPEN:
-        new_array, values_at = _new_array(), _place_of(known.example.to_numpy(), known.example)
-        is_known = _HEAD == 16 and new_array and values_at and _are_fields_known()
+        new_array, values_at = _new_array(), place_of(known.example.to_numpy(), known.example)
+        is_known = (
+            _HEAD == 16 and new_array and values_at and _are_fields_known() and _are_items_known()
+        )
         if is_known:
             _fill_in(known, new_array, values_at)
         _OPEN.append(bool(is_known))  # last: from now on other threads use the method
@@ -260,7 +280,19 @@ def _reads_fields(array: Values) -> bool:
     )
 
 
-def _place_of(part: object, whole: object) -> int:
+def _are_items_known() -> bool:
+    """Whether the items of tuples and lists are where they are expected."""
+    pair: tuple[object, ...] = object(), object()
+    whole = [*pair]
+    word = ctypes.c_void_p.from_address
+    size = [ctypes.c_int64.from_address(id(each) + 16).value for each in (pair, whole)]
+    starts = id(pair) + 24, word(id(whole) + 24).value or 0
+    return size == [2, 2] and all(
+        word(start + 8 * at).value == id(item) for start in starts for at, item in enumerate(pair)
+    )
+
+
+def place_of(part: object, whole: object) -> int:
     """Where an object refers to another one, in bytes; 0 where it does not."""
     for at in range(_HEAD, type(whole).__basicsize__, 8):
         if ctypes.c_void_p.from_address(id(whole) + at).value == id(part):

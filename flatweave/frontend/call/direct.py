@@ -19,8 +19,10 @@ donates.
 from __future__ import annotations
 
 import functools
+import operator
 import weakref
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from types import BuiltinFunctionType, FunctionType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,7 +34,7 @@ from flatweave.base.recording import OPEN
 from flatweave.frontend.values.array import HostArray, HostComplex, host_array
 from flatweave.frontend.values.device_array import DeviceArray
 from flatweave.frontend.values.scope import TRACING
-from flatweave.frontend.values.tree import LEAF, Tree, parts_of, unflatten
+from flatweave.frontend.values.tree import LEAF, Node, Tree, parts_of, unflatten
 from flatweave.runtime import calls
 from flatweave.runtime.calls import AS_THEY_ARE, Argument, Signature
 from flatweave.runtime.cpu import CpuProgram
@@ -77,8 +79,12 @@ class DirectCalls:
         """Let machine code call what `run` calls for arguments like these, if it can."""
         if not arguments or len(self._signatures) >= MOST or not is_for_all():
             return
+        given = len(arguments)
+        arguments = expanded(arguments)
         direct: Direct | None = run.direct(arguments) if hasattr(run, "direct") else None
-        if direct is None:
+        if not arguments and hasattr(run, "refuse"):
+            run.refuse()
+        if direct is None or not arguments:
             return
         key = direct.rows, direct.ones, *map(_key, arguments)
         if key in self._signatures:
@@ -93,7 +99,7 @@ class DirectCalls:
             for each, bits in zip(arguments, ones, strict=True)
         ]
         finish = None if direct.tree is LEAF else functools.partial(unflatten, direct.tree)
-        rest = direct.program, plain, direct.hidden, direct.rows, finish
+        rest = direct.program, plain, direct.hidden, direct.rows, finish, given
         for source in direct.sources:
             _DEPENDENT.setdefault(id(source), weakref.WeakSet()).add(self)
         self._take(key, calls.signature(*rest))
@@ -113,7 +119,7 @@ class DirectCalls:
         signatures = {**self._signatures, key: signature}
         known = {key: found for key, found in signatures.items() if found is not None}
         # what is true of fewer calls is compared first
-        self._keys = sorted(known, key=lambda key: (not key[0], not key[1]))
+        self._keys = sorted(known, key=lambda key: (not key[0], not key[1], -_fixed_in(key)))
         self._signatures = signatures
         self.call = calls.callable_for([known[key] for key in self._keys]) if known else in_python
 
@@ -128,18 +134,75 @@ def forget_captured(array: HostArray) -> None:
         calls_.forget()
 
 
+def expanded(arguments: Sequence[Argument]) -> list[Argument]:
+    """Arguments, each structure before what it holds; none where machine code does not know one."""
+    found: list[Argument] = []
+    for argument in arguments:
+        value, cls = argument.value, type(argument.value)
+        inner = None if argument.is_fixed and cls is not tuple else parts_of(value, [])
+        if inner is None or value is None:
+            if argument.is_fixed and not is_constant(value):
+                return []
+            found.append(argument._replace(is_fixed=argument.is_fixed or value is None))
+            continue
+        parts = tuple(inner)
+        is_list = isinstance(value, tuple | list)
+        places = () if is_list else _places(cls)
+        more = expanded([Argument(part, is_fixed=argument.is_fixed) for part in parts])
+        if places is None or (parts and not more):
+            return []
+        found += [argument._replace(parts=len(parts), places=places, is_fixed=False), *more]
+    return found
+
+
+def _places(cls: type) -> tuple[int, ...] | None:
+    """Where the objects of a class of ours hold their parts; None where that is not known."""
+    if cls not in _PLACES:
+        _PLACES[cls] = _found_places(cls) if issubclass(cls, Node) else None
+    return _PLACES[cls]
+
+
+def _found_places(cls: type[Node]) -> tuple[int, ...] | None:
+    probes = [object() for _ in cls.parts]
+    try:
+        value = cls.made(*probes)
+    except (AttributeError, TypeError):
+        return None
+    places = tuple(calls.place_of(probe, value) for probe in probes)
+    is_known = type(value) is cls and all(places) and len(places) <= calls.MOST_PARTS
+    return places if is_known else None
+
+
+_PLACES: dict[type, tuple[int, ...] | None] = {}
+
+
 def is_constant(value: Any) -> bool:
     """Whether a value that decides the program never changes, and is often the same object."""
-    return value is None or isinstance(value, bool | int | str | DType | np.dtype | type)
+    if isinstance(value, FunctionType | BuiltinFunctionType):
+        return value in CONSTANT_FUNCTIONS
+    return value is None or isinstance(value, bool | int | float | str | DType | np.dtype | type)
+
+
+CONSTANT_FUNCTIONS: set[Callable[..., Any]] = {
+    fn for fn in vars(operator).values() if isinstance(fn, BuiltinFunctionType)
+}
+"""Python's operators and public functions, which do the same in every call."""
 
 
 def _key(argument: Argument) -> Hashable:
-    value, name, is_fixed, _ = argument
+    value, name, is_fixed, _, parts, _ = argument
+    if parts >= 0:
+        return name, type(value), parts
     if is_fixed:
-        return name, type(value), value
+        return name, type(value), value, is_fixed
     values = values_of(value)
     is_array = type(values) is np.ndarray
     return name, values.dtype if is_array else type(values), values.ndim if is_array else 0
+
+
+def _fixed_in(key: Key) -> int:
+    """How many arguments of a signature are one object."""
+    return sum(len(part) == 4 for part in key[2:])
 
 
 def is_for_all() -> bool:
@@ -196,8 +259,8 @@ class Known:
 def quick(
     args: Iterable[Any], key: list[Any], flat: list[Any], parts: Parts = parts_of
 ) -> bool:
-    """Fill key and flat arguments when all are plain arrays, numbers and structures that `parts`
-    takes apart, else give False."""
+    """Fill key and flat arguments when all are plain arrays, numbers and structures whose contents
+    `parts` gives, else give False."""
     for arg in args:
         cls = type(arg)
         if cls is HostArray or cls is HostComplex:

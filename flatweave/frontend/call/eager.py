@@ -11,7 +11,6 @@ so that a lambda written anew for each call is not compiled anew.
 from __future__ import annotations
 
 import contextlib
-import operator
 import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
@@ -39,7 +38,7 @@ from flatweave.frontend.call.direct import (
     put,
     quick,
 )
-from flatweave.frontend.call.operation import EVALUATOR, OPERATIONS, Operation
+from flatweave.frontend.call.operation import EVALUATOR, Operation
 from flatweave.frontend.call.shared_ranks import AnyRank, InRows, Run, of_fewer_axes
 from flatweave.frontend.call.signature import (
     Specialisation,
@@ -56,7 +55,7 @@ from flatweave.frontend.trace.tracers import is_array
 from flatweave.frontend.values.asarray import is_number_list, list_values
 from flatweave.frontend.values.chunked import Chunked
 from flatweave.frontend.values.number_formats import is_complex
-from flatweave.frontend.values.tree import LEAF, Tree, flatten, node_parts, portions, unflatten
+from flatweave.frontend.values.tree import Tree, flatten, node_parts, portions, unflatten
 from flatweave.runtime.calls import Argument
 from flatweave.runtime.devices.arrays import Resident
 from flatweave.runtime.lazy_import import opened
@@ -131,9 +130,6 @@ _KNOWN = Known()
 _programs: dict[Any, tuple[Executable, list[Location | None]]] = {}
 _checks: dict[Any, Any] = {}
 _LITERAL = (str, DType, type, slice)
-_STABLE = frozenset(
-    fn for fn in vars(operator).values() if callable(fn) and not isinstance(fn, type)
-)
 
 
 class OperationCall:
@@ -145,6 +141,7 @@ class OperationCall:
         self.trees: list[Tree] = []
         self.leaves: list[Any] = []
         self.names: list[str] = []
+        self.has_lists = False  # of numbers, each an array
         self.static: dict[int, Any] = {}  # leaves that are not arguments of the program
         for i, value in enumerate(args):
             name = known.positional[i] if i < len(known.positional) else known.rest
@@ -175,24 +172,27 @@ class OperationCall:
             if name in self.known.static or not _is_argument(leaf) or is_telling(name, leaf):
                 self.static[len(self.leaves)] = leaf
             elif is_number_list(leaf):
-                leaf = list_values(leaf)
+                leaf, self.has_lists = list_values(leaf), True
             self.leaves.append(leaf)
             self.names.append(name)
 
     def arguments(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Argument]:
-        """The arguments as machine code may know them; none where one is a structure, or a number
-        other values of which have another program."""
+        """The arguments as machine code may know them; none where a list is an array, and where one
+        is a number other values of which have another program, but for an extent: the -1 of a shape
+        fails where an extent is expected."""
         found: list[Argument] = []
-        place = 0
+        start = 0
         names = [""] * len(args) + list(kwargs)
         for value, name, tree in zip([*args, *kwargs.values()], names, self.trees, strict=True):
-            is_fixed = tree is not LEAF or place in self.static
-            if is_fixed and not is_constant(value):
+            leaves = range(start, start + tree.size)
+            start += tree.size
+            static = [at in self.static for at in leaves]
+            is_fixed = all(static)
+            if self.has_lists or (any(static) and not is_fixed):
                 return []
-            if not is_fixed and self.names[place] in TELLING:
+            if not is_fixed and self.names[leaves[0]] in TELLING.keys() - {"shape"}:
                 return []
             found.append(Argument(value, name, is_fixed))
-            place += tree.size
         return found
 
     def key(self) -> tuple[object, ...] | None:
@@ -364,21 +364,13 @@ def _is_argument(leaf: Any) -> bool:
 def _static_key(value: Any) -> object:
     """A static leaf as part of a key; None if it does not identify equal calls."""
     if callable(value) and not isinstance(value, _LITERAL):
-        known = OPERATIONS.get(value) if hasattr(value, "__wrapped__") else None
-        return value if known is not None or _is_stable(value) else None
+        return value if is_constant(value) else None
     key = identity(value)
     try:
         hash(key)
     except TypeError:
         return None
     return key
-
-
-def _is_stable(fn: Any) -> bool:
-    try:
-        return fn in _STABLE
-    except TypeError:
-        return False
 
 
 EVALUATOR.append(evaluate)

@@ -39,7 +39,7 @@ from flatweave.frontend.call.argument_values import (
     python_numbers,
     python_value,
 )
-from flatweave.frontend.call.direct import DirectCalls
+from flatweave.frontend.call.direct import CONSTANT_FUNCTIONS, DirectCalls
 from flatweave.frontend.values.array import METHODS, Array, HostArray, describe, separate
 from flatweave.frontend.values.number_formats import speaks_of_complex, speaks_of_short
 from flatweave.frontend.values.scope import innermost
@@ -157,6 +157,7 @@ def operation(
             return _no_argument(result, args)
 
         OPERATIONS[call] = known
+        CONSTANT_FUNCTIONS.add(call)
         if (body.__module__ or "").startswith("flatweave."):
             METHODS.setdefault(known.name, call)
         return call

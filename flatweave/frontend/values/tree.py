@@ -263,7 +263,7 @@ def parts_of(value: Any, key: list[Any]) -> Iterable[Any] | None:
 
 
 def no_parts(value: Any, key: list[Any]) -> None:
-    """The same where nothing is taken apart."""
+    """The same where only arrays and numbers are looked at."""
 
 
 def node_parts(value: Any, key: list[Any]) -> Iterable[Any] | None:

@@ -1,0 +1,136 @@
+"""Calls with structures that machine code makes: what it reads in them, what it leaves alone."""
+
+import gc
+import sys
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+import flatweave as fw
+from flatweave.frontend.call.direct import in_python
+from flatweave.runtime import calls
+from tests.frontend.direct_calls import warm
+
+XS = np.arange(6.0)
+
+
+class Pair(NamedTuple):
+    first: Any
+    second: Any
+
+
+class Other(NamedTuple):
+    first: Any
+    second: Any
+
+
+@fw.jit
+def total(tree, scale):
+    """The sum of all leaves but None, the second half of the pairs twice."""
+    (a, b), c = tree
+    return scale * (fw.sum(a) + 2 * b) + fw.sum(c)
+
+
+SAME = {
+    "tuples": lambda x: ((x, 2.0), x),
+    "lists": lambda x: [[x, 2.0], x],
+    "named": lambda x: Pair(Pair(x, 2.0), x),
+    "mixed": lambda x: [(x, 2.0), fw.asarray(x)],
+}
+
+
+@pytest.mark.parametrize("kind", SAME)
+def test_structures_are_read_by_machine_code(kind):
+    """Of other sizes and with other numbers."""
+    made = SAME[kind]
+    direct = warm(total, made(XS), 3)
+    for size in (6, 4, 0):
+        x = XS[:size].copy()
+        expected = 3 * (x.sum() + 4) + x.sum()
+        assert float(direct(made(x), 3)) == expected
+
+
+def test_other_structures_are_left_to_python():
+    """Of other classes, longer, shorter, with other leaves, and unlike things."""
+    f = fw.jit(lambda tree: fw.sum(tree[0]) + fw.sum(tree[1]))
+    direct = warm(f, Pair(XS, XS))
+    for other in (Other(XS, XS), (XS, XS), [XS, XS], Pair(XS, 2.0), Pair(XS[::2], XS), XS, 2.0,
+                  None, "text", Pair((XS,), XS), {"a": XS}):  # fmt: skip
+        assert direct(other) is NotImplemented
+    direct = warm(f, [XS, XS])
+    for other in ([XS], [XS, XS, XS], [], [None, XS], (XS, XS)):
+        assert direct(other) is NotImplemented
+    assert float(f([XS, 2.0])) == 17
+
+
+def test_rows():
+    """A Ragged, also of pairs; the result has parts of the argument."""
+    f = fw.jit(lambda rows, x: fw.map(lambda row: fw.sum(row[0] * x[row[1]]), rows))
+    lengths = np.array([2, 0, 4])
+    rows = fw.ragged((XS, np.arange(6)), lengths=lengths)
+    direct = warm(f, rows, XS)
+    np.testing.assert_array_equal(direct(rows, XS), [1, 0, 54])
+    fewer = fw.ragged((XS[:1], np.array([3])), lengths=[1])
+    np.testing.assert_array_equal(direct(fewer, XS), [0])
+    assert direct(fw.ragged(XS, lengths=lengths), XS) is NotImplemented
+    assert direct((rows.values, rows.offsets), XS) is NotImplemented
+
+    twice = fw.jit(lambda rows: rows * 2)
+    found = warm(twice, fw.ragged(XS, lengths=lengths))(fw.ragged(XS, lengths=lengths))
+    assert type(found) is fw.Ragged and found.tolist() == [[0, 2], [], [4, 6, 8, 10]]
+
+
+def test_none_static_values_and_names():
+    """None is compared; so are static arguments next to structures, which may be given by name."""
+    f = fw.jit(lambda tree, n, rest=(): tree[0] * n + len(rest), static_argnames="n")
+    direct = warm(f, (XS, None), 3)
+    np.testing.assert_array_equal(direct((XS, None), 3), XS * 3)
+    assert direct((XS, XS), 3) is NotImplemented
+    assert direct((XS, None), 4) is NotImplemented
+    for _ in range(3):
+        f((XS, None), 3, rest=[XS, 1])
+    np.testing.assert_array_equal(f._direct.call((XS, None), 3, rest=[XS, 1]), XS * 3 + 2)
+    assert f._direct.call((XS, None), 3, other=[XS, 1]) is NotImplemented
+
+
+def test_extents_of_one_inside_structures():
+    """A specialisation that broadcasts is chosen by the arrays inside."""
+    f = fw.jit(lambda pair: pair[0] + pair[1])
+    matrix, column = np.arange(6.0).reshape(2, 3), np.ones((2, 1))
+    direct = warm(f, (matrix, column))
+    np.testing.assert_array_equal(direct((matrix, column)), matrix + 1)
+    np.testing.assert_array_equal(f((matrix, matrix)), matrix * 2)
+
+
+def test_dicts_and_deep_structures_are_pythons():
+    """They are found by a key; structures of more than 32 parts are, too."""
+    f = fw.jit(lambda tree: sum(fw.sum(leaf) for leaf in tree["a"]))
+    many = fw.jit(lambda tree: sum(fw.sum(leaf) for leaf in tree))
+    for _ in range(4):
+        assert float(f({"a": [XS, XS]})) == 30
+        assert float(many([XS] * 40)) == 600
+    assert f._direct.call is in_python
+    assert many._direct.call is in_python
+
+
+def test_structures_and_what_they_hold_are_not_kept():
+    """Neither the arguments of the call that was learned nor those of later ones."""
+    f = fw.jit(lambda tree: tree[0] + tree[1])
+    tree = [XS.copy(), (XS.copy())]
+    direct = warm(f, tree)
+    before = [sys.getrefcount(each) for each in (tree, *tree)]
+    for _ in range(100):
+        direct(tree)
+    gc.collect()
+    assert [sys.getrefcount(each) for each in (tree, *tree)] == before
+
+
+def test_structures_with_other_items_are_pythons(monkeypatch):
+    """Where the interpreter keeps the items of tuples elsewhere, Python makes all calls."""
+    monkeypatch.setattr(calls, "_OPEN", [])
+    monkeypatch.setattr(calls, "_are_items_known", lambda: False)
+    f = fw.jit(lambda pair: pair[0] + pair[1])
+    for _ in range(4):
+        np.testing.assert_array_equal(f((XS, XS)), XS * 2)
+    assert f._direct.call is in_python
