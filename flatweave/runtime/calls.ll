@@ -13,8 +13,9 @@
 ;    8 arguments by name, the last ones    9 the number of the signature
 ;    10 what calls the libraries that the program calls    11 arguments of the call
 ; then seven words for each argument, a structure before what it holds:
-;    0 number of array, float, int, bool, object, tuple, list, other structure    1 dtype, or the
-;    object that it is, which the program does not take, or the class of a structure    2 rank, or
+;    0 number of array, float, int, bool, object, tuple, list, other structure, number of NumPy
+;    1 dtype, or the object that it is, which the program does not take, or the class of a structure
+;    or number    2 rank, or
 ;    how many parts a structure has    3 bytes of an element, or where in a structure its parts are:
 ;    16 bits each, in bytes    4 its name, where it is given by name
 ;    5 bits of the axes that have extent 1, the others having another one: those are not given to the
@@ -280,7 +281,8 @@ entry:
   %after = add i64 %number, 1
   %argument = getelementptr %Argument, ptr %first, i64 %number
   %what = load i64, ptr %argument
-  %holds = icmp sge i64 %what, 5
+  %above = sub i64 %what, 5
+  %holds = icmp ult i64 %above, 3
   br i1 %holds, label %structure, label %alone
 alone:
   %fits = call i1 @fits_one(ptr %argument, ptr %object)
@@ -345,7 +347,14 @@ define internal i1 @fits_one(ptr %argument, ptr %object) {
     i64 2, label %int
     i64 3, label %bool
     i64 4, label %object.itself
+    i64 8, label %scalar
   ]
+scalar:
+  %class.at = getelementptr %Argument, ptr %argument, i64 0, i32 1
+  %class = load ptr, ptr %class.at
+  %scalar.own = call ptr @type_of(ptr %object)
+  %is.scalar = icmp eq ptr %scalar.own, %class
+  ret i1 %is.scalar
 object.itself:
   %itself.at = getelementptr %Argument, ptr %argument, i64 0, i32 1
   %itself = load ptr, ptr %itself.at
@@ -560,11 +569,25 @@ look:
   %object = load ptr, ptr %object.at
   %argument = getelementptr %Argument, ptr %first, i64 %i
   %what = load i64, ptr %argument
-  %has.none = icmp sge i64 %what, 4
+  %above = sub i64 %what, 4
+  %has.none = icmp ult i64 %above, 4            ; one object, and structures
   br i1 %has.none, label %filled, label %ask
 ask:
   %is.array = icmp eq i64 %what, 0
-  br i1 %is.array, label %array, label %number
+  br i1 %is.array, label %array, label %ask.more
+ask.more:
+  %is.scalar = icmp eq i64 %what, 8
+  br i1 %is.scalar, label %scalar, label %number
+scalar:
+  %value.at = getelementptr i64, ptr %object, i64 2
+  %width.at = getelementptr %Argument, ptr %argument, i64 0, i32 3
+  %width = load i64, ptr %width.at
+  %kind.at = getelementptr %Argument, ptr %argument, i64 0, i32 6
+  %kind = load i64, ptr %kind.at
+  %is.bool = icmp eq i64 %kind, 1
+  call void @fill_scalar(ptr %value.at, i64 %width, i1 %is.bool, ptr %slot)
+  %after.scalar = getelementptr i64, ptr %slot, i64 1
+  br label %filled.or.not
 array:
   %values = call ptr @values_of(ptr %object)
   call void @Py_IncRef(ptr %values)
@@ -576,7 +599,8 @@ number:
   %after.number = call ptr @fill_number(i64 %what, ptr %object, ptr %slot)
   br label %filled.or.not
 filled.or.not:
-  %slot.next = phi ptr [ %after.array, %array ], [ %after.number, %number ]
+  %slot.next = phi ptr [ %after.array, %array ], [ %after.number, %number ],
+                        [ %after.scalar, %scalar ]
   %misfit = icmp eq ptr %slot.next, null
   br i1 %misfit, label %none, label %filled
 filled:

@@ -34,7 +34,7 @@ MOST_ARGUMENTS, MOST_SLOTS = 32, 256  # for which calls.ll has room
 AS_THEY_ARE, ROWS_SHAPED, ROWS = range(3)
 """How a program is given arrays of rank 2 and more: as they are, or all of one shape as rows, the
 result with their shape or as it is."""
-_ARRAY, _OBJECT, _TUPLE, _LIST, _STRUCTURE = 0, 4, 5, 6, 7
+_ARRAY, _OBJECT, _TUPLE, _LIST, _STRUCTURE, _SCALAR = 0, 4, 5, 6, 7, 8
 MOST_PARTS = 4  # of a structure that is no tuple or list
 _NUMBERS = {
     float: (1, Param(f64, False)), int: (2, Param(i64, False)), bool: (3, Param(bool_, False)),
@@ -95,6 +95,10 @@ def signature(
             what, param = _NUMBERS[type(value)]
             words += [what, 0, 0, 0]
             params.append(param)
+        elif isinstance(value, np.generic) and _is_real_scalar(value):
+            words += [_SCALAR, id(type(value)), 0, value.itemsize]
+            params.append(Param(as_dtype(value.dtype), False))
+            kind = _KINDS.get(value.dtype.kind, 0)
         elif type(value) is np.ndarray and _is_plain(value.dtype):
             words += [_ARRAY, id(value.dtype), value.ndim, value.itemsize]
             params += _params(value, rows, ones)
@@ -127,7 +131,12 @@ def _what_is_kept(value: Any, is_fixed: bool, parts: int) -> object:
     """What the words of an argument refer to."""
     if parts >= 0:
         return type(value)
-    return value if is_fixed else getattr(value, "dtype", None)
+    return value if is_fixed else getattr(value, "dtype", None), type(value)
+
+
+def _is_real_scalar(value: np.generic) -> bool:
+    """Whether a number of NumPy is a real one whose bytes follow its head."""
+    return _is_plain(value.dtype) and value.dtype.type is type(value) and value.dtype.kind != "c"
 
 
 def _is_plain(dtype: np.dtype[Any]) -> bool:
@@ -281,12 +290,16 @@ def _reads_fields(array: Values) -> bool:
 
 
 def _are_items_known() -> bool:
-    """Whether the items of tuples and lists are where they are expected."""
+    """Whether the items of tuples and lists, and the bytes of NumPy's numbers, are where they are
+    expected."""
     pair: tuple[object, ...] = object(), object()
     whole = [*pair]
     word = ctypes.c_void_p.from_address
     size = [ctypes.c_int64.from_address(id(each) + 16).value for each in (pair, whole)]
     starts = id(pair) + 24, word(id(whole) + 24).value or 0
+    numbers = np.uint64(2**63 + 1), np.float64(0.1), np.int8(-3), np.bool_(True), np.float32(0.3)
+    if any(ctypes.string_at(id(x) + _HEAD, x.itemsize) != x.tobytes() for x in numbers):
+        return False
     return size == [2, 2] and all(
         word(start + 8 * at).value == id(item) for start in starts for at, item in enumerate(pair)
     )

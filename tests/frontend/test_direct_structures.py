@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 import flatweave as fw
+from flatweave.base.errors import UserError
 from flatweave.frontend.call.direct import in_python
+from flatweave.frontend.call.operation import OPERATIONS
 from flatweave.runtime import calls
 from tests.frontend.direct_calls import warm
 
@@ -134,3 +136,45 @@ def test_structures_with_other_items_are_pythons(monkeypatch):
     for _ in range(4):
         np.testing.assert_array_equal(f((XS, XS)), XS * 2)
     assert f._direct.call is in_python
+
+
+@pytest.mark.parametrize("dtype", ["?", "i1", "u2", "i4", "u8", "f4", "f8"])
+def test_numbers_of_numpy(dtype):
+    """Their class is compared, also inside of structures."""
+    f = fw.jit(lambda pair, s: (pair[0] * s, pair[1] == s))
+    one, two = np.dtype(dtype).type(1), np.dtype(dtype).type(0)
+    x = np.arange(3).astype(dtype)
+    direct = warm(f, (x, one), one)
+    for a, b in ((one, one), (one, two), (two, one)):
+        product, same = direct((x, a), b)
+        np.testing.assert_array_equal(product, x * b, strict=True)
+        assert bool(same) is bool(a == b)
+    assert direct((x, 1), one) is NotImplemented
+    assert direct((x, one), np.complex64(1)) is NotImplemented
+
+
+def test_keys_and_shapes_of_public_functions():
+    """Keys of random numbers, shapes, lists of arrays and functions as arguments."""
+    key = fw.random.key(3)
+    calls_of = [
+        (fw.random.uniform, (key, 5), {"dtype": fw.f32}), (fw.broadcast_to, (XS, (2, 6)), {}),
+        (fw.concat, ([XS, XS],), {}), (fw.reduce, (fw.add, 0, XS), {}),
+        (fw.stack, ((XS, XS),), {"axis": 1}), (fw.sum, (XS.reshape(2, 3),), {"axis": (0, 1)}),
+    ]  # fmt: skip
+    for f, args, kwargs in calls_of:
+        first, *_, last = (f(*args, **kwargs) for _ in range(3))
+        found = OPERATIONS[f].direct.call(*args, **kwargs)
+        assert found is not NotImplemented and found.dtype == first.dtype
+        np.testing.assert_array_equal(found, first)
+        np.testing.assert_array_equal(last, first)
+    assert fw.random.uniform(fw.random.key(4), 5, dtype=fw.f32).tolist() != found.tolist()
+
+
+def test_the_open_extent_of_a_shape():
+    """-1 has its program, whatever was called before."""
+    for extent in (6, 6, 6, -1, -1, -1, 6):
+        assert fw.reshape(XS, extent).shape == (6,)
+        assert fw.reshape(XS, (extent // 2, 2) if extent > 0 else (extent, 2)).shape == (3, 2)
+    for _ in range(3):
+        with pytest.raises(UserError):
+            fw.broadcast_to(XS[:1], -2)

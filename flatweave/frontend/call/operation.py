@@ -114,6 +114,7 @@ def operation(
         if reduction:
             convert["where"] = _mask
         first = next((at for at, name in enumerate(named) if name in convert), sys.maxsize)
+        taken = functools.partial(_taken, old_names, convert, named)
         known = Operation(
             body.__name__,
             body,
@@ -132,17 +133,17 @@ def operation(
 
         @functools.wraps(body)
         def call(*args: P.args, **kwargs: P.kwargs) -> R:
-            if old_names and kwargs:
-                kwargs = _by_new_names(old_names, kwargs)  # type: ignore[assignment]
-            if len(args) > first:
-                args = tuple(_converted(convert, named, args))  # type: ignore[assignment]
             result: Any = NotImplemented
-            for name in convert.keys() & kwargs.keys() if kwargs else ():
-                kwargs[name] = convert[name](kwargs[name])
             if host is None:
                 result = direct.call(*args, **kwargs) if kwargs else direct.call(*args)
                 if result is not NotImplemented and type(result) is not int:
                     return result
+            if kwargs or len(args) > first:
+                args, kwargs = taken(args, kwargs)  # type: ignore[assignment]
+                if host is None:
+                    result = direct.call(*args, **kwargs)
+                    if result is not NotImplemented and type(result) is not int:
+                        return result
             scope = innermost()
             if scope is None:
                 return _at_once(known, args, kwargs, result)
@@ -202,6 +203,18 @@ def _by_new_names(old_names: Mapping[str, str], kwargs: Mapping[str, Any]) -> di
         name if old_names.get(name, name) in kwargs else old_names[name]: value
         for name, value in kwargs.items()
     }
+
+
+def _taken(
+    old_names: Mapping[str, str], convert: dict[str, Callable[[Any], Any]], named: list[str],
+    args: tuple[Any, ...], kwargs: dict[str, Any],
+) -> tuple[tuple[Any, ...], dict[str, Any]]:  # fmt: skip
+    """The arguments of a call, each as its parameter wants it."""
+    if old_names and kwargs:
+        kwargs = _by_new_names(old_names, kwargs)
+    for name in convert.keys() & kwargs.keys():
+        kwargs[name] = convert[name](kwargs[name])
+    return tuple(_converted(convert, named, args)), kwargs
 
 
 def _converted(
