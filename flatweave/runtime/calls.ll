@@ -21,8 +21,8 @@
 ;    5 bits of the axes that have extent 1, the others having another one: those are not given to the
 ;    program; -1 for any extents    6 kind of element: 1 bool, 2 complex, 0 any other
 ; then the constants, and for each result:
-;    0 dtype    1 rank, -1 for a scalar    2 bytes of an element    3 .. extents, -1 where the program
-;    says
+;    0 dtype    1 rank, -1 for a scalar    2 bytes of an element    3 whether two elements, those of
+;    the last axis, are a complex number    4 .. extents, -1 where the program says
 
 ; What is known of the interpreter, of NumPy and of our classes, filled in by runtime/calls.py:
 %Facts = type {

@@ -69,18 +69,21 @@ class Signature(NamedTuple):
 
 def signature(
     program: CpuProgram, args: Sequence[Argument], hidden: Sequence[Any], rows: int,
-    finish: Callable[[list[Any]], Any] | None, given: int = -1,
+    finish: Callable[[list[Any]], Any] | None, given: int = -1, pairs: Sequence[bool] = (),
 ) -> Signature | None:  # fmt: skip
     """The signature of a call with these arguments; None where it cannot be made without Python.
 
     A structure goes before what it holds; `given` arguments are the call's, by default all.
+    `pairs` says which results are complex numbers, which the program gives as pairs of floats.
     `hidden` are the program's arguments after them. `finish` makes the function's result of the
     list of its arrays; None where that is the only one.
     """
     plan = program.plan
     words: list[int] = []
     params: list[Param] = []
-    kept: list[Any] = [program, *hidden, finish, *(result.dtype.numpy for result in plan.results)]
+    are_pairs = pairs or [False] * len(plan.results)
+    dtypes = [*map(_result_dtype, plan.results, are_pairs)]
+    kept: list[Any] = [program, *hidden, finish, *dtypes]
     for value, name, is_fixed, ones, parts, places in args:
         name = sys.intern(name)
         named, kind = id(name) if name else 0, 0
@@ -118,8 +121,8 @@ def signature(
     native = program.native
     words = [id(libraries), len(args) if given < 0 else given, *words, *constants]
     kept.append(libraries)
-    for result in plan.results:
-        words += _result_words(result)
+    for result, dtype, is_pair in zip(plan.results, dtypes, are_pairs, strict=True):
+        words += _result_words(result, dtype, is_pair)
     start = (
         10 + len(words), len(args), rows, native.entry, native.table.address, len(constants),
         len(plan.results), 0 if finish is None else id(finish), sum(bool(arg.name) for arg in args),
@@ -162,12 +165,16 @@ def _params(array: Values, rows: int, ones: int) -> list[Param]:
     return [*[extent] * axes, element]
 
 
-def _result_words(result: Result) -> list[int]:
-    dtype = id(result.dtype.numpy)
-    if result.extents is None:
-        return [dtype, -1, result.dtype.bytes]
-    extents = [-1 if extent is None else extent for extent in result.extents]
-    return [dtype, len(extents), result.dtype.bytes, *extents]
+def _result_dtype(result: Result, is_pair: bool) -> np.dtype[Any]:
+    """The dtype of a result's elements, of which two may be a complex number."""
+    dtype = result.dtype.numpy
+    return np.dtype(f"c{2 * dtype.itemsize}") if is_pair else dtype
+
+
+def _result_words(result: Result, dtype: np.dtype[Any], is_pair: bool) -> list[int]:
+    extents = [-1 if extent is None else extent for extent in result.extents or ()]
+    rank = -1 if result.extents is None else len(extents)
+    return [id(dtype), rank, result.dtype.bytes, is_pair, *extents]
 
 
 def callable_for(signatures: Sequence[Signature]) -> Callable[..., Any]:

@@ -85,7 +85,7 @@ define internal i64 @words_of(ptr %result) {
   %rank.at = getelementptr i64, ptr %result, i64 1
   %rank = load i64, ptr %rank.at
   %extents = call i64 @llvm.smax.i64(i64 %rank, i64 0)
-  %words = add i64 %extents, 3
+  %words = add i64 %extents, 4
   ret i64 %words
 }
 
@@ -95,7 +95,7 @@ entry:
   %rank.at = getelementptr i64, ptr %result, i64 1
   %rank = load i64, ptr %rank.at
   %is.scalar = icmp slt i64 %rank, 0
-  %extents = getelementptr i64, ptr %result, i64 3
+  %extents = getelementptr i64, ptr %result, i64 4
   %least = select i1 %is.scalar, i64 1, i64 2
   br label %next
 next:
@@ -327,7 +327,11 @@ wrap:
   %failed = icmp eq ptr %inside, null
   br i1 %failed, label %none, label %make
 make:
-  %class = load ptr, ptr getelementptr (%Facts, ptr @fw_facts, i64 0, i32 1)
+  %plain = load ptr, ptr getelementptr (%Facts, ptr @fw_facts, i64 0, i32 1)
+  %complex = load ptr, ptr getelementptr (%Facts, ptr @fw_facts, i64 0, i32 2)
+  %pairs = call i64 @pairs_in(ptr %result)
+  %is.plain = icmp eq i64 %pairs, 0
+  %class = select i1 %is.plain, ptr %plain, ptr %complex
   %object = call ptr @PyType_GenericAlloc(ptr %class, i64 0)
   %refused = icmp eq ptr %object, null
   br i1 %refused, label %free, label %fill
@@ -452,7 +456,7 @@ define internal void @extents_of(ptr %result, ptr %slot, ptr %room) {
 entry:
   %rank.at = getelementptr i64, ptr %result, i64 1
   %rank = load i64, ptr %rank.at
-  %known = getelementptr i64, ptr %result, i64 3
+  %known = getelementptr i64, ptr %result, i64 4
   %open.first = getelementptr i64, ptr %slot, i64 2
   br label %next
 next:
@@ -480,12 +484,22 @@ done:
   ret void
 }
 
+; Whether a result is complex: 1 for an array of pairs of floats, the last axis, or 0.
+define internal i64 @pairs_in(ptr %result) {
+  %pairs.at = getelementptr i64, ptr %result, i64 3
+  %pairs = load i64, ptr %pairs.at
+  ret i64 %pairs
+}
+
 ; NumPy's array with the dtype of a result: over data, read-only, or with memory of NumPy's own.
+; A complex one has an axis less than the array of floats.
 define internal ptr @new_array(ptr %result, i64 %rank, ptr %extents, ptr %data) {
   %class = load ptr, ptr @fw_facts
   %dtype = load ptr, ptr %result
   %new = load ptr, ptr getelementptr (%Facts, ptr @fw_facts, i64 0, i32 14)
-  %rank.short = trunc i64 %rank to i32
+  %pairs = call i64 @pairs_in(ptr %result)
+  %axes = sub i64 %rank, %pairs
+  %rank.short = trunc i64 %axes to i32
   %over = icmp ne ptr %data, null
   %flags = select i1 %over, i32 257, i32 0      ; C-contiguous (1) and aligned (256)
   call void @Py_IncRef(ptr %dtype)               ; NumPy takes the reference

@@ -178,3 +178,20 @@ def test_the_open_extent_of_a_shape():
     for _ in range(3):
         with pytest.raises(UserError):
             fw.broadcast_to(XS[:1], -2)
+
+
+def test_complex_results():
+    """Alone, in structures next to others, of rank 0, as parts of arguments, of both widths."""
+    f = fw.jit(lambda z, x: ({"a": z * x, "b": [x, z]}, fw.sum(z), z.reshape(2, 3)))
+    for dtype in ("c8", "c16"):
+        z = fw.asarray((XS + 1j).astype(dtype))
+        direct = warm(f, z, XS)
+        found, total, rows = direct(z, XS)
+        for result, expected in ((found["a"], np.asarray(z) * XS), (found["b"][1], z), (rows, z)):
+            assert type(result) is type(z)
+            np.testing.assert_array_equal(np.asarray(result).reshape(-1), expected)
+        assert total.shape == () and complex(total) == 15 + 6j
+        assert found["a"].dtype == np.result_type(z.dtype, XS) and rows.dtype == z.dtype
+        product = warm(fw.multiply, z, z)(z, z)
+        np.testing.assert_array_equal(product, np.multiply(z, z), strict=False)
+        assert product.dtype == z.dtype and not product.to_numpy().flags.writeable

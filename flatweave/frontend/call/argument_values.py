@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from flatweave.base.dtypes import DTYPES
+from flatweave.base.dtypes import DTYPES, DType
 from flatweave.frontend.values.array import METHODS, HostArray, Tracer
 from flatweave.frontend.values.arrow_interface import capsules
 from flatweave.frontend.values.tree import is_irregular
@@ -100,12 +100,17 @@ FEW = 128
 """Numbers that an array may hold: two for each of 64 axes."""
 
 
+_PLAIN = frozenset({bool, int, float, str, DType, type(None)})
+
+
 def python_value(value: Any) -> object:
     """The value of a static parameter: lists, ranges and rows of integers as tuples, numbers as
     Python's.
 
     Whatever has `__index__` is an integer, also a traced one that is known. All else stays.
     """
+    if type(value) in _PLAIN:
+        return value
     if isinstance(value, Tracer):
         return value.atom.value if isinstance(value.atom, Const) else value
     if isinstance(value, bool | int | str):
@@ -122,6 +127,8 @@ def python_value(value: Any) -> object:
 
 def python_numbers(value: Any) -> object:
     """A parameter that holds a few numbers, each an argument of the program: arrays as tuples."""
+    if type(value) in _PLAIN:
+        return value
     if isinstance(value, range):
         return tuple(value)
     if isinstance(value, np.ndarray | HostArray) and value.ndim and value.size <= FEW:

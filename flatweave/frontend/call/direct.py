@@ -33,6 +33,7 @@ from flatweave.base.locks import Lock
 from flatweave.base.recording import OPEN
 from flatweave.frontend.values.array import HostArray, HostComplex, host_array
 from flatweave.frontend.values.device_array import DeviceArray
+from flatweave.frontend.values.number_formats import Interleaved
 from flatweave.frontend.values.scope import TRACING
 from flatweave.frontend.values.tree import LEAF, Node, Tree, parts_of, unflatten
 from flatweave.runtime import calls
@@ -98,8 +99,10 @@ class DirectCalls:
             each._replace(value=values_of(each.value), ones=bits)
             for each, bits in zip(arguments, ones, strict=True)
         ]
-        finish = None if direct.tree is LEAF else functools.partial(unflatten, direct.tree)
-        rest = direct.program, plain, direct.hidden, direct.rows, finish, given
+        pairs: list[bool] = []
+        tree = _without_pairs(direct.tree, pairs)
+        finish = None if tree is LEAF else functools.partial(unflatten, tree)
+        rest = direct.program, plain, direct.hidden, direct.rows, finish, given, pairs
         for source in direct.sources:
             _DEPENDENT.setdefault(id(source), weakref.WeakSet()).add(self)
         self._take(key, calls.signature(*rest))
@@ -198,6 +201,15 @@ def _key(argument: Argument) -> Hashable:
     values = values_of(value)
     is_array = type(values) is np.ndarray
     return name, values.dtype if is_array else type(values), values.ndim if is_array else 0
+
+
+def _without_pairs(tree: Tree, pairs: list[bool]) -> Tree:
+    """A tree with leaves for complex arrays; `pairs` tells these from other leaves."""
+    if tree is LEAF or (tree.cls is Interleaved and tree.children == (LEAF,)):
+        pairs.append(tree is not LEAF)
+        return LEAF
+    children = tuple(_without_pairs(child, pairs) for child in tree.children)
+    return Tree(tree.kind, tree.cls, tree.names, children, tree.order, tree.factory)
 
 
 def _fixed_in(key: Key) -> int:

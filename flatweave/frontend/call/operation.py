@@ -140,10 +140,6 @@ def operation(
                     return result
             if kwargs or len(args) > first:
                 args, kwargs = taken(args, kwargs)  # type: ignore[assignment]
-                if host is None:
-                    result = direct.call(*args, **kwargs)
-                    if result is not NotImplemented and type(result) is not int:
-                        return result
             scope = innermost()
             if scope is None:
                 return _at_once(known, args, kwargs, result)
@@ -172,7 +168,7 @@ def _at_once(
     """The result of a call outside of every trace; `tried` is what machine code gave."""
     try:
         found = known.host(*args, **kwargs) if known.host else NotImplemented
-        if found is NotImplemented and known.host:
+        if found is NotImplemented and tried is NotImplemented:
             tried = known.direct.call(*args, **kwargs)
             found = NotImplemented if type(tried) is int else tried
         if found is NotImplemented:

@@ -37,11 +37,14 @@ FEW = 65536  # elements: more are filled by all cores
 def _on_host(make: Any, shape: Any, dtype: Any, device: Any) -> object:
     """A small array of one value outside of a trace, by NumPy."""
     parts = shape if type(shape) is tuple else (shape,)
-    if device is not None or not all(type(part) is int and part >= 0 for part in parts):
+    elements = 1
+    for part in parts:
+        if type(part) is not int or part < 0:
+            return NotImplemented
+        elements *= part
+    if elements > FEW or len(parts) > 64 or device is not None or dtype is bf16:
         return NotImplemented
-    if math.prod(parts) > FEW or len(parts) > 64 or not (dtype is None or type(dtype) is DType):
-        return NotImplemented
-    if dtype is bf16:
+    if dtype is not None and type(dtype) is not DType:
         return NotImplemented
     return host_array(make(parts, np.float64 if dtype is None else dtype.numpy))
 

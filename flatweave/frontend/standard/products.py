@@ -20,6 +20,7 @@ from flatweave.base.library_products import FEW, FEW_RESULTS, LONG, MANY, SMALL
 from flatweave.frontend.arrays.axes import reduced_by
 from flatweave.frontend.arrays.joining import broadcast_to
 from flatweave.frontend.arrays.shapes import axis_of, reshape
+from flatweave.frontend.call.direct import values_of
 from flatweave.frontend.call.operation import operation
 from flatweave.frontend.elements.broadcasting import generated, read, zipped
 from flatweave.frontend.elements.scalars import apply
@@ -53,6 +54,9 @@ def of_stacks(a: Values, b: Values) -> tuple[int, int, int, int]:
 
 def of_tensors(a: Values, b: Values, axes: Any = 1) -> tuple[int, int, int, int]:
     """The sizes of one product, along the last axes or along named ones."""
+    if axes == 1:
+        steps = a.shape[-1]
+        return 1, a.size // max(steps, 1), b.size // max(steps, 1), steps
     along = range(a.ndim - axes, a.ndim) if isinstance(axes, int) else np.ravel(axes[0])
     steps = math.prod(a.shape[axis] for axis in along)
     return 1, a.size // max(steps, 1), b.size // max(steps, 1), steps
@@ -70,7 +74,7 @@ def by_numpy(compute: Callable[..., Any], sizes: Sizes) -> Callable[..., Any]:
         switches = config.current
         if switches.target != "cpu" or switches.schedule.product == "kernels":
             return NotImplemented
-        a, b = np.asarray(x), np.asarray(y)
+        a, b = values_of(x), values_of(y)
         if a.dtype.char not in "fdFD" or b.dtype.char not in "fdFD" or not a.ndim or not b.ndim:
             return NotImplemented
         try:
