@@ -175,7 +175,7 @@ PRODUCTS = (
     ("linalg.matrix_power", "fd", ["e, 3"]),
     ("linalg.inv linalg.det linalg.slogdet linalg.cholesky", COMPLEX, ["e", "e4"]),
     ("linalg.solve", COMPLEX, ["e, e", "e, r"]),
-    ("linalg.lstsq", FLOATS, ["e4, e4 | linalg.lstsq(e4, e4)[0]"]),
+    ("linalg.lstsq", FLOATS, ["e4, e4"]),
     ("linalg.qr", FLOATS, ["e4"]),
     ("linalg.svd linalg.svdvals linalg.pinv linalg.matrix_rank", FLOATS, ["e4"]),
     ("linalg.eigh linalg.eigvalsh", FLOATS, ["e4"]),
