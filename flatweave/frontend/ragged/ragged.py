@@ -107,7 +107,7 @@ class Ragged(Node, Verbs, Elementwise, Reductions):
         rows._values, rows._offsets = parts
         return rows
 
-    def held(self) -> tuple[Any, ...]:
+    def _held(self) -> tuple[Any, ...]:
         """The parts of a value, to be read."""
         return self._values, self._offsets
 

@@ -39,7 +39,7 @@ class Node:
         """The value with these parts, which nobody checks again."""
         raise NotImplementedError
 
-    def held(self) -> tuple[Any, ...]:
+    def _held(self) -> tuple[Any, ...]:
         """The parts of a value, to be read."""
         return tuple(getattr(self, name) for name in self.parts)
 
@@ -272,7 +272,7 @@ def node_parts(value: Any, key: list[Any]) -> Iterable[Any] | None:
     if not issubclass(cls, Node):
         return None
     key.append(cls)
-    return value.held()  # type: ignore[no-any-return]
+    return value._held()  # type: ignore[no-any-return]
 
 
 def _is_array(cls: type) -> bool:
