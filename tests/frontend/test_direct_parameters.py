@@ -64,7 +64,7 @@ def test_static_arguments_of_jitted_functions():
             np.testing.assert_array_equal(found, XS + n if how == "add" else XS * n)
     assert f._direct.call(XS, 2, how="mul") is not NotImplemented
     assert f._direct.call(XS, 2, how=str(b"mul", "ascii") + "") is NotImplemented
-    assert f._direct.call(XS, 2.5, how="mul") is NotImplemented
+    assert f._direct.call(XS, float("2.5"), how="mul") is NotImplemented
     g = fw.jit(lambda x, y=None: x if y is None else x + y)
     for _ in range(3):
         np.testing.assert_array_equal(g(XS, y=None), XS)
