@@ -49,14 +49,22 @@ class Avx512(Avx2):
     attributes = 'nounwind "prefer-vector-width"="512" "min-legal-vector-width"="512"'
     libmvec_letters = (("e", 512), ("d", 256))
 
-    def __init__(self, libmvec: frozenset[str] = frozenset(), *, has_vbmi2: bool = False) -> None:
+    def __init__(
+        self, libmvec: frozenset[str] = frozenset(), *, has_vbmi2: bool = False,
+        has_gathers: bool = True,
+    ) -> None:  # fmt: skip
         super().__init__(libmvec)
         self._has_vbmi2 = has_vbmi2
+        self.has_gathers = has_gathers
 
     @classmethod
     def made_for(cls, features: frozenset[str]) -> InstructionSet:
-        """With VBMI2 where the CPU has it."""
-        return cls(host_libmvec(cls.libmvec_letters), has_vbmi2="avx512vbmi2" in features)
+        """With VBMI2 and fast gathers where the CPU has them."""
+        return cls(
+            host_libmvec(cls.libmvec_letters),
+            has_vbmi2="avx512vbmi2" in features,
+            has_gathers="prefer-no-gather" not in features,
+        )
 
     # -- compress ---------------------------------------------------------------------------------
 

@@ -41,6 +41,8 @@ class InstructionSet:
     """Whether there are instructions that convert vectors between f16 and f32."""
     read_ahead = 0
     """Bytes ahead at which loops of much work prefetch what they load; 0: they do not."""
+    has_gathers = True
+    """Whether a gather of all lanes is faster than a load for each."""
     attributes = "nounwind"
     """The attributes of every function."""
     libmvec_letters: tuple[tuple[str, int], ...] = ()

@@ -174,7 +174,19 @@ def _gathered(e: Emitter, kept: DType, places: str) -> str:
     kind, type_ = vec(kept, e.width), f"<{e.width} x ptr>"
     if e.mask is None and kept.bits < u32.bits and e.width * kept.bits >= e.isa.register_bits:
         return e.code.let(f"call {kind} {_gathers_in_function(e, kept)}({type_} {places})")
+    if e.mask is None and not e.isa.has_gathers:
+        return _loaded_by_lane(e, kept, places)
     return _gathers_here(e.code, e.width, kept, places, e.mask or "splat (i1 true)")
+
+
+def _loaded_by_lane(e: Emitter, kept: DType, places: str) -> str:
+    """A load for each lane."""
+    kind, total = vec(kept, e.width), "poison"
+    for lane in range(e.width):
+        at = e.code.let(f"extractelement <{e.width} x ptr> {places}, i64 {lane}")
+        found = e.code.let(f"load {kept.llvm}, ptr {at}, align {kept.bytes}")
+        total = e.code.let(f"insertelement {kind} {total}, {kept.llvm} {found}, i64 {lane}")
+    return total
 
 
 def _gathers_here(code: Body, width: int, kept: DType, places: str, mask: str) -> str:
