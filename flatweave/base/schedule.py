@@ -76,9 +76,11 @@ class ByGain:
     loops: Thresholds
     sorts: Thresholds
     selections: Thresholds
+    keys: Thresholds
 
     def of(self, gain: str) -> Thresholds:
-        """Those for `loops`, `sorts` or `selections`; loops by `elements` always do."""
+        """Those for `loops`, `sorts`, `selections`, or sorts of `keys` alone in rows of one length;
+        loops by `elements` always do."""
         limits: Thresholds = ALWAYS if gain == "elements" else getattr(self, gain)
         return limits
 

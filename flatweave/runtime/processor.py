@@ -17,18 +17,16 @@ from flatweave.base.pretty import listed
 from flatweave.base.records import record
 from flatweave.runtime import probe
 
-
-LANE_BY_LANE = {"znver4": frozenset({"prefer-no-gather", "prefer-no-scatter"})}
-"""LLVM's features for CPUs whose gathers and scatters take longer than a load or store for each
-lane; LLVM itself gives them to none of these. On one thread of a Zen 4, ms with and without the
-instructions: 200,000 rows of 16 i64, sorted with a row in each lane, 13.7 and 5.0; sums of ragged
-rows one after another, 3.2 and 1.5; searches, 80 and 53. Of CPUs not named here nothing was
-measured."""
+TUNING = {"znver4": frozenset({"prefer-no-gather", "prefer-no-scatter"})}
+"""LLVM's names for what is slow on a CPU where LLVM does not say so. On Zen 4 a gather or scatter
+of all lanes takes longer than a load or store for each: on one thread, ms with and without them,
+200,000 rows of 16 i64, sorted with a row in each lane, 14 and 5; sums of ragged rows one after
+another, 3.6 and 1.5. Nothing was measured of CPUs that are not named."""
 
 
 @record(eq=True)
 class Processor:
-    """A CPU: LLVM's name for it, LLVM's attribute text, and the features that it has."""
+    """A CPU: LLVM's name for it, LLVM's attribute text, its features and what is slow on it."""
 
     name: str
     attributes: str
@@ -44,16 +42,8 @@ def processor() -> Processor:
 def _host() -> Processor:
     found = binding.get_host_cpu_features()
     features = frozenset(name for name, is_present in found.items() if is_present)
-    return _tuned(binding.get_host_cpu_name(), found.flatten(), features)
-
-
-def _tuned(name: str, attributes: str, features: frozenset[str]) -> Processor:
-    """A CPU with the features of `LANE_BY_LANE`. Only scatters are left to LLVM: of a masked gather
-    it makes a branch for each lane, which takes longer than the instruction."""
-    slow = LANE_BY_LANE.get(name, frozenset())
-    text = [attributes] if attributes else []
-    text += [f"+{feature}" for feature in slow if feature.endswith("scatter")]
-    return Processor(name, ",".join(text), features | slow)
+    name = binding.get_host_cpu_name()
+    return Processor(name, found.flatten(), features | TUNING.get(name, frozenset()))
 
 
 @functools.cache
@@ -78,4 +68,4 @@ def _named(name: str) -> Processor:
             remedy="Leave FLATWEAVE_CPU unset for code that fits this machine.",
             more="switches",
         )
-    return _tuned(name, "", features)
+    return Processor(name, "", features | TUNING.get(name, frozenset()))

@@ -7,7 +7,7 @@ import flatweave as fw
 from flatweave.base.schedule import Schedule
 from flatweave.lower.machine.machine import CPU_AVX512, CUDA, OPENCL
 from flatweave.lower.program import lower
-from flatweave.ops.sorts import SHORT
+from flatweave.ops.sorts import SHORT, SHORT_ALONE
 from flatweave.pipeline import optimise
 from flatweave.simulator import run as simulator
 from tests.codegen.levels import LEVELS, in_force
@@ -15,7 +15,7 @@ from tests.language.test_sorting import order_of, same_bits, samples, sorted_val
 from tests.lower.test_short_sorts import launched
 
 BOTH = fw.jit(lambda rows: (fw.sort(rows, axis=1), fw.argsort(rows, axis=1, descending=True)))
-LENGTHS = [0, 1, 2, 3, 4, 5, 7, 8, 9, 15, SHORT, SHORT + 1]
+LENGTHS = [0, 1, 2, 3, 5, 8, 9, SHORT, SHORT + 1, 24, SHORT_ALONE, SHORT_ALONE + 1]
 
 
 def orders(values, ends, descending=False):
@@ -159,7 +159,8 @@ def test_long_rows_have_derivatives():
 def test_how_rows_are_sorted():
     """One launch for short rows, by the longest; longer ones are sorted in sequence."""
     sort = fw.jit(lambda xs: fw.sort(xs, axis=1))
-    ways = {"2", "4", "8", str(SHORT), "row"}
-    lengths = (1, 2, 3, 8, SHORT, SHORT + 1)
+    most = SHORT_ALONE
+    ways = {"2", "4", "8", str(SHORT), "24", str(most), "row"}
+    lengths = (1, 2, 3, 8, SHORT, SHORT + 1, most, most + 1)
     found = [launched(sort, np.ones((100, length))) & ways for length in lengths]
-    assert found == [set(), {"2"}, {"4"}, {"8"}, {str(SHORT)}, {"row"}]
+    assert found == [set(), {"2"}, {"4"}, {"8"}, {str(SHORT)}, {"24"}, {str(most)}, {"row"}]

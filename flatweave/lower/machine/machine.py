@@ -11,7 +11,7 @@ from flatweave.base.records import record, replace
 from flatweave.base.schedule import FAR, ByGain, Thresholds
 from flatweave.kernel_passes.distribute import BlockShape
 from flatweave.kernel_passes.steps import Registers
-from flatweave.ops.sorts import SHORT
+from flatweave.ops.sorts import SHORT, SHORT_ALONE
 from flatweave.passes.cost import STEP
 
 KIB = 1024
@@ -31,6 +31,7 @@ ROWS_ALONE = ByGain(
     loops=Thresholds(rows=64, longest=64 * KIB, share=16, mean=0),
     sorts=Thresholds(rows=64, longest=64 * KIB, share=16, mean=6, least=SHORT + 1),
     selections=Thresholds(rows=4, longest=FAR, share=4, mean=6, least=SHORT + 1),
+    keys=Thresholds(rows=64, longest=64 * KIB, share=16, mean=6, least=SHORT_ALONE + 1),
 )
 """When each row of a nest runs sequentially. Fewer rows, or one with a larger share of the values,
 leave cores idle at the end; longer rows exceed a core's private cache. All rows at once run a loop

@@ -19,7 +19,7 @@ from flatweave.lower.sort.network import PLACE, Network, Words
 from flatweave.lower.sort.write_combining import scalar_loop
 from flatweave.lower.traverse.steps import Position, count_lanes, while_active
 from flatweave.ops import RadixSort, SortRow, SortRows
-from flatweave.ops.sorts import SHORT
+from flatweave.ops.sorts import SHORT, SHORT_ALONE, longest_in_lanes
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import NO_BODY, If, While
 from flatweave.terms.operators import comes_before, exchanges, steps_back, undone
@@ -237,8 +237,8 @@ class _Sorting:
 # that no code is for are copied: `passes/nests/rules/inner.py` sorts them by row and by key.
 
 
-LENGTHS = (2, 4, 8, SHORT)
-"""Places of a row that there is code for."""
+LENGTHS = (2, 4, 8, SHORT, 24, SHORT_ALONE)
+"""Places of a row that there is code for, up to the longest that are sorted so."""
 
 
 def lower_sort_rows(lowering: Lowering, let: Let, op: SortRows) -> None:
@@ -275,6 +275,8 @@ class _Rows:
         some = lowering.host.apply("gt", total, index(0))
         self.rows = lowering.host.apply("select", some, scope.scalar(op.rows), index(0))
         self.dtypes = [*(array_type(x).dtype for x in op.xs), i32]
+        most = longest_in_lanes(op.fn, not op.offsets)
+        self.lengths = [places for places in LENGTHS if places <= most]
 
     def launch(self) -> None:
         """One launch, of the code for the longest row."""
@@ -284,9 +286,9 @@ class _Rows:
         needs += [self.length, self.rows, self.total]
         made = [
             lowering.later(self.let, f"_of_{places}", needs, partial(self._write, places))
-            for places in LENGTHS
+            for places in self.lengths
         ]
-        fits = [host.apply("le", self.length, index(places)) for places in LENGTHS]
+        fits = [host.apply("le", self.length, index(places)) for places in self.lengths]
         *others, last = zip(fits, made, strict=True)
         blocks = place_blocks(host, lowering.machine, self.rows, self.dtypes * SHORT)
         lowering.launch_first(others, last[1], blocks, Role.VARIANT)

@@ -2,7 +2,7 @@
 
     y = generate [n] (i => .. sort .. filter ..)
     ==>
-    p = suits "by-row" "sorts" true n m k           n rows of m values, the longest of k
+    p = suits "by-row" "keys" true n m k           n rows of m values, the longest of k
     y = if p
         (() => by_row n (i => .. sort .. filter ..))
         (() => .. of all rows the sort, then the filter ..)
@@ -18,12 +18,12 @@ rows do well at once; and what has rows whose room is not known before they are 
 The sizes that choose the versions of nests, as further results, for who measures the versions.
 
     f(..) =>
-        p: bool = suits "by-row" "sorts" true n m k
+        p: bool = suits "by-row" "keys" true n m k
         y: f32[m] = if p ..
         in y
     ==>
     f(..) =>
-        p: bool = suits "by-row" "sorts" true n m k
+        p: bool = suits "by-row" "keys" true n m k
         y: f32[m] = if p ..
         in y, n, m, k
 
@@ -63,6 +63,7 @@ from flatweave.passes.nests.segments import Uneven, array_of, at, branch, each, 
 from flatweave.passes.nests.select import Reads
 from flatweave.terms.build import Builder, index, lambda_of
 from flatweave.terms.control import For, If, While
+from flatweave.terms.operators import steps_back
 from flatweave.terms.rules import array_type
 from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Let, Op, Var
 from flatweave.terms.traverse import free_vars, lambdas_in, needed_for, walk_lets
@@ -91,7 +92,7 @@ def in_versions(b: Builder, op: Op) -> Sequence[Atom]:
 # -- whether there is anything to choose ----------------------------------------------------------
 
 
-GAINS = ("elements", "loops", "sorts", "selections")
+GAINS = ("elements", "loops", "sorts", "selections", "keys")
 """The reasons to run each row separately, the first one first."""
 
 
@@ -109,7 +110,9 @@ def _gain(fn: Lambda) -> str | None:
                 continue
             inside = (each for body in lambdas_in(let.op) for each in walk_lets(body))
             gains.update(map(_gain_of, (let, *inside)))
-    return next((gain for gain in GAINS if gain in gains), None)
+    found = next((gain for gain in GAINS if gain in gains), None)
+    is_even = not any(isinstance(let.op, Span) for let in fn.lets)
+    return found if found != "keys" or is_even else "sorts"
 
 
 def _gain_of(let: Let) -> str | None:
@@ -118,7 +121,9 @@ def _gain_of(let: Let) -> str | None:
         return kind if is_hard(let) else None
     if combines_rows(let.op):
         return "loops"
-    return "sorts" if isinstance(let.op, Sort) and not let.op.in_registers else None
+    if not isinstance(let.op, Sort) or let.op.in_registers:
+        return None
+    return "sorts" if steps_back(let.op.fn) is None else "keys"
 
 
 def _by_element(loop: While | For) -> bool:

@@ -42,7 +42,7 @@ class InstructionSet:
     read_ahead = 0
     """Bytes ahead at which loops of much work prefetch what they load; 0: they do not."""
     has_gathers = True
-    """Whether a gather of all lanes is faster than a load for each."""
+    """Whether a gather of all lanes is faster than a load for each, a scatter than stores."""
     attributes = "nounwind"
     """The attributes of every function."""
     libmvec_letters: tuple[tuple[str, int], ...] = ()

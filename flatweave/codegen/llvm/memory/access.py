@@ -286,12 +286,23 @@ def scatter(e: Emitter, buffer: str, kept: DType, index: Held, text: str) -> Non
     """Store elements at arbitrary indices; of two lanes with the same index the later wins."""
     kind, places = vec(kept, e.width), f"<{e.width} x ptr>"
     at = _pointers(e, buffer, kept, index)
+    if e.mask is None and not e.isa.has_gathers:
+        _stored_by_lane(e, kept, at, text)
+        return
     name = f"@llvm.masked.scatter.{suffix(kept, e.width)}.v{e.width}p0"
     e.code.declare(f"void {name}({kind}, {places}, i32, {e.mask_type})")
     mask = e.mask or "splat (i1 true)"
     e.code.line(
         f"call void {name}({kind} {text}, {places} {at}, i32 {kept.bytes}, {e.mask_type} {mask})"
     )
+
+
+def _stored_by_lane(e: Emitter, kept: DType, places: str, text: str) -> None:
+    """A store for each lane, in their order."""
+    for lane in range(e.width):
+        at = e.code.let(f"extractelement <{e.width} x ptr> {places}, i64 {lane}")
+        value = e.code.let(f"extractelement {vec(kept, e.width)} {text}, i64 {lane}")
+        e.code.line(f"store {kept.llvm} {value}, ptr {at}, align {kept.bytes}")
 
 
 def emit_shared(e: Emitter, let: Let, op: Shared) -> Sequence[Held]:

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 from flatweave.base.dtypes import i64, u64
 from flatweave.ops import Filter, Generate, Map, Nest, Permute, Reshape, Scatter, Sort, SortRows
-from flatweave.ops.sorts import SHORT
+from flatweave.ops.sorts import SHORT, longest_in_lanes
 from flatweave.passes.nests.distribute import as_generate, distribute, is_array, rule
 from flatweave.passes.nests.hard import by_keys, keys_of, needs_memory
 from flatweave.passes.nests.rows import Flat, Rows
@@ -194,7 +194,7 @@ def _even(b: Builder, segments: Even, xs: Sequence[Atom], fn: Lambda) -> Sequenc
     """Rows of one length: all are short, or none."""
     short, long = b.inner(optional=True), b.inner(optional=True)
     beside = SortRows(short.copy(fn), segments.rows, (), segments.length, tuple(xs))
-    is_short = b.apply("le", segments.length, index(SHORT))
+    is_short = b.apply("le", segments.length, index(longest_in_lanes(fn, True)))
     bodies = branch(short, short.emit(beside)), branch(long, _by_row(long, segments, xs, fn))
     return b.emit(If(is_short, *bodies))[1::2]
 
