@@ -123,7 +123,7 @@ SHORT_ALONE = 32
 with AVX2 5.1, 6.0, 10 and 17."""
 
 
-def longest_in_lanes(fn: Lambda, is_even: bool) -> int:
+def longest_in_lanes(fn: Lambda, *, is_even: bool) -> int:
     """The elements of the longest rows that are sorted side by side by these keys. Rows of many
     lengths need code for each: LLVM takes 2.4 s for 32 elements, 1.0 s for 16."""
     return SHORT_ALONE if is_even and steps_back(fn) is not None else SHORT

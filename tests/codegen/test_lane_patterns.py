@@ -7,9 +7,13 @@ import operator
 import numpy as np
 import pytest
 
-from flatweave.codegen.llvm import emit
+from flatweave.codegen.llvm import emit, isa
+from flatweave.runtime.processor import TUNING, processor
 from flatweave.terms.build import index
-from tests.codegen.llvm_programs import HOST, for_each, kernel_unit, run_kernel, type_of
+from tests.codegen.llvm_programs import for_each, kernel_unit, run_kernel, type_of
+
+SLOW = TUNING["znver4"]
+AT_ONCE, ONE_BY_ONE = isa.of(processor().features - SLOW), isa.of(processor().features | SLOW)
 
 COUNT, ROOM = 64, 512
 PLACES = {
@@ -86,13 +90,13 @@ def given(dtype):
     return xs, ys
 
 
-def check(steps, dtype, width):
+def check(steps, dtype, width, cpu=AT_ONCE):
     """The elements at the wanted indices, and no others."""
     at = places(steps)
     xs, ys = given(dtype)
     loaded, stored = ys.copy(), ys.copy()
-    run_kernel(body_of(steps, width, stores=False), xs, loaded)
-    run_kernel(body_of(steps, width, stores=True), xs, stored)
+    run_kernel(body_of(steps, width, stores=False), xs, loaded, isa=cpu)
+    run_kernel(body_of(steps, width, stores=True), xs, stored, isa=cpu)
 
     np.testing.assert_array_equal(loaded[:COUNT], xs[at])
     np.testing.assert_array_equal(loaded[COUNT:], ys[COUNT:])
@@ -105,9 +109,10 @@ def check(steps, dtype, width):
 @pytest.mark.sampled
 @pytest.mark.parametrize("name", PLACES)
 @pytest.mark.parametrize(("dtype", "width"), [("float32", 8), ("uint8", 16), ("bool", 4)])
-def test_what_is_loaded_and_stored(name, dtype, width):
+@pytest.mark.parametrize("cpu", [AT_ONCE, ONE_BY_ONE], ids=["at once", "one by one"])
+def test_what_is_loaded_and_stored(name, dtype, width, cpu):
     """As in NumPy."""
-    check(PLACES[name], dtype, width)
+    check(PLACES[name], dtype, width, cpu)
 
 
 @pytest.mark.slow
@@ -137,7 +142,8 @@ def test_nothing_is_gathered(name):
         xs = np.zeros(ROOM, np.float32)
         unit = kernel_unit([type_of(xs)] * 2, body_of(PLACES[name], 8, stores=stores))
         apart = name in GATHERED or (stores and name in (*ONE_PLACE, *SCATTERED))
-        assert (word in emit(unit, HOST)) == apart
+        assert (word in emit(unit, AT_ONCE)) == apart
+        assert not apart or (word in emit(unit, ONE_BY_ONE)) == ONE_BY_ONE.has_gathers
 
 
 def test_under_a_mask_lanes_are_gathered():
@@ -152,4 +158,4 @@ def test_under_a_mask_lanes_are_gathered():
         for_each(w, index(COUNT), 8, lane)
 
     xs = np.zeros(ROOM, np.float32)
-    assert "masked.gather" in emit(kernel_unit([type_of(xs)] * 2, body), HOST)
+    assert "masked.gather" in emit(kernel_unit([type_of(xs)] * 2, body), AT_ONCE)

@@ -232,13 +232,12 @@ class _Sorting:
 # even and at odd positions alternate, in one step for each element; then the row is in order. Equal
 # elements never pass each other. Positions after the end of a row have keys that come last. A key
 # that determines its element moves alone, in Batcher's network, which compares half as many pairs.
-#
-# Lanes have rows of different lengths, so a step takes the code for the longest of its rows. Rows
-# that no code is for are copied: `passes/nests/rules/inner.py` sorts them by row and by key.
+# A step takes the code for the longest of its rows. Rows that no code is for are copied:
+# `passes/nests/rules/inner.py` sorts them by row and by key.
 
 
 LENGTHS = (2, 4, 8, SHORT, 24, SHORT_ALONE)
-"""Places of a row that there is code for, up to the longest that are sorted so."""
+"""Places of a row that there is code for."""
 
 
 def lower_sort_rows(lowering: Lowering, let: Let, op: SortRows) -> None:
@@ -275,7 +274,7 @@ class _Rows:
         some = lowering.host.apply("gt", total, index(0))
         self.rows = lowering.host.apply("select", some, scope.scalar(op.rows), index(0))
         self.dtypes = [*(array_type(x).dtype for x in op.xs), i32]
-        most = longest_in_lanes(op.fn, not op.offsets)
+        most = longest_in_lanes(op.fn, is_even=not op.offsets)
         self.lengths = [places for places in LENGTHS if places <= most]
 
     def launch(self) -> None:

@@ -194,7 +194,7 @@ def _even(b: Builder, segments: Even, xs: Sequence[Atom], fn: Lambda) -> Sequenc
     """Rows of one length: all are short, or none."""
     short, long = b.inner(optional=True), b.inner(optional=True)
     beside = SortRows(short.copy(fn), segments.rows, (), segments.length, tuple(xs))
-    is_short = b.apply("le", segments.length, index(longest_in_lanes(fn, True)))
+    is_short = b.apply("le", segments.length, index(longest_in_lanes(fn, is_even=True)))
     bodies = branch(short, short.emit(beside)), branch(long, _by_row(long, segments, xs, fn))
     return b.emit(If(is_short, *bodies))[1::2]
 
