@@ -174,7 +174,7 @@ def _gathered(e: Emitter, kept: DType, places: str) -> str:
     kind, type_ = vec(kept, e.width), f"<{e.width} x ptr>"
     if e.mask is None and kept.bits < u32.bits and e.width * kept.bits >= e.isa.register_bits:
         return e.code.let(f"call {kind} {_gathers_in_function(e, kept)}({type_} {places})")
-    if e.mask is None and not e.isa.has_gathers:
+    if e.mask is None and kept.bits >= u32.bits and not e.isa.has_gathers:
         return _loaded_by_lane(e, kept, places)
     return _gathers_here(e.code, e.width, kept, places, e.mask or "splat (i1 true)")
 
