@@ -67,7 +67,7 @@ def test_dumps_go_to_a_folder(tmp_path):
         call()
     names = sorted(path.name for path in (tmp_path / "dumps").iterdir())
 
-    assert names == ["squares.9.fuse.air", "squares.array.air", "squares.llvm.ll"]
+    assert names == ["squares.10.fuse.air", "squares.array.air", "squares.llvm.ll"]
     assert "squares(" in (tmp_path / "dumps" / "squares.array.air").read_text()
 
 

@@ -133,9 +133,11 @@ def operation(
 
         @functools.wraps(body)
         def call(*args: P.args, **kwargs: P.kwargs) -> R:
-            result: Any = direct.call(*args, **kwargs) if kwargs else direct.call(*args)
-            if result is not NotImplemented and type(result) is not int:
-                return result
+            result: Any = NotImplemented
+            if host is None:  # else the sizes say who computes, whatever was called before
+                result = direct.call(*args, **kwargs) if kwargs else direct.call(*args)
+                if result is not NotImplemented and type(result) is not int:
+                    return result
             if kwargs or len(args) > first:
                 args, kwargs = taken(args, kwargs)  # type: ignore[assignment]
             scope = innermost()
