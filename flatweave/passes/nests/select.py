@@ -61,22 +61,20 @@ def _body(names: LocalNames, fn: Lambda, least: int, around: Sequence[Let]) -> L
     the bodies around it."""
     lets = list[Let]()
     for let in fn.lets:
-        lets.append(_inside(names, let, least, (*around, *lets)))
+        has_bodies = isinstance(let.op, HOST_BODIES)
+        lets.append(_inside(names, let, least, (*around, *lets)) if has_bodies else let)
     results = fn.results
     for k in reversed(range(len(lets))):
-        rest = Lambda((), tuple(lets[k + 1 :]), results)
-        if reads := Reads.of(lets[k], rest):
+        if reads := Reads.of(lets, k, results):
             b = Builder(names)
             for known in (*around, *lets[:k], *reads.before):
                 b.adopt(known)
-            lets[k:], results = _with_selection(b, lets[k], reads, rest, least)
+            lets[k:], results = _with_selection(b, lets[k], reads, least)
     return fn if same(lets, fn.lets) else Lambda(fn.params, tuple(lets), results)
 
 
 def _inside(names: LocalNames, let: Let, least: int, around: Sequence[Let]) -> Let:
     """A let whose bodies of the host have selections."""
-    if not isinstance(let.op, HOST_BODIES):
-        return let
     least = LONG if isinstance(let.op, ByRow) else least
     op = map_field(let.op, lambda atom: atom, lambda body: _body(names, body, least, around))
     return let if op is let.op else Let(let.vars, op, let.where)
@@ -87,17 +85,21 @@ def _inside(names: LocalNames, let: Let, least: int, around: Sequence[Let]) -> L
 
 @record
 class Reads:
-    """The positions that are read of a sort, and the lets after it that compute them."""
+    """The positions that are read of a sort, the lets after it that compute them, and what comes
+    after the sort."""
 
     positions: tuple[Atom, ...]
     before: tuple[Let, ...]
+    rest: Lambda
 
     @staticmethod
-    def of(let: Let, rest: Lambda) -> Reads | None:
-        """The reads of a sort, where they are few, and nothing else depends on its result."""
-        op = let.op
+    def of(lets: Sequence[Let], k: int, results: Sequence[Atom]) -> Reads | None:
+        """The reads of let k of a body, if it is a sort with few, and nothing else depends on its
+        result."""
+        let, op = lets[k], lets[k].op
         if not isinstance(op, Sort) or op.whole or op.in_registers or steps_back(op.fn) is None:
             return None
+        rest = Lambda((), tuple(lets[k + 1 :]), tuple(results))
         (ys,), (extent,) = let.vars, array_type(op.xs[0]).shape
         reads = list(_reads(ys, rest))
         if None in reads or (isinstance(extent, Const) and int(extent.value) < LONG):
@@ -107,10 +109,9 @@ class Reads:
         steady = all(_moves(earlier, earlier in rest.lets) for earlier in before)
         if not 0 < len(positions) <= SHORT or not steady:
             return None
-        return Reads(positions, before)
+        return Reads(positions, before, rest)
 
 
-FEW = len("few?")
 def _branches(let: Let) -> tuple[Lambda, ...]:
     return (let.op.then, let.op.other) if isinstance(let.op, If) else ()
 
@@ -148,7 +149,7 @@ def _reads(ys: Var, fn: Lambda) -> Iterator[Index | None]:
 
 
 def _with_selection(
-    b: Builder, let: Let, reads: Reads, rest: Lambda, least: int
+    b: Builder, let: Let, reads: Reads, least: int
 ) -> tuple[list[Let], tuple[Atom, ...]]:
     """The lets from a sort on, with its reads replaced; and the results after them."""
     op = let.op
@@ -156,7 +157,7 @@ def _with_selection(
     b.where = let.where
     values = _Selection(b, op, reads.positions).values(least)
     moved = {var for earlier in reads.before for var in earlier.vars}
-    after = _replaced(b, let.vars[0], values, moved, rest, Substitution())
+    after = _replaced(b, let.vars[0], values, moved, reads.rest, Substitution())
     return [*reads.before, *b.lets, *after.lets], after.results
 
 

@@ -105,7 +105,7 @@ def _gain(fn: Lambda) -> str | None:
     for k, let in enumerate(fn.lets):
         if varies.intersection(free_vars(let.op)):
             varies.update(let.vars)
-            if Reads.of(let, Lambda((), fn.lets[k + 1 :], fn.results)):
+            if Reads.of(fn.lets, k, fn.results):
                 gains.add("selections")
                 continue
             inside = (each for body in lambdas_in(let.op) for each in walk_lets(body))
