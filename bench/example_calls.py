@@ -1,12 +1,16 @@
-"""First calls of all jitted functions of the examples.
+"""First calls of all jitted functions of the examples, or calls after the first.
 
     python -m bench.example_calls [--before CHECKOUT] [--save]
+    python -m bench.example_calls --later --before CHECKOUT [--save]
 
 The tests of the examples run in one process, with LLVM's passes, without the verifier and without a
 cache on disk. A cell is the CPU time of all threads of a function's first call, the import of the
 compiler not counted.
 It includes the run, which is short on the inputs of tests. `--before` names another checkout, which
 is measured alternately with this one.
+
+With `--later`, a cell is the least time of calls after the first, by the clock, for each kind of
+arguments that the tests pass; the table has the programs of both checkouts, the worst ratio first.
 """
 
 from __future__ import annotations
@@ -20,6 +24,8 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +34,12 @@ from bench import machine
 ROOT = Path(__file__).resolve().parent.parent
 TO = "FIRST_CALLS"
 """The environment variable that names the file of results."""
+LATER = "LATER_CALLS"
+"""The environment variable that is "1" where calls after the first are timed."""
 ROUNDS = 2
+BUDGET, FEWEST, KINDS = 0.03, 3, 6
+"""Seconds for the later calls of one kind of arguments, the fewest of them, and for how many kinds
+of arguments a function is timed."""
 
 
 def pytest_configure(config: Any) -> None:
@@ -39,26 +50,67 @@ def pytest_configure(config: Any) -> None:
     jitted = type(fw.jit(lambda x: x))
     plain = jitted.__call__
     seconds: dict[str, float] = {}
+    later = os.environ.get(LATER) == "1"
+    kinds: Counter[str] = Counter()
 
     @functools.wraps(plain)
     def timed(self: Any, *args: Any, **kwargs: Any) -> Any:
         code = getattr(self.__wrapped__, "__code__", None)
         path = Path(code.co_filename) if code else Path()
         name = f"{path.name} `{self.__name__}`"
-        if "examples" not in path.parts or "tests" in path.parts or name in seconds:
+        if "examples" not in path.parts or "tests" in path.parts:
             return plain(self, *args, **kwargs)
+        if later:
+            name += f" {kinds_of([*args, *kwargs.values()])}{where()}"
+        if name in seconds or kinds[self.__name__] == KINDS:
+            return plain(self, *args, **kwargs)
+        kinds[self.__name__] += later
         seconds[name] = 0.0  # calls within are not counted twice
         start = time.process_time()
         result = plain(self, *args, **kwargs)
         seconds[name] = time.process_time() - start
+        if later:
+            seconds[name] = shortest(lambda: plain(self, *args, **kwargs))
         return result
 
     jitted.__call__ = timed
     config.add_cleanup(lambda: Path(os.environ[TO]).write_text(json.dumps(seconds)))
 
 
-def measured(checkout: Path) -> dict[str, float]:
-    """The seconds of each function's first call, in a process of a checkout."""
+def kinds_of(args: list[Any]) -> str:
+    """Shapes of arrays, lengths of other sequences, and numbers, as a name has them."""
+    parts = []
+    for arg in args:
+        if shape := getattr(arg, "shape", ()):
+            parts.append(f"{'x'.join(map(str, shape))} {getattr(arg, 'dtype', '')}".strip())
+        elif isinstance(arg, tuple | list):
+            parts.append(f"[{kinds_of(list(arg[:4]))}{' ..' * (len(arg) > 4)}]")
+        elif hasattr(arg, "__len__"):
+            parts.append(f"{type(arg).__name__} of {len(arg)}")
+        else:
+            parts.append(str(arg)[:20] if isinstance(arg, int | float) else type(arg).__name__)
+    return ", ".join(parts)
+
+
+def where() -> str:
+    """The device of the running test, where its name has one."""
+    test = os.environ.get("PYTEST_CURRENT_TEST", "")
+    return " on OpenCL" if "opencl" in test else ""
+
+
+def shortest(call: Callable[[], Any]) -> float:
+    """The least seconds of several calls, by the clock."""
+    taken: list[float] = []
+    end = time.perf_counter() + BUDGET
+    while len(taken) < FEWEST or time.perf_counter() < end:
+        start = time.perf_counter()
+        call()
+        taken.append(time.perf_counter() - start)
+    return min(taken)
+
+
+def measured(checkout: Path, *, later: bool) -> dict[str, float]:
+    """The seconds of each function's first call, or later ones, in a process of a checkout."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "seconds.json"
         plugin = Path(folder) / "example_calls.py"
@@ -69,7 +121,7 @@ def measured(checkout: Path) -> dict[str, float]:
              "-m", "not slow", "tests/examples", "--ignore=tests/examples/cluster"],
             cwd=checkout, check=False, stdout=subprocess.DEVNULL,
             env={**os.environ, TO: str(file), "PYTHONPATH": paths, "FLATWEAVE_VERIFY": "0",
-                 "FLATWEAVE_NO_CACHE": "1", "TEST_LLVM": "optimised"},
+                 "FLATWEAVE_NO_CACHE": "1", "TEST_LLVM": "optimised", LATER: str(int(later))},
         )  # fmt: skip
         found: dict[str, float] = json.loads(file.read_text(encoding="utf-8"))
         return found
@@ -105,19 +157,45 @@ def page(after: dict[str, float], before: dict[str, float] | None) -> str:
     return "\n".join(lines) + "\n"
 
 
+def later_page(after: dict[str, float], before: dict[str, float]) -> str:
+    """A table of the programs that both have, the worst ratio first."""
+    ratios = {name: before[name] / after[name] for name in after if before.get(name)}
+    names = sorted(ratios, key=lambda name: ratios[name])
+    lines = [
+        "# Calls of the examples after the first\n",
+        f"`python -m bench.example_calls --later --before CHECKOUT`; {machine.model()},"
+        f" {machine.register_bits()}-bit registers, {os.cpu_count()} cores. Microseconds, the least"
+        f" of {ROUNDS} runs of `tests/examples`. {len(names)} programs: geometric mean of before"
+        f" over after {statistics.geometric_mean(ratios.values()):.2f}.\n",
+        "| program | before | after | before / after |", "|---|---:|---:|---:|",
+    ]  # fmt: skip
+    for name in names:
+        old, new = 1e6 * before[name], 1e6 * after[name]
+        lines.append(f"| {name} | {old:.1f} | {new:.1f} | {ratios[name]:.2f} |")
+    return "\n".join(lines) + "\n"
+
+
 def main() -> None:
     """Measure, and print or keep the page."""
     parser = argparse.ArgumentParser(prog="python -m bench.example_calls", description=__doc__)
     parser.add_argument("--before", type=Path, help="another checkout, to compare with")
     parser.add_argument("--save", action="store_true", help="keep the page in bench/results")
+    parser.add_argument("--later", action="store_true", help="calls after the first")
     options = parser.parse_args()
+    if options.later and not options.before:
+        parser.error("--later compares: name another checkout with --before")
     checkouts = [ROOT, *([options.before] if options.before else [])]
-    rounds = [[measured(checkout) for checkout in checkouts] for _ in range(ROUNDS)]
+    rounds = [
+        [measured(checkout, later=options.later) for checkout in checkouts] for _ in range(ROUNDS)
+    ]
     after, *before = (least([one[k] for one in rounds]) for k in range(len(checkouts)))
-    text = page(after, before[0] if before else None)
+    if options.later:
+        text = later_page(after, before[0])
+    else:
+        text = page(after, before[0] if before else None)
     print(text)
     if options.save:
-        machine.keep(text, "example-calls")
+        machine.keep(text, "example-later-calls" if options.later else "example-calls")
 
 
 if __name__ == "__main__":
