@@ -10,7 +10,8 @@ It includes the run, which is short on the inputs of tests. `--before` names ano
 is measured alternately with this one.
 
 With `--later`, a cell is the least time of calls after the first, by the clock, for each kind of
-arguments that the tests pass; the table has the programs of both checkouts, the worst ratio first.
+arguments that the tests pass to the CPU; the table has the programs that both checkouts have, the
+worst ratio first.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ def pytest_configure(config: Any) -> None:
         if "examples" not in path.parts or "tests" in path.parts:
             return plain(self, *args, **kwargs)
         if later:
-            name += f" {kinds_of([*args, *kwargs.values()])}{where()}"
+            name += f" {kinds_of([*args, *kwargs.values()])}"
         if name in seconds or kinds[self.__name__] == KINDS:
             return plain(self, *args, **kwargs)
         kinds[self.__name__] += later
@@ -92,12 +93,6 @@ def kinds_of(args: list[Any]) -> str:
     return ", ".join(parts)
 
 
-def where() -> str:
-    """The device of the running test, where its name has one."""
-    test = os.environ.get("PYTEST_CURRENT_TEST", "")
-    return " on OpenCL" if "opencl" in test else ""
-
-
 def shortest(call: Callable[[], Any]) -> float:
     """The least seconds of several calls, by the clock."""
     taken: list[float] = []
@@ -116,12 +111,16 @@ def measured(checkout: Path, *, later: bool) -> dict[str, float]:
         plugin = Path(folder) / "example_calls.py"
         plugin.write_text(Path(__file__).read_text(encoding="utf-8"), encoding="utf-8")
         paths = f"{folder}{os.pathsep}{checkout}"
+        environment = os.environ | {
+            TO: str(file), "PYTHONPATH": paths, "TEST_LLVM": "optimised",
+            "FLATWEAVE_VERIFY": "0", "FLATWEAVE_NO_CACHE": "1",
+        }  # fmt: skip
+        if later:
+            environment |= {LATER: "1", "TEST_TARGETS": "cpu"}
         subprocess.run(
             [sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "example_calls",
              "-m", "not slow", "tests/examples", "--ignore=tests/examples/cluster"],
-            cwd=checkout, check=False, stdout=subprocess.DEVNULL,
-            env={**os.environ, TO: str(file), "PYTHONPATH": paths, "FLATWEAVE_VERIFY": "0",
-                 "FLATWEAVE_NO_CACHE": "1", "TEST_LLVM": "optimised", LATER: str(int(later))},
+            cwd=checkout, check=False, stdout=subprocess.DEVNULL, env=environment,
         )  # fmt: skip
         found: dict[str, float] = json.loads(file.read_text(encoding="utf-8"))
         return found
