@@ -93,7 +93,8 @@ class Laws(Interp):
 
         A triple is three neighbours; or three of four, of which one is what the operator makes of
         two. All values are in one table, each computed once: the elements, what the operator makes
-        of two, of three and of four.
+        of two, of three and of four. Where x or z leaves y as it is, almost any operator keeps the
+        law: such a triple counts only if each of the three is a fixed point.
         """
         pairs = np.flatnonzero(joined)
         begins = np.flatnonzero(joined[:-1] & joined[1:])
@@ -136,10 +137,13 @@ class Laws(Interp):
             return False
         twice = [*twice, *same] or combine((every, every))
         single = take(table, np.concatenate([every, both]) if same else every)
-        is_fixed = _same(take(table, np.concatenate(twice)), single)
-        if (says & ~is_fixed[triples[:3]].all(axis=0)).any():
+        is_fixed = _same(take(table, np.concatenate(twice)), single)[triples[:3]].all(axis=0)
+        largest = _largest([table])[triples[:5]].max(axis=0)
+        acts = _differ(take(table, triples[3]), y, largest)
+        acts &= _differ(take(table, triples[4]), y, largest)
+        if (says & acts & ~is_fixed).any():
             return True
-        first = np.flatnonzero(says)[: 2 * ENOUGH]
+        first = np.flatnonzero(says & is_fixed)[: 2 * ENOUGH]
         return len({tuple(v.tobytes() for v in take(x, k)) for k in first}) >= ENOUGH
 
     def _need_alike(self, env: Env, fn: Lambda, table: Values, triples: Value) -> None:

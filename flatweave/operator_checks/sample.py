@@ -120,13 +120,13 @@ def _positions(size: int | None) -> Iterator[Value]:
                 [first, np.arange(size // 2, size // 2 + MORE), np.arange(size - MORE, size)]
             )
         yield first
-    elif size > FEW:
+    else:
         yield np.arange(size)
     for count in (FEW, 3):
         if size is None or count < size:
             yield np.arange(count)
-    if size is not None:
-        yield np.arange(max(size - FEW, 0), size)
+    if size is not None and size > FEW:
+        yield np.arange(size - FEW, size)
 
 
 # The operators of a program, tried on a few elements of its arguments.

@@ -278,13 +278,20 @@ def test_an_identity_must_be_neutral():
 
 
 def test_a_check_counts_only_where_elements_say_something():
-    """Three that differ and are not all fixed points; else the next call checks again."""
+    """Three that differ and act on one another, not all fixed points; else the next call checks."""
     f = fw.jit(lambda v: fw.reduce(lambda a, b: a * a + b, 0.0, v))
 
     for silent in (np.zeros(9), np.ones(2), np.empty(0), np.full(5, np.nan), np.array([0.0, 1.0])):
         f(silent)
+    f(np.arange(3.0))  # 0 acts on nothing
     with pytest.raises(fw.OperatorError):
         f(XS)
+
+
+def test_all_of_a_few_elements_are_tried():
+    """The first three of these five keep the law."""
+    with pytest.raises(fw.OperatorError, match="with x = 1.0, y = 2.0 and z = 3.0"):
+        fw.reduce(lambda a, b: a / 2 + b, 0.0, np.arange(5.0))
 
 
 def test_later_calls_try_nothing():
