@@ -27,6 +27,11 @@ ORDERS = ("argmax", "argmin", "argsort", "changed", "n_unique", "rank")
 
 def strings_of(x: Any) -> Any:
     """An operand as Strings."""
+    if isinstance(x, fw.Array):
+        raise fw.DTypeError.here(
+            "numbers meet Strings.",
+            "Use fw.strings_of(numbers) for their text, or s.to_numbers(fw.f64) for numbers.",
+        )
     return x if isinstance(x, Strings) else Strings([x] if isinstance(x, str) else x)
 
 

@@ -122,6 +122,8 @@ def flags(function: Callable[..., Any], x: Any, *args: Any, **options: Any) -> A
 def segments(function: Callable[..., Any], data: Any, ids: Any, *args: Any, **options: Any) -> Any:
     """Segment reductions: of the elements that are present, in segments whose id is."""
     (values, valid), (ids, has_id) = parts(data), parts(ids)
+    if valid is None and has_id is None:
+        return NotImplemented
     for mask in (valid, has_id):
         ids = ids if mask is None else fw.where(mask, ids, -1)
     return function(values, ids, *args, **options)
@@ -130,7 +132,9 @@ def segments(function: Callable[..., Any], data: Any, ids: Any, *args: Any, **op
 def histogram(function: Callable[..., Any], n: Any, idx: Any, *args: Any, **options: Any) -> Any:
     """Missing indices are dropped."""
     values, valid = parts(idx)
-    return function(n, values if valid is None else fw.where(valid, values, -1), *args, **options)
+    if valid is None:
+        return NotImplemented
+    return function(n, fw.where(valid, values, -1), *args, **options)
 
 
 def dotted(function: Callable[..., Any], x: Any, y: Any) -> Any:

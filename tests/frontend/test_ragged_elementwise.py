@@ -150,3 +150,22 @@ def test_what_does_not_fit(target):
         pairs + 1
     with pytest.raises(fw.ArgumentError, match="no counterpart for a Ragged"):
         np.spacing(rows)
+
+
+@pytest.mark.parametrize(
+    "call", [
+        lambda: fw.abs(3, ragged(ROWS)),
+        lambda: fw.abs(ragged(ROWS), ragged(ROWS)),
+        lambda: fw.sum(ragged(ROWS), 1, None, False, 5),
+        lambda: fw.argwhere(3, fw.Nullable([1, None])),
+    ],
+)  # fmt: skip
+def test_too_many_arguments_are_refused(call):
+    """No argument is dropped, and a parameter by name alone takes none by position."""
+    with pytest.raises(fw.ArgumentError, match=r"does not take these arguments(?s:.*)Call it as"):
+        call()
+
+
+def test_a_static_argument_may_be_rows():
+    """`astype` takes the dtype of a Ragged."""
+    assert fw.astype(fw.ragged([[1, 2], []]), ragged(ROWS)).tolist() == [[1.0, 2.0], []]

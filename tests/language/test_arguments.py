@@ -273,6 +273,14 @@ def test_what_holds_no_array_is_refused(call, nothing):
         call(nothing)
 
 
+@pytest.mark.parametrize("function", [fw.sqrt, fw.sum, fw.argwhere, fw.atleast_1d])
+def test_a_list_with_none_in_it_is_told(function):
+    """Whatever else is in the list."""
+    for values in ([None, 1.0], [1.0, None]):
+        with pytest.raises(fw.ArgumentError, match=r"list with None in it(?s:.*)fw.Nullable"):
+            function(values)
+
+
 def test_extents_that_are_found(target):
     """-1 in a shape, on NumPy's arrays as on ours, in a separate call as in a compiled one."""
     x = np.arange(6)

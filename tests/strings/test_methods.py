@@ -127,3 +127,24 @@ def test_bad_arguments_are_refused():
         strings.slice("a")
     with pytest.raises(fw.ShapeError, match="1 strings are compared with 2"):
         strings == fw.Strings(["a", "b"])  # noqa: B015
+
+
+@pytest.mark.parametrize("name", ["sqrt", "sum", "median", "is_none", "zeros_like"])
+def test_functions_of_numbers_say_what_strings_have(name):
+    """At once and in jit, where no text is known yet."""
+    function = getattr(fw, name)
+
+    for call in (function, fw.jit(function)):
+        with pytest.raises(fw.ArgumentError, match=r"is a Strings, where(?s:.*)s.to_numbers"):
+            call(fw.Strings(["a", "b"]))
+
+
+def test_numbers_are_no_text():
+    """Whichever operand they are."""
+    strings = fw.Strings(["a", "b"])
+
+    for call in (
+        lambda: strings == 3, lambda: fw.isin(3, strings), lambda: fw.where(strings, 1, 2),
+    ):  # fmt: skip
+        with pytest.raises(fw.DTypeError, match=r"numbers meet Strings(?s:.*)fw.strings_of"):
+            call()

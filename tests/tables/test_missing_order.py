@@ -54,6 +54,10 @@ def test_functions_without_a_meaning_say_so():
     """Instead of a result that has forgotten what is missing."""
     with pytest.raises(fw.Unsupported, match="no meaning for missing values"):
         fw.rolling(N, 2)
+    with pytest.raises(fw.Unsupported, match="no meaning for missing values"):
+        fw.segment_sum([1.0, 2.0], [0, 0], N)
+    with pytest.raises(fw.OperatorError, match="neutral element like its elements"):
+        fw.histogram(4, [0, 1, 2, 3], N)
 
 
 def test_records_and_nested_lists():

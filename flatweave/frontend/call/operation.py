@@ -23,7 +23,7 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
@@ -98,14 +98,15 @@ def operation(
         named = [p.name for p in parameters if p.kind in kinds]
         several = {"arrays", *lists.split()}.intersection(named)
         if axial:
-            body = _along_rows_too(body, lambda: call)
+            body = _along_rows_too(body, lambda: call, named)
         body = _on_complex_too(body, int(bool(several)) if composed else None)
         body = _on_short_too(body, any_dtype)
         if elementwise:
-            body = _on_rows_too(body, frozenset(static.split()))
+            body = _on_rows_too(body, frozenset(static.split()), named)
         if parts:
-            body = _on_parts_too(body, parts.split())
-        body = _overridable(body, lambda: call, OF_MISSING if reduction or axial else frozenset())
+            body = _on_parts_too(body, parts.split(), named)
+        options = OF_MISSING if reduction or axial else frozenset()
+        body = _overridable(body, lambda: call, options, sys.maxsize if rest else len(named))
         telling = {*TELLING, *static.split()}
         convert: dict[str, Callable[[Any], Any]] = {
             **dict.fromkeys(["shape", *numbers.split()], python_numbers),
@@ -120,7 +121,7 @@ def operation(
             body,
             tuple(named),
             rest[0] if rest else "",
-            frozenset(static.split()) | (OF_MISSING if reduction or axial else frozenset()),
+            frozenset(static.split()) | options,
             host,
             next((at for at, name in enumerate([*named, *rest]) if name in telling), sys.maxsize),
             elementwise,
@@ -247,15 +248,25 @@ def _must_take(known: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) 
         ) from None
 
 
+def _by_name(
+    names: Sequence[str], args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The arguments of a call by the names of their parameters; TypeError for too many."""
+    if len(args) > len(names):
+        raise TypeError("too many positional arguments")
+    return {**dict(zip(names, args, strict=False)), **kwargs}
+
+
 def _overridable(
-    body: Callable[P, R], function: Callable[[], Callable[..., Any]], ignored: frozenset[str]
-) -> Callable[P, R]:
+    body: Callable[P, R], function: Callable[[], Callable[..., Any]], ignored: frozenset[str],
+    most: int,
+) -> Callable[P, R]:  # fmt: skip
     """The function, unless the class of an argument says what it does; `ignored` are options that
-    only such classes know."""
+    only such classes know, and at most `most` arguments are given by position."""
 
     @functools.wraps(body)
     def work(*args: P.args, **kwargs: P.kwargs) -> R:
-        if CLASSES:
+        if CLASSES and len(args) <= most:
             found = overridden(function(), args, kwargs)
             if found is not NotImplemented:
                 return found
@@ -295,9 +306,10 @@ def _on_short_too(body: Callable[P, R], any_dtype: bool) -> Callable[P, R]:
     return work
 
 
-def _on_rows_too(body: Callable[P, R], static: frozenset[str]) -> Callable[P, R]:
+def _on_rows_too(
+    body: Callable[P, R], static: frozenset[str], names: Sequence[str]
+) -> Callable[P, R]:
     """The function, extended to Ragged arguments, for which it gives a Ragged."""
-    names = tuple(inspect.signature(body).parameters)
 
     def on_rows(fn: Callable[..., R], operands: dict[str, Any]) -> R:
         return METHODS["on_rows"](body.__name__, fn, operands)
@@ -306,23 +318,24 @@ def _on_rows_too(body: Callable[P, R], static: frozenset[str]) -> Callable[P, R]
     def work(*args: P.args, **kwargs: P.kwargs) -> R:
         if not any(is_irregular(value) for value in (*args, *kwargs.values())):
             return body(*args, **kwargs)
-        operands = {**dict(zip(names, args, strict=False)), **kwargs}
+        operands = _by_name(names, args, kwargs)
         fixed = {name: value for name, value in operands.items() if name in static}
         rest = {name: value for name, value in operands.items() if name not in static}
-        return on_rows(functools.partial(work, **fixed), rest)  # type: ignore[arg-type]
+        if not any(map(is_irregular, rest.values())):
+            return body(*args, **kwargs)
+        return on_rows(functools.partial(work, **fixed), rest)
 
     return work
 
 
 def _along_rows_too(
-    body: Callable[P, R], function: Callable[[], Callable[..., Any]]
+    body: Callable[P, R], function: Callable[[], Callable[..., Any]], names: Sequence[str]
 ) -> Callable[P, R]:
     """The function along an axis, extended to Ragged arguments, which come first."""
-    names = tuple(inspect.signature(body).parameters)
 
     @functools.wraps(body)
     def work(*args: P.args, **kwargs: P.kwargs) -> R:
-        given = {**dict(zip(names, args, strict=False)), **kwargs}
+        given = _by_name(names, args, kwargs)
         if not is_irregular(given.get(names[0])):
             return body(*args, **kwargs)
         rows, axis = given.pop(names[0]), given.pop("axis", None)
@@ -332,13 +345,14 @@ def _along_rows_too(
     return work
 
 
-def _on_parts_too(body: Callable[P, R], names: list[str]) -> Callable[P, R]:
+def _on_parts_too(
+    body: Callable[P, R], names: Sequence[str], positional: Sequence[str]
+) -> Callable[P, R]:
     """The function, extended to structures in these parameters, for which it gives the like."""
-    positional = tuple(inspect.signature(body).parameters)
 
     @functools.wraps(body)
     def work(*args: P.args, **kwargs: P.kwargs) -> R:
-        given = {**dict(zip(positional, args, strict=False)), **kwargs}
+        given = _by_name(positional, args, kwargs)
         alike = [name for name in names if name in given]
         if not any(is_structure(given[name]) for name in alike):
             return body(*args, **kwargs)

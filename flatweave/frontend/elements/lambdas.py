@@ -357,9 +357,10 @@ def _unlike(
 def single(value: Any, who: str) -> Tracer:
     """The value as one array; ArgumentError for tuples and other structures."""
     leaves, tree = flatten(value, is_number_list)
-    if tree == LEAF or value == [] or are_numbers(value):
+    if tree == LEAF or (isinstance(value, list) and not value) or are_numbers(value):
         return as_tracer(value, f"xs of {who}")
-    if tree == NONE or isinstance(value, Times):
+    is_told = isinstance(value, Times) or hasattr(type(value), "instead_of_array")
+    if tree == NONE or is_told or (isinstance(value, list) and any(x is None for x in value)):
         raise no_array(value, f"xs of {who}")
     raise ArgumentError.here(
         f"{who} needs one array, got {tree_text(tree, leaves)}.",

@@ -20,7 +20,7 @@ from typing import Any, Literal, overload
 import numpy as np
 
 from flatweave.base.dtypes import bf16, native, short_float
-from flatweave.base.errors import ArgumentError, ShapeError, UserError
+from flatweave.base.errors import ArgumentError, NotTraceableError, ShapeError, UserError
 from flatweave.base.pretty import counted
 from flatweave.frontend.values import exchange
 from flatweave.frontend.values.array import METHODS, Array, HostArray, Tracer, host_array, kind_of
@@ -42,6 +42,7 @@ from flatweave.runtime.cpu import shared
 from flatweave.scalar.ops import evaluate
 
 NUMBER = (bool, int, float, complex, np.generic)
+NO_ARRAY = (Tracer, Node, bool, int, float, complex, str)
 
 
 def values_of(value: Any, name: str = "") -> Values | None:
@@ -77,7 +78,7 @@ def contents(value: Any, name: str = "") -> tuple[Values, Values | None] | None:
         return value.to_numpy(), None
     if isinstance(value, np.generic):
         return checked(np.asarray(value), name), None
-    if isinstance(value, Tracer | Node | bool | int | float | complex | str):
+    if isinstance(value, NO_ARRAY) or hasattr(type(value), "instead_of_array"):
         return None
     if isinstance(value, range):
         return _counted(value, name), None
@@ -148,6 +149,9 @@ def no_array(value: Any, name: str = "", otherwise: str = "") -> ArgumentError:
     elif isinstance(value, Node):
         what = f"{kind_of(value)}, where one array is needed"
         remedy = "Go through its rows with fw.map, or work on rows.values and rows.offsets."
+    elif isinstance(value, tuple | list) and any(x is None for x in value):
+        what = f"{kind_of(value)} with None in it, where numbers are needed"
+        remedy = "fw.Nullable(xs) keeps missing elements; among floats fw.nan stands for them."
     elif isinstance(value, tuple | list | Mapping):
         what = f"{kind_of(value)}, where one array is needed"
         remedy = "Pass its arrays one by one; np.array(xs) makes one array of a list of numbers."
@@ -267,9 +271,7 @@ def asarray(
         return host_array(np.array(found, dtype=wanted, copy=True, order="C"))
 
 
-def array(
-    value: Any, dtype: Any = None, order: Any = None, *, copy: bool | None = True
-) -> Array:
+def array(value: Any, dtype: Any = None, order: Any = None, *, copy: bool | None = True) -> Array:
     """A copy of a NumPy array, list, scalar, buffer or DLPack object, as an array of ours.
 
     `asarray` shares memory where it can.
@@ -305,8 +307,6 @@ def _brain_floats(values: Values) -> Values:
 
 def _is_shareable(value: Any) -> bool:
     """Whether the memory of a value is that of the array that it gives."""
-    if isinstance(value, np.ndarray):
-        return is_plain(value)
     if isinstance(value, range | np.generic):
         return False
     if hasattr(value, "__array__"):
@@ -353,8 +353,8 @@ def python_values(value: Any, dtype: Any, name: str) -> Values:
         raise ScalarOverflowError.here(
             f"{name} does not fit {dtype or 'an i64'}: {failure}.", "Take a wider dtype."
         ) from None  # fmt: skip
-    except UserError:
-        raise
+    except UserError as failure:
+        raise no_array(value, name) if isinstance(failure, NotTraceableError) else failure from None
     except (ValueError, TypeError) as failure:
         if isinstance(failure, TypeError) and dtype is not None and _is_complex(value):
             raise not_real(name, any_dtype_of(dtype)) from None
