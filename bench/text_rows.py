@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import flatweave as fw
-from bench.table_rows import Row, arrays, installed, pl, reads
+from bench.table_rows import Row, arrays, installed, pl, reads, sorted_columns
 
 SIZE = 100_000_000
 
@@ -82,3 +82,68 @@ def text(scale: float) -> Iterator[Row]:
         yield Row(f"sums by {count:,} strings", lambda k=keys, x=x: grouped(k, x), installed(
             polars=(pl, lambda k=theirs, x=x: by_polars(k, x))
         ), {"polars": 0.8}, reads(ours=totals, polars=totals))  # fmt: skip
+        some = fw.Nullable(keys, rng.random(n) < 0.95)
+        nulls = pl and pl.Series(some)
+        yield Row(f"sums by {count:,} strings and none", lambda k=some, x=x: grouped(k, x),
+                  installed(polars=(pl, lambda k=nulls, x=x: by_polars(k, x))),
+                  {"polars": 0.8}, reads(ours=known_totals, polars=known_totals))  # fmt: skip
+    yield from joins(size // 50, rng)
+
+
+def known_totals(found: Any) -> list[Any]:
+    """Keys as bytes and their sums, without the missing key, whose sum is last."""
+    keys, sums = found if isinstance(found, tuple) else (found["k"], found["x"])
+    keys, sums = fw.Nullable(keys), np.asarray(sums)
+    valid = np.asarray(keys.valid)
+    known = totals((keys.values[valid], sums[valid]))
+    return [*known, sums[~valid]]
+
+
+def pairs(found: Any) -> list[Any]:
+    """The indices of both sides of a join, in their order."""
+    if not isinstance(found, tuple):
+        return sorted_columns("i", "j")(found)
+    return [np.asarray(part) for part in found]
+
+
+def joined(left: Any, right: Any) -> Any:
+    """The pairs of an inner join."""
+    join = fw.join(left, right)
+    return join.left, join.right
+
+
+def joins(n: int, rng: np.random.Generator) -> Iterator[Row]:
+    """Inner joins of n keys with a tenth as many, of which nine in ten occur."""
+    m = n // 10
+    names = fw.strings_of(np.arange(m) * 7919 % 1_000_003)
+    numbers = rng.integers(0, m + m // 10, n)
+    strings = fw.concat([names, fw.strings_of(np.arange(2_000_000, 2_000_000 + m))])
+    there = rng.random(n) < 0.95, rng.random(m) < 0.95
+    sparse = np.arange(m) * 7919 * 10**9 + 3
+    whole = sparse[numbers % m]
+    for kind, left, right in (
+        ("strings", strings[numbers], names),
+        ("strings and none", fw.Nullable(strings[numbers], there[0]),
+         fw.Nullable(names, there[1])),
+        ("integers and none", fw.Nullable(whole, there[0]), fw.Nullable(sparse, there[1])),
+    ):  # fmt: skip
+        frames = pl and [
+            pl.DataFrame({"k": pl.Series(key), name: np.arange(len(key))})
+            for key, name in ((left, "i"), (right, "j"))
+        ]
+        yield Row(f"inner join, {kind}", lambda a=left, b=right: joined(a, b), installed(
+            polars=(pl, lambda f=frames: f[0].join(f[1], on="k"))
+        ), {"polars": 0.8}, reads(ours=pairs, polars=pairs))  # fmt: skip
+    x = rng.random(n)
+    for count in (1_000, 100_000):
+        keys = fw.Nullable(rng.integers(0, count, n) * 7919 * 10**9, there[0])
+        theirs = pl and pl.Series(keys)
+        yield Row(f"sums by {count:,} integers and none", lambda k=keys: grouped(k, x), installed(
+            polars=(pl, lambda k=theirs: by_polars(k, x))
+        ), {"polars": 0.8}, reads(ours=sums_in_order, polars=sums_in_order))  # fmt: skip
+
+
+def sums_in_order(found: Any) -> list[Any]:
+    """The sums of the keys, ascending."""
+    sums = found[1] if isinstance(found, tuple) else found["x"]
+    return [np.sort(np.asarray(sums))]

@@ -136,21 +136,20 @@ def distinct(x: Any, equal_nan: bool = False) -> UniqueAll:
     number is NaN where either part is."""
     array = fw.asarray(x)
     flat = array if array.ndim == 1 else fw.reshape(array, -1)
-    n = flat.shape[0]
-    groups = fw.group_by(_order_of(flat) if is_complex(flat) else flat)
-    order, begins, inverse = groups.order, groups.offsets[:-1], groups.index
-    values = None if is_complex(flat) else groups.keys
-    if is_complex(flat) or (not equal_nan and fw.isdtype(flat.dtype, "real floating")):
-        is_nan = fw.isnan(flat)[order]  # after the others
-        is_first = fw.iota(n) == fw.sum(~is_nan) if equal_nan else is_nan
-        starts = fw.scatter(fw.full(n, False), begins, fw.full(begins.shape, True))
-        first = fw.where(is_nan, is_first, starts)
-        begins = fw.iota(n)[first]
-        inverse = fw.scatter(fw.full(n, 0), order, fw.cumsum(first) - 1)
-        values = None
-    ends = fw.concat([begins[1:], fw.full(1, n)])
-    values = flat[order[begins]] if values is None else values
-    return UniqueAll(values, order[begins], fw.reshape(inverse, array.shape), ends - begins)
+    is_pair = is_complex(flat)
+    groups = fw.group_by(_order_of(flat) if is_pair else flat)
+    index, sizes = groups.index, groups.sizes
+    first = fw.segment_min(fw.iota(flat.shape[0]), index, sizes.shape[0])
+    values = flat[first] if is_pair else groups.keys
+    if is_pair or (not equal_nan and fw.isdtype(flat.dtype, "real floating")):
+        known = fw.sum(~fw.isnan(values))  # NaN is after the others
+        lost = fw.flatnonzero(fw.isnan(flat))
+        lost = lost[fw.argsort(index[lost])] if is_pair else lost
+        index = fw.scatter(index, lost, known + (0 if equal_nan else fw.iota(lost.shape[0])))
+        lost = lost[:1] if equal_nan else lost
+        first, values = fw.concat([first[:known], lost]), fw.concat([values[:known], flat[lost]])
+        sizes = fw.histogram(first.shape[0], index)
+    return UniqueAll(values, first, fw.reshape(index, array.shape), sizes)
 
 
 def _order_of(z: fw.Array) -> tuple[fw.Array, fw.Array, fw.Array]:

@@ -16,12 +16,12 @@ import numpy as np
 
 import flatweave as fw
 from flatweave.tables.counts import n_unique
-from flatweave.tables.keys import column, columns, one_length, restored
+from flatweave.tables.keys import coded, column, columns, decoded, one_length, restored
 from flatweave.tables.nullable import Nullable, is_kept, is_text, with_offsets
-from flatweave.tables.numbering import numbered
+from flatweave.tables.numbering import firsts, numbered, offsets_of
 from flatweave.tables.selection import worst
 
-TRUSTED = ("index", "order", "offsets")
+TRUSTED = ("index", "offsets", "sorted")
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -29,11 +29,11 @@ class Groups:
     """What `fw.group_by` gives: groups of elements with equal keys.
 
     `keys` has the key of each group, a tuple for several key columns; `index` the group of each
-    element, `order` the elements group by group, `offsets` where each group begins in it, and
-    `data` the values as they were given.
+    element, `offsets` where each group begins in the elements group by group, and `data` the values
+    as they were given.
 
-    Types: `keys: k[g], index: i64[n], order: i64[n], offsets: i64[g + 1]` of n elements in g
-    groups. Source: `pandas.core.groupby.GroupBy`.
+    Types: `keys: k[g], index: i64[n], offsets: i64[g + 1]` of n elements in g groups. Source:
+    `pandas.core.groupby.GroupBy`.
 
         >>> groups = fw.group_by([1, 2, 1], [10, 20, 30])
         >>> groups.keys.tolist(), groups.rows.tolist()
@@ -42,10 +42,10 @@ class Groups:
 
     keys: Any
     index: Any
-    order: Any
     offsets: Any
     data: tuple[Any, ...]
     partial: Any = None  # set where elements may be in no group
+    sorted: Any = None  # the elements group by group, where nothing else is in groups
 
     def __getattribute__(self, name: str) -> Any:
         found = object.__getattribute__(self, name)
@@ -62,9 +62,15 @@ class Groups:
         return rows[0] if len(rows) == 1 else rows
 
     @property
+    def order(self) -> Any:
+        """The elements group by group, in their order: i64[n]. Computed when it is asked for."""
+        found = self.sorted
+        return _order(self.index, self.offsets, self.partial) if found is None else found
+
+    @property
     def sizes(self) -> Any:
         """How many elements each group has: i64[g]."""
-        return with_offsets(self.order, self.offsets).lengths
+        return self.offsets[1:] - self.offsets[:-1]
 
     def _unnamed(self) -> Groups:
         """The same without keys, which may be text."""
@@ -154,40 +160,56 @@ def _value(value: Any) -> Any:
 
 @fw.operation(static="sort dropna", any_dtype=True)
 def _grouped(keys: Any, values: Any, sort: bool, dropna: bool) -> Groups:
-    index, order, offsets, found = numbered(keys, dropna, "group_by")
+    coded_keys, texts = zip(*map(coded, keys), strict=True)
+    index, order, offsets, found = numbered(coded_keys, dropna, "group_by")
     leaves = [part for value in values for part in _arrays(value)]
     one_length([index, *leaves], "group_by")
     parts = list(found)
     if not sort:
-        first = fw.argsort(order[offsets[:-1]])
-        count = first.shape[0]
+        count = offsets.shape[0] - 1
+        first = fw.argsort(firsts(index, count))
         place = fw.scatter(fw.full(count, 0), first, fw.iota(count))
-        moved = with_offsets(order, offsets)[first]
-        order, offsets = moved.values, moved.offsets
+        offsets = offsets_of((offsets[1:] - offsets[:-1])[first])
         parts = [part[first] for part in parts]
         index = fw.gather(place, index, default=-1)
     kept = tuple(value if is_kept(value) else fw.asarray(value) for value in values)
-    found = tuple(restored(key, parts) for key in keys)
-    return Groups(found, index, order, offsets, kept, True if dropna else None)
+    found = tuple(
+        decoded(restored(key, parts), text) for key, text in zip(coded_keys, texts, strict=True)
+    )
+    partial = True if dropna else None
+    return Groups(found, index, offsets, kept, partial, None if values or not sort else order)
+
+
+@fw.operation()
+def _order(index: Any, offsets: Any, partial: Any) -> Any:
+    """A stable sort of the elements by their groups; those in no group are left out."""
+    order = fw.argsort(_sorted_by(index, offsets, partial))
+    return order if partial is None else order[: offsets[-1]]
+
+
+def _sorted_by(index: Any, offsets: Any, partial: Any) -> Any:
+    """The group of each element; what is in none comes last."""
+    return index if partial is None else fw.where(index < 0, offsets.shape[0], index)
 
 
 @fw.operation()
 def _in_rows(groups: Groups) -> Any:
     """The values of each group: a stable sort by groups moves arrays of single elements, which is
     faster than to read them in order."""
-    index, order, offsets = groups.index, groups.order, groups.offsets
-    group = index if groups.partial is None else fw.where(index < 0, offsets.shape[0], index)
+    index, offsets, partial = groups.index, groups.offsets, groups.partial
+    group = _sorted_by(index, offsets, partial)
     flat = [part for value in groups.data if _is_flat(value) for part in _arrays(value)]
     moved = iter(fw.sort_by_key(group, tuple(flat))[1] if flat else ())
-    total = order.shape[0]
 
     def in_order(value: Any) -> Any:
         if isinstance(value, Nullable):
             return Nullable(in_order(value.values), in_order(value.valid))
-        return next(moved)[:total]
+        return next(moved) if partial is None else next(moved)[: offsets[-1]]
 
     return tuple(
-        with_offsets(in_order(value) if _is_flat(value) else fw.gather(value, order), offsets)
+        with_offsets(
+            in_order(value) if _is_flat(value) else fw.gather(value, groups.order), offsets
+        )
         for value in groups.data
     )
 

@@ -17,6 +17,7 @@ import numpy as np
 import flatweave as fw
 from flatweave.tables.keys import (
     both_sides,
+    coded,
     columns,
     encoded,
     first_not,
@@ -24,7 +25,8 @@ from flatweave.tables.keys import (
     one_length,
     ticks,
 )
-from flatweave.tables.numbering import some_numbers
+from flatweave.tables.nullable import has_text
+from flatweave.tables.numbering import offsets_of, some_numbers
 from flatweave.tables.verbs import made
 
 HOW = ("inner", "left", "right", "full", "outer", "semi", "anti")
@@ -100,7 +102,7 @@ def together(left: tuple[Any, ...], right: tuple[Any, ...], who: str) -> tuple[A
     """The number of the key of each left element, and of each right one; how many numbers there
     may be."""
     n = _length(left, who)
-    both = tuple(fw.concat([a, b]) for a, b in zip(left, right, strict=True))
+    both = tuple(coded(fw.concat([a, b]))[0] for a, b in zip(left, right, strict=True))
     index, count = some_numbers(both, who)
     return index[:n], index[n:], count
 
@@ -108,7 +110,7 @@ def together(left: tuple[Any, ...], right: tuple[Any, ...], who: str) -> tuple[A
 def by_number(index: Any, count: Any) -> tuple[Any, Any]:
     """Elements in the order of their numbers, and where each number begins in it."""
     sizes = fw.histogram(count, index)
-    return fw.argsort(index), fw.concat([fw.full(1, 0), fw.cumsum(sizes)])
+    return fw.argsort(index), offsets_of(sizes)
 
 
 def _length(keys: tuple[Any, ...], who: str) -> Any:
@@ -204,7 +206,7 @@ def join_asof(
             "join_asof has one key column that ascends on each side, and got a tuple.",
             "Give the keys that must be equal as by=(left, right).",
         )
-    if encoded(left) or encoded(right):
+    if any(encoded(key) or has_text(key) for key in (left, right)):
         raise fw.DTypeError.here(
             "join_asof got text or dictionary-encoded keys, which are not near each other.",
             "Give numbers or times; text may be in by=(left, right).",

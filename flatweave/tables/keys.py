@@ -62,11 +62,13 @@ def column(key: Any) -> tuple[Any, Restore]:
         return _coded(key.codes, key.categories)
     if isinstance(key, fw.Array) or hasattr(key, "ticks"):
         return key, _same
-    if isinstance(key, Nullable) and not is_text(key.values):
+    if isinstance(key, Nullable) or is_text(key):
         return key, _same
     dictionary = _dictionary(key)
     if dictionary is not None:
         return _coded(*dictionary)
+    if has_text(key):
+        return fw.Strings(key), _same
     if str(getattr(key, "dtype", getattr(key, "type", ""))).lower().startswith(TIMES):
         found = Nullable(key)
         return (found if not bool(fw.all(found.valid)) else found.values), _same
@@ -103,17 +105,17 @@ def both_sides(left: Any, right: Any, who: str) -> tuple[tuple[Any, ...], tuple[
 def _together(left: Any, right: Any, who: str) -> tuple[Any, Any]:
     """A key column of each table."""
     first, second = encoded(left), encoded(right)
-    if first is not None and second is not None and is_text(first[1]) and is_text(second[1]):
-        return _one_text(first, second)
     if first is None and second is None:
         found = column(left)[0], column(right)[0]
         dtypes = [str(x.dtype) for x in found]
-        if dtypes[0] != dtypes[1] and any(dtype.startswith(TIMES) for dtype in dtypes):
+        if dtypes[0] != dtypes[1] and any(dtype.startswith(("str", *TIMES)) for dtype in dtypes):
             raise fw.DTypeError.here(
                 f"{who} got keys of {dtypes[0]} on the left and of {dtypes[1]} on the right.",
-                "Bring them to one unit first: xs.astype('datetime64[s]').",
-            )
+                "Read the numbers of text first: s.to_numbers()." if "str" in dtypes
+                else "Bring them to one unit first: xs.astype('datetime64[s]').",
+            )  # fmt: skip
         return found
+    first, second = first or _of_text(left), second or _of_text(right)
     if first is None or second is None:
         raise fw.DTypeError.here(
             f"{who} got a dictionary-encoded key column on one side alone.",
@@ -127,24 +129,11 @@ def _together(left: Any, right: Any, who: str) -> tuple[Any, Any]:
     return first[0], slot[np.asarray(codes)]
 
 
-def _one_text(first: tuple[Any, Any], second: tuple[Any, Any]) -> tuple[Any, Any]:
-    """The codes of two columns of text by the texts of both."""
-    codes = fw.unique_inverse(fw.concat([first[1], second[1]]))[1]
-    count = first[1].shape[0]
-
-    def renamed(codes: Any, numbers: Any) -> Any:
-        if isinstance(codes, Nullable):
-            return Nullable(renamed(codes.values, numbers), codes.valid)
-        return numbers[codes]
-
-    return renamed(first[0], codes[:count]), renamed(second[0], codes[count:])
-
-
 def encoded(key: Any) -> tuple[Any, Any] | None:
     """The codes and the categories of a dictionary-encoded column."""
     if isinstance(key, Categories):
         return key.codes, key.categories
-    if isinstance(key, fw.Array) or (isinstance(key, Nullable) and not is_text(key.values)):
+    if isinstance(key, fw.Array | Nullable) or is_text(key):
         return None
     return _dictionary(key)
 
@@ -154,15 +143,7 @@ def _same(keys: Any) -> Any:
 
 
 def _coded(codes: Any, categories: Any) -> tuple[Any, Restore]:
-    if not is_text(categories):
-        return codes, lambda found: Categories(found, categories)
-
-    def texts(found: Any) -> Any:
-        if isinstance(found, Nullable):
-            return Nullable(categories[found.values], found.valid)
-        return categories[found]
-
-    return codes, texts
+    return codes, lambda found: Categories(found, categories)
 
 
 def _dictionary(key: Any) -> tuple[Any, Any] | None:
@@ -172,8 +153,6 @@ def _dictionary(key: Any) -> tuple[Any, Any] | None:
         return _known(np.asarray(accessor.codes)), accessor.categories
     if hasattr(key, "codes") and hasattr(key, "categories"):  # pandas.Categorical
         return _known(np.asarray(key.codes)), key.categories
-    if is_text(key.values if isinstance(key, Nullable) else key):
-        return _of_text(key)
     if hasattr(key, "combine_chunks") and hasattr(key.type, "index_type"):
         key = key.combine_chunks()
         key = key.chunk(0) if hasattr(key, "num_chunks") else key
@@ -182,19 +161,32 @@ def _dictionary(key: Any) -> tuple[Any, Any] | None:
         found = _known(np.where(np.asarray(missing), -1, np.asarray(codes)))
         return found, key.dictionary.to_pylist()
     kind = str(getattr(key, "dtype", "")).partition("(")[0]
-    return _of_polars(key, kind) if kind in ("Enum", "Categorical") else _of_text(key)
+    return _of_polars(key, kind) if kind in ("Enum", "Categorical") else None
 
 
 def _of_text(key: Any) -> tuple[Any, Any] | None:
     """The codes and the texts of a column of text, texts in their order; None for another one."""
-    if not has_text(key):
-        return None
-    found = fw.Strings(key)
-    if isinstance(found, Nullable):
-        texts, codes = fw.unique_inverse(found.values)
-        return Nullable(codes, found.valid), texts
-    texts, codes = fw.unique_inverse(found)
+    return coded(fw.Strings(key)) if has_text(key) else None
+
+
+def coded(key: Any) -> tuple[Any, Any]:
+    """Strings as numbers in their order, and the text of each; None for columns of numbers."""
+    if isinstance(key, Nullable):
+        codes, texts = coded(key.values)
+        return (key, None) if texts is None else (Nullable(codes, key.valid), texts)
+    if not is_text(key):
+        return key, None
+    texts, codes = fw.unique_inverse(key)
     return codes, texts
+
+
+def decoded(codes: Any, texts: Any) -> Any:
+    """Strings again."""
+    if texts is None:
+        return codes
+    if isinstance(codes, Nullable):
+        return Nullable(texts[codes.values], codes.valid)
+    return texts[codes]
 
 
 def _of_polars(key: Any, kind: str) -> tuple[Any, Any]:

@@ -14,6 +14,7 @@ import flatweave as fw
 from flatweave.tables.groups import group_by
 from flatweave.tables.missing import condition, joined, of_known, parts, together
 from flatweave.tables.nullable import RULES, Nullable
+from flatweave.tables.numbering import firsts
 
 NEUTRAL = {"cumsum": 0, "cumprod": 1, "cumulative_sum": 0, "cumulative_prod": 1}
 
@@ -27,7 +28,6 @@ def sets(function: Callable[..., Any], x: Any, *args: Any, **options: Any) -> An
     if not _one_axis(x):
         return NotImplemented
     groups = group_by(x)
-    firsts = groups.order[groups.offsets[:-1]]
     name = function.__name__
     if name != "unique":
         found = function(groups.index)  # its numbers are the groups', all of which occur
@@ -36,7 +36,8 @@ def sets(function: Callable[..., Any], x: Any, *args: Any, **options: Any) -> An
     wanted = [*args, *[False] * (3 - len(args))]
     names = ("return_index", "return_inverse", "return_counts")
     wanted = [options.get(each, flag) for each, flag in zip(names, wanted, strict=True)]
-    extra = zip((firsts, groups.index, groups.sizes), wanted, strict=True)
+    found = firsts(groups.index, groups.sizes.shape[0]), groups.index, groups.sizes
+    extra = zip(found, wanted, strict=True)
     rest = [part for part, is_wanted in extra if is_wanted]
     return (groups.keys, *rest) if rest else groups.keys
 

@@ -139,8 +139,18 @@ def _by_table(parts: list[Any], table: Table) -> Any:
 
 def _in_order(index: Any, count: Any) -> tuple[Any, Any]:
     """Elements number by number, and where each number begins."""
-    offsets = fw.concat([fw.full(1, 0), fw.cumsum(fw.histogram(count, index))])
-    return fw.argsort(index), offsets
+    return fw.argsort(index), offsets_of(fw.histogram(count, index))
+
+
+def offsets_of(sizes: Any) -> Any:
+    """Where rows of these sizes begin, and where the last one ends."""
+    return fw.concat([fw.full(1, 0), fw.cumsum(sizes)])
+
+
+def firsts(index: Any, count: Any) -> Any:
+    """The first element of each number."""
+    n = index.shape[0]
+    return fw.reduce_by_index(fw.full(count, n), fw.minimum, n, index, fw.iota(n))
 
 
 SAMPLED, SLOTS = 16, 8

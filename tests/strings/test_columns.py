@@ -63,8 +63,14 @@ def test_strings_are_keys_of_joins():
 
     assert found.left.tolist() == [0, 0, 1, 2, 2, 3, 4, -1]
     assert found.right.tolist() == [2, 3, -1, 2, 3, -1, 0, 1]
-    with pytest.raises(fw.DTypeError, match="one side alone"):
+    with pytest.raises(fw.DTypeError, match="str on the left and of int64"):
         fw.join(S, np.arange(7))
+
+
+def test_both_sides_of_a_join_are_numbered_at_once():
+    """One loop halves the blocks of all strings."""
+    f = fw.jit(lambda a, b: fw.join(a, b).left, target="cpu")
+    assert f.stages(S, S).text["fused"].count("while") == 1
 
 
 def test_missing_strings():

@@ -288,3 +288,15 @@ def test_sums_in_any_order_compute_no_order():
 
     # the only sorts are those of distant keys: of all, and of those in a hash table
     assert text.count("radix_sort") == 2
+
+
+def test_groups_of_values_are_not_sorted_before_they_are_read():
+    """A call outside of a program gives groups, too: the order is computed on request."""
+    keys, values = RNG.integers(0, 5, 40), RNG.random(40)
+    f = fw.jit(lambda k, x: fw.group_by(k, x), target="cpu")
+    text = f.stages(keys, values).text["fused"]
+    groups = fw.group_by(keys, values, dropna=True, sort=False)
+
+    # of distant keys, as above
+    assert text.count("radix_sort") == 2
+    assert groups.order.tolist() == np.argsort(groups.index, kind="stable").tolist()
