@@ -73,13 +73,10 @@ def as_rows(rows: Any) -> tuple[Any, Any]:
 
 def begins(values: Any, pattern: Any, few: int) -> Any:
     """Where among all bytes the first bytes of a pattern are."""
-    def at(i: Any) -> Any:
-        holds = values[i] == pattern[0]
-        for j in range(1, few):
-            holds = holds & (fw.gather(values, i + j, default=0) == pattern[j])
-        return holds
-
-    return fw.map(at, fw.iota(values.shape[0]))
+    holds = values == pattern[0]
+    for j in range(1, few):
+        holds = holds & (fw.shift(values, j, 0) == pattern[j])
+    return holds
 
 
 def is_at(values: Any, pattern: Any, position: Any, start: int) -> Any:

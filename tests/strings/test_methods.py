@@ -83,6 +83,12 @@ def test_long_patterns_are_compared_to_their_end():
     assert fw.Strings(["a" * 30]).split("a" * 12).tolist() == [["", "", "a" * 6]]
 
 
+def test_bytes_of_a_pattern_are_read_before_the_bytes_of_text():
+    """Loops over bytes have no checks, and compare vectors."""
+    contains = fw.jit(lambda s: s.contains("ab"), target="cpu")
+    assert "report" not in contains.stages(fw.Strings(["ab", "b"])).text["kernel"]
+
+
 def test_matches_stay_in_their_rows():
     """A pattern that begins in one string and ends in the next is in neither."""
     strings = fw.Strings(["xa", "b", "ab", "a", "", "b"])
