@@ -3,6 +3,7 @@
     lengths(rows)             how many bytes of each row begin a code point
     sliced(rows, 1, -1)       the bytes whose code points are inside
     checked(rows)             the rows, if each is UTF-8
+    word_at(values, i)        eight bytes as a number
 
 A byte begins a code point unless its first two bits are 10 (RFC 3629, section 3).
 """
@@ -146,6 +147,17 @@ def stripped(rows: Any) -> Any:
     starts, stops = rows.offsets[:-1], rows.offsets[1:]
     first, last = fw.map(lambda s, e: text_in(rows.values, s, e), starts, stops)
     return _cut_rows(rows, first - starts, last - starts)
+
+
+def word_at(values: Any, i: Any) -> Any:
+    """Eight bytes from a position on as a number, the first one lowest. Those beyond the end of all
+    bytes have no meaning."""
+    last = values.shape[0] - 1
+    found = fw.u64(0)
+    for j in range(8):
+        byte = fw.gather(values, fw.clip(i + j, 0, last), default=0)
+        found = found | (byte.astype(fw.u64) << (8 * j))
+    return found
 
 
 def is_space(byte: Any) -> Any:

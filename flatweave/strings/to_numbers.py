@@ -1,6 +1,6 @@
 """Decimal texts as numbers: a loop over the bytes of each row, then one rounding.
 
-    integers(values, start, stop)    digits, 10 v + d
+    integers(values, start, stop)    eight digits at once, 10^8 v + d
     floats(values, start, stop)      19 digits and a power of ten, rounded by Lemire's method
 
 A float of more than 19 digits is rounded from the first 19 and from the next number after them.
@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import flatweave as fw
-from flatweave.strings.code_points import text_in
+from flatweave.strings.code_points import text_in, word_at
 from flatweave.strings.powers import LEAST_FIVE, LEAST_TWO, MOST_FIVE, fives, twos
 from flatweave.strings.searching import as_rows
 
@@ -72,6 +72,21 @@ def _check(states: Any, what: str, dtype: Any) -> None:
              remedy="Take a wider dtype.")  # fmt: skip
 
 
+def _read(word: Any, count: Any) -> tuple[Any, Any]:
+    """The number that the first 1 to 8 bytes of a word are, and whether they are digits.
+
+    Pairs of digits become numbers, then pairs of those, in two products (D. Lemire, 2018).
+    """
+    room = (64 - 8 * count).astype(fw.u64)
+    digits = (word << room) ^ (fw.u64(0x3030303030303030) << room)
+    others = ((digits + fw.u64(0x7676767676767676)) | digits) & fw.u64(0x8080808080808080)
+    pairs = digits * 10 + (digits >> 8)
+    mask = fw.u64(0x000000FF000000FF)
+    fours = (pairs & mask) * fw.u64((100 << 32) * 10_000 + 100)
+    found = (fours + ((pairs >> 16) & mask) * fw.u64((1 << 32) * 10_000 + 1)) >> 32
+    return found, others == 0
+
+
 def _sign(values: Any, first: Any, last: Any) -> tuple[Any, Any]:
     """Whether a minus is at a position, and the position after a sign."""
     byte = _byte(values, first)
@@ -83,21 +98,25 @@ def _sign(values: Any, first: Any, last: Any) -> tuple[Any, Any]:
 def _integers(rows: Any, dtype: Any) -> Any:
     rows, read = as_rows(rows)
     values, info = rows.values, fw.iinfo(dtype)
-    most, tenth = 2**64 - 1, (2**64 - 1) // 10
 
     def integer(start: Any, stop: Any) -> Any:
         first, last = text_in(values, start, stop)
         is_negative, begin = _sign(values, first, last)
 
-        def step(state: Any, digit: Any) -> Any:
-            v, is_over = state
-            is_over = is_over | (v > tenth) | ((v == tenth) & (digit > most % 10))
-            return v * 10 + digit, is_over
+        def eight(carry: Any) -> Any:
+            i, v, is_wrong, is_over = carry
+            count = ((last - i - 1) & 7) + 1
+            digits, are_digits = _read(word_at(values, i), count)
+            longer = v * 10**8 + digits
+            is_over = is_over | (fw.mul_hi(v, fw.u64(10**8)) > 0) | (longer < digits)
+            return i + count, longer, is_wrong | ~are_digits, is_over
 
-        end, (v, is_over) = _over_digits(values, begin, last, (fw.u64(0), False), step)
+        _, v, is_wrong, is_over = fw.while_loop(
+            lambda carry: carry[0] < last, eight, (begin, fw.u64(0), begin >= last, False)
+        )
         limit = fw.where(is_negative, fw.u64(-int(info.min)), fw.u64(int(info.max)))
         state = fw.where(is_over | (v > limit), TOO_LARGE, FINE)
-        state = fw.where((end == begin) | (end < last), WRONG, state)
+        state = fw.where(is_wrong, WRONG, state)
         return fw.where(is_negative, fw.u64(0) - v, v).astype(dtype), state
 
     numbers, states = fw.map(integer, rows.offsets[:-1], rows.offsets[1:])

@@ -82,6 +82,24 @@ def test_other_text_raises_with_the_row(text, dtype):
         fw.Strings(["1", text]).to_numbers(dtype)
 
 
+def test_digits_of_integers_are_read_eight_at_a_time():
+    """Of each length, with another byte at each position, and beyond 64 bits."""
+    read = fw.jit(lambda s: s.to_numbers(fw.u64), target="cpu")
+    text = "18446744073709551615"
+    assert read(fw.Strings([text[:k] for k in range(1, 21)])).tolist() == [
+        int(text[:k]) for k in range(1, 21)
+    ]
+    for wrong in ("/", ":", "\0", "é", "a"):
+        for k in range(20):
+            with pytest.raises(fw.ArgumentError, match="row 1 is no integer"):
+                read(fw.Strings(["1", text[:k] + wrong + text[k + 1 :] + "0"]))
+    for above in ("18446744073709551616", "99999999999999999999", "100000000000000000000000"):
+        with pytest.raises(fw.ArgumentError, match="row 0 does not fit"):
+            read(fw.Strings([above]))
+
+    assert "100000000" in read.stages(fw.Strings(["1"])).text["fused"]
+
+
 def test_other_kinds_of_numbers():
     """Bools, missing numbers and none; complex ones have no text."""
     assert fw.strings_of([True, False]).tolist() == ["True", "False"]
