@@ -4,19 +4,23 @@ there.
     PRODUCTS[True, False, "", False, False]     matmul_3f2a..(a: f64[k, m], b: f64[k, n]): a.T @ b
 
 The functions are registered when this is imported: a process that recalls a program from disk calls
-them by their names.
+them by their names. Machine code calls NumPy's own loop where it knows its address (`loop_of`).
 """
 
 from __future__ import annotations
 
+import ctypes
 import functools
+import itertools
+import sys
 from collections.abc import Sequence
 from itertools import product
 from typing import Any
 
 import numpy as np
 
-from flatweave.base.host_functions import FILLS, Values, register
+from flatweave.base.dtypes import as_dtype
+from flatweave.base.host_functions import FILLS, HostCall, Values, register
 from flatweave.base.records import record
 
 BLAS = "NumPy's BLAS where the product is large"
@@ -86,6 +90,67 @@ KINDS = {name: kind for kind, name in PRODUCTS.items()}
 """What each of these names means."""
 
 
+# NumPy's own loop of a product: what np.matmul calls for each stack, with the same bits.
+#
+#     void loop(char **data, intp *sizes, intp *strides, void *state)
+#
+# Machine code of a program calls it without Python and without its lock (`fw_call_host` in
+# runtime/launch.ll). Python makes the call for conjugated factors, for NaN in a product where zeros
+# count, and where the fields of np.matmul are not known.
+
+
+class _Ufunc(ctypes.Structure):
+    """The first fields of PyUFuncObject in NumPy's C interface, after the object's head."""
+
+    _fields_ = [
+        ("taken", ctypes.c_int), ("given", ctypes.c_int), ("arguments", ctypes.c_int),
+        ("identity", ctypes.c_int), ("loops", ctypes.POINTER(ctypes.c_void_p)),
+        ("states", ctypes.POINTER(ctypes.c_void_p)), ("count", ctypes.c_int),
+        ("reserved", ctypes.c_int), ("name", ctypes.c_char_p),
+        ("types", ctypes.POINTER(ctypes.c_ubyte)),
+    ]  # fmt: skip
+
+
+@functools.cache
+def loops() -> dict[str, tuple[int, int]]:
+    """np.matmul's loop and its state for each dtype; empty where its fields are not known."""
+    if sys.implementation.name != "cpython":
+        return {}
+    fields = _Ufunc.from_address(id(np.matmul) + object.__basicsize__)
+    known = fields.taken, fields.given, fields.arguments, fields.count
+    if known != (2, 1, 3, np.matmul.ntypes) or fields.name != b"matmul":
+        return {}
+    found = {}
+    for dtype in map(np.dtype, "fdFD"):
+        at = np.matmul.types.index(f"{dtype.char}{dtype.char}->{dtype.char}")
+        loop, types = fields.loops[at], fields.types[3 * at : 3 * at + 3]
+        if not loop or types != [dtype.num] * 3:
+            return {}
+        found[dtype.name] = loop, fields.states[at] or 0
+    return found
+
+
+def loop_of(call: HostCall) -> list[int]:
+    """NumPy's loop for a product, its state, the bytes of an element if Python makes the call for
+    NaN, and pairs that give the three addresses, four sizes and nine strides: the number of a word
+    of the call, -1 for 1, and a factor. Empty where Python makes every call."""
+    left, right, zeros, *conjugated = KINDS.get(call.fn, (False, False, NEITHER, True))
+    dtype = as_dtype(call.results[0].dtype).dtype
+    if any(conjugated) or dtype.name not in loops():
+        return []
+    size, words = dtype.itemsize, 2 + len(call.results[0].varying or ())  # data, owner, extents
+    a, b, out = 0, words, 2 * words
+    rows, steps = (a + 3, a + 2) if left else (a + 2, a + 3)
+    columns = b + 2 if right else b + 3
+    a_strides, b_strides = [(a + 3, size), (-1, size)], [(b + 3, size), (-1, size)]
+    pairs = [
+        (a, 1), (b, 1), (out + words - 2, 1), (-1, 1), (rows, 1), (steps, 1), (columns, 1),
+        (-1, 0), (-1, 0), (-1, 0), *a_strides[:: -1 if left else 1],
+        *b_strides[:: -1 if right else 1], (out + 1, size), (-1, size),
+    ]  # fmt: skip
+    return [*loops()[dtype.name], size if zeros else 0, *itertools.chain(*pairs)]
+
+
 @record(eq=True)
 class ProductSizes:
     """The library computes products of at least `multiplications`, if each of the extents is
@@ -105,17 +170,18 @@ class ProductSizes:
         return extent >= self.extent and multiplications >= self.multiplications
 
 
-LARGE = ProductSizes(extent=32, multiplications=1 << 17)
-"""For programs, where a step of the library takes some 4.5 us more than its work, and what it gives
-is stored; a complex multiplication counts as four. Microseconds of calls by a program's own
-kernels, by the step, and by NumPy alone, one thread of a Zen 4 with AVX-512:
+LARGE = ProductSizes(extent=8, multiplications=1 << 12)
+"""For programs; a complex multiplication counts as four. What the library gives is stored.
+Microseconds of calls, by a program's own kernels and by the library's loop, one thread of a Zen 3
+with AVX2. `np.matmul` takes as long as the second, and a step by Python 4 us more:
 
-    extents    f32                f64                c64                 c128
-    32         2.5   6.0   1.6    4.1   6.6   2.2    65    10.8  4.4     10.4  14.0  7.6
-    48         7.1   7.4   3.0    10.2  9.3   4.9    245   17.5  11.1    99    27.4  21.0
-    64         11.3  10.0  5.6    21.2  14.5  10.3   31    30.3  24.1    77    55.6  48.3
-    96         33    20.6  16.5   63    36.8  31.7   852   80.5  73.2    258   158   149
-    128        79    48.6  43.4   162   93.8  88.5   331   182   169     678   379   357
+    extents    f32            f64            c64            c128
+    8          1.3   1.3      1.3   1.3      2.7   1.4      2.8   1.4
+    16         2.1   1.5      1.6   1.6      9.8   1.9      3.1   2.4
+    24         3.8   1.8      2.8   2.3      23    3.0      16    4.4
+    32         3.3   2.4      4.3   3.4      12    5.0      18    8.1
+    64         11    7.9      33    15       45    26       97    50
+    128        51    49       165   101      287   185      513   364
 """
 ON_DEVICES = ProductSizes(extent=32, multiplications=1 << 18, is_blas=True)
 """For cuBLAS: a product of 64 x 64 matrices is as long as a launch."""

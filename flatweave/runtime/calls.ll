@@ -11,7 +11,7 @@
 ;    shape; 2, it has not    3 fw_main    4 table of kernels    5 constants after the arguments
 ;    6 results    7 what makes the function's result of a list of arrays, or 0 for the only array
 ;    8 arguments by name, the last ones    9 the number of the signature
-;    10 what calls the libraries that the program calls    11 arguments of the call
+;    10 the calls of libraries that the program makes    11 arguments of the call
 ; then seven words for each argument, a structure before what it holds:
 ;    0 number of array, float, int, bool, object, tuple, list, other structure, number of NumPy
 ;    1 dtype, or the object that it is, which the program does not take, or the class of a structure
@@ -796,10 +796,10 @@ define internal i64 @run_program(ptr %signature, ptr %slots) {
   %kernels = load ptr, ptr %kernels.from
   %kernels.at = getelementptr i64, ptr %ctx, i64 17
   store ptr %kernels, ptr %kernels.at
-  %caller.from = getelementptr %Signature, ptr %signature, i64 0, i32 10
-  %caller = load ptr, ptr %caller.from
-  %caller.at = getelementptr i64, ptr %ctx, i64 21
-  store ptr %caller, ptr %caller.at
+  %calls.from = getelementptr %Signature, ptr %signature, i64 0, i32 10
+  %calls = load ptr, ptr %calls.from
+  %calls.at = getelementptr i64, ptr %ctx, i64 21
+  store ptr %calls, ptr %calls.at
   %threads = call i64 @threads()
   %self = call i64 @this_thread()
   %main = load i64, ptr getelementptr (%Facts, ptr @fw_facts, i64 0, i32 18)

@@ -119,7 +119,8 @@ def signature(
         return None
     constants = program.words(hidden)
     native = program.native
-    words = [id(libraries), len(args) if given < 0 else given, *words, *constants]
+    called = len(args) if given < 0 else given
+    words = [ctypes.addressof(libraries.calls), called, *words, *constants]
     kept.append(libraries)
     for result, dtype, is_pair in zip(plan.results, dtypes, are_pairs, strict=True):
         words += _result_words(result, dtype, is_pair)

@@ -16,6 +16,7 @@ import numpy as np
 from flatweave.base.dtypes import DType, as_dtype
 from flatweave.base.errors import CompilerBug
 from flatweave.base.host_functions import LIBRARIES, HostCall
+from flatweave.base.library_products import loop_of
 from flatweave.base.plan import Plan, Result, Status
 from flatweave.runtime.execute import (
     LONGEST,
@@ -208,6 +209,8 @@ class _Call:
         values = struct.Struct("<" + codes)
         self._words, self._unpack = ctypes.c_char * values.size, values.unpack_from
         self.is_library = call.fn in LIBRARIES
+        loop = loop_of(call)
+        self.loop = (ctypes.c_int64 * len(loop))(*loop) if loop else None
         self._layout = self._found_layout()
 
     def values(self, address: int) -> tuple[list[Any], list[int]]:
@@ -251,6 +254,13 @@ class _Call:
         self.call.once(arrays[:count], arrays[count:], self.where)
 
 
+def _calls_by(caller: object, calls: Sequence[_Call]) -> ctypes.Array[ctypes.c_int64]:
+    """What machine code knows of calls: who makes them in Python, and the loops of NumPy that it
+    calls itself."""
+    loops = [ctypes.addressof(call.loop) if call.loop else 0 for call in calls]
+    return (ctypes.c_int64 * (1 + len(calls)))(id(caller), *loops)
+
+
 def _borrowed(data: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Values:
     """A view for the time of a call."""
     if 0 in shape:
@@ -268,11 +278,12 @@ class LibraryCaller:
     """Calls libraries, which keep none of the arrays that they are given."""
 
     def __init__(self, calls: Sequence[_Call]) -> None:
-        self.calls = calls
+        self._calls = calls
+        self.calls = _calls_by(self, calls)
 
     def __call__(self, address: int, number: int) -> None:
         try:
-            self.calls[number].once(address)
+            self._calls[number].once(address)
         except BaseException as failure:  # its frames have the arrays
             traceback.clear_frames(failure.__traceback__)
             raise
@@ -282,12 +293,13 @@ class _Caller:
     """Calls the Python functions of one run; `context` is its context's address."""
 
     def __init__(self, calls: list[_Call], args: list[Any]) -> None:
-        self.calls = calls
+        self._calls = calls
+        self.calls = _calls_by(self, calls)
         self.args = args
         self.context = 0
 
     def __call__(self, address: int, number: int) -> None:
-        call = self.calls[number]
+        call = self._calls[number]
         if call.is_library and not call.call.mapped:
             try:  # a library keeps no view, but the frames of an error do
                 return call.once(address)

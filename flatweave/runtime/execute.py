@@ -260,8 +260,9 @@ class NativeProgram:
     def run(self, slots: Any, caller: Any = None) -> Status:
         """Call the program; `slots` is a ctypes array or an address.
 
-        `caller(values, number)` calls a Python function of the program; its `context` is set to the
-        address of the context of the run.
+        `caller(values, number)` calls a Python function of the program; its `calls` are words with
+        its identity and the loops of NumPy that machine code calls instead, and its `context` is
+        set to the address of the context of the run.
         """
         threads = config.threads or POOL.default
         if threads > POOL.ready:
@@ -275,7 +276,7 @@ class NativeProgram:
         words = context.words
         words[TABLE] = self.table.address
         if caller is not None:
-            words[CALLER], caller.context = id(caller), context.address
+            words[CALLER], caller.context = ctypes.addressof(caller.calls), context.address
         call = watched() if OPEN else None
         trail = begin_trace(words, self.table, call) if call is not None else None
         failed = self._call(context.address, self.entry, slots, threads, poller)

@@ -231,18 +231,112 @@ out:
   ret i1 %failed
 }
 
-; Calls a Python function by its number among the program's, with values and buffers in memory; what
-; it raises cancels the call: true.
+; Calls a function of a library or of the user by its number among the program's, with values and
+; buffers in memory. A loop of NumPy is called from here, any other function by Python; what that
+; raises cancels the call: true.
 define i1 @fw_call_host(ptr %ctx, i64 %number, ptr %args) {
   %stopped = call i1 @is_stopped(ptr %ctx)
-  br i1 %stopped, label %out, label %call
-call:
-  %caller.at = getelementptr i64, ptr %ctx, i64 21
-  %caller = load ptr, ptr %caller.at
+  br i1 %stopped, label %out, label %find
+find:
+  %calls.at = getelementptr i64, ptr %ctx, i64 21
+  %calls = load ptr, ptr %calls.at
+  %following = add i64 %number, 1
+  %loop.at = getelementptr ptr, ptr %calls, i64 %following
+  %loop = load ptr, ptr %loop.at
+  %known = icmp ne ptr %loop, null
+  br i1 %known, label %direct, label %python
+direct:
+  %done = call i1 @call_loop(ptr %loop, ptr %args)
+  br i1 %done, label %good, label %python
+good:
+  ret i1 false
+python:
+  %caller = load ptr, ptr %calls
   %failed = call i1 @call_python(ptr %ctx, ptr %caller, ptr %args, i64 %number)
   ret i1 %failed
 out:
   ret i1 true
+}
+
+; Calls the loop of a product (base/library_products.py): whether that is all. Its words are the
+; function and its state, how many bytes an element has if Python must correct NaN, or 0; then 16
+; pairs of the number of a word in memory, or -1 for 1, and a factor: three addresses, four sizes and
+; nine strides.
+define internal i1 @call_loop(ptr %loop, ptr %args) {
+  %values = alloca [16 x i64]
+  %pairs = getelementptr i64, ptr %loop, i64 3
+  br label %next
+next:
+  %at = phi i64 [ 0, %0 ], [ %at.next, %next ]
+  %pair = getelementptr { i64, i64 }, ptr %pairs, i64 %at
+  %word = load i64, ptr %pair
+  %factor.at = getelementptr i64, ptr %pair, i64 1
+  %factor = load i64, ptr %factor.at
+  %is.one = icmp slt i64 %word, 0
+  %there = select i1 %is.one, i64 0, i64 %word
+  %found.at = getelementptr i64, ptr %args, i64 %there
+  %found = load i64, ptr %found.at
+  %either = select i1 %is.one, i64 1, i64 %found
+  %value = mul i64 %either, %factor
+  %value.at = getelementptr i64, ptr %values, i64 %at
+  store i64 %value, ptr %value.at
+  %at.next = add i64 %at, 1
+  %more = icmp ult i64 %at.next, 16
+  br i1 %more, label %next, label %call
+call:
+  %function = load ptr, ptr %loop
+  %state.at = getelementptr ptr, ptr %loop, i64 1
+  %state = load ptr, ptr %state.at
+  %sizes = getelementptr i64, ptr %values, i64 3
+  %strides = getelementptr i64, ptr %values, i64 7
+  call void %function(ptr %values, ptr %sizes, ptr %strides, ptr %state)
+  %bytes.at = getelementptr i64, ptr %loop, i64 2
+  %bytes = load i64, ptr %bytes.at
+  %as.it.is = icmp eq i64 %bytes, 0
+  br i1 %as.it.is, label %done, label %look
+done:
+  ret i1 true
+look:
+  %out.at = getelementptr ptr, ptr %values, i64 2
+  %out = load ptr, ptr %out.at
+  %rows.at = getelementptr i64, ptr %values, i64 4
+  %rows = load i64, ptr %rows.at
+  %columns.at = getelementptr i64, ptr %values, i64 6
+  %columns = load i64, ptr %columns.at
+  %count = mul i64 %rows, %columns
+  %valid = call i1 @has_no_nan(ptr %out, i64 %bytes, i64 %count)
+  ret i1 %valid
+}
+
+; Whether none of these floats of 4 or 8 bytes in a buffer is NaN. Words of 64 bits are looked at, of
+; which the last may be half a float more: a magnitude beyond infinity's carries into the sign.
+define internal i1 @has_no_nan(ptr %floats, i64 %bytes, i64 %count) {
+  %wide = icmp eq i64 %bytes, 8
+  %magnitude = select i1 %wide, i64 9223372036854775807, i64 9223372034707292159
+  %gap = select i1 %wide, i64 4503599627370495, i64 36028792732385279
+  %size = mul i64 %bytes, %count
+  %up = add i64 %size, 7
+  %words = lshr i64 %up, 3
+  %some = icmp ne i64 %words, 0
+  br i1 %some, label %next, label %none
+none:
+  ret i1 true
+next:
+  %at = phi i64 [ 0, %0 ], [ %at.next, %next ]
+  %carries = phi i64 [ 0, %0 ], [ %carries.next, %next ]
+  %word.at = getelementptr i64, ptr %floats, i64 %at
+  %word = load i64, ptr %word.at
+  %positive = and i64 %word, %magnitude
+  %carried = add i64 %positive, %gap
+  %carries.next = or i64 %carries, %carried
+  %at.next = add i64 %at, 1
+  %more = icmp ult i64 %at.next, %words
+  br i1 %more, label %next, label %out
+out:
+  %signs = xor i64 %magnitude, -1
+  %found = and i64 %carries.next, %signs
+  %valid = icmp eq i64 %found, 0
+  ret i1 %valid
 }
 
 ; Launches a kernel by its number in the program's table, in the lower half of %which. One that is not

@@ -12,7 +12,7 @@
 ;   16 lock of the list of buffers    17 the program's table of kernels (runtime/execute.py)
 ;   18 the context of the call, in one of a thread that runs rows, and 19 the row that it is at
 ;   20 the trail of a call that is watched, or 0 (launch.ll)
-;   21 the Python function that calls those of the user (runtime/host_calls.py)
+;   21 the calls of libraries and users: the Python function that makes them, then for each its loop, or 0
 ;   22 where the sites of the kernel that runs begin; 0 for the host program
 ;   23 how many of the threads run at once (launch.ll, Note [Crowds])
 ; Such a thread's has slots 32 to 65 besides: its own memory (codegen/llvm/unit/rows.py).

@@ -1,9 +1,12 @@
 """Products of floats by NumPy's BLAS: outside of programs, and as steps of them from a size on."""
 
+import functools
+
 import numpy as np
 import pytest
 
 import flatweave as fw
+from flatweave.base import library_products
 from flatweave.base.config import config
 from flatweave.base.library_products import FILLS, LARGE, PRODUCTS
 from flatweave.base.schedule import schedule_of
@@ -104,11 +107,58 @@ def test_sizes_decide():
     while n**3 < LARGE.multiplications:
         n += 8
     f = fw.jit(lambda a, b: a @ b)
-    a, b = DRAW.normal(size=(n, n)), DRAW.normal(size=(n, n + 1))
+    a, b = DRAW.normal(size=(n, n)), DRAW.normal(size=(n, 40 * n))
     assert np.asarray(f(a, b)).tobytes() == (a @ b).tobytes()
+    few = a[: LARGE.extent - 1]
     with config.scoped(schedule=schedule_of("product=kernels")):
-        own = np.asarray(f(a[:40], b))
-    assert np.asarray(f(a[:40], b)).tobytes() == own.tobytes()
+        own = np.asarray(f(few, b))
+    assert np.asarray(f(few, b)).tobytes() == own.tobytes() != (few @ b).tobytes()
+
+
+@pytest.fixture
+def called(monkeypatch):
+    """The numbers of operands of the products that Python calls."""
+    found = []
+
+    def noted(fill, factors, out):
+        found.append(len(factors))
+        return fill(factors, out)
+
+    for name, fill in FILLS.items():
+        monkeypatch.setitem(FILLS, name, functools.partial(noted, fill))
+    return found
+
+
+def test_numpys_loop_is_called_without_python(called):
+    """Also for products whose zeros count and that have no NaN; of an odd number of floats, too."""
+    for way in ("plain", "transposed", "left", "right", "gram", "complex", "f32", "empty", "none"):
+        f, args, wanted = WAYS[way]
+        assert in_program(f, *args).tobytes() == wanted.tobytes(), way
+    for dtype in (np.float32, np.float64):
+        a, seeds = A[:, :3].astype(dtype), C[:, :5].astype(dtype)
+        found = in_program(lambda a, seeds: fw.vjp(lambda a: a @ a.T, a)[1](seeds)[0], a, seeds)
+        np.testing.assert_allclose(found, (seeds + seeds.T) @ a, rtol=1e-5)
+    assert not called
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("odd", [np.nan, np.inf, -np.inf])
+def test_python_corrects_products_whose_zeros_count(called, dtype, odd):
+    """Where an element is NaN, as of zero times infinity."""
+    b, seeds = B[:, :5].astype(dtype), C[:, :5].astype(dtype)
+    b[3, 4], seeds[:, 4] = odd, 0
+    a = A.astype(dtype)
+    found = in_program(lambda a, b, s: fw.vjp(lambda a: a @ b, a)[1](s)[0], a, b, seeds)
+    wanted = seeds[:, :4] @ b[:, :4].T
+    np.testing.assert_allclose(found, wanted, rtol=1e-4)
+    assert called == [2]
+
+
+def test_fields_that_are_not_known(monkeypatch, called):
+    """Python calls the library then, with the same bits."""
+    monkeypatch.setattr(library_products, "loops", dict)
+    assert in_program(lambda a, b: a @ b * 1.0, A, B).tobytes() == (A @ B).tobytes()
+    assert called == [2]
 
 
 def test_what_stays_ours():
