@@ -37,18 +37,24 @@ def matmul(
     """Write the product of two matrices to `out`; the left and the right one may be transposed, and
     conjugated."""
     a, b = factors
-    a, b = a.T if left else a, b.T if right else b
+    a, b = a.mT if left else a, b.mT if right else b
     a, b = np.conj(a) if left_conjugated else a, np.conj(b) if right_conjugated else b
     np.matmul(a, b, out=out)
     if zeros == LEFT:
         _leave_out(a, b, out)
     elif zeros == RIGHT:
-        _leave_out(b.T, a.T, out.T)
+        _leave_out(b.mT, a.mT, out.mT)
 
 
 def _leave_out(a: Values, b: Values, found: Values) -> None:
     """Correct a product for zeros of `a` that meet infinite elements of `b`, or NaN."""
     if not np.isnan(found).any():
+        return
+    if found.ndim > 2:
+        around = found.shape[:-2]
+        a, b = (np.broadcast_to(x, (*around, *x.shape[-2:])) for x in (a, b))
+        for at in np.ndindex(around):
+            _leave_out(a[at], b[at], found[at])
         return
     finite = np.isfinite(b).all(axis=1)
     if finite.all():
@@ -66,8 +72,9 @@ def _registered(
 
     def call(factors: Sequence[Values]) -> Sequence[Any]:
         a, b = factors
-        shape = a.shape[1 if left else 0], b.shape[0 if right else 1]
-        found = np.empty(shape, np.result_type(a, b))
+        around = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+        shape = a.shape[-1 if left else -2], b.shape[-2 if right else -1]
+        found = np.empty((*around, *shape), np.result_type(a, b))
         fill(factors, found)
         return [found]
 
@@ -130,35 +137,58 @@ def loops() -> dict[str, tuple[int, int]]:
     return found
 
 
+ONE = -1
+"""Instead of the number of a word: 1."""
+Triple = tuple[int, ...]
+"""The numbers of two words of a call, and a factor, which are multiplied."""
+
+
 def loop_of(call: HostCall) -> list[int]:
     """NumPy's loop for a product, its state, the bytes of an element if Python makes the call for
-    NaN, and pairs that give the three addresses, four sizes and nine strides: the number of a word
-    of the call, -1 for 1, and a factor. Empty where Python makes every call."""
-    left, right, zeros, *conjugated = KINDS.get(call.fn, (False, False, NEITHER, True))
-    dtype = as_dtype(call.results[0].dtype).dtype
-    if any(conjugated) or dtype.name not in loops():
+    NaN, and triples for the three addresses, four sizes and nine strides. Empty where Python makes
+    every call: also for stacks along more than two axes."""
+    if call.fn not in KINDS:
         return []
-    size, words = dtype.itemsize, 2 + len(call.results[0].varying or ())  # data, owner, extents
-    a, b, out = 0, words, 2 * words
-    rows, steps = (a + 3, a + 2) if left else (a + 2, a + 3)
-    columns = b + 2 if right else b + 3
-    a_strides, b_strides = [(a + 3, size), (-1, size)], [(b + 3, size), (-1, size)]
-    pairs = [
-        (a, 1), (b, 1), (out + words - 2, 1), (-1, 1), (rows, 1), (steps, 1), (columns, 1),
-        (-1, 0), (-1, 0), (-1, 0), *a_strides[:: -1 if left else 1],
-        *b_strides[:: -1 if right else 1], (out + 1, size), (-1, size),
+    left, right, zeros, *conjugated = KINDS[call.fn]
+    dtype = as_dtype(call.results[0].dtype).dtype
+    pair = dtype.kind == "c"
+    ranks = [len(each.varying or ()) - pair for each in (*call.operands, *call.results)]
+    if any(conjugated) or dtype.name not in loops() or ranks[2] > 4:
+        return []
+    size, a = dtype.itemsize, 0  # words of an operand: data, owner, extents; then of the result
+    b = a + 2 + ranks[0] + pair
+    out = b + 2 + ranks[1] + pair
+    extents = [range(at, at + rank) for at, rank in zip((a + 2, b + 2, out), ranks, strict=True)]
+    *stack, rows, columns = extents[2]
+    turned = left, right, False
+    found = [_strides(each, size, turns) for each, turns in zip(extents, turned, strict=True)]
+    triples: list[Triple] = [
+        (a, ONE, 1), (b, ONE, 1), (out + ranks[2] + pair, ONE, 1),
+        (*(*stack, ONE, ONE)[:2], 1), (rows, ONE, 1), (extents[0][-2 if left else -1], ONE, 1),
+        (columns, ONE, 1), *(between for between, _ in found),
+        *itertools.chain(*(along for _, along in found)),
     ]  # fmt: skip
-    return [*loops()[dtype.name], size if zeros else 0, *itertools.chain(*pairs)]
+    return [*loops()[dtype.name], size if zeros else 0, *itertools.chain(*triples)]
+
+
+def _strides(extents: Sequence[int], size: int, turned: bool) -> tuple[Triple, list[Triple]]:
+    """How far matrices are from each other, one for all from itself, and elements along each axis
+    of a matrix that may be transposed; `extents` are the words that have them."""
+    *stack, rows, columns = extents
+    between = (rows, columns, size) if stack else (ONE, ONE, 0)
+    along: list[Triple] = [(columns, ONE, size), (ONE, ONE, size)]
+    return between, along[::-1] if turned else along
 
 
 @record(eq=True)
 class ProductSizes:
     """The library computes products of at least `multiplications`, if each of the extents is
-    large enough. One that is BLAS alone conjugates only what it transposes, and knows no factor
-    whose zeros count more than what is infinite; but it multiplies stacks of matrices."""
+    large enough; those of stacks if each has `of_stacks`. One that is BLAS alone conjugates only
+    what it transposes, and knows no factor whose zeros count more than what is infinite."""
 
     extent: int
     multiplications: int
+    of_stacks: int = 0
     is_blas: bool = False
 
     def has(self, *, turned: bool, conjugated: bool) -> bool:
@@ -170,8 +200,9 @@ class ProductSizes:
         return extent >= self.extent and multiplications >= self.multiplications
 
 
-LARGE = ProductSizes(extent=8, multiplications=1 << 12)
-"""For programs; a complex multiplication counts as four. What the library gives is stored.
+LARGE = ProductSizes(extent=8, multiplications=1 << 12, of_stacks=1 << 20)
+"""For programs; a complex multiplication counts as four. What the library gives is stored. The
+library multiplies the matrices of a stack one after the other, a program several at once.
 Microseconds of calls, by a program's own kernels and by the library's loop, one thread of a Zen 3
 with AVX2. `np.matmul` takes as long as the second, and a step by Python 4 us more:
 

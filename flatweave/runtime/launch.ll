@@ -260,30 +260,29 @@ out:
 
 ; Calls the loop of a product (base/library_products.py): whether that is all. Its words are the
 ; function and its state, how many bytes an element has if Python must correct NaN, or 0; then 16
-; pairs of the number of a word in memory, or -1 for 1, and a factor: three addresses, four sizes and
-; nine strides.
+; times the numbers of two words in memory, or -1 for 1, and a factor, which are multiplied: three
+; addresses, four sizes and nine strides.
 define internal i1 @call_loop(ptr %loop, ptr %args) {
   %values = alloca [16 x i64]
-  %pairs = getelementptr i64, ptr %loop, i64 3
+  %triples = getelementptr i64, ptr %loop, i64 3
   br label %next
 next:
   %at = phi i64 [ 0, %0 ], [ %at.next, %next ]
-  %pair = getelementptr { i64, i64 }, ptr %pairs, i64 %at
-  %word = load i64, ptr %pair
-  %factor.at = getelementptr i64, ptr %pair, i64 1
+  %triple = getelementptr [3 x i64], ptr %triples, i64 %at
+  %one = call i64 @word_of(ptr %args, ptr %triple, i64 0)
+  %other = call i64 @word_of(ptr %args, ptr %triple, i64 1)
+  %factor.at = getelementptr i64, ptr %triple, i64 2
   %factor = load i64, ptr %factor.at
-  %is.one = icmp slt i64 %word, 0
-  %there = select i1 %is.one, i64 0, i64 %word
-  %found.at = getelementptr i64, ptr %args, i64 %there
-  %found = load i64, ptr %found.at
-  %either = select i1 %is.one, i64 1, i64 %found
-  %value = mul i64 %either, %factor
+  %both = mul i64 %one, %other
+  %value = mul i64 %both, %factor
   %value.at = getelementptr i64, ptr %values, i64 %at
   store i64 %value, ptr %value.at
   %at.next = add i64 %at, 1
   %more = icmp ult i64 %at.next, 16
   br i1 %more, label %next, label %call
 call:
+  %out.at = getelementptr ptr, ptr %values, i64 2
+  %out = load ptr, ptr %out.at                  ; the loop moves the addresses on
   %function = load ptr, ptr %loop
   %state.at = getelementptr ptr, ptr %loop, i64 1
   %state = load ptr, ptr %state.at
@@ -297,15 +296,29 @@ call:
 done:
   ret i1 true
 look:
-  %out.at = getelementptr ptr, ptr %values, i64 2
-  %out = load ptr, ptr %out.at
   %rows.at = getelementptr i64, ptr %values, i64 4
   %rows = load i64, ptr %rows.at
   %columns.at = getelementptr i64, ptr %values, i64 6
   %columns = load i64, ptr %columns.at
-  %count = mul i64 %rows, %columns
+  %stack = load i64, ptr %sizes
+  %each = mul i64 %rows, %columns
+  %count = mul i64 %stack, %each
   %valid = call i1 @has_no_nan(ptr %out, i64 %bytes, i64 %count)
   ret i1 %valid
+}
+
+; The word in memory whose number is given there, or 1 for -1.
+define internal i64 @word_of(ptr %args, ptr %numbers, i64 %at) {
+  %number.at = getelementptr i64, ptr %numbers, i64 %at
+  %number = load i64, ptr %number.at
+  %is.one = icmp slt i64 %number, 0
+  br i1 %is.one, label %none, label %some
+none:
+  ret i64 1
+some:
+  %word.at = getelementptr i64, ptr %args, i64 %number
+  %word = load i64, ptr %word.at
+  ret i64 %word
 }
 
 ; Whether none of these floats of 4 or 8 bytes in a buffer is NaN. Words of 64 bits are looked at, of

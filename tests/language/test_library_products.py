@@ -14,6 +14,8 @@ from flatweave.frontend.call import eager
 
 DRAW = np.random.default_rng(11)
 A, B, C = DRAW.normal(size=(5, 7)), DRAW.normal(size=(7, 6)), DRAW.normal(size=(5, 6))
+S = DRAW.normal(size=(2, 3, 4))
+S32 = S.astype("f")
 Z = A + 1j * DRAW.normal(size=A.shape)
 LIBRARY = schedule_of("product=library")
 
@@ -62,6 +64,23 @@ WAYS = {
         Z.real @ Z.real.T + Z.imag @ Z.imag.T,
     ),
     "f32": (lambda a, b: a @ b, (A.astype("f"), B.astype("f")), A.astype("f") @ B.astype("f")),
+    "stacks": (lambda a, b: a @ b, (S, S.mT.copy()), S @ S.mT.copy()),
+    "stacks of f32, transposed": (lambda a: a.mT @ a, (S32,), S32.mT @ S32),
+    "stacks, one for all": (lambda a, b: a @ b.T, (S, B.T.copy()[:, :4].copy()), S @ B[:4]),
+    "stacks, work after": (lambda a, b: fw.exp(a @ b.mT), (S, S), np.exp(S @ S.mT)),
+    "stacks of complex": (lambda a, b: a @ b.mT, (S * 3j, S + 2j), S * 3j @ (S + 2j).mT),
+    "stacks of complex, one for all": (
+        lambda a, b: a @ b, (S + 1j, Z.T[:4].copy()), (S + 1j) @ Z.T[:4]
+    ),
+    "stacks of stacks": (
+        lambda a, b: a @ b.mT, (S.reshape(2, 1, 3, 4), S.reshape(2, 1, 3, 4)),
+        (S @ S.mT).reshape(2, 1, 3, 3),
+    ),
+    "many axes": (
+        lambda a, b: a @ b.mT, (S.reshape(1, 2, 1, 3, 4), S.reshape(1, 2, 1, 3, 4)),
+        (S @ S.mT).reshape(1, 2, 1, 3, 3),
+    ),
+    "no stack": (lambda a: a @ a.mT, (S[:0],), np.zeros((0, 3, 3))),
     "empty": (lambda a, b: a @ b, (A[:, :0].copy(), B[:0]), np.zeros((5, 6))),
     "none": (lambda a, b: a @ b, (A[:0], B), np.zeros((0, 6))),
 }  # fmt: skip
@@ -92,12 +111,13 @@ def test_bits_and_transpositions():
 
 def test_complex_products_are_one_step():
     """Of the arrays as they are; a program that uses the products of parts otherwise has these."""
-    ways = [way for way in WAYS if way.startswith("complex")]
+    ways = [way for way in WAYS if way.startswith(("complex", "stacks of complex"))]
     with config.scoped(schedule=LIBRARY):
         counts = {way: steps(fw.jit(WAYS[way][0]), *WAYS[way][1]) for way in ways}
     assert counts == {
         "complex": 1, "complex, transposed": 1, "complex, conjugated": 1, "complex, work after": 2,
         "complex, both factors": 1, "complex, a part": 2, "complex, other signs": 2,
+        "stacks of complex": 1, "stacks of complex, one for all": 1,
     }  # fmt: skip
 
 
@@ -131,7 +151,12 @@ def called(monkeypatch):
 
 def test_numpys_loop_is_called_without_python(called):
     """Also for products whose zeros count and that have no NaN; of an odd number of floats, too."""
-    for way in ("plain", "transposed", "left", "right", "gram", "complex", "f32", "empty", "none"):
+    for way in (
+        "plain", "transposed", "left", "right", "gram", "complex", "f32", "empty", "none",
+        "no stack",
+        "stacks", "stacks of f32, transposed", "stacks, one for all", "stacks of complex",
+        "stacks of complex, one for all", "stacks of stacks",
+    ):  # fmt: skip
         f, args, wanted = WAYS[way]
         assert in_program(f, *args).tobytes() == wanted.tobytes(), way
     for dtype in (np.float32, np.float64):
@@ -161,13 +186,41 @@ def test_fields_that_are_not_known(monkeypatch, called):
     assert called == [2]
 
 
+def test_products_in_a_map():
+    """Large ones are the library's, small ones the program's, many at once."""
+    f = fw.jit(lambda a, b: fw.map(lambda x: x @ b, a))
+    n = 2 * round(LARGE.of_stacks ** (1 / 3) / 2 + 1)
+    a, b = DRAW.normal(size=(3, n, n)), DRAW.normal(size=(n, n))
+    assert np.asarray(f(a, b)).tobytes() == (a @ b).tobytes()
+    few = a[:, :, : n // 2].copy(), b[: n // 2]
+    with config.scoped(schedule=schedule_of("product=kernels")):
+        own = np.asarray(f(*few))
+    assert np.asarray(f(*few)).tobytes() == own.tobytes() != (few[0] @ few[1]).tobytes()
+
+
+@pytest.mark.parametrize("way", ["left", "right"])
+def test_zeros_that_count_in_stacks(called, way):
+    """Python corrects those matrices that have NaN."""
+    a, b, seeds = S.copy(), S.mT.copy(), DRAW.normal(size=(2, 3, 3))
+    seeds[1, :, 2], b[1, 0, 2], a[1, 2, 0] = 0, np.inf, np.nan
+    seeds[1, 2] = 0
+    which = 0 if way == "left" else 1
+
+    def gradient(a, b, seeds):
+        return fw.vjp(lambda a, b: a @ b, a, b)[1](seeds)[which]
+
+    found = in_program(gradient, a, b, seeds)
+    assert steps(fw.jit(gradient), a, b, seeds) == len(called) == 1
+    np.testing.assert_allclose(found, _ours(fw.jit(gradient), a, b, seeds), rtol=1e-12)
+    assert np.isfinite(found).all()
+
+
 def test_what_stays_ours():
-    """Integers, other operators, rows of a map, what a reduction reads, and known small extents."""
+    """Integers, other operators, what a reduction reads, and known small extents."""
     whole = A.astype(np.int64)
     for f, args in (
         (lambda a: a @ a.T, (whole,)),
         (lambda a, b: fw.map(lambda row: fw.min(row[:, None] + b, axis=0), a), (A, B)),
-        (lambda a, b: fw.map(lambda x: x @ b, a), (DRAW.normal(size=(3, 5, 7)), B)),
         (lambda a, b: fw.argmin(a @ b, axis=1), (A, B)),
         (lambda a: a.T @ fw.ones((5, 3)), (A,)),
     ):  # fmt: skip

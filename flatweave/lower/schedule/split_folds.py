@@ -153,18 +153,21 @@ class SweepFolds:
         shape, steps, sizes = self.op.shape, self.folds[0].extent, self.machine.products
         if sizes is None:
             return
-        operands = operands_of(self.op, self.lets, self.own, stacks=sizes.is_blas)
+        operands = operands_of(self.op, self.lets, self.own)
         if not operands:
             return
-        whole = None
-        if len(shape) == 2:
-            whole = complex_product(self.op, self.lets, operands, self.own)
+        whole = complex_product(self.op, self.lets, operands, self.own)
         if whole is not None and not whole.operands.suit(sizes):
             whole = None
         least = b.apply("minimum", b.apply("minimum", *shape[-2:]), steps)
         few = b.apply("le", results, index(min(self._most(), FEW_RESULTS)))
         least = b.apply("select", b.apply("and", few, in_blocks), index(0), least)
-        products = b.mul(b.mul(results, steps), index(4 if whole else 1))
+        parts = index(4 if whole else 1)
+        products = b.mul(b.mul(results, steps), parts)
+        if len(shape) > 2 and sizes.of_stacks:
+            each = b.mul(b.product((*shape[-2:], steps)), parts)
+            is_large = b.apply("ge", each, index(sizes.of_stacks))
+            least = b.apply("select", is_large, least, index(0))
         (large,) = b.emit(Suits(LIBRARY, "product", False, least, products, steps))
         if whole is None:
             yield large, partial(self._by_library, operands=operands, is_blas=sizes.is_blas)

@@ -45,11 +45,12 @@ WHOLE = {f32: c64, f64: c128}
 
 @record
 class Matrix:
-    """An operand: an array, of complex numbers one of pairs, and what it is but for that."""
+    """An operand: an array, of complex numbers one of `pairs`, and what it is but for that."""
 
     array: Atom
     turned: bool
     conjugated: bool = False
+    pairs: bool = False
 
 
 @record
@@ -75,10 +76,9 @@ class Operands:
             if isinstance(array, Var):
                 array = stored.get(array, array)
             type_ = array_type(array)
-            is_complex = len(type_.shape) > len(self.shape)
-            seen = WHOLE[type_.dtype] if is_complex else type_.dtype
+            seen = WHOLE[type_.dtype] if each.pairs else type_.dtype
             arguments.append(Argument(array, type_.shape, seen.name, False))
-        shape = (*self.shape, index(2)) if is_complex else self.shape
+        shape = (*self.shape, index(2)) if each.pairs else self.shape
         result = Returned(type_.dtype, shape, seen.name, ())
         conjugated = self.left.conjugated, self.right.conjugated
         name = PRODUCTS[self.left.turned, self.right.turned, self.zeros, *conjugated]
@@ -132,7 +132,8 @@ def complex_product(
     (real, straight), (imaginary, crossed) = by_function["sub"], by_function["add"]
     if straight != (parts[0, 0], parts[1, 1]) or {*crossed} != {parts[0, 1], parts[1, 0]}:
         return None
-    left, right = (Matrix(*each.pop(), sign[1]) for each, sign in zip(factors, signs, strict=True))
+    left, right = (Matrix(*each.pop(), sign[1], pairs=True)
+                   for each, sign in zip(factors, signs, strict=True))  # fmt: skip
     return ComplexProduct(Operands(left, right, NEITHER, op.shape, ()), real, imaginary)
 
 
@@ -154,26 +155,28 @@ def _part(of: Matrix, own: Mapping[Var, Sweep]) -> Part | None:
     first, *rest = sweep.body.lets
     read, negation = first.op, rest[0].op if rest else None
     negated = isinstance(negation, Apply) and (negation.fn, negation.args) == ("neg", first.vars)
-    if len(rest) != negated or not isinstance(read, Index) or len(read.indices) != 3:
+    if len(rest) != negated or not isinstance(read, Index):
         return None
     *place, part = read.indices
-    shape, (*extents, last) = sweep.shape, array_type(read.xs).shape
-    turned = tuple(place) == sweep.body.params[::-1]
-    same = turned or tuple(place) == sweep.body.params
-    if not same or not isinstance(part, Const) or last != index(2):
+    at, shape = sweep.body.params[-len(place) :], sweep.shape[-len(place) :]  # or one for all
+    *extents, last = array_type(read.xs).shape
+    turned = tuple(place) == _turned(at)
+    if not (turned or tuple(place) == at) or len(place) < 2:
         return None
-    if tuple(extents) != (shape[::-1] if turned else shape):
+    if not isinstance(part, Const) or last != index(2):
+        return None
+    if tuple(extents) != (_turned(shape) if turned else shape):
         return None
     return Part(read.xs, turned != of.turned, int(part.value), negated)
 
 
 def operands_of(
-    op: Sweep, folds: Sequence[Let], own: Mapping[Var, Sweep], *, stacks: bool = False
+    op: Sweep, folds: Sequence[Let], own: Mapping[Var, Sweep]
 ) -> list[Operands]:
     """The operands of each fold of a sweep; empty where one is no product of two matrices, or of
-    `stacks` of matrices."""
+    stacks of matrices."""
     extents = [*op.shape[-2:], *(let.op.extent for let in folds if isinstance(let.op, Fold))]
-    if len(op.shape) < 2 or (len(op.shape) > 2 and not stacks) or any(map(_is_small, extents)):
+    if len(op.shape) < 2 or any(map(_is_small, extents)):
         return []
     found = [_operands(op, let, own) for let in folds]
     known = [each for each in found if each is not None]
