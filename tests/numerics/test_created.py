@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 import flatweave as fw
+from flatweave.frontend.call import eager
+from flatweave.frontend.standard.linalg import Lstsq
 
 M = np.array([[3.0, 1.0, 2.0], [4.0, 0.5, 6.0]])
 
@@ -30,9 +32,30 @@ RIGHT = np.array([[1.0, 2.0], [3.0, 4.0]])
 ])  # fmt: skip
 def test_least_squares_are_those_of_numpy(a, b):
     """The solution, the residuals where there are some, the rank and the singular values."""
-    for found, wanted in zip(fw.linalg.lstsq(a, b), np.linalg.lstsq(a, b), strict=True):
-        assert found.shape == np.shape(wanted)
-        np.testing.assert_allclose(found, wanted, atol=1e-12)
+    for of in (fw.linalg.lstsq, fw.jit(fw.linalg.lstsq)):
+        for found, wanted in zip(of(a, b), np.linalg.lstsq(a, b), strict=True):
+            assert found.shape == np.shape(wanted)
+            np.testing.assert_allclose(found, wanted, atol=1e-12)
+
+
+def test_least_squares_outside_of_programs_are_lapacks(monkeypatch):
+    """Nothing is traced: a call gives LAPACK's bits; the rank is an i64, as in a program."""
+    monkeypatch.setattr(eager, "_entry", None)
+    whole = np.arange(6).reshape(3, 2)
+    for a, b in ((M.T, M[0]), (M.T.astype("f"), M[0].astype("f")), (whole, whole)):
+        mine, theirs = fw.linalg.lstsq(a, b, rcond=0.01), np.linalg.lstsq(a, b, rcond=0.01)
+        assert isinstance(mine, Lstsq)
+        assert [np.asarray(x).tobytes() for x in (mine.x, mine.residuals, mine.s)] == [
+            np.asarray(x).tobytes() for x in (theirs[0], theirs[1], theirs[3])
+        ]
+        assert (mine.rank.dtype, int(mine.rank)) == (np.int64, theirs[2])
+
+
+@pytest.mark.parametrize("b", [np.ones(2), np.ones((3, 1, 1))])
+def test_least_squares_of_what_does_not_fit(b):
+    """Our errors, not NumPy's."""
+    with pytest.raises(fw.ShapeError, match="lstsq"):
+        fw.linalg.lstsq(M.T, b)
 
 
 @pytest.mark.parametrize("axis", [None, 1, (1, 0)])

@@ -44,7 +44,7 @@ REFUSING = {
     "_solution": "solve", "_inverse": "inv", "_factor": "cholesky", "_hermitian": "eigh",
     "_hermitian_values": "eigvalsh", "_singular": "svd", "_singular_values": "svdvals",
     "_rank": "matrix_rank", "_pseudo_inverse": "pinv", "_general": "eig",
-    "_general_values": "eigvals",
+    "_general_values": "eigvals", "_least_squares": "lstsq",
 }  # fmt: skip
 """Public functions, by what computes them and may refuse a matrix."""
 NORMS = ("backward", "ortho", "forward")
@@ -85,6 +85,12 @@ def rectangular(x: Any) -> Values | None:
     """The same of matrices."""
     found = floats(x)
     return None if found is None or found.ndim < 2 else found
+
+
+def matrix(x: Any) -> Values | None:
+    """The same of one matrix."""
+    found = floats(x)
+    return found if found is not None and found.ndim == 2 else None
 
 
 def at_once(

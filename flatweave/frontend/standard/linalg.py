@@ -29,6 +29,7 @@ from flatweave.frontend.standard.library import (
     kept,
     like,
     matrices,
+    matrix,
     of_matrices,
     part_of,
     real_of,
@@ -139,8 +140,16 @@ class Lstsq(NamedTuple):
     s: Array
 
 
+def _least_squares(a: Values, b: Values, rcond: Any = None) -> tuple[Any, ...]:
+    fit = b.ndim in (1, 2) and len(a) == len(b)
+    if not (fit and np.isfinite(a).all() and np.isfinite(b).all()):
+        raise ValueError  # LAPACK prints that there is NaN
+    x, squares, rank, s = np.linalg.lstsq(a, b, rcond)
+    return x, squares, np.asarray(rank, np.int64), s
+
+
 @for_complex
-@operation()
+@operation(host=at_once(_least_squares, matrix, Lstsq))
 def lstsq(a: Any, b: Any, rcond: Any = None) -> Lstsq:
     """The shortest x with the least `|a @ x - b|`, by singular values.
 
