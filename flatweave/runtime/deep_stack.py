@@ -7,24 +7,28 @@
 
 What a signal handler raises while a caller waits comes out of the call at once: nobody wants the
 work then, nor what it has started itself, and all of it ends at the next `check_wanted`. Switches
-are those of the caller. Inside of such work, `on_deep_stack` is a call.
+are those of the caller. Inside of such work, `on_deep_stack` is a call. While work is under way,
+Python's garbage collector runs seldom: modules and programs, which it would visit again and again,
+live on.
 """
 
 from __future__ import annotations
 
 import contextvars
+import gc
 import os
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
 
-from flatweave.base.locks import Lock
+from flatweave.base.locks import Lock, in_every_child
 
 R = TypeVar("R")
 
 STACK_SIZES = (256 * 2**20, 16 * 2**20)  # bytes of address space; the second where that is scarce
 PATIENCE_SECONDS = 1.0  # for another thread to start
 LOOK_SECONDS = 0.2  # between two looks whether the thread is still there
+SELDOM = 100_000  # new objects between two runs of the garbage collector
 
 
 class NotWanted(BaseException):
@@ -80,10 +84,13 @@ class Work(Generic[R]):
     def _run(self) -> None:
         """What the thread does."""
         _HERE.work = self
+        _COLLECTOR.begin()
         try:
             self._found = self._context.run(self._fn)
         except BaseException as error:  # the caller raises it, if there still is one
             self._error = error if self.is_wanted else None
+        finally:
+            _COLLECTOR.end()
         self._done.set()
 
     def _wait(self, look: Callable[[], None] | None) -> bool:
@@ -98,6 +105,36 @@ class Work(Generic[R]):
             self._is_dropped = True
             raise
         return True
+
+
+class _Collector:
+    """Python's garbage collector, which runs seldom while any work is under way."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._count = 0
+        self._before = gc.get_threshold()
+        in_every_child(self._forget)
+
+    def begin(self) -> None:
+        with self._lock:
+            if self._count == 0:
+                self._before = least, *others = gc.get_threshold()
+                if least:  # 0: it never runs
+                    gc.set_threshold(max(SELDOM, least), *others)
+            self._count += 1
+
+    def end(self) -> None:
+        with self._lock:
+            self._count -= 1
+            if self._count == 0:
+                gc.set_threshold(*self._before)
+
+    def _forget(self) -> None:
+        """In the child of a fork no other thread is at work."""
+        if self._count and _HERE.work is None:
+            self._count = 0
+            gc.set_threshold(*self._before)
 
 
 class _DeepThread(threading.local):
@@ -142,3 +179,4 @@ def started(
 
 _HERE = _DeepThread()
 _SIZING = Lock()
+_COLLECTOR = _Collector()

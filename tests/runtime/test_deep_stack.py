@@ -1,5 +1,6 @@
 """Compiling has a separate stack, and behaves as if the caller did it."""
 
+import gc
 import os
 import signal
 import subprocess
@@ -49,6 +50,41 @@ def test_warnings_are_the_callers():
     """Filters that the caller has set hold."""
     with pytest.warns(UserWarning, match="from below"):
         on_deep_stack(lambda: warnings.warn("from below", UserWarning, stacklevel=1))
+
+
+@pytest.mark.parametrize("before", [(700, 10, 10), (0, 10, 10), (10**6, 5, 5)])
+def test_the_garbage_collector_runs_seldom(before):
+    """While any work is under way; one that never runs stays so. Afterwards all is as before."""
+    usual, go = gc.get_threshold(), threading.Event()
+    gc.set_threshold(*before)
+    try:
+        other = Work(lambda: go.wait(60))
+        inside = on_deep_stack(gc.get_threshold)
+        between = gc.get_threshold()
+        go.set()
+        other.result()
+        after = gc.get_threshold()
+    finally:
+        gc.set_threshold(*usual)
+
+    assert inside == between == (max(100_000, before[0]) if before[0] else 0, *before[1:])
+    assert after == before
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks")
+def test_the_child_of_a_fork_collects_as_before():
+    """The thread that was at work is not there."""
+    usual, go = gc.get_threshold(), threading.Event()
+    work = Work(lambda: go.wait(60))
+    while gc.get_threshold() == usual:
+        time.sleep(0.001)
+    child = os.fork()
+    if child == 0:
+        os._exit(gc.get_threshold() != usual)
+    go.set()
+    work.result()
+
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
 def until_unwanted(ended: threading.Event) -> None:
