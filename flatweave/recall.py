@@ -12,7 +12,6 @@ What people ask of such a program, its texts and notes, the compiler is imported
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -26,12 +25,12 @@ from flatweave.base.records import replace
 from flatweave.base.schedule import Schedule
 from flatweave.on_cpu import OnCpu
 from flatweave.ops import Callback
-from flatweave.runtime.cache import facts, is_current, process_cache
+from flatweave.runtime.cache import facts, is_current, name_on_disk, process_cache
 from flatweave.runtime.cpu import CpuProgram
 from flatweave.runtime.execute import CompiledGroup, KernelTable
-from flatweave.runtime.image import MappedCode, Unfit, from_bytes, image_from, image_of, to_bytes
+from flatweave.runtime.image import MappedCode, Unfit, from_bytes, image_from, to_bytes
 from flatweave.runtime.lazy_import import compiler, opened
-from flatweave.runtime.support import Code, address_beside, begin_support, recall_support, support
+from flatweave.runtime.support import address_beside, begin_support, plain_image
 from flatweave.runtime.tuned import is_any_kept, kept, kept_plans, key_of
 from flatweave.terms.traverse import walk_lets
 
@@ -90,7 +89,7 @@ class Kept:
 
     def __init__(self, program: Program, choices: str) -> None:
         self.lines = [let.where for let in walk_lets(program.fn)]
-        self.name = _name(choices, print_program(program))
+        self.name = name_on_disk(choices, print_program(program))
 
     # -- written ----------------------------------------------------------------------------------
 
@@ -98,11 +97,10 @@ class Kept:
         """Keep a program that was compiled, and each group of its kernels as it is made."""
         plan, table = program.plan, program.native.table
         try:
-            _keep_support()
             content = (
                 cpu, tuple((param.dtype.name, param.is_array) for param in plan.params),
                 tuple((result.dtype.name, result.extents) for result in plan.results),
-                table.groups, self.plain_sites(plan), _plain_image(program.native.code),
+                table.groups, self.plain_sites(plan), plain_image(program.native.code),
                 plain_calls(plan),
             )  # fmt: skip
         except Unfit:
@@ -117,7 +115,7 @@ class Kept:
         codes = list({id(code): code for code, _ in made}.values())
         symbols = tuple((codes.index(code), symbol) for code, symbol in made)
         try:
-            images = tuple(_plain_image(code) for code in codes)
+            images = tuple(plain_image(code) for code in codes)
             content = (symbols, self.plain_sites(plan), images)
         except Unfit:
             return
@@ -148,8 +146,6 @@ class Kept:
                 tuple(Result(_DTYPES[name], extents) for name, extents in results),
                 dict(self.sites(sites)), calls_of(calls),
             )
-            if not recall_support(_name("support")):
-                return None
             code = _mapped(image, [ENTRY])
             return Recalled(
                 self, cpu, plan,
@@ -175,7 +171,7 @@ class Kept:
             return None
 
     def group_name(self, names: Sequence[str]) -> str:
-        return _name("group", self.name, *names)
+        return name_on_disk("group", self.name, *names)
 
     def sites(self, content: Content) -> Mapping[int, Site]:
         lines = [*self.lines, None]
@@ -273,21 +269,6 @@ def add_sites(plan: Plan, more: Mapping[int, Site]) -> None:
     plan.sites.update(more)
 
 
-def _keep_support() -> None:
-    """Keep the support code, without which no image runs, unless it has been recalled."""
-    if not _SUPPORT_KEPT and support().stored_as:
-        _SUPPORT_KEPT.append(_name("support"))
-        process_cache().put(_SUPPORT_KEPT[0], to_bytes(_plain_image(support())))
-
-
-def _plain_image(code: Code) -> Content:
-    """The image of code that LLVM made; Unfit if its object is gone, or not understood."""
-    found = process_cache().get(code.stored_as) if code.stored_as else None
-    if found is None:
-        raise Unfit("no object")
-    return image_of(found).plain()
-
-
 def _mapped(content: Content, symbols: Sequence[str]) -> MappedCode:
     image = image_from(content)
     if not all(symbol in image.defined for symbol in symbols):
@@ -308,11 +289,3 @@ def get(name: str) -> Content | None:
     except Unfit:
         content = ()
     return content if content is None or isinstance(content, tuple) else ()
-
-
-def _name(*texts: str) -> str:
-    """The name on disk of something that depends on these texts and on all facts."""
-    return hashlib.sha256("\0".join([facts(), *texts]).encode()).hexdigest()
-
-
-_SUPPORT_KEPT: list[str] = []

@@ -258,6 +258,11 @@ def facts() -> str:
     return "\n".join([_AT_IMPORT, _digest(llvm), cpu, str(c_library), sys.version, np.__version__])
 
 
+def name_on_disk(*texts: str) -> str:
+    """The name on disk of something that depends on these texts and on all facts."""
+    return hashlib.sha256("\0".join([facts(), *texts]).encode()).hexdigest()
+
+
 def kind_of_cpu() -> str:
     """The CPU of this machine; OSError where the system does not tell."""
     with open(CPU_FACTS, encoding="utf-8") as file:

@@ -1,4 +1,5 @@
-; Calls of programs from Python with no Python in between. Part of support.ll.
+; Calls of programs from Python with no Python in between: a module with results.ll, compiled when
+; a process enters its first call. It calls support.ll.
 ;
 ; `fw_call` is the C function (METH_FASTCALL and METH_KEYWORDS) of the callables that runtime/calls.py
 ; makes. Their `self` is a tuple: bytes with a table of signatures, then what the table refers to.
@@ -73,6 +74,11 @@ declare ptr @PyObject_CallFunctionObjArgs(ptr, ...)
 declare void @PyErr_Restore(ptr, ptr, ptr)
 declare i32 @PyErr_GivenExceptionMatches(ptr, ptr)
 declare void @Py_IncRef(ptr)
+declare void @Py_DecRef(ptr)
+declare void @fw_drop(ptr)
+declare i64 @fw_run(ptr, ptr, ptr, i64, i64)
+declare i64 @fw_this_thread()
+@fw_workers = external global i64
 
 ; ---------------------------------------------------------------- which program
 
@@ -801,7 +807,7 @@ define internal i64 @run_program(ptr %signature, ptr %slots) {
   %calls.at = getelementptr i64, ptr %ctx, i64 21
   store ptr %calls, ptr %calls.at
   %threads = call i64 @threads()
-  %self = call i64 @this_thread()
+  %self = call i64 @fw_this_thread()
   %main = load i64, ptr getelementptr (%Facts, ptr @fw_facts, i64 0, i32 18)
   %is.main = icmp eq i64 %self, %main
   %ident = select i1 %is.main, i64 %main, i64 0

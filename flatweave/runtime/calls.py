@@ -28,7 +28,7 @@ from flatweave.base.dtypes import as_dtype, bool_, f64, i64
 from flatweave.base.locks import in_every_child
 from flatweave.base.plan import Param, Plan, Result
 from flatweave.runtime.cpu import DATA_OF_NOTHING, CpuProgram, Values, stated_address
-from flatweave.runtime.support import POOL, keep_for_ever, support
+from flatweave.runtime.support import CALLS, POOL, keep_for_ever, part
 
 MOST_ARGUMENTS, MOST_SLOTS = 32, 256  # for which calls.ll has room
 AS_THEY_ARE, ROWS_SHAPED, ROWS = range(3)
@@ -236,7 +236,7 @@ def _fill_in(known: Known, new_array: int, values_at: int) -> None:
         threads = POOL.default_word
     for each in known:
         keep_for_ever(each)
-    facts = _Facts.from_address(support().address("fw_facts"))
+    facts = _Facts.from_address(part(CALLS).address("fw_facts"))
     facts.ndarray, facts.host, facts.complex = id(np.ndarray), id(known.host), id(known.complex)
     facts.values_at, facts.fields_at = values_at, _HEAD
     facts.variable, facts.switches = id(known.variable), id(known.switches)
@@ -251,7 +251,7 @@ def _fill_in(known: Known, new_array: int, values_at: int) -> None:
 
     note_main_thread()
     in_every_child(note_main_thread)
-    method = _Method(b"call", support().address("fw_call"), _FASTCALL | _KEYWORDS, None)
+    method = _Method(b"call", part(CALLS).address("fw_call"), _FASTCALL | _KEYWORDS, None)
     keep_for_ever(method)
     _METHOD.append(ctypes.addressof(method))
 

@@ -155,7 +155,7 @@ out:
 ; before its launch; the thread; when it began and ended; blocks; how many threads could take part.
 define internal void @note(ptr %trail, i64 %what, i64 %begin, i64 %blocks, i64 %threads) {
   %end = call i64 @now()
-  %self = call i64 @this_thread()
+  %self = call i64 @fw_this_thread()
   %place = atomicrmw add ptr %trail, i64 1 monotonic
   %most.at = getelementptr i64, ptr %trail, i64 2
   %most = load i64, ptr %most.at

@@ -46,14 +46,14 @@ define internal void @give_way() {
 }
 
 ; The number by which Python knows this thread.
-define internal i64 @this_thread() {
+define i64 @fw_this_thread() {
   %self = call i64 @pthread_self()
   ret i64 %self
 }
 
 ; Whether this is the thread that Python knows by this number.
 define internal i1 @is_this_thread(i64 %ident) {
-  %self = call i64 @this_thread()
+  %self = call i64 @fw_this_thread()
   %same = icmp eq i64 %self, %ident
   ret i1 %same
 }

@@ -35,12 +35,15 @@ from flatweave.runtime.llvm_passes import (
     wait_until_outside,
 )
 from flatweave.runtime.processor import Processor, processor
-from flatweave.runtime.support import MAKER, Code, keep_for_ever, support
+from flatweave.runtime.support import CALLS, MAKERS, SUPPORT, Code, keep_for_ever, support
 from flatweave.runtime.systems import System, cpu_facts, library, symbol_address, system
 
-# the functions of a text that code outside of it may call
-DEFINED = re.compile(r"^ *define (?!internal |private )[^@\n]*@(\w+)\(", re.MULTILINE)
-SUPPORT_FILES = ("support.ll", "buffers.ll", "mappings.ll", "launch.ll", "calls.ll", "results.ll")
+# the functions of a text that code outside of it may call, and the globals that it may read
+DEFINED = re.compile(
+    r"^ *define (?!internal |private )[^@\n]*@(\w+)\(|^@(fw_\w+) = global", re.MULTILINE
+)
+SUPPORT_FILES = ("support.ll", "buffers.ll", "mappings.ll", "launch.ll")
+CALL_FILES = ("calls.ll", "results.ll")
 SUPPORT_LIBRARY = "flatweave_support"
 # the functions that the text of the support code takes from elsewhere
 DECLARED = re.compile(r"^declare [^@\n]*@(?!llvm\.)(\w+)\(", re.MULTILINE)
@@ -98,7 +101,7 @@ def _linking(name: str, text: str) -> Callable[[bytes], NativeCode]:
     """What makes code of the object of `text`, and remembers it."""
 
     def linked(found: bytes) -> NativeCode:
-        number, symbols = next(_NUMBERS), DEFINED.findall(text)
+        number, symbols = next(_NUMBERS), defined_in(text)
         code = _LOADED[name] = _link(found, f"code{number}", _beside(), {}, symbols)
         code.stored_as = name
         return code
@@ -229,11 +232,16 @@ def _made_support() -> Code:
 
     def linked(found: bytes) -> NativeCode:
         name_of_library = f"{SUPPORT_LIBRARY}{next(_NUMBERS)}"
-        code = _link(found, name_of_library, "", imports, DEFINED.findall(text))
+        code = _link(found, name_of_library, "", imports, defined_in(text))
         code.stored_as = name
         return code
 
     return _from_cache(name, linked) or linked(_made(name, text, RAW))
+
+
+def defined_in(text: str) -> list[str]:
+    """The functions and globals of a text that code outside of it may use."""
+    return [function or variable for function, variable in DEFINED.findall(text)]
 
 
 def _beside() -> str:
@@ -249,7 +257,7 @@ def _beside() -> str:
 def _library_of_addresses() -> str:
     """The addresses of support code that was mapped, as a library."""
     builder = binding.JITLibraryBuilder()
-    for symbol in DEFINED.findall(support_text()):
+    for symbol in defined_in(support_text()):
         builder.import_symbol(symbol, support().address(symbol))
     keep_for_ever(builder.link(linker(), SUPPORT_LIBRARY))
     return SUPPORT_LIBRARY
@@ -263,10 +271,18 @@ def support_text() -> str:
 
 def text_of_support(services: System, facts: Mapping[str, str]) -> str:
     """The support code of any system, for any kind of CPU."""
+    text = _text_of(*SUPPORT_FILES, services.support)
+    return string.Template(text).substitute(facts, **services.names)
+
+
+def call_text() -> str:
+    """The text of calls from Python with no Python in between."""
+    return _text_of(*CALL_FILES)
+
+
+def _text_of(*names: str) -> str:
     folder = resources.files(__package__)
-    names = (*SUPPORT_FILES, services.support)
-    texts = [folder.joinpath(name).read_text(encoding="utf-8") for name in names]
-    return string.Template("\n".join(texts)).substitute(facts, **services.names)
+    return "\n".join(folder.joinpath(name).read_text(encoding="utf-8") for name in names)
 
 
 def _optimised(text: str, level: int) -> AbstractContextManager[tuple[Any, Any]]:
@@ -307,7 +323,7 @@ _LOADED: weakref.WeakValueDictionary[str, NativeCode] = weakref.WeakValueDiction
 _NUMBERS = itertools.count()
 _ONCE = Lock()
 _LINKER: list[Any] = []
-MAKER.append(_made_support)
+MAKERS[SUPPORT], MAKERS[CALLS] = _made_support, lambda: compile_text(call_text(), level=RAW)
 # in the child a lock of LLVM that another thread has, whether it has asked for it through Python
 # or not, would never be free
 _LOCK = binding.ffi.lib._lock

@@ -42,7 +42,7 @@ define internal void @give_way() {
 }
 
 ; The number by which Python knows this thread, of which 32 bits count on Windows.
-define internal i64 @this_thread() {
+define i64 @fw_this_thread() {
   %self = call i64 @PyThread_get_thread_ident()
   ret i64 %self
 }
@@ -50,7 +50,7 @@ define internal i64 @this_thread() {
 ; Whether this is the thread that Python knows by this number. C's long has 32 bits on Windows, so
 ; only these count; where two threads share them, Python itself finds out which is the main one.
 define internal i1 @is_this_thread(i64 %ident) {
-  %self = call i64 @this_thread()
+  %self = call i64 @fw_this_thread()
   %self.low = trunc i64 %self to i32
   %ident.low = trunc i64 %ident to i32
   %same = icmp eq i32 %self.low, %ident.low

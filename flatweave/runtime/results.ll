@@ -1,4 +1,4 @@
-; Results of calls without Python in between, as arrays of ours. Part of support.ll; see calls.ll.
+; Results of calls without Python in between, as arrays of ours. Part of calls.ll.
 
 ; The function's result; the signature's number where an array is neither in a separate buffer nor in
 ; memory of an argument, null where Python has raised something. Buffers that no array holds are

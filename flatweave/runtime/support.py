@@ -8,25 +8,26 @@ import functools
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Protocol
 
 from flatweave.base.config import config
 from flatweave.base.errors import ArgumentError
 from flatweave.base.locks import BUFFERS, Lock, in_every_child, wait_at_fork
 from flatweave.base.records import record
-from flatweave.runtime.cache import process_cache
+from flatweave.runtime.cache import facts, is_current, name_on_disk, process_cache
 from flatweave.runtime.deep_stack import Work, on_deep_stack, started
-from flatweave.runtime.image import MappedCode, Unfit, from_bytes, image_from
+from flatweave.runtime.image import MappedCode, Unfit, from_bytes, image_from, image_of, to_bytes
 from flatweave.runtime.lazy_import import llvm
 from flatweave.runtime.systems import symbol_address, system
 
 # The support code of this process: allocator, launches, workers; every other code calls it.
 #
 #     support().address("fw_run")
+#     part(CALLS).address("fw_call")         what makes calls with no Python in between (calls.ll)
 #
-# There is one, since it holds the process's buffers and workers: mapped from the cache on disk if
-# an earlier process left it there, else made by the compiler (`native.py`).
+# There is one of each, since they hold the process's buffers, workers and types: mapped from the
+# cache on disk if an earlier process left it there, else made by the compiler (`native.py`).
 
 
 class Code(Protocol):
@@ -40,57 +41,77 @@ class Code(Protocol):
         """The address of a function or global; CompilerBug if it is missing."""
 
 
-# the slot for the compiler of the support code, imported lazily; native.py fills it
-MAKER: list[Callable[[], Code]] = []
+SUPPORT, CALLS = "support", "calls"
+# the slots for the compiler of the parts, imported lazily; native.py fills them
+MAKERS: dict[str, Callable[[], Code]] = {}
 SYMBOLS = ("fw_lock_idle", "fw_unlock_idle", "fw_reset_pool")
 
 
 def support() -> Code:
     """support.ll, compiled and loaded."""
-    return _SUPPORT[0] if _SUPPORT else on_deep_stack(_support)
+    return part(SUPPORT)
+
+
+def part(name: str) -> Code:
+    """A part of the support code, compiled and loaded."""
+    return _PARTS[name] if name in _PARTS else on_deep_stack(lambda: _part(name))
 
 
 def begin_support() -> None:
     """Have it made, unless there is one: LLVM works while the rest of the compiler is imported."""
-    if not _SUPPORT and not MAKER:
+    if SUPPORT not in _PARTS and not MAKERS:
         llvm()
         Work(support)  # who needs it waits for it, or makes it again where this failed
 
 
-def _support() -> Code:
+def _part(name: str) -> Code:
     with _ONCE:
-        if not _SUPPORT:
-            if not MAKER:
-                llvm()
-            _take(MAKER[0]())
-        return _SUPPORT[0]
+        if name not in _PARTS:
+            code = _recalled(name) or _made(name)
+            keep_for_ever(code)
+            if name == SUPPORT:
+                calls = (ctypes.CFUNCTYPE(None)(code.address(symbol)) for symbol in SYMBOLS)
+                wait_at_fork(BUFFERS, *calls)
+            _PARTS[name] = code
+        return _PARTS[name]
 
 
-def _take(code: Code) -> None:
-    keep_for_ever(code)
-    lock, unlock, reset = (ctypes.CFUNCTYPE(None)(code.address(name)) for name in SYMBOLS)
-    wait_at_fork(BUFFERS, lock, unlock, reset)
-    _SUPPORT.append(code)
+def _recalled(name: str) -> Code | None:
+    """The part that an earlier process made, mapped, if there is one."""
+    key = "" if config.no_cache or not facts() else name_on_disk(name)
+    found = process_cache().get(key) if key else None
+    if found is None:
+        return None
+    try:
+        find = symbol_address if name == SUPPORT else address_beside
+        return MappedCode(image_from(from_bytes(found)), find)
+    except Unfit:
+        process_cache().drop(key)
+        return None
 
 
-def recall_support(key: str) -> bool:
-    """Map the support code that was stored under a key, unless it is mapped; whether it is now."""
-    with _ONCE:
-        if not _SUPPORT:
-            found = process_cache().get(key)
-            if found is None:
-                return False
-            try:
-                _take(MappedCode(image_from(from_bytes(found)), symbol_address))
-            except Unfit:
-                process_cache().drop(key)
-        return bool(_SUPPORT)
+def _made(name: str) -> Code:
+    """The part, made by the compiler and kept for the next process."""
+    if not MAKERS:
+        llvm()
+    code = MAKERS[name]()
+    with suppress(Unfit):
+        if not config.no_cache and facts() and is_current():
+            process_cache().put(name_on_disk(name), to_bytes(plain_image(code)))
+    return code
+
+
+def plain_image(code: Code) -> tuple[object, ...]:
+    """The image of code that LLVM made; Unfit if its object is gone, or not understood."""
+    found = process_cache().get(code.stored_as) if code.stored_as else None
+    if found is None:
+        raise Unfit("no object")
+    return image_of(found).plain()
 
 
 def address_beside(symbol: str) -> int:
     """The address of what an image wants: a function of the support code, or of a library."""
-    code = support()
-    return code.address(symbol) if symbol.startswith("fw_") else symbol_address(symbol)
+    return support().address(symbol) if symbol.startswith("fw_") else symbol_address(symbol)
 
 
 def keep_for_ever(thing: object) -> None:
@@ -98,7 +119,7 @@ def keep_for_ever(thing: object) -> None:
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(thing))
 
 
-_SUPPORT: list[Code] = []
+_PARTS: dict[str, Code] = {}
 _ONCE = Lock()
 
 

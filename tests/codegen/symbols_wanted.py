@@ -16,7 +16,7 @@ from flatweave.base.dtypes import f32, f64
 from flatweave.codegen.llvm import emit
 from flatweave.codegen.llvm.isa.aarch64 import Neon
 from flatweave.codegen.llvm.isa.x86 import Avx2
-from flatweave.runtime.native import text_of_support
+from flatweave.runtime.native import call_text, text_of_support
 from flatweave.runtime.systems import CPUS, column
 from tests.codegen.op_kernels import every_function
 
@@ -51,7 +51,8 @@ def main(triple: str, cpu: str) -> None:
     )
     architecture = triple.split("-")[0]
     text = text_of_support(column(system_of(triple), SYSTEM), CPUS[architecture])
-    print(*sorted(wanted(text, triple, machine)))
+    calls = {name for name in wanted(call_text(), triple, machine) if not name.startswith("fw_")}
+    print(*sorted(wanted(text, triple, machine) | calls))
     isa = Neon() if CPUS[architecture] is CPUS["arm64"] else Avx2()
     kernels = [emit(every_function(*shape), isa) for shape in ((4, f32), (2, f64))]
     print(*sorted({name for text in kernels for name in wanted(text, triple, machine)}))

@@ -64,8 +64,8 @@ HELD = """
                     and float(fw.sum(fw.sort(big))) == 2e6 and support.POOL.ready == 3)
     held, go = threading.Event(), threading.Event()
     def hold():
-        from flatweave.frontend.call import signature
-        with f._lock, native._ONCE, support.POOL._lock, signature._lock:
+        from flatweave.frontend.call import direct
+        with f._lock, native._ONCE, support.POOL._lock, direct._lock:
             held.set()
             go.wait()
     holder = threading.Thread(target=hold, daemon=True)

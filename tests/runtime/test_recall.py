@@ -245,3 +245,18 @@ def test_checks_and_constants_are_part_of_the_name(run):
 
     everything = "\n".join(variants)
     assert run(everything) == "".join(f"{said} False\n" for said in variants.values())
+
+
+PARTS = """
+    from flatweave.runtime import support
+    f, xs = fw.jit(lambda x: fw.sum(x * 3)), np.arange(5.0)
+    parts = [(float(f(xs)), sorted(support._PARTS)) for _ in range(2)]
+    print(parts, opened())
+"""
+
+
+def test_the_code_of_calls_is_made_when_a_process_enters_its_first_call(run):
+    """Its second call of a signature; the next process maps it."""
+    parts = "[(30.0, ['support']), (30.0, ['calls', 'support'])]"
+
+    assert [run(PARTS), run(PARTS)] == [f"{parts} True\n", f"{parts} False\n"]
