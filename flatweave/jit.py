@@ -26,7 +26,7 @@ from flatweave.base.records import replace
 from flatweave.base.schedule import Schedule
 from flatweave.base.source import user_location
 from flatweave.base.tracebacks import leave_ours_out
-from flatweave.frontend.arrays.assignment import separated
+from flatweave.frontend.arrays import assignment
 from flatweave.frontend.call.compiled import Compiled, Entry, Stages
 from flatweave.frontend.call.contexts import in_force
 from flatweave.frontend.call.direct import DirectCalls, Known, may_enter, put, quick
@@ -99,7 +99,7 @@ class Jitted(Generic[P, R]):
         result: Any = call(*args, **kwargs) if kwargs else call(*args)
         if result is NotImplemented:
             if innermost() is not None:
-                return self.__wrapped__(*separated(args), **separated(kwargs))
+                return self.__wrapped__(*assignment.separated(args), **assignment.separated(kwargs))
             return self._in_python(args, kwargs)  # type: ignore[no-any-return]
         if type(result) is int:
             number, result = result, self._in_python(args, kwargs)

@@ -21,9 +21,9 @@ from flatweave.base.errors import CompilerBug
 from flatweave.base.phase_timer import PhaseTimer, shown
 from flatweave.base.records import record
 from flatweave.base.schedule import CHOSEN, Schedule
+from flatweave.kernel_ir import text as kernel_text
 from flatweave.kernel_ir.host import Launch, Role
 from flatweave.kernel_ir.syntax import Unit
-from flatweave.kernel_ir.text import print_unit
 from flatweave.lower.program import lower
 from flatweave.lower.schedule.plan import print_plans
 from flatweave.passes import audit, manifest, reasons
@@ -258,7 +258,7 @@ def _text_for(
 ) -> str:
     """What a program becomes on a target, or in a form, that this run had no need of."""
     if stage == "kernel":
-        return "\n".join(map(print_unit, lowered.values()))
+        return "\n".join(map(kernel_text.print_unit, lowered.values()))
     target = TARGETS[TARGET_OF_TEXT[stage]]
     with config.scoped(cpu=cpu):
         machine = target.machine

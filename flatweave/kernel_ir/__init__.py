@@ -10,3 +10,7 @@ Here are its operations, their text and the rules that a unit keeps; what writes
     lane_facts.py    which variables differ between lanes, and what they are multiples of
     text.py, verify.py
 """
+
+from flatweave.runtime.lazy_import import lazy_modules
+
+__getattr__ = lazy_modules(__name__, "text")

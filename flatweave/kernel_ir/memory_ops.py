@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,9 +19,11 @@ from flatweave.kernel_ir.op import (
     contents_misfit,
     dtype_in,
 )
-from flatweave.terms.batch import Env, Values
 from flatweave.terms.rules import index_misfits, operator_misfits
 from flatweave.terms.syntax import Atom, BufferType, Const, Lambda, Type, Var, op, types_of
+
+if TYPE_CHECKING:
+    from flatweave.terms.batch import Env, Values
 
 # AcquireLanes: the lanes of a warp look at what other blocks have published, all at once.
 

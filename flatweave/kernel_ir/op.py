@@ -17,13 +17,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from enum import Enum, auto
-from typing import ClassVar, Protocol
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from flatweave.base.dtypes import DType, i64
 from flatweave.base.errors import CompilerBug
-from flatweave.terms.batch import Env, Value, Values
 from flatweave.terms.rules import condition_misfits, index_misfits, types_misfit
 from flatweave.terms.syntax import Atom, BufferType, Const, Lambda, Op, Type, Var
+
+if TYPE_CHECKING:
+    from flatweave.terms.batch import Env, Value, Values
 
 EVERYWHERE = frozenset({"block", "warp", "thread", "lanes"})
 """In all code of a kernel."""

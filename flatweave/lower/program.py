@@ -32,7 +32,7 @@ from flatweave.lower.schedule.split_folds import split_folds
 from flatweave.lower.sinks.kinds import lowered_sinks
 from flatweave.lower.sort import radix, short_rows
 from flatweave.lower.sweep.launches import lower_sweep
-from flatweave.lower.traverse.row_lookup import Rows
+from flatweave.lower.traverse import row_lookup
 from flatweave.ops import (
     ByRow,
     Callback,
@@ -202,7 +202,7 @@ def _lower_let(lowering: Lowering, let: Let) -> None:
             bind(let.vars[0], _read(lowering, let.op))
         case Locate(ends=ends, skip=skip, position=position):
             held = lowering.scope.array(ends)
-            rows = Rows(held.buffer, skip, lowering.host.sub(held.shape[0], index(skip)))
+            rows = row_lookup.Rows(held.buffer, skip, lowering.host.sub(held.shape[0], index(skip)))
             found = rows.search(lowering.host, scalar(position))
             for var, result in zip(let.vars, found, strict=True):
                 bind(var, result)

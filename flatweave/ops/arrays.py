@@ -10,16 +10,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from flatweave.array_ir.fault import Fault, index_fault
-from flatweave.array_ir.interp import Interp
 from flatweave.base.dtypes import DType, i64, u32
 from flatweave.base.errors import CompilerBug
 from flatweave.ops.sweep import Sink, SinkOp
-from flatweave.terms.batch import Env, Value, Values
 from flatweave.terms.rules import (
     array_type,
     condition_misfits,
@@ -31,6 +29,10 @@ from flatweave.terms.rules import (
     under,
 )
 from flatweave.terms.syntax import ArrayType, Atom, Lambda, Op, Type, Var, op
+
+if TYPE_CHECKING:
+    from flatweave.array_ir.interp import Interp
+    from flatweave.terms.batch import Env, Value, Values
 
 # map fn xs ys:   zs[i] = fn(xs[i], ys[i])
 

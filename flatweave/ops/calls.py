@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from flatweave.array_ir.fault import INDEX, Fault, index_fault
-from flatweave.array_ir.interp import Interp
 from flatweave.base.dtypes import DType, i64
 from flatweave.base.host_functions import FUNCTIONS, LOCAL, Function, HostCall, Operand
 from flatweave.base.plan import Plan
 from flatweave.base.records import record
 from flatweave.base.source import Location
-from flatweave.terms.batch import Env, Value, Values
 from flatweave.terms.build import index
 from flatweave.terms.control import with_extents
 from flatweave.terms.rules import condition_misfits, function_misfits, index_misfits, types_misfit
 from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Op, Part, Type, Var, op, types_of
 from flatweave.terms.traverse import Substitution
+
+if TYPE_CHECKING:
+    from flatweave.array_ir.interp import Interp
+    from flatweave.terms.batch import Env, Value, Values
 
 # What a program calls as it was written: kernels of the kernel tier, and Python functions.
 #

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from flatweave.array_ir import operators
-from flatweave.array_ir.interp import Interp
 from flatweave.base.dtypes import bool_, i64
 from flatweave.ops.segments import arrays_of, combine_segments
 from flatweave.ops.sweep import Compact, Sink, SinkOp
-from flatweave.terms.batch import Env, Values, assign, spread, take
+from flatweave.terms import batch
 from flatweave.terms.rules import (
     array_type,
     elements_of,
@@ -23,6 +22,9 @@ from flatweave.terms.rules import (
     types_misfit,
 )
 from flatweave.terms.syntax import ArrayType, Atom, Lambda, Op, Var, op, types_of
+
+if TYPE_CHECKING:
+    from flatweave.array_ir.interp import Interp
 
 # fold extent body fn neutral:   neutral fn body(0) fn .. fn body(extent-1), inside an element
 
@@ -47,21 +49,21 @@ class Fold(Op):
         yield from function_misfits("the body", self.body, (i64,), elements)
         yield from operator_misfits(self.fn, elements)
 
-    def evaluate(self, interp: Interp, env: Env) -> Values:
+    def evaluate(self, interp: Interp, env: batch.Env) -> batch.Values:
         """In rounds, each as long as the shortest of the folds that are not finished."""
         size = 1 if env.size is None else env.size
-        extents = spread([interp.atom(env, self.extent)], size)[0]
-        neutral = spread(interp.atoms(env, self.neutral), size)
+        extents = batch.spread([interp.atom(env, self.extent)], size)[0]
+        neutral = batch.spread(interp.atoms(env, self.neutral), size)
         totals, done = tuple(column.copy() for column in neutral), np.zeros(size, np.int64)
         while (active := np.flatnonzero(done < extents)).size:
             left = int((extents - done)[active].min())
             count = min(left, max(1, BATCH // active.size))
             groups = np.repeat(active, count)
             positions = done[groups] + np.tile(np.arange(count), active.size)
-            xs = spread(interp.call(env.take(groups), self.body, [positions]), groups.size)
+            xs = batch.spread(interp.call(env.take(groups), self.body, [positions]), groups.size)
             xs = operators.combine(interp, env, self.fn, groups, xs)
-            args = (*take(totals, active), *xs)
-            assign(totals, active, interp.call(env.take(active), self.fn, args))
+            args = (*batch.take(totals, active), *xs)
+            batch.assign(totals, active, interp.call(env.take(active), self.fn, args))
             done[active] += count
         return totals if env.size is not None else tuple(total.reshape(()) for total in totals)
 
@@ -89,7 +91,7 @@ class Reduce(Op):
         yield from types_misfit("the neutral element", self.neutral, elements_of(self.xs, elements))
         yield from operator_misfits(self.fn, elements)
 
-    def evaluate(self, interp: Interp, env: Env) -> Values:
+    def evaluate(self, interp: Interp, env: batch.Env) -> batch.Values:
         neutral = interp.atoms(env, self.neutral)
         elements = operators.elements(self.fn, interp.atoms(env, self.xs))
         return operators.reduce(interp, env, self.fn, neutral, elements)
@@ -127,17 +129,17 @@ class Scan(Op):
         rank = 1 if any(isinstance(e, ArrayType) for e in elements) else array_type(self.xs[0]).rank
         yield from starts_misfits(self.starts, rank)
 
-    def evaluate(self, interp: Interp, env: Env) -> Values:
+    def evaluate(self, interp: Interp, env: batch.Env) -> batch.Values:
         """A suffix x[i] fn y[i+1] is a prefix of the reversed array under the flipped operator."""
         neutral, arrays = interp.atoms(env, self.neutral), interp.atoms(env, self.xs)
         fn, xs = self.fn, operators.elements(self.fn, arrays)
         starts = tuple(flags.reshape(-1) for flags in interp.atoms(env, self.starts))
         if self.reverse:
-            fn, xs = operators.flipped(fn), take(xs, slice(None, None, -1))
-            starts = take(starts, slice(None, None, -1))
+            fn, xs = operators.flipped(fn), batch.take(xs, slice(None, None, -1))
+            starts = batch.take(starts, slice(None, None, -1))
         results = operators.scan(interp, env, fn, neutral, xs, self.exclusive, starts)
         if self.reverse:
-            results = take(results, slice(None, None, -1))
+            results = batch.take(results, slice(None, None, -1))
         return tuple(y.reshape(x.shape) for y, x in zip(results, arrays, strict=True))
 
 
@@ -169,7 +171,7 @@ class ReduceSegments(Op):
         yield from types_misfit("the neutral element", self.neutral, elements_of(self.xs, elements))
         yield from operator_misfits(self.fn, elements)
 
-    def evaluate(self, interp: Interp, env: Env) -> Values:
+    def evaluate(self, interp: Interp, env: batch.Env) -> batch.Values:
         starts, *columns = interp.atoms(env, (self.starts, *self.xs))
         combined = combine_segments(interp, env, self.fn, starts, tuple(columns))
         results = operators.apply(
@@ -206,7 +208,7 @@ class Locate(Op):
         if array_type(self.ends).dtype is not i64 or array_type(self.ends).rank != 1:
             yield f"ends are an i64 array of rank 1, not {self.ends.type}"
 
-    def evaluate(self, interp: Interp, env: Env) -> Values:
+    def evaluate(self, interp: Interp, env: batch.Env) -> batch.Values:
         ends = interp.atom(env, self.ends)[self.skip :]
         position = np.asarray(interp.atom(env, self.position))
         row = np.searchsorted(ends, position, side="right")
@@ -237,6 +239,6 @@ class Filter(SinkOp):
     def misfits(self) -> Iterator[str]:
         yield from types_misfit("the mask", (self.mask,), (ArrayType(bool_, (self.mask,)),))
 
-    def evaluate(self, interp: Interp, env: Env) -> Values:
+    def evaluate(self, interp: Interp, env: batch.Env) -> batch.Values:
         kept = np.flatnonzero(interp.atom(env, self.mask))
         return np.asarray(len(kept)), *(x[kept] for x in interp.atoms(env, self.xs))

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from flatweave.array_ir.interp import Interp
 from flatweave.base.dtypes import bool_, i64
 from flatweave.base.library_products import LARGE
-from flatweave.terms.batch import Env, Values
 from flatweave.terms.control import For, If, While
 from flatweave.terms.rules import array_type, function_misfits, index_misfits, under
 from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Op, Type, Var, op
 from flatweave.terms.traverse import lambdas_in, walk_lets
+
+if TYPE_CHECKING:
+    from flatweave.array_ir.interp import Interp
+    from flatweave.terms.batch import Env, Values
 
 # by_row count fn:   a program for each row, done by one thread from its first step to its last
 #

@@ -10,18 +10,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from flatweave.array_ir import operators
-from flatweave.array_ir.interp import Interp
 from flatweave.base.dtypes import bool_, i64
 from flatweave.base.errors import CompilerBug
 from flatweave.ops.sweep import Sink
-from flatweave.terms.batch import Env, Value, Values, assign
+from flatweave.terms import batch
 from flatweave.terms.rules import index_misfits, operator_misfits, scalar_type, types_misfit
 from flatweave.terms.syntax import ArrayType, Atom, Lambda, Var, op, types_of
+
+if TYPE_CHECKING:
+    from flatweave.array_ir.interp import Interp
 
 
 def arrays_of(neutral: tuple[Atom, ...], extent: Atom) -> Iterator[Var]:
@@ -30,8 +32,8 @@ def arrays_of(neutral: tuple[Atom, ...], extent: Atom) -> Iterator[Var]:
 
 
 def combine_segments(
-    interp: Interp, env: Env, fn: Lambda, starts: Value, columns: Values
-) -> Values:
+    interp: Interp, env: batch.Env, fn: Lambda, starts: batch.Value, columns: batch.Values
+) -> batch.Values:
     """The elements of each segment combined in order; the first one starts a segment anyway."""
     groups = np.cumsum(starts)
     return operators.combine(interp, env, fn, groups - groups[:1], columns)
@@ -64,8 +66,9 @@ class CombineSegments(Sink):
         yield from operator_misfits(self.fn, elements)
 
     def evaluate(
-        self, interp: Interp, env: Env, shape: tuple[int, ...], order: Value, taken: Values
-    ) -> Values:
+        self, interp: Interp, env: batch.Env, shape: tuple[int, ...], order: batch.Value,
+        taken: batch.Values,
+    ) -> batch.Values:
         combined = combine_segments(interp, env, self.fn, taken[0], taken[1:])
         return np.asarray(len(combined[0])), *combined
 
@@ -102,8 +105,9 @@ class CombineRows(Sink):
         yield from operator_misfits(self.fn, elements)
 
     def evaluate(
-        self, interp: Interp, env: Env, shape: tuple[int, ...], order: Value, taken: Values
-    ) -> Values:
+        self, interp: Interp, env: batch.Env, shape: tuple[int, ...], order: batch.Value,
+        taken: batch.Values,
+    ) -> batch.Values:
         row, start, *values = taken
         (rows,) = interp.shape(env, (self.rows,))
         ahead = np.diff(row, prepend=-1)
@@ -112,5 +116,5 @@ class CombineRows(Sink):
         neutral = interp.atoms(env, self.neutral)
         results = tuple(np.full(rows, value, value.dtype) for value in neutral)
         combined = combine_segments(interp, env, self.fn, start, tuple(values))
-        assign(results, row[start], combined)
+        batch.assign(results, row[start], combined)
         return results

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from flatweave.array_ir.interp import Interp
 from flatweave.base.dtypes import DType, bool_
-from flatweave.terms.batch import Env, Values
 from flatweave.terms.operators import steps_back
 from flatweave.terms.rules import array_type, function_misfits, types_misfit
 from flatweave.terms.syntax import Atom, Lambda, Op, op
+
+if TYPE_CHECKING:
+    from flatweave.array_ir.interp import Interp
+    from flatweave.terms.batch import Env, Values
 
 # sort fn xs:   the elements of xs in stable ascending order of the keys that fn gives for them
 #

@@ -16,14 +16,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from flatweave.array_ir import operators
-from flatweave.array_ir.interp import Interp
 from flatweave.base.dtypes import i64
-from flatweave.terms.batch import Env, Value, Values
 from flatweave.terms.build import FALSE
 from flatweave.terms.rules import (
     condition_misfits,
@@ -35,6 +33,10 @@ from flatweave.terms.rules import (
     types_misfit,
 )
 from flatweave.terms.syntax import ArrayType, Atom, Lambda, Op, Part, Var, constant, op, types_of
+
+if TYPE_CHECKING:
+    from flatweave.array_ir.interp import Interp
+    from flatweave.terms.batch import Env, Value, Values
 
 
 def zeros(atoms: tuple[Atom, ...]) -> tuple[Atom, ...]:

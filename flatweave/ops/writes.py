@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from flatweave.array_ir import operators
-from flatweave.array_ir.interp import Interp
 from flatweave.base.dtypes import i64
 from flatweave.ops.sweep import Sink, SinkOp, zeros
-from flatweave.terms.batch import Env, Value, Values
 from flatweave.terms.build import index
 from flatweave.terms.rules import (
     array_type,
@@ -23,6 +21,10 @@ from flatweave.terms.rules import (
     types_misfit,
 )
 from flatweave.terms.syntax import ArrayType, Atom, Lambda, Op, Type, Var, op, types_of
+
+if TYPE_CHECKING:
+    from flatweave.array_ir.interp import Interp
+    from flatweave.terms.batch import Env, Value, Values
 
 # Sinks of a sweep:
 #

@@ -56,7 +56,7 @@ from flatweave.ops import (
     ScatterStore,
     Sweep,
 )
-from flatweave.passes.all_elements import AllElements
+from flatweave.passes import all_elements
 from flatweave.passes.array_pass import array_pass
 from flatweave.passes.cost import READ, STORING, cost_of_body
 from flatweave.passes.rewrite import STREAMS, atoms_used, is_ordered, read_elsewhere
@@ -107,7 +107,7 @@ class _Host:
                 self.over.setdefault(let.op.shape[0], []).append(k)
             for var in free_vars(let.op):
                 self.readers.setdefault(var, []).append(k)
-        self.made: dict[int, AllElements] = {}
+        self.made: dict[int, all_elements.AllElements] = {}
         self.gone: set[int] = set()
 
     def run(self) -> bool:
@@ -115,7 +115,7 @@ class _Host:
         for k, let in enumerate(self.before):
             if k in self.gone or k in self.made or not _filters(let.op):
                 continue
-            made = AllElements.of(let)
+            made = all_elements.AllElements.of(let)
             self._take_in(made, k)
             self._to_sweeps(made, k)
         return bool(self.made)
@@ -130,7 +130,7 @@ class _Host:
 
     # -- into the filter's own pass ---------------------------------------------------------------
 
-    def _take_in(self, made: AllElements, k: int) -> None:
+    def _take_in(self, made: all_elements.AllElements, k: int) -> None:
         """Move into the filter at index `k` each consumer that fits, then theirs."""
         waiting: list[int] = []
         known: set[Var] = set()
@@ -147,7 +147,7 @@ class _Host:
                 self.made[k] = made
                 self.gone.add(c)
 
-    def _joins(self, made: AllElements, k: int, c: int) -> bool:
+    def _joins(self, made: all_elements.AllElements, k: int, c: int) -> bool:
         """Whether the sweep at index `c` can and should be part of the filter at index `k`."""
         let = self.before[c]
         op = let.op
@@ -168,7 +168,7 @@ class _Host:
         stored_anyway = any(self._is_needed(made, var) for var in made.read_by(let))
         return _cost(made, let) <= (STORING // 2 if stored_anyway else STORING)
 
-    def _reads_in_place(self, made: AllElements, let: Let) -> bool:
+    def _reads_in_place(self, made: all_elements.AllElements, let: Let) -> bool:
         """Whether a sweep reads kept elements in place only, and may run under a flag.
 
         Another filter's kept elements have other positions, even if their number is the same.
@@ -181,21 +181,21 @@ class _Host:
             return False
         return made.is_plain(op) or not any(isinstance(x.op, Prefix) for x in op.body.lets)
 
-    def _streams(self, made: AllElements, let: Let) -> int:
+    def _streams(self, made: all_elements.AllElements, let: Let) -> int:
         """How many arrays the filter's sweep would read and write."""
         whole = made.whole()
         used = {*_used(whole.op), *_used(let.op)} - made.values.keys()
         arrays = sum(isinstance(var.type, ArrayType) for var in used)
         return arrays + len(whole.vars) + len(let.vars)
 
-    def _is_needed(self, made: AllElements, var: Var) -> bool:
+    def _is_needed(self, made: all_elements.AllElements, var: Var) -> bool:
         """Whether some use of an array of kept elements cannot move, so that it must be stored."""
         return var in self.results or any(
             not self._may_move(made, self.before[c]) for c in self.readers.get(var, ())
             if c not in self.gone
         )  # fmt: skip
 
-    def _may_move(self, made: AllElements, let: Let) -> bool:
+    def _may_move(self, made: all_elements.AllElements, let: Let) -> bool:
         op = let.op
         if not isinstance(op, Sweep) or len(op.shape) != 1 or op.shape[0] not in made.flags:
             return False
@@ -205,7 +205,7 @@ class _Host:
 
     # -- separate passes --------------------------------------------------------------------------
 
-    def _to_sweeps(self, made: AllElements, k: int) -> None:
+    def _to_sweeps(self, made: all_elements.AllElements, k: int) -> None:
         """Turn the consumers that are left into sweeps over all elements, if all of them can be."""
         for extent in tuple(made.flags):
             left = [
@@ -224,7 +224,7 @@ class _Host:
                     self.made[c] = alone
                     self._take_in(alone, c)
 
-    def _stands_alone(self, made: AllElements, k: int, c: int, extent: Var) -> bool:
+    def _stands_alone(self, made: all_elements.AllElements, k: int, c: int, extent: Var) -> bool:
         """Whether a consumer can and should evaluate the filter's condition itself."""
         let = self.before[c]
         assert isinstance(let.op, Sweep)
@@ -254,7 +254,7 @@ def _used(op: object) -> set[Var]:
     return {atom for atom in atoms if isinstance(atom, Var)}
 
 
-def _cost(made: AllElements, let: Let) -> int:
+def _cost(made: all_elements.AllElements, let: Let) -> int:
     """What a sweep does for each kept element, not counting the reads of kept elements."""
     assert isinstance(let.op, Sweep)
     reads = sum(isinstance(x.op, Index) and x.op.xs in made.values for x in let.op.body.lets)

@@ -9,11 +9,11 @@ from math import prod
 
 import numpy as np
 
+from flatweave.array_ir import interp
 from flatweave.array_ir.fault import Fault
-from flatweave.array_ir.interp import Interp
 from flatweave.base.dtypes import DType, bool_, f32, f64
 from flatweave.scalar.ops import TABLE, identity
-from flatweave.terms.batch import Env, Value
+from flatweave.terms import batch
 from flatweave.terms.control import Apply
 from flatweave.terms.operators import component_functions
 from flatweave.terms.rules import scalar_type
@@ -56,7 +56,7 @@ def _chooses_alike(fn: Lambda) -> bool:
     return _all_alike(found, turned)
 
 
-def _in_all_orders(fn: Lambda) -> tuple[list[Value], Sequence[Value]] | None:
+def _in_all_orders(fn: Lambda) -> tuple[list[batch.Value], Sequence[batch.Value]] | None:
     """Operands that represent all inputs of an operator that only compares and chooses, and its
     results for them."""
     groups = _compared(fn)
@@ -70,16 +70,16 @@ def _in_all_orders(fn: Lambda) -> tuple[list[Value], Sequence[Value]] | None:
     return columns, _applied(fn, columns)
 
 
-def _applied(fn: Lambda, columns: Sequence[Value]) -> Sequence[Value]:
-    return Interp().each(Env(), fn, list(columns), len(columns[0]))
+def _applied(fn: Lambda, columns: Sequence[batch.Value]) -> Sequence[batch.Value]:
+    return interp.Interp().each(batch.Env(), fn, list(columns), len(columns[0]))
 
 
-def _alike(a: Value, b: Value) -> Value:
+def _alike(a: batch.Value, b: batch.Value) -> batch.Value:
     """Where two columns have the same value, of which NaN is one."""
     return np.equal(a, b) | (np.isnan(a) & np.isnan(b))
 
 
-def _all_alike(first: Sequence[Value], second: Sequence[Value]) -> bool:
+def _all_alike(first: Sequence[batch.Value], second: Sequence[batch.Value]) -> bool:
     return all(bool(np.all(_alike(a, b))) for a, b in zip(first, second, strict=True))
 
 
@@ -156,7 +156,7 @@ def _compared(fn: Lambda) -> list[Var] | None:
     return [standing(param) for param in fn.params]
 
 
-def _in_any_order(param: Var, count: int) -> Value:
+def _in_any_order(param: Var, count: int) -> batch.Value:
     """Values that `count` numbers take in any order, some of them equal; and NaN."""
     dtype = scalar_type(param)
     if dtype is bool_:
@@ -193,15 +193,15 @@ def may_commute(fn: Lambda) -> bool:
     rng = np.random.default_rng(0)
     columns = [_samples(rng, param) for param in fn.params]
     try:
-        found = Interp().each(Env(), fn, columns, SAMPLES)
-        turned = Interp().each(Env(), fn, [*columns[half:], *columns[:half]], SAMPLES)
+        found = interp.Interp().each(batch.Env(), fn, columns, SAMPLES)
+        turned = interp.Interp().each(batch.Env(), fn, [*columns[half:], *columns[:half]], SAMPLES)
     except Fault:
         return True
     pairs = zip(found, turned, strict=True)
     return all(np.allclose(a, b, NEAR, NEAR, equal_nan=True) for a, b in pairs)
 
 
-def _samples(rng: np.random.Generator, param: Var) -> Value:
+def _samples(rng: np.random.Generator, param: Var) -> batch.Value:
     """Values of a parameter that are seldom equal."""
     dtype = scalar_type(param)
     if dtype.is_float:

@@ -33,7 +33,7 @@ from flatweave.array_ir.syntax import Program
 from flatweave.array_ir.verify import TRACED
 from flatweave.ops import Generate, Permute, Scatter, Sort
 from flatweave.passes.array_pass import array_pass
-from flatweave.passes.nests.segments import at, each
+from flatweave.passes.nests import segments
 from flatweave.passes.operators import is_exact
 from flatweave.passes.rewrite import rewrite
 from flatweave.terms.build import Builder
@@ -56,7 +56,10 @@ def _in_order(b: Builder, op: Op, let: Let) -> Sequence[Atom] | None:
     (extent,) = array_type(op.indices).shape
 
     def gathered(x: Atom) -> Atom:
-        return each(b, extent, lambda c, q: at(c, x, at(c, moved.indices, q)))
+        def moved_to(c: Builder, q: Atom) -> Atom:
+            return segments.at(c, x, segments.at(c, moved.indices, q))
+
+        return segments.each(b, extent, moved_to)
 
     xs = tuple(map(gathered, op.xs))
     return b.emit(op.replace(indices=moved.xs[0], xs=xs, fn=b.copy(op.fn)), let.vars[0].name)

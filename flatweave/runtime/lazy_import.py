@@ -108,15 +108,17 @@ class LazyModule:
         return f"<lazy module {self._name!r}>"
 
 
-def lazy_modules(package: str) -> Callable[[str], LazyModule]:
-    """A folder's `__getattr__`, with which `from folder import module` imports no module yet.
+def lazy_modules(package: str, *names: str) -> Callable[[str], LazyModule]:
+    """A folder's `__getattr__`, with which `from folder import module` imports no module yet: of
+    these names, or where there are none, of any.
 
     Other targets, sorts and checks are lazy modules. Module bodies must not read a lazy module: it
     is imported in another thread, which could wait for the module being imported.
     """
 
     def module(name: str) -> LazyModule:
-        if name.startswith("_") or find_spec(f"{package}.{name}") is None:
+        is_known = name in names if names else find_spec(f"{package}.{name}") is not None
+        if name.startswith("_") or not is_known:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         return LazyModule(f"{package}.{name}")
 

@@ -9,3 +9,7 @@ verified, and what is known of integers by how they are computed.
     operators.py              functions as operators: alike, by components, undone
     print.py, parse.py, verify.py, rules.py
 """
+
+from flatweave.runtime.lazy_import import lazy_modules
+
+__getattr__ = lazy_modules(__name__, "batch")

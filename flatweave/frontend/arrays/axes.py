@@ -11,7 +11,7 @@ from typing import Any
 
 from flatweave.base.dtypes import DType
 from flatweave.base.errors import ArgumentError, ShapeError
-from flatweave.frontend.arrays.shapes import axis_of, reshaped
+from flatweave.frontend.arrays import shapes
 from flatweave.frontend.elements.broadcasting import generated, read, taken, zipped
 from flatweave.frontend.elements.lambdas import combine_lambda
 from flatweave.frontend.elements.scalars import apply, strong
@@ -37,7 +37,7 @@ def axes_named(array: Array, axis: Any, who: str, repeated: bool = False) -> lis
     if axis is None:
         return list(range(array.ndim))
     parts = axis if isinstance(axis, tuple | list) else [axis]
-    found = [axis_of(array, part, who) for part in parts]
+    found = [shapes.axis_of(array, part, who) for part in parts]
     if len(set(found)) < len(found) and not repeated:
         raise ArgumentError.here(
             f"{who} got an axis twice: {tuple(parts)}.", "Name each axis once."
@@ -74,7 +74,7 @@ def along(
     if not keepdims:
         return results
     wide = [ONE if axis in axes else first.extents[axis] for axis in range(first.ndim)]
-    return [reshaped(result, wide) for result in results]
+    return [shapes.reshaped(result, wide) for result in results]
 
 
 def reduced_by(fn: str, start: Atom, array: Tracer) -> Tracer:
@@ -151,4 +151,4 @@ def _in_turn(
     if not keepdims:
         return found
     wide = [ONE if axis in axes else array.extents[axis] for axis in range(array.ndim)]
-    return reshaped(found, wide)
+    return shapes.reshaped(found, wide)

@@ -24,6 +24,7 @@ from flatweave.base.dtypes import DType
 from flatweave.base.errors import ArgumentError, Unsupported, UserError
 from flatweave.base.schedule import Schedule
 from flatweave.base.source import Location, user_location
+from flatweave.frontend.call import shared_ranks
 from flatweave.frontend.call.argument_values import TELLING, is_telling
 from flatweave.frontend.call.compiled import Compiled, Entry, Executable
 from flatweave.frontend.call.contexts import in_force
@@ -39,7 +40,6 @@ from flatweave.frontend.call.direct import (
     quick,
 )
 from flatweave.frontend.call.operation import EVALUATOR, Operation
-from flatweave.frontend.call.shared_ranks import AnyRank, InRows, Run, of_fewer_axes
 from flatweave.frontend.call.signature import (
     Specialisation,
     fingerprint,
@@ -253,16 +253,18 @@ def _evaluate(known: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -
         if may_enter(found):
             known.direct.enter([Argument(arg) for arg in args], found)
         return result
-    fewer = of_fewer_axes(known, args, kwargs)
+    fewer = shared_ranks.of_fewer_axes(known, args, kwargs)
     if fewer is not None:
         with contextlib.suppress(UserError):  # which tells of the arrays as they are, below
             result = fewer.shaped(_evaluate(known, fewer.args, fewer.kwargs))
             if is_quick and (one_axis := _quickly(known, fewer.args)):
-                put(table, signature, AnyRank(known, one_axis, partial(_as_they_are, known)))
+                any_rank = shared_ranks.AnyRank(known, one_axis, partial(_as_they_are, known))
+                put(table, signature, any_rank)
             elif fewer.rows is not None and is_for_all():
                 entry, *_ = _entry(known, fewer.args, fewer.kwargs)
                 call = OperationCall(known, args, kwargs)
-                known.direct.enter(call.arguments(args, kwargs), InRows(entry, fewer.rows))
+                in_rows = shared_ranks.InRows(entry, fewer.rows)
+                known.direct.enter(call.arguments(args, kwargs), in_rows)
             return result
     entry, flat, arguments = _entry(known, args, kwargs)
     if is_quick:
@@ -277,7 +279,7 @@ def _as_they_are(known: Operation, args: tuple[Any, ...]) -> Entry:
     return _entry(known, args, {})[0]
 
 
-def _quickly(known: Operation, args: tuple[Any, ...]) -> Run | None:
+def _quickly(known: Operation, args: tuple[Any, ...]) -> shared_ranks.Run | None:
     """What runs a call of plain arrays and numbers, if such a one has been made."""
     key: list[Any] = [known]
     return _KNOWN.here().get(tuple(key)) if quick(args, key, [], node_parts) else None

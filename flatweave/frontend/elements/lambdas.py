@@ -19,9 +19,9 @@ from flatweave.frontend.call.operation import OPERATIONS
 from flatweave.frontend.elements.broadcasting import cast, generated, read, taken
 from flatweave.frontend.trace.extents import ONE, same
 from flatweave.frontend.trace.tracers import are_numbers, as_tracer, as_tracers, tracer_of
+from flatweave.frontend.values import datetimes
 from flatweave.frontend.values.array import METHODS, Tracer, describe, kind_of
 from flatweave.frontend.values.asarray import is_number_list, no_array
-from flatweave.frontend.values.datetimes import Times
 from flatweave.frontend.values.number_formats import Complex
 from flatweave.frontend.values.scope import Scope, current
 from flatweave.frontend.values.tree import (
@@ -359,7 +359,7 @@ def single(value: Any, who: str) -> Tracer:
     leaves, tree = flatten(value, is_number_list)
     if tree == LEAF or (isinstance(value, list) and not value) or are_numbers(value):
         return as_tracer(value, f"xs of {who}")
-    is_told = isinstance(value, Times) or hasattr(type(value), "instead_of_array")
+    is_told = isinstance(value, datetimes.Times) or hasattr(type(value), "instead_of_array")
     if tree == NONE or is_told or (isinstance(value, list) and any(x is None for x in value)):
         raise no_array(value, f"xs of {who}")
     raise ArgumentError.here(

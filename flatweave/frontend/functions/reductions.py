@@ -6,7 +6,7 @@ dtypes are NumPy's. Axis 0 of a Ragged counts its rows, axis 1 the elements of e
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flatweave.base.dtypes import bool_, f64, i32, i64
 from flatweave.base.errors import ArgumentError, DTypeError, ShapeError
@@ -15,7 +15,6 @@ from flatweave.frontend.call.operation import operation
 from flatweave.frontend.elements.broadcasting import cast, generated, met, zipped
 from flatweave.frontend.elements.lambdas import combine_lambda, single
 from flatweave.frontend.elements.scalars import apply, select, strong, truth
-from flatweave.frontend.ragged.ragged import Ragged
 from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.tracers import as_tracer, emit, flag_of, tracer_of
 from flatweave.frontend.values.array import METHODS, Array, Tracer, describe
@@ -24,6 +23,9 @@ from flatweave.frontend.values.tree import flat_values, is_irregular
 from flatweave.ops import Reduce
 from flatweave.scalar import ops as scalar
 from flatweave.terms.syntax import Const, constant
+
+if TYPE_CHECKING:
+    from flatweave.frontend.ragged.ragged import Ragged
 
 SHORT = 64
 """Elements of a known number up to which they are compared in order."""

@@ -5,3 +5,7 @@ tracer belongs to a `Scope`, the body under construction, so scopes are declared
 other rooms: what NumPy, DLPack and lists become, which dtype mixed operands have, which public
 function each Python operator calls, and what Python may not ask of a tracer.
 """
+
+from flatweave.runtime.lazy_import import lazy_modules
+
+__getattr__ = lazy_modules(__name__, "datetimes")

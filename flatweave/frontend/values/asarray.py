@@ -22,9 +22,8 @@ import numpy as np
 from flatweave.base.dtypes import bf16, native, short_float
 from flatweave.base.errors import ArgumentError, NotTraceableError, ShapeError, UserError
 from flatweave.base.pretty import counted
-from flatweave.frontend.values import exchange
+from flatweave.frontend.values import datetimes, exchange
 from flatweave.frontend.values.array import METHODS, Array, HostArray, Tracer, host_array, kind_of
-from flatweave.frontend.values.datetimes import Times
 from flatweave.frontend.values.exchange import Values, must_be_row_major, on_device
 from flatweave.frontend.values.foreign_arrays import (
     check_nan,
@@ -138,7 +137,7 @@ def no_array(value: Any, name: str = "", otherwise: str = "") -> ArgumentError:
     elif isinstance(value, numbers.Number):
         what = f"{kind_of(value)}, which no dtype of Flatweave holds"
         remedy = "Convert it first: float(x)."
-    elif isinstance(value, Times):
+    elif isinstance(value, datetimes.Times):
         what = f"times of dtype {value.dtype}, where an array of numbers is needed"
         remedy = "Work on the integers, t.ticks, and t.like(..) makes times of them again."
     elif type(value).__module__.startswith("flatweave.kernel"):

@@ -13,7 +13,7 @@ from flatweave.kernel_ir.syntax import Load, LoadNear, Report
 from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.kernel.loops import FailingLoops, fold_in_lanes
 from flatweave.lower.machine.machine import WIDEST, Machine
-from flatweave.lower.traverse.row_lookup import Near, RowOf, Rows
+from flatweave.lower.traverse import row_lookup
 from flatweave.lower.traverse.steps import Position, Tile
 from flatweave.ops import Check, Fold, Index, Locate
 from flatweave.terms.build import Builder, index
@@ -42,7 +42,7 @@ class Quotient:
 
     quotient: Atom
     remainder: Atom
-    near: Near
+    near: row_lookup.Near
 
 
 def divide(b: Builder, base: Atom, flat: Atom, width: int, divisor: int) -> Quotient:
@@ -55,7 +55,7 @@ def divide(b: Builder, base: Atom, flat: Atom, width: int, divisor: int) -> Quot
     last = b.sub(b.add(base, index(width - 1)), start)
     span = _small_quotient(b, last, width, divisor)
     remainder = b.sub(places, b.mul(offsets, by))
-    return Quotient(b.add(first, offsets), remainder, Near(first, offsets, span))
+    return Quotient(b.add(first, offsets), remainder, row_lookup.Near(first, offsets, span))
 
 
 def _small_quotient(b: Builder, place: Atom, width: int, divisor: int) -> Atom:
@@ -95,7 +95,7 @@ class Elements:
         self.shape: tuple[Atom, ...] = ()
         self.tile: Tile | None = None
         self.located: Locate | None = None
-        self.row: RowOf | None = None
+        self.row: row_lookup.RowOf | None = None
         self.step: Position | None = None
         self._quotients: dict[Atom, Quotient] = {}
         self.ahead = False
@@ -314,7 +314,7 @@ class Elements:
         return found
 
 
-def rows_of(kernel: KernelBuilder, op: Locate) -> Rows:
+def rows_of(kernel: KernelBuilder, op: Locate) -> row_lookup.Rows:
     """The rows among which an operation locates positions."""
     ends, (extent,) = kernel.array(op.ends)
-    return Rows(ends, op.skip, kernel.body.sub(extent, index(op.skip)))
+    return row_lookup.Rows(ends, op.skip, kernel.body.sub(extent, index(op.skip)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from flatweave.algorithms.block_scans import Warps
+from flatweave.algorithms import block_scans
 from flatweave.base.dtypes import DType, i64, u32
 from flatweave.base.library_products import LARGE, ON_DEVICES, ProductSizes
 from flatweave.base.records import record, replace
@@ -152,11 +152,11 @@ class Machine:
             return self.block_shape
         return replace(self.block_shape, warps=max(1, -(-threads // self.fixed_width)))
 
-    def warps_of(self, width: int) -> Warps:
+    def warps_of(self, width: int) -> block_scans.Warps:
         """The warps of a block; each takes steps of `width` lanes."""
-        return Warps(self.warps, width, masked=self.simt)
+        return block_scans.Warps(self.warps, width, masked=self.simt)
 
-    def warps_in_runs(self, width: int, dtypes: Sequence[DType]) -> Warps:
+    def warps_in_runs(self, width: int, dtypes: Sequence[DType]) -> block_scans.Warps:
         """The same for a launch of one block: each thread takes as many elements of these
         components at once as its registers hold."""
         warps = self.warps_of(width)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from flatweave.algorithms.words import COUNT_BITS, Packing, packing_of
+from flatweave.algorithms import words
 from flatweave.base.dtypes import DType, bool_, i64
 from flatweave.base.records import record
 from flatweave.lower.machine.machine import Machine
@@ -163,15 +163,15 @@ def segmented_operator(fn: Lambda) -> Lambda:
     )
 
 
-def packing_of_scans(records: Sequence[ScanRecord], machine: Machine) -> Packing | None:
+def packing_of_scans(records: Sequence[ScanRecord], machine: Machine) -> words.Packing | None:
     """How the values that scans pass from block to block are packed into the words that the
     machine loads and stores at once; None if they do not fit."""
     components = []
     for scan in records:
         for atom in scan.carried.neutral:
             dtype = scalar_type(atom)
-            components.append((dtype, dtype.bits if scan.compact is None else COUNT_BITS))
-    return packing_of(components, machine.whole_words)
+            components.append((dtype, dtype.bits if scan.compact is None else words.COUNT_BITS))
+    return words.packing_of(components, machine.whole_words)
 
 
 @record

@@ -60,15 +60,10 @@ from flatweave.lower.schedule.arrangement import folds_of_one_length
 from flatweave.lower.schedule.facts import own_arrays, readers
 from flatweave.ops import ByRow, Combine, Fold, Index, Store, Suits, Sweep
 from flatweave.ops.nests import LIBRARY
-from flatweave.passes.branches.library_products import (
-    ComplexProduct,
-    Operands,
-    complex_product,
-    operands_of,
-)
+from flatweave.passes.branches import library_products
 from flatweave.passes.cost import cost_of_body
 from flatweave.passes.dce import dce
-from flatweave.passes.nests.segments import Body, at, first_of
+from flatweave.passes.nests import segments
 from flatweave.passes.rewrite import Rewriter
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import If
@@ -147,16 +142,16 @@ class SweepFolds:
 
     def _by_libraries(
         self, b: Builder, results: Atom, in_blocks: Atom
-    ) -> Iterator[tuple[Atom, Body]]:
+    ) -> Iterator[tuple[Atom, segments.Body]]:
         """The version whose folds the library computes, but where there are few results of long
         folds, which go `in_blocks`."""
         shape, steps, sizes = self.op.shape, self.folds[0].extent, self.machine.products
         if sizes is None:
             return
-        operands = operands_of(self.op, self.lets, self.own)
+        operands = library_products.operands_of(self.op, self.lets, self.own)
         if not operands:
             return
-        whole = complex_product(self.op, self.lets, operands, self.own)
+        whole = library_products.complex_product(self.op, self.lets, operands, self.own)
         if whole is not None and not whole.operands.suit(sizes):
             whole = None
         least = b.apply("minimum", b.apply("minimum", *shape[-2:]), steps)
@@ -190,7 +185,7 @@ class SweepFolds:
         return found
 
     def _by_library(
-        self, b: Builder, operands: Sequence[Operands], is_blas: bool
+        self, b: Builder, operands: Sequence[library_products.Operands], is_blas: bool
     ) -> Sequence[Atom]:
         """Each fold as a product that is stored; and then what the sweep does with it. Where zeros
         count and the library does not know that, elements that are NaN are folded here."""
@@ -206,7 +201,7 @@ class SweepFolds:
             return [made[result] for result in self.op.body.results]
 
         def ready(c: Builder, let: Let, place: Sequence[Atom]) -> Sequence[Atom]:
-            value = at(c, products[let], *place)
+            value = segments.at(c, products[let], *place)
             return self._unless_nan(c, let, place, value) if let in uncertain else [value]
 
         return self._rest(b, ready)
@@ -225,14 +220,14 @@ class SweepFolds:
         is_nan = b.apply("ne", value, value)
         return b.emit(If(is_nan, then.close([], found), other.close([], [value])))
 
-    def _by_complex(self, b: Builder, whole: ComplexProduct) -> Sequence[Atom]:
+    def _by_complex(self, b: Builder, whole: library_products.ComplexProduct) -> Sequence[Atom]:
         """The folds as one product of complex matrices; and then what the sweep does with it."""
         pairs = whole.operands.product(b, self.lets[0].where, {})
         if whole.is_stored_by(self.op):
             return [pairs]
         numbers = {whole.real: index(0), whole.imaginary: index(1)}
         parts = replace(self, lets=list(numbers))
-        return parts._rest(b, lambda c, let, place: [at(c, pairs, *place, numbers[let])])
+        return parts._rest(b, lambda c, let, place: [segments.at(c, pairs, *place, numbers[let])])
 
     def _rest(self, b: Builder, ready: Ready) -> Sequence[Atom]:
         """The sweep, with what its folds give from elsewhere."""
@@ -289,20 +284,20 @@ class _Folds(SweepFolds):
         first = self._first()
         if len(first) < len(self.lets):
             staged = partial(self._staged, first=first)
-            return first_of(b, [(b.apply("and", few, long), staged)], self._whole)
-        found: list[tuple[Atom, Body]] = []
+            return segments.first_of(b, [(b.apply("and", few, long), staged)], self._whole)
+        found: list[tuple[Atom, segments.Body]] = []
         for count in range(1, MOST_REDUCTIONS + 1 if len(shape) == 1 else 2):
             guard = long  # kernels of a version know the extents that it asks for
             for extent in dict.fromkeys(shape):
                 guard = b.apply("and", guard, b.apply("eq", extent, index(count)))
             found.append((guard, partial(self._reductions, count=count)))
             if guard is long:  # the number of elements is known
-                return first_of(b, found, self._whole)
+                return segments.first_of(b, found, self._whole)
         in_blocks = b.apply("ge", steps, size)
         found += self._by_libraries(b, results, in_blocks)
         guard = b.apply("and", few, in_blocks)
         found.append((guard, partial(self._in_blocks, size=size)))
-        return first_of(b, found, self._whole)
+        return segments.first_of(b, found, self._whole)
 
     def _whole(self, b: Builder) -> Sequence[Atom]:
         """The sweep, preceded by its `own` arrays."""
@@ -385,7 +380,7 @@ class _Folds(SweepFolds):
             fold, turn = let.op, c.inner()
             assert isinstance(fold, Fold)
             k = turn.param("k", i64, blocks)
-            values = [at(turn, parts[number], k, *place) for number in numbers[let]]
+            values = [segments.at(turn, parts[number], k, *place) for number in numbers[let]]
             return c.emit(Fold(blocks, turn.close([k], values), fold.fn, fold.neutral))
 
         return self._rest(b, joined)

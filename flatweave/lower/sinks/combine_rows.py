@@ -25,20 +25,12 @@ from flatweave.kernel_ir.warp_ops import ReduceLanes, ShiftLanes
 from flatweave.lower.kernel.builder import HostArray
 from flatweave.lower.kernel.elements import rows_of
 from flatweave.lower.schedule.division import along_rows
-from flatweave.lower.sinks.row_elements import CHAINS, RowElements, RowFlags, flag_folds
-from flatweave.lower.sinks.segment_rows import (
-    RowAt,
-    fill,
-    filled_rows,
-    located_rows,
-    results_of,
-    row_ends,
-)
+from flatweave.lower.sinks import row_elements, segment_rows
 from flatweave.lower.sinks.segments import Places, SegmentSink, segmented_buffers
 from flatweave.lower.sweep.passes import Passes
 from flatweave.lower.sweep.sink import HostSweep, LoweredSink, Share
 from flatweave.lower.sweep.writer import KernelWriter
-from flatweave.lower.traverse.row_lookup import RowOf, Rows
+from flatweave.lower.traverse import row_lookup
 from flatweave.lower.traverse.steps import Position, State, slot_of_warp, steps_of
 from flatweave.nest.schedule import Along
 from flatweave.ops import Index, Prefix
@@ -67,9 +59,9 @@ def write_rows(writer: KernelWriter, sinks: Sequence[SegmentSink]) -> None:
     folder = _Folder(writer, sinks, rows, block, lo, hi)
     if along is Along.ROW:
         at_once = folder.elements.at_once
-        folds = flag_folds(folder.elements) if at_once else None
+        folds = row_elements.flag_folds(folder.elements) if at_once else None
         if folds is not None:
-            folder.elements = RowFlags(writer, folder.elements.sinks, folds)
+            folder.elements = row_elements.RowFlags(writer, folder.elements.sinks, folds)
             return folder.write(b, folder.one_by_one)
         return folder.write(b, folder.side_by_side if at_once else folder.one_by_one)
     if along is Along.ROWS:
@@ -89,15 +81,15 @@ class _Folder:
     """The rows of one block."""
 
     def __init__(
-        self, writer: KernelWriter, sinks: Sequence[SegmentSink], rows: Rows, block: Atom,
-        lo: Atom, hi: Atom,
+        self, writer: KernelWriter, sinks: Sequence[SegmentSink], rows: row_lookup.Rows,
+        block: Atom, lo: Atom, hi: Atom,
     ) -> None:  # fmt: skip
         self.writer = writer
         self.rows = rows
         self.slot = block
         self.lo = lo
         self.hi = hi
-        self.elements = RowElements(writer, [each.sink for each in sinks])
+        self.elements = row_elements.RowElements(writer, [each.sink for each in sinks])
         self.buffers = [each.segmented for each in sinks]
         self.neutral = self.elements.neutral
         self.width = self.elements.width
@@ -107,16 +99,16 @@ class _Folder:
         writer, machine = self.writer, self.writer.lowering.machine
         share = Share(self.lo, self.hi, writer.total, b.apply("eq", self.slot, index(0)))
         found = [
-            results_of(writer.kernel, sink, buffers)
+            segment_rows.results_of(writer.kernel, sink, buffers)
             for sink, buffers in zip(self.elements.sinks, self.buffers, strict=True)
         ]
-        before, last = ends = row_ends(b, self.rows, share)
+        before, last = ends = segment_rows.row_ends(b, self.rows, share)
         for results in found:
-            located_rows(b, machine, results, self.rows, share, ends)
+            segment_rows.located_rows(b, machine, results, self.rows, share, ends)
         some, none = b.inner(), b.inner()
         first = self._first(some, before)
         for results in found:
-            fill(some, machine, results, before, first)
+            segment_rows.fill(some, machine, results, before, first)
         carry_outs = some.close([], fold(some, first, last))
         any_ = b.apply("lt", self.lo, self.hi)
         self._leave(b, before, last, b.emit(If(any_, carry_outs, none.close([], self.neutral))))
@@ -146,7 +138,7 @@ class _Folder:
         turn, lo = inner.param("j", i64), inner.param("p", i64)
         row = inner.add(base, turn)
         hi = self.rows.end(inner, row)
-        of_row = RowOf(row, self.rows.start(inner, row))
+        of_row = row_lookup.RowOf(row, self.rows.start(inner, row))
         place = inner.emit(Lane(inner.mul(turn, index(self.width))))[0]
         for room, value in zip(square, self._lanes_of(inner, of_row, lo, hi, short), strict=True):
             inner.emit(Store(room, place, value))
@@ -175,7 +167,9 @@ class _Folder:
         b.emit(Lanes(self.width, region.close([], [])))
         return room
 
-    def _lanes_of(self, b: Builder, row: RowOf, lo: Atom, hi: Atom, short: Atom) -> State:
+    def _lanes_of(
+        self, b: Builder, row: row_lookup.RowOf, lo: Atom, hi: Atom, short: Atom
+    ) -> State:
         """Each lane's values of a row; up to `short` elements are read at once."""
         length = b.sub(hi, lo)
         some, many = b.inner(), b.inner()
@@ -247,8 +241,8 @@ class _Folder:
     ) -> None:
         """A row for each lane, inside of lanes; those below `last` are stored. Threads load the
         values of several iterations before they combine them."""
-        of_row, at = RowOf(row, start), b.apply("maximum", start, self.lo)
-        at_once = CHAINS if self.writer.version.rows.along is Along.GROUPS else 1
+        of_row, at = row_lookup.RowOf(row, start), b.apply("maximum", start, self.lo)
+        at_once = row_elements.CHAINS if self.writer.version.rows.along is Along.GROUPS else 1
         inner, turn, known = b.iteration("t", self.neutral)
         found = [
             self._value(inner, of_row, at, inner.add(turn, index(k)), length)
@@ -266,7 +260,7 @@ class _Folder:
         b.emit(If(b.apply("lt", row, last), stored.close([], []), NO_BODY))
 
     def _value(
-        self, b: Builder, row: RowOf, at: Atom, turn: Atom, length: Atom
+        self, b: Builder, row: row_lookup.RowOf, at: Atom, turn: Atom, length: Atom
     ) -> tuple[Atom, State]:
         """Whether a lane's row has an element of this number from `at` on, and its values."""
         there = b.apply("lt", turn, length)
@@ -289,7 +283,7 @@ class _Folder:
         body = region.close([], [self._longest(region, length)])
         (longest,) = group.emit(Lanes(self.width, body))
         few = group.apply("le", elements, index(self.width * self.width))
-        short = group.apply("le", longest, index(self.width * CHAINS))
+        short = group.apply("le", longest, index(self.width * row_elements.CHAINS))
         lanes, along = group.inner(), group.inner()
         region = lanes.inner()
         self._group(region, *self._lengths(region, base, last), longest, last)
@@ -317,7 +311,7 @@ class _Folder:
         lo = b.apply("maximum", start, self.lo)
         hi = b.apply("minimum", self.rows.end(b, row), self.hi)
         region = b.inner()
-        state = self.elements.fold(region, RowOf(row, start), lo, hi)
+        state = self.elements.fold(region, row_lookup.RowOf(row, start), lo, hi)
         joined = self.elements.joined(region, state)
         return b.emit(Lanes(self.elements.width, region.close([], joined)))
 
@@ -336,15 +330,16 @@ class CombineRowsSink(SegmentSink):
 
     def places(self, writer: KernelWriter, share: Share) -> Places:
         b, machine = writer.b, writer.lowering.machine
-        results = results_of(writer.kernel, self.sink, self.segmented)
+        results = segment_rows.results_of(writer.kernel, self.sink, self.segmented)
         if writer.heads is None:
             row = self.taken[0]
-            return filled_rows(b, machine, results, row, self._row_at(writer, row), share)
+            at = self._row_at(writer, row)
+            return segment_rows.filled_rows(b, machine, results, row, at, share)
         located = rows_of(writer.kernel, writer.heads.located)
-        ends = row_ends(b, located, share)
-        return located_rows(b, machine, results, located, share, ends)
+        ends = segment_rows.row_ends(b, located, share)
+        return segment_rows.located_rows(b, machine, results, located, share, ends)
 
-    def _row_at(self, writer: KernelWriter, row: Atom) -> RowAt:
+    def _row_at(self, writer: KernelWriter, row: Atom) -> segment_rows.RowAt:
         """A function that emits the row of any position."""
         lets = needed_for(writer.op.body.lets, [row])
         if any(isinstance(let.op, Prefix) for let in lets):

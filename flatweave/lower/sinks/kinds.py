@@ -15,19 +15,11 @@ from flatweave.lower.host.donated import room_in
 from flatweave.lower.kernel.builder import HostArray
 from flatweave.lower.sinks.combine_rows import CombineRowsSink
 from flatweave.lower.sinks.segments import CombineSegmentsSink
-from flatweave.lower.sweep.chains import reduce_block_partials
+from flatweave.lower.sweep import chains
 from flatweave.lower.sweep.sink import HostSweep, LoweredSink, SinkStep
 from flatweave.lower.sweep.writer import KernelWriter
 from flatweave.lower.traverse.steps import State, steps_of, while_active
-from flatweave.lower.update.atomic import (
-    Claims,
-    Updates,
-    choose_updates,
-    claim_element,
-    make_claims,
-    scatter_reduce_element,
-    write_winners,
-)
+from flatweave.lower.update import atomic
 from flatweave.ops import Sweep
 from flatweave.ops.arrays import WORD
 from flatweave.terms.build import FALSE, Builder, index
@@ -253,7 +245,9 @@ class CombineSink(LoweredSink):
     def _join_by_launch(self, sweep: HostSweep) -> None:
         """Where the host has no access to memory at no cost."""
         lowering, part = sweep.lowering, (self.sink.fn, self.sink.neutral)
-        results = reduce_block_partials(lowering, sweep.let, part, self.partials, sweep.blocks)
+        results = chains.reduce_block_partials(
+            lowering, sweep.let, part, self.partials, sweep.blocks
+        )
         for var, result in zip(self.vars, results, strict=True):
             lowering.scope.bind(var, lowering.host.emit(Load(result, index(0)))[0])
         for buffer in (*self.partials, *results):
@@ -268,21 +262,23 @@ class CombineSink(LoweredSink):
 class ScatterSink(LoweredSink):
     """The last element in the order of the sweep claims each index of the destination."""
 
-    claims: Claims
+    claims: atomic.Claims
 
     def allocate(self, sweep: HostSweep) -> None:
-        self.claims = make_claims(sweep.lowering, sweep.let, self.sink, self.taken, sweep.total)
+        self.claims = atomic.make_claims(
+            sweep.lowering, sweep.let, self.sink, self.taken, sweep.total
+        )
 
     def step(self, writer: KernelWriter, step: SinkStep, state: State) -> State:
         inside, order = step.inside, step.position.flat
         if writer.op.reverse:
             order = inside.sub(inside.sub(writer.total, index(1)), order)
         values = step.elements.atoms(self.taken)
-        claim_element(inside, writer.kernel, self.claims, values, order)
+        atomic.claim_element(inside, writer.kernel, self.claims, values, order)
         return state
 
     def bind(self, sweep: HostSweep) -> None:
-        write_winners(sweep.lowering, sweep.let, self.claims)
+        atomic.write_winners(sweep.lowering, sweep.let, self.claims)
         scope = sweep.lowering.scope
         for var, buffer, array in zip(self.vars, self.claims.dest, self.sink.dest, strict=True):
             scope.bind(var, HostArray(buffer, scope.array(array).shape))
@@ -294,15 +290,15 @@ class ScatterSink(LoweredSink):
 class ScatterReduceSink(LoweredSink):
     """In any order, so that the operator must commute."""
 
-    updates: Updates
+    updates: atomic.Updates
 
     def allocate(self, sweep: HostSweep) -> None:
         way = sweep.plan.scatter[0].name
-        self.updates = choose_updates(sweep.lowering, sweep.let, self.sink, way)
+        self.updates = atomic.choose_updates(sweep.lowering, sweep.let, self.sink, way)
 
     def step(self, writer: KernelWriter, step: SinkStep, state: State) -> State:
         values = step.elements.atoms(self.taken)
-        scatter_reduce_element(step.inside, step.elements, self.updates, values)
+        atomic.scatter_reduce_element(step.inside, step.elements, self.updates, values)
         return state
 
     def bind(self, sweep: HostSweep) -> None:

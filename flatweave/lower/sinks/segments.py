@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar, Protocol
 
-from flatweave.algorithms.block_scans import scan_by_warps
+from flatweave.algorithms import block_scans
 from flatweave.algorithms.operator import segmented
 from flatweave.base.dtypes import DType, i64
 from flatweave.base.records import record, replace
@@ -136,7 +136,7 @@ def _write_carry_outs(
 
     dtypes = [i64, *(dtype_in(buffer) for buffer in (*left.carry_outs, *results))]
     warps = machine.warps_in_runs(machine.fixed_width or 1, dtypes)
-    all_shares = scan_by_warps(
+    all_shares = block_scans.scan_by_warps(
         b, segmented(operator), Pull(count, element), warps, complete, exclusive=True, also=piece
     )
     place = open_at.at(b, b.sub(count, index(1)))[1]

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 
-from flatweave.algorithms.words import NOTHING
+from flatweave.algorithms import words
 from flatweave.base.records import replace
 from flatweave.kernel_ir.host import Free
 from flatweave.lower.host.context import Declared, Lowering, fill, held
@@ -24,18 +24,12 @@ from flatweave.lower.schedule.plan import Carry, SweepPlan
 from flatweave.lower.schedule.scan_levels import ScanRecord, packing_of_scans
 from flatweave.lower.schedule.short_rows import Ones, length_of_short
 from flatweave.lower.schedule.versions import why_version
+from flatweave.lower.sweep import chains as scan_chains
 from flatweave.lower.sweep import contraction_spaces
-from flatweave.lower.sweep.chains import (
-    KnownPrefixes,
-    make_chain,
-    make_only_block,
-    make_words,
-    scan_block_partials,
-)
 from flatweave.lower.sweep.passes import Passes
 from flatweave.lower.sweep.sink import HostSweep, LoweredSink
 from flatweave.lower.sweep.writer import KernelWriter
-from flatweave.lower.traverse.row_lookup import groups
+from flatweave.lower.traverse import row_lookup
 from flatweave.nest.schedule import ALWAYS, Axis, Guard, Memory, Version
 from flatweave.ops import Locate
 from flatweave.passes.cost import cost_of_body
@@ -193,7 +187,7 @@ class SweepLowering:
         """The elements of a block and the number of blocks: both depend only on sizes."""
         host, bind, located = self.host, self.plan.bind, self.facts.located
         if bind.rows and located is not None:
-            return total, groups(host, rows_of_host(self.lowering, located), bind.rows)
+            return total, row_lookup.groups(host, rows_of_host(self.lowering, located), bind.rows)
         least = max((sink.least_blocks for sink in self.sinks), default=0)
         if self.lowering.machine.one_block:
             return total, index(1) if least else host.apply("minimum", total, index(1))
@@ -246,16 +240,17 @@ class SweepLowering:
             return
         first = self._first(records)
         if self.plan.levels[level].carry is Carry.ONE_BLOCK:
-            sweep.chains.append(make_only_block(self.host, records, first, lowering.site()))
+            only = scan_chains.make_only_block(self.host, records, first, lowering.site())
+            sweep.chains.append(only)
             return
         clear = None if lowering.machine.shares_memory else self._clear
         made = (self.host, first, sweep.blocks, lowering.site(), clear)
         if self.plan.levels[level].carry is Carry.LOOK_BACK:
-            sweep.chains.append(make_chain(*made))
+            sweep.chains.append(scan_chains.make_chain(*made))
             return
         packing = packing_of_scans(records, lowering.machine)
         assert packing is not None
-        sweep.chains.append(make_words(*made, packing))
+        sweep.chains.append(scan_chains.make_words(*made, packing))
 
     def _first(self, records: Sequence[ScanRecord]) -> list[Atom]:
         """The initial values before all elements, in the carried form."""
@@ -266,9 +261,11 @@ class SweepLowering:
         return first
 
     def _clear(self, states: Var, count: Atom, first: Atom) -> None:
-        fill(self.lowering, self.sweep.let, states, count, first, NOTHING)
+        fill(self.lowering, self.sweep.let, states, count, first, words.NOTHING)
 
-    def _find_prefixes(self, level: int, records: Sequence[ScanRecord]) -> KnownPrefixes:
+    def _find_prefixes(
+        self, level: int, records: Sequence[ScanRecord]
+    ) -> scan_chains.KnownPrefixes:
         """Two launches that find the prefix of every warp."""
         lowering, host, let, blocks = self.lowering, self.host, self.sweep.let, self.sweep.blocks
         slots = host.mul(blocks, index(lowering.machine.warps))
@@ -280,10 +277,10 @@ class SweepLowering:
         Passes(writer, self.sinks).write_aggregates(level, aggregates)
         lowering.launch(writer.kernel, blocks)
         first = self._first(records)
-        prefixes = scan_block_partials(lowering, let, parts, aggregates, slots, first)
+        prefixes = scan_chains.scan_block_partials(lowering, let, parts, aggregates, slots, first)
         for buffer in aggregates:
             host.emit(Free(buffer))
-        return KnownPrefixes(prefixes, slots)
+        return scan_chains.KnownPrefixes(prefixes, slots)
 
     # -- the kernels ------------------------------------------------------------------------------
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from flatweave.algorithms.operator import meet, on_first_warp
 from flatweave.base.dtypes import bool_, i64
@@ -11,13 +12,12 @@ from flatweave.kernel_ir.syntax import Lane, Lanes, Load, Shared, Store
 from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.kernel.elements import Elements, rows_of
 from flatweave.lower.schedule.scan_levels import HeadFlags, ScanRecord, with_slots
-from flatweave.lower.sweep.chains import Chain, OnlyBlock, WordChain, store_aggregate
+from flatweave.lower.sweep import chains
 from flatweave.lower.sweep.scans import Aggregates, Prefixes, ScannedBody
 from flatweave.lower.sweep.scans_in_registers import KeptScans
 from flatweave.lower.sweep.sink import LoweredSink, Share, SinkStep
 from flatweave.lower.sweep.writer import LINE, KernelWriter, SingleEvaluation
 from flatweave.lower.traverse.blocked_argmax import InStretches, Stretches, stretches_of
-from flatweave.lower.traverse.row_lookup import Rows
 from flatweave.lower.traverse.steps import (
     Position,
     State,
@@ -33,6 +33,9 @@ from flatweave.terms.build import FALSE, TRUE, Builder, index
 from flatweave.terms.control import NO_BODY, For, If, While
 from flatweave.terms.syntax import Atom, Lambda, Let, Var
 from flatweave.terms.traverse import needed_for
+
+if TYPE_CHECKING:
+    from flatweave.lower.traverse.row_lookup import Rows
 
 # -- Where rows begin, marked in memory before a chunk of positions is walked ----------------------
 #
@@ -310,7 +313,7 @@ class Passes:
         carried = self.prefixes.find(block, lo, hi)
         ends = list(self.last_pass.write(block, lo, hi, carried))
         for chain in writer.chains:
-            if isinstance(chain, OnlyBlock):
+            if isinstance(chain, chains.OnlyBlock):
                 chain.leave(writer.kernel, ends)
                 ends = ends[len(chain.first) :]
 
@@ -318,7 +321,7 @@ class Passes:
         """The last pass runs first; its elements are moved when the prefix is known."""
         writer = self.writer
         (chain,), (records,) = writer.chains, writer.scans.levels
-        assert isinstance(chain, Chain | WordChain)
+        assert isinstance(chain, chains.Chain | chains.WordChain)
         kept = SingleEvaluation(writer.kernel, self.compacts, writer.plan.bind.most)
         writer.scratch = kept
         writer.ends.extend(index(kept.room) for _ in records)
@@ -335,4 +338,4 @@ class Passes:
         records = writer.scans.levels[level]
         values = self.prefixes.aggregates.reduce_level(level, records, lo, hi, carried)
         slot = slot_of_warp(writer.b, writer.lowering.machine, block)
-        store_aggregate(writer.b, writer.kernel, aggregates, slot, values)
+        chains.store_aggregate(writer.b, writer.kernel, aggregates, slot, values)

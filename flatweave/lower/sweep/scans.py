@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
+from flatweave.algorithms import look_back
 from flatweave.algorithms.lanes import EMPTY, reduce_step, scan_step, segmented_scan_step
-from flatweave.algorithms.look_back import Before, go_on, lanes_look_back
 from flatweave.algorithms.operator import Operator, by_first_warp, meet, select
-from flatweave.algorithms.words import Slots, Words
 from flatweave.base.dtypes import bool_, i64, u64
 from flatweave.base.records import replace
 from flatweave.kernel_ir.arrays import dtypes_of
@@ -16,7 +16,7 @@ from flatweave.kernel_ir.warp_ops import Ballot
 from flatweave.lower.kernel.elements import Elements
 from flatweave.lower.kernel.operators import called
 from flatweave.lower.schedule.scan_levels import ScanRecord, record_of
-from flatweave.lower.sweep.chains import Chain, KnownPrefixes, OnlyBlock, WordChain, load_prefix
+from flatweave.lower.sweep import chains
 from flatweave.lower.sweep.scans_in_registers import KeptScans
 from flatweave.lower.sweep.writer import KernelWriter
 from flatweave.lower.traverse.steps import Position, State, count_lanes, slot_of_warp, while_active
@@ -28,6 +28,9 @@ from flatweave.terms.control import Apply, While
 from flatweave.terms.operators import cast_each
 from flatweave.terms.syntax import Atom, Let, types_of
 from flatweave.terms.traverse import needed_for
+
+if TYPE_CHECKING:
+    from flatweave.algorithms.words import Slots, Words
 
 # -- Prefixes that restart at flags: the aggregate of a block's elements ---------------------------
 #
@@ -313,11 +316,12 @@ class Prefixes:
         carried: State = ()
         for level, chain in enumerate(writer.chains):
             records = writer.scans.levels[level]
-            if isinstance(chain, KnownPrefixes):
+            if isinstance(chain, chains.KnownPrefixes):
                 slot = slot_of_warp(writer.b, writer.lowering.machine, block)
-                prefix = load_prefix(writer.b, writer.kernel, chain, slot)
-                end = load_prefix(writer.b, writer.kernel, chain, writer.b.add(slot, index(1)))
-            elif isinstance(chain, OnlyBlock):
+                prefix = chains.load_prefix(writer.b, writer.kernel, chain, slot)
+                after = writer.b.add(slot, index(1))
+                end = chains.load_prefix(writer.b, writer.kernel, chain, after)
+            elif isinstance(chain, chains.OnlyBlock):
                 prefix = chain.inside(writer.kernel)
                 end = tuple(writer.total for _ in prefix)  # more than this it cannot keep
             else:
@@ -331,7 +335,8 @@ class Prefixes:
         return carried
 
     def go_on(
-        self, chain: Chain | WordChain, block: Atom, records: Sequence[ScanRecord], mine: State
+        self, chain: chains.Chain | chains.WordChain, block: Atom,
+        records: Sequence[ScanRecord], mine: State,
     ) -> tuple[State, State]:
         """Where this warp's elements start and end in the single-pass scan."""
         writer = self.writer
@@ -341,11 +346,11 @@ class Prefixes:
         join = called(writer.b, [scan.carried.fn for scan in records], types, operator.combine)
         slots = chain.inside(writer.kernel)
         if warps == 1:
-            return go_on(writer.b, slots, block, mine, join)
+            return look_back.go_on(writer.b, slots, block, mine, join)
         before, whole = meet(writer.b, operator, mine, warps)
         look = self._by_lanes(records, slots, block, replace(operator, combine=join))
         of_block = by_first_warp(
-            writer.b, types, lambda b: go_on(b, slots, block, whole, join, look)[0]
+            writer.b, types, lambda b: look_back.go_on(b, slots, block, whole, join, look)[0]
         )
         prefix = operator.combine(writer.b, of_block, before)
         return prefix, operator.combine(writer.b, prefix, mine)
@@ -353,10 +358,10 @@ class Prefixes:
     def _by_lanes(
         self, records: Sequence[ScanRecord], slots: Slots | Words, block: Atom,
         operator: Operator,
-    ) -> Before | None:  # fmt: skip
+    ) -> look_back.Before | None:  # fmt: skip
         """Look-back by all lanes of a warp, where these may synchronize without other warps."""
         machine = self.writer.lowering.machine
         if not machine.warps_meet_alone:
             return None
         exact, width = all(is_exact(scan.carried.fn) for scan in records), machine.lanes([i64])
-        return lanes_look_back(self.writer.b, slots, block, operator, width, exact=exact)
+        return look_back.lanes_look_back(self.writer.b, slots, block, operator, width, exact=exact)

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from copy import copy
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from flatweave.base.records import record
 from flatweave.lower.host.context import Lowering, held
@@ -25,11 +25,13 @@ from flatweave.lower.kernel.elements import Elements
 from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.plan import SweepPlan
 from flatweave.lower.schedule.scan_levels import with_slots
-from flatweave.lower.sweep.chains import Chain, KnownPrefixes, OnlyBlock, WordChain
 from flatweave.lower.sweep.writer import KernelWriter
 from flatweave.lower.traverse.steps import Position, State
 from flatweave.terms.build import Builder
 from flatweave.terms.syntax import Atom, Let, Var
+
+if TYPE_CHECKING:
+    from flatweave.lower.sweep.chains import Chain, KnownPrefixes, OnlyBlock, WordChain
 
 
 @record(frozen=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import reduce
+from typing import TYPE_CHECKING
 
 from flatweave.algorithms.operator import Carried, Operator, together
 from flatweave.base.records import replace
@@ -17,11 +18,7 @@ from flatweave.lower.schedule.division import side_by_side
 from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.plan import SweepPlan
 from flatweave.lower.schedule.scan_levels import ScanRecord
-from flatweave.lower.sweep.chains import Chain, KnownPrefixes, OnlyBlock, WordChain
-from flatweave.lower.traverse.ragged_row_search import ByCost, BySearch
-from flatweave.lower.traverse.ragged_rows import ByLane, ByPosition, ByRow, ByWarp, FillRows
-from flatweave.lower.traverse.row_by_row import RowByRow
-from flatweave.lower.traverse.row_lookup import Rows, groups, share_of
+from flatweave.lower.traverse import ragged_row_search, ragged_rows, row_by_row, row_lookup
 from flatweave.lower.traverse.steps import Position
 from flatweave.lower.traverse.traversal import Blocked, Flat, OneByOne, Space, Traversal, Turns
 from flatweave.nest.schedule import NO_REDUCTION, Along, Axis, Cache, Memory, RFactor, Version
@@ -32,6 +29,9 @@ from flatweave.terms.operators import cast_each
 from flatweave.terms.rules import scalar_type
 from flatweave.terms.syntax import Atom, BufferType, Lambda, Var, types_of
 from flatweave.terms.traverse import needed_for
+
+if TYPE_CHECKING:
+    from flatweave.lower.sweep.chains import Chain, KnownPrefixes, OnlyBlock, WordChain
 
 
 def call_operator(
@@ -76,7 +76,7 @@ class KernelWriter:
         block = self.b.emit(BlockIndex())[0]
         if self.located is not None and self.plan.bind.rows:
             rows = rows_of(self.kernel, self.located)
-            blocks = groups(self.b, rows.count, self.plan.bind.rows)
+            blocks = row_lookup.groups(self.b, rows.count, self.plan.bind.rows)
             share = self._share_of_sources(self.b, block, blocks)
             return block, *share
         lo = self.b.mul(block, self.size)
@@ -92,7 +92,7 @@ class KernelWriter:
 
     def _share_of_sources(self, b: Builder, block: Atom, blocks: Atom) -> tuple[Atom, Atom]:
         sources, rows, mix = self.plan.bind.rows, self.rows(), self.version.rows.mixed
-        return share_of(sources, b, rows, self.total, block, blocks, mix=mix)
+        return row_lookup.share_of(sources, b, rows, self.total, block, blocks, mix=mix)
 
     def call(self, b: Builder, fn: Lambda, args: Sequence[Atom]) -> tuple[Atom, ...]:
         return call_operator(self.lowering, self.kernel, b, fn, args)
@@ -147,7 +147,7 @@ class KernelWriter:
             case Axis.FOLD:
                 return OneByOne(space, 0, kept)
             case Axis.LAST:
-                return RowByRow(space, width, kept, lanes, self.version.panel)
+                return row_by_row.RowByRow(space, width, kept, lanes, self.version.panel)
             case _:
                 return Flat(space, width, kept, lanes)
 
@@ -158,24 +158,25 @@ class KernelWriter:
         made = (space, width, accumulators, self.rows(), lanes.peel, rows.mixed)
         match rows.along:
             case Along.ROW if width:
-                return ByRow(*made)
+                return ragged_rows.ByRow(*made)
             case Along.ROWS if width > 1:
-                return ByLane(*made)
+                return ragged_rows.ByLane(*made)
             case Along.WARPS if width > 1:
-                return ByWarp(*made)
+                return ragged_rows.ByWarp(*made)
             case Along.SEARCH if width > 1:
-                return BySearch(*made)
+                return ragged_row_search.BySearch(*made)
             case Along.COST if width > 1:
                 assert self.located is not None
                 scattered = row_per_lane(space.machine) * side_by_side(self.op, self.located)
-                return ByCost(*made, cost_of_body(self.op.body) + SUNK, scattered)
+                return ragged_row_search.ByCost(*made, cost_of_body(self.op.body) + SUNK, scattered)
             case Along.FILL:
                 stored = [scalar_type(result) for result in self.op.body.results]
-                return replace(FillRows(*made), width=self.lowering.machine.lanes(stored))
+                filled = ragged_rows.FillRows(*made)
+                return replace(filled, width=self.lowering.machine.lanes(stored))
             case _:
-                return ByPosition(*made)
+                return ragged_rows.ByPosition(*made)
 
-    def rows(self) -> Rows:
+    def rows(self) -> row_lookup.Rows:
         """The rows that positions are located among."""
         assert self.located is not None
         return rows_of(self.kernel, self.located)

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from flatweave.base.dtypes import i64
 from flatweave.base.records import record
 from flatweave.kernel_ir.syntax import Lane, Load, Shared, Store, Sync, WarpIndex
 from flatweave.kernel_ir.warp_ops import CountLanes, LoadTile
 from flatweave.lower.machine.machine import Machine
-from flatweave.lower.traverse.row_lookup import RowOf
 from flatweave.terms.build import TRUE, Builder, index
 from flatweave.terms.control import NO_BODY, If
 from flatweave.terms.syntax import Atom, BufferType, Var
+
+if TYPE_CHECKING:
+    from flatweave.lower.traverse.row_lookup import RowOf
 
 # --------------------------------------------------------------------------------------------------
 # Square tiles of elements, one row for each lane: loaded along memory and turned (`load_tile`).

@@ -28,7 +28,7 @@ from flatweave.base.dtypes import DType, bool_, i64
 from flatweave.ops import Check, Filter, Generate, Index, Map, Permute, Reduce, Scatter
 from flatweave.passes.cost import STORING, cost_of_body
 from flatweave.passes.monoid import monoid
-from flatweave.passes.nests.segments import at, each
+from flatweave.passes.nests import segments
 from flatweave.terms.build import Builder, Names, index, lambda_of
 from flatweave.terms.control import Apply, Cast, For, If, While
 from flatweave.terms.rules import array_type
@@ -226,8 +226,8 @@ class _Kept:
         if name not in self.ends:
             (extent,) = array_type(self.filter.mask).shape
             neutral = NONE[name]
-            places = each(self.b, extent, lambda c, j: c.apply(
-                "select", at(c, self.filter.mask, j), j, neutral))  # fmt: skip
+            places = segments.each(self.b, extent, lambda c, j: c.apply(
+                "select", segments.at(c, self.filter.mask, j), j, neutral))  # fmt: skip
             fold = Reduce(lambda_of(name, i64), (neutral,), (places,), known=True)
             (self.ends[name],) = self.b.emit(fold)
         return self.ends[name]

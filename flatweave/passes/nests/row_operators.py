@@ -14,8 +14,8 @@ from collections.abc import Callable, Sequence
 
 from flatweave.base.dtypes import DType, i64
 from flatweave.ops import HOST_BODIES, Generate, Nest, Reduce, Scan
+from flatweave.passes.nests import segments
 from flatweave.passes.nests.hard import has_hard, needs_memory
-from flatweave.passes.nests.segments import array_of, at
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import If, While
 from flatweave.terms.rules import array_type
@@ -69,7 +69,7 @@ def in_rounds(b: Builder, op: Reduce | Scan) -> list[Atom]:
         return read(c, x, [c.add(i, first), *place[1:]])
 
     pairs = zip(made, shapes, strict=True)
-    return [array_of(b, (count, *shape), combined, x) for x, shape in pairs]
+    return [segments.array_of(b, (count, *shape), combined, x) for x, shape in pairs]
 
 
 def _with_neutral(
@@ -87,7 +87,7 @@ def _with_neutral(
         ))[0]  # fmt: skip
 
     return [
-        array_of(b, (rows, *shape), row, x, ne)
+        segments.array_of(b, (rows, *shape), row, x, ne)
         for x, ne, shape in zip(op.xs, op.neutral, shapes, strict=True)
     ]
 
@@ -112,7 +112,7 @@ def _reduced(
         return _either(c, c.apply("lt", place[0], pairs), y, place, x, [last, *place[1:]])
 
     after = [
-        array_of(turn, (half, *shape), row, x, y)
+        segments.array_of(turn, (half, *shape), row, x, y)
         for x, y, shape in zip(state, joined, shapes, strict=True)
     ]
     body = turn.close([left, *state], [half, *after])
@@ -139,7 +139,7 @@ def _scanned(
         return _either(c, c.apply("lt", place[0], by), x, place, y, before)
 
     after = [
-        array_of(turn, (rows, *shape), row, x, y)
+        segments.array_of(turn, (rows, *shape), row, x, y)
         for x, y, shape in zip(state, joined, shapes, strict=True)
     ]
     body = turn.close([by, *state], [turn.mul(by, index(2)), *after])
@@ -185,11 +185,11 @@ def read(b: Builder, array: Atom, place: Sequence[Atom]) -> Atom:
     """An element; of a scalar the scalar itself, which stands for all elements of a row."""
     if isinstance(array.type, DType):
         return array
-    return at(b, array, *place)
+    return segments.at(b, array, *place)
 
 
 def _row(b: Builder, array: Atom, k: Atom, shape: Sequence[Atom]) -> Atom:
     """Row `k`; of an array of scalars element `k`."""
     if not shape:
         return read(b, array, [k])
-    return array_of(b, shape, lambda c, place: read(c, array, [k, *place]))
+    return segments.array_of(b, shape, lambda c, place: read(c, array, [k, *place]))

@@ -39,8 +39,8 @@ from flatweave.base.records import record
 from flatweave.ops import HOST_BODIES, ByRow, Filter, Generate, Index, Reduce, Sort
 from flatweave.ops.sorts import LARGE, LONG, SHORT
 from flatweave.passes.array_pass import array_pass
+from flatweave.passes.nests import segments
 from flatweave.passes.nests.hard import may_fail
-from flatweave.passes.nests.segments import at, each
 from flatweave.passes.rewrite import LocalNames, tested
 from flatweave.terms.build import FALSE, Builder, index, lambda_of
 from flatweave.terms.control import Apply, Cast, If
@@ -224,7 +224,7 @@ class _Selection:
             beyond, end = b.apply("or", is_low, is_high), b.apply("select", is_low, low, high)
             if position in self.ends:
                 beyond, end = b.apply("or", fits, is_high), ends[self.ends.index(position)]
-            value = at(inside, ordered, inside.sub(place, start))
+            value = segments.at(inside, ordered, inside.sub(place, start))
             found += b.emit(If(beyond, other.close([], [end]), inside.close([], [value])))
         return dict(zip(positions, found, strict=True))
 
@@ -232,7 +232,7 @@ class _Selection:
         """The elements at the ends: those of the least key and of the greatest."""
         if not self.ends:
             return []
-        keys, found = each(b, self.extent, self._key), list[Atom]()
+        keys, found = segments.each(b, self.extent, self._key), list[Atom]()
         dtype = array_type(keys).dtype
         for position in self.ends:
             fn = "minimum" if position == index(0) else "maximum"
@@ -242,7 +242,7 @@ class _Selection:
         return found
 
     def _key(self, b: Builder, i: Atom) -> Atom:
-        return b.inline(self.op.fn, [at(b, self.xs, i)])[0]
+        return b.inline(self.op.fn, [segments.at(b, self.xs, i)])[0]
 
     def _inside(self, b: Builder, position: Atom) -> Atom:
         """A position, moved inside the array: what it is checked for comes where it is read."""
@@ -291,7 +291,7 @@ class _Selection:
             return b.apply("maximum", b.apply("minimum", own, last), index(0))
 
         first, final = self._ends(b)
-        return at(b, keys, rank(first, "sub")), at(b, keys, rank(final, "add"))
+        return segments.at(b, keys, rank(first, "sub")), segments.at(b, keys, rank(final, "add"))
 
     def _size(self, b: Builder) -> tuple[Atom, Atom]:
         """How many elements the sample has, and its logarithm."""
@@ -311,7 +311,7 @@ class _Selection:
             place = c.apply("shr", c.add(c.mul(i, self.extent), within), log)
             return self._key(c, place)
 
-        keys = each(b, size, key)
+        keys = segments.each(b, size, key)
         param = b.var("k", array_type(keys).dtype)
         return b.emit(Sort(Lambda((param,), (), (param,)), (keys,), whole=True))[0]
 

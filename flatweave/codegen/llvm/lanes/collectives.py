@@ -17,8 +17,8 @@ from collections.abc import Sequence
 from flatweave.base.dtypes import DType, bool_
 from flatweave.codegen.llvm.body.emitter import Emitter, Handlers, Held, scalar_type
 from flatweave.codegen.llvm.body.shapes import LINEAR, REVERSED, UNIFORM, VARYING
+from flatweave.codegen.llvm.memory import counted
 from flatweave.codegen.llvm.memory.access import reverse
-from flatweave.codegen.llvm.memory.counted import counted_flag, counts
 from flatweave.codegen.llvm.text.module import (
     indices,
     mask_of_word,
@@ -124,9 +124,9 @@ def emit_scan(e: Emitter, let: Let, op: ScanLanes) -> Sequence[Held]:
     if e.width == 1:
         return [e.hold(arg) for arg in op.args]
     dtypes = [scalar_type(arg.type) for arg in op.args]
-    flag = counted_flag(e, op)
+    flag = counted.counted_flag(e, op)
     if flag is not None and e.width <= dtypes[0].bits:
-        return [Held(VARYING, counts(e, flag, dtypes[0]))]
+        return [Held(VARYING, counted.counts(e, flag, dtypes[0]))]
     texts = [e.vector(arg) for arg in op.args]
     neutral = [e.vector(atom) for atom in op.neutral]
     joining = _without_start(e, op.starts[0]) if op.starts else ""

@@ -18,15 +18,8 @@ from flatweave.access.value import Value
 from flatweave.base.dtypes import DType, bool_, i64, u8, u32
 from flatweave.codegen.llvm.body.emitter import Emitter, Handlers, Held, prefetch
 from flatweave.codegen.llvm.body.shapes import LINEAR, REVERSED, UNIFORM, VARYING
-from flatweave.codegen.llvm.memory.counted import load_expanded
-from flatweave.codegen.llvm.memory.permuted import (
-    find_permuted,
-    load_permuted,
-    load_pieces,
-    may_store,
-    slope,
-    store_permuted,
-)
+from flatweave.codegen.llvm.memory import counted
+from flatweave.codegen.llvm.memory import permuted as permuting
 from flatweave.codegen.llvm.text.module import Body, Code, shuffle, suffix, vec
 from flatweave.kernel_ir.memory_ops import AcquireLanes, LoadWhole, Prefetch, StoreWhole
 from flatweave.kernel_ir.op import dtype_in
@@ -90,7 +83,7 @@ def emit_load(e: Emitter, let: Let, op: Load) -> Sequence[Held]:
     if op.ahead and index.shape is LINEAR and e.mask is None:
         prefetch(e, buffer, kept.bytes, index.text, AHEAD, e.width * kept.bytes)
     if index.shape is VARYING:
-        text = load_expanded(e, buffer, kept, op.index) or _load_varying(
+        text = counted.load_expanded(e, buffer, kept, op.index) or _load_varying(
             e, buffer, kept, index, e.values.of(op.index)
         )
     else:
@@ -100,11 +93,11 @@ def emit_load(e: Emitter, let: Let, op: Load) -> Sequence[Held]:
 
 def _load_varying(e: Emitter, buffer: str, kept: DType, index: Held, value: Value) -> str:
     """Elements that are near each other, or in one of several runs, or anywhere."""
-    permuted = find_permuted(e, value)
+    permuted = permuting.find_permuted(e, value)
     if permuted is not None:
-        return load_permuted(e, buffer, kept, permuted)
-    if slope(e, value) in (1, -1):
-        return load_pieces(e, buffer, kept, index, value, _load_run, gather)
+        return permuting.load_permuted(e, buffer, kept, permuted)
+    if permuting.slope(e, value) in (1, -1):
+        return permuting.load_pieces(e, buffer, kept, index, value, _load_run, gather)
     return gather(e, buffer, kept, index)
 
 
@@ -242,9 +235,9 @@ def emit_store(e: Emitter, let: Let, op: Store) -> Sequence[Held]:
         store_scalar(e, buffer, dtype, index.text, uniform_value(e, op.value, dtype))
         return ()
     text, kept = to_memory(e, dtype, e.width, e.vector(op.value)), stored(dtype)
-    permuted = find_permuted(e, e.values.of(op.index)) if index.shape is VARYING else None
-    if permuted is not None and may_store(permuted):
-        store_permuted(e, buffer, kept, permuted, text)
+    permuted = permuting.find_permuted(e, e.values.of(op.index)) if index.shape is VARYING else None
+    if permuted is not None and permuting.may_store(permuted):
+        permuting.store_permuted(e, buffer, kept, permuted, text)
     elif index.shape is VARYING:
         scatter(e, buffer, kept, index, text)
     else:

@@ -2,3 +2,7 @@
 
 `host.py` says what the host's own ops become: buffers, launches, failures.
 """
+
+from flatweave.runtime.lazy_import import lazy_modules
+
+__getattr__ = lazy_modules(__name__, "rows")

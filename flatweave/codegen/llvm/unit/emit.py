@@ -24,8 +24,7 @@ from flatweave.codegen.llvm.body.shapes import UNIFORM
 from flatweave.codegen.llvm.isa.portable import InstructionSet
 from flatweave.codegen.llvm.memory.access import emit_load, emit_store, fence_streams
 from flatweave.codegen.llvm.text.module import STOPPED, Code, Module
-from flatweave.codegen.llvm.unit import host
-from flatweave.codegen.llvm.unit.rows import HEAD, row_program
+from flatweave.codegen.llvm.unit import host, rows
 from flatweave.kernel_ir import syntax as k
 from flatweave.kernel_ir.host import Launch, Parts
 from flatweave.kernel_ir.lane_facts import trailing_zeros
@@ -116,8 +115,8 @@ def _define_rows(
         made = f"{name or f'@k_{kernel.name}'}_{inner.name}"
         _define_kernel(module, isa, inner, made, attribute=" alwaysinline")
         symbols[inner.name] = module.name_of(made)
-    code = row_program(module, isa, kernel, symbols, HOST_HANDLERS)
-    head = f"define {linkage}void {{name}}{HEAD} #0 {{"
+    code = rows.row_program(module, isa, kernel, symbols, HOST_HANDLERS)
+    head = f"define {linkage}void {{name}}{rows.HEAD} #0 {{"
     module.define_once(name or f"@k_{kernel.name}", head, code)
 
 
