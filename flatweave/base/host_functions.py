@@ -13,8 +13,8 @@ import functools
 import hashlib
 import itertools
 import math
+import os
 import sys
-import uuid
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -48,7 +48,7 @@ METHODS = (SEQUENTIAL, EXPAND, BROADCAST)
 is BROADCAST where all rows have one shape, and SEQUENTIAL elsewhere."""
 _NAMES: dict[tuple[int, str], str] = {}
 _NUMBERS = itertools.count()
-_PROCESS = f"{uuid.uuid4().hex[:8]}n"
+_PROCESS = f"{os.urandom(4).hex()}n"
 _lock = Lock()
 
 

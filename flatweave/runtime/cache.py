@@ -5,8 +5,10 @@ from __future__ import annotations
 import functools
 import hashlib
 import logging
+import math
 import os
 import sys
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, suppress
@@ -229,8 +231,9 @@ _SAYING = Lock()
 #     facts()     ==>     sources of Flatweave, LLVM's library, CPU, C library, Python, NumPy
 #
 # Sources are identified by names, sizes and times, not by content: reading all of them would take
-# longer than what is saved. The facts are those of when Flatweave was imported; what is compiled
-# after its files have changed, partly by other code then, is not kept (`is_current`).
+# longer than what is saved. What is compiled after files have changed since Flatweave was imported,
+# partly by other code then, is neither recalled nor kept (`is_current`): the system sets the time
+# of the last change of a file itself (ctime).
 
 
 PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -246,7 +249,8 @@ def facts() -> str:
     if not system().has_images:
         return ""
     compiler = PathFinder.find_spec("llvmlite")
-    if compiler is None or not compiler.submodule_search_locations or not _AT_IMPORT:
+    sources = _sources()
+    if compiler is None or not compiler.submodule_search_locations or not sources:
         return ""
     try:
         cpu = kind_of_cpu()
@@ -255,7 +259,7 @@ def facts() -> str:
         c_library = os.confstr("CS_GNU_LIBC_VERSION")
     except (OSError, ValueError):
         return ""
-    return "\n".join([_AT_IMPORT, _digest(llvm), cpu, str(c_library), sys.version, np.__version__])
+    return "\n".join([sources, _digest(llvm), cpu, str(c_library), sys.version, np.__version__])
 
 
 def name_on_disk(*texts: str) -> str:
@@ -271,25 +275,29 @@ def kind_of_cpu() -> str:
 
 def is_current() -> bool:
     """Whether the files of Flatweave are as they were when it was imported."""
-    return _sources() == _AT_IMPORT
+    return bool(_sources())
 
 
 def _sources() -> str:
-    """A hash of the names, sizes and times of Flatweave's files; "" where there are no files."""
+    """A hash of the names, sizes and times of Flatweave's files; "" where there are no files, or
+    where one has changed since Flatweave was imported."""
     try:
-        return _digest("\n".join(_states(PACKAGE)))
+        return _digest("\n".join(_states(PACKAGE, _IMPORTED_NS)))
     except OSError:
         return ""
 
 
-def _states(folder: str) -> Iterator[str]:
-    """Each file of code below a folder, and what changes when it does."""
+def _states(folder: str, latest: float = math.inf) -> Iterator[str]:
+    """Each file of code below a folder, and what changes when it does; OSError where that was
+    later than `latest`."""
     with os.scandir(folder) as entries:
         for entry in sorted(entries, key=lambda entry: entry.name):
             if entry.is_dir():
-                yield from _states(entry.path)
+                yield from _states(entry.path, latest)
             elif entry.name.endswith(CODE):
                 state = entry.stat()
+                if state.st_ctime_ns > latest:
+                    raise OSError(f"{entry.path} has changed")
                 times = f"{state.st_mtime_ns} {state.st_ctime_ns}"
                 yield f"{entry.path} {state.st_size} {times}"
 
@@ -298,4 +306,6 @@ def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-_AT_IMPORT = _sources()
+_IMPORTED_NS = time.time_ns()
+"""When Flatweave was imported."""
+

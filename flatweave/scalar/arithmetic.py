@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from fractions import Fraction
 
 import numpy as np
 
@@ -75,19 +74,21 @@ def _maximum(a: Values, b: Values) -> Values:
 
 
 def _exact_fma(a: float, b: float, c: float) -> float:
-    """a * b + c with one rounding, through exact rational numbers."""
+    """a * b + c with one rounding: integers divide exactly."""
     plain = a * b + c
     if not math.isfinite(a) or not math.isfinite(b):
         return plain
     if not math.isfinite(c):
         return c
-    exact = Fraction(a) * Fraction(b) + Fraction(c)
-    if exact == 0:
+    (a_top, a_below), (b_top, b_below) = a.as_integer_ratio(), b.as_integer_ratio()
+    c_top, c_below = c.as_integer_ratio()
+    top = a_top * b_top * c_below + c_top * a_below * b_below
+    if top == 0:
         return plain
     try:
-        return float(exact)
+        return top / (a_below * b_below * c_below)
     except OverflowError:
-        return float("inf") if exact > 0 else float("-inf")
+        return float("inf") if top > 0 else float("-inf")
 
 
 def _fma(a: Values, b: Values, c: Values) -> Values:

@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 
 from flatweave.base.dtypes import DTYPES, DType
+from flatweave.frontend.values import arrow_interface
 from flatweave.frontend.values.array import METHODS, HostArray, Tracer
-from flatweave.frontend.values.arrow_interface import capsules
 from flatweave.frontend.values.tree import is_irregular
 from flatweave.terms.syntax import Const
 
@@ -60,7 +60,7 @@ class Overriding:
     def __arrow_c_array__(self, requested_schema: Any = None) -> tuple[object, object]:
         """The elements as any library of Arrow takes them, nothing copied but bools and days: those
         of Strings and of a Nullable, or a struct of a dataclass's fields."""
-        return capsules(METHODS["column_of"](self))
+        return arrow_interface.capsules(METHODS["column_of"](self))
 
     def to_arrow(self) -> Any:
         """The same as an array of pyarrow."""

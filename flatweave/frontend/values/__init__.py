@@ -8,4 +8,4 @@ function each Python operator calls, and what Python may not ask of a tracer.
 
 from flatweave.runtime.lazy_import import lazy_modules
 
-__getattr__ = lazy_modules(__name__, "datetimes")
+__getattr__ = lazy_modules(__name__, "arrow_columns", "arrow_interface", "datetimes")

@@ -30,6 +30,14 @@ BOOL8, TENSOR = "arrow.bool8", "arrow.fixed_shape_tensor"  # extension types tha
 PANDAS, POLARS, PYARROW = range(3)
 RAGGED = "Make a Ragged of its rows first, which may differ in length: fw.ragged(xs)."
 BYTES = "; or take its bytes as rows, fw.ragged(xs)."
+OF_PANDAS = {  # how the names of its dtypes begin
+    "period": 'Take what numbers it: xs.astype("int64"), or xs.dt.year, xs.dt.month, ..',
+    "interval": "Take its ends: xs.array.left and xs.array.right.",
+    "datetime": "Functions take np.asarray(xs.dt.tz_convert(None)), and keep its unit.",
+    "category": "Take its codes: xs.cat.codes.",
+    "str": 'Cast it to numbers, xs.astype("float64")' + BYTES,
+    "": "Take columns or parts of it that are numbers.",
+}
 REMEDIES = {  # what to do in pandas, in polars, and in pyarrow
     "text": (
         'Cast it to numbers, xs.astype("float64")' + BYTES,

@@ -22,7 +22,7 @@ import numpy as np
 
 from flatweave.base.dtypes import brain_float
 from flatweave.base.errors import ArgumentError, EscapedArrayError, Unsupported
-from flatweave.frontend.values.arrow_interface import capsules, numbers
+from flatweave.frontend.values import arrow_interface
 
 HOST = "cpu"
 DEVICES = (HOST,)
@@ -155,7 +155,7 @@ class Exchange:
 
     def __arrow_c_array__(self, requested_schema: Any = None) -> tuple[object, object]:
         """The elements as Arrow has them."""
-        return capsules(numbers(self._values))
+        return arrow_interface.capsules(arrow_interface.numbers(self._values))
 
     def __buffer__(self, flags: int) -> memoryview:
         values = self._values

@@ -25,15 +25,8 @@ from flatweave.base.dtypes import COMPLEX, DTYPES, bf16, f16, native, short_floa
 from flatweave.base.errors import ArgumentError, DTypeError, UserError
 from flatweave.base.pretty import counted
 from flatweave.base.source import user_location
-from flatweave.frontend.values import exchange
+from flatweave.frontend.values import arrow_columns, exchange
 from flatweave.frontend.values.array import kind_of
-from flatweave.frontend.values.arrow_columns import (
-    BYTES,
-    Numbers,
-    column_behind,
-    is_arrow,
-    numbers_of,
-)
 from flatweave.runtime.devices import exchange as gpu_arrays
 from flatweave.runtime.devices.arrays import Resident
 
@@ -45,17 +38,9 @@ TIMES = (
     "Functions take an array of NumPy with times as it is, np.asarray(xs), and keep its unit. Its"
     " integers, nothing copied: np.asarray(xs).view(np.int64)."
 )
-OF_PANDAS = {  # how the names of its dtypes begin
-    "period": 'Take what numbers it: xs.astype("int64"), or xs.dt.year, xs.dt.month, ..',
-    "interval": "Take its ends: xs.array.left and xs.array.right.",
-    "datetime": "Functions take np.asarray(xs.dt.tz_convert(None)), and keep its unit.",
-    "category": "Take its codes: xs.cat.codes.",
-    "str": 'Cast it to numbers, xs.astype("float64")' + BYTES,
-    "": "Take columns or parts of it that are numbers.",
-}
 
 
-def held_by(value: Any, name: str) -> Numbers | None:
+def held_by(value: Any, name: str) -> arrow_columns.Numbers | None:
     """The numbers of another library's array, C-contiguous and of a dtype of ours, and where they
     are missing, which has their shape; None for what is no array.
 
@@ -68,7 +53,7 @@ def held_by(value: Any, name: str) -> Numbers | None:
     return checked(values, name), missing
 
 
-def _read(value: Any, name: str) -> Numbers | None:
+def _read(value: Any, name: str) -> arrow_columns.Numbers | None:
     """The same, whatever the elements are."""
     if isinstance(value, np.ndarray):
         return _unmasked(value)
@@ -83,8 +68,8 @@ def _read(value: Any, name: str) -> Numbers | None:
     if hasattr(value, "isna"):
         return _pandas(value, name)
     has_protocol = any(hasattr(value, protocol) for protocol in PROTOCOLS)
-    if is_arrow(value) and (hasattr(value, "null_count") or not has_protocol):
-        return numbers_of(value, name or "a value")
+    if arrow_columns.is_arrow(value) and (hasattr(value, "null_count") or not has_protocol):
+        return arrow_columns.numbers_of(value, name or "a value")
     if not has_protocol:
         return _buffer(value, name)
     if _is_awkward(value):
@@ -111,7 +96,7 @@ def _read(value: Any, name: str) -> Numbers | None:
     return found.astype(np.float64), missing
 
 
-def _unmasked(values: Values) -> Numbers:
+def _unmasked(values: Values) -> arrow_columns.Numbers:
     """An array of NumPy, of any of its classes."""
     if is_masked(values):
         masked: Any = values
@@ -119,12 +104,12 @@ def _unmasked(values: Values) -> Numbers:
     return np.asarray(values), None
 
 
-def _pandas(value: Any, name: str) -> Numbers:
+def _pandas(value: Any, name: str) -> arrow_columns.Numbers:
     """A Series, an Index, or an array of pandas."""
     dtype = value.dtype
-    column = column_behind(value)
+    column = arrow_columns.column_behind(value)
     if column is not None:
-        return numbers_of(column, name or "a value", value)
+        return arrow_columns.numbers_of(column, name or "a value", value)
     if isinstance(dtype, np.dtype):
         return _asked(value, name, np.asarray, value), None  # a NaN there is a number as any other
     kind = getattr(getattr(dtype, "subtype", None), "kind", "")  # of what a sparse column holds
@@ -137,7 +122,8 @@ def _pandas(value: Any, name: str) -> Numbers:
     else:
         values = _asked(value, name, np.asarray, value)
     if values.dtype.kind == "O":
-        remedy = next(text for begins, text in OF_PANDAS.items() if str(dtype).startswith(begins))
+        remedies = arrow_columns.OF_PANDAS.items()
+        remedy = next(text for begins, text in remedies if str(dtype).startswith(begins))
         raise DTypeError.here(
             f"{name or 'a value'} is a column of pandas of dtype {dtype}, whose elements are no"
             " numbers.",
@@ -146,7 +132,7 @@ def _pandas(value: Any, name: str) -> Numbers:
     return values, missing
 
 
-def _table(value: Any, columns: Sequence[tuple[Any, Any]], name: str) -> Numbers:
+def _table(value: Any, columns: Sequence[tuple[Any, Any]], name: str) -> arrow_columns.Numbers:
     """The columns of a table, in the dtype that holds them all."""
     if hasattr(value, "isna") and all(isinstance(x.dtype, np.dtype) for _, x in columns):
         values = _asked(value, name, np.asarray, value)
@@ -206,7 +192,7 @@ def _asked(value: Any, name: str, ask: Any, *args: Any, **options: Any) -> Value
     return found
 
 
-def _buffer(value: Any, name: str) -> Numbers | None:
+def _buffer(value: Any, name: str) -> arrow_columns.Numbers | None:
     """The elements of bytes, a memoryview, an array.array, or another object with a buffer."""
     try:
         seen = memoryview(value)
