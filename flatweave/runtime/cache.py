@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import logging
 import math
 import os
 import sys
@@ -19,6 +18,7 @@ import numpy as np
 
 from flatweave.base.config import config
 from flatweave.base.locks import Lock
+from flatweave.runtime.lazy_import import opened
 from flatweave.runtime.systems import system
 from flatweave.runtime.trusted_files import Distrusted, Folder
 
@@ -38,7 +38,6 @@ DIGEST_BYTES = 32
 SUFFIX = ".fwc"
 EVICT_EVERY = 64  # writes of one process between two looks at the size of the folder
 
-log = logging.getLogger(__name__)
 
 
 class DiskCache:
@@ -92,6 +91,7 @@ class DiskCache:
             return False
         except OSError as failure:
             self._is_writable = False
+            log = opened("logging").getLogger(__name__)
             log.debug("%s: not stored in %s: %s", self.content, self.folder, failure)
             return False
         if self._writes % EVICT_EVERY == 0 or len(payload) > self.limit // EVICT_EVERY:

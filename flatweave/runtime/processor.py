@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import functools
-import subprocess
 import sys
 
 from llvmlite import binding
@@ -16,6 +15,7 @@ from flatweave.base.errors import ArgumentError
 from flatweave.base.pretty import listed
 from flatweave.base.records import record
 from flatweave.runtime import probe
+from flatweave.runtime.lazy_import import opened
 
 TUNING = {"znver4": frozenset({"prefer-no-gather", "prefer-no-scatter"})}
 """LLVM's names for what is slow on a CPU where LLVM does not say so. On Zen 4 a gather or scatter
@@ -50,7 +50,7 @@ def _host() -> Processor:
 def _named(name: str) -> Processor:
     """A CPU by its name, with those of its features that code generation asks for."""
     command = [sys.executable, probe.__file__, name]
-    asked = subprocess.run(command, capture_output=True, text=True, check=False)
+    asked = opened("subprocess").run(command, capture_output=True, text=True, check=False)
     # where LLVM does not end the process (it does for x86), it says so and goes on without
     if asked.returncode != 0 or "not a recognized processor" in asked.stderr:
         raise ArgumentError(

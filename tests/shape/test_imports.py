@@ -4,8 +4,11 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 import flatweave as fw
 from flatweave.frontend.values.public_names import MODULES
+from flatweave.runtime.lazy_import import lazy_modules
 from tests.shape.tree import PACKAGE
 
 PROGRAM = """
@@ -68,6 +71,17 @@ def test_the_import_and_a_first_call():
     assert len(imported) <= 265
     assert int(calls[0]) <= 78_000
     assert int(calls[1]) <= 140_000
+
+
+def test_a_lazy_module_is_one_that_its_folder_has():
+    """It is looked for once, among the folder's files; others are no names of the folder."""
+    ask, named = lazy_modules("flatweave.lower.sort"), lazy_modules("flatweave.terms", "batch")
+
+    assert ask("radix") is ask("radix")
+    assert named("batch").__name__ == "flatweave.terms.batch"
+    for folder, name in ((ask, "none_such"), (ask, "_radix"), (named, "syntax")):
+        with pytest.raises(AttributeError):
+            folder(name)
 
 
 def test_public_names_are_where_the_table_says():
