@@ -1,14 +1,30 @@
 """Calls that machine code makes: parameters, axes of extent 1, arrays of any rank."""
 
+import inspect
+
 import numpy as np
 import pytest
 
 import flatweave as fw
 from flatweave.base.errors import ShapeError
-from flatweave.frontend.call.operation import OPERATIONS
+from flatweave.frontend.call.operation import OPERATIONS, _parameters
 from tests.frontend.direct_calls import warm
 
 XS, YS = np.arange(12.0), np.arange(12.0)[::-1].copy()
+
+
+def test_names_of_parameters_are_those_of_the_signature():
+    """Of every public function, and of one with parameters of all kinds."""
+    def mixed(a, /, b, *arrays, c=1, d, **others):
+        return a, b, arrays, c, d, others
+
+    for fn in (mixed, *OPERATIONS):
+        named, rest, others = _parameters(fn)
+        plain = [
+            name for name, each in inspect.signature(fn).parameters.items()
+            if each.kind is not inspect.Parameter.VAR_KEYWORD
+        ]  # fmt: skip
+        assert [*named, *rest, *others] == plain, fn
 
 
 def test_axes_of_extent_one_are_broadcast():
