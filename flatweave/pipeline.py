@@ -42,6 +42,7 @@ from flatweave.passes.nests.lift import lift, sizes
 from flatweave.passes.nests.select import select
 from flatweave.passes.simplify import simplify
 from flatweave.passes.sweep import sweep
+from flatweave.passes.strips import strips
 from flatweave.passes.telescope import telescope
 from flatweave.passes.unpermute import unpermute
 from flatweave.runtime.deep_stack import check_wanted, on_deep_stack
@@ -70,6 +71,8 @@ ARRAY_PASSES: tuple[ArrayPass, ...] = (
     cse,  # sweeps over the elements of the same rows get one extent
     fuse_siblings,
     cse,
+    dce,
+    strips,  # after fusion, as its loop is a boundary
     dce,
     merge_axes,  # after fusion, which compares spaces and reads
     hoist_tests,  # last: what moves into a branch would move out of it again

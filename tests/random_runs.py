@@ -5,10 +5,11 @@
     python -m tests.random_runs --record build/slopes.jsonl --gradients         derivatives of nests
 
 Of each 23 trials 10 are programs against NumPy, 3 nests against plain Python, and 10 programs whose
-work is counted; the level changes from 23 to 23. So 23,000 trials are 10,000 programs, 3,000 nests
-and 10,000 counts, and a part of them is a fair sample. A trial is a line of the record, and is not
-made again. With --gradients all trials, 2,000 of them, are derivatives of nests: forward mode,
-reverse mode and central differences of plain Python, and the same bits with 1, 2, 3 and 7 threads.
+work is counted; the level changes from 23 to 23, among those that this machine runs. So 23,000
+trials are 10,000 programs, 3,000 nests and 10,000 counts, and a part of them is a fair sample. A
+trial is a line of the record, and is not made again. With --gradients all trials, 2,000 of them,
+are derivatives of nests: forward mode, reverse mode and central differences of plain Python, and
+the same bits with 1, 2, 3 and 7 threads.
 
 Kernels skip LLVM's passes, which take half of the time and find no fault of ours; --optimised runs
 them.
@@ -22,12 +23,15 @@ import sys
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import asdict, dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 from flatweave.base.config import config
+from flatweave.base.errors import ArgumentError
+from flatweave.runtime.processor import processor
 from tests.compiling import test_compiler
 from tests.laws import work
 from tests.nests import trial as nests
@@ -60,10 +64,21 @@ class Trial:
     ratio: float = 0.0  # of counted work
 
 
+@cache
+def levels() -> tuple[str, ...]:
+    """The levels whose code this machine runs."""
+    found = []
+    for level in LEVELS:
+        with config.scoped(cpu=level), suppress(ArgumentError):
+            processor()
+            found.append(level)
+    return tuple(found)
+
+
 def of_number(number: int, shares: Shares) -> tuple[str, int, str]:
     """The kind, seed and level of a trial."""
     block, place = divmod(number, sum(share for _, share, _ in shares))
-    level = LEVELS[block % len(LEVELS)]
+    level = levels()[block % len(levels())]
     for kind, share, first in shares:
         if place < share:
             return kind, first + block * share + place, level

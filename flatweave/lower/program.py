@@ -51,7 +51,7 @@ from flatweave.ops import (
 )
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import Apply, Cast, For, If, While
-from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Let, Var
+from flatweave.terms.syntax import ArrayType, Atom, BufferType, Const, Lambda, Let, Var
 from flatweave.terms.traverse import free_vars, lambdas_in
 
 NOTHING_HELD: Mapping[Let, set[Var]] = {}
@@ -332,12 +332,15 @@ def _branch(
 
 def _turn(lowering: Lowering, fn: Lambda) -> Lambda:
     """The body of a loop, which owns its state; see `rewritten`."""
-    return _closed(lowering.inner(), fn, rewritten(fn))
+    return _closed(lowering.inner(), fn, rewritten(fn), is_loop=True)
 
 
-def _closed(inside: Lowering, fn: Lambda, sole: Collection[int] = ()) -> Lambda:
+def _closed(
+    inside: Lowering, fn: Lambda, sole: Collection[int] = (), *, is_loop: bool = False
+) -> Lambda:
     params = bind_params(inside, fn.params)
     inside.sole = {params[len(params) - len(fn.results) + k] for k in sole}
+    inside.state = {param for param in params if is_loop and isinstance(param.type, BufferType)}
     results = lower_body(inside, fn, owned=True)
     return inside.host.close(params, results)
 

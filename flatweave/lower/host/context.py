@@ -102,6 +102,7 @@ class Lowering:
         self.last_uses: dict[Let, set[Var]] = {}
         self.given_up: set[Var] = set()
         self.sole: set[Var] = set()  # buffers that have one owner, whatever the data
+        self.state: set[Var] = set()  # buffers of the state of the loop whose body this is
         self.may_not_run = False
 
     def inner(self, *, optional: bool = False) -> Lowering:

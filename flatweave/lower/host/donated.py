@@ -23,7 +23,7 @@ from flatweave.lower.host.context import Lowering
 from flatweave.lower.kernel.builder import HostArray
 from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.plan import SweepPlan
-from flatweave.nest.schedule import Axis
+from flatweave.nest.schedule import Axis, Tail, Version
 from flatweave.ops import Check, Index, Sweep
 from flatweave.terms.control import If
 from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Var
@@ -86,16 +86,16 @@ def tell_unused(lowering: Lowering) -> None:
 def room_in(
     lowering: Lowering, let: Let, facts: SweepFacts, plan: SweepPlan, var: Var, count: Atom
 ) -> Var | None:
-    """The memory of a donated array in which a sweep can store its results, as it reads each
-    element for one result; fresh memory where the array has another owner. None where there is no
-    such array."""
-    program = lowering.program
-    source = _read_at_its_place(lowering, let, facts, plan, var) if program.donated else None
+    """The memory of a donated array, or of one in the state of a loop, in which a sweep can store
+    its results, as it reads each element for one result; fresh memory where the array has another
+    owner. None where there is no such array."""
+    source = _read_at_its_place(lowering, let, facts, plan, var)
     if source is None:
         return None
     kept, host = lowering.scope.array(source), lowering.host
     buffer = kept.buffer
     lowering.take(buffer)
+    lowering.state.discard(buffer)
     assert isinstance(var.type, ArrayType) and isinstance(source.type, ArrayType)
     again, fresh = host.inner(), host.inner()
     again.emit(Retain(buffer))
@@ -110,14 +110,14 @@ def room_in(
 def _read_at_its_place(
     lowering: Lowering, let: Let, facts: SweepFacts, plan: SweepPlan, var: Var
 ) -> Var | None:
-    """A donated array of the type of `var` that nothing reads after a sweep. The sweep itself
-    reads only the element at the index that it stores."""
-    if not _goes_once(facts, plan):
-        return None
+    """An array of the type of `var` that may be written and that nothing reads after a sweep. The
+    sweep itself reads only the element at the index that it stores."""
     program, op = lowering.program, facts.op
+    writable = (program.donated.keys() | lowering.state) - program.taken
+    if not writable or not _goes_once(facts, plan):
+        return None
     for source in sorted(lowering.last_uses.get(let, ()), key=lambda var: var.name):
-        buffer = lowering.scope.array(source).buffer
-        if buffer in program.donated and buffer not in program.taken and _is_like(source, var):
+        if lowering.scope.array(source).buffer in writable and _is_like(source, var):
             reads = [each.op for each in walk_lets(op.body) if source in free_vars(each.op)]
             if all(isinstance(read, Index) and read.indices == op.body.params for read in reads):
                 return source
@@ -134,15 +134,19 @@ def _is_like(source: Var, var: Var) -> bool:
 
 def _goes_once(facts: SweepFacts, plan: SweepPlan) -> bool:
     """Whether a sweep visits each position once, and only stores."""
-    op, lanes = facts.op, plan.plain.lanes
+    op = facts.op
     is_plain = not facts.scans.depth and facts.located is None and not op.reverse
-    return (
-        is_plain and lanes.axis is Axis.SPACE and not lanes.peel
-        and op.only_stores
-        and not any(
-            version.is_tiled or version.guard.of_short_rows for version in plan.versions
-        )
-    )  # fmt: skip
+    return is_plain and op.only_stores and all(map(_is_apart, plan.versions))
+
+
+def _is_apart(version: Version) -> bool:
+    """Whether no two steps have an element in common."""
+    lanes = version.lanes
+    if lanes.peel or version.is_tiled:
+        return False
+    if lanes.axis is Axis.SPACE:
+        return not version.guard.of_short_rows
+    return lanes.axis is Axis.LAST and lanes.tail is Tail.SCALAR
 
 
 def rewritten(fn: Lambda) -> set[int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 
 from flatweave.access.analyse import Accesses
 from flatweave.base.dtypes import c128
@@ -10,6 +10,7 @@ from flatweave.base.records import record
 from flatweave.lower.machine.machine import WIDEST, Machine
 from flatweave.nest.schedule import Axis, Tail, Vectorize
 from flatweave.ops import Fold, Index, InTurn, Locate, Prefix, Sweep
+from flatweave.terms.build import index
 from flatweave.terms.control import Apply, Cast, For, If, While
 from flatweave.terms.rules import array_type
 from flatweave.terms.syntax import Atom, Const, Lambda, Let, Var
@@ -117,13 +118,27 @@ def elements_of_step(machine: Machine, lanes: Vectorize) -> int:
 
 def choose_tail(op: Sweep, machine: Machine, lanes: Vectorize) -> Tail:
     """The tail of rows that are visited one by one. Steps may overlap if an element may be visited
-    twice, that is, if all are only stored. A loop takes one lane as long as all lanes."""
+    twice, that is, if all are only stored. A loop takes one lane as long as all lanes. Totals that
+    a fold is added to are read and stored in one array, where none may be visited twice."""
     by_row = lanes.axis is Axis.LAST and lanes.width > 1 and not machine.one_block
     scans = any(isinstance(let.op, Prefix) for let in op.body.lets)
     if not (by_row and op.only_stores) or scans:
         return lanes.tail
-    loops = any(isinstance(let.op, Fold) for let in op.body.lets)
-    return Tail.SHIFT_OR_MASK if loops else Tail.SHIFT
+    folds = {var for let in op.body.lets if isinstance(let.op, Fold) for var in let.vars}
+    if folds and _adds_to_totals(op, folds):
+        return lanes.tail
+    return Tail.SHIFT_OR_MASK if folds else Tail.SHIFT
+
+
+def _adds_to_totals(op: Sweep, folds: Set[Var]) -> bool:
+    """Whether a fold is combined with an element of an array at the sweep's own index."""
+    reads = ((let.vars[0], let.op) for let in op.body.lets if isinstance(let.op, Index))
+    totals = {
+        var for var, read in reads
+        if tuple(i for i in read.indices if i != index(0)) == op.body.params  # 0: extents of 1
+    }  # fmt: skip
+    uses = (set(let.op.args) for let in op.body.lets if isinstance(let.op, Apply))
+    return any(not args.isdisjoint(totals) and not args.isdisjoint(folds) for args in uses)
 
 
 def _is_one_row_of_folds(op: Sweep) -> bool:

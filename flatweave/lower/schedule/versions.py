@@ -29,9 +29,9 @@ from flatweave.nest.schedule import (
     Memory,
     Rows,
     Stream,
-    Tail,
     Version,
 )
+from flatweave.ops import Fold
 from flatweave.terms.rules import scalar_type
 from flatweave.terms.syntax import Atom
 
@@ -113,7 +113,8 @@ def _streaming(
     from the end, where the extent is a multiple of steps."""
     op, least = facts.op, machine.streaming_from
     anywhere = facts.located is not None and division.sources
-    unaligned = plain.lanes.tail is Tail.SHIFT_OR_MASK
+    # rows of folds begin anywhere, and take longer than their stores
+    unaligned = plain.lanes.axis is Axis.LAST and any(isinstance(let.op, Fold) for let in op.body.lets)
     if least is None or plain.width < 2 or anywhere or unaligned:
         return ()
     stored: list[Atom] = []

@@ -1,0 +1,384 @@
+"""Strip-mining: arrays that only sums along their first axis read are computed in strips.
+
+    weighted(n: i64, m: i64, xs: f64[n, m]) =>
+        a: f64[n] = sweep [n] (i: i64 =>
+            w: f64 = fold m (j: i64 => index xs [i, j] checked=false) (maximum f64) [-inff64]
+            in w) [store]
+        s: f64[m] = sweep [m] (j: i64 =>
+            t: f64 = fold n (k: i64 =>
+                u: f64 = index a [k] checked=false
+                v: f64 = index xs [k, j] checked=false
+                w: f64 = truediv v u
+                in w) (add f64) [0.0f64]
+            in t) [store]
+        in s
+    ==>
+    weighted(n: i64, m: i64, xs: f64[n, m]) =>
+        b: i64 = mul m 10
+        c: i64 = add 80 b
+        work: i64 = maximum c 1
+        d: i64 = sub work 1
+        e: i64 = add 2097152 d
+        worth: i64 = floordiv e work
+        f: i64 = add n 1023
+        g: i64 = floordiv f 1024
+        least: i64 = maximum worth g
+        h: i64 = add least 63
+        q: i64 = floordiv h 64
+        length: i64 = mul q 64
+        zeros: f64[m] = sweep [m] (j: i64 => 0.0f64) [store]
+        o: i64 = sub length 1
+        p: i64 = add n o
+        count: i64 = floordiv p length
+        s: f64[m] = for 0 count 1 (strip: i64, totals: f64[m] =>
+            first: i64 = mul strip length
+            rest: i64 = sub n first
+            here: i64 = minimum length rest
+            a: f64[here] = sweep [here] (i: i64 =>
+                row: i64 = add i first
+                w: f64 = fold m (j: i64 => index xs [row, j] checked=false) (maximum f64) [-inff64]
+                in w) [store]
+            sums: f64[m] = sweep [m] (j: i64 =>
+                t: f64 = fold here (k: i64 =>
+                    row: i64 = add k first
+                    u: f64 = index a [k] checked=false
+                    v: f64 = index xs [row, j] checked=false
+                    w: f64 = truediv v u
+                    in w) (add f64) [0.0f64]
+                total: f64 = index totals [j] checked=false
+                more: f64 = add total t
+                in more) [store]
+            in sums) [zeros]
+        in s
+
+All sweeps along one axis, and all that fold along it, are one loop over strips of the axis, and no
+array along it is stored whole. A strip stays in the caches until it is read. It is as short as
+makes an iteration worth its launches, and there are MOST_STRIPS of them at most, so that sums of
+sums are as exact as a long sum. Strips depend on sizes alone, and are combined in order.
+
+Leaves alone: arrays that are results, or read elsewhere than at a sweep's or a fold's own index;
+folds that need one another; results along the axis itself; products of matrices, and cheap arrays
+with one reader, which the lowering computes where it divides folds.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+from flatweave.array_ir.syntax import Program
+from flatweave.array_ir.verify import FLAT
+from flatweave.base.dtypes import i64
+from flatweave.base.records import record
+from flatweave.ops import Combine, Fold, Index, Prefix, Store, Sweep
+from flatweave.passes.array_pass import array_pass
+from flatweave.passes.branches.library_products import operands_of
+from flatweave.passes.cost import STORING, cost_of_body
+from flatweave.passes.rewrite import Rewriter
+from flatweave.terms.build import Builder, index
+from flatweave.terms.control import Apply, For
+from flatweave.terms.syntax import Atom, Lambda, Let, Op, Var, types_of
+from flatweave.terms.traverse import Substitution, atoms_in, free_vars, map_field, walk_lets
+
+WORTH = 1 << 20
+"""Additions for each sweep of an iteration, next to which its launch takes little time."""
+MOST_STRIPS = 1024
+MULTIPLE = 64
+"""Strips are whole steps of lanes."""
+
+
+@array_pass(takes=(FLAT,), about=lambda op: isinstance(op, Fold))
+def strips(program: Program) -> Program:
+    """sweep [n] .. [store]; fold n   ==>   for strip (sweep [strip] .. [store]; fold strip)"""
+    fn = program.fn
+    while (group := _group(fn)) is not None:
+        fn = _Strips(group).program(fn)
+    return program if fn is program.fn else Program(program.name, fn)
+
+
+@record
+class Group:
+    """Sweeps along an axis, and those that fold along it; what waits for their results."""
+
+    extent: Atom
+    members: list[Let]
+    arrays: set[Var]  # that are not stored whole
+    waiting: set[Let]
+
+
+def _group(fn: Lambda) -> Group | None:
+    """What can be computed in strips, along the first axis that has such a group."""
+    firsts = [let.op.shape[0] for let in fn.lets if isinstance(let.op, Sweep) and let.op.shape]
+    for extent in dict.fromkeys(firsts):
+        without: set[Let] = set()
+        while (members := _members(fn, extent, without)) is not None:
+            late, waiting = _late(fn, *members)
+            if late is None:
+                return Group(extent, *members, waiting)
+            without.add(late)
+    return None
+
+
+def _members(fn: Lambda, extent: Atom, without: set[Let]) -> tuple[list[Let], set[Var]] | None:
+    """Sweeps along an axis with the folds that read them; none where nothing is gained."""
+    along = [let for let in fn.lets if let not in without and _goes_along(let.op, extent)]
+    folding = [let for let in fn.lets if let not in without and _folds(let.op, extent)]
+    while True:
+        arrays = {var: let for let in along for var in _stored(let)}
+        shared = {var for var in fn.results if var in arrays}
+        for let in fn.lets:
+            shared |= {var for var in free_vars(let.op) if var in arrays}.difference(
+                _read_by(let, extent) if let in along or let in folding else ()
+            )
+        if not shared:
+            break
+        along = [let for let in along if shared.isdisjoint(let.vars)]
+    uses = Counter(var for let in (*along, *folding) for var in free_vars(let.op))
+    # an array that is cheap and read once is computed where a fold in blocks reads it
+    pays = any(
+        uses[var] > 1 or (isinstance(let.op, Sweep) and cost_of_body(let.op.body) > STORING)
+        for var, let in arrays.items()
+    )
+    readers = [let for let in folding if not arrays.keys().isdisjoint(free_vars(let.op))]
+    if not pays or not readers:
+        return None
+    makers = {*arrays.values()}
+    members = {*readers, *makers}
+    members |= {let for let in along if not arrays.keys().isdisjoint(free_vars(let.op))}
+    return [let for let in fn.lets if let in members], set(arrays)
+
+
+def _late(fn: Lambda, members: list[Let], arrays: set[Var]) -> tuple[Let | None, set[Let]]:
+    """A member that needs what others leave after the loop; and lets that have to wait for it."""
+    left = {var for let in members for var in let.vars if var not in arrays}
+    waiting: set[Let] = set()
+    for let in fn.lets[fn.lets.index(members[0]) : fn.lets.index(members[-1]) + 1]:
+        if left.isdisjoint(free_vars(let.op)):
+            continue
+        if let in members:
+            return let, waiting
+        waiting.add(let)
+        left.update(let.vars)
+    return None, waiting
+
+
+def _goes_along(op: Op, extent: Atom) -> bool:
+    """Whether a sweep has an axis as its first one, and no element needs another one."""
+    return (
+        isinstance(op, Sweep) and bool(op.shape) and op.shape[0] == extent and not op.reverse
+        and extent not in op.shape[1:]
+        and all(isinstance(sink, Store | Combine) for sink in op.sinks)
+        and not any(isinstance(let.op, Prefix) for let in op.body.lets)
+    )
+
+
+def _folds(op: Op, extent: Atom) -> bool:
+    """Whether the elements of a sweep fold along an axis that is not theirs, and are no products
+    of matrices."""
+    if not isinstance(op, Sweep) or op.reverse or extent in op.shape:
+        return False
+    folds = _folds_of(op, extent)
+    if operands_of(op, folds, {}, stacks=True):
+        return False
+    folded = {var for let in folds for var in let.vars}
+    own = {var for let in op.body.lets for var in let.vars} | {*op.body.params}
+    return (
+        bool(folds) and all(isinstance(sink, Store) for sink in op.sinks)
+        and folded.isdisjoint(free_vars([let.op for let in _before(op, folds)]))
+        and own.isdisjoint(free_vars([(let.op.fn, let.op.neutral) for let in folds]))
+    )
+
+
+def _folds_of(op: Sweep, extent: Atom) -> list[Let]:
+    return [let for let in op.body.lets if isinstance(let.op, Fold) and let.op.extent == extent]
+
+
+def _before(op: Sweep, folds: Sequence[Let]) -> list[Let]:
+    """The folds of an element, and what they need."""
+    wanted = {var for let in folds for var in let.vars}
+    found = []
+    for let in reversed(op.body.lets):
+        if not wanted.isdisjoint(let.vars):
+            wanted |= free_vars(let.op).keys()
+            found.append(let)
+    return found[::-1]
+
+
+def _stored(let: Let) -> list[Var]:
+    assert isinstance(let.op, Sweep)
+    groups = zip(let.op.sinks, let.op.binders_by_sink(let.vars), strict=True)
+    return [vars_[0] for sink, vars_ in groups if isinstance(sink, Store)]
+
+
+def _read_by(let: Let, extent: Atom) -> set[Var]:
+    """The arrays that a member reads at its own first index, or at that of a fold, alone."""
+    assert isinstance(let.op, Sweep)
+    if _goes_along(let.op, extent):
+        own = {let.op.body.params[0]}
+    else:
+        own = {fold.op.body.params[0] for fold in _folds_of(let.op, extent)}
+    reads, elsewhere = set[Var](), set(free_vars(let.op.sinks))
+    for each in walk_lets(let.op.body):
+        at_own = isinstance(each.op, Index) and each.op.indices[0] in own
+        (reads if at_own else elsewhere).update(a for a in atoms_in(each.op) if isinstance(a, Var))
+    return reads - elsewhere
+
+
+class _Strips(Rewriter):
+    """The walk: members of the group become one loop where the last of them is."""
+
+    def __init__(self, group: Group) -> None:
+        super().__init__(lambda b, op, let: None)
+        self.group = group
+
+    def let(self, b: Builder, let: Let) -> None:
+        if let in self.group.waiting or let in self.group.members[:-1]:
+            return
+        if let is not self.group.members[-1]:
+            super().let(b, let)
+            return
+        self._loop_over_strips(b)
+        for waiting in self.waiting_in_order:
+            super().let(b, waiting)
+
+    def body(self, b: Builder, fn: Lambda, below: Sequence[Atom]) -> Lambda:
+        if self.group.members[0] in fn.lets:
+            self.waiting_in_order = [let for let in fn.lets if let in self.group.waiting]
+        return super().body(b, fn, below)
+
+    def _loop_over_strips(self, b: Builder) -> None:
+        extent = self.renaming.atom(self.group.extent)
+        members = [_Member(let, self.op(b, let.op), extent) for let in self.group.members]
+        length = _length(b, extent, members)
+        init = [atom for member in members for atom in member.begin(b)]
+
+        def strip(inner: Builder, c: Var, *state: Var) -> Sequence[Atom]:
+            first = inner.mul(c, length)
+            count = inner.apply("minimum", length, inner.sub(extent, first))
+            here: dict[Atom, Atom] = {}
+            after: list[Atom] = []
+            for member in members:
+                inner.where = member.let.where or inner.where
+                own = state[len(after) : len(after) + member.width]
+                after += member.step(inner, first, count, own, here)
+            return after
+
+        fn = b.function([i64, *types_of(init)], strip, optional=True)
+        count = b.apply("floordiv", b.add(extent, b.sub(length, index(1))), length)
+        state = list(b.emit(For(index(0), count, index(1), fn, tuple(init))))
+        for member in members:
+            own, state = state[: member.width], state[member.width :]
+            self.bind(*member.finish(b, own))
+
+
+class _Member:
+    """A sweep of the group: along the axis (`folds` is empty), or folding along it."""
+
+    def __init__(self, let: Let, op: Op, extent: Atom) -> None:
+        assert isinstance(op, Sweep)
+        self.let, self.op = let, op
+        self.folds = [] if op.shape[:1] == (extent,) else _folds_of(op, extent)
+        self.parts = [fold.op.neutral for fold in self.folds] or [
+            sink.neutral for sink in op.sinks if isinstance(sink, Combine)
+        ]
+        self.operators = [fold.op.fn for fold in self.folds] or [
+            sink.fn for sink in op.sinks if isinstance(sink, Combine)
+        ]
+        self.width = sum(map(len, self.parts))
+
+    def work(self, b: Builder) -> Atom:
+        """What one step along the axis costs."""
+        shape = self.op.shape if self.folds else self.op.shape[1:]
+        bodies = [fold.op.body for fold in self.folds] or [self.op.body]
+        return b.mul(b.product(shape), index(sum(map(cost_of_body, bodies)) or 1))
+
+    def begin(self, b: Builder) -> Sequence[Atom]:
+        """What is there before the first strip."""
+        neutral = [atom for part in self.parts for atom in part]
+        if not self.folds:
+            return neutral
+        inside = b.inner()
+        params = [inside.param("j", i64, extent) for extent in self.op.shape]
+        body = inside.close(params, neutral)
+        return b.emit(Sweep(self.op.shape, body, (Store(),) * len(neutral)))
+
+    def step(
+        self, b: Builder, first: Atom, count: Atom, own: Sequence[Atom], here: dict[Atom, Atom]
+    ) -> Sequence[Atom]:
+        """A strip; `here` are its parts of arrays."""
+        if not self.folds:
+            body = b.copy(_from(b, self.op.body, first, here))
+            made = b.emit(self.op.replace(shape=(count, *self.op.shape[1:]), body=body))
+            stored = _stored(Let(tuple(made), self.op))
+            here.update(zip(_stored(self.let), stored, strict=True))
+            values = [var for var in made if var not in stored]
+            return self._combined(b, own, values)
+        inside = b.inner()
+        params = [inside.param("j", i64, extent) for extent in self.op.shape]
+        lets = [
+            Let(let.vars, let.op.replace(extent=count, body=_from(b, let.op.body, first, here)),
+                let.where) if let in self.folds else let
+            for let in _before(self.op, self.folds)
+        ]  # fmt: skip
+        folded = tuple(var for fold in self.folds for var in fold.vars)
+        values = inside.inline(Lambda(self.op.body.params, tuple(lets), folded), params)
+        totals = [inside.emit(Index(x, tuple(params), checked=False))[0] for x in own]
+        body = inside.close(params, self._combined(inside, totals, values))
+        return b.emit(Sweep(self.op.shape, body, (Store(),) * self.width))
+
+    def finish(self, b: Builder, own: Sequence[Var]) -> tuple[Sequence[Var], Sequence[Atom]]:
+        """The variables that are left, and their values after the last strip."""
+        if not self.folds:
+            stored = _stored(self.let)
+            return [var for var in self.let.vars if var not in stored], own
+        totals = dict(zip((var for fold in self.folds for var in fold.vars), own, strict=True))
+        if all(result in totals for result in self.op.body.results):
+            return self.let.vars, [totals[result] for result in self.op.body.results]
+        inside = b.inner()
+        params = [inside.param("j", i64, extent) for extent in self.op.shape]
+        known = Substitution(
+            dict(zip(self.op.body.params, params, strict=True)),
+            lambda var, type_: inside.var(var.name, type_),
+        )
+        for var, total in totals.items():
+            known.mapping[var] = inside.emit(Index(total, tuple(params), checked=False))[0]
+        for let in self.op.body.lets:
+            if let not in self.folds:
+                inside.inline_let(let, known)
+        body = inside.close(params, [known.atom(atom) for atom in self.op.body.results])
+        return self.let.vars, b.emit(self.op.replace(body=body))
+
+    def _combined(self, b: Builder, own: Sequence[Atom], values: Sequence[Atom]) -> list[Atom]:
+        found: list[Atom] = []
+        for fn in self.operators:
+            part = slice(len(found), len(found) + len(fn.results))
+            found += b.inline(fn, [*own[part], *values[part]])
+        return found
+
+
+def _length(b: Builder, extent: Atom, members: Sequence[_Member]) -> Atom:
+    """How many elements of the axis a strip has."""
+    work: Atom = index(0)
+    for member in members:
+        work = b.add(work, member.work(b))
+    worth = b.ceil_div(index(WORTH * len(members)), b.apply("maximum", work, index(1)))
+    least = b.apply("maximum", worth, b.ceil_div(extent, index(MOST_STRIPS)))
+    return b.mul(b.ceil_div(least, index(MULTIPLE)), index(MULTIPLE))
+
+
+def _from(b: Builder, fn: Lambda, first: Atom, here: dict[Atom, Atom]) -> Lambda:
+    """A body whose first index counts from `first`. Parts of arrays are read at the new index."""
+    old, *rest = fn.params
+    new = b.var(old.name, i64)
+
+    def at_new(let: Let) -> Let:
+        op = let.op
+        if isinstance(op, Index) and op.xs in here:
+            return Let(let.vars, Index(here[op.xs], (new, *op.indices[1:]), op.checked), let.where)
+        inner: Callable[[Lambda], Lambda] = lambda each: Lambda(  # noqa: E731
+            each.params, tuple(map(at_new, each.lets)), each.results
+        )
+        return Let(let.vars, map_field(op, lambda atom: atom, inner), let.where)
+
+    counted = Let((old,), Apply("add", (new, first)))
+    return Lambda((new, *rest), (counted, *map(at_new, fn.lets)), fn.results)
