@@ -41,8 +41,8 @@ from flatweave.passes.nests.hoist_rows import hoist_rows
 from flatweave.passes.nests.lift import lift, sizes
 from flatweave.passes.nests.select import select
 from flatweave.passes.simplify import simplify
-from flatweave.passes.sweep import sweep
 from flatweave.passes.strips import strips
+from flatweave.passes.sweep import sweep
 from flatweave.passes.telescope import telescope
 from flatweave.passes.unpermute import unpermute
 from flatweave.runtime.deep_stack import check_wanted, on_deep_stack

@@ -64,7 +64,7 @@ with one reader, which the lowering computes where it divides folds.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from flatweave.array_ir.syntax import Program
 from flatweave.array_ir.verify import FLAT
@@ -165,7 +165,9 @@ def _late(fn: Lambda, members: list[Let], arrays: set[Var]) -> tuple[Let | None,
 def _goes_along(op: Op, extent: Atom) -> bool:
     """Whether a sweep has an axis as its first one, and no element needs another one."""
     return (
-        isinstance(op, Sweep) and bool(op.shape) and op.shape[0] == extent and not op.reverse
+        isinstance(op, Sweep)
+        and op.shape[:1] == (extent,)
+        and not op.reverse
         and extent not in op.shape[1:]
         and all(isinstance(sink, Store | Combine) for sink in op.sinks)
         and not any(isinstance(let.op, Prefix) for let in op.body.lets)
@@ -178,22 +180,25 @@ def _folds(op: Op, extent: Atom) -> bool:
     if not isinstance(op, Sweep) or op.reverse or extent in op.shape:
         return False
     folds = _folds_of(op, extent)
-    if operands_of(op, folds, {}, stacks=True):
+    if operands_of(op, [*folds], {}, stacks=True):
         return False
     folded = {var for let in folds for var in let.vars}
     own = {var for let in op.body.lets for var in let.vars} | {*op.body.params}
     return (
-        bool(folds) and all(isinstance(sink, Store) for sink in op.sinks)
-        and folded.isdisjoint(free_vars([let.op for let in _before(op, folds)]))
-        and own.isdisjoint(free_vars([(let.op.fn, let.op.neutral) for let in folds]))
+        bool(folds)
+        and all(isinstance(sink, Store) for sink in op.sinks)
+        and folded.isdisjoint(free_vars(tuple(let.op for let in _before(op, folds))))
+        and own.isdisjoint(free_vars(tuple((fold.fn, fold.neutral) for fold in folds.values())))
     )
 
 
-def _folds_of(op: Sweep, extent: Atom) -> list[Let]:
-    return [let for let in op.body.lets if isinstance(let.op, Fold) and let.op.extent == extent]
+def _folds_of(op: Sweep, extent: Atom) -> dict[Let, Fold]:
+    """The folds along an axis in a sweep's elements."""
+    folds = {let: let.op for let in op.body.lets if isinstance(let.op, Fold)}
+    return {let: fold for let, fold in folds.items() if fold.extent == extent}
 
 
-def _before(op: Sweep, folds: Sequence[Let]) -> list[Let]:
+def _before(op: Sweep, folds: Mapping[Let, Fold]) -> list[Let]:
     """The folds of an element, and what they need."""
     wanted = {var for let in folds for var in let.vars}
     found = []
@@ -216,7 +221,7 @@ def _read_by(let: Let, extent: Atom) -> set[Var]:
     if _goes_along(let.op, extent):
         own = {let.op.body.params[0]}
     else:
-        own = {fold.op.body.params[0] for fold in _folds_of(let.op, extent)}
+        own = {fold.body.params[0] for fold in _folds_of(let.op, extent).values()}
     reads, elsewhere = set[Var](), set(free_vars(let.op.sinks))
     for each in walk_lets(let.op.body):
         at_own = isinstance(each.op, Index) and each.op.indices[0] in own
@@ -267,8 +272,8 @@ class _Strips(Rewriter):
         count = b.apply("floordiv", b.add(extent, b.sub(length, index(1))), length)
         state = list(b.emit(For(index(0), count, index(1), fn, tuple(init))))
         for member in members:
-            own, state = state[: member.width], state[member.width :]
-            self.bind(*member.finish(b, own))
+            self.bind(*member.finish(b, state[: member.width]))
+            del state[: member.width]
 
 
 class _Member:
@@ -277,30 +282,27 @@ class _Member:
     def __init__(self, let: Let, op: Op, extent: Atom) -> None:
         assert isinstance(op, Sweep)
         self.let, self.op = let, op
-        self.folds = [] if op.shape[:1] == (extent,) else _folds_of(op, extent)
-        self.parts = [fold.op.neutral for fold in self.folds] or [
-            sink.neutral for sink in op.sinks if isinstance(sink, Combine)
-        ]
-        self.operators = [fold.op.fn for fold in self.folds] or [
-            sink.fn for sink in op.sinks if isinstance(sink, Combine)
-        ]
-        self.width = sum(map(len, self.parts))
+        self.folds = {} if op.shape[:1] == (extent,) else _folds_of(op, extent)
+        combines = [sink for sink in op.sinks if isinstance(sink, Combine)]
+        parts: Sequence[Fold | Combine] = [*self.folds.values()] or combines
+        self.neutral = [atom for part in parts for atom in part.neutral]
+        self.operators = [part.fn for part in parts]
+        self.width = len(self.neutral)
 
     def work(self, b: Builder) -> Atom:
         """What one step along the axis costs."""
         shape = self.op.shape if self.folds else self.op.shape[1:]
-        bodies = [fold.op.body for fold in self.folds] or [self.op.body]
+        bodies = [fold.body for fold in self.folds.values()] or [self.op.body]
         return b.mul(b.product(shape), index(sum(map(cost_of_body, bodies)) or 1))
 
     def begin(self, b: Builder) -> Sequence[Atom]:
         """What is there before the first strip."""
-        neutral = [atom for part in self.parts for atom in part]
         if not self.folds:
-            return neutral
+            return self.neutral
         inside = b.inner()
         params = [inside.param("j", i64, extent) for extent in self.op.shape]
-        body = inside.close(params, neutral)
-        return b.emit(Sweep(self.op.shape, body, (Store(),) * len(neutral)))
+        body = inside.close(params, self.neutral)
+        return b.emit(Sweep(self.op.shape, body, (Store(),) * self.width))
 
     def step(
         self, b: Builder, first: Atom, count: Atom, own: Sequence[Atom], here: dict[Atom, Atom]
@@ -316,31 +318,35 @@ class _Member:
         inside = b.inner()
         params = [inside.param("j", i64, extent) for extent in self.op.shape]
         lets = [
-            Let(let.vars, let.op.replace(extent=count, body=_from(b, let.op.body, first, here)),
-                let.where) if let in self.folds else let
-            for let in _before(self.op, self.folds)
+            Let(let.vars, self._fold(b, let, first, count, here), let.where)
+            if let in self.folds else let for let in _before(self.op, self.folds)
         ]  # fmt: skip
         folded = tuple(var for fold in self.folds for var in fold.vars)
-        values = inside.inline(Lambda(self.op.body.params, tuple(lets), folded), params)
+        folds_here = inside.inline(Lambda(self.op.body.params, tuple(lets), folded), params)
         totals = [inside.emit(Index(x, tuple(params), checked=False))[0] for x in own]
-        body = inside.close(params, self._combined(inside, totals, values))
+        body = inside.close(params, self._combined(inside, totals, folds_here))
         return b.emit(Sweep(self.op.shape, body, (Store(),) * self.width))
+
+    def _fold(
+        self, b: Builder, let: Let, first: Atom, count: Atom, here: dict[Atom, Atom]
+    ) -> Fold:
+        fold = self.folds[let]
+        return fold.replace(extent=count, body=_from(b, fold.body, first, here))
 
     def finish(self, b: Builder, own: Sequence[Var]) -> tuple[Sequence[Var], Sequence[Atom]]:
         """The variables that are left, and their values after the last strip."""
         if not self.folds:
             stored = _stored(self.let)
             return [var for var in self.let.vars if var not in stored], own
-        totals = dict(zip((var for fold in self.folds for var in fold.vars), own, strict=True))
+        totals: dict[Atom, Var] = {}
+        totals.update(zip((var for fold in self.folds for var in fold.vars), own, strict=True))
         if all(result in totals for result in self.op.body.results):
             return self.let.vars, [totals[result] for result in self.op.body.results]
         inside = b.inner()
         params = [inside.param("j", i64, extent) for extent in self.op.shape]
-        known = Substitution(
-            dict(zip(self.op.body.params, params, strict=True)),
-            lambda var, type_: inside.var(var.name, type_),
-        )
-        for var, total in totals.items():
+        known = Substitution(fresh=lambda var, type_: inside.var(var.name, type_))
+        known.mapping.update(zip(self.op.body.params, params, strict=True))
+        for var, total in zip((var for fold in self.folds for var in fold.vars), own, strict=True):
             known.mapping[var] = inside.emit(Index(total, tuple(params), checked=False))[0]
         for let in self.op.body.lets:
             if let not in self.folds:

@@ -20,17 +20,7 @@ from flatweave.lower.machine.thresholds import (
 )
 from flatweave.lower.schedule.division import Division, folds_at_once, is_filled, reads_along_rows
 from flatweave.lower.schedule.facts import SweepFacts
-from flatweave.nest.schedule import (
-    ALWAYS,
-    Along,
-    Axis,
-    Cache,
-    Guard,
-    Memory,
-    Rows,
-    Stream,
-    Version,
-)
+from flatweave.nest.schedule import ALWAYS, Along, Axis, Cache, Guard, Memory, Rows, Stream, Version
 from flatweave.ops import Fold
 from flatweave.terms.rules import scalar_type
 from flatweave.terms.syntax import Atom
@@ -114,7 +104,8 @@ def _streaming(
     op, least = facts.op, machine.streaming_from
     anywhere = facts.located is not None and division.sources
     # rows of folds begin anywhere, and take longer than their stores
-    unaligned = plain.lanes.axis is Axis.LAST and any(isinstance(let.op, Fold) for let in op.body.lets)
+    folds = any(isinstance(let.op, Fold) for let in op.body.lets)
+    unaligned = plain.lanes.axis is Axis.LAST and folds
     if least is None or plain.width < 2 or anywhere or unaligned:
         return ()
     stored: list[Atom] = []
