@@ -1,4 +1,4 @@
-"""Tags of HTML and SVG, with what goes into them escaped.
+"""Tags of HTML and SVG, with what goes into them escaped, and the files that they are written to.
 
     tag("a", "x < y", href="#k")          <a href="#k">x &lt; y</a>
 
@@ -9,6 +9,9 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterable
+from pathlib import Path
+
+from flatweave.base.errors import ArgumentError
 
 EMPTY = frozenset({"br", "img", "input"})
 
@@ -49,3 +52,31 @@ def table(head: Iterable[object], rows: Iterable[Iterable[object]]) -> Markup:
 def more(summary: object, *content: object, **attributes: object) -> Markup:
     """What opens when somebody asks for it."""
     return tag("details", tag("summary", summary), *content, **attributes)
+
+
+# -- Texts that users ask to be written to a file --------------------------------------------------
+
+
+REMEDY = "Name a file in a folder that there is, and that you may write to."
+
+
+def check_folder(path: Path, what: str) -> None:
+    """Refuse a file in a folder that is not there, before much work is done for it."""
+    if not path.parent.is_dir():
+        raise ArgumentError.here(
+            f"{what} cannot be written: there is no folder {path.parent}.", REMEDY
+        )
+
+
+def write(path: Path, text: str, what: str) -> Path:
+    """Write a text; ArgumentError that names the folder where that cannot be."""
+    check_folder(path, what)
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as wrong:
+        raise ArgumentError.here(
+            f"{what} cannot be written to {path} in the folder {path.parent.resolve()}:"
+            f" {wrong.strerror or wrong}.",
+            REMEDY,
+        ) from None  # fmt: skip
+    return path

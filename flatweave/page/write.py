@@ -13,7 +13,7 @@ from pathlib import Path
 
 from flatweave.array_ir.extents import Extents, extents_of
 from flatweave.array_ir.syntax import print_program
-from flatweave.base import files
+from flatweave.base import html
 from flatweave.base.html import Markup, more, table, tag
 from flatweave.base.pretty import counted, duration, size
 from flatweave.base.source import Location
@@ -37,8 +37,8 @@ def write(stages: Stages, path: str | Path | None = None, *, run: bool = True) -
     """Write the page of a call; by default to the function's name in the working folder."""
     name = "".join(c if c.isalnum() or c in "._-" else "_" for c in stages.name)
     target = Path(f"{name}.html" if path is None else path)
-    files.check_folder(target, "the page")
-    return files.write(target, page(stages, run=run), "the page")
+    html.check_folder(target, "the page")
+    return html.write(target, page(stages, run=run), "the page")
 
 
 def page(stages: Stages, *, run: bool = True, is_small: bool = False) -> str:

@@ -18,10 +18,10 @@
         c: i64 = add 80 b
         work: i64 = maximum c 1
         d: i64 = sub work 1
-        e: i64 = add 2097152 d
+        e: i64 = add 2000000 d
         worth: i64 = floordiv e work
-        f: i64 = add n 1023
-        g: i64 = floordiv f 1024
+        f: i64 = add n 999
+        g: i64 = floordiv f 1000
         least: i64 = maximum worth g
         h: i64 = add least 63
         q: i64 = floordiv h 64
@@ -51,10 +51,11 @@
             in sums) [zeros]
         in s
 
-All sweeps along one axis, and all that fold along it, are one loop over strips of the axis, and no
-array along it is stored whole. A strip stays in the caches until it is read. It is as short as
-makes an iteration worth its launches, and there are MOST_STRIPS of them at most, so that sums of
-sums are as exact as a long sum. Strips depend on sizes alone, and are combined in order.
+Sweeps along an axis and those that fold along it become one loop over strips of the axis, so only a
+strip of each array is stored. It stays in the caches until it is read. It is as short as makes an
+iteration worth its launches: a million additions for each sweep. There are LONG strips at most, so
+that sums of sums are as exact as a long sum. Strips depend on sizes alone, and are combined in
+order.
 
 Leaves alone: arrays that are results, or read elsewhere than at a sweep's or a fold's own index;
 folds that need one another; results along the axis itself; products of matrices, and cheap arrays
@@ -70,21 +71,15 @@ from flatweave.array_ir.syntax import Program
 from flatweave.array_ir.verify import FLAT
 from flatweave.base.dtypes import i64
 from flatweave.base.records import record
-from flatweave.ops import Combine, Fold, Index, Prefix, Store, Sweep
+from flatweave.ops import Fold, Index, Prefix, Store, Sweep
 from flatweave.passes.array_pass import array_pass
 from flatweave.passes.branches.library_products import operands_of
-from flatweave.passes.cost import STORING, cost_of_body
+from flatweave.passes.cost import FEW, LONG, STORING, cost_of_body
 from flatweave.passes.rewrite import Rewriter
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import Apply, For
 from flatweave.terms.syntax import Atom, Lambda, Let, Op, Var, types_of
 from flatweave.terms.traverse import Substitution, atoms_in, free_vars, map_field, walk_lets
-
-WORTH = 1 << 20
-"""Additions for each sweep of an iteration, next to which its launch takes little time."""
-MOST_STRIPS = 1024
-MULTIPLE = 64
-"""Strips are whole steps of lanes."""
 
 
 @array_pass(takes=(FLAT,), about=lambda op: isinstance(op, Fold))
@@ -169,7 +164,7 @@ def _goes_along(op: Op, extent: Atom) -> bool:
         and op.shape[:1] == (extent,)
         and not op.reverse
         and extent not in op.shape[1:]
-        and all(isinstance(sink, Store | Combine) for sink in op.sinks)
+        and op.stores_or_reduces
         and not any(isinstance(let.op, Prefix) for let in op.body.lets)
     )
 
@@ -186,7 +181,7 @@ def _folds(op: Op, extent: Atom) -> bool:
     own = {var for let in op.body.lets for var in let.vars} | {*op.body.params}
     return (
         bool(folds)
-        and all(isinstance(sink, Store) for sink in op.sinks)
+        and op.only_stores
         and folded.isdisjoint(free_vars(tuple(let.op for let in _before(op, folds))))
         and own.isdisjoint(free_vars(tuple((fold.fn, fold.neutral) for fold in folds.values())))
     )
@@ -212,7 +207,7 @@ def _before(op: Sweep, folds: Mapping[Let, Fold]) -> list[Let]:
 def _stored(let: Let) -> list[Var]:
     assert isinstance(let.op, Sweep)
     groups = zip(let.op.sinks, let.op.binders_by_sink(let.vars), strict=True)
-    return [vars_[0] for sink, vars_ in groups if isinstance(sink, Store)]
+    return [vars_[0] for sink, vars_ in groups if sink.at_own_position]
 
 
 def _read_by(let: Let, extent: Atom) -> set[Var]:
@@ -283,10 +278,13 @@ class _Member:
         assert isinstance(op, Sweep)
         self.let, self.op = let, op
         self.folds = {} if op.shape[:1] == (extent,) else _folds_of(op, extent)
-        combines = [sink for sink in op.sinks if isinstance(sink, Combine)]
-        parts: Sequence[Fold | Combine] = [*self.folds.values()] or combines
-        self.neutral = [atom for part in parts for atom in part.neutral]
-        self.operators = [part.fn for part in parts]
+        parts = [(fold.fn, fold.neutral) for fold in self.folds.values()] or [
+            (fn, sink.idle(taken))
+            for sink, taken in zip(op.sinks, op.portions(), strict=True)
+            if (fn := sink.reduction()) is not None
+        ]
+        self.operators = [fn for fn, _ in parts]
+        self.neutral = [atom for _, neutral in parts for atom in neutral]
         self.width = len(self.neutral)
 
     def work(self, b: Builder) -> Atom:
@@ -367,9 +365,9 @@ def _length(b: Builder, extent: Atom, members: Sequence[_Member]) -> Atom:
     work: Atom = index(0)
     for member in members:
         work = b.add(work, member.work(b))
-    worth = b.ceil_div(index(WORTH * len(members)), b.apply("maximum", work, index(1)))
-    least = b.apply("maximum", worth, b.ceil_div(extent, index(MOST_STRIPS)))
-    return b.mul(b.ceil_div(least, index(MULTIPLE)), index(MULTIPLE))
+    worth = b.ceil_div(index(LONG * LONG * len(members)), b.apply("maximum", work, index(1)))
+    least = b.apply("maximum", worth, b.ceil_div(extent, index(LONG)))
+    return b.mul(b.ceil_div(least, index(FEW)), index(FEW))  # whole steps of lanes
 
 
 def _from(b: Builder, fn: Lambda, first: Atom, here: dict[Atom, Atom]) -> Lambda:

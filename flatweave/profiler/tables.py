@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from flatweave.base import files
+from flatweave.base import html
 from flatweave.base.pretty import counted, duration, lines, size
 from flatweave.base.pretty import table as plain
 from flatweave.base.recording import unseen
@@ -297,14 +297,14 @@ DEVICES = 1 << 40  # their tracks are numbered from here on, after those of thre
 def write_trace(profile: Profile, path: str | Path) -> Path:
     """Write the events of a profile."""
     target = Path(path)
-    files.check_folder(target, "the trace")
+    html.check_folder(target, "the trace")
     profile.sums.settle()
     made = {
         "traceEvents": list(_events(profile)),
         "displayTimeUnit": "ms",
         "otherData": {"events left out": profile.sums.left_out},
     }
-    return files.write(target, json.dumps(made), "the trace")
+    return html.write(target, json.dumps(made), "the trace")
 
 
 def _events(profile: Profile) -> Iterator[dict[str, Any]]:

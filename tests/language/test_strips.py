@@ -27,7 +27,7 @@ def second_derivatives(points, centres):
 @pytest.fixture
 def short(monkeypatch):
     """Strips of 64 elements."""
-    monkeypatch.setattr(strips, "WORTH", 1)
+    monkeypatch.setattr(strips, "cost_of_body", lambda fn: 10**8)
 
 
 @pytest.mark.parametrize("n", [0, 64, 70])
