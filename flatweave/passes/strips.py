@@ -175,7 +175,7 @@ def _folds(op: Op, extent: Atom) -> bool:
     if not isinstance(op, Sweep) or op.reverse or extent in op.shape:
         return False
     folds = _folds_of(op, extent)
-    if operands_of(op, [*folds], {}, stacks=True):
+    if operands_of(op, [*folds], {}):
         return False
     folded = {var for let in folds for var in let.vars}
     own = {var for let in op.body.lets for var in let.vars} | {*op.body.params}
