@@ -201,8 +201,8 @@ class ProductSizes:
 
 
 LARGE = ProductSizes(extent=8, multiplications=1 << 12, of_stacks=1 << 20)
-"""For programs; a complex multiplication counts as four. What the library gives is stored. The
-library multiplies the matrices of a stack one after the other, a program several at once.
+"""For programs; a complex multiplication counts as four. What the library gives is stored. Of
+a stack the library multiplies one matrix at a time; a program shares them out among its threads.
 Microseconds of calls, by a program's own kernels and by the library's loop, one thread of a Zen 3
 with AVX2. `np.matmul` takes as long as the second, and a step by Python 4 us more:
 
