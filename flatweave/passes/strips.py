@@ -1,61 +1,58 @@
 """Strip-mining: arrays that only sums along their first axis read are computed in strips.
 
-    weighted(n: i64, m: i64, xs: f64[n, m]) =>
-        a: f64[n] = sweep [n] (i: i64 =>
-            w: f64 = fold m (j: i64 => index xs [i, j] checked=false) (maximum f64) [-inff64]
-            in w) [store]
-        s: f64[m] = sweep [m] (j: i64 =>
-            t: f64 = fold n (k: i64 =>
-                u: f64 = index a [k] checked=false
-                v: f64 = index xs [k, j] checked=false
-                w: f64 = truediv v u
-                in w) (add f64) [0.0f64]
+    sums(n: i64, xs: f64[n, 4]) =>
+        a: f64[n, 4] = sweep [n, 4] (i: i64, j: i64 =>
+            x: f64 = index xs [i, j] checked=false
+            y: f64 = pow x 0.3f64
+            in y) [store]
+        s: f64[4] = sweep [4] (j: i64 =>
+            t: f64 = fold n (k: i64 => index a [k, j] checked=false) (add f64) [0.0f64]
             in t) [store]
         in s
     ==>
-    weighted(n: i64, m: i64, xs: f64[n, m]) =>
-        b: i64 = mul m 10
-        c: i64 = add 80 b
-        work: i64 = maximum c 1
-        d: i64 = sub work 1
-        e: i64 = add 2000000 d
-        worth: i64 = floordiv e work
-        f: i64 = add n 999
-        g: i64 = floordiv f 1000
-        least: i64 = maximum worth g
-        h: i64 = add least 63
-        q: i64 = floordiv h 64
-        length: i64 = mul q 64
-        zeros: f64[m] = sweep [m] (j: i64 => 0.0f64) [store]
-        o: i64 = sub length 1
-        p: i64 = add n o
-        count: i64 = floordiv p length
-        s: f64[m] = for 0 count 1 (strip: i64, totals: f64[m] =>
-            first: i64 = mul strip length
-            rest: i64 = sub n first
-            here: i64 = minimum length rest
-            a: f64[here] = sweep [here] (i: i64 =>
-                row: i64 = add i first
-                w: f64 = fold m (j: i64 => index xs [row, j] checked=false) (maximum f64) [-inff64]
-                in w) [store]
-            sums: f64[m] = sweep [m] (j: i64 =>
-                t: f64 = fold here (k: i64 =>
-                    row: i64 = add k first
-                    u: f64 = index a [k] checked=false
-                    v: f64 = index xs [row, j] checked=false
-                    w: f64 = truediv v u
-                    in w) (add f64) [0.0f64]
-                total: f64 = index totals [j] checked=false
-                more: f64 = add total t
-                in more) [store]
-            in sums) [zeros]
+    sums(n: i64, xs: f64[n, 4]) =>
+        b: i64 = add n 999
+        c: i64 = floordiv b 1000
+        least: i64 = maximum 7813 c
+        d: i64 = add least 63
+        e: i64 = floordiv d 64
+        length: i64 = mul e 64
+        f: i64 = sub length 1
+        g: i64 = add n f
+        count: i64 = floordiv g length
+        one: bool = le n length
+        m: i64, s: f64[4] = if one (() =>
+            a: f64[n, 4] = sweep [n, 4] (i: i64, j: i64 =>
+                x: f64 = index xs [i, j] checked=false
+                y: f64 = pow x 0.3f64
+                in y) [store]
+            t: f64[4] = sweep [4] (j: i64 =>
+                u: f64 = fold n (k: i64 => index a [k, j] checked=false) (add f64) [0.0f64]
+                in u) [store]
+            in 4, t) (() =>
+            zeros: f64[4] = sweep [4] (j: i64 => 0.0f64) [store]
+            v: f64[4] = for 0 count 1 (strip: i64, totals: f64[4] =>
+                first: i64 = mul strip length
+                rest: i64 = sub n first
+                here: i64 = minimum length rest
+                a: f64[here, 4] = sweep [here, 4] (i: i64, j: i64 =>
+                    row: i64 = add i first
+                    x: f64 = index xs [row, j] checked=false
+                    y: f64 = pow x 0.3f64
+                    in y) [store]
+                t: f64[4] = sweep [4] (j: i64 =>
+                    u: f64 = fold here (k: i64 => index a [k, j] checked=false) (add f64) [0.0f64]
+                    total: f64 = index totals [j] checked=false
+                    more: f64 = add total u
+                    in more) [store]
+                in t) [zeros]
+            in 4, v)
         in s
 
-Sweeps along an axis and those that fold along it become one loop over strips of the axis, so only a
-strip of each array is stored. It stays in the caches until it is read. It is as short as makes an
-iteration worth its launches: a million additions for each sweep. There are LONG strips at most, so
-that sums of sums are as exact as a long sum. Strips depend on sizes alone, and are combined in
-order.
+Sweeps along an axis and those that fold along it become one loop over strips of the axis. Only a
+strip of each array is stored, and stays in the caches until it is read. It is as short as makes an
+iteration worth its launches: a million additions for each sweep; an axis of one strip is left as it
+is. LONG strips at most: sums of sums are as exact as a long sum. Strips depend on sizes alone.
 
 Leaves alone: arrays that are results, or read elsewhere than at a sweep's or a fold's own index;
 folds that need one another; results along the axis itself; products of matrices, and cheap arrays
@@ -66,6 +63,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from itertools import accumulate
 
 from flatweave.array_ir.syntax import Program
 from flatweave.array_ir.verify import FLAT
@@ -77,7 +75,7 @@ from flatweave.passes.branches.library_products import operands_of
 from flatweave.passes.cost import FEW, LONG, STORING, cost_of_body
 from flatweave.passes.rewrite import Rewriter
 from flatweave.terms.build import Builder, index
-from flatweave.terms.control import Apply, For
+from flatweave.terms.control import Apply, For, If
 from flatweave.terms.syntax import Atom, Lambda, Let, Op, Var, types_of
 from flatweave.terms.traverse import Substitution, atoms_in, free_vars, map_field, walk_lets
 
@@ -98,7 +96,7 @@ class Group:
     extent: Atom
     members: list[Let]
     arrays: set[Var]  # that are not stored whole
-    waiting: set[Let]
+    waiting: list[Let]  # in their order
 
 
 def _group(fn: Lambda) -> Group | None:
@@ -143,16 +141,15 @@ def _members(fn: Lambda, extent: Atom, without: set[Let]) -> tuple[list[Let], se
     return [let for let in fn.lets if let in members], set(arrays)
 
 
-def _late(fn: Lambda, members: list[Let], arrays: set[Var]) -> tuple[Let | None, set[Let]]:
+def _late(fn: Lambda, members: list[Let], arrays: set[Var]) -> tuple[Let | None, list[Let]]:
     """A member that needs what others leave after the loop; and lets that have to wait for it."""
-    left = {var for let in members for var in let.vars if var not in arrays}
-    waiting: set[Let] = set()
+    left, waiting = {var for let in members for var in let.vars} - arrays, list[Let]()
     for let in fn.lets[fn.lets.index(members[0]) : fn.lets.index(members[-1]) + 1]:
         if left.isdisjoint(free_vars(let.op)):
             continue
         if let in members:
             return let, waiting
-        waiting.add(let)
+        waiting.append(let)
         left.update(let.vars)
     return None, waiting
 
@@ -234,22 +231,35 @@ class _Strips(Rewriter):
     def let(self, b: Builder, let: Let) -> None:
         if let in self.group.waiting or let in self.group.members[:-1]:
             return
-        if let is not self.group.members[-1]:
-            super().let(b, let)
-            return
-        self._loop_over_strips(b)
-        for waiting in self.waiting_in_order:
-            super().let(b, waiting)
-
-    def body(self, b: Builder, fn: Lambda, below: Sequence[Atom]) -> Lambda:
-        if self.group.members[0] in fn.lets:
-            self.waiting_in_order = [let for let in fn.lets if let in self.group.waiting]
-        return super().body(b, fn, below)
+        lets = [let]
+        if let is self.group.members[-1]:
+            self._loop_over_strips(b)
+            lets = self.group.waiting
+        for each in lets:
+            super().let(b, each)
 
     def _loop_over_strips(self, b: Builder) -> None:
+        """The loop, but where there is one strip: it is what the program says."""
         extent = self.renaming.atom(self.group.extent)
         members = [_Member(let, self.op(b, let.op), extent) for let in self.group.members]
         length = _length(b, extent, members)
+        whole, parts = b.inner(), b.inner()
+        left, found = self._in_strips(parts, extent, length, members)
+        for let in self.group.members:
+            super().let(whole, let)
+        plain = [self.renaming.atom(var) for var in left]
+        # in the results of a branch an array is after its extents
+        before = [[*map(self.renaming.atom, getattr(var.type, "shape", ()))] for var in left]
+        results = [[x for pair in zip(before, each, strict=True) for x in (*pair[0], pair[1])]
+                   for each in (plain, found)]  # fmt: skip
+        bodies = whole.close([], results[0]), parts.close([], results[1])
+        made = b.emit(If(b.apply("le", extent, length), *bodies))
+        self.bind(left, [made[end - 1] for end in accumulate(len(each) + 1 for each in before)])
+
+    def _in_strips(
+        self, b: Builder, extent: Atom, length: Atom, members: Sequence[_Member]
+    ) -> tuple[list[Var], list[Atom]]:
+        """The variables that are left after the members, and their values."""
         init = [atom for member in members for atom in member.begin(b)]
 
         def strip(inner: Builder, c: Var, *state: Var) -> Sequence[Atom]:
@@ -264,11 +274,13 @@ class _Strips(Rewriter):
             return after
 
         fn = b.function([i64, *types_of(init)], strip, optional=True)
-        count = b.apply("floordiv", b.add(extent, b.sub(length, index(1))), length)
-        state = list(b.emit(For(index(0), count, index(1), fn, tuple(init))))
+        state = list(b.emit(For(index(0), b.ceil_div(extent, length), index(1), fn, tuple(init))))
+        left, found = list[Var](), list[Atom]()
         for member in members:
-            self.bind(*member.finish(b, state[: member.width]))
+            vars_, values = member.finish(b, state[: member.width])
+            left, found = [*left, *vars_], [*found, *values]
             del state[: member.width]
+        return left, found
 
 
 class _Member:
@@ -298,8 +310,7 @@ class _Member:
         if not self.folds:
             return self.neutral
         inside = b.inner()
-        params = [inside.param("j", i64, extent) for extent in self.op.shape]
-        body = inside.close(params, self.neutral)
+        body = inside.close([inside.param("j", i64, n) for n in self.op.shape], self.neutral)
         return b.emit(Sweep(self.op.shape, body, (Store(),) * self.width))
 
     def step(
