@@ -71,7 +71,7 @@ def test_an_unknown_name_is_refused(half):
 
 def test_a_cpu_with_more_than_this_one_has_is_refused(monkeypatch):
     """Its code would stop with an illegal instruction."""
-    monkeypatch.setattr("flatweave.runtime.processor.subprocess.run", Answer)
+    monkeypatch.setattr("subprocess.run", Answer)
     with config.scoped(cpu="made-up"), pytest.raises(ArgumentError, match="it lacks teleport"):
         processor()
 
@@ -94,6 +94,6 @@ class Doubt(Answer):
 
 def test_a_cpu_that_llvm_ignores_is_refused(monkeypatch):
     """On aarch64 LLVM does not end the process: code would be made for no CPU in particular."""
-    monkeypatch.setattr("flatweave.runtime.processor.subprocess.run", Doubt)
+    monkeypatch.setattr("subprocess.run", Doubt)
     with config.scoped(cpu="unheard-of"), pytest.raises(ArgumentError, match="LLVM knows no CPU"):
         processor()
