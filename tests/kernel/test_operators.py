@@ -189,18 +189,21 @@ def test_debug_tries_all_elements():
         PLACES["scan"](ema)(xs)
 
 
+EACH = 32  # elements of a block
+
+
 def running(op, of_block=fw.add, **how):
     """A scan in one launch, whose blocks combine by `of_block` and look back by `op`."""
 
     @fk.kernel
     def kernel(xs):
-        parts, out = fk.split_up(64, xs), fk.memory(xs.length, fw.f64)
+        parts, out = fk.split_up(EACH, xs), fk.memory(xs.length, fw.f64)
         chain = fk.chain(parts.length, 0.0)
 
         def block(b):
             total = fk.reduce(of_block, parts[b], 0.0)
             before = fk.look_back(op, chain, b, total, **how)
-            fk.for_all(64, lambda t: out.__setitem__(b * 64 + t, before))
+            fk.for_all(EACH, lambda t: out.__setitem__(b * EACH + t, before))
 
         fk.for_all(parts.length, block)
         return out
@@ -215,8 +218,8 @@ def test_operators_that_look_back_are_tried_on_what_blocks_have():
             running(ema)(XS)
         running(ema, check=False)(XS)
         kernel = running(lambda a, b: fw.minimum(a + b, 9000.0))
-        sums = np.concatenate([[0.0], XS.reshape(-1, 64).sum(1).cumsum()[:-1]])
-        assert np.allclose(kernel(XS), sums.repeat(64))
+        sums = np.concatenate([[0.0], XS.reshape(-1, EACH).sum(1).cumsum()[:-1]])
+        assert np.allclose(kernel(XS), sums.repeat(EACH))
     with config.scoped(debug=True), pytest.raises(fw.OperatorError, match="not associative"):
         running(ema)(XS)
 
@@ -228,5 +231,5 @@ def test_an_operator_of_elements_is_not_tried_on_blocks_once_more():
 
     with config.scoped(target="cpu"):
         kernel = running(saturating, saturating)
-        kernel(XS[:64])  # of one block
+        kernel(XS[:EACH])  # of one block
         kernel(np.tile([900.0, -900.0], 512))  # where it is not associative
