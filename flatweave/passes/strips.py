@@ -63,7 +63,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from itertools import accumulate
+from functools import partial
 
 from flatweave.array_ir.syntax import Program
 from flatweave.array_ir.verify import FLAT
@@ -73,9 +73,10 @@ from flatweave.ops import Fold, Index, Prefix, Store, Sweep
 from flatweave.passes.array_pass import array_pass
 from flatweave.passes.branches.library_products import operands_of
 from flatweave.passes.cost import FEW, LONG, STORING, cost_of_body
+from flatweave.passes.nests.segments import first_of
 from flatweave.passes.rewrite import Rewriter
 from flatweave.terms.build import Builder, index
-from flatweave.terms.control import Apply, For, If
+from flatweave.terms.control import Apply, For
 from flatweave.terms.syntax import Atom, Lambda, Let, Op, Var, types_of
 from flatweave.terms.traverse import Substitution, atoms_in, free_vars, map_field, walk_lets
 
@@ -243,44 +244,43 @@ class _Strips(Rewriter):
         extent = self.renaming.atom(self.group.extent)
         members = [_Member(let, self.op(b, let.op), extent) for let in self.group.members]
         length = _length(b, extent, members)
-        whole, parts = b.inner(), b.inner()
-        left, found = self._in_strips(parts, extent, length, members)
-        for let in self.group.members:
-            super().let(whole, let)
-        plain = [self.renaming.atom(var) for var in left]
-        # in the results of a branch an array is after its extents
-        before = [[*map(self.renaming.atom, getattr(var.type, "shape", ()))] for var in left]
-        results = [[x for pair in zip(before, each, strict=True) for x in (*pair[0], pair[1])]
-                   for each in (plain, found)]  # fmt: skip
-        bodies = whole.close([], results[0]), parts.close([], results[1])
-        made = b.emit(If(b.apply("le", extent, length), *bodies))
-        self.bind(left, [made[end - 1] for end in accumulate(len(each) + 1 for each in before)])
+        left = [var for let in self.group.members for var in let.vars
+                if var not in self.group.arrays]  # fmt: skip
 
-    def _in_strips(
-        self, b: Builder, extent: Atom, length: Atom, members: Sequence[_Member]
-    ) -> tuple[list[Var], list[Atom]]:
-        """The variables that are left after the members, and their values."""
-        init = [atom for member in members for atom in member.begin(b)]
+        def whole(c: Builder) -> list[Atom]:
+            for let in self.group.members:
+                super(_Strips, self).let(c, let)
+            return [self.renaming.atom(var) for var in left]
 
-        def strip(inner: Builder, c: Var, *state: Var) -> Sequence[Atom]:
-            first = inner.mul(c, length)
-            count = inner.apply("minimum", length, inner.sub(extent, first))
-            here: dict[Atom, Atom] = {}
-            after: list[Atom] = []
-            for member in members:
-                inner.where = member.let.where or inner.where
-                own = state[len(after) : len(after) + member.width]
-                after += member.step(inner, first, count, own, here)
-            return after
+        count, is_one = b.ceil_div(extent, length), b.apply("le", extent, length)
+        parts = partial(_in_strips, extent=extent, length=length, count=count, members=members)
+        self.bind(left, first_of(b, [(is_one, whole)], parts))
 
-        fn = b.function([i64, *types_of(init)], strip, optional=True)
-        state = list(b.emit(For(index(0), b.ceil_div(extent, length), index(1), fn, tuple(init))))
-        left, found = list[Var](), list[Atom]()
+
+def _in_strips(
+    b: Builder, extent: Atom, length: Atom, count: Atom, members: Sequence[_Member]
+) -> Sequence[Atom]:
+    """What is left after the members, along `count` strips of an axis."""
+    init = [atom for member in members for atom in member.begin(b)]
+
+    def strip(inner: Builder, c: Var, *state: Var) -> Sequence[Atom]:
+        first = inner.mul(c, length)
+        size = inner.apply("minimum", length, inner.sub(extent, first))
+        here: dict[Atom, Atom] = {}
+        after: list[Atom] = []
         for member in members:
-            vars_, values = member.finish(b, state[: member.width])
-            left, found = [*left, *vars_], [*found, *values]
-            del state[: member.width]
-        return left, found
+            inner.where = member.let.where or inner.where
+            own = state[len(after) : len(after) + member.width]
+            after += member.step(inner, first, size, own, here)
+        return after
+
+    fn = b.function([i64, *types_of(init)], strip, optional=True)
+    state = list(b.emit(For(index(0), count, index(1), fn, tuple(init))))
+    found: list[Atom] = []
+    for member in members:
+        found += member.finish(b, state[: member.width])
+        del state[: member.width]
+    return found
 
 
 class _Member:
@@ -342,15 +342,14 @@ class _Member:
         fold = self.folds[let]
         return fold.replace(extent=count, body=_from(b, fold.body, first, here))
 
-    def finish(self, b: Builder, own: Sequence[Var]) -> tuple[Sequence[Var], Sequence[Atom]]:
-        """The variables that are left, and their values after the last strip."""
+    def finish(self, b: Builder, own: Sequence[Var]) -> Sequence[Atom]:
+        """What is left after the last strip."""
         if not self.folds:
-            stored = _stored(self.let)
-            return [var for var in self.let.vars if var not in stored], own
+            return own
         totals: dict[Atom, Var] = {}
         totals.update(zip((var for fold in self.folds for var in fold.vars), own, strict=True))
         if all(result in totals for result in self.op.body.results):
-            return self.let.vars, [totals[result] for result in self.op.body.results]
+            return [totals[result] for result in self.op.body.results]
         inside = b.inner()
         params = [inside.param("j", i64, extent) for extent in self.op.shape]
         known = Substitution(fresh=lambda var, type_: inside.var(var.name, type_))
@@ -361,7 +360,7 @@ class _Member:
             if let not in self.folds:
                 inside.inline_let(let, known)
         body = inside.close(params, [known.atom(atom) for atom in self.op.body.results])
-        return self.let.vars, b.emit(self.op.replace(body=body))
+        return b.emit(self.op.replace(body=body))
 
     def _combined(self, b: Builder, own: Sequence[Atom], values: Sequence[Atom]) -> list[Atom]:
         found: list[Atom] = []
