@@ -8,6 +8,7 @@ That all is well is remembered on disk, for the next process.
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
 from collections.abc import Sequence
 from typing import Any
@@ -25,36 +26,52 @@ from flatweave.runtime.devices.arrays import Resident
 from flatweave.terms.batch import Value
 
 
+FOR_EVER = 2**62  # calls
+
+
 class FirstCalls:
     """What is left to try of a program's operators.
 
     Until tries have evaluated as many lets as one may, every call makes one; then those calls whose
-    number is a power of two.
+    number is a power of two. `untried` is how many calls go by before the next try: whoever makes
+    one of these counts it.
     """
 
     def __init__(self, program: Program) -> None:
         self._program = program
         self._calls = self._spent = 0
-        self.is_done = not program.unproven
+        self.untried = ctypes.c_int64(0)
+        self.is_done = False
+        if not program.unproven:
+            self._finish()
         self._name = ""
         self._untried: Untried | None = None
 
     def __call__(self, args: Sequence[Any]) -> None:
         """Try the operators on a call's arguments; raises Broken."""
-        self._calls += 1
-        number = self._calls
-        if self.is_done or (self._spent > STEPS and number & (number - 1)):
+        if self.untried.value > 0:
+            self.untried.value -= 1
             return
-        if number == 1 and self._is_remembered():
-            self.is_done = True
+        self._calls += 1
+        if self._calls == 1 and self._is_remembered():
+            self._finish()
             return
         try:
-            self.is_done = self._try(args)
+            is_done = self._try(args)
         except Broken:
             self._calls = self._spent = 0  # the next call with these elements fails as well
             raise
-        if self.is_done:
+        if is_done:
+            self._finish()
             self._remember()
+        elif self._spent > STEPS:
+            number = (1 << self._calls.bit_length()) - 1  # the last call before the next try
+            self.untried.value = number - self._calls
+            self._calls = number
+
+    def _finish(self) -> None:
+        """Try nothing any more."""
+        self.is_done, self.untried.value = True, FOR_EVER
 
     def _try(self, args: Sequence[Any]) -> bool:
         """Try the operators that have not met elements that count; whether none is left."""

@@ -13,6 +13,7 @@
 ;    6 results    7 what makes the function's result of a list of arrays, or 0 for the only array
 ;    8 arguments by name, the last ones    9 the number of the signature
 ;    10 the calls of libraries that the program makes    11 arguments of the call
+;    12 where it is counted how many calls are made here before Python makes one, or 0
 ; then seven words for each argument, a structure before what it holds:
 ;    0 number of array, float, int, bool, object, tuple, list, other structure, number of NumPy
 ;    1 dtype, or the object that it is, which the program does not take, or the class of a structure
@@ -51,7 +52,7 @@
 @result_name = internal constant [17 x i8] c"flatweave.result\00"
 @looked = internal global i64 0             ; when a call of fw_call last ran signal handlers (ns)
 
-%Signature = type { i64, i64, i64, ptr, ptr, i64, i64, ptr, i64, i64, ptr, i64 }
+%Signature = type { i64, i64, i64, ptr, ptr, i64, i64, ptr, i64, i64, ptr, i64, ptr }
 %Argument = type { i64, ptr, i64, i64, ptr, i64, i64 }
 %Array = type { ptr, i32, ptr, ptr, ptr, ptr, i32 }  ; data rank extents strides base dtype flags
 
@@ -94,13 +95,36 @@ find:
   %signature = call ptr @signature_of(ptr %table, ptr %args, i64 %count, ptr %names, i64 %named,
                                     ptr %objects)
   %none = icmp eq ptr %signature, null
-  br i1 %none, label %elsewhere, label %run
+  br i1 %none, label %elsewhere, label %count.down
+count.down:
+  %turn = call i1 @is_turn(ptr %signature)
+  br i1 %turn, label %run, label %elsewhere
 run:
   %result = call ptr @call_program(ptr %signature, ptr %objects)
   ret ptr %result
 elsewhere:
   %not = call ptr @not_here()
   ret ptr %not
+}
+
+; Whether a call is made here; counts it where calls are counted.
+define internal i1 @is_turn(ptr %signature) {
+  %left.at = getelementptr %Signature, ptr %signature, i64 0, i32 12
+  %left = load ptr, ptr %left.at
+  %uncounted = icmp eq ptr %left, null
+  br i1 %uncounted, label %yes, label %count
+count:
+  %calls = load i64, ptr %left
+  %some = icmp sgt i64 %calls, 0
+  br i1 %some, label %take, label %no
+take:
+  %fewer = sub i64 %calls, 1
+  store i64 %fewer, ptr %left
+  br label %yes
+yes:
+  ret i1 true
+no:
+  ret i1 false
 }
 
 ; How many names there are.

@@ -70,13 +70,15 @@ class Signature(NamedTuple):
 def signature(
     program: CpuProgram, args: Sequence[Argument], hidden: Sequence[Any], rows: int,
     finish: Callable[[list[Any]], Any] | None, given: int = -1, pairs: Sequence[bool] = (),
+    left: ctypes.c_int64 | None = None,
 ) -> Signature | None:  # fmt: skip
     """The signature of a call with these arguments; None where it cannot be made without Python.
 
     A structure goes before what it holds; `given` arguments are the call's, by default all.
     `pairs` says which results are complex numbers, which the program gives as pairs of floats.
     `hidden` are the program's arguments after them. `finish` makes the function's result of the
-    list of its arrays; None where that is the only one.
+    list of its arrays; None where that is the only one. `left` says how many calls machine code
+    makes, which counts them, before Python makes one; None where it makes all.
     """
     plan = program.plan
     words: list[int] = []
@@ -120,8 +122,9 @@ def signature(
     constants = program.words(hidden)
     native = program.native
     called = len(args) if given < 0 else given
-    words = [ctypes.addressof(libraries.calls), called, *words, *constants]
-    kept.append(libraries)
+    counter = 0 if left is None else ctypes.addressof(left)
+    words = [ctypes.addressof(libraries.calls), called, counter, *words, *constants]
+    kept += [libraries, left]
     for result, dtype, is_pair in zip(plan.results, dtypes, are_pairs, strict=True):
         words += _result_words(result, dtype, is_pair)
     start = (

@@ -346,6 +346,46 @@ def test_donated_results_are_written_in_place():
     np.testing.assert_array_equal(view, XS * 2)
 
 
+SILENT = np.zeros(4)  # no operator can be tried on
+
+
+def until_python_rests(f):
+    """Call until machine code makes calls; how many remain is counted in what is returned."""
+    f(SILENT)
+    checks = f.taken(SILENT)[0].checks
+    for _ in range(1000):
+        if checks.untried.value > 8:
+            return checks
+        f(SILENT)
+    raise AssertionError("every call tries operators")
+
+
+def test_machine_code_makes_the_calls_between_two_tries_of_an_operator():
+    """It counts them; the call after the last one tries the operator."""
+    f = fw.jit(lambda v: fw.reduce(lambda a, b: a * a + b, 0.0, v))
+    checks = until_python_rests(f)
+    f(SILENT)  # this call of Python's enters the signature
+    left = checks.untried.value
+    for made in range(left):
+        assert checks.untried.value == left - made
+        assert f._direct.call(XS) > 0  # which Python would refuse
+    assert f._direct.call(SILENT) is NotImplemented
+    with pytest.raises(fw.OperatorError, match="not associative"):
+        f(XS)
+
+
+def test_machine_code_makes_all_calls_once_an_operator_has_been_tried():
+    """With the signature that it learned before that."""
+    f = fw.jit(lambda v: fw.reduce(lambda a, b: fw.minimum(a + b, 100.0), 0.0, v))
+    checks = until_python_rests(f)
+    for _ in range(checks.untried.value):
+        f(SILENT)
+    f(XS)
+
+    assert checks.is_done
+    assert all(f._direct.call(XS) == 66 for _ in range(20))
+
+
 def test_functions_of_python_are_called_by_python():
     """A program with a callback has no direct calls."""
     f = fw.jit(lambda x: fw.pure_callback(np.sort, x, x))

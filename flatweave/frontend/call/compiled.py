@@ -9,6 +9,7 @@ Where a call brings an axis of extent 1 to be broadcast, a specialisation runs (
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -93,6 +94,8 @@ class Checks(Protocol):
     """What is tried in the first calls of a program."""
 
     is_done: bool
+    untried: ctypes.c_int64
+    """How many calls go by before the next try."""
 
     def __call__(self, args: Sequence[Any]) -> None:
         """Try it on these arguments; raises Fault."""
@@ -196,8 +199,8 @@ class Entry(Specialised[Compiled]):
 
     @property
     def is_refused(self) -> bool:
-        """Whether Python has to make the calls, as long as operators are tried or for ever."""
-        return self._is_refused or self.plain.checks is not None
+        """Whether Python has to make the calls, as long as each tries operators or for ever."""
+        return self._is_refused or _tries(self.plain.checks)
 
     def refuse(self) -> None:
         """Let Python make all calls."""
@@ -205,7 +208,7 @@ class Entry(Specialised[Compiled]):
 
     def direct(self, arguments: Sequence[Argument]) -> Direct | None:
         """What machine code calls for arguments like these; None where it cannot, and as long as
-        operators are tried."""
+        each call tries operators."""
         compiled = self.plain
         ones: tuple[int, ...] = ()
         if self.specialisations:
@@ -215,9 +218,10 @@ class Entry(Specialised[Compiled]):
             if found is not None:
                 compiled, ones = found, tuple(map(_ones, arguments))
         runnable = getattr(compiled.executable, "runnable", None)
-        if type(runnable) is not OnCpu or compiled.flags or compiled.checks is not None:
+        if type(runnable) is not OnCpu or compiled.flags or _tries(compiled.checks):
             return None
-        rest = compiled.tree, AS_THEY_ARE, ones, compiled.sources
+        untried = None if compiled.checks is None else compiled.checks.untried
+        rest = compiled.tree, AS_THEY_ARE, ones, compiled.sources, untried
         return Direct(runnable.program, compiled.hidden, *rest)
 
     def __call__(self, flat: list[Any], donated: Donated | None = None) -> Any:
@@ -257,6 +261,11 @@ class Entry(Specialised[Compiled]):
         if self._is_one_line:
             fault.where = None
         return user_error(fault)
+
+
+def _tries(checks: Checks | None) -> bool:
+    """Whether the next call tries operators."""
+    return checks is not None and not checks.untried.value
 
 
 def _ones(argument: Argument) -> int:

@@ -12,12 +12,13 @@
 
 `quick` is the path of nearly every call that Python makes: it does as little as it can. For
 machine code only what needs no Python is entered: a program of the CPU for the switches of the
-process, whose operators have been tried, that calls no Python function, and whose arguments nobody
+process, whose operators the call need not try, that calls no Python function, and whose arguments nobody
 donates.
 """
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import operator
 import weakref
@@ -47,8 +48,8 @@ Key = tuple[Any, ...]
 
 class Direct(NamedTuple):
     """What machine code calls: a program, its arguments after the user's, the tree of its results,
-    how it is given arrays, for each argument of the user the axes that have extent 1, and the
-    arrays of ours whose values it captured."""
+    how it is given arrays, for each argument of the user the axes that have extent 1, the arrays of
+    ours whose values it captured, and how many calls go by before one tries operators."""
 
     program: CpuProgram
     hidden: Sequence[Any]
@@ -56,6 +57,7 @@ class Direct(NamedTuple):
     rows: int = AS_THEY_ARE
     ones: tuple[int, ...] = ()
     sources: Sequence[HostArray] = ()
+    untried: ctypes.c_int64 | None = None
 
 
 def in_python(*args: Any, **kwargs: Any) -> Any:
@@ -103,9 +105,10 @@ class DirectCalls:
         tree = _without_pairs(direct.tree, pairs)
         finish = None if tree is LEAF else functools.partial(unflatten, tree)
         rest = direct.program, plain, direct.hidden, direct.rows, finish, given, pairs
+        untried = direct.untried
         for source in direct.sources:
             _DEPENDENT.setdefault(id(source), weakref.WeakSet()).add(self)
-        self._take(key, calls.signature(*rest))
+        self._take(key, calls.signature(*rest, untried))
 
     def refuse(self, number: int) -> None:
         """Let Python make the calls of a signature whose program ran in vain for some time."""
