@@ -25,7 +25,6 @@ from flatweave.runtime.cache import facts, process_cache
 from flatweave.runtime.devices.arrays import Resident
 from flatweave.terms.batch import Value
 
-
 FOR_EVER = 2**62  # calls
 
 

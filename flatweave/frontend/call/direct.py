@@ -12,8 +12,7 @@
 
 `quick` is the path of nearly every call that Python makes: it does as little as it can. For
 machine code only what needs no Python is entered: a program of the CPU for the switches of the
-process, whose operators the call need not try, that calls no Python function, and whose arguments nobody
-donates.
+process that tries no operators, calls no Python function, and whose arguments nobody donates.
 """
 
 from __future__ import annotations
