@@ -117,12 +117,13 @@ class Bind:
 class RFactor:
     """How one pass splits the reduction of a block over lanes, for each scan record or reduction.
 
-    In the blocked layout a run has `run_width` lanes; a `heavy` body is a loop over the columns of
-    a tile instead of being written out for each.
+    In the blocked layout a run has `width` lanes; a `heavy` body is a loop over the columns of a
+    tile instead of being written out for each. Where flags are counted, a step has `width` lanes.
+    Elsewhere it is 0: steps are those of the version.
     """
 
     hows: tuple[How, ...]
-    run_width: int = 0
+    width: int = 0
     heavy: bool = False
 
 

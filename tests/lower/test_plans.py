@@ -17,6 +17,7 @@ from flatweave.lower.scatter.plans import plan_of
 from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.plan import (
     Carry,
+    Level,
     ScatterChoice,
     SweepPlan,
     When,
@@ -33,6 +34,7 @@ from flatweave.nest.schedule import (
     Guard,
     How,
     Memory,
+    RFactor,
     Rows,
     Stream,
     Vectorize,
@@ -43,6 +45,7 @@ from flatweave.terms.traverse import walk_lets
 
 XS = np.arange(100.0)
 IS = np.arange(100) % 7
+FLAGS = IS == 0
 ROWS = fw.ragged(np.arange(100.0), np.array([0, 30, 30, 100]))
 MATRIX = np.ones((20, 5))
 
@@ -69,6 +72,7 @@ PROGRAMS = {
     "scatter": (lambda xs, i: fw.scatter(xs, i, xs), XS, IS),
     "permute": (lambda xs, i: fw.permute(fw.add, xs, i, xs), XS, IS),
     "segmented_reduce": (lambda xs: fw.segmented_reduce(fw.add, 0.0, xs > 3, xs), XS),
+    "segments_by_flags": (lambda s, xs: fw.segmented_reduce(fw.add, 0.0, s, xs), FLAGS, XS),
 }
 
 
@@ -167,6 +171,19 @@ def test_closed_segments_are_counted():
     assert level.factors[0].hows == (How.COUNTED,)
 
 
+def test_flags_are_counted_in_steps_that_fill_a_register():
+    """They are bytes, next to values of eight bytes; lengths about steps and above a block."""
+    (level,) = plan("segments_by_flags").levels
+    assert level.factors == (RFactor((How.COUNTED,), 64),)
+
+    draw = np.random.default_rng(3)
+    by_flags = fw.jit(lambda s, xs: fw.segmented_reduce(fw.add, 0, s, xs), target="cpu")
+    for size in (1, 2, 31, 32, 33, 63, 64, 65, 129, 9031, 9033, 40_001):
+        starts, xs = draw.random(size) < 0.3, draw.integers(0, 9, size)
+        starts[0] = True
+        assert np.array_equal(by_flags(starts, xs), np.add.reduceat(xs, np.flatnonzero(starts)))
+
+
 def test_ragged_sums_fold_rows_whose_heads_are_flagged():
     """Where a warp goes its own way."""
     assert plan("ragged_sums").plain.rows.folded
@@ -249,6 +266,7 @@ WRONG = {
     "no word for its flags": {"versions": (PLAIN.but(Vectorize(Axis.SPACE, 128)),)},
     "not whole steps": {"bind": Bind(32, 1000)},
     "levels of scans": {"levels": ()},
+    "and nothing else": {"levels": (Level(Carry.LOOK_BACK, (RFactor((How.ORDERED,), 8),)),)},
     "has a guard": {"versions": (replace(PLAIN, guard=Guard(7)),)},
     "no guard precedes the last": {"versions": (PLAIN, replace(PLAIN, name="b"))},
     "two versions have one name": {"versions": (replace(PLAIN, guard=Guard(9)), PLAIN)},

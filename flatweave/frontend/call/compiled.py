@@ -91,11 +91,10 @@ class Executable(Protocol):
 
 
 class Checks(Protocol):
-    """What is tried in the first calls of a program."""
+    """What is tried in the first calls of a program; `untried` go by before the next try."""
 
     is_done: bool
     untried: ctypes.c_int64
-    """How many calls go by before the next try."""
 
     def __call__(self, args: Sequence[Any]) -> None:
         """Try it on these arguments; raises Fault."""
@@ -207,8 +206,7 @@ class Entry(Specialised[Compiled]):
         self._is_refused = True
 
     def direct(self, arguments: Sequence[Argument]) -> Direct | None:
-        """What machine code calls for arguments like these; None where it cannot, and as long as
-        each call tries operators."""
+        """What machine code calls for arguments like these; None where Python has to call."""
         compiled = self.plain
         ones: tuple[int, ...] = ()
         if self.specialisations:
@@ -220,9 +218,8 @@ class Entry(Specialised[Compiled]):
         runnable = getattr(compiled.executable, "runnable", None)
         if type(runnable) is not OnCpu or compiled.flags or _tries(compiled.checks):
             return None
-        untried = None if compiled.checks is None else compiled.checks.untried
-        rest = compiled.tree, AS_THEY_ARE, ones, compiled.sources, untried
-        return Direct(runnable.program, compiled.hidden, *rest)
+        rest = ones, compiled.sources, compiled.checks.untried if compiled.checks else None
+        return Direct(runnable.program, compiled.hidden, compiled.tree, AS_THEY_ARE, *rest)
 
     def __call__(self, flat: list[Any], donated: Donated | None = None) -> Any:
         """The function's result for flat arguments: extents, arrays and scalars in order; some
@@ -237,9 +234,8 @@ class Entry(Specialised[Compiled]):
             compiled, results = self._broadcast(fault, compiled, flat, donated)
         except MemoryError as failure:
             raise out_of_memory(failure) from None
-        if donated:
-            return rebuilt(compiled, results, donated.kept)
-        return rebuilt(compiled, results, [*flat, *compiled.hidden])
+        kept = donated.kept if donated else [*flat, *compiled.hidden]
+        return rebuilt(compiled, results, kept)
 
     def _broadcast(
         self, fault: Fault, tried: Compiled, flat: list[Any], donated: Donated | None

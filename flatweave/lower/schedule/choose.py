@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from flatweave.base.dtypes import DType
 from flatweave.base.records import replace
 from flatweave.base.schedule import Schedule
 from flatweave.lower.machine.machine import Machine
@@ -51,8 +52,8 @@ from flatweave.ops import Locate
 from flatweave.passes.cost import LONG, cost_of_body
 from flatweave.passes.operators import is_commutative
 from flatweave.terms.rules import scalar_type
-from flatweave.terms.syntax import Const, Lambda
-from flatweave.terms.traverse import needed_for, walk_lets
+from flatweave.terms.syntax import ArrayType, Const, Lambda
+from flatweave.terms.traverse import free_vars, needed_for, walk_lets
 
 
 def plan_sweep(
@@ -222,18 +223,29 @@ def _aggregation(
     """How one pass combines a block; a `pure` one does nothing else.
 
     An operator that does not commute accumulates in lanes only if each lane has a separate run.
-    Only a pure reduction can arrange that.
+    Only a pure reduction can arrange that. One that only counts flags has the lanes that fill a
+    register with what it reads, if these are more than the last pass has.
     """
     hows = tuple(map(_how, records))
     is_flat = lanes.axis is Axis.SPACE and lanes.width > 1 and facts.located is None
     combined = all(how in (How.LANEWISE, How.ORDERED) for how in hows)
     turns = machine.tiles and not facts.op.reverse
+    if pure and is_flat and set(hows) == {How.COUNTED}:
+        wide = machine.lanes(_read_for(facts, records))
+        return RFactor(hows, wide if wide > lanes.width else 0)
     if not (pure and is_flat and combined and turns and How.ORDERED in hows):
         return RFactor(hows)
     op = facts.op
     cost = cost_of_body(op.body) + sum(cost_of_body(record.fn) for record in records)
     width = min(WIDEST_SQUARE, machine.lanes(element_dtypes(op)))
     return RFactor((How.BLOCKED,) * len(hows), width, heavy=cost * width > LONG)
+
+
+def _read_for(facts: SweepFacts, records: Sequence[ScanRecord]) -> list[DType]:
+    """The dtypes of the arrays that are read for the elements of some scans."""
+    lets = needed_for(facts.op.body.lets, [atom for k in records for atom in k.args])
+    read = {var for let in lets for var in free_vars(let.op)}
+    return [var.type.dtype for var in read if isinstance(var.type, ArrayType)]
 
 
 def _how(record: ScanRecord) -> How:

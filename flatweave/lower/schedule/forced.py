@@ -23,7 +23,7 @@ from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.plan import SweepPlan, parse_plans
 from flatweave.lower.schedule.verify import wrong_in
 from flatweave.nest.legal import grouping, is_exact_sweep
-from flatweave.nest.schedule import Axis, Cache, Memory, RFactor, Rows, Step, Version
+from flatweave.nest.schedule import Axis, Cache, How, Memory, RFactor, Rows, Step, Version
 
 REMEDY = "Begin with the plan that `stages(..).text['plan']` prints, and change some of it."
 OTHER_BITS = "it groups floats otherwise, for other bits: `jit(deterministic=False)` allows that"
@@ -131,7 +131,7 @@ def _is_like(version: Version, other: Version, facts: SweepFacts, machine: Machi
                   other.is_tiled)
         and (peels and lanes.axis is usual.axis if fixed else peels)
         and not (machine.simt and lanes != usual)
-        and not (version.combines.run_width and lanes.axis is not usual.axis)
+        and not (How.BLOCKED in version.combines.hows and lanes.axis is not usual.axis)
     )
 
 

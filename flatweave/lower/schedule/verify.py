@@ -23,6 +23,7 @@ from flatweave.nest.schedule import (
     How,
     Memory,
     Reorder,
+    RFactor,
     Split,
     Tail,
     Unroll,
@@ -83,7 +84,7 @@ def _schedule(
     if version.guard.below and length_of_short(facts.op, own, facts.known) is None:
         yield "a version is for short rows, of a sweep that has none"
     yield from _guard(version, facts)
-    yield from _aggregation(version.combines.hows, version.combines.run_width)
+    yield from _aggregation(version.combines)
     yield from broken_laws(facts.op, version, scans=facts.scans.depth > 0)
     yield from _lanes(plan, version, machine)
     if facts.located is None and version.rows.along is not Along.EITHER:
@@ -146,13 +147,16 @@ def _scans(plan: SweepPlan, facts: SweepFacts, machine: Machine) -> Iterator[str
         if sum(len(each.hows) for each in level.factors) != len(records):
             yield f"level {number + 1} does not say how each of its {len(records)} scans combines"
         for each in level.factors:
-            yield from _aggregation(each.hows, each.run_width)
+            yield from _aggregation(each)
 
 
-def _aggregation(hows: tuple[How, ...], run_width: int) -> Iterator[str]:
-    if (How.BLOCKED in hows) is not (run_width > 0):
-        yield "a blocked layout has runs of some lanes, and no other layout has"
-    if How.BLOCKED in hows and set(hows) != {How.BLOCKED}:
+def _aggregation(how: RFactor) -> Iterator[str]:
+    hows = set(how.hows)
+    if (hows == {How.BLOCKED} and not how.width) or (
+        how.width and hows not in ({How.BLOCKED}, {How.COUNTED})
+    ):
+        yield "runs of a blocked layout have lanes; a count may have its own, and nothing else"
+    if How.BLOCKED in hows and hows != {How.BLOCKED}:
         yield "in a blocked layout everything is combined run by run"
 
 

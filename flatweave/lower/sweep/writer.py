@@ -21,7 +21,7 @@ from flatweave.lower.schedule.scan_levels import ScanRecord
 from flatweave.lower.traverse import ragged_row_search, ragged_rows, row_by_row, row_lookup
 from flatweave.lower.traverse.steps import Position
 from flatweave.lower.traverse.traversal import Blocked, Flat, OneByOne, Space, Traversal, Turns
-from flatweave.nest.schedule import NO_REDUCTION, Along, Axis, Cache, Memory, RFactor, Version
+from flatweave.nest.schedule import NO_REDUCTION, Along, Axis, Cache, How, Memory, RFactor, Version
 from flatweave.passes.cost import cost_of_body
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import NO_BODY, For, If
@@ -135,8 +135,8 @@ class KernelWriter:
         """How this sweep visits the positions of a block, to combine them so."""
         lanes, kept = self.version.lanes, tuple(accumulators)
         space = Space(self.lowering.machine, self.shape, self.total, self.op.reverse)
-        if how.run_width:
-            return Blocked(space, how.run_width, kept, how.heavy)
+        if How.BLOCKED in how.hows:
+            return Blocked(space, how.width, kept, how.heavy)
         width = self.version.width if width is None else width
         if self.located is not None:
             return self._along_rows(space, width, kept)
@@ -149,7 +149,7 @@ class KernelWriter:
             case Axis.LAST:
                 return row_by_row.RowByRow(space, width, kept, lanes, self.version.panel)
             case _:
-                return Flat(space, width, kept, lanes)
+                return Flat(space, how.width or width, kept, lanes)
 
     def _along_rows(
         self, space: Space, width: int, accumulators: tuple[Operator, ...]
