@@ -27,7 +27,6 @@ from flatweave.kernel_ir.arrays import (
     Push,
     Put,
     Values,
-    choose,
     concat_units,
     fold,
     for_all,
@@ -78,7 +77,7 @@ def _joined(operator: Operator, xs: Pull, distance: int, row: int | None) -> Pul
             return operator.combine(c, before, xs.at(c, i))
 
         number = i if row is None else b.apply("mod", i, index(row))
-        return choose(b, b.apply("le", index(distance), number), both, lambda c: xs.at(c, i))
+        return b.choose(b.apply("le", index(distance), number), both, lambda c: xs.at(c, i))
 
     return Pull(xs.extent, at)
 

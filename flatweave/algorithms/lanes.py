@@ -28,11 +28,11 @@ from functools import partial, reduce
 
 from flatweave.algorithms.operator import Operator, select
 from flatweave.base.dtypes import u32, u64
-from flatweave.kernel_ir.arrays import Pull, Put, Values, choose, element_types, when
+from flatweave.kernel_ir.arrays import Pull, Put, Values, element_types
 from flatweave.kernel_ir.syntax import Lane, Lanes
 from flatweave.kernel_ir.warp_ops import Ballot, InSet, LastLane, ReduceLanes, ScanLanes, ShiftLanes
 from flatweave.terms.build import Builder, index
-from flatweave.terms.control import For, If
+from flatweave.terms.control import For
 from flatweave.terms.syntax import Atom, constant
 
 EMPTY, FIRST = constant(0, u64), constant(1, u64)
@@ -81,7 +81,8 @@ def scan_in_lanes(
         if active is None:
             put(c, i, found)
         else:
-            when(c, active, lambda d: put(d, i, found))
+            with c.when(active) as d:
+                put(d, i, found)
         return after
 
     return _in_steps(b, operator, xs, width, most, before, step, masked)
@@ -122,12 +123,16 @@ def segmented_scan_step(
         return (select(b, flag, operator.neutral, before) if exclusive else before), after
     starts = b.emit(Ballot(flag))[0]
     if branches:
-        some, none = b.inner(), b.inner()
-        anew, last = _anew(some, operator, carry, flag, starts, values)
-        on, after = _going_on(none, operator, carry, values)
-        anew = (*anew, *operator.carry(some, last))
-        ways = some.close([], anew), none.close([], (*on, *after))
-        both: Values = b.emit(If(b.apply("ne", starts, EMPTY), *ways))
+
+        def begins(c: Builder) -> Values:
+            anew, last = _anew(c, operator, carry, flag, starts, values)
+            return (*anew, *operator.carry(c, last))
+
+        def goes_on(c: Builder) -> Values:
+            on, after = _going_on(c, operator, carry, values)
+            return (*on, *after)
+
+        both: Values = b.choose(b.apply("ne", starts, EMPTY), begins, goes_on)
         found, after = both[: len(values)], both[len(values) :]
     else:
         found, last = _anew(b, operator, carry, flag, starts, values)
@@ -177,7 +182,7 @@ def _in_steps(
 
         def some(c: Builder, i: Atom, carry: Values) -> Values:
             active = c.apply("lt", i, extent)
-            values = choose(c, active, lambda d: xs.at(d, i), lambda d: none)
+            values = c.choose(active, lambda d: xs.at(d, i), lambda d: none)
             return step(c, i, active, values, carry, width)
 
         return _region(b, width, index(0), extent if most is None else most, init, some, meet)
@@ -264,7 +269,8 @@ def scan_in_runs(
         for place, active, own, other in zip(at, there, mine, others, strict=True):
             after = operator.combine(c, known, own)
             found = (*(known if exclusive else after), *other)
-            when(c, active, lambda d, place=place, found=found: put(d, place, found))  # type: ignore[misc]
+            with c.when(active) as d:
+                put(d, place, found)
             known = after
         return operator.after(c, carry, c.emit(LastLane(alone)))
 
@@ -290,7 +296,7 @@ def _in_runs(
 
     none = _neutral(inside, operator, xs)
     run = [
-        choose(inside, active, lambda d, place=place: xs.at(d, place), lambda d: none)  # type: ignore[misc]
+        inside.choose(active, lambda d, place=place: xs.at(d, place), lambda d: none)  # type: ignore[misc]
         for place, active in zip(at, there, strict=True)
     ]
     body = inside.close([base, *carry], step(inside, at, there, run, carry))

@@ -130,10 +130,9 @@ def chunk(
         return store(b, found)
     whole = b.apply("and", full, b.apply("not", first))
     # loaded here, not before the loop, where they would take registers
-    block, rest = b.inner(), b.inner()
-    store(block, _joined(fn, join, block, [*load(block), *found]))
-    store(rest, found)
-    b.emit(If(whole, block.close([], []), rest.close([], [])))
+    with b.branches(whole) as (block, rest):
+        store(block, _joined(fn, join, block, [*load(block), *found]))
+        store(rest, found)
 
 
 def _joined(fn: Lambda, join: Join, b: Builder, operands: Sequence[Atom]) -> list[Atom]:

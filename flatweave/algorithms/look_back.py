@@ -26,12 +26,21 @@ from flatweave.algorithms.operator import Combine, Operator, select
 from flatweave.algorithms.words import AGGREGATE, NOTHING, PREFIX, Slots, Words
 from flatweave.base.dtypes import i64
 from flatweave.base.records import record
-from flatweave.kernel_ir.arrays import Pull, Values, allocate, dtypes_of, fold, read, repeat, when
+from flatweave.kernel_ir.arrays import (
+    Pull,
+    Values,
+    allocate,
+    dtypes_of,
+    fold,
+    in_lanes,
+    read,
+    store_each,
+)
 from flatweave.kernel_ir.memory_ops import AcquireLanes
-from flatweave.kernel_ir.syntax import Backoff, Lane, Lanes, Store, Sync
+from flatweave.kernel_ir.syntax import Backoff, Lane, Lanes, Sync
 from flatweave.kernel_ir.warp_ops import Ballot
 from flatweave.terms.build import Builder, index
-from flatweave.terms.control import NO_BODY, For, If, While
+from flatweave.terms.control import For
 from flatweave.terms.syntax import Atom, Var
 
 Before = Callable[[Builder], Values]
@@ -67,20 +76,21 @@ def go_on(
 
 def _nearest_prefix(b: Builder, slots: Slots | Words, block: Atom) -> Atom:
     """The last slot up to `block` whose prefix is known, with all later aggregates known."""
-    known = slots.state(b, block)
-    test = b.inner()
-    t, state, attempt = (test.param(name, i64) for name in ("t", "state", "attempt"))
-    holds = test.close([t, state, attempt], [test.apply("ne", state, PREFIX)])
-    turn = b.inner()
-    t, state, attempt = (turn.param(name, i64) for name in ("t", "state", "attempt"))
-    unknown = turn.apply("eq", state, NOTHING)
-    pause = turn.inner()
-    pause.emit(Backoff(attempt))
-    turn.emit(If(unknown, pause.close([], []), NO_BODY))
-    back = turn.apply("select", unknown, t, turn.sub(t, index(1)))
-    again = turn.apply("select", unknown, turn.add(attempt, index(1)), index(0))
-    body = turn.close([t, state, attempt], [back, slots.state(turn, back), again])
-    return b.emit(While(holds, body, (block, known, index(0))))[0]
+
+    def goes_on(c: Builder, known: Values) -> Atom:
+        return c.apply("ne", known[1], PREFIX)
+
+    def turn(c: Builder, known: Values) -> Values:
+        t, state, attempt = known
+        unknown = c.apply("eq", state, NOTHING)
+        with c.when(unknown) as waiting:
+            waiting.emit(Backoff(attempt))
+        back = c.apply("select", unknown, t, c.sub(t, index(1)))
+        again = c.apply("select", unknown, c.add(attempt, index(1)), index(0))
+        return back, slots.state(c, back), again
+
+    start = (block, slots.state(b, block), index(0))
+    return b.repeat(start, goes_on, turn, "t state attempt")[0]
 
 
 # -- Windows of a chain of slots, of which a lane each looks at one: where the nearest prefix is ---
@@ -119,19 +129,15 @@ def find_prefix(b: Builder, look: Look, block: Atom, width: int) -> tuple[Atom, 
     def turn(c: Builder, state: Values) -> Values:
         first, _, unknown, attempt = state
         waits = c.apply("ne", unknown, EMPTY)
-        when(c, waits, lambda d: pause(d, attempt))
+        with c.when(waits) as waiting:
+            waiting.emit(Backoff(attempt))
         here = c.apply("select", waits, first, c.sub(first, index(width)))
         again = c.apply("select", waits, c.add(attempt, index(1)), index(0))
         return (here, *look(c, here), again)
 
     start = (block, *look(b, block), index(0))
-    first, prefixes, _, _ = repeat(b, start, goes_on, turn)
+    first, prefixes, _, _ = b.repeat(start, goes_on, turn)
     return first, prefixes
-
-
-def pause(b: Builder, attempt: Atom) -> None:
-    """Wait for some time, longer after more attempts."""
-    b.emit(Backoff(attempt))
 
 
 # -- Looking back by the lanes of a warp where slots are words: looking at a slot loads it ---------
@@ -185,8 +191,7 @@ def _look_at_words(b: Builder, window: WordWindow, last: Atom) -> Values:
     region = b.inner()
     words = window.words.load(region, slot_of_lane(region, last))
     at = region.emit(Lane(index(window.width - 1), reverse=True))[0]
-    for buffer, word in zip(window.room, words, strict=True):
-        region.emit(Store(buffer, at, word))
+    store_each(region, window.room, at, words)
     looked = tell(region, window.words.packing.state(region, words))
     found: Values = b.emit(Lanes(window.width, region.close([], looked)))
     b.emit(Sync("warp"))
@@ -294,15 +299,10 @@ def _from_left(
 
 def _load(b: Builder, xs: Pull, start: Atom, many: Atom, window: Window) -> None:
     """The elements from `start` on, one by each lane, into the memory of the block."""
-    region = b.inner()
-    lane = region.emit(Lane(index(0)))[0]
-
-    def one(c: Builder) -> None:
-        for buffer, value in zip(window.room, xs.at(c, c.add(start, lane)), strict=True):
-            c.emit(Store(buffer, lane, value))
-
-    when(region, region.apply("lt", lane, many), one)
-    b.emit(Lanes(window.width, region.close([], [])))
+    with in_lanes(b, window.width) as region:
+        lane = region.emit(Lane(index(0)))[0]
+        with region.when(region.apply("lt", lane, many)) as c:
+            store_each(c, window.room, lane, xs.at(c, c.add(start, lane)))
 
 
 def _look(b: Builder, slots: Slots, first: Atom, width: int) -> Values:

@@ -18,12 +18,12 @@ one.
 from __future__ import annotations
 
 from flatweave.algorithms.lanes import EMPTY
-from flatweave.algorithms.look_back import pause
 from flatweave.algorithms.words import AGGREGATE, PREFIX
 from flatweave.base.dtypes import i32, i64, u32, u64
 from flatweave.base.records import record
-from flatweave.kernel_ir.arrays import Values, repeat, when
+from flatweave.kernel_ir.arrays import Values
 from flatweave.kernel_ir.memory_ops import LoadWhole, StoreWhole
+from flatweave.kernel_ir.syntax import Backoff
 from flatweave.kernel_ir.warp_ops import Ballot
 from flatweave.terms.build import Builder, index
 from flatweave.terms.syntax import Atom, Const, Var, constant
@@ -79,12 +79,13 @@ class Chains:
                 back = c.apply("select", goes, c.sub(back, ONE), back)
             waits = c.apply("not", c.apply("or", ended, goes))
             waiting = c.apply("ne", c.emit(Ballot(waits))[0], EMPTY)
-            when(c, waiting, lambda d: pause(d, attempt))
+            with c.when(waiting) as d:
+                d.emit(Backoff(attempt))
             again = c.apply("select", waiting, c.add(attempt, index(1)), index(0))
             left = c.emit(Ballot(c.apply("not", ended)))[0]
             return back, total, ended, left, again
 
-        return repeat(b, (nearest, index(0), ends, going, index(0)), goes_on, step)[1]
+        return b.repeat((nearest, index(0), ends, going, index(0)), goes_on, step)[1]
 
     def _words(self, b: Builder, block: Atom, chain: Atom) -> list[Atom]:
         """The words of a block and of those before it; of block 0 if there are none."""

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 
 from flatweave.base.dtypes import DType, bool_, i64
 from flatweave.base.records import record
-from flatweave.kernel_ir.arrays import Pull, Values, allocate, dtypes_of, fold, read, when
-from flatweave.kernel_ir.syntax import Store, Sync, WarpIndex
+from flatweave.kernel_ir.arrays import Pull, Values, allocate, dtypes_of, fold, read, store_each
+from flatweave.kernel_ir.syntax import Sync, WarpIndex
 from flatweave.terms.build import Builder, index
 from flatweave.terms.syntax import Atom, Lambda, constant
 
@@ -122,8 +122,7 @@ def select(b: Builder, flag: Atom, yes: Values, no: Values) -> Values:
 def of_each_warp(b: Builder, warp: Atom, mine: Values, warps: int) -> Pull:
     """What each warp of the block has, as an array that all of them read."""
     memory = allocate(b, dtypes_of(b, mine), warps)
-    for buffer, value in zip(memory, mine, strict=True):
-        b.emit(Store(buffer, warp, value))
+    store_each(b, memory, warp, mine)
     b.emit(Sync())
     return read(memory, warps)
 
@@ -147,8 +146,7 @@ def by_first_warp(
     memory = allocate(b, types, 1)
 
     def leave(c: Builder) -> None:
-        for buffer, value in zip(memory, make(c), strict=True):
-            c.emit(Store(buffer, index(0), value))
+        store_each(c, memory, index(0), make(c))
 
     on_first_warp(b, leave)
     b.emit(Sync())
@@ -157,4 +155,5 @@ def by_first_warp(
 
 def on_first_warp(b: Builder, act: Callable[[Builder], None]) -> None:
     """What a block does once: its first warp does it."""
-    when(b, b.apply("eq", b.emit(WarpIndex())[0], index(0)), act)
+    with b.when(b.apply("eq", b.emit(WarpIndex())[0], index(0))) as c:
+        act(c)

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from flatweave.algorithms.operator import Combine
 from flatweave.base.dtypes import DType, as_dtype, bool_, i64, u64
 from flatweave.base.records import record
-from flatweave.kernel_ir.arrays import Values, choose
+from flatweave.kernel_ir.arrays import Values, store_each
 from flatweave.kernel_ir.memory_ops import LoadWhole, StoreWhole
-from flatweave.kernel_ir.syntax import Acquire, Load, Release, Store
+from flatweave.kernel_ir.syntax import Acquire, Load, Release
 from flatweave.terms.build import Builder, index
 from flatweave.terms.rules import scalar_type
 from flatweave.terms.syntax import Atom, Var, constant
@@ -117,7 +117,7 @@ class Words:
         words = self.load(b, slot)
         value = self.packing.unpack(b, words)
         whole = b.apply("eq", self.packing.state(b, words), PREFIX)
-        return choose(b, whole, lambda c: value, lambda c: combine(c, before, value))
+        return b.choose(whole, lambda c: value, lambda c: combine(c, before, value))
 
 
 def _bits(b: Builder, value: Atom) -> Atom:
@@ -159,8 +159,7 @@ class Slots:
     def publish(self, b: Builder, slot: Atom, values: Values, state: Atom) -> None:
         """Publish a slot for the later blocks."""
         buffers = self.prefixes if state is PREFIX else self.aggregates
-        for buffer, value in zip(buffers, values, strict=True):
-            b.emit(Store(buffer, slot, value))
+        store_each(b, buffers, slot, values)
         b.emit(Release(self.states, slot, state))
 
     def state(self, b: Builder, slot: Atom) -> Atom:

@@ -258,11 +258,12 @@ class _LoopSplit:
 
         def element(inside: Builder, params: Sequence[Var], known: Substitution) -> Sequence[Atom]:
             live, *state = params
-            then, other = inside.inner(), inside.inner()
-            new = then.inline(op.body, state, known)
-            holds = then.inline(op.condition, new, known)
-            done = other.close([], [NO, *state])
-            return inside.emit(If(live, then.close([], [*holds, *new]), done))
+
+            def goes_on(b: Builder) -> Sequence[Atom]:
+                new = b.inline(op.body, state, known)
+                return [*b.inline(op.condition, new, known), *new]
+
+            return inside.choose(live, goes_on, lambda _: [NO, *state])
 
         first = self._begun(begun)
         types = list(types_of(first))

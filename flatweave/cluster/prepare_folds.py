@@ -8,7 +8,7 @@ from flatweave.array_ir.syntax import Program
 from flatweave.base.dtypes import bool_, i64
 from flatweave.ops import Filter, Generate, Index, Map, Reduce, ReduceSegments, Scan
 from flatweave.terms.build import Builder, index
-from flatweave.terms.control import Apply, Cast, If
+from flatweave.terms.control import Apply, Cast
 from flatweave.terms.rules import array_type
 from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Let, Var, types_of
 from flatweave.terms.traverse import Substitution, free_vars, needed_for, walk_lets
@@ -270,6 +270,4 @@ def _chosen(
     """What is kept where the flag holds, else `fn args`: called only there, if it may fail."""
     if all(isinstance(let.op, Apply | Cast) for let in walk_lets(fn)):
         return _either(b, flag, kept, b.inline(fn, args))
-    then, other = b.inner(), b.inner()
-    called = other.close([], other.inline(fn, args))
-    return b.emit(If(flag, then.close([], list(kept)), called))
+    return b.choose(flag, lambda _: kept, lambda c: c.inline(fn, args))

@@ -22,7 +22,7 @@ from flatweave.gradients.values import (
 )
 from flatweave.ops import Concat, Filter, Index, Reshape, Scan, Scatter, Sort, SortRows, Weave
 from flatweave.terms.build import Builder, index, lambda_of
-from flatweave.terms.control import Apply, Cast, If
+from flatweave.terms.control import Apply, Cast
 from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Var, constant
 
 
@@ -207,9 +207,10 @@ def _kept_parts(b: Builder, mask: Atom, places: Atom, given: Atom) -> Atom:
     nothing = constant(0.0, dtype_of(given.type))
 
     def write(inner: Builder, at: list[Var]) -> list[Atom]:
-        then = inner.inner(optional=True)
-        taken = then.close((), [read(then, given, [read(then, places, at)])])
-        return list(inner.emit(If(read(inner, mask, at), taken, Lambda((), (), (nothing,)))))
+        return list(inner.choose(
+            read(inner, mask, at), lambda c: [read(c, given, [read(c, places, at)])],
+            lambda _: [nothing],
+        ))  # fmt: skip
 
     return generate(b, shape_of(mask), write)[0]
 

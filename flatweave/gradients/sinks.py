@@ -30,8 +30,8 @@ from flatweave.gradients.values import (
 )
 from flatweave.ops import Permute, Reshape, Span
 from flatweave.terms.build import Builder, index, lambda_of
-from flatweave.terms.control import Apply, If
-from flatweave.terms.syntax import Atom, Const, Lambda, Var, constant
+from flatweave.terms.control import Apply
+from flatweave.terms.syntax import Atom, Const, Var, constant
 
 NOWHERE: Mapping[Atom, int] = {}
 
@@ -134,9 +134,10 @@ def _transposed(b: Builder, sink: Sink) -> Atom:
         nothing = constant(0.0, dtype)
         if not batch:
             return [inner.apply("select", holds, sink.value, nothing)]
-        then = inner.inner(optional=True)
-        taken = then.close((), [_summed(then, sink, places, rest)])
-        return list(inner.emit(If(holds, taken, Lambda((), (), (nothing,)))))
+        found = inner.choose(
+            holds, lambda c: [_summed(c, sink, places, rest)], lambda _: [nothing]
+        )
+        return list(found)
 
     return generate(b, shape, write)[0]
 

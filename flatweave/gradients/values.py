@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from flatweave.base.dtypes import DType, f32, i64, u16
 from flatweave.ops import Generate, Index, Map, Reduce, Reshape, Scatter
 from flatweave.terms.build import Builder, index, lambda_of
-from flatweave.terms.control import If
 from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Let, Type, Var, constant
 from flatweave.terms.traverse import atoms_in, needed_for
 
@@ -111,9 +110,7 @@ def if_inside(
 ) -> Atom:
     """A value where an index is inside, another one where it is not."""
     inside = b.apply("and", b.apply("ge", place, index(0)), b.apply("lt", place, size))
-    then = b.inner(optional=True)
-    taken = then.close((), [write(then)])
-    return b.emit(If(inside, taken, Lambda((), (), (other,))))[0]
+    return b.choose(inside, lambda c: [write(c)], lambda _: [other])[0]
 
 
 def part(b: Builder, xs: Atom, start: Atom, shape: Sequence[Atom]) -> Atom:

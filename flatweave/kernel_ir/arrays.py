@@ -18,16 +18,17 @@ code of warps and threads.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import overload
 
 from flatweave.base.dtypes import DType, i64
 from flatweave.base.errors import ArgumentError, ShapeError
 from flatweave.base.records import record
 from flatweave.kernel_ir.hierarchy import BLOCK, MEMORY, THREAD, ForAll, Level
-from flatweave.kernel_ir.syntax import Load, Store, Sync
+from flatweave.kernel_ir.syntax import Lanes, Load, Store, Sync
 from flatweave.terms.build import Builder, index
-from flatweave.terms.control import NO_BODY, For, If, While
+from flatweave.terms.control import For
 from flatweave.terms.syntax import Atom, Const, Var
 
 Values = tuple[Atom, ...]
@@ -96,11 +97,12 @@ def for_all(b: Builder, level: Level, count: Atom | int, body: Act) -> None:
     b.emit(ForAll(level.word, extent_of(count), inside.close([i], [])))
 
 
-def loop(b: Builder, lo: Atom, hi: Atom, body: Act) -> None:
-    """`body(b, i)` for lo <= i < hi, in order."""
-    inside, i, _ = b.iteration("i")
-    body(inside, i)
-    b.emit(For(lo, hi, index(1), inside.close([i], []), ()))
+@contextmanager
+def in_lanes(b: Builder, width: int) -> Iterator[Builder]:
+    """A body that the lanes of a warp run."""
+    region = b.inner()
+    yield region
+    b.emit(Lanes(width, region.close([], [])))
 
 
 def fold(
@@ -108,42 +110,9 @@ def fold(
     hint: str = "i",
 ) -> Values:  # fmt: skip
     """A loop from lo to hi that carries values: `step(b, i, values)` gives the next."""
-    inside = b.inner()
-    i = inside.param(hint, i64)
-    state = tuple(inside.param("s", atom.type) for atom in init)
+    inside, i, state = b.iteration(hint, init)
     body = inside.close([i, *state], step(inside, i, state))
     return b.emit(For(lo, hi, index(1), body, init))
-
-
-def repeat(
-    b: Builder, init: Values, holds: Callable[[Builder, Values], Atom],
-    step: Callable[[Builder, Values], Values],
-) -> Values:  # fmt: skip
-    """Values that `step` changes while `holds` says so; threads may differ in how often."""
-
-    def body(c: Builder, *values: Atom) -> Values:
-        return step(c, values)
-
-    types = [atom.type for atom in init]
-    test = b.function(types, lambda inside, *values: (holds(inside, values),))
-    return b.emit(While(test, b.function(types, body), init))
-
-
-def choose(
-    b: Builder, condition: Atom, then: Callable[[Builder], Values],
-    other: Callable[[Builder], Values],
-) -> Values:  # fmt: skip
-    """The values of one of two bodies; the other one does not run."""
-    yes, no = b.inner(optional=True), b.inner(optional=True)
-    bodies = yes.close([], then(yes)), no.close([], other(no))
-    return b.emit(If(condition, *bodies))
-
-
-def when(b: Builder, condition: Atom, then: Callable[[Builder], None]) -> None:
-    """A body that runs where the condition holds."""
-    yes = b.inner(optional=True)
-    then(yes)
-    b.emit(If(condition, yes.close([], []), NO_BODY))
 
 
 def extent_of(count: Atom | int) -> Atom:
@@ -173,10 +142,15 @@ def store(
 
     def put(c: Builder, i: Atom, values: Values) -> None:
         place = c.add(base, i)
-        for buffer, value in zip(buffers, values, strict=True):
-            c.emit(Store(buffer, place, value))
+        store_each(c, buffers, place, values)
 
     _pushed(b, array).write(b, put)
+
+
+def store_each(b: Builder, buffers: Iterable[Var], at: Atom, values: Iterable[Atom]) -> None:
+    """The components of an element, each into its buffer."""
+    for buffer, value in zip(buffers, values, strict=True):
+        b.emit(Store(buffer, at, value))
 
 
 def allocate(b: Builder, types: Sequence[DType], count: int) -> tuple[Var, ...]:
@@ -237,14 +211,11 @@ def push(array: Pull, level: Level, each: int = 1) -> Push:
     """A pull array as a program: a thread's puts one element after the other, any other level's
     gives each thread `each` neighbours."""
 
-    def one(b: Builder, i: Atom, put: Put) -> None:
-        put(b, i, array.at(b, i))
-
     def write(b: Builder, put: Put) -> None:
         if level is THREAD:
-            loop(b, index(0), array.extent, lambda inside, i: one(inside, i, put))
+            _put_each(b, array, index(0), array.extent, put)
         elif each == 1:
-            for_all(b, THREAD, array.extent, lambda inside, i: one(inside, i, put))
+            for_all(b, THREAD, array.extent, lambda inside, i: put(inside, i, array.at(inside, i)))
         else:
             count = b.apply("floordiv", b.add(array.extent, index(each - 1)), index(each))
             for_all(b, THREAD, count, lambda inside, u: some(inside, u, put))
@@ -252,9 +223,15 @@ def push(array: Pull, level: Level, each: int = 1) -> Push:
     def some(b: Builder, u: Atom, put: Put) -> None:
         lo = b.mul(u, index(each))
         hi = b.apply("minimum", b.add(lo, index(each)), array.extent)
-        loop(b, lo, hi, lambda inside, i: one(inside, i, put))
+        _put_each(b, array, lo, hi, put)
 
     return Push(array.extent, level, write)
+
+
+def _put_each(b: Builder, array: Pull, lo: Atom, hi: Atom, put: Put) -> None:
+    """The elements from lo to hi, in order."""
+    with b.loop(lo, hi) as (inside, i):
+        put(inside, i, array.at(inside, i))
 
 
 def _pushed(b: Builder, array: Pull | Push) -> Push:

@@ -19,7 +19,7 @@ from collections.abc import Callable, Collection, Iterator
 
 from flatweave.base.dtypes import DType
 from flatweave.base.records import record, replace
-from flatweave.kernel_ir.arrays import Act, Values, choose, fold, for_all, loop, when
+from flatweave.kernel_ir.arrays import Act, Values, fold, for_all
 from flatweave.kernel_ir.hierarchy import THREAD, ReduceAll, ScanAll
 from flatweave.kernel_ir.memory_ops import Atomic
 from flatweave.kernel_ir.op import dtype_in
@@ -78,7 +78,7 @@ class Chunks:
         def turn(c: Builder, j: Atom, state: Values) -> Values:
             i = c.add(first, j)
             there = c.apply("lt", c.add(start, j), index(self.row))
-            return choose(c, there, lambda d: step(d, j, i, state), lambda d: state)
+            return c.choose(there, lambda d: step(d, j, i, state), lambda d: state)
 
         return _turns(b, self.turns, init, turn)
 
@@ -97,7 +97,7 @@ class Chunks:
             if self.row % stride == 0:
                 return step(c, j, i, state)
             there = c.apply("lt", c.add(at, before), index(self.row))
-            return choose(c, there, lambda d: step(d, j, i, state), lambda d: state)
+            return c.choose(there, lambda d: step(d, j, i, state), lambda d: state)
 
         return _turns(b, -(-self.row // stride), init, turn)
 
@@ -129,15 +129,17 @@ def side_by_side(b: Builder, count: Atom, each: int, body: Act) -> None:
     def thread(c: Builder, t: Atom) -> None:
         if turns == 1:
             body(c, t)
-        else:
-            loop(c, index(0), index(turns), lambda d, j: turn(d, t, j))
+            return
+        with c.loop(index(0), index(turns)) as (d, j):
+            turn(d, t, j)
 
     def turn(c: Builder, t: Atom, j: Atom) -> None:
         i = c.add(t, c.mul(j, threads))
         if _fills(count, threads, turns):
             body(c, i)
-        else:
-            when(c, c.apply("lt", i, count), lambda d: body(d, i))
+            return
+        with c.when(c.apply("lt", i, count)) as d:
+            body(d, i)
 
     for_all(b, THREAD, threads, thread)
 

@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterator, Sequence
 from flatweave.base.dtypes import DType
 from flatweave.base.errors import CompilerBug, Unsupported
 from flatweave.base.records import record
+from flatweave.kernel_ir.arrays import in_lanes
 from flatweave.kernel_ir.hierarchy import LEVELS, WARP, ForAll, Local, WarpShared
 from flatweave.kernel_ir.memory_ops import Atomic, AtomicUpdate, LockedUpdate
 from flatweave.kernel_ir.syntax import (
@@ -37,7 +38,7 @@ from flatweave.kernel_ir.syntax import (
 )
 from flatweave.kernel_passes.steps import Registers, emit_guarded, expect_together, meets, parts
 from flatweave.terms.build import Builder, index
-from flatweave.terms.control import NO_BODY, For, If
+from flatweave.terms.control import NO_BODY, If
 from flatweave.terms.syntax import Atom, Const, Lambda, Let, Op, Var
 from flatweave.terms.traverse import Substitution, free_vars, lambdas_in, map_field, walk_lets
 
@@ -192,20 +193,19 @@ class Distributor(Writer):
         """Every thread takes its share; the last step of all runs with some of them idle."""
         width = self.shape.width
         stride = width if self.of_warp else width * self.shape.warps
-        region = b.inner()
-        first = index(0) if self.of_warp else region.mul(self.warp, index(width))
+        with in_lanes(b, width) as region:
+            first = index(0) if self.of_warp else region.mul(self.warp, index(width))
 
-        def turn(c: Builder, base: Atom) -> None:
-            i = c.emit(Lane(c.add(base, first)), fn.params[0].name)[0]
-            if _is_multiple(count, stride):
-                self.bound(c, fn, i)
-            else:
-                active = c.apply("lt", i, count)
-                then = self.bound(c.inner(), fn, i)
-                c.emit(If(active, then.close([], []), NO_BODY))
+            def turn(c: Builder, base: Atom) -> None:
+                i = c.emit(Lane(c.add(base, first)), fn.params[0].name)[0]
+                if _is_multiple(count, stride):
+                    self.bound(c, fn, i)
+                else:
+                    active = c.apply("lt", i, count)
+                    then = self.bound(c.inner(), fn, i)
+                    c.emit(If(active, then.close([], []), NO_BODY))
 
-        _turns(region, index(0), count, stride, turn)
-        b.emit(Lanes(width, region.close([], [])))
+            _turns(region, index(0), count, stride, turn)
 
     def _steps(self, b: Builder, op: ForAll, count: Atom) -> None:
         """Steps of all lanes, then narrower ones of what is left."""
@@ -228,17 +228,16 @@ class Distributor(Writer):
         self, b: Builder, fn: Lambda, lanes: int, lo: Atom, hi: Atom, own: list[tuple[Var, int]]
     ) -> None:
         """Threads from lo to below hi in steps of `lanes` lanes, which have private memory."""
-        region = b.inner()
-        lane = region.emit(Lane(index(0)))[0] if own and lanes > 1 else index(0)
-        for var, stride in own:
-            self.places[var] = _side_by_side(lane, stride)
 
         def turn(c: Builder, base: Atom) -> None:
             i: Atom = c.emit(Lane(base), fn.params[0].name)[0] if lanes > 1 else base
             self.bound(c, fn, i)
 
-        _turns(region, lo, hi, lanes, turn)
-        b.emit(Lanes(lanes, region.close([], [])))
+        with in_lanes(b, lanes) as region:
+            lane = region.emit(Lane(index(0)))[0] if own and lanes > 1 else index(0)
+            for var, stride in own:
+                self.places[var] = _side_by_side(lane, stride)
+            _turns(region, lo, hi, lanes, turn)
 
     # -- warps ------------------------------------------------------------------------------------
 
@@ -276,9 +275,8 @@ def _turns(
     if _is_one_turn(lo, hi, step):
         turn(b, lo)
         return
-    inside, base, _ = b.iteration("base")
-    turn(inside, base)
-    b.emit(For(lo, hi, index(step), inside.close([base], []), ()))
+    with b.loop(lo, hi, step, hint="base") as (inside, base):
+        turn(inside, base)
 
 
 def _whole_steps(b: Builder, count: Atom, lanes: int) -> Atom:

@@ -17,9 +17,18 @@ from collections.abc import Callable
 
 from flatweave.algorithms.operator import Operator, select
 from flatweave.base.records import record
-from flatweave.kernel_ir.arrays import Pull, Put, Values, allocate, choose, dtypes_of, for_all, when
+from flatweave.kernel_ir.arrays import (
+    Pull,
+    Put,
+    Values,
+    allocate,
+    dtypes_of,
+    for_all,
+    in_lanes,
+    store_each,
+)
 from flatweave.kernel_ir.hierarchy import BLOCK, WARP
-from flatweave.kernel_ir.syntax import Lane, Lanes, Load, Store, Sync
+from flatweave.kernel_ir.syntax import Lane, Lanes, Load, Sync
 from flatweave.kernel_ir.warp_ops import LastLane, ReduceLanes, ScanLanes, ShiftLanes
 from flatweave.kernel_passes.distribute import BlockShape
 from flatweave.terms.build import Builder, index
@@ -76,7 +85,8 @@ def reduce_by_shuffles(b: Builder, m: Meeting, put: Put) -> None:
         lane, values = _values(region, m, w)
         total: Values = region.emit(ReduceLanes(m.operator.function(region), values))
         if m.warps == 1:
-            when(region, _is_first(region, lane), lambda d: put(d, index(0), total))
+            with region.when(_is_first(region, lane)) as d:
+                put(d, index(0), total)
             total = ()
         _store(c, ends, w, c.emit(Lanes(m.width, region.close([], total))))
 
@@ -88,18 +98,19 @@ def reduce_by_shuffles(b: Builder, m: Meeting, put: Put) -> None:
 
 def _meet(b: Builder, m: Meeting, ends: tuple[Var, ...], put: Put) -> None:
     """One warp combines what all have."""
-    region = b.inner()
-    lane = region.emit(Lane(index(0)))[0]
-    total = _between(region, m, ends, lane, index(0), index(m.warps))
-    when(region, _is_first(region, lane), lambda d: put(d, index(0), total))
-    b.emit(Lanes(m.width, region.close([], [])))
+    with in_lanes(b, m.width) as region:
+        lane = region.emit(Lane(index(0)))[0]
+        total = _between(region, m, ends, lane, index(0), index(m.warps))
+        with region.when(_is_first(region, lane)) as d:
+            put(d, index(0), total)
 
 
 def _put_last(b: Builder, m: Meeting, t: Atom, value: Values, put: Put) -> None:
     """What the last thread of a row has is that of the row."""
     behind = b.add(t, index(1))
     ends = b.apply("eq", b.apply("mod", behind, index(m.row)), index(0))
-    when(b, ends, lambda c: put(c, c.apply("floordiv", t, index(m.row)), value))
+    with b.when(ends) as c:
+        put(c, c.apply("floordiv", t, index(m.row)), value)
 
 
 # -- prefixes -------------------------------------------------------------------------------------
@@ -144,26 +155,26 @@ def _go_on(
     b: Builder, m: Meeting, w: Atom, own: tuple[Var, ...], ends: tuple[Var, ...], body: Each
 ) -> None:
     """The lanes of a warp with what stands before each."""
-    region = b.inner()
-    first = region.mul(w, index(m.width))
     before: Values = ()
-    if m.across:
-        number = region.emit(Lane(index(0)))[0]
-        lo = region.apply("floordiv", _row_start(region, m, first), index(m.width))
-        before = _between(region, m, ends, number, lo, w)
-    t = region.emit(Lane(first))[0]
+    with in_lanes(b, m.width) as region:
+        first = region.mul(w, index(m.width))
+        if m.across:
+            number = region.emit(Lane(index(0)))[0]
+            lo = region.apply("floordiv", _row_start(region, m, first), index(m.width))
+            before = _between(region, m, ends, number, lo, w)
+        t = region.emit(Lane(first))[0]
 
-    def thread(c: Builder) -> None:
-        mine: Values = tuple(c.emit(Load(buffer, t))[0] for buffer in own)
-        if before:
-            mine = _joined(c, m, first, t, before, mine)
-        body(c, t, mine)
+        def thread(c: Builder) -> None:
+            mine: Values = tuple(c.emit(Load(buffer, t))[0] for buffer in own)
+            if before:
+                mine = _joined(c, m, first, t, before, mine)
+            body(c, t, mine)
 
-    if _all_run(m):
-        thread(region)
-    else:
-        when(region, region.apply("lt", t, index(m.count)), thread)
-    b.emit(Lanes(m.width, region.close([], [])))
+        if _all_run(m):
+            thread(region)
+        else:
+            with region.when(region.apply("lt", t, index(m.count))) as there:
+                thread(there)
 
 
 def _joined(b: Builder, m: Meeting, first: Atom, t: Atom, before: Values, mine: Values) -> Values:
@@ -182,8 +193,8 @@ def _between(
     there = b.apply("lt", lane, hi)
     if lo != index(0):
         there = b.apply("and", b.apply("le", lo, lane), there)
-    values = choose(
-        b, there, lambda c: tuple(c.emit(Load(end, lane))[0] for end in ends),
+    values = b.choose(
+        there, lambda c: tuple(c.emit(Load(end, lane))[0] for end in ends),
         lambda c: m.operator.neutral,
     )  # fmt: skip
     return b.emit(ReduceLanes(m.operator.function(b), values))
@@ -198,9 +209,7 @@ def _values(b: Builder, m: Meeting, w: Atom) -> tuple[Atom, Values]:
     if _all_run(m):
         return lane, m.of_thread.at(b, lane)
     there = b.apply("lt", lane, index(m.count))
-    return lane, choose(
-        b, there, lambda c: m.of_thread.at(c, lane), lambda c: m.operator.neutral
-    )
+    return lane, b.choose(there, lambda c: m.of_thread.at(c, lane), lambda c: m.operator.neutral)
 
 
 def _all_run(m: Meeting) -> bool:
@@ -230,5 +239,4 @@ def _memory(b: Builder, m: Meeting, size: int) -> tuple[Var, ...]:
 
 
 def _store(b: Builder, buffers: tuple[Var, ...], at: Atom, values: Values) -> None:
-    for buffer, value in zip(buffers, values, strict=False):
-        b.emit(Store(buffer, at, value))
+    store_each(b, buffers, at, values)

@@ -18,7 +18,7 @@ from collections.abc import Callable
 from flatweave.algorithms.block_scans import scan_units
 from flatweave.algorithms.operator import Operator
 from flatweave.base.records import record
-from flatweave.kernel_ir.arrays import Pull, Values, allocate, choose, dtypes_of, for_all, force
+from flatweave.kernel_ir.arrays import Pull, Values, allocate, dtypes_of, for_all, force
 from flatweave.kernel_ir.hierarchy import BLOCK, THREAD, ReduceAll, ScanAll
 from flatweave.kernel_ir.op import dtype_in
 from flatweave.kernel_ir.syntax import Load, Store, Sync
@@ -179,7 +179,7 @@ def _halved(work: Fold, sums: Pull, size: int) -> Pull:
         if size % 2 == 0:
             return both(b)
         there = b.apply("lt", other, index(size))
-        return choose(b, there, both, lambda c: sums.at(c, c.add(start, mine)))
+        return b.choose(there, both, lambda c: sums.at(c, c.add(start, mine)))
 
     return Pull(index(rows * half), at)
 
@@ -273,7 +273,7 @@ def _after_all(
     if work.chunks.of_row == 1:
         return work.before
     some = b.apply("lt", index(0), work.chunks.number(b, t))
-    return choose(b, some, both, lambda c: work.before)
+    return b.choose(some, both, lambda c: work.before)
 
 
 def _in_memory(
@@ -297,9 +297,7 @@ def _start(b: Builder, work: Fold, ends: Pull, t: Atom) -> Values:
     if work.chunks.of_row == 1:
         return nothing
     here = b.apply("lt", index(0), work.chunks.number(b, t))
-    return choose(
-        b, here, lambda c: ends.at(c, c.sub(t, index(1))), lambda c: nothing
-    )
+    return b.choose(here, lambda c: ends.at(c, c.sub(t, index(1))), lambda c: nothing)
 
 
 def _fits_registers(b: Builder, work: Fold, threads: int) -> bool:

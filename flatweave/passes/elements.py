@@ -325,11 +325,10 @@ def pull_of_concat(scope: Scope, op: Concat) -> Pull:
             if j.value < extent.value:
                 return first.at(b, indices)
             return at(b, (b.sub(j, extent), *indices[1:]), rest)
-        here, behind = b.inner(optional=True), b.inner(optional=True)
-        own = first.at(here, indices)
-        later = at(behind, (behind.sub(j, extent), *indices[1:]), rest)
-        chosen = If(b.apply("lt", j, extent), here.close([], [own]), behind.close([], [later]))
-        return b.emit(chosen)[0]
+        return b.choose(
+            b.apply("lt", j, extent), lambda c: [first.at(c, indices)],
+            lambda c: [at(c, (c.sub(j, extent), *indices[1:]), rest)],
+        )[0]  # fmt: skip
 
     shape = (scope.atom(op.extent), *parts[0].shape[1:])
     return Pull(shape, at, all(_count(part.shape) for part in parts) and _count(shape) > 0)

@@ -62,7 +62,7 @@ from flatweave.passes.cost import STORING, cost_of_result
 from flatweave.passes.monoid import with_initial
 from flatweave.passes.rewrite import numbered, rewrite
 from flatweave.terms.build import Builder, index, lambda_of
-from flatweave.terms.control import Apply, If
+from flatweave.terms.control import Apply
 from flatweave.terms.syntax import Atom, Lambda, Let, Op, Var
 from flatweave.terms.traverse import free_vars, needed_for
 
@@ -346,11 +346,11 @@ def _end(b: Builder, i: Atom, size: Atom) -> Atom:
 
 def _last(b: Builder, ends: Atom, count: Atom) -> Atom:
     """The last end; 0 if there are no ends."""
-    some = b.inner()
-    last = some.emit(Index(ends, (some.sub(count, index(1)),), checked=False))
-    there = b.apply("gt", count, index(0))
-    none = b.inner().close([], [index(0)])
-    return b.emit(If(there, some.close([], last), none))[0]
+
+    def last(c: Builder) -> Sequence[Atom]:
+        return c.emit(Index(ends, (c.sub(count, index(1)),), checked=False))
+
+    return b.choose(b.apply("gt", count, index(0)), last, lambda _: [index(0)])[0]
 
 
 def _offsets_behind(made: dict[Var, Op], extent: Atom, i: Var) -> Neighbours | None:

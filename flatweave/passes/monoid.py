@@ -17,7 +17,7 @@ from flatweave.base.records import record
 from flatweave.passes.operators import extreme_neutral
 from flatweave.scalar.ops import identity
 from flatweave.terms.build import Builder
-from flatweave.terms.control import Apply, Cast, If
+from flatweave.terms.control import Apply, Cast
 from flatweave.terms.operators import component_functions
 from flatweave.terms.syntax import Atom, Const, Lambda, Var, constant
 from flatweave.terms.traverse import walk_lets
@@ -173,9 +173,7 @@ def _either(
         return tuple(b.apply("select", condition, x, y) for x, y in pairs)
     if condition == TRUE:
         return b.inline(fn, args)
-    then, other = b.inner(), b.inner()
-    called = then.close([], then.inline(fn, args))
-    return b.emit(If(condition, called, other.close([], list(otherwise))))
+    return b.choose(condition, lambda c: c.inline(fn, args), lambda _: otherwise)
 
 
 # Note [One neutral element, many starts]

@@ -63,7 +63,7 @@ from flatweave.passes.array_pass import array_pass
 from flatweave.passes.rewrite import Rewriter
 from flatweave.terms.bounds import Sum
 from flatweave.terms.build import Builder, index
-from flatweave.terms.control import Apply, Cast, If
+from flatweave.terms.control import Apply, Cast
 from flatweave.terms.operators import component_functions
 from flatweave.terms.syntax import Atom, Lambda, Let, Op, Var, constant
 from flatweave.terms.traverse import needed_for
@@ -190,10 +190,9 @@ def _at_zero(b: Builder, op: Sweep, before: Atom) -> Atom | None:
     if not all(isinstance(let.op, PLAIN) for let in needed):
         return None
     assert isinstance(before.type, DType)
-    some, none = b.inner(optional=True), b.inner(optional=True)
-    first = some.close([], some.inline(Lambda((i,), needed, (before,)), [index(0)]))
-    there = b.apply("gt", count, index(0))
-    return b.emit(If(there, first, none.close([], [constant(0, before.type)])), "first")[0]
+    there, none = b.apply("gt", count, index(0)), constant(0, before.type)
+    fn = Lambda((i,), needed, (before,))
+    return b.choose(there, lambda c: c.inline(fn, [index(0)]), lambda _: [none], "first")[0]
 
 
 def _without_scans(op: Sweep, sums: dict[Var, Ends]) -> Sweep:

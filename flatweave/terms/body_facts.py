@@ -9,7 +9,7 @@ from typing import Protocol
 from flatweave.base.dtypes import bool_, i64, u64
 from flatweave.terms.control import Apply, Cast
 from flatweave.terms.inequalities import ONE, Known, Proof
-from flatweave.terms.syntax import ArrayType, Atom, Const, Op, Var
+from flatweave.terms.syntax import ArrayType, Atom, Const, Let, Op, Var
 
 # Index tests that are settled by what is known of an index's range.
 #
@@ -146,6 +146,16 @@ class BodyFacts:
             if made is None and self.outer is None:
                 self._lengths.update(var.type.shape)
                 self._proof = None
+
+    def assume_let(self, let: Let) -> None:
+        """A let of this body, and what its op says of the values that it makes."""
+        for var in let.vars:
+            self.bind(var, let.op)
+        if let.op.gives_lengths:
+            self._lengths.update(let.vars)
+        for var, extent in zip(let.vars, let.op.below(), strict=False):
+            if extent is not None:
+                self.assume_below(var, extent)
 
     def assume_index(self, var: Var, extent: Atom) -> None:
         """A parameter is an index of this body's space, along an axis of this extent."""

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Protocol
 
 from flatweave.base.dtypes import DType, bool_, i64
 from flatweave.base.source import Location
 from flatweave.scalar import ops as scalar
 from flatweave.terms.body_facts import BodyFacts, fold_range
-from flatweave.terms.control import Apply, Cast
+from flatweave.terms.control import NO_BODY, Apply, Cast, For, If, While
 from flatweave.terms.folding import fold_apply, fold_cast, fold_position
 from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Let, Op, Type, Var, constant
 from flatweave.terms.traverse import Substitution, free_vars
@@ -37,7 +38,57 @@ class Names:
         return fork
 
 
-class Builder(BodyFacts):
+class Arithmetic(Protocol):
+    """Index arithmetic, spelled for readers."""
+
+    def apply(self, fn: str, *args: Atom) -> Atom: ...
+
+    def add(self, a: Atom, b: Atom) -> Atom:
+        return self.apply("add", a, b)
+
+    def sub(self, a: Atom, b: Atom) -> Atom:
+        return self.apply("sub", a, b)
+
+    def mul(self, a: Atom, b: Atom) -> Atom:
+        return self.apply("mul", a, b)
+
+    def ravel(self, indices: Sequence[Atom], shape: Sequence[Atom]) -> Atom:
+        """The row-major position of an element; the index along an extent of 1 is 0."""
+        one = index(1)
+        flat: Atom = index(0) if shape[0] == one else indices[0]
+        for i, extent in zip(indices[1:], shape[1:], strict=True):
+            if extent != one:
+                flat = self.add(self.mul(flat, extent), i)
+        return flat
+
+    def unravel(self, flat: Atom, shape: Sequence[Atom]) -> tuple[Atom, ...]:
+        """The indices of the element at a row-major position."""
+        indices: list[Atom] = []
+        for extent in reversed(shape[1:]):
+            indices.insert(0, self.apply("mod", flat, extent))
+            flat = self.apply("floordiv", flat, extent)
+        return flat, *indices
+
+    def product(self, extents: Sequence[Atom]) -> Atom:
+        total: Atom = index(1)
+        for extent in extents:
+            total = self.mul(total, extent)
+        return total
+
+    def ceil_div(self, a: Atom, by: Atom) -> Atom:
+        """a / by, rounded up: how many parts of `by` hold `a` elements."""
+        return self.apply("floordiv", self.add(a, self.sub(by, index(1))), by)
+
+    def round_down(self, a: Atom, by: Atom) -> Atom:
+        """The greatest multiple of `by` that is at most a."""
+        return self.mul(self.apply("floordiv", a, by), by)
+
+
+Body = Callable[["Builder"], Sequence[Atom]]
+"""What writes a body, and gives its results."""
+
+
+class Builder(BodyFacts, Arithmetic):
     """A body under construction; `outer` is the builder of the enclosing body."""
 
     def __init__(
@@ -127,13 +178,7 @@ class Builder(BodyFacts):
     def append(self, let: Let) -> None:
         """Append a let whose variables are fresh, or stood in a body inside of this one."""
         self.lets.append(let)
-        for var in let.vars:
-            self.bind(var, let.op)
-        if let.op.gives_lengths:
-            self._lengths.update(let.vars)
-        for var, extent in zip(let.vars, let.op.below(), strict=False):
-            if extent is not None:
-                self.assume_below(var, extent)
+        self.assume_let(let)
 
     def apply(self, fn: str, *args: Atom) -> Atom:
         """A scalar function of atoms, folded where it can be, computed once per body."""
@@ -144,14 +189,6 @@ class Builder(BodyFacts):
             return known
         folded = _folded(self, fn, args)
         return self._share(("apply", fn, *args), folded, Apply(fn, args), args)
-
-    def ceil_div(self, a: Atom, by: Atom) -> Atom:
-        """a / by, rounded up: how many parts of `by` hold `a` elements."""
-        return self.apply("floordiv", self.add(a, self.sub(by, index(1))), by)
-
-    def round_down(self, a: Atom, by: Atom) -> Atom:
-        """The greatest multiple of `by` that is at most a."""
-        return self.mul(self.apply("floordiv", a, by), by)
 
     def cast(self, arg: Atom, dtype: DType) -> Atom:
         if arg.type is dtype:
@@ -252,38 +289,54 @@ class Builder(BodyFacts):
         """`fn` with every binder renamed, so that it can occur in the program again."""
         return Substitution(fresh=lambda var, type_: self.var(var.name, type_)).function(fn)
 
-    # index arithmetic, spelled for readers
-    def add(self, a: Atom, b: Atom) -> Atom:
-        return self.apply("add", a, b)
+    # -- control flow: bodies that a `with` or a function writes
 
-    def sub(self, a: Atom, b: Atom) -> Atom:
-        return self.apply("sub", a, b)
+    @contextmanager
+    def when(self, condition: Atom | None) -> Iterator[Builder]:
+        """A body that runs where the condition holds; this body if there is no condition."""
+        then = self if condition is None else self.inner(optional=True)
+        yield then
+        if condition is not None and then.lets:
+            self.emit(If(condition, then.close([], []), NO_BODY))
 
-    def mul(self, a: Atom, b: Atom) -> Atom:
-        return self.apply("mul", a, b)
+    @contextmanager
+    def branches(self, condition: Atom) -> Iterator[tuple[Builder, Builder]]:
+        """Two bodies, the second of which runs where the condition does not hold."""
+        then, other = self.inner(optional=True), self.inner(optional=True)
+        yield then, other
+        self.emit(If(condition, then.close([], []), other.close([], [])))
 
-    def ravel(self, indices: Sequence[Atom], shape: Sequence[Atom]) -> Atom:
-        """The row-major position of an element; the index along an extent of 1 is 0."""
-        one = index(1)
-        flat: Atom = index(0) if shape[0] == one else indices[0]
-        for i, extent in zip(indices[1:], shape[1:], strict=True):
-            if extent != one:
-                flat = self.add(self.mul(flat, extent), i)
-        return flat
+    def choose(self, condition: Atom, then: Body, other: Body, hint: str = "t") -> tuple[Var, ...]:
+        """The values of one of two bodies; the other one does not run."""
+        yes, no = self.inner(optional=True), self.inner(optional=True)
+        bodies = yes.close([], then(yes)), no.close([], other(no))
+        return self.emit(If(condition, *bodies), hint)
 
-    def unravel(self, flat: Atom, shape: Sequence[Atom]) -> tuple[Atom, ...]:
-        """The indices of the element at a row-major position."""
-        indices: list[Atom] = []
-        for extent in reversed(shape[1:]):
-            indices.insert(0, self.apply("mod", flat, extent))
-            flat = self.apply("floordiv", flat, extent)
-        return flat, *indices
+    @contextmanager
+    def loop(
+        self, lo: Atom, hi: Atom, step: int | Atom = 1, hint: str = "i"
+    ) -> Iterator[tuple[Builder, Var]]:
+        """A body for each index from `lo` on below `hi`, in order."""
+        inside, i, _ = self.iteration(hint)
+        yield inside, i
+        by = index(step) if isinstance(step, int) else step
+        self.emit(For(lo, hi, by, inside.close([i], []), ()))
 
-    def product(self, extents: Sequence[Atom]) -> Atom:
-        total: Atom = index(1)
-        for extent in extents:
-            total = self.mul(total, extent)
-        return total
+    def repeat(
+        self, init: Sequence[Atom], holds: Callable[[Builder, tuple[Atom, ...]], Atom],
+        step: Callable[[Builder, tuple[Atom, ...]], Sequence[Atom]], hints: str = "", *,
+        through_memory: bool = False,
+    ) -> tuple[Var, ...]:  # fmt: skip
+        """Values that `step` changes while `holds` says so, named by the words of `hints`."""
+        names = hints.split() or ["p"] * len(init)
+        test, turn = self.inner(), self.inner()
+        known, state = (
+            tuple(b.param(name, atom.type) for name, atom in zip(names, init, strict=True))
+            for b in (test, turn)
+        )
+        condition = test.close(known, [holds(test, known)])
+        body = turn.close(state, step(turn, state))
+        return self.emit(While(condition, body, tuple(init), through_memory))
 
 
 TRUE, FALSE = Const(True, bool_), Const(False, bool_)

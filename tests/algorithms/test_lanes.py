@@ -4,8 +4,8 @@ import pytest
 
 from flatweave.algorithms.lanes import segmented_scan_step
 from flatweave.base.dtypes import bool_
-from flatweave.kernel_ir.arrays import choose, fold, when
-from flatweave.kernel_ir.syntax import Lane, Lanes, Store
+from flatweave.kernel_ir.arrays import fold, store_each
+from flatweave.kernel_ir.syntax import Lane, Lanes
 from flatweave.kernel_passes.distribute import BlockShape
 from flatweave.terms.build import index
 from flatweave.terms.syntax import constant
@@ -25,20 +25,16 @@ def _write(width, exclusive, branches):
             base = c.mul(k, index(width))
             i = c.emit(Lane(base))[0] if width > 1 else base
             active = c.apply("lt", i, xs.extent)
-            flag, *pair = choose(
-                c, active,
+            flag, *pair = c.choose(
+                active,
                 lambda d: (*flags.at(d, i), *xs.at(d, i)),
                 lambda d: (constant(False, bool_), *AFFINE.neutral),
             )  # fmt: skip
             found, after = segmented_scan_step(
                 c, AFFINE, carry, flag, tuple(pair), width, exclusive=exclusive, branches=branches
             )
-
-            def put(d):
-                for y, value in zip(ys, found, strict=True):
-                    d.emit(Store(y, i, value))
-
-            when(c, active, put)
+            with c.when(active) as d:
+                store_each(d, ys, i, found)
             return after
 
         steps = region.apply("floordiv", region.add(xs.extent, index(width - 1)), index(width))

@@ -7,7 +7,6 @@ from flatweave.base.dtypes import f64, i64
 from flatweave.kernel_ir.arrays import (
     Pull,
     Push,
-    choose,
     concat_units,
     fold,
     for_all,
@@ -17,7 +16,6 @@ from flatweave.kernel_ir.arrays import (
     map,
     part,
     push,
-    repeat,
     reverse,
     store,
     zip_with,
@@ -84,7 +82,7 @@ def fan(xs, k):
         high = b.apply("and", b.apply("shr", i, index(k)), index(1))
         below = b.sub(b.mul(b.apply("shr", i, index(k)), index(1 << k)), index(1))
         both = lambda c: add(c, (*xs.at(c, below), *xs.at(c, i)))
-        return choose(b, b.apply("eq", high, index(1)), both, lambda c: xs.at(c, i))
+        return b.choose(b.apply("eq", high, index(1)), both, lambda c: xs.at(c, i))
 
     return Pull(xs.extent, at)
 
@@ -142,7 +140,7 @@ def collatz(b, n, xs, ys):
             down = d.apply("floordiv", state[0], index(2))
             return d.apply("select", odd, up, down), d.add(state[1], index(1))
 
-        return (repeat(c, start, lambda d, s: d.apply("ne", s[0], index(1)), step)[1],)
+        return (c.repeat(start, lambda d, s: d.apply("ne", s[0], index(1)), step)[1],)
 
     store(b, map(turns, xs[0]), ys)
 

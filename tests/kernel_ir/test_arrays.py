@@ -16,7 +16,6 @@ from flatweave.kernel_ir.arrays import (
     force,
     gather,
     level_of,
-    loop,
     map,
     part,
     permute,
@@ -24,7 +23,6 @@ from flatweave.kernel_ir.arrays import (
     read,
     reverse,
     store,
-    when,
     zip_with,
     zipped,
 )
@@ -173,11 +171,11 @@ def test_loops_and_conditions():
             (total,) = fold(c, index(0), i, (index(0),), lambda d, j, s: (
                 d.add(s[0], xs[0].at(d, j)[0]),
             ))  # fmt: skip
-            when(c, c.apply("lt", total, index(0)), lambda d: store(
-                d, Pull(index(1), lambda e, j: (total,)), ys, i))
-            when(c, c.apply("ge", total, index(0)), lambda d: loop(
-                d, i, d.add(i, index(1)), lambda e, j: store(
-                    e, Pull(index(1), lambda f, k: (f.mul(j, index(1000)),)), ys, j)))
+            with c.when(c.apply("lt", total, index(0))) as d:
+                store(d, Pull(index(1), lambda e, j: (total,)), ys, i)
+            natural = c.apply("ge", total, index(0))
+            with c.when(natural) as d, d.loop(i, d.add(i, index(1))) as (e, j):
+                store(e, Pull(index(1), lambda f, k: (f.mul(j, index(1000)),)), ys, j)
 
         for_all(b, THREAD, n, one)
 

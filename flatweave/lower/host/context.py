@@ -35,7 +35,6 @@ from flatweave.lower.schedule.forced import read_forced
 from flatweave.lower.schedule.plan import SweepPlan
 from flatweave.ops import Sweep
 from flatweave.terms.build import FALSE, TRUE, Builder, Names, index
-from flatweave.terms.control import If
 from flatweave.terms.syntax import ArrayType, Atom, BufferType, Const, Lambda, Let, Op, Type, Var
 from flatweave.terms.traverse import free_vars
 
@@ -159,12 +158,13 @@ class Lowering:
         """The buffer of an array that this body owns, or a copy where it has another owner, too."""
         count = self.host.product(held.shape)
         unique = self.host.emit(IsUnique(held.buffer))[0]
-        keep = self.host.inner()
-        copy = self.host.inner()
-        fresh = self._copy(copy, dest, held, count)
-        copy.emit(Free(held.buffer))
-        choice = If(unique, keep.close([], [held.buffer]), copy.close([], [fresh]))
-        return self.host.emit(choice, "buffer")[0]
+
+        def copied(b: Builder) -> tuple[Atom, ...]:
+            fresh = self._copy(b, dest, held, count)
+            b.emit(Free(held.buffer))
+            return (fresh,)
+
+        return self.host.choose(unique, lambda _: (held.buffer,), copied, "buffer")[0]
 
     def own_all(self, arrays: Sequence[Atom], let: Let) -> tuple[Var, ...]:
         """A buffer for each array that the op of `let` writes; one given twice is copied."""

@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from flatweave.array_ir.fault import SAME
-from flatweave.base.dtypes import bool_
+from flatweave.base.dtypes import DType, bool_
 from flatweave.base.records import record
 from flatweave.kernel_ir.host import Adopt, Alloc, IsUnique, Retain
 from flatweave.lower.host.context import Lowering
@@ -25,7 +25,7 @@ from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.plan import SweepPlan
 from flatweave.nest.schedule import Axis, Tail, Version
 from flatweave.ops import Check, Index, Sweep
-from flatweave.terms.control import If
+from flatweave.terms.build import Builder
 from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Var
 from flatweave.terms.traverse import free_vars, lambdas_in, walk_lets
 
@@ -97,14 +97,25 @@ def room_in(
     lowering.take(buffer)
     lowering.state.discard(buffer)
     assert isinstance(var.type, ArrayType) and isinstance(source.type, ArrayType)
-    again, fresh = host.inner(), host.inner()
-    again.emit(Retain(buffer))
-    made = fresh.emit(Alloc(var.type.dtype, count, lowering.site()))[0]
     fits: Atom = host.emit(IsUnique(buffer))[0]
     if source.type.shape != var.type.shape:
         fits = host.apply("and", fits, host.apply("eq", count, host.product(kept.shape)))
-    choice = If(fits, again.close([], [buffer]), fresh.close([], [made]))
-    return host.emit(choice, "buffer")[0]
+    return again_or_fresh(lowering, buffer, fits, var.type.dtype, count)
+
+
+def again_or_fresh(
+    lowering: Lowering, buffer: Var, fits: Atom, dtype: DType, count: Atom
+) -> Var:
+    """A buffer once more, where it fits, or a fresh one."""
+
+    def again(b: Builder) -> tuple[Atom, ...]:
+        b.emit(Retain(buffer))
+        return (buffer,)
+
+    def fresh(b: Builder) -> tuple[Atom, ...]:
+        return b.emit(Alloc(dtype, count, lowering.site()))
+
+    return lowering.host.choose(fits, again, fresh, "buffer")[0]
 
 
 def _read_at_its_place(

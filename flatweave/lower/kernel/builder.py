@@ -21,7 +21,7 @@ from flatweave.lower.machine.machine import Machine
 from flatweave.lower.traverse.steps import Position, State
 from flatweave.lower.traverse.traversal import flat
 from flatweave.terms.build import Builder, Names, index
-from flatweave.terms.control import NO_BODY, Apply, If
+from flatweave.terms.control import Apply
 from flatweave.terms.syntax import Atom, BufferType, Const, Lambda, Type, Var
 
 # -- What the variables of a program are on the host: scalars, and arrays in buffers ---------------
@@ -248,10 +248,8 @@ def write_steps(machine: Machine, kernel: KernelBuilder, count: Atom, at: At) ->
 def _where_active(at: At) -> Callable[[Builder, Position], None]:
     """The action at the positions that a step has."""
     def act(b: Builder, position: Position) -> None:
-        inside = b if position.active is None else b.inner()
-        at(inside, position.flat)
-        if position.active is not None:
-            b.emit(If(position.active, inside.close([], []), NO_BODY))
+        with b.when(position.active) as inside:
+            at(inside, position.flat)
 
     return act
 

@@ -17,7 +17,7 @@ from flatweave.lower.traverse import row_lookup
 from flatweave.lower.traverse.steps import Position, Tile
 from flatweave.ops import Check, Fold, Index, Locate
 from flatweave.terms.build import Builder, index
-from flatweave.terms.control import NO_BODY, Apply, Cast, For, If, While
+from flatweave.terms.control import Apply, Cast, For, If, While
 from flatweave.terms.syntax import Atom, Const, Lambda, Let, Var
 
 # -- Neighbouring positions divided by a constant: few quotients, and near each other --------------
@@ -269,9 +269,8 @@ class Elements:
             return i
         if b.is_first(outside):  # else it is reported already
             site = self.kernel.sites.add(Site("index", let.where, axis=axis))
-            report = b.inner()
-            report.emit(Report(INDEX_ERROR, site, self._number(op), i, extent))
-            b.emit(If(outside, report.close([], []), NO_BODY))
+            with b.when(outside) as report:
+                report.emit(Report(INDEX_ERROR, site, self._number(op), i, extent))
         return b.apply("select", outside, index(0), i)
 
     def _number(self, op: Check | Index) -> Atom:
@@ -284,9 +283,8 @@ class Elements:
         values = [b.cast(self.atom(value), i64) for value in op.values_[:2]]
         values += [index(0)] * (2 - len(values))
         site = self.kernel.sites.add(Site(op.kind, let.where, op.message, len(op.values_)))
-        report = b.inner()
-        report.emit(Report(CHECK_ERROR, site, self._number(op), *values))
-        b.emit(If(failed, report.close([], []), NO_BODY))
+        with b.when(failed) as report:
+            report.emit(Report(CHECK_ERROR, site, self._number(op), *values))
         self.failed = b.apply("or", self.failed, failed)
         return ()
 

@@ -180,9 +180,10 @@ def fold_in_lanes(
     whole = b.add(start, b.round_down(left, index(width)))
     region = b.inner()
     state = _turns(calls, region, op, alone, [*steps, (start, whole)], width)
-    rest, none = region.inner(), region.inner()
-    after = rest.close([], _rest(calls, rest, op, alone, state, whole, extent))
-    state = region.emit(If(region.apply("lt", whole, extent), after, none.close([], state)))
+    known, some = state, region.apply("lt", whole, extent)
+    state = region.choose(
+        some, lambda c: _rest(calls, c, op, alone, known, whole, extent), lambda _: known
+    )
     if alone:
         state = region.emit(ReduceLanes(calls.function(region, op.fn), state))
     return b.emit(Lanes(width, region.close([], state)))
@@ -228,11 +229,12 @@ def _by_stretches(
 
     is_long = b.apply("and", b.apply("ge", extent, index(LONG * stretches.length)),
                       b.apply("le", extent, index(MOST)))  # fmt: skip
-    some, none = b.inner(), b.inner()
-    whole = stretches.whole(some, index(0), extent)
-    found = stretches.find(some, index(0), whole, call, values)
-    nothing = none.close([], [index(0)] * 3)
-    return b.emit(If(is_long, some.close([], [*found, whole]), nothing))
+
+    def bounds(c: Builder) -> tuple[Atom, ...]:
+        whole = stretches.whole(c, index(0), extent)
+        return *stretches.find(c, index(0), whole, call, values), whole
+
+    return b.choose(is_long, bounds, lambda _: [index(0)] * 3)
 
 
 def _rest(
@@ -241,10 +243,10 @@ def _rest(
 ) -> Sequence[Atom]:
     """The state with one step from `whole` on, some of whose lanes are idle."""
     lane = b.emit(Lane(whole))[0]
-    there, idle = b.inner(), b.inner()
-    some = there.close([], calls.call_separately(there, op.body, [lane]))
-    none = idle.close([], calls.atoms(op.neutral))
-    values = b.emit(If(b.apply("lt", lane, extent), some, none))
+    values = b.choose(
+        b.apply("lt", lane, extent), lambda c: calls.call_separately(c, op.body, [lane]),
+        lambda _: calls.atoms(op.neutral),
+    )  # fmt: skip
     return _join(calls, b, op, alone, state, values)
 
 

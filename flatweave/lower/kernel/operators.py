@@ -12,7 +12,6 @@ from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.kernel.elements import Elements
 from flatweave.passes.operators import makes_nan, reads_nan
 from flatweave.terms.build import Builder, index
-from flatweave.terms.control import If
 from flatweave.terms.operators import component_functions
 from flatweave.terms.syntax import Atom, Const, Lambda, Type
 
@@ -68,9 +67,7 @@ def called_for_nan(
 
     def unless_nan(c: Builder, left: Values, right: Values) -> Values:
         found = combine(c, left, right)
-        some, none = c.inner(), c.inner()
-        once_more = some.close([], call(some, left, right))
-        return c.emit(If(any_nan(c, found), once_more, none.close([], found)))
+        return c.choose(any_nan(c, found), lambda d: call(d, left, right), lambda _: found)
 
     return unless_nan
 

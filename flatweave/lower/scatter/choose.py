@@ -50,8 +50,9 @@ from flatweave.base.errors import ArgumentError, CompilerBug
 from flatweave.base.pretty import listed
 from flatweave.base.schedule import PERMUTES, Schedule
 from flatweave.base.source import Location
+from flatweave.kernel_ir.arrays import store_each
 from flatweave.kernel_ir.host import Alloc, Free, Role
-from flatweave.kernel_ir.syntax import Load, Store
+from flatweave.kernel_ir.syntax import Load
 from flatweave.lower.host.context import Lowering
 from flatweave.lower.kernel.builder import HostArray
 from flatweave.lower.machine.machine import Machine
@@ -67,7 +68,6 @@ from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.plan import ScatterChoice, ScatterVariant, SweepPlan, When
 from flatweave.lower.update.atomic import UPDATES
 from flatweave.terms.build import FALSE, TRUE, Builder, index
-from flatweave.terms.control import NO_BODY, If
 from flatweave.terms.operators import component_functions
 from flatweave.terms.syntax import Atom, Let, Var
 
@@ -88,10 +88,9 @@ def launch(host: Builder, division: Division) -> None:
         return division.launch(host)
     if many == TRUE:
         return _launch_wide(host, division, Role.PASS)
-    wide, narrow = host.inner(), host.inner()
-    _launch_wide(wide, division, Role.VARIANT)
-    division.launch(narrow)
-    host.emit(If(many, wide.close([], []), narrow.close([], [])))
+    with host.branches(many) as (wide, narrow):
+        _launch_wide(wide, division, Role.VARIANT)
+        division.launch(narrow)
 
 
 def _launch_wide(host: Builder, division: Division, role: Role) -> None:
@@ -200,17 +199,16 @@ def _write_one(s: Scattering) -> None:
     """Write that element where the program of the host is."""
     host, scalar = s.lowering.host, s.lowering.scope.scalar
     place, *values = map(scalar, s.op.body.results)
-    place, inside = host.cast(place, i64), host.inner()
+    place = host.cast(place, i64)
     fits = host.apply("lt", host.cast(place, u64), host.cast(s.extent, u64))
-    if s.sink is not None:
-        names = component_functions(s.sink.fn)
-        assert names is not None  # see `_is_one`
-        old = [inside.emit(Load(buffer, place))[0] for buffer in s.dest]
-        parts = zip(names, old, cast_like(inside, s.dest, values), strict=True)
-        values = [inside.apply(name, left, right) for name, left, right in parts]
-    for buffer, value in zip(s.dest, values, strict=True):
-        inside.emit(Store(buffer, place, value))
-    host.emit(If(fits, inside.close([], []), NO_BODY))
+    with host.when(fits) as inside:
+        if s.sink is not None:
+            names = component_functions(s.sink.fn)
+            assert names is not None  # see `_is_one`
+            old = [inside.emit(Load(buffer, place))[0] for buffer in s.dest]
+            parts = zip(names, old, cast_like(inside, s.dest, values), strict=True)
+            values = [inside.apply(name, left, right) for name, left, right in parts]
+        store_each(inside, s.dest, place, values)
 
 
 def _division(name: str) -> type[Division]:
@@ -229,7 +227,6 @@ def _first_of(host: Builder, divisions: Sequence[Division]) -> None:
         return launch(host, first)
     if holds == FALSE:
         return _first_of(host, others)
-    yes, no = host.inner(), host.inner()
-    launch(yes, first)
-    _first_of(no, others)
-    host.emit(If(holds, yes.close([], []), no.close([], [])))
+    with host.branches(holds) as (yes, no):
+        launch(yes, first)
+        _first_of(no, others)

@@ -115,9 +115,8 @@ def _write(s: Scattering, kernel: KernelBuilder, result: Var) -> None:
     each = max(dtype.bytes for dtype in s.dtypes)
     a_line = index(max(1, s.lowering.machine.line_bytes // each))
     seen = b.emit(Shared(u8, 1 << SEEN_BITS))[0]
-    clear, t, _ = b.iteration("t")
-    clear.emit(Store(seen, t, Const(0, u8)))
-    b.emit(For(index(0), index(1 << SEEN_BITS), index(1), clear.close([t], []), ()))
+    with b.loop(index(0), index(1 << SEEN_BITS), hint="t") as (clear, t):
+        clear.emit(Store(seen, t, Const(0, u8)))
 
     def step(c: Builder, position: Position, state: State) -> State:
         before, far, known = state

@@ -18,8 +18,9 @@ from collections.abc import Sequence
 from math import prod
 
 from flatweave.base.dtypes import i32, i64
+from flatweave.kernel_ir.arrays import store_each
 from flatweave.kernel_ir.host import Role
-from flatweave.kernel_ir.syntax import BlockIndex, Lane, Load, Shared, Store, Sync
+from flatweave.kernel_ir.syntax import BlockIndex, Lane, Load, Shared, Sync
 from flatweave.lower.machine.machine import Machine
 from flatweave.lower.scatter.costs import turns_pay
 from flatweave.lower.scatter.scattering import Scattering, Source, bytes_of
@@ -32,7 +33,6 @@ from flatweave.lower.traverse.steps import Position, State, warp_index
 from flatweave.ops import ScatterReduce
 from flatweave.passes.operators import is_commutative
 from flatweave.terms.build import TRUE, Builder, index
-from flatweave.terms.control import NO_BODY, For, If
 from flatweave.terms.rules import array_type
 from flatweave.terms.syntax import Atom, Const, Lambda, Var
 
@@ -136,16 +136,14 @@ class _Turns:
         first = b.mul(self.warp, lanes)
         lane = b.emit(Lane(index(0)))[0]
         place = b.apply("select", mine, b.cast(place, i32), Const(-1, i32))
-        for buffer, value in zip((self.places, *self.values), (place, *values), strict=True):
-            b.emit(Store(buffer, b.add(first, lane), value))
+        store_each(b, (self.places, *self.values), b.add(first, lane), (place, *values))
         b.emit(Sync("warp"))
         turns = b.ceil_div(lanes, self.copies)
         copy = b.mul(b.add(b.mul(self.warp, self.copies), lane), self.stride)
         lo = b.apply("minimum", b.mul(lane, turns), lanes)
         hi = b.apply("minimum", b.add(lo, turns), lanes)
-        turn, k, _ = b.iteration("k")
-        self._combine_one(turn, copy, turn.add(first, k))
-        b.emit(For(lo, hi, index(1), turn.close([k], []), ()))
+        with b.loop(lo, hi, hint="k") as (turn, k):
+            self._combine_one(turn, copy, turn.add(first, k))
         b.emit(Sync("warp"))
         return ()
 
@@ -153,16 +151,15 @@ class _Turns:
         """A staged element into a copy, if it goes anywhere."""
         place = b.emit(Load(self.places, staged))[0]
         there = b.apply("ge", place, Const(0, i32))
-        c, memory = b.inner(), self.held.memory
-        at = c.add(copy, c.cast(place, i64))
-        old = [c.emit(Load(buffer, at))[0] for buffer in memory]
-        varying = [c.emit(Load(buffer, staged))[0] for buffer in self.values]
+        memory = self.held.memory
         flag = (TRUE,) if self.division.flagged else ()
-        new = (*flag, *self.scattering.whole(self.kernel, varying))
-        made = self.division.call(self.kernel, c, (*old, *new))
-        for buffer, value in zip(memory, made, strict=True):
-            c.emit(Store(buffer, at, value))
-        b.emit(If(there, c.close([], []), NO_BODY))
+        with b.when(there) as c:
+            at = c.add(copy, c.cast(place, i64))
+            old = [c.emit(Load(buffer, at))[0] for buffer in memory]
+            varying = [c.emit(Load(buffer, staged))[0] for buffer in self.values]
+            new = (*flag, *self.scattering.whole(self.kernel, varying))
+            made = self.division.call(self.kernel, c, (*old, *new))
+            store_each(c, memory, at, made)
 
     def _leave(self, count: Atom) -> None:
         """Combines all copies of each index, in order, and stores the results for the next launch.
@@ -172,7 +169,6 @@ class _Turns:
         def act(b: Builder, j: Atom) -> None:
             memory = self.held.memory
             found = self.division.folded(self.kernel, b, memory, (j, self.stride), count)
-            for buffer, value in zip(self.partials, found, strict=True):
-                b.emit(Store(buffer, b.add(base, j), value))
+            store_each(b, self.partials, b.add(base, j), found)
 
         self.held.each(self.extent, act)

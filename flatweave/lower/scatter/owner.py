@@ -31,7 +31,7 @@ from flatweave.lower.traverse.steps import Position, State
 from flatweave.nest.schedule import Axis
 from flatweave.passes.cost import cost_of_body
 from flatweave.terms.build import Builder, index
-from flatweave.terms.control import NO_BODY, For, If
+from flatweave.terms.control import For
 from flatweave.terms.syntax import Atom, Var
 
 # -- How a block visits elements: each is computed, then handed on to be written -------------------
@@ -107,9 +107,8 @@ def _in_groups(b: Builder, source: Source, lo: Atom, hi: Atom, group: int, act: 
             _act_if(c, each, turn % UNROLLED, act)
 
     def loop(first: Atom, last: Atom, scale: int) -> None:
-        inside, k, _ = b.iteration("k")
-        visit(inside, inside.mul(k, index(scale)), scale)
-        b.emit(For(first, last, index(1), inside.close([k], []), ()))
+        with b.loop(first, last, hint="k") as (inside, k):
+            visit(inside, inside.mul(k, index(scale)), scale)
 
     begin, end = b.ceil_div(lo, index(size)), b.apply("floordiv", hi, index(size))
     whole = b.apply("minimum", b.mul(begin, index(size)), hi)
@@ -133,9 +132,8 @@ def _one_by_one(b: Builder, source: Source, lo: Atom, hi: Atom, act: Act) -> Non
 def _act_if(b: Builder, found: tuple[Atom, list[Atom], Atom, State], turn: int, act: Act) -> None:
     """One element, if it goes anywhere."""
     place, values, mine, _ = found
-    inside = b.inner()
-    act(inside, place, values, turn)
-    b.emit(If(mine, inside.close([], []), NO_BODY))
+    with b.when(mine) as inside:
+        act(inside, place, values, turn)
 
 
 ALONE = "one thread writes all elements where they are computed, in order"

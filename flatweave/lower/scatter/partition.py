@@ -21,6 +21,7 @@ from collections.abc import Sequence
 
 from flatweave.algorithms.operator import Combine
 from flatweave.base.dtypes import DType, bool_, i64, u16, u32
+from flatweave.kernel_ir.arrays import store_each
 from flatweave.kernel_ir.host import Alloc, Free, Role
 from flatweave.kernel_ir.syntax import BlockIndex, Lane, Lanes, Load, Shared, Store
 from flatweave.kernel_ir.warp_ops import ReduceLanes
@@ -42,7 +43,7 @@ from flatweave.lower.schedule.plan import When
 from flatweave.lower.sweep.writer import LINE, KernelWriter
 from flatweave.passes.cost import STORING
 from flatweave.terms.build import FALSE, TRUE, Builder, index, lambda_of
-from flatweave.terms.control import For, If
+from flatweave.terms.control import For
 from flatweave.terms.syntax import Atom, BufferType, Const, Var
 
 MOST_TILES, LEAST_TILES = 4096, 32
@@ -96,9 +97,7 @@ class Partition(Division):
         asks = host.apply("and", is_large(host, s), self.fits(host))
         far: Atom = index(WHOLE if s.facts.can_fail else UNKNOWN)
         if not s.facts.can_fail and asks != FALSE:
-            yes, no = host.inner(), host.inner()
-            sample = yes.close([], [sampled(yes, s)])
-            far = host.emit(If(asks, sample, no.close([], [index(UNKNOWN)])))[0]
+            (far,) = host.choose(asks, lambda c: [sampled(c, s)], lambda _: [index(UNKNOWN)])
         costs = Costs.of(host, s, far)
         s.one_is_faster = costs.one_is_faster(host)
         return host.apply("and", asks, costs.partition_pays(host))
@@ -186,10 +185,9 @@ class _Distribute:
 
     def _count(self, b: Builder, stage: Stage, counts: Var, count: Atom) -> None:
         """Elements of each tile, in several counters: so the next element seldom waits for one."""
-        clear, t, _ = b.iteration("t")
-        for k in range(UNROLLED):
-            clear.emit(Store(counts, clear.add(t, index(k * MOST_TILES)), ZERO))
-        b.emit(For(index(0), self.tiles, index(1), clear.close([t], []), ()))
+        with b.loop(index(0), self.tiles, hint="t") as (clear, t):
+            for k in range(UNROLLED):
+                clear.emit(Store(counts, clear.add(t, index(k * MOST_TILES)), ZERO))
 
         def add(c: Builder, k: Atom, turn: int) -> None:
             place = stage.place(c, k)
@@ -227,8 +225,7 @@ class _Distribute:
             c.emit(Store(counts, tile, c.add(next_, ONE)))
             at = c.cast(next_, i64)
             inside = c.cast(c.apply("and", place, mask), u16)
-            for buffer, value in zip(laid, (inside, *values), strict=True):
-                c.emit(Store(buffer, at, value))
+            store_each(c, laid, at, (inside, *values))
 
         one_by_one(b, index(0), count, put)
         self._leave(b, laid, count)
@@ -295,10 +292,9 @@ def _write_gather(partition: Partition, kernel: KernelBuilder, own: Sequence[Var
     if partition.notes_nan:
         at = of_block.add(of_block.add(row, tiles), index(1))
         nan = of_block.apply("ne", of_block.emit(Load(starts, at))[0], ZERO)
-        some, none = of_block.inner(), of_block.inner()
-        write_all(some, combine, turns=1)
-        write_all(none, None)
-        of_block.emit(If(nan, some.close([], []), none.close([], [])))
+        with of_block.branches(nan) as (some, none):
+            write_all(some, combine, turns=1)
+            write_all(none, None)
     else:
         write_all(of_block, combine)
     b.emit(For(index(0), blocks, index(1), of_block.close([block], []), ()))

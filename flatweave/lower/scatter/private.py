@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from flatweave.base.dtypes import DType, i64, u32
+from flatweave.kernel_ir.arrays import store_each
 from flatweave.kernel_ir.host import Alloc, Free, Role
 from flatweave.kernel_ir.op import dtype_in
 from flatweave.kernel_ir.syntax import BlockIndex, Load, Store
@@ -225,8 +226,7 @@ class _OwnCopy:
 
         def step(c: Builder, position: Position, state: State) -> State:
             at = c.add(self.base, position.flat)
-            for buffer, atom in zip(self.copies, first, strict=True):
-                c.emit(Store(buffer, at, atom))
+            store_each(c, self.copies, at, first)
             return state
 
         width = lowering.machine.lanes(list(self.private.dtypes))

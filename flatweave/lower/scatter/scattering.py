@@ -16,10 +16,10 @@ from typing import ClassVar
 from flatweave.algorithms.operator import Combine
 from flatweave.base.dtypes import DType, f32, f64, i64, u64
 from flatweave.base.records import record
-from flatweave.kernel_ir.arrays import Values
+from flatweave.kernel_ir.arrays import Values, store_each
 from flatweave.kernel_ir.host import Role, Threads
 from flatweave.kernel_ir.op import dtype_in
-from flatweave.kernel_ir.syntax import Load, Shared, Store, StoreCompact
+from flatweave.kernel_ir.syntax import Load, Shared, StoreCompact
 from flatweave.lower.host.context import Declared, Lowering, Own, Write
 from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.kernel.operators import called_for_nan
@@ -35,7 +35,6 @@ from flatweave.lower.traverse.steps import Position, State, count_lanes
 from flatweave.nest.schedule import ALWAYS, Cache, RFactor, Rows, Stream, Version
 from flatweave.ops import Prefix, Sweep
 from flatweave.terms.build import FALSE, TRUE, Builder, index
-from flatweave.terms.control import For
 from flatweave.terms.operators import component_functions
 from flatweave.terms.rules import scalar_type
 from flatweave.terms.syntax import Atom, Const, Let, Var, types_of
@@ -177,8 +176,7 @@ class Scattering:
             old = [b.emit(Load(buffer, at))[0] for buffer in dest]
             join = combine or partial(self.combine, kernel)
             values = join(b, tuple(old), cast_like(b, dest, values))
-        for buffer, value in zip(dest, values, strict=True):
-            b.emit(Store(buffer, at, value))
+        store_each(b, dest, at, values)
 
 
 @record
@@ -211,8 +209,7 @@ class Stage:
                 kept = (place, *values)
                 c.emit(StoreCompact(buffers, known[0], index(self.room), mine, kept))
             else:
-                for buffer, value in zip(buffers, (place, *values), strict=True):
-                    c.emit(Store(buffer, known[0], value))
+                store_each(c, buffers, known[0], (place, *values))
             return (c.add(known[0], count_lanes(c, mine, width)), *after)
 
         count, *after = source.writer.traverse(()).block(b, lo, hi, (index(0), *state), step)
@@ -269,10 +266,9 @@ def one_by_one(
     mid = b.add(lo, whole)
     parts = [(lo, mid, unrolled), (mid, hi, 1)] if unrolled > 1 else [(lo, hi, 1)]
     for first, last, turns in parts:
-        inside, i, _ = b.iteration("i")
-        for turn in range(turns):
-            act(inside, inside.add(i, index(turn)), turn)
-        b.emit(For(first, last, index(turns), inside.close([i], []), ()))
+        with b.loop(first, last, turns) as (inside, i):
+            for turn in range(turns):
+                act(inside, inside.add(i, index(turn)), turn)
 
 
 

@@ -14,9 +14,10 @@ from math import prod
 
 from flatweave.base.dtypes import DType, i64, u32
 from flatweave.base.records import replace
+from flatweave.kernel_ir.arrays import store_each
 from flatweave.kernel_ir.host import Alloc, Free, Role
 from flatweave.kernel_ir.memory_ops import Atomic
-from flatweave.kernel_ir.syntax import BlockIndex, Lane, Load, Shared, Store, Sync
+from flatweave.kernel_ir.syntax import BlockIndex, Lane, Load, Shared, Sync
 from flatweave.lower.host.context import Own
 from flatweave.lower.kernel.builder import KernelBuilder, step_blocks, write_steps
 from flatweave.lower.machine.machine import Machine
@@ -39,7 +40,7 @@ from flatweave.nest.schedule import Along
 from flatweave.ops import Prefix, ScatterReduce
 from flatweave.passes.operators import is_exact, known_neutral
 from flatweave.terms.build import TRUE, Builder, index, lambda_of
-from flatweave.terms.control import NO_BODY, For, If
+from flatweave.terms.control import For
 from flatweave.terms.operators import component_functions
 from flatweave.terms.rules import array_type, scalar_type
 from flatweave.terms.syntax import Atom, BufferType, Const, Lambda, Var, constant
@@ -142,8 +143,7 @@ class SharedCopies(Division):
             count = b.apply("minimum", b.sub(blocks, first), index(TOGETHER))
             start = b.add(q, b.mul(b.mul(group, index(TOGETHER - 1)), extent))
             found = self.folded(kernel, b, partials, (start, extent), count)
-            for buffer, value in zip(groups, found, strict=True):
-                b.emit(Store(buffer, q, value))
+            store_each(b, groups, q, found)
 
         machine = self.scattering.lowering.machine
         write_steps(machine, kernel, kernel.body.mul(number, extent), act)
@@ -156,11 +156,9 @@ class SharedCopies(Division):
         def act(b: Builder, j: Atom) -> None:
             found = self.folded(kernel, b, groups, (j, extent), count)
             there, values = (found[0], found[1:]) if self.flagged else (TRUE, found)
-            inside = b.inner()
-            old = [inside.emit(Load(buffer, j))[0] for buffer in dest]
-            for buffer, value in zip(dest, s.combine(kernel, inside, old, values), strict=True):
-                inside.emit(Store(buffer, j, value))
-            b.emit(If(there, inside.close([], []), NO_BODY))
+            with b.when(there) as inside:
+                old = [inside.emit(Load(buffer, j))[0] for buffer in dest]
+                store_each(inside, dest, j, s.combine(kernel, inside, old, values))
 
         write_steps(s.lowering.machine, kernel, extent, act)
 
@@ -198,8 +196,7 @@ class Copies:
         """So many elements are neutral."""
 
         def act(b: Builder, at: Atom) -> None:
-            for buffer, atom in zip(self.memory, neutral, strict=True):
-                b.emit(Store(buffer, at, atom))
+            store_each(b, self.memory, at, neutral)
 
         self.each(count, act)
 
@@ -207,10 +204,9 @@ class Copies:
         """Act at 0, 1, .. below `count`, divided among the threads of the block."""
 
         def step(b: Builder, position: Position, state: State) -> State:
-            inside = b.inner()
-            act(inside, position.flat)
             assert position.active is not None
-            b.emit(If(position.active, inside.close([], []), NO_BODY))
+            with b.when(position.active) as inside:
+                act(inside, position.flat)
             return state
 
         walk = flat(self.machine, count, self.lanes)
@@ -330,17 +326,18 @@ class _Updates:
         """Each lane computes an element and updates a copy."""
         place, varying, mine, _ = source.element(b, position, ())
         lane = b.emit(Lane(index(0)))[0]
-        c = b.inner()
-        copy = c.mul(c.apply("mod", lane, index(self.division.copies)), index(self.division.stride))
-        at = c.add(copy, c.sub(place, self.first))
         values: Sequence[Atom] = [constant(1, u32)]
         names: Sequence[str] = ["add"]
         if not self.division.counts:
             values = self.scattering.whole(self.kernel, varying)
             names = component_functions(self.division.fn) or ()
-        for name, buffer, value in zip(names, self.held.memory, values, strict=True):
-            c.emit(Atomic(name, buffer, at, value))
-        b.emit(If(mine, c.close([], []), NO_BODY))
+        with b.when(mine) as c:
+            copy = c.mul(
+                c.apply("mod", lane, index(self.division.copies)), index(self.division.stride)
+            )
+            at = c.add(copy, c.sub(place, self.first))
+            for name, buffer, value in zip(names, self.held.memory, values, strict=True):
+                c.emit(Atomic(name, buffer, at, value))
         return ()
 
     def _leave(self) -> None:
@@ -355,8 +352,7 @@ class _Updates:
             else:
                 found = division.folded(self.kernel, b, self.held.memory, at, count)
             place = b.add(b.add(base, self.first), j)
-            for buffer, value in zip(self.partials, found, strict=True):
-                b.emit(Store(buffer, place, value))
+            store_each(b, self.partials, place, found)
 
         self.held.each(self.b.sub(self.last, self.first), act)
 

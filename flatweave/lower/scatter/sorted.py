@@ -18,8 +18,9 @@ from collections.abc import Sequence
 
 from flatweave.array_ir.extents import find_last_uses
 from flatweave.base.dtypes import DType, bool_, i64, u32, u64
+from flatweave.kernel_ir.arrays import store_each
 from flatweave.kernel_ir.host import Free, Role
-from flatweave.kernel_ir.syntax import Load, Store
+from flatweave.kernel_ir.syntax import Load
 from flatweave.lower.host.context import Lowering, each_place, name_of
 from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.machine.machine import Machine
@@ -29,7 +30,7 @@ from flatweave.lower.schedule.plan import NOT_COMBINED, When, combining, neutral
 from flatweave.ops import CombineRows, Index, RadixSort, Reshape, Sweep
 from flatweave.ops import Store as Kept
 from flatweave.terms.build import FALSE, TRUE, Builder, index
-from flatweave.terms.control import NO_BODY, If
+from flatweave.terms.control import If
 from flatweave.terms.rules import array_type, scalar_type
 from flatweave.terms.syntax import Atom, Const, Lambda, Var, constant
 
@@ -171,11 +172,10 @@ class Sorted(Division):
         def join(b: Builder, kernel: KernelBuilder, j: Atom) -> None:
             found = [b.emit(Load(kernel.buffer(buffer), j))[0] for buffer in rows]
             there, values = (TRUE, found) if self.neutral else (found[0], found[1:])
-            inside, dest = b.inner(), s.dest_in(kernel)
-            old = [inside.emit(Load(buffer, j))[0] for buffer in dest]
-            for buffer, value in zip(dest, s.combine(kernel, inside, old, values), strict=True):
-                inside.emit(Store(buffer, j, value))
-            b.emit(If(there, inside.close([], []), NO_BODY))
+            dest = s.dest_in(kernel)
+            with b.when(there) as inside:
+                old = [inside.emit(Load(buffer, j))[0] for buffer in dest]
+                store_each(inside, dest, j, s.combine(kernel, inside, old, values))
 
         each_place(lowering, s.let, "_sorted", Role.PASS, s.extent, s.dtypes, join)
 

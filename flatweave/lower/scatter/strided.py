@@ -17,8 +17,9 @@ from collections.abc import Sequence
 
 from flatweave.base.dtypes import DType, i64, u64
 from flatweave.base.records import record
+from flatweave.kernel_ir.arrays import in_lanes, store_each
 from flatweave.kernel_ir.host import Role
-from flatweave.kernel_ir.syntax import BlockIndex, Lanes, Load, Store
+from flatweave.kernel_ir.syntax import BlockIndex, Load
 from flatweave.lower.host.context import Own
 from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.kernel.elements import Elements, rows_of
@@ -123,29 +124,26 @@ class _Tile:
 
     def write(self, b: Builder) -> None:
         """Emits the loop over all rows; what a row's elements share is computed once."""
-        outer, row, _ = b.iteration("r")
-        start, stop = self.rows.start(outer, row), self.rows.end(outer, row)
-        fixed = self._fixed(outer, row, start)
-        at = self._place(outer, fixed, start)
-        stride = outer.sub(self._place(outer, fixed, outer.add(start, index(1))), at)
-        size = outer.sub(stop, start)
-        first, behind = self._steps(outer, at, stride, size)
-        known, unknown = outer.inner(), outer.inner()
-        row_of_tile = _Row(start, at, stride, fixed)
-        self._run(known, row_of_tile, first, behind, tested=False)
-        self._run(unknown, row_of_tile, index(0), size, tested=True)
-        moderate = _moderate(outer, at, stride, size)
-        outer.emit(If(moderate, known.close([], []), unknown.close([], [])))
-        b.emit(For(index(0), self.rows.count, index(1), outer.close([row], []), ()))
+        with b.loop(index(0), self.rows.count, hint="r") as (outer, row):
+            start, stop = self.rows.start(outer, row), self.rows.end(outer, row)
+            fixed = self._fixed(outer, row, start)
+            at = self._place(outer, fixed, start)
+            stride = outer.sub(self._place(outer, fixed, outer.add(start, index(1))), at)
+            size = outer.sub(stop, start)
+            first, behind = self._steps(outer, at, stride, size)
+            row_of_tile = _Row(start, at, stride, fixed)
+            moderate = _moderate(outer, at, stride, size)
+            with outer.branches(moderate) as (known, unknown):
+                self._run(known, row_of_tile, first, behind, tested=False)
+                self._run(unknown, row_of_tile, index(0), size, tested=True)
 
     def _run(self, b: Builder, row: _Row, lo: Atom, hi: Atom, *, tested: bool) -> None:
         """The steps lo to hi of a row; `tested` where some may lie outside the tile."""
-        region = b.inner()
-        whole = region.round_down(region.sub(hi, lo), UNROLL)
-        mid = region.add(lo, whole)
-        self._steps_written(region, row, lo, mid, UNROLLED, tested=tested)
-        self._steps_written(region, row, mid, hi, 1, tested=tested)
-        b.emit(Lanes(1, region.close([], [])))
+        with in_lanes(b, 1) as region:
+            whole = region.round_down(region.sub(hi, lo), UNROLL)
+            mid = region.add(lo, whole)
+            self._steps_written(region, row, lo, mid, UNROLLED, tested=tested)
+            self._steps_written(region, row, mid, hi, 1, tested=tested)
 
     def _steps_written(
         self, b: Builder, row: _Row, lo: Atom, hi: Atom, turns: int, *, tested: bool
@@ -212,8 +210,7 @@ class _Tile:
             old = [inside.emit(Load(buffer, place))[0] for buffer in self.dest]
             new = cast_like(inside, self.dest, values)
             values = list(self.scattering.combine(self.writer.kernel, inside, old, new))
-        for buffer, value in zip(self.dest, values, strict=True):
-            inside.emit(Store(buffer, place, value))
+        store_each(inside, self.dest, place, values)
         if not tested:
             return
         above = b.cast(b.sub(place, self.lo), u64)

@@ -66,7 +66,6 @@ from flatweave.passes.dce import dce
 from flatweave.passes.nests import segments
 from flatweave.passes.rewrite import Rewriter
 from flatweave.terms.build import Builder, index
-from flatweave.terms.control import If
 from flatweave.terms.syntax import Atom, Const, Lambda, Let, Op, Var
 from flatweave.terms.traverse import Substitution, free_vars, map_field, needed_for, walk_lets
 
@@ -212,13 +211,14 @@ class SweepFolds:
         """A value that is known, or if it is NaN the fold of this element."""
         fold = let.op
         assert isinstance(fold, Fold)
-        then, other = b.inner(), b.inner()
-        turn, around = then.inner(), self._around(then, place)
-        k = turn.param("k", i64, fold.extent)
-        body = turn.close([k], self._element(turn, fold, k, around))
-        found = then.emit(Fold(fold.extent, body, fold.fn, fold.neutral))
-        is_nan = b.apply("ne", value, value)
-        return b.emit(If(is_nan, then.close([], found), other.close([], [value])))
+
+        def again(c: Builder) -> Sequence[Atom]:
+            turn, around = c.inner(), self._around(c, place)
+            k = turn.param("k", i64, fold.extent)
+            body = turn.close([k], self._element(turn, fold, k, around))
+            return c.emit(Fold(fold.extent, body, fold.fn, fold.neutral))
+
+        return b.choose(b.apply("ne", value, value), again, lambda _: [value])
 
     def _by_complex(self, b: Builder, whole: library_products.ComplexProduct) -> Sequence[Atom]:
         """The folds as one product of complex matrices; and then what the sweep does with it."""

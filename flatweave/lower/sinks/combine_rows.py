@@ -16,10 +16,12 @@ A row that ends in the block is stored; the last one is the block's carry-out, a
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import ClassVar
 
 from flatweave.base.dtypes import i64
 from flatweave.base.errors import CompilerBug
+from flatweave.kernel_ir.arrays import in_lanes, store_each
 from flatweave.kernel_ir.syntax import Lane, Lanes, Shared, Store
 from flatweave.kernel_ir.warp_ops import ReduceLanes, ShiftLanes
 from flatweave.lower.kernel.builder import HostArray
@@ -35,7 +37,7 @@ from flatweave.lower.traverse.steps import Position, State, slot_of_warp, steps_
 from flatweave.nest.schedule import Along
 from flatweave.ops import Index, Prefix
 from flatweave.terms.build import Builder, index, lambda_of
-from flatweave.terms.control import NO_BODY, For, If
+from flatweave.terms.control import For
 from flatweave.terms.operators import carried_by, cast_each
 from flatweave.terms.rules import scalar_type
 from flatweave.terms.syntax import Atom, Var
@@ -68,12 +70,11 @@ def write_rows(writer: KernelWriter, sinks: Sequence[SegmentSink]) -> None:
         return folder.write(b, folder.lane_by_lane)
     if folder.reads_elements():
         return Passes(writer, sinks).write_block(block, lo, hi)
-    even, uneven = b.inner(), b.inner()
-    writer.b = uneven
-    Passes(writer, sinks).write_block(block, lo, hi)
-    writer.b = b
-    folder.write(even, folder.lane_by_lane)
-    b.emit(If(folder.are_even(b), even.close([], []), uneven.close([], [])))
+    with b.branches(folder.are_even(b)) as (even, uneven):
+        writer.b = uneven
+        Passes(writer, sinks).write_block(block, lo, hi)
+        writer.b = b
+        folder.write(even, folder.lane_by_lane)
     return None
 
 
@@ -105,13 +106,15 @@ class _Folder:
         before, last = ends = segment_rows.row_ends(b, self.rows, share)
         for results in found:
             segment_rows.located_rows(b, machine, results, self.rows, share, ends)
-        some, none = b.inner(), b.inner()
-        first = self._first(some, before)
-        for results in found:
-            segment_rows.fill(some, machine, results, before, first)
-        carry_outs = some.close([], fold(some, first, last))
+
+        def some(c: Builder) -> State:
+            first = self._first(c, before)
+            for results in found:
+                segment_rows.fill(c, machine, results, before, first)
+            return fold(c, first, last)
+
         any_ = b.apply("lt", self.lo, self.hi)
-        self._leave(b, before, last, b.emit(If(any_, carry_outs, none.close([], self.neutral))))
+        self._leave(b, before, last, b.choose(any_, some, lambda _: self.neutral))
 
     def _store(self, b: Builder, row: Atom, values: Sequence[Atom]) -> None:
         """The results of a row, or of each lane's."""
@@ -130,41 +133,34 @@ class _Folder:
         fits = b.apply("le", self.hi, b.sub(self.writer.total, index(self.elements.short)))
         short = b.apply("select", fits, index(self.elements.short), index(-1))
         start = b.apply("maximum", self.rows.start(b, first), self.lo)
-        region = b.inner()
-        group = region.inner()
-        base, at = group.param("r", i64), group.param("p", i64)
-        count = group.apply("minimum", group.sub(last, base), index(self.width))
-        inner = group.inner()
-        turn, lo = inner.param("j", i64), inner.param("p", i64)
-        row = inner.add(base, turn)
-        hi = self.rows.end(inner, row)
-        of_row = row_lookup.RowOf(row, self.rows.start(inner, row))
-        place = inner.emit(Lane(inner.mul(turn, index(self.width))))[0]
-        for room, value in zip(square, self._lanes_of(inner, of_row, lo, hi, short), strict=True):
-            inner.emit(Store(room, place, value))
-        (behind,) = group.emit(
-            For(index(0), count, index(1), inner.close([turn, lo], [hi]), (at,))
-        )
-        found = self.elements.rows_joined(group, square)
-        number = group.emit(Lane(base))[0]
-        stored = group.inner()
-        self._store(stored, number, found)
-        group.emit(If(group.apply("lt", number, last), stored.close([], []), NO_BODY))
-        body = group.close([base, at], [behind])
-        region.emit(For(first, last, index(self.width), body, (start,)))
-        b.emit(Lanes(self.width, region.close([], [])))
+        with in_lanes(b, self.width) as region:
+            group = region.inner()
+            base, at = group.param("r", i64), group.param("p", i64)
+            count = group.apply("minimum", group.sub(last, base), index(self.width))
+            inner = group.inner()
+            turn, lo = inner.param("j", i64), inner.param("p", i64)
+            row = inner.add(base, turn)
+            hi = self.rows.end(inner, row)
+            of_row = row_lookup.RowOf(row, self.rows.start(inner, row))
+            place = inner.emit(Lane(inner.mul(turn, index(self.width))))[0]
+            store_each(inner, square, place, self._lanes_of(inner, of_row, lo, hi, short))
+            (behind,) = group.emit(
+                For(index(0), count, index(1), inner.close([turn, lo], [hi]), (at,))
+            )
+            found = self.elements.rows_joined(group, square)
+            number = group.emit(Lane(base))[0]
+            with group.when(group.apply("lt", number, last)) as stored:
+                self._store(stored, number, found)
+            body = group.close([base, at], [behind])
+            region.emit(For(first, last, index(self.width), body, (start,)))
         return self._fold(b, last)
 
     def _square(self, b: Builder, neutral: Atom) -> Var:
         """The values of the lanes of as many rows, initially neutral."""
         size = self.width * self.width
         room = self.writer.kernel.body.emit(Shared(scalar_type(neutral), size))[0]
-        region = b.inner()
-        loop, at, _ = region.iteration("i")
-        loop.emit(Store(room, loop.emit(Lane(at))[0], neutral))
-        body = loop.close([at], [])
-        region.emit(For(index(0), index(size), index(self.width), body, ()))
-        b.emit(Lanes(self.width, region.close([], [])))
+        with in_lanes(b, self.width) as c, c.loop(index(0), index(size), self.width) as (loop, at):
+            loop.emit(Store(room, loop.emit(Lane(at))[0], neutral))
         return room
 
     def _lanes_of(
@@ -172,11 +168,11 @@ class _Folder:
     ) -> State:
         """Each lane's values of a row; up to `short` elements are read at once."""
         length = b.sub(hi, lo)
-        some, many = b.inner(), b.inner()
-        at_once = self.elements.fold_short(some, row, lo, length)
-        in_steps = self.elements.fold(many, row, lo, hi)
-        is_short = b.apply("le", length, short)
-        return b.emit(If(is_short, some.close([], at_once), many.close([], in_steps)))
+        return b.choose(
+            b.apply("le", length, short),
+            lambda c: self.elements.fold_short(c, row, lo, length),
+            lambda c: self.elements.fold(c, row, lo, hi),
+        )
 
     def one_by_one(self, b: Builder, first: Atom, last: Atom) -> State:
         """All lanes along one row after the other."""
@@ -185,9 +181,8 @@ class _Folder:
 
     def _along(self, b: Builder, first: Atom, last: Atom) -> None:
         """The same of the rows that end in the block."""
-        outer, row, _ = b.iteration("r")
-        self._store(outer, row, self._fold(outer, row))
-        b.emit(For(first, last, index(1), outer.close([row], []), ()))
+        with b.loop(first, last, hint="r") as (outer, row):
+            self._store(outer, row, self._fold(outer, row))
 
     def reads_elements(self) -> bool:
         """Whether lanes on separate rows would read memory with a large stride."""
@@ -218,9 +213,8 @@ class _Folder:
         """The row of each lane from `base` on, where it begins in the block, and how long it is
         there; rows from index `behind` on are empty."""
         row = b.emit(Lane(base))[0]
-        some, none = b.inner(), b.inner()
-        there = some.close([], [self.rows.end(some, row)])
-        (end,) = b.emit(If(b.apply("lt", row, behind), there, none.close([], [index(0)])))
+        there = b.apply("lt", row, behind)
+        (end,) = b.choose(there, lambda c: [self.rows.end(c, row)], lambda _: [index(0)])
         start: Atom = b.emit(ShiftLanes((self.rows.start(b, base),), (end,)))[0]
         lo = b.apply("maximum", start, self.lo)
         length = b.sub(b.apply("minimum", end, self.hi), lo)
@@ -228,12 +222,9 @@ class _Folder:
 
     def lane_by_lane(self, b: Builder, first: Atom, last: Atom) -> State:
         """A row for each lane, as many iterations as the longest row of a step requires."""
-        region = b.inner()
-        loop, base, _ = region.iteration("r")
-        row, start, length = self._lengths(loop, base, last)
-        self._group(loop, row, start, length, self._longest(loop, length), last)
-        region.emit(For(first, last, index(self.width), loop.close([base], []), ()))
-        b.emit(Lanes(self.width, region.close([], [])))
+        with in_lanes(b, self.width) as c, c.loop(first, last, self.width, "r") as (loop, base):
+            row, start, length = self._lengths(loop, base, last)
+            self._group(loop, row, start, length, self._longest(loop, length), last)
         return self._fold(b, last)
 
     def _group(
@@ -250,23 +241,22 @@ class _Folder:
         ]
         state = known
         for there, values in found:
-            active, idle = inner.inner(), inner.inner()
-            joined = active.close([], self.elements.each(active, state, values, lanewise=True))
-            state = inner.emit(If(there, joined, idle.close([], state)))
+            each = partial(self.elements.each, state=state, values=values, lanewise=True)
+            state = inner.choose(there, each, partial(_unchanged, state))
         body = inner.close([turn, *known], state)
         results: State = b.emit(For(index(0), longest, index(at_once), body, self.neutral))
-        stored = b.inner()
-        self._store(stored, row, results)
-        b.emit(If(b.apply("lt", row, last), stored.close([], []), NO_BODY))
+        with b.when(b.apply("lt", row, last)) as stored:
+            self._store(stored, row, results)
 
     def _value(
         self, b: Builder, row: row_lookup.RowOf, at: Atom, turn: Atom, length: Atom
     ) -> tuple[Atom, State]:
         """Whether a lane's row has an element of this number from `at` on, and its values."""
         there = b.apply("lt", turn, length)
-        some, none = b.inner(), b.inner()
-        values = some.close([], self.elements.values(some, some.add(at, turn), row, begun=True))
-        return there, b.emit(If(there, values, none.close([], self.neutral)))
+        return there, b.choose(
+            there, lambda c: self.elements.values(c, c.add(at, turn), row, begun=True),
+            lambda _: self.neutral,
+        )  # fmt: skip
 
     def in_groups(self, b: Builder, first: Atom, last: Atom) -> State:
         """As many rows as there are lanes at a time: each in its lane where the rows of the group
@@ -274,24 +264,20 @@ class _Folder:
         else all lanes along one row after the other. A sum of f32 in one lane has the error of
         NumPy's blocks of 128."""
         size = index(self.width)
-        group, base, _ = b.iteration("r")
-        behind = group.apply("minimum", group.add(base, size), last)
-        start = group.apply("maximum", self.rows.start(group, base), self.lo)
-        elements = group.sub(self.rows.start(group, behind), start)
-        region = group.inner()
-        length = self._lengths(region, base, last)[2]
-        body = region.close([], [self._longest(region, length)])
-        (longest,) = group.emit(Lanes(self.width, body))
-        few = group.apply("le", elements, index(self.width * self.width))
-        short = group.apply("le", longest, index(self.width * row_elements.CHAINS))
-        lanes, along = group.inner(), group.inner()
-        region = lanes.inner()
-        self._group(region, *self._lengths(region, base, last), longest, last)
-        lanes.emit(Lanes(self.width, region.close([], [])))
-        self._along(along, base, behind)
-        each = lanes.close([], []), along.close([], [])
-        group.emit(If(group.apply("and", few, short), *each))
-        b.emit(For(first, last, size, group.close([base], []), ()))
+        with b.loop(first, last, size, hint="r") as (group, base):
+            behind = group.apply("minimum", group.add(base, size), last)
+            start = group.apply("maximum", self.rows.start(group, base), self.lo)
+            elements = group.sub(self.rows.start(group, behind), start)
+            region = group.inner()
+            length = self._lengths(region, base, last)[2]
+            body = region.close([], [self._longest(region, length)])
+            (longest,) = group.emit(Lanes(self.width, body))
+            few = group.apply("le", elements, index(self.width * self.width))
+            short = group.apply("le", longest, index(self.width * row_elements.CHAINS))
+            with group.branches(group.apply("and", few, short)) as (each, along):
+                with in_lanes(each, self.width) as region:
+                    self._group(region, *self._lengths(region, base, last), longest, last)
+                self._along(along, base, behind)
         return self._fold(b, last)
 
     def _leave(self, b: Builder, before: Atom, last: Atom, carry_outs: State) -> None:
@@ -314,6 +300,11 @@ class _Folder:
         state = self.elements.fold(region, row_lookup.RowOf(row, start), lo, hi)
         joined = self.elements.joined(region, state)
         return b.emit(Lanes(self.elements.width, region.close([], joined)))
+
+
+def _unchanged(state: State, b: Builder) -> State:
+    """The state in lanes that are idle."""
+    return state
 
 
 # -- Segments that are rows, combined: the result of row r is stored at index r --------------------

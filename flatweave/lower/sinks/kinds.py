@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from flatweave import ops
 from flatweave.algorithms.long_folds import adds_floats
 from flatweave.base.dtypes import u64
+from flatweave.kernel_ir.arrays import store_each
 from flatweave.kernel_ir.host import Free, Trim
 from flatweave.kernel_ir.memory_ops import StoreInTurn
 from flatweave.kernel_ir.syntax import Load, Store, StoreCompact
@@ -23,7 +24,7 @@ from flatweave.lower.update import atomic
 from flatweave.ops import Sweep
 from flatweave.ops.arrays import WORD
 from flatweave.terms.build import FALSE, Builder, index
-from flatweave.terms.control import NO_BODY, For, If
+from flatweave.terms.control import For
 from flatweave.terms.syntax import Atom, Let, Var, constant
 
 # -- The array of all results: each element at its position ----------------------------------------
@@ -124,10 +125,8 @@ class CompactSink(LoweredSink):
         if step.position.width > 1:
             b.emit(StoreCompact(buffers, place, limit, keep, tuple(values)))
             return state
-        inside = b.inner()
-        for buffer, value in zip(buffers, values, strict=True):
-            inside.emit(Store(buffer, place, value))
-        b.emit(If(keep, inside.close([], []), NO_BODY))
+        with b.when(keep) as inside:
+            store_each(inside, buffers, place, values)
         return state
 
     def bind(self, sweep: HostSweep) -> None:
@@ -181,18 +180,19 @@ class BitsSink(LoweredSink):
         word = b.apply("floordiv", at, index(WORD.bits))
         used = b.sub(at, b.mul(word, index(WORD.bits)))
         placed = b.apply("shl", flags, b.cast(used, u64))
-        begun, new = b.inner(), b.inner()
-        before = begun.emit(Load(buffer, word))[0]
-        joined = begun.close([], [begun.apply("or", before, begun.cast(placed, WORD))])
-        alone = new.close([], [new.cast(placed, WORD)])
+
+        def joined(c: Builder) -> list[Atom]:
+            before = c.emit(Load(buffer, word))[0]
+            return [c.apply("or", before, c.cast(placed, WORD))]
+
         is_new = b.apply("eq", used, index(0))
-        b.emit(Store(buffer, word, b.emit(If(is_new, alone, joined))[0]))
+        (found,) = b.choose(is_new, lambda c: [c.cast(placed, WORD)], joined)
+        b.emit(Store(buffer, word, found))
         if count > 1:
-            more = b.inner()
-            rest = more.cast(more.apply("shr", placed, constant(WORD.bits, u64)), WORD)
-            more.emit(Store(buffer, more.add(word, index(1)), rest))
             spills = b.apply("gt", b.add(used, index(count)), index(WORD.bits))
-            b.emit(If(spills, more.close([], []), NO_BODY))
+            with b.when(spills) as more:
+                rest = more.cast(more.apply("shr", placed, constant(WORD.bits, u64)), WORD)
+                more.emit(Store(buffer, more.add(word, index(1)), rest))
 
     def bind(self, sweep: HostSweep) -> None:
         extent = sweep.lowering.scope.scalar(self.sink.extent)

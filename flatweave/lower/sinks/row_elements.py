@@ -36,7 +36,7 @@ from flatweave.lower.traverse.steps import Position, State
 from flatweave.ops import CombineRows, Index, Sweep
 from flatweave.passes.operators import is_commutative
 from flatweave.terms.build import FALSE, Builder, index
-from flatweave.terms.control import Apply, Cast, For, If
+from flatweave.terms.control import Apply, Cast, For
 from flatweave.terms.operators import component_functions
 from flatweave.terms.rules import scalar_type
 from flatweave.terms.syntax import Atom, Const, Lambda, Op, Var, constant
@@ -114,10 +114,10 @@ class RowElements:
     def _rest(self, b: Builder, state: State, row: RowOf, mid: Atom, hi: Atom) -> State:
         """The remainder of a row after its whole steps."""
         flat = b.emit(Lane(mid))[0]
-        some, none = b.inner(), b.inner()
-        values = self.values(some, flat, row, begun=True)
-        there = b.apply("lt", flat, hi)
-        found: State = b.emit(If(there, some.close([], values), none.close([], self.neutral)))
+        found = b.choose(
+            b.apply("lt", flat, hi), lambda c: self.values(c, flat, row, begun=True),
+            lambda _: self.neutral,
+        )  # fmt: skip
         return self.each(b, state, found, lanewise=False)
 
     def fold_short(self, b: Builder, row: RowOf, lo: Atom, length: Atom) -> State:
@@ -310,18 +310,20 @@ class RowFlags(RowElements):
 
     def _ending(self, b: Builder, row: RowOf, base: Atom, there: Atom) -> State:
         """For each sink which of the lanes that are there have the flag."""
-        whole, part = b.inner(), b.inner()
-        all_ = [
-            whole.apply("and", whole.emit(Ballot(flag))[0], there)
-            for flag in self._flags(whole, row, base)
-        ]
-        some, none = part.inner(), part.inner()
-        some_flags = some.close([], self._flags(some, row, base))
-        no_flags = none.close([], [FALSE] * len(self.folds))
-        flags = part.emit(If(part.emit(InSet(there))[0], some_flags, no_flags))
-        few = [part.emit(Ballot(flag))[0] for flag in flags]
+
+        def whole(c: Builder) -> list[Atom]:
+            flags = self._flags(c, row, base)
+            return [c.apply("and", c.emit(Ballot(flag))[0], there) for flag in flags]
+
+        def part(c: Builder) -> list[Atom]:
+            flags = c.choose(
+                c.emit(InSet(there))[0], lambda d: self._flags(d, row, base),
+                lambda _: [FALSE] * len(self.folds),
+            )  # fmt: skip
+            return [c.emit(Ballot(flag))[0] for flag in flags]
+
         fits = b.apply("le", b.add(base, index(self.width)), self.writer.total)
-        return b.emit(If(fits, whole.close([], all_), part.close([], few)))
+        return b.choose(fits, whole, part)
 
     def _flags(self, b: Builder, row: RowOf, base: Atom) -> list[Atom]:
         """The flags of the elements from `base` on."""

@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 
 from flatweave.base.dtypes import i64
 from flatweave.base.records import record, replace
+from flatweave.kernel_ir.arrays import store_each
 from flatweave.kernel_ir.syntax import Load, Store, StoreCompact
 from flatweave.kernel_ir.warp_ops import LastLane, ShiftLanes
 from flatweave.lower.kernel.builder import KernelBuilder
@@ -27,7 +28,7 @@ from flatweave.lower.traverse.steps import Position, State, steps_of
 from flatweave.lower.traverse.traversal import flat
 from flatweave.ops import CombineRows
 from flatweave.terms.build import Builder, index
-from flatweave.terms.control import NO_BODY, For, If
+from flatweave.terms.control import For
 from flatweave.terms.rules import scalar_type
 from flatweave.terms.syntax import Atom, Var
 
@@ -88,19 +89,18 @@ class SideBySide(FromBefore):
         self, b: Builder, results: Sequence[Var], kept: State, carries: State
     ) -> Atom:
         """Move results to their rows, the last one first, where there are gaps."""
-        inside = b.inner()
-        loop = inside.inner()
-        turn, place = loop.param("t", i64), loop.param("place", i64)
-        row = loop.sub(loop.sub(self.last, index(1)), turn)
-        there = loop.apply("gt", self.located.end(loop, row), self.located.start(loop, row))
-        for buffer, empty in zip(results, self.neutral, strict=True):
-            value = loop.emit(Load(buffer, place))[0]
-            loop.emit(Store(buffer, row, loop.apply("select", there, value, empty)))
-        body = loop.close([turn, place], [loop.sub(place, loop.cast(there, i64))])
-        passed, top = inside.sub(self.last, self.before), inside.sub(kept[0], index(1))
-        inside.emit(For(index(0), passed, index(1), body, (top,)))
         has_gaps = b.apply("ne", kept[0], self.last)
-        b.emit(If(has_gaps, inside.close([], []), NO_BODY))
+        with b.when(has_gaps) as inside:
+            loop = inside.inner()
+            turn, place = loop.param("t", i64), loop.param("place", i64)
+            row = loop.sub(loop.sub(self.last, index(1)), turn)
+            there = loop.apply("gt", self.located.end(loop, row), self.located.start(loop, row))
+            for buffer, empty in zip(results, self.neutral, strict=True):
+                value = loop.emit(Load(buffer, place))[0]
+                loop.emit(Store(buffer, row, loop.apply("select", there, value, empty)))
+            body = loop.close([turn, place], [loop.sub(place, loop.cast(there, i64))])
+            passed, top = inside.sub(self.last, self.before), inside.sub(kept[0], index(1))
+            inside.emit(For(index(0), passed, index(1), body, (top,)))
         return self.last
 
 
@@ -116,10 +116,8 @@ class OneByOne(FromBefore):
     ) -> None:
         """Each to the row of the element before it."""
         (closed,) = b.emit(ShiftLanes((step.number,), (step.elements.atom(self.row),)))
-        inside = b.inner()
-        for buffer, value in zip(results, values, strict=True):
-            inside.emit(Store(buffer, closed, value))
-        b.emit(If(step.close, inside.close([], []), NO_BODY))
+        with b.when(step.close) as inside:
+            store_each(inside, results, closed, values)
 
     def behind(self, b: Builder, step: Step, *, busy: bool) -> State:
         if not busy:
@@ -172,15 +170,15 @@ def _is_last(b: Builder, share: Share) -> Atom:
 
 def _ends(b: Builder, row_at: RowAt, share: Share) -> tuple[Atom, Atom]:
     """The rows of the element before the share and of its last; 0 where there are no elements."""
-    some, none = b.inner(), b.inner()
-    some.hoists = False
-    ends = [
-        row_at(some, some.apply("maximum", some.sub(at, index(1)), index(0)))
-        for at in (share.first, share.limit)
-    ]
+
+    def ends(c: Builder) -> list[Atom]:
+        c.hoists = False
+        ends_at = (c.sub(at, index(1)) for at in (share.first, share.limit))
+        return [row_at(c, c.apply("maximum", before, index(0))) for before in ends_at]
+
     any_ = b.apply("gt", share.total, index(0))
-    rows = b.emit(If(any_, some.close([], ends), none.close([], [index(0), index(0)])))
-    return rows[0], rows[1]
+    before, last = b.choose(any_, ends, lambda _: [index(0), index(0)])
+    return before, last
 
 
 def fill(b: Builder, machine: Machine, results: Results, lo: Atom, hi: Atom) -> None:
@@ -189,11 +187,8 @@ def fill(b: Builder, machine: Machine, results: Results, lo: Atom, hi: Atom) -> 
     width = machine.lanes([scalar_type(atom) for atom in results.neutral])
 
     def step(c: Builder, position: Position, state: State) -> State:
-        inside = c if position.active is None else c.inner()
-        for buffer, value in zip(results.buffers, results.neutral, strict=True):
-            inside.emit(Store(buffer, position.flat, value))
-        if position.active is not None:
-            c.emit(If(position.active, inside.close([], []), NO_BODY))
+        with c.when(position.active) as inside:
+            store_each(inside, results.buffers, position.flat, results.neutral)
         return state
 
     flat(alone, hi, width).block(b, lo, hi, (), step)

@@ -22,7 +22,7 @@ from flatweave.algorithms import block_scans
 from flatweave.algorithms.operator import segmented
 from flatweave.base.dtypes import DType, i64
 from flatweave.base.records import record, replace
-from flatweave.kernel_ir.arrays import Pull, Values, choose, for_all, read, when
+from flatweave.kernel_ir.arrays import Pull, Values, for_all, read, store_each
 from flatweave.kernel_ir.hierarchy import WARP
 from flatweave.kernel_ir.host import Alloc, Free, Role, Trim
 from flatweave.kernel_ir.op import dtype_in
@@ -46,7 +46,6 @@ from flatweave.lower.traverse.steps import Position, State, while_active
 from flatweave.nest.schedule import Tail
 from flatweave.ops import CombineRows, CombineSegments
 from flatweave.terms.build import Builder, index
-from flatweave.terms.control import NO_BODY, If
 from flatweave.terms.operators import carried_by, cast_each
 from flatweave.terms.syntax import Atom, Lambda, Let, Var, constant
 
@@ -122,17 +121,15 @@ def _write_carry_outs(
         """The segment that a share closed first, as far as the share has it."""
         closes, place = closed
         zeros = tuple(constant(0, dtype_in(buffer)) for buffer in results)
-        return (*closed, *choose(c, closes, lambda d: stored.at(d, place), lambda d: zeros))
+        return (*closed, *c.choose(closes, lambda d: stored.at(d, place), lambda d: zeros))
 
     def complete(c: Builder, _: Atom, found: Values) -> None:
         """Join the segment that a share closed first with its elements before the share."""
         before, (closes, place, *pieces) = found[1 : size + 1], found[size + 1 :]
 
-        def join(d: Builder) -> None:
+        with c.when(closes) as d:
             whole = operator.combine(d, before, cast_each(d, pieces, fn.result_types()))
-            _store_each(d, results, place, cast_each(d, whole, own))
-
-        when(c, closes, join)
+            store_each(d, results, place, cast_each(d, whole, own))
 
     dtypes = [i64, *(dtype_in(buffer) for buffer in (*left.carry_outs, *results))]
     warps = machine.warps_in_runs(machine.fixed_width or 1, dtypes)
@@ -141,12 +138,7 @@ def _write_carry_outs(
     )
     place = open_at.at(b, b.sub(count, index(1)))[1]
     last = all_shares.at(b, index(0))
-    for_all(b, WARP, 1, lambda c, _: _store_each(c, results, place, cast_each(c, last[1:], own)))
-
-
-def _store_each(b: Builder, buffers: Sequence[Var], at: Atom, values: Values) -> None:
-    for buffer, value in zip(buffers, values, strict=True):
-        b.emit(Store(buffer, at, value))
+    for_all(b, WARP, 1, lambda c, _: store_each(c, results, place, cast_each(c, last[1:], own)))
 
 
 @record
@@ -256,19 +248,21 @@ class SegmentWriter:
     def _many(self, b: Builder, step: Step, values: State, open_: State) -> State:
         """A step of several elements: one way where some close a segment, another where none do."""
         busy = b.apply("ne", step.count, index(0))
-        then, other = b.inner(), b.inner()
-        met = (*self._scan(then, step, values, open_), *self.places.behind(then, step, busy=True))
-        whole = other.emit(ReduceLanes(self._function(other), values))
-        on = self._on(other, open_, whole)
-        none_met = (*on, *self.places.behind(other, step, busy=False))
-        return b.emit(If(busy, then.close([], met), other.close([], none_met)))
+
+        def met(c: Builder) -> State:
+            last = self._scan(c, step, values, open_)
+            return (*last, *self.places.behind(c, step, busy=True))
+
+        def none_met(c: Builder) -> State:
+            whole = c.emit(ReduceLanes(self._function(c), values))
+            return (*self._on(c, open_, whole), *self.places.behind(c, step, busy=False))
+
+        return b.choose(busy, met, none_met)
 
     def _one(self, b: Builder, step: Step, values: State, open_: State) -> State:
         """A step of one element."""
-        inside = b.inner()
-        for buffer, value in zip(self.results, self._element(inside, open_), strict=True):
-            inside.emit(Store(buffer, step.number, value))
-        b.emit(If(step.close, inside.close([], []), NO_BODY))
+        with b.when(step.close) as inside:
+            store_each(inside, self.results, step.number, self._element(inside, open_))
         on = self._select(b, step.close, self._carry(b, values), self._on(b, open_, values))
         return (*on, *self.places.behind(b, step, busy=True))
 
@@ -287,8 +281,7 @@ class SegmentWriter:
         self.places.store(b, step, self.results, closed)
         pieces = [b.emit(Load(buffer, step.number))[0] for buffer in self.results]
         whole = self._element(b, self._on(b, open_, pieces))
-        for buffer, value in zip(self.results, whole, strict=True):
-            b.emit(Store(buffer, step.number, value))
+        store_each(b, self.results, step.number, whole)
 
     def leave(
         self, b: Builder, slot: Atom, before: State, state: State, carries: State

@@ -13,17 +13,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from flatweave.base.dtypes import DType, bool_, i64, u16, u32
+from flatweave.kernel_ir.arrays import in_lanes
 from flatweave.kernel_ir.host import Alloc, Free, Role, Threads
 from flatweave.kernel_ir.syntax import BlockIndex, Lane, Lanes, Load, Shared, Store
 from flatweave.lower.host.context import Declared, Lowering
 from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.sort.digits import DigitPass, Runs, ceil_div
-from flatweave.lower.sort.write_combining import LINE, Lines, scalar_loop
+from flatweave.lower.sort.write_combining import LINE, Lines
 from flatweave.lower.sweep.chains import scan_block_partials
 from flatweave.lower.traverse.steps import Position, State, warp_index
 from flatweave.lower.traverse.traversal import flat
 from flatweave.terms.build import Builder, index, lambda_of
-from flatweave.terms.control import For
 from flatweave.terms.syntax import Atom, Const, Let, Var
 
 ADD = lambda_of("add", i64)
@@ -149,13 +149,11 @@ class BlockRuns:
         self._each(digits, kernel, block, one, UNROLLED)
         target = kernel.buffer(counts)
 
-        def leave(c: Builder, digit: Atom) -> None:
+        with b.loop(index(0), count, hint="k") as (c, digit):
             first = c.emit(Load(tally, digit))[0]
             second = c.emit(Load(tally, c.add(digit, index(room))))[0]
             place = c.add(c.mul(digit, runs), block)
             c.emit(Store(target, place, c.cast(c.add(first, second), i64)))
-
-        scalar_loop(b, index(0), count, leave)
 
     def write_move(self, digits: DigitPass, kernel: KernelBuilder, starts: Var) -> None:
         """Elements through lines, which leave for the target when they are full."""
@@ -167,16 +165,15 @@ class BlockRuns:
         first = kernel.buffer(starts)
         lines = Lines(b, self.dtypes, target, 1 << self.widest, kernel.capture(self.streams))
 
-        def begin(c: Builder, digit: Atom) -> None:
-            place = c.add(c.mul(digit, runs), block)
-            lines.begin(c, digit, c.emit(Load(first, place))[0])
-
         def one(c: Builder, digit: Atom, at: Atom, turn: int) -> None:
             lines.put(c, digit, [c.emit(Load(buffer, at))[0] for buffer in source])
 
-        scalar_loop(b, index(0), count, begin)
+        with b.loop(index(0), count, hint="k") as (c, digit):
+            place = c.add(c.mul(digit, runs), block)
+            lines.begin(c, digit, c.emit(Load(first, place))[0])
         self._each(digits, kernel, block, one)
-        scalar_loop(b, index(0), count, lines.end)
+        with b.loop(index(0), count, hint="k") as (c, digit):
+            lines.end(c, digit)
 
     def _each(
         self, digits: DigitPass, kernel: KernelBuilder, block: Atom, one: OnElement, turns: int = 1
@@ -193,15 +190,14 @@ class BlockRuns:
 
             return _in_turns(b, lo, hi, directly, one, turns)
         staged = b.emit(Shared(u16, CHUNK))[0]
-        inside, start, _ = b.iteration("c")
-        stop = inside.apply("minimum", inside.add(start, index(CHUNK)), hi)
-        self._stage(inside, digits, kernel, staged, start, stop)
+        with b.loop(lo, hi, CHUNK, hint="c") as (inside, start):
+            stop = inside.apply("minimum", inside.add(start, index(CHUNK)), hi)
+            self._stage(inside, digits, kernel, staged, start, stop)
 
-        def loaded(c: Builder, at: Atom) -> Atom:
-            return c.cast(c.emit(Load(staged, c.sub(at, start)))[0], i64)
+            def loaded(c: Builder, at: Atom) -> Atom:
+                return c.cast(c.emit(Load(staged, c.sub(at, start)))[0], i64)
 
-        _in_turns(inside, start, stop, loaded, one, turns)
-        b.emit(For(lo, hi, index(CHUNK), inside.close([start], []), ()))
+            _in_turns(inside, start, stop, loaded, one, turns)
 
     def _stage(
         self, b: Builder, digits: DigitPass, kernel: KernelBuilder, staged: Var, start: Atom,
@@ -226,27 +222,23 @@ def _in_turns(
 ) -> None:  # fmt: skip
     """Calls `one` for each element from lo to hi, in an unrolled loop."""
 
-    def several(c: Builder, k: Atom) -> None:
+    whole = b.add(lo, b.apply("and", b.sub(hi, lo), index(-turns)))
+    with b.loop(lo, whole, turns, hint="k") as (c, k):
         for turn in range(turns):
             at = c.add(k, index(turn))
             one(c, digit(c, at), at, turn)
-
-    whole = b.add(lo, b.apply("and", b.sub(hi, lo), index(-turns)))
-    scalar_loop(b, lo, whole, several, turns)
     if turns > 1:
-        scalar_loop(b, whole, hi, lambda c, k: one(c, digit(c, k), k, 0))
+        with b.loop(whole, hi, hint="k") as (c, k):
+            one(c, digit(c, k), k, 0)
 
 
 def _clear(b: Builder, tally: Var, starts: Sequence[int], count: Atom) -> None:
     """tally[start ..] = 0 for each start, for `count` elements and up to a step more."""
     width = 16
-    region = b.inner()
-    inside, k, _ = region.iteration("k")
-    lane = inside.emit(Lane(k))[0]
-    for start in starts:
-        inside.emit(Store(tally, inside.add(lane, index(start)), Const(0, u32)))
-    region.emit(For(index(0), count, index(width), inside.close([k], []), ()))
-    b.emit(Lanes(width, region.close([], [])))
+    with in_lanes(b, width) as region, region.loop(index(0), count, width, "k") as (inside, k):
+        lane = inside.emit(Lane(k))[0]
+        for start in starts:
+            inside.emit(Store(tally, inside.add(lane, index(start)), Const(0, u32)))
 
 
 # -- The passes of a sort whose lanes are threads: each lane has a separate run --------------------
@@ -343,9 +335,8 @@ class LaneRuns:
         hi = region.apply("minimum", region.add(lo, size), total)
         zero, count = index(0), kernel.capture(digits.count)
         for act, (start, stop) in zip(acts, ((zero, count), (lo, hi), (zero, count)), strict=False):
-            inside, k, _ = region.iteration("k")
-            act(inside, k)
-            region.emit(For(start, stop, index(1), inside.close([k], []), ()))
+            with region.loop(start, stop, hint="k") as (inside, k):
+                act(inside, k)
         kernel.body.emit(Lanes(self.lanes, region.close([], [])))
 
 

@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from flatweave.base.dtypes import i64, u64
+from flatweave.kernel_ir.arrays import in_lanes, store_each
 from flatweave.kernel_ir.host import Alloc, Free, Role
 from flatweave.kernel_ir.syntax import BlockIndex, Lane, Lanes, Load, Shared, Store
 from flatweave.kernel_ir.warp_ops import ReduceLanes
@@ -25,7 +26,7 @@ from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.kernel.operators import spread
 from flatweave.lower.sort.digits import Keyed
 from flatweave.terms.build import Builder, index, lambda_of
-from flatweave.terms.control import NO_BODY, For, If, While
+from flatweave.terms.control import For
 from flatweave.terms.operators import comes_before
 from flatweave.terms.syntax import Atom, BufferType, Let, Var, constant
 
@@ -87,14 +88,13 @@ class Mend:
         b = kernel.body
         dtype = keyed.bits.dtype
         words, total = b.emit(Shared(dtype, SAMPLE))[0], kernel.capture(self.total)
-        region = b.inner()
-        lane = region.emit(Lane(index(0)))[0]
-        anywhere = spread(region, region.cast(lane, u64))
-        at = region.cast(region.apply("mod", anywhere, region.cast(total, u64)), i64)
-        keys = keyed.keys_at(region, kernel, at)
-        word = keyed.word(region, kernel, keys, kernel.capture(rest))
-        region.emit(Store(words, lane, word))
-        b.emit(Lanes(SAMPLE, region.close([], [])))
+        with in_lanes(b, SAMPLE) as region:
+            lane = region.emit(Lane(index(0)))[0]
+            anywhere = spread(region, region.cast(lane, u64))
+            at = region.cast(region.apply("mod", anywhere, region.cast(total, u64)), i64)
+            keys = keyed.keys_at(region, kernel, at)
+            word = keyed.word(region, kernel, keys, kernel.capture(rest))
+            region.emit(Store(words, lane, word))
         pairs = b.inner()
         mine = pairs.emit(Load(words, pairs.emit(Lane(index(0)))[0]))[0]
         inside = pairs.inner()
@@ -153,36 +153,35 @@ class Mend:
         at, left = inside.param("i", i64), inside.param("left", i64)
         keys = keyed.keys_at(inside, kernel, at)
         before = keyed.keys_at(inside, kernel, inside.sub(at, index(1)))
-        back, stay = inside.inner(), inside.inner()
-        after = self._go_back(back, keyed, kernel, at, first, keys, left)
-        moved = inside.emit(
-            If(comes_before(inside, keys, before), back.close([], [after]), stay.close([], [left]))
-        )
+        moved = inside.choose(
+            comes_before(inside, keys, before),
+            lambda c: [self._go_back(c, keyed, kernel, at, first, keys, left)], lambda _: [left],
+        )  # fmt: skip
         body, budget = inside.close([at, left], moved), b.mul(size, index(STEPS))
         begin = b.add(first, index(1))
         (rest,) = b.emit(For(begin, last, index(1), body, (budget,)))
-        over = b.inner(optional=True)
-        over.emit(Store(firsts, kernel.capture(gave_up), index(1)))
-        b.emit(If(b.apply("le", rest, index(0)), over.close([], []), NO_BODY))
+        with b.when(b.apply("le", rest, index(0))) as over:
+            over.emit(Store(firsts, kernel.capture(gave_up), index(1)))
 
     def _group(self, b: Builder, keyed: Keyed, kernel: KernelBuilder, at: Atom) -> Atom:
         """Where the first elements begin, from `at` on, that are not alike the one before them."""
         total = kernel.capture(self.total)
-        test, turn = b.inner(), b.inner()
-        i = test.param("i", i64)
-        end = test.sub(total, index(1))
-        here = test.apply("minimum", i, end)
-        before = test.apply("maximum", test.sub(i, index(1)), index(0))
-        least = kernel.capture(keyed.bits.least)
-        leading = [
-            keyed.word(test, kernel, keyed.keys_at(test, kernel, place), least)
-            for place in (here, before)
-        ]
-        inner = test.apply("and", test.apply("gt", i, index(0)), test.apply("lt", i, total))
-        holds = test.apply("and", inner, test.apply("eq", *leading))
-        j = turn.param("i", i64)
-        body = turn.close([j], [turn.add(j, index(1))])
-        return b.emit(While(test.close([i], [holds]), body, (at,), through_memory=True))[0]
+
+        def is_alike(c: Builder, known: tuple[Atom, ...]) -> Atom:
+            (i,) = known
+            here = c.apply("minimum", i, c.sub(total, index(1)))
+            before = c.apply("maximum", c.sub(i, index(1)), index(0))
+            least = kernel.capture(keyed.bits.least)
+            leading = [
+                keyed.word(c, kernel, keyed.keys_at(c, kernel, place), least)
+                for place in (here, before)
+            ]
+            inner = c.apply("and", c.apply("gt", i, index(0)), c.apply("lt", i, total))
+            return c.apply("and", inner, c.apply("eq", *leading))
+
+        return b.repeat(
+            (at,), is_alike, lambda c, known: (c.add(known[0], index(1)),), "i", through_memory=True
+        )[0]
 
     def _go_back(
         self, b: Builder, keyed: Keyed, kernel: KernelBuilder, at: Atom, first: Atom,
@@ -191,18 +190,21 @@ class Mend:
         """An element goes back past those of greater keys; how many steps are left then."""
         buffers = [kernel.buffer(buffer) for buffer in keyed.source]
         element = [b.emit(Load(buffer, at))[0] for buffer in buffers]
-        test, turn = b.inner(), b.inner()
-        i, rest = test.param("i", i64), test.param("left", i64)
-        before = test.apply("maximum", test.sub(i, index(1)), first)
-        greater = comes_before(test, keys, keyed.keys_at(test, kernel, before))
-        inner = test.apply("and", test.apply("gt", i, first), test.apply("gt", rest, index(0)))
-        holds = test.close([i, rest], [test.apply("and", inner, greater)])
-        i, rest = turn.param("i", i64), turn.param("left", i64)
-        previous = turn.sub(i, index(1))
-        for buffer in buffers:
-            turn.emit(Store(buffer, i, turn.emit(Load(buffer, previous))[0]))
-        body = turn.close([i, rest], [previous, turn.sub(rest, index(1))])
-        place, after = b.emit(While(holds, body, (at, left), through_memory=True))
-        for buffer, value in zip(buffers, element, strict=True):
-            b.emit(Store(buffer, place, value))
+
+        def goes_on(c: Builder, known: tuple[Atom, ...]) -> Atom:
+            i, rest = known
+            before = c.apply("maximum", c.sub(i, index(1)), first)
+            greater = comes_before(c, keys, keyed.keys_at(c, kernel, before))
+            inner = c.apply("and", c.apply("gt", i, first), c.apply("gt", rest, index(0)))
+            return c.apply("and", inner, greater)
+
+        def step(c: Builder, known: tuple[Atom, ...]) -> tuple[Atom, ...]:
+            i, rest = known
+            previous = c.sub(i, index(1))
+            for buffer in buffers:
+                c.emit(Store(buffer, i, c.emit(Load(buffer, previous))[0]))
+            return previous, c.sub(rest, index(1))
+
+        place, after = b.repeat((at, left), goes_on, step, "i left", through_memory=True)
+        store_each(b, buffers, place, element)
         return after

@@ -19,11 +19,11 @@ from collections.abc import Callable, Sequence
 
 from flatweave.base.dtypes import DType, i32, i64, u32, u64
 from flatweave.base.records import record
-from flatweave.kernel_ir.syntax import Lane, Load, Store
+from flatweave.kernel_ir.arrays import store_each
+from flatweave.kernel_ir.syntax import Lane, Load
 from flatweave.kernel_ir.warp_ops import SwapLanes
-from flatweave.lower.sort.write_combining import scalar_loop
 from flatweave.terms.build import Builder, index
-from flatweave.terms.control import NO_BODY, Apply, If
+from flatweave.terms.control import Apply
 from flatweave.terms.operators import comes_before, exchanges, steps_back, undone
 from flatweave.terms.rules import scalar_type
 from flatweave.terms.syntax import Atom, Lambda, Let, Var, constant
@@ -139,20 +139,16 @@ class Network:
         cross = self.width.bit_length() - 1
         behind = b.add(self.log, index(cross + 1))
 
-        def stage(c: Builder, t: Atom) -> None:
+        with b.loop(first, behind, hint="k") as (c, t):
             inside = c.apply("le", t, self.log)
-            within = c.inner()
-            self._mirrored(within, count, t)
-            c.emit(If(inside, within.close([], []), NO_BODY))
+            with c.when(inside) as within:
+                self._mirrored(within, count, t)
             for level in range(1, cross + 1):
-                between = c.inner()
-                self._across(between, count, level)
                 is_here = c.apply("eq", t, c.add(self.log, index(level)))
-                c.emit(If(is_here, between.close([], []), NO_BODY))
+                with c.when(is_here) as between:
+                    self._across(between, count, level)
             steps = c.apply("select", inside, c.sub(t, index(1)), self.log)
             self._halve(c, count, steps)
-
-        scalar_loop(b, first, behind, stage)
 
     # -- within a lane ----------------------------------------------------------------------------
 
@@ -160,8 +156,8 @@ class Network:
         """Sorts groups of eight registers, if there are eight; returns the next stage."""
         has_eight = b.apply("ge", self.log, index(3))
         eights = b.apply("select", has_eight, b.apply("floordiv", count, index(8)), index(0))
-        scalar_loop(b, index(0), eights, lambda c, group: self._places(
-            c, EIGHT, lambda d, k: d.add(d.mul(group, index(8)), index(k))))  # fmt: skip
+        with b.loop(index(0), eights, hint="k") as (c, group):
+            self._places(c, EIGHT, lambda d, k: d.add(d.mul(group, index(8)), index(k)))
         return b.apply("select", has_eight, index(4), index(1))
 
     def _mirrored(self, b: Builder, count: Atom, t: Atom) -> None:
@@ -170,40 +166,29 @@ class Network:
         half = b.apply("shl", index(1), b.sub(t, index(1)))
         last = b.sub(run, index(1))
 
-        def pair(c: Builder, g: Atom) -> None:
+        with b.loop(index(0), b.apply("floordiv", count, index(2)), hint="k") as (c, g):
             i = c.apply("and", g, c.sub(half, index(1)))
             start = c.mul(c.sub(g, i), index(2))
             self._pair(c, c.add(start, i), c.add(start, c.sub(last, i)))
-
-        scalar_loop(b, index(0), b.apply("floordiv", count, index(2)), pair)
 
     def _halve(self, b: Builder, count: Atom, steps: Atom) -> None:
         """Runs of 2^steps registers in `steps` steps: single ones, then three at a time."""
         singles = b.apply("mod", steps, index(3)) if self.by_eight else steps
 
-        def single(c: Builder, k: Atom) -> None:
+        with b.loop(index(0), singles, hint="k") as (c, k):
             far = c.apply("shl", index(1), c.sub(c.sub(steps, index(1)), k))
-
-            def pair(d: Builder, g: Atom) -> None:
+            with c.loop(index(0), c.apply("floordiv", count, index(2)), hint="k") as (d, g):
                 i = d.apply("and", g, d.sub(far, index(1)))
                 low = d.add(d.mul(d.sub(g, i), index(2)), i)
                 self._pair(d, low, d.add(low, far))
-
-            scalar_loop(c, index(0), c.apply("floordiv", count, index(2)), pair)
-
-        def three(c: Builder, k: Atom) -> None:
+        if not self.by_eight:
+            return
+        with b.loop(singles, steps, 3, hint="k") as (c, k):
             near = c.apply("shl", index(1), c.sub(c.sub(steps, index(3)), k))
-
-            def group(d: Builder, g: Atom) -> None:
+            with c.loop(index(0), c.apply("floordiv", count, index(8)), hint="k") as (d, g):
                 i = d.apply("and", g, d.sub(near, index(1)))
                 low = d.add(d.mul(d.sub(g, i), index(8)), i)
                 self._places(d, HALVED, lambda e, p: e.add(low, e.mul(near, index(p))))
-
-            scalar_loop(c, index(0), c.apply("floordiv", count, index(8)), group)
-
-        scalar_loop(b, index(0), singles, single)
-        if self.by_eight:
-            scalar_loop(b, singles, steps, three, 3)
 
     def _pair(self, b: Builder, low: Atom, high: Atom) -> None:
         first, second = _ordered(b, self._load(b, low), self._load(b, high))
@@ -231,7 +216,7 @@ class Network:
         ]
         last = b.sub(count, index(1))
 
-        def pair(c: Builder, r: Atom) -> None:
+        with b.loop(index(0), b.apply("floordiv", count, index(2)), hint="k") as (c, r):
             mirror, mask = c.sub(last, r), (1 << level) - 1
             low, high = _ordered(c, self._load(c, r), self._swapped(c, self._load(c, mirror), mask))
             first = _chosen(c, lower[-1], low, high)
@@ -241,8 +226,6 @@ class Network:
                     other = self._swapped(c, register, 1 << bit)
                     register = _chosen(c, lower[bit], *_ordered(c, register, other))
                 self._store(c, place, register)
-
-        scalar_loop(b, index(0), b.apply("floordiv", count, index(2)), pair)
 
     def _swapped(self, b: Builder, register: Register, mask: int) -> Register:
         return b.emit(SwapLanes(mask, tuple(register)))
@@ -255,8 +238,7 @@ class Network:
 
     def _store(self, b: Builder, register: Atom, words: Register) -> None:
         at = b.emit(Lane(b.mul(register, index(self.width))))[0]
-        for buffer, word in zip(self.words, words, strict=True):
-            b.emit(Store(buffer, at, word))
+        store_each(b, self.words, at, words)
 
 
 def _ordered(b: Builder, x: Register, y: Register) -> tuple[Register, Register]:

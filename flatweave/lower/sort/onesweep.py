@@ -27,7 +27,6 @@ from flatweave.lower.sort.digits import DigitPass, ceil_div
 from flatweave.lower.sort.onesweep_kernel import Held, SweepKernel, by_threads
 from flatweave.lower.sweep.chains import scan_block_partials
 from flatweave.terms.build import Builder, index
-from flatweave.terms.control import NO_BODY, For, If
 from flatweave.terms.rules import scalar_type
 from flatweave.terms.syntax import Atom, Let, Var, constant
 
@@ -105,18 +104,16 @@ class Sweeps:
         total, block = kernel.capture(self.total), b.emit(BlockIndex())[0]
         lo = b.mul(b.mul(block, tiles), held.size)
         hi = b.apply("minimum", b.add(lo, b.mul(tiles, held.size)), total)
-        inside, first, _ = b.iteration("first")
-        count = inside.apply("minimum", held.size, inside.sub(hi, first))
-        held.load(inside, first, count)
-        self._tally(inside, digits, kernel, held, count, tally)
-        b.emit(For(lo, hi, held.size, inside.close([first], []), ()))
+        with b.loop(lo, hi, held.size, hint="first") as (inside, first):
+            count = inside.apply("minimum", held.size, inside.sub(hi, first))
+            held.load(inside, first, count)
+            self._tally(inside, digits, kernel, held, count, tally)
         b.emit(Sync())
 
         def leave(c: Builder, at: Atom) -> None:
             counted = c.emit(Load(tally, at))[0]
-            some = c.inner()
-            some.emit(Atomic("add", words, at, some.cast(counted, i64)))
-            c.emit(If(c.apply("gt", counted, constant(0, u32)), some.close([], []), NO_BODY))
+            with c.when(c.apply("gt", counted, constant(0, u32))) as some:
+                some.emit(Atomic("add", words, at, some.cast(counted, i64)))
 
         by_threads(b, self.lowering.machine, places, leave)
 
@@ -129,16 +126,14 @@ class Sweeps:
         least = kernel.capture(digits.bits.least)
 
         def act(c: Builder, k: Atom, at: Atom, active: Atom | None) -> None:
-            d = c.inner()
-            keys = digits.keys_of(d, kernel, held.component(k))
-            e, t, _ = d.iteration("t")
-            shift = e.add(least, e.mul(t, kernel.capture(width)))
-            digit = e.cast(digits.digit_of(e, kernel, keys, shift), i64)
-            place = e.add(e.mul(t, index(1 << self.bits)), digit)
-            e.emit(Atomic("add", tally, place, constant(1, u32)))
-            d.emit(For(index(0), many, index(1), e.close([t], []), ()))
             there = constant(True, bool_) if active is None else active
-            c.emit(If(there, d.close([], []), NO_BODY))
+            with c.when(there) as d:
+                keys = digits.keys_of(d, kernel, held.component(k))
+                with d.loop(index(0), many, hint="t") as (e, t):
+                    shift = e.add(least, e.mul(t, kernel.capture(width)))
+                    digit = e.cast(digits.digit_of(e, kernel, keys, shift), i64)
+                    place = e.add(e.mul(t, index(1 << self.bits)), digit)
+                    e.emit(Atomic("add", tally, place, constant(1, u32)))
 
         held.turns(b, count, act)
 

@@ -29,7 +29,7 @@ from flatweave.algorithms.look_back_by_lane import Chains
 from flatweave.algorithms.operator import addition, meet
 from flatweave.algorithms.words import AGGREGATE, PREFIX
 from flatweave.base.dtypes import i32, i64, u8, u16, u32
-from flatweave.kernel_ir.arrays import choose, extent_of, fold, when
+from flatweave.kernel_ir.arrays import extent_of, fold, in_lanes, store_each
 from flatweave.kernel_ir.memory_ops import Atomic, ThreadMemory
 from flatweave.kernel_ir.op import dtype_in
 from flatweave.kernel_ir.syntax import BlockIndex, Lane, Lanes, Load, Shared, Store, Sync
@@ -40,7 +40,7 @@ from flatweave.lower.sort.digits import DigitPass
 from flatweave.lower.traverse.steps import Position, State, warp_index
 from flatweave.lower.traverse.traversal import flat
 from flatweave.terms.build import Builder, index
-from flatweave.terms.control import For, If
+from flatweave.terms.control import For
 from flatweave.terms.syntax import Atom, Var, constant
 
 # -- Elements that the threads of a block hold in registers: the same number each, loaded at once --
@@ -79,9 +79,8 @@ class Held:
             def loaded(d: Builder) -> tuple[Atom, ...]:
                 return tuple(d.emit(Load(buffer, place))[0] for buffer in self.source.values())
 
-            values = loaded(c) if active is None else choose(c, active, loaded, lambda d: zeros)
-            for buffer, value in zip(self.memory.values(), values, strict=True):
-                c.emit(Store(buffer, k, value))
+            values = loaded(c) if active is None else c.choose(active, loaded, lambda d: zeros)
+            store_each(c, self.memory.values(), k, values)
 
         self.turns(b, count, act)
 
@@ -92,13 +91,11 @@ class Held:
     def turns(self, b: Builder, count: Atom, act: Turn) -> None:
         """Emits a loop of all threads over the indices of the elements that they hold, and another
         for a block that is not full: where nothing is asked, many loads are under way at once."""
-        some, every = b.inner(), b.inner()
-        for inner, there in ((some, count), (every, None)):
-            region = inner.inner()
-            self.turns_inside(region, there, act)
-            inner.emit(Lanes(self.lanes, region.close([], [])))
         full = b.apply("ge", count, self.size)
-        b.emit(If(full, every.close([], []), some.close([], [])))
+        with b.branches(full) as (every, some):
+            for inner, there in ((some, count), (every, None)):
+                with in_lanes(inner, self.lanes) as region:
+                    self.turns_inside(region, there, act)
 
     def turns_inside(self, region: Builder, count: Atom | None, act: Turn) -> None:
         """The same in lanes, of `count` elements or a full block. What is left from a thread's
@@ -106,11 +103,10 @@ class Held:
         start = region.mul(self.warp, index(self.each * self.lanes))
         first = region.emit(Lane(start))[0]
         left = None if count is None else region.cast(region.sub(count, first), i32)
-        inside, k, _ = region.iteration("k")
-        before = inside.mul(k, index(self.lanes))
-        active = None if left is None else inside.apply("lt", inside.cast(before, i32), left)
-        act(inside, k, inside.add(first, before), active)
-        region.emit(For(index(0), index(self.each), index(1), inside.close([k], []), ()))
+        with region.loop(index(0), index(self.each), hint="k") as (inside, k):
+            before = inside.mul(k, index(self.lanes))
+            active = None if left is None else inside.apply("lt", inside.cast(before, i32), left)
+            act(inside, k, inside.add(first, before), active)
 
 
 def by_threads(
@@ -121,7 +117,8 @@ def by_threads(
 
     def step(c: Builder, position: Position, state: State) -> State:
         assert position.active is not None
-        when(c, position.active, lambda d: act(d, position.flat))
+        with c.when(position.active) as d:
+            act(d, position.flat)
         return state
 
     flat(machine, extent, machine.lanes([])).block(b, index(0), extent, (), step)
@@ -194,45 +191,44 @@ class SweepKernel:
     def _count(self) -> None:
         """How many elements of the warp have each digit; the digits, so that no register holds one
         until elements are ranked."""
-        region = self.b.inner()
-        clear, base, _ = region.iteration("base")
-        at = clear.emit(Lane(self._of_warp(clear, base)))[0]
-        clear.emit(Store(self.tally, at, ZERO))
-        body = clear.close([base], [])
-        region.emit(For(FIRST, index(self.values), index(self.lanes), body, ()))
-        region.emit(Sync("warp"))
+        with in_lanes(self.b, self.lanes) as region:
+            clear, base, _ = region.iteration("base")
+            at = clear.emit(Lane(self._of_warp(clear, base)))[0]
+            clear.emit(Store(self.tally, at, ZERO))
+            body = clear.close([base], [])
+            region.emit(For(FIRST, index(self.values), index(self.lanes), body, ()))
+            region.emit(Sync("warp"))
 
-        def act(b: Builder, k: Atom, at: Atom, active: Atom | None) -> None:
-            digit = self._digit_of(b, k, active)
-            b.emit(Store(self.of_elements, at, b.cast(digit, dtype_in(self.of_elements))))
-            b.emit(Atomic("add", self.tally, self._of_warp(b, digit), constant(1, u32)))
+            def act(b: Builder, k: Atom, at: Atom, active: Atom | None) -> None:
+                digit = self._digit_of(b, k, active)
+                b.emit(Store(self.of_elements, at, b.cast(digit, dtype_in(self.of_elements))))
+                b.emit(Atomic("add", self.tally, self._of_warp(b, digit), constant(1, u32)))
 
-        self.held.turns_inside(region, self.count, act)
-        self.b.emit(Lanes(self.lanes, region.close([], [])))
+            self.held.turns_inside(region, self.count, act)
 
     def _stage(self) -> None:
         """Stores each element at its index in the block: after those of its warp with the same
         digit that come before it."""
-        region = self.b.inner()
-        below = lanes_below(region)
+        with in_lanes(self.b, self.lanes) as region:
+            below = lanes_below(region)
 
-        def act(b: Builder, k: Atom, at: Atom, active: Atom | None) -> None:
-            digit = b.cast(b.emit(Load(self.of_elements, at))[0], u32)
-            alike = b.emit(MatchLanes(digit, self.bits))[0]
-            earlier = b.apply("and", alike, below)
-            place = self._of_warp(b, digit)
-            known = b.emit(Load(self.tally, place))[0]
-            b.emit(Sync("warp"))  # one of those that are alike adds all of them
-            after = b.add(known, count_of(b, alike))
-            when(b, is_empty(b, earlier), lambda c: _store(c, self.tally, place, after))
-            b.emit(Sync("warp"))
-            target = b.cast(b.add(known, count_of(b, earlier)), i64)
-            read = self.held.component(k)
-            for number, memory in self.staged.items():
-                b.emit(Store(memory, target, read(b, number)))
+            def act(b: Builder, k: Atom, at: Atom, active: Atom | None) -> None:
+                digit = b.cast(b.emit(Load(self.of_elements, at))[0], u32)
+                alike = b.emit(MatchLanes(digit, self.bits))[0]
+                earlier = b.apply("and", alike, below)
+                place = self._of_warp(b, digit)
+                known = b.emit(Load(self.tally, place))[0]
+                b.emit(Sync("warp"))  # one of those that are alike adds all of them
+                after = b.add(known, count_of(b, alike))
+                with b.when(is_empty(b, earlier)) as c:
+                    c.emit(Store(self.tally, place, after))
+                b.emit(Sync("warp"))
+                target = b.cast(b.add(known, count_of(b, earlier)), i64)
+                read = self.held.component(k)
+                for number, memory in self.staged.items():
+                    b.emit(Store(memory, target, read(b, number)))
 
-        self.held.turns_inside(region, None, act)
-        self.b.emit(Lanes(self.lanes, region.close([], [])))
+            self.held.turns_inside(region, None, act)
 
     # -- a thread for each digit ------------------------------------------------------------------
 
@@ -253,18 +249,17 @@ class SweepKernel:
         of_warp = region.emit(LastLane((up_to,)))
         mine = b.emit(Lanes(self.lanes, region.close([], of_warp)))
         before, _ = meet(b, SUM, mine, self.machine.warps)
-        region = b.inner()
-        digit = self._own(region)
-        first = region.add(before[0], region.emit(Load(self.firsts, FIRST))[0])
-        region.emit(Store(self.firsts, FIRST, first))
+        with in_lanes(b, self.lanes) as region:
+            digit = self._own(region)
+            first = region.add(before[0], region.emit(Load(self.firsts, FIRST))[0])
+            region.emit(Store(self.firsts, FIRST, first))
 
-        def move(c: Builder, w: Atom, known: tuple[Atom, ...]) -> tuple[Atom, ...]:
-            counted = self._counted(c, w, digit)
-            c.emit(Store(self.tally, self._slot(c, w, digit), known[0]))
-            return (c.add(known[0], counted),)
+            def move(c: Builder, w: Atom, known: tuple[Atom, ...]) -> tuple[Atom, ...]:
+                counted = self._counted(c, w, digit)
+                c.emit(Store(self.tally, self._slot(c, w, digit), known[0]))
+                return (c.add(known[0], counted),)
 
-        fold(region, FIRST, index(self.machine.warps), (first,), move, hint="w")
-        b.emit(Lanes(self.lanes, region.close([], [])))
+            fold(region, FIRST, index(self.machine.warps), (first,), move, hint="w")
 
     def _own(self, region: Builder) -> Atom:
         """The digit that a thread stands for."""
@@ -278,18 +273,17 @@ class SweepKernel:
 
     def _look_back(self) -> None:
         """Where the block's elements of each digit go."""
-        region = self.b.inner()
-        digit = self._own(region)
-        ahead = self.chains.before(region, self.block, digit)
-        count = region.cast(region.emit(Load(self.counts, FIRST))[0], i64)
-        self.chains.publish(region, self.block, digit, region.add(ahead, count), PREFIX)
-        of_turn = region.mul(self.turn, index(self.values))
-        start = region.emit(Load(self.starts, region.add(of_turn, digit)))[0]
-        earlier = region.emit(Load(self.starts, of_turn))[0]
-        first = region.cast(region.emit(Load(self.firsts, FIRST))[0], i64)
-        place = region.sub(region.add(region.sub(start, earlier), ahead), first)
-        region.emit(Store(self.places, digit, place))
-        self.b.emit(Lanes(self.lanes, region.close([], [])))
+        with in_lanes(self.b, self.lanes) as region:
+            digit = self._own(region)
+            ahead = self.chains.before(region, self.block, digit)
+            count = region.cast(region.emit(Load(self.counts, FIRST))[0], i64)
+            self.chains.publish(region, self.block, digit, region.add(ahead, count), PREFIX)
+            of_turn = region.mul(self.turn, index(self.values))
+            start = region.emit(Load(self.starts, region.add(of_turn, digit)))[0]
+            earlier = region.emit(Load(self.starts, of_turn))[0]
+            first = region.cast(region.emit(Load(self.firsts, FIRST))[0], i64)
+            place = region.sub(region.add(region.sub(start, earlier), ahead), first)
+            region.emit(Store(self.places, digit, place))
 
     # -- elements ---------------------------------------------------------------------------------
 
@@ -300,15 +294,6 @@ class SweepKernel:
         start = b.emit(Load(self.places, b.cast(self._digit(b, keys), i64)))[0]
         place = b.add(start, at)
 
-        def move(c: Builder) -> None:
-            for k, buffer in enumerate(self.digits.target):
-                c.emit(Store(self.kernel.buffer(buffer), place, values[k]))
-
-        if active is None:
-            move(b)
-        else:
-            when(b, active, move)
-
-
-def _store(b: Builder, buffer: Var, at: Atom, value: Atom) -> None:
-    b.emit(Store(buffer, at, value))
+        with b.when(active) as c:
+            for component, buffer in enumerate(self.digits.target):
+                c.emit(Store(self.kernel.buffer(buffer), place, values[component]))

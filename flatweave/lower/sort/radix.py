@@ -20,9 +20,10 @@ from collections.abc import Callable, Sequence
 
 from flatweave.base.dtypes import i64
 from flatweave.base.records import record, replace
-from flatweave.kernel_ir.host import Alloc, Free, IsUnique, Retain, Role
+from flatweave.kernel_ir.host import Free, IsUnique, Retain, Role
 from flatweave.kernel_ir.syntax import Load, Store
 from flatweave.lower.host.context import Lowering
+from flatweave.lower.host.donated import again_or_fresh
 from flatweave.lower.kernel.builder import HostArray, KernelBuilder, place_blocks, write_places
 from flatweave.lower.schedule.plan import elements_each, sorts_by_lane
 from flatweave.lower.sort.counted_runs import BlockRuns, CountedRuns, LaneRuns
@@ -174,19 +175,15 @@ class _RadixSortLowering:
 
     def _spare(self, x: Atom) -> Var:
         """The buffer of the unsorted array, once more, or a fresh one where others need that."""
-        lowering, host = self.lowering, self.lowering.host
+        lowering = self.lowering
         assert isinstance(x, Var)
         buffer = lowering.scope.array(x).buffer
         needed = x not in lowering.last_uses.get(self.let, ()) or self.op.xs.count(x) > 1
         if needed or buffer in lowering.program.kept_by_caller:
             return lowering.alloc_like(x, self.total)
         lowering.take(buffer)
-        again, fresh = host.inner(), host.inner()
-        again.emit(Retain(buffer))
-        made = fresh.emit(Alloc(array_type(x).dtype, self.total, lowering.site()))[0]
-        choice = If(host.emit(IsUnique(buffer))[0], again.close([], [buffer]),
-                    fresh.close([], [made]))  # fmt: skip
-        return host.emit(choice, "buffer")[0]
+        unique = lowering.host.emit(IsUnique(buffer))[0]
+        return again_or_fresh(lowering, buffer, unique, array_type(x).dtype, self.total)
 
     # -- how many bits ----------------------------------------------------------------------------
 

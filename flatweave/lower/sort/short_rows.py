@@ -8,20 +8,20 @@ from functools import partial
 from flatweave.array_ir.fault import PARTS
 from flatweave.base.dtypes import i32, i64
 from flatweave.base.plan import CHECK_ERROR
+from flatweave.kernel_ir.arrays import in_lanes, store_each
 from flatweave.kernel_ir.host import Alloc, Fail, Free, Retain, Role
-from flatweave.kernel_ir.syntax import Lane, Lanes, Load, Store
+from flatweave.kernel_ir.syntax import Lane, Load, Store
 from flatweave.kernel_ir.warp_ops import LoadTile
 from flatweave.lower.host.context import Lowering
 from flatweave.lower.kernel.builder import HostArray, KernelBuilder, place_blocks, write_positions
 from flatweave.lower.kernel.elements import Elements
 from flatweave.lower.machine.machine import Machine
 from flatweave.lower.sort.network import PLACE, Network, Words
-from flatweave.lower.sort.write_combining import scalar_loop
 from flatweave.lower.traverse.steps import Position, count_lanes, while_active
 from flatweave.ops import RadixSort, SortRow, SortRows
 from flatweave.ops.sorts import SHORT, SHORT_ALONE, longest_in_lanes
 from flatweave.terms.build import Builder, index
-from flatweave.terms.control import NO_BODY, If, While
+from flatweave.terms.control import If
 from flatweave.terms.operators import comes_before, exchanges, steps_back, undone
 from flatweave.terms.rules import array_type, scalar_type
 from flatweave.terms.syntax import Atom, Lambda, Let, Var, constant
@@ -161,21 +161,22 @@ class _Sorting:
         self.target = [kernel.buffer(buffer) for buffer in target]
         self.rooms = [kernel.buffer(buffer) for buffer in rooms]
         self.total, room, self.log = (kernel.capture(size) for size in sizes)
-        b = kernel.body.inner()
-        whole = b.apply("and", self.total, index(-self.width))
-        scalar_loop(b, index(0), whole, self._enter, self.width)
-        scalar_loop(b, whole, room, partial(self._enter, last=True), self.width)
-        # a whole program has one sort of few elements, which is as fast as it is made
-        Network(self.rooms, self.width, self.log, isinstance(self.op, SortRow)).sort(b)
-        registers = b.apply("shl", index(1), self.log)
-        has_squares = b.apply("ge", registers, index(self.width))
-        squares, few = b.inner(), b.inner()
-        scalar_loop(squares, index(0), registers, self._leave_square, self.width)
-        scalar_loop(few, index(0), self.total, self._leave, self.width)
-        b.emit(If(has_squares, squares.close([], []), few.close([], [])))
-        kernel.body.emit(Lanes(self.width, b.close([], [])))
+        with in_lanes(kernel.body, self.width) as b:
+            whole = b.apply("and", self.total, index(-self.width))
+            for lo, hi, is_last in ((index(0), whole, False), (whole, room, True)):
+                with b.loop(lo, hi, self.width, hint="k") as (c, start):
+                    self._enter(c, start, is_last)
+            # a whole program has one sort of few elements, which is as fast as it is made
+            Network(self.rooms, self.width, self.log, isinstance(self.op, SortRow)).sort(b)
+            registers = b.apply("shl", index(1), self.log)
+            has_squares = b.apply("ge", registers, index(self.width))
+            with b.branches(has_squares) as (squares, few):
+                with squares.loop(index(0), registers, self.width, hint="k") as (c, register):
+                    self._leave_square(c, register)
+                with few.loop(index(0), self.total, self.width, hint="k") as (c, start):
+                    self._leave(c, start)
 
-    def _enter(self, b: Builder, start: Atom, last: bool = False) -> None:
+    def _enter(self, b: Builder, start: Atom, last: bool) -> None:
         """The words of the elements from `start` on."""
         place = b.emit(Lane(start))[0]
 
@@ -184,16 +185,10 @@ class _Sorting:
             made = Elements(self.kernel, place, self.lowering.checks)
             return self.words.packed(c, made.call(c, self.op.fn, elements), place)
 
-        found = self._if_there(b, place, some) if last else some(b)
-        for buffer, word in zip(self.rooms, found, strict=True):
-            b.emit(Store(buffer, place, word))
-
-    def _if_there(self, b: Builder, place: Atom, some: Inside) -> Sequence[Atom]:
-        """What `some` gives in lanes that have an element."""
-        inside = b.inner()
-        then = inside.close([], some(inside))
-        other = b.inner().close([], self.words.behind())
-        return b.emit(If(b.apply("lt", place, self.total), then, other))
+        found: Sequence[Atom] = some(b) if not last else b.choose(
+            b.apply("lt", place, self.total), some, lambda _: self.words.behind()
+        )
+        store_each(b, self.rooms, place, found)
 
     def _leave_square(self, b: Builder, register: Atom) -> None:
         """The elements of as many registers as each has lanes: from a register on."""
@@ -219,8 +214,7 @@ class _Sorting:
             origin = b.apply("minimum", self.words.place(b, word), last)
             values = [b.emit(Load(buffer, origin))[0] for buffer in self.source]
         place = b.emit(Lane(start))[0]
-        for buffer, value in zip(self.target, values, strict=True):
-            b.emit(Store(buffer, place, value))
+        store_each(b, self.target, place, values)
 
 
 # -- Short rows, many at once: each lane sorts one row, in registers -------------------------------
@@ -315,25 +309,26 @@ class _Rows:
             self._sort(b, kernel, places, start, length)
             return
         fewer = places // 2
-        whole, half = b.inner(), b.inner()
-        self._sort(whole, kernel, places, start, length)
-        self._shortest(half, kernel, fewer, width, start, length)
         longer = count_lanes(b, b.apply("gt", length, index(fewer)), width)
         is_longer = b.apply("gt", longer, index(0))
-        b.emit(If(is_longer, whole.close([], []), half.close([], [])))
+        with b.branches(is_longer) as (whole, half):
+            self._sort(whole, kernel, places, start, length)
+            self._shortest(half, kernel, fewer, width, start, length)
 
     def _copy_longer(self, b: Builder, kernel: KernelBuilder, start: Atom, length: Atom) -> Atom:
         """Copy rows that are too long, and return the lengths to sort, 0 for those."""
         is_long = b.apply("gt", length, index(SHORT))
         end = b.apply("select", is_long, b.add(start, length), start)
-        test, turn = b.inner(), b.inner()
-        at = test.param("i", i64)
-        holds = test.close([at], [test.apply("lt", at, end)])
-        at = turn.param("i", i64)
-        for x, y in zip(self.source, self.target, strict=True):
-            turn.emit(Store(kernel.buffer(y), at, turn.emit(Load(kernel.buffer(x), at))[0]))
-        body = turn.close([at], [turn.add(at, index(1))])
-        b.emit(While(holds, body, (start,), through_memory=True))
+
+        def copy(c: Builder, known: tuple[Atom, ...]) -> tuple[Atom, ...]:
+            (at,) = known
+            for x, y in zip(self.source, self.target, strict=True):
+                c.emit(Store(kernel.buffer(y), at, c.emit(Load(kernel.buffer(x), at))[0]))
+            return (c.add(at, index(1)),)
+
+        b.repeat(
+            (start,), lambda c, known: c.apply("lt", known[0], end), copy, "i", through_memory=True
+        )
         return b.apply("select", is_long, index(0), length)
 
     def _sort(
@@ -354,11 +349,11 @@ class _Rows:
         for one, other in _neighbours(places) if steps is None else exchanges(places):
             carried[one], carried[other] = _exchanged(b, many, carried[one], carried[other])
         for k, moved in enumerate(carried):
-            inside, place = b.inner(), b.add(start, index(k))
-            values = moved[many:] if steps is None else [undone(inside, steps, moved[0])]
-            for buffer, value in zip(self.target, values, strict=True):
-                inside.emit(Store(kernel.buffer(buffer), place, value))
-            b.emit(If(there[k], inside.close([], []), NO_BODY))
+            place = b.add(start, index(k))
+            with b.when(there[k]) as inside:
+                values = moved[many:] if steps is None else [undone(inside, steps, moved[0])]
+                for buffer, value in zip(self.target, values, strict=True):
+                    inside.emit(Store(kernel.buffer(buffer), place, value))
 
     def _span(self, b: Builder, kernel: KernelBuilder, row: Atom) -> tuple[Atom, Atom]:
         """Where a row begins, and how long it is."""

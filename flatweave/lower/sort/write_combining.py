@@ -11,27 +11,18 @@ shared with other runs; of those, a run writes only the elements that it owns.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from flatweave.base.dtypes import DType, i64, u32
-from flatweave.kernel_ir.syntax import Lane, Lanes, Load, Shared, Store
+from flatweave.kernel_ir.arrays import in_lanes, store_each
+from flatweave.kernel_ir.syntax import Lane, Load, Shared, Store
 from flatweave.lower.machine.machine import CACHE_LINE
 from flatweave.terms.build import Builder, index
-from flatweave.terms.control import NO_BODY, For, If
 from flatweave.terms.syntax import Atom, Const, Var
 
 LINE = 32
 """Elements of a line; the branch that asks whether it is full is mistaken once for each line."""
 ONE = Const(1, u32)
-
-
-def scalar_loop(
-    b: Builder, lo: Atom, hi: Atom, act: Callable[[Builder, Atom], None], step: int = 1
-) -> None:
-    """A loop of uniform code."""
-    inside, k, _ = b.iteration("k")
-    act(inside, k)
-    b.emit(For(lo, hi, index(step), inside.close([k], []), ()))
 
 
 class Lines:
@@ -60,27 +51,23 @@ class Lines:
         """The next element of a digit."""
         end = b.emit(Load(self.ends, digit))[0]
         at = b.cast(end, i64)
-        for stage, value in zip(self.buffers, values, strict=True):
-            b.emit(Store(stage, at, value))
+        store_each(b, self.buffers, at, values)
         after = b.add(end, ONE)
         b.emit(Store(self.ends, digit, after))
         rest = b.apply("and", after, Const(LINE - 1, u32))
-        full = b.inner()
-        self._leave(full, digit)
-        b.emit(If(b.apply("eq", rest, Const(0, u32)), full.close([], []), NO_BODY))
+        with b.when(b.apply("eq", rest, Const(0, u32))) as full:
+            self._leave(full, digit)
 
     def _leave(self, b: Builder, digit: Atom) -> None:
         """A full line goes to the target."""
         base = b.emit(Load(self.bases, digit))[0]
         first = b.emit(Load(self.firsts, digit))[0]
         start = b.mul(digit, index(LINE))
-        whole, part = b.inner(), b.inner()
-        streaming, plain = whole.inner(), whole.inner()
-        self._line(streaming, start, base, streaming=True)
-        self._line(plain, start, base, streaming=False)
-        whole.emit(If(self.streams, streaming.close([], []), plain.close([], [])))
-        self._part(part, start, base, first, index(LINE))
-        b.emit(If(b.apply("ge", base, first), whole.close([], []), part.close([], [])))
+        with b.branches(b.apply("ge", base, first)) as (whole, part):
+            with whole.branches(self.streams) as (streaming, plain):
+                self._line(streaming, start, base, streaming=True)
+                self._line(plain, start, base, streaming=False)
+            self._part(part, start, base, first, index(LINE))
         b.emit(Store(self.bases, digit, b.add(base, index(LINE))))
         b.emit(Store(self.ends, digit, b.cast(start, u32)))
 
@@ -90,28 +77,24 @@ class Lines:
         held = b.sub(b.cast(b.emit(Load(self.ends, digit))[0], i64), start)
         base = b.emit(Load(self.bases, digit))[0]
         first = b.emit(Load(self.firsts, digit))[0]
-        some = b.inner()
-        self._part(some, start, base, first, held)
-        b.emit(If(b.apply("gt", held, index(0)), some.close([], []), NO_BODY))
+        with b.when(b.apply("gt", held, index(0))) as some:
+            self._part(some, start, base, first, held)
 
     def _line(self, b: Builder, start: Atom, base: Atom, *, streaming: bool) -> None:
-        region = b.inner()
-        lane, place = region.emit(Lane(start))[0], region.emit(Lane(base))[0]
-        for stage, target, bypass in zip(self.buffers, self.target, self.bypasses, strict=True):
-            value = region.emit(Load(stage, lane))[0]
-            region.emit(Store(target, place, value, streaming and bypass))
-        b.emit(Lanes(LINE, region.close([], [])))
+        with in_lanes(b, LINE) as region:
+            lane, place = region.emit(Lane(start))[0], region.emit(Lane(base))[0]
+            for stage, target, bypass in zip(self.buffers, self.target, self.bypasses, strict=True):
+                value = region.emit(Load(stage, lane))[0]
+                region.emit(Store(target, place, value, streaming and bypass))
 
     def _part(self, b: Builder, start: Atom, base: Atom, first: Atom, held: Atom) -> None:
         """The first `held` elements of a line but for those before `first`."""
-        region = b.inner()
-        lane = region.emit(Lane(index(0)))[0]
-        place = region.add(lane, base)
-        mine = region.apply("and", region.apply("ge", place, first),
-                            region.apply("lt", lane, held))  # fmt: skip
-        own = region.inner()
-        for stage, target in zip(self.buffers, self.target, strict=True):
-            value = own.emit(Load(stage, own.add(lane, start)))[0]
-            own.emit(Store(target, place, value))
-        region.emit(If(mine, own.close([], []), NO_BODY))
-        b.emit(Lanes(LINE, region.close([], [])))
+        with in_lanes(b, LINE) as region:
+            lane = region.emit(Lane(index(0)))[0]
+            place = region.add(lane, base)
+            mine = region.apply("and", region.apply("ge", place, first),
+                                region.apply("lt", lane, held))  # fmt: skip
+            with region.when(mine) as own:
+                for stage, target in zip(self.buffers, self.target, strict=True):
+                    value = own.emit(Load(stage, own.add(lane, start)))[0]
+                    own.emit(Store(target, place, value))

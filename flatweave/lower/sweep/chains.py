@@ -10,7 +10,7 @@ from flatweave.algorithms.operator import Operator, together
 from flatweave.algorithms.words import NOTHING, PREFIX, Packing, Slots, Words
 from flatweave.base.dtypes import DType, i64
 from flatweave.base.records import record
-from flatweave.kernel_ir.arrays import Pull, Put, Values, for_all, read
+from flatweave.kernel_ir.arrays import Pull, Put, Values, for_all, read, store_each
 from flatweave.kernel_ir.hierarchy import WARP
 from flatweave.kernel_ir.host import Alloc, Free, Role
 from flatweave.kernel_ir.op import dtype_in
@@ -20,7 +20,6 @@ from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.kernel.operators import operator_in
 from flatweave.lower.schedule.scan_levels import ScanRecord, with_slots
 from flatweave.terms.build import Builder, index
-from flatweave.terms.control import For
 from flatweave.terms.syntax import Atom, Lambda, Let, Var
 
 # -- The chain in which the blocks of a single-pass scan publish: the host's part of it ------------
@@ -99,8 +98,7 @@ def make_chain(
     states = array(i64)
     aggregates = tuple(array(atom.type) for atom in first)
     prefixes = tuple(array(atom.type) for atom in first)
-    for buffer, atom in zip(prefixes, first, strict=True):
-        host.emit(Store(buffer, index(0), atom))
+    store_each(host, prefixes, index(0), first)
     (clear or _clear_on(host))(states, slots, PREFIX)
     return Chain(states, aggregates, prefixes, blocks)
 
@@ -124,9 +122,8 @@ def _clear_on(host: Builder) -> Clear:
 
     def clear(words: Var, count: Atom, first: Atom) -> None:
         host.emit(Store(words, index(0), first))
-        inside, slot, _ = host.iteration("t")
-        inside.emit(Store(words, slot, NOTHING))
-        host.emit(For(index(1), count, index(1), inside.close([slot], []), ()))
+        with host.loop(index(1), count, hint="t") as (inside, slot):
+            inside.emit(Store(words, slot, NOTHING))
 
     return clear
 
@@ -317,7 +314,6 @@ def _put_in(kernel: KernelBuilder, buffers: Sequence[Var]) -> Put:
     target = [kernel.buffer(buffer) for buffer in buffers]
 
     def put(b: Builder, at: Atom, values: Values) -> None:
-        for buffer, value in zip(target, values, strict=True):
-            b.emit(Store(buffer, at, value))
+        store_each(b, target, at, values)
 
     return put

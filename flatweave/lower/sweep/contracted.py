@@ -25,14 +25,13 @@ from collections.abc import Callable, Sequence
 
 from flatweave.algorithms.long_folds import chunk
 from flatweave.base.records import record
+from flatweave.kernel_ir.arrays import in_lanes
 from flatweave.kernel_ir.syntax import Lane, Load, Store
 from flatweave.lower.sweep.contraction_cells import (
     Cells,
     PackedLanes,
     PackedRows,
     for_each_tile,
-    in_lanes,
-    loop,
     rooms,
 )
 from flatweave.lower.sweep.sink import LoweredSink, SinkStep
@@ -40,7 +39,6 @@ from flatweave.lower.sweep.writer import KernelWriter
 from flatweave.lower.traverse.steps import Position
 from flatweave.nest.schedule import Axis, Memory, Unroll
 from flatweave.terms.build import Builder, index
-from flatweave.terms.control import NO_BODY, If
 from flatweave.terms.syntax import Atom, Lambda, Let
 
 
@@ -93,8 +91,8 @@ class Contracted:
         def position(c: Builder, number: Atom) -> None:
             self.at = c.unravel(number, leading)
             self.steps = self.cells.enter(c, self.at)
-            loop(c, index(0), rows, height, lambda d, y: loop(
-                d, index(0), lanes, width, lambda e, x: tile(e, y, x)))  # fmt: skip
+            with c.loop(index(0), rows, height) as (d, y), d.loop(index(0), lanes, width) as (e, x):
+                tile(e, y, x)
 
         def share(c: Builder, number: Atom) -> None:
             self.at = ()
@@ -130,35 +128,30 @@ class Contracted:
         (lo, hi), width = extent.lanes, index(self.lanes)
         rest = b.add(lo, b.round_down(b.sub(hi, lo), width))
 
+        def group(c: Builder, base: Atom, limit: Atom | None, row: Atom) -> None:
+            with in_lanes(c, self.lanes) as d:
+                act(d, base, row, limit and d.apply("lt", d.emit(Lane(base))[0], limit))
+
         def panel(c: Builder, base: Atom, limit: Atom | None) -> None:
-            def group(d: Builder, row: Atom) -> None:
-                def lanes(e: Builder) -> None:
-                    there = limit and e.apply("lt", e.emit(Lane(base))[0], limit)
-                    act(e, base, row, there)
+            if not rows:
+                return group(c, base, limit, extent.rows[0])
+            with c.loop(*extent.rows, rows) as (d, row):
+                group(d, base, limit, row)
 
-                in_lanes(d, self.lanes, lanes)
-
-            if rows:
-                loop(c, *extent.rows, rows, group)
-            else:
-                group(c, extent.rows[0])
-
-        loop(b, lo, hi if padded else rest, self.lanes, lambda c, base: panel(c, base, None))
+        with b.loop(lo, hi if padded else rest, self.lanes) as (c, base):
+            panel(c, base, None)
         if not padded:
-            some = b.inner()
-            panel(some, rest, hi)
-            b.emit(If(b.apply("lt", rest, hi), some.close([], []), NO_BODY))
+            with b.when(b.apply("lt", rest, hi)) as some:
+                panel(some, rest, hi)
 
     # -- the fold ---------------------------------------------------------------------------------
 
     def fold(self, b: Builder, extent: Extent) -> None:
         """Fold the cells of a tile; the results are in memory afterwards."""
 
-        def some_steps(c: Builder, k0: Atom) -> None:
+        with b.loop(index(0), b.apply("maximum", self.steps, index(1)), self.depth) as (c, k0):
             end = c.apply("minimum", c.add(k0, index(self.depth)), self.steps)
             self._fold_steps(c, extent, (k0, end))
-
-        loop(b, index(0), b.apply("maximum", self.steps, index(1)), self.depth, some_steps)
 
     def _fold_steps(self, b: Builder, extent: Extent, steps: tuple[Atom, Atom]) -> None:
         """All register tiles of a tile take some steps."""
@@ -168,10 +161,8 @@ class Contracted:
             self.packed_rows.pack(b, extent.rows, steps)
 
         def take(c: Builder, base: Atom, row: Atom, active: Atom | None) -> None:
-            inside = c.inner() if active is not None else c
-            self._fold_registers(inside, extent, base, row, steps)
-            if active is not None:
-                c.emit(If(active, inside.close([], []), NO_BODY))
+            with c.when(active) as inside:
+                self._fold_registers(inside, extent, base, row, steps)
 
         self.in_panels(b, extent, take, self.rows, padded=self.packed_lanes is not None)
 
@@ -243,16 +234,15 @@ class Contracted:
         results: Callable[[Builder], Sequence[Atom]],
     ) -> None:  # fmt: skip
         """Compute the rest of the body from the results of a fold, and hand it to the sinks."""
-        writer, inside = self.writer, b.inner() if active is not None else b
+        writer = self.writer
         position = Position(b.ravel(at, writer.shape), at, self.lanes, active, aligned=False)
         elements = writer.elements(position)
-        elements.env.update(zip(fold.vars, results(inside), strict=True))
-        elements.emit(inside, others(writer.op.body, fold))
-        fed = SinkStep(b, inside, elements, position, ())
-        for sink in self.sinks:
-            sink.step(writer, fed, ())
-        if active is not None:
-            b.emit(If(active, inside.close([], []), NO_BODY))
+        with b.when(active) as inside:
+            elements.env.update(zip(fold.vars, results(inside), strict=True))
+            elements.emit(inside, others(writer.op.body, fold))
+            fed = SinkStep(b, inside, elements, position, ())
+            for sink in self.sinks:
+                sink.step(writer, fed, ())
 
 
 def others(body: Lambda, fold: Let) -> list[Let]:

@@ -15,34 +15,17 @@ from collections.abc import Callable, Iterator, Sequence
 from math import prod
 
 from flatweave.base.records import replace
-from flatweave.kernel_ir.syntax import Lane, Lanes, Load, Shared, Store
+from flatweave.kernel_ir.arrays import in_lanes, store_each
+from flatweave.kernel_ir.syntax import Lane, Load, Shared
 from flatweave.kernel_ir.warp_ops import LoadTile
 from flatweave.lower.kernel.elements import Elements
 from flatweave.lower.schedule.contraction import Contraction
 from flatweave.lower.sweep.writer import KernelWriter
 from flatweave.ops import Index
 from flatweave.terms.build import Builder, index
-from flatweave.terms.control import NO_BODY, For, If
 from flatweave.terms.rules import scalar_type
-from flatweave.terms.syntax import Atom, Let, Var
+from flatweave.terms.syntax import Atom, Let, Var, constant
 from flatweave.terms.traverse import free_vars, needed_for
-
-
-def loop(
-    b: Builder, lo: Atom, hi: Atom, step: int | Atom, act: Callable[[Builder, Atom], None]
-) -> None:
-    """act at lo, lo + step, .. below hi."""
-    inside, i, _ = b.iteration("i")
-    act(inside, i)
-    by = index(step) if isinstance(step, int) else step
-    b.emit(For(lo, hi, by, inside.close([i], []), ()))
-
-
-def in_lanes(b: Builder, width: int, act: Callable[[Builder], None]) -> None:
-    """act on the lanes of a warp."""
-    region = b.inner()
-    act(region)
-    b.emit(Lanes(width, region.close([], [])))
 
 
 def for_each_tile(
@@ -55,11 +38,9 @@ def for_each_tile(
     first = b.apply("floordiv", b.mul(block, count), blocks)
     behind = b.apply("floordiv", b.mul(b.add(block, index(1)), count), blocks)
 
-    def one(c: Builder, number: Atom) -> None:
+    with b.loop(first, behind) as (c, number):
         c.assume_space(writer.shape)
         act(c, number)
-
-    loop(b, first, behind, 1, one)
 
 
 class Cells:
@@ -188,24 +169,23 @@ class PackedLanes:
         whole = b.round_down(b.sub(hi, lo), index(width))
         rest = b.add(lo, whole)
 
-        def full(c: Builder, lane: Atom, k: Atom) -> None:
-            at = c.emit(Lane(c.add(lo, lane)))[0]
-            self._put(c, self._place(c, lane, c.sub(k, k0)), self.cells.lane_values(c, at, k))
-
-        def partial(c: Builder, k: Atom) -> None:
-            at = c.emit(Lane(rest))[0]
-            there = c.apply("lt", at, hi)
-            values = _where(c, there, lambda d: self.cells.lane_values(d, at, k))
-            self._put(c, self._place(c, whole, c.sub(k, k0)), values)
-
-        def of_step(c: Builder, k: Atom) -> None:
-            loop(c, index(0), whole, width, lambda d, lane: full(d, lane, k))
-
         first = self._transpose(b, lo, whole, steps) if self.square else k0
-        in_lanes(b, width, lambda c: loop(c, first, end, 1, of_step))
-        some = b.inner()
-        in_lanes(some, width, lambda c: loop(c, k0, end, 1, partial))
-        b.emit(If(b.apply("lt", rest, hi), some.close([], []), NO_BODY))
+        with in_lanes(b, width) as region, region.loop(first, end) as (of_step, k):
+            step = of_step.sub(k, k0)
+            with of_step.loop(index(0), whole, width) as (c, lane):
+                at = c.emit(Lane(c.add(lo, lane)))[0]
+                self._put(c, self._place(c, lane, step), self.cells.lane_values(c, at, k))
+        with b.when(b.apply("lt", rest, hi)) as some, in_lanes(some, width) as region:
+            at = region.emit(Lane(rest))[0]
+            there = region.apply("lt", at, hi)
+            with region.loop(k0, end) as (c, k):
+                values = self._where_there(c, there, at, k)
+                self._put(c, self._place(c, whole, c.sub(k, k0)), values)
+
+    def _where_there(self, b: Builder, there: Atom, lane: Atom, k: Atom) -> Sequence[Atom]:
+        """The values of the lanes that are there, 0 of the others."""
+        zeros = [constant(0, scalar_type(var)) for var in self.cells.found.lane_values]
+        return b.choose(there, lambda c: self.cells.lane_values(c, lane, k), lambda _: zeros)
 
     def _transpose(self, b: Builder, lo: Atom, whole: Atom, steps: tuple[Atom, Atom]) -> Atom:
         """The values of whole panels in squares; the first step after these."""
@@ -213,17 +193,13 @@ class PackedLanes:
         count = b.round_down(b.sub(end, k0), index(width))
         behind = b.add(k0, count)
 
-        def square(c: Builder, lane: Atom, k: Atom) -> None:
-            column = c.apply("mod", lane, index(self.width))
-            first = c.add(self._place(c, c.sub(lane, column), c.sub(k, k0)), column)
-            columns = self.cells.transposed(c, c.add(lo, lane), k, width)
-            for number, values in enumerate(columns):
-                self._put(c, c.add(first, index(number * self.width)), values)
-
-        def of_lane(c: Builder, lane: Atom) -> None:
-            loop(c, k0, behind, width, lambda d, k: square(d, lane, k))
-
-        in_lanes(b, width, lambda c: loop(c, index(0), whole, width, of_lane))
+        with in_lanes(b, width) as region, region.loop(index(0), whole, width) as (of_lane, lane):
+            column = of_lane.apply("mod", lane, index(self.width))
+            with of_lane.loop(k0, behind, width) as (c, k):
+                first = c.add(self._place(c, c.sub(lane, column), c.sub(k, k0)), column)
+                columns = self.cells.transposed(c, c.add(lo, lane), k, width)
+                for number, values in enumerate(columns):
+                    self._put(c, c.add(first, index(number * self.width)), values)
         return behind
 
     def _place(self, b: Builder, lane: Atom, k: Atom) -> Atom:
@@ -231,7 +207,7 @@ class PackedLanes:
         return b.add(b.mul(lane, index(self.depth)), b.mul(k, index(self.width)))
 
     def _put(self, b: Builder, first: Atom, values: Sequence[Atom]) -> None:
-        _store(b, self.rooms, b.emit(Lane(first))[0], values)
+        store_each(b, self.rooms, b.emit(Lane(first))[0], values)
 
 
 class PackedRows:
@@ -260,33 +236,14 @@ class PackedRows:
         count = b.sub(end, k0)
         whole = b.round_down(count, index(width))
 
-        def of_row(c: Builder, row: Atom) -> None:
+        def put(c: Builder, number: Atom, start: Atom, k: Atom) -> None:
+            values = self.cells.row_values(c, number, c.emit(Lane(c.add(k0, k)))[0])
+            store_each(c, self.rooms, c.emit(Lane(c.add(start, k)))[0], values)
+
+        with in_lanes(b, width) as region, region.loop(index(0), total) as (c, row):
             number = c.apply("minimum", c.add(lo, row), last)
             start = c.mul(row, index(self.depth))
-
-            def put(d: Builder, k: Atom) -> None:
-                values = self.cells.row_values(d, number, d.emit(Lane(d.add(k0, k)))[0])
-                _store(d, self.rooms, d.emit(Lane(d.add(start, k)))[0], values)
-
-            loop(c, index(0), whole, width, put)
-            inside = c.inner()
-            put(inside, whole)
-            there = c.apply("lt", c.emit(Lane(whole))[0], count)
-            c.emit(If(there, inside.close([], []), NO_BODY))
-
-        in_lanes(b, width, lambda c: loop(c, index(0), total, 1, of_row))
-
-
-def _store(b: Builder, memory: Sequence[Var], place: Atom, values: Sequence[Atom]) -> None:
-    for room, value in zip(memory, values, strict=True):
-        b.emit(Store(room, place, value))
-
-
-def _where(
-    b: Builder, there: Atom, values: Callable[[Builder], Sequence[Atom]]
-) -> Sequence[Atom]:
-    """The values in the lanes that are there, 0 in the others."""
-    some, none = b.inner(), b.inner()
-    found = some.close([], values(some))
-    zeros = [none.cast(index(0), scalar_type(value)) for value in found.results]
-    return b.emit(If(there, found, none.close([], zeros)))
+            with c.loop(index(0), whole, width) as (d, k):
+                put(d, number, start, k)
+            with c.when(c.apply("lt", c.emit(Lane(whole))[0], count)) as inside:
+                put(inside, number, start, whole)

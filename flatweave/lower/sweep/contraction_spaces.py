@@ -14,16 +14,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from flatweave.kernel_ir.syntax import Lane, Lanes, Load, Shared, Store, Sync
+from flatweave.kernel_ir.arrays import in_lanes, store_each
+from flatweave.kernel_ir.syntax import Lane, Load, Shared, Store, Sync
 from flatweave.lower.schedule.tiling import stride_of
 from flatweave.lower.sweep.contracted import Contracted, Extent, others
-from flatweave.lower.sweep.contraction_cells import for_each_tile, loop, rooms
+from flatweave.lower.sweep.contraction_cells import for_each_tile, rooms
 from flatweave.lower.sweep.sink import LoweredSink, SinkStep
 from flatweave.lower.sweep.writer import KernelWriter
 from flatweave.lower.traverse.steps import Position, warp_index
 from flatweave.nest.schedule import Axis, Split
 from flatweave.terms.build import Builder, index
-from flatweave.terms.control import NO_BODY, For, If
+from flatweave.terms.control import For
 from flatweave.terms.rules import scalar_type
 from flatweave.terms.syntax import Atom, Var
 from flatweave.terms.traverse import free_vars, needed_for
@@ -85,23 +86,20 @@ class _Whole(_OfSpace):
         self, extent: Extent, count: int, b: Builder, base: Atom, row: Atom, active: Atom | None
     ) -> None:
         """Fold the cells of a register tile, and feed the sinks the rows that there are."""
-        inside, end = b if active is None else b.inner(), extent.rows[1]
-        is_full = count == self.rows
-        rows = [inside.add(row, index(r)) for r in range(count)]
-        last = inside.sub(end, index(1))
-        valid = rows if is_full else [inside.apply("minimum", each, last) for each in rows]
-        body, neutral = self._step(inside, extent, base, valid, index(0)), self.cells.neutral
-        fold = For(index(0), self.steps, index(1), body, tuple(neutral * count))
-        found, each = inside.emit(fold), len(neutral)
-        for r, y in enumerate(rows):
-            some = inside if is_full else inside.inner()
-            at = (*self.at, y, some.emit(Lane(base))[0])
-            results = found[r * each : (r + 1) * each]
-            self.feed(some, at, active, self.found.fold, partial(_are, results))
-            if not is_full:
-                inside.emit(If(inside.apply("lt", y, end), some.close([], []), NO_BODY))
-        if active is not None:
-            b.emit(If(active, inside.close([], []), NO_BODY))
+        end, is_full, neutral = extent.rows[1], count == self.rows, self.cells.neutral
+        each = len(neutral)
+        with b.when(active) as inside:
+            rows = [inside.add(row, index(r)) for r in range(count)]
+            last = inside.sub(end, index(1))
+            valid = rows if is_full else [inside.apply("minimum", y, last) for y in rows]
+            body = self._step(inside, extent, base, valid, index(0))
+            fold = For(index(0), self.steps, index(1), body, tuple(neutral * count))
+            found = inside.emit(fold)
+            for r, y in enumerate(rows):
+                with inside.when(None if is_full else inside.apply("lt", y, end)) as some:
+                    at = (*self.at, y, some.emit(Lane(base))[0])
+                    results = found[r * each : (r + 1) * each]
+                    self.feed(some, at, active, self.found.fold, partial(_are, results))
 
 
 class _OfFold(Contracted):
@@ -126,18 +124,16 @@ class _OfFold(Contracted):
         def begin(c: Builder, base: Atom, row: Atom, active: Atom | None) -> None:
             self._keep(c, extent, base, self.neutral)
 
-        def some_rows(c: Builder, y: Atom) -> None:
-            some = Extent((y, c.apply("minimum", c.add(y, index(self.most_rows)), rows[1])), lanes)
-            self.fold(c, some)
-            self.in_panels(c, some, lambda d, base, row, active: self._fold_rows(
-                d, some, base, active))  # fmt: skip
-
         def leave(c: Builder, base: Atom, row: Atom, active: Atom | None) -> None:
             at = (c.emit(Lane(base))[0],)
             self.feed(c, at, active, self.around, lambda d: self._totals(d, extent, base))
 
         self.in_panels(b, extent, begin)
-        loop(b, *rows, self.most_rows, some_rows)
+        with b.loop(*rows, self.most_rows) as (c, y):
+            some = Extent((y, c.apply("minimum", c.add(y, index(self.most_rows)), rows[1])), lanes)
+            self.fold(c, some)
+            self.in_panels(c, some, lambda d, base, row, active: self._fold_rows(
+                d, some, base, active))  # fmt: skip
         self.in_panels(b, extent, leave)
 
     def _totals(self, b: Builder, extent: Extent, base: Atom) -> tuple[Atom, ...]:
@@ -147,24 +143,19 @@ class _OfFold(Contracted):
 
     def _keep(self, b: Builder, extent: Extent, base: Atom, values: Sequence[Atom]) -> None:
         place = b.emit(Lane(b.sub(base, extent.lanes[0])))[0]
-        for room, value in zip(self.totals, values, strict=True):
-            b.emit(Store(room, place, value))
+        store_each(b, self.totals, place, values)
 
     def _fold_rows(self, b: Builder, extent: Extent, base: Atom, active: Atom | None) -> None:
         """The outer fold continues over the rows of a tile, in order."""
         before = self._totals(b, extent, base)
         inside, row, known = b.iteration("r", before)
-        if active is None:
-            after = self._joined(inside, extent, base, row, known)
-        else:
-            some, none = inside.inner(), inside.inner()
-            joined = some.close([], self._joined(some, extent, base, row, known))
-            after = inside.emit(If(active, joined, none.close([], known)))
+        joined = partial(self._joined, extent, base, row, known)
+        after = joined(inside) if active is None else inside.choose(active, joined, lambda _: known)
         body = inside.close([row, *known], after)
         self._keep(b, extent, base, b.emit(For(*extent.rows, index(1), body, before)))
 
     def _joined(
-        self, b: Builder, extent: Extent, base: Atom, row: Atom, known: Sequence[Atom]
+        self, extent: Extent, base: Atom, row: Atom, known: Sequence[Atom], b: Builder
     ) -> tuple[Atom, ...]:
         """The values of a row's lanes after the row."""
         outer, fold, lane = self.outer, self.found.fold, b.emit(Lane(base))[0]
@@ -244,14 +235,12 @@ class _Turned:
     def _rows(self, b: Builder, act: Act) -> None:
         """act for the rows of the tile that this warp takes."""
         machine, width = self.writer.lowering.machine, self.writer.version.width
-        warp, region = warp_index(b, machine), b.inner()
-        turn, k, _ = region.iteration("k")
-        row = turn.add(turn.mul(k, index(machine.warps)), warp)
-        for lane in range(0, self.side, width):
-            act(turn, row, lane)
+        warp = warp_index(b, machine)
         count = index(self.side // machine.warps)
-        region.emit(For(index(0), count, index(1), turn.close([k], []), ()))
-        b.emit(Lanes(width, region.close([], [])))
+        with in_lanes(b, width) as region, region.loop(index(0), count, hint="k") as (turn, k):
+            row = turn.add(turn.mul(k, index(machine.warps)), warp)
+            for lane in range(0, self.side, width):
+                act(turn, row, lane)
 
     def _position(
         self, b: Builder, first: Sequence[Atom], axes: tuple[int, int], row: Atom, lane: int
@@ -290,8 +279,7 @@ class _Turned:
         others = [let for let in body.lets if let not in self.reads]
         results = [result for result in body.results if isinstance(result, Var)]
         elements.emit(b, needed_for(others, results))
-        inside = b.inner()
-        for sink in self.sinks:
-            sink.step(writer, SinkStep(b, inside, elements, position, ()), ())
         assert position.active is not None
-        b.emit(If(position.active, inside.close([], []), NO_BODY))
+        with b.when(position.active) as inside:
+            for sink in self.sinks:
+                sink.step(writer, SinkStep(b, inside, elements, position, ()), ())

@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from flatweave.algorithms.operator import meet, on_first_warp
-from flatweave.base.dtypes import bool_, i64
+from flatweave.base.dtypes import bool_
 from flatweave.base.records import record, replace
-from flatweave.kernel_ir.syntax import Lane, Lanes, Load, Shared, Store
+from flatweave.kernel_ir.arrays import in_lanes, store_each
+from flatweave.kernel_ir.syntax import Lane, Load, Shared, Store
 from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.kernel.elements import Elements, rows_of
 from flatweave.lower.schedule.scan_levels import HeadFlags, ScanRecord, with_slots
@@ -30,7 +31,7 @@ from flatweave.lower.traverse.traversal import Flat, Traversal, Traverses
 from flatweave.nest.schedule import Memory
 from flatweave.passes.cost import cost_of_body
 from flatweave.terms.build import FALSE, TRUE, Builder, index
-from flatweave.terms.control import NO_BODY, For, If, While
+from flatweave.terms.control import For
 from flatweave.terms.syntax import Atom, Lambda, Let, Var
 from flatweave.terms.traverse import needed_for
 
@@ -76,21 +77,18 @@ class WithHeadFlags:
         """Mark a chunk, going on from the row of the element before it; its last element's row."""
         self._clear(b)
         b.emit(Store(self.flags, index(0), b.apply("eq", at, index(0))))
-        test, turn = b.inner(), b.inner()
-        known, last = test.param("row", i64), b.sub(stop, index(1))
-        holds = test.close([known], [self.rows.ends_by(test, known, last)])
-        known = turn.param("row", i64)
-        turn.emit(Store(self.flags, turn.sub(self.rows.end(turn, known), at), TRUE))
-        body = turn.close([known], [turn.add(known, index(1))])
-        return b.emit(While(holds, body, (row,), through_memory=True))[0]
+        last = b.sub(stop, index(1))
+
+        def mark(c: Builder, known: State) -> State:
+            c.emit(Store(self.flags, c.sub(self.rows.end(c, known[0]), at), TRUE))
+            return (c.add(known[0], index(1)),)
+
+        return self.rows.walk(b, (row,), last, mark, "row")[0]
 
     def _clear(self, b: Builder) -> None:
         """Nothing is marked."""
-        region = b.inner()
-        loop, g, _ = region.iteration("g")
-        loop.emit(Store(self.flags, loop.emit(Lane(g))[0], FALSE))
-        region.emit(For(index(0), index(CHUNK), index(LINE), loop.close([g], []), ()))
-        b.emit(Lanes(LINE, region.close([], [])))
+        with in_lanes(b, LINE) as region, region.loop(index(0), index(CHUNK), LINE) as (loop, g):
+            loop.emit(Store(self.flags, loop.emit(Lane(g))[0], FALSE))
 
 
 def along_head_flags(
@@ -140,13 +138,11 @@ class LastPass:
                 part = state[len(out) : len(out) + len(scan.neutral)]
                 is_ordered = scan in ordered
                 out.extend(fold_step(b, elements, scan, part, position, is_ordered))
-            inside = b.inner() if position.active is not None else b
-            fed = SinkStep(b, inside, elements, position, carries)
-            for sink, start in entered:
-                part = state[len(out) : len(out) + len(start)]
-                out.extend(sink.step(writer, fed, part))
-            if position.active is not None and inside.lets:
-                b.emit(If(position.active, inside.close([], []), NO_BODY))
+            with b.when(position.active) as inside:
+                fed = SinkStep(b, inside, elements, position, carries)
+                for sink, start in entered:
+                    part = state[len(out) : len(out) + len(start)]
+                    out.extend(sink.step(writer, fed, part))
             return (*out, *self._advance(b, elements, position, known))
 
         combined = [atom for k in records for atom in writer.scalars(k.neutral)]
@@ -280,8 +276,7 @@ class LastPass:
         values = results[: len(buffers)]
 
         def leave(b: Builder) -> None:
-            for buffer, value in zip(buffers, values, strict=True):
-                b.emit(Store(buffer, block, value))
+            store_each(b, buffers, block, values)
 
         if warps == 1:
             return leave(writer.b)

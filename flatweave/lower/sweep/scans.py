@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from flatweave.algorithms import look_back
 from flatweave.algorithms.lanes import EMPTY, reduce_step, scan_step, segmented_scan_step
 from flatweave.algorithms.operator import Operator, by_first_warp, meet, select
-from flatweave.base.dtypes import bool_, i64, u64
+from flatweave.base.dtypes import i64
 from flatweave.base.records import replace
 from flatweave.kernel_ir.arrays import dtypes_of
 from flatweave.kernel_ir.syntax import Lane, Lanes
@@ -24,7 +24,7 @@ from flatweave.lower.traverse.traversal import StepAt, Traversal
 from flatweave.nest.schedule import How, RFactor
 from flatweave.passes.operators import is_exact
 from flatweave.terms.build import FALSE, Builder, index
-from flatweave.terms.control import Apply, While
+from flatweave.terms.control import Apply
 from flatweave.terms.operators import cast_each
 from flatweave.terms.syntax import Atom, Let, types_of
 from flatweave.terms.traverse import needed_for
@@ -78,15 +78,13 @@ def _row_by_row(
     b: Builder, walk: Traversal, lo: Atom, hi: Atom, flag: FlagAt
 ) -> tuple[Atom, Atom]:
     """From the last row back."""
-    test, turn = b.inner(), b.inner()
-    stop, seen = test.param("p", i64), test.param("seen", bool_)
-    holds = test.close([stop, seen], [_goes_on(test, seen, lo, stop)])
-    stop, seen = turn.param("p", i64), turn.param("seen", bool_)
-    start, at = walk.row_before(turn, turn.sub(stop, index(1)))
-    first = turn.apply("maximum", start, lo)
-    body = turn.close([stop, seen], _in_span(turn, walk.width, first, stop, at, flag))
-    found: State = b.emit(While(holds, body, (hi, FALSE)))
-    return found[0], found[1]
+
+    def row(c: Builder, known: State) -> State:
+        stop = known[0]
+        start, at = walk.row_before(c, c.sub(stop, index(1)))
+        return _in_span(c, walk.width, c.apply("maximum", start, lo), stop, at, flag)
+
+    return _until_seen(b, lo, (hi, FALSE), row)
 
 
 def _in_span(
@@ -94,14 +92,12 @@ def _in_span(
 ) -> tuple[Atom, Atom]:
     """In whole steps from the end, then one by one."""
     steps = _in_steps(b, width, lo, hi, at, flag) if width > 1 else (hi, FALSE)
-    test, turn = b.inner(), b.inner()
-    p, found = test.param("p", i64), test.param("seen", bool_)
-    holds = test.close([p, found], [_goes_on(test, found, lo, p)])
-    p, found = turn.param("p", i64), turn.param("seen", bool_)
-    here = turn.sub(p, index(1))
-    body = turn.close([p, found], [here, flag(turn, at(turn, here, 1))])
-    result: State = b.emit(While(holds, body, steps))
-    return result[0], result[1]
+
+    def one(c: Builder, known: State) -> State:
+        here = c.sub(known[0], index(1))
+        return here, flag(c, at(c, here, 1))
+
+    return _until_seen(b, lo, steps, one)
 
 
 def _in_steps(
@@ -109,24 +105,32 @@ def _in_steps(
 ) -> tuple[Atom, Atom]:
     """The last start that whole steps from `hi` back find; or where they end, and False."""
     region = b.inner()
-    test, turn = region.inner(), region.inner()
-    p, starts = test.param("p", i64), test.param("starts", u64)
-    none = test.apply("eq", starts, EMPTY)
-    whole = test.apply("le", test.add(lo, index(width)), p)
-    holds = test.close([p, starts], [test.apply("and", none, whole)])
-    p, starts = turn.param("p", i64), turn.param("starts", u64)
-    here = turn.sub(p, index(width))
-    found = turn.emit(Ballot(flag(turn, at(turn, here, width))))[0]
-    out = region.emit(While(holds, turn.close([p, starts], [here, found]), (hi, EMPTY)))
+
+    def goes_on(c: Builder, known: State) -> Atom:
+        none = c.apply("eq", known[1], EMPTY)
+        return c.apply("and", none, c.apply("le", c.add(lo, index(width)), known[0]))
+
+    def turn(c: Builder, known: State) -> State:
+        here = c.sub(known[0], index(width))
+        return here, c.emit(Ballot(flag(c, at(c, here, width))))[0]
+
+    out = region.repeat((hi, EMPTY), goes_on, turn, "p starts")
     p, starts = b.emit(Lanes(width, region.close([], out)))
     seen = b.apply("ne", starts, EMPTY)
     highest = b.sub(index(63), b.cast(b.apply("clz", starts), i64))
     return b.apply("select", seen, b.add(p, highest), p), seen
 
 
-def _goes_on(b: Builder, seen: Atom, lo: Atom, p: Atom) -> Atom:
-    """Whether nothing was found yet, and there is more to look at."""
-    return b.apply("and", b.apply("not", seen), b.apply("lt", lo, p))
+def _until_seen(
+    b: Builder, lo: Atom, start: State, back: Callable[[Builder, State], State]
+) -> tuple[Atom, Atom]:
+    """Goes `back` until a start is seen, or nothing is left from `lo` on."""
+
+    def goes_on(c: Builder, known: State) -> Atom:
+        return c.apply("and", c.apply("not", known[1]), c.apply("lt", lo, known[0]))
+
+    p, seen = b.repeat(start, goes_on, back, "p seen")
+    return p, seen
 
 
 # --------------------------------------------------------------------------------------------------

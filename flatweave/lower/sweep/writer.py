@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from flatweave.algorithms.operator import Carried, Operator, together
 from flatweave.base.records import replace
-from flatweave.kernel_ir.syntax import BlockIndex, Lane, Lanes, Load, Shared, Store
+from flatweave.kernel_ir.arrays import in_lanes
+from flatweave.kernel_ir.syntax import BlockIndex, Lane, Load, Shared, Store
 from flatweave.lower.host.context import Lowering
 from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.kernel.elements import Elements, rows_of
@@ -24,7 +25,7 @@ from flatweave.lower.traverse.traversal import Blocked, Flat, OneByOne, Space, T
 from flatweave.nest.schedule import NO_REDUCTION, Along, Axis, Cache, How, Memory, RFactor, Version
 from flatweave.passes.cost import cost_of_body
 from flatweave.terms.build import Builder, index
-from flatweave.terms.control import NO_BODY, For, If
+from flatweave.terms.control import NO_BODY, If
 from flatweave.terms.operators import cast_each
 from flatweave.terms.rules import scalar_type
 from flatweave.terms.syntax import Atom, BufferType, Lambda, Var, types_of
@@ -245,29 +246,26 @@ class SingleEvaluation:
         assert scan.compact is not None
         k = scan.compact
         stop = b.add(start, count)
-        loop, line, _ = b.iteration("p")
-        after = loop.apply("ge", line, start)
-        whole = loop.apply("and", after, loop.apply("le", loop.add(line, index(LINE)), stop))
-        inside, edge = loop.inner(), loop.inner()
-        self._line(inside, k, line, start, stop, whole=True, streaming=streaming)
-        self._line(edge, k, line, start, stop, whole=False, streaming=False)
-        loop.emit(If(whole, inside.close([], []), edge.close([], [])))
         first = b.apply("and", start, index(-LINE))
-        b.emit(For(first, stop, index(LINE), loop.close([line], []), ()))
+        with b.loop(first, stop, LINE, hint="p") as (loop, line):
+            after = loop.apply("ge", line, start)
+            whole = loop.apply("and", after, loop.apply("le", loop.add(line, index(LINE)), stop))
+            with loop.branches(whole) as (inside, edge):
+                self._line(inside, k, line, start, stop, whole=True, streaming=streaming)
+                self._line(edge, k, line, start, stop, whole=False, streaming=False)
 
     def _line(
         self, b: Builder, k: int, line: Atom, start: Atom, stop: Atom, *, whole: bool,
         streaming: bool,
     ) -> None:  # fmt: skip
-        region = b.inner()
-        place = region.emit(Lane(line))[0]
-        store = region if whole else region.inner()
-        source = store.sub(place, start)
-        for stage, target in zip(self.buffers[k], self.targets[k], strict=True):
-            value = store.emit(Load(stage, source))[0]
-            store.emit(Store(target, place, value, streaming))
-        if not whole:
-            after = region.apply("ge", place, start)
-            mine = region.apply("and", after, region.apply("lt", place, stop))
-            region.emit(If(mine, store.close([], []), NO_BODY))
-        b.emit(Lanes(LINE, region.close([], [])))
+        with in_lanes(b, LINE) as region:
+            place = region.emit(Lane(line))[0]
+            store = region if whole else region.inner()
+            source = store.sub(place, start)
+            for stage, target in zip(self.buffers[k], self.targets[k], strict=True):
+                value = store.emit(Load(stage, source))[0]
+                store.emit(Store(target, place, value, streaming))
+            if not whole:
+                after = region.apply("ge", place, start)
+                mine = region.apply("and", after, region.apply("lt", place, stop))
+                region.emit(If(mine, store.close([], []), NO_BODY))

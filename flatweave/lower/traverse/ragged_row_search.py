@@ -25,7 +25,6 @@ from flatweave.lower.traverse.steps import Position, State, Step, while_active
 from flatweave.lower.traverse.traversal import Flat, Space, flat, span_with_edges
 from flatweave.passes.cost import STEP
 from flatweave.terms.build import Builder, index, lambda_of
-from flatweave.terms.control import NO_BODY, If
 from flatweave.terms.syntax import Atom, Var
 
 MARKS = 256
@@ -89,12 +88,13 @@ class Marks:
         """One mark by each lane."""
         number = b.mul(b.add(position.flat, index(1)), self.stride)
         there = b.apply("le", number, self.count)
-        near, far, inside = b.inner(), b.inner(), b.inner()
-        row = near.add(self.first, near.sub(number, index(1)))
-        known = If(there, near.close([], [self.walk.rows.end(near, row)]), far.close([], [FAR]))
-        inside.emit(Store(self.memory, position.flat, inside.emit(known)[0]))
-        assert position.active is not None
-        b.emit(If(position.active, inside.close([], []), NO_BODY))
+
+        def end(c: Builder) -> tuple[Atom, ...]:
+            return (self.walk.rows.end(c, c.add(self.first, c.sub(number, index(1)))),)
+
+        with b.when(position.active) as inside:
+            (known,) = inside.choose(there, end, lambda _: (FAR,))
+            inside.emit(Store(self.memory, position.flat, known))
         return state
 
     def most_between(self, b: Builder, lo: Atom, hi: Atom) -> Atom:
@@ -166,14 +166,12 @@ class ByCost(AlongRows):
         marks = Marks.of(b, by_search, lo, hi)
         among = marks.first, b.add(marks.first, marks.count), lo, hi, state, step
         lanes, warps = self._cheapest(b, marks, lo, hi)
-        in_lanes, others = b.inner(), b.inner()
-        lane_way = in_lanes.close([], by_lane.among(in_lanes, *among))
-        inside = others.inner()
-        warp_way = inside.close([], by_warp.among(inside, *among))
-        search = others.inner()
-        search_way = search.close([], by_search.among(search, marks, lo, hi, state, step))
-        found = others.emit(If(warps, warp_way, search_way))
-        return b.emit(If(lanes, lane_way, others.close([], found)))
+        return b.choose(
+            lanes, lambda c: by_lane.among(c, *among), lambda c: c.choose(
+                warps, lambda d: by_warp.among(d, *among),
+                lambda d: by_search.among(d, marks, lo, hi, state, step),
+            ),
+        )  # fmt: skip
 
     def _cheapest(self, b: Builder, marks: Marks, lo: Atom, hi: Atom) -> tuple[Atom, Atom]:
         """Whether a row for each lane is cheapest; and if not, whether one for each warp is."""

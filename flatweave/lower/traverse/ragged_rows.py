@@ -14,7 +14,8 @@ from typing import ClassVar
 
 from flatweave.base.dtypes import i64
 from flatweave.base.records import record, replace
-from flatweave.kernel_ir.syntax import Lane, Lanes
+from flatweave.kernel_ir.arrays import in_lanes
+from flatweave.kernel_ir.syntax import Lane
 from flatweave.kernel_ir.warp_ops import ReduceLanes
 from flatweave.lower.traverse.row_lookup import RowOf, Rows, mixed
 from flatweave.lower.traverse.steps import Position, State, Step, warp_index
@@ -28,7 +29,7 @@ from flatweave.lower.traverse.traversal import (
 )
 from flatweave.nest.schedule import Axis, Vectorize
 from flatweave.terms.build import Builder, index, lambda_of
-from flatweave.terms.control import For, If
+from flatweave.terms.control import For
 from flatweave.terms.syntax import Atom
 
 
@@ -243,24 +244,22 @@ class FillRows(AlongRows):
         assert not state
         whole = b.apply("maximum", lo, b.sub(hi, index(self.width - 1)))
         first, behind = self.rows.between(b, lo, whole)
-        region = b.inner()
-        outer = self.space.inside(region)
-        row = outer.param("r", i64)
-        start = self.rows.start(outer, row)
-        p_lo = outer.apply("maximum", start, lo)
-        p_hi = outer.apply("minimum", self.rows.end(outer, row), whole)
+        with in_lanes(b, self.width) as region:
+            outer = self.space.inside(region)
+            row = outer.param("r", i64)
+            start = self.rows.start(outer, row)
+            p_lo = outer.apply("maximum", start, lo)
+            p_hi = outer.apply("minimum", self.rows.end(outer, row), whole)
 
-        def fill(c: Builder, base: Atom) -> None:
-            position = self.whole_step(c, base, self.width)
-            step(c, replace(position, row=RowOf(row, start), aligned=False), ())
+            def fill(c: Builder, base: Atom) -> None:
+                position = self.whole_step(c, base, self.width)
+                step(c, replace(position, row=RowOf(row, start), aligned=False), ())
 
-        fill(outer, p_lo)
-        more, base, _ = outer.iteration("i")
-        fill(more, base)
-        second = self._second(outer, p_lo, p_hi)
-        outer.emit(For(second, p_hi, index(self.width), more.close([base], []), ()))
-        region.emit(For(first, behind, index(1), outer.close([row], []), ()))
-        b.emit(Lanes(self.width, region.close([], [])))
+            fill(outer, p_lo)
+            second = self._second(outer, p_lo, p_hi)
+            with outer.loop(second, p_hi, self.width) as (more, base):
+                fill(more, base)
+            region.emit(For(first, behind, index(1), outer.close([row], []), ()))
         self._rest(b, lo, whole, hi, step)
         return ()
 
@@ -268,14 +267,12 @@ class FillRows(AlongRows):
         """The positions from `whole` on, where no whole step begins."""
         row, start = self.rows.search_once(b, b.sub(hi, index(1)))
         last = b.sub(hi, index(self.width))
-        one, each = b.inner(), b.inner()
-        region = one.inner()
-        position = self.whole_step(region, last, self.width)
-        step(region, replace(position, row=RowOf(row, start), aligned=False), ())
-        one.emit(Lanes(self.width, region.close([], [])))
-        ByRow(self.space, 1, (), self.rows, 0).block(each, whole, hi, (), step)
         in_row = b.apply("ge", last, b.apply("maximum", start, lo))
-        b.emit(If(in_row, one.close([], []), each.close([], [])))
+        with b.branches(in_row) as (one, each):
+            with in_lanes(one, self.width) as region:
+                position = self.whole_step(region, last, self.width)
+                step(region, replace(position, row=RowOf(row, start), aligned=False), ())
+            ByRow(self.space, 1, (), self.rows, 0).block(each, whole, hi, (), step)
 
     def _second(self, b: Builder, first: Atom, behind: Atom) -> Atom:
         """Where the second step of a row is."""

@@ -11,7 +11,7 @@ from flatweave.lower.traverse.steps import Position, State, Step
 from flatweave.lower.traverse.traversal import At, StepAt, Traversal, span_with_edges
 from flatweave.nest.schedule import Tail, Vectorize
 from flatweave.terms.build import Builder, index
-from flatweave.terms.control import NO_BODY, For, If
+from flatweave.terms.control import For
 from flatweave.terms.syntax import Atom, Var
 
 # -- Along a row whose elements may be visited twice, as they are only stored ----------------------
@@ -50,10 +50,9 @@ class Overlapping:
             stop = b.apply("maximum", b.apply("minimum", hi, last), first)
             walk.region(b, 1, lo, first, hi, (), self.step, self.at)
         fits = b.apply("ge", b.sub(stop, first), index(walk.width))
-        wide, narrow = b.inner(), b.inner()
-        self._whole_steps(wide, first, stop)
-        self._short_steps(narrow, first, stop)
-        b.emit(If(fits, wide.close([], []), narrow.close([], [])))
+        with b.branches(fits) as (wide, narrow):
+            self._whole_steps(wide, first, stop)
+            self._short_steps(narrow, first, stop)
         if self.reach:
             walk.region(b, 1, stop, hi, hi, (), self.step, self.at)
 
@@ -98,11 +97,10 @@ class Overlapping:
         """The same, idle lanes in the last one."""
 
         def act(c: Builder, i: Atom, state: State) -> State:
-            there = c.inner()
-            position = self._unaligned(there, i, lanes, stop)
-            self.step(there, position, ())
             active = c.apply("lt", c.emit(Lane(i))[0], stop)
-            c.emit(If(active, there.close([], []), NO_BODY))
+            with c.when(active) as there:
+                position = self._unaligned(there, i, lanes, stop)
+                self.step(there, position, ())
             return ()
 
         self.walk.in_lanes(b, lanes, first, stop, (), act)

@@ -12,12 +12,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from flatweave.base.dtypes import i64, u64
 from flatweave.base.records import record
 from flatweave.kernel_ir.syntax import Call, Lane, Load
 from flatweave.kernel_ir.warp_ops import InSet, SelectZero
 from flatweave.terms.build import Builder, index
-from flatweave.terms.control import For, If, While
+from flatweave.terms.control import For
 from flatweave.terms.syntax import Atom, Var, constant
 
 State = tuple[Atom, ...]
@@ -120,17 +122,24 @@ class Rows:
 
     def one(self, b: Builder, position: Atom, state: State) -> State:
         """The state after one position: its row, and where that begins."""
-        test, turn = b.inner(), b.inner()
-        row, start = (test.param(hint, i64) for hint in ("row", "start"))
-        holds = test.close([row, start], [self.ends_by(test, row, position)])
-        row, start = (turn.param(hint, i64) for hint in ("row", "start"))
-        body = turn.close([row, start], [turn.add(row, index(1)), self.end(turn, row)])
-        return b.emit(While(holds, body, state, through_memory=True))
 
-    def ends_by(self, b: Builder, row: Atom, position: Atom) -> Atom:
-        """Whether a row ends at or before a position; never the last one."""
-        last = b.apply("lt", row, b.sub(self.count, index(1)))
-        return b.apply("and", last, b.apply("le", self.end(b, row), position))
+        def following(c: Builder, known: State) -> State:
+            return c.add(known[0], index(1)), self.end(c, known[0])
+
+        return self.walk(b, state, position, following, "row start")
+
+    def walk(
+        self, b: Builder, state: State, position: Atom, step: Callable[[Builder, State], State],
+        hints: str,
+    ) -> State:  # fmt: skip
+        """The state, a row first, after the rows that end at or before a position; never after the
+        last one."""
+
+        def ends_by(c: Builder, known: State) -> Atom:
+            last = c.apply("lt", known[0], c.sub(self.count, index(1)))
+            return c.apply("and", last, c.apply("le", self.end(c, known[0]), position))
+
+        return b.repeat(state, ends_by, step, hints, through_memory=True)
 
     def step(
         self, b: Builder, base: Atom, flat: Atom, last: Atom, state: State
@@ -140,12 +149,14 @@ class Rows:
         after, mask, ends = self._ends_in(b, base, last, row)
         passed = b.sub(after, row)
         few = b.apply("le", passed, index(ENDS))
-        counted, by_heads = b.inner(), b.inner()
-        by_count = _count(counted, base, mask, passed, start)
-        offset, begin = self._search(by_heads, flat, row, start, passed)
-        behind = self._search(by_heads, last, row, start, passed)[1]
-        by_search = by_heads.close([], [by_heads.sub(offset, row), begin, behind])
-        offset, begin, behind = b.emit(If(few, counted.close([], by_count), by_search))
+
+        def by_search(c: Builder) -> State:
+            found, begin = self._search(c, flat, row, start, passed)
+            return c.sub(found, row), begin, self._search(c, last, row, start, passed)[1]
+
+        offset, begin, behind = b.choose(
+            few, lambda c: _count(c, base, mask, passed, start), by_search
+        )
         near = Near(row, offset, passed)
         none = b.cast(b.apply("eq", base, index(0)), u64)  # before position 0 none ends
         first = b.emit(InSet(b.apply("or", ends, none)))[0]
@@ -156,19 +167,17 @@ class Rows:
     ) -> tuple[Atom, Atom, Atom]:
         """The row of position `last`; for each position from `base` a bit 0, before it a bit 1 for
         each row that ends there; and the positions where rows end, as bits."""
-        test, turn = b.inner(), b.inner()
-        state = [test.param("row", i64), test.param("mask", u64), test.param("ends", u64)]
-        holds = test.close(state, [self.ends_by(test, state[0], last)])
-        at, mask, ends = turn.param("row", i64), turn.param("mask", u64), turn.param("ends", u64)
-        place = turn.sub(self.end(turn, at), base)
-        code = turn.cast(turn.add(place, turn.sub(at, row)), u64)
-        bits = [turn.apply("shl", ONE_BIT, where) for where in (code, turn.cast(place, u64))]
-        pairs = zip((mask, ends), bits, strict=True)
-        after = [turn.apply("or", known, bit) for known, bit in pairs]
-        body = turn.close([at, mask, ends], [turn.add(at, index(1)), *after])
-        loop = While(holds, body, (row, NO_BITS, NO_BITS), through_memory=True)
-        found: tuple[Atom, ...] = b.emit(loop)
-        return found[0], found[1], found[2]
+
+        def note(c: Builder, known: State) -> State:
+            at, *masks = known
+            place = c.sub(self.end(c, at), base)
+            code = c.cast(c.add(place, c.sub(at, row)), u64)
+            bits = [c.apply("shl", ONE_BIT, where) for where in (code, c.cast(place, u64))]
+            after = [c.apply("or", mask, bit) for mask, bit in zip(masks, bits, strict=True)]
+            return c.add(at, index(1)), *after
+
+        after, mask, ends = self.walk(b, (row, NO_BITS, NO_BITS), last, note, "row mask ends")
+        return after, mask, ends
 
 
 def _count(

@@ -11,7 +11,6 @@ from flatweave.kernel_ir.syntax import Lane, Load, Shared, Store, Sync, WarpInde
 from flatweave.kernel_ir.warp_ops import CountLanes, LoadTile
 from flatweave.lower.machine.machine import Machine
 from flatweave.terms.build import TRUE, Builder, index
-from flatweave.terms.control import NO_BODY, If
 from flatweave.terms.syntax import Atom, BufferType, Var
 
 if TYPE_CHECKING:
@@ -291,9 +290,8 @@ class MaskedSteps:
 
     def once(self, b: Builder, position: Position, act: Callable[[Builder], None]) -> None:
         leads, there = b.apply("eq", b.emit(Lane(index(0)))[0], index(0)), position.active or TRUE
-        inside = b.inner()
-        act(inside)
-        b.emit(If(b.apply("and", leads, there), inside.close([], []), NO_BODY))
+        with b.when(b.apply("and", leads, there)) as inside:
+            act(inside)
 
 
 def steps_of(machine: Machine) -> Steps:

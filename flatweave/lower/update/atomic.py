@@ -28,7 +28,6 @@ from flatweave.lower.schedule.plan import NOT_COMBINED, ScatterVariant, When, co
 from flatweave.ops import ScatterReduce, ScatterStore
 from flatweave.passes.operators import is_commutative, is_exact, may_commute
 from flatweave.terms.build import Builder, index
-from flatweave.terms.control import NO_BODY, If
 from flatweave.terms.operators import component_functions
 from flatweave.terms.rules import scalar_type
 from flatweave.terms.syntax import Atom, Const, Lambda, Let, Var
@@ -168,10 +167,9 @@ def scatter_reduce_element(
     """Combines one element into its index; drops it if the index is out of bounds."""
     place, *values = taken
     place = b.cast(place, i64)
-    inside = b.inner()
-    updates.update(inside, elements, place, values)
     there = _is_inside(b, elements.kernel, place, updates.extent)
-    b.emit(If(there, inside.close([], []), NO_BODY))
+    with b.when(there) as inside:
+        updates.update(inside, elements, place, values)
 
 
 def claim_element(
@@ -182,9 +180,8 @@ def claim_element(
     place = b.cast(place, i64)
     for buffer, value in zip(claims.elements, values, strict=True):
         b.emit(Store(kernel.buffer(buffer), order, value))
-    inside = b.inner()
-    inside.emit(Atomic("maximum", kernel.buffer(claims.winners), place, order))
-    b.emit(If(_is_inside(b, kernel, place, claims.extent), inside.close([], []), NO_BODY))
+    with b.when(_is_inside(b, kernel, place, claims.extent)) as inside:
+        inside.emit(Atomic("maximum", kernel.buffer(claims.winners), place, order))
 
 
 def write_winners(lowering: Lowering, let: Let, claims: Claims) -> None:
@@ -192,11 +189,10 @@ def write_winners(lowering: Lowering, let: Let, claims: Claims) -> None:
 
     def write(b: Builder, kernel: KernelBuilder, j: Atom) -> None:
         winner = b.emit(Load(kernel.buffer(claims.winners), j))[0]
-        inside = b.inner()
-        for buffer, elements in zip(claims.dest, claims.elements, strict=True):
-            value = inside.emit(Load(kernel.buffer(elements), winner))[0]
-            inside.emit(Store(kernel.buffer(buffer), j, value))
-        b.emit(If(b.apply("ge", winner, index(0)), inside.close([], []), NO_BODY))
+        with b.when(b.apply("ge", winner, index(0))) as inside:
+            for buffer, elements in zip(claims.dest, claims.elements, strict=True):
+                value = inside.emit(Load(kernel.buffer(elements), winner))[0]
+                inside.emit(Store(kernel.buffer(buffer), j, value))
 
     each_place(lowering, let, "_winners", Role.PASS, claims.extent, [i64], write)
     for buffer in (claims.winners, *claims.elements):

@@ -17,7 +17,7 @@ from flatweave.ops import HOST_BODIES, Generate, Nest, Reduce, Scan
 from flatweave.passes.nests import segments
 from flatweave.passes.nests.hard import has_hard, needs_memory
 from flatweave.terms.build import Builder, index
-from flatweave.terms.control import If, While
+from flatweave.terms.control import While
 from flatweave.terms.rules import array_type
 from flatweave.terms.syntax import ArrayType, Atom, Lambda, Op, Var
 from flatweave.terms.traverse import lambdas_in
@@ -79,12 +79,8 @@ def _with_neutral(
 
     def row(c: Builder, place: Sequence[Atom], x: Atom, ne: Atom) -> Atom:
         before = c.sub(count, place[0]) if reverse else c.sub(place[0], index(1))
-        neutral, own = c.inner(optional=True), c.inner(optional=True)
-        return c.emit(If(
-            c.apply("eq", place[0], index(0)),
-            neutral.close([], [read(neutral, ne, place[1:])]),
-            own.close([], [read(own, x, [before, *place[1:]])]),
-        ))[0]  # fmt: skip
+        first = c.apply("eq", place[0], index(0))
+        return _either(c, first, ne, place[1:], x, [before, *place[1:]])
 
     return [
         segments.array_of(b, (rows, *shape), row, x, ne)
@@ -176,9 +172,7 @@ def _either(
     b: Builder, first: Atom, x: Atom, place: Sequence[Atom], y: Atom, other: Sequence[Atom]
 ) -> Atom:
     """x at `place` if `first` holds, else y at `other`."""
-    here, there = b.inner(optional=True), b.inner(optional=True)
-    own, rest = read(here, x, place), read(there, y, other)
-    return b.emit(If(first, here.close([], [own]), there.close([], [rest])))[0]
+    return b.choose(first, lambda c: [read(c, x, place)], lambda c: [read(c, y, other)])[0]
 
 
 def read(b: Builder, array: Atom, place: Sequence[Atom]) -> Atom:

@@ -74,9 +74,7 @@ def first_of(b: Builder, versions: Sequence[tuple[Atom, Body]], other: Body) -> 
 
 def or_zero(b: Builder, there: Atom, value: Callable[[Builder], Atom]) -> Atom:
     """An i64 that is computed only where a condition holds; elsewhere it is 0."""
-    some, none = b.inner(optional=True), b.inner(optional=True)
-    found = value(some)
-    return b.emit(If(there, some.close([], [found]), none.close([], [index(0)])))[0]
+    return b.choose(there, lambda c: [value(c)], lambda _: [index(0)])[0]
 
 
 @record(eq=True)

@@ -209,24 +209,24 @@ class _Selection:
         if not self.positions:
             return dict(zip(positions, self._at_ends(self.b), strict=True))
         b, none = self.b, [constant(0, self.dtype) for _ in range(2 + len(self.ends))]
-        some, other = b.inner(optional=True), b.inner(optional=True)
         wanted = b.apply("and", b.apply("ge", self.extent, index(least)), self._are_near(b))
-        whole = [index(0), self.extent, self.extent, self.xs]
-        bodies = some.close([], self._selected(some)), other.close([], [FALSE, *none, *whole])
-        fits, low, high, *ends, start, stop, _, left = b.emit(If(wanted, *bodies))
+        whole = [FALSE, *none, index(0), self.extent, self.extent, self.xs]
+        found = b.choose(wanted, self._selected, lambda _: whole)
+        fits, low, high, *ends, start, stop, _, left = found
         (ordered,) = b.emit(self.op.replace(fn=b.copy(self.op.fn), xs=(left,), whole=True))
-        found = list[Atom]()
-        for position in positions:
-            inside, other = b.inner(optional=True), b.inner(optional=True)
+
+        def element(position: Atom) -> Atom:
             place = self._inside(b, position)
             is_low = b.apply("lt", place, start)
             is_high = b.apply("ge", place, stop)
             beyond, end = b.apply("or", is_low, is_high), b.apply("select", is_low, low, high)
             if position in self.ends:
                 beyond, end = b.apply("or", fits, is_high), ends[self.ends.index(position)]
-            value = segments.at(inside, ordered, inside.sub(place, start))
-            found += b.emit(If(beyond, other.close([], [end]), inside.close([], [value])))
-        return dict(zip(positions, found, strict=True))
+            return b.choose(
+                beyond, lambda _: [end], lambda c: [segments.at(c, ordered, c.sub(place, start))]
+            )[0]
+
+        return {position: element(position) for position in positions}
 
     def _at_ends(self, b: Builder) -> list[Atom]:
         """The elements at the ends: those of the least key and of the greatest."""
@@ -269,13 +269,12 @@ class _Selection:
         count, kept, below, up_to, most = self._counted(b, low, high)
         first, last = self._ends(b)
         fits = b.apply("and", b.apply("ge", first, below), b.apply("lt", last, most))
-        some, other = b.inner(optional=True), b.inner(optional=True)
-        bodies = (
-            some.close([], [up_to, some.add(up_to, count), count, kept]),
-            other.close([], [index(0), self.extent, self.extent, self.xs]),
-        )
         ends = [undone(b, self.steps, key) for key in (low, high)]
-        return [fits, *ends, *self._at_ends(b), *b.emit(If(fits, *bodies))]
+        left = b.choose(
+            fits, lambda c: [up_to, c.add(up_to, count), count, kept],
+            lambda _: [index(0), self.extent, self.extent, self.xs],
+        )  # fmt: skip
+        return [fits, *ends, *self._at_ends(b), *left]
 
     def _bracket(self, b: Builder) -> tuple[Atom, Atom]:
         """Two keys of the sample, one below all positions most likely, and one above."""

@@ -26,7 +26,7 @@ from flatweave.passes.nests.distribute import rule
 from flatweave.passes.nests.rows import Flat, Rows
 from flatweave.passes.nests.segments import Segments, array_of, at, by_flags, each
 from flatweave.terms.build import Builder, index
-from flatweave.terms.control import Apply, Cast, If
+from flatweave.terms.control import Apply, Cast
 from flatweave.terms.rules import array_type
 from flatweave.terms.syntax import Atom, Lambda, Var, constant
 from flatweave.terms.traverse import free_vars
@@ -68,11 +68,12 @@ def carried(
     first = begins(inside, p, start)
     values = [at(inside, x, p) for x in xs]
     own = [at(inside, column, row) for column in held]
-    there, other = inside.inner(optional=True), inside.inner(optional=True)
-    ne = [at(there, column, row) for column in starts]
-    pair = (*values, *ne) if reverse else (*ne, *values)
-    combined = there.inline(free, (*own, *pair))
-    entered = inside.emit(If(first, there.close([], combined), other.close([], values)))
+
+    def begun(c: Builder) -> Sequence[Atom]:
+        ne = [at(c, column, row) for column in starts]
+        return c.inline(free, (*own, *values, *ne) if reverse else (*own, *ne, *values))
+
+    entered = inside.choose(first, begun, lambda _: values)
     made = rows.b.emit(
         Generate((segments.total,), inside.close([p], [first, *entered, *own]))
     )
@@ -112,10 +113,10 @@ def _operator(
     later = first if reverse else second
     begins = inside.apply("or", first[0], second[0])
     held = later[1 + width :]
-    anew, on = inside.inner(optional=True), inside.inner(optional=True)
-    combined = on.inline(b.copy(fn), (*held, *first[1 : 1 + width], *second[1 : 1 + width]))
-    kept = anew.close([], later[1 : 1 + width])
-    values = inside.emit(If(later[0], kept, on.close([], combined)))
+    pair = (*first[1 : 1 + width], *second[1 : 1 + width])
+    values = inside.choose(
+        later[0], lambda _: later[1 : 1 + width], lambda c: c.inline(b.copy(fn), (*held, *pair))
+    )
     assert begins.type is bool_
     return inside.close([*first, *second], [begins, *values, *held])
 
@@ -206,11 +207,14 @@ def _shifted(
     inside = rows.b.inner()
     p = inside.param("p", i64, segments.total)
     row, _ = segments.locate(inside, p)
-    anew, on = inside.inner(optional=True), inside.inner(optional=True)
-    neutral = anew.close([], [at(anew, column, row) for column in joined.starts])
-    before = on.apply("add" if reverse else "sub", p, index(1))
-    results = on.close([], [at(on, array, before) for array in made])
-    values = inside.emit(If(at(inside, joined.arrays[0], p), neutral, results))
+
+    def on(c: Builder) -> list[Atom]:
+        before = c.apply("add" if reverse else "sub", p, index(1))
+        return [at(c, array, before) for array in made]
+
+    values = inside.choose(
+        at(inside, joined.arrays[0], p), lambda c: [at(c, x, row) for x in joined.starts], on
+    )
     return list(rows.b.emit(Generate((segments.total,), inside.close([p], values))))
 
 
