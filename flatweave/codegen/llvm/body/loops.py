@@ -6,12 +6,11 @@ from collections.abc import Sequence
 
 from flatweave.access.analyse import kernel_values
 from flatweave.base.dtypes import DType
-from flatweave.codegen.llvm.body.control import CHEAP, cost, look
+from flatweave.codegen.llvm.body.control import CHEAP, Loop, cost, look
 from flatweave.codegen.llvm.body.emitter import Emitter, Handlers, Held, prefetch, scalar_type
 from flatweave.codegen.llvm.body.shapes import UNIFORM, VARYING, Shape, counter_shape, is_counted
 from flatweave.codegen.llvm.body.trip_count import cost_of, is_short
 from flatweave.codegen.llvm.math.scalar import emit_scalar
-from flatweave.codegen.llvm.text.module import Code, Phi
 from flatweave.kernel_ir.memory_ops import Prefetch
 from flatweave.kernel_ir.syntax import Lane, Load
 from flatweave.terms.bounds import Sum
@@ -91,21 +90,29 @@ def _counts_from(op: Op, counter: Var) -> bool:
 UNROLLED = 24
 
 class _State:
-    """A loop's state: phis at its head, completed once an iteration's results are known."""
+    """A loop with the state that it carries, and more that it carries before that."""
 
     def __init__(
-        self, e: Emitter, params: Sequence[Var], init: Sequence[Held], shapes: Sequence[Shape]
+        self,
+        e: Emitter,
+        params: Sequence[Var],
+        init: Sequence[Held],
+        shapes: Sequence[Shape],
+        *more: tuple[str, str],
     ) -> None:
         self.params = params
         self.shapes = shapes
-        self.kinds = [e.held_type(p.type, s) for p, s in zip(params, shapes, strict=True)]
         self.init = self.converted(e, init)
-        self.before = e.code.block
-        self.held = [self._fresh(e.code, held) for held in self.init]
-
-    def _fresh(self, code: Code, init: Held) -> Held:
-        owner = code.fresh("owner") if init.owner else ""
-        return Held(init.shape, code.fresh("state"), owner)
+        carried = list(more)
+        for param, held in zip(params, self.init, strict=True):
+            carried.append((e.held_type(param.type, held.shape), held.text))
+            if held.owner:
+                carried.append(("ptr", held.owner))
+        self.loop = Loop(e.code, "state", *carried)
+        self.more, names = self.loop.names[: len(more)], iter(self.loop.names[len(more) :])
+        self.held = [
+            Held(held.shape, next(names), next(names) if held.owner else "") for held in self.init
+        ]
 
     def converted(self, e: Emitter, held: Sequence[Held]) -> list[Held]:
         """An iteration's results in the shapes of the state."""
@@ -121,15 +128,12 @@ class _State:
             kept.append(Held(VARYING, text))
         return kept
 
-    def phis(self, last: Sequence[Held], block: str) -> list[Phi]:
-        """The phis of the loop's head, given what its last block leaves."""
-        made: list[Phi] = []
-        for kind, old, init, new in zip(self.kinds, self.held, self.init, last, strict=True):
-            made.append((old.text, kind, [(init.text, self.before), (new.text, block)]))
-            if old.owner:
-                arms = [(init.owner, self.before), (new.owner, block)]
-                made.append((old.owner, "ptr", arms))
-        return made
+    def again(self, last: Sequence[Held], *more: str, until: str | None = None) -> None:
+        """End an iteration by what it leaves."""
+        texts = list(more)
+        for old, new in zip(self.held, last, strict=True):
+            texts += [new.text, new.owner] if old.owner else [new.text]
+        self.loop.again(*texts, until=until)
 
 
 # -- while ----------------------------------------------------------------------------------------
@@ -137,14 +141,16 @@ class _State:
 
 def emit_while(e: Emitter, let: Let, op: While) -> Sequence[Held]:
     """Iterate while the condition holds: in all lanes alike, or in any active lane."""
-    init = [e.hold(atom) for atom in op.init]
-    state = _State(e, op.body.params, init, [e.shape(param) for param in op.body.params])
+    more: tuple[tuple[str, str], ...]
     if _is_uniform(e, op):
-        _plain_while(e, op, state)
+        emit, more = _plain_while, ()
     elif cost(op.condition) + cost(op.body) <= CHEAP:
-        _selecting_while(e, op, state)
+        emit, more = _selecting_while, ()
     else:
-        _masked_while(e, op, state)
+        emit, more = _masked_while, ((e.mask_type, e.mask or "splat (i1 true)"),)
+    init = [e.hold(atom) for atom in op.init]
+    state = _State(e, op.body.params, init, [e.shape(param) for param in op.body.params], *more)
+    emit(e, op, state)
     return state.held
 
 
@@ -155,59 +161,34 @@ def _is_uniform(e: Emitter, op: While) -> bool:
 
 
 def _plain_while(e: Emitter, op: While, state: _State) -> None:
-    code = e.code
-    head, turn, done = code.names("while", "turn", "done")
-    code.enter(head)
-    hole = code.hole()
-    test = e.inside().run(op.condition, state.held)[0]
-    code.branch(test.text, turn, done)
-    code.label(turn)
+    state.loop.goes_on(e.inside().run(op.condition, state.held)[0].text)
     inner = e.turn()
     if not op.through_memory:
         look(inner, 1 + cost_of(e.made, op.condition, op.body))
-    last = state.converted(inner, inner.run(op.body, state.held))
-    code.fill(hole, state.phis(last, code.block))
-    code.jump(head)
-    code.label(done)
+    state.again(state.converted(inner, inner.run(op.body, state.held)))
 
 
 def _masked_while(e: Emitter, op: While, state: _State) -> None:
-    code = e.code
-    head, turn, done = code.names("while", "turn", "done")
-    code.enter(head)
-    hole = code.hole()
-    live = code.fresh("live")
+    (live,) = state.more
     tester = e.inside(live)
     test = tester.run(op.condition, state.held)[0]
     running = tester.masked(tester.lanes(test, scalar_type(op.condition.results[0].type)))
-    code.branch(e.any(running), turn, done)
-    code.label(turn)
+    state.loop.goes_on(e.any(running))
     inner = e.turn(running)
     look(inner, 1 + cost_of(e.made, op.condition, op.body))
-    last = state.frozen(inner, running, inner.run(op.body, state.held))
-    lives = [(e.mask or "splat (i1 true)", state.before), (running, code.block)]
-    code.fill(hole, [(live, e.mask_type, lives), *state.phis(last, code.block)])
-    code.jump(head)
-    code.label(done)
+    state.again(state.frozen(inner, running, inner.run(op.body, state.held)), running)
 
 
 def _selecting_while(e: Emitter, op: While, state: _State) -> None:
     """One block, which is left after an iteration that no lane took. Lanes that are done compute
     their flag anew, so that no flag needs a phi: on x86 without AVX-512, LLVM packs flags that go
     from block to block, and unpacks them, in some 20 instructions."""
-    code = e.code
-    head, done = code.names("while", "done")
-    code.enter(head)
-    hole = code.hole()
     inner = e.turn()
     look(inner, 1 + cost_of(e.made, op.condition, op.body))
     test = inner.run(op.condition, state.held)[0]
     running = inner.masked(inner.lanes(test, scalar_type(op.condition.results[0].type)))
     last = state.frozen(inner, running, inner.inside(running).run(op.body, state.held))
-    some = inner.any(running)
-    code.fill(hole, state.phis(last, code.block))
-    code.branch(some, head, done)
-    code.label(done)
+    state.again(last, until=e.code.let(f"xor i1 {inner.any(running)}, true"))
 
 
 # -- for ------------------------------------------------------------------------------------------
@@ -251,22 +232,16 @@ def _counted(e: Emitter, op: For, init: Sequence[Held]) -> Sequence[Held]:
     dtype = scalar_type(params[0].type)
     shapes = [lo.shape, *(e.shape(param) for param in params[1:])]
     state = _State(e, params, [lo, *init], shapes)
-    head, turn, done = code.names("for", "turn", "done")
-    code.enter(head)
-    hole = code.hole()
     i = state.held[0].text
     less = "slt" if dtype.is_signed else "ult"
-    code.branch(code.let(f"icmp {less} {dtype.llvm} {i}, {hi.text}"), turn, done)
-    code.label(turn)
+    state.loop.goes_on(code.let(f"icmp {less} {dtype.llvm} {i}, {hi.text}"))
     inner = e.turn()
     if not (is_short(e.made, op) or _is_of_block(e, op)):
         look(inner, 1 + cost_of(e.made, op.body))
     read_ahead(inner, op, i)
     results = state.converted(inner, [lo, *inner.run(op.body, state.held)])
     following = code.let(f"add{' nsw' if dtype.is_signed else ''} {dtype.llvm} {i}, {step.text}")
-    code.fill(hole, state.phis([Held(lo.shape, following), *results[1:]], code.block))
-    code.jump(head)
-    code.label(done)
+    state.again([Held(lo.shape, following), *results[1:]])
     return state.held[1:]
 
 
@@ -277,28 +252,20 @@ def _is_of_block(e: Emitter, op: For) -> bool:
 
 def _masked_for(e: Emitter, op: For, dtype: DType, init: Sequence[Held]) -> Sequence[Held]:
     """Iterate while any lane is active; lanes that are done count on, masked off."""
-    code = e.code
     lo, hi, step = (e.hold(atom) for atom in (op.lo, op.hi, op.step))
     counting = counter_shape(lo.shape, step.shape)
-    counter = _State(e, op.body.params[:1], [lo], [counting])
-    state = _State(e, op.body.params[1:], init, [VARYING] * len(init))
-    head, turn, done = code.names("for", "turn", "done")
-    code.enter(head)
-    hole = code.hole()
-    i = counter.held[0]
-    below = emit_scalar(code, "lt", dtype, e.width, [e.lanes(i, dtype), e.lanes(hi, dtype)])
+    first = e.convert(lo, op.body.params[0].type, counting)
+    more = (e.held_type(dtype, counting), first.text)
+    state = _State(e, op.body.params[1:], init, [VARYING] * len(init), more)
+    i = Held(counting, state.more[0])
+    below = emit_scalar(e.code, "lt", dtype, e.width, [e.lanes(i, dtype), e.lanes(hi, dtype)])
     running = e.masked(below)
-    code.branch(e.any(running), turn, done)
-    code.label(turn)
+    state.loop.goes_on(e.any(running))
     inner = e.turn(running)
     if not is_short(e.made, op):
         look(inner, 1 + cost_of(e.made, op.body))
     last = state.frozen(inner, running, inner.run(op.body, [i, *state.held]))
-    following = Held(counting, _next(inner, dtype, i, step))
-    phis = [*counter.phis([following], code.block), *state.phis(last, code.block)]
-    code.fill(hole, phis)
-    code.jump(head)
-    code.label(done)
+    state.again(last, _next(inner, dtype, i, step))
     return state.held
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from flatweave.base.dtypes import bool_, i64
+from flatweave.codegen.llvm.body.control import LaneLoop
 from flatweave.codegen.llvm.body.emitter import Emitter, Handlers, Held, scalar_type
 from flatweave.codegen.llvm.body.shapes import (
     LINEAR,
@@ -252,21 +253,13 @@ def _define(module: Module, width: int) -> None:
         return
     code = Code(module)
     code.declare(REPORT)
-    code.declare(f"{bits} @llvm.cttz.{bits}({bits}, i1)")
-    code.jump("turn")
-    code.label("turn")
-    hole, left = code.hole(), code.fresh("left")
-    lane = code.let(f"call {bits} @llvm.cttz.{bits}({bits} {left}, i1 true)")
+    loop = LaneLoop(code, width, "%mask")
     texts = [
-        f"i64 {code.let(f'extractelement {kind} {x}, {bits} {lane}')}"
+        f"i64 {code.let(f'extractelement {kind} {x}, {loop.lane}')}"
         for x in ("%index", "%value", "%extent")
     ]
     code.line(f"call void @fw_report(ptr %ctx, i64 %code, i64 %site, {', '.join(texts)})")
-    less = code.let(f"sub {bits} {left}, 1")
-    rest = code.let(f"and {bits} {left}, {less}")
-    code.fill(hole, [(left, bits, [("%mask", "entry"), (rest, "turn")])])
-    code.branch(code.let(f"icmp eq {bits} {rest}, 0"), "done", "turn")
-    code.label("done")
+    loop.next()
     code.line("ret void")
     head = (
         f"define internal void {name}(ptr %ctx, i64 %code, i64 %site, {bits} %mask, "

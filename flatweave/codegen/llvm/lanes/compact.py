@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from flatweave.base.dtypes import DType, u8
+from flatweave.codegen.llvm.body.control import Loop
 from flatweave.codegen.llvm.body.emitter import Emitter, Handlers, Held
 from flatweave.codegen.llvm.lanes.collectives import count_bits
 from flatweave.codegen.llvm.memory.access import element, store_scalar, stored, to_memory
@@ -40,10 +41,8 @@ def store_looked_up(e: Emitter, targets: Sequence[Blocked], base: str, keep: str
     count = count_bits(e, e.width, keep)
     kept = code.alloca(vec(u8, e.width))
     code.line(f"store {vec(u8, e.width)} {_places(e, registers, keep)}, ptr {kept}, align 64")
-    before, (head,) = code.block, code.names("turn")
-    done = code.names("stored")[0]
-    code.enter(head)
-    hole, at = code.hole(), code.fresh("at")
+    loop = Loop(code, "at", ("i64", "0"))
+    (at,) = loop.names
     there = code.let(f"load {vec(u8, inner.width)}, ptr {element(e, kept, u8, at)}, align 1")
     for target in targets:
         value = e.isa.look_up(code, target.dtype, inner.width, target.registers, there)
@@ -51,9 +50,7 @@ def store_looked_up(e: Emitter, targets: Sequence[Blocked], base: str, keep: str
         kind = vec(target.dtype, inner.width)
         code.line(f"store {kind} {value}, ptr {place}, align {target.dtype.bytes}")
     following = code.let(f"add i64 {at}, {inner.width}")
-    code.fill(hole, [(at, "i64", [("0", before), (following, code.block)])])
-    code.branch(code.let(f"icmp slt i64 {following}, {count}"), head, done)
-    code.label(done)
+    loop.again(following, until=code.let(f"icmp sge i64 {following}, {count}"))
 
 
 def _places(e: Emitter, registers: int, keep: str) -> str:
@@ -108,7 +105,8 @@ def emit_compact(e: Emitter, let: Let, op: StoreCompact) -> Sequence[Held]:
     code.jump(done)
     if keep:
         code.label(near)
-        _store_kept(e, streams, base, word, done)
+        _store_kept(e, streams, base, word)
+        code.jump(done)
     code.label(done)
     return ()
 
@@ -123,21 +121,16 @@ def _store_all(e: Emitter, stream: _Stream, base: str, keep: str, word: str) -> 
         _store_each(e, stream, base, keep)
 
 
-def _store_kept(
-    e: Emitter, streams: Sequence[_Stream], base: str, word: str, done: str
-) -> None:
-    """Store only the selected lanes, in sequence; then branch to `done`."""
+def _store_kept(e: Emitter, streams: Sequence[_Stream], base: str, word: str) -> None:
+    """Store only the selected lanes, in sequence."""
     code = e.code
     places = [code.alloca(vec(stream.kept, e.width)) for stream in streams]
     for stream, place in zip(streams, places, strict=True):
         code.line(f"store {vec(stream.kept, e.width)} {stream.value}, ptr {place}, align 64")
     code.declare("i64 @llvm.cttz.i64(i64, i1)")
-    before = code.block
-    head, turn = code.names("kept", "lane")
-    code.enter(head)
-    hole, left, at = code.hole(), code.fresh("left"), code.fresh("at")
-    code.branch(code.let(f"icmp eq i64 {left}, 0"), done, turn)
-    code.label(turn)
+    loop = Loop(code, "left", ("i64", word), ("i64", base))
+    left, at = loop.names
+    loop.goes_on(code.let(f"icmp ne i64 {left}, 0"))
     lane = code.let(f"call i64 @llvm.cttz.i64(i64 {left}, i1 true)")
     for stream, place in zip(streams, places, strict=True):
         kept = stream.kept
@@ -145,10 +138,7 @@ def _store_kept(
         x = code.let(f"load {kept.llvm}, ptr {source}, align {kept.bytes}")
         store_scalar(e, stream.buffer, kept, at, x)
     rest = code.let(f"and i64 {left}, {code.let(f'sub i64 {left}, 1')}")
-    following = code.let(f"add i64 {at}, 1")
-    lefts, ats = [(word, before), (rest, turn)], [(base, before), (following, turn)]
-    code.fill(hole, [(left, "i64", lefts), (at, "i64", ats)])
-    code.jump(head)
+    loop.again(rest, code.let(f"add i64 {at}, 1"))
 
 
 def _store_each(e: Emitter, stream: _Stream, base: str, keep: str) -> None:

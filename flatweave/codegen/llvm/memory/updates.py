@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import reduce
 
 from flatweave.base.dtypes import DType, bool_
 from flatweave.base.errors import CompilerBug
-from flatweave.codegen.llvm.body.control import look
+from flatweave.codegen.llvm.body.control import LaneLoop, Loop, look
 from flatweave.codegen.llvm.body.emitter import Emitter, Handlers, Held, scalar_type
 from flatweave.codegen.llvm.body.shapes import UNIFORM, VARYING
 from flatweave.codegen.llvm.body.trip_count import LONG
@@ -43,52 +44,27 @@ def emit_atomic(e: Emitter, let: Let, op: Atomic) -> Sequence[Held]:
         at = element(e, buffer, dtype, e.uniform(op.index))
         return (Held(UNIFORM, _update(e, op.fn, dtype, at, e.uniform(op.value))),)
     index, value = e.vector(op.index), e.vector(op.value)
-    each = _atomic_in_each_lane if e.mask is None else _active_lanes
-    return (Held(VARYING, each(e, op.fn, dtype, buffer, index, value)),)
-
-
-def _atomic_in_each_lane(
-    e: Emitter, fn: str, dtype: DType, buffer: str, index: str, value: str
-) -> str:
-    """All lanes, unrolled."""
-    total = "poison"
-    for lane in range(e.width):
-        total = _lane(e, fn, dtype, buffer, index, value, f"i64 {lane}", total)
-    return total
-
-
-def _lane(
-    e: Emitter, fn: str, dtype: DType, buffer: str, index: str, value: str, lane: str, total: str
-) -> str:
-    """One lane's update; the vector of old values with its own inserted."""
     kind = vec(dtype, e.width)
-    i = e.code.let(f"extractelement <{e.width} x i64> {index}, {lane}")
-    x = e.code.let(f"extractelement {kind} {value}, {lane}")
-    old = _update(e, fn, dtype, element(e, buffer, dtype, i), x)
-    return e.code.let(f"insertelement {kind} {total}, {dtype.llvm} {old}, {lane}")
+
+    def update(lane: str, total: str) -> str:
+        """One lane's; the vector of old values with its own inserted."""
+        i = e.code.let(f"extractelement <{e.width} x i64> {index}, {lane}")
+        x = e.code.let(f"extractelement {kind} {value}, {lane}")
+        old = _update(e, op.fn, dtype, element(e, buffer, dtype, i), x)
+        return e.code.let(f"insertelement {kind} {total}, {dtype.llvm} {old}, {lane}")
+
+    if e.mask is None:
+        lanes = (f"i64 {lane}" for lane in range(e.width))
+        olds = reduce(lambda total, lane: update(lane, total), lanes, "poison")
+    else:
+        loop = _active_lanes(e, (kind, "zeroinitializer"))
+        olds = update(loop.lane, loop.names[1])
+        loop.next(olds)
+    return (Held(VARYING, olds),)
 
 
-def _active_lanes(
-    e: Emitter, fn: str, dtype: DType, buffer: str, index: str, value: str
-) -> str:
-    """A loop over the active lanes, of which there is at least one, in order."""
-    code, bits, kind = e.code, f"i{e.width}", vec(dtype, e.width)
-    code.declare(f"{bits} @llvm.cttz.{bits}({bits}, i1)")
-    all_bits = e.mask_bits(e.mask)
-    before, (turn, done) = code.block, code.names("lane", "done")
-    code.enter(turn)
-    hole = code.hole()
-    left, total = code.fresh("left"), code.fresh("total")
-    lane = code.let(f"call {bits} @llvm.cttz.{bits}({bits} {left}, i1 true)")
-    after = _lane(e, fn, dtype, buffer, index, value, f"{bits} {lane}", total)
-    less = code.let(f"sub {bits} {left}, 1")
-    rest = code.let(f"and {bits} {left}, {less}")
-    lefts = [(all_bits, before), (rest, code.block)]
-    totals = [("zeroinitializer", before), (after, code.block)]
-    code.fill(hole, [(left, bits, lefts), (total, kind, totals)])
-    code.branch(code.let(f"icmp eq {bits} {rest}, 0"), done, turn)
-    code.label(done)
-    return after
+def _active_lanes(e: Emitter, *carried: tuple[str, str]) -> LaneLoop:
+    return LaneLoop(e.code, e.width, e.mask_bits(e.mask), *carried)
 
 
 def _update(e: Emitter, fn: str, dtype: DType, at: str, value: str) -> str:
@@ -137,19 +113,15 @@ def swap(
     code: Code, whole: str, at: str, align: int, first: str, renewed: Callable[[str], str]
 ) -> str:
     """A compare-and-swap loop that begins with `first` as the expected value; the old value."""
-    before, (turn, done) = code.block, code.names("swap", "done")
-    code.enter(turn)
-    hole = code.hole()
-    seen = code.fresh("seen")
+    loop = Loop(code, "seen", (whole, first))
+    (seen,) = loop.names
     pair = code.let(
         f"cmpxchg weak ptr {at}, {whole} {seen}, {whole} {renewed(seen)} monotonic monotonic, "
         f"align {align}"
     )
     found = code.let(f"extractvalue {{ {whole}, i1 }} {pair}, 0")
     won = code.let(f"extractvalue {{ {whole}, i1 }} {pair}, 1")
-    code.fill(hole, [(seen, whole, [(first, before), (found, code.block)])])
-    code.branch(won, done, turn)
-    code.label(done)
+    loop.again(found, until=won)
     return seen
 
 
@@ -211,25 +183,14 @@ def _each_lane(e: Emitter, index: Atom, values: Sequence[Atom], act: Act) -> Non
     """`act` for each active lane in order; there is at least one."""
     if e.width == 1:
         return act(e, e.uniform(index), [e.uniform(value) for value in values])
-    code, bits = e.code, f"i{e.width}"
-    code.declare(f"{bits} @llvm.cttz.{bits}({bits}, i1)")
     vectors = [(e.vector(atom), scalar_type(atom.type)) for atom in (index, *values)]
-    all_lanes = e.mask_bits(e.mask)
-    before, (turn, done) = code.block, code.names("lane", "done")
-    code.enter(turn)
-    hole = code.hole()
-    left = code.fresh("left")
-    lane = code.let(f"call {bits} @llvm.cttz.{bits}({bits} {left}, i1 true)")
+    loop = _active_lanes(e)
     place, *own = (
-        code.let(f"extractelement <{e.width} x {dtype.llvm}> {text}, {bits} {lane}")
+        e.code.let(f"extractelement {vec(dtype, e.width)} {text}, {loop.lane}")
         for text, dtype in vectors
     )
     act(e.at(1), place, own)
-    less = code.let(f"sub {bits} {left}, 1")
-    rest = code.let(f"and {bits} {left}, {less}")
-    code.fill(hole, [(left, bits, [(all_lanes, before), (rest, code.block)])])
-    code.branch(code.let(f"icmp eq {bits} {rest}, 0"), done, turn)
-    code.label(done)
+    loop.next()
 
 
 def _swap(e: Emitter, fn: Lambda, dtype: DType, at: str, values: Sequence[str]) -> None:
@@ -295,21 +256,13 @@ def _take(e: Emitter, lock: str) -> None:
     """Spin until the lock is free, and take it."""
     code = e.code
     code.declare("void @fw_backoff(i64) nounwind")
-    turn, wait, held = code.names("try", "wait", "held")
-    before = code.block
-    code.enter(turn)
-    hole = code.hole()
-    number = code.fresh("attempt")
+    loop = Loop(code, "attempt", ("i64", "0"))
+    (number,) = loop.names
     was = code.let(f"atomicrmw xchg ptr {lock}, i32 1 acquire, align 4")
-    free = code.let(f"icmp eq i32 {was}, 0")
-    code.branch(free, held, wait)
-    code.label(wait)
+    loop.goes_on(code.let(f"icmp ne i32 {was}, 0"))
     code.line(f"call void @fw_backoff(i64 {number})")
     look(e, LONG)  # who holds it may have left with it
-    following = code.let(f"add i64 {number}, 1")
-    code.fill(hole, [(number, "i64", [("0", before), (following, code.block)])])
-    code.jump(turn)
-    code.label(held)
+    loop.again(code.let(f"add i64 {number}, 1"))
 
 
 HANDLERS: Handlers = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping, Sequence
 
+from flatweave.codegen.llvm.body.control import Loop
 from flatweave.codegen.llvm.body.emitter import Emitter, Handlers, Held
 from flatweave.codegen.llvm.body.shapes import UNIFORM
 from flatweave.codegen.llvm.isa.portable import InstructionSet
@@ -244,17 +245,11 @@ def _emit_launch(symbols: Mapping[str, str], e: Emitter, let: Let, op: Launch) -
 
 def _emit_blocks(e: Emitter, symbol: str, args: str, grid: str) -> None:
     code = e.code
-    head, turn, done = code.names("blocks", "block", "done")
-    before = code.block
-    code.enter(head)
-    hole, block = code.hole(), code.fresh("block")
-    code.branch(code.let(f"icmp slt i64 {block}, {grid}"), turn, done)
-    code.label(turn)
+    loop = Loop(code, "block", ("i64", "0"))
+    (block,) = loop.names
+    loop.goes_on(code.let(f"icmp slt i64 {block}, {grid}"))
     code.line(f"call void {symbol}(ptr %ctx, ptr {args}, i64 {block})")
-    following = code.let(f"add i64 {block}, 1")
-    code.fill(hole, [(block, "i64", [("0", before), (following, turn)])])
-    code.jump(head)
-    code.label(done)
+    loop.again(code.let(f"add i64 {block}, 1"))
 
 
 def emit_block_index(e: Emitter, let: Let, _: Op) -> Sequence[Held]:
