@@ -45,18 +45,22 @@ class Place:
 
 @record(eq=True)
 class Packing:
-    """Where the components of an element lie, in how many words."""
+    """Where the components of an element lie, in how many words, which memory has as `kept`."""
 
     places: tuple[Place, ...]
     count: int
+    kept: DType
 
-    def pack(self, b: Builder, values: Sequence[Atom], state: Atom) -> Values:
-        """The words of an element and its state."""
-        words: list[Atom] = [b.cast(state, u64), constant(0, u64)][: self.count]
+    def pack(self, b: Builder, values: Sequence[Atom], state: Atom | None = None) -> Values:
+        """The words of an element, and of its state."""
+        word = _unsigned(self.kept)
+        words: list[Atom] = [constant(0, word)] * self.count
+        if state is not None:
+            words[0] = b.cast(state, word)
         for place, value in zip(self.places, values, strict=True):
-            moved = b.apply("shl", _bits(b, value), constant(place.shift, u64))
+            moved = b.apply("shl", _bits(b, value, word), constant(place.shift, word))
             words[place.word] = b.apply("or", words[place.word], moved)
-        return tuple(b.cast(word, i64) for word in words)
+        return tuple(b.cast(made, self.kept) for made in words)
 
     def state(self, b: Builder, words: Sequence[Atom]) -> Atom:
         """What is known of a slot."""
@@ -66,26 +70,32 @@ class Packing:
         """The element."""
         found = []
         for place in self.places:
-            bits = b.cast(words[place.word], u64)
-            found.append(_value(b, b.apply("shr", bits, constant(place.shift, u64)), place))
+            word = _unsigned(self.kept)
+            bits = b.cast(words[place.word], word)
+            found.append(_value(b, b.apply("shr", bits, constant(place.shift, word)), place))
         return tuple(found)
 
 
-def packing_of(components: Sequence[tuple[DType, int]], most: int) -> Packing | None:
+def packing_of(
+    components: Sequence[tuple[DType, int]],
+    most: int,
+    state: int = STATE_BITS,
+    kept: DType = i64,
+) -> Packing | None:
     """The packing of components, given with their bits, into at most `most` words, the largest
-    component first; None if they do not fit."""
-    ends = [STATE_BITS, 0][:most]
+    component first, after the bits of a state; None if they are too large."""
+    ends = [state, *[0] * (most - 1)]
     places: dict[int, Place] = {}
     order = sorted(range(len(components)), key=lambda k: -components[k][1])
     for k in order:
         dtype, bits = components[k]
-        words = [word for word, end in enumerate(ends) if end + bits <= WORD_BITS]
+        words = [word for word, end in enumerate(ends) if end + bits <= kept.bits]
         if not words:
             return None
         places[k] = Place(dtype, words[0], ends[words[0]], bits)
         ends[words[0]] += bits
     count = 1 + max((place.word for place in places.values()), default=0)
-    return Packing(tuple(places[k] for k in range(len(components))), count)
+    return Packing(tuple(places[k] for k in range(len(components))), count, kept)
 
 
 @record
@@ -120,20 +130,25 @@ class Words:
         return b.choose(whole, lambda c: value, lambda c: combine(c, before, value))
 
 
-def _bits(b: Builder, value: Atom) -> Atom:
+def _unsigned(dtype: DType) -> DType:
+    return as_dtype(f"u{dtype.bits}")
+
+
+def _bits(b: Builder, value: Atom, word: DType) -> Atom:
     """The bits of a scalar, in a word."""
     dtype = scalar_type(value)
     if dtype.is_float:
-        return b.cast(b.apply("bits", value), u64)
-    return b.cast(value if dtype is bool_ else b.cast(value, as_dtype(f"u{dtype.bits}")), u64)
+        return b.cast(b.apply("bits", value), word)
+    return b.cast(value if dtype is bool_ else b.cast(value, _unsigned(dtype)), word)
 
 
 def _value(b: Builder, bits: Atom, place: Place) -> Atom:
     """The scalar whose bits stand lowest in a word."""
     dtype = place.dtype
     if dtype is bool_:
-        return b.apply("ne", b.apply("and", bits, constant(1, u64)), constant(0, u64))
-    unsigned = b.cast(bits, as_dtype(f"u{dtype.bits}"))
+        word = scalar_type(bits)
+        return b.apply("ne", b.apply("and", bits, constant(1, word)), constant(0, word))
+    unsigned = b.cast(bits, _unsigned(dtype))
     if place.bits < dtype.bits:
         mask = constant((1 << place.bits) - 1, u64)
         unsigned = b.apply("and", unsigned, mask)

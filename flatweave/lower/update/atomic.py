@@ -13,7 +13,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar, Protocol
 
-from flatweave.base.dtypes import BY_NAME, DType, i64, u32, u64
+from flatweave.algorithms.words import Packing, packing_of
+from flatweave.base.dtypes import DType, i64, u32, u64
 from flatweave.base.pretty import listed
 from flatweave.base.records import record
 from flatweave.kernel_ir.host import Alloc, Free, Role
@@ -30,7 +31,7 @@ from flatweave.passes.operators import is_commutative, is_exact, may_commute
 from flatweave.terms.build import Builder, index
 from flatweave.terms.operators import component_functions
 from flatweave.terms.rules import scalar_type
-from flatweave.terms.syntax import Atom, Const, Lambda, Let, Var
+from flatweave.terms.syntax import Atom, Lambda, Let, Var
 
 # -- The arrays that threads write to side by side, as the host holds them -------------------------
 
@@ -218,51 +219,14 @@ def bits_of(dtypes: Sequence[DType]) -> int:
     return sum(8 * dtype.bytes for dtype in dtypes)
 
 
-@record
-class Packing:
-    """Where the components of an element are in its words: (word, bit), the widest first."""
-
-    dtypes: tuple[DType, ...]
-    word: DType
-    words: int
-    places: tuple[tuple[int, int], ...]
-
-    @staticmethod
-    def of(dtypes: Sequence[DType]) -> Packing:
-        """Components never lie across two words: their widths are powers of two."""
-        total = bits_of(dtypes)
-        start, starts = 0, {}
-        for k in sorted(range(len(dtypes)), key=lambda k: -dtypes[k].bytes):
-            starts[k] = start
-            start += 8 * dtypes[k].bytes
-        places = tuple(divmod(starts[k], u64.bits) for k in range(len(dtypes)))
-        words = -(-total // u64.bits)
-        return Packing(tuple(dtypes), u32 if total <= u32.bits else u64, words, places)
-
-    def pack(self, b: Builder, values: Sequence[Atom]) -> list[Atom]:
-        """The words of an element."""
-        packed: list[Atom] = [Const(0, self.word)] * self.words
-        for value, (word, bit) in zip(values, self.places, strict=True):
-            moved = b.apply("shl", b.cast(_unsigned(b, value), self.word), Const(bit, self.word))
-            packed[word] = b.apply("or", packed[word], moved)
-        return packed
-
-    def unpack(self, b: Builder, words: Sequence[Atom]) -> list[Atom]:
-        """The components of an element."""
-        values = []
-        for dtype, (word, bit) in zip(self.dtypes, self.places, strict=True):
-            moved = b.apply("shr", words[word], Const(bit, self.word))
-            bits = b.cast(moved, BY_NAME[f"u{8 * dtype.bytes}"])
-            values.append(b.apply("from_bits", bits) if dtype.is_float else b.cast(bits, dtype))
-        return values
-
-
-def _unsigned(b: Builder, value: Atom) -> Atom:
-    """The bits of a value."""
-    dtype = scalar_type(value)
-    if dtype.is_float:
-        return b.apply("bits", value)
-    return b.cast(value, BY_NAME[f"u{8 * dtype.bytes}"])
+def _packing(dtypes: Sequence[DType]) -> Packing:
+    """Of an element in words, as few as hold it: components' widths are powers of two."""
+    total = bits_of(dtypes)
+    word = u32 if total <= u32.bits else u64
+    components = [(dtype, 8 * dtype.bytes) for dtype in dtypes]
+    packing = packing_of(components, -(-total // word.bits), 0, word)
+    assert packing is not None
+    return packing
 
 
 @record
@@ -279,8 +243,8 @@ class Packed:
         """Swap the words for those of what the element and the value combine to."""
         packing = self.packing
         fn = b.inner()
-        old = [fn.param("old", packing.word) for _ in range(packing.words)]
-        new = [fn.param("new", packing.word) for _ in range(packing.words)]
+        old = [fn.param("old", packing.kept) for _ in range(packing.count)]
+        new = [fn.param("new", packing.kept) for _ in range(packing.count)]
         operands = [*packing.unpack(fn, old), *packing.unpack(fn, new)]
         made = packing.pack(fn, elements.call(fn, self.fn, operands))
         swap = fn.close([*old, *new], made)
@@ -297,7 +261,7 @@ class Packed:
                 b.emit(Store(kernel.buffer(buffer), j, value))
 
         each_place(
-            lowering, let, "_unpack", Role.PACK, self.extent, [self.packing.word], unpack
+            lowering, let, "_unpack", Role.PACK, self.extent, [self.packing.kept], unpack
         )
         lowering.host.emit(Free(self.buffer))
 
@@ -311,13 +275,13 @@ class Packed:
                 b.emit(Store(kernel.buffer(self.buffer), at, word))
 
         each_place(
-            lowering, let, "_pack", Role.PACK, self.extent, [self.packing.word], pack
+            lowering, let, "_pack", Role.PACK, self.extent, [self.packing.kept], pack
         )
 
     def _words(self, b: Builder, j: Atom) -> list[Atom]:
         """Where the words of an element are."""
-        first = b.mul(j, index(self.packing.words))
-        return [b.add(first, index(k)) for k in range(self.packing.words)]
+        first = b.mul(j, index(self.packing.count))
+        return [b.add(first, index(k)) for k in range(self.packing.count)]
 
 
 class BySwaps(Update):
@@ -339,9 +303,9 @@ class BySwaps(Update):
     ) -> ByComponent | Packed:
         if len(dest) == 1:
             return ByComponent(dest, extent, (sink.fn,))
-        packing = Packing.of([scalar_type(result) for result in sink.fn.results])
-        room = lowering.host.mul(extent, index(packing.words))
-        buffer = lowering.host.emit(Alloc(packing.word, room, lowering.site()))[0]
+        packing = _packing([scalar_type(result) for result in sink.fn.results])
+        room = lowering.host.mul(extent, index(packing.count))
+        buffer = lowering.host.emit(Alloc(packing.kept, room, lowering.site()))[0]
         packed = Packed(dest, extent, sink.fn, packing, buffer)
         packed.begin(lowering, let)
         return packed
