@@ -56,8 +56,7 @@ class LaneLoop(Loop):
     def __init__(self, code: Code, width: int, mask: str, *carried: tuple[str, str]) -> None:
         bits = f"i{width}"
         super().__init__(code, "lane", (bits, mask), *carried)
-        code.declare(f"{bits} @llvm.cttz.{bits}({bits}, i1)")
-        lane = code.let(f"call {bits} @llvm.cttz.{bits}({bits} {self.names[0]}, i1 true)")
+        lane = code.call(bits, f"@llvm.cttz.{bits}", f"{bits} {self.names[0]}", "i1 true")
         self.lane = f"{bits} {lane}"
 
     def next(self, *following: str) -> None:
@@ -87,10 +86,9 @@ def look(e: Emitter, cost: int) -> None:
     code, pair = e.code, "{ i64, i1 }"
     code.declare("preserve_mostcc i64 @fw_look(ptr) cold nounwind willreturn "
                  "memory(argmem: readwrite, inaccessiblemem: readwrite)")  # fmt: skip
-    code.declare(f"{pair} @llvm.usub.with.overflow.i64(i64, i64)")
     fuel = code.fuel(TANK)
     left = code.let(f"load i64, ptr {fuel}")
-    spent = code.let(f"call {pair} @llvm.usub.with.overflow.i64(i64 {left}, i64 {cost})")
+    spent = code.call(pair, "@llvm.usub.with.overflow.i64", f"i64 {left}", f"i64 {cost}")
     code.line(f"store i64 {code.let(f'extractvalue {pair} {spent}, 0')}, ptr {fuel}")
     empty, go = code.names("look", "go")
     code.branch(code.let(f"extractvalue {pair} {spent}, 1"), empty, go)

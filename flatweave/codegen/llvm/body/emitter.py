@@ -237,10 +237,8 @@ class Emitter:
         if self.mask is None:
             return self.code.let(f"extractelement {kind} {text}, i64 {self.width - 1}")
         bits = f"i{self.width}"
-        self.code.declare(f"{bits} @llvm.ctlz.{bits}({bits}, i1)")
-        zeros = self.code.let(
-            f"call {bits} @llvm.ctlz.{bits}({bits} {self.mask_bits(self.mask)}, i1 true)"
-        )
+        mask = f"{bits} {self.mask_bits(self.mask)}"
+        zeros = self.code.call(bits, f"@llvm.ctlz.{bits}", mask, "i1 true")
         lane = self.code.let(f"sub {bits} {self.width - 1}, {zeros}")
         return self.code.let(f"extractelement {kind} {text}, {bits} {lane}")
 
@@ -268,8 +266,7 @@ LINE = 64
 
 def prefetch(e: Emitter, buffer: str, size: int, index: str, first: int, count: int) -> None:
     """Prefetch `count` bytes, from `first` bytes after an element of `size` bytes on."""
-    e.code.declare("void @llvm.prefetch.p0(ptr, i32, i32, i32)")
     for offset in range(first, first + count, LINE):
         place = f"[{size} x i8], ptr {buffer}, i64 {index}, i64 {offset}"
         line = e.code.let(f"getelementptr {place}")
-        e.code.line(f"call void @llvm.prefetch.p0(ptr {line}, i32 0, i32 3, i32 1)")
+        e.code.call("void", "@llvm.prefetch.p0", f"ptr {line}", "i32 0", "i32 3", "i32 1")

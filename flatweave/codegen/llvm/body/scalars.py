@@ -192,8 +192,7 @@ def emit_sync(e: Emitter, let: Let, _: Op) -> Sequence[Held]:
 
 def emit_backoff(e: Emitter, let: Let, op: k.Backoff) -> Sequence[Held]:
     """fw_backoff"""
-    e.code.declare("void @fw_backoff(i64) nounwind")
-    e.code.line(f"call void @fw_backoff(i64 {e.uniform(op.attempt)})")
+    e.code.call("void", "@fw_backoff", f"i64 {e.uniform(op.attempt)}")
     return ()
 
 

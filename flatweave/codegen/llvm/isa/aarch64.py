@@ -30,5 +30,4 @@ class Neon(InstructionSet):
     ) -> str | None:
         """fmin and fmax, which LLVM calls as IEEE 754 does, and so do we."""
         kind, symbol = vec(dtype, width), f"@llvm.{name}.{suffix(dtype, width)}"
-        body.declare(f"{kind} {symbol}({kind}, {kind})")
-        return body.let(f"call {kind} {symbol}({kind} {text}, {kind} {other})")
+        return body.call(kind, symbol, f"{kind} {text}", f"{kind} {other}")

@@ -178,9 +178,9 @@ class Avx512(Avx2):
 
     def every_bit(self, body: Body, text: str, first: int, step: int) -> str:
         """pext"""
-        name, places = "i64 @llvm.x86.bmi.pext.64", sum(1 << k for k in range(first, 64, step))
-        body.declare(f"{name}(i64, i64)")
-        return body.let(f"call {name}(i64 {text}, i64 {places - (places >> 63 << 64)})")
+        places = sum(1 << k for k in range(first, 64, step))
+        wanted = f"i64 {places - (places >> 63 << 64)}"
+        return body.call("i64", "@llvm.x86.bmi.pext.64", f"i64 {text}", wanted)
 
     def finds_lanes(self, width: int) -> bool:
         """Masks have their dedicated registers and come from words."""
@@ -208,8 +208,7 @@ class Avx512(Avx2):
         if dtype.bits > i32.bits:
             exponent = body.let(f"trunc {vec(i64, width)} {exponent} to {exponents}")
         symbol = f"@llvm.ldexp.{suffix(dtype, width)}.{suffix(i32, width)}"
-        body.declare(f"{kind} {symbol}({kind}, {exponents})")
-        return body.let(f"call {kind} {symbol}({kind} {text}, {exponents} {exponent})")
+        return body.call(kind, symbol, f"{kind} {text}", f"{exponents} {exponent}")
 
     def extreme(
         self, body: Body, name: str, dtype: DType, width: int, text: str, other: str
@@ -225,14 +224,13 @@ class Avx512(Avx2):
         if lanes * dtype.bits < _LEAST or width % lanes:
             return None
         kind, mask, bits = vec(dtype, lanes), f"i{max(8, lanes)}", lanes * dtype.bits
-        symbol = f"{kind} @llvm.x86.avx512.mask.range.{_FLOATS[dtype.bits]}.{bits}"
-        rounded = bits == self.register_bits
-        body.declare(f"{symbol}({kind}, {kind}, i32, {kind}, {mask}{', i32' if rounded else ''})")
+        symbol = f"@llvm.x86.avx512.mask.range.{_FLOATS[dtype.bits]}.{bits}"
+        rounded = ["i32 4"] if bits == self.register_bits else []
+        more = f"i32 {_RANGE[name]}", f"{kind} zeroinitializer", f"{mask} -1", *rounded
         found = []
         for k in range(width // lanes):
             a, b = (_part_of(body, dtype, width, whole, k, lanes) for whole in (text, other))
-            more = f"i32 {_RANGE[name]}, {kind} zeroinitializer, {mask} -1{', i32 4' * rounded}"
-            found.append(body.let(f"call {symbol}({kind} {a}, {kind} {b}, {more})"))
+            found.append(body.call(kind, symbol, f"{kind} {a}", f"{kind} {b}", *more))
         numbers, whole = joined(body, dtype.llvm, found, lanes), vec(dtype, width)
         are_numbers = body.let(f"fcmp ord {whole} {text}, {other}")
         nan = body.let(f"fadd {whole} {text}, {other}")
@@ -247,16 +245,14 @@ class Avx512(Avx2):
         if lanes * dtype.bits < _LEAST or width % lanes:
             return None
         kind, words = vec(dtype, lanes), f"<{lanes} x i{dtype.bits}>"
-        name = f"{kind} @llvm.x86.avx512.mask.fixupimm.{_FLOATS[dtype.bits]}.{lanes * dtype.bits}"
-        mask = f"i{max(8, lanes)}"
-        rounded = lanes * dtype.bits == self.register_bits
-        body.declare(f"{name}({kind}, {kind}, {words}, i32, {mask}{', i32' if rounded else ''})")
-        table = f"{words} splat (i{dtype.bits} {_NAN_AS_IT_IS}), i32 0, {mask} -1"
+        name = f"@llvm.x86.avx512.mask.fixupimm.{_FLOATS[dtype.bits]}.{lanes * dtype.bits}"
+        rounded = ["i32 4"] if lanes * dtype.bits == self.register_bits else []
+        table = f"{words} splat (i{dtype.bits} {_NAN_AS_IT_IS})"
+        more = table, "i32 0", f"i{max(8, lanes)} -1", *rounded
         found = []
         for k in range(width // lanes):
             a, b = (_part_of(body, dtype, width, whole, k, lanes) for whole in (text, other))
-            operands = f"{kind} {a}, {kind} {b}, {table}{', i32 4' if rounded else ''}"
-            found.append(body.let(f"call {name}({operands})"))
+            found.append(body.call(kind, name, f"{kind} {a}", f"{kind} {b}", *more))
         return joined(body, dtype.llvm, found, lanes)
 
 
@@ -268,9 +264,8 @@ def _first_lane(body: Body, dtype: DType, lanes: int, text: str) -> str:
 def _compress(body: Body, dtype: DType, lanes: int, text: str, mask: str) -> str:
     """vpcompress of one register, or a part of one."""
     kind, name = vec(dtype, lanes), f"@llvm.x86.avx512.mask.compress.{suffix(dtype, lanes)}"
-    body.declare(f"{kind} {name}({kind}, {kind}, <{lanes} x i1>)")
-    operands = f"{kind} {text}, {kind} zeroinitializer, <{lanes} x i1> {mask}"
-    return body.let(f"call {kind} {name}({operands})")
+    flags = f"<{lanes} x i1> {mask}"
+    return body.call(kind, name, f"{kind} {text}", f"{kind} zeroinitializer", flags)
 
 
 def _part(body: Body, element: str, full: int, text: str, k: int, lanes: int) -> str:
@@ -291,8 +286,7 @@ def _chosen(body: Body, element: str, lanes: int, tables: Sequence[str], places:
     kind, bits = f"<{lanes} x {element}>", Avx512.register_bits // lanes
     if len(tables) == 1:
         name = f"@llvm.x86.avx512.permvar.{_ONE[bits]}.512"
-        body.declare(f"{kind} {name}({kind}, {kind})")
-        return body.let(f"call {kind} {name}({kind} {tables[0]}, {kind} {places})")
+        return body.call(kind, name, f"{kind} {tables[0]}", f"{kind} {places}")
     if len(tables) == 2:
         return _permute_two(body, element, lanes, tables[0], tables[1], places)
     half = len(tables) // 2
@@ -306,8 +300,7 @@ def _permute_two(body: Body, element: str, lanes: int, low: str, high: str, plac
     """vpermi2"""
     kind, bits = f"<{lanes} x {element}>", int(element[1:])
     name = f"@llvm.x86.avx512.vpermi2var.{_TWO[bits]}.{bits * lanes}"
-    body.declare(f"{kind} {name}({kind}, {kind}, {kind})")
-    return body.let(f"call {kind} {name}({kind} {low}, {kind} {places}, {kind} {high})")
+    return body.call(kind, name, f"{kind} {low}", f"{kind} {places}", f"{kind} {high}")
 
 
 def _as_words(body: Body, dtype: DType, element: DType, lanes: int, text: str) -> str:

@@ -158,8 +158,7 @@ def compress(
     text = body.let(f"bitcast {vec(kept, lanes)} {text} to {part}")
     if there < _BYTES:
         text = padded(body, part, text, there, _BYTES)
-    body.declare(f"{register} {move_bytes}({register}, {register})")
-    text = body.let(f"call {register} {move_bytes}({register} {text}, {register} {order})")
+    text = body.call(register, move_bytes, f"{register} {text}", f"{register} {order}")
     if there < _BYTES:
         text = shuffle(body, register, text, range(there))
     return body.let(f"bitcast {part} {text} to {vec(kept, lanes)}")

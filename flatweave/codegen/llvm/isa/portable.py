@@ -85,13 +85,12 @@ class InstructionSet:
         """
         kind = vec(i64, width)
         count = f"@llvm.ctpop.v{width}i64"
-        body.declare(f"{kind} {count}({kind})")
         left = f"<{', '.join(f'i64 {lane}' for lane in range(width))}>"
         bits, place = splat(body, i64, width, zeros), "zeroinitializer"
         for half in (32, 16, 8, 4, 2, 1):
             ahead = body.let(f"lshr {kind} {bits}, {place}")
             low = body.let(f"and {kind} {ahead}, splat (i64 {(1 << half) - 1})")
-            found = body.let(f"call {kind} {count}({kind} {low})")
+            found = body.call(kind, count, f"{kind} {low}")
             skips = body.let(f"icmp uge {kind} {left}, {found}")
             less = body.let(f"sub {kind} {left}, {found}")
             left = body.let(f"select <{width} x i1> {skips}, {kind} {less}, {kind} {left}")
@@ -142,8 +141,7 @@ class InstructionSet:
             return [whole]
         width = lanes * count
         half, name = vec(dtype, width // 2), f"@llvm.vector.deinterleave2.{suffix(dtype, width)}"
-        body.declare(f"{{ {half}, {half} }} {name}({vec(dtype, width)})")
-        both = body.let(f"call {{ {half}, {half} }} {name}({vec(dtype, width)} {whole})")
+        both = body.call(f"{{ {half}, {half} }}", name, f"{vec(dtype, width)} {whole}")
         halves = []
         for k in (0, 1):
             part = body.let(f"extractvalue {{ {half}, {half} }} {both}, {k}")
@@ -158,8 +156,7 @@ class InstructionSet:
         width = lanes * len(registers)
         whole, half = vec(dtype, width), vec(dtype, width // 2)
         name = f"@llvm.vector.interleave2.{suffix(dtype, width)}"
-        body.declare(f"{whole} {name}({half}, {half})")
-        return body.let(f"call {whole} {name}({half} {even}, {half} {odd})")
+        return body.call(whole, name, f"{half} {even}", f"{half} {odd}")
 
     def every_bit(self, body: Body, text: str, first: int, step: int) -> str:
         """Every `step`-th bit of a word, side by side."""

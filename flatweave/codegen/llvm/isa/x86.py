@@ -22,8 +22,7 @@ class X86(InstructionSet):
 
     def fence_streams(self, body: Body) -> None:
         """sfence"""
-        body.declare("void @llvm.x86.sse.sfence() nounwind")
-        body.line("call void @llvm.x86.sse.sfence()")
+        body.call("void", "@llvm.x86.sse.sfence")
 
 
 # x86-64 with SSE4.2: bytes of a register in any order, and bits counted.
@@ -90,8 +89,7 @@ class Avx2(Sse4):
         order = lane_tables.entry(body, _WORDS // parts, parts, mask, lanes)
         wide = body.let(f"zext {vec(u8, _WORDS)} {order} to {kind}")
         name = "@llvm.x86.avx2.permd"
-        body.declare(f"{kind} {name}({kind}, {kind})")
-        text = body.let(f"call {kind} {name}({kind} {text}, {kind} {wide})")
+        text = body.call(kind, name, f"{kind} {text}", f"{kind} {wide}")
         if there < _WORDS:
             text = shuffle(body, kind, text, range(there))
         return body.let(f"bitcast {vec(u32, there)} {text} to {vec(kept, lanes)}")
@@ -112,8 +110,7 @@ class Avx2(Sse4):
 
     def one_lane(self, body: Body, width: int, lane: str, word: str) -> str:
         """Its number compared with those of all lanes, as bytes."""
-        body.declare("i64 @llvm.umin.i64(i64, i64)")
-        within = body.let(f"call i64 @llvm.umin.i64(i64 {lane}, i64 255)")
+        within = body.call("i64", "@llvm.umin.i64", f"i64 {lane}", "i64 255")
         number = splat(body, u8, width, body.let(f"trunc i64 {within} to i8"))
         numbers = ", ".join(f"i8 {lane}" for lane in range(width))
         return body.let(f"icmp eq {vec(u8, width)} {number}, <{numbers}>")

@@ -112,8 +112,7 @@ def _intrinsic(name: str, dtype: DType) -> str:
 
 def _reduced(e: Emitter, name: str, dtype: DType, text: str) -> str:
     kind, function = vec(dtype, e.width), f"@llvm.vector.reduce.{name}.{suffix(dtype, e.width)}"
-    e.code.declare(f"{dtype.llvm} {function}({kind})")
-    return e.code.let(f"call {dtype.llvm} {function}({kind} {text})")
+    return e.code.call(dtype.llvm, function, f"{kind} {text}")
 
 
 # -- scan and shift -------------------------------------------------------------------------------
@@ -165,8 +164,7 @@ def _filled(e: Emitter, dtype: DType, text: str) -> str:
     """
     kind = vec(dtype, e.width)
     name = f"llvm.arithmetic.fence.v{e.width}f{dtype.bits}"
-    e.code.declare(f"{kind} @{name}({kind})")
-    return e.code.let(f"call {kind} @{name}({kind} {text})")
+    return e.code.call(kind, f"@{name}", f"{kind} {text}")
 
 
 def _without_start(e: Emitter, flag: Atom) -> str:
@@ -254,8 +252,7 @@ def emit_in_set(e: Emitter, let: Let, op: InSet) -> Sequence[Held]:
 
 def count_bits(e: Emitter, width: int, mask: str) -> str:
     """How many of the lanes of a mask are set, as an i64."""
-    e.code.declare("i64 @llvm.ctpop.i64(i64)")
-    return e.code.let(f"call i64 @llvm.ctpop.i64(i64 {word_of_mask(e.code, width, mask)})")
+    return e.code.call("i64", "@llvm.ctpop.i64", f"i64 {word_of_mask(e.code, width, mask)}")
 
 
 # Lanes exchange their values in pairs: one shuffle.

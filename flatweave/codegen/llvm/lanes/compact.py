@@ -127,11 +127,10 @@ def _store_kept(e: Emitter, streams: Sequence[_Stream], base: str, word: str) ->
     places = [code.alloca(vec(stream.kept, e.width)) for stream in streams]
     for stream, place in zip(streams, places, strict=True):
         code.line(f"store {vec(stream.kept, e.width)} {stream.value}, ptr {place}, align 64")
-    code.declare("i64 @llvm.cttz.i64(i64, i1)")
     loop = Loop(code, "left", ("i64", word), ("i64", base))
     left, at = loop.names
     loop.goes_on(code.let(f"icmp ne i64 {left}, 0"))
-    lane = code.let(f"call i64 @llvm.cttz.i64(i64 {left}, i1 true)")
+    lane = code.call("i64", "@llvm.cttz.i64", f"i64 {left}", "i1 true")
     for stream, place in zip(streams, places, strict=True):
         kept = stream.kept
         source = element(e, place, kept, lane)

@@ -88,12 +88,9 @@ def _window(e: Emitter, buffer: str, kept: DType, base: str, span: str) -> str:
     there = code.let(f"icmp ule {vec(i64, width)} <{lanes}>, {e.splat(span, i64)}")
     name = f"@llvm.masked.load.v{width}i{kept.bits}.p0"
     plain = f"<{width} x i{kept.bits}>"
-    code.declare(f"{plain} {name}(ptr, i32, <{width} x i1>, {plain})")
     at = element(e, buffer, kept, base)
-    text = code.let(
-        f"call {plain} {name}(ptr {at}, i32 {kept.bytes}, <{width} x i1> {there}, "
-        f"{plain} zeroinitializer)"
-    )
+    operands = f"ptr {at}", f"i32 {kept.bytes}", f"<{width} x i1> {there}"
+    text = code.call(plain, name, *operands, f"{plain} zeroinitializer")
     return text if kind == plain else code.let(f"bitcast {plain} {text} to {kind}")
 
 

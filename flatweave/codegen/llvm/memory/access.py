@@ -112,18 +112,14 @@ def emit_prefetch(e: Emitter, let: Let, op: Prefetch) -> Sequence[Held]:
 
 def _load_run(e: Emitter, buffer: str, kept: DType, index: Held) -> str:
     """Neighbouring elements."""
-    kind, align = vec(kept, e.width), kept.bytes
+    kind = vec(kept, e.width)
     if e.mask is None:
         at = element(e, buffer, kept, e.lowest(index))
-        text = e.code.let(f"load {kind}, ptr {at}, align {align}")
+        text = e.code.let(f"load {kind}, ptr {at}, align {kept.bytes}")
     else:
-        at = _place(e, buffer, kept, index)
-        name = f"@llvm.masked.load.{suffix(kept, e.width)}.p0"
-        e.code.declare(f"{kind} {name}(ptr, i32, {e.mask_type}, {kind})")
-        text = e.code.let(
-            f"call {kind} {name}(ptr {at}, i32 {align}, "
-            f"{e.mask_type} {_mask_for(e, index)}, {kind} zeroinitializer)"
-        )
+        at, name = _place(e, buffer, kept, index), f"@llvm.masked.load.{suffix(kept, e.width)}.p0"
+        operands = f"ptr {at}", f"i32 {kept.bytes}", f"{e.mask_type} {_mask_for(e, index)}"
+        text = e.code.call(kind, name, *operands, f"{kind} zeroinitializer")
     return reverse(e, kept, text) if index.shape is REVERSED else text
 
 
@@ -145,8 +141,7 @@ def reverse(e: Emitter, dtype: DType, text: str) -> str:
     kind, name = vec(dtype, e.width), f"@llvm.vector.reverse.{suffix(dtype, e.width)}"
     if dtype is bool_:
         return shuffle(e.code, kind, text, range(e.width)[::-1])
-    e.code.declare(f"{kind} {name}({kind})")
-    return e.code.let(f"call {kind} {name}({kind} {text})")
+    return e.code.call(kind, name, f"{kind} {text}")
 
 
 def _pointers(e: Emitter, buffer: str, kept: DType, index: Held) -> str:
@@ -186,9 +181,8 @@ def _gathers_here(code: Body, width: int, kept: DType, places: str, mask: str) -
     """LLVM's own gather."""
     kind, type_, flags = vec(kept, width), f"<{width} x ptr>", vec(bool_, width)
     name = f"@llvm.masked.gather.{suffix(kept, width)}.v{width}p0"
-    code.declare(f"{kind} {name}({type_}, i32, {flags}, {kind})")
-    operands = f"{type_} {places}, i32 {kept.bytes}, {flags} {mask}"
-    return code.let(f"call {kind} {name}({operands}, {kind} zeroinitializer)")
+    operands = f"{type_} {places}", f"i32 {kept.bytes}", f"{flags} {mask}"
+    return code.call(kind, name, *operands, f"{kind} zeroinitializer")
 
 
 def _gathers_in_function(e: Emitter, kept: DType) -> str:
@@ -262,9 +256,8 @@ def _store_run(
         text = reverse(e, kept, text)
     if e.mask is not None:
         at, name = _place(e, buffer, kept, index), f"@llvm.masked.store.{suffix(kept, e.width)}.p0"
-        e.code.declare(f"void {name}({kind}, ptr, i32, {e.mask_type})")
-        mask = f"{e.mask_type} {_mask_for(e, index)}"
-        e.code.line(f"call void {name}({kind} {text}, ptr {at}, i32 {kept.bytes}, {mask})")
+        operands = f"ptr {at}", f"i32 {kept.bytes}", f"{e.mask_type} {_mask_for(e, index)}"
+        e.code.call("void", name, f"{kind} {text}", *operands)
         return
     at = element(e, buffer, kept, e.lowest(index))
     if streaming:
@@ -283,11 +276,9 @@ def scatter(e: Emitter, buffer: str, kept: DType, index: Held, text: str) -> Non
         _stored_by_lane(e, kept, at, text)
         return
     name = f"@llvm.masked.scatter.{suffix(kept, e.width)}.v{e.width}p0"
-    e.code.declare(f"void {name}({kind}, {places}, i32, {e.mask_type})")
-    mask = e.mask or "splat (i1 true)"
-    e.code.line(
-        f"call void {name}({kind} {text}, {places} {at}, i32 {kept.bytes}, {e.mask_type} {mask})"
-    )
+    mask = f"{e.mask_type} {e.mask or 'splat (i1 true)'}"
+    operands = f"{kind} {text}", f"{places} {at}", f"i32 {kept.bytes}"
+    e.code.call("void", name, *operands, mask)
 
 
 def _stored_by_lane(e: Emitter, kept: DType, places: str, text: str) -> None:

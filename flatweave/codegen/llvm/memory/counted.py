@@ -40,9 +40,8 @@ def counts(e: Emitter, flag: Atom, dtype: DType) -> str:
     if e.width < dtype.bits:
         word = e.code.let(f"zext i{e.width} {word} to {dtype.llvm}")
     upto = ", ".join(f"{dtype.llvm} {_signed((2 << k) - 1, dtype)}" for k in range(e.width))
-    e.code.declare(f"{kind} {name}({kind})")
     below = e.code.let(f"and {kind} {e.splat(word, dtype)}, <{upto}>")
-    return e.code.let(f"call {kind} {name}({kind} {below})")
+    return e.code.call(kind, name, f"{kind} {below}")
 
 
 def _signed(value: int, dtype: DType) -> int:
@@ -57,9 +56,8 @@ def load_expanded(e: Emitter, buffer: str, kept: DType, index: Atom) -> str | No
         return None
     kind, name = vec(kept, e.width), f"@llvm.masked.expandload.{suffix(kept, e.width)}"
     at = e.code.let(f"getelementptr {kept.llvm}, ptr {buffer}, i64 {e.uniform(base)}")
-    e.code.declare(f"{kind} {name}(ptr, {e.mask_type}, {kind})")
     mask = f"{e.mask_type} {e.mask}"
-    return e.code.let(f"call {kind} {name}(ptr {at}, {mask}, {kind} zeroinitializer)")
+    return e.code.call(kind, name, f"ptr {at}", mask, f"{kind} zeroinitializer")
 
 
 def _base(e: Emitter, index: Atom) -> Atom | None:

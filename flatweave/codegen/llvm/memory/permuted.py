@@ -241,10 +241,8 @@ def store_permuted(e: Emitter, buffer: str, kept: DType, found: Permuted, text: 
             continue
         bits = ", ".join(f"i1 {str(lane is not None).lower()}" for lane in wanted)
         name = f"@llvm.masked.store.{suffix(kept, found.lanes)}.p0"
-        mask = f"<{found.lanes} x i1>"
-        e.code.declare(f"void {name}({kind}, ptr, i32, {mask})")
-        args = f"{kind} {value}, ptr {at}, i32 {kept.bytes}, {mask} <{bits}>"
-        e.code.line(f"call void {name}({args})")
+        operands = f"ptr {at}", f"i32 {kept.bytes}", f"<{found.lanes} x i1> <{bits}>"
+        e.code.call("void", name, f"{kind} {value}", *operands)
 
 
 # Indices that are linear in pieces: one load of neighbours where no lane of a step is in another.

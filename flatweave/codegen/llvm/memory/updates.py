@@ -255,12 +255,11 @@ def _to_bits(e: Emitter, dtype: DType, text: str) -> str:
 def _take(e: Emitter, lock: str) -> None:
     """Spin until the lock is free, and take it."""
     code = e.code
-    code.declare("void @fw_backoff(i64) nounwind")
     loop = Loop(code, "attempt", ("i64", "0"))
     (number,) = loop.names
     was = code.let(f"atomicrmw xchg ptr {lock}, i32 1 acquire, align 4")
     loop.goes_on(code.let(f"icmp ne i32 {was}, 0"))
-    code.line(f"call void @fw_backoff(i64 {number})")
+    code.call("void", "@fw_backoff", f"i64 {number}")
     look(e, LONG)  # who holds it may have left with it
     loop.again(code.let(f"add i64 {number}, 1"))
 

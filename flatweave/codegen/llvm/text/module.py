@@ -140,9 +140,27 @@ class Body:
         """State an external function in the module."""
         self.module.declare(signature)
 
+    def call(self, result: str, symbol: str, *operands: str) -> str:
+        """The value of an external function, which is declared; of operands with their types. The
+        runtime's functions raise nothing."""
+        types = ", ".join(map(_type_of, operands))
+        raises = " nounwind" if symbol.startswith("@fw_") else ""
+        self.declare(f"{result} {symbol}({types}){raises}")
+        call = f"call {result} {symbol}({', '.join(operands)})"
+        if result != "void":
+            return self.let(call)
+        self.line(call)
+        return ""
+
     def text(self) -> str:
         """All lines so far."""
         return "".join(f"{line}\n" for line in self._lines)
+
+
+def _type_of(operand: str) -> str:
+    """The type before a value: <4 x float> before %x."""
+    end = operand.index(">") + 1 if operand[0] == "<" else operand.index(" ")
+    return operand[:end]
 
 
 def vec(dtype: DType, width: int) -> str:

@@ -152,20 +152,16 @@ class Value:
         """For a bool: an i1 that tells whether some lane holds."""
         if self.width == 1:
             return self.text
-        self.body.declare(f"i1 @llvm.vector.reduce.or.v{self.width}i1({self.type})")
-        return self.body.let(
-            f"call i1 @llvm.vector.reduce.or.v{self.width}i1({self.type} {self.text})"
-        )
+        function = f"@llvm.vector.reduce.or.v{self.width}i1"
+        return self.body.call("i1", function, f"{self.type} {self.text}")
 
     def intrinsic(self, name: str, *others: Value | Number, flag: str = "") -> Value:
         """A call of llvm.NAME on operands of this type; flag is a last i1 literal."""
-        operands = [self.text, *(self.lift(x).text for x in others)]
+        operands = [f"{self.type} {self.lift(x).text}" for x in (self, *others)]
         symbol = f"@llvm.{name}.{suffix(self.dtype, self.width)}"
-        types = [self.type] * len(operands) + (["i1"] if flag else [])
-        texts = operands + ([flag] if flag else [])
-        self.body.declare(f"{self.type} {symbol}({', '.join(types)})")
-        listed = ", ".join(f"{t} {x}" for t, x in zip(types, texts, strict=True))
-        return self.let(f"call {self.type} {symbol}({listed})")
+        flags = [f"i1 {flag}"] if flag else []
+        text = self.body.call(self.type, symbol, *operands, *flags)
+        return Value(self.body, self.dtype, self.width, text)
 
     def fma(self, factor: Value | Number, addend: Value | Number) -> Value:
         """self * factor + addend, rounded once."""
@@ -238,8 +234,7 @@ def call_function(name: str, build: Build, operands: Sequence[Value], attributes
 def rarely(condition: Value, usual: Value, rare: Callable[[], Value]) -> Value:
     """`rare()` in the lanes where the condition holds, computed only if some lane holds."""
     body = usual.body
-    body.declare("i1 @llvm.expect.i1(i1, i1)")
-    some = body.let(f"call i1 @llvm.expect.i1(i1 {condition.any()}, i1 false)")
+    some = body.call("i1", "@llvm.expect.i1", f"i1 {condition.any()}", "i1 false")
     stem = body.fresh("rare")[1:]
     before = body.block
     body.line(f"br i1 {some}, label %{stem}, label %{stem}.end")

@@ -146,8 +146,7 @@ def _define_host(
             host.store_slot(e, "%slots", number + 1, atom.type, held.owner)
         number += 2 if held.owner else 1
     for owner in [held.owner for held in results if held.owner not in ("", host.NOBODY)]:
-        code.declare("void @fw_escape(ptr, ptr) nounwind")
-        code.line(f"call void @fw_escape(ptr %ctx, ptr {owner})")
+        code.call("void", "@fw_escape", "ptr %ctx", f"ptr {owner}")
     code.line("ret i64 0")
     if code.can_stop:
         code.label(STOPPED)

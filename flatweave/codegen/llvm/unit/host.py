@@ -136,9 +136,8 @@ def owner(e: Emitter, atom: Atom) -> str:
 
 def emit_adopt(e: Emitter, let: Let, op: Adopt) -> Sequence[Held]:
     """fw_token: the memory is the caller's, but owners are counted for it."""
-    e.code.declare("ptr @fw_token(ptr, i64) nounwind")
     donated = e.code.let(f"zext i1 {e.uniform(op.donated)} to i64")
-    token = e.code.let(f"call ptr @fw_token(ptr %ctx, i64 {donated})")
+    token = e.code.call("ptr", "@fw_token", "ptr %ctx", f"i64 {donated}")
     return (Held(UNIFORM, e.hold(op.buffer).text, token),)
 
 
@@ -146,10 +145,9 @@ def emit_trim(e: Emitter, let: Let, op: Trim) -> Sequence[Held]:
     """fw_trim"""
     if not isinstance(op.buffer.type, BufferType):
         raise TypeError(f"{op.buffer} is not a buffer")
-    e.code.declare("void @fw_trim(ptr, i64) nounwind")
     size = stored(op.buffer.type.dtype).bytes
     used = e.code.let(f"mul i64 {e.uniform(op.count)}, {size}")
-    e.code.line(f"call void @fw_trim(ptr {owner(e, op.buffer)}, i64 {used})")
+    e.code.call("void", "@fw_trim", f"ptr {owner(e, op.buffer)}", f"i64 {used}")
     return ()
 
 
@@ -166,11 +164,8 @@ def emit_launch(numbers: Mapping[str, int], e: Emitter, let: Let, op: Launch) ->
     for choice in reversed(op.variants):
         holds, variant = e.uniform(choice.condition), _kernel(numbers, e, choice.kernel)
         kernel = code.let(f"select i1 {holds}, {kind} {variant}, {kind} {kernel}")
-    code.declare(f"i1 {function}(ptr, {kind}, ptr, i64) nounwind")
-    grid = e.uniform(op.grid)
-    leave_if(
-        e, code.let(f"call i1 {function}(ptr %ctx, {kind} {kernel}, ptr {args}, i64 {grid})")
-    )
+    operands = f"{kind} {kernel}", f"ptr {args}", f"i64 {e.uniform(op.grid)}"
+    leave_if(e, code.call("i1", function, "ptr %ctx", *operands))
     return ()
 
 
@@ -201,9 +196,8 @@ def emit_call_host(e: Emitter, let: Let, op: CallHost) -> Sequence[Held]:
         slots.append((atom.type, held.text))
         if isinstance(atom.type, BufferType):
             slots.append((atom.type, held.owner or NOBODY))
-    e.code.declare("i1 @fw_call_host(ptr, i64, ptr) nounwind")
-    call = f"call i1 @fw_call_host(ptr %ctx, i64 {op.number}, ptr {_stored(e, slots)})"
-    leave_if(e, e.code.let(call))
+    operands = "ptr %ctx", f"i64 {op.number}", f"ptr {_stored(e, slots)}"
+    leave_if(e, e.code.call("i1", "@fw_call_host", *operands))
     return ()
 
 

@@ -278,11 +278,11 @@ def emit_copy_to(e: Emitter, let: Let, op: CopyTo) -> Sequence[Held]:
     if not isinstance(op.target.type, BufferType):
         raise TypeError(f"{op.target} is not a buffer")
     code, dtype = e.code, stored(op.target.type.dtype)
-    code.declare("void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)")
     target, source = e.hold(op.target).text, e.hold(op.source).text
     at = code.let(f"getelementptr {dtype.llvm}, ptr {target}, i64 {e.uniform(op.offset)}")
     size = code.let(f"mul i64 {e.uniform(op.count)}, {dtype.bytes}")
-    code.line(f"call void @llvm.memcpy.p0.p0.i64(ptr {at}, ptr {source}, i64 {size}, i1 false)")
+    operands = f"ptr {at}", f"ptr {source}", f"i64 {size}", "i1 false"
+    code.call("void", "@llvm.memcpy.p0.p0.i64", *operands)
     return ()
 
 
