@@ -32,7 +32,6 @@ from flatweave.kernel_ir.arrays import Pull, Put, Values, element_types
 from flatweave.kernel_ir.syntax import Lane, Lanes
 from flatweave.kernel_ir.warp_ops import Ballot, InSet, LastLane, ReduceLanes, ScanLanes, ShiftLanes
 from flatweave.terms.build import Builder, index
-from flatweave.terms.control import For
 from flatweave.terms.syntax import Atom, constant
 
 EMPTY, FIRST = constant(0, u64), constant(1, u64)
@@ -212,8 +211,7 @@ def _region(
     region = b.inner()
     inside, base, carry = region.iteration("base", init)
     i: Atom = inside.emit(Lane(base))[0] if width > 1 else base
-    body = inside.close([base, *carry], turn(inside, i, carry))
-    out: Values = region.emit(For(lo, hi, index(width), body, init))
+    out: Values = inside.close_loop(lo, hi, init, turn(inside, i, carry), width)
     if meet is not None and width > 1:
         out = meet(region, out)
     return b.emit(Lanes(width, region.close([], out)))
@@ -299,8 +297,8 @@ def _in_runs(
         inside.choose(active, lambda d, place=place: xs.at(d, place), lambda d: none)  # type: ignore[misc]
         for place, active in zip(at, there, strict=True)
     ]
-    body = inside.close([base, *carry], step(inside, at, there, run, carry))
-    out: Values = region.emit(For(index(0), most, index(width * each), body, init))
+    after = step(inside, at, there, run, carry)
+    out = inside.close_loop(index(0), most, init, after, width * each)
     return b.emit(Lanes(width, region.close([], out)))
 
 

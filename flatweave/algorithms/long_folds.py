@@ -82,8 +82,7 @@ def long_fold(
             found = blocks(inside, p, inside.apply("minimum", after, last), level - 1)
         else:
             found = inside.emit(For(p, after, index(step), inside.copy(body), start))
-        results = joined(inside, [*state, *found])
-        return c.emit(For(first, last, each, inside.close([p, *state], results), start))
+        return inside.close_loop(first, last, start, joined(inside, [*state, *found]), each)
 
     return b.emit(For(end, hi, index(step), body, blocks(b, lo, end, LEVELS)))
 
@@ -109,7 +108,7 @@ def _written_once(
     begin = either(neutral, state)
     found = _written_once(inside, block, step, body, begin, neutral, join, level - 1)
     ended = either(join(inside, [*state, *found]), found)
-    return b.emit(For(first, last, each, inside.close([p, *state], ended), tuple(start)))
+    return inside.close_loop(first, last, start, ended, each)
 
 
 def chunk(

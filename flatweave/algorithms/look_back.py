@@ -40,7 +40,6 @@ from flatweave.kernel_ir.memory_ops import AcquireLanes
 from flatweave.kernel_ir.syntax import Backoff, Lane, Lanes, Sync
 from flatweave.kernel_ir.warp_ops import Ballot
 from flatweave.terms.build import Builder, index
-from flatweave.terms.control import For
 from flatweave.terms.syntax import Atom, Var
 
 Before = Callable[[Builder], Values]
@@ -181,7 +180,7 @@ def _look_back_in_words(b: Builder, window: WordWindow, block: Atom, operator: O
     seen, _ = _look_at_words(turn, window, end)
     after = _fold(turn, window, operator, before, seen)
     start, stop = b.add(last, size), b.add(block, index(1))
-    return b.emit(For(start, stop, size, turn.close([end, *before], after), first))
+    return turn.close_loop(start, stop, first, after, size)
 
 
 def _look_at_words(b: Builder, window: WordWindow, last: Atom) -> Values:
@@ -294,7 +293,7 @@ def _from_left(
 
     after = fold(turn, index(0), many, known, step, hint="t")
     turn.emit(Sync("warp"))  # the next ones are loaded over these
-    return b.emit(For(index(0), xs.extent, size, turn.close([start, *known], after), first))
+    return turn.close_loop(index(0), xs.extent, first, after, size)
 
 
 def _load(b: Builder, xs: Pull, start: Atom, many: Atom, window: Window) -> None:

@@ -28,7 +28,6 @@ from flatweave.base.records import record
 from flatweave.kernel_ir.hierarchy import BLOCK, MEMORY, THREAD, ForAll, Level
 from flatweave.kernel_ir.syntax import Lanes, Load, Store, Sync
 from flatweave.terms.build import Builder, index
-from flatweave.terms.control import For
 from flatweave.terms.syntax import Atom, Const, Var
 
 Values = tuple[Atom, ...]
@@ -111,8 +110,7 @@ def fold(
 ) -> Values:  # fmt: skip
     """A loop from lo to hi that carries values: `step(b, i, values)` gives the next."""
     inside, i, state = b.iteration(hint, init)
-    body = inside.close([i, *state], step(inside, i, state))
-    return b.emit(For(lo, hi, index(1), body, init))
+    return inside.close_loop(lo, hi, init, step(inside, i, state))
 
 
 def extent_of(count: Atom | int) -> Atom:

@@ -9,6 +9,7 @@ from enum import StrEnum
 from flatweave.base.dtypes import DType, bool_, i64
 from flatweave.base.records import record
 from flatweave.kernel_ir.op import IN_ROWS, ON_HOST, Action, KernelOp
+from flatweave.terms.build import Builder
 from flatweave.terms.control import If
 from flatweave.terms.rules import condition_misfits
 from flatweave.terms.syntax import Atom, BufferType, Const, Lambda, Part, Type, Var, op
@@ -59,6 +60,12 @@ class Free(HostAction):
     """One owner less; without owners the memory goes back."""
 
     buffer: Var
+
+
+def free(host: Builder, *buffers: Var) -> None:
+    """One owner less of each."""
+    for buffer in buffers:
+        host.emit(Free(buffer))
 
 
 @op

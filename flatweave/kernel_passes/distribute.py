@@ -38,7 +38,6 @@ from flatweave.kernel_ir.syntax import (
 )
 from flatweave.kernel_passes.steps import Registers, emit_guarded, expect_together, meets, parts
 from flatweave.terms.build import Builder, index
-from flatweave.terms.control import NO_BODY, If
 from flatweave.terms.syntax import Atom, Const, Lambda, Let, Op, Var
 from flatweave.terms.traverse import Substitution, free_vars, lambdas_in, map_field, walk_lets
 
@@ -126,11 +125,10 @@ class Distributor(Writer):
 
     # -- bodies -----------------------------------------------------------------------------------
 
-    def bound(self, b: Builder, fn: Lambda, arg: Atom) -> Builder:
-        """A builder in which a body of one parameter has been emitted for this argument."""
+    def bound(self, b: Builder, fn: Lambda, arg: Atom) -> None:
+        """Emit a body of one parameter for this argument."""
         self.renaming.mapping[fn.params[0]] = arg
         self.body(b, fn.lets)
-        return b
 
     def let(self, b: Builder, let: Let) -> None:
         """Emit a let for the threads and warps that there are."""
@@ -198,12 +196,9 @@ class Distributor(Writer):
 
             def turn(c: Builder, base: Atom) -> None:
                 i = c.emit(Lane(c.add(base, first)), fn.params[0].name)[0]
-                if _is_multiple(count, stride):
-                    self.bound(c, fn, i)
-                else:
-                    active = c.apply("lt", i, count)
-                    then = self.bound(c.inner(), fn, i)
-                    c.emit(If(active, then.close([], []), NO_BODY))
+                fills = _is_multiple(count, stride)
+                with c.when(None if fills else c.apply("lt", i, count)) as there:
+                    self.bound(there, fn, i)
 
             _turns(region, index(0), count, stride, turn)
 
@@ -259,8 +254,8 @@ class Distributor(Writer):
                 if guarded:
                     emit_guarded(self, c, fn.lets, active)
                 else:
-                    then = self.bound(c.inner(), fn, w)
-                    c.emit(If(active, then.close([], []), NO_BODY))
+                    with c.when(active) as there:
+                        self.bound(there, fn, w)
             if waits:  # what the warp writes next it may still read
                 c.emit(Sync("warp"))
 

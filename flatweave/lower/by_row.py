@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from flatweave.base.dtypes import i64
 from flatweave.base.records import replace
 from flatweave.base.schedule import ALWAYS, NEVER, Schedule
-from flatweave.kernel_ir.host import Alloc, AtRow, CopyTo, Free, HasProducts, Role
+from flatweave.kernel_ir.host import AtRow, CopyTo, Free, HasProducts, Role
 from flatweave.kernel_ir.syntax import BlockIndex, Load, Store
 from flatweave.lower.host.context import Lowering, Program
 from flatweave.lower.kernel.builder import HostArray, HostScope, KernelBuilder
@@ -26,7 +26,6 @@ from flatweave.lower.machine.machine import Machine
 from flatweave.ops import ByRow, Suits
 from flatweave.ops.nests import LIBRARY
 from flatweave.terms.build import FALSE, TRUE, Builder, index
-from flatweave.terms.control import For
 from flatweave.terms.rules import array_type
 from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Var
 from flatweave.terms.traverse import free_vars
@@ -60,7 +59,7 @@ def lower_by_row(lowering: Lowering, let: Let, op: ByRow, body: LowerBody) -> No
     for var in let.vars:
         shape = tuple(scope.scalar(extent) for extent in array_type(var).shape)
         dtype = array_type(var).dtype
-        targets.append(host.emit(Alloc(dtype, host.product(shape), lowering.site()), "rows")[0])
+        targets.append(lowering.alloc(dtype, host.product(shape), "rows"))
         scope.bind(var, HostArray(targets[-1], shape))
     ahead = host.add(count, index(BLOCKS - 1))
     size = host.apply("floordiv", ahead, index(BLOCKS))
@@ -107,7 +106,7 @@ class _Rows:
         turn = inside.inner()
         row = turn.host.param("i", i64, count)
         self._row(kernel, turn, row)
-        b.emit(For(first, last, index(1), turn.host.close([row], []), ()))
+        turn.host.close_loop(first, last, [], [])
         kernel.inner = (*program.kernels, *(later.made for later in program.later))
 
     def _scope(self, kernel: KernelBuilder) -> HostScope:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from flatweave.base.records import replace
-from flatweave.kernel_ir.host import Alloc, CallHost, Free, Launch
+from flatweave.kernel_ir.host import CallHost, Free, Launch
 from flatweave.kernel_ir.syntax import Kernel, Load, Unit
 from flatweave.kernel_passes.barriers import needless_barriers, reuse_memory, warp_phases
 from flatweave.kernel_passes.distribute import distribute
@@ -50,8 +50,7 @@ def _lower_callback(lowering: Lowering, let: Let, op: Callback) -> None:
     made = []
     for result in op.results:
         shape = tuple(map(lowering.scope.scalar, result.total or result.shape))
-        site = lowering.site()
-        (buffer,) = host.emit(Alloc(result.dtype, host.product(shape), site), "buffer")
+        buffer = lowering.alloc(result.dtype, host.product(shape), "buffer")
         made.append(HostArray(buffer, shape))
     calls.append((op.described, lowering.site()))
     host.emit(CallHost(len(calls) - 1, (*args, *(array.buffer for array in made))))

@@ -17,7 +17,7 @@ from flatweave.base.dtypes import DType, bool_, i64, u64
 from flatweave.base.plan import CHECK_ERROR, INDEX_ERROR, Param, Plan, Result, Site
 from flatweave.base.records import record
 from flatweave.base.schedule import CHOSEN, Schedule
-from flatweave.kernel_ir.host import Alloc, Fail, Free, Retain
+from flatweave.kernel_ir.host import Fail, Free, Retain
 from flatweave.kernel_ir.syntax import Load, Unit
 from flatweave.lower import by_row, call_kernel
 from flatweave.lower.host.context import Lowering, Program, buffer_type, name_of
@@ -212,8 +212,7 @@ def _lower_let(lowering: Lowering, let: Let) -> None:
             bind(let.vars[0], HostArray(held.buffer, tuple(scalar(e) for e in shape)))
         case Empty(dtype=dtype, shape=shape):
             extents = tuple(scalar(extent) for extent in shape)
-            count = lowering.host.product(extents)
-            buffer = lowering.host.emit(Alloc(dtype, count, lowering.site()))[0]
+            buffer = lowering.alloc(dtype, lowering.host.product(extents))
             bind(let.vars[0], HostArray(buffer, extents))
         case Suits():
             bind(let.vars[0], by_row.suits(lowering, let.op))

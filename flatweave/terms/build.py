@@ -98,6 +98,7 @@ class Builder(BodyFacts, Arithmetic):
         self.names: Names = names or (outer.names if outer else Names())
         self.outer: Builder | None = outer
         self.optional = optional
+        self.params: list[Var] = []
         self.lets: list[Let] = []
         self.where: Location | None = outer.where if outer else None
         self.hoists = True
@@ -109,6 +110,7 @@ class Builder(BodyFacts, Arithmetic):
         The indices of one body go over one space, the size of which was checked to fit.
         """
         var = self.var(hint, type_)
+        self.params.append(var)
         self.bind(var, None)
         if below is not None:
             self.assume_index(var, below)
@@ -124,20 +126,13 @@ class Builder(BodyFacts, Arithmetic):
 
     def check_home(self, atoms: Sequence[Atom]) -> Builder:
         """Where a check belongs: the outermost body that knows these atoms and surely runs."""
-        scope = self
-        while scope.outer is not None and not scope.optional and not any(
-            isinstance(atom, Var) and (atom in scope.own or scope.scope_of(atom) is None)
-            for atom in atoms
-        ):
-            scope = scope.outer
-        return scope
+        return self._outermost(atoms, lambda scope: not scope.optional)
 
-    def _home(self, args: Sequence[Atom]) -> Builder:
-        """The body that work on `args` belongs to: the outermost one that knows all of them."""
-        scope = self
-        unplaced = [arg for arg in args if isinstance(arg, Var)]
-        while scope.outer is not None and scope.hoists and not any(
-            arg in scope.own or scope.scope_of(arg) is None for arg in unplaced
+    def _outermost(self, atoms: Sequence[Atom], leaves: Callable[[Builder], bool]) -> Builder:
+        """The outermost body that knows all of these atoms, by way of those that `leaves` names."""
+        scope, unplaced = self, [atom for atom in atoms if isinstance(atom, Var)]
+        while scope.outer is not None and leaves(scope) and not any(
+            var in scope.own or scope.scope_of(var) is None for var in unplaced
         ):
             scope = scope.outer
         return scope
@@ -147,8 +142,11 @@ class Builder(BodyFacts, Arithmetic):
 
     def emit(self, op: Op, hint: str = "t") -> tuple[Var, ...]:
         """Append `op` under fresh variables and return them."""
-        if isinstance(op, (Apply, Cast)):
-            return (self._emit_scalar(op, hint),)
+        if isinstance(op, (Apply, Cast)):  # as are most ops of a program: in fewer steps
+            var = self.var(hint, op.result_types()[0])
+            self.lets.append(Let((var,), op, self.where))
+            self.own[var] = op
+            return (var,)
         binders = op.binders()
         vars_: tuple[Var, ...]
         if len(binders) == 1 and not isinstance(binders[0].type, ArrayType):
@@ -158,13 +156,6 @@ class Builder(BodyFacts, Arithmetic):
             vars_ = tuple(renaming.binder(binder) for binder in binders)
         self.append(Let(vars_, op, self.where))
         return vars_
-
-    def _emit_scalar(self, op: Apply | Cast, hint: str) -> Var:
-        """What `emit` does for most ops of a program, in fewer steps."""
-        var = self.var(hint, op.result_types()[0])
-        self.lets.append(Let((var,), op, self.where))
-        self.own[var] = op
-        return var
 
     def adopt(self, let: Let) -> None:
         """Register a let that is already in this body."""
@@ -195,9 +186,7 @@ class Builder(BodyFacts, Arithmetic):
             return arg
         key = ("cast", dtype, arg)
         known = self._shared_value(key)
-        if known is not None:
-            return known
-        return self._share(key, fold_cast(arg, dtype), Cast(dtype, arg), (arg,))
+        return known or self._share(key, fold_cast(arg, dtype), Cast(dtype, arg), (arg,))
 
     def once(self, op: Op, *operands: Atom) -> Atom:
         """The result of an op that is the same anywhere in this body, cached by its operands."""
@@ -226,20 +215,33 @@ class Builder(BodyFacts, Arithmetic):
     def _share(
         self, key: tuple[Any, ...], folded: Atom | None, op: Op, args: Sequence[Atom]
     ) -> Atom:
-        home = self if folded is not None else self._home(args)
-        home._known[key] = folded if folded is not None else home.emit(op)[0]
-        return home._known[key]
+        home = self
+        if folded is None:
+            home = self._outermost(args, lambda scope: scope.hoists)
+            folded = home.emit(op)[0]
+        home._known[key] = folded
+        return folded
 
     def inner(self, optional: bool = False) -> Builder:
         """A builder for a body inside this one; an `optional` one may not run at all."""
         return Builder(outer=self, optional=optional)
 
     def iteration(
-        self, hint: str, init: Sequence[Atom] = ()
+        self, hint: str, init: Sequence[Atom] = (), inside: Builder | None = None
     ) -> tuple[Builder, Var, tuple[Var, ...]]:
         """A builder for a loop's body, with the parameters that it has: an index, and the state."""
-        inside = self.inner()
+        inside = inside or self.inner()
         return inside, inside.param(hint, i64), tuple(inside.param("s", x.type) for x in init)
+
+    def close_loop(
+        self, lo: Atom, hi: Atom, init: Sequence[Atom], after: Sequence[Atom], by: int | Atom = 1
+    ) -> tuple[Var, ...]:
+        """Close this body and emit a loop of it in the one around: over its first parameter from lo
+        to hi; the others are `init` at first, and after each iteration what `after` says."""
+        assert self.outer is not None
+        step = index(by) if isinstance(by, int) else by
+        body = self.close(self.params, after)
+        return self.outer.emit(For(lo, hi, step, body, tuple(init)))
 
     def close(self, params: Sequence[Var], results: Sequence[Atom]) -> Lambda:
         return Lambda(tuple(params), tuple(self.lets), tuple(results))
@@ -319,8 +321,7 @@ class Builder(BodyFacts, Arithmetic):
         """A body for each index from `lo` on below `hi`, in order."""
         inside, i, _ = self.iteration(hint)
         yield inside, i
-        by = index(step) if isinstance(step, int) else step
-        self.emit(For(lo, hi, by, inside.close([i], []), ()))
+        inside.close_loop(lo, hi, [], [], step)
 
     def repeat(
         self, init: Sequence[Atom], holds: Callable[[Builder, tuple[Atom, ...]], Atom],

@@ -208,10 +208,9 @@ class _Guard:
         if not rest:
             b.emit(Report(CHECK_ERROR, made.sites.add(first.site), unit_of(b), *first.values))
             return
-        ways = b.inner(optional=True), b.inner(optional=True)
-        self._report(made, ways[0], rest)
-        self._report(made, ways[1], (first,))
-        b.emit(If(first.holds, *(way.close([], []) for way in ways)))
+        with b.branches(first.holds) as (holds, fails):
+            self._report(made, holds, rest)
+            self._report(made, fails, (first,))
 
     def _row(self, act: Act) -> Any:
         """A row that is there where the tests hold."""

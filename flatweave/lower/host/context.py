@@ -132,7 +132,11 @@ class Lowering:
         """A buffer of `count` elements of the dtype of an array or scalar."""
         dtype = like.type.dtype if isinstance(like.type, ArrayType) else like.type
         assert isinstance(dtype, DType)
-        return self.host.emit(Alloc(dtype, count, self.site()), "buffer")[0]
+        return self.alloc(dtype, count, "buffer")
+
+    def alloc(self, dtype: DType, count: Atom, hint: str = "t", host: Builder | None = None) -> Var:
+        """A buffer of `count` elements of a dtype."""
+        return (host or self.host).emit(Alloc(dtype, count, self.site()), hint)[0]
 
     def own(self, dest: Atom, let: Let) -> Var:
         """A buffer with the elements of `dest` that the op of `let` may write.
@@ -180,8 +184,7 @@ class Lowering:
 
     def _copy(self, host: Builder, dest: Atom, held: HostArray, count: Atom) -> Var:
         assert isinstance(dest.type, ArrayType)
-        dtype = dest.type.dtype
-        fresh = host.emit(Alloc(dtype, count, self.site()), "buffer")[0]
+        fresh = self.alloc(dest.type.dtype, count, "buffer", host)
         self.copy_elements(host, held.buffer, fresh, count)
         return fresh
 

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from flatweave.array_ir.fault import SAME
 from flatweave.base.dtypes import DType, bool_
 from flatweave.base.records import record
-from flatweave.kernel_ir.host import Adopt, Alloc, IsUnique, Retain
+from flatweave.kernel_ir.host import Adopt, IsUnique, Retain
 from flatweave.lower.host.context import Lowering
 from flatweave.lower.kernel.builder import HostArray
 from flatweave.lower.schedule.facts import SweepFacts
@@ -113,7 +113,7 @@ def again_or_fresh(
         return (buffer,)
 
     def fresh(b: Builder) -> tuple[Atom, ...]:
-        return b.emit(Alloc(dtype, count, lowering.site()))
+        return (lowering.alloc(dtype, count, host=b),)
 
     return lowering.host.choose(fits, again, fresh, "buffer")[0]
 

@@ -199,9 +199,10 @@ def _turns(
     def span(c: Builder, first: Atom, last: Atom, init: Sequence[Atom]) -> tuple[Atom, ...]:
         inside, i, known = c.iteration("i", neutral)
         values = calls.call_separately(inside, op.body, [inside.emit(Lane(i))[0]])
-        body = inside.close([i, *known], _join(calls, inside, op, alone, known, values))
+        after = _join(calls, inside, op, alone, known, values)
         if tuple(init) != neutral:
-            return c.emit(For(first, last, index(width), body, tuple(init)))
+            return inside.close_loop(first, last, init, after, width)
+        body = inside.close([i, *known], after)
         return long_fold(
             c, first, last, width, body, neutral, op.fn,
             lambda d, operands: calls.call_separately(d, op.fn, operands),
@@ -212,8 +213,7 @@ def _turns(
     turn, t, state = b.iteration("t", neutral)
     found = turn.apply("eq", t, index(0))
     ends = [turn.apply("select", found, x, y) for x, y in zip(*spans, strict=True)]
-    body = turn.close([t, *state], span(turn, ends[0], ends[1], state))
-    return b.emit(For(index(0), index(2), index(1), body, neutral))
+    return turn.close_loop(index(0), index(2), neutral, span(turn, ends[0], ends[1], state))
 
 
 def _by_stretches(

@@ -51,7 +51,7 @@ from flatweave.base.pretty import listed
 from flatweave.base.schedule import PERMUTES, Schedule
 from flatweave.base.source import Location
 from flatweave.kernel_ir.arrays import store_each
-from flatweave.kernel_ir.host import Alloc, Free, Role
+from flatweave.kernel_ir.host import Free, Role
 from flatweave.kernel_ir.syntax import Load
 from flatweave.lower.host.context import Lowering
 from flatweave.lower.kernel.builder import HostArray
@@ -101,7 +101,7 @@ def _launch_wide(host: Builder, division: Division, role: Role) -> None:
     for buffer, dtype, sum_ in zip(s.dest, s.held, widened(s.op) or s.held, strict=True):
         dest.append(buffer)
         if sum_ != dtype:
-            dest[-1] = host.emit(Alloc(sum_, s.extent, lowering.site()), "sums")[0]
+            dest[-1] = lowering.alloc(sum_, s.extent, "sums", host)
             pairs.append((buffer, dest[-1]))
     for buffer, sums in pairs:
         lowering.copy_elements(host, buffer, sums, s.extent)

@@ -56,7 +56,7 @@ from __future__ import annotations
 
 from flatweave.base.dtypes import i64, u8, u64
 from flatweave.base.records import record
-from flatweave.kernel_ir.host import Alloc, Free, Role
+from flatweave.kernel_ir.host import Free, Role
 from flatweave.kernel_ir.syntax import Load, Shared, Store
 from flatweave.lower.host.context import Own
 from flatweave.lower.kernel.builder import KernelBuilder
@@ -66,7 +66,6 @@ from flatweave.lower.scatter.scattering import Scattering, bytes_of
 from flatweave.lower.traverse.steps import Position, State
 from flatweave.passes.cost import cost_of_body
 from flatweave.terms.build import Builder, index
-from flatweave.terms.control import For
 from flatweave.terms.syntax import Atom, BufferType, Const, Var
 
 # -- A sample: the fraction of elements whose index is far from all other indices sampled ----------
@@ -101,7 +100,7 @@ def sampled(host: Builder, s: Scattering) -> Atom:
     needs = [*s.lowering.reads(s.op), s.extent, s.total]
     own: Own = [("far", BufferType(i64))]
     kernel = s.lowering.later(s.let, "_sample", needs, lambda k, own: _write(s, k, own[0]), own)
-    found = host.emit(Alloc(i64, index(1), s.lowering.site()))[0]
+    found = s.lowering.alloc(i64, index(1), host=host)
     s.lowering.launch(kernel, index(1), Role.SAMPLE, host, [found])
     far = host.emit(Load(found, index(0)))[0]
     host.emit(Free(found))
@@ -132,8 +131,8 @@ def _write(s: Scattering, kernel: KernelBuilder, result: Var) -> None:
         is_far = c.apply("and", knows, c.apply("and", moved, new))
         return place, c.add(far, c.cast(is_far, i64)), c.add(known, c.cast(knows, i64))
 
-    runs = b.inner()
-    k, far, known = (runs.param(name, i64) for name in ("k", "far", "known"))
+    start = (index(0), index(0))
+    runs, k, (far, known) = b.iteration("k", start)
     count = b.apply("minimum", b.apply("floordiv", writer.total, index(APART)), index(MOST_RUNS))
     count = b.apply("maximum", count, index(1))
     first = runs.apply("floordiv", runs.mul(k, writer.total), count)
@@ -141,9 +140,7 @@ def _write(s: Scattering, kernel: KernelBuilder, result: Var) -> None:
     one = min(1, writer.version.width)  # 0: folds may use the lanes
     walk = writer.traverse((), width=one)
     _, *after = walk.block(runs, first, last, (NONE, far, known), step)
-    body = runs.close([k, far, known], after)
-    start = (index(0), index(0))
-    found, all_ = b.emit(For(index(0), count, index(1), body, start))
+    found, all_ = runs.close_loop(index(0), count, start, after)
     all_known = b.apply("maximum", all_, index(1))
     part = b.apply("floordiv", b.mul(found, index(WHOLE)), all_known)
     b.emit(Store(result, index(0), part))

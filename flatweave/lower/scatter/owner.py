@@ -31,7 +31,6 @@ from flatweave.lower.traverse.steps import Position, State
 from flatweave.nest.schedule import Axis
 from flatweave.passes.cost import cost_of_body
 from flatweave.terms.build import Builder, index
-from flatweave.terms.control import For
 from flatweave.terms.syntax import Atom, Var
 
 # -- How a block visits elements: each is computed, then handed on to be written -------------------
@@ -60,13 +59,11 @@ def visit_staged(b: Builder, source: Source, lo: Atom, hi: Atom, act: Act) -> No
     """The elements lo to hi that `source` lets through, chunk after chunk."""
     size = chunk_of(source.scattering.lowering.machine)
     stage = Stage.of(b, source.scattering, size)
-    chunks, at, _ = b.iteration("c")
-    carries = source.carries
-    state = tuple(chunks.param("s", atom.type) for atom in carries)
+    chunks, at, state = b.iteration("c", source.carries)
     stop = chunks.apply("minimum", chunks.add(at, index(size)), hi)
     count, after = stage.fill(chunks, source, at, stop, state)
     one_by_one(chunks, index(0), count, lambda c, k, turn: act(c, *stage.element(c, k), turn))
-    b.emit(For(lo, hi, index(size), chunks.close([at, *state], after), carries))
+    chunks.close_loop(lo, hi, source.carries, after, size)
 
 
 def visit_share(b: Builder, source: Source, block: Atom, blocks: Atom, act: Act) -> None:

@@ -22,7 +22,7 @@ from collections.abc import Sequence
 from flatweave.algorithms.operator import Combine
 from flatweave.base.dtypes import DType, bool_, i64, u16, u32
 from flatweave.kernel_ir.arrays import store_each
-from flatweave.kernel_ir.host import Alloc, Free, Role
+from flatweave.kernel_ir.host import Role, free
 from flatweave.kernel_ir.syntax import BlockIndex, Lane, Lanes, Load, Shared, Store
 from flatweave.kernel_ir.warp_ops import ReduceLanes
 from flatweave.lower.host.context import Own
@@ -43,7 +43,6 @@ from flatweave.lower.schedule.plan import When
 from flatweave.lower.sweep.writer import LINE, KernelWriter
 from flatweave.passes.cost import STORING
 from flatweave.terms.build import FALSE, TRUE, Builder, index, lambda_of
-from flatweave.terms.control import For
 from flatweave.terms.syntax import Atom, BufferType, Const, Var
 
 MOST_TILES, LEAST_TILES = 4096, 32
@@ -110,18 +109,15 @@ class Partition(Division):
         size_bits = self._size_bits(host)
         blocks = self.blocks(host, s.total, size_bits)
         room = host.apply("shl", blocks, size_bits)
-        site = s.lowering.site()
-        scratch = [host.emit(Alloc(dtype, room, site))[0] for dtype in self.dtypes]
+        scratch = [s.lowering.alloc(dtype, room, host=host) for dtype in self.dtypes]
         rows = host.mul(blocks, self.row(host, tiles))
-        starts = host.emit(Alloc(u32, rows, site))[0]
+        starts = s.lowering.alloc(u32, rows, host=host)
         inside, at, _ = host.iteration("r")
         shared = (*scratch, starts, bits, size_bits, at)
         s.launch(self.distribute, blocks, Role.VARIANT, inside, shared)
         s.lowering.launch(self.gather, tiles, Role.VARIANT, inside, shared)
-        body = inside.close([at], [])
-        host.emit(For(index(0), s.total, index(self.round), body, ()))
-        for buffer in (*scratch, starts):
-            host.emit(Free(buffer))
+        inside.close_loop(index(0), s.total, [], [], self.round)
+        free(host, *scratch, starts)
 
     def row(self, b: Builder, tiles: Atom) -> Atom:
         """What a block says: where each tile starts, where the last one ends, whether it has a
@@ -199,17 +195,14 @@ class _Distribute:
 
     def _begin(self, b: Builder, counts: Var) -> None:
         """Where the elements of each tile begin; counts go on from there."""
-        each = b.inner()
-        t, start = each.param("t", i64), each.param("s", u32)
+        each, t, (start,) = b.iteration("t", [ZERO])
         of_tile: Atom = start
         for k in range(UNROLLED):
             at = each.add(t, index(k * MOST_TILES))
             of_tile = each.add(of_tile, each.emit(Load(counts, at))[0])
         each.emit(Store(counts, t, start))
         each.emit(Store(self.starts, each.add(self.row, t), start))
-        end = b.emit(
-            For(index(0), self.tiles, index(1), each.close([t, start], [of_tile]), (ZERO,))
-        )[0]
+        (end,) = each.close_loop(index(0), self.tiles, [ZERO], [of_tile])
         b.emit(Store(self.starts, b.add(self.row, self.tiles), end))
 
     def _lay_down(self, b: Builder, stage: Stage, counts: Var, count: Atom) -> None:
@@ -250,13 +243,12 @@ class _Distribute:
         found = [loop.emit(Load(source, at))[0] for source in laid]
         for value, target in zip(found, self.scratch, strict=True):
             loop.emit(Store(target, loop.add(self.base, at), value, streaming=lanes > 1))
-        known, after, init = [], [], []
+        after, init = list[Atom](), list[Atom]()
         if self.partition.notes_nan:
             values = self.partition.scattering.whole(self.writer.kernel, found[1:])
-            known, init = [loop.param("nan", bool_)], [FALSE]
-            after = [loop.apply("or", known[0], any_nan(loop, values))]
-        body = loop.close([i, *known], after)
-        some = region.emit(For(lo, hi, index(lanes), body, tuple(init)))
+            init = [FALSE]
+            after = [loop.apply("or", loop.param("nan", bool_), any_nan(loop, values))]
+        some = loop.close_loop(lo, hi, init, after, lanes)
         if some and lanes > 1:
             some = region.emit(ReduceLanes(lambda_of("or", bool_), some))
         return b.emit(Lanes(lanes, region.close([], some)))
@@ -297,7 +289,7 @@ def _write_gather(partition: Partition, kernel: KernelBuilder, own: Sequence[Var
             write_all(none, None)
     else:
         write_all(of_block, combine)
-    b.emit(For(index(0), blocks, index(1), of_block.close([block], []), ()))
+    of_block.close_loop(index(0), blocks, [], [])
 
 
 def _parts(b: Builder, extent: Atom, bits: Atom) -> Atom:

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 
 from flatweave.base.dtypes import DType, i64, u32
 from flatweave.kernel_ir.arrays import store_each
-from flatweave.kernel_ir.host import Alloc, Free, Role
+from flatweave.kernel_ir.host import Role, free
 from flatweave.kernel_ir.op import dtype_in
 from flatweave.kernel_ir.syntax import BlockIndex, Load, Store
 from flatweave.lower.host.context import Own
@@ -42,7 +42,6 @@ from flatweave.lower.traverse.traversal import flat
 from flatweave.passes.cost import READ
 from flatweave.passes.operators import is_commutative, is_exact
 from flatweave.terms.build import Builder, index
-from flatweave.terms.control import For
 from flatweave.terms.syntax import Atom, BufferType, Const, Var
 
 LEAST_COPIES, FIXED_COPIES = 2, 16
@@ -180,14 +179,12 @@ class Private(Division):
         blocks, turns = self.blocks(host), self.turns(host)
         most = host.add(s.extent, index(self.line))  # no stride is longer
         room = host.mul(host.mul(blocks, turns), most)
-        site = s.lowering.site()
-        buffers = [host.emit(Alloc(dtype, room, site))[0] for dtype in self.dtypes]
+        buffers = [s.lowering.alloc(dtype, room, host=host) for dtype in self.dtypes]
         shared = (*buffers, blocks, turns)
         s.launch(self.own, blocks, self.role, host, shared)
         parts = host.ceil_div(s.extent, index(self.combined))
         s.lowering.launch(self.all, parts, Role.PARTIALS, host, shared)
-        for buffer in buffers:
-            host.emit(Free(buffer))
+        free(host, *buffers)
 
 
 class _OwnCopy:
@@ -257,15 +254,13 @@ def _write_combine(private: Private, kernel: KernelBuilder, own: Sequence[Var]) 
 
     def step(c: Builder, position: Position, state: State) -> State:
         j = position.flat
-        inside, k, _ = c.iteration("k")
-        params = [inside.param("s", dtype) for dtype in private.sums]
+        held = [c.emit(Load(buffer, j))[0] for buffer in dest]
+        init = [c.cast(a, dtype) for a, dtype in zip(held, private.sums, strict=True)]
+        inside, k, params = c.iteration("k", init)
         at = inside.add(inside.mul(k, stride), j)
         more = _copied(private, inside, copies, at)
         combined = scattering.combine(kernel, inside, params, more)
-        held = [c.emit(Load(buffer, j))[0] for buffer in dest]
-        init = tuple(c.cast(a, dtype) for a, dtype in zip(held, private.sums, strict=True))
-        body = inside.close([k, *params], combined)
-        results = c.emit(For(index(0), count, index(1), body, init))
+        results = inside.close_loop(index(0), count, init, combined)
         for buffer, value in zip(dest, results, strict=True):
             c.emit(Store(buffer, j, c.cast(value, dtype_in(buffer))))
         return state

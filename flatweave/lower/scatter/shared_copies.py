@@ -15,7 +15,7 @@ from math import prod
 from flatweave.base.dtypes import DType, i64, u32
 from flatweave.base.records import replace
 from flatweave.kernel_ir.arrays import store_each
-from flatweave.kernel_ir.host import Alloc, Free, Role
+from flatweave.kernel_ir.host import Role, free
 from flatweave.kernel_ir.memory_ops import Atomic
 from flatweave.kernel_ir.syntax import BlockIndex, Lane, Load, Shared, Sync
 from flatweave.lower.host.context import Own
@@ -40,7 +40,6 @@ from flatweave.nest.schedule import Along
 from flatweave.ops import Prefix, ScatterReduce
 from flatweave.passes.operators import is_exact, known_neutral
 from flatweave.terms.build import TRUE, Builder, index, lambda_of
-from flatweave.terms.control import For
 from flatweave.terms.operators import component_functions
 from flatweave.terms.rules import array_type, scalar_type
 from flatweave.terms.syntax import Atom, BufferType, Const, Lambda, Var, constant
@@ -94,12 +93,12 @@ class SharedCopies(Division):
     def launch(self, host: Builder) -> None:
         """Copies of blocks, then their combination."""
         s = self.scattering
-        blocks, site, machine = self.blocks(host), s.lowering.site(), s.lowering.machine
+        blocks, machine = self.blocks(host), s.lowering.machine
         groups = host.ceil_div(blocks, index(TOGETHER))
 
         def room(count: Atom) -> list[Var]:
             places = host.mul(count, s.extent)
-            return [host.emit(Alloc(dtype, places, site))[0] for dtype in self.dtypes]
+            return [s.lowering.alloc(dtype, places, host=host) for dtype in self.dtypes]
 
         partials, found = room(blocks), room(groups)
         self.fill(host, partials, blocks)
@@ -107,8 +106,7 @@ class SharedCopies(Division):
         s.lowering.launch(self.some, some, Role.PARTIALS, host, (*partials, *found, blocks))
         all_ = step_blocks(host, machine, s.extent)
         s.lowering.launch(self.all, all_, Role.PARTIALS, host, (*found, groups))
-        for buffer in (*partials, *found):
-            host.emit(Free(buffer))
+        free(host, *partials, *found)
 
     # -- what blocks have found -------------------------------------------------------------------
 
@@ -118,13 +116,12 @@ class SharedCopies(Division):
     ) -> tuple[Atom, ...]:  # fmt: skip
         """The elements at first, first + step, .. combined from left to right."""
         first, step = at
-        inside, k, _ = b.iteration("k")
-        params = [inside.param("s", dtype) for dtype in self.dtypes]
+        init = tuple(kernel.scalar(atom) for atom in self.neutral)
+        inside, k, params = b.iteration("k", init)
         place = inside.add(first, inside.mul(k, step))
         found = [inside.emit(Load(buffer, place))[0] for buffer in buffers]
-        body = inside.close([k, *params], self.call(kernel, inside, [*params, *found]))
-        init = tuple(kernel.scalar(atom) for atom in self.neutral)
-        return tuple(b.emit(For(index(0), count, index(1), body, init)))
+        after = self.call(kernel, inside, [*params, *found])
+        return inside.close_loop(index(0), count, init, after)
 
     def call(self, kernel: KernelBuilder, b: Builder, args: Sequence[Atom]) -> tuple[Atom, ...]:
         """The operator, with the flag where there is one."""
@@ -358,8 +355,8 @@ class _Updates:
 
     def _sum(self, b: Builder, first: Atom, step: Atom, count: Atom) -> Atom:
         """How many elements the copies have counted for an index."""
-        inside = b.inner()
-        k, before = inside.param("k", i64), inside.param("s", u32)
+        none = constant(0, u32)
+        inside, k, (before,) = b.iteration("k", [none])
         (more,) = inside.emit(Load(self.held.memory[0], inside.add(first, inside.mul(k, step))))
-        body = inside.close([k, before], inside.inline(COUNT, (before, more)))
-        return b.emit(For(index(0), count, index(1), body, (constant(0, u32),)))[0]
+        after = inside.inline(COUNT, (before, more))
+        return inside.close_loop(index(0), count, [none], after)[0]

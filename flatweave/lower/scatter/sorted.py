@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from flatweave.array_ir.extents import find_last_uses
 from flatweave.base.dtypes import DType, bool_, i64, u32, u64
 from flatweave.kernel_ir.arrays import store_each
-from flatweave.kernel_ir.host import Free, Role
+from flatweave.kernel_ir.host import Role, free
 from flatweave.kernel_ir.syntax import Load
 from flatweave.lower.host.context import Lowering, each_place, name_of
 from flatweave.lower.kernel.builder import KernelBuilder
@@ -30,7 +30,6 @@ from flatweave.lower.schedule.plan import NOT_COMBINED, When, combining, neutral
 from flatweave.ops import CombineRows, Index, RadixSort, Reshape, Sweep
 from flatweave.ops import Store as Kept
 from flatweave.terms.build import FALSE, TRUE, Builder, index
-from flatweave.terms.control import If
 from flatweave.terms.rules import array_type, scalar_type
 from flatweave.terms.syntax import Atom, Const, Lambda, Var, constant
 
@@ -48,10 +47,10 @@ def with_flag(b: Builder, fn: Lambda) -> tuple[Lambda, tuple[Const, ...]]:
 
     def combine(c: Builder, *given: Atom) -> Sequence[Atom]:
         (left, *old), (right, *new) = given[: 1 + half], given[1 + half :]
-        both, one = c.inner(), c.inner()
-        joined = both.close([], both.inline(fn, (*old, *new)))
-        only = [one.apply("select", left, x, y) for x, y in zip(old, new, strict=True)]
-        found = c.emit(If(c.apply("and", left, right), joined, one.close([], only)))
+        found = c.choose(
+            c.apply("and", left, right), lambda d: d.inline(fn, (*old, *new)),
+            lambda d: [d.apply("select", left, x, y) for x, y in zip(old, new, strict=True)],
+        )  # fmt: skip
         return (c.apply("or", left, right), *found)
 
     zeros = [constant(0, dtype) for dtype in types if isinstance(dtype, DType)]
@@ -90,8 +89,7 @@ class Sorted(Division):
         lowering.program.lower_lets(lowering, made)
         rows = [lowering.scope.array(result).buffer for result in made.results]
         self._join(lowering, rows)
-        for buffer in rows:
-            host.emit(Free(buffer))
+        free(host, *rows)
 
     # -- the array operations ---------------------------------------------------------------------
 

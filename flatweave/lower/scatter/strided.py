@@ -32,7 +32,6 @@ from flatweave.lower.sweep.writer import KernelWriter
 from flatweave.lower.traverse.row_lookup import RowOf
 from flatweave.ops import Prefix
 from flatweave.terms.build import Builder, index
-from flatweave.terms.control import NO_BODY, For, If
 from flatweave.terms.syntax import Atom, BufferType, Var
 from flatweave.terms.traverse import needed_for, walk_lets
 
@@ -149,15 +148,14 @@ class _Tile:
         self, b: Builder, row: _Row, lo: Atom, hi: Atom, turns: int, *, tested: bool
     ) -> None:
         """Emits an unrolled loop over the steps."""
-        inner = b.inner()
-        k, place = inner.param("k", i64), inner.param("j", i64)
+        begin = b.add(row.at, b.mul(lo, row.stride))
+        inner, k, (place,) = b.iteration("k", [begin])
         at: Atom = place
         for turn in range(turns):
             p = inner.add(inner.add(row.start, k), index(turn))
             self._write(inner, row.fixed, p, at, tested=tested)
             at = inner.add(at, row.stride)
-        begin = b.add(row.at, b.mul(lo, row.stride))
-        b.emit(For(lo, hi, index(turns), inner.close([k, place], [at]), (begin,)))
+        inner.close_loop(lo, hi, [begin], [at], turns)
 
     def _steps(self, b: Builder, at: Atom, stride: Atom, size: Atom) -> tuple[Atom, Atom]:
         """The first step of a row that falls into the tile, and the one after the last."""
@@ -205,17 +203,16 @@ class _Tile:
         lets = needed_for(body.lets, body.results[1:])
         elements.emit(b, [let for let in lets if let.vars[0] not in fixed])
         values = list(elements.atoms(body.results[1:]))
-        inside = b.inner() if tested else b
-        if self.scattering.sink is not None:
-            old = [inside.emit(Load(buffer, place))[0] for buffer in self.dest]
-            new = cast_like(inside, self.dest, values)
-            values = list(self.scattering.combine(self.writer.kernel, inside, old, new))
-        store_each(inside, self.dest, place, values)
-        if not tested:
-            return
-        above = b.cast(b.sub(place, self.lo), u64)
-        mine = b.apply("lt", above, b.cast(b.sub(self.hi, self.lo), u64))
-        b.emit(If(mine, inside.close([], []), NO_BODY))
+        mine = None
+        if tested:
+            above = b.cast(b.sub(place, self.lo), u64)
+            mine = b.apply("lt", above, b.cast(b.sub(self.hi, self.lo), u64))
+        with b.when(mine) as inside:
+            if self.scattering.sink is not None:
+                old = [inside.emit(Load(buffer, place))[0] for buffer in self.dest]
+                new = cast_like(inside, self.dest, values)
+                values = list(self.scattering.combine(self.writer.kernel, inside, old, new))
+            store_each(inside, self.dest, place, values)
 
 
 @record

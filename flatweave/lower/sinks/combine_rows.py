@@ -37,7 +37,6 @@ from flatweave.lower.traverse.steps import Position, State, slot_of_warp, steps_
 from flatweave.nest.schedule import Along
 from flatweave.ops import Index, Prefix
 from flatweave.terms.build import Builder, index, lambda_of
-from flatweave.terms.control import For
 from flatweave.terms.operators import carried_by, cast_each
 from flatweave.terms.rules import scalar_type
 from flatweave.terms.syntax import Atom, Var
@@ -119,8 +118,7 @@ class _Folder:
     def _store(self, b: Builder, row: Atom, values: Sequence[Atom]) -> None:
         """The results of a row, or of each lane's."""
         buffers = [buffer for group in self.buffers for buffer in group.results]
-        for buffer, value in zip(buffers, values, strict=True):
-            b.emit(Store(self.writer.kernel.buffer(buffer), row, value))
+        store_each(b, map(self.writer.kernel.buffer, buffers), row, values)
 
     def _first(self, b: Builder, before: Atom) -> Atom:
         """The row of the block's first element, from that of the one before it on."""
@@ -134,25 +132,20 @@ class _Folder:
         short = b.apply("select", fits, index(self.elements.short), index(-1))
         start = b.apply("maximum", self.rows.start(b, first), self.lo)
         with in_lanes(b, self.width) as region:
-            group = region.inner()
-            base, at = group.param("r", i64), group.param("p", i64)
+            group, base, (at,) = region.iteration("r", [start])
             count = group.apply("minimum", group.sub(last, base), index(self.width))
-            inner = group.inner()
-            turn, lo = inner.param("j", i64), inner.param("p", i64)
+            inner, turn, (lo,) = group.iteration("j", [at])
             row = inner.add(base, turn)
             hi = self.rows.end(inner, row)
             of_row = row_lookup.RowOf(row, self.rows.start(inner, row))
             place = inner.emit(Lane(inner.mul(turn, index(self.width))))[0]
             store_each(inner, square, place, self._lanes_of(inner, of_row, lo, hi, short))
-            (behind,) = group.emit(
-                For(index(0), count, index(1), inner.close([turn, lo], [hi]), (at,))
-            )
+            behind = inner.close_loop(index(0), count, [at], [hi])
             found = self.elements.rows_joined(group, square)
             number = group.emit(Lane(base))[0]
             with group.when(group.apply("lt", number, last)) as stored:
                 self._store(stored, number, found)
-            body = group.close([base, at], [behind])
-            region.emit(For(first, last, index(self.width), body, (start,)))
+            group.close_loop(first, last, [start], behind, self.width)
         return self._fold(b, last)
 
     def _square(self, b: Builder, neutral: Atom) -> Var:
@@ -196,11 +189,10 @@ class _Folder:
         """Whether a row for each lane leaves few lanes idle."""
         first, behind = self.rows.between(b, self.lo, self.hi)
         region = b.inner()
-        loop = region.inner()
-        base, turns = loop.param("r", i64), loop.param("n", i64)
+        loop, base, (turns,) = region.iteration("r", [index(0)])
         length = self._lengths(loop, base, behind)[2]
-        body = loop.close([base, turns], [loop.add(turns, self._longest(loop, length))])
-        found = region.emit(For(first, behind, index(self.width), body, (index(0),)))
+        after = [loop.add(turns, self._longest(loop, length))]
+        found = loop.close_loop(first, behind, [index(0)], after, self.width)
         (turns_,) = b.emit(Lanes(self.width, region.close([], found)))
         room = b.mul(b.sub(self.hi, self.lo), index(IDLE))
         return b.apply("le", b.mul(turns_, index(self.width)), room)
@@ -243,8 +235,7 @@ class _Folder:
         for there, values in found:
             each = partial(self.elements.each, state=state, values=values, lanewise=True)
             state = inner.choose(there, each, partial(_unchanged, state))
-        body = inner.close([turn, *known], state)
-        results: State = b.emit(For(index(0), longest, index(at_once), body, self.neutral))
+        results = inner.close_loop(index(0), longest, self.neutral, state, at_once)
         with b.when(b.apply("lt", row, last)) as stored:
             self._store(stored, row, results)
 

@@ -8,7 +8,7 @@ from flatweave import ops
 from flatweave.algorithms.long_folds import adds_floats
 from flatweave.base.dtypes import u64
 from flatweave.kernel_ir.arrays import store_each
-from flatweave.kernel_ir.host import Free, Trim
+from flatweave.kernel_ir.host import Trim, free
 from flatweave.kernel_ir.memory_ops import StoreInTurn
 from flatweave.kernel_ir.syntax import Load, Store, StoreCompact
 from flatweave.kernel_ir.warp_ops import Ballot
@@ -24,7 +24,6 @@ from flatweave.lower.update import atomic
 from flatweave.ops import Sweep
 from flatweave.ops.arrays import WORD
 from flatweave.terms.build import FALSE, Builder, index
-from flatweave.terms.control import For
 from flatweave.terms.syntax import Atom, Let, Var, constant
 
 # -- The array of all results: each element at its position ----------------------------------------
@@ -231,16 +230,13 @@ class CombineSink(LoweredSink):
             joined = lowering.call(inside, fn, [*total, *after])
             pairs = zip([*neutral, *joined], [*after, *total], strict=True)
             chosen = [inside.apply("select", full, *pair) for pair in pairs]
-            body = inside.close([block, *state, *total], chosen)
-            found = host.emit(For(index(0), sweep.blocks, index(1), body, neutral * 2))
+            found = inside.close_loop(index(0), sweep.blocks, neutral * 2, chosen)
             results = lowering.call(host, fn, [*found[len(neutral) :], *found[: len(neutral)]])
         else:
-            body = inside.close([block, *state], after)
-            results = host.emit(For(index(0), sweep.blocks, index(1), body, neutral))
+            results = inside.close_loop(index(0), sweep.blocks, neutral, after)
         for var, result in zip(self.vars, results, strict=True):
             lowering.scope.bind(var, result)
-        for buffer in self.partials:
-            host.emit(Free(buffer))
+        free(host, *self.partials)
 
     def _join_by_launch(self, sweep: HostSweep) -> None:
         """Where the host has no access to memory at no cost."""
@@ -250,8 +246,7 @@ class CombineSink(LoweredSink):
         )
         for var, result in zip(self.vars, results, strict=True):
             lowering.scope.bind(var, lowering.host.emit(Load(result, index(0)))[0])
-        for buffer in (*self.partials, *results):
-            lowering.host.emit(Free(buffer))
+        free(lowering.host, *self.partials, *results)
 
 
 # -- Elements written to computed indices by threads that may collide: the last one wins -----------

@@ -36,7 +36,7 @@ from flatweave.lower.traverse.steps import Position, State
 from flatweave.ops import CombineRows, Index, Sweep
 from flatweave.passes.operators import is_commutative
 from flatweave.terms.build import FALSE, Builder, index
-from flatweave.terms.control import Apply, Cast, For
+from flatweave.terms.control import Apply, Cast
 from flatweave.terms.operators import component_functions
 from flatweave.terms.rules import scalar_type
 from flatweave.terms.syntax import Atom, Const, Lambda, Op, Var, constant
@@ -81,8 +81,7 @@ class RowElements:
         whole = b.apply("floordiv", b.sub(hi, lo), index(self.width))
         mid = b.add(lo, b.mul(whole, index(self.width)))
         loop, i, known = b.iteration("i", self.neutral)
-        body = loop.close([i, *known], self._step(loop, row, i, known))
-        state = b.emit(For(lo, mid, index(self.width), body, state))
+        state = loop.close_loop(lo, mid, state, self._step(loop, row, i, known), self.width)
         return self._rest(b, state, row, mid, hi)
 
     def _in_chains(self, b: Builder, row: RowOf, lo: Atom, hi: Atom) -> tuple[State, Atom]:
@@ -93,8 +92,7 @@ class RowElements:
         out: list[Atom] = []
         for k, mine in enumerate(self._each_chain(known)):
             out.extend(self._step(loop, row, loop.add(i, index(k * self.width)), mine))
-        body = loop.close([i, *known], out)
-        chains = self._each_chain(b.emit(For(lo, end, step, body, states)))
+        chains = self._each_chain(loop.close_loop(lo, end, states, out, step))
         while len(chains) > 1:
             half = len(chains) // 2
             pairs = zip(chains[:half], chains[half:], strict=True)
@@ -289,8 +287,8 @@ class RowFlags(RowElements):
         loop, i, known = b.iteration("i", self.neutral)
         words = [loop.emit(Ballot(flag))[0] for flag in self._flags(loop, row, i)]
         every = constant((1 << self.width) - 1, u64)
-        body = loop.close([i, *known], self._combine(loop, row, i, known, words, every))
-        state = b.emit(For(lo, mid, index(self.width), body, self.neutral))
+        after = self._combine(loop, row, i, known, words, every)
+        state = loop.close_loop(lo, mid, self.neutral, after, self.width)
         there = b.sub(b.apply("shl", ONE_BIT, b.cast(b.sub(hi, mid), u64)), ONE_BIT)
         return self._combine(b, row, mid, state, self._ending(b, row, mid, there), there)
 

@@ -28,7 +28,6 @@ from flatweave.lower.traverse.steps import Position, State, steps_of
 from flatweave.lower.traverse.traversal import flat
 from flatweave.ops import CombineRows
 from flatweave.terms.build import Builder, index
-from flatweave.terms.control import For
 from flatweave.terms.rules import scalar_type
 from flatweave.terms.syntax import Atom, Var
 
@@ -91,16 +90,14 @@ class SideBySide(FromBefore):
         """Move results to their rows, the last one first, where there are gaps."""
         has_gaps = b.apply("ne", kept[0], self.last)
         with b.when(has_gaps) as inside:
-            loop = inside.inner()
-            turn, place = loop.param("t", i64), loop.param("place", i64)
+            passed, top = inside.sub(self.last, self.before), inside.sub(kept[0], index(1))
+            loop, turn, (place,) = inside.iteration("t", [top])
             row = loop.sub(loop.sub(self.last, index(1)), turn)
             there = loop.apply("gt", self.located.end(loop, row), self.located.start(loop, row))
             for buffer, empty in zip(results, self.neutral, strict=True):
                 value = loop.emit(Load(buffer, place))[0]
                 loop.emit(Store(buffer, row, loop.apply("select", there, value, empty)))
-            body = loop.close([turn, place], [loop.sub(place, loop.cast(there, i64))])
-            passed, top = inside.sub(self.last, self.before), inside.sub(kept[0], index(1))
-            inside.emit(For(index(0), passed, index(1), body, (top,)))
+            loop.close_loop(index(0), passed, [top], [loop.sub(place, loop.cast(there, i64))])
         return self.last
 
 

@@ -24,7 +24,7 @@ from flatweave.base.dtypes import DType, i64
 from flatweave.base.records import record, replace
 from flatweave.kernel_ir.arrays import Pull, Values, for_all, read, store_each
 from flatweave.kernel_ir.hierarchy import WARP
-from flatweave.kernel_ir.host import Alloc, Free, Role, Trim
+from flatweave.kernel_ir.host import Role, Trim, free
 from flatweave.kernel_ir.op import dtype_in
 from flatweave.kernel_ir.syntax import Lane, Load, Store, StoreCompact
 from flatweave.kernel_ir.warp_ops import (
@@ -76,11 +76,11 @@ def segmented_buffers(
     lowering: Lowering, sink: CombineSegments | CombineRows, room: Atom, blocks: Atom
 ) -> Segmented:
     """Buffers for up to `room` results, and for the carry-outs of the warps of `blocks` blocks."""
-    host, slots = lowering.host, lowering.host.mul(blocks, index(lowering.machine.warps))
+    slots = lowering.host.mul(blocks, index(lowering.machine.warps))
     results = tuple(lowering.alloc_like(atom, room) for atom in sink.neutral)
-    firsts, lasts = (host.emit(Alloc(i64, slots, lowering.site()))[0] for _ in range(2))
+    firsts, lasts = (lowering.alloc(i64, slots) for _ in range(2))
     carry_outs = tuple(
-        host.emit(Alloc(type_, slots, lowering.site()), "buffer")[0]
+        lowering.alloc(type_, slots, "buffer")
         for type_ in carried_by(sink.fn).result_types() if isinstance(type_, DType)
     )  # fmt: skip
     return Segmented(results, firsts, lasts, carry_outs, slots)
@@ -93,8 +93,7 @@ def join_carry_outs(
     kernel = lowering.kernel(let, "_carry_outs")
     _write_carry_outs(lowering, kernel, sink, left)
     lowering.launch(kernel, lowering.host.apply("minimum", total, index(1)), Role.CARRY_OUT)
-    for buffer in (left.firsts, left.lasts, *left.carry_outs):
-        lowering.host.emit(Free(buffer))
+    free(lowering.host, left.firsts, left.lasts, *left.carry_outs)
 
 
 def _write_carry_outs(

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 
 from flatweave.base.dtypes import DType, bool_, i64, u16, u32
 from flatweave.kernel_ir.arrays import in_lanes
-from flatweave.kernel_ir.host import Alloc, Free, Role, Threads
+from flatweave.kernel_ir.host import Free, Role, Threads
 from flatweave.kernel_ir.syntax import BlockIndex, Lane, Lanes, Load, Shared, Store
 from flatweave.lower.host.context import Declared, Lowering
 from flatweave.lower.kernel.builder import KernelBuilder
@@ -41,7 +41,7 @@ class CountedRuns:
         """Room for the counts of a pass."""
         lowering, host = digits.lowering, digits.lowering.host
         entries = host.mul(digits.count, self.runs.count)
-        return host.emit(Alloc(i64, entries, lowering.site()), "counts")
+        return (lowering.alloc(i64, entries, "counts"),)
 
     def move(self, digits: DigitPass, shared: tuple[Var, ...]) -> None:
         """Count, scan, move."""

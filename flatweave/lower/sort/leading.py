@@ -18,7 +18,7 @@ from functools import partial
 
 from flatweave.base.dtypes import i64, u64
 from flatweave.kernel_ir.arrays import in_lanes, store_each
-from flatweave.kernel_ir.host import Alloc, Free, Role
+from flatweave.kernel_ir.host import Free, Role
 from flatweave.kernel_ir.syntax import BlockIndex, Lane, Lanes, Load, Shared, Store
 from flatweave.kernel_ir.warp_ops import ReduceLanes
 from flatweave.lower.host.context import Declared, Own
@@ -26,7 +26,6 @@ from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.kernel.operators import spread
 from flatweave.lower.sort.digits import Keyed
 from flatweave.terms.build import Builder, index, lambda_of
-from flatweave.terms.control import For
 from flatweave.terms.operators import comes_before
 from flatweave.terms.syntax import Atom, BufferType, Let, Var, constant
 
@@ -68,7 +67,7 @@ class Mend:
     def leading(self, keyed: Keyed, fewest: Atom) -> Atom:
         """How many of the bits that vary distinguish most elements, by a sample."""
         lowering, host = keyed.lowering, keyed.lowering.host
-        cell = host.emit(Alloc(i64, index(1), lowering.site()))[0]
+        cell = lowering.alloc(i64, index(1))
         word = index(keyed.bits.dtype.bits)
         rest: Atom = index(0)
         if keyed.bits.rest:
@@ -97,14 +96,12 @@ class Mend:
             region.emit(Store(words, lane, word))
         pairs = b.inner()
         mine = pairs.emit(Load(words, pairs.emit(Lane(index(0)))[0]))[0]
-        inside = pairs.inner()
-        k, most = inside.param("k", i64), inside.param("most", i64)
+        inside, k, (most,) = pairs.iteration("k", [index(0)])
         other = inside.apply("xor", mine, inside.emit(Load(words, k))[0])
         same = inside.cast(inside.apply("clz", other), i64)
         differs = inside.apply("ne", other, constant(0, dtype))
         longer = inside.apply("maximum", most, inside.apply("select", differs, same, index(0)))
-        body = inside.close([k, most], [longer])
-        found = pairs.emit(For(index(0), index(SAMPLE), index(1), body, (index(0),)))
+        found = inside.close_loop(index(0), index(SAMPLE), [index(0)], [longer])
         (longest,) = b.emit(
             Lanes(SAMPLE, pairs.close([], pairs.emit(ReduceLanes(MAXIMUM, found))))
         )
@@ -120,7 +117,7 @@ class Mend:
         """
         lowering, host = keyed.lowering, keyed.lowering.host
         behind = host.add(self.blocks, index(1))
-        cells = host.emit(Alloc(i64, host.add(behind, index(1)), lowering.site()))[0]
+        cells = lowering.alloc(i64, host.add(behind, index(1)))
         host.emit(Store(cells, behind, index(0)))
 
         needs = [self.size, keyed.bits.least, *keyed.bits.needs]
@@ -149,17 +146,15 @@ class Mend:
         block = b.emit(BlockIndex())[0]
         first = b.emit(Load(firsts, block))[0]
         last = b.emit(Load(firsts, b.add(block, index(1))))[0]
-        inside = b.inner()
-        at, left = inside.param("i", i64), inside.param("left", i64)
+        begin, budget = b.add(first, index(1)), b.mul(size, index(STEPS))
+        inside, at, (left,) = b.iteration("i", [budget])
         keys = keyed.keys_at(inside, kernel, at)
         before = keyed.keys_at(inside, kernel, inside.sub(at, index(1)))
         moved = inside.choose(
             comes_before(inside, keys, before),
             lambda c: [self._go_back(c, keyed, kernel, at, first, keys, left)], lambda _: [left],
         )  # fmt: skip
-        body, budget = inside.close([at, left], moved), b.mul(size, index(STEPS))
-        begin = b.add(first, index(1))
-        (rest,) = b.emit(For(begin, last, index(1), body, (budget,)))
+        (rest,) = inside.close_loop(begin, last, [budget], moved)
         with b.when(b.apply("le", rest, index(0))) as over:
             over.emit(Store(firsts, kernel.capture(gave_up), index(1)))
 

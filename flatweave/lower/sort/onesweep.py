@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from flatweave.base.dtypes import DType, bool_, i64, u32
-from flatweave.kernel_ir.host import Alloc, Role
+from flatweave.kernel_ir.host import Role
 from flatweave.kernel_ir.memory_ops import Atomic
 from flatweave.kernel_ir.syntax import BlockIndex, Load, Shared, Store, Sync
 from flatweave.lower.host.context import Lowering, fill
@@ -54,7 +54,7 @@ class Sweeps:
         entries = index(self._entries(digits))
         words_of_blocks = host.mul(self.blocks, index(1 << self.bits))
         count = host.add(entries, words_of_blocks)
-        words = host.emit(Alloc(i64, count, lowering.site()), "words")[0]
+        words = lowering.alloc(i64, count, "words")
         fill(lowering, self.let, words, count, index(0), index(0))
         self._count(digits, words)
         parts = [(ADD, (index(0),))]

@@ -40,7 +40,6 @@ from flatweave.lower.sort.digits import DigitPass
 from flatweave.lower.traverse.steps import Position, State, warp_index
 from flatweave.lower.traverse.traversal import flat
 from flatweave.terms.build import Builder, index
-from flatweave.terms.control import For
 from flatweave.terms.syntax import Atom, Var, constant
 
 # -- Elements that the threads of a block hold in registers: the same number each, loaded at once --
@@ -192,11 +191,9 @@ class SweepKernel:
         """How many elements of the warp have each digit; the digits, so that no register holds one
         until elements are ranked."""
         with in_lanes(self.b, self.lanes) as region:
-            clear, base, _ = region.iteration("base")
-            at = clear.emit(Lane(self._of_warp(clear, base)))[0]
-            clear.emit(Store(self.tally, at, ZERO))
-            body = clear.close([base], [])
-            region.emit(For(FIRST, index(self.values), index(self.lanes), body, ()))
+            with region.loop(FIRST, index(self.values), self.lanes, "base") as (clear, base):
+                at = clear.emit(Lane(self._of_warp(clear, base)))[0]
+                clear.emit(Store(self.tally, at, ZERO))
             region.emit(Sync("warp"))
 
             def act(b: Builder, k: Atom, at: Atom, active: Atom | None) -> None:

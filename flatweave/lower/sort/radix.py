@@ -20,7 +20,7 @@ from collections.abc import Callable, Sequence
 
 from flatweave.base.dtypes import i64
 from flatweave.base.records import record, replace
-from flatweave.kernel_ir.host import Free, IsUnique, Retain, Role
+from flatweave.kernel_ir.host import IsUnique, Retain, Role, free
 from flatweave.kernel_ir.syntax import Load, Store
 from flatweave.lower.host.context import Lowering
 from flatweave.lower.host.donated import again_or_fresh
@@ -41,7 +41,7 @@ from flatweave.lower.sort.onesweep import Sweeps
 from flatweave.lower.sort.short_rows import few_elements, in_network
 from flatweave.ops import RadixSort
 from flatweave.terms.build import FALSE, TRUE, Builder, index
-from flatweave.terms.control import For, If, While
+from flatweave.terms.control import If, While
 from flatweave.terms.rules import array_type
 from flatweave.terms.syntax import Atom, Let, Var, constant
 
@@ -169,8 +169,7 @@ class _RadixSortLowering:
         buffers = self._by_digits(buffers, bits_of(lowering, self.op, self.total))
         for buffer in buffers.source:
             host.emit(Retain(buffer))
-        for buffer in (*target, *spare):
-            host.emit(Free(buffer))
+        free(host, *target, *spare)
         return buffers.source
 
     def _spare(self, x: Atom) -> Var:
@@ -239,10 +238,8 @@ class _RadixSortLowering:
         turn = inside.host.param("d", i64)
         state = [inside.host.param("buffer", buffer.type) for buffer in buffers.all()]
         found = self._pass(inside, digits, turn, _Buffers.of(state), shared)
-        body = inside.host.close([turn, *state], found)
-        after = host.emit(For(index(0), digits.many, index(1), body, buffers.all()))
-        for buffer in shared:
-            host.emit(Free(buffer))
+        after = inside.host.close_loop(index(0), digits.many, buffers.all(), found)
+        free(host, *shared)
         return _Buffers.of(after)
 
     def _digit(

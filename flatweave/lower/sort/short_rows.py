@@ -9,7 +9,7 @@ from flatweave.array_ir.fault import PARTS
 from flatweave.base.dtypes import i32, i64
 from flatweave.base.plan import CHECK_ERROR
 from flatweave.kernel_ir.arrays import in_lanes, store_each
-from flatweave.kernel_ir.host import Alloc, Fail, Free, Retain, Role
+from flatweave.kernel_ir.host import Fail, Retain, Role, free
 from flatweave.kernel_ir.syntax import Lane, Load, Store
 from flatweave.kernel_ir.warp_ops import LoadTile
 from flatweave.lower.host.context import Lowering
@@ -116,10 +116,9 @@ class RowSort:
         log = host.sub(index(64), host.apply("clz", behind))
         room = host.mul(host.apply("shl", index(1), log), index(width))
         self.sizes = (total, room, log)
-        site = lowering.site()
         self.source = [lowering.scope.array(x).buffer for x in op.xs]
         self.target = [lowering.alloc_like(x, room) for x in op.xs]
-        self.rooms = [host.emit(Alloc(dtype, room, site), "words")[0] for dtype in words.dtypes]
+        self.rooms = [lowering.alloc(dtype, room, "words") for dtype in words.dtypes]
 
     @property
     def needs(self) -> list[Atom]:
@@ -129,8 +128,7 @@ class RowSort:
 
     def end(self) -> None:
         """Give back what the launch needed."""
-        for buffer in self.rooms:
-            self.lowering.host.emit(Free(buffer))
+        free(self.lowering.host, *self.rooms)
 
     def write(self, kernel: KernelBuilder) -> None:
         """Its code, which one block runs."""
@@ -352,8 +350,7 @@ class _Rows:
             place = b.add(start, index(k))
             with b.when(there[k]) as inside:
                 values = moved[many:] if steps is None else [undone(inside, steps, moved[0])]
-                for buffer, value in zip(self.target, values, strict=True):
-                    inside.emit(Store(kernel.buffer(buffer), place, value))
+                store_each(inside, map(kernel.buffer, self.target), place, values)
 
     def _span(self, b: Builder, kernel: KernelBuilder, row: Atom) -> tuple[Atom, Atom]:
         """Where a row begins, and how long it is."""

@@ -12,7 +12,7 @@ from flatweave.base.dtypes import DType, i64
 from flatweave.base.records import record
 from flatweave.kernel_ir.arrays import Pull, Put, Values, for_all, read, store_each
 from flatweave.kernel_ir.hierarchy import WARP
-from flatweave.kernel_ir.host import Alloc, Free, Role
+from flatweave.kernel_ir.host import Alloc, Free, Role, free
 from flatweave.kernel_ir.op import dtype_in
 from flatweave.kernel_ir.syntax import Load, Store
 from flatweave.lower.host.context import Lowering
@@ -53,8 +53,7 @@ class Chain:
         return host.emit(Load(self.prefixes[slot], self.last))[0]
 
     def free(self, host: Builder) -> None:
-        for buffer in (self.states, *self.aggregates, *self.prefixes):
-            host.emit(Free(buffer))
+        free(host, self.states, *self.aggregates, *self.prefixes)
 
 
 @record
@@ -150,16 +149,14 @@ class KnownPrefixes:
         return host.emit(Load(self.prefixes[slot], self.last))[0]
 
     def free(self, host: Builder) -> None:
-        for buffer in self.prefixes:
-            host.emit(Free(buffer))
+        free(host, *self.prefixes)
 
 
 def store_aggregate(
     b: Builder, kernel: KernelBuilder, aggregates: Sequence[Var], slot: Atom, values: Sequence[Atom]
 ) -> None:
     """Store the aggregate of a warp's elements."""
-    for buffer, value in zip(aggregates, values, strict=True):
-        b.emit(Store(kernel.buffer(buffer), slot, value))
+    store_each(b, map(kernel.buffer, aggregates), slot, values)
 
 
 def load_prefix(
@@ -199,8 +196,7 @@ class OnlyBlock:
             kernel.body.emit(Store(kernel.buffer(buffer), self.last, ends[slot]))
 
     def free(self, host: Builder) -> None:
-        for _, buffer in self.ends:
-            host.emit(Free(buffer))
+        free(host, *(buffer for _, buffer in self.ends))
 
 
 def make_only_block(
@@ -291,7 +287,7 @@ def _launch(
 
 
 def _buffer_like(lowering: Lowering, buffer: Var, count: Atom) -> Var:
-    return lowering.host.emit(Alloc(dtype_in(buffer), count, lowering.site()))[0]
+    return lowering.alloc(dtype_in(buffer), count)
 
 
 def _warps(lowering: Lowering, aggregates: Sequence[Var]) -> Warps:

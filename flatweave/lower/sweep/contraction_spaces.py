@@ -151,8 +151,7 @@ class _OfFold(Contracted):
         inside, row, known = b.iteration("r", before)
         joined = partial(self._joined, extent, base, row, known)
         after = joined(inside) if active is None else inside.choose(active, joined, lambda _: known)
-        body = inside.close([row, *known], after)
-        self._keep(b, extent, base, b.emit(For(*extent.rows, index(1), body, before)))
+        self._keep(b, extent, base, inside.close_loop(*extent.rows, before, after))
 
     def _joined(
         self, extent: Extent, base: Atom, row: Atom, known: Sequence[Atom], b: Builder

@@ -16,7 +16,7 @@ from functools import cached_property
 
 from flatweave.algorithms import words
 from flatweave.base.records import replace
-from flatweave.kernel_ir.host import Free
+from flatweave.kernel_ir.host import free
 from flatweave.lower.host.context import Declared, Lowering, fill, held
 from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.schedule.facts import SweepFacts
@@ -278,8 +278,7 @@ class SweepLowering:
         lowering.launch(writer.kernel, blocks)
         first = self._first(records)
         prefixes = scan_chains.scan_block_partials(lowering, let, parts, aggregates, slots, first)
-        for buffer in aggregates:
-            host.emit(Free(buffer))
+        free(host, *aggregates)
         return scan_chains.KnownPrefixes(prefixes, slots)
 
     # -- the kernels ------------------------------------------------------------------------------

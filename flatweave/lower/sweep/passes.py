@@ -31,7 +31,6 @@ from flatweave.lower.traverse.traversal import Flat, Traversal, Traverses
 from flatweave.nest.schedule import Memory
 from flatweave.passes.cost import cost_of_body
 from flatweave.terms.build import FALSE, TRUE, Builder, index
-from flatweave.terms.control import For
 from flatweave.terms.syntax import Atom, Lambda, Let, Var
 from flatweave.terms.traverse import needed_for
 
@@ -60,8 +59,7 @@ class WithHeadFlags:
     def block(self, b: Builder, lo: Atom, hi: Atom, state: State, step: Step) -> State:
         """Steps over the positions lo to hi; the accumulators are first in the state."""
         (before,) = self.rows.search_once(b, b.apply("maximum", b.sub(lo, index(1)), index(0)))[:1]
-        chunks, at, _ = b.iteration("c")
-        row, *params = (chunks.param("s", atom.type) for atom in (before, *state))
+        chunks, at, (row, *params) = b.iteration("c", (before, *state))
         stop = chunks.apply("minimum", chunks.add(at, index(CHUNK)), hi)
         after = self._mark(chunks, at, stop, row)
 
@@ -70,8 +68,7 @@ class WithHeadFlags:
             return step(c, replace(position, is_head=is_head), known)
 
         out = self.walk.block(chunks, at, stop, tuple(params), marked)
-        body = chunks.close([at, row, *params], [after, *out])
-        return b.emit(For(lo, hi, index(CHUNK), body, (before, *state)))[1:]
+        return chunks.close_loop(lo, hi, (before, *state), [after, *out], CHUNK)[1:]
 
     def _mark(self, b: Builder, at: Atom, stop: Atom, row: Atom) -> Atom:
         """Mark a chunk, going on from the row of the element before it; its last element's row."""

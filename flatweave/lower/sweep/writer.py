@@ -25,7 +25,6 @@ from flatweave.lower.traverse.traversal import Blocked, Flat, OneByOne, Space, T
 from flatweave.nest.schedule import NO_REDUCTION, Along, Axis, Cache, How, Memory, RFactor, Version
 from flatweave.passes.cost import cost_of_body
 from flatweave.terms.build import Builder, index
-from flatweave.terms.control import NO_BODY, If
 from flatweave.terms.operators import cast_each
 from flatweave.terms.rules import scalar_type
 from flatweave.terms.syntax import Atom, BufferType, Lambda, Var, types_of
@@ -260,12 +259,12 @@ class SingleEvaluation:
     ) -> None:  # fmt: skip
         with in_lanes(b, LINE) as region:
             place = region.emit(Lane(line))[0]
-            store = region if whole else region.inner()
-            source = store.sub(place, start)
-            for stage, target in zip(self.buffers[k], self.targets[k], strict=True):
-                value = store.emit(Load(stage, source))[0]
-                store.emit(Store(target, place, value, streaming))
+            mine = None
             if not whole:
                 after = region.apply("ge", place, start)
                 mine = region.apply("and", after, region.apply("lt", place, stop))
-                region.emit(If(mine, store.close([], []), NO_BODY))
+            with region.when(mine) as store:
+                source = store.sub(place, start)
+                for stage, target in zip(self.buffers[k], self.targets[k], strict=True):
+                    value = store.emit(Load(stage, source))[0]
+                    store.emit(Store(target, place, value, streaming))

@@ -23,7 +23,7 @@ from flatweave.lower.traverse.traversal import Traverses
 from flatweave.ops import Index
 from flatweave.passes.operators import chooses_by_place
 from flatweave.terms.build import Builder, index
-from flatweave.terms.control import Apply, Cast, For
+from flatweave.terms.control import Apply, Cast
 from flatweave.terms.syntax import Atom, Lambda, Let, Var, constant
 
 REGISTERS = 2
@@ -62,16 +62,15 @@ class Stretches:
     ) -> tuple[Atom, Atom]:
         """The part of lo to whole, all whole steps, with the result; b is outside any lanes."""
         region = b.inner()
-        loop, i, best = region.iteration("i", self._rest(self.neutral))
-        kept = loop.param("k", self.number)
+        none = (*self._rest(self.neutral), constant(0, self.number))
+        loop, i, (*best, kept) = region.iteration("i", none)
         found = self._stretch(loop, i, whole, call, values)
         chosen = call(loop, self._pair(best, found))
         later = loop.apply("eq", chosen[self.place], constant(1, self.number))
         nth = loop.apply("floordiv", loop.sub(i, lo), index(self.length))
         at = loop.apply("select", later, loop.cast(nth, self.number), kept)
-        turn = loop.close([i, *best, kept], [*self._rest(chosen), at])
-        none = (*self._rest(self.neutral), constant(0, self.number))
-        state = region.emit(For(lo, whole, index(self.length), turn, none))
+        after = [*self._rest(chosen), at]
+        state = loop.close_loop(lo, whole, none, after, self.length)
         mine = self._with(state[:-1], state[-1])
         types = [atom.type for atom in mine]
         join = region.function([*types, *types], lambda c, *atoms: call(c, atoms))
@@ -87,8 +86,8 @@ class Stretches:
         end = b.apply("minimum", b.add(i, index(self.length)), whole)
         step, j, known = b.iteration("j", self._rest(self.neutral))
         here = self._rest(values(step, j, self.width))
-        turn = step.close([j, *known], self._rest(call(step, self._pair(known, here))))
-        return b.emit(For(i, end, index(self.width), turn, self._rest(self.neutral)))
+        after = self._rest(call(step, self._pair(known, here)))
+        return step.close_loop(i, end, self._rest(self.neutral), after, self.width)
 
     def _pair(self, first: Sequence[Atom], second: Sequence[Atom]) -> list[Atom]:
         """Values of an earlier element and of a later one."""
@@ -160,5 +159,5 @@ class InStretches:
         found = turn.apply("eq", t, index(0))
         here = turn.apply("select", found, first, whole)
         there = turn.apply("select", found, end, hi)
-        body = turn.close([t, *params], self.walk.block(turn, here, there, params, step))
-        return b.emit(For(index(0), index(2), index(1), body, state))
+        after = self.walk.block(turn, here, there, params, step)
+        return turn.close_loop(index(0), index(2), state, after)

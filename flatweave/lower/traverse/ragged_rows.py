@@ -29,7 +29,6 @@ from flatweave.lower.traverse.traversal import (
 )
 from flatweave.nest.schedule import Axis, Vectorize
 from flatweave.terms.build import Builder, index, lambda_of
-from flatweave.terms.control import For
 from flatweave.terms.syntax import Atom
 
 
@@ -138,7 +137,7 @@ class ByRow(AlongRows):
             return replace(position, row=RowOf(row, start), aligned=False)
 
         out = span_with_edges(self, self.reach, outer, p_lo, p_hi, params, step, at)
-        return b.emit(For(first, behind, index(1), outer.close([row, *params], out), state))
+        return outer.close_loop(first, behind, state, out)
 
 
 @record
@@ -159,17 +158,14 @@ class ByLane(AlongRows):
             rows = self.on_lanes(c, base, first, behind, limit, lo, hi)
             row, start, p_lo, length = rows.row, rows.start, rows.first, rows.length
             (longest,) = c.emit(ReduceLanes(lambda_of("maximum", i64), (length,)))
-            inside = self.space.inside(c)
-            turn = inside.param("t", i64)
-            params = tuple(inside.param("s", atom.type) for atom in known)
+            inside, turn, params = c.iteration("t", known, self.space.inside(c))
             active = inside.apply("lt", turn, length)
             flat = inside.apply("select", active, inside.add(p_lo, turn), lo)
             indices = inside.unravel(flat, self.space.shape)
             position = Position(
                 flat, indices, self.width, active, row=RowOf(row, start), aligned=False
             )
-            body = inside.close([turn, *params], step(inside, position, params))
-            return c.emit(For(index(0), longest, index(1), body, known))
+            return inside.close_loop(index(0), longest, known, step(inside, position, params))
 
         return self.in_lanes(b, self.width, begin, end, state, of_rows)
 
@@ -194,17 +190,15 @@ class ByWarp(AlongRows):
             start = self.rows.start(c, row)
             p_lo = c.apply("maximum", start, lo)
             stop = c.apply("minimum", self.rows.end(c, row), hi)
-            inside = self.space.inside(c)
-            base = inside.param("base", i64)
-            params = tuple(inside.param("s", atom.type) for atom in known)
+            inside, base, params = c.iteration("base", known, self.space.inside(c))
             lane = inside.emit(Lane(base))[0]
             active = inside.apply("lt", lane, stop)
             flat = inside.apply("select", active, lane, p_lo)
             position = Position(
                 flat, (flat,), self.width, active, row=RowOf(row, start), aligned=False
             )
-            body = inside.close([base, *params], step(inside, position, params))
-            return c.emit(For(p_lo, stop, index(self.width), body, known))
+            after = step(inside, position, params)
+            return inside.close_loop(p_lo, stop, known, after, self.width)
 
         return self.in_lanes(b, self.width, mine, behind, state, of_row, each=machine.warps)
 
@@ -245,8 +239,7 @@ class FillRows(AlongRows):
         whole = b.apply("maximum", lo, b.sub(hi, index(self.width - 1)))
         first, behind = self.rows.between(b, lo, whole)
         with in_lanes(b, self.width) as region:
-            outer = self.space.inside(region)
-            row = outer.param("r", i64)
+            outer, row, _ = region.iteration("r", (), self.space.inside(region))
             start = self.rows.start(outer, row)
             p_lo = outer.apply("maximum", start, lo)
             p_hi = outer.apply("minimum", self.rows.end(outer, row), whole)
@@ -259,7 +252,7 @@ class FillRows(AlongRows):
             second = self._second(outer, p_lo, p_hi)
             with outer.loop(second, p_hi, self.width) as (more, base):
                 fill(more, base)
-            region.emit(For(first, behind, index(1), outer.close([row], []), ()))
+            outer.close_loop(first, behind, [], [])
         self._rest(b, lo, whole, hi, step)
         return ()
 

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from flatweave.base.dtypes import i64
 from flatweave.base.records import record, replace
 from flatweave.kernel_ir.syntax import Lane
 from flatweave.lower.traverse.steps import Position, State, Step
 from flatweave.lower.traverse.traversal import At, StepAt, Traversal, span_with_edges
 from flatweave.nest.schedule import Tail, Vectorize
 from flatweave.terms.build import Builder, index
-from flatweave.terms.control import For
 from flatweave.terms.syntax import Atom, Var
 
 # -- Along a row whose elements may be visited twice, as they are only stored ----------------------
@@ -134,13 +132,10 @@ class RowByRow(Traversal):
         extent = self.space.shape[-1]
         if not self.panel:
             return self._rows(b, lo, hi, index(0), extent, state, step)
-        outer = self.space.inside(b)
-        first = outer.param("c", i64)
-        params = tuple(outer.param("s", atom.type) for atom in state)
+        outer, first, params = b.iteration("c", state, self.space.inside(b))
         behind = outer.apply("minimum", outer.add(first, index(self.panel)), extent)
         out = self._rows(outer, lo, hi, first, behind, params, step)
-        body = outer.close([first, *params], out)
-        return b.emit(For(index(0), extent, index(self.panel), body, state))
+        return outer.close_loop(index(0), extent, state, out, self.panel)
 
     def _rows(
         self, b: Builder, lo: Atom, hi: Atom, j_first: Atom, j_behind: Atom, state: State,
@@ -150,9 +145,7 @@ class RowByRow(Traversal):
         extent = self.space.shape[-1]
         first = b.apply("floordiv", lo, extent)
         last = b.apply("floordiv", b.add(b.sub(hi, index(1)), extent), extent)
-        outer = self.space.inside(b)
-        row = outer.param("r", i64)
-        params = tuple(outer.param("s", atom.type) for atom in state)
+        outer, row, params = b.iteration("r", state, self.space.inside(b))
         start = outer.mul(row, extent)
         leading = self._leading(outer, row)
         j_lo = outer.apply("maximum", outer.sub(lo, start), j_first)
@@ -178,8 +171,7 @@ class RowByRow(Traversal):
         else:
             short = self.space.steps.short(self.width)
             out = span_with_edges(self, reach, outer, j_lo, j_hi, params, step, at, short)
-        body = outer.close([row, *params], out)
-        return b.emit(For(first, last, index(1), body, state))
+        return outer.close_loop(first, last, state, out)
 
     def _leading(self, b: Builder, row: Atom) -> tuple[Atom, ...]:
         """The indices of a row."""

@@ -19,7 +19,6 @@ from flatweave.base.records import record
 from flatweave.kernel_ir.syntax import Call, Lane, Load
 from flatweave.kernel_ir.warp_ops import InSet, SelectZero
 from flatweave.terms.build import Builder, index
-from flatweave.terms.control import For
 from flatweave.terms.syntax import Atom, Var, constant
 
 State = tuple[Atom, ...]
@@ -100,8 +99,8 @@ class Rows:
     ) -> State:
         """The same where each lane has separate rows, no more than `most` of them."""
         turns = b.sub(index(64), b.apply("clz", most))
-        inside = b.inner()
-        t, row, begin = (inside.param(hint, i64) for hint in ("t", "row", "start"))
+        init = index(0), start
+        inside, t, (row, begin) = b.iteration("t", init)
         step = inside.apply("shl", index(1), inside.sub(inside.sub(turns, index(1)), t))
         tried = inside.add(row, step)
         there = inside.apply("le", tried, count)
@@ -110,8 +109,7 @@ class Rows:
         before = inside.apply("and", there, inside.apply("le", end, position))
         select = [inside.apply("select", before, tried, row),
                   inside.apply("select", before, end, begin)]  # fmt: skip
-        body = inside.close([t, row, begin], select)
-        row, begin = b.emit(For(index(0), turns, index(1), body, (index(0), start)))
+        row, begin = inside.close_loop(index(0), turns, init, select)
         return b.add(first, row), begin
 
     # -- walk -------------------------------------------------------------------------------------

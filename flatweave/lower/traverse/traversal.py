@@ -19,7 +19,6 @@ from collections.abc import Callable
 from typing import ClassVar, Protocol
 
 from flatweave.algorithms.operator import Operator
-from flatweave.base.dtypes import i64
 from flatweave.base.records import record, replace
 from flatweave.kernel_ir.syntax import Lane, Lanes
 from flatweave.kernel_ir.warp_ops import ReduceLanes
@@ -38,7 +37,6 @@ from flatweave.lower.traverse.steps import (
 )
 from flatweave.nest.schedule import Axis, Vectorize
 from flatweave.terms.build import Builder, index
-from flatweave.terms.control import For
 from flatweave.terms.syntax import Atom, Var
 
 At = Callable[[Builder, Atom, int, Atom], Position]
@@ -144,12 +142,10 @@ class Traversal:
         neutral in each lane."""
         kept = sum(len(acc.neutral) for acc in self.accumulators)
         region = b.inner()
-        body = self.space.inside(region)
-        i = body.param("i", i64)
-        params = tuple(body.param("s", atom.type) for atom in state)
-        turn = body.close([i, *params], act(body, i, params))
+        body, i, params = region.iteration("i", state, self.space.inside(region))
+        after = act(body, i, params)
         init = state if width == 1 else (*self.neutral, *state[kept:])
-        out: State = region.emit(For(lo, hi, index(each or width), turn, init))
+        out: State = body.close_loop(lo, hi, init, after, each or width)
         if width > 1:
             out = (*self.across_lanes(region, out), *out[kept:])
         done: State = b.emit(Lanes(width, region.close([], out)))
@@ -272,12 +268,9 @@ def one_by_one(
     space: Space, b: Builder, lo: Atom, hi: Atom, state: State, step: Step, at: At
 ) -> State:
     """Steps of one element each."""
-    inside = space.inside(b)
-    i = inside.param("i", i64)
-    params = [inside.param("s", atom.type) for atom in state]
+    inside, i, params = b.iteration("i", state, space.inside(b))
     position = replace(at(inside, i, 1, hi), alone=True)
-    body = inside.close([i, *params], step(inside, position, tuple(params)))
-    return b.emit(For(lo, hi, index(1), body, state))
+    return inside.close_loop(lo, hi, state, step(inside, position, params))
 
 
 # --------------------------------------------------------------------------------------------------
@@ -354,9 +347,8 @@ class Blocked(Traversal):
         first = inside.add(inside.mul(lane, stride), square.base)
         columns = self._loop if self.heavy else self._written_out
         state = columns(b, inside, square, first, params, step)
-        body = inside.close([at, *params], state)
-        out = region.emit(For(index(0), stride, width, body, neutral))
-        reduced = region.close([], self.across_lanes(region, tuple(out)))
+        out = inside.close_loop(index(0), stride, neutral, state, width)
+        reduced = region.close([], self.across_lanes(region, out))
         done: State = b.emit(Lanes(self.width, reduced))
         return done, b.add(lo, b.mul(stride, width))
 
@@ -374,7 +366,5 @@ class Blocked(Traversal):
     ) -> State:
         inside, column, params = b.iteration("k", state)
         tile = InMemory(square, column, b, kernel, {})
-        body = inside.close(
-            [column, *params], step(inside, inside.add(first, column), tile, params)
-        )
-        return b.emit(For(index(0), index(self.width), index(1), body, state))
+        after = step(inside, inside.add(first, column), tile, params)
+        return inside.close_loop(index(0), index(self.width), state, after)

@@ -17,7 +17,8 @@ from flatweave.algorithms.words import Packing, packing_of
 from flatweave.base.dtypes import DType, i64, u32, u64
 from flatweave.base.pretty import listed
 from flatweave.base.records import record
-from flatweave.kernel_ir.host import Alloc, Free, Role
+from flatweave.kernel_ir.arrays import store_each
+from flatweave.kernel_ir.host import Free, Role, free
 from flatweave.kernel_ir.memory_ops import ATOMIC, Atomic, AtomicUpdate
 from flatweave.kernel_ir.syntax import Load, Store
 from flatweave.lower.host.context import Lowering, each_place, fill
@@ -156,7 +157,7 @@ def make_claims(
     """The arrays to write, nobody's yet, and room for every element."""
     extent = lowering.host.product(lowering.scope.array(sink.dest[0]).shape)
     dest = lowering.own_all(sink.dest, let)
-    winners = lowering.host.emit(Alloc(i64, extent, lowering.site()))[0]
+    winners = lowering.alloc(i64, extent)
     fill(lowering, let, winners, extent, NOBODY, NOBODY)
     elements = tuple(lowering.alloc_like(atom, total) for atom in sink.dest)
     return Claims(dest, winners, elements, extent)
@@ -179,8 +180,7 @@ def claim_element(
     """Stores one element and claims its index for it; claims nothing if that is out of bounds."""
     place, *values = taken
     place = b.cast(place, i64)
-    for buffer, value in zip(claims.elements, values, strict=True):
-        b.emit(Store(kernel.buffer(buffer), order, value))
+    store_each(b, map(kernel.buffer, claims.elements), order, values)
     with b.when(_is_inside(b, kernel, place, claims.extent)) as inside:
         inside.emit(Atomic("maximum", kernel.buffer(claims.winners), place, order))
 
@@ -196,8 +196,7 @@ def write_winners(lowering: Lowering, let: Let, claims: Claims) -> None:
                 inside.emit(Store(kernel.buffer(buffer), j, value))
 
     each_place(lowering, let, "_winners", Role.PASS, claims.extent, [i64], write)
-    for buffer in (claims.winners, *claims.elements):
-        lowering.host.emit(Free(buffer))
+    free(lowering.host, claims.winners, *claims.elements)
 
 
 def _is_inside(b: Builder, kernel: KernelBuilder, place: Atom, extent: Atom) -> Atom:
@@ -257,8 +256,7 @@ class Packed:
         def unpack(b: Builder, kernel: KernelBuilder, j: Atom) -> None:
             words = kernel.buffer(self.buffer)
             found = [b.emit(Load(words, at))[0] for at in self._words(b, j)]
-            for buffer, value in zip(self.dest, self.packing.unpack(b, found), strict=True):
-                b.emit(Store(kernel.buffer(buffer), j, value))
+            store_each(b, map(kernel.buffer, self.dest), j, self.packing.unpack(b, found))
 
         each_place(
             lowering, let, "_unpack", Role.PACK, self.extent, [self.packing.kept], unpack
@@ -305,8 +303,7 @@ class BySwaps(Update):
             return ByComponent(dest, extent, (sink.fn,))
         packing = _packing([scalar_type(result) for result in sink.fn.results])
         room = lowering.host.mul(extent, index(packing.count))
-        buffer = lowering.host.emit(Alloc(packing.kept, room, lowering.site()))[0]
-        packed = Packed(dest, extent, sink.fn, packing, buffer)
+        packed = Packed(dest, extent, sink.fn, packing, lowering.alloc(packing.kept, room))
         packed.begin(lowering, let)
         return packed
 
