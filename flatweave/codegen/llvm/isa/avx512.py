@@ -57,6 +57,10 @@ class Avx512(Avx2):
         self._has_vbmi2 = has_vbmi2
         self.has_gathers = has_gathers
 
+    def masks_loads(self, kept: DType) -> bool:
+        """Elements of any size."""
+        return True
+
     @classmethod
     def made_for(cls, features: frozenset[str]) -> InstructionSet:
         """With VBMI2 and fast gathers where the CPU has them."""

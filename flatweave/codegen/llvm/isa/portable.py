@@ -58,6 +58,11 @@ class InstructionSet:
 
     # -- memory -----------------------------------------------------------------------------------
 
+    def masks_loads(self, kept: DType) -> bool:
+        """Whether there is an instruction that loads neighbouring elements of this dtype under a
+        mask."""
+        return False
+
     def fence_streams(self, body: Body) -> None:
         """Order non-temporal stores before what follows, where a release does not."""
 

@@ -65,6 +65,10 @@ class Avx2(Sse4):
     converts_f16 = True  # F16C is older
     libmvec_letters: tuple[tuple[str, int], ...] = (("d", 256),)
 
+    def masks_loads(self, kept: DType) -> bool:
+        """Words of 32 and 64 bits."""
+        return kept.bits >= i32.bits
+
     def gathers_in_words(self, kept: DType, *, masked: bool) -> bool:
         """Under a mask: for smaller elements, LLVM branches on the mask lane by lane."""
         return masked and kept.bits < i32.bits

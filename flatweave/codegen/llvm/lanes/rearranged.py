@@ -66,19 +66,16 @@ def _near_or_far(
 ) -> str:
     """A permute where the elements fill at most as many lanes as there are."""
     code = e.code
-    near, far, done = code.names("near", "far", "done")
-    code.branch(code.let(f"icmp ult i64 {span}, {e.width}"), near, far)
-    code.label(near)
-    here = e.inside()
-    window = _window(here, buffer, kept, base, span)
-    permuted = e.isa.permute(code, kept, e.width, window, offsets)
-    from_near = code.block
-    code.jump(done)
-    code.label(far)
-    gathered = _gathered(e.inside(), buffer, kept, base, offsets)
-    from_far = code.block
-    code.enter(done)
-    return code.phi(vec(kept, e.width), [(permuted, from_near), (gathered, from_far)])
+
+    def near() -> str:
+        window = _window(e.inside(), buffer, kept, base, span)
+        return e.isa.permute(code, kept, e.width, window, offsets)
+
+    def far() -> str:
+        return _gathered(e.inside(), buffer, kept, base, offsets)
+
+    fits = code.let(f"icmp ult i64 {span}, {e.width}")
+    return code.choose(fits, vec(kept, e.width), near, far)
 
 
 def _window(e: Emitter, buffer: str, kept: DType, base: str, span: str) -> str:

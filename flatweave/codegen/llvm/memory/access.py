@@ -5,7 +5,8 @@
                   i varying:  llvm.masked.gather; runs and shuffles for indices within a few
                               registers (permuted.py), one run where lanes agree (permuted.py)
     store xs i y  i uniform:  the value of the last lane          i linear, varying: as load
-    under a mask: llvm.masked.load, .store, .gather, .scatter
+    under a mask: llvm.masked.load, .store, .gather, .scatter; where the CPU has no such load, all
+                  lanes if they are in one page
 
 Bools are i8 in memory and i1 in registers.
 """
@@ -29,6 +30,7 @@ from flatweave.terms.syntax import Atom, Let, Var
 AHEAD = 2048
 """Bytes from a load to what is fetched ahead of it: longer than a memory's latency, and over the
 end of a page, where the prefetcher of a CPU stops."""
+PAGE = 4096  # bytes of the smallest page: who may read one of them may read all
 LARGE = 32 * 2**10  # bytes of shared memory that are too many for a stack
 
 
@@ -59,8 +61,7 @@ def element(e: Emitter, buffer: str, dtype: DType, index: str) -> str:
 
 def load_scalar(e: Emitter, buffer: str, dtype: DType, index: str) -> str:
     """One element."""
-    at = element(e, buffer, dtype, index)
-    kept = stored(dtype)
+    at, kept = element(e, buffer, dtype, index), stored(dtype)
     return from_memory(e, dtype, 1, e.code.let(f"load {kept.llvm}, ptr {at}, align {kept.bytes}"))
 
 
@@ -105,8 +106,7 @@ def emit_prefetch(e: Emitter, let: Let, op: Prefetch) -> Sequence[Held]:
     """Where prefetching pays, the lines of a run of elements; under a mask, of all of them."""
     kept, index = stored(dtype_in(op.buffer)), e.hold(op.index)
     if e.isa.read_ahead and index.shape is LINEAR:
-        buffer = e.held[op.buffer].text
-        prefetch(e, buffer, kept.bytes, index.text, 0, e.width * kept.bytes)
+        prefetch(e, e.held[op.buffer].text, kept.bytes, index.text, 0, e.width * kept.bytes)
     return ()
 
 
@@ -117,10 +117,30 @@ def _load_run(e: Emitter, buffer: str, kept: DType, index: Held) -> str:
         at = element(e, buffer, kept, e.lowest(index))
         text = e.code.let(f"load {kind}, ptr {at}, align {kept.bytes}")
     else:
-        at, name = _place(e, buffer, kept, index), f"@llvm.masked.load.{suffix(kept, e.width)}.p0"
-        operands = f"ptr {at}", f"i32 {kept.bytes}", f"{e.mask_type} {_mask_for(e, index)}"
-        text = e.code.call(kind, name, *operands, f"{kind} zeroinitializer")
+        text = _masked_load(e, kept, _place(e, buffer, kept, index), _mask_for(e, index))
     return reverse(e, kept, text) if index.shape is REVERSED else text
+
+
+def _masked_load(e: Emitter, kept: DType, at: str, mask: str) -> str:
+    """Neighbouring elements under a mask, and zeros. Where LLVM makes a branch for each lane, all
+    are loaded if they are in one page with an element that is wanted."""
+    code, kind, lanes = e.code, vec(kept, e.width), f"{e.mask_type} {mask}"
+
+    def of_part() -> str:
+        name = f"@llvm.masked.load.{suffix(kept, e.width)}.p0"
+        operands = f"ptr {at}", f"i32 {kept.bytes}", lanes
+        return code.call(kind, name, *operands, f"{kind} zeroinitializer")
+
+    def of_all() -> str:
+        loaded = code.let(f"load {kind}, ptr {at}, align {kept.bytes}")
+        return code.let(f"select {lanes}, {kind} {loaded}, {kind} zeroinitializer")
+
+    if e.isa.masks_loads(kept):
+        return of_part()
+    address = code.let(f"ptrtoint ptr {at} to i64")
+    offset = code.let(f"and i64 {address}, {PAGE - 1}")
+    fits = code.let(f"icmp ule i64 {offset}, {PAGE - e.width * kept.bytes}")
+    return code.choose(code.let(f"and i1 {fits}, {e.any(mask)}"), kind, of_all, of_part)
 
 
 def _place(e: Emitter, buffer: str, kept: DType, index: Held) -> str:

@@ -307,22 +307,16 @@ def load_pieces(
     e: Emitter, buffer: str, kept: DType, index: Held, value: Value, run: Load, gather: Load
 ) -> str:
     """The elements at `index`: by `run` from lane 0's on, if all lanes are in one piece."""
-    code, kind = e.code, vec(kept, e.width)
     step = _Step(e)
     first = step.first(value)
     shape = LINEAR if slope(e, value) == 1 else REVERSED
     if not step.is_one:  # the pieces cancel each other out
         return run(e, buffer, kept, Held(shape, first))
-    near, apart, after = code.names("near", "apart", "read")
-    code.branch(step.is_one, near, apart)
-    arms = []
-    for label, load, place in ((near, run, Held(shape, first)), (apart, gather, index)):
-        code.label(label)
-        text = load(e.inside(), buffer, kept, place)
-        arms.append((text, code.block))
-        code.jump(after)
-    code.label(after)
-    return code.phi(kind, arms)
+    return e.code.choose(
+        step.is_one, vec(kept, e.width),
+        lambda: run(e.inside(), buffer, kept, Held(shape, first)),
+        lambda: gather(e.inside(), buffer, kept, index),
+    )  # fmt: skip
 
 
 class _Step:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from math import copysign
 from typing import Protocol
 
 from flatweave.base.dtypes import DType, i64
 from flatweave.base.plan import OUT_OF_MEMORY
 
-# LLVM text under construction: a module's declarations and functions, and one function's body.
-#
 #     module = Module(isa.here())
 #     body = Body(module)
 #     a = body.let("fadd <16 x float> %x, %y")              # %t0 = fadd <16 x float> %x, %y
@@ -283,6 +281,20 @@ class Code(Body):
     def branch(self, condition: str, then: str, other: str) -> None:
         """End this block by going to one of two."""
         self.line(f"br i1 {condition}, label %{then}, label %{other}")
+
+    def choose(
+        self, condition: str, type_: str, then: Callable[[], str], other: Callable[[], str]
+    ) -> str:
+        """The value of one of two; the other's instructions do not run."""
+        yes, no, done = self.names("yes", "no", "done")
+        self.branch(condition, yes, no)
+        self.label(yes)
+        arms = [(then(), self.block)]
+        self.jump(done)
+        self.label(no)
+        arms.append((other(), self.block))
+        self.enter(done)
+        return self.phi(type_, arms)
 
     def hole(self) -> int:
         """A placeholder for lines that are not known yet."""
