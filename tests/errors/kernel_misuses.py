@@ -169,6 +169,16 @@ def interleaved_lengths_that_differ():
     Run.blocks(lambda part: fk.interleave_p(part, fk.take(4, part)))
 
 
+def zipped_lengths_that_differ():
+    fk.kernel(lambda xs, ys: fk.zip_with(lambda x, y: x + y, xs, ys))(XS, XS[:-1])
+
+
+def zipped_rows_that_differ():
+    fk.kernel(lambda a, b: fk.pconcat_map(
+        lambda rows: fk.zip_with(lambda x, y: x + y, *rows), fk.zip(a, b)
+    ))(XS.reshape(8, 8), XS[:56].reshape(8, 7))
+
+
 def shift_by_less_than_nothing():
     Run.blocks(lambda part: fk.shift_left(-1, 0, part))
 

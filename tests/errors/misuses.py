@@ -48,6 +48,10 @@ def negative_index_out_of_bounds():
     fw.jit(lambda x, i: fw.gather(x, i))(X, np.array([0, -6]))
 
 
+def index_of_an_array_of_no_elements():
+    fw.jit(lambda x: x[0])(X[:0])
+
+
 def index_in_an_element_function():
     @fw.jit
     def differences(x):

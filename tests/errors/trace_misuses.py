@@ -190,6 +190,14 @@ def attribute_of_no_array():
     fw.jit(lambda x: x.length)(X)
 
 
+def attribute_of_no_array_with_values():
+    fw.asarray(X).length
+
+
+def method_that_is_a_function_of_complex_numbers():
+    fw.asarray(X + 1j).append(2)
+
+
 def function_without_a_return():
     fw.map(lambda v: None, X)
 

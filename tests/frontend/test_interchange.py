@@ -136,3 +136,16 @@ def test_the_page_has_these_rows():
 def test_there_are_sixteen_libraries():
     """That is how many the page speaks of, in one direction or both."""
     assert len(LIBRARIES) == 16
+
+
+@pytest.mark.parametrize("xs", [np.arange(3), np.ones(3) * 1j, np.ones(3, np.float16)])
+def test_python_calls_an_array_by_its_public_name(xs):
+    """Messages that are not ours name the class that users know."""
+    array = fw.asarray(xs)
+
+    for ask in (lambda: hash(array), lambda: setattr(array, "length", 3), lambda: array.length):
+        with pytest.raises((TypeError, AttributeError)) as caught:
+            ask()
+        assert "Host" not in str(caught.value)
+        assert "Array" in str(caught.value)
+    assert not hasattr(array, "length")

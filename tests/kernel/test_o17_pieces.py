@@ -173,6 +173,21 @@ def test_parts_that_are_filled_up(n):
         assert "le" in block and of_thread.count("load") == 2
 
 
+def test_zipped_lengths():
+    """Known ones are cut to the least; those of arguments are equal, or it is an error."""
+    check(fk.kernel(lambda xs, ys: fk.zip_with(fw.add, xs[:5], ys[:3])), XS, YS, want=(XS + YS)[:3])
+    steps = fk.kernel(lambda xs: fk.zip_with(fw.sub, xs[1:], xs[: xs.length - 1]))
+    check(steps, XS, want=np.diff(XS))
+    for kernel in (
+        fk.kernel(lambda xs, ys: fk.zip_with(fw.add, xs, ys)),
+        fk.kernel(lambda xs, ys: fk.pconcat(fk.p_zip_with(
+            fk.conc, fk.split_up(1, xs), fk.split_up(1, ys)
+        ))),
+    ):  # fmt: skip
+        assert "different lengths: 12 and 11" in refused(kernel, XS, YS[:-1])
+        assert "different lengths: 11 and 12" in refused(kernel, XS[1:], YS)
+
+
 def test_columns_that_were_zipped_are_asked_alone():
     """`unzip` and `unpair` of `zip` read nothing but what is wanted, however deep they are."""
 

@@ -140,7 +140,10 @@ def _index_error(fault: Fault, where: Location) -> UserError:
     extent = "no elements" if fault.extent == 0 else (
         "1 element" if fault.extent == 1 else f"{fault.extent} elements"
     )  # fmt: skip
-    remedy = "An empty array has no index; check the length first, or use fw.where."
+    remedy = (
+        "An empty array has no index: read it in a branch of fw.cond(xs.shape[0] > 0, read, other),"
+        " which runs only one of the two."
+    )
     if fault.extent > 0:
         remedy = (
             f"Indices go from {-fault.extent} to {fault.extent - 1}; bring others inside with"

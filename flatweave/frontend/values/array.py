@@ -38,6 +38,14 @@ class Array(operators.Operators):
 
     __slots__ = ("__weakref__",)
 
+    def __init_subclass__(cls) -> None:
+        cls.__name__ = cls.__qualname__ = "Array"  # as Python's own messages are to call it
+
+    if not TYPE_CHECKING:  # which knows every name
+
+        def __getattr__(self, name: str) -> NoReturn:
+            raise untraceable.attribute(name)
+
     @property
     def shape(self) -> tuple[Any, ...]:
         """The extents, outermost first; inside a trace they can be computed with."""
@@ -188,15 +196,12 @@ class HostArray(Exchange, Array):
     def __repr__(self) -> str:
         if not self.ndim:
             return f"Array({self._values[()]}, dtype={self._values.dtype})"
-        text = np.array2string(
-            self._values, separator=", ", threshold=SHOWN, edgeitems=3, prefix="Array("
-        )
+        text = np.array2string(self._values, threshold=SHOWN, separator=", ", prefix="Array(")
         return f"Array({text}, dtype={self._values.dtype})"
 
     def __str__(self) -> str:
-        if not self.ndim:
-            return str(self._values[()])
-        return np.array2string(self._values, threshold=SHOWN, edgeitems=3)
+        values = self._values
+        return np.array2string(values, threshold=SHOWN) if self.ndim else str(values)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return host_array, (self._values,)
@@ -229,11 +234,6 @@ class Tracer(Array):
         self.atom = atom
         self.scope = scope
         self.weak = weak
-
-    if not TYPE_CHECKING:  # which knows every name
-
-        def __getattr__(self, name: str) -> NoReturn:
-            raise untraceable.attribute(name)
 
     def _become(self, other: Any) -> None:
         self.atom, self.scope, self.weak = other.atom, other.scope, other.weak

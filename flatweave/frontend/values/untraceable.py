@@ -11,7 +11,6 @@ from collections.abc import Collection
 
 from flatweave.base.errors import ArgumentError, EscapedArrayError, NotTraceableError
 from flatweave.base.source import Location, user_location
-from flatweave.frontend.values.operators import METHODS
 from flatweave.frontend.values.public_names import NAMES
 
 BRANCH = (
@@ -121,7 +120,7 @@ def _expression(where: Location) -> str:
 def _named_here(where: Location) -> str:
     """`np.arange(n)`: the function of that name here."""
     called = re.match(r"(?:np|numpy)\.(\w+)\(", _expression(where))
-    if called is None or called[1] not in METHODS:
+    if called is None or called[1] not in NAMES:
         return ""
     return f"Use fw.{called[1]}, which is a part of the compiled program."
 

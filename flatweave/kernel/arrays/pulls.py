@@ -159,7 +159,7 @@ def any_index(code: Builder, xs: Pull) -> Tracer:
 
 
 def over(fn: Callable[..., Any], who: str, arrays: tuple[Any, ...]) -> Pull:
-    """`fn` of the elements side by side; as long as the shortest, where lengths are known."""
+    """`fn` of the elements side by side; `zip` takes the length of the shortest array."""
     pulls = [need_pull(xs, who) for xs in arrays]
     if not pulls:
         raise ArgumentError.here(
@@ -170,19 +170,24 @@ def over(fn: Callable[..., Any], who: str, arrays: tuple[Any, ...]) -> Pull:
 
 
 def _common(lengths: list[Extent], who: str) -> Extent:
-    """One length of all: the least of those that are known; others must be the same number."""
+    """One length of all: the least of those that are known; others are equal, but for `zip`."""
     known = [n for n in lengths if isinstance(n, int)]
     if len(known) == len(lengths):
         return min(known)
-    atoms = {n.atom for n in lengths if not isinstance(n, int)}
-    if known or len(atoms) > 1:
+    others = list({n.atom: n for n in lengths if not isinstance(n, int)}.values())
+    if known:
         shown = listed([str(n) if isinstance(n, int) else "one known at run time" for n in lengths])
-        if known:
-            raise ShapeError.here(
-                f"{who} has arrays of different lengths: {shown}.", "Cut them to one: xs[:n]."
-            )
-        return shortest([n for n in lengths if not isinstance(n, int)])
-    return lengths[0]
+        raise ShapeError.here(
+            f"{who} has arrays of different lengths: {shown}.", "Cut them to one: xs[:n]."
+        )
+    for n in others[1:] if who != "zip" else ():
+        for less, more in ((others[0], n), (n, others[0])):
+            message = f"{who} has arrays of different lengths: {{0}} and {{1}}."
+            need(less, more, message, CUT, others[0], n)
+    return shortest(others)  # in a kernel later code runs after a failure, too
+
+
+CUT = "Cut the longer one, for instance with xs[:ys.length]; fk.zip takes the shortest length."
 
 
 def shortest(lengths: list[Tracer]) -> Extent:
@@ -213,10 +218,12 @@ def zip(*arrays: Any) -> Pull:
 
 
 def zip_with(fn: Callable[..., Any], *arrays: Any) -> Pull:
-    """`fn` of the elements of several arrays side by side; as long as the shortest.
+    """`fn` of the elements of several arrays side by side; as long as the shortest, if lengths
+    are known when the kernel is written.
 
-    Types: `fn: (t, u, ..) -> r, arrays: pull t[n], pull u[n], .. -> pull r[n]`. Raises
-    ArgumentError for what is no pull array, and for no arrays. Source: Haskell's `zipWith`.
+    Types: `fn: (t, u, ..) -> r, arrays: pull t[n], pull u[n], .. -> pull r[n]`. Raises ShapeError
+    for other lengths that differ, ArgumentError for what is no pull array, and for no arrays.
+    Source: Haskell's `zipWith`.
 
         >>> fk.kernel(lambda xs: fk.zip_with(fw.add, xs, fk.reverse(xs)))(np.arange(4))
         Array([3, 3, 3, 3], dtype=int64)
