@@ -19,6 +19,7 @@ from flatweave.ops.nests import Nest
 from flatweave.ops.writes import Weave
 from flatweave.passes.cse import cse
 from flatweave.passes.dce import dce
+from flatweave.passes.rewrite import read_in_turn
 from flatweave.passes.simplify import simplify
 from flatweave.terms.build import Builder, index, lambda_of
 from flatweave.terms.control import Apply, Cast
@@ -340,7 +341,7 @@ def without_reshapes(program: Program) -> Program:
         if isinstance(let.op, Reshape) and array_type(let.op.xs).rank and let.op.shape:
             let = Let(let.vars, _read_in_order(let.op), let.where)
         elif isinstance(let.op, Weave):
-            let = Let(let.vars, _read_in_turn(let.op), let.where)
+            let = Let(let.vars, read_in_turn(let.op), let.where)
         lets.append(let)
     return Program(program.name, Lambda(program.fn.params, tuple(lets), program.fn.results))
 
@@ -351,25 +352,5 @@ def _read_in_order(op: Reshape) -> Generate:
     def element(b: Builder, *indices: Var) -> Sequence[Atom]:
         place = b.ravel(indices, op.shape)
         return b.emit(Index(op.xs, b.unravel(place, shape), checked=False))
-
-    return Generate(op.shape, Builder().function([i64] * len(op.shape), element))
-
-
-def _read_in_turn(op: Weave) -> Generate:
-    """Interleaved elements of several arrays: complex numbers of their parts, along a last axis."""
-    shape = array_type(op.xs[0]).shape
-
-    def element(b: Builder, *indices: Var) -> Sequence[Atom]:
-        at: Sequence[Atom] = indices[:-1]
-        which: Atom = indices[-1]
-        if op.shape[:-1] != shape:
-            place, count = b.ravel(indices, op.shape), index(len(op.xs))
-            which = b.apply("mod", place, count)
-            at = b.unravel(b.apply("floordiv", place, count), shape)
-        found, *others = (b.emit(Index(x, tuple(at), checked=False))[0] for x in op.xs)
-        result: Atom = found
-        for k, other in enumerate(others, 1):
-            result = b.apply("select", b.apply("eq", which, index(k)), other, result)
-        return (result,)
 
     return Generate(op.shape, Builder().function([i64] * len(op.shape), element))

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from flatweave.array_ir.fault import INDEX
 from flatweave.array_ir.syntax import Program
 from flatweave.base.dtypes import i64, u64
-from flatweave.ops import Check, Fold, Generate, Index, Prefix, Sweep
+from flatweave.ops import Check, Fold, Generate, Index, Prefix, Sweep, Weave
 from flatweave.passes.operators import is_commutative
 from flatweave.terms.build import Builder, Names, index
 from flatweave.terms.control import Apply, Cast, For, If
@@ -211,3 +211,23 @@ def numbered(fn: Lambda, row: Var) -> Lambda:
 
 def _fails(op: Op) -> bool:
     return isinstance(op, Check) or (isinstance(op, Index) and op.checked)
+
+
+def read_in_turn(op: Weave) -> Generate:
+    """Interleaved elements of several arrays: complex numbers of their parts, along a last axis."""
+    shape = array_type(op.xs[0]).shape
+
+    def element(b: Builder, *indices: Var) -> Sequence[Atom]:
+        at: Sequence[Atom] = indices[:-1]
+        which: Atom = indices[-1]
+        if op.shape[:-1] != shape:
+            place, count = b.ravel(indices, op.shape), index(len(op.xs))
+            which = b.apply("mod", place, count)
+            at = b.unravel(b.apply("floordiv", place, count), shape)
+        found, *others = (b.emit(Index(x, tuple(at), checked=False))[0] for x in op.xs)
+        result: Atom = found
+        for k, other in enumerate(others, 1):
+            result = b.apply("select", b.apply("eq", which, index(k)), other, result)
+        return (result,)
+
+    return Generate(op.shape, Builder().function([i64] * len(op.shape), element))

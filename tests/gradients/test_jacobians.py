@@ -131,3 +131,18 @@ def test_tangents_of_another_floating_dtype():
 
     assert found.dtype == along.dtype == np.float32
     np.testing.assert_array_equal(found, 2 * v)
+
+
+@pytest.mark.parametrize("jacobian", [fw.jacrev, fw.jacfwd])
+def test_of_products_of_matrices_on_the_cpu(jacobian):
+    """Every seed has its own scan, whose results are interleaved numbers."""
+
+    def turned(angles):
+        c, s = fw.cos(angles), fw.sin(angles)
+        turns = fw.stack([fw.stack([c, -s], axis=1), fw.stack([s, c], axis=1)], axis=1)
+        return fw.scan(lambda a, b: a @ b, fw.eye(2), turns)[:, 0, 0]
+
+    with fw.target("cpu"):
+        found = jacobian(turned)(X)
+
+    np.testing.assert_allclose(found, -np.sin(np.cumsum(X))[:, None] * np.tri(3))

@@ -46,7 +46,7 @@ from functools import partial
 from flatweave.array_ir.syntax import Program
 from flatweave.array_ir.verify import FLAT, TRACED
 from flatweave.base.dtypes import DType
-from flatweave.ops import HOST_BODIES, Generate, Index, Map, Nest, Reduce, Suits
+from flatweave.ops import HOST_BODIES, Generate, Index, Map, Nest, Reduce, Suits, Weave
 from flatweave.passes.array_pass import array_pass
 from flatweave.passes.cost import FEW_TURNS, length
 from flatweave.passes.nests import rules, versions
@@ -54,6 +54,7 @@ from flatweave.passes.nests.masked import masked
 from flatweave.passes.nests.repeated import explain
 from flatweave.passes.nests.row_operators import is_nested
 from flatweave.passes.nests.small_sorts import in_registers
+from flatweave.passes.rewrite import read_in_turn
 from flatweave.terms.build import Builder, Names
 from flatweave.terms.control import For, While
 from flatweave.terms.rules import array_type, under
@@ -82,8 +83,13 @@ def _of_host(names: Names, fn: Lambda) -> Lambda:
 
 
 def _of_row(names: Names, fn: Lambda) -> Lambda:
-    lets = (_with_bodies(let, partial(_of_row, names)) for let in fn.lets)
+    lets = (_with_bodies(_read_in_place(let), partial(_of_row, names)) for let in fn.lets)
     return _with_lets(fn, [part for let in lets for part in _divided(names, let)])
+
+
+def _read_in_place(let: Let) -> Let:
+    """A let of a row, which reads interleaved arrays where they are."""
+    return Let(let.vars, read_in_turn(let.op), let.where) if isinstance(let.op, Weave) else let
 
 
 def _with_bodies(let: Let, change: Callable[[Lambda], Lambda]) -> Let:
