@@ -80,7 +80,7 @@ def integers(key: Any, low: Any, high: Any = None, shape: Any = (), dtype: Any =
     return _integers(key, number(first), number(end - 1), shape, wanted, True)
 
 
-@operation(static="dtype is_closed")
+@operation(static="dtype is_closed", name="integers")
 def _integers(key: Any, low: Any, high: Any, shape: Any, dtype: Any, is_closed: bool) -> Any:
     """Integers of [low, high), or of [low, high] where it is closed, and not all of the dtype."""
     first, last = (scalar_of(each, "a bound of integers") for each in (low, high))

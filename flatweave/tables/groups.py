@@ -158,7 +158,7 @@ def _value(value: Any) -> Any:
     return value if kept else column(value)[0]
 
 
-@fw.operation(static="sort dropna", any_dtype=True)
+@fw.operation(static="sort dropna", any_dtype=True, name="group_by")
 def _grouped(keys: Any, values: Any, sort: bool, dropna: bool) -> Groups:
     coded_keys, texts = zip(*map(coded, keys), strict=True)
     index, order, offsets, found = numbered(coded_keys, dropna, "group_by")
@@ -233,7 +233,7 @@ def _arrays(value: Any) -> list[Any]:
     return [value.ticks if hasattr(value, "ticks") else fw.asarray(value)]
 
 
-@fw.operation()
+@fw.operation(name="spread")
 def _spread(x: Any, index: Any, offsets: Any, partial: Any) -> Any:
     given = x if is_kept(x) else fw.asarray(x)
     size, count = given.shape[0], offsets.shape[0] - 1
@@ -250,7 +250,7 @@ def _spread(x: Any, index: Any, offsets: Any, partial: Any) -> Any:
     return Nullable(fw.gather(given, index, default=0), inside)
 
 
-@fw.operation(static="chosen")
+@fw.operation(static="chosen", name="agg")
 def _aggregated(groups: Groups, functions: Any, chosen: tuple[int | None, ...]) -> Any:
     found: dict[str, Any] = {}
     for (name, function), number in zip(functions.items(), chosen, strict=True):

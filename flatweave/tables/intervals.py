@@ -149,6 +149,10 @@ def neighbors(points: Any, radius: Any, others: Any = None, box: Any = None) -> 
     sides = None
     if box is not None:
         sides = fw.reshape(fw.asarray(box), -1).astype(here.dtype)
+        fw.check(fw.asarray(sides.shape[0] == here.shape[1]),
+                 "neighbors got points of {0} dimensions and a box of {1}.", here.shape[1],
+                 sides.shape[0], error=fw.ShapeError,
+                 remedy="Give a length for each dimension: box=(10.0, 10.0).")  # fmt: skip
         fw.check(fw.all(sides > 0), "a side of the box of neighbors is not above 0.",
                  remedy="Give the lengths after which points repeat.")  # fmt: skip
     grid = _grid(there, distance, sides)

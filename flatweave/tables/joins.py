@@ -120,7 +120,7 @@ def _length(keys: tuple[Any, ...], who: str) -> Any:
     return arrays[0].shape[0]
 
 
-@fw.operation(static="how")
+@fw.operation(static="how", name="join")
 def _joined(left: Any, right: Any, how: str) -> Any:
     mine, theirs, count = together(left, right, "join")
     n = mine.shape[0]
@@ -223,7 +223,7 @@ def join_asof(
                  exact=bool(allow_exact_matches))  # fmt: skip
 
 
-@fw.operation(static="direction exact")
+@fw.operation(static="direction exact", name="join_asof")
 def _asof(
     left: Any, right: Any, by: Any, tolerance: Any, direction: str, exact: bool
 ) -> Any:

@@ -417,3 +417,11 @@ def numpy_sum_of_a_neighbourhood():
 
 def neighbourhood_as_a_result():
     fw.stencil(lambda n: n, X, (3,))
+
+
+def arange_with_a_computed_step():
+    fw.jit(lambda n: fw.arange(0, 10, n))(2)
+
+
+def arange_of_a_computed_float():
+    fw.jit(lambda x: fw.arange(x[0]))(X)

@@ -142,6 +142,14 @@ def a_box_without_a_side():
     fw.neighbors(X, 1.0, box=0.0)
 
 
+def a_box_of_another_dimension():
+    fw.neighbors(np.ones((3, 2)), 1.0, box=np.ones(3))
+
+
+def values_of_groups_that_are_objects():
+    fw.group_by(np.arange(2), np.array([None, object()]))
+
+
 def a_recurrence_without_a_parallel_form():
     fw.recurrence(lambda c, x: (fw.sqrt(c) + x, c), 0.0, X, parallel=True)
 

@@ -1,6 +1,8 @@
 """NumPy's arrays of records and of times: a dict of fields, and integers that keep their unit."""
 
 import pickle
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -115,3 +117,21 @@ def test_times_that_are_not_set():
             function(days)
     with pytest.raises(fw.DTypeError, match="have no unit"):
         fw.jit(lambda t: t)(np.zeros(1, "m8"))
+
+
+FRESH = """
+import numpy as np
+import flatweave as fw
+
+days = np.array(["2024-02-28", "2024-03-01"], "M8[D]")
+print(np.asarray(fw.jit(lambda t: t - t[0])(days)), fw.sort(days[::-1]).tolist()[0])
+"""
+
+
+def test_a_process_that_has_seen_no_times():
+    """The first array of times is recognised, whatever has been imported before."""
+    done = subprocess.run(
+        [sys.executable, "-c", FRESH], capture_output=True, text=True, timeout=150, check=False
+    )
+
+    assert (done.stdout, done.stderr) == ("[0 2] 2024-02-28\n", "")

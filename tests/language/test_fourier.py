@@ -128,3 +128,15 @@ def test_on_a_device(name):
         x = x.real if name == "rfft" else x
         close(np.asarray(transform(x)), getattr(np.fft, name)(x), 1e-14)
     assert "callback" not in transform.stages(x).text["array"]
+
+
+def test_arguments_by_position(target):
+    """In NumPy's order."""
+    x, m = np.arange(8.0), numbers(3, 4)
+    for run in (lambda f: f, fw.jit):
+        close(run(lambda m: fw.fft.fft(m, 2, 0, "ortho"))(m), np.fft.fft(m, 2, 0, "ortho"))
+        close(run(lambda m: fw.fft.ifftn(m, (2, 2), (0, 1)))(m), np.fft.ifftn(m, (2, 2), (0, 1)))
+        close(run(lambda x: fw.fft.irfft(x, 6))(x), np.fft.irfft(x, 6), 4e-15)
+        close(run(lambda m: fw.fft.fftshift(m, 1))(m), np.fft.fftshift(m, 1))
+    close(fw.fft.fftfreq(8, 0.5), np.fft.fftfreq(8, 0.5))
+    close(fw.fft.rfftfreq(8, 0.5), np.fft.rfftfreq(8, 0.5))

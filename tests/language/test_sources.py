@@ -68,3 +68,26 @@ def test_empty(target, dtype):
     found = fw.jit(lambda: fw.scatter(fw.empty(3, dtype), fw.iota(3), dtype(1)))()
 
     same(found, np.ones(3, dtype))
+
+
+def test_arange_of_computed_bounds(target):
+    """Lengths and numbers of the program, with a step of either sign; empty where NumPy's is."""
+    for bounds in (
+        lambda n: (n,), lambda n: (-n,), lambda n: (2, n), lambda n: (n, 2), lambda n: (n, -1, -2),
+        lambda n: (1, n, 3), lambda n: (-n, n, 4), lambda n: (n - 1, -1, -1),
+    ):  # fmt: skip
+        f = fw.jit(lambda x, n, bounds=bounds: (
+            fw.arange(*bounds(x.shape[0])), fw.arange(*bounds(n), dtype=fw.f32)
+        ))  # fmt: skip
+        for n in (0, 1, 7):
+            same(f(np.ones(n), n)[0], np.arange(*bounds(n)))
+            same(f(np.ones(n), n)[1], np.arange(*bounds(n), dtype=np.float32))
+    rows = fw.map(lambda n: fw.sum(fw.arange(n) * 2), np.arange(4))
+    same(rows, np.array([0, 0, 2, 6]))
+
+
+def test_arange_of_a_length_needs_no_checks():
+    """Its elements are known to be indices of the array."""
+    f = fw.jit(lambda x: fw.map(lambda i: x[i] * 2, fw.arange(x.shape[0])))
+
+    assert "check" not in f.stages(np.ones(3)).text["flat"].replace("checked=false", "")

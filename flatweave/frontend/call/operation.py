@@ -86,9 +86,10 @@ def operation(
     *, static: str = "", host: Callable[..., Any] | None = None, elementwise: bool = False,
     reduction: bool = False, structured: str = "", parts: str = "", numbers: str = "",
     lists: str = "", axial: bool = False, renamed: str = "", composed: bool = False,
-    any_dtype: bool = False,
+    any_dtype: bool = False, name: str = "",
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Declare a public function by its meaning inside a trace."""
+    """Declare a public function by its meaning inside a trace; messages call a private body by the
+    `name` of the function that calls it."""
     old_names = dict(pair.split("=") for pair in renamed.split())
 
     def declare(body: Callable[P, R]) -> Callable[P, R]:
@@ -114,7 +115,7 @@ def operation(
         first = next((at for at, name in enumerate(named) if name in convert), sys.maxsize)
         taken = functools.partial(_taken, old_names, convert, named)
         known = Operation(
-            body.__name__,
+            name or body.__name__,
             body,
             named,
             rest[0] if rest else "",
@@ -154,7 +155,7 @@ def operation(
         OPERATIONS[call] = known
         CONSTANT_FUNCTIONS.add(call)
         if (body.__module__ or "").startswith("flatweave."):
-            METHODS.setdefault(known.name, call)
+            METHODS.setdefault(body.__name__, call)
         return call
 
     return declare

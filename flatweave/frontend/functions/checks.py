@@ -111,7 +111,7 @@ def note(text: str) -> None:
 
 def operation(
     *, static: str = "", structured: str = "", lists: str = "", numbers: str = "",
-    elementwise: bool = False, axial: bool = False, any_dtype: bool = False,
+    elementwise: bool = False, axial: bool = False, any_dtype: bool = False, name: str = "",
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:  # fmt: skip
     """Declare a function of arrays that works as those of `fw` do: called in a trace it is a part
     of the program, outside it is compiled for the call and runs at once.
@@ -125,7 +125,7 @@ def operation(
     An `elementwise` function of a Ragged works on its values. An `axial` one goes along its axes:
     the function has the parameters `axis` and `keepdims`, and its first argument is the array. With
     `any_dtype` floats of 16 bits reach the body as they are, elsewhere as f32. Complex numbers
-    always do.
+    always do. Messages have the `name` of a function that users call in place of a private one.
 
     Types: `f -> f`. Raises what the function does, and ArgumentError for arguments that it does
     not take. Source: Flatweave.
@@ -138,7 +138,7 @@ def operation(
     """
     return calls.operation(
         static=static, structured=structured, lists=lists, numbers=numbers,
-        elementwise=elementwise, axial=axial, any_dtype=any_dtype, composed=True,
+        elementwise=elementwise, axial=axial, any_dtype=any_dtype, composed=True, name=name,
     )  # fmt: skip
 
 

@@ -13,12 +13,14 @@ from flatweave.frontend.arrays.shapes import integer
 from flatweave.frontend.call.operation import operation
 from flatweave.frontend.elements.broadcasting import cast, generated, read
 from flatweave.frontend.elements.scalars import apply, select, strong
-from flatweave.frontend.trace.extents import shape_of
+from flatweave.frontend.trace.extents import length_of, scalar_i64, shape_of
 from flatweave.frontend.trace.run_time_checks import MOST
-from flatweave.frontend.trace.tracers import as_tracer, scalar_of, tracer_of
-from flatweave.frontend.values.array import Array, Tracer, describe, host_array
+from flatweave.frontend.trace.tracers import as_tracer, extent_of, scalar_of, tracer_of
+from flatweave.frontend.values.array import Array, Tracer, describe, host_array, kind_of
 from flatweave.frontend.values.exchange import on_device
 from flatweave.frontend.values.promotion import ScalarOverflowError, dtype_of, fits
+from flatweave.frontend.values.scope import current
+from flatweave.terms.build import index
 from flatweave.terms.syntax import constant
 
 
@@ -149,9 +151,10 @@ def arange(
 ) -> Array:
     """start, start + step, .. below `stop`; arange(n) is 0, 1, .. n - 1.
 
-    Numbers of Python decide how many there are; for a length that is computed see `iota`. The dtype
-    is i64, or f64 where a float is among them. Raises ArgumentError for a step of 0,
-    ScalarOverflowError for integers of more than 64 bits.
+    Computed bounds, such as `x.shape[0]` in a compiled function, are integers, and the step is a
+    number of Python. The dtype is i64, or f64 where a float is among them. Raises ArgumentError for
+    a step of 0, ScalarOverflowError for integers of more than 64 bits, DTypeError for a computed
+    float.
 
     Types: `start, stop, step: numbers -> i64[n]` or `f64[n]`. Source: `numpy.arange`.
 
@@ -161,10 +164,10 @@ def arange(
     on_device(device, "arange")
     first, end = (0, start) if stop is None else (start, stop)
     numbers = (first, end, step)
-    if not all(isinstance(number, int | float) for number in numbers):
+    if not isinstance(step, int | float):
         raise ArgumentError.here(
-            "arange takes Python numbers, which say how long the array is.",
-            "For a computed length write fw.iota(n) * step + start.",
+            f"the step of arange is a number of Python, got {kind_of(step)}.",
+            "For a computed step write fw.iota(n) * step + start.",
         )
     if step == 0:
         raise ArgumentError.here(
@@ -173,6 +176,8 @@ def arange(
         )
     floats = any(isinstance(number, float) for number in numbers)
     wanted = dtype_of(dtype) if dtype is not None else f64 if floats else i64
+    if not all(isinstance(number, int | float) for number in numbers):
+        return _between(first, end, step, wanted)
     own = f64 if floats or wanted.is_float else i64
     count = max(0, math.ceil((end - first) / step))
     ends = (first, first + step * (count - 1)) if own is i64 and count else ()
@@ -189,6 +194,24 @@ def arange(
         return strong(apply("add", tracer_of(begin), turns), wanted)
 
     return generated(shape_of(count, "arange"), element)[0]
+
+
+def _between(start: Any, stop: Any, step: Any, dtype: DType) -> Tracer:
+    """arange between computed integers, as far apart as a whole number."""
+    by = integer(step, "the step of arange with computed bounds", "Give an int, such as 2.")
+    first, end = extent_of(start, "the start of arange"), extent_of(stop, "the end of arange")
+    scope = current()
+    if by != 1 or first != index(0) or not scope.is_natural(end):
+        distance = scope.apply("sub", *((end, first) if by > 0 else (first, end)))
+        rounded = scope.apply("add", distance, index(abs(by) - 1))
+        count = scope.apply("floordiv", rounded, index(abs(by)))
+        end = scope.apply("maximum", count, index(0))
+
+    def element(i: Any) -> Tracer:
+        turns = apply("mul", tracer_of(i), tracer_of(index(by)))
+        return strong(apply("add", tracer_of(first), turns), dtype)
+
+    return generated((length_of(scalar_i64(end), "the length of arange"),), element)[0]
 
 
 @operation(static="num dtype device endpoint")

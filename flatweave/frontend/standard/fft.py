@@ -35,7 +35,7 @@ from flatweave.frontend.values.scope import current
 
 @for_complex
 @operation(static="axis norm", host=transform_at_once("fft"))
-def fft(x: Any, /, *, n: Any = None, axis: int = -1, norm: str = "backward") -> Array:
+def fft(x: Any, /, n: Any = None, axis: int = -1, norm: str = "backward") -> Array:
     """The Fourier transform along an axis, cut or filled with 0 to `n` elements.
 
     `norm` says which direction is divided: "backward" the inverse by n, "forward" this one,
@@ -52,7 +52,7 @@ def fft(x: Any, /, *, n: Any = None, axis: int = -1, norm: str = "backward") -> 
 
 @for_complex
 @operation(static="axis norm", host=transform_at_once("ifft"))
-def ifft(x: Any, /, *, n: Any = None, axis: int = -1, norm: str = "backward") -> Array:
+def ifft(x: Any, /, n: Any = None, axis: int = -1, norm: str = "backward") -> Array:
     """The inverse of `fft`.
 
     Types: `x: complex[.., m, ..] -> complex[.., n, ..]`. Raises AxisError for an axis that is not
@@ -65,7 +65,7 @@ def ifft(x: Any, /, *, n: Any = None, axis: int = -1, norm: str = "backward") ->
 
 
 @operation(static="axis norm", host=transform_at_once("rfft"))
-def rfft(x: Any, /, *, n: Any = None, axis: int = -1, norm: str = "backward") -> Array:
+def rfft(x: Any, /, n: Any = None, axis: int = -1, norm: str = "backward") -> Array:
     """The first n // 2 + 1 elements of the transform of real numbers: the others mirror them.
 
     Types: `x: float[.., m, ..] -> complex[.., n // 2 + 1, ..]`. Raises AxisError for an axis that
@@ -79,7 +79,7 @@ def rfft(x: Any, /, *, n: Any = None, axis: int = -1, norm: str = "backward") ->
 
 @for_complex
 @operation(static="axis norm", host=transform_at_once("irfft"))
-def irfft(x: Any, /, *, n: Any = None, axis: int = -1, norm: str = "backward") -> Array:
+def irfft(x: Any, /, n: Any = None, axis: int = -1, norm: str = "backward") -> Array:
     """The inverse of `rfft`: n real numbers, 2 (m - 1) of m if no `n` is given.
 
     Types: `x: complex[.., m, ..] -> float[.., n, ..]`. Raises AxisError for an axis that is not
@@ -93,7 +93,7 @@ def irfft(x: Any, /, *, n: Any = None, axis: int = -1, norm: str = "backward") -
 
 @for_complex
 @operation(static="axis norm", host=transform_at_once("hfft"))
-def hfft(x: Any, /, *, n: Any = None, axis: int = -1, norm: str = "backward") -> Array:
+def hfft(x: Any, /, n: Any = None, axis: int = -1, norm: str = "backward") -> Array:
     """The real transform of numbers whose second half mirrors the first, which is given.
 
     Types: `x: complex[.., m, ..] -> float[.., n, ..]`. Raises AxisError for an axis that is not
@@ -106,7 +106,7 @@ def hfft(x: Any, /, *, n: Any = None, axis: int = -1, norm: str = "backward") ->
 
 
 @operation(static="axis norm", host=transform_at_once("ihfft"))
-def ihfft(x: Any, /, *, n: Any = None, axis: int = -1, norm: str = "backward") -> Array:
+def ihfft(x: Any, /, n: Any = None, axis: int = -1, norm: str = "backward") -> Array:
     """The inverse of `hfft`: the first n // 2 + 1 elements.
 
     Types: `x: float[.., m, ..] -> complex[.., n // 2 + 1, ..]`. Raises AxisError for an axis that
@@ -158,7 +158,7 @@ def _along(x: Any, lines: list[tuple[Any, int]], norm: Any, sign: int, who: str)
 
 @for_complex
 @operation(static="axes norm", numbers="s", host=transform_at_once("fftn"))
-def fftn(x: Any, /, *, s: Any = None, axes: Any = None, norm: str = "backward") -> Array:
+def fftn(x: Any, /, s: Any = None, axes: Any = None, norm: str = "backward") -> Array:
     """The Fourier transform along several axes, or all; `s` has their lengths.
 
     Types: `x: t[..] -> complex[..]`. Raises AxisError for an axis that is not there.
@@ -173,7 +173,7 @@ def fftn(x: Any, /, *, s: Any = None, axes: Any = None, norm: str = "backward") 
 
 @for_complex
 @operation(static="axes norm", numbers="s", host=transform_at_once("ifftn"))
-def ifftn(x: Any, /, *, s: Any = None, axes: Any = None, norm: str = "backward") -> Array:
+def ifftn(x: Any, /, s: Any = None, axes: Any = None, norm: str = "backward") -> Array:
     """The inverse of `fftn`.
 
     Types: `x: complex[..] -> complex[..]`. Raises AxisError for an axis that is not there.
@@ -189,7 +189,7 @@ def ifftn(x: Any, /, *, s: Any = None, axes: Any = None, norm: str = "backward")
 @for_complex
 @operation(static="axes norm", numbers="s")
 def fft2(
-    x: Any, /, *, s: Any = None, axes: Any = (-2, -1), norm: str = "backward"
+    x: Any, /, s: Any = None, axes: Any = (-2, -1), norm: str = "backward"
 ) -> Array:
     """`fftn` along two axes, the last ones unless others are named.
 
@@ -206,7 +206,7 @@ def fft2(
 @for_complex
 @operation(static="axes norm", numbers="s")
 def ifft2(
-    x: Any, /, *, s: Any = None, axes: Any = (-2, -1), norm: str = "backward"
+    x: Any, /, s: Any = None, axes: Any = (-2, -1), norm: str = "backward"
 ) -> Array:
     """The inverse of `fft2`.
 
@@ -221,7 +221,7 @@ def ifft2(
 
 
 @operation(static="axes norm", numbers="s", host=transform_at_once("rfftn"))
-def rfftn(x: Any, /, *, s: Any = None, axes: Any = None, norm: str = "backward") -> Array:
+def rfftn(x: Any, /, s: Any = None, axes: Any = None, norm: str = "backward") -> Array:
     """The transform of real numbers along several axes, of which the last is given by half.
 
     Types: `x: float[..] -> complex[..]`. Raises AxisError for an axis that is not there, ShapeError
@@ -240,7 +240,7 @@ def rfftn(x: Any, /, *, s: Any = None, axes: Any = None, norm: str = "backward")
 
 @for_complex
 @operation(static="axes norm", numbers="s", host=transform_at_once("irfftn"))
-def irfftn(x: Any, /, *, s: Any = None, axes: Any = None, norm: str = "backward") -> Array:
+def irfftn(x: Any, /, s: Any = None, axes: Any = None, norm: str = "backward") -> Array:
     """The inverse of `rfftn`.
 
     Types: `x: complex[..] -> float[..]`. Raises AxisError for an axis that is not there, ShapeError

@@ -292,8 +292,8 @@ def transform_at_once(name: str) -> Callable[..., Any]:
 
     of_reals = name in OF_REALS
 
-    def host(x: Any, /, **options: Any) -> object:
-        values = None if is_on_device() else floats(x)
+    def host(x: Any, /, *others: Any, **options: Any) -> object:
+        values = None if is_on_device() or others else floats(x)
         if values is None or (of_reals and values.dtype.kind == "c"):
             return NotImplemented
         if options and not _takes(options):

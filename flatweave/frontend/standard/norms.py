@@ -145,7 +145,7 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
 
 
 @operation()
-def diagonal(x: Any, /, *, offset: Any = 0) -> Array:
+def diagonal(x: Any, /, offset: Any = 0) -> Array:
     """The diagonal of each matrix, or that which lies `offset` above it.
 
     Types: `x: t[.., m, n] -> t[.., k]`. Raises ShapeError for fewer than two axes.
@@ -172,7 +172,7 @@ def diagonal(x: Any, /, *, offset: Any = 0) -> Array:
 
 
 @operation(static="dtype")
-def trace(x: Any, /, *, offset: Any = 0, dtype: Any = None) -> Array:
+def trace(x: Any, /, offset: Any = 0, dtype: Any = None) -> Array:
     """The sum of the diagonal of each matrix.
 
     Types: `x: t[.., m, n] -> t[..]`. Raises ShapeError for fewer than two axes.

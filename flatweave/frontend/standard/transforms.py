@@ -273,7 +273,7 @@ def _roots(n: Any, part: Any, sign: int) -> Complex:
 
 
 @operation(static="dtype device")
-def fftfreq(n: Any, /, *, d: Any = 1.0, dtype: Any = None, device: Any = None) -> Array:
+def fftfreq(n: Any, /, d: Any = 1.0, dtype: Any = None, device: Any = None) -> Array:
     """The frequencies of `fft`, in its order: 0, 1, .., -2, -1, divided by n * d.
 
     They are cycles per unit of `d`.
@@ -290,7 +290,7 @@ def fftfreq(n: Any, /, *, d: Any = 1.0, dtype: Any = None, device: Any = None) -
 
 
 @operation(static="dtype device")
-def rfftfreq(n: Any, /, *, d: Any = 1.0, dtype: Any = None, device: Any = None) -> Array:
+def rfftfreq(n: Any, /, d: Any = 1.0, dtype: Any = None, device: Any = None) -> Array:
     """The frequencies of `rfft`: 0, 1, .., n // 2, divided by n * d; cycles per unit of `d`.
 
     Types: `n: extent, d: float -> f64[n // 2 + 1]`. Raises NegativeExtentError for n below -2.
@@ -319,7 +319,7 @@ def _shifted(x: Any, axes: Any, who: str, inverse: bool) -> Array:
 
 @for_complex
 @operation(static="axes")
-def fftshift(x: Any, /, *, axes: Any = None) -> Array:
+def fftshift(x: Any, /, axes: Any = None) -> Array:
     """The frequency 0 moved to the middle, along all axes or those given.
 
     Types: `x: t[..] -> t[..]`. Raises AxisError for an axis that is not there.
@@ -333,7 +333,7 @@ def fftshift(x: Any, /, *, axes: Any = None) -> Array:
 
 @for_complex
 @operation(static="axes")
-def ifftshift(x: Any, /, *, axes: Any = None) -> Array:
+def ifftshift(x: Any, /, axes: Any = None) -> Array:
     """The inverse of `fftshift`.
 
     Types: `x: t[..] -> t[..]`. Raises AxisError for an axis that is not there.

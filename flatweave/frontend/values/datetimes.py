@@ -21,7 +21,7 @@ from flatweave.base.pretty import counted
 from flatweave.frontend.values.array import METHODS, Array
 from flatweave.frontend.values.arrow_interface import capsules
 from flatweave.frontend.values.exchange import Values
-from flatweave.frontend.values.tree import STRUCTURED, Node
+from flatweave.frontend.values.tree import Node
 
 T = TypeVar("T")
 POINT, SPAN = "M", "m"  # NumPy's kinds: datetime64, timedelta64
@@ -243,6 +243,3 @@ def _no_meaning(what: str) -> DTypeError:
     return DTypeError.here(
         f"{what} means nothing.", "Work on the integers: t.ticks, and t.like(..) back."
     )
-
-
-STRUCTURED[POINT] = STRUCTURED[SPAN] = times_of

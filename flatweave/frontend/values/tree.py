@@ -25,6 +25,7 @@ import numpy as np
 
 from flatweave.base.errors import ArgumentError
 from flatweave.frontend.values.chunked import Chunked
+from flatweave.runtime.lazy_import import opened
 
 
 class Node:
@@ -137,8 +138,13 @@ def fields_of(records: Any) -> dict[str, Any] | None:
     return {name: records[name] for name in names} if names else None
 
 
-# NumPy's kinds of elements that are more than a number; datetimes.py adds its own
-STRUCTURED: dict[str, Callable[[Any], Any]] = {"V": fields_of}
+def times_of(times: Any) -> Any:
+    """An array of NumPy of times, as integers and their unit."""
+    return opened("flatweave.frontend.values.datetimes").times_of(times)
+
+
+# NumPy's kinds of elements that are more than a number
+STRUCTURED: dict[str, Callable[[Any], Any]] = {"V": fields_of, "M": times_of, "m": times_of}
 OF_ARRAYS = ("__array__", "dtype", "shape")  # a dataclass that has these is an array, as Zarr's
 LEAF = Tree("leaf")
 NONE = Tree("none")
