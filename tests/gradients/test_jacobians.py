@@ -135,7 +135,7 @@ def test_tangents_of_another_floating_dtype():
 
 @pytest.mark.parametrize("jacobian", [fw.jacrev, fw.jacfwd])
 def test_of_products_of_matrices_on_the_cpu(jacobian):
-    """Every seed has its own scan, whose results are interleaved numbers."""
+    """There is a scan for each seed, and its results are interleaved numbers."""
 
     def turned(angles):
         c, s = fw.cos(angles), fw.sin(angles)

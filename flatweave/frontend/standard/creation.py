@@ -197,7 +197,7 @@ def arange(
 
 
 def _between(start: Any, stop: Any, step: Any, dtype: DType) -> Tracer:
-    """arange between computed integers, as far apart as a whole number."""
+    """arange of computed bounds, with a step that is an int."""
     by = integer(step, "the step of arange with computed bounds", "Give an int, such as 2.")
     first, end = extent_of(start, "the start of arange"), extent_of(stop, "the end of arange")
     scope = current()
