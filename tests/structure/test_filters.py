@@ -1,5 +1,9 @@
 """What consumes kept elements in place needs no array of them: it works under the filter's flag."""
 
+import re
+from functools import reduce
+from operator import and_
+
 import numpy as np
 import pytest
 
@@ -248,3 +252,16 @@ def test_bits_do_not_depend_on_threads(threads):
         wanted = f(x)
 
     assert f(x) == wanted
+
+
+def test_indices_that_are_selected_do_not_narrow_the_steps():
+    """A register holds 32 bytes and 4 indices. A step takes 32 elements, as most have no index."""
+    def ascending(x):
+        flags = reduce(and_, [fw.shift(x, k) == k for k in range(5)])
+        return flags, fw.flatnonzero(flags)
+
+    with config.scoped(cpu="x86-64-v3"):
+        text = str(opened(ascending, np.zeros(1000, np.uint8)))
+
+    steps = re.findall(r"lanes (\d+) \((?:(?!lanes).)*store_compact", text, re.DOTALL)
+    assert max(map(int, steps)) >= 32

@@ -91,10 +91,13 @@ from flatweave.terms.syntax import ArrayType, Const, Lambda
 from flatweave.terms.traverse import free_vars, lambdas_in, walk_lets
 
 
-def element_dtypes(sweep: Sweep) -> list[DType]:
-    """The dtypes that a sweep reads from arrays or passes to its sinks."""
+def element_dtypes(sweep: Sweep, *, selected: bool = True) -> list[DType]:
+    """The dtypes that a sweep reads from arrays or passes to its sinks, with those of which a
+    filter stores only `selected` elements."""
     read = [var.type.dtype for var in free_vars(sweep) if isinstance(var.type, ArrayType)]
-    return [*read, *(scalar_type(result) for result in sweep.body.results)]
+    pairs = zip(sweep.sinks, sweep.portions(), strict=True)
+    passed = [t if selected or not s.filters else t[: s.deciding] for s, t in pairs]
+    return [*read, *(scalar_type(result) for taken in passed for result in taken)]
 
 
 def choose_blocks(
@@ -107,7 +110,7 @@ def choose_blocks(
     """
     cost, at_once = max(1, cost_of_body(sweep.body)), _at_once(sweep)
     dtypes = element_dtypes(sweep)
-    width = machine.lanes(dtypes)
+    width = machine.lanes(element_dtypes(sweep, selected=False))
     if machine.fixed_width is None:
         if not machine.one_block:  # few elements, which are in the nearest cache
             several = width * _registers(at_once, in_order=in_order)

@@ -68,7 +68,13 @@ def _places(e: Emitter, registers: int, keep: str) -> str:
 #                          Without a compress: store each lane, advance by its flag
 #     near the limit       store the lanes kept, and no others
 #
+# Where that takes many stores, as for indices of bytes, steps without a selected lane skip them.
+#
 # A segmented scan gives values in blocked layout, which are looked up instead (lanes/compact.py).
+
+
+FEW = 4
+"""Stores of a step that cost less than a branch that is predicted wrong."""
 
 
 class _Stream(NamedTuple):
@@ -94,6 +100,10 @@ def emit_compact(e: Emitter, let: Let, op: StoreCompact) -> Sequence[Held]:
     word = word_of_mask(code, e.width, keep) if keep else ""
     end = code.let(f"add i64 {base}, {e.width}")
     far, near, done = code.names("far", "near", "done")
+    if keep and _stores_of(e, streams) > FEW:
+        (some,) = code.names("some")
+        code.branch(code.let(f"icmp ne i64 {word}, 0"), some, done)
+        code.label(some)
     code.branch(code.let(f"icmp sle i64 {end}, {limit}"), far, near if keep else done)
     code.label(far)
     if e.isa.looks_up() and all(stream.blocked for stream in streams):
@@ -109,6 +119,12 @@ def emit_compact(e: Emitter, let: Let, op: StoreCompact) -> Sequence[Held]:
         code.jump(done)
     code.label(done)
     return ()
+
+
+def _stores_of(e: Emitter, streams: Sequence[_Stream]) -> int:
+    """How many stores write all lanes."""
+    each = [e.isa.compress_lanes(stream.kept) or 1 for stream in streams]
+    return sum(-(-e.width // lanes) for lanes in each)
 
 
 def _store_all(e: Emitter, stream: _Stream, base: str, keep: str, word: str) -> None:
