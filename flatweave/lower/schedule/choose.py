@@ -15,7 +15,7 @@ from flatweave.lower.schedule.division import (
     Division,
     along_on_device,
     division_of,
-    is_filled,
+    reads_of_runs,
 )
 from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.in_registers import elements_each
@@ -51,7 +51,7 @@ from flatweave.nest.schedule import (
 from flatweave.ops import Locate
 from flatweave.passes.cost import LONG, cost_of_body
 from flatweave.passes.operators import is_commutative
-from flatweave.terms.rules import scalar_type
+from flatweave.terms.rules import array_type, scalar_type
 from flatweave.terms.syntax import ArrayType, Const, Lambda
 from flatweave.terms.traverse import free_vars, needed_for, walk_lets
 
@@ -165,8 +165,9 @@ def _blocks(
     op, heads = facts.op, facts.heads if flagged else None
     along_rows = facts.located is not None and (heads is None or heads.needs_rows)
     work = heads.lean(op) if heads else op
-    filled = facts.located is not None and is_filled(op, facts.located)
-    streams = [scalar_type(result) for result in op.body.results] if filled else None
+    reads = None if facts.located is None else reads_of_runs(op, facts.located)
+    moved = [scalar_type(result) for result in op.body.results]
+    streams = None if reads is None else moved + [array_type(read.xs).dtype for read in reads]
     width, bind = choose_blocks(
         machine, work, in_order=in_order, along_rows=along_rows, streams=streams
     )

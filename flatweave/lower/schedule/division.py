@@ -20,6 +20,7 @@ The names are those of `fw.schedule(expand=..)`; where nothing is forced, it is 
 from __future__ import annotations
 
 from flatweave.access.analyse import Accesses
+from flatweave.access.value import ONE
 from flatweave.base.records import record, replace
 from flatweave.lower.machine.machine import Machine
 from flatweave.lower.machine.thresholds import CHEAP_IN_ROW, DEAR_IN_ROW, SOURCES
@@ -62,22 +63,28 @@ def along_rows(op: Sweep, located: Locate) -> Accesses:
     return Accesses(op.body.params, op.body.lets, of_row)
 
 
-def is_filled(op: Sweep, located: Locate) -> bool:
-    """Whether all elements of a row are one cheap value, which an empty row has, too.
+def reads_of_runs(op: Sweep, located: Locate) -> tuple[Index, ...] | None:
+    """The reads along a row, where steps that begin in a row may end in the next ones.
 
-    Nothing is read but at the row, nothing is checked, and the elements are stored.
+    Lanes after the end of a row compute in vain, and so does the first step of an empty row. Each
+    element is cheap, is stored, and reads at its row, or what follows the last element's read.
     """
+    known, position = along_rows(op, located), op.body.params[0]
     rows = [let.vars[0] for let in op.body.lets if let.op == located]
-    known = along_rows(op, located)
+    reads: list[Index] = []
     for let in op.body.lets:
         if isinstance(let.op, Index):
-            if let.op.checked or list(let.op.indices) != rows:
-                return False
+            if let.op.checked:
+                return None
+            if list(let.op.indices) != rows:
+                reads.append(let.op)
         elif let.op != located and not isinstance(let.op, Apply | Cast):
-            return False
-    fixed = not any(map(known.along, op.body.results))
-    stored = op.only_stores
-    return fixed and stored and cost_of_body(op.body) <= CHEAP_IN_ROW
+            return None
+    for read in reads:
+        *leading, last = read.indices
+        if any(map(known.along, leading)) or known.step(last, position) != ONE:
+            return None
+    return tuple(reads) if op.only_stores and cost_of_body(op.body) <= CHEAP_IN_ROW else None
 
 
 def reads_in_place(op: Sweep, located: Locate) -> bool:

@@ -15,10 +15,16 @@ from flatweave.lower.machine.thresholds import (
     FILLED_ROW,
     LONG_ROW,
     PERMUTING,
+    READ_ROW,
     ROW_AT_ONCE,
     ROW_OF_READS,
 )
-from flatweave.lower.schedule.division import Division, folds_at_once, is_filled, reads_along_rows
+from flatweave.lower.schedule.division import (
+    Division,
+    folds_at_once,
+    reads_along_rows,
+    reads_of_runs,
+)
 from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.nest.schedule import ALWAYS, Along, Axis, Cache, Guard, Memory, Rows, Stream, Version
 from flatweave.ops import Fold
@@ -38,8 +44,9 @@ def versions_of(
     if not by_rows:
         return *stores, plain
     free = wishes.rows is None and wishes.store != "streaming"
-    if free and facts.located is not None and is_filled(facts.op, facts.located):
-        return _runs(machine, stores, plain)
+    reads = reads_of_runs(facts.op, facts.located) if free and facts.located else None
+    if reads is not None:
+        return _runs(machine, stores, plain, reads=len(reads) > 0)
     found = []
     for version in stores:
         found.append(_along(version, Along.ROW, f"{version.name}-rows", LONG_ROW))
@@ -63,9 +70,15 @@ def _least_row(facts: SweepFacts, rows: Rows) -> int:
     return ROW_AT_ONCE if folds_at_once(facts.op, facts.located) else LONG_ROW
 
 
-def _runs(machine: Machine, stores: tuple[Version, ...], plain: Version) -> tuple[Version, ...]:
-    """Runs are filled; but where the lanes of a step are permuted at once, results that go around
-    the caches are faster by position, and so are those of rows most of which are empty."""
+def _runs(
+    machine: Machine, stores: tuple[Version, ...], plain: Version, *, reads: bool
+) -> tuple[Version, ...]:
+    """Rows are filled, each in steps that may end in the next ones. Where the lanes of a step are
+    permuted at once, results that go around the caches are faster by position, and so are those of
+    rows most of which are empty; long rows that are read, too, go around the caches one by one."""
+    if reads:
+        long = [_along(version, Along.ROW, f"{version.name}-rows", LONG_ROW) for version in stores]
+        return *long, _along(plain, Along.FILL, "fill", READ_ROW), _along(plain, Along.POSITIONS)
     if machine.vector_bytes < PERMUTING:
         return (_along(plain, Along.FILL, "fill"),)
     around = [_along(version, Along.POSITIONS, mean=FILLED_ROW) for version in stores]
@@ -142,7 +155,8 @@ def _why_version(version: Version, versions: Sequence[Version]) -> str:
         return ""
     guard = version.guard
     streaming = next((v.guard for v in versions if v.streams), None)
-    rows = next((v.guard.mean for v in versions if v.guard.mean), 0)
+    earlier = versions[: versions.index(version)]
+    rows = guard.mean or min((v.guard.mean for v in earlier if v.guard.mean), default=0)
     tiled = next((v.guard for v in versions if v.is_tiled), None)
     if version.is_tiled:
         sizes = f"{guard.work:,} elements or more meet" if guard.work else "the schedule says"
@@ -158,7 +172,7 @@ def _why_version(version: Version, versions: Sequence[Version]) -> str:
         least = f"{streaming.elements:,}"
         reasons.append(f"results go through the caches, as there are fewer than {least}")
     if version.rows.along is Along.FILL:
-        reasons.append("runs of one value are filled one after the other")
+        reasons.append("rows are filled one after the other, in steps that may end in the next row")
     elif rows:
         one = guard.mean > 0
         how = "rows are taken one by one" if one else "several rows are taken at once"

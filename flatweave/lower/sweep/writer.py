@@ -15,7 +15,7 @@ from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.kernel.elements import Elements, rows_of
 from flatweave.lower.kernel.operators import operator_in
 from flatweave.lower.machine.machine import SUNK, WIDEST, row_per_lane
-from flatweave.lower.schedule.division import side_by_side
+from flatweave.lower.schedule.division import reads_of_runs, side_by_side
 from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.plan import SweepPlan
 from flatweave.lower.schedule.scan_levels import ScanRecord
@@ -26,7 +26,7 @@ from flatweave.nest.schedule import NO_REDUCTION, Along, Axis, Cache, How, Memor
 from flatweave.passes.cost import cost_of_body
 from flatweave.terms.build import Builder, index
 from flatweave.terms.operators import cast_each
-from flatweave.terms.rules import scalar_type
+from flatweave.terms.rules import array_type, scalar_type
 from flatweave.terms.syntax import Atom, BufferType, Lambda, Var, types_of
 from flatweave.terms.traverse import needed_for
 
@@ -171,10 +171,19 @@ class KernelWriter:
                 return ragged_row_search.ByCost(*made, cost_of_body(self.op.body) + SUNK, scattered)
             case Along.FILL:
                 stored = [scalar_type(result) for result in self.op.body.results]
-                filled = ragged_rows.FillRows(*made)
+                filled = ragged_rows.FillRows(*made, self._left)
                 return replace(filled, width=self.lowering.machine.lanes(stored))
             case _:
                 return ragged_rows.ByPosition(*made)
+
+    def _left(self, b: Builder, position: Position) -> list[Atom]:
+        """For each read along rows, how many elements there are from where it reads on."""
+        assert self.located is not None
+        found = []
+        for read in dict.fromkeys(reads_of_runs(self.op, self.located) or ()):
+            extent = self.kernel.scalar(array_type(read.xs).shape[-1])
+            found.append(b.sub(extent, self.value_at(b, position, read.indices[-1])))
+        return found
 
     def rows(self) -> row_lookup.Rows:
         """The rows that positions are located among."""

@@ -10,6 +10,7 @@ Where rows are `mixed`, lanes and warps take those of a block in an order withou
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 from flatweave.base.dtypes import i64
@@ -20,6 +21,7 @@ from flatweave.kernel_ir.warp_ops import ReduceLanes
 from flatweave.lower.traverse.row_lookup import RowOf, Rows, mixed
 from flatweave.lower.traverse.steps import Position, State, Step, warp_index
 from flatweave.lower.traverse.traversal import (
+    At,
     Flat,
     OneByOne,
     StepAt,
@@ -214,15 +216,18 @@ def _rows_of(
     return rows.step(b, position.base, position.flat, position.last, cursor)
 
 
-# -- Along rows each of whose elements is one value: a run is filled by whole steps ----------------
+# -- Along rows in whole steps, which may continue into the next rows ------------------------------
 #
-#     lanes W:  for each row:  step at its start, and at start + W, .. below its end; in a long row
-#               from the second step on at multiples of W, where no store lies across two lines
-#               elements past the end are overwritten by the next rows
+#     for each row:
+#         lanes W:  step at its start, and at start + W, .. below its end; in a long row from the
+#                   second step on at multiples of W, where no store lies across two lines
+#                   elements past the end are overwritten by the next rows
+#         lanes 1:  the rest one by one, where a step would read past the end of an array
 #     lanes W:  the last step of the block, where its last row has as many positions
 #     lanes 1:  else the last positions one by one, where a whole step would leave the block
 #
-# No row needs a remainder loop. A row that is shorter than a step, or empty, needs no branch.
+# No row needs a remainder loop. A row that is shorter than a step needs no branch, nor does an
+# empty one, if nothing is read along rows.
 
 
 LONG = 16
@@ -231,30 +236,51 @@ LONG = 16
 
 @record
 class FillRows(AlongRows):
-    """Steps that may continue into the next rows; nothing is carried from step to step."""
+    """Steps that may continue into the next rows; nothing is carried from step to step.
+
+    `left` says how many elements there are from what the element at a position reads on, for each
+    read along rows.
+    """
+
+    left: Callable[[Builder, Position], Sequence[Atom]] = lambda b, position: ()
 
     def block(self, b: Builder, lo: Atom, hi: Atom, state: State, step: Step) -> State:
         """Steps over the positions lo to hi."""
         assert not state
         whole = b.apply("maximum", lo, b.sub(hi, index(self.width - 1)))
         first, behind = self.rows.between(b, lo, whole)
-        with in_lanes(b, self.width) as region:
-            outer, row, _ = region.iteration("r", (), self.space.inside(region))
-            start = self.rows.start(outer, row)
-            p_lo = outer.apply("maximum", start, lo)
-            p_hi = outer.apply("minimum", self.rows.end(outer, row), whole)
+        outer, row, _ = b.iteration("r", (), self.space.inside(b))
+        start = self.rows.start(outer, row)
+        p_lo = outer.apply("maximum", start, lo)
+        p_hi = outer.apply("minimum", self.rows.end(outer, row), whole)
 
-            def fill(c: Builder, base: Atom) -> None:
-                position = self.whole_step(c, base, self.width)
-                step(c, replace(position, row=RowOf(row, start), aligned=False), ())
+        def at(c: Builder, base: Atom, width: int, limit: Atom) -> Position:
+            position = self.whole_step(c, base, width)
+            return replace(position, row=RowOf(row, start), aligned=False)
 
-            fill(outer, p_lo)
-            second = self._second(outer, p_lo, p_hi)
-            with outer.loop(second, p_hi, self.width) as (more, base):
-                fill(more, base)
-            outer.close_loop(first, behind, [], [])
+        left = self.left(outer, at(outer, p_lo, 1, p_hi))
+        if not left:
+            self._row(outer, p_lo, p_hi, step, at)
+        else:
+            stop = p_hi
+            for count in left:
+                end = outer.add(p_lo, outer.sub(count, index(self.width - 1)))
+                stop = outer.apply("minimum", stop, end)
+            stop = outer.apply("maximum", stop, p_lo)
+            with outer.when(outer.apply("lt", p_lo, stop)) as some:
+                self._row(some, p_lo, stop, step, at)
+            self.region(outer, 1, stop, p_hi, p_hi, (), step, at)
+        outer.close_loop(first, behind, [], [])
         self._rest(b, lo, whole, hi, step)
         return ()
+
+    def _row(self, b: Builder, first: Atom, stop: Atom, step: Step, at: At) -> None:
+        """Steps from `first` on that begin before `stop`; one at least."""
+        with in_lanes(b, self.width) as region:
+            step(region, at(region, first, self.width, stop), ())
+            second = self._second(region, first, stop)
+            with region.loop(second, stop, self.width) as (more, base):
+                step(more, at(more, base, self.width, stop), ())
 
     def _rest(self, b: Builder, lo: Atom, whole: Atom, hi: Atom, step: Step) -> None:
         """The positions from `whole` on, where no whole step begins."""
