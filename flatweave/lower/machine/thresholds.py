@@ -20,10 +20,6 @@ of 4 to 12 products of two ragged arrays take 3.3 ns for each element, and by po
 FILLED_ROW = 8
 """From this mean length on results that go around the caches are faster by position than runs that
 are filled, where a step's rows are permuted into its lanes."""
-READ_ROW = 2
-"""From this mean length on rows that are read along memory are filled in whole steps, each of which
-may end in the next rows: a row of 16 bytes takes 9 ns, and 69 by position; of one element in two
-rows 13, and 10."""
 PERMUTING = 64
 """Bytes of registers whose lanes one instruction permutes by indices that are data."""
 CHEAP_IN_ROW = 17

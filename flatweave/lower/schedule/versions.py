@@ -15,7 +15,6 @@ from flatweave.lower.machine.thresholds import (
     FILLED_ROW,
     LONG_ROW,
     PERMUTING,
-    READ_ROW,
     ROW_AT_ONCE,
     ROW_OF_READS,
 )
@@ -76,13 +75,14 @@ def _runs(
     """Rows are filled, each in steps that may end in the next ones. Where the lanes of a step are
     permuted at once, results that go around the caches are faster by position, and so are those of
     rows most of which are empty; long rows that are read, too, go around the caches one by one."""
+    fill, positions = _along(plain, Along.FILL, "fill", 1), _along(plain, Along.POSITIONS)
     if reads:
         long = [_along(version, Along.ROW, f"{version.name}-rows", LONG_ROW) for version in stores]
-        return *long, _along(plain, Along.FILL, "fill", READ_ROW), _along(plain, Along.POSITIONS)
+        return *long, fill, positions
     if machine.vector_bytes < PERMUTING:
         return (_along(plain, Along.FILL, "fill"),)
     around = [_along(version, Along.POSITIONS, mean=FILLED_ROW) for version in stores]
-    return *around, _along(plain, Along.FILL, "fill", 1), _along(plain, Along.POSITIONS)
+    return *around, fill, positions
 
 
 def wished(versions: tuple[Version, ...], wishes: Schedule) -> tuple[Version, ...]:

@@ -73,10 +73,6 @@ def _places(e: Emitter, registers: int, keep: str) -> str:
 # A segmented scan gives values in blocked layout, which are looked up instead (lanes/compact.py).
 
 
-FEW = 4
-"""Stores of a step that cost less than a branch that is predicted wrong."""
-
-
 class _Stream(NamedTuple):
     """A buffer, the dtype of its elements in memory, and values in lane order or blocked."""
 
@@ -100,7 +96,7 @@ def emit_compact(e: Emitter, let: Let, op: StoreCompact) -> Sequence[Held]:
     word = word_of_mask(code, e.width, keep) if keep else ""
     end = code.let(f"add i64 {base}, {e.width}")
     far, near, done = code.names("far", "near", "done")
-    if keep and _stores_of(e, streams) > FEW:
+    if keep and _stores_of(e, streams) > 4:  # else a branch that is predicted wrong costs more
         (some,) = code.names("some")
         code.branch(code.let(f"icmp ne i64 {word}, 0"), some, done)
         code.label(some)
