@@ -122,7 +122,7 @@ def test_long_rows_have_kernels_of_their_own():
     assert plan("ragged_map").versions[0].guard.mean == LONG_ROW
     assert (plain.rows.along, plain.guard) == (Along.POSITIONS, ALWAYS)
     names = [version.name for version in plan("ragged_map").versions]
-    assert names == ["streaming-rows", "streaming", "rows", "plain"]
+    assert names == ["streaming-rows", "fill", "plain"]
     assert len(plan("ragged_sums", CUDA).versions) == 1
 
 
@@ -233,7 +233,7 @@ def test_a_plan_that_names_no_variant_is_refused():
 
 
 FORCED = {
-    "store=plain": ("ragged_map", ["rows", "plain"]),
+    "store=plain": ("ragged_map", ["fill", "plain"]),
     "rows=rows": ("ragged_map", ["streaming-rows", "rows"]),
     "rows=positions": ("ragged_map", ["streaming", "plain"]),
     "store=plain,rows=rows": ("ragged_map", ["rows"]),
