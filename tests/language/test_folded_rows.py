@@ -5,6 +5,9 @@ import pytest
 
 import flatweave as fw
 from flatweave.base.config import config
+from flatweave.base.records import replace
+from flatweave.lower.machine.machine import cpu
+from tests.codegen.device_programs import agree, expected, lowered, simulated, traced
 from tests.language.agreement import same
 
 RNG = np.random.default_rng(3)
@@ -68,3 +71,82 @@ def test_rows_of_every_length(kind, variant):
     for threads in (1, 2, 7):
         with config.scoped(threads=threads), fw.schedule(expand=variant):
             same(program(sizes, xs, fw.ragged(values, lengths=sizes)), expected)
+
+
+def each_row(function, rest):
+    """A function of NumPy for each row, and what an empty row has."""
+    return lambda rows: np.array([function(row) if len(row) else rest for row in rows])
+
+
+FOLDS = {
+    "argmax": (lambda rows: rows.argmax(axis=1).fill_none(-1), each_row(np.argmax, -1)),
+    "sum": (lambda rows: fw.sum(rows, axis=1), each_row(np.sum, 0)),
+    "min": (lambda rows: fw.min(rows, axis=1, initial=9), each_row(np.min, 9)),
+    "any": (lambda rows: fw.any(rows > 5, axis=1), each_row(lambda row: (row > 5).any(), False)),
+    "all": (lambda rows: fw.all(rows < 5, axis=1), each_row(lambda row: (row < 5).all(), True)),
+    "count": (lambda rows: fw.count_nonzero(rows, axis=1), each_row(np.count_nonzero, 0)),
+    "first": (
+        lambda rows: (rows > 5).argmax(axis=1).fill_none(-1),
+        each_row(lambda row: np.argmax(row > 5), -1),
+    ),
+    "several": (
+        lambda rows: fw.map(lambda row: fw.sum(row) + fw.max(row, initial=-9) * 3, rows),
+        each_row(lambda row: np.sum(row) + np.max(row) * 3, -27),
+    ),
+}  # fmt: skip
+GROUPS = {
+    "none": np.zeros(77, int),
+    "last ones": np.array([0] * 40 + [1]),
+    "as many as steps": np.repeat([4, 8, 16, 32, 63, 64, 65, 128], 17),
+    "one too many": np.repeat([5, 9, 17, 33], 19),
+    "a giant among short ones": np.where(np.arange(3001) == 1500, 20_011, RNG.poisson(4, 3001)),
+    "mean 2": RNG.poisson(2, 9001),
+    "mean 12": RNG.geometric(1 / 12, 2001),
+    "ends with many": np.array([*RNG.poisson(3, 200), 700]),
+}
+
+
+@pytest.mark.sampled
+@pytest.mark.parametrize("name", FOLDS)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64, np.int32, np.int8], ids=str)
+def test_groups_of_rows_in_registers(name, dtype):
+    """Groups of short and long rows, cut by blocks, up to the end of memory."""
+    function, by_numpy = FOLDS[name]
+    program = fw.jit(function, target="cpu")
+    for sizes in GROUPS.values():
+        values = RNG.integers(-9, 9, sizes.sum()).astype(dtype)
+        expected = by_numpy(np.split(values, np.cumsum(sizes)[:-1]))
+        rows = fw.ragged(values, lengths=sizes)
+        for threads in (1, 3):
+            with config.scoped(threads=threads):
+                found = np.asarray(program(rows))
+            np.testing.assert_array_equal(found.astype(expected.dtype), expected)
+
+
+@pytest.mark.parametrize("name", ["argmax", "sum", "min", "any"])
+def test_nan_in_groups_of_rows(name):
+    """NaN is the least and the greatest, and has no flag."""
+    function, by_numpy = FOLDS[name]
+    sizes = GROUPS["mean 12"]
+    values = RNG.integers(-9, 9, sizes.sum()).astype(np.float64)
+    values[RNG.random(len(values)) < 0.05] = np.nan
+    rows = np.split(values, np.cumsum(sizes)[:-1])
+
+    np.testing.assert_array_equal(
+        fw.jit(function, target="cpu")(fw.ragged(values, lengths=sizes)), by_numpy(rows)
+    )
+
+
+@pytest.mark.parametrize("bits, registers", [(512, 32), (256, 16), (128, 16)])
+@pytest.mark.parametrize("name", ["argmax", "sum", "any", "first"])
+def test_groups_of_rows_in_registers_of_every_width(name, bits, registers):
+    """As the interpreter's, in many small blocks."""
+    machine = replace(cpu(bits, registers), block_work=64, block_bytes=1024)
+    values = RNG.integers(0, 9, 1000).astype(np.float32)
+    fold = FOLDS[name][0]
+    program = traced("fold", lambda v, o: fold(fw.ragged(v, offsets=o)), values, np.array([0, 3]))
+    made = lowered(program, machine)
+    for sizes in ([], [0, 0, 1], [4, 8, 16, 32, 64, 63, 65, 5, 17] * 3, [3] * 40 + [300]):
+        offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        args = [offsets[-1], values[: offsets[-1]], offsets.size, offsets]
+        agree(simulated(made, args, threads=2, seed=1), expected(program, args))

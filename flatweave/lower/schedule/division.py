@@ -19,8 +19,11 @@ The names are those of `fw.schedule(expand=..)`; where nothing is forced, it is 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from flatweave.access.analyse import Accesses
 from flatweave.access.value import ONE
+from flatweave.base.dtypes import bool_
 from flatweave.base.records import record, replace
 from flatweave.lower.machine.machine import Machine
 from flatweave.lower.machine.thresholds import CHEAP_IN_ROW, DEAR_IN_ROW, SOURCES
@@ -30,6 +33,9 @@ from flatweave.ops import CombineRows, Fold, Index, Locate, Prefix, Sweep
 from flatweave.passes.cost import cost_of_body
 from flatweave.passes.operators import is_commutative
 from flatweave.terms.control import Apply, Cast, For, While
+from flatweave.terms.operators import component_functions
+from flatweave.terms.rules import scalar_type
+from flatweave.terms.syntax import Atom, Const, Op, Var
 from flatweave.terms.traverse import walk_lets
 
 
@@ -105,6 +111,47 @@ def folds_at_once(op: Sweep, located: Locate) -> bool:
     """Whether several rows can be combined together, each in a register (sinks/combine_rows.py)."""
     commute = all(isinstance(s, CombineRows) and is_commutative(s.fn) for s in op.sinks)
     return commute and reads_in_place(op, located)
+
+
+@record
+class FlagFold:
+    """What a sink combines of its elements: their flags by a function, of the index if there is."""
+
+    fn: str
+    flag: Atom
+    index: Atom | None = None
+
+
+def flag_folds(op: Sweep, located: Locate, values: Sequence[Atom]) -> list[FlagFold] | None:
+    """How each sink combines flags, of the `values` of elements; None if one of them combines
+    anything else."""
+    known, made = along_rows(op, located), {let.vars[0]: let.op for let in op.body.lets}
+    found = []
+    for sink, value in zip(op.sinks, values, strict=False):
+        assert isinstance(sink, CombineRows)
+        fold = _flag_fold(sink, value, made, known, op.body.params[0])
+        if fold is None:
+            return None
+        found.append(fold)
+    return found
+
+
+def _flag_fold(
+    sink: CombineRows, value: Atom, made: dict[Var, Op], known: Accesses, position: Var
+) -> FlagFold | None:
+    names = component_functions(sink.fn)
+    if names is None or len(names) != 1:
+        return None
+    (name,), (neutral,) = names, sink.neutral
+    if name in ("or", "and") and value.type is bool_:
+        return FlagFold(name, value)
+    match name, made.get(value) if isinstance(value, Var) else None:
+        case "add", Cast(arg=flag) if flag.type is bool_ and scalar_type(value).is_integer:
+            return FlagFold(name, flag)
+        case "minimum" | "maximum", Apply(fn="select", args=(flag, at, other)):
+            if isinstance(other, Const) and other == neutral and known.step(at, position) == ONE:
+                return FlagFold(name, flag, at)
+    return None
 
 
 def reads_along_rows(op: Sweep, located: Locate, known: Accesses) -> bool:

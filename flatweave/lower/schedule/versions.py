@@ -50,7 +50,7 @@ def versions_of(
     for version in stores:
         found.append(_along(version, Along.ROW, f"{version.name}-rows", LONG_ROW))
         found.append(_along(version, Along.POSITIONS))
-    by_row = _along(plain, Along.ROW, "rows", _least_row(facts, rows))
+    by_row = _along(plain, Along.ROW, "rows", _least_row(facts, machine, rows))
     return *found, by_row, _along(plain, Along.POSITIONS)
 
 
@@ -60,13 +60,15 @@ def _along(version: Version, along: Along, name: str = "", mean: int = 0) -> Ver
     return replace(chosen, name=name or version.name, guard=replace(version.guard, mean=mean))
 
 
-def _least_row(facts: SweepFacts, rows: Rows) -> int:
+def _least_row(facts: SweepFacts, machine: Machine, rows: Rows) -> int:
     """The mean length from which on lanes go along each row."""
     if facts.located is None or not rows.folded:
         return LONG_ROW
+    if folds_at_once(facts.op, facts.located):
+        return machine.vector_bytes // ROW_AT_ONCE
     if reads_along_rows(facts.op, facts.located, facts.known):
         return ROW_OF_READS
-    return ROW_AT_ONCE if folds_at_once(facts.op, facts.located) else LONG_ROW
+    return LONG_ROW
 
 
 def _runs(

@@ -1,8 +1,9 @@
 """Combining rows, for a sweep that does nothing else: each block adapts to its rows.
 
     not very short  row after row, all lanes along it; the rest of a row with some lanes idle.
-                    If elements are cheap, a row for each lane at a time: each row is combined in a
-                    register, and then all of these together (`reduce_rows`)
+                    If elements are cheap, a group of as many rows as lanes: each is combined in a
+                    register, in as few steps as fit all, and then all together (`reduce_rows`);
+                    flags are combined as words
     short, even     a row for each lane, with an iteration for each element of the longest
     short, uneven   by position, as segments (sinks/segments.py)
 
@@ -23,10 +24,10 @@ from flatweave.base.dtypes import i64
 from flatweave.base.errors import CompilerBug
 from flatweave.kernel_ir.arrays import in_lanes, store_each
 from flatweave.kernel_ir.syntax import Lane, Lanes, Shared, Store
-from flatweave.kernel_ir.warp_ops import ReduceLanes, ShiftLanes
+from flatweave.kernel_ir.warp_ops import Ballot, ReduceLanes, ShiftLanes
 from flatweave.lower.kernel.builder import HostArray
 from flatweave.lower.kernel.elements import rows_of
-from flatweave.lower.schedule.division import along_rows
+from flatweave.lower.schedule.division import along_rows, flag_folds
 from flatweave.lower.sinks import row_elements, segment_rows
 from flatweave.lower.sinks.segments import Places, SegmentSink, segmented_buffers
 from flatweave.lower.sweep.passes import Passes
@@ -59,15 +60,16 @@ def write_rows(writer: KernelWriter, sinks: Sequence[SegmentSink]) -> None:
         return folder.write(b, folder.in_groups)
     folder = _Folder(writer, sinks, rows, block, lo, hi)
     if along is Along.ROW:
-        at_once = folder.elements.at_once
-        folds = row_elements.flag_folds(folder.elements) if at_once else None
+        at_once, located = folder.elements.at_once, writer.located
+        assert located is not None
+        folds = flag_folds(writer.op, located, folder.elements.begun) if at_once else None
         if folds is not None:
             folder.elements = row_elements.RowFlags(writer, folder.elements.sinks, folds)
-            return folder.write(b, folder.one_by_one)
+            folder.width = folder.elements.width
         return folder.write(b, folder.side_by_side if at_once else folder.one_by_one)
     if along is Along.ROWS:
         return folder.write(b, folder.lane_by_lane)
-    if folder.reads_elements():
+    if _reads_elements(writer):
         return Passes(writer, sinks).write_block(block, lo, hi)
     with b.branches(folder.are_even(b)) as (even, uneven):
         writer.b = uneven
@@ -126,64 +128,83 @@ class _Folder:
 
     def side_by_side(self, b: Builder, first: Atom, last: Atom) -> State:
         """As many rows as there are lanes, each combined in a separate register; these are stored
-        as a square, whose rows are combined at once."""
-        square = [self._square(b, atom) for atom in self.neutral]
-        fits = b.apply("le", self.hi, b.sub(self.writer.total, index(self.elements.short)))
-        short = b.apply("select", fits, index(self.elements.short), index(-1))
+        as a square, whose rows are combined at once; or each is a word, which gives its result. The
+        last rows of all, past which nothing can be read, are combined one by one."""
+        words = isinstance(self.elements, row_elements.RowFlags)
+        of_lanes = () if words else self.neutral
+        square = [_square(self.writer, b, self.width, atom) for atom in of_lanes]
         start = b.apply("maximum", self.rows.start(b, first), self.lo)
+        near = self._near_end(b, first, last)
         with in_lanes(b, self.width) as region:
             group, base, (at,) = region.iteration("r", [start])
-            count = group.apply("minimum", group.sub(last, base), index(self.width))
-            inner, turn, (lo,) = group.iteration("j", [at])
+            number = group.emit(Lane(base))[0]
+            there = group.apply("lt", number, near)
+            (length,) = group.choose(
+                there, lambda c: [c.sub(self.rows.end(c, number), self.rows.start(c, number))],
+                lambda _: [index(0)],
+            )  # fmt: skip
+            count = group.apply("minimum", group.sub(near, base), index(self.width))
+            steps = self.elements.steps
+            behind = self._in_steps(group, steps, length, square, base, count, at)
+            if square:
+                with group.when(there) as stored:
+                    self._store(stored, number, self.elements.rows_joined(group, square))
+            group.close_loop(first, near, [start], behind, self.width)
+        return self.one_by_one(b, near, last)
+
+    def _near_end(self, b: Builder, first: Atom, last: Atom) -> Atom:
+        """The first row, up to `last`, past which too few elements can be read."""
+        furthest = b.sub(self.writer.total, index(self.elements.ahead))
+
+        def near(c: Builder) -> State:
+            row = self.rows.search_once(c, c.apply("maximum", furthest, index(0)))[0]
+            return (c.apply("maximum", c.apply("minimum", row, last), first),)
+
+        return b.choose(b.apply("le", self.hi, furthest), lambda _: [last], near)[0]
+
+    def _in_steps(
+        self, b: Builder, steps: Sequence[int], length: Atom, square: Sequence[Var], base: Atom,
+        count: Atom, at: Atom,
+    ) -> State:  # fmt: skip
+        """The lanes' values of a group of rows, by the least number of steps that all fit into; and
+        where the group ends."""
+
+        def rows(c: Builder) -> State:
+            inner, turn, (lo,) = c.iteration("j", [at])
             row = inner.add(base, turn)
             hi = self.rows.end(inner, row)
             of_row = row_lookup.RowOf(row, self.rows.start(inner, row))
-            place = inner.emit(Lane(inner.mul(turn, index(self.width))))[0]
-            store_each(inner, square, place, self._lanes_of(inner, of_row, lo, hi, short))
-            behind = inner.close_loop(index(0), count, [at], [hi])
-            found = self.elements.rows_joined(group, square)
-            number = group.emit(Lane(base))[0]
-            with group.when(group.apply("lt", number, last)) as stored:
-                self._store(stored, number, found)
-            group.close_loop(first, last, [start], behind, self.width)
-        return self._fold(b, last)
+            if steps:
+                found = self.elements.fold_short(inner, of_row, lo, inner.sub(hi, lo), steps[0])
+            else:
+                found = self.elements.fold(inner, of_row, lo, hi, ahead=True)
+            if square:
+                place = inner.emit(Lane(inner.mul(turn, index(self.width))))[0]
+                store_each(inner, square, place, found)
+            else:
+                self._store(inner, row, found)
+            return inner.close_loop(index(0), count, [at], [hi])
 
-    def _square(self, b: Builder, neutral: Atom) -> Var:
-        """The values of the lanes of as many rows, initially neutral."""
-        size = self.width * self.width
-        room = self.writer.kernel.body.emit(Shared(scalar_type(neutral), size))[0]
-        with in_lanes(b, self.width) as c, c.loop(index(0), index(size), self.width) as (loop, at):
-            loop.emit(Store(room, loop.emit(Lane(at))[0], neutral))
-        return room
-
-    def _lanes_of(
-        self, b: Builder, row: row_lookup.RowOf, lo: Atom, hi: Atom, short: Atom
-    ) -> State:
-        """Each lane's values of a row; up to `short` elements are read at once."""
-        length = b.sub(hi, lo)
+        if not steps:
+            return rows(b)
+        (longer,) = b.emit(Ballot(b.apply("gt", length, index(steps[0] * self.width))))
         return b.choose(
-            b.apply("le", length, short),
-            lambda c: self.elements.fold_short(c, row, lo, length),
-            lambda c: self.elements.fold(c, row, lo, hi),
-        )
+            b.apply("eq", longer, row_elements.NO_BITS), rows,
+            lambda c: self._in_steps(c, steps[1:], length, square, base, count, at),
+        )  # fmt: skip
 
     def one_by_one(self, b: Builder, first: Atom, last: Atom) -> State:
         """All lanes along one row after the other."""
-        self._along(b, first, last)
-        return self._fold(b, last)
+        outer, row, known = b.iteration("r", self.neutral)
+        found = self._fold(outer, row)
+        with outer.when(outer.apply("lt", row, last)) as ends:
+            self._store(ends, row, found)
+        return outer.close_loop(first, b.add(last, index(1)), self.neutral, found)
 
     def _along(self, b: Builder, first: Atom, last: Atom) -> None:
-        """The same of the rows that end in the block."""
+        """The same of rows that end in the block."""
         with b.loop(first, last, hint="r") as (outer, row):
             self._store(outer, row, self._fold(outer, row))
-
-    def reads_elements(self) -> bool:
-        """Whether lanes on separate rows would read memory with a large stride."""
-        op, located = self.writer.op, self.writer.located
-        assert located is not None
-        known = along_rows(op, located)
-        reads = [let.op for let in walk_lets(op.body) if isinstance(let.op, Index)]
-        return any(known.along(i) for read in reads for i in read.indices)
 
     def are_even(self, b: Builder) -> Atom:
         """Whether a row for each lane leaves few lanes idle."""
@@ -296,6 +317,23 @@ class _Folder:
 def _unchanged(state: State, b: Builder) -> State:
     """The state in lanes that are idle."""
     return state
+
+
+def _square(writer: KernelWriter, b: Builder, width: int, neutral: Atom) -> Var:
+    """The values of the lanes of as many rows, initially neutral."""
+    size = width * width
+    room = writer.kernel.body.emit(Shared(scalar_type(neutral), size))[0]
+    with in_lanes(b, width) as c, c.loop(index(0), index(size), width) as (loop, at):
+        loop.emit(Store(room, loop.emit(Lane(at))[0], neutral))
+    return room
+
+
+def _reads_elements(writer: KernelWriter) -> bool:
+    """Whether lanes on separate rows would read memory with a large stride."""
+    assert writer.located is not None
+    known = along_rows(writer.op, writer.located)
+    reads = [let.op for let in walk_lets(writer.op.body) if isinstance(let.op, Index)]
+    return any(known.along(i) for read in reads for i in read.indices)
 
 
 # -- Segments that are rows, combined: the result of row r is stored at index r --------------------

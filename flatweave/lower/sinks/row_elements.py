@@ -1,7 +1,8 @@
 """The elements of one row, combined by the lanes of a step.
 
     a long row         in four registers at a time, then one, then the rest with some lanes idle
-    one of two steps   elements past the row are read, too, and masked: no branch on its length
+    one of few steps   elements past the row are read, too, and masked: no branch on its length;
+                       so is what four registers at a time leave of a long row
 
 A sum of floats begins with 0.0, so that 0.0 need not be added to each element
 (docs/decisions/reductions.md).
@@ -13,38 +14,38 @@ Flags of the elements of one row, combined as words: a bit for each of many lane
                                   select flag index neutral
     any, all of them              or, and of flag               whether a bit is set, or none is not
 
-A step compares each register of elements once, and their flags are a word. A 64-bit number in each
-lane would take eight registers for each register of bytes.
+A step compares each register of elements once, and the flags of up to 64 lanes are a word. A 64-bit
+number in each lane would take eight registers for each register of bytes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import log2
 
 import numpy as np
 
-from flatweave.access.analyse import Accesses
-from flatweave.access.value import ONE
-from flatweave.base.dtypes import bool_, i64, u64
-from flatweave.base.records import record
+from flatweave.base.dtypes import i64, u64
 from flatweave.kernel_ir.syntax import Lane
 from flatweave.kernel_ir.warp_ops import Ballot, InSet, ReduceLanes, ReduceRows
-from flatweave.lower.schedule.division import along_rows, folds_at_once
+from flatweave.lower.schedule.division import FlagFold, folds_at_once
 from flatweave.lower.sweep.writer import KernelWriter
 from flatweave.lower.traverse.row_lookup import ONE_BIT, RowOf
 from flatweave.lower.traverse.steps import Position, State
 from flatweave.ops import CombineRows, Index, Sweep
 from flatweave.passes.operators import is_commutative
 from flatweave.terms.build import FALSE, Builder, index
-from flatweave.terms.control import Apply, Cast
+from flatweave.terms.control import Apply
 from flatweave.terms.operators import component_functions
 from flatweave.terms.rules import scalar_type
 from flatweave.terms.syntax import Atom, Const, Lambda, Op, Var, constant
 from flatweave.terms.traverse import needed_for
 
-WIDTH = 16
-"""Lanes of a step where they are no threads: fewer would wait for each other, more would idle at
-the end of a row."""
+WIDTHS = 4, 16
+"""The least and the greatest number of lanes of a step where they are not threads: fewer would wait
+for each other, more would idle at the end of a row. Within these limits, values of the lanes fill
+two registers. Greatest elements of 2^21 f64 and their indices with AVX2, ms with 4, 8 and 16 lanes:
+rows of 4 4.7, 6.6, 11; of 1,000 0.9, 1.7, 2.3."""
 CHAINS = 4
 """Independent steps of a long row: as many as the cycles that an addition takes; and loads under
 way at a time."""
@@ -67,14 +68,35 @@ class RowElements:
             for atom in _begun(op, sink, taken[2:])
         ]  # fmt: skip
         self.at_once = folds_at_once(op, located)
-        self.width = writer.lowering.machine.fixed_width or WIDTH
-        self.short = 2 * self.width
-        """A row of this many elements or fewer is read at once."""
+        self.width = self._lanes(sum(scalar_type(atom).bytes for atom in self.neutral), *WIDTHS)
+
+    def _lanes(self, bytes_: int, least: int, most: int) -> int:
+        """The number of lanes whose values, of `bytes_` each, nearly fill two registers."""
+        machine = self.writer.lowering.machine
+        lanes = 1 << max(0, round(log2(2 * machine.vector_bytes / bytes_)))
+        return machine.fixed_width or max(least, min(most, lanes))
+
+    @property
+    def steps(self) -> list[int]:
+        """The numbers of steps in which a group of rows may be read: the least that the longest row
+        needs, or the most for the last part of each. Their lanes are the bits of a word."""
+        most = min(CHAINS, u64.bits // self.width)
+        return [1 << k for k in range(most.bit_length())]
+
+    @property
+    def ahead(self) -> int:
+        """How many elements past a row's are read, at most."""
+        return self.steps[-1] * self.width
 
     # -- one row ----------------------------------------------------------------------------------
 
-    def fold(self, b: Builder, row: RowOf, lo: Atom, hi: Atom) -> State:
-        """Each lane's part of the elements from lo to hi of one row, inside of lanes."""
+    def fold(
+        self, b: Builder, row: RowOf, lo: Atom, hi: Atom, *, ahead: bool = False
+    ) -> State:
+        """Each lane's part of the elements from lo to hi of one row, inside of lanes; `ahead` where
+        elements past the row can be read."""
+        if ahead:
+            return self._fold_ahead(b, row, lo, hi)
         state = self.neutral
         if self.at_once:
             state, lo = self._in_chains(b, row, lo, hi)
@@ -118,16 +140,28 @@ class RowElements:
         )  # fmt: skip
         return self.each(b, state, found, lanewise=False)
 
-    def fold_short(self, b: Builder, row: RowOf, lo: Atom, length: Atom) -> State:
-        """Up to `short` elements from lo on, where as many can be read."""
-        count = b.apply("and", b.cast(length, u64), constant(63, u64))
-        one = b.apply("shl", ONE_BIT, count)
-        there = b.apply("sub", one, ONE_BIT)
+    def _fold_ahead(self, b: Builder, row: RowOf, lo: Atom, hi: Atom) -> State:
+        end = self._last_part(b, lo, hi)
+        state = b.choose(
+            b.apply("lt", lo, end), lambda c: self._in_chains(c, row, lo, end)[0],
+            lambda _: self.neutral,
+        )  # fmt: skip
+        rest = self.fold_short(b, row, end, b.sub(hi, end), self.steps[-1])
+        return self.each(b, state, rest, lanewise=True)
+
+    def _last_part(self, b: Builder, lo: Atom, hi: Atom) -> Atom:
+        """Where a row's last part begins, which has some elements if the row does."""
+        before = b.apply("maximum", b.sub(b.sub(hi, lo), index(1)), index(0))
+        return b.add(lo, b.round_down(before, index(self.ahead)))
+
+    def fold_short(self, b: Builder, row: RowOf, lo: Atom, length: Atom, steps: int) -> State:
+        """Up to 64 elements from lo on in a number of `steps`, where all of these can be read."""
+        there = _lowest(b, length, steps * self.width)
         state: State = ()
-        for base in range(0, self.short, self.width):
+        for base in range(0, steps * self.width, self.width):
             flat = b.emit(Lane(b.add(lo, index(base))))[0]
             (inside,) = b.emit(InSet(b.apply("shr", there, constant(base, u64))))
-            found = self.values(b, flat, row, ahead=not base)
+            found = self.values(b, flat, row, ahead=True)
             pairs = zip(found, self.neutral, strict=True)
             values = [b.apply("select", inside, value, idle) for value, idle in pairs]
             state = self.each(b, state, values, lanewise=True) if state else tuple(values)
@@ -222,48 +256,18 @@ def _is_zero(atom: Atom) -> bool:
 # -- sinks that combine flags, which are words ---------------------------------
 
 
-@record
-class FlagFold:
-    """What a sink combines of its elements: their flags by a function, of the index if there is."""
-
-    fn: str
-    flag: Atom
-    index: Atom | None = None
-
-
-def flag_folds(elements: RowElements) -> list[FlagFold] | None:
-    """How each sink combines flags; None if one of them combines anything else."""
-    op, located = elements.writer.op, elements.writer.located
-    assert located is not None
-    known, made = along_rows(op, located), {let.vars[0]: let.op for let in op.body.lets}
-    found = []
-    for sink, value in zip(elements.sinks, elements.begun, strict=False):
-        fold = _flag_fold(sink, value, made, known, op.body.params[0])
-        if fold is None:
-            return None
-        found.append(fold)
-    return found
-
-
-def _flag_fold(
-    sink: CombineRows, value: Atom, made: dict[Var, Op], known: Accesses, position: Var
-) -> FlagFold | None:
-    names = component_functions(sink.fn)
-    if names is None or len(names) != 1:
-        return None
-    (name,), (neutral,) = names, sink.neutral
-    if name in ("or", "and") and value.type is bool_:
-        return FlagFold(name, value)
-    match name, made.get(value) if isinstance(value, Var) else None:
-        case "add", Cast(arg=flag) if flag.type is bool_ and scalar_type(value).is_integer:
-            return FlagFold(name, flag)
-        case "minimum" | "maximum", Apply(fn="select", args=(flag, at, other)):
-            if isinstance(other, Const) and other == neutral and known.step(at, position) == ONE:
-                return FlagFold(name, flag, at)
-    return None
-
-
 NO_BITS = constant(0, u64)
+
+
+def _lowest(b: Builder, count: Atom, most: int) -> Atom:
+    """The lowest bits of a word, `count` of them, or `most`. No shift is by all 64."""
+    places = b.cast(count, u64)
+    if most < u64.bits:
+        shifted = b.apply("shl", ONE_BIT, b.apply("and", places, constant(63, u64)))
+    else:
+        half = b.apply("shr", places, ONE_BIT)
+        shifted = b.apply("shl", b.apply("shl", ONE_BIT, half), b.apply("sub", places, half))
+    return b.apply("sub", shifted, ONE_BIT)
 
 
 class RowFlags(RowElements):
@@ -276,21 +280,50 @@ class RowFlags(RowElements):
         self.folds = folds
         reads = [let for let in writer.op.body.lets if isinstance(let.op, Index)]
         widest = max((scalar_type(let.vars[0]).bytes for let in reads), default=1)
-        # 2^21 f32 in rows of 10: 0.62 ms with 32 lanes, 0.98 with 16, 0.89 with 64; bytes in
-        # rows of 32: 0.19 ms with 64 lanes, 0.46 with 32 (one core of a Zen 4)
-        registers = 2 * writer.lowering.machine.vector_bytes
-        self.width = min(max(registers // widest, 32), u64.bits)
+        self.width = self._lanes(widest, WIDTHS[0], u64.bits)
 
-    def fold(self, b: Builder, row: RowOf, lo: Atom, hi: Atom) -> State:
-        """The elements from lo to hi of one row, inside of lanes."""
-        mid = b.add(lo, b.round_down(b.sub(hi, lo), index(self.width)))
+    def fold(
+        self, b: Builder, row: RowOf, lo: Atom, hi: Atom, *, ahead: bool = False
+    ) -> State:
+        """Those from lo to hi of one row, inside of lanes: whole words of flags, and a part."""
+        steps, mid = self.steps[-1], self._last_part(b, lo, hi)
         loop, i, known = b.iteration("i", self.neutral)
-        words = [loop.emit(Ballot(flag))[0] for flag in self._flags(loop, row, i)]
-        every = constant((1 << self.width) - 1, u64)
-        after = self._combine(loop, row, i, known, words, every)
-        state = loop.close_loop(lo, mid, self.neutral, after, self.width)
-        there = b.sub(b.apply("shl", ONE_BIT, b.cast(b.sub(hi, mid), u64)), ONE_BIT)
-        return self._combine(b, row, mid, state, self._ending(b, row, mid, there), there)
+        every = constant((1 << self.ahead) - 1, u64)
+        found = self._combine(loop, row, i, known, self._words(loop, row, i, steps), every)
+        state = loop.close_loop(lo, mid, self.neutral, found, self.ahead)
+        return self.fold_short(b, row, mid, b.sub(hi, mid), steps, state, ahead=ahead)
+
+    def fold_short(
+        self, b: Builder, row: RowOf, lo: Atom, length: Atom, steps: int, state: State = (), *,
+        ahead: bool = True,
+    ) -> State:  # fmt: skip
+        """The state, and up to a word of flags of elements from lo on."""
+        there = _lowest(b, length, steps * self.width)
+        words = self._words(b, row, lo, steps, None if ahead else there)
+        words = [b.apply("and", word, there) for word in words]
+        return self._combine(b, row, lo, state or self.neutral, words, there)
+
+    def _words(
+        self, b: Builder, row: RowOf, base: Atom, steps: int, there: Atom | None = None
+    ) -> list[Atom]:
+        """For each sink which elements from `base` on have the flag; only those `there` are read.
+        """
+        found: list[Atom] = [NO_BITS] * len(self.folds)
+        for first in range(0, steps * self.width, self.width):
+            at = b.add(base, index(first))
+            if there is None:
+                flags = self._flags(b, row, at)
+            else:
+                (inside,) = b.emit(InSet(b.apply("shr", there, constant(first, u64))))
+                flags = self._flags_if(b, inside, row, at)
+            words = [b.apply("shl", b.emit(Ballot(f))[0], constant(first, u64)) for f in flags]
+            found = [b.apply("or", word, more) for word, more in zip(found, words, strict=True)]
+        return found
+
+    def _flags_if(self, b: Builder, inside: Atom, row: RowOf, base: Atom) -> list[Atom]:
+        """The flags of the lanes inside; no other element is read."""
+        none = [FALSE] * len(self.folds)
+        return list(b.choose(inside, lambda c: self._flags(c, row, base), lambda _: none))
 
     def _combine(
         self, b: Builder, row: RowOf, base: Atom, state: State, words: Sequence[Atom], there: Atom
@@ -305,23 +338,6 @@ class RowFlags(RowElements):
     def joined(self, b: Builder, state: State) -> State:
         """They are that already."""
         return state
-
-    def _ending(self, b: Builder, row: RowOf, base: Atom, there: Atom) -> State:
-        """For each sink which of the lanes that are there have the flag."""
-
-        def whole(c: Builder) -> list[Atom]:
-            flags = self._flags(c, row, base)
-            return [c.apply("and", c.emit(Ballot(flag))[0], there) for flag in flags]
-
-        def part(c: Builder) -> list[Atom]:
-            flags = c.choose(
-                c.emit(InSet(there))[0], lambda d: self._flags(d, row, base),
-                lambda _: [FALSE] * len(self.folds),
-            )  # fmt: skip
-            return [c.emit(Ballot(flag))[0] for flag in flags]
-
-        fits = b.apply("le", b.add(base, index(self.width)), self.writer.total)
-        return b.choose(fits, whole, part)
 
     def _flags(self, b: Builder, row: RowOf, base: Atom) -> list[Atom]:
         """The flags of the elements from `base` on."""
