@@ -148,7 +148,8 @@ def neighbors(points: Any, radius: Any, others: Any = None, box: Any = None) -> 
              remedy="Give the distance up to which points are neighbours.")  # fmt: skip
     sides = None
     if box is not None:
-        sides = fw.reshape(fw.asarray(box), -1).astype(here.dtype)
+        sides = fw.stack(box) if isinstance(box, tuple) else fw.asarray(box)
+        sides = fw.reshape(sides, -1).astype(here.dtype)
         fw.check(fw.asarray(sides.shape[0] == here.shape[1]),
                  "neighbors got points of {0} dimensions and a box of {1}.", here.shape[1],
                  sides.shape[0], error=fw.ShapeError,

@@ -179,6 +179,22 @@ def zipped_rows_that_differ():
     ))(XS.reshape(8, 8), XS[:56].reshape(8, 7))
 
 
+def part_of_negative_length():
+    fk.kernel(lambda xs: fk.take(-1, xs))(XS)
+
+
+def values_for_the_branches_of_a_kernel():
+    fk.kernel(lambda xs: fk.map(lambda x: fk.cond(x > 3, x, -x), xs))(XS)
+
+
+def array_before_the_function_of_a_kernel():
+    fk.kernel(lambda xs: fk.zip_with(xs, xs))(XS)
+
+
+def operator_on_a_pull_array():
+    fk.kernel(lambda xs: 2 * xs)(XS)
+
+
 def shift_by_less_than_nothing():
     Run.blocks(lambda part: fk.shift_left(-1, 0, part))
 

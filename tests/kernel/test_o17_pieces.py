@@ -231,3 +231,15 @@ def test_numbers_of_python_take_the_floats_they_meet(dtype):
 
     check(sums, xs, want=(xs.reshape(-1, 4).sum(1, dtype=kept), np.full(16, 4)))
     assert [np.asarray(each).dtype for each in found] == [kept, np.int64]
+
+
+@pytest.mark.parametrize("dtype", ["i8", "f4"])
+def test_prefixes_go_on_from_a_number_of_python(dtype):
+    """As folds do: a whole number is one of the elements' floats."""
+    kernel = fk.kernel(lambda xs: fk.pconcat_map(
+        lambda part: fk.seq_scan(fw.add, part, 1), fk.split_up(4, xs)
+    ))  # fmt: skip
+    xs = np.arange(8).astype(dtype)
+
+    check(kernel, xs, want=1 + xs.reshape(2, 4).cumsum(1).astype(dtype).ravel())
+    assert np.asarray(kernel(xs)).dtype == xs.dtype

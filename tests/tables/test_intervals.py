@@ -69,6 +69,8 @@ def test_neighbours_are_those_of_all_pairs(d):
         for box in (None, np.linspace(0.5, 2.0, d)):
             assert fw.neighbors(p, radius, box=box).tolist() == near(p, p, radius, box, True)
             assert fw.neighbors(p, radius, q, box).tolist() == near(p, q, radius, box, False)
+        sides = (1, *box[1:])
+        assert fw.neighbors(p, radius, box=sides).tolist() == near(p, p, radius, sides, True)
 
 
 def test_points_far_apart_take_no_more_cells():

@@ -26,7 +26,7 @@ from flatweave.kernel.algorithms.operators import (
     takes_chunks,
 )
 from flatweave.kernel.arrays.chunks import split_up
-from flatweave.kernel.arrays.loops import cond, for_all, seq_for, when
+from flatweave.kernel.arrays.loops import cond, for_all, met, seq_for, when
 from flatweave.kernel.arrays.pulls import Pull, need_pull
 from flatweave.kernel.arrays.pushes import Push, Put
 from flatweave.kernel.arrays.units import concat_p, generate
@@ -339,7 +339,7 @@ def seq_scan(op: Callable[[Any, Any], Any], xs: Any, carry: Any = None) -> Push:
             return value
 
         if carry is not None:
-            seq_for(0, array.length, turn, carry)
+            seq_for(0, array.length, turn, met(op, array, carry))
         else:
             when(array.length > 0, lambda: _from_first(array, put, turn))
 

@@ -23,6 +23,7 @@ from flatweave.kernel.writing.checks import (
     failed_in,
     is_endless,
     need,
+    need_function,
     need_space,
     until_it_fails,
 )
@@ -93,6 +94,7 @@ def for_all(
         >>> squares(np.arange(4))
         Array([0, 1, 4, 9], dtype=int64)
     """
+    need_function(body, who="for_all")
     units = below(level, "for_all")
     total, indices = need_space(count, "for_all")
     scope, made = here(), trace()
@@ -130,6 +132,7 @@ def seq_for(
         >>> example(np.arange(4))
         Array([ 0,  8, 16, 24], dtype=int64)
     """
+    need_function(body, who="seq_for")
     scope = here()
     first, end = place(lo, "the start of a loop"), place(hi, "the end of a loop")
     kind, atoms = _state(init)
@@ -185,6 +188,7 @@ def seq_while(holds: Callable[[Any], Any], body: Callable[[Any], Any], init: Any
         >>> example(np.arange(1, 5))
         Array([16, 16, 12, 16], dtype=int64)
     """
+    need_function(holds, body, who="seq_while")
     scope, made = here(), writing()
     kind, atoms = _state(init)
 
@@ -279,13 +283,13 @@ def seq_reduce(op: Callable[[Any, Any], Any], xs: Any, identity: Any = None) -> 
     """
     array = need_pull(xs, "seq_reduce")
     if identity is not None:
-        return seq_for(0, array.length, lambda i, s: op(s, array.at(i)), _met(op, array, identity))
+        return seq_for(0, array.length, lambda i, s: op(s, array.at(i)), met(op, array, identity))
     need(1, array.length, "seq_reduce of {0} elements has no value.",
          "Give a neutral element: seq_reduce(op, xs, identity).", array.length)  # fmt: skip
     return seq_for(1, array.length, lambda i, s: op(s, array.at(i)), array[0])
 
 
-def _met(op: Callable[[Any, Any], Any], array: Pull, identity: Any) -> Any:
+def met(op: Callable[[Any, Any], Any], array: Pull, identity: Any) -> Any:
     """A neutral element, whose whole numbers of Python become the floats that `op` makes of them.
     """
     leaves, tree = leaves_of(identity, "the neutral element")
@@ -316,6 +320,7 @@ def cond(p: Any, then: Callable[[], Any], other: Callable[[], Any]) -> Any:
         Array([ 0, -1,  2,  3], dtype=int64)
     """
     scope, made = here(), writing()
+    need_function(then, other, who="cond")
     condition = _condition(p, "the condition of cond")
     if isinstance(condition, Const):
         return then() if condition.value else other()
@@ -369,6 +374,7 @@ def when(p: Any, body: Callable[[], Any]) -> None:
         >>> updated(np.array([5, 6]))
         Array([5, 7], dtype=int64)
     """
+    need_function(body, who="when")
     scope, made = here(), writing()
     condition = _condition(p, "the condition of when")
     if isinstance(condition, Const):

@@ -18,7 +18,7 @@ from flatweave.base.pretty import listed
 from flatweave.base.source import user_location
 from flatweave.frontend.values.array import Tracer, kind_of
 from flatweave.frontend.values.scope import entered
-from flatweave.kernel.writing.checks import Test, guarded, in_row, need, need_length
+from flatweave.kernel.writing.checks import Test, guarded, in_row, need, need_function, need_length
 from flatweave.kernel.writing.code import Extent, extent_of, here, numbers, place, simplest, writing
 from flatweave.terms.build import Builder, index
 
@@ -79,6 +79,13 @@ class Pull(Generic[T]):
             "Make memory with its elements, m = fk.fill(xs), and change that: m[i] = x.",
         )
 
+    def _no_operator(self, *_: Any) -> Any:
+        message = "a pull array has no operators: it is a function from an index to an element."
+        remedy = "Combine elements: fk.zip_with(fw.add, xs, ys), fk.map(lambda x: 2 * x, xs)."
+        raise ArgumentError.here(message, remedy)
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = _no_operator
+
     def __len__(self) -> int:
         return static(self.length, "len")
 
@@ -131,6 +138,7 @@ def pull(length: Extent, at: At) -> Pull:
         >>> fk.kernel(lambda n: fk.pull(n, lambda i: i * i))(4)
         Array([0, 1, 4, 9], dtype=int64)
     """
+    need_function(at, who="pull")
     need_length(length, "pull")
     return Pull(length, at)
 
@@ -160,6 +168,7 @@ def any_index(code: Builder, xs: Pull) -> Tracer:
 
 def over(fn: Callable[..., Any], who: str, arrays: tuple[Any, ...]) -> Pull:
     """`fn` of the elements side by side; `zip` takes the length of the shortest array."""
+    need_function(fn, who=who)
     pulls = [need_pull(xs, who) for xs in arrays]
     if not pulls:
         raise ArgumentError.here(
@@ -268,6 +277,7 @@ def ix_map(fn: Callable[[Any], Any], xs: Any) -> Any:
         >>> fk.kernel(lambda xs: fk.ix_map(lambda i: i ^ 1, xs))(np.arange(8))
         Array([1, 0, 3, 2, 5, 4, 7, 6], dtype=int64)
     """
+    need_function(fn, who="ix_map")
     if hasattr(xs, "permuted"):
         return xs.permuted(fn)
     array = need_pull(xs, "ix_map")

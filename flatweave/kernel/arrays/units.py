@@ -9,7 +9,7 @@ from flatweave.base.errors import ArgumentError, NestingError, ShapeError
 from flatweave.kernel.arrays.loops import below, for_all, seq_for
 from flatweave.kernel.arrays.pulls import Pull, is_static, need_pull, over, static
 from flatweave.kernel.arrays.pushes import Push, Put, push, pushed
-from flatweave.kernel.writing.checks import guarded, need, need_space
+from flatweave.kernel.writing.checks import guarded, need, need_function, need_space
 from flatweave.kernel.writing.code import Extent, NotElements, here, level, trace
 from flatweave.kernel_ir.hierarchy import GRID, THREAD, Level
 
@@ -116,6 +116,7 @@ def pconcat_map(fn: Callable[[Any], Any], xs: Any, level: Level | None = None) -
         >>> fk.kernel(lambda xs: fk.pconcat_map(fk.reverse, fk.split_up(4, xs)))(np.arange(8))
         Array([3, 2, 1, 0, 7, 6, 5, 4], dtype=int64)
     """
+    need_function(fn, who="pconcat_map")
     array = need_pull(xs, "pconcat_map")
     return pconcat(Pull(array.length, lambda i: fn(array.at(i))), level)
 
@@ -133,6 +134,7 @@ def generate(
         >>> fk.kernel(lambda n: fk.generate(n, lambda i: i * i))(4)
         Array([0, 1, 4, 9], dtype=int64)
     """
+    need_function(fn, who="generate")
     total, indices = need_space(n, "generate")
     return pconcat(Pull(total, lambda u: fn(*indices(u))), level)
 
@@ -149,6 +151,7 @@ def p_map(fn: Callable[[Any], Any], xs: Any) -> Pull:
         >>> example(np.arange(8))
         Array([3, 2, 1, 0, 7, 6, 5, 4], dtype=int64)
     """
+    need_function(fn, who="p_map")
     array = need_pull(xs, "p_map")
     return Pull(array.length, lambda i: fn(array.at(i)))
 

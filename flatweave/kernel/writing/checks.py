@@ -17,13 +17,13 @@ from contextlib import contextmanager
 from typing import Any
 
 from flatweave.base.dtypes import DType, u64
-from flatweave.base.errors import IndexOutOfBounds, ShapeError
+from flatweave.base.errors import ArgumentError, IndexOutOfBounds, ShapeError
 from flatweave.base.plan import CHECK_ERROR, Site
 from flatweave.base.pretty import counted
 from flatweave.base.records import record
 from flatweave.frontend.elements.broadcasting import cast
 from flatweave.frontend.trace.run_time_checks import KERNEL_INDEX, KERNEL_SHAPE, check_message
-from flatweave.frontend.values.array import Tracer
+from flatweave.frontend.values.array import Tracer, kind_of
 from flatweave.frontend.values.scope import Scope, entered
 from flatweave.frontend.values.tree import flatten, unflatten
 from flatweave.kernel.writing.code import (
@@ -271,6 +271,16 @@ def failed_at(failed: Atom) -> None:
         made.failed_at(here(), failed)
 
 
+def need_function(*fns: Any, who: str) -> None:
+    """Expect what a user gives as functions to be some."""
+    for fn in fns:
+        if not callable(fn):
+            raise ArgumentError.here(
+                f"{who} needs a function, got {kind_of(fn)}.",
+                f"help(fk.{who}) shows how it is called.",
+            )
+
+
 # -- lengths --------------------------------------------------------------------------------------
 
 
@@ -285,7 +295,8 @@ def need(low: Any, high: Any, message: str, remedy: str, *shown: Any) -> Atom | 
     less, more = place(low, "a length"), place(high, "a length")
     if isinstance(less, Const) and isinstance(more, Const):
         if less.value > more.value:
-            raise ShapeError.here(message.format(*shown), remedy)
+            known = [n if isinstance(n, int) else "n" for n in shown]
+            raise ShapeError.here(message.format(*known), remedy)
         return None
     made, scope = writing(), here()
     if is_thrown_away(scope) or is_at_least(Known(scope), more, less):
