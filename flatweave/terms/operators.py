@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
+
 from flatweave.base.dtypes import DType, f32, f64
 from flatweave.scalar.ops import TABLE
 from flatweave.terms.build import Builder
@@ -108,6 +110,36 @@ def component_functions(fn: Lambda) -> list[str] | None:
             return None
         names.append(op.fn)
     return names
+
+
+def begun(
+    fn: Lambda, neutral: Sequence[Atom], lets: Sequence[Let], taken: Sequence[Atom]
+) -> list[Atom]:
+    """The values to combine with one that begins with the neutral element: x of an element 0.0 + x,
+    or of maximum -1 x where the neutral element is -1.
+
+    A sum that begins with 0.0 is never -0.0, the only value that adding 0.0 changes.
+    """
+    names = component_functions(fn) or [""] * len(taken)
+    made = {var: let.op for let in lets for var in let.vars[:1]}
+    found = []
+    for name, first, atom in zip(names, neutral, taken, strict=True):
+        begins = _is_zero(first) if name == "add" else name in ("minimum", "maximum")
+        joined = made.get(atom) if begins and isinstance(atom, Var) else None
+        found.append(_joined_with(first, name, joined) or atom)
+    return found
+
+
+def _joined_with(neutral: Atom, name: str, op: Op | None) -> Atom | None:
+    """x of 0.0 + x, x + 0.0 or maximum -1 x."""
+    if not isinstance(op, Apply) or op.fn != name or neutral not in op.args:
+        return None
+    return op.args[op.args[0] == neutral]
+
+
+def _is_zero(atom: Atom) -> bool:
+    """Whether this is 0.0, and not -0.0."""
+    return isinstance(atom, Const) and atom.value == 0 and not np.signbit(atom.value)
 
 
 def is_lawful(fn: Lambda) -> bool:

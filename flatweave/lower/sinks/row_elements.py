@@ -23,8 +23,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import log2
 
-import numpy as np
-
 from flatweave.base.dtypes import i64, u64
 from flatweave.kernel_ir.syntax import Lane
 from flatweave.kernel_ir.warp_ops import Ballot, InSet, ReduceLanes, ReduceRows
@@ -32,13 +30,12 @@ from flatweave.lower.schedule.division import FlagFold, folds_at_once
 from flatweave.lower.sweep.writer import KernelWriter
 from flatweave.lower.traverse.row_lookup import ONE_BIT, RowOf
 from flatweave.lower.traverse.steps import Position, State
-from flatweave.ops import CombineRows, Index, Sweep
+from flatweave.ops import CombineRows, Index
 from flatweave.passes.operators import is_commutative
 from flatweave.terms.build import FALSE, Builder, index
-from flatweave.terms.control import Apply
-from flatweave.terms.operators import component_functions
+from flatweave.terms.operators import begun
 from flatweave.terms.rules import scalar_type
-from flatweave.terms.syntax import Atom, Const, Lambda, Op, Var, constant
+from flatweave.terms.syntax import Atom, Lambda, Var, constant
 from flatweave.terms.traverse import needed_for
 
 WIDTHS = 4, 16
@@ -65,7 +62,7 @@ class RowElements:
         self.taken = [atom for taken in op.portions() for atom in taken[2:]]
         self.begun = [
             atom for sink, taken in zip(sinks, op.portions(), strict=True)
-            for atom in _begun(op, sink, taken[2:])
+            for atom in begun(sink.fn, sink.neutral, op.body.lets, taken[2:])
         ]  # fmt: skip
         self.at_once = folds_at_once(op, located)
         self.width = self._lanes(sum(scalar_type(atom).bytes for atom in self.neutral), *WIDTHS)
@@ -223,34 +220,6 @@ class RowElements:
 
     def _operator(self, b: Builder, sink: CombineRows) -> Lambda:
         return self.writer.elements(Position(index(0), (index(0),), 1)).function(b, sink.fn)
-
-
-def _begun(op: Sweep, sink: CombineRows, taken: Sequence[Atom]) -> list[Atom]:
-    """The values to combine with one that begins with the neutral element: x of an element 0.0 + x,
-    or of maximum -1 x where the neutral element is -1.
-
-    A sum that begins with 0.0 is never -0.0, the only value that adding 0.0 changes.
-    """
-    names = component_functions(sink.fn) or [""] * len(taken)
-    made = {var: let.op for let in op.body.lets for var in let.vars[:1]}
-    found = []
-    for name, neutral, atom in zip(names, sink.neutral, taken, strict=True):
-        begins = _is_zero(neutral) if name == "add" else name in ("minimum", "maximum")
-        joined = made.get(atom) if begins and isinstance(atom, Var) else None
-        found.append(_joined_with(neutral, name, joined) or atom)
-    return found
-
-
-def _joined_with(neutral: Atom, name: str, op: Op | None) -> Atom | None:
-    """x of 0.0 + x, x + 0.0 or maximum -1 x."""
-    if not isinstance(op, Apply) or op.fn != name or neutral not in op.args:
-        return None
-    return op.args[op.args[0] == neutral]
-
-
-def _is_zero(atom: Atom) -> bool:
-    """Whether this is 0.0, and not -0.0."""
-    return isinstance(atom, Const) and atom.value == 0 and not np.signbit(atom.value)
 
 
 # -- sinks that combine flags, which are words ---------------------------------

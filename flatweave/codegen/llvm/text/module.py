@@ -394,9 +394,7 @@ def word_of_mask(body: Body, width: int, mask: str) -> str:
 
 def mask_of_word(body: Body, width: int, text: str) -> str:
     """The low bits of an i64 as a mask of `width` lanes."""
-    word = text
-    if width < i64.bits:
-        text = body.let(f"trunc i64 {text} to i{width}")
-    mask = body.let(f"bitcast i{width} {text} to <{width} x i1>")
-    body.words[mask] = word
+    bits = text if width == i64.bits else body.let(f"trunc i64 {text} to i{width}")
+    mask = body.let(f"bitcast i{width} {bits} to <{width} x i1>")
+    body.words[mask] = text
     return mask
