@@ -248,6 +248,18 @@ def _wrapped(sum_: Value) -> Value:
     return Sum(terms, int(constant(sum_.more, i64).value))
 
 
+def asks_if_inside(known: Values, test: Atom, index: Atom, extent: Atom) -> bool:
+    """Whether a test only asks if 0 <= index < extent, or that part of it which is not known."""
+    match known.definition(test):
+        case Apply(fn="and", args=parts):
+            return all(asks_if_inside(known, part, index, extent) for part in parts)
+        case Apply(fn="ge", args=(value, Const(value=0))):
+            return value == index
+        case Apply(fn="lt", args=args):
+            return args == (index, extent)
+    return False
+
+
 FURTHEST = 1 << 16
 """From an element's own index."""
 

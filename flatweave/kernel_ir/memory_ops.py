@@ -57,6 +57,47 @@ class Prefetch(Action):
         return ()
 
 
+# LoadWord: neighbouring elements at once.
+
+
+@op
+class LoadWord(KernelOp):
+    """The elements from `index` on as the bits of one number, the first one lowest; those outside
+    of the `extent` elements that are there are 0."""
+
+    buffer: Var
+    index: Atom
+    extent: Atom
+    dtype: DType
+    stands = IN_LANES | frozenset({"thread"})
+
+    def result_types(self) -> tuple[Type, ...]:
+        return (self.dtype,)
+
+    @property
+    def elements(self) -> int:
+        """How many elements are in a word."""
+        return self.dtype.bits // (8 * dtype_in(self.buffer).bytes)
+
+    def misfits(self) -> Iterator[str]:
+        yield from KernelOp.misfits(self)
+        yield from index_misfits("the extent", (self.extent,))
+        if self.elements < 2 or self.dtype.kind != "u":
+            yield f"{self.dtype} is no word of several {dtype_in(self.buffer)}"
+
+    def simulate(self, warp: SimulatedWarp, env: Env) -> Values:
+        first, extent = warp.atom(env, self.index), warp.atom(env, self.extent)
+        bits = self.dtype.bits // self.elements
+        word = np.zeros(first.shape, self.dtype.numpy)
+        for k in range(self.elements):
+            there = (first + k >= 0) & (first + k < extent)
+            if there.any():
+                at = np.where(there, first + k, int((first + k)[there].flat[0]))
+                part = warp.load(env, self.buffer, at).astype(f"u{bits // 8}").astype(word.dtype)
+                word |= np.where(there, part, 0).astype(word.dtype) << word.dtype.type(k * bits)
+        return (word,)
+
+
 # StoreInTurn: several values of an element side by side in memory.
 
 

@@ -150,13 +150,10 @@ def stripped(rows: Any) -> Any:
 
 
 def word_at(values: Any, i: Any) -> Any:
-    """Eight bytes from a position on as a number, the first one lowest. Those beyond the end of all
-    bytes have no meaning."""
-    last = values.shape[0] - 1
+    """Eight bytes from a position on as a number, the first one lowest; 0 beyond all bytes."""
     found = fw.u64(0)
     for j in range(8):
-        byte = fw.gather(values, fw.clip(i + j, 0, last), default=0)
-        found = found | (byte.astype(fw.u64) << (8 * j))
+        found = found | (fw.gather(values, i + j, default=0).astype(fw.u64) << (8 * j))
     return found
 
 

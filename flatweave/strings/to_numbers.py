@@ -30,9 +30,12 @@ class Format(NamedTuple):
     bias: int
     infinite: int  # the exponent of infinity, with the bias
     ties: tuple[int, int]  # the powers of ten for which a product may be halfway
+    exact: int  # the largest power of ten that is one of them
 
 
-FORMATS = {fw.f32: Format(23, 127, 0xFF, (-17, 10)), fw.f64: Format(52, 1023, 0x7FF, (-4, 23))}
+FORMATS = {
+    fw.f32: Format(23, 127, 0xFF, (-17, 10), 10), fw.f64: Format(52, 1023, 0x7FF, (-4, 23), 22),
+}  # fmt: skip
 
 
 def parsed(rows: Any, dtype: Any) -> Any:
@@ -72,19 +75,37 @@ def _check(states: Any, what: str, dtype: Any) -> None:
              remedy="Take a wider dtype.")  # fmt: skip
 
 
+def _digits_of(word: Any) -> Any:
+    """How many of the first bytes of a word are digits."""
+    others = word ^ fw.u64(0x3030303030303030)
+    others = ((others + fw.u64(0x7676767676767676)) | others) & fw.u64(0x8080808080808080)
+    return (fw.ctz(others) >> 3).astype(fw.i64)
+
+
 def _read(word: Any, count: Any) -> tuple[Any, Any]:
     """The number that the first 1 to 8 bytes of a word are, and whether they are digits.
 
-    Pairs of digits become numbers, then pairs of those, in two products (D. Lemire, 2018).
+    Of each half pairs of digits become numbers, then the pair of those (after D. Lemire, 2018).
     """
     room = (64 - 8 * count).astype(fw.u64)
     digits = (word << room) ^ (fw.u64(0x3030303030303030) << room)
     others = ((digits + fw.u64(0x7676767676767676)) | digits) & fw.u64(0x8080808080808080)
-    pairs = digits * 10 + (digits >> 8)
-    mask = fw.u64(0x000000FF000000FF)
-    fours = (pairs & mask) * fw.u64((100 << 32) * 10_000 + 100)
-    found = (fours + ((pairs >> 16) & mask) * fw.u64((1 << 32) * 10_000 + 1)) >> 32
-    return found, others == 0
+    found = _four(digits.astype(fw.u32)) * 10_000 + _four((digits >> 32).astype(fw.u32))
+    return found.astype(fw.u64), others == 0
+
+
+def _four(digits: Any) -> Any:
+    """The number that four bytes from 0 to 9 are, the first one lowest."""
+    pairs = (digits * 10 + (digits >> 8)) & fw.u32(0x00FF00FF)
+    return (pairs * fw.u32((100 << 16) + 1)) >> 16
+
+
+def _power(count: Any) -> Any:
+    """10^count, of 0 to 8."""
+    found = fw.u32(1)
+    for k in range(4):
+        found = found * fw.where((count & (1 << k)) > 0, fw.u32(10 ** (1 << k)), fw.u32(1))
+    return found.astype(fw.u64)
 
 
 def _sign(values: Any, first: Any, last: Any) -> tuple[Any, Any]:
@@ -130,6 +151,7 @@ def _floats(rows: Any, high: Any, low: Any, powers: Any, dtype: Any) -> Any:
     values, form = rows.values, FORMATS[dtype]
     table = fw.asarray(high), fw.asarray(low)
     powers = fw.asarray(powers)
+    whole_powers = fw.asarray(np.array([float(10**k) for k in range(form.exact + 1)])).astype(dtype)
 
     def one(start: Any, stop: Any) -> Any:
         first, last = text_in(values, start, stop)
@@ -137,9 +159,20 @@ def _floats(rows: Any, high: Any, low: Any, powers: Any, dtype: Any) -> Any:
         end, v, q, is_inexact, has_digits = _decimal(values, begin, last)
 
         def number() -> Any:
-            found = _rounded(v, q, table, powers, form)
-            differs = is_inexact & (found != _rounded(v + 1, q, table, powers, form))
+            is_exact = (v <= 1 << (form.mantissa + 1)) & (fw.abs(q) <= form.exact) & ~is_inexact
+            found, differs = fw.cond(is_exact, exact, rounded)
             return found, fw.where(end == last, fw.where(differs, UNDECIDED, FINE), WRONG)
+
+        def exact() -> Any:
+            power = fw.gather(whole_powers, fw.abs(q))
+            value = v.astype(fw.i64).astype(dtype)
+            return fw.where(q < 0, value / power, value * power).astype(fw.f64), False
+
+        def rounded() -> Any:
+            found = _rounded(v, q, table, powers, form)
+            return found, fw.cond(
+                is_inexact, lambda: found != _rounded(v + 1, q, table, powers, form), lambda: False
+            )
 
         found, state = fw.cond(has_digits, number, lambda: _word(values, begin, last))
         return fw.where(is_negative, -found, found), state
@@ -161,13 +194,26 @@ def _floats(rows: Any, high: Any, low: Any, powers: Any, dtype: Any) -> Any:
 def _digits(values: Any, i: Any, last: Any, v: Any, is_inexact: Any) -> tuple[Any, Any, Any, Any]:
     """Where digits end, the number with them, how many are beyond the 19th, and whether any of
     those is not 0."""
+    def eight(carry: Any) -> Any:
+        i, v, _ = carry
+        word = word_at(values, i)
+        count = fw.minimum(_digits_of(word), last - i)
+        longer = v * _power(count) + _read(word, count)[0]
+        return i + count, fw.where(count > 0, longer, v), count == 8
+
     def step(state: Any, digit: Any) -> Any:
         v, beyond, is_inexact = state
         is_full = v >= 10**18
         longer = fw.where(is_full, v, v * 10 + digit)
         return longer, beyond + is_full, is_inexact | (is_full & (digit > 0))
 
-    end, state = _over_digits(values, i, last, (v, fw.i64(0), is_inexact), step)
+    i, v, is_long = fw.while_loop(
+        lambda carry: carry[2] & (carry[1] < 10**10), eight, (i, v, True)
+    )
+    state = v, fw.i64(0), is_inexact
+    end, state = fw.cond(
+        is_long, lambda: _over_digits(values, i, last, state, step), lambda: (i, state)
+    )
     return (end, *state)
 
 

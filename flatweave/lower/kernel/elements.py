@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from flatweave.algorithms.long_folds import long_fold
-from flatweave.base.dtypes import bool_, i64, u64
+from flatweave.base.dtypes import bool_, i64, u8, u64
 from flatweave.base.plan import CHECK_ERROR, INDEX_ERROR, Site
 from flatweave.base.records import record
-from flatweave.kernel_ir.memory_ops import Prefetch
+from flatweave.kernel_ir.memory_ops import LoadWord, Prefetch
 from flatweave.kernel_ir.syntax import Load, LoadNear, Report
 from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.kernel.loops import FailingLoops, fold_in_lanes
 from flatweave.lower.machine.machine import WIDEST, Machine
+from flatweave.lower.schedule.facts import Part, Word
 from flatweave.lower.traverse import row_lookup
 from flatweave.lower.traverse.steps import Position, Tile
 from flatweave.ops import Check, Fold, Index, Locate
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import Apply, Cast, For, If, While
+from flatweave.terms.rules import scalar_type
 from flatweave.terms.syntax import Atom, Const, Lambda, Let, Var
 
 # -- Neighbouring positions divided by a constant: few quotients, and near each other --------------
@@ -100,6 +102,7 @@ class Elements:
         self._quotients: dict[Atom, Quotient] = {}
         self.ahead = False
         self.furthest: tuple[Index, ...] = ()
+        self.parts: Mapping[Var, Part] = {}
         self.env: dict[Var, Atom] = {}
         self.failed: Atom = Const(False, bool_)
         self._depth = 0
@@ -116,9 +119,12 @@ class Elements:
         return tuple(self.atom(atom) for atom in atoms)
 
     def emit(self, b: Builder, lets: Sequence[Let]) -> None:
+        loaded: dict[Word, Atom] = {}
         for let in lets:
             b.where = let.where or b.where
-            self.env.update(zip(let.vars, self._emit(b, let), strict=True))
+            part = self.parts.get(let.vars[0]) if let.vars else None
+            found = self._emit(b, let) if part is None else (part_of(self, b, let, part, loaded),)
+            self.env.update(zip(let.vars, found, strict=True))
 
     def call(self, b: Builder, fn: Lambda, args: Sequence[Atom]) -> tuple[Atom, ...]:
         """The results of an element function on kernel atoms, its body emitted here."""
@@ -310,6 +316,20 @@ class Elements:
         found = fold_in_lanes(self, b, op, extent, width, self.machine)
         self.fold_width = width
         return found
+
+
+def part_of(
+    elements: Elements, b: Builder, let: Let, part: Part, loaded: dict[Word, Atom]
+) -> Atom:
+    """An element of a word, which the first of them loads."""
+    word, dtype = part.word, scalar_type(let.vars[0])
+    if word not in loaded:
+        buffer, (extent,) = elements.kernel.array(word.xs)
+        first = b.sub(elements.atom(word.index), index(word.offset))
+        loaded[word] = b.emit(LoadWord(buffer, first, extent, word.dtype))[0]
+    shift = Const(8 * dtype.bytes * part.number, word.dtype)
+    bits = b.cast(b.apply("shr", loaded[word], shift), u8 if dtype is bool_ else dtype)
+    return b.cast(bits, dtype)
 
 
 def rows_of(kernel: KernelBuilder, op: Locate) -> row_lookup.Rows:

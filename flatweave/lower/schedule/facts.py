@@ -21,8 +21,11 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import TypeGuard
 
-from flatweave.access.analyse import Accesses, find_offset
+from flatweave.access.analyse import Accesses, asks_if_inside, find_offset
+from flatweave.access.value import ONE
+from flatweave.base.dtypes import DType, u16, u32, u64
 from flatweave.base.records import record
+from flatweave.lower.machine.machine import Machine
 from flatweave.lower.schedule.arrangement import Turned, accesses_of, find_turned
 from flatweave.lower.schedule.contraction import Contraction, find_contraction
 from flatweave.lower.schedule.division import find_located
@@ -39,9 +42,9 @@ from flatweave.ops import HOST_BODIES, Check, Fold, Index, Locate, Sweep
 from flatweave.passes.cost import STORING, cost_of_body
 from flatweave.passes.fusion.sharing import is_pull
 from flatweave.terms.build import Builder
-from flatweave.terms.control import Apply, Cast
+from flatweave.terms.control import Apply, Cast, If
 from flatweave.terms.rules import array_type, scalar_type
-from flatweave.terms.syntax import Atom, Lambda, Op, Var
+from flatweave.terms.syntax import Atom, Const, Lambda, Op, Var
 from flatweave.terms.traverse import free_vars, lambdas_in, needed_for, walk_lets
 
 
@@ -87,6 +90,15 @@ class SweepFacts:
     def turned(self) -> Turned | None:
         """Its reads that go along memory with another axis than the last one."""
         return find_turned(self.op, self.known)
+
+    def words(self, machine: Machine) -> dict[Var, Part]:
+        """Its values that are elements of a word, loaded at once where lanes are not threads."""
+        return {} if machine.simt else self._words
+
+    @cached_property
+    def _words(self) -> dict[Var, Part]:
+        axis = self.op.body.params[-1] if self.op.body.params else None
+        return dict(_parts(self.op.body, self.known, axis))
 
     def of_one(self, axis: Axis) -> Ones | None:
         """The sweep's form for rows of one element, if lanes would otherwise run along `axis`."""
@@ -200,3 +212,82 @@ def _each(op: Sweep) -> Iterator[Sweep]:
     for result, sink in zip(op.body.results, op.sinks, strict=True):
         needed = needed_for(lets, [result] if isinstance(result, Var) else [])
         yield Sweep(op.shape, Lambda(params, needed, (result,)), (sink,))
+
+
+# -- Reads of small elements that are next to each other, wherever the first one is ----------------
+#
+#     a = if (0 <= i < n) (() => index xs [i]) (() => 0)          w = word of xs from i on
+#     b = if (0 <= i + 1 < n) (() => index xs [i + 1]) (() => 0)  a, b, c = w, w >> 8, w >> 16
+#     c = index xs [i + 2]
+#
+# Lanes gather a word of 32 bits or 64 as fast as a byte. Where an index runs with the lanes, each
+# read is one load.
+
+
+@record(eq=True)
+class Word:
+    """Elements of `xs` from `offset` before an index on, as the bits of a dtype."""
+
+    xs: Atom
+    index: Atom
+    offset: int
+    dtype: DType
+
+
+@record(eq=True)
+class Part:
+    """An element of a word, by its number."""
+
+    word: Word
+    number: int
+
+
+def _parts(fn: Lambda, known: Accesses, axis: Var | None) -> Iterator[tuple[Var, Part]]:
+    """The elements of words that a body reads, and the bodies inside it."""
+    groups: dict[object, dict[int, list[tuple[Var, Atom]]]] = {}
+    for let in fn.lets:
+        read = _guarded_read(let.op, known)
+        if read is None:
+            for inner in lambdas_in(let.op):
+                yield from _parts(inner, known, axis)
+        elif known.along(read.indices[0]) and _is_gathered(read, known, axis):
+            value, xs = known.of(read.indices[0]), read.xs
+            near = groups.setdefault((xs, tuple(value.terms.items())), {})
+            near.setdefault(value.more, []).append((let.vars[0], read.indices[0]))
+    for (xs, _), near in groups.items():  # type: ignore[misc]
+        yield from _packed(xs, near)
+
+
+def _packed(xs: Atom, near: dict[int, list[tuple[Var, Atom]]]) -> Iterator[tuple[Var, Part]]:
+    """Words of reads at some offsets from each other, for each offset who reads at what index."""
+    bits, left = 8 * array_type(xs).dtype.bytes, sorted(near)
+    while left:
+        run = [offset for offset in left if (offset - left[0] + 1) * bits <= u64.bits]
+        left, span = left[len(run) :], (run[-1] - run[0] + 1) * bits
+        if span > u16.bits:
+            first, index = next((k, at) for k, reads in near.items() if k in run for _, at in reads)
+            word = Word(xs, index, first - run[0], u32 if span <= u32.bits else u64)
+            for offset in run:
+                for var, _ in near[offset]:
+                    yield var, Part(word, offset - run[0])
+
+
+def _is_gathered(read: Index, known: Accesses, axis: Var | None) -> bool:
+    """Whether small elements of one axis are read, not each lane the one after the last lane's."""
+    dtype = array_type(read.xs).dtype
+    is_linear = axis is not None and known.step(read.indices[0], axis) == ONE
+    return dtype.bits < u32.bits and not (dtype.is_float or is_linear)
+
+
+def _guarded_read(op: Op, known: Accesses) -> Index | None:
+    """The read of an array of one axis that an op is, with 0 where nothing is there."""
+    if isinstance(op, Index):
+        return op if len(op.indices) == 1 and not op.checked else None
+    if not isinstance(op, If) or len(op.then.lets) != 1 or op.then.results != op.then.lets[0].vars:
+        return None
+    read, other = op.then.lets[0].op, op.other.results[0]
+    if not isinstance(read, Index) or _guarded_read(read, known) is None:
+        return None
+    (extent,), (index,) = array_type(read.xs).shape, read.indices
+    is_zero = isinstance(other, Const) and not other.value
+    return read if is_zero and asks_if_inside(known, op.condition, index, extent) else None

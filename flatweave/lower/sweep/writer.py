@@ -200,6 +200,7 @@ class KernelWriter:
         elements.own, elements.shape, elements.tile = position.indices, self.shape, position.tile
         elements.located, elements.row = self.located, position.row
         elements.step, elements.machine = position, self.lowering.machine
+        elements.parts = self.facts.words(elements.machine)
         if position.fetches and self.facts.neighbours is not None:
             elements.furthest = self.facts.neighbours.furthest
         elements.ahead = self.scratch is not None

@@ -1,11 +1,11 @@
-"""Loads and stores that rearrange lanes in registers: squares, few elements, interleaved stores."""
+"""Loads and stores that rearrange lanes or their parts: squares, words, interleaved stores."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from math import gcd
 
-from flatweave.base.dtypes import DType, i64
+from flatweave.base.dtypes import DType, bool_, i64, u64
 from flatweave.codegen.llvm.body.emitter import Emitter, Handlers, Held, prefetch
 from flatweave.codegen.llvm.body.shapes import LINEAR, UNIFORM, VARYING
 from flatweave.codegen.llvm.lanes.collectives import combine
@@ -13,6 +13,8 @@ from flatweave.codegen.llvm.memory.access import (
     element,
     from_memory,
     gather,
+    gather_pointers,
+    gathered,
     load_scalar,
     scatter,
     store_scalar,
@@ -20,8 +22,8 @@ from flatweave.codegen.llvm.memory.access import (
     to_memory,
     uniform_value,
 )
-from flatweave.codegen.llvm.text.module import shuffle, vec
-from flatweave.kernel_ir.memory_ops import StoreInTurn
+from flatweave.codegen.llvm.text.module import Code, constant, shuffle, suffix, vec
+from flatweave.kernel_ir.memory_ops import LoadWord, StoreInTurn
 from flatweave.kernel_ir.op import dtype_in
 from flatweave.kernel_ir.syntax import LoadNear
 from flatweave.kernel_ir.warp_ops import LoadTile, ReduceRows, SelectZero
@@ -281,9 +283,109 @@ def _woven(e: Emitter, kept: DType, texts: Sequence[str]) -> str:
     return shuffle(e.code, vec(kept, width), padded[0], order)
 
 
+# -- load_word ------------------------------------------------------------------------------------
+#
+#     first = max(min(index, extent - W), 0)    W elements from there on are inside of the array
+#     found = load word, first                  in lanes a gather of words
+#     steps = index - first                     not 0 at the ends: there the word is shifted
+#
+# An array that is shorter than a word is copied into one first.
+
+
+def emit_load_word(e: Emitter, let: Let, op: LoadWord) -> Sequence[Held]:
+    """buffer[index], buffer[index + 1], .. as one number"""
+    kept, extent, index = stored(dtype_in(op.buffer)), e.uniform(op.extent), e.hold(op.index)
+    e = e.at(1) if index.shape is UNIFORM else e.at(e.width)
+    start = _at_least_a_word(e.code, e.held[op.buffer].text, kept, extent, op)
+    code, kind, width = e.code, vec(i64, e.width), e.width
+    at = e.lanes(index, i64)
+    last = e.lanes(Held(UNIFORM, _apply(e, "sub", "i64", extent, str(op.elements))), i64)
+    zero = constant(i64, width, 0)
+    first = _call(e, "smax", _call(e, "smin", at, last), zero)
+    found = _word_at(e, start, kept, op.dtype, first)
+    if op.dtype is not u64:
+        found = code.let(f"zext {vec(op.dtype, width)} {found} to {kind}")
+    after = _apply(e, "sub", kind, at, first)
+    before = _apply(e, "sub", kind, first, at)
+    later = _shifted(e, "lshr", found, after, op, kept)
+    earlier = _shifted(e, "shl", found, before, op, kept)
+    found = _apply(e, "or", kind, later, earlier)
+    if op.dtype is not u64:
+        found = code.let(f"trunc {kind} {found} to {vec(op.dtype, width)}")
+    return (Held(index.shape if width == 1 else VARYING, found),)
+
+
+def _apply(e: Emitter, opcode: str, kind: str, a: str, b: str) -> str:
+    return e.code.let(f"{opcode} {kind} {a}, {b}")
+
+
+def _call(e: Emitter, name: str, a: str, b: str) -> str:
+    """A function of two integers."""
+    kind = vec(i64, e.width)
+    full = f"{kind} @llvm.{name}.{suffix(i64, e.width)}"
+    e.code.declare(f"{full}({kind}, {kind})")
+    return e.code.let(f"call {full}({kind} {a}, {kind} {b})")
+
+
+def _shifted(e: Emitter, opcode: str, word: str, steps: str, op: LoadWord, kept: DType) -> str:
+    """A word shifted by elements; 0 if the number is negative, or the word has no more."""
+    kind, zero = vec(i64, e.width), constant(i64, e.width, 0)
+    inside = _apply(e, "icmp ult", kind, steps, constant(i64, e.width, op.elements))
+    bits = _apply(e, "mul", kind, steps, constant(i64, e.width, kept.bits))
+    bits = _apply(e, "and", kind, bits, constant(i64, e.width, 63))
+    moved = _apply(e, opcode, kind, word, bits)
+    return e.code.let(f"select {vec(bool_, e.width)} {inside}, {kind} {moved}, {kind} {zero}")
+
+
+def _word_at(e: Emitter, start: str, kept: DType, word: DType, first: str) -> str:
+    """The words at these elements, wherever they begin."""
+    if e.width > 1:
+        places = gather_pointers(e, start, kept, first)
+        return gathered(e, word, places, kept.bytes)
+    at = e.code.let(f"getelementptr inbounds {kept.llvm}, ptr {start}, i64 {first}")
+    return e.code.let(f"load {word.llvm}, ptr {at}, align {kept.bytes}")
+
+
+def _at_least_a_word(code: Code, buffer: str, kept: DType, extent: str, op: LoadWord) -> str:
+    """Where the elements are; of an array that is shorter than a word, where its copy is."""
+    copy = code.alloca("i64", 8)
+    is_short = code.let(f"icmp slt i64 {extent}, {op.elements}")
+    short, done = code.names("short", "word")
+    code.branch(is_short, short, done)
+    code.label(short)
+    copying = _copying(code, kept, op.elements)
+    code.line(f"call void {copying}(ptr {copy}, ptr {buffer}, i64 {extent})")
+    code.enter(done)
+    return code.let(f"select i1 {is_short}, ptr {copy}, ptr {buffer}")
+
+
+def _copying(code: Code, kept: DType, elements: int) -> str:
+    """A function that copies fewer elements than a word has into one, the others of which are 0."""
+    name = f"@fw.word.{elements}.{suffix(kept, 1)}"
+    if not code.module.defines(name):
+        inner = Code(code.module)
+        inner.line("store i64 0, ptr %word, align 8")
+        for k in range(elements - 1):
+            copied, done = inner.names("copied", "done")
+            inner.branch(inner.let(f"icmp sgt i64 %count, {k}"), copied, done)
+            inner.label(copied)
+            source, target = (
+                inner.let(f"getelementptr {kept.llvm}, ptr {base}, i64 {k}")
+                for base in ("%from", "%word")
+            )
+            value = inner.let(f"load {kept.llvm}, ptr {source}, align {kept.bytes}")
+            inner.line(f"store {kept.llvm} {value}, ptr {target}, align {kept.bytes}")
+            inner.enter(done)
+        inner.line("ret void")
+        head = f"define internal void {name}(ptr %word, ptr %from, i64 %count) noinline nounwind {{"
+        code.module.define(name, head, inner)
+    return name
+
+
 HANDLERS: Handlers = {
     SelectZero: emit_select_zero,
     LoadNear: emit_near,
+    LoadWord: emit_load_word,
     LoadTile: emit_tile,
     ReduceRows: emit_reduce_rows,
     StoreInTurn: emit_in_turn,

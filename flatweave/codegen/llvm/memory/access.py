@@ -164,44 +164,42 @@ def reverse(e: Emitter, dtype: DType, text: str) -> str:
     return e.code.call(kind, name, f"{kind} {text}")
 
 
-def _pointers(e: Emitter, buffer: str, kept: DType, index: Held) -> str:
-    return e.code.let(
-        f"getelementptr {kept.llvm}, ptr {buffer}, <{e.width} x i64> {index.text}"
-    )
+def gather_pointers(e: Emitter, buffer: str, kept: DType, index: str) -> str:
+    return e.code.let(f"getelementptr {kept.llvm}, ptr {buffer}, <{e.width} x i64> {index}")
 
 
 def gather(e: Emitter, buffer: str, kept: DType, index: Held) -> str:
     """Elements from anywhere."""
     if e.isa.gathers_in_words(kept, masked=e.mask is not None):
         return _gather_in_words(e, buffer, kept, index)
-    return _gathered(e, kept, _pointers(e, buffer, kept, index))
+    return gathered(e, kept, gather_pointers(e, buffer, kept, index.text))
 
 
-def _gathered(e: Emitter, kept: DType, places: str) -> str:
-    """What is at these addresses, for the lanes that run."""
-    kind, type_ = vec(kept, e.width), f"<{e.width} x ptr>"
+def gathered(e: Emitter, kept: DType, places: str, align: int = 0) -> str:
+    """What is at these addresses, for the lanes that run; each a multiple of `align`, if given."""
+    kind, type_, align = vec(kept, e.width), f"<{e.width} x ptr>", align or kept.bytes
     if e.mask is None and kept.bits < u32.bits and e.width * kept.bits >= e.isa.register_bits:
         return e.code.let(f"call {kind} {_gathers_in_function(e, kept)}({type_} {places})")
     if e.mask is None and kept.bits >= u32.bits and not e.isa.has_gathers:
-        return _loaded_by_lane(e, kept, places)
-    return _gathers_here(e.code, e.width, kept, places, e.mask or "splat (i1 true)")
+        return _loaded_by_lane(e, kept, places, align)
+    return _gathers_here(e.code, e.width, kept, places, e.mask or "splat (i1 true)", align)
 
 
-def _loaded_by_lane(e: Emitter, kept: DType, places: str) -> str:
+def _loaded_by_lane(e: Emitter, kept: DType, places: str, align: int) -> str:
     """A load for each lane."""
     kind, total = vec(kept, e.width), "poison"
     for lane in range(e.width):
         at = e.code.let(f"extractelement <{e.width} x ptr> {places}, i64 {lane}")
-        found = e.code.let(f"load {kept.llvm}, ptr {at}, align {kept.bytes}")
+        found = e.code.let(f"load {kept.llvm}, ptr {at}, align {align}")
         total = e.code.let(f"insertelement {kind} {total}, {kept.llvm} {found}, i64 {lane}")
     return total
 
 
-def _gathers_here(code: Body, width: int, kept: DType, places: str, mask: str) -> str:
+def _gathers_here(code: Body, width: int, kept: DType, places: str, mask: str, align: int) -> str:
     """LLVM's own gather."""
     kind, type_, flags = vec(kept, width), f"<{width} x ptr>", vec(bool_, width)
     name = f"@llvm.masked.gather.{suffix(kept, width)}.v{width}p0"
-    operands = f"{type_} {places}", f"i32 {kept.bytes}", f"{flags} {mask}"
+    operands = f"{type_} {places}", f"i32 {align}", f"{flags} {mask}"
     return code.call(kind, name, *operands, f"{kind} zeroinitializer")
 
 
@@ -213,7 +211,7 @@ def _gathers_in_function(e: Emitter, kept: DType) -> str:
     name = f"@fw.gather.{suffix(kept, e.width)}"
     if not e.code.module.defines(name):
         code = Code(e.code.module)
-        found = _gathers_here(code, e.width, kept, "%where", "splat (i1 true)")
+        found = _gathers_here(code, e.width, kept, "%where", "splat (i1 true)", kept.bytes)
         code.line(f"ret {kind} {found}")
         head = f"define internal {kind} {name}({type_} %where) noinline nounwind memory(read) {{"
         e.code.module.define(name, head, code)
@@ -227,11 +225,11 @@ def _gather_in_words(e: Emitter, buffer: str, kept: DType, index: Held) -> str:
     them. An aligned word never crosses a page.
     """
     code, width, kind = e.code, e.width, vec(u32, e.width)
-    pointers = _pointers(e, buffer, kept, index)
+    pointers = gather_pointers(e, buffer, kept, index.text)
     at = code.let(f"ptrtoint <{width} x ptr> {pointers} to {vec(i64, width)}")
     word = code.let(f"and {vec(i64, width)} {at}, splat (i64 -4)")
     places = code.let(f"inttoptr {vec(i64, width)} {word} to <{width} x ptr>")
-    words = _gathered(e, u32, places)
+    words = gathered(e, u32, places)
     low = code.let(f"trunc {vec(i64, width)} {at} to {kind}")
     bit = code.let(f"shl {kind} {low}, splat (i32 3)")
     shift = code.let(f"and {kind} {bit}, splat (i32 31)")
@@ -291,7 +289,7 @@ def _store_run(
 def scatter(e: Emitter, buffer: str, kept: DType, index: Held, text: str) -> None:
     """Store elements at arbitrary indices; of two lanes with the same index the later wins."""
     kind, places = vec(kept, e.width), f"<{e.width} x ptr>"
-    at = _pointers(e, buffer, kept, index)
+    at = gather_pointers(e, buffer, kept, index.text)
     if e.mask is None and not e.isa.has_gathers:
         _stored_by_lane(e, kept, at, text)
         return
@@ -344,8 +342,7 @@ def _load_atomic(e: Emitter, buffer: Var, index: Atom, order: str) -> Sequence[H
 def emit_release(e: Emitter, let: Let, op: Release) -> Sequence[Held]:
     """store atomic release, after a fence where it does not order streaming stores"""
     dtype = dtype_in(op.buffer)
-    kept = stored(dtype)
-    at = element(e, e.held[op.buffer].text, dtype, e.uniform(op.index))
+    at, kept = element(e, e.held[op.buffer].text, dtype, e.uniform(op.index)), stored(dtype)
     text = to_memory(e, dtype, 1, e.uniform(op.value))
     fence_streams(e)
     e.code.line(f"store atomic {kept.llvm} {text}, ptr {at} release, align {kept.bytes}")
@@ -374,11 +371,8 @@ def emit_store_whole(e: Emitter, let: Let, op: StoreWhole) -> Sequence[Held]:
 
 def _of_each_lane(e: Emitter, atom: Atom) -> list[str]:
     """An i64 of each lane."""
-    vector = e.vector(atom)
-    return [
-        e.code.let(f"extractelement <{e.width} x i64> {vector}, i64 {lane}")
-        for lane in range(e.width)
-    ]
+    lanes = f"<{e.width} x i64> {e.vector(atom)}"
+    return [e.code.let(f"extractelement {lanes}, i64 {lane}") for lane in range(e.width)]
 
 
 def fence_streams(e: Emitter) -> None:
