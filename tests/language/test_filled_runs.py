@@ -39,7 +39,7 @@ def test_runs(dtype, counts):
 
 
 def test_computed_values_and_several_of_them():
-    """Of the source only; if one of them needs the index in the run, all go by position."""
+    """Of the source and of the index in the run; if one is read elsewhere, all go by position."""
     counts, values = np.arange(300) % 50, np.arange(300)
 
     def two(values, counts):
@@ -48,13 +48,19 @@ def test_computed_values_and_several_of_them():
     def placed(values, counts):
         return fw.expand(lambda r: r[1], lambda r, i: (r[0], i), (values, counts))
 
+    def elsewhere(values, counts):
+        read = lambda r, i: (r[0], values[(r[0] * i) % 7])
+        return fw.expand(lambda r: r[1], read, (values, counts))
+
     every = np.repeat(values, counts)
     same(fw.jit(two)(values, counts), (every * 2.5, every + counts[every]))
     within = np.concatenate([np.arange(n) for n in counts])
     same(fw.jit(placed)(values, counts), (every, within))
+    same(fw.jit(elsewhere)(values, counts), (every, values[every * within % 7]))
     with config.scoped(target="cpu"):
-        assert "fill" in fw.jit(two).stages(values, counts).text["plan"]
-        assert "fill" not in fw.jit(placed).stages(values, counts).text["plan"]
+        for program, is_filled in ((two, True), (placed, True), (elsewhere, False)):
+            plan = fw.jit(program).stages(values, counts).text["plan"]
+            assert ("fill" in plan) is is_filled
 
 
 def test_wishes_come_first():

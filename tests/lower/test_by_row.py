@@ -184,12 +184,14 @@ def test_an_unknown_version_says_which_there_are():
 
 
 def test_its_kernel_is_text_that_reads_back_and_runs_in_the_simulator():
-    """A kernel with kernels inside: printed, read, verified, simulated."""
+    """A kernel with kernels inside: printed, read, verified, simulated. There is room between its
+    rows: a step that ends in the next row would read, and overwrite, what nobody has written."""
     rows = rows_of(70, 12)
     values, offsets = np.asarray(rows.values), np.asarray(rows.offsets)
     traced = fw.jit(lambda r: fw.map(in_order, r)).stages(rows).executable.traced
     swept = list(optimise(traced).values())[-1]
-    unit = lower(swept, TARGETS["cpu"].machine, schedule=Schedule(version="by-row")).unit
+    by_row = Schedule(version="by-row", rows="rows")
+    unit = lower(swept, TARGETS["cpu"].machine, schedule=by_row).unit
 
     verify(unit)
     assert same(parse_unit(print_unit(unit)), unit)

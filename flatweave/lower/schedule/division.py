@@ -122,13 +122,14 @@ class FlagFold:
     index: Atom | None = None
 
 
-def flag_folds(op: Sweep, located: Locate, values: Sequence[Atom]) -> list[FlagFold] | None:
+def flag_folds(
+    op: Sweep, located: Locate, sinks: Sequence[CombineRows], values: Sequence[Atom]
+) -> list[FlagFold] | None:
     """How each sink combines flags, of the `values` of elements; None if one of them combines
     anything else."""
     known, made = along_rows(op, located), {let.vars[0]: let.op for let in op.body.lets}
     found = []
-    for sink, value in zip(op.sinks, values, strict=False):
-        assert isinstance(sink, CombineRows)
+    for sink, value in zip(sinks, values, strict=False):
         fold = _flag_fold(sink, value, made, known, op.body.params[0])
         if fold is None:
             return None

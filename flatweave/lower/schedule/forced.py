@@ -23,7 +23,7 @@ from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.plan import SweepPlan, parse_plans
 from flatweave.lower.schedule.verify import wrong_in
 from flatweave.nest.legal import grouping, is_exact_sweep
-from flatweave.nest.schedule import Axis, Cache, How, Memory, RFactor, Rows, Step, Version
+from flatweave.nest.schedule import Along, Axis, Cache, How, Memory, RFactor, Rows, Step, Version
 
 REMEDY = "Begin with the plan that `stages(..).text['plan']` prints, and change some of it."
 OTHER_BITS = "it groups floats otherwise, for other bits: `jit(deterministic=False)` allows that"
@@ -104,6 +104,8 @@ def _unlike(
     if bind.most > usual.most and (kept is not None or plan.levels):
         yield f"blocks of more than {usual.most} elements, stored until their scan is known"
     fixed = {step for v in chosen.versions for step in v.steps if _is_fixed(step)}
+    if any(v.rows.along is Along.FILL for v in chosen.versions):
+        fixed |= {replace(chosen.plain.rows, along=way) for way in (Along.ROW, Along.POSITIONS)}
     for version in plan.versions:
         if not fixed.issuperset(step for step in version.steps if _is_fixed(step)):
             yield f"{version.name} has a step that its sweep does not allow, or with other values"

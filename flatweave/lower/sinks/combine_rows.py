@@ -62,9 +62,10 @@ def write_rows(writer: KernelWriter, sinks: Sequence[SegmentSink]) -> None:
     if along is Along.ROW:
         at_once, located = folder.elements.at_once, writer.located
         assert located is not None
-        folds = flag_folds(writer.op, located, folder.elements.begun) if at_once else None
+        sinks_, begun = folder.elements.sinks, folder.elements.begun
+        folds = flag_folds(writer.op, located, sinks_, begun) if at_once else None
         if folds is not None:
-            folder.elements = row_elements.RowFlags(writer, folder.elements.sinks, folds)
+            folder.elements = row_elements.RowFlags(writer, sinks_, folds)
             folder.width = folder.elements.width
         return folder.write(b, folder.side_by_side if at_once else folder.one_by_one)
     if along is Along.ROWS:
