@@ -30,7 +30,7 @@ def test_nobody_races(bits):
 
 
 def copied(values, starts, counts):
-    """The elements from each start on, as many as its count says."""
+    """The elements from each start on, as many as its count."""
     found = fw.slices(values, starts, starts + counts)
     return found.values, found.offsets
 

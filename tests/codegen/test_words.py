@@ -83,7 +83,7 @@ def test_a_word_is_its_elements(level, name):
 
 
 def mixed(xs, places, offsets):
-    """A number for each place, of elements near it; 0 is where nothing is."""
+    """For each index a number made of the elements near it; outside of the array they are 0."""
     def near(p):
         total = fw.u64(0)
         for k, offset in enumerate(offsets):

@@ -16,7 +16,7 @@ def first_of(row):
 
 
 def first(row):
-    """Where the first 7 is; the length where there is none."""
+    """The index of the first 7; the length of a row without one."""
     return fw.min(first_of(row), initial=row.shape[0])
 
 

@@ -232,9 +232,9 @@ class Stopping:
 
 
 def stopping(calls: Calls, op: Fold) -> Stopping | None:
-    """A fold by `and` or `or` of truth values, or the least index for which a condition holds, else
-    the neutral element. None of its elements may fail, as those after the one that decides are left
-    out."""
+    """A fold by `and` or `or` of truth values, or by `minimum` of the indices for which a condition
+    holds and the neutral element. No element may fail: those after the one that decides are not
+    evaluated."""
     functions, (neutral, *others) = component_functions(op.fn) or [], op.neutral
     if others or any(may_fail(let.op) for let in walk_lets(op.body)):
         return None

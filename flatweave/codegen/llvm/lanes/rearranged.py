@@ -16,6 +16,7 @@ from flatweave.codegen.llvm.memory.access import (
     gather_pointers,
     gathered,
     load_scalar,
+    masked_load,
     scatter,
     store_scalar,
     stored,
@@ -82,15 +83,9 @@ def _near_or_far(
 
 def _window(e: Emitter, buffer: str, kept: DType, base: str, span: str) -> str:
     """The elements from base to base + span; nothing after them is read."""
-    code, width, kind = e.code, e.width, vec(kept, e.width)
-    lanes = ", ".join(f"i64 {lane}" for lane in range(width))
-    there = code.let(f"icmp ule {vec(i64, width)} <{lanes}>, {e.splat(span, i64)}")
-    name = f"@llvm.masked.load.v{width}i{kept.bits}.p0"
-    plain = f"<{width} x i{kept.bits}>"
-    at = element(e, buffer, kept, base)
-    operands = f"ptr {at}", f"i32 {kept.bytes}", f"<{width} x i1> {there}"
-    text = code.call(plain, name, *operands, f"{plain} zeroinitializer")
-    return text if kind == plain else code.let(f"bitcast {plain} {text} to {kind}")
+    lanes = ", ".join(f"i64 {lane}" for lane in range(e.width))
+    there = e.code.let(f"icmp ule {vec(i64, e.width)} <{lanes}>, {e.splat(span, i64)}")
+    return masked_load(e, kept, element(e, buffer, kept, base), there)
 
 
 # -- select_zero ----------------------------------------------------------------------------------
@@ -322,9 +317,8 @@ def _apply(e: Emitter, opcode: str, kind: str, a: str, b: str) -> str:
 def _call(e: Emitter, name: str, a: str, b: str) -> str:
     """A function of two integers."""
     kind = vec(i64, e.width)
-    full = f"{kind} @llvm.{name}.{suffix(i64, e.width)}"
-    e.code.declare(f"{full}({kind}, {kind})")
-    return e.code.let(f"call {full}({kind} {a}, {kind} {b})")
+    symbol = f"@llvm.{name}.{suffix(i64, e.width)}"
+    return e.code.call(kind, symbol, f"{kind} {a}", f"{kind} {b}")
 
 
 def _shifted(e: Emitter, opcode: str, word: str, steps: str, op: LoadWord, kept: DType) -> str:

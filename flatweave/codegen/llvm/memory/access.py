@@ -117,11 +117,11 @@ def _load_run(e: Emitter, buffer: str, kept: DType, index: Held) -> str:
         at = element(e, buffer, kept, e.lowest(index))
         text = e.code.let(f"load {kind}, ptr {at}, align {kept.bytes}")
     else:
-        text = _masked_load(e, kept, _place(e, buffer, kept, index), _mask_for(e, index))
+        text = masked_load(e, kept, _place(e, buffer, kept, index), _mask_for(e, index))
     return reverse(e, kept, text) if index.shape is REVERSED else text
 
 
-def _masked_load(e: Emitter, kept: DType, at: str, mask: str) -> str:
+def masked_load(e: Emitter, kept: DType, at: str, mask: str) -> str:
     """Neighbouring elements under a mask, and zeros. Where LLVM makes a branch for each lane, all
     are loaded if they are in one page with an element that is wanted."""
     code, kind, lanes = e.code, vec(kept, e.width), f"{e.mask_type} {mask}"
