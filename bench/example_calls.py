@@ -1,6 +1,7 @@
-"""First calls of all jitted functions of the examples, or calls after the first.
+"""First calls of the examples' jitted functions, checks of operators in them, or later calls.
 
     python -m bench.example_calls [--before CHECKOUT] [--save]
+    python -m bench.example_calls --checks [--save]
     python -m bench.example_calls --later --before CHECKOUT [--save]
 
 The tests of the examples run in one process, with LLVM's passes, without the verifier and without a
@@ -8,6 +9,9 @@ cache on disk. A cell is the CPU time of all threads of a function's first call,
 compiler not counted.
 It includes the run, which is short on the inputs of tests. `--before` names another checkout, which
 is measured alternately with this one.
+
+With `--checks`, a cell is what a first call spends on trying the operators of the user, for each
+function that has one which no law covers.
 
 With `--later`, a cell is the least time of calls after the first, by the clock, for each kind of
 arguments that the tests pass to the CPU; the table has the programs that both checkouts have, the
@@ -35,8 +39,8 @@ from bench import machine
 ROOT = Path(__file__).resolve().parent.parent
 TO = "FIRST_CALLS"
 """The environment variable that names the file of results."""
-LATER = "LATER_CALLS"
-"""The environment variable that is "1" where calls after the first are timed."""
+WHAT = "WHICH_CALLS"
+"""The environment variable that says what is timed: first, checks or later."""
 ROUNDS = 2
 BUDGET, FEWEST, KINDS = 0.03, 3, 6
 """Seconds for the later calls of one kind of arguments, the fewest of them, and for how many kinds
@@ -51,7 +55,9 @@ def pytest_configure(config: Any) -> None:
     jitted = type(fw.jit(lambda x: x))
     plain = jitted.__call__
     seconds: dict[str, float] = {}
-    later = os.environ.get(LATER) == "1"
+    later = os.environ[WHAT] == "later"
+    checks = seconds_of_checks() if os.environ[WHAT] == "checks" else None
+    clock = time.process_time if checks is None else lambda: sum(checks)
     kinds: Counter[str] = Counter()
 
     @functools.wraps(plain)
@@ -67,15 +73,33 @@ def pytest_configure(config: Any) -> None:
             return plain(self, *args, **kwargs)
         kinds[self.__name__] += later
         seconds[name] = 0.0  # calls within are not counted twice
-        start = time.process_time()
+        start = clock()
         result = plain(self, *args, **kwargs)
-        seconds[name] = time.process_time() - start
+        seconds[name] = clock() - start
         if later:
             seconds[name] = shortest(lambda: plain(self, *args, **kwargs))
         return result
 
     jitted.__call__ = timed
     config.add_cleanup(lambda: Path(os.environ[TO]).write_text(json.dumps(seconds)))
+
+
+def seconds_of_checks() -> list[float]:
+    """The CPU seconds of each check of operators from now on, in order."""
+    from flatweave.operator_checks.first_calls import FirstCalls
+
+    plain, seconds = FirstCalls.__call__, []
+
+    @functools.wraps(plain)
+    def timed(self: Any, args: Any) -> None:
+        start = time.thread_time()
+        try:
+            plain(self, args)
+        finally:
+            seconds.append(time.thread_time() - start)
+
+    FirstCalls.__call__ = timed
+    return seconds
 
 
 def kinds_of(args: list[Any]) -> str:
@@ -104,19 +128,19 @@ def shortest(call: Callable[[], Any]) -> float:
     return min(taken)
 
 
-def measured(checkout: Path, *, later: bool) -> dict[str, float]:
-    """The seconds of each function's first call, or later ones, in a process of a checkout."""
+def measured(checkout: Path, what: str) -> dict[str, float]:
+    """The seconds of each function's first call, its checks or later calls, in a new process."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "seconds.json"
         plugin = Path(folder) / "example_calls.py"
         plugin.write_text(Path(__file__).read_text(encoding="utf-8"), encoding="utf-8")
         paths = f"{folder}{os.pathsep}{checkout}"
         environment = os.environ | {
-            TO: str(file), "PYTHONPATH": paths, "TEST_LLVM": "optimised",
+            TO: str(file), WHAT: what, "PYTHONPATH": paths, "TEST_LLVM": "optimised",
             "FLATWEAVE_VERIFY": "0", "FLATWEAVE_NO_CACHE": "1",
         }  # fmt: skip
-        if later:
-            environment |= {LATER: "1", "TEST_TARGETS": "cpu"}
+        if what == "later":
+            environment["TEST_TARGETS"] = "cpu"
         subprocess.run(
             [sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "example_calls",
              "-m", "not slow", "tests/examples", "--ignore=tests/examples/cluster"],
@@ -156,6 +180,21 @@ def page(after: dict[str, float], before: dict[str, float] | None) -> str:
     return "\n".join(lines) + "\n"
 
 
+def checks_page(after: dict[str, float]) -> str:
+    """A table of the functions whose operators were tried, the slowest first."""
+    tried = sorted((name for name in after if after[name]), key=lambda name: -after[name])
+    median = 1e3 * statistics.median(after[name] for name in tried)
+    lines = [
+        "# Checks of operators in the first calls of the examples\n",
+        f"`python -m bench.example_calls --checks`; {machine.model()}, {os.cpu_count()} cores."
+        f" Milliseconds of the calling thread, the least of {ROUNDS} runs of `tests/examples`."
+        f" {len(tried)} of {len(after)} functions have operators that no law covers; their median"
+        f" is {median:.2f}.\n",
+        "| program | ms |", "|---|---:|",
+    ]  # fmt: skip
+    return "\n".join(lines + [f"| {name} | {1e3 * after[name]:.2f} |" for name in tried]) + "\n"
+
+
 def later_page(after: dict[str, float], before: dict[str, float]) -> str:
     """A table of the programs that both have, the worst ratio first."""
     ratios = {name: before[name] / after[name] for name in after if before.get(name)}
@@ -179,22 +218,26 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.example_calls", description=__doc__)
     parser.add_argument("--before", type=Path, help="another checkout, to compare with")
     parser.add_argument("--save", action="store_true", help="keep the page in bench/results")
-    parser.add_argument("--later", action="store_true", help="calls after the first")
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--later", action="store_true", help="calls after the first")
+    which.add_argument("--checks", action="store_true", help="checks of operators")
     options = parser.parse_args()
     if options.later and not options.before:
         parser.error("--later compares: name another checkout with --before")
+    what = "later" if options.later else "checks" if options.checks else "first"
     checkouts = [ROOT, *([options.before] if options.before else [])]
-    rounds = [
-        [measured(checkout, later=options.later) for checkout in checkouts] for _ in range(ROUNDS)
-    ]
+    rounds = [[measured(checkout, what) for checkout in checkouts] for _ in range(ROUNDS)]
     after, *before = (least([one[k] for one in rounds]) for k in range(len(checkouts)))
     if options.later:
         text = later_page(after, before[0])
+    elif options.checks:
+        text = checks_page(after)
     else:
         text = page(after, before[0] if before else None)
     print(text)
     if options.save:
-        machine.keep(text, "example-later-calls" if options.later else "example-calls")
+        name = {"first": "calls", "later": "later-calls", "checks": "operator-checks"}[what]
+        machine.keep(text, f"example-{name}")
 
 
 if __name__ == "__main__":

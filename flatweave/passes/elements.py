@@ -36,7 +36,7 @@ from flatweave.passes.cost import FEW, INNER_LOOP
 from flatweave.passes.monoid import monoid
 from flatweave.passes.nests.small_sorts import Sorted
 from flatweave.passes.rewrite import tested
-from flatweave.terms.build import Builder, index
+from flatweave.terms.build import TRUE, Builder, index
 from flatweave.terms.control import Apply, Cast, For, If, While
 from flatweave.terms.rules import array_type
 from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Let, Op, Type, Var, constant
@@ -214,7 +214,9 @@ def _translate_index(b: Builder, scope: Scope, op: Index) -> Atom:
 
 def _translate_check(b: Builder, scope: Scope, op: Check) -> Sequence[Value]:
     """Emit a check in the outermost body that knows its operands and is sure to run."""
-    condition, values = scope.atom(op.condition), scope.atoms(op.values_)
+    condition, values = b.settled(scope.atom(op.condition)), scope.atoms(op.values_)
+    if condition == TRUE:
+        return ()
     row = scope.atoms(op.row)  # a check of a row stays with it: there may be no such row
     home = b.check_home((condition, *values, *row))
     home.emit(Check(condition, op.kind, values, op.message, row))
@@ -372,8 +374,11 @@ def _translate_reduce(b: Builder, scope: Scope, op: Reduce) -> Sequence[Value]:
 def _translate_control(b: Builder, scope: Scope, op: If | While | For) -> Sequence[Value]:
     match op:
         case If(condition=condition, then=then, other=other):
-            bodies = [translate_lambda(b, scope, fn, optional=True) for fn in (then, other)]
-            return b.emit(If(scope.atom(condition), *bodies))
+            return b.choose(
+                scope.atom(condition),
+                lambda inside: translate_scalars(inside, scope, then, ()),
+                lambda inside: translate_scalars(inside, scope, other, ()),
+            )
         case While(condition=holds, body=body, init=init):
             test = translate_lambda(b, scope, holds)
             turn = translate_lambda(b, scope, body, optional=True)

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from flatweave.array_ir.fault import INDEX
 from flatweave.array_ir.syntax import Program
 from flatweave.base.dtypes import i64, u64
-from flatweave.ops import Check, Fold, Generate, Index, Prefix, Sweep, Weave
+from flatweave.ops import Check, Fold, Generate, Index, Map, Prefix, Sweep, Weave
 from flatweave.passes.operators import is_commutative
 from flatweave.terms.build import Builder, Names, index
 from flatweave.terms.control import Apply, Cast, For, If
@@ -48,7 +48,7 @@ class Rewriter:
     def program(self, fn: Lambda) -> Lambda:
         return self.body(Builder(Names()), fn, ())
 
-    def body(self, b: Builder, fn: Lambda, below: Sequence[Atom]) -> Lambda:
+    def body(self, b: Builder, fn: Lambda, below: Sequence[Atom] = ()) -> Lambda:
         """Fill `b` with the rewritten body of `fn`; leading indices stay below the extents."""
         params = []
         for k, param in enumerate(fn.params):
@@ -63,6 +63,8 @@ class Rewriter:
     def let(self, b: Builder, let: Let) -> None:
         b.where = let.where or b.where
         op = self.op(b, let.op)
+        if isinstance(op, Check | If):
+            op = op.replace(condition=b.settled(op.condition))
         if isinstance(op, Check) and isinstance(op.condition, Const) and op.condition.value:
             return  # a check that always holds is dropped
         atoms = self.rule(b, op, let)
@@ -82,6 +84,11 @@ class Rewriter:
         def function(fn: Lambda) -> Lambda:
             if isinstance(op, For) and fn is op.body:
                 return self._loop(b.inner(), op)
+            if isinstance(op, If):
+                inside = b.branch(self.renaming.atom(op.condition), value=fn is op.then)
+                return self.body(inside, fn)
+            if isinstance(op, Map):
+                return self._element(b.inner(), op)
             indexed = fn is getattr(op, "body", None) or fn is getattr(op, "fn", None)
             return self.body(b.inner(), fn, below if indexed else ())
 
@@ -96,8 +103,21 @@ class Rewriter:
         if counter.type is i64 and b.least(starts) >= 0 and op.step == index(1):
             b.assume_below(fresh, self.renaming.atom(op.hi))
         self.renaming.mapping[counter] = fresh
-        inside = self.body(b, Lambda(op.body.params[1:], op.body.lets, op.body.results), ())
+        inside = self.body(b, Lambda(op.body.params[1:], op.body.lets, op.body.results))
         return Lambda((fresh, *inside.params), inside.lets, inside.results)
+
+    def _element(self, b: Builder, op: Map) -> Lambda:
+        """The function of a map; an element of an array of indices is one."""
+        params = []
+        for param, x in zip(op.fn.params, op.xs, strict=True):
+            fresh = b.param(param.name, self.renaming.type(param.type))
+            self.renaming.mapping[param] = fresh
+            params.append(fresh)
+            match b.definition(self.renaming.atom(x)):
+                case Generate(shape=shape, fn=Lambda(params=at, results=(place,))) if place in at:
+                    b.assume_below(fresh, shape[at.index(place)])
+        inside = self.body(b, Lambda((), op.fn.lets, op.fn.results))
+        return Lambda(tuple(params), inside.lets, inside.results)
 
     def _below(self, op: Op) -> tuple[Atom, ...]:
         """Extents that the indices given to an op's body stay below."""

@@ -367,25 +367,29 @@ def _control(
 ) -> If | While | For | ByRow:
     match op:
         case If(condition=condition, then=then, other=other):
-            bodies = [_branch(b, scope, fn, optional=True) for fn in (then, other)]
-            return If(scope.atom(condition), *bodies)
+            condition = scope.atom(condition)
+            bodies = [
+                _branch(b.branch(condition, value), scope, fn)
+                for fn, value in ((then, True), (other, False))
+            ]
+            return If(condition, *bodies)
         case While(condition=holds, body=body, init=init):
-            turn = _branch(b, scope, body, optional=True)
-            return While(_branch(b, scope, holds), turn, scope.atoms(init))
+            turn = _branch(b.inner(optional=True), scope, body)
+            return While(_branch(b.inner(), scope, holds), turn, scope.atoms(init))
         case For(lo=lo, hi=hi, step=step, body=body, init=init):
             lo, hi, step = scope.atoms((lo, hi, step))
-            turn = _branch(b, scope, body, optional=True)
+            turn = _branch(b.inner(optional=True), scope, body)
             return For(lo, hi, step, turn, scope.atoms(init))
         case ByRow(count=count, totals=totals, offsets=offsets, groups=groups, fn=fn):
             alone = scope.inner()
             alone.in_row = True
-            row = _branch(b, alone, fn, optional=True)
+            row = _branch(b.inner(optional=True), alone, fn)
             return ByRow(scope.atom(count), scope.atoms(totals), scope.atoms(offsets), groups, row)
 
 
-def _branch(b: Builder, scope: Scope, fn: Lambda, optional: bool = False) -> Lambda:
-    """A host body, of scalars and of arrays alike; an `optional` one may not run at all."""
-    inside, inner = b.inner(optional), scope.inner()
+def _branch(inside: Builder, scope: Scope, fn: Lambda) -> Lambda:
+    """A host body, of scalars and of arrays alike."""
+    inner = scope.inner()
     params = _params(inside, inner, fn.params)
     return inside.close(params, _translate_body(inside, inner, fn))
 

@@ -159,7 +159,7 @@ def test_the_namespace():
 
     assert x.__array_namespace__() is fw
     assert (x.device, x.mT.shape, x.to_device("cpu") is x) == ("cpu", (3, 2), True)
-    assert (info.devices(), info.default_device()) == (["cpu"], "cpu")
+    assert (info.devices(), info.default_device()) == (("cpu",), "cpu")
     assert info.dtypes(kind="real floating") == {"float32": fw.f32, "float64": fw.f64}
     assert len(info.dtypes()) == 13 and info.default_dtypes()["indexing"] == fw.i64
     with pytest.raises(fw.ArgumentError, match="memory of the host"):

@@ -210,9 +210,9 @@ class NamespaceInfo:
         """Masks are indices, and extents may depend on values; of axes NumPy holds 64."""
         return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 64}
 
-    def devices(self) -> list[str]:
+    def devices(self) -> tuple[str, ...]:
         """Where arrays can be."""
-        return list(DEVICES)
+        return tuple(DEVICES)
 
     def default_device(self) -> str:
         """Where arrays are."""

@@ -11,7 +11,7 @@ from flatweave.base.records import record
 from flatweave.kernel_ir.memory_ops import LoadWord, Prefetch
 from flatweave.kernel_ir.syntax import Load, LoadNear, Report
 from flatweave.lower.kernel.builder import KernelBuilder
-from flatweave.lower.kernel.loops import FailingLoops, fold_in_lanes
+from flatweave.lower.kernel.loops import FailingLoops, fold_in_lanes, later_of, place_in_order
 from flatweave.lower.machine.machine import WIDEST, Machine
 from flatweave.lower.schedule.facts import Part, Word
 from flatweave.lower.traverse import row_lookup
@@ -166,8 +166,11 @@ class Elements:
             case Locate():
                 return self._locate(b, let.op)
             case If(condition=condition, then=then, other=other):
-                test = self.atom(condition)
-                return b.emit(If(test, self.function(b, then), self.function(b, other)))
+                return b.choose(
+                    self.atom(condition),
+                    lambda inside: self.call_separately(inside, then, ()),
+                    lambda inside: self.call_separately(inside, other, ()),
+                )
             case While(condition=holds, body=body, init=init):
                 loop = While(self._test(b, holds), self.function(b, body), self.atoms(init))
                 return self.loops.emit(b, loop)
@@ -301,13 +304,22 @@ class Elements:
         inside = b.inner()
         k = inside.param("k", i64, self.atom(op.extent))
         state = [inside.param("s", atom.type) for atom in op.neutral]
-        values = self.call(inside, op.body, [k])
-        body = inside.close([k, *state], self.call(inside, op.fn, [*state, *values]))
+        values, neutral = self.call(inside, op.body, [k]), self.atoms(op.neutral)
+        place = place_in_order(op)
+        if place is None:
+            body = inside.close([k, *state], self.call(inside, op.fn, [*state, *values]))
+            self.failed = failed
+            return long_fold(
+                b, index(0), extent, 1, body, neutral, op.fn,
+                lambda c, operands: self.call(c, op.fn, operands),
+            )  # fmt: skip
+        after = later_of(self, inside, op, place, state, values)
         self.failed = failed
-        return long_fold(
-            b, index(0), extent, 1, body, self.atoms(op.neutral), op.fn,
-            lambda c, operands: self.call(c, op.fn, operands),
-        )  # fmt: skip
+        first = [*neutral[:place], index(0), *neutral[place + 1 :]]
+        found = list(inside.close_loop(index(0), extent, first, after))
+        some = b.apply("lt", index(0), extent)
+        found[place] = b.apply("select", some, found[place], neutral[place])
+        return found
 
     def _fold_in_lanes(self, b: Builder, op: Fold) -> Sequence[Atom]:
         """One element's fold by all lanes, which do not nest: each runs inner folds."""

@@ -14,7 +14,7 @@ from flatweave.lower.machine.machine import Machine
 from flatweave.lower.traverse.blocked_argmax import Stretches, stretches_of
 from flatweave.ops import Fold
 from flatweave.passes.nests.hard import may_fail
-from flatweave.passes.operators import is_commutative
+from flatweave.passes.operators import chooses_by_place, is_commutative
 from flatweave.terms.build import Builder, index, lambda_of
 from flatweave.terms.control import Apply, For, If, While
 from flatweave.terms.operators import component_functions
@@ -125,6 +125,33 @@ class FailingLoops:
         body = inside.close([*params, before], [*results, inside.apply("or", before, flag)])
         found = b.emit(For(lo, hi, step, body, (*init, FALSE)))
         return found[:-1], found[-1]
+
+
+# -- A fold in order whose operator chooses an element, a component of which is its position -------
+#
+#     for k in 0, 1, ..       vals, later = fn (vals, 0) (body k, 1);   place = select later k place
+#
+# Later elements have later positions, so 0 and 1 are enough to compare two. The state begins with the
+# neutral element's values at position 0 (Note [The chunk that is found], in traverse/blocked_argmax.py).
+
+
+def place_in_order(op: Fold) -> int | None:
+    """The component that is the position, if the operator chooses by the others, then by it."""
+    (position,), elements = op.body.params, list(op.body.results)
+    place = elements.index(position) if position in elements else None
+    return place if place is not None and chooses_by_place(op.fn, place) else None
+
+
+def later_of(
+    calls: Calls, b: Builder, op: Fold, place: int, state: Sequence[Atom], values: Sequence[Atom]
+) -> list[Atom]:
+    """The state after an element that comes later than what the state has."""
+    both = [*state, *values]
+    both[place], both[len(state) + place] = index(0), index(1)
+    after = list(calls.call_separately(b, op.fn, both))
+    is_later = b.apply("eq", after[place], index(1))
+    after[place] = b.apply("select", is_later, values[place], state[place])
+    return after
 
 
 # -- The fold of one element, its steps spread over the lanes: whole steps, then one for the rest --

@@ -46,6 +46,7 @@ class Avx512(Avx2):
     register_bits = 512
     registers = 32
     converts_64 = True
+    masks_gathers = True
     attributes = 'nounwind "prefer-vector-width"="512" "min-legal-vector-width"="512"'
     libmvec_letters = (("e", 512), ("d", 256))
 
@@ -60,6 +61,10 @@ class Avx512(Avx2):
     def masks_loads(self, kept: DType) -> bool:
         """Elements of any size."""
         return True
+
+    def gathers_in_words(self, kept: DType) -> bool:
+        """Smaller ones, which there is no gather of."""
+        return kept.bits < i32.bits
 
     @classmethod
     def made_for(cls, features: frozenset[str]) -> InstructionSet:

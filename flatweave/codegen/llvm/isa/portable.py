@@ -43,6 +43,8 @@ class InstructionSet:
     """Bytes ahead at which loops of much work prefetch what they load; 0: they do not."""
     has_gathers = True
     """Whether a gather of all lanes is faster than a load for each, a scatter than stores."""
+    masks_gathers = False
+    """Whether there is an instruction that gathers under a mask."""
     attributes = "nounwind"
     """The attributes of every function."""
     libmvec_letters: tuple[tuple[str, int], ...] = ()
@@ -66,11 +68,9 @@ class InstructionSet:
     def fence_streams(self, body: Body) -> None:
         """Order non-temporal stores before what follows, where a release does not."""
 
-    def gathers_in_words(self, kept: DType, *, masked: bool) -> bool:
-        """Whether elements of this dtype are gathered as the aligned words of 32 bits around them.
-
-        A masked gather that the CPU lacks becomes a branch for each lane.
-        """
+    def gathers_in_words(self, kept: DType) -> bool:
+        """Whether elements of this dtype are gathered, under a mask, as the 32-bit words around
+        them."""
         return False
 
     # -- compress ---------------------------------------------------------------------------------

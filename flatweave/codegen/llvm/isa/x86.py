@@ -45,7 +45,7 @@ class Sse4(X86):
         return lane_tables.compress(body, kept, lanes, text, mask, name)
 
 
-# x86-64 with AVX2: registers of 256 bits, and gathers of words of 32 and 64 bits.
+# x86-64 with AVX2: registers of 256 bits. LLVM takes its gathers on few CPUs, not on Zen 3.
 #
 # compress    vpermd by the numbers of the words kept, eight bytes of a table of 256, widened
 
@@ -68,10 +68,6 @@ class Avx2(Sse4):
     def masks_loads(self, kept: DType) -> bool:
         """Words of 32 and 64 bits."""
         return kept.bits >= i32.bits
-
-    def gathers_in_words(self, kept: DType, *, masked: bool) -> bool:
-        """Under a mask: for smaller elements, LLVM branches on the mask lane by lane."""
-        return masked and kept.bits < i32.bits
 
     # -- compress ---------------------------------------------------------------------------------
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from flatweave.access.value import Value
-from flatweave.base.dtypes import DType, bool_, i64, u8, u32
+from flatweave.base.dtypes import DType, bool_, i64, u8, u32, u64
 from flatweave.codegen.llvm.body.emitter import Emitter, Handlers, Held, prefetch
 from flatweave.codegen.llvm.body.shapes import LINEAR, REVERSED, UNIFORM, VARYING
 from flatweave.codegen.llvm.memory import counted
@@ -32,6 +32,7 @@ AHEAD = 2048
 end of a page, where the prefetcher of a CPU stops."""
 PAGE = 4096  # bytes of the smallest page: who may read one of them may read all
 LARGE = 32 * 2**10  # bytes of shared memory that are too many for a stack
+ZERO = "@fw.zero"
 
 
 def stored(dtype: DType) -> DType:
@@ -170,7 +171,7 @@ def gather_pointers(e: Emitter, buffer: str, kept: DType, index: str) -> str:
 
 def gather(e: Emitter, buffer: str, kept: DType, index: Held) -> str:
     """Elements from anywhere."""
-    if e.isa.gathers_in_words(kept, masked=e.mask is not None):
+    if e.mask is not None and e.isa.gathers_in_words(kept):
         return _gather_in_words(e, buffer, kept, index)
     return gathered(e, kept, gather_pointers(e, buffer, kept, index.text))
 
@@ -178,11 +179,21 @@ def gather(e: Emitter, buffer: str, kept: DType, index: Held) -> str:
 def gathered(e: Emitter, kept: DType, places: str, align: int = 0) -> str:
     """What is at these addresses, for the lanes that run; each a multiple of `align`, if given."""
     kind, type_, align = vec(kept, e.width), f"<{e.width} x ptr>", align or kept.bytes
-    if e.mask is None and kept.bits < u32.bits and e.width * kept.bits >= e.isa.register_bits:
+    mask = e.mask
+    if mask is not None and not e.isa.masks_gathers:  # LLVM would branch on it lane by lane
+        places, mask = _place_of_zero_in_others(e, places, mask), None
+    if mask is None and kept.bits < u32.bits and e.width * kept.bits >= e.isa.register_bits:
         return e.code.let(f"call {kind} {_gathers_in_function(e, kept)}({type_} {places})")
-    if e.mask is None and kept.bits >= u32.bits and not e.isa.has_gathers:
+    if mask is None and kept.bits >= u32.bits and not e.isa.has_gathers:
         return _loaded_by_lane(e, kept, places, align)
-    return _gathers_here(e.code, e.width, kept, places, e.mask or "splat (i1 true)", align)
+    return _gathers_here(e.code, e.width, kept, places, mask or "splat (i1 true)", align)
+
+
+def _place_of_zero_in_others(e: Emitter, places: str, mask: str) -> str:
+    """The addresses in the lanes that run; in the others one of a zero."""
+    kind, flags = f"<{e.width} x ptr>", vec(bool_, e.width)
+    e.code.module.constant(ZERO, "i64 0", align=u64.bytes)
+    return e.code.let(f"select {flags} {mask}, {kind} {places}, {kind} splat (ptr {ZERO})")
 
 
 def _loaded_by_lane(e: Emitter, kept: DType, places: str, align: int) -> str:
@@ -219,11 +230,8 @@ def _gathers_in_function(e: Emitter, kept: DType) -> str:
 
 
 def _gather_in_words(e: Emitter, buffer: str, kept: DType, index: Held) -> str:
-    """Bytes and halves out of the aligned 32-bit words around them.
-
-    No x86 CPU gathers smaller elements, and LLVM makes a branch for each lane of a masked gather of
-    them. An aligned word never crosses a page.
-    """
+    """Bytes and halves out of the aligned 32-bit words around them, which never cross a page: no
+    x86 CPU gathers smaller elements."""
     code, width, kind = e.code, e.width, vec(u32, e.width)
     pointers = gather_pointers(e, buffer, kept, index.text)
     at = code.let(f"ptrtoint <{width} x ptr> {pointers} to {vec(i64, width)}")
