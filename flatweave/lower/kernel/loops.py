@@ -131,8 +131,8 @@ class FailingLoops:
 #
 #     for k in 0, 1, ..       vals, later = fn (vals, 0) (body k, 1);   place = select later k place
 #
-# Later elements have later positions, so 0 and 1 are enough to compare two. The state begins with the
-# neutral element's values at position 0 (Note [The chunk that is found], in traverse/blocked_argmax.py).
+# Later elements have later positions, so 0 and 1 are enough to compare two. The state begins with
+# the neutral element's values at position 0: Note [The chunk that is found] in blocked_argmax.py.
 
 
 def place_in_order(op: Fold) -> int | None:
