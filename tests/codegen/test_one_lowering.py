@@ -64,7 +64,7 @@ CALLS = {
     ("sweep/scans.py", "_by_lanes"), ("traverse/steps.py", "__init__"),
     ("traverse/steps.py", "wait_for_lanes"), ("sweep/chains.py", "load_prefix"),
     ("sweep/chains.py", "store_aggregate"), ("sweep/chains.py", "reduce_block_partials"),
-    ("sort/counted_runs.py", "_write"),
+    ("sort/counted_runs.py", "_write"), ("sort/counted_runs.py", "leave"),
     ("sort/counted_runs.py", "get"), ("sort/counted_runs.py", "set"),
     ("sort/counted_runs.py", "slot"), ("host/context.py", "fill"), ("host/context.py", "act"),
 }  # fmt: skip

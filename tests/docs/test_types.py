@@ -24,7 +24,8 @@ def written(tmp_path_factory):
 
 @pytest.mark.slow
 def test_mypy_accepts_the_pages(written):
-    """Without an annotation that was not on the page."""
+    """Without an annotation that was not on the page. What a library registers for others, as polars
+    does, has no types."""
     files = sorted(written.glob("*.py"))
     run = subprocess.run(
         [sys.executable, "-m", "mypy", "--config-file=", "--follow-imports=silent",
@@ -32,8 +33,11 @@ def test_mypy_accepts_the_pages(written):
         capture_output=True, text=True, cwd=ROOT,
     )  # fmt: skip
 
+    errors = [line for line in run.stdout.splitlines() if ": error:" in line]
+
     assert len(files) > 15
-    assert run.returncode == 0, run.stdout
+    assert run.returncode in (0, 1), run.stdout
+    assert [line for line in errors if 'has no attribute "fw"' not in line] == []
 
 
 @pytest.mark.slow
