@@ -17,7 +17,7 @@ from flatweave.array_ir.syntax import Program
 from flatweave.base.dtypes import i64, u64
 from flatweave.ops import Check, Fold, Generate, Index, Map, Prefix, Sweep, Weave
 from flatweave.passes.operators import is_commutative
-from flatweave.terms.build import Builder, Names, index
+from flatweave.terms.build import Builder, Names, branch, index
 from flatweave.terms.control import Apply, Cast, For, If
 from flatweave.terms.rules import array_type
 from flatweave.terms.syntax import Atom, Const, Lambda, Let, Op, Var
@@ -85,7 +85,7 @@ class Rewriter:
             if isinstance(op, For) and fn is op.body:
                 return self._loop(b.inner(), op)
             if isinstance(op, If):
-                inside = b.branch(self.renaming.atom(op.condition), value=fn is op.then)
+                inside = branch(b, self.renaming.atom(op.condition), value=fn is op.then)
                 return self.body(inside, fn)
             if isinstance(op, Map):
                 return self._element(b.inner(), op)

@@ -84,7 +84,7 @@ from flatweave.passes.elements import (
 from flatweave.passes.monoid import monoid, with_initial
 from flatweave.passes.nests.hard import is_hard
 from flatweave.scalar import ops as scalar
-from flatweave.terms.build import Builder, Names, index
+from flatweave.terms.build import Builder, Names, branch, index
 from flatweave.terms.control import Apply, Cast, For, If, While
 from flatweave.terms.rules import array_type
 from flatweave.terms.syntax import Atom, Lambda, Let, Type, Var, constant
@@ -369,7 +369,7 @@ def _control(
         case If(condition=condition, then=then, other=other):
             condition = scope.atom(condition)
             bodies = [
-                _branch(b.branch(condition, value), scope, fn)
+                _branch(branch(b, condition, value), scope, fn)
                 for fn, value in ((then, True), (other, False))
             ]
             return If(condition, *bodies)

@@ -130,6 +130,7 @@ class BodyFacts:
         self._lengths: set[Atom] = set()
         self._least: dict[Atom, int] = {}
         self._conditions: list[tuple[Atom | Op, bool]] = []
+        self._settled: dict[Var, Const] = {}
         self._proof: Proof | None = None
 
     def proof(self) -> Proof:
@@ -189,6 +190,29 @@ class BodyFacts:
         """This body runs only where a condition is true, or false."""
         self._conditions.append((condition, value))
         self._proof = None
+        self._settle(condition, value)
+
+    def _settle(self, condition: Atom | Op, value: bool) -> None:
+        """A condition is a constant here, and so is what it consists of."""
+        made = condition if isinstance(condition, Op) else self.definition(condition)
+        if isinstance(condition, Var):
+            self._settled[condition] = Const(value, bool_)
+        match made:
+            case Apply(fn="not", args=(arg,)) if arg.type is bool_:
+                self._settle(arg, not value)
+            case Apply(fn="and" | "or" as fn, args=args) if value == (fn == "and"):
+                for arg in args:
+                    if arg.type is bool_:
+                        self._settle(arg, value)
+
+    def settled(self, atom: Atom) -> Atom:
+        """A constant for a condition that is known to be true or false here."""
+        scope: BodyFacts | None = self if atom.type is bool_ else None
+        while scope is not None and isinstance(atom, Var):
+            if atom in scope._settled:
+                return scope._settled[atom]
+            scope = scope.outer
+        return atom
 
     def conditions(self) -> Iterator[tuple[Atom | Op, bool]]:
         """The conditions that are known to be true or false here."""

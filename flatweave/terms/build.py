@@ -173,8 +173,6 @@ class Builder(BodyFacts, Arithmetic):
 
     def apply(self, fn: str, *args: Atom) -> Atom:
         """A scalar function of atoms, folded where it can be, computed once per body."""
-        if args and (args[0].type is bool_ or fn == "select"):
-            args = tuple(map(self.settled, args))
         known = self._shared_value(("apply", fn, *args))
         if known is None and fn == "eq":  # what a check has found holds either way round
             known = self._shared_value(("apply", fn, *reversed(args)))
@@ -227,36 +225,6 @@ class Builder(BodyFacts, Arithmetic):
     def inner(self, optional: bool = False) -> Builder:
         """A builder for a body inside this one; an `optional` one may not run at all."""
         return Builder(outer=self, optional=optional)
-
-    def branch(self, condition: Atom, value: bool = True) -> Builder:
-        """A builder for a body that runs only where a condition is true, or false."""
-        inside = self.inner(optional=True)
-        inside.assume_condition(condition, value)
-        return inside
-
-    def assume_condition(self, condition: Atom | Op, value: bool) -> None:
-        """This body runs only where a condition is true, or false; it is a constant here."""
-        super().assume_condition(condition, value)
-        self._settle(condition, value)
-
-    def _settle(self, condition: Atom | Op, value: bool) -> None:
-        """What a condition consists of is known with it."""
-        made = condition if isinstance(condition, Op) else self.definition(condition)
-        if isinstance(condition, Var):
-            self._known[("settled", condition)] = TRUE if value else FALSE
-        match made:
-            case Apply(fn="not", args=(arg,)) if arg.type is bool_:
-                self._settle(arg, not value)
-            case Apply(fn="and" | "or" as fn, args=args) if value == (fn == "and"):
-                for arg in args:
-                    if arg.type is bool_:
-                        self._settle(arg, value)
-
-    def settled(self, atom: Atom) -> Atom:
-        """A constant for a condition that is known to be true or false here."""
-        if type(atom) is Var and atom.type is bool_:
-            return self._shared_value(("settled", atom)) or atom
-        return atom
 
     def iteration(
         self, hint: str, init: Sequence[Atom] = (), inside: Builder | None = None
@@ -328,7 +296,7 @@ class Builder(BodyFacts, Arithmetic):
     @contextmanager
     def when(self, condition: Atom | None) -> Iterator[Builder]:
         """A body that runs where the condition holds; this body if there is no condition."""
-        then = self if condition is None else self.branch(condition)
+        then = self if condition is None else branch(self, condition)
         yield then
         if condition is not None and then.lets:
             self.emit(If(condition, then.close([], []), NO_BODY))
@@ -336,13 +304,13 @@ class Builder(BodyFacts, Arithmetic):
     @contextmanager
     def branches(self, condition: Atom) -> Iterator[tuple[Builder, Builder]]:
         """Two bodies, the second of which runs where the condition does not hold."""
-        then, other = self.branch(condition), self.branch(condition, value=False)
+        then, other = branch(self, condition), branch(self, condition, value=False)
         yield then, other
         self.emit(If(condition, then.close([], []), other.close([], [])))
 
     def choose(self, condition: Atom, then: Body, other: Body, hint: str = "t") -> tuple[Var, ...]:
         """The values of one of two bodies; the other one does not run."""
-        yes, no = self.branch(condition), self.branch(condition, value=False)
+        yes, no = branch(self, condition), branch(self, condition, value=False)
         bodies = yes.close([], then(yes)), no.close([], other(no))
         return self.emit(If(condition, *bodies), hint)
 
@@ -380,8 +348,17 @@ def index(value: int) -> Const:
     return constant(value, i64)
 
 
+def branch(b: Builder, condition: Atom, value: bool = True) -> Builder:
+    """A builder for a body inside of b that runs only where a condition is true, or false."""
+    inside = b.inner(optional=True)
+    inside.assume_condition(condition, value)
+    return inside
+
+
 def _folded(b: Builder, fn: str, args: Sequence[Atom]) -> Atom | None:
-    """The atom that a scalar function equals by its laws or by known positions and ranges."""
+    """The atom that a scalar function equals by its laws or by what is known of its arguments."""
+    if args and args[0].type is bool_:
+        args = tuple(map(b.settled, args))
     return fold_apply(fn, args) or fold_position(b, fn, args) or fold_range(b, fn, args)
 
 

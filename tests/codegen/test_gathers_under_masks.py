@@ -34,7 +34,7 @@ def test_a_lane_that_has_ended_reads_nothing(level, dtype, before_a_forbidden_pa
         found = np.asarray(numbers(fw.ragged(xs, offsets)))
     wanted = np.zeros((lengths.size, 1), dtype)
     for k, number in enumerate(wanted):
-        for x in xs[offsets[k] : offsets[k + 1]]:
+        for x in xs[offsets[k] : offsets[k + 1], None]:
             number[:] = number * dtype(3) + x
     np.testing.assert_array_equal(found, wanted[:, 0])
 

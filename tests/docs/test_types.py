@@ -24,8 +24,7 @@ def written(tmp_path_factory):
 
 @pytest.mark.slow
 def test_mypy_accepts_the_pages(written):
-    """Without an annotation that was not on the page. What a library registers for others, as polars
-    does, has no types."""
+    """Without an annotation that was not on the page. What polars registers has no types."""
     files = sorted(written.glob("*.py"))
     run = subprocess.run(
         [sys.executable, "-m", "mypy", "--config-file=", "--follow-imports=silent",

@@ -11,7 +11,7 @@ from flatweave.base.records import record
 from flatweave.kernel_ir.memory_ops import LoadWord, Prefetch
 from flatweave.kernel_ir.syntax import Load, LoadNear, Report
 from flatweave.lower.kernel.builder import KernelBuilder
-from flatweave.lower.kernel.loops import FailingLoops, fold_in_lanes, later_of, place_in_order
+from flatweave.lower.kernel.loops import FailingLoops, fold_in_lanes, fold_in_order, place_in_order
 from flatweave.lower.machine.machine import WIDEST, Machine
 from flatweave.lower.schedule.facts import Part, Word
 from flatweave.lower.traverse import row_lookup
@@ -304,22 +304,15 @@ class Elements:
         inside = b.inner()
         k = inside.param("k", i64, self.atom(op.extent))
         state = [inside.param("s", atom.type) for atom in op.neutral]
-        values, neutral = self.call(inside, op.body, [k]), self.atoms(op.neutral)
-        place = place_in_order(op)
-        if place is None:
-            body = inside.close([k, *state], self.call(inside, op.fn, [*state, *values]))
-            self.failed = failed
-            return long_fold(
-                b, index(0), extent, 1, body, neutral, op.fn,
-                lambda c, operands: self.call(c, op.fn, operands),
-            )  # fmt: skip
-        after = later_of(self, inside, op, place, state, values)
+        values, place = self.call(inside, op.body, [k]), place_in_order(op)
         self.failed = failed
-        first = [*neutral[:place], index(0), *neutral[place + 1 :]]
-        found = list(inside.close_loop(index(0), extent, first, after))
-        some = b.apply("lt", index(0), extent)
-        found[place] = b.apply("select", some, found[place], neutral[place])
-        return found
+        if place is not None:
+            return fold_in_order(self, inside, op, place, values, extent)
+        body = inside.close([k, *state], self.call_separately(inside, op.fn, [*state, *values]))
+        return long_fold(
+            b, index(0), extent, 1, body, self.atoms(op.neutral), op.fn,
+            lambda c, operands: self.call(c, op.fn, operands),
+        )  # fmt: skip
 
     def _fold_in_lanes(self, b: Builder, op: Fold) -> Sequence[Atom]:
         """One element's fold by all lanes, which do not nest: each runs inner folds."""

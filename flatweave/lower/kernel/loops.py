@@ -142,16 +142,22 @@ def place_in_order(op: Fold) -> int | None:
     return place if place is not None and chooses_by_place(op.fn, place) else None
 
 
-def later_of(
-    calls: Calls, b: Builder, op: Fold, place: int, state: Sequence[Atom], values: Sequence[Atom]
+def fold_in_order(
+    calls: Calls, inside: Builder, op: Fold, place: int, values: Sequence[Atom], extent: Atom
 ) -> list[Atom]:
-    """The state after an element that comes later than what the state has."""
+    """The fold whose loop's body has these parameters, and computes these values."""
+    b, (k, *state), neutral = inside.outer, inside.params, calls.atoms(op.neutral)
+    assert b is not None
     both = [*state, *values]
     both[place], both[len(state) + place] = index(0), index(1)
-    after = list(calls.call_separately(b, op.fn, both))
-    is_later = b.apply("eq", after[place], index(1))
-    after[place] = b.apply("select", is_later, values[place], state[place])
-    return after
+    after = list(calls.call_separately(inside, op.fn, both))
+    is_later = inside.apply("eq", after[place], index(1))
+    after[place] = inside.apply("select", is_later, k, state[place])
+    first = [*neutral[:place], index(0), *neutral[place + 1 :]]
+    found: list[Atom] = [*inside.close_loop(index(0), extent, first, after)]
+    some = b.apply("lt", index(0), extent)
+    found[place] = b.apply("select", some, found[place], neutral[place])
+    return found
 
 
 # -- The fold of one element, its steps spread over the lanes: whole steps, then one for the rest --

@@ -32,7 +32,6 @@ AHEAD = 2048
 end of a page, where the prefetcher of a CPU stops."""
 PAGE = 4096  # bytes of the smallest page: who may read one of them may read all
 LARGE = 32 * 2**10  # bytes of shared memory that are too many for a stack
-ZERO = "@fw.zero"
 
 
 def stored(dtype: DType) -> DType:
@@ -181,7 +180,7 @@ def gathered(e: Emitter, kept: DType, places: str, align: int = 0) -> str:
     kind, type_, align = vec(kept, e.width), f"<{e.width} x ptr>", align or kept.bytes
     mask = e.mask
     if mask is not None and not e.isa.masks_gathers:  # LLVM would branch on it lane by lane
-        places, mask = _place_of_zero_in_others(e, places, mask), None
+        places, mask = _or_zero(e, places, mask), None
     if mask is None and kept.bits < u32.bits and e.width * kept.bits >= e.isa.register_bits:
         return e.code.let(f"call {kind} {_gathers_in_function(e, kept)}({type_} {places})")
     if mask is None and kept.bits >= u32.bits and not e.isa.has_gathers:
@@ -189,11 +188,11 @@ def gathered(e: Emitter, kept: DType, places: str, align: int = 0) -> str:
     return _gathers_here(e.code, e.width, kept, places, mask or "splat (i1 true)", align)
 
 
-def _place_of_zero_in_others(e: Emitter, places: str, mask: str) -> str:
+def _or_zero(e: Emitter, places: str, mask: str) -> str:
     """The addresses in the lanes that run; in the others one of a zero."""
-    kind, flags = f"<{e.width} x ptr>", vec(bool_, e.width)
-    e.code.module.constant(ZERO, "i64 0", align=u64.bytes)
-    return e.code.let(f"select {flags} {mask}, {kind} {places}, {kind} splat (ptr {ZERO})")
+    kind, zero = f"<{e.width} x ptr>", "@fw.zero"
+    e.code.module.constant(zero, "i64 0", align=u64.bytes)
+    return e.code.let(f"select {e.mask_type} {mask}, {kind} {places}, {kind} splat (ptr {zero})")
 
 
 def _loaded_by_lane(e: Emitter, kept: DType, places: str, align: int) -> str:
@@ -303,8 +302,7 @@ def scatter(e: Emitter, buffer: str, kept: DType, index: Held, text: str) -> Non
         return
     name = f"@llvm.masked.scatter.{suffix(kept, e.width)}.v{e.width}p0"
     mask = f"{e.mask_type} {e.mask or 'splat (i1 true)'}"
-    operands = f"{kind} {text}", f"{places} {at}", f"i32 {kept.bytes}"
-    e.code.call("void", name, *operands, mask)
+    e.code.call("void", name, f"{kind} {text}", f"{places} {at}", f"i32 {kept.bytes}", mask)
 
 
 def _stored_by_lane(e: Emitter, kept: DType, places: str, text: str) -> None:
