@@ -41,7 +41,7 @@ def test_what_a_shard_gave_is_not_run_again(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("name", "is_explained"),
     [
-        ("test_creation_functions.py::test_asarray_arrays", True),
+        ("test_dlpack.py::test_dunder_dlpack", True),
         ("test_special_cases.py::test_binary[floor_divide(x1_i is +infinity and ..) -> ..]", True),
         ("test_linalg.py::test_solve", False),
     ],
