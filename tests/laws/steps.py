@@ -180,7 +180,7 @@ def permute_step(w: Writer) -> None:
     """combine into one of the arrays, with a neutral element or without"""
     dest, x = w.array(), w.array()
     y = w.alike(x)
-    fn, neutral = w.associative(dtype_of(dest))
+    fn, neutral = w.associative(dtype_of(dest), neutral=True)
     fit = w.b.function([dtype_of(y)], lambda c, v: [w.fit(c, v, dtype_of(dest))])
     values = w.b.emit(Map(fit, (y,)))[0]
     places = indices_for(w, x, shape_of(dest)[0])

@@ -116,13 +116,14 @@ class Writer:
         turns = c.apply("and", c.cast(y, i64), index(3))
         return c.emit(For(index(0), turns, index(1), loop, (x,)))[0]
 
-    def associative(self, dtype: DType) -> tuple[Lambda, Atom]:
-        """An operator whose operands may be grouped in any way, and a first element for it."""
+    def associative(self, dtype: DType, *, neutral: bool = False) -> tuple[Lambda, Atom]:
+        """An operator whose operands may be grouped in any way, and a first element for it, which
+        is always the neutral one if that is asked for."""
         if dtype.is_float:
             name = self.random.choice(EXACT)
             first = {"add": 0.0, "minimum": math.inf, "maximum": -math.inf}[name]
-            first = self.random.choice((first, first, 1.5))
-            return lambda_of(name, dtype), constant(first, dtype)
+            any_ = self.random.choice((first, first, 1.5))
+            return lambda_of(name, dtype), constant(first if neutral else any_, dtype)
         names = ("and", "or", "xor") if dtype is bool_ else ASSOCIATIVE
         name = self.random.choice(names)
         low = {"minimum": dtype.high, "maximum": dtype.low, "and": -1 if dtype is not bool_ else 1}
