@@ -127,9 +127,8 @@ def heaviside(x: Any, y: Any) -> fw.Array:
         >>> fw.heaviside([-3.0, 0.0, 2.0], 0.5)
         Array([0. , 0.5, 1. ], dtype=float64)
     """
-    dtype = fw.result_type(operand(x), operand(y))
-    a, b = _angle(fw.astype(x, dtype)), _angle(fw.astype(y, dtype))
-    dtype = fw.result_type(a, b)
+    dtype = fw.copysign(x, y).dtype
+    a, b = fw.astype(x, dtype), fw.astype(y, dtype)
     return fw.where(fw.isnan(a), a, fw.where(a == 0, b, fw.where(a < 0, 0.0, 1.0).astype(dtype)))
 
 

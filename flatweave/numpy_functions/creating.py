@@ -233,9 +233,11 @@ def _whole_pair(x1: Any, x2: Any, who: str) -> tuple[fw.Array, ...]:
         raise fw.DTypeError.here(
             f"{who} is of integers of one kind, got {dtype}.", "Convert both: x.astype(fw.i64)."
         )
-    return fw.broadcast_arrays(*(fw.abs(fw.astype(x, dtype)) for x in (x1, x2)))
+    zero = fw.zeros((), dtype)  # adding it refuses a Python integer that does not fit the dtype
+    return fw.broadcast_arrays(*(fw.abs(fw.add(x, zero)) for x in (x1, x2)))
 
 
 def _divisor(a: fw.Array, b: fw.Array) -> fw.Array:
+    """By Euclid. The least number is its own absolute value, so a divisor may be negative."""
     found = fw.while_loop(lambda p: p[1] != 0, lambda p: (p[1], p[0] % p[1]), (a, b))
-    return fw.asarray(found[0])
+    return fw.abs(fw.asarray(found[0]))

@@ -249,7 +249,7 @@ EXPLAINED = (
     Reason("differ, first", "great powers of complex numbers", NUMPY, "rounding grows with",
            "power", lambda call: to_complex(call) and has_great_numbers(call)),
     Reason("differ, first.* \\(?np.complex.*nan", "NaN and infinite parts of complex numbers",
-           LANGUAGE, "infinities and NaN follow C99", "^(mean|var|std)$", to_complex),
+           LANGUAGE, "infinities and NaN follow C99", "^(mean|var|std)$|prod$", to_complex),
     Reason("differ, first.*nan. instead of np.float..\\(0.0", "NaN times 0 is NaN", NUMPY,
            "NaN times 0 is NaN", "inner|dot|matmul|outer|tensordot", not_finite),
     Reason("nan. instead of", "NaN stays NaN", NUMPY, "`interp` of NaN is NaN", "interp",

@@ -64,6 +64,8 @@ CALLS = (
     lambda xp: xp.where(np.array([True, False]), H[0], 1 - 2j),
     lambda xp: xp.diff(np.array([1, 2]), n=0) + 0j,
     lambda xp: xp.heaviside(np.array([False, True]), 5),
+    lambda xp: xp.heaviside(np.array([[-1, 0]], "i1"), np.array(413, "u2")),
+    lambda xp: xp.gcd(np.array([-128, 126, 0], "i1"), np.array(-(2**63))),
     *(lambda xp, name=name, dtype=dtype: getattr(xp.asarray(GREAT), name)(axis=0, dtype=dtype)
       for name in ("sum", "prod", "cumsum", "cumprod", "mean") for dtype in ("f8", "c16")),
     lambda xp: xp.asarray(np.full(9, 0.1, "f4")).mean(dtype="f8"),
@@ -102,6 +104,8 @@ CALLS = (
 REFUSED = (
     lambda xp: xp.prod(np.ones((3, 1)), dtype="c8", where=[False, True]),
     lambda xp: xp.full(2, 1 - 2j, dtype="u4"),
+    lambda xp: xp.gcd(np.array(2, "u8"), -4),
+    lambda xp: xp.lcm(np.array(2, "u8"), -(2**31)),
     lambda xp: xp.full(2, -1, dtype="uint8"),
     lambda xp: xp.full_like(U, 1 - 2j),
     *(lambda xp, name=name, dtype=dtype: getattr(xp, name)(M.astype(dtype), initial=1j)
