@@ -16,10 +16,14 @@ from flatweave.base.errors import Unsupported
 from flatweave.frontend.call import eager
 from flatweave.recall_on_devices import RecalledOnDevice
 from flatweave.runtime.cache import DiskCache, seal
+from flatweave.runtime.systems import system
 from tests.conftest import DEVICE
 from tests.shape.tree import ROOT
 
-pytestmark = pytest.mark.needs_device
+pytestmark = [
+    pytest.mark.needs_device,
+    pytest.mark.skipif(not system().has_images, reason="the portable runtime maps no images"),
+]
 XS = np.sin(np.arange(1025.0))
 
 

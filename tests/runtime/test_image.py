@@ -21,6 +21,7 @@ from flatweave.runtime.image import (
     image_of,
     to_bytes,
 )
+from flatweave.runtime.systems import system
 from tests.quick import every
 from tests.runtime.kept_programs import expanded, softmax
 from tests.runtime.test_native import adder
@@ -170,6 +171,7 @@ def test_addresses_in_data_and_memory_that_is_zero():
     assert [pick(0), pick(1), pick(1)] == [1, 3, 5]
 
 
+@pytest.mark.skipif(not system().has_images, reason="the portable runtime maps no images")
 def test_support_code_that_was_mapped(tmp_path):
     """LLVM links against it as against its own."""
     script = """
