@@ -90,8 +90,8 @@ LEVELS = {
 ALL = PROGRAMS | LEVELS
 ROOM = replace(CUDA, thread_registers=255)
 """Registers for 16 elements of all of these; fewer are not worth keeping."""
-FEW_BYTES = 24
-"""Of a thread, in memory instead of registers."""
+SPILLED = {("i64", "sm_90"): 24, ("segmented and not", "sm_80"): 8}
+"""Bytes of a thread that are moved to memory, since indices have 32 bits; of all others none."""
 
 
 def unit_of(name, machine=CUDA, n=None):
@@ -108,15 +108,15 @@ def unit_of(name, machine=CUDA, n=None):
                if (name, architecture) != WIDEST)],
 )  # fmt: skip
 def test_no_more_registers_than_the_model_says(compiler, name, architecture):
-    """So many warps run as it counts on, and next to nothing is moved to memory and back: six
-    registers of an i64 scan are, since indices have 32 bits."""
+    """So many warps run as it counts on, and nothing is moved to memory and back but what is known
+    to be."""
     text = cuda.emit(unit_of(name)[0].unit)
     found = compiler.resources(text, architecture)
 
     assert found
     for kernel, taken in found.items():
         assert taken.registers <= CUDA.thread_registers, kernel
-        assert taken.spilled <= FEW_BYTES, kernel
+        assert taken.spilled <= SPILLED.get((name, architecture), 0), kernel
 
 
 @pytest.mark.sampled

@@ -199,7 +199,8 @@ SHAPES = {
 @pytest.mark.parametrize("architecture", ["sm_80", "sm_90"])
 def test_elements_stay_in_registers(compiler, name, architecture):
     """Three blocks of 256 threads have room on a multiprocessor, four of them on sm_90; nothing is
-    moved to memory. What scans the blocks' counts is one block, which needs no room for others."""
+    moved to memory. What scans the blocks' counts is one block, which needs no room for others; of
+    u8 it moves 16 bytes of a thread."""
     key, *values = (np.zeros(2, dtype) for dtype in SHAPES[name])
 
     def sort(k, *v):
@@ -209,10 +210,10 @@ def test_elements_stay_in_registers(compiler, name, architecture):
     found = compiler.resources(text, architecture)
 
     for kernel, taken in found.items():
-        if kernel.endswith("_partials"):
-            continue
-        assert taken.registers <= (64 if architecture == "sm_90" else 80), kernel
-        assert taken.spilled == 0, kernel
+        is_alone = kernel.endswith("_partials")
+        assert is_alone or taken.registers <= (64 if architecture == "sm_90" else 80), kernel
+        assert taken.registers <= 80, kernel
+        assert taken.spilled <= (16 if is_alone and name == "u8" else 0), kernel
 
 
 def test_how_many_elements_a_thread_takes():
