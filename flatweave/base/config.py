@@ -262,7 +262,8 @@ class Config(Fields):
 
 @contextmanager
 def _in_force(values: Mapping[str, Any]) -> Iterator[None]:
-    token = CURRENT.set(replace(CURRENT.get(), **values))
+    switches = replace(CURRENT.get(), **values)
+    token = CURRENT.set(PROCESS if switches == PROCESS else switches)  # machine code knows PROCESS
     try:
         yield
     finally:
