@@ -37,6 +37,7 @@ from flatweave.nest.schedule import (
     RFactor,
     Rows,
     Stream,
+    Tail,
     Vectorize,
     Version,
 )
@@ -55,6 +56,11 @@ def affine(a, b):
     return a[0] * b[0], a[1] * b[0] + b[1]
 
 
+def distances(own, other):
+    """For each element the sum of its distances to another row's."""
+    return fw.map(lambda x: fw.sum(fw.abs(other - x)), own)
+
+
 PROGRAMS = {
     "map": (lambda xs: xs * 2, XS),
     "sum": (lambda xs: fw.sum(xs), XS),
@@ -67,6 +73,7 @@ PROGRAMS = {
     "ragged_sums": (lambda rows: fw.map(fw.sum, rows), ROWS),
     "ragged_map": (lambda rows: fw.map(lambda row: row - fw.sum(row), rows), ROWS),
     "ragged_products": (lambda a, b: fw.map(lambda x, y: fw.sum(x * y), a, b), ROWS, ROWS),
+    "ragged_pairs": (lambda a, b: fw.map(distances, a, b), ROWS, ROWS),
     "ragged_gathers": (lambda r, xs: fw.map(lambda x: fw.sum(xs[x.astype(int)]), r), ROWS, XS),
     "histogram": (lambda i: fw.histogram(7, i), IS),
     "scatter": (lambda xs, i: fw.scatter(xs, i, xs), XS, IS),
@@ -134,6 +141,16 @@ def test_rows_are_read_along_where_positions_are_not():
         rows, _ = plan(name).versions
 
         assert (rows.rows.along, rows.guard) == (Along.ROW, Guard(mean=mean))
+
+
+def test_lanes_go_along_rows_of_loops():
+    """Where they go along the loops elsewhere, too; the last step of a row is masked."""
+    rows, *others = plan("ragged_pairs").versions
+
+    assert (rows.rows.along, rows.guard) == (Along.ROW, Guard(mean=ROW_OF_READS))
+    assert (rows.lanes.axis, rows.lanes.tail) == (Axis.SPACE, Tail.SHIFT_OR_MASK)
+    assert others[-1].lanes.axis is Axis.FOLD
+    assert not any(other.rows.along is Along.ROW for other in others)
 
 
 def test_lanes_lie_along_memory():

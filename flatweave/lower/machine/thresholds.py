@@ -18,9 +18,11 @@ bytes of a vector register for each element. By position a step costs the same f
 rows, at once a row for any number of elements. Sums of 2^21 f64 with AVX2, in ms, in rows of 1, 2,
 4, 8 by position 13.5, 5.9, 3.9, 3.3, at once 6.8, 3.5, 2.0, 1.2. Where registers are wider, steps
 are fewer."""
-ROW_OF_READS = 4
-"""The same where reads are consecutive along a row, or one for all of it, but not by position: rows
-of 4 to 12 products of two ragged arrays take 3.3 ns for each element, and by position 6.4."""
+ROW_OF_READS = 2
+"""The same where reads are consecutive along a row, or one for all of it, but not by position. With
+AVX2, in rows of 2, 3, 4 on average, 10^6 f64: sums of products of two ragged arrays take 7.0, 4.3,
+3.3 ms, and by position 13.7, 10.1, 5.4; the nearest of another row 10.6, 6.3, 5.2, and by position
+12.2, 14.2, 19.0."""
 FILLED_ROW = 8
 """From this mean length on results that go around the caches are faster by position than runs that
 are filled, where a step's rows are permuted into its lanes."""

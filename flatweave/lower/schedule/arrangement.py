@@ -6,7 +6,7 @@ from collections.abc import Iterator, Set
 
 from flatweave.access.analyse import Accesses
 from flatweave.base.dtypes import c128
-from flatweave.base.records import record
+from flatweave.base.records import record, replace
 from flatweave.lower.machine.machine import WIDEST, Machine
 from flatweave.nest.schedule import Axis, Tail, Vectorize
 from flatweave.ops import Fold, Index, InTurn, Locate, Prefix, Sweep
@@ -17,7 +17,7 @@ from flatweave.terms.syntax import Atom, Const, Lambda, Let, Var
 from flatweave.terms.traverse import atoms_in, free_vars, lambdas_in, needed_for, walk_lets
 
 TAILS = {
-    Axis.SPACE: {Tail.SCALAR, Tail.PREDICATE},
+    Axis.SPACE: {Tail.SCALAR, Tail.PREDICATE, Tail.SHIFT_OR_MASK},
     Axis.LAST: {Tail.SCALAR, Tail.PREDICATE, Tail.SHIFT, Tail.SHIFT_OR_MASK},
     Axis.FOLD: {Tail.SCALAR, Tail.PREDICATE},
 }
@@ -114,6 +114,21 @@ def _folds_by_warps(machine: Machine, op: Sweep) -> bool:
 def elements_of_step(machine: Machine, lanes: Vectorize) -> int:
     """How many elements a warp takes at once: one, where threads are along its fold."""
     return 1 if machine.simt and lanes.axis is Axis.FOLD else lanes.width
+
+
+def has_loops(op: Sweep) -> bool:
+    """Whether the elements of a sweep are loops, some of them at least."""
+    return any(isinstance(let.op, Fold | For | While) for let in walk_lets(op.body))
+
+
+def lanes_of_rows(op: Sweep, lanes: Vectorize, in_loops: int) -> Vectorize:
+    """The same lanes along one row after the other, of those that positions are located among. A
+    row of elements that are loops has steps of `in_loops` lanes, and ends like one of known length.
+    """
+    may_overlap = op.only_stores and not any(isinstance(let.op, Prefix) for let in op.body.lets)
+    if not (has_loops(op) and may_overlap and min(lanes.width, in_loops) > 1):
+        return replace(lanes, axis=Axis.SPACE)
+    return Vectorize(Axis.SPACE, in_loops, Tail.SHIFT_OR_MASK, lanes.peel)
 
 
 def choose_tail(op: Sweep, machine: Machine, lanes: Vectorize) -> Tail:

@@ -9,7 +9,12 @@ from flatweave.base.records import replace
 from flatweave.base.schedule import Schedule
 from flatweave.lower.machine.machine import Machine
 from flatweave.lower.machine.thresholds import WIDEST_SQUARE
-from flatweave.lower.schedule.arrangement import arrange_lanes, choose_tail, elements_of_step
+from flatweave.lower.schedule.arrangement import (
+    arrange_lanes,
+    choose_tail,
+    elements_of_step,
+    lanes_of_rows,
+)
 from flatweave.lower.schedule.division import (
     BALANCED,
     Division,
@@ -63,23 +68,24 @@ def plan_sweep(
     """The plan of a sweep, by the variants that are wished for.
 
     `scatter` is planned already, and so is whether a scatter visits its elements `in_order`.
-    Versions for short rows follow those that are faster for rows of any length.
+    Versions for short rows follow those for rows of any length.
     """
     length = _short_rows(facts, machine, scatter)
     short = is_short(length, machine)
     plan = _plan(facts, machine, wishes, scatter, in_order=in_order, short=short)
     if short:
         return plan
-    special = _of_one(facts, machine, wishes, plan.plain.lanes)
+    special, found = _of_one(facts, machine, wishes, plan.plain.lanes), tuple[Version, ...]()
     if length is not None and not isinstance(length.elements, Const):
         found = _plan(facts, machine, wishes, scatter, in_order=in_order, short=True).versions
         below = first_long(machine)
         special += [
             replace(version, guard=replace(version.guard, below=below))
-            for version in found if not version.is_tiled
+            for version in found if version not in plan.versions
         ]  # fmt: skip
-    tiled = sum(version.is_tiled for version in plan.versions)
-    return replace(plan, versions=(*plan.versions[:tiled], *special, *plan.versions[tiled:]))
+    first = [version for version in plan.versions if version.is_tiled or version in found]
+    others = [version for version in plan.versions if version not in first]
+    return replace(plan, versions=(*first, *special, *others))
 
 
 def _short_rows(
@@ -116,12 +122,17 @@ def _plan(
     reduces = not facts.scans.depth and all(sink.reduction() is not None for sink in op.sinks)
     combines = _aggregation(facts, machine, lanes, facts.combines, pure=reduces)
     steps += [lanes, *([combines] if combines.hows else []), *([rows] if rows != NO_ROWS else [])]
-    memory = Memory.REGISTERS if each else _memory(facts, machine, lanes, division, wishes)
-    steps += [Cache(memory)] if memory else []
-    plain = Version("plain", steps=tuple(steps))
+
+    def version(lanes: Vectorize) -> Version:
+        memory = Memory.REGISTERS if each else _memory(facts, machine, lanes, division, wishes)
+        cache = [Cache(memory)] if memory else []
+        return Version("plain", steps=(*steps, *cache)).but(lanes)
+
+    of_loops, _ = choose_blocks(machine, op, in_order=in_order)
+    plain, by_row = version(lanes), version(lanes_of_rows(op, lanes, of_loops))
     versions = (*tiled_versions(facts.contraction, machine),
                 *(() if short else turned_versions(facts, machine)),
-                *versions_of(facts, machine, plain, division, wishes))  # fmt: skip
+                *versions_of(facts, machine, plain, by_row, division, wishes))  # fmt: skip
     return SweepPlan(
         replace(bind, folds=folds, rows=division.sources),
         _levels(facts, machine, lanes),

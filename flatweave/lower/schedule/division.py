@@ -64,9 +64,10 @@ def find_located(op: Sweep) -> Locate | None:
 
 
 def along_rows(op: Sweep, located: Locate) -> Accesses:
-    """What a sweep computes, along the rows that it finds its positions in."""
+    """What a sweep computes, along the rows that it finds its positions in, and along folds."""
     of_row = [var for let in op.body.lets if let.op == located for var in let.vars]
-    return Accesses(op.body.params, op.body.lets, of_row)
+    folds = [let.op.body.params[0] for let in walk_lets(op.body) if isinstance(let.op, Fold)]
+    return Accesses([*op.body.params, *folds], op.body.lets, of_row)
 
 
 def reads_of_runs(op: Sweep, located: Locate) -> tuple[Index, ...] | None:
@@ -160,12 +161,12 @@ def reads_along_rows(op: Sweep, located: Locate, known: Accesses) -> bool:
     rows: by position it is a gather. `known` is what values are along positions."""
     along, position = along_rows(op, located), op.body.params[0]
     rows = [var for let in op.body.lets if let.op == located for var in let.vars[:1]]
-    for let in op.body.lets:
+    for let in walk_lets(op.body):
         if not isinstance(let.op, Index) or known.is_linear(let.op.indices[-1], position):
             continue
         last = let.op.indices[-1]
-        of_row = known.of(last).terms.keys() <= {*rows}
-        if not of_row and (not along.along(last) or along.is_linear(last, position)):
+        of_row = known.of(last).terms.keys() <= {*rows} or position not in known.along(last)
+        if not of_row and (position not in along.along(last) or along.is_linear(last, position)):
             return True
     return False
 

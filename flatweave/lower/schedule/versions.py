@@ -18,6 +18,7 @@ from flatweave.lower.machine.thresholds import (
     ROW_AT_ONCE,
     ROW_OF_READS,
 )
+from flatweave.lower.schedule.arrangement import has_loops
 from flatweave.lower.schedule.division import (
     Division,
     folds_at_once,
@@ -25,19 +26,20 @@ from flatweave.lower.schedule.division import (
     reads_of_runs,
 )
 from flatweave.lower.schedule.facts import SweepFacts
-from flatweave.nest.schedule import ALWAYS, Along, Axis, Cache, Guard, Memory, Rows, Stream, Version
+from flatweave.nest.schedule import ALWAYS, Along, Axis, Cache, Guard, Memory, Stream, Version
 from flatweave.ops import Fold
 from flatweave.terms.rules import scalar_type
 from flatweave.terms.syntax import Atom
 
 
 def versions_of(
-    facts: SweepFacts, machine: Machine, plain: Version, division: Division, wishes: Schedule
-) -> tuple[Version, ...]:
+    facts: SweepFacts, machine: Machine, plain: Version, by_row: Version, division: Division,
+    wishes: Schedule,
+) -> tuple[Version, ...]:  # fmt: skip
     """Every combination of where stores go and of what lanes go along, the plainest last."""
     stores = _streaming(facts, machine, plain, division)
     rows, heads = plain.rows, facts.heads
-    by_rows = facts.located is not None and rows.along is Along.EITHER and plain.width > 0
+    by_rows = facts.located is not None and rows.along is Along.EITHER
     if rows.flagged and heads is not None and not (heads.needs_rows or rows.folded):
         by_rows = False
     if not by_rows:
@@ -46,11 +48,13 @@ def versions_of(
     reads = reads_of_runs(facts.op, facts.located) if free and facts.located else None
     if reads is not None:
         return _runs(machine, stores, plain, reads=len(reads) > 0)
+    by_row = _along(by_row, Along.ROW, "rows", _least_row(facts, machine, by_row))
+    if has_loops(facts.op):  # they take longer than their stores
+        return by_row, *(_along(v, Along.POSITIONS) for v in (*stores, plain))
     found = []
     for version in stores:
         found.append(_along(version, Along.ROW, f"{version.name}-rows", LONG_ROW))
         found.append(_along(version, Along.POSITIONS))
-    by_row = _along(plain, Along.ROW, "rows", _least_row(facts, machine, rows))
     return *found, by_row, _along(plain, Along.POSITIONS)
 
 
@@ -60,9 +64,9 @@ def _along(version: Version, along: Along, name: str = "", mean: int = 0) -> Ver
     return replace(chosen, name=name or version.name, guard=replace(version.guard, mean=mean))
 
 
-def _least_row(facts: SweepFacts, machine: Machine, rows: Rows) -> int:
+def _least_row(facts: SweepFacts, machine: Machine, by_row: Version) -> int:
     """The mean length from which on lanes go along each row."""
-    if facts.located is None or not rows.folded:
+    if facts.located is None or not (by_row.rows.folded or has_loops(facts.op)):
         return LONG_ROW
     if folds_at_once(facts.op, facts.located):
         return machine.vector_bytes // ROW_AT_ONCE

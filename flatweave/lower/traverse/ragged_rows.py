@@ -18,6 +18,7 @@ from flatweave.base.records import record, replace
 from flatweave.kernel_ir.arrays import in_lanes
 from flatweave.kernel_ir.syntax import Lane
 from flatweave.kernel_ir.warp_ops import ReduceLanes
+from flatweave.lower.traverse.row_by_row import Overlapping
 from flatweave.lower.traverse.row_lookup import RowOf, Rows, mixed
 from flatweave.lower.traverse.steps import Position, State, Step, warp_index
 from flatweave.lower.traverse.traversal import (
@@ -29,7 +30,7 @@ from flatweave.lower.traverse.traversal import (
     one_by_one,
     span_with_edges,
 )
-from flatweave.nest.schedule import Axis, Vectorize
+from flatweave.nest.schedule import Axis, Tail, Vectorize
 from flatweave.terms.build import Builder, index, lambda_of
 from flatweave.terms.syntax import Atom
 
@@ -124,7 +125,9 @@ class ByPosition(AlongRows):
 
 @record
 class ByRow(AlongRows):
-    """One row after the other, each in whole steps and a rest."""
+    """One row after the other, each in whole steps, and at the end by `tail`."""
+
+    tail: Tail = Tail.SCALAR
 
     def block(self, b: Builder, lo: Atom, hi: Atom, state: State, step: Step) -> State:
         """Steps over the positions lo to hi; the accumulators are first in the state."""
@@ -138,7 +141,12 @@ class ByRow(AlongRows):
             position = self.at(c, base, width, limit)
             return replace(position, row=RowOf(row, start), aligned=False)
 
-        out = span_with_edges(self, self.reach, outer, p_lo, p_hi, params, step, at)
+        if self.tail in (Tail.SHIFT, Tail.SHIFT_OR_MASK):
+            masked = self.tail is Tail.SHIFT_OR_MASK
+            Overlapping(self, self.reach, masked, step, at).visit(outer, p_lo, p_hi)
+            out: State = ()
+        else:
+            out = span_with_edges(self, self.reach, outer, p_lo, p_hi, params, step, at)
         return outer.close_loop(first, behind, state, out)
 
 

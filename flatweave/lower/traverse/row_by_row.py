@@ -82,8 +82,8 @@ class Overlapping:
     def _short_steps(self, b: Builder, first: Atom, stop: Atom) -> None:
         """Of a part that has fewer."""
         lanes = self.walk.space.steps.short(self.walk.width)
-        if self.masked and lanes:
-            return self._masked_steps(b, first, stop, lanes)
+        if self.masked:
+            return self._masked_steps(b, first, stop, lanes or self.walk.width)
         if lanes:
             steps = b.apply("floordiv", b.sub(stop, first), index(lanes))
             end = b.add(first, b.mul(steps, index(lanes)))
