@@ -38,10 +38,11 @@ class Collective(KernelOp):
 
 @op
 class ReduceLanes(Collective):
-    """All lanes' values combined in lane order by an associative `fn` (uniform)."""
+    """All lanes' values combined by an associative `fn` (uniform), in lane order or `any_order`."""
 
     fn: Lambda
     args: tuple[Atom, ...]
+    any_order: bool = False
     gives = SAME
     typed_as = "args"
 

@@ -80,7 +80,7 @@ def monoid(
         return Monoid(fn, ne, (), fn, ne)
     extremes = extreme_neutral(fn)
     if extremes:
-        return Monoid(fn, extremes, ne, fn, ne)
+        return Monoid(fn, extremes, () if extremes == ne else ne, fn, ne)
     types = [param.type for param in fn.params[: len(ne)]]
     nothing = tuple(constant(0, type_) for type_ in types if isinstance(type_, DType))
     return Monoid(_optional(b, fn), (FALSE, *nothing), (TRUE, *ne), fn, ne)

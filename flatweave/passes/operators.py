@@ -3,7 +3,7 @@ copies of its code agree on the bits of a NaN."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import product
 from math import prod
 
@@ -17,7 +17,7 @@ from flatweave.terms import batch
 from flatweave.terms.control import Apply
 from flatweave.terms.operators import component_functions
 from flatweave.terms.rules import scalar_type
-from flatweave.terms.syntax import Const, Lambda, Var, constant
+from flatweave.terms.syntax import Atom, Const, Lambda, Var, constant
 from flatweave.terms.traverse import free_vars, walk_lets
 
 
@@ -83,28 +83,57 @@ def _all_alike(first: Sequence[batch.Value], second: Sequence[batch.Value]) -> b
     return all(bool(np.all(_alike(a, b))) for a, b in zip(first, second, strict=True))
 
 
-def chooses_by_place(fn: Lambda, place: int) -> bool:
+def chooses_by_place(fn: Lambda, place: int) -> str | None:
     """Whether an operator that commutes gives one of its operands as a whole, and asks of the
-    component `place` only whose is less.
+    component `place` only whose is less; and if so, whether the minimum or the maximum is chosen.
 
     The operands are then in an order, of which it gives the last: that of the other components,
     and among operands with equal ones, that of `place`, forwards or backwards.
     """
     groups, half = _compared(fn), len(fn.results)
     if groups is None or half < 2 or not is_commutative(fn):
-        return False
+        return None
     own = {place, half + place}
     if any((group is groups[place]) is not (k in own) for k, group in enumerate(groups)):
-        return False
+        return None
     tried = _in_all_orders(fn)
     if tried is None:
-        return False
+        return None
     columns, found = tried
-    whole = [
-        np.all([_alike(x, y) for x, y in zip(found, side, strict=True)], axis=0)
-        for side in (columns[:half], columns[half:])
-    ]
-    return bool(np.all(whole[0] | whole[1]))
+    sides = columns[:half], columns[half:]
+    whole = [np.all([_alike(*pair) for pair in zip(found, s, strict=True)], axis=0) for s in sides]
+    if not np.all(whole[0] | whole[1]):
+        return None
+    others = [_alike(*pair) for k, pair in enumerate(zip(*sides, strict=True)) if k != place]
+    ties = np.all(others, axis=0)
+    return _extreme_of(found[place][ties], *(side[place][ties] for side in sides))
+
+
+def extreme_beside(fn: Lambda, place: int) -> str | None:
+    """What an operator that chooses by its component `place` last gives of the only other one: its
+    minimum or maximum, NaN being that of any."""
+    tried = _in_all_orders(fn) if len(fn.results) == 2 else None
+    if tried is None:
+        return None
+    columns, found = tried
+    return _extreme_of(found[1 - place], columns[1 - place], columns[3 - place])
+
+
+def _extreme_of(found: batch.Value, one: batch.Value, other: batch.Value) -> str | None:
+    """Which extreme of two columns a third one is."""
+    for name, extreme in (("minimum", np.minimum), ("maximum", np.maximum)):
+        if np.all(_alike(found, extreme(one, other))):
+            return name
+    return None
+
+
+def place_of(
+    fn: Lambda, elements: Sequence[Atom], counts: Callable[[Atom], bool]
+) -> tuple[int, str] | None:
+    """The first component of elements that `counts` positions, and which of them `fn` chooses."""
+    place = next((k for k, atom in enumerate(elements) if counts(atom)), None)
+    extreme = chooses_by_place(fn, place) if place is not None else None
+    return (place, extreme) if place is not None and extreme else None
 
 
 def extreme_neutral(fn: Lambda) -> tuple[Const, ...]:

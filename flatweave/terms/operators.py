@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,18 @@ from flatweave.scalar.ops import TABLE
 from flatweave.terms.build import Builder
 from flatweave.terms.control import Apply, Cast
 from flatweave.terms.rules import scalar_type
-from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Let, Op, Part, Type, Var
+from flatweave.terms.syntax import (
+    ArrayType,
+    Atom,
+    Const,
+    Lambda,
+    Let,
+    Op,
+    Part,
+    Type,
+    Var,
+    constant,
+)
 
 # Whether two functions do the same: they differ in the names of what they bind, and in no more.
 
@@ -91,6 +102,31 @@ def exchanges(count: int) -> Iterator[tuple[int, int]]:
                         yield low, low + distance
             distance //= 2
         merged *= 2
+
+
+# Choosing between elements by their values alone, some component being their position.
+
+Call = Callable[[Builder, Sequence[Atom]], Sequence[Atom]]
+"""An operator on atoms."""
+
+
+def without(atoms: Sequence[Atom], place: int) -> tuple[Atom, ...]:
+    """An element's values."""
+    return (*atoms[:place], *atoms[place + 1 :])
+
+
+def put(values: Sequence[Atom], place: int, at: Atom) -> tuple[Atom, ...]:
+    """An element of these values."""
+    return (*values[:place], at, *values[place:])
+
+
+def choose_by_values(
+    b: Builder, call: Call, place: int, number: DType, first: Sequence[Atom], second: Sequence[Atom]
+) -> tuple[tuple[Atom, ...], Atom]:
+    """The values chosen of an element's and of a later one's, and whether the later one's are."""
+    earlier, later = constant(0, number), constant(1, number)
+    found = call(b, [*put(first, place, earlier), *put(second, place, later)])
+    return without(found, place), b.apply("eq", found[place], later)
 
 
 # Operators that combine the components of two elements one by one.

@@ -61,6 +61,66 @@ def test_of_rows(dtype):
                 np.testing.assert_array_equal(place(m), np.argmax(m, axis=axis))
 
 
+def ragged(values, mean):
+    """The values in rows of about as many elements, some of them empty, and their bounds."""
+    counts = np.random.default_rng(mean).poisson(mean, len(values) // mean - 40)
+    bounds = np.concatenate([[0], np.cumsum(counts)])
+    bounds = bounds[bounds <= len(values)]
+    return fw.ragged(values[: bounds[-1]], offsets=bounds), [*zip(bounds, bounds[1:], strict=False)]
+
+
+@pytest.mark.parametrize("mean", [1, 4, 20, 150])
+@pytest.mark.parametrize("dtype", ["?", "i1", "u8", "f4", "f8"])
+def test_of_ragged_rows(dtype, mean):
+    """Rows of fewer elements than a register has, of several registers, of several words; where
+    zeros differ in their sign, and where some element is what an empty row has."""
+    places = fw.jit(lambda rows: [f(axis=1).fill_none(-1) for f in (rows.argmax, rows.argmin)])
+    for xs in samples(dtype, 20_000):
+        signed = np.where(np.arange(20_000) % 3 == 1, -xs, xs) if dtype[0] == "f" else xs
+        rows, bounds = ragged(signed, mean)
+        wanted = [
+            [f(signed[lo:hi]) if lo < hi else -1 for lo, hi in bounds]
+            for f in (np.argmax, np.argmin)
+        ]
+        np.testing.assert_array_equal(places(rows), wanted)
+
+
+@pytest.mark.parametrize("mean", [4, 150])
+def test_an_operator_of_ones_own_on_ragged_rows(mean):
+    """The last of the least, and which it is, a zero with its sign."""
+
+    def last(a, b):
+        (v, i), (w, j) = a, b
+        second = (w < v) | (w == v) & (j > i) | (w != w) & ((v == v) | (j > i))
+        return fw.where(second, w, v), fw.where(second, j, i)
+
+    def of_row(row):
+        return fw.reduce(last, (np.inf, -1), (row, fw.iota(row.shape[0])), check=False)
+
+    xs = np.random.default_rng(3).integers(0, 3, 20_000) * np.tile([1.0, -0.0], 10_000)
+    xs[::7], xs[::31] = np.inf, np.nan
+    rows, bounds = ragged(xs, mean)
+    values, at = map(np.asarray, fw.jit(lambda rows: fw.map(of_row, rows))(rows))
+
+    for k, (lo, hi) in enumerate(bounds):
+        wanted = hi - lo - 1 - np.argmin(xs[lo:hi][::-1]) if lo < hi else -1
+        assert at[k] == wanted
+        np.testing.assert_array_equal(values[k], xs[lo + wanted] if lo < hi else np.inf)
+        assert lo == hi or np.signbit(values[k]) == np.signbit(xs[lo + wanted])
+
+
+def test_the_place_in_a_ragged_row_is_read_from_a_word():
+    """Elements are compared by their values alone, in any order; and an element of which the trial
+    shows that it is neutral is not combined with the results once more."""
+    place = fw.jit(lambda rows: rows.argmax(axis=1).fill_none(-1))
+    rows, _ = ragged(np.arange(20_000.0), 4)
+    stages = place.stages(rows)
+
+    assert "ctz" in stages.text["kernel"]
+    assert "any_order=true" in stages.text["kernel"]
+    assert any("f64" in note and "nobody reads it" in note for note in stages.notes)
+
+
 @pytest.mark.parametrize("dtype", ["i4", "f8"])
 def test_an_operator_of_ones_own(dtype):
     """The first of the greatest, the last of the least, the element before all, which ask for the

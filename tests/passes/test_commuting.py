@@ -5,7 +5,12 @@ import pytest
 
 import flatweave as fw
 from flatweave.base.dtypes import bool_, f64, i64
-from flatweave.passes.operators import chooses_by_place, extreme_neutral, is_commutative
+from flatweave.passes.operators import (
+    chooses_by_place,
+    extreme_beside,
+    extreme_neutral,
+    is_commutative,
+)
 from flatweave.terms.build import Builder
 
 
@@ -71,24 +76,28 @@ def reads_place(b, v, i, w, j):
     return b.apply("select", second, w, v), b.apply("select", second, j, i)
 
 
+LEAST = "minimum"
+
+
 @pytest.mark.parametrize(
     ("types", "operator", "place", "neutral"),
     [
-        ([i64, i64], lambda *a: greatest(*a, ties=True, nans=False), True, (-(2**63), 2**63 - 1)),
-        ([f64, i64], lambda *a: greatest(*a, ties=True, nans=True), True, (-np.inf, 2**63 - 1)),
-        ([f64, i64], lambda *a: greatest(*a, ties=True, nans=False), False, ()),
-        ([i64, i64], lambda *a: greatest(*a, ties=False, nans=False), False, ()),
-        ([i64, i64], by_range, False, (2**63 - 1, -(2**63))),
-        ([i64, i64], reads_place, False, (-(2**63), -(2**63))),
-        ([bool_, i64], first_there, False, ()),
-        ([i64, i64], lambda b, *a: (b.add(a[0], a[2]), b.add(a[1], a[3])), False, ()),
+        ([i64, i64], lambda *a: greatest(*a, ties=True, nans=False), LEAST, (-(2**63), 2**63 - 1)),
+        ([f64, i64], lambda *a: greatest(*a, ties=True, nans=True), LEAST, (-np.inf, 2**63 - 1)),
+        ([f64, i64], lambda *a: greatest(*a, ties=True, nans=False), None, ()),
+        ([i64, i64], lambda *a: greatest(*a, ties=False, nans=False), None, ()),
+        ([i64, i64], by_range, None, (2**63 - 1, -(2**63))),
+        ([i64, i64], reads_place, None, (-(2**63), -(2**63))),
+        ([bool_, i64], first_there, None, ()),
+        ([i64, i64], lambda b, *a: (b.add(a[0], a[2]), b.add(a[1], a[3])), None, ()),
     ],
 )
 def test_places_and_neutral_elements_are_found_by_trying(types, operator, place, neutral):
     """A component that is only compared is an index; a neutral extreme changes nothing."""
     made = Builder().function([*types, *types], lambda b, *params: operator(b, *params))
 
-    assert chooses_by_place(made, 1) is place
+    assert chooses_by_place(made, 1) == place
+    assert not place or extreme_beside(made, 1) == "maximum"
     assert tuple(each.value for each in extreme_neutral(made)) == neutral
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from flatweave.algorithms.long_folds import long_fold
-from flatweave.base.dtypes import bool_, i32
+from flatweave.base.dtypes import bool_, i32, i64
 from flatweave.base.records import record, replace
 from flatweave.kernel_ir.syntax import Lane, Lanes, Report
 from flatweave.kernel_ir.warp_ops import ReduceLanes
@@ -14,10 +14,10 @@ from flatweave.lower.machine.machine import Machine
 from flatweave.lower.traverse.blocked_argmax import Stretches, stretches_of
 from flatweave.ops import Fold
 from flatweave.passes.nests.hard import may_fail
-from flatweave.passes.operators import chooses_by_place, is_commutative
+from flatweave.passes.operators import is_commutative, place_of
 from flatweave.terms.build import Builder, index, lambda_of
 from flatweave.terms.control import Apply, For, If, While
-from flatweave.terms.operators import component_functions
+from flatweave.terms.operators import choose_by_values, component_functions, put, without
 from flatweave.terms.syntax import Atom, Const, Lambda, Let, Op, Var
 from flatweave.terms.traverse import Substitution, lambdas_in, walk_lets
 
@@ -137,9 +137,9 @@ class FailingLoops:
 
 def place_in_order(op: Fold) -> int | None:
     """The component that is the position, if the operator chooses by the others, then by it."""
-    (position,), elements = op.body.params, list(op.body.results)
-    place = elements.index(position) if position in elements else None
-    return place if place is not None and chooses_by_place(op.fn, place) else None
+    (position,) = op.body.params
+    found = place_of(op.fn, op.body.results, lambda atom: atom is position)
+    return found and found[0]
 
 
 def fold_in_order(
@@ -148,12 +148,14 @@ def fold_in_order(
     """The fold whose loop's body has these parameters, and computes these values."""
     b, (k, *state), neutral = inside.outer, inside.params, calls.atoms(op.neutral)
     assert b is not None
-    both = [*state, *values]
-    both[place], both[len(state) + place] = index(0), index(1)
-    after = list(calls.call_separately(inside, op.fn, both))
-    is_later = inside.apply("eq", after[place], index(1))
-    after[place] = inside.apply("select", is_later, k, state[place])
-    first = [*neutral[:place], index(0), *neutral[place + 1 :]]
+
+    def call(c: Builder, atoms: Sequence[Atom]) -> Sequence[Atom]:
+        return calls.call_separately(c, op.fn, atoms)
+
+    parts = without(state, place), without(values, place)
+    best, is_later = choose_by_values(inside, call, place, i64, *parts)
+    after = put(best, place, inside.apply("select", is_later, k, state[place]))
+    first = put(without(neutral, place), place, index(0))
     found: list[Atom] = [*inside.close_loop(index(0), extent, first, after)]
     some = b.apply("lt", index(0), extent)
     found[place] = b.apply("select", some, found[place], neutral[place])

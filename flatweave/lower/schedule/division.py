@@ -31,7 +31,7 @@ from flatweave.nest.legal import in_any_order
 from flatweave.nest.schedule import Along, Rows
 from flatweave.ops import CombineRows, Fold, Index, Locate, Prefix, Sweep
 from flatweave.passes.cost import cost_of_body
-from flatweave.passes.operators import is_commutative
+from flatweave.passes.operators import extreme_beside, is_commutative, place_of
 from flatweave.terms.control import Apply, Cast, For, While
 from flatweave.terms.operators import component_functions
 from flatweave.terms.rules import scalar_type
@@ -116,11 +116,17 @@ def folds_at_once(op: Sweep, located: Locate) -> bool:
 
 @record
 class FlagFold:
-    """What a sink combines of its elements: their flags by a function, of the index if there is."""
+    """What a sink combines of its elements: their flags by a function, of the index if there is.
+
+    An element's flag is what is `seen` of it; or if the index is component `place` of what the sink
+    chooses, whether the value seen is the `extreme` one.
+    """
 
     fn: str
-    flag: Atom
+    seen: Atom
     index: Atom | None = None
+    extreme: str = ""
+    place: int = 0
 
 
 def flag_folds(
@@ -129,9 +135,10 @@ def flag_folds(
     """How each sink combines flags, of the `values` of elements; None if one of them combines
     anything else."""
     known, made = along_rows(op, located), {let.vars[0]: let.op for let in op.body.lets}
-    found = []
-    for sink, value in zip(sinks, values, strict=False):
-        fold = _flag_fold(sink, value, made, known, op.body.params[0])
+    found, left = [], list(values)
+    for sink in sinks:
+        taken, left = left[: len(sink.neutral)], left[len(sink.neutral) :]
+        fold = _flag_fold(sink, taken, made, known, op.body.params[0])
         if fold is None:
             return None
         found.append(fold)
@@ -139,12 +146,19 @@ def flag_folds(
 
 
 def _flag_fold(
-    sink: CombineRows, value: Atom, made: dict[Var, Op], known: Accesses, position: Var
+    sink: CombineRows, values: list[Atom], made: dict[Var, Op], known: Accesses, position: Var
 ) -> FlagFold | None:
     names = component_functions(sink.fn)
-    if names is None or len(names) != 1:
+    if names is None:
+        found = place_of(sink.fn, values, lambda atom: known.step(atom, position) == ONE)
+        extreme = extreme_beside(sink.fn, found[0]) if found else None
+        if found is None or extreme is None:
+            return None
+        place, fn = found
+        return FlagFold(fn, values[1 - place], values[place], extreme, place)
+    if len(names) != 1:
         return None
-    (name,), (neutral,) = names, sink.neutral
+    (name,), (neutral,), (value,) = names, sink.neutral, values
     if name in ("or", "and") and value.type is bool_:
         return FlagFold(name, value)
     match name, made.get(value) if isinstance(value, Var) else None:

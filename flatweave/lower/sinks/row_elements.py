@@ -12,6 +12,8 @@ Flags of the elements of one row, combined as words: a bit for each of many lane
     how many have the flag        add of cast flag              popcount of the word
     the first, the last of them   minimum, maximum of           the index of its lowest, highest bit
                                   select flag index neutral
+    the first, the last with the  an operator that chooses by   the same, of the flags of those
+    greatest, the least value     one value, then by the index  equal to it, or of NaN if there is
     any, all of them              or, and of flag               whether a bit is set, or none is not
 
 A step compares each register of elements once, and the flags of up to 64 lanes are a word. A 64-bit
@@ -21,6 +23,8 @@ number in each lane would take eight registers for each register of bytes.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial, reduce
+from itertools import accumulate, pairwise
 from math import log2
 
 from flatweave.base.dtypes import i64, u64
@@ -35,7 +39,7 @@ from flatweave.passes.operators import is_commutative
 from flatweave.terms.build import FALSE, Builder, index
 from flatweave.terms.operators import begun
 from flatweave.terms.rules import scalar_type
-from flatweave.terms.syntax import Atom, Lambda, Var, constant
+from flatweave.terms.syntax import Atom, Const, Lambda, Var, constant
 from flatweave.terms.traverse import needed_for
 
 WIDTHS = 4, 16
@@ -185,6 +189,11 @@ class RowElements:
         b.hoists = hoists
         return [elements.atom(atom) for atom in taken]
 
+    def of_sinks(self, state: Sequence[Atom]) -> list[Sequence[Atom]]:
+        """The part of each sink."""
+        ends = [*accumulate((len(sink.neutral) for sink in self.sinks), initial=0)]
+        return [state[first:end] for first, end in pairwise(ends)]
+
     def each(
         self, b: Builder, state: Sequence[Atom], values: Sequence[Atom], *, lanewise: bool
     ) -> State:
@@ -240,13 +249,16 @@ def _lowest(b: Builder, count: Atom, most: int) -> Atom:
 
 
 class RowFlags(RowElements):
-    """The flags of the elements of a row, and how sinks combine them: each state is one value."""
+    """The flags of the elements of a row, and how sinks combine them. A word gives its result at
+    once, and with it the lanes' state is one for all."""
 
     def __init__(
         self, writer: KernelWriter, sinks: Sequence[CombineRows], folds: Sequence[FlagFold]
     ) -> None:
         super().__init__(writer, sinks)
         self.folds = folds
+        neutral = zip(folds, self.of_sinks(self.neutral), strict=True)
+        self.idle = [mine[1 - fold.place] if fold.extreme else FALSE for fold, mine in neutral]
         reads = [let for let in writer.op.body.lets if isinstance(let.op, Index)]
         widest = max((scalar_type(let.vars[0]).bytes for let in reads), default=1)
         self.width = self._lanes(widest, WIDTHS[0], u64.bits)
@@ -257,8 +269,9 @@ class RowFlags(RowElements):
         """Those from lo to hi of one row, inside of lanes: whole words of flags, and a part."""
         steps, mid = self.steps[-1], self._last_part(b, lo, hi)
         loop, i, known = b.iteration("i", self.neutral)
+        seen = [self._seen(loop, row, loop.add(i, base)) for base in self._bases(steps)]
         every = constant((1 << self.ahead) - 1, u64)
-        found = self._combine(loop, row, i, known, self._words(loop, row, i, steps), every)
+        found = self._combine(loop, row, i, known, seen, every)
         state = loop.close_loop(lo, mid, self.neutral, found, self.ahead)
         return self.fold_short(b, row, mid, b.sub(hi, mid), steps, state, ahead=ahead)
 
@@ -268,66 +281,97 @@ class RowFlags(RowElements):
     ) -> State:  # fmt: skip
         """The state, and up to a word of flags of elements from lo on."""
         there = _lowest(b, length, steps * self.width)
-        words = self._words(b, row, lo, steps, None if ahead else there)
-        words = [b.apply("and", word, there) for word in words]
-        return self._combine(b, row, lo, state or self.neutral, words, there)
+        seen: list[Sequence[Atom]] = []
+        for base in self._bases(steps):
+            (inside,) = b.emit(InSet(b.apply("shr", there, b.cast(base, u64))))
+            read = self._read_ahead if ahead else self._read_inside
+            seen.append(read(b, inside, row, b.add(lo, base)))
+        return self._combine(b, row, lo, state, seen, there)
 
-    def _words(
-        self, b: Builder, row: RowOf, base: Atom, steps: int, there: Atom | None = None
-    ) -> list[Atom]:
-        """For each sink which elements from `base` on have the flag; only those `there` are read.
-        """
-        found: list[Atom] = [NO_BITS] * len(self.folds)
-        for first in range(0, steps * self.width, self.width):
-            at = b.add(base, index(first))
-            if there is None:
-                flags = self._flags(b, row, at)
-            else:
-                (inside,) = b.emit(InSet(b.apply("shr", there, constant(first, u64))))
-                flags = self._flags_if(b, inside, row, at)
-            words = [b.apply("shl", b.emit(Ballot(f))[0], constant(first, u64)) for f in flags]
-            found = [b.apply("or", word, more) for word, more in zip(found, words, strict=True)]
-        return found
+    def _bases(self, steps: int) -> list[Const]:
+        """Where the steps of a word begin in it."""
+        return [index(base) for base in range(0, steps * self.width, self.width)]
 
-    def _flags_if(self, b: Builder, inside: Atom, row: RowOf, base: Atom) -> list[Atom]:
-        """The flags of the lanes inside; no other element is read."""
-        none = [FALSE] * len(self.folds)
-        return list(b.choose(inside, lambda c: self._flags(c, row, base), lambda _: none))
+    def _seen(self, b: Builder, row: RowOf, base: Atom) -> Sequence[Atom]:
+        """What is seen of the elements from `base` on."""
+        flat, seen = b.emit(Lane(base))[0], [fold.seen for fold in self.folds]
+        return self.at(b, Position(flat, (flat,), self.width, row=row), seen, ahead=True)
+
+    def _read_ahead(self, b: Builder, inside: Atom, row: RowOf, base: Atom) -> Sequence[Atom]:
+        """The same, of other elements than those inside nothing. Words leave flags out."""
+        pairs = zip(self._seen(b, row, base), self.idle, strict=True)
+        return [x if idle is FALSE else b.apply("select", inside, x, idle) for x, idle in pairs]
+
+    def _read_inside(self, b: Builder, inside: Atom, row: RowOf, base: Atom) -> Sequence[Atom]:
+        """The same, where no element but those inside is read."""
+        return b.choose(inside, lambda c: self._seen(c, row, base), lambda _: self.idle)
 
     def _combine(
-        self, b: Builder, row: RowOf, base: Atom, state: State, words: Sequence[Atom], there: Atom
-    ) -> State:
-        """The state, and what the flags of a step give to each sink."""
+        self, b: Builder, row: RowOf, base: Atom, state: State, seen: Sequence[Sequence[Atom]],
+        there: Atom,
+    ) -> State:  # fmt: skip
+        """The state, and what is seen in the steps of a word, combined for each sink."""
         out: list[Atom] = []
-        for sink, fold, old, word in zip(self.sinks, self.folds, state, words, strict=True):
-            new = self._value(b, row, base, fold, sink.neutral[0], word, there)
-            out.extend(self.writer.call(b, sink.fn, [old, new]))
+        neutral = self.of_sinks(self.neutral)
+        for k, (sink, fold) in enumerate(zip(self.sinks, self.folds, strict=True)):
+            mine = [step[k] for step in seen]
+            if fold.extreme:
+                word = self._extreme(b, fold.extreme, mine, there)
+            else:
+                word = self._word(b, mine, there)
+            new = self._result(b, row, base, fold, neutral[k], word, there)
+            old = self.of_sinks(state)[k] if state else ()
+            out.extend(self.writer.call(b, sink.fn, [*old, *new]) if state else new)
         return tuple(out)
+
+    def _word(self, b: Builder, flags: Sequence[Atom], there: Atom) -> Atom:
+        """The flags of the elements there."""
+        word: Atom = NO_BITS
+        for base, flag in zip(self._bases(len(flags)), flags, strict=True):
+            more = b.apply("shl", b.emit(Ballot(flag))[0], b.cast(base, u64))
+            word = b.apply("or", word, more)
+        return b.apply("and", word, there)
+
+    def _extreme(self, b: Builder, extreme: str, values: Sequence[Atom], there: Atom) -> Atom:
+        """Which elements there have the extreme value: NaN if some have it."""
+        better = "gt" if extreme == "maximum" else "lt"
+
+        def best(c: Builder, one: Atom, other: Atom) -> Atom:
+            return c.apply("select", c.apply(better, one, other), one, other)
+
+        type_ = values[0].type
+        join = b.function([type_, type_], lambda c, *pair: [best(c, *pair)])
+        (found,) = b.emit(ReduceLanes(join, (reduce(partial(best, b), values),), any_order=True))
+        word = self._word(b, [b.apply("eq", value, found) for value in values], there)
+        if not scalar_type(values[0]).is_float:
+            return word
+        nans = self._word(b, [b.apply("ne", value, value) for value in values], there)
+        return b.apply("select", b.apply("ne", nans, NO_BITS), nans, word)
 
     def joined(self, b: Builder, state: State) -> State:
         """They are that already."""
         return state
 
-    def _flags(self, b: Builder, row: RowOf, base: Atom) -> list[Atom]:
-        """The flags of the elements from `base` on."""
-        flat, flags = b.emit(Lane(base))[0], [fold.flag for fold in self.folds]
-        return self.at(b, Position(flat, (flat,), self.width, row=row), flags, ahead=True)
-
-    def _value(
-        self, b: Builder, row: RowOf, base: Atom, fold: FlagFold, neutral: Atom, word: Atom,
-        there: Atom,
-    ) -> Atom:  # fmt: skip
-        """What a step's flags give to a sink."""
+    def _result(
+        self, b: Builder, row: RowOf, base: Atom, fold: FlagFold, neutral: Sequence[Atom],
+        word: Atom, there: Atom,
+    ) -> Sequence[Atom]:  # fmt: skip
+        """What the flags of a word give to a sink."""
         match fold.fn:
             case "add":
-                return b.cast(b.apply("popcount", word), scalar_type(neutral))
+                return (b.cast(b.apply("popcount", word), scalar_type(neutral[0])),)
             case "or":
-                return b.apply("ne", word, NO_BITS)
+                return (b.apply("ne", word, NO_BITS),)
             case "and":
-                return b.apply("eq", word, there)
+                return (b.apply("eq", word, there),)
         assert fold.index is not None
         lane = b.cast(b.apply("ctz" if fold.fn == "minimum" else "clz", word), i64)
         lane = lane if fold.fn == "minimum" else b.sub(index(u64.bits - 1), lane)
         flat = b.add(base, lane)
-        (at,) = self.at(b, Position(flat, (flat,), 1, row=row), [fold.index])
-        return b.apply("select", b.apply("ne", word, NO_BITS), at, neutral)
+        some = b.apply("ne", word, NO_BITS)
+        taken = [fold.index, fold.seen] if fold.place == 0 else [fold.seen, fold.index]
+        taken = taken[: len(neutral)]
+        return b.choose(
+            some, lambda c: self.at(c, Position(flat, (flat,), 1, row=row), taken),
+            lambda _: tuple(neutral),
+        )  # fmt: skip

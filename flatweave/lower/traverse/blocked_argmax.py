@@ -21,9 +21,11 @@ from flatweave.lower.machine.machine import WIDEST, Machine
 from flatweave.lower.traverse.steps import State, Step
 from flatweave.lower.traverse.traversal import Traverses
 from flatweave.ops import Index
-from flatweave.passes.operators import chooses_by_place
+from flatweave.passes.operators import place_of
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import Apply, Cast
+from flatweave.terms.operators import Call, choose_by_values, put, without
+from flatweave.terms.rules import scalar_type
 from flatweave.terms.syntax import Atom, Lambda, Let, Var, constant
 
 REGISTERS = 2
@@ -31,8 +33,6 @@ REGISTERS = 2
 STEPS = 8
 """Steps of a chunk; lanes record their chunk once for all of them."""
 
-Call = Callable[[Builder, Sequence[Atom]], Sequence[Atom]]
-"""The operator on kernel atoms."""
 Values = Callable[[Builder, Atom, int], Sequence[Atom]]
 """The elements of a step from a position on, with a number of lanes."""
 
@@ -62,16 +62,15 @@ class Stretches:
     ) -> tuple[Atom, Atom]:
         """The part of lo to whole, all whole steps, with the result; b is outside any lanes."""
         region = b.inner()
-        none = (*self._rest(self.neutral), constant(0, self.number))
+        neutral = without(self.neutral, self.place)
+        none = (*neutral, constant(0, self.number))
         loop, i, (*best, kept) = region.iteration("i", none)
         found = self._stretch(loop, i, whole, call, values)
-        chosen = call(loop, self._pair(best, found))
-        later = loop.apply("eq", chosen[self.place], constant(1, self.number))
+        after, later = choose_by_values(loop, call, self.place, self.number, best, found)
         nth = loop.apply("floordiv", loop.sub(i, lo), index(self.length))
         at = loop.apply("select", later, loop.cast(nth, self.number), kept)
-        after = [*self._rest(chosen), at]
-        state = loop.close_loop(lo, whole, none, after, self.length)
-        mine = self._with(state[:-1], state[-1])
+        state = loop.close_loop(lo, whole, none, [*after, at], self.length)
+        mine = put(state[:-1], self.place, state[-1])
         types = [atom.type for atom in mine]
         join = region.function([*types, *types], lambda c, *atoms: call(c, atoms))
         nth = region.cast(region.emit(ReduceLanes(join, mine))[self.place], i64)
@@ -84,21 +83,11 @@ class Stretches:
     ) -> Sequence[Atom]:
         """The combined values of one chunk in each lane."""
         end = b.apply("minimum", b.add(i, index(self.length)), whole)
-        step, j, known = b.iteration("j", self._rest(self.neutral))
-        here = self._rest(values(step, j, self.width))
-        after = self._rest(call(step, self._pair(known, here)))
-        return step.close_loop(i, end, self._rest(self.neutral), after, self.width)
-
-    def _pair(self, first: Sequence[Atom], second: Sequence[Atom]) -> list[Atom]:
-        """Values of an earlier element and of a later one."""
-        earlier, later = constant(0, self.number), constant(1, self.number)
-        return [*self._with(first, earlier), *self._with(second, later)]
-
-    def _rest(self, atoms: Sequence[Atom]) -> tuple[Atom, ...]:
-        return (*atoms[: self.place], *atoms[self.place + 1 :])
-
-    def _with(self, atoms: Sequence[Atom], place: Atom) -> tuple[Atom, ...]:
-        return (*atoms[: self.place], place, *atoms[self.place :])
+        neutral = without(self.neutral, self.place)
+        step, j, known = b.iteration("j", neutral)
+        here = without(values(step, j, self.width), self.place)
+        after, _ = choose_by_values(step, call, self.place, self.number, known, here)
+        return step.close_loop(i, end, neutral, after, self.width)
 
 
 def stretches_of(
@@ -107,13 +96,13 @@ def stretches_of(
 ) -> Stretches | None:  # fmt: skip
     """How a fold over `most` elements, which `lets` compute, runs in chunks, in steps of `least`
     lanes or more; None if no component is the position, or if positions are not only compared."""
-    if not machine.threads_are_long or position not in elements:
+    if not machine.threads_are_long or not all(map(_is_free, lets)):
         return None
-    place = list(elements).index(position)
-    if not (all(map(_is_free, lets)) and chooses_by_place(fn, place)):
+    found = place_of(fn, elements, lambda atom: atom is position)
+    if found is None:
         return None
-    values = (*neutral[:place], *neutral[place + 1 :])
-    one = machine.lanes([atom.type for atom in values if isinstance(atom.type, DType)])
+    place = found[0]
+    one = machine.lanes(list(map(scalar_type, without(neutral, place))))
     width = max(least, min(WIDEST, REGISTERS * one))
     numbers = [dtype for dtype in (i16, i32) if most // width <= dtype.high]
     return Stretches(tuple(neutral), place, width, (*numbers, i64)[0])

@@ -60,7 +60,7 @@ def emit_reduce(e: Emitter, let: Let, op: ReduceLanes) -> Sequence[Held]:
     if exact and all(exact):
         each = zip(exact, dtypes, texts, strict=True)
         return [Held(UNIFORM, _reduced(e, name, dtype, text)) for name, dtype, text in each]
-    halves = len(names) == 1 and TABLE[names[0]].commutative
+    halves = op.any_order or (len(names) == 1 and TABLE[names[0]].commutative)
     width = e.width
     while width > 1:
         parts = [
