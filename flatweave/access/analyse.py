@@ -279,6 +279,18 @@ def find_offset(known: Accesses, index: Atom, own: Var) -> int | None:
     return side.offset if side is not None and _is_own(side) else None
 
 
+def find_exact_offset(known: Values, index: Atom, own: Var) -> int | None:
+    """How far an index is from a variable, where both are inside of the array: there it may be
+    counted from the end if it is negative."""
+    match known.definition(index):
+        case Apply(fn="select", args=(test, _, other)):
+            match known.definition(test):
+                case Apply(fn="lt", args=(asked, Const(value=0))) if asked == other:
+                    index = other
+    value = known.of(index)
+    return value.more if value.terms == {own: 1} and abs(value.more) <= FURTHEST else None
+
+
 def _is_own(side: _Side) -> bool:
     """Whether values are counted from the element's own index."""
     return side.sign == 1 and not side.rest.terms

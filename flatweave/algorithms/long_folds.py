@@ -1,4 +1,4 @@
-"""Long folds go by blocks, so that rounding errors of sums do not grow with their length.
+"""Long folds go by blocks, so that rounding errors do not grow; searches of bytes go by words.
 
     end = lo + (hi - lo) // 64 * 64
     total = neutral
@@ -30,13 +30,15 @@ the total before them:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
-from flatweave.base.dtypes import DType
+from flatweave.base.dtypes import DType, bool_, i64, u8, u64
+from flatweave.base.records import record
+from flatweave.kernel_ir.memory_ops import LoadWord
 from flatweave.terms.build import FALSE, Builder, index
 from flatweave.terms.control import Apply, For, If, While
-from flatweave.terms.syntax import Atom, Const, Lambda
+from flatweave.terms.syntax import Atom, Const, Lambda, Op, Var
 from flatweave.terms.traverse import walk_lets
 
 BLOCK = 64
@@ -147,3 +149,150 @@ def _is_short(lo: Atom, hi: Atom, step: int) -> bool:
     if not isinstance(lo, Const) or not isinstance(hi, Const):
         return False
     return int(hi.value) - int(lo.value) <= BLOCK * step
+
+
+# --------------------------------------------------------------------------------------------------
+# Searches: loops that go from one position to the next while tests of elements there hold.
+#
+#     while [p] (p => ne (index xs p) 32) (p => add p 1)
+#     ==>
+#     last = extent - 8                                  where the last word of the array begins
+#     stops q = flags of the elements of the word at min q last that end the loop
+#     q = while [p] (q => stops q == 0 and q <= last) (q => q + 8)
+#     if stops q != 0 and q <= last then q + ctz (stops q) / 8
+#                                   else while [q] ..    near the end, and where a check fails
+#
+# An element is a byte, and its flag the highest bit of that. Other bits are 0, and none is carried
+# from a byte to the next one:
+#
+#     x != 0      the highest bit of   (x & 127) + 127 | x
+#     x >= y                           x & ~y | ~(x xor y) & ((x | 128) - (y & 127))
+
+
+EACH = int.from_bytes(bytes([1] * u64.bytes), "little")
+LOW, HIGH, NONE = (Const(EACH * byte, u64) for byte in (127, 128, 0))
+
+
+@record
+class Read:
+    """An element of an array of bytes, so far from the position."""
+
+    xs: Atom
+    offset: int
+
+
+@record
+class Search:
+    """What a loop tests at a position: `made` binds what is computed of the elements `reads`."""
+
+    holds: Atom
+    made: Mapping[Var, Op]
+    reads: Mapping[Atom, Read]
+
+
+def search_words(
+    b: Builder, search: Search, start: Atom, array: Callable[[Atom], tuple[Var, Sequence[Atom]]],
+    atom: Callable[[Atom], Atom],
+) -> tuple[Atom, Atom]:  # fmt: skip
+    """A position up to which the tests hold, and whether they are known not to hold there; `array`
+    and `atom` are the kernel's for the program's."""
+    reads = search.reads.values()
+    buffers = {read.xs: array(read.xs) for read in reads}
+    least = index(-min(0, *(read.offset for read in reads)))
+    lasts = [b.sub(buffers[read.xs][1][0], index(u64.bytes + read.offset)) for read in reads]
+    last = lasts[0]
+    for other in lasts[1:]:
+        last = b.apply("minimum", last, other)
+
+    def stops(c: Builder, q: Atom) -> Atom:
+        words: dict[Atom, Atom] = {}
+        for var, read in search.reads.items():
+            buffer, (extent,) = buffers[read.xs]
+            at = c.add(c.apply("minimum", q, last), index(read.offset))
+            words[var] = c.once(LoadWord(buffer, at, extent, u64, whole=True), buffer, at)
+        flags = _Flags(c, search.made, words, atom)
+        return flags.opposite(flags.of(search.holds))
+
+    def goes_on(c: Builder, state: tuple[Atom, ...]) -> Atom:
+        none = c.apply("eq", stops(c, state[0]), NONE)
+        return c.apply("and", none, c.apply("le", state[0], last))
+
+    def steps(c: Builder) -> Sequence[Atom]:
+        is_inside = c.apply("ge", start, least)
+        begin = c.apply("select", is_inside, start, c.add(last, index(1)))
+        (q,) = c.repeat(
+            [begin], goes_on, lambda d, state: [d.add(state[0], index(u64.bytes))], "q",
+            through_memory=True,
+        )  # fmt: skip
+        flags = stops(c, q)
+        known = c.apply("and", c.apply("ne", flags, NONE), c.apply("le", q, last))
+        passed = c.apply("shr", c.cast(c.apply("ctz", flags), i64), index(3))
+        found = c.apply("select", known, c.add(q, passed), q)
+        return c.apply("select", is_inside, found, start), known
+
+    at, known = b.choose(b.apply("ge", last, least), steps, lambda _: [start, FALSE])
+    return at, known
+
+
+@record
+class _Flags:
+    """Emits tests for all elements of words at once."""
+
+    b: Builder
+    made: Mapping[Var, Op]
+    words: Mapping[Atom, Atom]
+    atom: Callable[[Atom], Atom]
+
+    def of(self, test: Atom) -> Atom:
+        """The flags of a test."""
+        b = self.b
+        if test in self.words:
+            return self._some(self.words[test])
+        op = self.made.get(test) if isinstance(test, Var) else None
+        if op is None:
+            return b.apply("select", self.atom(test), HIGH, NONE)
+        assert isinstance(op, Apply)
+        if op.fn == "not":
+            return self.opposite(self.of(op.args[0]))
+        if op.args[0].type is bool_:
+            fn = "xor" if op.fn in ("eq", "ne") else op.fn
+            joined = b.apply(fn, *map(self.of, op.args))
+            return self.opposite(joined) if op.fn == "eq" else joined
+        x, y = map(self._word, op.args)
+        match op.fn:
+            case "eq":
+                return self.opposite(self._some(b.apply("xor", x, y)))
+            case "ne":
+                return self._some(b.apply("xor", x, y))
+            case "ge":
+                return self._at_least(x, y)
+            case "le":
+                return self._at_least(y, x)
+            case "lt":
+                return self.opposite(self._at_least(x, y))
+        return self.opposite(self._at_least(y, x))
+
+    def opposite(self, flags: Atom) -> Atom:
+        """The flags of a test that holds where this one does not."""
+        return self.b.apply("xor", flags, HIGH)
+
+    def _word(self, value: Atom) -> Atom:
+        """The elements that are tested, or a word of one value."""
+        if value in self.words:
+            return self.words[value]
+        byte = self.b.cast(self.b.cast(self.atom(value), u8), u64)
+        return self.b.apply("mul", byte, Const(EACH, u64))
+
+    def _some(self, word: Atom) -> Atom:
+        """Where a byte is not 0."""
+        b = self.b
+        low = b.apply("add", b.apply("and", word, LOW), LOW)
+        return b.apply("and", b.apply("or", low, word), HIGH)
+
+    def _at_least(self, x: Atom, y: Atom) -> Atom:
+        """Where a byte is at least the other word's."""
+        b = self.b
+        same = self.opposite(b.apply("xor", x, y))
+        low = b.apply("sub", b.apply("or", x, HIGH), b.apply("and", y, LOW))
+        larger = b.apply("and", x, b.apply("xor", y, HIGH))
+        return b.apply("and", b.apply("or", larger, b.apply("and", same, low)), HIGH)

@@ -63,12 +63,14 @@ class Prefetch(Action):
 @op
 class LoadWord(KernelOp):
     """The elements from `index` on as the bits of one number, the first one lowest; those outside
-    of the `extent` elements that are there are 0."""
+    of the `extent` elements that are there are 0. Of a `whole` word none is,
+    whether a lane runs or not."""
 
     buffer: Var
     index: Atom
     extent: Atom
     dtype: DType
+    whole: bool = False
     stands = IN_LANES | frozenset({"thread"})
 
     def result_types(self) -> tuple[Type, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from flatweave.algorithms.long_folds import long_fold
+from flatweave.algorithms.long_folds import Search, long_fold, search_words
 from flatweave.base.dtypes import bool_, i64, u8, u64
 from flatweave.base.plan import CHECK_ERROR, INDEX_ERROR, Site
 from flatweave.base.records import record
@@ -103,6 +103,7 @@ class Elements:
         self.ahead = False
         self.furthest: tuple[Index, ...] = ()
         self.parts: Mapping[Var, Part] = {}
+        self.searches: Mapping[Var, Search] = {}
         self.env: dict[Var, Atom] = {}
         self.failed: Atom = Const(False, bool_)
         self._depth = 0
@@ -171,9 +172,8 @@ class Elements:
                     lambda inside: self.call_separately(inside, then, ()),
                     lambda inside: self.call_separately(inside, other, ()),
                 )
-            case While(condition=holds, body=body, init=init):
-                loop = While(self._test(b, holds), self.function(b, body), self.atoms(init))
-                return self.loops.emit(b, loop)
+            case While():
+                return loop_of(self, b, let.op, self.searches.get(let.vars[0]))
             case For(lo=lo, hi=hi, step=step, body=body, init=init):
                 lo, hi, step = self.atoms((lo, hi, step))
                 hi = self._unless_failed(b, hi, lo)
@@ -212,7 +212,7 @@ class Elements:
         is_safe = all(b.is_below(i, extent) for i, extent in zip(indices, shape, strict=True))
         return place if is_safe else self._unless_failed(b, place, index(0))
 
-    def _test(self, b: Builder, fn: Lambda) -> Lambda:
+    def test(self, b: Builder, fn: Lambda) -> Lambda:
         """The condition of a loop, which also ends it after a failed check."""
         made = self.function(b, fn)
         if isinstance(self.failed, Const) and not self.failed.value:
@@ -335,6 +335,19 @@ def part_of(
     shift = Const(8 * dtype.bytes * part.number, word.dtype)
     bits = b.cast(b.apply("shr", loaded[word], shift), u8 if dtype is bool_ else dtype)
     return b.cast(bits, dtype)
+
+
+def loop_of(elements: Elements, b: Builder, op: While, search: Search | None) -> Sequence[Atom]:
+    """A loop, which goes over whole words first if it is a search."""
+    def element_by_element(c: Builder, init: Sequence[Atom]) -> Sequence[Atom]:
+        condition, body = elements.test(c, op.condition), elements.function(c, op.body)
+        return elements.loops.emit(c, While(condition, body, tuple(init)))
+
+    init = elements.atoms(op.init)
+    if search is None:
+        return element_by_element(b, init)
+    at, is_end = search_words(b, search, init[0], elements.kernel.array, elements.atom)
+    return b.choose(is_end, lambda _: [at], lambda c: element_by_element(c, [at]))
 
 
 def rows_of(kernel: KernelBuilder, op: Locate) -> row_lookup.Rows:

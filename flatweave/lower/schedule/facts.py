@@ -21,9 +21,16 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import TypeGuard
 
-from flatweave.access.analyse import Accesses, asks_if_inside, find_offset
+from flatweave.access.analyse import (
+    Accesses,
+    Values,
+    asks_if_inside,
+    find_exact_offset,
+    find_offset,
+)
 from flatweave.access.value import ONE
-from flatweave.base.dtypes import DType, u16, u32, u64
+from flatweave.algorithms.long_folds import Read, Search
+from flatweave.base.dtypes import DType, bool_, i64, u8, u16, u32, u64
 from flatweave.base.records import record
 from flatweave.lower.machine.machine import Machine
 from flatweave.lower.schedule.arrangement import Turned, accesses_of, find_turned
@@ -41,8 +48,9 @@ from flatweave.nest.schedule import Axis
 from flatweave.ops import HOST_BODIES, Check, Fold, Index, Locate, Sweep
 from flatweave.passes.cost import STORING, cost_of_body
 from flatweave.passes.fusion.sharing import is_pull
+from flatweave.terms.bounds import Sum
 from flatweave.terms.build import Builder
-from flatweave.terms.control import Apply, Cast, If
+from flatweave.terms.control import Apply, Cast, If, While
 from flatweave.terms.rules import array_type, scalar_type
 from flatweave.terms.syntax import Atom, Const, Lambda, Op, Var
 from flatweave.terms.traverse import free_vars, lambdas_in, needed_for, walk_lets
@@ -99,6 +107,15 @@ class SweepFacts:
     def _words(self) -> dict[Var, Part]:
         axis = self.op.body.params[-1] if self.op.body.params else None
         return dict(_parts(self.op.body, self.known, axis))
+
+    def searches(self, machine: Machine) -> dict[Var, Search]:
+        """Its loops that test bytes from a position on, by words where lanes are not threads."""
+        return {} if machine.simt else self._searches
+
+    @cached_property
+    def _searches(self) -> dict[Var, Search]:
+        loops = ((let.vars, let.op) for let in walk_lets(self.op.body) if isinstance(let.op, While))
+        return {vars_[0]: found for vars_, loop in loops if (found := find_search(loop))}
 
     def of_one(self, axis: Axis) -> Ones | None:
         """The sweep's form for rows of one element, if lanes would otherwise run along `axis`."""
@@ -291,3 +308,53 @@ def _guarded_read(op: Op, known: Accesses) -> Index | None:
     (extent,), (index,) = array_type(read.xs).shape, read.indices
     is_zero = isinstance(other, Const) and not other.value
     return read if is_zero and asks_if_inside(known, op.condition, index, extent) else None
+
+
+# Searches: loops that go from a position to the next one while tests of bytes there hold.
+#
+#     while [p] (p => ne (index xs p) 32) (p => add p 1)
+
+
+JOINS = frozenset(["and", "or", "ne", "eq", "not"])
+EQUALITY, ORDER = frozenset(["eq", "ne"]), frozenset(["lt", "le", "gt", "ge"])
+
+
+def find_search(loop: While) -> Search | None:
+    """The search that a loop is."""
+    if len(loop.init) != 1 or loop.init[0].type is not i64 or not _goes_to_next(loop.body):
+        return None
+    (p,), lets = loop.condition.params, loop.condition.lets
+    if not all(isinstance(let.op, Apply | Index) for let in lets):
+        return None
+    made = {let.vars[0]: let.op for let in lets}
+    values, reads = Values(made.get), dict[Atom, Read]()
+    for var, op in made.items():
+        if isinstance(op, Index):
+            offset = find_exact_offset(values, op.indices[-1], p)
+            if offset is None or len(op.indices) > 1 or array_type(op.xs).dtype.bytes > 1:
+                return None
+            reads[var] = Read(op.xs, offset)
+    found = Search(loop.condition.results[0], made, reads)
+    return found if reads and _is_tested(found, found.holds, p) else None
+
+
+def _goes_to_next(body: Lambda) -> bool:
+    (p,) = body.params
+    lets = {let.vars[0]: let.op for let in body.lets}
+    return Values(lets.get).of(body.results[0]) == Sum({p: 1}, 1)
+
+
+def _is_tested(search: Search, atom: Atom, p: Var) -> bool:
+    """Whether a truth value is made of tests of elements that have flags."""
+    if atom in search.reads:
+        return atom.type is bool_
+    op = search.made.get(atom) if isinstance(atom, Var) else None
+    if op is None:
+        return atom is not p
+    assert isinstance(op, Apply)
+    if all(arg.type is bool_ for arg in op.args):
+        return op.fn in JOINS and all(_is_tested(search, arg, p) for arg in op.args)
+    elements = [arg for arg in op.args if arg in search.reads]
+    same = [arg for arg in op.args if arg is not p and arg not in search.made]
+    is_test = op.fn in EQUALITY or op.fn in ORDER and op.args[0].type is u8
+    return is_test and len(elements) + len(same) == len(op.args)

@@ -201,6 +201,7 @@ class KernelWriter:
         elements.located, elements.row = self.located, position.row
         elements.step, elements.machine = position, self.lowering.machine
         elements.parts = self.facts.words(elements.machine)
+        elements.searches = self.facts.searches(elements.machine)
         if position.fetches and self.facts.neighbours is not None:
             elements.furthest = self.facts.neighbours.furthest
         elements.ahead = self.scratch is not None

@@ -9,6 +9,7 @@ from flatweave.codegen.llvm.body.emitter import Emitter, Handlers, Held, scalar_
 from flatweave.codegen.llvm.body.shapes import UNIFORM, VARYING, Shape
 from flatweave.codegen.llvm.body.trip_count import is_short
 from flatweave.codegen.llvm.text.module import STOPPED, Code, Phi
+from flatweave.kernel_ir.memory_ops import LoadWord
 from flatweave.kernel_ir.syntax import Call, Report
 from flatweave.scalar.ops import TABLE
 from flatweave.terms.control import Apply, Cast, For, If, While
@@ -260,6 +261,8 @@ def cost(body: Lambda) -> int:
                 total += 1
             case If(then=then, other=other):
                 total += cost(then) + cost(other) + 1
+            case LoadWord():
+                total += 8
             case _:
                 return 1 << 30
     return total

@@ -284,13 +284,16 @@ def _woven(e: Emitter, kept: DType, texts: Sequence[str]) -> str:
 #     found = load word, first                  in lanes a gather of words
 #     steps = index - first                     not 0 at the ends: there the word is shifted
 #
-# An array that is shorter than a word is copied into one first.
+# An array that is shorter than a word is copied into one first. A word that is whole is loaded.
 
 
 def emit_load_word(e: Emitter, let: Let, op: LoadWord) -> Sequence[Held]:
     """buffer[index], buffer[index + 1], .. as one number"""
     kept, extent, index = stored(dtype_in(op.buffer)), e.uniform(op.extent), e.hold(op.index)
     e = e.at(1) if index.shape is UNIFORM else e.at(e.width)
+    if op.whole:
+        found = _word_at(e, e.held[op.buffer].text, kept, op.dtype, e.lanes(index, i64))
+        return (Held(index.shape if e.width == 1 else VARYING, found),)
     start = _at_least_a_word(e.code, e.held[op.buffer].text, kept, extent, op)
     code, kind, width = e.code, vec(i64, e.width), e.width
     at = e.lanes(index, i64)
