@@ -63,8 +63,8 @@ class Prefetch(Action):
 @op
 class LoadWord(KernelOp):
     """The elements from `index` on as the bits of one number, the first one lowest; those outside
-    of the `extent` elements that are there are 0. Of a `whole` word none is,
-    whether a lane runs or not."""
+    of the `extent` elements that are there are 0. A `whole` word has none of those, in idle lanes
+    neither."""
 
     buffer: Var
     index: Atom

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 
-from flatweave.algorithms.long_folds import long_fold
+from flatweave.algorithms.loops import long_fold
 from flatweave.array_ir.extents import find_last_uses
 from flatweave.array_ir.syntax import Program as ArrayProgram
 from flatweave.base.diagnostics import Note

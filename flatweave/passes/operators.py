@@ -110,8 +110,8 @@ def chooses_by_place(fn: Lambda, place: int) -> str | None:
 
 
 def extreme_beside(fn: Lambda, place: int) -> str | None:
-    """What an operator that chooses by its component `place` last gives of the only other one: its
-    minimum or maximum, NaN being that of any."""
+    """Whether an operator of two components that chooses by component `place` last gives the
+    minimum or the maximum of the other; NaN is either."""
     tried = _in_all_orders(fn) if len(fn.results) == 2 else None
     if tried is None:
         return None

@@ -1,7 +1,7 @@
 """Sums of many floats are near the true one, whatever is summed and however it lies.
 
 A sequential sum of n floats may be wrong by n roundings, and is by a good part of them
-where all elements are alike. Sums by blocks are not (`algorithms/long_folds.py`).
+where all elements are alike. Sums by blocks are not (`algorithms/loops.py`).
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from flatweave.algorithms.long_folds import Search, long_fold, search_words
+from flatweave.algorithms.loops import Search, long_fold, search_words
 from flatweave.base.dtypes import bool_, i64, u8, u64
 from flatweave.base.plan import CHECK_ERROR, INDEX_ERROR, Site
 from flatweave.base.records import record

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from flatweave.algorithms.long_folds import long_fold
+from flatweave.algorithms.loops import long_fold
 from flatweave.base.dtypes import bool_, i32, i64
 from flatweave.base.records import record, replace
 from flatweave.kernel_ir.syntax import Lane, Lanes, Report

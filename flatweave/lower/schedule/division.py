@@ -118,8 +118,8 @@ def folds_at_once(op: Sweep, located: Locate) -> bool:
 class FlagFold:
     """What a sink combines of its elements: their flags by a function, of the index if there is.
 
-    An element's flag is what is `seen` of it; or if the index is component `place` of what the sink
-    chooses, whether the value seen is the `extreme` one.
+    An element's flag is the value `seen`. Where the sink chooses a pair whose component `place` is
+    the index, it is whether the value seen is the `extreme` one.
     """
 
     fn: str

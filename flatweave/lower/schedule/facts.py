@@ -29,7 +29,7 @@ from flatweave.access.analyse import (
     find_offset,
 )
 from flatweave.access.value import ONE
-from flatweave.algorithms.long_folds import Read, Search
+from flatweave.algorithms.loops import Read, Search
 from flatweave.base.dtypes import DType, bool_, i64, u8, u16, u32, u64
 from flatweave.base.records import record
 from flatweave.lower.machine.machine import Machine

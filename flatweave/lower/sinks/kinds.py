@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from flatweave import ops
-from flatweave.algorithms.long_folds import adds_floats
+from flatweave.algorithms.loops import adds_floats
 from flatweave.base.dtypes import u64
 from flatweave.kernel_ir.arrays import store_each
 from flatweave.kernel_ir.host import Trim, free
@@ -224,7 +224,7 @@ class CombineSink(LoweredSink):
         parts = [inside.emit(Load(buffer, block))[0] for buffer in self.partials]
         neutral = tuple(lowering.scope.scalar(atom) for atom in self.sink.neutral)
         fn, after = self.sink.fn, lowering.call(inside, self.sink.fn, [*state, *parts])
-        if adds_floats(fn):  # no float takes part in many additions: see algorithms/long_folds.py
+        if adds_floats(fn):  # no float takes part in many additions: see algorithms/loops.py
             total = [inside.param("s", atom.type) for atom in neutral]
             full = inside.apply("eq", inside.apply("mod", block, index(GROUP)), index(GROUP - 1))
             joined = lowering.call(inside, fn, [*total, *after])

@@ -16,14 +16,14 @@ Without splits, each register tile takes all steps, and the sinks take its resul
 
 Where rows are the positions of a fold around the contraction, a tile takes all rows, in order.
 Where floats are added, the steps of a part are a block, which is joined to those before it
-(`algorithms/long_folds.py`).
+(`algorithms/loops.py`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from flatweave.algorithms.long_folds import chunk
+from flatweave.algorithms.loops import chunk
 from flatweave.base.records import record
 from flatweave.kernel_ir.arrays import in_lanes
 from flatweave.kernel_ir.syntax import Lane, Load, Store

@@ -1,4 +1,6 @@
-"""Long folds go by blocks, so that rounding errors do not grow; searches of bytes go by words.
+"""Loops inside an element: long folds by blocks, searches of bytes by words.
+
+Blocks keep the rounding errors of sums small:
 
     end = lo + (hi - lo) // 64 * 64
     total = neutral
@@ -152,7 +154,7 @@ def _is_short(lo: Atom, hi: Atom, step: int) -> bool:
 
 
 # --------------------------------------------------------------------------------------------------
-# Searches: loops that go from one position to the next while tests of elements there hold.
+# Searches: loops from one position to the next while tests of the elements there hold.
 #
 #     while [p] (p => ne (index xs p) 32) (p => add p 1)
 #     ==>
