@@ -40,7 +40,7 @@ from flatweave.base.records import record
 from flatweave.kernel_ir.memory_ops import LoadWord
 from flatweave.terms.build import FALSE, Builder, index
 from flatweave.terms.control import Apply, For, If, While
-from flatweave.terms.syntax import Atom, Const, Lambda, Op, Var
+from flatweave.terms.syntax import Atom, Const, Lambda, Let, Var
 from flatweave.terms.traverse import walk_lets
 
 BLOCK = 64
@@ -185,10 +185,10 @@ class Read:
 
 @record
 class Search:
-    """What a loop tests at a position: `made` binds what is computed of the elements `reads`."""
+    """What a loop tests at a position: the lets of `tests` make it of the elements `reads`."""
 
     holds: Atom
-    made: Mapping[Var, Op]
+    tests: Sequence[Let]
     reads: Mapping[Atom, Read]
 
 
@@ -212,7 +212,10 @@ def search_words(
             buffer, (extent,) = buffers[read.xs]
             at = c.add(c.apply("minimum", q, last), index(read.offset))
             words[var] = c.once(LoadWord(buffer, at, extent, u64, whole=True), buffer, at)
-        flags = _Flags(c, search.made, words, atom)
+        flags = _Flags(c, words, atom, {})
+        for let in search.tests:
+            assert isinstance(let.op, Apply)
+            flags.flags[let.vars[0]] = flags.test(let.op)
         return flags.opposite(flags.of(search.holds))
 
     def goes_on(c: Builder, state: tuple[Atom, ...]) -> Atom:
@@ -238,22 +241,24 @@ def search_words(
 
 @record
 class _Flags:
-    """Emits tests for all elements of words at once."""
+    """Emits tests for all elements of words at once; `flags` has those so far."""
 
     b: Builder
-    made: Mapping[Var, Op]
     words: Mapping[Atom, Atom]
     atom: Callable[[Atom], Atom]
+    flags: dict[Atom, Atom]
 
-    def of(self, test: Atom) -> Atom:
+    def of(self, value: Atom) -> Atom:
+        """The flags of a truth value."""
+        if value in self.flags:
+            return self.flags[value]
+        if value in self.words:
+            return self._some(self.words[value])
+        return self.b.apply("select", self.atom(value), HIGH, NONE)
+
+    def test(self, op: Apply) -> Atom:
         """The flags of a test."""
         b = self.b
-        if test in self.words:
-            return self._some(self.words[test])
-        op = self.made.get(test) if isinstance(test, Var) else None
-        if op is None:
-            return b.apply("select", self.atom(test), HIGH, NONE)
-        assert isinstance(op, Apply)
         if op.fn == "not":
             return self.opposite(self.of(op.args[0]))
         if op.args[0].type is bool_:

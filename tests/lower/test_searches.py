@@ -33,6 +33,7 @@ TESTS = {
     "a pair": lambda xs, i, c: ~((xs[i - 1] == 98) & (xs[i] == 99)),
     "neighbours": lambda xs, i, c: (xs[i] == xs[i + 2]) == (xs[i + 1] != 98),
     "either": lambda xs, i, c: (xs[i] == 97) | (c == 99),
+    "and a number": lambda xs, i, c: (xs[i] != 98) & (c.astype(fw.i64) + 256 != c.astype(fw.i64)),
     "rising": lambda xs, i, c: xs[i] <= xs[i + 1],
     "a word's length ahead": lambda xs, i, c: xs[i + 9] != 99,
 }  # fmt: skip

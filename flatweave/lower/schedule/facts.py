@@ -334,8 +334,9 @@ def find_search(loop: While) -> Search | None:
             if offset is None or len(op.indices) > 1 or array_type(op.xs).dtype.bytes > 1:
                 return None
             reads[var] = Read(op.xs, offset)
-    found = Search(loop.condition.results[0], made, reads)
-    return found if reads and _is_tested(found, found.holds, p) else None
+    others = [let for let in lets if not isinstance(let.op, Index)]
+    found = Search(loop.condition.results[0], needed_for(others, loop.condition.results), reads)
+    return found if reads and all(_has_flags(found, let.op, p) for let in found.tests) else None
 
 
 def _goes_to_next(body: Lambda) -> bool:
@@ -344,17 +345,11 @@ def _goes_to_next(body: Lambda) -> bool:
     return Values(lets.get).of(body.results[0]) == Sum({p: 1}, 1)
 
 
-def _is_tested(search: Search, atom: Atom, p: Var) -> bool:
-    """Whether a truth value is made of tests of elements that have flags."""
-    if atom in search.reads:
-        return atom.type is bool_
-    op = search.made.get(atom) if isinstance(atom, Var) else None
-    if op is None:
-        return atom is not p
+def _has_flags(search: Search, op: Op, p: Var) -> bool:
+    """Whether a test joins others, or is of elements and of values that stay the same."""
     assert isinstance(op, Apply)
     if all(arg.type is bool_ for arg in op.args):
-        return op.fn in JOINS and all(_is_tested(search, arg, p) for arg in op.args)
-    elements = [arg for arg in op.args if arg in search.reads]
-    same = [arg for arg in op.args if arg is not p and arg not in search.made]
+        return op.fn in JOINS
+    made = {p, *(let.vars[0] for let in search.tests)}
     is_test = op.fn in EQUALITY or op.fn in ORDER and op.args[0].type is u8
-    return is_test and len(elements) + len(same) == len(op.args)
+    return is_test and made.isdisjoint(op.args) and not search.reads.keys().isdisjoint(op.args)
