@@ -1,4 +1,5 @@
-"""Elements of rows that loop over a row with the same number: lanes go along each row."""
+"""Elements of rows that loop over a row with the same number, or read along their own: lanes go
+along each row."""
 
 import numpy as np
 import pytest
@@ -62,6 +63,7 @@ PROGRAMS = {
         lambda a, b: fw.filter(lambda x: fw.any(fw.abs(b - x) < 3), a),
         lambda a, b: a[(within(a, b) < 3).any(1)],
     ),
+    "mirrored": (lambda a, b: a * a[::-1] - a[:1], lambda a, b: a * a[::-1] - a[:1]),
     "before": (
         before,
         lambda a, b: np.array([np.argmax([*(b >= x), True]) for x in a], np.int64),

@@ -121,14 +121,13 @@ def has_loops(op: Sweep) -> bool:
     return any(isinstance(let.op, Fold | For | While) for let in walk_lets(op.body))
 
 
-def lanes_of_rows(op: Sweep, lanes: Vectorize, in_loops: int) -> Vectorize:
-    """The same lanes along one row after the other, of those that positions are located among. A
-    row of elements that are loops has steps of `in_loops` lanes, and ends like one of known length.
-    """
+def lanes_of_rows(op: Sweep, lanes: Vectorize, width: int) -> Vectorize:
+    """Lanes along one row after the other, of those that positions are located among: `width` of
+    them where rows can end like those of known length, else as many as by position."""
     may_overlap = op.only_stores and not any(isinstance(let.op, Prefix) for let in op.body.lets)
-    if not (has_loops(op) and may_overlap and min(lanes.width, in_loops) > 1):
+    if not may_overlap or min(lanes.width, width) < 2:
         return replace(lanes, axis=Axis.SPACE)
-    return Vectorize(Axis.SPACE, in_loops, Tail.SHIFT_OR_MASK, lanes.peel)
+    return Vectorize(Axis.SPACE, width, Tail.SHIFT_OR_MASK, lanes.peel)
 
 
 def choose_tail(op: Sweep, machine: Machine, lanes: Vectorize) -> Tail:

@@ -48,14 +48,10 @@ def versions_of(
     reads = reads_of_runs(facts.op, facts.located) if free and facts.located else None
     if reads is not None:
         return _runs(machine, stores, plain, reads=len(reads) > 0)
+    loops = has_loops(facts.op)  # they take longer than their stores
+    long = [_along(v, Along.ROW, f"{v.name}-rows", LONG_ROW) for v in stores if not loops]
     by_row = _along(by_row, Along.ROW, "rows", _least_row(facts, machine, by_row))
-    if has_loops(facts.op):  # they take longer than their stores
-        return by_row, *(_along(v, Along.POSITIONS) for v in (*stores, plain))
-    found = []
-    for version in stores:
-        found.append(_along(version, Along.ROW, f"{version.name}-rows", LONG_ROW))
-        found.append(_along(version, Along.POSITIONS))
-    return *found, by_row, _along(plain, Along.POSITIONS)
+    return *long, by_row, *(_along(v, Along.POSITIONS) for v in (*stores, plain))
 
 
 def _along(version: Version, along: Along, name: str = "", mean: int = 0) -> Version:
@@ -65,10 +61,12 @@ def _along(version: Version, along: Along, name: str = "", mean: int = 0) -> Ver
 
 
 def _least_row(facts: SweepFacts, machine: Machine, by_row: Version) -> int:
-    """The mean length from which on lanes go along each row."""
-    if facts.located is None or not (by_row.rows.folded or has_loops(facts.op)):
+    """The mean length from which on lanes go along each row. A filter of cheap elements loses more
+    by short steps than it gains by reads."""
+    filters = by_row.caches(Memory.SCRATCH) is not None
+    if facts.located is None or (filters and not has_loops(facts.op)):
         return LONG_ROW
-    if folds_at_once(facts.op, facts.located):
+    if by_row.rows.folded and folds_at_once(facts.op, facts.located):
         return machine.vector_bytes // ROW_AT_ONCE
     if reads_along_rows(facts.op, facts.located, facts.known):
         return ROW_OF_READS
