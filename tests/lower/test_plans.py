@@ -10,7 +10,7 @@ from flatweave.base.errors import CompilerBug
 from flatweave.base.records import replace
 from flatweave.base.schedule import CHOSEN, PERMUTES, Schedule, schedule_of
 from flatweave.lower.machine.machine import CPU_AVX512, CUDA, OPENCL, cpu
-from flatweave.lower.machine.thresholds import LONG_ROW, ROW_OF_READS
+from flatweave.lower.machine.thresholds import LONG_ROW, ROW_ALONE, ROW_OF_READS
 from flatweave.lower.program import lower
 from flatweave.lower.scatter.choose import VARIANTS
 from flatweave.lower.scatter.plans import plan_of
@@ -74,6 +74,9 @@ PROGRAMS = {
     "ragged_map": (lambda rows: fw.map(lambda row: row - fw.sum(row), rows), ROWS),
     "ragged_products": (lambda a, b: fw.map(lambda x, y: fw.sum(x * y), a, b), ROWS, ROWS),
     "ragged_pairs": (lambda a, b: fw.map(distances, a, b), ROWS, ROWS),
+    "ragged_roots": (
+        lambda rows: fw.map(lambda row: (row - fw.sum(row)) / fw.sqrt(fw.sum(row)), rows), ROWS,
+    ),
     "ragged_gathers": (lambda r, xs: fw.map(lambda x: fw.sum(xs[x.astype(int)]), r), ROWS, XS),
     "histogram": (lambda i: fw.histogram(7, i), IS),
     "scatter": (lambda xs, i: fw.scatter(xs, i, xs), XS, IS),
@@ -137,8 +140,11 @@ def test_long_rows_have_kernels_of_their_own():
 
 def test_rows_are_read_along_where_positions_are_not():
     """The second operand of a product advances with the row; what is gathered does neither."""
-    for name, mean in (("ragged_products", ROW_OF_READS), ("ragged_gathers", LONG_ROW)):
-        rows, _ = plan(name).versions
+    means = {
+        "ragged_products": ROW_OF_READS, "ragged_gathers": LONG_ROW, "ragged_roots": ROW_ALONE,
+    }  # fmt: skip
+    for name, mean in means.items():
+        rows = next(v for v in plan(name).versions if v.name == "rows")
 
         assert (rows.rows.along, rows.guard) == (Along.ROW, Guard(mean=mean))
 

@@ -64,6 +64,10 @@ PROGRAMS = {
         lambda a, b: a[(within(a, b) < 3).any(1)],
     ),
     "mirrored": (lambda a, b: a * a[::-1] - a[:1], lambda a, b: a * a[::-1] - a[:1]),
+    "a number of the row": (
+        lambda a, b: fw.map(lambda x: fw.abs(x - fw.sum(b)) * 2, a),
+        lambda a, b: np.abs(a - b.sum()) * 2,
+    ),
     "before": (
         before,
         lambda a, b: np.array([np.argmax([*(b >= x), True]) for x in a], np.int64),

@@ -122,8 +122,8 @@ def has_loops(op: Sweep) -> bool:
 
 
 def lanes_of_rows(op: Sweep, lanes: Vectorize, width: int) -> Vectorize:
-    """Lanes along one row after the other, of those that positions are located among: `width` of
-    them where rows can end like those of known length, else as many as by position."""
+    """Lanes along each of the rows that positions are located among: `width` of them where a row
+    can end like one of known length, else those of a step by position."""
     may_overlap = op.only_stores and not any(isinstance(let.op, Prefix) for let in op.body.lets)
     if not may_overlap or min(lanes.width, width) < 2:
         return replace(lanes, axis=Axis.SPACE)

@@ -15,6 +15,7 @@ from flatweave.lower.machine.thresholds import (
     FILLED_ROW,
     LONG_ROW,
     PERMUTING,
+    ROW_ALONE,
     ROW_AT_ONCE,
     ROW_OF_READS,
 )
@@ -62,7 +63,7 @@ def _along(version: Version, along: Along, name: str = "", mean: int = 0) -> Ver
 
 def _least_row(facts: SweepFacts, machine: Machine, by_row: Version) -> int:
     """The mean length from which on lanes go along each row. A filter of cheap elements loses more
-    by short steps than it gains by reads."""
+    by short steps than it gains."""
     filters = by_row.caches(Memory.SCRATCH) is not None
     if facts.located is None or (filters and not has_loops(facts.op)):
         return LONG_ROW
@@ -70,7 +71,7 @@ def _least_row(facts: SweepFacts, machine: Machine, by_row: Version) -> int:
         return machine.vector_bytes // ROW_AT_ONCE
     if reads_along_rows(facts.op, facts.located, facts.known):
         return ROW_OF_READS
-    return LONG_ROW
+    return LONG_ROW if by_row.rows.folded else ROW_ALONE
 
 
 def _runs(
