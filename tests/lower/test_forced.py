@@ -158,6 +158,9 @@ REFUSED = {
     "a fold that is not there": (
         lambda xs: xs * 2, XS, ("axis=space", "axis=fold"), "there is none",
     ),
+    "an end without code": (
+        lambda xs: xs * 2, XS, ("width=[0-9]+", "width=8 tail=shift-or-mask"), "do not end by",
+    ),
     "lanes without a word": (
         lambda xs: xs * 2, XS, ("width=[0-9]+", "width=128"), "no word for its flags",
     ),

@@ -17,11 +17,12 @@ from flatweave.terms.syntax import Atom, Const, Lambda, Let, Var
 from flatweave.terms.traverse import atoms_in, free_vars, lambdas_in, needed_for, walk_lets
 
 TAILS = {
-    Axis.SPACE: {Tail.SCALAR, Tail.PREDICATE, Tail.SHIFT_OR_MASK},
+    Axis.SPACE: {Tail.SCALAR, Tail.PREDICATE},
     Axis.LAST: {Tail.SCALAR, Tail.PREDICATE, Tail.SHIFT, Tail.SHIFT_OR_MASK},
     Axis.FOLD: {Tail.SCALAR, Tail.PREDICATE},
 }
-"""The ends that steps along an axis have code for (`lower/traverse`)."""
+"""The ends that steps along an axis have code for (`lower/traverse`); rows that are data end as
+those of the last axis."""
 
 
 def accesses_of(op: Sweep) -> Accesses:
@@ -124,19 +125,22 @@ def has_loops(op: Sweep) -> bool:
 def lanes_of_rows(op: Sweep, lanes: Vectorize, width: int) -> Vectorize:
     """Lanes along each of the rows that positions are located among: `width` of them where a row
     can end like one of known length, else those of a step by position."""
-    may_overlap = op.only_stores and not any(isinstance(let.op, Prefix) for let in op.body.lets)
-    if not may_overlap or min(lanes.width, width) < 2:
+    if not _may_overlap(op) or min(lanes.width, width) < 2:
         return replace(lanes, axis=Axis.SPACE)
     return Vectorize(Axis.SPACE, width, Tail.SHIFT_OR_MASK, lanes.peel)
 
 
+def _may_overlap(op: Sweep) -> bool:
+    """Whether elements may be visited twice: all are only stored."""
+    return op.only_stores and not any(isinstance(let.op, Prefix) for let in op.body.lets)
+
+
 def choose_tail(op: Sweep, machine: Machine, lanes: Vectorize) -> Tail:
     """The tail of rows that are visited one by one. Steps may overlap if an element may be visited
-    twice, that is, if all are only stored. A loop takes one lane as long as all lanes. Totals that
-    a fold is added to are read and stored in one array, where none may be visited twice."""
+    twice. A loop takes one lane as long as all lanes. Totals that a fold is added to are read and
+    stored in one array, where none may be visited twice."""
     by_row = lanes.axis is Axis.LAST and lanes.width > 1 and not machine.one_block
-    scans = any(isinstance(let.op, Prefix) for let in op.body.lets)
-    if not (by_row and op.only_stores) or scans:
+    if not (by_row and _may_overlap(op)):
         return lanes.tail
     folds = {var for let in op.body.lets if isinstance(let.op, Fold) for var in let.vars}
     if folds and _adds_to_totals(op, folds):

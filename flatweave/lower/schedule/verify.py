@@ -121,7 +121,8 @@ def _lanes(plan: SweepPlan, version: Version, machine: Machine) -> Iterator[str]
     by_row = lanes.axis is Axis.LAST
     if (lanes.tail is Tail.PREDICATE) is not machine.simt:
         yield "lanes are idle where they are threads, and only there"
-    if lanes.tail not in TAILS.get(lanes.axis, ()):
+    ends_like = Axis.LAST if version.rows.along is Along.ROW else lanes.axis
+    if lanes.tail not in TAILS.get(ends_like, ()):
         yield f"steps along axis={lanes.axis.value} do not end by tail={lanes.tail.value}"
     if lanes.peel < 0 or panel < 0:
         yield "lengths are not negative"
