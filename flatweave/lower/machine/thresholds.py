@@ -13,11 +13,6 @@ from flatweave.lower.machine.machine import ROW_LANES
 LONG_ROW = 64
 """From this mean length on rows that are filtered, or stored around the caches, are walked one by
 one: most steps stay inside one row."""
-ROW_ALONE = 8
-"""The same for other rows: what their elements share is computed once, and none looks for its row.
-With AVX2, 10^6 f64 in rows of 2, 4, 8, 16, 40: less a number of the row, divided by the root of
-another, 4.1, 3.2, 2.5, 1.4, 0.9 ms, by position 3.4 to 3.8; in a histogram 5.3, 5.2, 3.2, 3.2, 2.8,
-by position 3.9 to 4.3."""
 ROW_AT_ONCE = 20
 """The same where a row is combined in one go, and as many rows as there are lanes together: the
 bytes of a vector register for each element. By position a step costs the same for any number of

@@ -15,7 +15,6 @@ from flatweave.lower.machine.thresholds import (
     FILLED_ROW,
     LONG_ROW,
     PERMUTING,
-    ROW_ALONE,
     ROW_AT_ONCE,
     ROW_OF_READS,
 )
@@ -27,6 +26,7 @@ from flatweave.lower.schedule.division import (
     reads_of_runs,
 )
 from flatweave.lower.schedule.facts import SweepFacts
+from flatweave.lower.schedule.short_rows import first_long
 from flatweave.nest.schedule import ALWAYS, Along, Axis, Cache, Guard, Memory, Stream, Version
 from flatweave.ops import Fold
 from flatweave.terms.rules import scalar_type
@@ -62,8 +62,8 @@ def _along(version: Version, along: Along, name: str = "", mean: int = 0) -> Ver
 
 
 def _least_row(facts: SweepFacts, machine: Machine, by_row: Version) -> int:
-    """The mean length from which on lanes go along each row. A filter of cheap elements loses more
-    by short steps than it gains."""
+    """The mean length from which on lanes go along each row: what its elements share is computed
+    once, and none looks for its row. A filter of cheap elements loses more by short steps."""
     filters = by_row.caches(Memory.SCRATCH) is not None
     if facts.located is None or (filters and not has_loops(facts.op)):
         return LONG_ROW
@@ -71,7 +71,7 @@ def _least_row(facts: SweepFacts, machine: Machine, by_row: Version) -> int:
         return machine.vector_bytes // ROW_AT_ONCE
     if reads_along_rows(facts.op, facts.located, facts.known):
         return ROW_OF_READS
-    return LONG_ROW if by_row.rows.folded else ROW_ALONE
+    return LONG_ROW if by_row.rows.folded else first_long(machine)
 
 
 def _runs(
