@@ -128,8 +128,10 @@ def _plan(
         cache = [Cache(memory)] if memory else []
         return Version("plain", steps=(*steps, *cache)).but(lanes)
 
-    of_rows, _ = choose_blocks(machine, op, in_order=in_order)
-    plain, by_row = version(lanes), version(lanes_of_rows(op, lanes, of_rows))
+    plain = by_row = version(lanes)
+    if facts.located is not None:
+        of_rows, _ = choose_blocks(machine, op, in_order=in_order)
+        by_row = version(lanes_of_rows(op, lanes, of_rows))
     versions = (*tiled_versions(facts.contraction, machine),
                 *(() if short else turned_versions(facts, machine)),
                 *versions_of(facts, machine, plain, by_row, division, wishes))  # fmt: skip

@@ -158,7 +158,7 @@ class KernelWriter:
         made = (space, width, accumulators, self.rows(), lanes.peel, rows.mixed)
         match rows.along:
             case Along.ROW if width:
-                return ragged_rows.ByRow(*made, lanes.tail)
+                return ragged_rows.ByRow(*made, lanes)
             case Along.ROWS if width > 1:
                 return ragged_rows.ByLane(*made)
             case Along.WARPS if width > 1:

@@ -18,7 +18,7 @@ from flatweave.base.records import record, replace
 from flatweave.kernel_ir.arrays import in_lanes
 from flatweave.kernel_ir.syntax import Lane
 from flatweave.kernel_ir.warp_ops import ReduceLanes
-from flatweave.lower.traverse.row_by_row import Overlapping
+from flatweave.lower.traverse.row_by_row import visit_row
 from flatweave.lower.traverse.row_lookup import RowOf, Rows, mixed
 from flatweave.lower.traverse.steps import Position, State, Step, warp_index
 from flatweave.lower.traverse.traversal import (
@@ -30,7 +30,7 @@ from flatweave.lower.traverse.traversal import (
     one_by_one,
     span_with_edges,
 )
-from flatweave.nest.schedule import Axis, Tail, Vectorize
+from flatweave.nest.schedule import Axis, Vectorize
 from flatweave.terms.build import Builder, index, lambda_of
 from flatweave.terms.syntax import Atom
 
@@ -125,9 +125,9 @@ class ByPosition(AlongRows):
 
 @record
 class ByRow(AlongRows):
-    """One row after the other, each in whole steps, and at the end by `tail`."""
+    """One row after the other, each in whole steps, and at the end by the tail of `lanes`."""
 
-    tail: Tail = Tail.SCALAR
+    lanes: Vectorize = Vectorize(Axis.SPACE, 1)
 
     def block(self, b: Builder, lo: Atom, hi: Atom, state: State, step: Step) -> State:
         """Steps over the positions lo to hi; the accumulators are first in the state."""
@@ -141,12 +141,7 @@ class ByRow(AlongRows):
             position = self.at(c, base, width, limit)
             return replace(position, row=RowOf(row, start), aligned=False)
 
-        if self.tail in (Tail.SHIFT, Tail.SHIFT_OR_MASK):
-            masked = self.tail is Tail.SHIFT_OR_MASK
-            Overlapping(self, self.reach, masked, step, at).visit(outer, p_lo, p_hi)
-            out: State = ()
-        else:
-            out = span_with_edges(self, self.reach, outer, p_lo, p_hi, params, step, at)
+        out = visit_row(self, self.lanes, outer, p_lo, p_hi, params, step, at)
         return outer.close_loop(first, behind, state, out)
 
 

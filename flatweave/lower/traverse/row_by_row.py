@@ -114,6 +114,17 @@ class Overlapping:
         return replace(self._inside(b, base, lanes, limit), aligned=False, fetches=False)
 
 
+def visit_row(
+    walk: Traversal, lanes: Vectorize, b: Builder, lo: Atom, hi: Atom, state: State, step: Step,
+    at: At, short: int = 0,
+) -> State:  # fmt: skip
+    """The steps of one row, or a part of it, and its end as `lanes` say."""
+    if lanes.tail not in (Tail.SHIFT, Tail.SHIFT_OR_MASK):
+        return span_with_edges(walk, lanes.peel, b, lo, hi, state, step, at, short)
+    Overlapping(walk, lanes.peel, lanes.tail is Tail.SHIFT_OR_MASK, step, at).visit(b, lo, hi)
+    return ()
+
+
 # -- Along the last axis, each row separately, so that its index runs with the lanes ---------------
 
 
@@ -163,14 +174,8 @@ class RowByRow(Traversal):
                 flat, (*leading, j), width, active, fetches=fetches, in_row=in_row
             )
 
-        reach, tail = self.lanes.peel, self.lanes.tail
-        if tail in (Tail.SHIFT, Tail.SHIFT_OR_MASK):
-            masked = tail is Tail.SHIFT_OR_MASK
-            Overlapping(self, reach, masked, step, at).visit(outer, j_lo, j_hi)
-            out: State = ()
-        else:
-            short = self.space.steps.short(self.width)
-            out = span_with_edges(self, reach, outer, j_lo, j_hi, params, step, at, short)
+        short = self.space.steps.short(self.width)
+        out = visit_row(self, self.lanes, outer, j_lo, j_hi, params, step, at, short)
         return outer.close_loop(first, last, state, out)
 
     def _leading(self, b: Builder, row: Atom) -> tuple[Atom, ...]:
