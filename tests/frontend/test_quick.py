@@ -56,6 +56,19 @@ def test_layout_and_byte_order_are_converted():
     np.testing.assert_array_equal(both(lambda: fw.add(XS.astype(">f8"), 1)), XS + 1)
 
 
+def test_views_have_the_key_of_their_copies():
+    """Of which the program is given one, also where a structure holds the view."""
+    image = np.arange(60.0).reshape(5, 4, 3)
+    backwards = np.lib.stride_tricks.as_strided(image[::-1], image.shape)
+    for view in (image[:, ::2], image.T, image[::-1], image[:, :0, 1], backwards):
+        keys, given = ([], []), ([], [])
+        for each, key, flat in zip((view, view.copy()), keys, given, strict=True):
+            assert direct.quick(((each, 1.5),), key, flat)
+        assert keys[0] == keys[1]
+        np.testing.assert_array_equal(given[0][-2], view)
+        assert given[0][-2].flags.c_contiguous
+
+
 def test_complex_arrays_are_found():
     """By their dtype and rank; the program is given pairs of floats, of every layout and rank."""
     z = XS.reshape(2, 3) + 1j

@@ -294,7 +294,7 @@ def quick(
         else:
             flags = arg.flags
             if not (flags.c_contiguous and flags.aligned):
-                return False
+                arg = np.array(arg, order="C")
         shape, dtype = arg.shape, arg.dtype
         key.append(dtype)
         key.append(len(shape))
