@@ -13,8 +13,8 @@ is measured alternately with this one.
 With `--checks`, a cell is what a first call spends on trying the operators of the user, for each
 function that has one which no law covers.
 
-With `--later`, a cell is the least time of calls after the first, by the clock, for each kind of
-arguments that the tests pass to the CPU; the table has the programs that both checkouts have, the
+With `--later`, a cell is the least time of calls after the first, by the clock and under the
+process's switches, for each kind of arguments that the tests pass to the CPU; the table has the programs that both checkouts have, the
 worst ratio first.
 """
 
@@ -31,6 +31,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable
+from contextvars import Context
 from pathlib import Path
 from typing import Any
 
@@ -77,7 +78,8 @@ def pytest_configure(config: Any) -> None:
         result = plain(self, *args, **kwargs)
         seconds[name] = clock() - start
         if later:
-            seconds[name] = shortest(lambda: plain(self, *args, **kwargs))
+            call = functools.partial(plain, self, *args, **kwargs)
+            seconds[name] = Context().run(shortest, call)  # under the switches of the process
         return result
 
     jitted.__call__ = timed

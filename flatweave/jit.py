@@ -29,7 +29,7 @@ from flatweave.base.tracebacks import leave_ours_out
 from flatweave.frontend.arrays import assignment
 from flatweave.frontend.call.compiled import Compiled, Entry, Stages
 from flatweave.frontend.call.contexts import in_force
-from flatweave.frontend.call.direct import DirectCalls, Known, may_enter, put, quick
+from flatweave.frontend.call.direct import DirectCalls, Known, may_enter, put, quick, without_views
 from flatweave.frontend.call.donation import Leaves, claim, given_plainly
 from flatweave.frontend.call.eager import (
     AUTO,
@@ -114,6 +114,8 @@ class Jitted(Generic[P, R]):
         arguments: Sequence[Argument] = ()
         try:
             if kwargs or not self._plain_only or not quick(args, key, flat, self._parts):
+                if not self.donated and (whole := without_views(args)):
+                    return self(*whole, **kwargs)
                 found, flat, leaves, arguments = self._entry(args, kwargs)
             else:
                 table, signature = self._known.here(self.target), tuple(key)
@@ -129,7 +131,8 @@ class Jitted(Generic[P, R]):
                 given = claim(leaves, flat, found.plain.hidden, self.__name__)
                 return found(flat, given)
             result = found(flat)
-            self._direct.enter(arguments, found)
+            if arguments:
+                self._direct.enter(arguments, found)
             return result
         except RecursionError as error:
             raise too_deep(error, self.__name__) from None

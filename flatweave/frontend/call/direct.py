@@ -226,7 +226,7 @@ def is_for_all() -> bool:
 
 def may_enter(run: Any) -> bool:
     """Whether it is worth while to enter what `run` calls."""
-    return hasattr(run, "direct") and not run.is_refused and is_for_all()
+    return is_for_all() and hasattr(run, "direct") and not run.is_refused
 
 
 def values_of(value: Any) -> Any:
@@ -294,7 +294,7 @@ def quick(
         else:
             flags = arg.flags
             if not (flags.c_contiguous and flags.aligned):
-                arg = np.array(arg, order="C")
+                return False
         shape, dtype = arg.shape, arg.dtype
         key.append(dtype)
         key.append(len(shape))
@@ -307,6 +307,15 @@ def quick(
         else:
             flat.append(arg[()])
     return True
+
+
+def without_views(args: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    """Arguments with a copy for each array that is not contiguous; None where all are."""
+    found = tuple(
+        np.array(arg, order="C") if type(arg) is NDARRAY and not arg.flags.c_contiguous else arg
+        for arg in args
+    )
+    return None if all(map(operator.is_, found, args)) else found
 
 
 def put(table: Table, signature: tuple[Any, ...], run: Callable[..., Any]) -> None:

@@ -38,6 +38,7 @@ from flatweave.frontend.call.direct import (
     may_enter,
     put,
     quick,
+    without_views,
 )
 from flatweave.frontend.call.operation import EVALUATOR, Operation
 from flatweave.frontend.call.signature import (
@@ -246,6 +247,11 @@ def _evaluate(known: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     key: list[Any] = [known]
     given: list[Any] = []
     is_quick = not kwargs and len(args) <= known.values and quick(args, key, given, node_parts)
+    if not is_quick and (whole := without_views(args)):
+        result = known.direct.call(*whole, **kwargs)
+        if result is NotImplemented or type(result) is int:
+            result = _evaluate(known, whole, kwargs)
+        return result
     table, signature = _KNOWN.here(), tuple(key)
     found = table.get(signature) if is_quick else None
     if found is not None:
