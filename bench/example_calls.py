@@ -14,8 +14,8 @@ With `--checks`, a cell is what a first call spends on trying the operators of t
 function that has one which no law covers.
 
 With `--later`, a cell is the least time of calls after the first, by the clock and under the
-process's switches, for each kind of arguments that the tests pass to the CPU; the table has the programs that both checkouts have, the
-worst ratio first.
+process's switches, for each kind of arguments that the tests pass to the CPU; the table has the
+programs that both checkouts have, the worst ratio first.
 """
 
 from __future__ import annotations
