@@ -1,10 +1,13 @@
 """Elements of rows that loop over a row with the same number, or read along their own: lanes go
 along each row."""
 
+import re
+
 import numpy as np
 import pytest
 
 import flatweave as fw
+from flatweave.base.config import config
 from flatweave.base.errors import IndexOutOfBounds
 
 LENGTHS = {
@@ -115,3 +118,24 @@ def test_idle_lanes_read_nothing(wrong, target):
     values[wrong] = 10
     with pytest.raises(IndexOutOfBounds, match="index 10"):
         program(fw.ragged(values, lengths=[5, 2, 0, 6]), counts)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_idle_lanes_gather_little(dtype):
+    """Along a row, lanes that gather fill one register, others two."""
+    lengths = [40, 0, 3, 64]
+    xs = fw.ragged(np.zeros(107, dtype), lengths=lengths)
+    at = fw.ragged(np.zeros(107, np.int64), lengths=lengths)
+    products = fw.jit(lambda at, xs, x: fw.map(lambda i, y: fw.sum(y * x[i]), at, xs))
+    powers = fw.jit(lambda xs: fw.map(lambda y: fw.sum(fw.exp(y)), xs))
+    one = 32 // np.dtype(dtype).itemsize
+    with config.scoped(cpu="x86-64-v3"):
+        assert most_lanes(products, at, xs, np.zeros(9, dtype)) == one
+        assert most_lanes(powers, xs) == 2 * one
+
+
+def most_lanes(f, *args):
+    """Of the steps along rows."""
+    kernels = f.stages(*args).text["kernel"].split("\n\nkernel ")
+    (along,) = (text for text in kernels if text.partition("(")[0].endswith("_rows"))
+    return max(map(int, re.findall(r"lanes (\d+)", along)))

@@ -185,6 +185,16 @@ def reads_along_rows(op: Sweep, located: Locate, known: Accesses) -> bool:
     return False
 
 
+def gathers_along_rows(op: Sweep, located: Locate) -> bool:
+    """Whether some read is a gather where lanes go along a row."""
+    along, position = along_rows(op, located), op.body.params[0]
+    reads = [let.op for let in walk_lets(op.body) if isinstance(let.op, Index)]
+    return any(
+        position in along.along(at) and not along.is_linear(at, position)
+        for read in reads for at in read.indices
+    )  # fmt: skip
+
+
 def division_of(variant: str | None, op: Sweep, machine: Machine) -> Division:
     """The division that a schedule names, as far as this sweep and machine go along with it."""
     if variant is None or variant == "balanced":

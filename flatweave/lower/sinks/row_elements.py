@@ -30,7 +30,7 @@ from math import log2
 from flatweave.base.dtypes import i64, u64
 from flatweave.kernel_ir.syntax import Lane
 from flatweave.kernel_ir.warp_ops import Ballot, InSet, ReduceLanes, ReduceRows
-from flatweave.lower.schedule.division import FlagFold, folds_at_once
+from flatweave.lower.schedule.division import FlagFold, folds_at_once, gathers_along_rows
 from flatweave.lower.sweep.writer import KernelWriter
 from flatweave.lower.traverse.row_lookup import ONE_BIT, RowOf
 from flatweave.lower.traverse.steps import Position, State
@@ -45,8 +45,10 @@ from flatweave.terms.traverse import needed_for
 WIDTHS = 4, 16
 """The least and the greatest number of lanes of a step where they are not threads: fewer would wait
 for each other, more would idle at the end of a row. Within these limits, values of the lanes fill
-two registers. Greatest elements of 2^21 f64 and their indices with AVX2, ms with 4, 8 and 16 lanes:
-rows of 4 4.7, 6.6, 11; of 1,000 0.9, 1.7, 2.3."""
+two registers, and one where lanes gather what they read, which idle ones do in vain. With AVX2, ms:
+greatest of 2^21 f64 and their indices, 4, 8 and 16 lanes: rows of 4 4.7, 6.6, 11, of 1,000 0.9,
+1.7, 2.3. A sparse matrix of 2^21 f64 times a vector of 300,000, 4 and 8 lanes: rows of 4 9.2, 13.7,
+of 8 6.3, 8.2, of 40 4.0, 5.0; of f32 and 10^6, 8 and 16 lanes: of 8 8.7, 20, of 1,000 3.6, 6.1."""
 CHAINS = 4
 """Independent steps of a long row: as many as the cycles that an addition takes; and loads under
 way at a time."""
@@ -69,12 +71,14 @@ class RowElements:
             for atom in begun(sink.fn, sink.neutral, op.body.lets, taken[2:])
         ]  # fmt: skip
         self.at_once = folds_at_once(op, located)
-        self.width = self._lanes(sum(scalar_type(atom).bytes for atom in self.neutral), *WIDTHS)
+        registers = 1 if gathers_along_rows(op, located) else 2
+        bytes_ = sum(scalar_type(atom).bytes for atom in self.neutral)
+        self.width = self._lanes(registers, bytes_, *WIDTHS)
 
-    def _lanes(self, bytes_: int, least: int, most: int) -> int:
-        """The number of lanes whose values, of `bytes_` each, nearly fill two registers."""
+    def _lanes(self, registers: int, bytes_: int, least: int, most: int) -> int:
+        """The number of lanes whose values, of `bytes_` each, nearly fill the `registers`."""
         machine = self.writer.lowering.machine
-        lanes = 1 << max(0, round(log2(2 * machine.vector_bytes / bytes_)))
+        lanes = 1 << max(0, round(log2(registers * machine.vector_bytes / bytes_)))
         return machine.fixed_width or max(least, min(most, lanes))
 
     @property
@@ -261,7 +265,7 @@ class RowFlags(RowElements):
         self.idle = [mine[1 - fold.place] if fold.extreme else FALSE for fold, mine in neutral]
         reads = [let for let in writer.op.body.lets if isinstance(let.op, Index)]
         widest = max((scalar_type(let.vars[0]).bytes for let in reads), default=1)
-        self.width = self._lanes(widest, WIDTHS[0], u64.bits)
+        self.width = self._lanes(2, widest, WIDTHS[0], u64.bits)
 
     def fold(
         self, b: Builder, row: RowOf, lo: Atom, hi: Atom, *, ahead: bool = False
