@@ -43,7 +43,7 @@ TO = "FIRST_CALLS"
 WHAT = "WHICH_CALLS"
 """The environment variable that says what is timed: first, checks or later."""
 ROUNDS = 2
-BUDGET, FEWEST, KINDS = 0.03, 3, 6
+BUDGET, FEWEST, KINDS = 0.06, 3, 6
 """Seconds for the later calls of one kind of arguments, the fewest of them, and for how many kinds
 of arguments a function is timed."""
 
