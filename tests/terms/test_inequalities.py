@@ -91,6 +91,17 @@ def test_a_minimum_is_no_more_than_its_operands():
     assert not is_at_least(facts, low, J)
 
 
+@pytest.mark.parametrize("fn", ["floordiv", "mod"])
+def test_a_divisor_that_is_bounded_by_its_quotient(fn):
+    """What is asked of the divisor leads back to the quotient: nothing follows, and it ends."""
+    made = {K: Apply(fn, (X, T)), B: Apply("add", (J, K))}
+    inside = {J: (N, 0), X: (N, 0)}
+    facts = Facts(made, inside, {N, T}, [(Apply("ge", (T, K)), True)])
+
+    assert not is_at_least(facts, B, N)
+    assert is_at_least(facts, T, K)
+
+
 def test_a_sum_that_may_wrap_says_nothing():
     """x + 1 is no more than x for the greatest x."""
     narrow, more, wide = Var("x", i32), Var("y", i32), Var("w", i64)
