@@ -197,7 +197,7 @@ class Proof:
     def _about(self, atom: Atom) -> list[Sum[Atom]]:
         """Sums that are not negative, and of which this is a term."""
         if atom not in self._facts:
-            self._facts[atom] = []  # for proofs of them
+            self._facts[atom] = []  # a proof on the way may ask again
             mine = [fact for fact in self._made(atom) if atom in fact.terms]
             self._facts[atom] = mine + [
                 fact for fact in self._from_conditions() if atom in fact.terms

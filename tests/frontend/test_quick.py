@@ -2,6 +2,7 @@
 
 import sys
 from collections import OrderedDict
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,7 +10,10 @@ import pytest
 
 import flatweave as fw
 from flatweave.base.config import config
+from flatweave.base.records import replace
 from flatweave.frontend.call import direct, eager
+from flatweave.frontend.call.eager import evaluate
+from flatweave.frontend.call.operation import OPERATIONS
 from flatweave.frontend.values.tree import flatten, map_leaves
 from flatweave.runtime.cpu import address_of, stated_address
 
@@ -57,7 +61,7 @@ def test_layout_and_byte_order_are_converted():
 
 
 def test_calls_with_views_are_made_as_with_their_copies():
-    """Machine code makes those it knows; what is donated is left as it is."""
+    """By machine code, once it knows the call."""
     image = np.arange(60.0).reshape(5, 4, 3)
     backwards = np.lib.stride_tricks.as_strided(image[::-1], image.shape)
     twice = fw.jit(lambda x, by=2.0: x * by)
@@ -67,6 +71,19 @@ def test_calls_with_views_are_made_as_with_their_copies():
         assert direct.without_views((1, view))[1].flags.c_contiguous
     assert direct.without_views((1, image, image[:0, ::2])) is None
     assert twice._direct.call(image) is not NotImplemented
+
+
+def test_a_program_that_runs_in_vain_for_copies_of_views_is_given_up():
+    """As for arrays that are contiguous."""
+    refused = []
+
+    def call(given):
+        return 7 if given.flags.c_contiguous else NotImplemented
+
+    in_vain = SimpleNamespace(call=call, refuse=refused.append, enter=lambda *_: None)
+    found = evaluate(replace(OPERATIONS[fw.flip], direct=in_vain), (XS[::2],), {})
+    np.testing.assert_array_equal(found, XS[::2][::-1])
+    assert refused == [7]
 
 
 def test_complex_arrays_are_found():

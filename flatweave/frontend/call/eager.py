@@ -248,9 +248,12 @@ def _evaluate(known: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     given: list[Any] = []
     is_quick = not kwargs and len(args) <= known.values and quick(args, key, given, node_parts)
     if not is_quick and (whole := without_views(args)):
-        result = known.direct.call(*whole, **kwargs)
-        if result is NotImplemented or type(result) is int:
-            result = _evaluate(known, whole, kwargs)
+        tried = known.direct.call(*whole, **kwargs)
+        if tried is not NotImplemented and type(tried) is not int:
+            return tried
+        result = _evaluate(known, whole, kwargs)
+        if type(tried) is int:
+            known.direct.refuse(tried)
         return result
     table, signature = _KNOWN.here(), tuple(key)
     found = table.get(signature) if is_quick else None
