@@ -24,6 +24,7 @@ from flatweave.terms.syntax import (
     Var,
     constant,
 )
+from flatweave.terms.traverse import makers
 
 # Whether two functions do the same: they differ in the names of what they bind, and in no more.
 
@@ -157,7 +158,7 @@ def begun(
     A sum that begins with 0.0 is never -0.0, the only value that adding 0.0 changes.
     """
     names = component_functions(fn) or [""] * len(taken)
-    made = {var: let.op for let in lets for var in let.vars[:1]}
+    made = makers(lets)
     found = []
     for name, first, atom in zip(names, neutral, taken, strict=True):
         begins = _is_zero(first) if name == "add" else name in ("minimum", "maximum")

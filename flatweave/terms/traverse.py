@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 from flatweave.terms.syntax import (
@@ -16,6 +16,7 @@ from flatweave.terms.syntax import (
     Lambda,
     Let,
     Node,
+    Op,
     Type,
     Var,
 )
@@ -203,6 +204,11 @@ def walk_lets(fn: Lambda) -> Iterator[Let]:
         if let.op.has_bodies:
             for inner in lambdas_in(let.op):
                 yield from walk_lets(inner)
+
+
+def makers(lets: Iterable[Let]) -> dict[Atom, Op]:
+    """The operation of each variable that is the only result of one; a check has no results."""
+    return {let.vars[0]: let.op for let in lets if len(let.vars) == 1}
 
 
 def needed_for(lets: Sequence[Let], roots: Sequence[Atom]) -> tuple[Let, ...]:

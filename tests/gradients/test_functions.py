@@ -125,3 +125,24 @@ def test_a_reduction_over_two_axes_inside_an_element_function_is_compiled():
         return fw.grad(lambda t: fw.sum(square * t))(2.0)
 
     np.testing.assert_array_equal(fw.map(by_factor, rows), [9.0, 0.0, 9.0])
+
+
+def test_a_reduction_that_checks_an_extent_is_compiled():
+    """The rows that the filter keeps have to be few enough, in each of the sums of cotangents."""
+    shares, start = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]), np.array([0.5, 0.0, -0.5])
+    rows = fw.ragged(np.array([]), lengths=[0, 0])
+
+    def f(rows, shares, start, least):
+        def of_row(_, share):
+            copies = fw.map(lambda _: fw.astype(share, np.int32), fw.iota(2))
+            kept = fw.filter(lambda _: least > 1, copies)
+            return kept, fw.reduce(lambda a, b: a + b, start, shares)
+
+        return fw.map(of_row, rows, shares)
+
+    (_, totals), backwards = fw.vjp(f, rows, shares, start, -1)
+    _, of_shares, of_start, _ = backwards((None, np.ones((2, 3))))
+
+    np.testing.assert_allclose(totals, np.tile(start + shares.sum(0), (2, 1)))
+    np.testing.assert_array_equal(of_shares, np.full((2, 3), 2.0))
+    np.testing.assert_array_equal(of_start, np.full(3, 2.0))

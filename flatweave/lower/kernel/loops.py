@@ -19,7 +19,7 @@ from flatweave.terms.build import Builder, index, lambda_of
 from flatweave.terms.control import Apply, For, If, While
 from flatweave.terms.operators import choose_by_values, component_functions, put, without
 from flatweave.terms.syntax import Atom, Const, Lambda, Let, Op, Var
-from flatweave.terms.traverse import Substitution, lambdas_in, walk_lets
+from flatweave.terms.traverse import Substitution, lambdas_in, makers, walk_lets
 
 # -- Loops that end where a check in them fails, as their exit condition may never hold then -------
 #
@@ -274,8 +274,7 @@ def stopping(calls: Calls, op: Fold) -> Stopping | None:
     if others or any(may_fail(let.op) for let in walk_lets(op.body)):
         return None
     if functions == ["minimum"]:
-        lets: dict[Atom, Op] = {let.vars[0]: let.op for let in op.body.lets}
-        chosen = lets.get(op.body.results[0])
+        chosen = makers(op.body.lets).get(op.body.results[0])
         if not (isinstance(chosen, Apply) and chosen.fn == "select"):
             return None
         return Stopping(calls, op) if {*chosen.args[1:]} == {*op.body.params, neutral} else None

@@ -19,7 +19,7 @@ The names are those of `fw.schedule(expand=..)`; where nothing is forced, it is 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from flatweave.access.analyse import Accesses
 from flatweave.access.value import ONE
@@ -36,7 +36,7 @@ from flatweave.terms.control import Apply, Cast, For, While
 from flatweave.terms.operators import component_functions
 from flatweave.terms.rules import scalar_type
 from flatweave.terms.syntax import Atom, Const, Op, Var
-from flatweave.terms.traverse import walk_lets
+from flatweave.terms.traverse import makers, walk_lets
 
 
 @record(eq=True)
@@ -134,7 +134,7 @@ def flag_folds(
 ) -> list[FlagFold] | None:
     """How each sink combines flags, of the `values` of elements; None if one of them combines
     anything else."""
-    known, made = along_rows(op, located), {let.vars[0]: let.op for let in op.body.lets}
+    known, made = along_rows(op, located), makers(op.body.lets)
     found, left = [], list(values)
     for sink in sinks:
         taken, left = left[: len(sink.neutral)], left[len(sink.neutral) :]
@@ -146,7 +146,7 @@ def flag_folds(
 
 
 def _flag_fold(
-    sink: CombineRows, values: list[Atom], made: dict[Var, Op], known: Accesses, position: Var
+    sink: CombineRows, values: list[Atom], made: Mapping[Atom, Op], known: Accesses, position: Var
 ) -> FlagFold | None:
     names = component_functions(sink.fn)
     if names is None:

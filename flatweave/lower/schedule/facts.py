@@ -53,7 +53,7 @@ from flatweave.terms.build import Builder
 from flatweave.terms.control import Apply, Cast, If, While
 from flatweave.terms.rules import array_type, scalar_type
 from flatweave.terms.syntax import Atom, Const, Lambda, Op, Var
-from flatweave.terms.traverse import free_vars, lambdas_in, needed_for, walk_lets
+from flatweave.terms.traverse import free_vars, lambdas_in, makers, needed_for, walk_lets
 
 
 class SweepFacts:
@@ -326,14 +326,13 @@ def find_search(loop: While) -> Search | None:
     (p,), lets = loop.condition.params, loop.condition.lets
     if not all(isinstance(let.op, Apply | Index) for let in lets):
         return None
-    made = {let.vars[0]: let.op for let in lets}
-    values, reads = Values(made.get), dict[Atom, Read]()
-    for var, op in made.items():
-        if isinstance(op, Index):
+    values, reads = Values(makers(lets).get), dict[Atom, Read]()
+    for let in lets:
+        if isinstance(op := let.op, Index):
             offset = find_exact_offset(values, op.indices[-1], p)
             if offset is None or len(op.indices) > 1 or array_type(op.xs).dtype.bytes > 1:
                 return None
-            reads[var] = Read(op.xs, offset)
+            reads[let.vars[0]] = Read(op.xs, offset)
     others = [let for let in lets if not isinstance(let.op, Index)]
     found = Search(loop.condition.results[0], needed_for(others, loop.condition.results), reads)
     return found if reads and all(_has_flags(found, let.op, p) for let in found.tests) else None
@@ -341,8 +340,7 @@ def find_search(loop: While) -> Search | None:
 
 def _goes_to_next(body: Lambda) -> bool:
     (p,) = body.params
-    lets = {let.vars[0]: let.op for let in body.lets}
-    return Values(lets.get).of(body.results[0]) == Sum({p: 1}, 1)
+    return Values(makers(body.lets).get).of(body.results[0]) == Sum({p: 1}, 1)
 
 
 def _has_flags(search: Search, op: Op, p: Var) -> bool:

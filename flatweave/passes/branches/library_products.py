@@ -36,7 +36,7 @@ from flatweave.terms.control import Apply
 from flatweave.terms.operators import component_functions
 from flatweave.terms.rules import array_type
 from flatweave.terms.syntax import Atom, Const, Let, Op, Var, constant
-from flatweave.terms.traverse import free_vars
+from flatweave.terms.traverse import free_vars, makers
 
 ADD = ["add"]
 WHOLE = {f32: c64, f64: c128}
@@ -214,7 +214,7 @@ def _factors(fold: Fold) -> tuple[list[Index], Index | None]:
         return [], None
     if component_functions(fold.fn) != ADD:
         return [], None
-    made: dict[Atom, Op] = {let.vars[0]: let.op for let in body.lets}
+    made = makers(body.lets)
     last, zero = made.get(body.results[0]), None
     if isinstance(last, Apply) and last.fn == "select":
         last, zero = _masked(last, made)
