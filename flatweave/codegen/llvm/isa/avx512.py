@@ -101,6 +101,14 @@ class Avx512(Avx2):
             text = body.let(f"trunc {vec(wide, lanes)} {text} to {vec(kept, lanes)}")
         return text
 
+    def expand(self, body: Body, kept: DType, lanes: int, at: str, mask: str) -> str | None:
+        """vpexpand, as vpcompress."""
+        if self._compressed(kept) is not kept:
+            return super().expand(body, kept, lanes, at, mask)
+        kind, name = vec(kept, lanes), f"@llvm.masked.expandload.{suffix(kept, lanes)}"
+        operands = f"ptr {at}", f"<{lanes} x i1> {mask}", f"{kind} zeroinitializer"
+        return body.call(kind, name, *operands)
+
     def select_zeros(self, body: Body, width: int, zeros: str) -> str:
         """The numbers of 64 bytes, compressed."""
         if not self._has_vbmi2:
@@ -140,10 +148,6 @@ class Avx512(Avx2):
         if full > width:
             text = shuffle(body, f"<{full} x {element}>", text, range(width))
         return body.let(f"bitcast {plain} {text} to {kind}") if kept.is_float else text
-
-    def expands(self, kept: DType) -> bool:
-        """vpexpand, as vpcompress."""
-        return self._compressed(kept) is kept
 
     def looks_up(self) -> bool:
         """Where positions can be compressed as bytes."""

@@ -126,11 +126,13 @@ class InSigns:
         return self.body.let(f"shl {self.kind} {everywhere}, <{places}>")
 
 
-# Compress by tables: the mask as a number says which bytes of a register come to the front.
+# Compress by tables: the mask as a number says which bytes of a register come to the front. Expand
+# by tables: it says where those of the front go.
 #
 #     mask of 4 lanes, 32 bits each     0b1010
 #     entry 10 of a table of 16         04 05 06 07  0c 0d 0e 0f  then anything: lanes 1 and 3
 #     pshufb, tbl                       moves the bytes
+#     entry 10 of the other table       anything  00 01 02 03  anything  04 05 06 07
 #
 # Lanes of 8 and 16 bits are taken eight at a time: a table for sixteen has 65,536 entries.
 
@@ -164,24 +166,29 @@ def compress(
     return body.let(f"bitcast {part} {text} to {vec(kept, lanes)}")
 
 
-def entry(body: Body, lanes: int, parts: int, mask: str, used: int) -> str:
-    """The parts of the lanes in the mask, lowest first, as <lanes * parts x i8>.
+def entry(
+    body: Body, lanes: int, parts: int, mask: str, used: int, *, apart: bool = False
+) -> str:
+    """The parts of the lanes in the mask, lowest first, as <lanes * parts x i8>; or, `apart`, for
+    each lane of the mask those of as manieth a lane.
 
     The mask has only the first `used` of the lanes.
     """
     size = lanes * parts
-    table = f"@fw_front_{lanes}_of_{parts}"
-    listed = "".join(f"\\{number:02X}" for number in _numbers(lanes, parts))
+    table = f"@fw_{'apart' if apart else 'front'}_{lanes}_of_{parts}"
+    listed = "".join(f"\\{number:02X}" for number in _numbers(lanes, parts, apart))
     body.module.constant(table, f"[{size << lanes} x i8] c\"{listed}\"", align=_BYTES)
     word = word_of_mask(body, used, mask)
     place = body.let(f"getelementptr inbounds [{size} x i8], ptr {table}, i64 {word}")
     return body.let(f"load {vec(u8, size)}, ptr {place}, align {min(size, _BYTES)}")
 
 
-def _numbers(lanes: int, parts: int) -> Sequence[int]:
+def _numbers(lanes: int, parts: int, apart: bool) -> Sequence[int]:
     """All entries, concatenated; in each, the lanes that are not selected come last."""
     numbers: list[int] = []
     for mask in range(1 << lanes):
         order = sorted(range(lanes), key=lambda lane: not mask >> lane & 1)
+        if apart:
+            order = [order.index(lane) for lane in range(lanes)]
         numbers.extend(parts * lane + part for lane in order for part in range(parts))
     return numbers

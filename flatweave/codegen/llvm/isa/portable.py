@@ -83,6 +83,11 @@ class InstructionSet:
         """The lanes of the mask, moved to the front; the rest is unspecified."""
         raise CompilerBug(f"{self.name} does not compress")
 
+    def expand(self, body: Body, kept: DType, lanes: int, at: str, mask: str) -> str | None:
+        """What the lanes of the mask read, one element after the other from the address `at` on,
+        and 0 in the others; None where a gather is as good."""
+        return None
+
     def select_zeros(self, body: Body, width: int, zeros: str) -> str:
         """In lane l the number of the l-th bit set in a word, as i64.
 
@@ -112,10 +117,6 @@ class InstructionSet:
     def permute(self, body: Body, kept: DType, width: int, table: str, offsets: str) -> str:
         """table[offset] in each lane; the offsets are i64 and less than the width."""
         raise CompilerBug(f"{self.name} does not permute")
-
-    def expands(self, kept: DType) -> bool:
-        """Whether lanes of a mask read one element after the other at once."""
-        return False
 
     def looks_up(self) -> bool:
         """Whether `look_up` beats putting several registers into the order of lanes first."""

@@ -8,7 +8,16 @@ from flatweave.base.dtypes import DType, i32, i64, u8, u32
 from flatweave.codegen.llvm.isa import lane_tables
 from flatweave.codegen.llvm.isa.lane_tables import InSigns, LaneSets
 from flatweave.codegen.llvm.isa.portable import InstructionSet
-from flatweave.codegen.llvm.text.module import Body, joined, padded, shuffle, splat, vec
+from flatweave.codegen.llvm.text.module import (
+    Body,
+    joined,
+    padded,
+    shuffle,
+    splat,
+    suffix,
+    vec,
+    word_of_mask,
+)
 
 # x86-64: registers of 128 bits, streaming stores that a release does not order.
 
@@ -48,6 +57,7 @@ class Sse4(X86):
 # x86-64 with AVX2: registers of 256 bits. LLVM takes its gathers on few CPUs, not on Zen 3.
 #
 # compress    vpermd by the numbers of the words kept, eight bytes of a table of 256, widened
+# expand      the reverse, of as many elements as the mask has lanes
 
 
 _WORDS = 8
@@ -81,18 +91,23 @@ class Avx2(Sse4):
         """vpermd of one register, or a part of one."""
         if kept.bits < i32.bits:
             return super().compress(body, kept, lanes, text, mask)
-        parts, kind = kept.bits // u32.bits, vec(u32, _WORDS)
-        there = lanes * parts
-        text = body.let(f"bitcast {vec(kept, lanes)} {text} to {vec(u32, there)}")
-        if there < _WORDS:
-            text = padded(body, vec(u32, there), text, there, _WORDS)
-        order = lane_tables.entry(body, _WORDS // parts, parts, mask, lanes)
-        wide = body.let(f"zext {vec(u8, _WORDS)} {order} to {kind}")
-        name = "@llvm.x86.avx2.permd"
-        text = body.call(kind, name, f"{kind} {text}", f"{kind} {wide}")
-        if there < _WORDS:
-            text = shuffle(body, kind, text, range(there))
-        return body.let(f"bitcast {vec(u32, there)} {text} to {vec(kept, lanes)}")
+        return _moved(body, kept, lanes, text, mask)
+
+    def expand(self, body: Body, kept: DType, lanes: int, at: str, mask: str) -> str | None:
+        """A load under a mask of what a register takes, moved by vpermd; no other elements are
+        read. For 64 bits it is as fast as a gather, for 32 1.2 to 1.4 times."""
+        if kept.bits != i32.bits:
+            return super().expand(body, kept, lanes, at, mask)
+        size, found = min(lanes, self.register_bits // kept.bits), []
+        for first in range(0, lanes, size):
+            part = mask
+            if size < lanes:
+                part = shuffle(body, f"<{lanes} x i1>", mask, range(first, first + size))
+            text, count = _load_first(body, kept, size, at, part)
+            found.append(_moved(body, kept, size, text, part, apart=True))
+            at = body.let(f"getelementptr {kept.llvm}, ptr {at}, i64 {count}")
+        text, kind = joined(body, kept.llvm, found, size), vec(kept, lanes)
+        return body.let(f"select <{lanes} x i1> {mask}, {kind} {text}, {kind} zeroinitializer")
 
     # -- lanes and words --------------------------------------------------------------------------
 
@@ -151,3 +166,34 @@ def _transposed(body: Body, kind: str, rows: Sequence[str]) -> list[str]:
         ab, cd = shuffle(body, kind, a, lanes, b), shuffle(body, kind, c, lanes, d)
         found += [shuffle(body, kind, ab, pairs, cd) for pairs in (first, second)]
     return found
+
+
+def _moved(
+    body: Body, kept: DType, lanes: int, text: str, mask: str, *, apart: bool = False
+) -> str:
+    """The lanes of the mask at the front; or, `apart`, the front in the lanes of the mask. Of one
+    register, or of a part of one."""
+    parts, kind = kept.bits // u32.bits, vec(u32, _WORDS)
+    there = lanes * parts
+    text = body.let(f"bitcast {vec(kept, lanes)} {text} to {vec(u32, there)}")
+    if there < _WORDS:
+        text = padded(body, vec(u32, there), text, there, _WORDS)
+    order = lane_tables.entry(body, _WORDS // parts, parts, mask, lanes, apart=apart)
+    wide = body.let(f"zext {vec(u8, _WORDS)} {order} to {kind}")
+    name = "@llvm.x86.avx2.permd"
+    text = body.call(kind, name, f"{kind} {text}", f"{kind} {wide}")
+    if there < _WORDS:
+        text = shuffle(body, kind, text, range(there))
+    return body.let(f"bitcast {vec(u32, there)} {text} to {vec(kept, lanes)}")
+
+
+def _load_first(body: Body, kept: DType, lanes: int, at: str, mask: str) -> tuple[str, str]:
+    """As many elements from an address on as a mask has lanes, and their number."""
+    kind, number = vec(kept, lanes), vec(i32, lanes)
+    count = body.call("i64", "@llvm.ctpop.i64", f"i64 {word_of_mask(body, lanes, mask)}")
+    most = splat(body, i32, lanes, body.let(f"trunc i64 {count} to i32"))
+    numbers = f"<{', '.join(f'i32 {lane}' for lane in range(lanes))}>"
+    there = body.let(f"icmp slt {number} {numbers}, {most}")
+    name, flags = f"@llvm.masked.load.{suffix(kept, lanes)}.p0", f"<{lanes} x i1> {there}"
+    operands = f"ptr {at}", f"i32 {kept.bytes}", flags, f"{kind} zeroinitializer"
+    return body.call(kind, name, *operands), count

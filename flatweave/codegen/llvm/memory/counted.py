@@ -3,9 +3,10 @@
     c = cast i64 flag                      word = bitcast <64 x i1> flag to i64
     n = scan_lanes (add i64) [0] [c]       n    = ctpop (word and <1, 3, 7, 15, ..>)
     i = shift_lanes [base] [add base n]
-    x = load xs i, where flag is set       x    = llvm.masked.expandload xs[base] flag
+    x = load xs i, where flag is set       x    = isa.expand xs[base] flag
 
-So elements go back to where `store_compact` took them from: vpexpand instead of a gather.
+So elements go back to where `store_compact` took them from: vpexpand, or a load and a permute,
+instead of a gather.
 """
 
 from __future__ import annotations
@@ -52,12 +53,10 @@ def _signed(value: int, dtype: DType) -> int:
 def load_expanded(e: Emitter, buffer: str, kept: DType, index: Atom) -> str | None:
     """The elements from a base on, for the lanes that run; None where that is not what is read."""
     base = _base(e, index)
-    if base is None or not e.isa.expands(kept):
+    if base is None or e.mask is None:
         return None
-    kind, name = vec(kept, e.width), f"@llvm.masked.expandload.{suffix(kept, e.width)}"
     at = e.code.let(f"getelementptr {kept.llvm}, ptr {buffer}, i64 {e.uniform(base)}")
-    mask = f"{e.mask_type} {e.mask}"
-    return e.code.call(kind, name, f"ptr {at}", mask, f"{kind} zeroinitializer")
+    return e.isa.expand(e.code, kept, e.width, at, e.mask)
 
 
 def _base(e: Emitter, index: Atom) -> Atom | None:
