@@ -170,7 +170,7 @@ def entry(
     body: Body, lanes: int, parts: int, mask: str, used: int, *, apart: bool = False
 ) -> str:
     """The parts of the lanes in the mask, lowest first, as <lanes * parts x i8>; or, `apart`, for
-    each lane of the mask those of as manieth a lane.
+    each lane of the mask the parts of lane k, if k lanes of the mask are below it.
 
     The mask has only the first `used` of the lanes.
     """
