@@ -183,8 +183,9 @@ def times(b: Builder, tangent: Atom, factor: Atom, fn: str = "mul") -> Atom:
     if is_known or isinstance(factor, Const) or isinstance(product, Const):
         return product
     nothing = constant(0.0, dtype_of(tangent.type))
-    lost = b.apply("and", b.apply("ne", product, product), b.apply("eq", tangent, nothing))
-    return chosen(b, lost, nothing, product)
+    is_nothing, is_nan = b.apply("eq", tangent, nothing), b.apply("ne", product, product)
+    # the outer test may be the same for all lanes, as tangents of a matrix's rows are
+    return chosen(b, is_nothing, chosen(b, is_nan, nothing, product), product)
 
 
 def cast_tangent(b: Builder, tangent: Atom, dtype: DType) -> Atom:

@@ -32,8 +32,8 @@ Where rows have no elements, nothing of them was computed, and reads as `r[0]` s
 a value needs any but the elements that the sweep and its folds walk along, its sweep is empty then,
 and so is that of a check.
 
-Leaves alone: what costs no loop, or one of a known, small number of iterations; code in a branch,
-which need not be taken; scans, whose values depend on what came before; the program of a single row
+Leaves alone: what costs no loop, or a small one for few elements; code in a branch, which need not
+be taken; scans, whose values depend on what came before; the program of a single row
 (`by_row`), which has no memory for more.
 """
 
@@ -47,7 +47,7 @@ from flatweave.array_ir.verify import SWEPT
 from flatweave.base.dtypes import DType, bool_, i64
 from flatweave.ops import ByRow, Check, Combine, Fold, Index, Prefix, Sink, Store, Sweep
 from flatweave.passes.array_pass import array_pass
-from flatweave.passes.cost import FEW_TURNS, length
+from flatweave.passes.cost import FEW_TURNS, length, may_repeat, work
 from flatweave.passes.dce import live_body
 from flatweave.passes.rewrite import rewrite
 from flatweave.terms.build import Builder, index, lambda_of
@@ -94,9 +94,10 @@ def _hoisted(b: Builder, op: Sweep) -> Lambda | None:
     plain = _plain(op)
     for let, indices in _indices(op).items():
         if len(indices) < len(op.shape) and let in plain:
-            if _loops(let.op):
+            repeats = _repeats(op, indices)
+            if _is_costly(let, repeats):
                 found.setdefault(indices, []).append(let)
-            elif indices and isinstance(let.op, Check) and _is_long(op, indices):
+            elif indices and isinstance(let.op, Check) and repeats > FEW_TURNS:
                 checks.setdefault(indices, []).append(let)
     if not found and not checks:
         return None
@@ -149,8 +150,9 @@ def _computed(
     found: dict[Indices, list[Let]] = {}
     for let in candidates:
         indices = known[let]
-        if k in indices and len(indices) < len(space.shape) and let in plain and _loops(let.op):
-            found.setdefault(indices, []).append(let)
+        if k in indices and len(indices) < len(space.shape) and let in plain:
+            if _is_costly(let, _repeats(space, indices)):
+                found.setdefault(indices, []).append(let)
     reads: dict[Let, list[Let]] = {}
     for indices, moved in found.items():
         where = tuple(p for p in space.body.params if p in indices)
@@ -230,7 +232,8 @@ def _rows(
     names = [p.name for p in where] or ["i"]
     fresh = [inside.param(n, i64, extent) for n, extent in zip(names, shape, strict=True)]
     results = inside.inline(Lambda(where, fn.lets, fn.results), fresh[: len(where)])
-    return b.emit(Sweep(shape, inside.close(fresh, results), sinks))
+    made = Sweep(shape, inside.close(fresh, results), sinks)
+    return b.emit(made.replace(body=_of_folds(b, made, made.body)))
 
 
 def _reads_at_chosen_places(lets: Sequence[Let], walked: Sequence[Atom]) -> bool:
@@ -263,22 +266,29 @@ def _indices(op: Sweep) -> dict[Let, Indices]:
     return found
 
 
-def _is_long(op: Sweep, indices: Indices) -> bool:
-    """Whether rows are of more than a few elements, as far as is known."""
+def _repeats(op: Sweep, indices: Indices) -> float:
+    """How many elements of a sweep share what depends on these of its indices alone."""
     rest = [e for p, e in zip(op.body.params, op.shape, strict=True) if p not in indices]
-    return prod(length(extent) for extent in rest) > FEW_TURNS
+    return prod(length(extent) for extent in rest)
 
 
-def _loops(op: Op) -> bool:
-    """Whether an operation runs a loop of many iterations, or of an unknown number."""
+def _is_costly(let: Let, repeats: float) -> bool:
+    """Whether a value takes a loop, of many iterations or for more elements than may repeat it."""
+    return _loops(let.op, 0) and (
+        _loops(let.op, FEW_TURNS) or not may_repeat(work([let], {}), repeats)
+    )
+
+
+def _loops(op: Op, few: int) -> bool:
+    """Whether an operation runs a loop of more iterations, or of an unknown number."""
     match op:
-        case Fold(extent=Const(value=value)) if isinstance(value, int) and value <= FEW_TURNS:
+        case Fold(extent=Const(value=value)) if isinstance(value, int) and value <= few:
             pass
         case Fold() | While() | For():
             return True
         case If():
             return False
-    return any(_loops(let.op) for fn in lambdas_in(op) for let in fn.lets)
+    return any(_loops(let.op, few) for fn in lambdas_in(op) for let in fn.lets)
 
 
 def _plain(op: Sweep) -> set[Let]:
