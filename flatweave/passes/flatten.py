@@ -59,8 +59,9 @@ from flatweave.base.records import record
 from flatweave.ops import Check, CombineRows, Fold, Index, Locate, Prefix, Sink, Store, Sweep
 from flatweave.passes.array_pass import array_pass
 from flatweave.passes.cost import STORING, cost_of_result
+from flatweave.passes.dce import live_body
 from flatweave.passes.monoid import with_initial
-from flatweave.passes.rewrite import numbered, rewrite
+from flatweave.passes.rewrite import every_holds, hold, numbered, rewrite
 from flatweave.terms.build import Builder, index, lambda_of
 from flatweave.terms.control import Apply
 from flatweave.terms.syntax import Atom, Lambda, Let, Op, Var
@@ -238,7 +239,8 @@ class _Rows:
             results += taken
         if not sinks:
             return [atom for atom in given if atom is not None]
-        body = Lambda(op.body.params, tuple(self.lets), tuple(results))
+        # what it does not read may join a later sweep
+        body = live_body(Lambda(op.body.params, tuple(self.lets), tuple(results)))
         made = iter(self.b.emit(op.replace(body=body, sinks=tuple(sinks)), let.vars[0].name))
         return [next(made) if atom is None else atom for atom in given]
 
@@ -261,32 +263,40 @@ class _Rows:
         checks = self._ready_checks()
         made = {var: let.op for let in self.lets for var in let.vars}
         rows = None if extent in self.checked else _offsets_behind(made, extent, self.i)
-        ends = None if checks else self.ends.get(extent) or self._ends_at(rows)
+        ends = self.ends.get(extent) or self._ends_at(rows)
         if ends is None:
-            last = rows.end if rows else extent
-            *stored, stops = self._stored((*kept, last), checks, add_up=rows is None)
-            total = _last(self.b, stops, self.count)
-            ends = Ends(rows.offsets, 1, total) if rows else Ends(stops, 0, total)
+            *stored, stops = self._stored((*kept, extent), checks, add_up=True)
+            ends = Ends(stops, 0, _last(self.b, stops, self.count))
         else:
-            stored = self._stored(kept, (), add_up=False) if kept else []
+            stored = self._stored(kept, checks, add_up=False) if kept or checks else []
         self.ends[extent] = ends
         return ends, stored
 
     def _stored(
         self, roots: Sequence[Atom], checks: Sequence[Let], *, add_up: bool
     ) -> list[Atom]:
-        """Values stored for each row before a fold; `add_up`: the last is a running sum."""
-        wanted = [*roots, *(var for check in checks for var in free_vars(check.op))]
+        """Values stored for each row before a fold; `add_up`: the last is a running sum. Checks
+        alone store nothing, and hold for all rows."""
+        made = [let.op for let in checks if isinstance(let.op, Check)]
+        wanted = [*roots, *(var for check in made for var in free_vars(check))]
         needed = {*needed_for(self.lets, wanted), *checks}
         lets = tuple(let for let in self.lets if let in needed)
+        given = roots or [check.condition for check in made]
         inside = self.b.inner()
         i = inside.param("i", i64, self.count)
-        results = list(inside.inline(Lambda((self.i,), lets, tuple(roots)), [i]))
+        results = list(inside.inline(Lambda((self.i,), lets, tuple(given)), [i]))
         if add_up:
             results[-1] = _end(inside, i, results[-1])
-        body = inside.close([i], results)
+        sinks = tuple(Store() if roots else every_holds() for _ in results)
         self.lets = [let for let in self.lets if let not in checks]
-        return list(self.b.emit(Sweep(self.op.shape, body, tuple(Store() for _ in results))))
+        found: Sequence[Atom] = self.b.emit(
+            Sweep(self.op.shape, inside.close([i], results), sinks)
+        )
+        if roots:
+            return list(found)
+        for check, holds in zip(made, found, strict=True):
+            hold(self.b, check, holds)
+        return []
 
     def _ends_at(self, rows: Neighbours | None) -> Ends | None:
         """The ends that known offsets give."""

@@ -14,13 +14,13 @@ from collections.abc import Callable, Iterator, Sequence
 
 from flatweave.array_ir.fault import INDEX
 from flatweave.array_ir.syntax import Program
-from flatweave.base.dtypes import i64, u64
-from flatweave.ops import Check, Fold, Generate, Index, Map, Prefix, Sweep, Weave
+from flatweave.base.dtypes import bool_, i64, u64
+from flatweave.ops import Check, Combine, Fold, Generate, Index, Map, Prefix, Sweep, Weave
 from flatweave.passes.operators import is_commutative
-from flatweave.terms.build import Builder, Names, branch, index
+from flatweave.terms.build import TRUE, Builder, Names, branch, index, lambda_of
 from flatweave.terms.control import Apply, Cast, For, If
-from flatweave.terms.rules import array_type
-from flatweave.terms.syntax import Atom, Const, Lambda, Let, Op, Var
+from flatweave.terms.rules import array_type, scalar_type
+from flatweave.terms.syntax import Atom, Const, Lambda, Let, Op, Var, constant
 from flatweave.terms.traverse import (
     Substitution,
     atoms_in,
@@ -166,6 +166,18 @@ def tested(
         b.emit(Check(inside, INDEX, (i, extent), str(axis), row))
         safe.append(b.apply("select", inside, i, index(0)))
     return tuple(safe)
+
+
+def every_holds() -> Combine:
+    """The conjunction of a condition over a sweep."""
+    return Combine(lambda_of("and", bool_), (TRUE,))
+
+
+def hold(b: Builder, check: Check, holds: Atom) -> None:
+    """Keep alive what has made a check for each row: `holds` is their conjunction, which it has
+    computed, so that the check emitted here never fails."""
+    values = tuple(constant(0, scalar_type(value)) for value in check.values_)
+    b.emit(Check(holds, check.kind, values, check.message))
 
 
 STREAMS = 20

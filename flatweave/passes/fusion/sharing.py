@@ -7,11 +7,13 @@ from collections.abc import Collection, Iterator, Mapping, Set
 from flatweave.array_ir.syntax import Program
 from flatweave.base.diagnostics import Note
 from flatweave.base.records import record
-from flatweave.ops import HOST_BODIES, Index, Prefix, Sweep
+from flatweave.ops import HOST_BODIES, Index, Locate, Prefix, Sweep
 from flatweave.passes.cost import (
     AS_READ,
     FEW,
+    INNER_LOOP,
     LONG,
+    STEP,
     STORING,
     Again,
     cost_of_body,
@@ -170,6 +172,8 @@ def is_pull(op: Sweep) -> bool:
 def _pays(producer: Sweep, position: int, uses: Uses, whole_cost: float) -> bool:
     """See Note [What a read may cost]; `whole_cost` is with all arrays that are computed there."""
     cost = cost_of_result(producer.body, position)
+    if not uses.identity:
+        cost += INNER_LOOP * STEP * _walks(producer, position)  # a loop of steps for each
     if uses.whole:
         return uses.reads + uses.few > 0 and _is_free(producer, position)
     if not uses.once and whole_cost > LONG:
@@ -185,6 +189,12 @@ def _pays(producer: Sweep, position: int, uses: Uses, whole_cost: float) -> bool
     if not may_repeat(whole_cost, max(uses.reads, uses.visits)):
         return False
     return (uses.reads - 1) * cost <= STORING and (uses.identity or cost <= STORING)
+
+
+def _walks(op: Sweep, position: int) -> int:
+    """For how many results of a walk along rows an element at another position needs a search."""
+    needed = needed_for(op.body.lets, op.body.results[position:][:1])
+    return sum(isinstance(let.op, Locate) for let in needed)
 
 
 def _is_copy(op: Sweep, position: int) -> bool:
@@ -232,6 +242,9 @@ def explain(program: Program) -> list[Note]:
 # computed where it reads them, times its reads. A loop of an extent that is not known costs more
 # than that alone, so a fold over a row, a search or a scan is never repeated. A read is made again
 # along the loops that it does not depend on: exp(x)[None, :] in a matrix is stored.
+#
+# Which row an element belongs to, a sweep over all elements finds by walking along the rows. At
+# other positions it takes a search for each element: that is stored rather than found again.
 #
 # Of a chain of arrays, each read twice by the next one, every single read may pay, and yet the last
 # element costs twice as much with each of them: LONG ends that.

@@ -44,16 +44,15 @@ from math import prod
 
 from flatweave.array_ir.syntax import Program
 from flatweave.array_ir.verify import SWEPT
-from flatweave.base.dtypes import DType, bool_, i64
+from flatweave.base.dtypes import DType, i64
 from flatweave.ops import ByRow, Check, Combine, Fold, Index, Prefix, Sink, Store, Sweep
 from flatweave.passes.array_pass import array_pass
 from flatweave.passes.cost import FEW_TURNS, length, may_repeat, work
 from flatweave.passes.dce import live_body
-from flatweave.passes.rewrite import rewrite
-from flatweave.terms.build import Builder, index, lambda_of
+from flatweave.passes.rewrite import every_holds, hold, rewrite
+from flatweave.terms.build import Builder, index
 from flatweave.terms.control import Apply, Cast, For, If, While
-from flatweave.terms.rules import scalar_type
-from flatweave.terms.syntax import Atom, Const, Lambda, Let, Op, Var, constant
+from flatweave.terms.syntax import Atom, Const, Lambda, Let, Op, Var
 from flatweave.terms.traverse import (
     Substitution,
     free_vars,
@@ -150,9 +149,9 @@ def _computed(
     found: dict[Indices, list[Let]] = {}
     for let in candidates:
         indices = known[let]
-        if k in indices and len(indices) < len(space.shape) and let in plain:
-            if _is_costly(let, _repeats(space, indices)):
-                found.setdefault(indices, []).append(let)
+        same_for_some = k in indices and len(indices) < len(space.shape) and let in plain
+        if same_for_some and _is_costly(let, _repeats(space, indices)):
+            found.setdefault(indices, []).append(let)
     reads: dict[Let, list[Let]] = {}
     for indices, moved in found.items():
         where = tuple(p for p in space.body.params if p in indices)
@@ -206,15 +205,11 @@ def _check_rows(b: Builder, op: Sweep, where: tuple[Var, ...], checks: Sequence[
     needed = {*needed_for(op.body.lets, roots), *checks}
     lets = tuple(let for let in op.body.lets if let in needed)
     conditions = tuple(let.op.condition for let in checks if isinstance(let.op, Check))
-    every = tuple(
-        Combine(lambda_of("and", bool_), (constant(True, bool_),)) for _ in conditions
-    )
+    every = tuple(every_holds() for _ in conditions)
     holds = _rows(b, op, where, Lambda((), lets, conditions), every)
     for let, each in zip(checks, holds, strict=True):
         assert isinstance(let.op, Check)
-        # the rows have checked it: this keeps them alive, and never fails
-        values = tuple(constant(0, scalar_type(value)) for value in let.op.values_)
-        b.emit(Check(each, let.op.kind, values, let.op.message))
+        hold(b, let.op, each)
 
 
 def _rows(

@@ -13,9 +13,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from flatweave.base.dtypes import DType, bool_, i64
 from flatweave.ops import Check, Generate, Index, Locate, Reduce, Reshape, Span
 from flatweave.passes.nests.segments import array_of, at
+from flatweave.passes.rewrite import hold
 from flatweave.terms.build import Builder, index, lambda_of
 from flatweave.terms.control import Apply, Cast
-from flatweave.terms.rules import array_type, scalar_type
+from flatweave.terms.rules import array_type
 from flatweave.terms.syntax import Atom, Lambda, Let, Var, constant
 from flatweave.terms.traverse import Substitution, free_vars, needed_for
 
@@ -136,9 +137,7 @@ class RowFunction:
         flags = self.lined(array_of(self.b, self.shape, all_of), self.count)
         every = Reduce(lambda_of("and", bool_), (constant(True, bool_),), (flags,), known=True)
         (all_hold,) = self.b.emit(every)
-        first = checks[0]  # the rows have checked it: this keeps them alive, and never fails
-        values = tuple(constant(0, scalar_type(value)) for value in first.values_)
-        self.b.emit(Check(all_hold, first.kind, values, first.message))
+        hold(self.b, checks[0], all_hold)
         self.body.lets[:] = [let for let in self.body.lets if not let.op.effect]
 
     def scalar(self, column: Atom) -> Atom:
