@@ -10,7 +10,7 @@
 
 The products of a gradient are 0 where the cotangent is, even if the other factor is infinite:
 
-    x = mul g y;  t = select (and (ne x x) (eq g 0.0)) 0.0 x
+    x = mul g y;  t = select (eq g 0.0) (select (ne x x) 0.0 x) x
 
 Four products of the parts of two arrays of complex numbers are one product of these:
 
@@ -230,15 +230,18 @@ def _factors(fold: Fold) -> tuple[list[Index], Index | None]:
 
 def _masked(op: Apply, made: Mapping[Atom, Op]) -> tuple[Op | None, Atom | None]:
     """The product that a choice gives where it is not 0 for a zero, and that factor."""
-    condition, nothing, value = op.args
-    both, found = made.get(condition), made.get(value)
-    if not _is_zero(nothing) or not isinstance(both, Apply) or both.fn != "and":
-        return None, None
-    tests = {test.fn: test.args for x in both.args
-             if isinstance(test := made.get(x), Apply)}
-    if tests.get("ne") != (value, value) or "eq" not in tests or not _is_zero(tests["eq"][1]):
-        return None, None
-    return found, tests["eq"][0]
+    (is_zero, guarded, product), none = op.args, (None, None)
+    test, inner = made.get(is_zero), made.get(guarded)
+    if not isinstance(test, Apply) or test.fn != "eq" or not _is_zero(test.args[1]):
+        return none
+    if not isinstance(inner, Apply) or inner.fn != "select" or inner.args[2] != product:
+        return none
+    is_nan = made.get(inner.args[0])
+    if not _is_zero(inner.args[1]) or not isinstance(is_nan, Apply):
+        return none
+    if (is_nan.fn, is_nan.args) != ("ne", (product, product)):
+        return none
+    return made.get(product), test.args[0]
 
 
 def _is_zero(atom: Atom) -> bool:

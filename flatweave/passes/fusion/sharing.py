@@ -172,7 +172,7 @@ def is_pull(op: Sweep) -> bool:
 def _pays(producer: Sweep, position: int, uses: Uses, whole_cost: float) -> bool:
     """See Note [What a read may cost]; `whole_cost` is with all arrays that are computed there."""
     cost = cost_of_result(producer.body, position)
-    if not uses.identity:
+    if uses.shifted:
         cost += INNER_LOOP * STEP * _walks(producer, position)  # a loop of steps for each
     if uses.whole:
         return uses.reads + uses.few > 0 and _is_free(producer, position)
@@ -243,8 +243,9 @@ def explain(program: Program) -> list[Note]:
 # than that alone, so a fold over a row, a search or a scan is never repeated. A read is made again
 # along the loops that it does not depend on: exp(x)[None, :] in a matrix is stored.
 #
-# Which row an element belongs to, a sweep over all elements finds by walking along the rows. At
-# other positions it takes a search for each element: that is stored rather than found again.
+# Which row an element belongs to, a sweep over all elements finds by walking along the rows. Who
+# reads them one after the other from another index on would search for each: they are stored. Who
+# reads some of them searches for these.
 #
 # Of a chain of arrays, each read twice by the next one, every single read may pay, and yet the last
 # element costs twice as much with each of them: LONG ends that.

@@ -23,6 +23,7 @@ class Uses:
     `few` are the elements that are read once, on the host or by sweeps of a few elements; they are
     not among `reads`. `turns`: a loop on the host reads elements in each iteration, itself or by a
     sweep. `once`: no element is read twice. `visits`: how often each is read, at extents of LONG.
+    `shifted`: a sweep reads them one after the other, from another index on than its own.
     `sites`: in which bodies, and at which indices.
     """
 
@@ -33,6 +34,7 @@ class Uses:
     turns: bool = False
     identity: bool = True
     visits: float = 0
+    shifted: bool = False
     sites: frozenset[tuple[int, tuple[Atom, ...]]] = frozenset()
 
 
@@ -97,6 +99,7 @@ class _Count:
         use.visits += 1 if once else self._visits(indices)
         use.turns |= in_loop
         use.identity &= once
+        use.shifted |= not once and self._is_shifted(indices[-1])
 
     def _visits_once(self, xs: Var, indices: Sequence[Atom]) -> bool:
         """Whether the reads at `indices` over the whole space touch each element at most once."""
@@ -133,6 +136,13 @@ class _Count:
                 if i is not k and values.moved(start, i, Sum({i: 1}, 1)) == end:
                     return i, k
         return None
+
+    def _is_shifted(self, position: Atom) -> bool:
+        """Whether an index is one of the sweep at hand and something that all its elements share."""
+        if self.sweep is None:
+            return False
+        terms = self._values(self.sweep).of(position).terms
+        return any(terms.get(param) in (1, -1) for param in self.sweep.body.params)
 
     def _values(self, op: Sweep) -> Accesses:
         """The values of the sweep at hand, along its axes and those of its folds."""
