@@ -34,7 +34,8 @@ It starts a row's sum from the first element, not from 0.0. So 0.0 is added to e
 sum of -0.0 alone is 0.0, as it is in a fold.
 
 - The ends of rows: the offsets of a Ragged are used as they are. Other lengths are added up by a
-  scan. The checks of the body are made in the same sweep: they stop the program before any read.
+  scan. The checks of the body are made in the same sweep, or where offsets are known in one that
+  stores nothing: they stop the program before any read.
 - A value of the row that the fold needs is computed again for each element if that is cheap, and
   otherwise stored for each row (Note [What an element needs of its row]).
 - The rest of the body reads the results of its folds, and so do later folds.
@@ -75,14 +76,6 @@ class Ends:
     array: Atom
     skip: int
     total: Atom
-
-
-@record(eq=True)
-class Neighbours:
-    """The offsets of a Ragged, and the entry after that of a row."""
-
-    offsets: Atom
-    end: Atom
 
 
 @record
@@ -262,8 +255,8 @@ class _Rows:
         """Where rows end, and the values stored for each row; emits a sweep if need be."""
         checks = self._ready_checks()
         made = {var: let.op for let in self.lets for var in let.vars}
-        rows = None if extent in self.checked else _offsets_behind(made, extent, self.i)
-        ends = self.ends.get(extent) or self._ends_at(rows)
+        offsets = None if extent in self.checked else _offsets_behind(made, extent, self.i)
+        ends = self.ends.get(extent) or self._ends_at(offsets)
         if ends is None:
             *stored, stops = self._stored((*kept, extent), checks, add_up=True)
             ends = Ends(stops, 0, _last(self.b, stops, self.count))
@@ -298,12 +291,12 @@ class _Rows:
             hold(self.b, check, holds)
         return []
 
-    def _ends_at(self, rows: Neighbours | None) -> Ends | None:
+    def _ends_at(self, offsets: Atom | None) -> Ends | None:
         """The ends that known offsets give."""
-        if rows is None:
+        if offsets is None:
             return None
-        (total,) = self.b.emit(Index(rows.offsets, (self.count,), checked=False))
-        return Ends(rows.offsets, 1, total)
+        (total,) = self.b.emit(Index(offsets, (self.count,), checked=False))
+        return Ends(offsets, 1, total)
 
     def _ready_checks(self) -> list[Let]:
         """The checks that need no fold's result: they run before any element is read."""
@@ -363,8 +356,11 @@ def _last(b: Builder, ends: Atom, count: Atom) -> Atom:
     return b.choose(b.apply("gt", count, index(0)), last, lambda _: [index(0)])[0]
 
 
-def _offsets_behind(made: dict[Var, Op], extent: Atom, i: Var) -> Neighbours | None:
-    """sub (index offsets [add i 1]) (index offsets [i]): where row i of a Ragged ends and begins"""
+def _offsets_behind(made: dict[Var, Op], extent: Atom, i: Var) -> Atom | None:
+    """The offsets of a Ragged whose row i has this length:
+
+    sub (index offsets [add i 1]) (index offsets [i])
+    """
     distance = _definition(made, extent)
     if not isinstance(distance, Apply) or distance.fn != "sub":
         return None
@@ -376,7 +372,7 @@ def _offsets_behind(made: dict[Var, Op], extent: Atom, i: Var) -> Neighbours | N
     behind = _definition(made, end.indices[0])
     if not isinstance(behind, Apply) or (behind.fn, behind.args) != ("add", (i, index(1))):
         return None
-    return Neighbours(start.xs, distance.args[0])
+    return start.xs
 
 
 def _definition(made: dict[Var, Op], atom: Atom) -> Op | None:

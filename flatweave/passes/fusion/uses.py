@@ -138,7 +138,7 @@ class _Count:
         return None
 
     def _is_shifted(self, position: Atom) -> bool:
-        """Whether an index is one of the sweep at hand and something that all its elements share."""
+        """Whether an index goes up or down by one with an index of the sweep at hand."""
         if self.sweep is None:
             return False
         terms = self._values(self.sweep).of(position).terms
