@@ -243,9 +243,9 @@ def explain(program: Program) -> list[Note]:
 # than that alone, so a fold over a row, a search or a scan is never repeated. A read is made again
 # along the loops that it does not depend on: exp(x)[None, :] in a matrix is stored.
 #
-# Which row an element belongs to, a sweep over all elements finds by walking along the rows. Who
-# reads them one after the other from another index on would search for each: they are stored. Who
-# reads some of them searches for these.
+# A sweep over all elements finds their rows by walking along these. A reader that goes along the
+# elements from another index on would search for the row of each, so they are stored for it. One
+# that reads some of them searches for these.
 #
 # Of a chain of arrays, each read twice by the next one, every single read may pay, and yet the last
 # element costs twice as much with each of them: LONG ends that.

@@ -23,7 +23,7 @@ class Uses:
     `few` are the elements that are read once, on the host or by sweeps of a few elements; they are
     not among `reads`. `turns`: a loop on the host reads elements in each iteration, itself or by a
     sweep. `once`: no element is read twice. `visits`: how often each is read, at extents of LONG.
-    `shifted`: a sweep reads them one after the other, from another index on than its own.
+    `shifted`: a sweep reads them in order, but not at its own index.
     `sites`: in which bodies, and at which indices.
     """
 
