@@ -101,10 +101,12 @@ class Avx512(Avx2):
             text = body.let(f"trunc {vec(wide, lanes)} {text} to {vec(kept, lanes)}")
         return text
 
-    def expand(self, body: Body, kept: DType, lanes: int, at: str, mask: str) -> str | None:
+    def expands(self, kept: DType) -> bool:
+        """What is compressed as it is."""
+        return self._compressed(kept) is kept
+
+    def expand(self, body: Body, kept: DType, lanes: int, at: str, mask: str) -> str:
         """vpexpand, as vpcompress."""
-        if self._compressed(kept) is not kept:
-            return super().expand(body, kept, lanes, at, mask)
         kind, name = vec(kept, lanes), f"@llvm.masked.expandload.{suffix(kept, lanes)}"
         operands = f"ptr {at}", f"<{lanes} x i1> {mask}", f"{kind} zeroinitializer"
         return body.call(kind, name, *operands)

@@ -83,10 +83,13 @@ class InstructionSet:
         """The lanes of the mask, moved to the front; the rest is unspecified."""
         raise CompilerBug(f"{self.name} does not compress")
 
-    def expand(self, body: Body, kept: DType, lanes: int, at: str, mask: str) -> str | None:
-        """What the lanes of the mask read, one element after the other from the address `at` on,
-        and 0 in the others; None where a gather is as good."""
-        return None
+    def expands(self, kept: DType) -> bool:
+        """Whether `expand` beats a gather from memory."""
+        return False
+
+    def expand(self, body: Body, kept: DType, lanes: int, at: str, mask: str) -> str:
+        """Consecutive elements from the address `at` on in the lanes of the mask, 0 in others."""
+        raise CompilerBug(f"{self.name} does not expand")
 
     def select_zeros(self, body: Body, width: int, zeros: str) -> str:
         """In lane l the number of the l-th bit set in a word, as i64.

@@ -93,11 +93,13 @@ class Avx2(Sse4):
             return super().compress(body, kept, lanes, text, mask)
         return _moved(body, kept, lanes, text, mask)
 
-    def expand(self, body: Body, kept: DType, lanes: int, at: str, mask: str) -> str | None:
+    def expands(self, kept: DType) -> bool:
+        """Words of 32 bits, 1.2 to 1.4 times as fast as a gather; of 64 bits both are alike."""
+        return kept.bits == i32.bits
+
+    def expand(self, body: Body, kept: DType, lanes: int, at: str, mask: str) -> str:
         """A load under a mask of what a register takes, moved by vpermd; no other elements are
-        read. For 64 bits it is as fast as a gather, for 32 1.2 to 1.4 times."""
-        if kept.bits != i32.bits:
-            return super().expand(body, kept, lanes, at, mask)
+        read."""
         size, found = min(lanes, self.register_bits // kept.bits), []
         for first in range(0, lanes, size):
             part = mask

@@ -52,7 +52,7 @@ def _signed(value: int, dtype: DType) -> int:
 
 def load_expanded(e: Emitter, buffer: str, kept: DType, index: Atom) -> str | None:
     """The elements from a base on, for the lanes that run; None where that is not what is read."""
-    base = _base(e, index)
+    base = _base(e, index) if e.isa.expands(kept) else None
     if base is None or e.mask is None:
         return None
     at = e.code.let(f"getelementptr {kept.llvm}, ptr {buffer}, i64 {e.uniform(base)}")
