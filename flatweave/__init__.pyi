@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flatweave.base.dtypes import DType
-from flatweave.frontend.values.array_like import SupportsArray, SupportsBuffer, SupportsDLPack
+from flatweave.frontend.values.foreign_arrays import SupportsArray, SupportsBuffer, SupportsDLPack
 from flatweave import random as random
 from flatweave.base.errors import ArgumentError as ArgumentError
 from flatweave.base.errors import CompilerBug as CompilerBug

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flatweave.base.dtypes import DType
-from flatweave.frontend.values.array_like import SupportsArray, SupportsBuffer, SupportsDLPack
+from flatweave.frontend.values.foreign_arrays import SupportsArray, SupportsBuffer, SupportsDLPack
 {imports}
 
 P = ParamSpec("P")

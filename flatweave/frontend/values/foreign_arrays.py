@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -26,7 +26,7 @@ from flatweave.base.errors import ArgumentError, DTypeError, UserError
 from flatweave.base.pretty import counted
 from flatweave.base.source import user_location
 from flatweave.frontend.values import arrow_columns, exchange
-from flatweave.frontend.values.array import kind_of
+from flatweave.frontend.values.array import Array, kind_of
 from flatweave.runtime.devices import exchange as gpu_arrays
 from flatweave.runtime.devices.arrays import Resident
 
@@ -300,3 +300,39 @@ def _refused(values: Values, name: str) -> DTypeError | ArgumentError:
     return DTypeError(
         f"{shown}, which is not an element type of Flatweave.", where=where, remedy=remedy
     )
+
+
+# -- what annotations say of arguments: `def norm(x: fw.ArrayLike) -> fw.Array` --------------------
+#
+# Type checkers read `flatweave/__init__.pyi`, which says the same of the public names.
+
+
+@runtime_checkable
+class SupportsArray(Protocol):
+    """What NumPy takes: arrays, columns and tensors of other libraries."""
+
+    def __array__(self, *args: Any, **kwargs: Any) -> np.ndarray[Any, np.dtype[Any]]:
+        """The elements as a NumPy array."""
+
+
+@runtime_checkable
+class SupportsDLPack(Protocol):
+    """What shares its memory by DLPack."""
+
+    def __dlpack__(self, *args: Any, **kwargs: Any) -> object:
+        """A capsule that holds the memory."""
+
+
+@runtime_checkable
+class SupportsBuffer(Protocol):
+    """What has a buffer of numbers: bytes, memoryview, array.array."""
+
+    def __buffer__(self, flags: int, /) -> memoryview:
+        """A view of the memory."""
+
+
+# for annotations, and for isinstance: what type checkers see is that of the stub
+ArrayLike: Any = (
+    Array | np.ndarray | np.generic | bool | int | float | complex | list | tuple | range
+    | bytes | bytearray | memoryview | SupportsArray | SupportsDLPack | SupportsBuffer
+)

@@ -67,9 +67,9 @@ PUBLIC = {
         "complex conj count_nonzero cumulative_prod cumulative_sum diff imag logaddexp nextafter "
         "real signbit std var"
     ),
-    "frontend.values.array_like": "ArrayLike",
     "frontend.values.asarray": "array asarray from_dlpack",
     "frontend.values.chunked": "Chunked",
+    "frontend.values.foreign_arrays": "ArrayLike",
     "numpy_functions.arranging": (
         "append atleast_1d atleast_2d block column_stack dstack fliplr flipud hstack pad ravel "
         "split swapaxes vstack"

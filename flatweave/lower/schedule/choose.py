@@ -282,11 +282,21 @@ def _memory(
     return Memory.SCRATCH if fits and once and not division.sources else None
 
 
+def _scans_start_with_rows(facts: SweepFacts, machine: Machine) -> bool:
+    """Whether each scan, if there are any, starts anew where a row begins."""
+    heads, records = facts.heads, facts.scans.records
+    if not records:
+        return True
+    if heads is None or machine.simt or machine.one_block or facts.op.reverse:
+        return False
+    return all(k.inner is not None and k.args[0] in heads.flags for k in records)
+
+
 def _folds_rows(facts: SweepFacts, machine: Machine, along: Along) -> bool:
     """Whether a sweep only combines the rows that it walks along. Warps of threads each go their
     own way through their rows, so a barrier must concern no other warp."""
     op, located = facts.op, facts.located
-    if located is None or facts.scans.depth:
+    if located is None or not _scans_start_with_rows(facts, machine):
         return False
     if machine.simt and not (machine.warps_meet_alone and along is Along.EITHER):
         return False

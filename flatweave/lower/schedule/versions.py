@@ -45,6 +45,8 @@ def versions_of(
         by_rows = False
     if not by_rows:
         return *stores, plain
+    if rows.folded and facts.scans.depth:
+        return _scanned(facts, machine, plain, by_row)
     free = wishes.rows is None and wishes.store != "streaming"
     reads = reads_of_runs(facts.op, facts.located) if free and facts.located else None
     if reads is not None:
@@ -53,6 +55,24 @@ def versions_of(
     long = [_along(v, Along.ROW, f"{v.name}-rows", LONG_ROW) for v in stores if not loops]
     by_row = _along(by_row, Along.ROW, "rows", _least_row(facts, machine, by_row))
     return *long, by_row, *(_along(v, Along.POSITIONS) for v in (*stores, plain))
+
+
+def _scanned(
+    facts: SweepFacts, machine: Machine, plain: Version, by_row: Version
+) -> tuple[Version, ...]:
+    """Rows with which their scans start: one lane goes along each, unless rows are so long that
+    steps of many lanes pay, the longer the fewer lanes fill a register, or shorter than one."""
+    first = first_long(machine)
+    carried = [scalar_type(atom) for scan in facts.scans.records for atom in scan.neutral[1:]]
+    long, mean = _along(plain, Along.POSITIONS), LONG_ROW * first // machine.lanes(carried)
+    if facts.heads is not None and facts.heads.needs_rows:
+        long = _along(by_row.but(replace(by_row.rows, folded=False)), Along.ROW)
+    long = replace(long, name="long", guard=replace(long.guard, mean=mean))
+    return (
+        long,
+        _along(by_row, Along.ROW, "rows", first),
+        _along(plain, Along.POSITIONS),
+    )
 
 
 def _along(version: Version, along: Along, name: str = "", mean: int = 0) -> Version:
@@ -104,7 +124,8 @@ def wished(versions: tuple[Version, ...], wishes: Schedule) -> tuple[Version, ..
     if wishes.rows == "positions":
         left = [v for v in left if not v.guard.mean]
     elif wishes.rows == "rows":
-        left = [_freed(v, mean=0) for v in left if v.guard.mean] or left
+        by_rows = [v for v in left if v.guard.mean and v.rows.along is not Along.POSITIONS]
+        left = [_freed(v, mean=0) for v in by_rows] or left
     always = next(k for k, v in enumerate(left) if v.guard == ALWAYS)
     return tuple(left[: always + 1])  # later ones never run
 
@@ -179,8 +200,8 @@ def _why_version(version: Version, versions: Sequence[Version]) -> str:
     if version.rows.along is Along.FILL:
         reasons.append("rows are filled one after the other, in steps that may end in the next row")
     elif rows:
-        one = guard.mean > 0
-        how = "rows are taken one by one" if one else "several rows are taken at once"
-        number = f"{rows} elements or more" if one else f"fewer than {rows} elements"
+        by_position = version.rows.along is Along.POSITIONS
+        how = "several rows are taken at once" if by_position else "rows are taken one by one"
+        number = f"{rows} elements or more" if guard.mean else f"fewer than {rows} elements"
         reasons.append(f"{how}, as they have {number} on average")
     return "; ".join(reasons)

@@ -6,6 +6,7 @@
                     flags are combined as words
     short, even     a row for each lane, with an iteration for each element of the longest
     short, uneven   by position, as segments (sinks/segments.py)
+    with scans      that start with each row: one lane along it, or by position
 
 Where lanes are threads, each warp has a part of the block, and takes as many rows as it has lanes
 at a time: a row for each lane where these are short, else all lanes along each of them.
@@ -28,9 +29,10 @@ from flatweave.kernel_ir.warp_ops import Ballot, ReduceLanes, ShiftLanes
 from flatweave.lower.kernel.builder import HostArray
 from flatweave.lower.kernel.elements import rows_of
 from flatweave.lower.schedule.division import along_rows, flag_folds
-from flatweave.lower.sinks import row_elements, segment_rows
+from flatweave.lower.sinks import row_elements, row_scans, segment_rows
 from flatweave.lower.sinks.segments import Places, SegmentSink, segmented_buffers
 from flatweave.lower.sweep.passes import Passes
+from flatweave.lower.sweep.scans import Prefixes
 from flatweave.lower.sweep.sink import HostSweep, LoweredSink, Share
 from flatweave.lower.sweep.writer import KernelWriter
 from flatweave.lower.traverse import row_lookup
@@ -59,6 +61,13 @@ def write_rows(writer: KernelWriter, sinks: Sequence[SegmentSink]) -> None:
         folder = _Folder(writer, sinks, rows, slot, first, end)
         return folder.write(b, folder.in_groups)
     folder = _Folder(writer, sinks, rows, block, lo, hi)
+    if writer.scans.depth:
+        if along is not Along.ROW:
+            return Passes(writer, sinks).write_block(block, lo, hi)
+        before = Prefixes(writer, None).find(block, lo, hi)
+        folder.elements = row_scans.RowScans(writer, folder.elements.sinks, before)
+        folder.width = folder.elements.width
+        return folder.write(b, folder.one_by_one)
     if along is Along.ROW:
         at_once, located = folder.elements.at_once, writer.located
         assert located is not None
