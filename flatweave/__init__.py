@@ -127,7 +127,7 @@ __all__ = [  # noqa: PLE0604
 def __getattr__(name: str) -> object:
     """A public name whose module is imported when it is first asked for, which is nearly every."""
     if name in _LIBRARIES:
-        return _opened(name)
+        return globals().setdefault(name, _opened(name))
     if name not in _MODULES and name not in _ALIASES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return globals().setdefault(name, _public(name))

@@ -147,8 +147,8 @@ def test_notes_mark_steps_of_libraries():
     """And what they are given is stored for them."""
     f = fw.jit(lambda x: fw.linalg.inv(x * 2) + 1)
     notes = "\n".join(f.stages(np.eye(3)).notes)
-    assert ": inverse: it is called on the host: a step of NumPy's LAPACK, whose bits" in notes
-    assert "inverse" in str(fw.explain(f, np.eye(3)))
+    assert ": inv: it is called on the host: a step of NumPy's LAPACK, whose bits" in notes
+    assert ": inv: " in str(fw.explain(f, np.eye(3)))
 
 
 def small_stack(n, dtype, count=10_000):

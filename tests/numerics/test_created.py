@@ -38,6 +38,37 @@ def test_least_squares_are_those_of_numpy(a, b):
             np.testing.assert_allclose(found, wanted, atol=1e-12)
 
 
+def test_least_squares_of_each_row():
+    """A map of them is one step of the host, also where the right side is the same for all rows."""
+    stack = np.random.default_rng(4).normal(size=(6, 5, 3))
+    right = np.arange(10.0).reshape(5, 2)
+
+    f = fw.jit(lambda a, b, least: fw.map(lambda x: fw.linalg.lstsq(x, b, rcond=least), a))
+    assert "callback least_squares" in f.stages(stack, right, 0.5).text["flat"]
+    for rows in (stack, stack[:1], stack[:0]):
+        found = f(rows, right, 0.5)
+        for k, matrix in enumerate(rows):
+            for part, wanted in zip(found, np.linalg.lstsq(matrix, right, 0.5), strict=True):
+                np.testing.assert_allclose(part[k], wanted, atol=1e-12)
+        assert found.x.shape == (len(rows), 3, 2)
+
+
+def test_least_squares_of_nan():
+    """LAPACK does not end for them."""
+    with pytest.raises(fw.ArgumentError, match=r"lstsq fails: SVD did not converge"):
+        fw.jit(fw.linalg.lstsq)(np.full((3, 2), np.nan), np.ones(3))
+
+
+def test_derivatives_of_least_squares():
+    """By the singular values."""
+    b = np.array([1.0, -2.0, 4.0])
+    slope = fw.grad(lambda a: fw.sum(fw.linalg.lstsq(a, b).x))(M.T * 1.0)
+    step = np.zeros_like(M.T, float)
+    step[1, 0] = 1e-6
+    ends = [np.linalg.lstsq(M.T + sign * step, b)[0].sum() for sign in (1, -1)]
+    np.testing.assert_allclose(slope[1, 0], (ends[0] - ends[1]) / 2e-6, rtol=1e-5)
+
+
 def test_least_squares_outside_of_programs_are_lapacks(monkeypatch):
     """Nothing is traced: a call gives LAPACK's bits; the rank is an i64, as in a program."""
     monkeypatch.setattr(eager, "_entry", None)

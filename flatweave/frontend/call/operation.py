@@ -176,7 +176,12 @@ def _at_once(
     """The result of a call outside of every trace; `tried` is what machine code gave."""
     try:
         found = known.host(*args, **kwargs) if known.host else NotImplemented
-        if found is NotImplemented and tried is NotImplemented:
+        if found is not NotImplemented:
+            for arg in args:
+                if arg is found:
+                    return separate(found)
+            return found
+        if tried is NotImplemented:
             tried = known.direct.call(*args, **kwargs)
             found = NotImplemented if type(tried) is int else tried
         if found is NotImplemented:

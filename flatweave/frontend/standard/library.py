@@ -1,7 +1,7 @@
 """What NumPy and SciPy do better: calls of a library, at once or as a step of a program.
 
-    @operation(host=at_once(_inverse, (SQUARE,)))       outside of traces, on what is here
-    def inv(x): return step(_inverse, [a], [like(a)])   callback inverse_3f2a stacked [] [..] ..
+    @operation(host=at_once(np.linalg.inv))             outside of traces, on what is here
+    def inv(x): return step(np.linalg.inv, [a], ..)     callback inv_3f2a stacked [] [..] ..
     transformed("fft", rows, n, c128, norm)             SciPy's transform, NumPy's without SciPy
 
 Outside of traces an argument that the library does not take as it is, or refuses, goes the way of
@@ -41,12 +41,11 @@ LEAST_SQUARES = "Use fw.linalg.pinv(a) @ b for the least squares."
 INDEFINITE = "of a matrix that is not positive definite."
 EIGENVALUES = "Look at its eigenvalues: fw.linalg.eigvalsh(x)."
 REFUSING = {
-    "_solution": "solve", "_inverse": "inv", "_factor": "cholesky", "_hermitian": "eigh",
-    "_hermitian_values": "eigvalsh", "_singular": "svd", "_singular_values": "svdvals",
+    "_factor": "cholesky", "_singular": "svd", "_singular_values": "svdvals",
     "_rank": "matrix_rank", "_pseudo_inverse": "pinv", "_general": "eig",
     "_general_values": "eigvals", "_least_squares": "lstsq",
 }  # fmt: skip
-"""Public functions, by what computes them and may refuse a matrix."""
+"""Public functions, by what computes them and may refuse a matrix where that has another name."""
 NORMS = ("backward", "ortho", "forward")
 OF_REALS = frozenset({"rfft", "ihfft", "rfftn"})
 Out = TypeVar("Out")
@@ -72,38 +71,16 @@ def floats(x: Any) -> Values | None:
     return x.astype(np.float64) if kind in "?bBhHiIlLqQ" else None
 
 
-def square(x: Any) -> Values | None:
-    """The same of square matrices."""
-    found = floats(x)
-    if found is None:
-        return None
-    shape = found.shape
-    return found if len(shape) > 1 and shape[-1] == shape[-2] else None
-
-
-def rectangular(x: Any) -> Values | None:
-    """The same of matrices."""
-    found = floats(x)
-    return None if found is None or found.ndim < 2 else found
-
-
-def matrix(x: Any) -> Values | None:
-    """The same of one matrix."""
-    found = floats(x)
-    return found if found is not None and found.ndim == 2 else None
-
-
 def at_once(
-    compute: Callable[..., Any], take: Callable[[Any], Values | None], kind: Any = None,
-    small: Callable[..., Any] | None = None,
+    compute: Callable[..., Any], kind: Any = None, small: Callable[..., Any] | None = None,
+    is_square: bool = True,
 ) -> Callable[..., Any]:  # fmt: skip
-    """The short cut of a function for arrays that are here: `compute` on them, the first one as
-    `take` gives it; a tuple of results is one of a `kind`. `small` computes stacks of small
-    matrices, and gives None for others."""
+    """The short cut of a function of matrices, for arrays that are here; a tuple of results is one
+    of a `kind`. `small` computes stacks of small matrices, and gives None for others."""
 
     def host(x: Any, /, *others: Any, **options: Any) -> object:
-        a = take(x)
-        if a is None:
+        a = x if type(x) is np.ndarray and x.dtype.char in "dfDF" else floats(x)
+        if a is None or len(a.shape) < 2 or (is_square and a.shape[-1] != a.shape[-2]):
             return NotImplemented
         if others:
             others = tuple([floats(other) for other in others])
@@ -115,7 +92,7 @@ def at_once(
                 result = small(a, *others, **options)
                 if result is not None:
                     return kind(*result) if type(result) is tuple else result
-            found = compute(a, *others, **options) if others or options else compute(a)
+            found = compute(a, *others, **options)
         except np.linalg.LinAlgError as failure:
             error = refused(compute, failure)
             error.where = user_location()
@@ -125,12 +102,9 @@ def at_once(
             raise
         except (TypeError, ValueError, IndexError):
             return NotImplemented
-        if not isinstance(found, tuple):
-            return kept(found)
-        results = []
-        for each in found:
-            results.append(kept(each))
-        return tuple.__new__(kind, results)
+        if isinstance(found, tuple):
+            return tuple.__new__(kind, [kept(each) for each in found])
+        return kept(found)
 
     return host
 
@@ -218,11 +192,16 @@ def with_rules(
     which: str, compute: Callable[..., Out], *arrays: Any, **options: Any
 ) -> Out:
     """What a step gives; derivatives use the rules of that name (`derivatives.py`)."""
-    scope = current()
-    if not scope.order and not scope.is_transposed:
+    if not is_derived():
         return compute(*arrays)
     rules = opened("derivatives").RULES[which](**options)
     return ruled(compute, arrays, options.get("name", which), rules)
+
+
+def is_derived() -> bool:
+    """Whether what is traced here has derivatives taken of it."""
+    scope = current()
+    return bool(scope.order or scope.is_transposed)
 
 
 def of_matrices(*, is_square: bool = False) -> Callable[[Callable[..., Out]], Callable[..., Out]]:
@@ -259,7 +238,7 @@ def failed(who: str, why: str, remedy: str) -> ArgumentError:
 
 def refused(compute: Callable[..., Any], failure: Exception) -> ArgumentError:
     """The user's error for matrices that LAPACK refuses; its rounds do not end for NaN."""
-    who, why = REFUSING[compute.__name__], str(failure)
+    who, why = REFUSING.get(compute.__name__, compute.__name__), str(failure)
     if "Singular" in why:
         return failed(who, SINGULAR, LEAST_SQUARES)
     if "definite" in why:

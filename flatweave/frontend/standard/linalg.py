@@ -12,29 +12,31 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from flatweave.base.dtypes import PARTS, i64
 from flatweave.base.errors import ShapeError
 from flatweave.frontend.arrays.joining import broadcast_to
 from flatweave.frontend.arrays.shapes import expand_dims, integer
 from flatweave.frontend.call.operation import operation
 from flatweave.frontend.complex.rules import either, for_complex, number, whole
-from flatweave.frontend.elements.elementwise import maximum
+from flatweave.frontend.elements.elementwise import maximum, minimum
 from flatweave.frontend.elements.scalars import where
+from flatweave.frontend.functions.callbacks import ShapeDtypeStruct
 from flatweave.frontend.functions.combinators import generate, map
 from flatweave.frontend.functions.reductions import max, sum
 from flatweave.frontend.standard.arrangement import matrix_transpose
 from flatweave.frontend.standard.library import (
     at_once,
     dtype_of,
+    floats,
+    is_derived,
     is_divided,
     kept,
     like,
     matrices,
-    matrix,
     of_matrices,
     part_of,
     real_of,
     refused,
-    square,
     step,
     with_rules,
 )
@@ -51,6 +53,7 @@ from flatweave.frontend.standard.norms import (
 from flatweave.frontend.standard.products import matmul, shape_of_both, tensordot, vecdot
 from flatweave.frontend.standard.small_matrices import determinant, factor, inverse, solution
 from flatweave.frontend.standard.spectra import (
+    EPS,
     eig,
     eigh,
     eigvals,
@@ -69,29 +72,13 @@ from flatweave.frontend.values.exchange import Values
 from flatweave.frontend.values.number_formats import Complex
 
 
-def _solution(a: Values, b: Values) -> Values:
-    return np.linalg.solve(a, b)
-
-
-def _inverse(a: Values) -> Values:
-    return np.linalg.inv(a)
-
-
-def _determinant(a: Values) -> Values:
-    return np.asarray(np.linalg.det(a))
-
-
-def _logarithm(a: Values) -> tuple[Any, Any]:
-    return np.linalg.slogdet(a)
-
-
 def _factor(a: Values, upper: bool = False) -> Values:
     lower = np.linalg.cholesky(a)
     return np.conj(np.swapaxes(lower, -1, -2)) if upper else lower
 
 
 @for_complex
-@operation(host=at_once(_solution, square, small=solution))
+@operation(host=at_once(np.linalg.solve, small=solution))
 def solve(x1: Any, x2: Any, /) -> Array:
     """x with `x1 @ x = x2`; of a vector a vector. Raises ArgumentError for a singular matrix,
     ShapeError where the right side has another number of rows.
@@ -126,7 +113,7 @@ def _solved(a: Any, b: Any) -> Array:
         b = whole(b)
 
     def computed(a: Any, b: Any) -> Array:
-        return step(_solution, [a, b], [like(b, *b.shape[-2:], dtype=dtype_of(a, b))])[0]
+        return step(np.linalg.solve, [a, b], [like(b, *b.shape[-2:], dtype=dtype_of(a, b))])[0]
 
     return with_rules("solve", computed, a, b)
 
@@ -141,15 +128,26 @@ class Lstsq(NamedTuple):
 
 
 def _least_squares(a: Values, b: Values, rcond: Any = None) -> tuple[Any, ...]:
-    fit = b.ndim in (1, 2) and len(a) == len(b)
+    fit = a.ndim == 2 and b.ndim in (1, 2) and len(a) == len(b)
     if not (fit and np.isfinite(a).all() and np.isfinite(b).all()):
         raise ValueError  # LAPACK prints that there is NaN
     x, squares, rank, s = np.linalg.lstsq(a, b, rcond)
     return x, squares, np.asarray(rank, np.int64), s
 
 
+def _fit(a: Values, b: Values, rcond: Values) -> tuple[Any, ...]:
+    """The same with residuals of 0 where there are none."""
+    if not (np.isfinite(a).all() and np.isfinite(b).all()):
+        raise np.linalg.LinAlgError("SVD did not converge")
+    x, squares, rank, s = np.linalg.lstsq(a, b, float(rcond))
+    return x, squares if squares.size else np.zeros(b.shape[1:], s.dtype), rank, s
+
+
+FIT = np.vectorize(_fit, signature="(m,n),(m,k),()->(n,k),(k),(),(l)")
+
+
 @for_complex
-@operation(host=at_once(_least_squares, matrix, Lstsq))
+@operation(host=at_once(_least_squares, kind=Lstsq, is_square=False))
 def lstsq(a: Any, b: Any, rcond: Any = None) -> Lstsq:
     """The shortest x with the least `|a @ x - b|`, by singular values.
 
@@ -179,16 +177,28 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> Lstsq:
         "lstsq needs a value on the right side for each row, got {1} for {0} rows.", [],
         "Give one value, or one row of values, for each row of the matrix.",
     )  # fmt: skip
-    u, s, v = svd(left, full_matrices=False)
+    kind, count = dtype_of(left, columns), columns.shape[1]
     if rcond is None:
-        rcond = maximum(as_tracer(m), n).astype(s.dtype) * float(np.finfo(s.dtype).eps)
+        rcond = maximum(as_tracer(m), n).astype(real_of(left)) * EPS[kind.numpy.char]
+    if is_derived():
+        x, squares, rank, s = _by_singular_values(left, columns, rcond)
+    else:
+        least, real = minimum(as_tracer(m), as_tracer(n)), PARTS.get(kind, kind)
+        shapes = [((n, count), kind), ((count,), real), ((), i64), ((least,), real)]
+        results = [ShapeDtypeStruct(shape, dtype) for shape, dtype in shapes]
+        given = [left, columns, as_tracer(rcond)]
+        x, squares, rank, s = step(_least_squares, given, results, run=FIT)
+    known = where((rank == n) & (as_tracer(m) > n), count, 0)
+    return Lstsq(x[:, 0] if right.ndim == 1 else x, squares[:known], rank, s)
+
+
+def _by_singular_values(a: Any, b: Any, rcond: Any) -> tuple[Array, ...]:
+    """The same by functions that have derivatives."""
+    u, s, v = svd(a, full_matrices=False)
     is_kept = s > rcond * max(s, initial=0)
     factors = where(is_kept, 1 / where(is_kept, s, 1), 0).astype(s.dtype)
-    x = matmul(_adjoint(v), matmul(_adjoint(u), columns) * factors[:, None])
-    rank = sum(is_kept)
-    squares = sum(size(columns - matmul(left, x)), axis=0)
-    count = where((rank == n) & (as_tracer(m) > n), columns.shape[1], 0)
-    return Lstsq(x[:, 0] if right.ndim == 1 else x, squares[:count], rank, s)
+    x = matmul(_adjoint(v), matmul(_adjoint(u), b) * factors[:, None])
+    return x, sum(size(b - matmul(a, x)), axis=0), sum(is_kept), s
 
 
 def _adjoint(x: Array) -> Array:
@@ -196,7 +206,7 @@ def _adjoint(x: Array) -> Array:
 
 
 @for_complex
-@operation(host=at_once(_inverse, square, small=inverse))
+@operation(host=at_once(np.linalg.inv, small=inverse))
 @of_matrices(is_square=True)
 def inv(x: Any, /) -> Array:
     """The inverse of each matrix. Raises ArgumentError for a singular one.
@@ -207,11 +217,11 @@ def inv(x: Any, /) -> Array:
         Array([[0.5 , 0.  ],
                [0.  , 0.25]], dtype=float64)
     """
-    return step(_inverse, [x], [like(x, *x.shape[-2:])])[0]
+    return step(np.linalg.inv, [x], [like(x, *x.shape[-2:])])[0]
 
 
 @for_complex
-@operation(host=at_once(_determinant, square, small=determinant))
+@operation(host=at_once(np.linalg.det, small=determinant))
 @of_matrices(is_square=True)
 def det(x: Any, /) -> Array:
     """The determinant of each matrix.
@@ -222,7 +232,7 @@ def det(x: Any, /) -> Array:
         >>> fw.linalg.det([[2.0, 0.0], [0.0, 3.0]])
         Array(6.0, dtype=float64)
     """
-    return step(_determinant, [x], [like(x)])[0]
+    return step(np.linalg.det, [x], [like(x)])[0]
 
 
 class Slogdet(NamedTuple):
@@ -233,7 +243,7 @@ class Slogdet(NamedTuple):
 
 
 @for_complex
-@operation(host=at_once(_logarithm, square, kind=Slogdet))
+@operation(host=at_once(np.linalg.slogdet, kind=Slogdet))
 @of_matrices(is_square=True)
 def slogdet(x: Any, /) -> Slogdet:
     """The sign of each determinant and the logarithm of its absolute value: 0 and -inf for 0.
@@ -244,11 +254,11 @@ def slogdet(x: Any, /) -> Slogdet:
         >>> fw.linalg.slogdet([[1.0, 0.0], [0.0, -1.0]])[0]
         Array(-1.0, dtype=float64)
     """
-    return Slogdet(*step(_logarithm, [x], [like(x), like(x, dtype=real_of(x))]))
+    return Slogdet(*step(np.linalg.slogdet, [x], [like(x), like(x, dtype=real_of(x))]))
 
 
 @for_complex
-@operation(static="upper", host=at_once(_factor, square, small=factor))
+@operation(static="upper", host=at_once(_factor, small=factor))
 @of_matrices(is_square=True)
 def cholesky(x: Any, /, *, upper: bool = False) -> Array:
     """The factor L with `L @ L^H = x`, of lower triangular form, or with `upper` its transpose.
@@ -267,13 +277,15 @@ def cholesky(x: Any, /, *, upper: bool = False) -> Array:
 def _power(x: Any, n: Any, /) -> object:
     """The short cut of powers of floats; integers stay integers, which NumPy's matmul is slow at.
     """
-    a = square(x)
+    a = floats(x)
     if a is None or type(n) is not int or np.asarray(x).dtype.kind not in "fc":
         return NotImplemented
+    if a.ndim < 2 or a.shape[-1] != a.shape[-2]:
+        return NotImplemented
     try:
-        return kept(np.linalg.matrix_power(_inverse(a) if n < 0 else a, abs(n)))
+        return kept(np.linalg.matrix_power(np.linalg.inv(a) if n < 0 else a, abs(n)))
     except np.linalg.LinAlgError as failure:
-        raise refused(_inverse, failure) from None
+        raise refused(np.linalg.inv, failure) from None
 
 
 @for_complex

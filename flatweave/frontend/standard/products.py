@@ -6,8 +6,10 @@
 
 from __future__ import annotations
 
+import contextvars
 import functools
 import math
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -31,12 +33,9 @@ from flatweave.frontend.standard.library import kept
 from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.extents import ZERO, origin_line
 from flatweave.frontend.trace.tracers import as_tracer, tracer_of
-from flatweave.frontend.values.array import Array, HostArray, HostComplex, Tracer, describe
+from flatweave.frontend.values.array import Array, Tracer, describe
 from flatweave.frontend.values.number_formats import Complex
 from flatweave.terms.syntax import Atom, constant
-
-ARRAYS = (np.ndarray, HostArray, HostComplex)
-
 
 Sizes = Callable[..., tuple[int, int, int, int]]
 """How many products, and the rows, columns and steps of each."""
@@ -66,32 +65,42 @@ def by_numpy(compute: Callable[..., Any], sizes: Sizes) -> Callable[..., Any]:
     """The short cut of a product, for floats and complex numbers of sizes at which NumPy's is the
     faster one; what it refuses goes the way of traced arrays, which tell what is wrong."""
 
-    quietly = np.errstate(all="ignore")(compute)
-
     def host(x: Any, y: Any, /, **options: Any) -> object:
-        if type(x) not in ARRAYS or type(y) not in ARRAYS:
+        a, b = values_of(x), values_of(y)
+        if type(a) is not np.ndarray or type(b) is not np.ndarray:
             return NotImplemented
         switches = config.current
         if switches.target != "cpu" or switches.schedule.product == "kernels":
             return NotImplemented
-        a, b = values_of(x), values_of(y)
-        if a.dtype.char not in "fdFD" or b.dtype.char not in "fdFD" or not a.ndim or not b.ndim:
+        left, right = a.dtype.char, b.dtype.char
+        if left not in "fdFD" or right not in "fdFD" or not a.ndim or not b.ndim:
             return NotImplemented
         try:
-            is_complex = "c" in (a.dtype.kind, b.dtype.kind)
-            if not _is_numpys(is_complex, *sizes(a, b, **options)):
+            is_real = left in "fd" and right in "fd"
+            if is_real and not _is_numpys(*sizes(a, b, **options)):
                 return NotImplemented
-            return kept(quietly(a, b, **options))
+            return kept(QUIETLY.run(compute, a, b, **options))
         except (TypeError, ValueError, IndexError):
             return NotImplemented
 
     return host
 
 
-def _is_numpys(is_complex: bool, count: int, rows: int, columns: int, steps: int) -> bool:
+class Quietly(threading.local):
+    """Runs functions of NumPy without warnings, in a context made once for each thread: entering
+    `np.errstate` takes as long as a product of 10 x 10."""
+
+    def __init__(self) -> None:
+        context = contextvars.copy_context()
+        context.run(np.seterr, all="ignore")
+        self.run = context.run
+
+
+QUIETLY = Quietly()
+
+
+def _is_numpys(count: int, rows: int, columns: int, steps: int) -> bool:
     """Whether NumPy takes less time than a program for `count` products of these sizes."""
-    if is_complex:
-        return True
     if count >= MANY:
         return rows * columns * steps > SMALL
     few = count == 1 and rows * columns <= FEW_RESULTS and steps >= LONG

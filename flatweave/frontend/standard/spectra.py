@@ -26,8 +26,6 @@ from flatweave.frontend.standard.library import (
     matrices,
     of_matrices,
     real_of,
-    rectangular,
-    square,
     step,
 )
 from flatweave.frontend.standard.small_spectra import eigensystem, eigenvalues, orthogonal
@@ -76,14 +74,6 @@ def _orthogonal(a: Values, mode: str = "reduced") -> object:
     return np.linalg.qr(a, mode)  # type: ignore[call-overload]
 
 
-def _hermitian(a: Values) -> tuple[Any, ...]:
-    return np.linalg.eigh(a)
-
-
-def _hermitian_values(a: Values) -> Values:
-    return np.linalg.eigvalsh(a)
-
-
 def _singular(a: Values, full_matrices: bool = True) -> tuple[Any, ...]:
     return np.linalg.svd(a, full_matrices)
 
@@ -116,12 +106,12 @@ def _general_values(a: Values) -> Values:
 def _as_complex(values: Values) -> Values:
     """Eigenvalues or vectors: where all are real, LAPACK gives real ones."""
     whole = COMPLEX.get(values.dtype.char)
-    return values if whole is None else values.astype(whole)
+    return values if whole is None else values.astype(whole, "C")
 
 
 def _relative(compute: Callable[..., Any]) -> Callable[..., object]:
     """The short cut of a function with a bound of its own, a number or one for each matrix."""
-    plain = at_once(compute, rectangular)
+    plain = at_once(compute, is_square=False)
 
     def host(x: Any, /, *, rtol: Any = None) -> object:
         if rtol is None:
@@ -134,7 +124,9 @@ def _relative(compute: Callable[..., Any]) -> Callable[..., object]:
 
 
 @for_complex
-@operation(static="mode", host=at_once(_orthogonal, rectangular, kind=QR, small=orthogonal))
+@operation(
+    static="mode", host=at_once(_orthogonal, kind=QR, small=orthogonal, is_square=False)
+)
 @of_matrices()
 def qr(x: Any, /, *, mode: str = "reduced") -> QR | Array:
     """Q with orthogonal columns of length 1 and upper triangular R, `x = Q @ R`.
@@ -168,7 +160,7 @@ def _least(a: Any) -> Array:
 
 
 @for_complex
-@operation(host=at_once(_hermitian, square, kind=Eigh, small=eigensystem))
+@operation(host=at_once(np.linalg.eigh, kind=Eigh, small=eigensystem))
 @of_matrices(is_square=True)
 def eigh(x: Any, /) -> Eigh:
     """The eigenvalues, ascending, and eigenvectors of Hermitian matrices, of which the lower
@@ -181,11 +173,11 @@ def eigh(x: Any, /) -> Eigh:
         Array([2., 3.], dtype=float64)
     """
     n = x.shape[-1]
-    return Eigh(*step(_hermitian, [x], [like(x, n, dtype=real_of(x)), like(x, n, n)]))
+    return Eigh(*step(np.linalg.eigh, [x], [like(x, n, dtype=real_of(x)), like(x, n, n)]))
 
 
 @for_complex
-@operation(host=at_once(_hermitian_values, square, small=eigenvalues))
+@operation(host=at_once(np.linalg.eigvalsh, small=eigenvalues))
 @of_matrices(is_square=True)
 def eigvalsh(x: Any, /) -> Array:
     """The eigenvalues of Hermitian matrices, ascending; the lower triangle is read.
@@ -196,11 +188,11 @@ def eigvalsh(x: Any, /) -> Array:
         >>> fw.linalg.eigvalsh([[3.0, 0.0], [0.0, 2.0]])
         Array([2., 3.], dtype=float64)
     """
-    return step(_hermitian_values, [x], [like(x, x.shape[-1], dtype=real_of(x))])[0]
+    return step(np.linalg.eigvalsh, [x], [like(x, x.shape[-1], dtype=real_of(x))])[0]
 
 
 @for_complex
-@operation(static="full_matrices", host=at_once(_singular, rectangular, kind=SVD))
+@operation(static="full_matrices", host=at_once(_singular, kind=SVD, is_square=False))
 @of_matrices()
 def svd(x: Any, /, *, full_matrices: bool = True) -> SVD:
     """U, S and Vh with `x = U @ diag(S) @ Vh`; S descends.
@@ -220,7 +212,7 @@ def svd(x: Any, /, *, full_matrices: bool = True) -> SVD:
 
 
 @for_complex
-@operation(host=at_once(_singular_values, rectangular))
+@operation(host=at_once(_singular_values, is_square=False))
 @of_matrices()
 def svdvals(x: Any, /) -> Array:
     """The singular values of each matrix, descending.
@@ -278,7 +270,7 @@ def pinv(x: Any, /, *, rtol: Any = None) -> Array:
 
 
 @for_complex
-@operation(host=at_once(_general, square, kind=Eig))
+@operation(host=at_once(_general, kind=Eig))
 @of_matrices(is_square=True)
 def eig(x: Any, /) -> Eig:
     """The eigenvalues and eigenvectors of square matrices, both complex, in no order.
@@ -294,7 +286,7 @@ def eig(x: Any, /) -> Eig:
 
 
 @for_complex
-@operation(host=at_once(_general_values, square))
+@operation(host=at_once(_general_values))
 @of_matrices(is_square=True)
 def eigvals(x: Any, /) -> Array:
     """The eigenvalues of square matrices, complex, in no order: as those of `eig`.
