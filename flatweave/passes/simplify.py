@@ -14,6 +14,12 @@
         zs: f32[n] = map (add f32) [xs, a]
         in zs
 
+A scatter of one bool becomes an update, of which elements may come in any order:
+
+    d: bool[n] = scatter [flags] js [true, true, ..]
+    ==>
+    d: bool[n] = permute (or bool) [false] [flags] js [true, true, ..]
+
 Fusion compares extents, so it sees more after this pass. The checks come first: what stood before
 them goes over the extents that they compare, too.
 """
@@ -24,10 +30,11 @@ from collections.abc import Sequence
 
 from flatweave.array_ir.syntax import Program
 from flatweave.array_ir.verify import FLAT, TRACED
-from flatweave.ops import Check, Index
+from flatweave.base.dtypes import bool_
+from flatweave.ops import Check, Generate, Index, Permute, Scatter
 from flatweave.passes.array_pass import array_pass
 from flatweave.passes.rewrite import Rewriter
-from flatweave.terms.build import Builder, Names
+from flatweave.terms.build import FALSE, TRUE, Builder, Names, lambda_of
 from flatweave.terms.control import Apply
 from flatweave.terms.inequalities import is_index
 from flatweave.terms.rules import array_type
@@ -80,10 +87,27 @@ def _representative(equal: dict[Var, Atom], atom: Atom) -> Atom:
     return atom
 
 
-def _proved(b: Builder, op: Op, let: Let) -> Sequence[Atom] | None:
-    """A read without its test, where inequalities prove that its indices are inside."""
-    if not isinstance(op, Index) or not op.checked:
+def _simpler(b: Builder, op: Op, let: Let) -> Sequence[Atom] | None:
+    """A simpler operation with the same results."""
+    match op:
+        case Index(checked=True):
+            return _proved(b, op, let)
+        case Scatter(xs=(x,)):
+            return _in_any_order(b, op, x)
+    return None
+
+
+def _in_any_order(b: Builder, op: Scatter, x: Atom) -> Sequence[Atom] | None:
+    """A scatter of one bool, the same for all elements, as an update by `or` or by `and`."""
+    made = b.definition(x)
+    if not isinstance(made, Generate) or made.fn.results[0] not in (TRUE, FALSE):
         return None
+    name, neutral = ("or", FALSE) if made.fn.results[0] == TRUE else ("and", TRUE)
+    return b.emit(Permute(lambda_of(name, bool_), (neutral,), op.dest, op.indices, op.xs))
+
+
+def _proved(b: Builder, op: Index, let: Let) -> Sequence[Atom] | None:
+    """A read without its test, where inequalities prove that its indices are inside."""
     pairs = zip(op.indices, array_type(op.xs).shape, strict=True)
     if not all(b.is_below(i, extent) or is_index(b, i, extent) for i, extent in pairs):
         return None
@@ -94,7 +118,7 @@ class _Unifier(Rewriter):
     """A walk that replaces an extent by its representative, except in the check itself."""
 
     def __init__(self, equal: dict[Var, Atom], checks: list[Let]) -> None:
-        super().__init__(_proved)
+        super().__init__(_simpler)
         self.equal = equal
         self.checks = checks
         self.own: dict[Var, Var] = {}

@@ -157,16 +157,14 @@ def neighbors(points: Any, radius: Any, others: Any = None, box: Any = None) -> 
         fw.check(fw.all(sides > 0), "a side of the box of neighbors is not above 0.",
                  remedy="Give the lengths after which points repeat.")  # fmt: skip
     grid = _grid(there, distance, sides)
-    mine, theirs = _coordinates(here), _coordinates(there)
-    ours = tuple(grid.cell(x, k) for k, x in enumerate(mine))
-    cells = tuple(grid.cell(x, k) for k, x in enumerate(theirs))
-    keys, order = fw.sort_by_key(grid.key(cells), fw.iota(there.shape[0]))
-    theirs = tuple(fw.gather(x, order) for x in theirs)
+    keys, order, cells, theirs = _by_cell(grid, there)
+    # points of a cell follow each other, so that the candidates of one are in caches for the next
+    own, cells, mine = (order, cells, theirs) if others is None else _by_cell(grid, here)[1:]
     position = _positions(keys, grid.total)
     n, runs = here.shape[0], grid.runs(here.shape[1])
 
     def run(s: Any) -> Any:
-        start, stop = grid.run([cell[s // runs] for cell in ours], s % runs)
+        start, stop = grid.run([cell[s // runs] for cell in cells], s % runs)
         return s // runs, position(start), position(stop)
 
     def near(i: Any, p: Any) -> Any:
@@ -175,9 +173,20 @@ def neighbors(points: Any, radius: Any, others: Any = None, box: Any = None) -> 
             gap = grid.gap(mine[k][i], theirs[k][p], k)
             square = square + gap * gap
         found = square <= distance * distance
-        return found & (i != order[p]) if others is None else found
+        return found & (i != p) if others is None else found
 
-    return _rows(n, fw.map(run, fw.iota(n * runs)), near, order)
+    rows = _rows(n, fw.map(run, fw.iota(n * runs)), near, order)
+    return rows[fw.scatter(fw.full(n, 0), own, fw.iota(n))]
+
+
+def _by_cell(grid: _Grid, points: Any) -> tuple[Any, ...]:
+    """Points cell by cell: the numbers of their cells, which they are, their cells along each axis,
+    and their coordinates."""
+    coordinates = _coordinates(points)
+    cells = tuple(grid.cell(x, k) for k, x in enumerate(coordinates))
+    keys, order = fw.sort_by_key(grid.key(cells), fw.iota(points.shape[0]))
+    moved = [tuple(fw.gather(x, order) for x in each) for each in (cells, coordinates)]
+    return keys, order, *moved
 
 
 def _points(points: Any) -> Any:

@@ -230,8 +230,7 @@ def _asof(
     mine, theirs = ticks("join_asof", left, right)
     n, m = mine.shape[0], theirs.shape[0]
     if by is None:
-        order, starts, ends = fw.iota(m), fw.full(n, 0), fw.full(n, m)
-        own = fw.iota(n)
+        own, order, starts, ends = None, None, fw.full(n, 0), fw.full(n, m)
         own_begins, begins = fw.iota(n) == 0, fw.iota(m) == 0
     else:
         one_length([mine, *map(_plain, by[0])], "join_asof", "keys")
@@ -240,8 +239,8 @@ def _asof(
         (own, _), (order, offsets) = by_number(my_group, count), by_number(their_group, count)
         own_begins, begins = _starts(my_group[own]), _starts(their_group[order])
         starts, ends = offsets[my_group], offsets[my_group + 1]
-    _ascending(mine, own, own_begins, "left", by is not None)
-    _ascending(theirs, order, begins, "right", by is not None)
+    _ascending(mine, own, own_begins, "left")
+    _ascending(theirs, order, begins, "right")
     if tolerance is not None:
         tolerance = tolerance.ticks if hasattr(tolerance, "ticks") else fw.asarray(tolerance)
         fw.check(tolerance >= 0, "the tolerance of join_asof is negative.",
@@ -251,7 +250,7 @@ def _asof(
         """How many right elements, in their order, are before each left one."""
         def find(i: Any, low: Any, high: Any) -> Any:
             def before(p: Any) -> Any:
-                key = theirs[order[p]]
+                key = theirs[p if order is None else order[p]]
                 return key < mine[i] if strict else key <= mine[i]
 
             return first_not(before, low, high)
@@ -281,7 +280,12 @@ def _asof(
     if tolerance is not None:
         best = fw.where(distance <= tolerance, best, -1)
     gone = None if by is None else is_missing(by[0])
-    return fw.gather(order, best if gone is None else fw.where(gone, -1, best), default=-1)
+    return _element(order, best if gone is None else fw.where(gone, -1, best))
+
+
+def _element(order: Any, position: Any) -> Any:
+    """The element at a position in an order, -1 for none; without an order the position."""
+    return position if order is None else fw.gather(order, position, default=-1)
 
 
 def _in_unit(tolerance: Any, dtype: str) -> Any:
@@ -313,17 +317,16 @@ def _starts(groups: Any) -> Any:
     return fw.map(begins, fw.iota(n))
 
 
-def _ascending(keys: Any, order: Any, begins: Any, side: str, moved: bool) -> None:
-    """Stop the program where keys of a group descend, or are NaN."""
-    n = order.shape[0]
-
-    def holds(i: Any) -> Any:
-        key, before = keys[order[i]], keys[order[fw.where(i == 0, 0, i - 1)]]
-        return fw.where(begins[i], key == key, before <= key)
-
-    good = fw.map(holds, fw.iota(n))
+def _ascending(keys: Any, order: Any, begins: Any, side: str) -> None:
+    """Stop the program where keys of a group descend, or are NaN; `order` has them group by group.
+    """
+    held = keys if order is None else keys[order]
+    good = fw.map(
+        lambda first, before, key: fw.where(first, key == key, before <= key),
+        begins, fw.shift(held, -1), held,
+    )  # fmt: skip
     fw.check(
-        fw.scatter(good, order, good) if moved else good,
+        good if order is None else fw.scatter(good, order, good),
         f"the {side} keys of join_asof must ascend, but element {{0}} is less than the one"
         " before it, or NaN.", remedy="Sort by them first: order = fw.argsort(keys).",
     )  # fmt: skip
@@ -332,7 +335,7 @@ def _ascending(keys: Any, order: Any, begins: Any, side: str, moved: bool) -> No
 def _distance(mine: Any, theirs: Any, order: Any, at: Any) -> Any:
     """How far the element at a position is, of none as far as can be."""
     def one(value: Any, p: Any) -> Any:
-        other = fw.gather(theirs, fw.gather(order, p, default=-1), default=0)
+        other = fw.gather(theirs, _element(order, p), default=0)
         return fw.maximum(value, other) - fw.minimum(value, other)
 
     return fw.map(one, mine, at)

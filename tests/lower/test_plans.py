@@ -82,6 +82,10 @@ PROGRAMS = {
     "histogram": (lambda i: fw.histogram(7, i), IS),
     "scatter": (lambda xs, i: fw.scatter(xs, i, xs), XS, IS),
     "permute": (lambda xs, i: fw.permute(fw.add, xs, i, xs), XS, IS),
+    "searches": (lambda xs: fw.searchsorted(xs, xs), XS),
+    "polynomials": (
+        lambda xs: fw.map(lambda x: fw.fori_loop(0, 9, lambda k, s: s * x + xs[k], 0.0), xs), XS,
+    ),
     "segmented_reduce": (lambda xs: fw.segmented_reduce(fw.add, 0.0, xs > 3, xs), XS),
     "segments_by_flags": (lambda s, xs: fw.segmented_reduce(fw.add, 0.0, s, xs), FLAGS, XS),
 }
@@ -159,6 +163,14 @@ def test_lanes_go_along_rows_of_loops():
     assert (rows.lanes.axis, rows.lanes.tail) == (Axis.SPACE, Tail.SHIFT_OR_MASK)
     assert others[-1].lanes.axis is Axis.FOLD
     assert not any(other.rows.along is Along.ROW for other in others)
+
+
+def test_searches_have_many_lanes():
+    """Each read waits for the one before; where a loop reads in order there are as many as in the
+    registers."""
+    for machine in (cpu(128, 16), cpu(256, 16), CPU_AVX512):
+        assert plan("searches", machine).plain.lanes.width == 32
+        assert plan("polynomials", machine).plain.lanes.width < 32
 
 
 def test_lanes_lie_along_memory():

@@ -82,13 +82,13 @@ from flatweave.nest.schedule import (
     Vectorize,
     Version,
 )
-from flatweave.ops import Prefix, Sweep
+from flatweave.ops import Index, Prefix, Sweep
 from flatweave.ops.arrays import WORD
 from flatweave.passes.cost import READ, cost_of_body
 from flatweave.terms.control import For, While
 from flatweave.terms.rules import scalar_type
 from flatweave.terms.syntax import ArrayType, Const, Lambda
-from flatweave.terms.traverse import free_vars, lambdas_in, walk_lets
+from flatweave.terms.traverse import free_vars, lambdas_in, needed_for, walk_lets
 
 
 def element_dtypes(sweep: Sweep, *, selected: bool = True) -> list[DType]:
@@ -116,6 +116,8 @@ def choose_blocks(
             several = width * _registers(at_once, in_order=in_order)
             if 2 * several * _state_of_loops(sweep.body) > machine.registers * machine.vector_bytes:
                 several = width  # a loop's state before an iteration and after it
+            if _searches(sweep.body):
+                several = ROW_LANES
             width = min(WIDEST, max(several, _lanes_of_scans(machine, sweep)))
             if any(sink.in_words for sink in sweep.sinks):
                 width = max(width, WORD.bits)  # blocks are of whole words
@@ -144,6 +146,25 @@ def _state_of_loops(fn: Lambda) -> int:
     """The bytes that the widest loop of an element carries from one iteration to the next."""
     loops = (let.op for let in walk_lets(fn) if isinstance(let.op, For | While))
     return max((sum(scalar_type(x).bytes for x in op.init) for op in loops), default=0)
+
+
+def _searches(fn: Lambda) -> bool:
+    """Whether an element is a search: a loop, of as many iterations for all elements, of which each
+    reads where the one before found it should. It waits for memory; registers that run out cost
+    less than that."""
+    inside = {var for let in walk_lets(fn) for var in let.vars}.union(fn.params)
+    loops = (let.op for let in walk_lets(fn) if isinstance(let.op, For))
+    return any(
+        not inside.intersection((op.lo, op.hi, op.step)) and _follows_reads(op.body) for op in loops
+    )
+
+
+def _follows_reads(body: Lambda) -> bool:
+    """Whether a loop reads at indices that depend on its state."""
+    state = set(body.params[1:])
+    places = [i for let in walk_lets(body) if isinstance(let.op, Index) for i in let.op.indices]
+    needed = Lambda((), needed_for(body.lets, places), tuple(places))
+    return not state.isdisjoint(free_vars(needed))
 
 
 def blocks_of(each: int, width: int, machine: Machine) -> Bind:

@@ -241,7 +241,9 @@ def explain(program: Program) -> list[Note]:
 # All of this is bounded by `cost.may_repeat`: what an element costs, with all arrays that are
 # computed where it reads them, times its reads. A loop of an extent that is not known costs more
 # than that alone, so a fold over a row, a search or a scan is never repeated. A read is made again
-# along the loops that it does not depend on: exp(x)[None, :] in a matrix is stored.
+# along the loops that it does not depend on: exp(x)[None, :] in a matrix is stored. Rows that are
+# runs of elements from where data says may overlap, as those of the candidates next to each point:
+# their reads count as LONG.
 #
 # A sweep over all elements finds their rows by walking along these. A reader that goes along the
 # elements from another index on would search for the row of each, so they are stored for it. One

@@ -8,7 +8,7 @@ from math import inf, prod
 from flatweave.access.analyse import Accesses
 from flatweave.array_ir.syntax import Program
 from flatweave.base.records import record
-from flatweave.ops import ByRow, Fold, Index, Sweep
+from flatweave.ops import ByRow, Fold, Index, Locate, Sweep
 from flatweave.passes.cost import FEW, INNER_LOOP, LONG, Roots, length, times
 from flatweave.terms.bounds import Sum
 from flatweave.terms.control import Apply, For, While
@@ -96,10 +96,11 @@ class _Count:
             use.few += few * weight
             return
         use.reads += 1 if once else weight
-        use.visits += 1 if once else self._visits(indices)
+        shifted = not once and self._is_shifted(indices[-1])
+        use.visits += 1 if once else LONG if self._is_in_runs(indices) else self._visits(indices)
         use.turns |= in_loop
         use.identity &= once
-        use.shifted |= not once and self._is_shifted(indices[-1])
+        use.shifted |= shifted
 
     def _visits_once(self, xs: Var, indices: Sequence[Atom]) -> bool:
         """Whether the reads at `indices` over the whole space touch each element at most once."""
@@ -143,6 +144,21 @@ class _Count:
             return False
         terms = self._values(self.sweep).of(position).terms
         return any(terms.get(param) in (1, -1) for param in self.sweep.body.params)
+
+    def _is_in_runs(self, indices: Sequence[Atom]) -> bool:
+        """Whether the rows of the sweep at hand are runs that begin where data says: any number of
+        them may read an element."""
+        if self.sweep is None:
+            return False
+        starts = {let.vars[1] for let in self.sweep.body.lets if isinstance(let.op, Locate)}
+        found, waiting = set[Atom](), list(indices) if starts else []
+        while waiting:
+            op = self._maker(atom := waiting.pop())
+            if isinstance(op, Apply) and atom not in found:
+                waiting += op.args
+            found.add(atom)
+        reads = any(isinstance(self._maker(atom), Index) for atom in found)
+        return reads and not (found.isdisjoint(starts) or found.isdisjoint(self.sweep.body.params))
 
     def _values(self, op: Sweep) -> Accesses:
         """The values of the sweep at hand, along its axes and those of its folds."""
