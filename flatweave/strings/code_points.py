@@ -61,9 +61,19 @@ def checked(rows: Any) -> Any:
 
         return fw.map(is_whole, rows.offsets[:-1], rows.offsets[1:], whole)
 
-    fine = fw.cond(is_ascii(values), lambda: fw.full(rows.lengths.shape, True), every)
+    sound = fw.cond(is_ascii(values), lambda: fw.asarray(True), lambda: _is_sound(rows))
+    fine = fw.cond(sound, lambda: fw.full(rows.lengths.shape, True), every)
     fw.check(fine, "row {0} is no UTF-8.", remedy="Decode the text from its own encoding first.")
     return rows
+
+
+def _is_sound(rows: Any) -> Any:
+    """Whether all bytes are UTF-8, and rows begin and end between code points: then so is each row,
+    and none needs to be looked at."""
+    values = rows.values
+    good = fw.all(fw.map(lambda i: _is_valid(values, i), fw.iota(values.shape[0])))
+    ends = fw.map(lambda end: begins(fw.gather(values, end, default=0)), rows.offsets)
+    return good & fw.all(ends)
 
 
 def _is_valid(values: Any, i: Any) -> Any:

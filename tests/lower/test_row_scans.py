@@ -45,6 +45,13 @@ def of_a_scan(row):
     return fw.sum(fw.cummax(fw.cumsum(row)))
 
 
+def longest_run(row):
+    """The most equal neighbours in a row: a scan that asks where in its row an element is."""
+    where = fw.iota(row.shape[0])
+    begins = fw.map(lambda i: (i == 0) | (row[i] != row[fw.maximum(i - 1, 0)]), where)
+    return fw.max(where + 1 - fw.cummax(fw.where(begins, where, 0)), initial=0)
+
+
 def drawdown_numpy(x):
     return (np.maximum.accumulate(x) - x).max(initial=0)
 
@@ -65,11 +72,18 @@ def of_a_scan_numpy(x):
     return np.maximum.accumulate(np.cumsum(x)).sum()
 
 
+def longest_run_numpy(x):
+    where = np.arange(len(x))
+    begins = np.append(True, x[1:] != x[:-1])[: len(x)]
+    return (where + 1 - np.maximum.accumulate(np.where(begins, where, 0))).max(initial=0)
+
+
 PROGRAMS = {
     "drawdown": (drawdown, drawdown_numpy, np.float64),
     "weights": (weights, weights_numpy, np.float64),
     "affine": (affine_sum, affine_sum_numpy, np.int64),
     "of a scan": (of_a_scan, of_a_scan_numpy, np.int32),
+    "longest run": (longest_run, longest_run_numpy, np.int8),
 }
 
 

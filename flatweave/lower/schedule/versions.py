@@ -60,8 +60,9 @@ def versions_of(
 def _scanned(
     facts: SweepFacts, machine: Machine, plain: Version, by_row: Version
 ) -> tuple[Version, ...]:
-    """Rows with which their scans start: one lane goes along each, unless rows are so long that
-    steps of many lanes pay, the longer the fewer lanes fill a register, or shorter than one."""
+    """Rows with which their scans start. One lane goes along each if rows are no shorter than a
+    register on average. In long rows, longer where fewer values fill a register, steps of many
+    lanes pay."""
     first = first_long(machine)
     carried = [scalar_type(atom) for scan in facts.scans.records for atom in scan.neutral[1:]]
     long, mean = _along(plain, Along.POSITIONS), LONG_ROW * first // machine.lanes(carried)
