@@ -68,6 +68,21 @@ def cost_of_result(fn: Lambda, position: int) -> int:
     return sum(_cost(let.op) for let in needed_for(fn.lets, fn.results[position : position + 1]))
 
 
+def gathers(lets: Iterable[Let]) -> int:
+    """How many reads are at indices that other reads give. Each costs half of what storing does:
+    nanoseconds of f64 on a Zen 3 with AVX2, one thread, 0.3 more than a read along memory from the
+    nearest cache, 0.55 from the second, 1.0 from the shared one, 7.5 from memory; to store an
+    element and to read it again takes 0.8 to 1.3."""
+    known, count = set[Atom](), 0
+    for let in lets:
+        for each in (let, *(inner for fn in lambdas_in(let.op) for inner in fn.lets)):
+            is_read, used = isinstance(each.op, Index), free_vars(each.op)
+            count += is_read and not known.isdisjoint(used)
+            if is_read or not known.isdisjoint(used):
+                known.update(each.vars)
+    return count
+
+
 def _cost(op: Op) -> int:
     inner = sum(cost_of_body(fn) for fn in lambdas_in(op))
     match op:

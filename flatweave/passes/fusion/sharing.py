@@ -18,6 +18,7 @@ from flatweave.passes.cost import (
     Again,
     cost_of_body,
     cost_of_result,
+    gathers,
     may_repeat,
     notes_on,
     reads_memory,
@@ -174,6 +175,8 @@ def _pays(producer: Sweep, position: int, uses: Uses, whole_cost: float) -> bool
     cost = cost_of_result(producer.body, position)
     if uses.shifted:
         cost += INNER_LOOP * STEP * _walks(producer, position)  # a loop of steps for each
+    needed = needed_for(producer.body.lets, producer.body.results[position:][:1])
+    cost += STORING // 2 * gathers(needed)
     if uses.whole:
         return uses.reads + uses.few > 0 and _is_free(producer, position)
     if not uses.once and whole_cost > LONG:
@@ -248,6 +251,9 @@ def explain(program: Program) -> list[Note]:
 # A sweep over all elements finds their rows by walking along these. A reader that goes along the
 # elements from another index on would search for the row of each, so they are stored for it. One
 # that reads some of them searches for these.
+#
+# A read at an index that another read gives costs half as much as a stored element, so what gathers
+# is computed at two reads at most.
 #
 # Of a chain of arrays, each read twice by the next one, every single read may pay, and yet the last
 # element costs twice as much with each of them: LONG ends that.
