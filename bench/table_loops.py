@@ -129,3 +129,38 @@ def crooked(x: Any) -> Any:
         c = math.sqrt(c * c * 0.5 + x[i])
         found[i] = c
     return found
+
+
+@compiled()
+def log_lines(text: Any) -> Any:
+    """The second of the day, the status and the size of each line of a web server's log."""
+    count = 0
+    for byte in text:
+        count += byte == 10
+    found = np.empty((3, count), np.int64)
+    i = 0
+    for line in range(count):
+        while text[i] != 91:  # [
+            i += 1
+        while text[i] != 58:  # :
+            i += 1
+        second = 0
+        for k in (1, 4, 7):
+            second = second * 60 + (text[i + k] - 48) * 10 + text[i + k + 1] - 48
+        for _ in range(2):
+            while text[i] != 34:  # "
+                i += 1
+            i += 1
+        i += 1
+        status = size = 0
+        while text[i] != 32:
+            status = status * 10 + text[i] - 48
+            i += 1
+        i += 1
+        while text[i] != 10:
+            if text[i] != 45:  # -
+                size = size * 10 + text[i] - 48
+            i += 1
+        i += 1
+        found[0, line], found[1, line], found[2, line] = second, status, size
+    return found[0], found[1], found[2]

@@ -7,6 +7,7 @@
     rows           pairs of each row, argmax, sort, cartesian products with a cut
     recurrences    one long series, many short ones, a step that is not affine
     text           split, find, read numbers; strings as keys
+    bytes          programs over bytes: CSV, lines of a log, byte pairs
 
 The peers are called alternately with Flatweave in one process, on two threads, and the least time
 of each counts; `--cpu` takes the CPU time of all threads instead, for a machine that is busy: a
@@ -27,9 +28,9 @@ from bench import pages
 from bench.pages import THREADS, Clock
 from bench.table_rows import ROWS as NUMBERS
 from bench.table_rows import Row
-from bench.text_rows import text
+from bench.text_rows import programs, text
 
-ROWS = {**NUMBERS, "text": text}
+ROWS = {**NUMBERS, "text": text, "bytes": programs}
 
 SECONDS, LEAST_ROUNDS = 1.0, 3
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import importlib
+import io
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 import flatweave as fw
+from bench import table_loops
+from bench.table_loops import numba
 from bench.table_rows import Row, arrays, installed, pl, reads, sorted_columns
 
 SIZE = 100_000_000
@@ -88,6 +92,36 @@ def text(scale: float) -> Iterator[Row]:
                   installed(polars=(pl, lambda k=nulls, x=x: by_polars(k, x))),
                   {"polars": 0.8}, reads(ours=known_totals, polars=known_totals))  # fmt: skip
     yield from joins(size // 50, rng)
+
+
+def programs(scale: float) -> Iterator[Row]:
+    """What is written with scans, filters and loops over bytes: programs of `examples/gallery` next
+    to loops that one writes by hand, and to a reader of CSV."""
+    module = lambda name: importlib.import_module(f"examples.gallery.{name}")  # noqa: E731
+    csv, logs, merges = module("csv_columns"), module("log_lines"), module("byte_pairs")
+    (table,) = csv.inputs(int(2_000_000 * scale))
+    held = table.tobytes()
+    yield Row("CSV columns with quotes", lambda: csv.program(table),
+              installed(polars=(pl, lambda: pl.read_csv(
+                  io.BytesIO(held), empty_string_is_null=False))),
+              {"polars": 0.5}, reads(ours=_parts_of_columns, polars=_parts_of_columns))  # fmt: skip
+    (log,) = logs.inputs(int(200_000 * scale))
+    yield Row("log lines", lambda: logs.program(log),
+              installed(numba=(numba, lambda: table_loops.log_lines(log))),
+              {"numba": 2.0})  # fmt: skip
+    words, ranks = merges.inputs(int(1_000_000 * scale))
+    by_hand = table_loops.compiled()(merges.before)
+    yield Row("byte pairs", lambda: [merges.program(words, ranks)],
+              installed(numba=(numba, lambda: [by_hand(words, ranks)])),
+              {"numba": 2.0})  # fmt: skip
+
+
+def _parts_of_columns(found: Any) -> list[Any]:
+    """Numbers as they are, and strings as bytes and offsets."""
+    columns = found if isinstance(found, tuple) else found.get_columns()
+    numbers = [np.asarray(column) for column in (columns[0], columns[2])]
+    texts = (fw.Strings(column) for column in (columns[1], columns[3]))
+    return [*numbers, *(part for column in texts for part in arrays(column.bytes))]
 
 
 def known_totals(found: Any) -> list[Any]:
