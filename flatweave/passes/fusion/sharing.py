@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping, Set
 
 from flatweave.array_ir.syntax import Program
 from flatweave.base.diagnostics import Note
@@ -13,6 +13,7 @@ from flatweave.passes.cost import (
     FEW,
     INNER_LOOP,
     LONG,
+    READ,
     STEP,
     STORING,
     Again,
@@ -25,6 +26,7 @@ from flatweave.passes.cost import (
     work,
 )
 from flatweave.passes.fusion.uses import Uses, uses_of
+from flatweave.terms.rules import array_type, scalar_type
 from flatweave.terms.syntax import Atom, Lambda, Let, Var
 from flatweave.terms.traverse import free_vars, lambdas_in, needed_for
 
@@ -50,13 +52,18 @@ def choose_pulls(program: Program) -> Choice:
                 continue
             alone = is_pull(let.op)
             closed = _closed(let, let.op)
+            scanned = {} if alone else _scanned(let, uses)
             costs: dict[Var, float] = {}
             for var, k in _stored(let, let.op):
                 if var not in uses or var in closed:
                     continue
-                root = let.op.body.results[k : k + 1]
-                costs[var] = work(needed_for(let.op.body.lets, root), pulled)
-                if _pays(let.op, k, uses[var], costs[var]) if alone else _is_free(let.op, k):
+                root = let.op.body.results[k]
+                needed = needed_beyond(let.op.body, root, scanned.keys() - {root})
+                costs[var] = work(needed, pulled)
+                if (
+                    _pays(let.op, k, uses[var], costs[var]) if alone
+                    else _is_free(let.op, k) or _moves_less(root, needed, scanned, uses[var])
+                ):  # fmt: skip
                     chosen[var] = k
             if alone:
                 for var in _shared(let, uses, chosen):
@@ -113,12 +120,44 @@ class _Needs:
 
 
 def read_instead(let: Let, stored: Set[Atom]) -> dict[Atom, Var]:
-    """The values of a sweep's body that cost more than to read them, each with the array that
-    stores it."""
+    """The values of a sweep's body that cost more than to read them, as all do that need a scan,
+    each with the array that stores it."""
     assert isinstance(let.op, Sweep)
     body = let.op.body
     found = ((body.results[k], var) for var, k in _stored(let, let.op) if var in stored)
-    return {atom: var for atom, var in found if work(needed_for(body.lets, [atom]), {}) > STORING}
+    needs = ((atom, var, needed_for(body.lets, [atom])) for atom, var in found)
+    return {atom: var for atom, var, needed in needs
+            if _scans(needed) or work(needed, {}) > STORING}  # fmt: skip
+
+
+def _scans(lets: Iterable[Let]) -> bool:
+    """Whether some value comes from a scan."""
+    return any(isinstance(let.op, Prefix) for let in lets)
+
+
+def _scanned(let: Let, uses: Mapping[Var, Uses]) -> dict[Atom, Var]:
+    """The results of a sweep that need a scan, each with the array that stores it."""
+    assert isinstance(let.op, Sweep)
+    body = let.op.body
+    used = ((body.results[k], var) for var, k in _stored(let, let.op) if var in uses)
+    return {atom: var for atom, var in used if _scans(needed_for(body.lets, [atom]))}
+
+
+def _moves_less(
+    root: Atom, needed: Collection[Let], known: Mapping[Atom, Var], uses: Uses
+) -> bool:
+    """Whether to compute a result of a sweep that also scans from what it reads, and from results
+    that are `known`, moves no more bytes than to store it and to read it again."""
+    if _scans(needed) or uses.whole or uses.turns or not uses.near:
+        return False
+    if any(let.op.effect or lambdas_in(let.op) for let in needed):
+        return False
+    used = {atom for let in needed for atom in free_vars(let.op)}
+    read = [let.op.xs for let in needed if isinstance(let.op, Index)]
+    read += [known[atom] for atom in known.keys() & used]
+    moved = sum(array_type(xs).dtype.bytes for xs in dict.fromkeys(read))
+    cost = work(needed, {}) + READ * len(known.keys() & used)
+    return moved <= 3 * scalar_type(root).bytes and uses.reads * cost <= STORING // 2
 
 
 def needed_beyond(fn: Lambda, root: Atom, known: Collection[Atom]) -> dict[Let, None]:
@@ -172,11 +211,10 @@ def is_pull(op: Sweep) -> bool:
 
 def _pays(producer: Sweep, position: int, uses: Uses, whole_cost: float) -> bool:
     """See Note [What a read may cost]; `whole_cost` is with all arrays that are computed there."""
-    cost = cost_of_result(producer.body, position)
-    if uses.shifted:
-        cost += INNER_LOOP * STEP * _walks(producer, position)  # a loop of steps for each
     needed = needed_for(producer.body.lets, producer.body.results[position:][:1])
-    cost += STORING // 2 * gathers(needed)
+    cost = cost_of_result(producer.body, position) + STORING // 2 * gathers(needed)
+    if uses.shifted:
+        cost += INNER_LOOP * STEP * _walked(needed)  # a loop of steps for each
     if uses.whole:
         return uses.reads + uses.few > 0 and _is_free(producer, position)
     if not uses.once and whole_cost > LONG:
@@ -194,9 +232,8 @@ def _pays(producer: Sweep, position: int, uses: Uses, whole_cost: float) -> bool
     return (uses.reads - 1) * cost <= STORING and (uses.identity or cost <= STORING)
 
 
-def _walks(op: Sweep, position: int) -> int:
+def _walked(needed: Iterable[Let]) -> int:
     """For how many results of a walk along rows an element at another position needs a search."""
-    needed = needed_for(op.body.lets, op.body.results[position:][:1])
     return sum(isinstance(let.op, Locate) for let in needed)
 
 
@@ -235,6 +272,11 @@ def explain(program: Program) -> list[Note]:
 # never costs more. A read inside a loop of an element function counts INNER_LOOP times. An array
 # that must be stored anyway (a result, a destination) is computed again only if it is almost free
 # and reads no memory, as an iota is.
+#
+# A sweep that scans is not repeated, but those of its results are that need no scan, or one that is
+# stored: quotes = text == '"' and inside = scan xor quotes are read as text and inside. To store a
+# result and to read it in order moves three times its bytes, as memory is read before it is
+# written; to read what it is made of may move as many.
 #
 # Reads on the host, and those of a sweep that is known to have few elements, cost next to nothing
 # against storing a whole array: they say nothing against computing what they need where they need

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import inf, prod
 
-from flatweave.access.analyse import Accesses
+from flatweave.access.analyse import Accesses, find_offset
 from flatweave.array_ir.syntax import Program
 from flatweave.base.records import record
 from flatweave.ops import ByRow, Fold, Index, Locate, Sweep
@@ -23,7 +23,8 @@ class Uses:
     `few` are the elements that are read once, on the host or by sweeps of a few elements; they are
     not among `reads`. `turns`: a loop on the host reads elements in each iteration, itself or by a
     sweep. `once`: no element is read twice. `visits`: how often each is read, at extents of LONG.
-    `shifted`: a sweep reads them in order, but not at its own index.
+    `shifted`: a sweep reads them in order, but not at its own index. `near`: sweeps read them at
+    their own index, or as far from it for all elements, but at edges.
     `sites`: in which bodies, and at which indices.
     """
 
@@ -35,6 +36,7 @@ class Uses:
     identity: bool = True
     visits: float = 0
     shifted: bool = False
+    near: bool = True
     sites: frozenset[tuple[int, tuple[Atom, ...]]] = frozenset()
 
 
@@ -101,6 +103,7 @@ class _Count:
         use.turns |= in_loop
         use.identity &= once
         use.shifted |= shifted
+        use.near &= once or self._is_near(indices)
 
     def _visits_once(self, xs: Var, indices: Sequence[Atom]) -> bool:
         """Whether the reads at `indices` over the whole space touch each element at most once."""
@@ -144,6 +147,14 @@ class _Count:
             return False
         terms = self._values(self.sweep).of(position).terms
         return any(terms.get(param) in (1, -1) for param in self.sweep.body.params)
+
+    def _is_near(self, indices: Sequence[Atom]) -> bool:
+        """Whether an element is read that is as far from the sweep's own for all, but at edges."""
+        if self.sweep is None or len(indices) != len(self.sweep.shape):
+            return False
+        values, own = self._values(self.sweep), self.sweep.body.params
+        pairs = zip(indices, own, strict=True)
+        return all(find_offset(values, i, param) is not None for i, param in pairs)
 
     def _is_in_runs(self, indices: Sequence[Atom]) -> bool:
         """Whether the rows of the sweep at hand are runs that begin where data says: any number of
