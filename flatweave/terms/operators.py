@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from flatweave.base.dtypes import DType, f32, f64
+from flatweave.base.dtypes import DType, bool_, f32, f64, u8
 from flatweave.scalar.ops import TABLE
 from flatweave.terms.build import Builder
 from flatweave.terms.control import Apply, Cast
@@ -265,13 +265,23 @@ def cast_each(b: Builder, values: Sequence[Atom], types: Sequence[Type]) -> tupl
 
 def wide_sums(fn: Lambda) -> Lambda | None:
     """The same, where an operator has sums of f32; else None."""
+    return _in_types(fn, {("add", f32): f64})
+
+
+def flags_in_bytes(fn: Lambda) -> Lambda | None:
+    """The same on bytes, where an operator combines flags; else None."""
+    return _in_types(fn, {(name, bool_): u8 for name in ("and", "or", "xor")})
+
+
+def _in_types(fn: Lambda, types: Mapping[tuple[str, DType], DType]) -> Lambda | None:
+    """An operator of components of which some have other types; None where none has, or the
+    components are not combined one by one."""
     dtypes = tuple(type_ for type_ in fn.result_types() if isinstance(type_, DType))
     names = component_functions(fn)
-    if names is None or ("add", f32) not in zip(names, dtypes, strict=True):
+    if names is None or types.keys().isdisjoint(zip(names, dtypes, strict=True)):
         return None
-    pairs = list(zip(names, dtypes, strict=True))
-    types = [f64 if pair == ("add", f32) else pair[1] for pair in pairs]
-    left, right, out = ([Var(name, type_) for type_ in types] for name in "abc")
+    made = [types.get(pair, pair[1]) for pair in zip(names, dtypes, strict=True)]
+    left, right, out = ([Var(name, type_) for type_ in made] for name in "abc")
     lets = tuple(
         Let((result,), Apply(name, (x, y)))
         for name, x, y, result in zip(names, left, right, out, strict=True)

@@ -1,5 +1,7 @@
 """Flags as bits of words: what a filter of rows keeps is cut by how many flags precede each row."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -7,6 +9,7 @@ import flatweave as fw
 from flatweave.base.records import replace
 from flatweave.lower.machine.machine import CUDA, OPENCL
 from tests.codegen.device_programs import agree, expected, lowered, simulated, traced
+from tests.codegen.levels import LEVELS, in_force
 
 LENGTHS = ([], [0, 0], [31, 1, 33, 0, 63, 64, 65, 0, *[k % 7 for k in range(30)]])
 
@@ -53,3 +56,16 @@ def test_values_of_many_blocks(dtype):
         counts = np.bincount(row[flags], minlength=lengths.size)
         assert np.array_equal(found.values, elements[flags])
         assert np.array_equal(np.diff(found.offsets), counts)
+
+
+@pytest.mark.parametrize("fold", [fw.any, fw.all, lambda x: fw.reduce(fw.bitwise_xor, False, x)])
+@pytest.mark.parametrize("level", LEVELS)
+def test_folded_flags_are_bytes(fold, level):
+    """Lanes of flags are not packed into bits from one iteration to the next."""
+    with in_force(level):
+        text = fw.jit(fold).stages(np.zeros(9, bool)).text["llvm"]
+        assert "x i8>" in text and not re.search(r"phi <\d+ x i1>", text)
+        for n in (0, 1, 63, 64, 65, 1000, 300_001):
+            flags = np.arange(n) % 5 == 4
+            wanted = {fw.any: flags.any(), fw.all: flags.all()}.get(fold, flags.sum() % 2 == 1)
+            assert fw.jit(fold)(flags) == wanted

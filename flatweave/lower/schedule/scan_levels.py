@@ -16,14 +16,14 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from flatweave.algorithms import words
 from flatweave.base.dtypes import DType, bool_, i64
-from flatweave.base.records import record
+from flatweave.base.records import record, replace
 from flatweave.lower.machine.machine import Machine
 from flatweave.ops import Prefix, Sweep
 from flatweave.ops.folds import Locate
 from flatweave.ops.sweep import Sink
 from flatweave.terms.build import index, lambda_of
 from flatweave.terms.control import Apply
-from flatweave.terms.operators import wide_sums
+from flatweave.terms.operators import flags_in_bytes, wide_sums
 from flatweave.terms.rules import scalar_type
 from flatweave.terms.syntax import Atom, Const, Lambda, Let, Var
 from flatweave.terms.traverse import free_vars
@@ -39,7 +39,7 @@ class ScanRecord:
 
     A prefix that starts anew at flags carries pairs of a flag and an element; `inner` is the record
     of its elements alone. `initial` is what the first block goes on from, where that is not the
-    neutral element. Sums of f32 are carried as `wide` ones.
+    neutral element. Sums of f32 are carried as `wide` ones, and flags may be.
     """
 
     fn: Lambda
@@ -132,13 +132,23 @@ def _record_of_prefix(let: Let, op: Prefix) -> ScanRecord:
 
 def _carried_wide(op: Prefix) -> ScanRecord | None:
     """How a prefix is carried, where it has sums of f32."""
-    wide = wide_sums(op.fn)
-    numbers = [atom.value for atom in op.neutral if isinstance(atom, Const)]
-    if wide is None or len(numbers) < len(op.neutral):
+    return _carried_as(wide_sums(op.fn), op.neutral)
+
+
+def in_bytes(record: ScanRecord) -> ScanRecord:
+    """A reduction whose flags are carried as bytes: LLVM packs lanes of flags that go from one
+    iteration to the next into bits, and unpacks them, where registers have none for them."""
+    return replace(record, wide=_carried_as(flags_in_bytes(record.fn), record.neutral))
+
+
+def _carried_as(wide: Lambda | None, neutral: Sequence[Atom]) -> ScanRecord | None:
+    """What is carried of an operator that has other types then, with constants as neutral."""
+    numbers = [atom.value for atom in neutral if isinstance(atom, Const)]
+    if wide is None or len(numbers) < len(neutral):
         return None
     pairs = zip(numbers, wide.result_types(), strict=True)
-    neutral = tuple(Const(x, type_) for x, type_ in pairs if isinstance(type_, DType))
-    return ScanRecord(wide, neutral, ())
+    found = tuple(Const(x, type_) for x, type_ in pairs if isinstance(type_, DType))
+    return ScanRecord(wide, found, ())
 
 
 def _level(level: dict[Var, int], atom: Atom) -> int:

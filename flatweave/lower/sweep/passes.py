@@ -12,7 +12,7 @@ from flatweave.kernel_ir.arrays import in_lanes, store_each
 from flatweave.kernel_ir.syntax import Lane, Load, Shared, Store
 from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.kernel.elements import Elements, rows_of
-from flatweave.lower.schedule.scan_levels import HeadFlags, ScanRecord, with_slots
+from flatweave.lower.schedule.scan_levels import HeadFlags, ScanRecord, in_bytes, with_slots
 from flatweave.lower.sweep import chains
 from flatweave.lower.sweep.scans import Aggregates, Prefixes, ScannedBody
 from flatweave.lower.sweep.scans_in_registers import KeptScans
@@ -31,7 +31,8 @@ from flatweave.lower.traverse.traversal import Flat, Traversal, Traverses
 from flatweave.nest.schedule import Memory
 from flatweave.passes.cost import cost_of_body
 from flatweave.terms.build import FALSE, TRUE, Builder, index
-from flatweave.terms.syntax import Atom, Lambda, Let, Var
+from flatweave.terms.operators import cast_each
+from flatweave.terms.syntax import Atom, Lambda, Let, Var, types_of
 from flatweave.terms.traverse import needed_for
 
 if TYPE_CHECKING:
@@ -117,6 +118,8 @@ class LastPass:
         """Evaluate the block, feed its sinks, and return the carries after its last element."""
         writer, fold_step = self.writer, self.aggregates.fold_step
         combines = writer.facts.combines
+        if writer.lowering.machine.threads_are_long:
+            combines = tuple(map(in_bytes, combines))
         lanewise, ordered, plain = self.aggregates.arrange(combines, writer.version.combines)
         walk = along_head_flags(plain, writer.heads, writer.kernel, writer.b)
         records = (*lanewise, *ordered)
@@ -142,7 +145,7 @@ class LastPass:
                     out.extend(sink.step(writer, fed, part))
             return (*out, *self._advance(b, elements, position, known))
 
-        combined = [atom for k in records for atom in writer.scalars(k.neutral)]
+        combined = [atom for k in records for atom in writer.scalars(k.carried.neutral)]
         first = [*combined, *(atom for _, start in entered for atom in start)]
         state = (*first, *carried)
         alone = len(lanewise) == len(self.sinks) and len(state) == len(combined)
@@ -231,7 +234,7 @@ class LastPass:
                 out.extend(self.aggregates.fold_step(b, elements, scan, part, position, False))
             return tuple(out)
 
-        first = [atom for k in records for atom in writer.scalars(k.neutral)]
+        first = [atom for k in records for atom in writer.scalars(k.carried.neutral)]
         return walk.block(writer.b, lo, hi, tuple(first), step)
 
     def _enter(self, block: Atom, lo: Atom, hi: Atom) -> list[tuple[LoweredSink, State]]:
@@ -272,8 +275,10 @@ class LastPass:
         ]
         values = results[: len(buffers)]
 
+        types = [type_ for scan in records for type_ in types_of(scan.neutral)]
+
         def leave(b: Builder) -> None:
-            store_each(b, buffers, block, values)
+            store_each(b, buffers, block, cast_each(b, values, types))
 
         if warps == 1:
             return leave(writer.b)
