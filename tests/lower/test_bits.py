@@ -69,3 +69,25 @@ def test_folded_flags_are_bytes(fold, level):
             flags = np.arange(n) % 5 == 4
             wanted = {fw.any: flags.any(), fw.all: flags.all()}.get(fold, flags.sum() % 2 == 1)
             assert fw.jit(fold)(flags) == wanted
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_sums_of_flags_are_counts_of_lanes(level):
+    """Where what flags are made of has less than words of 64 bits, and nothing else is summed."""
+    with in_force(level):
+        kernels = {
+            name: fw.jit(fn).stages(*args).text["kernel"]
+            for name, fn, *args in (
+                ("flags", fw.sum, np.zeros(9, bool)),
+                ("bytes", lambda x: fw.count_nonzero(x == 3), np.zeros(9, np.uint8)),
+                ("words", lambda x: fw.sum(x > 0), np.zeros(9)),
+                ("both", lambda x: (fw.sum(x), fw.sum(x == 3)), np.zeros(9, np.uint8)),
+            )
+        }
+        assert [name for name, text in kernels.items() if "count_lanes" in text] == [
+            "flags", "bytes"
+        ]  # fmt: skip
+        for n in (0, 1, 63, 64, 65, 1000, 300_001):
+            values = (np.arange(n) % 5).astype(np.uint8)
+            assert fw.sum(values == 3) == (values == 3).sum()
+            assert fw.jit(fw.sum)(values > 1) == (values > 1).sum()

@@ -120,7 +120,7 @@ def _plan(
     lanes = replace(lanes, tail=choose_tail(op, machine, lanes))
     steps: list[Step] = [Split(Axis.LAST, panel), BY_PANELS] if panel else []
     reduces = not facts.scans.depth and all(sink.reduction() is not None for sink in op.sinks)
-    combines = _aggregation(facts, machine, lanes, facts.combines, pure=reduces)
+    combines = _aggregation(facts, machine, lanes, facts.combines_on(machine), pure=reduces)
     steps += [lanes, *([combines] if combines.hows else []), *([rows] if rows != NO_ROWS else [])]
 
     def version(lanes: Vectorize) -> Version:
@@ -263,7 +263,7 @@ def _read_for(facts: SweepFacts, records: Sequence[ScanRecord]) -> list[DType]:
 
 
 def _how(record: ScanRecord) -> How:
-    if record.compact is not None:
+    if record.counts:
         return How.COUNTED
     return How.LANEWISE if is_commutative(record.fn) else How.ORDERED
 

@@ -42,6 +42,8 @@ from flatweave.lower.schedule.scan_levels import (
     ScanRecord,
     find_head_flags,
     find_scan_levels,
+    in_bytes,
+    sum_of_flags,
 )
 from flatweave.lower.schedule.short_rows import Ones, find_ones
 from flatweave.nest.schedule import Axis
@@ -150,6 +152,16 @@ class SweepFacts:
             for sink, taken in pairs
             if (fn := sink.reduction()) is not None
         )
+
+    def combines_on(self, machine: Machine) -> tuple[ScanRecord, ...]:
+        """The same as a machine does them: where threads are long, sums of flags that are read from
+        less than words count lanes, and other flags are combined as bytes."""
+        if not machine.threads_are_long:
+            return self.combines
+        counts = [sum_of_flags(k, self.op.body) for k in self.combines]
+        if all(k is not None for k in counts):
+            return tuple(k for k in counts if k is not None)
+        return tuple(map(in_bytes, self.combines))
 
 
 @record(eq=True)

@@ -22,13 +22,14 @@ from flatweave.ops import Prefix, Sweep
 from flatweave.ops.folds import Locate
 from flatweave.ops.sweep import Sink
 from flatweave.terms.build import index, lambda_of
-from flatweave.terms.control import Apply
-from flatweave.terms.operators import flags_in_bytes, wide_sums
+from flatweave.terms.control import Apply, Cast
+from flatweave.terms.operators import component_functions, flags_in_bytes, wide_sums
 from flatweave.terms.rules import scalar_type
-from flatweave.terms.syntax import Atom, Const, Lambda, Let, Var
-from flatweave.terms.traverse import free_vars
+from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Let, Var
+from flatweave.terms.traverse import free_vars, needed_for
 
 COUNT = lambda_of("add", i64)
+COUNTED_FROM: tuple[Atom, ...] = (index(0),)
 FALSE = Const(False, bool_)
 
 
@@ -39,7 +40,8 @@ class ScanRecord:
 
     A prefix that starts anew at flags carries pairs of a flag and an element; `inner` is the record
     of its elements alone. `initial` is what the first block goes on from, where that is not the
-    neutral element. Sums of f32 are carried as `wide` ones, and flags may be.
+    neutral element. Sums of f32 are carried as `wide` ones, and flags may be. A sum of flags may be
+    `counted`.
     """
 
     fn: Lambda
@@ -48,9 +50,15 @@ class ScanRecord:
     prefix: Let | None = None
     compact: int | None = None
     closing: bool = False
+    counted: bool = False
     inner: ScanRecord | None = None
     initial: tuple[Atom, ...] = ()
     wide: ScanRecord | None = None
+
+    @property
+    def counts(self) -> bool:
+        """Whether it counts the lanes in which a flag holds."""
+        return self.counted or self.compact is not None
 
     @property
     def first(self) -> tuple[Atom, ...]:
@@ -111,7 +119,7 @@ def find_scan_levels(op: Sweep) -> ScanLevels:
         flag = sink.counted(taken)
         if flag is not None:
             known = _level(level, flag) + 1
-            record = ScanRecord(COUNT, (index(0),), (flag,), compact=k, closing=sink.closes)
+            record = ScanRecord(COUNT, COUNTED_FROM, (flag,), compact=k, closing=sink.closes)
             found.setdefault(known, []).append(record)
     depth = max(found, default=0)
     return ScanLevels(tuple(tuple(found.get(k, ())) for k in range(1, depth + 1)))
@@ -133,6 +141,19 @@ def _record_of_prefix(let: Let, op: Prefix) -> ScanRecord:
 def _carried_wide(op: Prefix) -> ScanRecord | None:
     """How a prefix is carried, where it has sums of f32."""
     return _carried_as(wide_sums(op.fn), op.neutral)
+
+
+def sum_of_flags(record: ScanRecord, body: Lambda) -> ScanRecord | None:
+    """A sum of flags as their count, where lanes of flags are more than those of numbers."""
+    if component_functions(record.fn) != ["add"] or record.neutral != COUNTED_FROM:
+        return None
+    made = next((let.op for let in body.lets if record.args[0] in let.vars), None)
+    if not isinstance(made, Cast) or scalar_type(made.arg) is not bool_:
+        return None
+    needed = needed_for(body.lets, [made.arg])
+    read = (var.type for let in needed for var in free_vars(let.op))
+    wide = any(isinstance(t, ArrayType) and t.dtype.bytes >= i64.bytes for t in read)
+    return None if wide else replace(record, args=(made.arg,), counted=True)
 
 
 def in_bytes(record: ScanRecord) -> ScanRecord:

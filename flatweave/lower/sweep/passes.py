@@ -12,7 +12,7 @@ from flatweave.kernel_ir.arrays import in_lanes, store_each
 from flatweave.kernel_ir.syntax import Lane, Load, Shared, Store
 from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.kernel.elements import Elements, rows_of
-from flatweave.lower.schedule.scan_levels import HeadFlags, ScanRecord, in_bytes, with_slots
+from flatweave.lower.schedule.scan_levels import HeadFlags, ScanRecord, with_slots
 from flatweave.lower.sweep import chains
 from flatweave.lower.sweep.scans import Aggregates, Prefixes, ScannedBody
 from flatweave.lower.sweep.scans_in_registers import KeptScans
@@ -117,9 +117,7 @@ class LastPass:
     def write(self, block: Atom, lo: Atom, hi: Atom, carried: State) -> State:
         """Evaluate the block, feed its sinks, and return the carries after its last element."""
         writer, fold_step = self.writer, self.aggregates.fold_step
-        combines = writer.facts.combines
-        if writer.lowering.machine.threads_are_long:
-            combines = tuple(map(in_bytes, combines))
+        combines = writer.facts.combines_on(writer.lowering.machine)
         lanewise, ordered, plain = self.aggregates.arrange(combines, writer.version.combines)
         walk = along_head_flags(plain, writer.heads, writer.kernel, writer.b)
         records = (*lanewise, *ordered)

@@ -292,7 +292,7 @@ class Aggregates:
     ) -> State:  # fmt: skip
         """One step's elements folded into the state of a record or reduction."""
         writer = self.writer
-        if scan.compact is not None:
+        if scan.counts:
             flag = self.body.flag(b, elements, scan, position)
             return (b.add(state[0], count_lanes(b, flag, position.width)),)
         operator = writer.operator_on_carries(scan)
