@@ -91,7 +91,7 @@ class Quietly(threading.local):
     `np.errstate` takes as long as a product of 10 x 10."""
 
     def __init__(self) -> None:
-        context = contextvars.copy_context()
+        context = contextvars.Context()
         context.run(np.seterr, all="ignore")
         self.run = context.run
 

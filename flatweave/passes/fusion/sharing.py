@@ -60,10 +60,12 @@ def choose_pulls(program: Program) -> Choice:
                 root = let.op.body.results[k]
                 needed = needed_beyond(let.op.body, root, scanned.keys() - {root})
                 costs[var] = work(needed, pulled)
-                if (
-                    _pays(let.op, k, uses[var], costs[var]) if alone
-                    else _is_free(let.op, k) or _moves_less(root, needed, scanned, uses[var])
-                ):  # fmt: skip
+                if alone:
+                    pays = _pays(let.op, k, uses[var], costs[var])
+                else:
+                    less = _moves_less(root, needed, scanned, uses[var])
+                    pays = less or _is_free(let.op, k)
+                if pays:
                     chosen[var] = k
             if alone:
                 for var in _shared(let, uses, chosen):
