@@ -25,7 +25,7 @@ from flatweave.terms.build import index, lambda_of
 from flatweave.terms.control import Apply, Cast
 from flatweave.terms.operators import component_functions, flags_in_bytes, wide_sums
 from flatweave.terms.rules import scalar_type
-from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Let, Var
+from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Let, Var, constant
 from flatweave.terms.traverse import free_vars, needed_for
 
 COUNT = lambda_of("add", i64)
@@ -168,7 +168,7 @@ def _carried_as(wide: Lambda | None, neutral: Sequence[Atom]) -> ScanRecord | No
     if wide is None or len(numbers) < len(neutral):
         return None
     pairs = zip(numbers, wide.result_types(), strict=True)
-    found = tuple(Const(x, type_) for x, type_ in pairs if isinstance(type_, DType))
+    found = tuple(constant(x, type_) for x, type_ in pairs if isinstance(type_, DType))
     return ScanRecord(wide, found, ())
 
 

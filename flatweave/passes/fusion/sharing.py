@@ -214,7 +214,10 @@ def is_pull(op: Sweep) -> bool:
 def _pays(producer: Sweep, position: int, uses: Uses, whole_cost: float) -> bool:
     """See Note [What a read may cost]; `whole_cost` is with all arrays that are computed there."""
     needed = needed_for(producer.body.lets, producer.body.results[position:][:1])
-    cost = cost_of_result(producer.body, position) + STORING // 2 * gathers(needed)
+    gathered = gathers(needed)
+    if uses.in_runs and gathered:
+        return False
+    cost = cost_of_result(producer.body, position) + STORING // 3 * gathered
     if uses.shifted:
         cost += INNER_LOOP * STEP * _walked(needed)  # a loop of steps for each
     if uses.whole:
@@ -290,14 +293,14 @@ def explain(program: Program) -> list[Note]:
 # than that alone, so a fold over a row, a search or a scan is never repeated. A read is made again
 # along the loops that it does not depend on: exp(x)[None, :] in a matrix is stored. Rows that are
 # runs of elements from where data says may overlap, as those of the candidates next to each point:
-# their reads count as LONG.
+# what gathers is stored for them.
 #
 # A sweep over all elements finds their rows by walking along these. A reader that goes along the
 # elements from another index on would search for the row of each, so they are stored for it. One
 # that reads some of them searches for these.
 #
-# A read at an index that another read gives costs half as much as a stored element, so what gathers
-# is computed at two reads at most.
+# A read at an index that another read gives costs a third of a stored element, so what gathers is
+# computed at two reads at most.
 #
 # Of a chain of arrays, each read twice by the next one, every single read may pay, and yet the last
 # element costs twice as much with each of them: LONG ends that.

@@ -25,6 +25,7 @@ class Uses:
     sweep. `once`: no element is read twice. `visits`: how often each is read, at extents of LONG.
     `shifted`: a sweep reads them in order, but not at its own index. `near`: sweeps read them at
     their own index, or as far from it for all elements, but at edges.
+    `in_runs`: rows that begin where data says read them, any number of rows an element.
     `sites`: in which bodies, and at which indices.
     """
 
@@ -37,6 +38,7 @@ class Uses:
     visits: float = 0
     shifted: bool = False
     near: bool = True
+    in_runs: bool = False
     sites: frozenset[tuple[int, tuple[Atom, ...]]] = frozenset()
 
 
@@ -99,7 +101,8 @@ class _Count:
             return
         use.reads += 1 if once else weight
         shifted = not once and self._is_shifted(indices[-1])
-        use.visits += 1 if once else LONG if self._is_in_runs(indices) else self._visits(indices)
+        use.visits += 1 if once else self._visits(indices)
+        use.in_runs |= not once and self._is_in_runs(indices)
         use.turns |= in_loop
         use.identity &= once
         use.shifted |= shifted
